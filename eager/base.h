@@ -1,0 +1,118 @@
+/* base.h: the ground that every room stands on.
+ *
+ * Three kinds of error, three mechanisms (never mixed):
+ *   our bug     CHECK(cond), BUG("..."): on in every build; prints where and aborts.
+ *   bad input   bool f(..., struct err *err): false = refused, *err says where and what, outputs untouched.
+ *   the world   a status enum of the module concerned (a dead worker, no GPU, a full disk).
+ *
+ * Memory: one arena per unit of work (a program, a run, a reduction step). Arena memory comes
+ * undefined from arena_alloc and zeroed from arena_zalloc. Nothing here is thread-safe; a process has one worker thread.
+ * Compiler extensions (attributes, builtins) are used in this header and nowhere else. */
+#ifndef SCATTERPROOF_BASE_H
+#define SCATTERPROOF_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define NORETURN               __attribute__((noreturn))
+#define UNUSED                 __attribute__((unused))
+#define LIKELY(x)              __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+#define ARRAY_LEN(a)           ((int)(sizeof(a) / sizeof((a)[0])))
+#define MIN(a, b)              ((a) < (b) ? (a) : (b))
+#define MAX(a, b)              ((a) > (b) ? (a) : (b))
+
+/* ---- limits: every one of them is named here, once -------------------------------------------------------- */
+enum {
+	MAX_RANK = 8,           /* dimensions of a tensor */
+	MAX_NODES = 512,        /* nodes of a program */
+	MAX_ARGS = 8,           /* arguments of an operator */
+	MAX_OUTS = 32,          /* results of one node (split, unbind) */
+	MAX_LIST = 64,          /* entries of a list argument */
+	MAX_NAME = 64,          /* bytes of a node's name, NUL included */
+	MAX_RETURNS = 16,       /* values after `return` */
+	MAX_CALLS = 8,          /* `call` lines */
+	MAX_SYMS = 8,           /* size symbols */
+	MAX_TEXT = 1 << 20,     /* bytes of a program's text */
+	MAX_ERR = 480           /* bytes of an error message */
+};
+#define MAX_NUMEL ((int64_t)1 << 24)         /* elements of one tensor, logical or stored */
+#define MAX_ARENA ((size_t)1 << 32)          /* bytes of one arena: beyond it is our bug, limits are checked before */
+
+/* ---- our bug ---------------------------------------------------------------------------------------------- */
+NORETURN void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);
+#define BUG(...)    bug_at(__FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(cond) (LIKELY(cond) ? (void)0 : bug_at(__FILE__, __LINE__, "CHECK(%s) failed", #cond))
+/* Text printed after a BUG message: the program in hand. Thread-local; NULL clears. Not copied. */
+void bug_context(const char *text);
+
+/* ---- bad input -------------------------------------------------------------------------------------------- */
+struct err {
+	int line, col;          /* 1-based place in the text; 0 = no place */
+	char msg[MAX_ERR];      /* one sentence, no newline; "" = no error */
+};
+/* Keeps the FIRST error (sticky); always returns false so that `return err_set(...)` reads well. err may be NULL. */
+bool err_set(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+bool err_at(struct err *err, int line, int col, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* ---- arena ------------------------------------------------------------------------------------------------ */
+struct arena_block;
+struct arena {
+	struct arena_block *head;       /* newest first */
+	size_t used;                    /* bytes handed out since init or reset */
+};
+struct arena_mark { struct arena_block *head; size_t head_used, used; };
+
+void arena_init(struct arena *a);
+void arena_free(struct arena *a);                       /* a is as after arena_init */
+void arena_reset(struct arena *a);                      /* keeps the largest block */
+void *arena_alloc(struct arena *a, size_t nbytes);      /* 16-byte aligned, contents undefined; never NULL */
+void *arena_zalloc(struct arena *a, size_t nbytes);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct arena_mark arena_mark(struct arena *a);
+void arena_release(struct arena *a, struct arena_mark m); /* frees everything allocated since the mark */
+#define ARENA_NEW(a, type, n) ((type *)arena_alloc((a), mul_size(sizeof(type), (size_t)(n))))
+#define ARENA_ZNEW(a, type, n) ((type *)arena_zalloc((a), mul_size(sizeof(type), (size_t)(n))))
+
+/* ---- strings ---------------------------------------------------------------------------------------------- */
+/* Growable byte string; s is always NUL-terminated, len excludes the NUL, binary content is fine. */
+struct strbuf { char *s; size_t len, cap; };
+void sb_init(struct strbuf *sb);                        /* s = "", nothing allocated */
+void sb_free(struct strbuf *sb);
+void sb_reset(struct strbuf *sb);                       /* len = 0, keeps the memory */
+void sb_put(struct strbuf *sb, const void *p, size_t n);
+void sb_puts(struct strbuf *sb, const char *s);
+void sb_putc(struct strbuf *sb, char c);
+void sb_printf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+/* Reads a whole file, at most max bytes. */
+bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *err);
+bool str_eq(const char *a, const char *b);
+bool str_starts(const char *s, const char *prefix);
+
+void *xmalloc(size_t n);                                /* never NULL: out of memory ends the process, exit 3 */
+void *xrealloc(void *p, size_t n);
+char *xstrdup(const char *s);
+
+/* ---- size arithmetic: overflow-checked here, trusted everywhere else ------------------------------------------ */
+bool mul_i64(int64_t *out, int64_t a, int64_t b);       /* false on overflow */
+bool add_i64(int64_t *out, int64_t a, int64_t b);
+size_t mul_size(size_t a, size_t b);                    /* BUG on overflow */
+/* Two's-complement wrap-around arithmetic on int64_t (never undefined). */
+int64_t wrap_add(int64_t a, int64_t b);
+int64_t wrap_sub(int64_t a, int64_t b);
+int64_t wrap_mul(int64_t a, int64_t b);
+
+/* ---- hashing ---------------------------------------------------------------------------------------------- */
+struct hash128 { uint8_t b[16]; };                      /* XXH3-128, canonical (big-endian) bytes */
+struct hash128 hash_bytes(const void *p, size_t n);
+void hash_hex(char out[33], const struct hash128 *h);
+uint64_t mix64(uint64_t x);                             /* splitmix64's finaliser: a bijection on 64 bits */
+
+#endif
