@@ -128,12 +128,17 @@ void dtype_store_f(enum dtype t, void *p, double v)
 
 void dtype_store_i(enum dtype t, void *p, int64_t v)
 {
-	v = dtype_wrap(t, v);
-	switch (dtype_info[t].nbytes) {
-	case 1: { uint8_t x = (uint8_t)v; memcpy(p, &x, 1); return; }
-	case 2: { uint16_t x = (uint16_t)v; memcpy(p, &x, 2); return; }
-	case 4: { uint32_t x = (uint32_t)v; memcpy(p, &x, 4); return; }
-	default: memcpy(p, &v, 8); return;
+	uint8_t x8 = (uint8_t)(t == DT_B8 ? v != 0 : v);
+	uint16_t x16 = (uint16_t)v;
+	uint32_t x32 = (uint32_t)v;
+	switch (t) {
+	case DT_B8:
+	case DT_U8:
+	case DT_I8: memcpy(p, &x8, 1); return;
+	case DT_I16: memcpy(p, &x16, 2); return;
+	case DT_I32: memcpy(p, &x32, 4); return;
+	case DT_I64: memcpy(p, &v, 8); return;
+	default: BUG("dtype_store_i of %s", dtype_info[t].name);
 	}
 }
 
