@@ -109,7 +109,7 @@ int64_t dtype_load_i(enum dtype t, const void *p)
 	case DT_I16: memcpy(&i16, p, 2); return i16;
 	case DT_I32: memcpy(&i32, p, 4); return i32;
 	case DT_I64: memcpy(&i64, p, 8); return i64;
-	default: BUG("dtype_load_i of %s", dtype_info[t].name);
+	default: BUG("dtype_load_i of dtype %d", (int)t);
 	}
 }
 
@@ -122,7 +122,7 @@ void dtype_store_f(enum dtype t, void *p, double v)
 	case DT_BF16: h = f64_to_bf16(v); memcpy(p, &h, 2); return;
 	case DT_F32: f = (float)v; memcpy(p, &f, 4); return;
 	case DT_F64: memcpy(p, &v, 8); return;
-	default: BUG("dtype_store_f of %s", dtype_info[t].name);
+	default: BUG("dtype_store_f of dtype %d", (int)t);
 	}
 }
 
@@ -138,7 +138,7 @@ void dtype_store_i(enum dtype t, void *p, int64_t v)
 	case DT_I16: memcpy(p, &x16, 2); return;
 	case DT_I32: memcpy(p, &x32, 4); return;
 	case DT_I64: memcpy(p, &v, 8); return;
-	default: BUG("dtype_store_i of %s", dtype_info[t].name);
+	default: BUG("dtype_store_i of dtype %d", (int)t);
 	}
 }
 
@@ -149,7 +149,7 @@ double dtype_round(enum dtype t, double v)
 	case DT_BF16: return (double)bf16_to_f32(f64_to_bf16(v));
 	case DT_F32: return (double)(float)v;
 	case DT_F64: return v;
-	default: BUG("dtype_round to %s", dtype_info[t].name);
+	default: BUG("dtype_round to dtype %d", (int)t);
 	}
 }
 
@@ -162,6 +162,6 @@ int64_t dtype_wrap(enum dtype t, int64_t v)
 	case DT_I16: return (int64_t)(int16_t)(uint16_t)v;
 	case DT_I32: return (int64_t)(int32_t)(uint32_t)v;
 	case DT_I64: return v;
-	default: BUG("dtype_wrap to %s", dtype_info[t].name);
+	default: BUG("dtype_wrap to dtype %d", (int)t);
 	}
 }
