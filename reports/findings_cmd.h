@@ -1,0 +1,15 @@
+/* findings_cmd.h: the `findings` verb.
+ *
+ *   scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE
+ *   scatterproof findings show ID [--json] --db FILE
+ *   scatterproof findings sql 'select ...' [--json] --db FILE
+ *
+ * Options may stand anywhere. Output on stdout, complaints (one sentence) on stderr.
+ * Returns the exit code: 0; 2 usage or bad input (foreign, newer, damaged file, unknown id, SQL error);
+ * 3 when the world fails (unreadable, locked, cannot write to stdout). */
+#ifndef SCATTERPROOF_FINDINGS_CMD_H
+#define SCATTERPROOF_FINDINGS_CMD_H
+
+int cmd_findings(int argc, char **argv);        /* argv[0] is "findings" */
+
+#endif
