@@ -20,6 +20,7 @@
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN               __attribute__((noreturn))
+#define WEAK                   __attribute__((weak))
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
@@ -31,7 +32,7 @@
 enum {
 	MAX_RANK = 8,           /* dimensions of a tensor */
 	MAX_NODES = 512,        /* nodes of a program */
-	MAX_ARGS = 8,           /* arguments of an operator */
+	MAX_ARGS = 12,          /* arguments of an operator */
 	MAX_OUTS = 32,          /* results of one node (split, unbind) */
 	MAX_LIST = 64,          /* entries of a list argument */
 	MAX_NAME = 64,          /* bytes of a node's name, NUL included */

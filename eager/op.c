@@ -1,0 +1,44 @@
+/* op.c: look-ups in the op table. */
+#include "eager/op.h"
+
+const char *const family_name[NFAMILIES] = {"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
+
+int op_find(const char *name)
+{
+	char buf[MAX_NAME];
+	if (str_starts(name, "torch.ops."))
+		name += 10;
+	if (str_starts(name, "aten."))
+		name += 5;
+	size_t n = strlen(name);
+	if (n > 8 && str_eq(name + n - 8, ".default"))
+		n -= 8;
+	if (n >= sizeof buf)
+		return -1;
+	memcpy(buf, name, n);
+	buf[n] = 0;
+	for (int op = 0; op < NOPS; op++)
+		if (str_eq(op_info[op].name, buf))
+			return op;
+	return -1;
+}
+
+int op_overloads(int *out, int max, const char *bare)
+{
+	size_t n = strlen(bare);
+	int found = 0;
+	for (int op = 0; op < NOPS && found < max; op++) {
+		const char *name = op_info[op].name;
+		if (strncmp(name, bare, n) == 0 && (name[n] == 0 || name[n] == '.'))
+			out[found++] = op;
+	}
+	return found;
+}
+
+int op_param(int op, const char *name)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (str_eq(op_info[op].param[k].name, name))
+			return k;
+	return -1;
+}

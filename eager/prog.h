@@ -1,0 +1,129 @@
+/* prog.h: programs. A program is a straight-line list of nodes over the op table, then `return`, an optional `backward` and
+ * `call` lines. Operands are node indices, never pointers. Everything of a program lives in one arena that outlives it.
+ *
+ *   # scatterproof 1
+ *   s0: "Sym(6)" = sym(6)
+ *   x: "f32[4, 13, 33][429, 33, 1]" = input([4, 13, 33], seed=1, requires_grad=True)
+ *   y: "f32[4, 6, 33][198, 33, 1]" = input([4, s0, 33], seed=2, requires_grad=True)
+ *   slice_scatter: "f32[4, 13, 33][429, 33, 1]" = slice_scatter(x, y, dim=1, start=0, end=s0)
+ *   sum_1: "f32[4, 33][33, 1]" = sum.dim_IntList(slice_scatter, dim=[1])
+ *   one: "f32[][]" = full([], 1.0)
+ *   g: "f32[4, 33][0, 0]" = expand(one, [4, 33])
+ *   return (sum_1,)
+ *   backward (sum_1: g,)
+ *   call (x: seed=3 fill=normal, s0=7)
+ *
+ * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
+ * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
+ * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over `sym` nodes;
+ * `value` always holds the number under the current binding, so that whoever executes never sees a symbol. */
+#ifndef SCATTERPROOF_PROG_H
+#define SCATTERPROOF_PROG_H
+
+#include "eager/meta.h"
+#include "eager/op.h"
+
+/* Integer expression: a constant, or (expr >= 0) an entry of prog.expr; value is its number under the current binding. */
+struct iexpr { int64_t value; int expr; };
+enum expr_op { EX_CONST, EX_SYM, EX_ADD, EX_SUB, EX_MUL, EX_FLOORDIV, EX_MOD, EX_NEG };
+struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the sym node; others: entries of prog.expr */
+
+enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR };
+struct arg {
+	enum arg_tag tag;               /* ARG_NONE: None, or not given and the default is None */
+	int n;                          /* entries of a list */
+	union {
+		int node;               /* ARG_TENSOR */
+		int *nodes;             /* ARG_TENSORS: -1 is a hole */
+		struct iexpr i;         /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
+		struct iexpr *ints;     /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
+		struct scalar scalar;   /* ARG_SCALAR */
+		bool b;
+		enum dtype dtype;
+		const char *str;
+	};
+};
+
+/* One result of a node. */
+struct value {
+	struct meta meta;
+	int storage;                    /* storages are numbered in order of first appearance; views share their base's number */
+};
+
+struct node {
+	int op;
+	const char *name;
+	int line, col;                  /* place in the text it was read from, 0 if built */
+	struct arg arg[MAX_ARGS];       /* in schema order; defaults filled in */
+	int nout;                       /* results: 1 for most */
+	struct value *out;
+	int64_t sym_value;              /* OP_sym only, current binding */
+};
+
+struct backward { int node, cotangent; };       /* node is one of ret[] */
+
+/* One `call` line: what differs from the program's own data. */
+struct call_input { int node; uint64_t seed; const char *fill; };       /* fill NULL: unchanged */
+struct call_sym { int node; int64_t value; };
+struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; };
+
+struct prog {
+	struct arena *arena;
+	int nnode, nexpr, nret, nback, ncall, nstorage;
+	struct node *node;              /* capacity grows by doubling in the arena; do not keep pointers across prog_add */
+	struct expr *expr;
+	int cap_node, cap_expr;
+	int ret[MAX_RETURNS];
+	bool has_backward;
+	struct backward back[MAX_RETURNS];
+	struct call call[MAX_CALLS];
+};
+
+/* ---- building ------------------------------------------------------------------------------------------------- */
+void prog_init(struct prog *p, struct arena *a);
+/* Appends a node with all arguments ARG_NONE (defaults: prog_defaults) and nout 0; name NULL or taken: a fresh one is made
+ * from the operator ("sum", "sum_1", …). Returns its index. The caller fills arguments, then calls prog_infer_node. */
+int prog_add(struct prog *p, int op, const char *name);
+void prog_defaults(struct prog *p, int node);           /* fills unset arguments from the schema; ARG_NONE stays where None */
+struct arg arg_tensor(int node);
+struct arg arg_int(int64_t v);
+struct arg arg_bool(bool b);
+struct arg arg_scalar_i(int64_t v);
+struct arg arg_scalar_f(double v);
+struct arg arg_dtype(enum dtype t);
+struct arg arg_str(struct prog *p, const char *s);
+struct arg arg_ints(struct prog *p, const int64_t *v, int n);
+struct arg arg_nodes(struct prog *p, const int *node, int n);
+int prog_find(const struct prog *p, const char *name);  /* node index or -1 */
+void prog_clone(struct prog *out, const struct prog *p, struct arena *a);
+
+/* ---- reading and printing ------------------------------------------------------------------------------------- */
+enum { READ_STRICT, READ_LENIENT };     /* lenient: torch.ops.aten. prefixes, .default, k = v, trailing `;  x = None`, placeholders */
+bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err);
+void prog_print(struct strbuf *sb, const struct prog *p);       /* canonical: prog_read(prog_print(p)) prints the same bytes */
+void scalar_print(struct strbuf *sb, const struct scalar *s);   /* shortest decimal that is bit-exact, else hex; inf, nan, nan(0x…) */
+bool scalar_read(struct scalar *out, const char *s, struct err *err);
+void node_print(struct strbuf *sb, const struct prog *p, int node);
+
+/* ---- meaning of the structure ----------------------------------------------------------------------------------- */
+/* Shape rules: recomputes out[] (metas and storages) of one node from its operands, or of all. Errors name the node. */
+bool prog_infer_node(struct prog *p, int node, struct err *err);
+bool prog_infer(struct prog *p, struct err *err);
+bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
+/* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
+bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
+/* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
+struct hash128 prog_hash(const struct prog *p);
+/* needed[i]: node i is needed by a returned value or is a mutation (forward), resp. by a cotangent (cot). Arrays of nnode. */
+void prog_partition(const struct prog *p, bool *forward, bool *cot);
+
+static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
+static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
+static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }
+
+/* ---- inputs ----------------------------------------------------------------------------------------------------- */
+/* input rows own a storage of meta_extent cells; input_view rows share one. The storages 0..n-1 are the inputs'. */
+int prog_input_storages(const struct prog *p);
+int64_t prog_storage_cells(const struct prog *p, int storage);  /* cells of an input storage: largest extent of its inputs */
+
+#endif
