@@ -28,7 +28,7 @@ bool meta_check_sizes(const int64_t *size, int rank, struct err *err)
 	return true;
 }
 
-void meta_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank)
+void meta_make_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank)
 {
 	*out = (struct meta){.dtype = t, .device = DEV_RUN, .rank = rank};
 	int64_t s = 1;

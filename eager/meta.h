@@ -18,7 +18,7 @@ struct meta {
 
 int64_t meta_numel(const struct meta *m);                       /* trusts sizes within MAX_NUMEL */
 bool meta_check_sizes(const int64_t *size, int rank, struct err *err); /* rank, signs, overflow, MAX_NUMEL */
-void meta_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank); /* row-major, offset 0, DEV_RUN */
+void meta_make_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank); /* row-major, offset 0, DEV_RUN */
 bool meta_is_contiguous(const struct meta *m);                  /* as torch: sizes 1 and numel 0 ignore strides */
 /* Elements of storage needed: offset + 1 + sum (size-1)*stride; 0 if numel is 0 (then offset does not matter). */
 int64_t meta_extent(const struct meta *m);
