@@ -1,0 +1,61 @@
+/* target.h: names of targets and what is known about their families.
+ *
+ *     family[-version]:stage[@device][+option=value…]      torch:inductor@cpu+freezing=1   torch-2.15.0:eager   builtin:eager
+ *
+ * A family is one way of executing programs; its stages form a ladder ordered from plain to fully compiled, and the first rung
+ * that goes wrong is to blame (DESIGN section 7). Everything known about families and stages is the two tables in target.c.
+ * Two targets are the same if and only if target_print gives the same text: options are kept sorted by name. */
+#ifndef SCATTERPROOF_TARGET_H
+#define SCATTERPROOF_TARGET_H
+
+#include "eager/base.h"
+
+enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32 };
+#define TORCH_DEFAULT_VERSION "2.11.0"  /* what `torch:` without a version means: it still has the founding bug */
+
+enum target_family { FAM_BUILTIN, FAM_TORCH, NFAMILIES };
+enum target_device { TDEV_CPU, TDEV_CUDA, NTDEVICES };
+
+struct target_stage {
+	const char *name;
+	const char *what;       /* one line for `scatterproof targets` */
+	bool compiles;          /* a run in which nothing was compiled says nothing */
+	bool options;           /* takes +name=value of the compiler, beyond those every compiling stage takes */
+	bool planned;           /* named by the design, no code yet: parsing refuses it */
+};
+struct target_family_info {
+	const char *name;
+	bool versions;          /* may carry -version */
+	unsigned devices;       /* mask of 1u << enum target_device */
+	const struct target_stage *stage;       /* ladder order */
+	int nstages;
+};
+extern const struct target_family_info target_families[NFAMILIES];
+
+struct target_option { char name[MAX_OPTION_TEXT], value[MAX_OPTION_TEXT]; };
+struct target {
+	enum target_family family;
+	char version[MAX_VERSION_TEXT];         /* "" = the family's default */
+	int stage;                              /* index into the family's ladder */
+	enum target_device device;
+	int noptions;
+	struct target_option option[MAX_TARGET_OPTIONS];        /* sorted by name, names unique */
+};
+
+/* err: what is wrong, and what would be right. Whether the compiler knows an option's name only its worker can say. */
+bool target_parse(struct target *out, const char *text, struct err *err);
+void target_print(struct strbuf *sb, const struct target *t);  /* canonical text; parses back to the same target */
+const struct target_stage *target_stage(const struct target *t);
+const char *target_device_name(enum target_device d);           /* "cpu", "cuda" */
+const char *target_option(const struct target *t, const char *name);    /* value, or NULL */
+
+/* The rungs below t, lowest first, same version and device, options dropped where a rung does not take them. Returns how
+ * many were written to out (at most max). t itself is not among them. */
+int target_ladder(struct target *out, int max, const struct target *t);
+
+/* The Python interpreter that runs t (a family with versions): `override` if not NULL, else
+ * ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/FAMILY-VERSION/bin/python, which
+ * scripts/setup-targets makes. False: it is not there or not executable; err says which path and what to do. */
+bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err);
+
+#endif
