@@ -14,6 +14,7 @@ void wire_put_i64(struct strbuf *sb, int64_t v);
 void wire_put_f64(struct strbuf *sb, double v);
 void wire_put_str(struct strbuf *sb, const char *s);                    /* u32 length, bytes */
 void wire_put_blob(struct strbuf *sb, const void *p, size_t n);         /* i64 length, bytes */
+void wire_put_meta(struct strbuf *sb, const struct meta *m);            /* torch's dtype name, device, rank, sizes, strides, offset */
 
 struct wire { const uint8_t *p, *end; bool bad; };
 uint8_t wire_u8(struct wire *w);

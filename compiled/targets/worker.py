@@ -1,0 +1,702 @@
+"""The PyTorch worker of scatterproof: runs programs that it is sent and reports raw bytes and metas.
+
+Talks over descriptor 3 in frames (proc.h); requests and answers are encoded as in torch.c and wire.c. One message is one
+program with all its calls. Everything a program may do wrong (raise, fail to compile) is reported; everything we do wrong
+is reported as status HARNESS; a crash is the parent's to notice. The program's text is exactly what a reproducer contains.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import linecache
+import os
+import platform
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+MAGIC = 0x31465053
+OK, RAISED, HARNESS = 0, 1, 5  # enum result_status
+DEV_RUN, DEV_CPU, DEV_META = 0, 1, 2  # enum device
+MAX_MESSAGE = 6000
+GC_EVERY = 50
+DTYPES = {
+    name: getattr(torch, name)
+    for name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+}
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class HarnessError(Exception):
+    """The request makes no sense, or we cannot report what came out."""
+
+
+class ProgramError(Exception):
+    """The program raised, in its own code or in the compiler."""
+
+    def __init__(self, error: BaseException, call: int, phase: str) -> None:
+        super().__init__(str(error))
+        self.error, self.call, self.phase = error, call, phase
+
+
+# ---- bytes -----------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.pos = memoryview(data), 0
+
+    def take(self, n: int) -> memoryview:
+        if n < 0 or self.pos + n > len(self.data):
+            raise HarnessError(f"request ends after {len(self.data)} bytes, {self.pos + n} needed")
+        self.pos += n
+        return self.data[self.pos - n : self.pos]
+
+    def u8(self) -> int:
+        return self.take(1)[0]
+
+    def u32(self) -> int:
+        return int.from_bytes(self.take(4), "little")
+
+    def i64(self) -> int:
+        return int.from_bytes(self.take(8), "little", signed=True)
+
+    def text(self) -> str:
+        return bytes(self.take(self.u32())).decode()
+
+    def blob(self) -> memoryview:
+        return self.take(self.i64())
+
+
+class Writer:
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def u8(self, v: int) -> None:
+        self.parts.append(bytes((v,)))
+
+    def u32(self, v: int) -> None:
+        self.parts.append(v.to_bytes(4, "little"))
+
+    def i64(self, *values: int) -> None:
+        self.parts.append(struct.pack(f"<{len(values)}q", *values))
+
+    def f64(self, v: float) -> None:
+        self.parts.append(struct.pack("<d", v))
+
+    def text(self, s: str) -> None:
+        data = s.encode(errors="backslashreplace")
+        self.u32(len(data))
+        self.parts.append(data)
+
+    def blob(self, data: bytes) -> None:
+        self.i64(len(data))
+        self.parts.append(data)
+
+
+# ---- requests --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Input:
+    name: str
+    symbol: bool
+    to_f: bool
+    to_cotangents: bool
+    requires_grad: bool
+    storage: int
+
+
+@dataclass
+class Meta:
+    dtype: torch.dtype
+    device: torch.device
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+
+    def nbytes(self) -> int:
+        """Bytes of storage that a tensor of this layout reaches into."""
+        if 0 in self.size:
+            return 0
+        last = self.offset + sum((n - 1) * s for n, s in zip(self.size, self.stride, strict=True))
+        return (last + 1) * self.dtype.itemsize
+
+
+@dataclass
+class Call:
+    values: list[Meta | int]  # per input; a symbol is an int
+    storages: list[memoryview]
+
+
+@dataclass
+class Request:
+    stage: str
+    device: torch.device
+    options: dict[str, str]
+    source: str
+    nstorages: int
+    inputs: list[Input]
+    backward: list[int]
+    nouts: int
+    calls: list[Call]
+
+
+def read_meta(r: Reader, run_device: torch.device) -> Meta:
+    dtype = DTYPES[r.text()]
+    device = (run_device, torch.device("cpu"), torch.device("meta"))[r.u8()]
+    rank = r.u8()
+    size = struct.unpack(f"<{rank}q", r.take(8 * rank))
+    stride = struct.unpack(f"<{rank}q", r.take(8 * rank))
+    return Meta(dtype, device, size, stride, r.i64())
+
+
+def read_request(data: bytes) -> Request:
+    r = Reader(data)
+    stage, device = r.text(), torch.device(r.text())
+    options = {r.text(): r.text() for _ in range(r.u32())}
+    source, nstorages = r.text(), r.u32()
+    inputs = [
+        Input(r.text(), bool(r.u8()), bool(r.u8()), bool(r.u8()), bool(r.u8()), r.u32()) for _ in range(r.u32())
+    ]
+    backward = [r.u32() for _ in range(r.u32())]
+    nouts = r.u32()
+    calls = []
+    for _ in range(r.u32()):
+        values = [r.i64() if i.symbol else read_meta(r, device) for i in inputs]
+        calls.append(Call(values, [r.blob() for _ in range(nstorages)]))
+    if r.pos != len(data):
+        raise HarnessError(f"request has {len(data) - r.pos} bytes too many")
+    return Request(stage, device, options, source, nstorages, inputs, backward, nouts, calls)
+
+
+# ---- one call --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Ran:
+    """What one call left behind; holding the tensors keeps storage addresses from being used again."""
+
+    storages: list[torch.UntypedStorage]
+    leaves: list[Tensor]
+    outs: Sequence[Any]
+    run_ms: float
+
+
+def make_storages(req: Request, call: Call) -> list[torch.UntypedStorage]:
+    """Fresh memory for every storage, with the bytes that were sent."""
+    device: list[torch.device | None] = [None] * req.nstorages
+    need = [0] * req.nstorages
+    for inp, value in zip(req.inputs, call.values, strict=True):
+        if isinstance(value, Meta):
+            device[inp.storage] = value.device
+            need[inp.storage] = max(need[inp.storage], value.nbytes())
+    storages = []
+    for data, dev, want in zip(call.storages, device, need, strict=True):
+        if dev is not None and dev.type == "meta":
+            storages.append(torch.empty(max(want, len(data)), dtype=torch.uint8, device=dev).untyped_storage())
+            continue
+        if len(data) < want:
+            raise HarnessError(f"a storage of {len(data)} bytes where the inputs reach {want}")
+        cells = torch.empty(len(data), dtype=torch.uint8)
+        if len(data):
+            ctypes.memmove(cells.data_ptr(), bytes(data), len(data))
+        storages.append(cells.to(dev or req.device).untyped_storage())
+    return storages
+
+
+def make_inputs(req: Request, call: Call, storages: list[torch.UntypedStorage]) -> list[Any]:
+    args: list[Any] = []
+    for inp, value in zip(req.inputs, call.values, strict=True):
+        if isinstance(value, int):
+            args.append(value)
+            continue
+        t = torch.empty(0, dtype=value.dtype, device=value.device)
+        t.set_(storages[inp.storage], value.offset, value.size, value.stride)
+        args.append(t.requires_grad_() if inp.requires_grad else t)
+    return args
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def run_call(
+    req: Request,
+    index: int,
+    fn: Callable[..., Any],
+    cotangents: Callable[..., Any] | None,
+    dense_cotangents: bool = False,
+    on_backward: Callable[[], None] = lambda: None,
+) -> Ran:
+    call = req.calls[index]
+    storages = make_storages(req, call)
+    args = make_inputs(req, call, storages)
+    leaves = [a for a, i in zip(args, req.inputs, strict=True) if i.requires_grad]
+    phase = "forward"
+    started = time.perf_counter()
+    try:
+        outs = fn(*(a for a, i in zip(args, req.inputs, strict=True) if i.to_f))
+        if cotangents is not None:
+            phase = "cotangents"
+            with torch.no_grad():
+                grads = cotangents(*(a for a, i in zip(args, req.inputs, strict=True) if i.to_cotangents))
+                if dense_cotangents:
+                    grads = [g.contiguous() for g in grads]
+            phase = "backward"
+            on_backward()
+            torch.autograd.backward([outs[i] for i in req.backward], list(grads))
+        synchronize(req.device)
+    except Exception as error:
+        raise ProgramError(error, index, phase) from error
+    run_ms = (time.perf_counter() - started) * 1e3
+    if not isinstance(outs, (tuple, list)) or len(outs) != req.nouts:
+        raise HarnessError(f"f returned {type(outs).__name__}, expected a tuple of {req.nouts}")
+    return Ran(storages, leaves, outs, run_ms)
+
+
+def logical_bytes(t: Tensor) -> bytes:
+    t = t.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    return ctypes.string_at(t.data_ptr(), t.numel() * t.dtype.itemsize) if t.numel() else b""
+
+
+def storage_bytes(s: torch.UntypedStorage, nbytes: int) -> bytes:
+    """Cells of an input storage after the call: as many as were sent, even if something resized it."""
+    if s.device.type == "meta" or nbytes == 0:
+        return bytes(nbytes)
+    host = s.cpu() if s.device.type != "cpu" else s
+    have = min(nbytes, host.nbytes())
+    return ctypes.string_at(host.data_ptr(), have).ljust(nbytes, b"\0")
+
+
+def write_call(w: Writer, req: Request, call: Call, ran: Ran) -> None:
+    ids = {s._cdata: i for i, s in enumerate(ran.storages)}
+    addresses = {s.data_ptr(): i for i, s in enumerate(ran.storages) if s.nbytes() and s.device.type != "meta"}
+    keep: list[torch.UntypedStorage] = []
+
+    def storage_id(t: Tensor) -> int:
+        s = t.untyped_storage()
+        keep.append(s)
+        at = ids.get(s._cdata)
+        on_memory = s.nbytes() > 0 and s.device.type != "meta"
+        if at is None and on_memory:
+            at = addresses.get(s.data_ptr())
+        if at is None:
+            at = len(ids)
+        ids[s._cdata] = at
+        if on_memory:
+            addresses.setdefault(s.data_ptr(), at)
+        return at
+
+    def tensor(t: Any) -> None:
+        if t is None:
+            w.u8(0)
+            return
+        if not isinstance(t, Tensor) or t.layout != torch.strided or t.dtype not in DTYPE_NAMES:
+            raise HarnessError(f"cannot report a {type(t).__name__} {getattr(t, 'dtype', '')}")
+        kind = t.device.type
+        if kind not in ("meta", "cpu", req.device.type):
+            raise HarnessError(f"a result on device {t.device}")
+        w.u8(1)
+        w.u8(t.requires_grad)
+        w.text(DTYPE_NAMES[t.dtype])
+        w.u8(DEV_RUN if kind == req.device.type else DEV_META if kind == "meta" else DEV_CPU)
+        w.u8(t.dim())
+        w.i64(*t.size(), *t.stride(), t.storage_offset(), storage_id(t))
+        w.blob(b"" if kind == "meta" else logical_bytes(t))
+
+    w.u32(len(ran.outs))
+    for t in ran.outs:
+        tensor(t)
+    w.u32(len(ran.leaves) if req.backward else 0)
+    if req.backward:
+        for leaf in ran.leaves:
+            tensor(leaf.grad)
+    w.u32(len(ran.storages))
+    for s, sent in zip(ran.storages, call.storages, strict=True):
+        w.blob(storage_bytes(s, len(sent)))
+    w.f64(ran.run_ms)
+
+
+# ---- fake against real -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Mismatch:
+    op: str
+    backward: bool
+    rank: int  # 1: the fake overlaps itself, the real does not; 2: size or dtype; 3: strides or offset
+    detail: str
+
+
+def layout(t: Tensor) -> str:
+    return f"{DTYPE_NAMES.get(t.dtype, t.dtype)}{list(t.shape)}{list(t.stride())}+{t.storage_offset()}"
+
+
+def overlaps(t: Tensor) -> bool:
+    """Some cell is, or may be, reached by two indices (exact for nested strides, which is what operators make)."""
+    if t.numel() == 0:
+        return False
+    reach = 0
+    for stride, size in sorted((s, n) for n, s in zip(t.shape, t.stride(), strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def compare_metas(op: str, backward: bool, fake: Any, real: Any) -> Iterator[Mismatch]:
+    """Predicted against real results of one operator: sizes, dtype, and where numel > 0 the offset and meaningful strides."""
+    fakes, reals = tensors_of(fake), tensors_of(real)
+    if len(fakes) != len(reals):
+        yield Mismatch(op, backward, 2, f"fake {len(fakes)} results, real {len(reals)}")
+        return
+    for f, r in zip(fakes, reals, strict=True):
+        if f.shape != r.shape or f.dtype != r.dtype:
+            rank = 2
+        elif r.numel() == 0:
+            continue
+        elif overlaps(f) and not overlaps(r):
+            rank = 1
+        elif f.storage_offset() != r.storage_offset() or any(
+            a != b for a, b, n in zip(f.stride(), r.stride(), r.shape, strict=True) if n > 1
+        ):
+            rank = 3
+        else:
+            continue
+        yield Mismatch(op, backward, rank, f"fake {layout(f)} real {layout(r)}")
+
+
+def tensors_of(tree: Any) -> list[Tensor]:
+    if isinstance(tree, Tensor):
+        return [tree]
+    if isinstance(tree, (tuple, list)):
+        return [t for x in tree for t in tensors_of(x)]
+    return []
+
+
+def map_tensors(fn: Callable[[Tensor], Any], tree: Any) -> Any:
+    if isinstance(tree, Tensor):
+        return fn(tree)
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(map_tensors(fn, x) for x in tree)
+    return tree
+
+
+@contextmanager
+def watching(found: list[Mismatch]) -> Iterator[Callable[[], None]]:
+    """Every operator that eager dispatches is repeated on fakes of its real arguments. Yields the switch to `backward`."""
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def fake(t: Tensor) -> Tensor:
+        cells = t.untyped_storage().nbytes() // t.dtype.itemsize
+        bare = torch.empty(cells, dtype=t.dtype, device="meta").as_strided(t.size(), t.stride(), t.storage_offset())
+        return FakeTensor(mode, bare, t.device)
+
+    class Watch(TorchDispatchMode):
+        backward = False
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            predicted: Any = None
+            refused: Exception | None = None
+            try:
+                fake_args = map_tensors(fake, args)
+                fake_kwargs = {k: map_tensors(fake, v) for k, v in kwargs.items()}
+                with mode:
+                    predicted = func(*fake_args, **fake_kwargs)
+            except Exception as error:
+                refused = error
+            real = func(*args, **kwargs)  # what the program itself raises is not ours to catch
+            if refused is None:
+                found.extend(compare_metas(str(func), self.backward, predicted, real))
+            elif not data_dependent(refused):
+                found.append(Mismatch(str(func), self.backward, 2, f"fake raises {describe(refused)[:400]}, real does not"))
+            return real
+
+    watch = Watch()
+
+    def on_backward() -> None:
+        watch.backward = True
+
+    with watch:
+        yield on_backward
+
+
+def data_dependent(error: Exception) -> bool:
+    """Sizes or values that only data can tell: no meta can predict them."""
+    return type(error).__name__ in ("DynamicOutputShapeException", "DataDependentOutputException")
+
+
+def aot_fake_backend(found: list[Mismatch]) -> Any:
+    """AOTAutograd as Inductor drives it (its decompositions, its partitioner); the graphs are interpreted on real tensors and
+    each node's predicted meta is compared with what came out. Nodes whose inputs already differ are skipped: first causes only."""
+    from functools import partial
+
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch._inductor.decomposition import select_decomp_table
+
+    class Compare(torch.fx.Interpreter):
+        def __init__(self, gm: torch.fx.GraphModule, backward: bool) -> None:
+            super().__init__(gm)
+            self.backward, self.tainted = backward, set[str]()
+
+        def run_node(self, n: torch.fx.Node) -> Any:
+            real = super().run_node(n)
+            if n.op != "call_function" or "val" not in n.meta:
+                return real
+            here = list(compare_metas(str(n.target), self.backward, n.meta["val"], real))
+            if here:
+                self.tainted.add(n.name)
+            if not any(a.name in self.tainted for a in n.all_input_nodes):
+                found.extend(here)
+            elif not here:
+                self.tainted.discard(n.name)
+            return real
+
+    def compile_graph(gm: torch.fx.GraphModule, _inputs: Any, backward: bool) -> Callable[..., Any]:
+        from torch._functorch.aot_autograd import make_boxed_func
+
+        return make_boxed_func(lambda *args: Compare(gm, backward).run(*args))
+
+    return aot_autograd(
+        fw_compiler=partial(compile_graph, backward=False),
+        bw_compiler=partial(compile_graph, backward=True),
+        decompositions=select_decomp_table(),
+        partition_fn=partial(min_cut_rematerialization_partition, compiler="inductor"),
+        keep_inference_input_mutations=True,
+    )
+
+
+# ---- stages ----------------------------------------------------------------------------------------------------
+
+
+def inductor_options(texts: dict[str, str]) -> dict[str, Any]:
+    """Option texts as values of the type that Inductor's configuration has for them."""
+    from torch._inductor import config, list_mode_options
+
+    known = config.get_config_copy()
+    options: dict[str, Any] = {}
+    if "mode" in texts:
+        options.update(list_mode_options(texts["mode"]))
+    for name, text in texts.items():
+        if name == "mode":
+            continue
+        if name not in known:
+            raise HarnessError(f"option '{name}' is unknown to this torch._inductor.config ({torch.__version__})")
+        options[name] = option_value(name, text, known[name])
+    return options
+
+
+def option_value(name: str, text: str, default: Any) -> Any:
+    words: dict[str, Any] = {"true": True, "True": True, "false": False, "False": False, "None": None}
+    try:
+        if isinstance(default, bool):
+            return words[text] if text in words else bool(int(text))
+        if text in words:
+            return words[text]
+        if isinstance(default, str):
+            return text
+        if isinstance(default, float):
+            return float(text)
+        if isinstance(default, int):
+            return int(text)
+    except ValueError:
+        raise HarnessError(f"option '{name}': '{text}' is no {type(default).__name__}") from None
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Callable[..., Any]:
+    options = dict(req.options)
+    dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""), None)
+    if req.stage == "inductor":
+        return torch.compile(f, fullgraph=True, dynamic=dynamic, options=inductor_options(options))
+    if options:
+        raise HarnessError(f"stage {req.stage} takes no option '{next(iter(options))}'")
+    backend = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
+    return torch.compile(f, backend=backend, fullgraph=True, dynamic=dynamic)
+
+
+def compile_seconds() -> float:
+    from torch._dynamo.utils import calculate_time_spent
+
+    spent = calculate_time_spent()
+    return sum(spent.get(k, 0.0) for k in ("entire_frame_compile", "entire_backward_compile"))
+
+
+def load(source: str, number: int) -> dict[str, Any]:
+    """Runs the text; linecache lets tracebacks and the compiler's own messages show its lines."""
+    name = f"<program {number}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace: dict[str, Any] = {"torch": torch, "__name__": "program"}
+    exec(compile(source, name, "exec"), namespace)
+    linecache.cache.pop(f"<program {number - 1}>", None)
+    return namespace
+
+
+@dataclass
+class Answer:
+    status: int = OK
+    message: str = ""
+    ngraphs: int = 0
+    compile_ms: float = 0.0
+    calls: list[bytes] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
+    recycle: bool = False
+
+
+COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor")
+
+
+def run_request(req: Request, number: int, answer: Answer) -> None:
+    namespace = load(req.source, number)
+    f = namespace["f"]
+    cotangents = namespace["cotangents"] if req.backward else None
+    if req.stage not in ("eager", "fake", *COMPILING):
+        raise HarnessError(f"stage '{req.stage}' is unknown to this worker")
+    fn = f
+    if req.stage in COMPILING:
+        from torch._dynamo.utils import counters
+
+        torch._dynamo.reset()
+        counters.clear()
+        fn = compiled(req, f, answer.mismatches)
+    elif req.options:
+        raise HarnessError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
+    before = compile_seconds() if req.stage in COMPILING else 0.0
+    try:
+        for index, call in enumerate(req.calls):
+            ran = run_call(req, index, fn, cotangents)
+            w = Writer()
+            write_call(w, req, call, ran)
+            answer.calls.append(b"".join(w.parts))
+    finally:
+        if req.stage in COMPILING:
+            answer.ngraphs = int(counters["stats"]["unique_graphs"])
+            answer.compile_ms = (compile_seconds() - before) * 1e3
+    if req.stage == "fake":
+        with watching(answer.mismatches) as on_backward:
+            run_call(req, 0, f, cotangents, dense_cotangents=True, on_backward=on_backward)
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
+
+
+def by_compiler(error: BaseException) -> bool:
+    """Whether it was raised while compiling (also the backward, which is compiled late), not by the compiled code."""
+    if any(c.__module__ in ("torch._dynamo.exc", "torch._inductor.exc") for c in type(error).__mro__):
+        return True
+    for frame, _line in traceback.walk_tb(error.__traceback__):
+        path = frame.f_code.co_filename
+        if path.endswith(("/convert_frame.py", "/graph_compile.py", "/output_graph.py")):
+            return True
+        if path.endswith("/compile_fx.py") and "compile" in frame.f_code.co_name:
+            return True
+    return False
+
+
+def poisoned(device: torch.device) -> bool:
+    """After a device fault every later CUDA call fails: this process is of no more use."""
+    try:
+        synchronize(device)
+    except Exception:
+        return True
+    return False
+
+
+def serve(data: bytes, number: int) -> bytes:
+    answer = Answer()
+    started = time.perf_counter()
+    req: Request | None = None
+    try:
+        req = read_request(data)
+        run_request(req, number, answer)
+    except ProgramError as failure:
+        prefix = "compile: " if req is not None and req.stage in COMPILING and by_compiler(failure.error) else ""
+        answer.status, answer.message = RAISED, prefix + describe(failure.error)
+        print(f"program {number}, call {failure.call}, {failure.phase}: {describe(failure.error)}", file=sys.stderr)
+        answer.recycle = req is not None and poisoned(req.device)
+    except HarnessError as error:
+        answer.status, answer.message = HARNESS, str(error)
+    except Exception as error:
+        answer.status, answer.message = HARNESS, "worker: " + describe(error)
+        traceback.print_exc()
+    target_ms = (time.perf_counter() - started) * 1e3
+    w = Writer()
+    w.u8(answer.recycle)
+    w.u8(answer.status)
+    w.text(answer.message)
+    w.u32(answer.ngraphs)
+    w.f64(answer.compile_ms)
+    w.f64(target_ms)
+    w.u32(len(answer.calls))
+    w.parts += answer.calls
+    w.u32(len(answer.mismatches))
+    for m in answer.mismatches:
+        w.text(m.op)
+        w.u8(m.backward)
+        w.u8(m.rank)
+        w.text(m.detail)
+    return b"".join(w.parts)
+
+
+# ---- the process -----------------------------------------------------------------------------------------------
+
+
+def read_exactly(stream: BinaryIO, n: int) -> bytes:
+    data = stream.read(n)
+    if len(data) != n:
+        sys.exit(0)  # the parent closed the socket: an orderly end
+    return data
+
+
+def send(stream: BinaryIO, number: int, payload: bytes) -> None:
+    stream.write(struct.pack("<IIQ", MAGIC, number, len(payload)))
+    stream.write(payload)
+    stream.flush()
+
+
+def hello() -> bytes:
+    w = Writer()
+    w.text(torch.__version__)
+    w.text(str(torch.version.git_version))
+    w.text(platform.python_version())
+    w.text(str(torch.version.cuda or ""))
+    cuda = torch.cuda.is_available()
+    w.text(torch.cuda.get_device_name() if cuda else f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}")
+    return b"".join(w.parts)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
+    send(answers, 0, hello())
+    gc.disable()  # collected between programs instead of inside them
+    served = 0
+    while True:
+        magic, number, nbytes = struct.unpack("<IIQ", read_exactly(requests, 16))
+        if magic != MAGIC:
+            sys.exit("the request is no frame")
+        send(answers, number, serve(read_exactly(requests, nbytes), number))
+        served += 1
+        if served % GC_EVERY == 0:
+            gc.collect()
+
+
+if __name__ == "__main__":
+    main()
