@@ -47,7 +47,7 @@ struct arg {
 /* One result of a node. */
 struct value {
 	struct meta meta;
-	int storage;                    /* storages are numbered in order of first appearance; views share their base's number */
+	int storage;                    /* 0.. are the inputs' in node order, others follow MAX_NODES; views share their base's */
 };
 
 struct node {
@@ -94,6 +94,7 @@ struct arg arg_dtype(enum dtype t);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
+int prog_add_expr(struct prog *p, struct expr e);       /* operands must be entries that exist; returns its index */
 int prog_find(const struct prog *p, const char *name);  /* node index or -1 */
 void prog_clone(struct prog *out, const struct prog *p, struct arena *a);
 
@@ -112,6 +113,8 @@ bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
+bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
+bool prog_rebind(struct prog *p, struct err *err);      /* after sym_values changed: all values, then prog_infer */
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
 struct hash128 prog_hash(const struct prog *p);
 /* needed[i]: node i is needed by a returned value or is a mutation (forward), resp. by a cotangent (cot). Arrays of nnode. */
@@ -124,6 +127,6 @@ static inline bool node_given(const struct node *n, int k) { return n->arg[k].ta
 /* ---- inputs ----------------------------------------------------------------------------------------------------- */
 /* input rows own a storage of meta_extent cells; input_view rows share one. The storages 0..n-1 are the inputs'. */
 int prog_input_storages(const struct prog *p);
-int64_t prog_storage_cells(const struct prog *p, int storage);  /* cells of an input storage: largest extent of its inputs */
+int64_t prog_storage_cells(const struct prog *p, int storage);  /* cells of an input storage: its `input` row's extent (views fit in it) */
 
 #endif
