@@ -104,6 +104,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 void prog_print(struct strbuf *sb, const struct prog *p);       /* canonical: prog_read(prog_print(p)) prints the same bytes */
 void scalar_print(struct strbuf *sb, const struct scalar *s);   /* shortest decimal that is bit-exact, else hex; inf, nan, nan(0x…) */
 bool scalar_read(struct scalar *out, const char *s, struct err *err);
+bool arg_is_default(const struct param *q, const struct arg *a);        /* such an argument is not printed */
 void node_print(struct strbuf *sb, const struct prog *p, int node);
 
 /* ---- meaning of the structure ----------------------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ static void print_arg(struct strbuf *sb, const struct prog *p, const struct arg 
 	sb_putc(sb, ']');
 }
 
-static bool is_default(const struct param *q, const struct arg *a)
+bool arg_is_default(const struct param *q, const struct arg *a)
 {
 	if (!q->has_default)
 		return false;
@@ -138,7 +138,7 @@ void node_print(struct strbuf *sb, const struct prog *p, int node)
 	bool named = false, first = true;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
-		if (is_default(q, &n->arg[k]))
+		if (arg_is_default(q, &n->arg[k]))
 			continue;
 		named |= q->has_default || q->kwonly || q->kind == K_DIM || q->kind == K_DIMS || q->kind == K_INDEX || q->kind == K_STEP;
 		sb_puts(sb, first ? "" : ", ");

@@ -13,7 +13,7 @@
 enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32 };
 #define TORCH_DEFAULT_VERSION "2.11.0"  /* what `torch:` without a version means: it still has the founding bug */
 
-enum target_family { FAM_BUILTIN, FAM_TORCH, NFAMILIES };
+enum target_family { FAM_BUILTIN, FAM_TORCH, NTARGET_FAMILIES };
 enum target_device { TDEV_CPU, TDEV_CUDA, NTDEVICES };
 
 struct target_stage {
@@ -21,7 +21,6 @@ struct target_stage {
 	const char *what;       /* one line for `scatterproof targets` */
 	bool compiles;          /* a run in which nothing was compiled says nothing */
 	bool options;           /* takes +name=value of the compiler, beyond those every compiling stage takes */
-	bool planned;           /* named by the design, no code yet: parsing refuses it */
 };
 struct target_family_info {
 	const char *name;
@@ -30,7 +29,7 @@ struct target_family_info {
 	const struct target_stage *stage;       /* ladder order */
 	int nstages;
 };
-extern const struct target_family_info target_families[NFAMILIES];
+extern const struct target_family_info target_families[NTARGET_FAMILIES];
 
 struct target_option { char name[MAX_OPTION_TEXT], value[MAX_OPTION_TEXT]; };
 struct target {
