@@ -1,0 +1,112 @@
+/* exec.c: see exec.h. A request that cannot even be submitted is kept as a harness result until exec_take. */
+#include "fuzz/exec.h"
+
+#include "compiled/targets/builtin.h"
+#include "compiled/targets/emit_python.h"
+#include "compiled/targets/torch.h"
+
+#include <stdlib.h>
+
+struct exec {
+	enum target_family family;
+	struct proc *proc;
+	struct arena spec_arena, arena;
+	struct proc_spec spec;
+	struct torch_request request;
+	const struct prog *prog;
+	bool busy, failed;
+	int limit_ms;
+	struct err err;
+};
+
+struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err)
+{
+	struct exec *e = xmalloc(sizeof *e);
+	*e = (struct exec){.family = t->family, .limit_ms = o->limit_ms};
+	arena_init(&e->spec_arena);
+	arena_init(&e->arena);
+	bool ok = true;
+	if (t->family == FAM_BUILTIN) {
+		builtin_spec(&e->spec, &e->spec_arena, o->self);
+	} else {
+		struct strbuf path;
+		sb_init(&path);
+		ok = target_python(&path, t, o->python, err);
+		if (ok)
+			torch_spec(&e->spec, &e->spec_arena, arena_strdup(&e->spec_arena, path.s));
+		sb_free(&path);
+	}
+	e->proc = ok ? proc_open(&e->spec, err) : NULL;
+	if (!e->proc) {
+		exec_close(e);
+		return NULL;
+	}
+	return e;
+}
+
+void exec_close(struct exec *e)
+{
+	if (!e)
+		return;
+	proc_close(e->proc);
+	arena_free(&e->arena);
+	arena_free(&e->spec_arena);
+	free(e);
+}
+
+void exec_restart(struct exec *e) { proc_kill(e->proc); }
+bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err); }
+
+void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
+{
+	CHECK(!e->busy);
+	arena_reset(&e->arena);
+	e->err = (struct err){0};
+	e->prog = p;
+	e->busy = true;
+	if (e->family == FAM_BUILTIN) {
+		e->failed = !builtin_submit(e->proc, p, t, e->limit_ms, &e->err);
+		return;
+	}
+	e->failed = !emit_request(&e->request, p, t, &e->arena, &e->err);
+	e->request.limit_ms = e->limit_ms;
+	if (!e->failed)
+		e->failed = !torch_submit(e->proc, &e->request, &e->err);
+}
+
+bool exec_busy(const struct exec *e) { return e->busy; }
+bool exec_ready(const struct exec *e) { return e->busy && (e->failed || proc_ready(e->proc)); }
+
+void exec_take(struct result *out, struct arena *a, struct exec *e)
+{
+	CHECK(exec_ready(e));
+	e->busy = false;
+	if (e->failed)
+		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, e->err.msg), .stderr_tail = ""};
+	else if (e->family == FAM_BUILTIN)
+		builtin_take(out, a, e->proc, e->prog);
+	else
+		torch_take(out, a, e->proc, &e->request);
+}
+
+void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t)
+{
+	exec_submit(e, p, t);
+	while (!exec_ready(e))
+		proc_wait(&e->proc, 1, -1);
+	exec_take(out, a, e);
+}
+
+struct proc *exec_proc(struct exec *e) { return e->proc; }
+
+void exec_versions(struct strbuf *versions, struct strbuf *device, const struct exec *e)
+{
+	struct torch_hello h;
+	if (e->family == FAM_BUILTIN) {
+		sb_puts(versions, "scatterproof 0.1");
+		sb_puts(device, "cpu");
+	} else if (torch_hello(&h, e->proc)) {
+		sb_printf(versions, "torch %s, python %s", h.torch, h.python);
+		sb_puts(device, h.device);
+	}
+}

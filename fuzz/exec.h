@@ -1,0 +1,34 @@
+/* exec.h: running programs on targets: one slot = one persistent child that serves every stage of one family, version and device.
+ * Hides whether a target is built in or PyTorch. Nothing blocks but exec_run. */
+#ifndef SCATTERPROOF_EXEC_H
+#define SCATTERPROOF_EXEC_H
+
+#include "compiled/targets/target.h"
+#include "eager/prog.h"
+#include "eager/result.h"
+
+struct proc;
+struct exec_options {
+	const char *self;       /* path of this binary, for built-in targets */
+	const char *python;     /* --python; NULL: the target's own environment */
+	int limit_ms;           /* per program; 0: the target's default */
+};
+
+struct exec;
+/* A slot for targets of t's family, version and device. NULL: it cannot exist on this machine (no environment): err says why. */
+struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err);
+void exec_close(struct exec *e);
+void exec_restart(struct exec *e);      /* kills the child: the next program meets a fresh process */
+bool exec_warm(struct exec *e, struct err *err);        /* starts the child now */
+
+/* The program must stay unchanged until exec_take. One at a time. */
+void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
+bool exec_busy(const struct exec *e);   /* submitted and not taken */
+bool exec_ready(const struct exec *e);
+void exec_take(struct result *out, struct arena *a, struct exec *e);
+void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t);
+struct proc *exec_proc(struct exec *e); /* for proc_wait over several slots */
+/* "torch 2.11.0+cpu, python 3.11.2" and "cpu"; empty before the first answer. */
+void exec_versions(struct strbuf *versions, struct strbuf *device, const struct exec *e);
+
+#endif
