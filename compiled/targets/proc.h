@@ -84,11 +84,13 @@ const void *proc_hello(const struct proc *p, size_t *nbytes);   /* of the latest
 enum proc_end proc_end(const struct proc *p);
 int proc_signal(const struct proc *p);                  /* PROC_END_DIED by a signal: its number; else 0 */
 const char *proc_why(const struct proc *p);             /* a sentence, "" if nothing ended */
-const char *proc_tail(const struct proc *p);            /* last output, control bytes replaced; "" if none */
+const char *proc_tail(struct proc *p);                  /* last output, control bytes replaced; "" if none */
 void proc_release(struct proc *p);                      /* DONE -> IDLE (or EMPTY if due for recycling), ENDED -> EMPTY */
 void proc_recycle(struct proc *p);                      /* the child says of itself that it must be replaced */
 int proc_nstarted(const struct proc *p);                /* children started so far */
 int proc_nserved(const struct proc *p);                 /* answers of the present child */
+void proc_note(struct proc *p, int note);               /* the caller's remark about the present child, 0 in a fresh one */
+int proc_noted(const struct proc *p);
 int64_t proc_rss(const struct proc *p);                 /* bytes resident now, 0 if unknown */
 double proc_elapsed_ms(const struct proc *p);           /* of the present or last request, from its sending */
 
