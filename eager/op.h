@@ -35,7 +35,8 @@ enum kind {
 	NKINDS
 };
 
-/* What a tensor argument must look like beside `self` (the first tensor argument); read by the generator and shrinker. */
+/* What an argument must look like beside `self` (the first tensor argument that has no index, mask or bias role); read by the
+ * generator and shrinker. */
 enum role {
 	R_ANY,          /* any sizes */
 	R_BCAST,        /* broadcasts with self */
@@ -54,9 +55,38 @@ enum role {
 	R_VALUES,       /* broadcasts to the sizes of self[indices] */
 	R_MASK,         /* b8, broadcasts with self */
 	R_SOURCE,       /* 1-d or more, at least as many elements as the mask can select (self's numel) */
-	R_MAT2,         /* second factor of mm/bmm/mv/dot: contracts with the first */
+	R_MAT2,         /* second factor of mm/bmm: contracts with the first, same rank */
 	R_BIAS,         /* addmm's first: broadcasts to the product */
 	R_TUPLE,        /* a node with several results (getitem) */
+	R_VEC2,         /* 1-d, contracts with the last dim of the first factor (mv, dot) */
+	/* conditions on self */
+	R_RANK1,        /* rank >= 1 */
+	R_RANK2,        /* rank >= 2 */
+	R_VECTOR,       /* rank 1 */
+	R_MATRIX,       /* rank 2 */
+	R_BATCH,        /* rank 3 */
+	R_DENSE,        /* non-overlapping and dense (PyTorch's derivative of as_strided elsewhere depends on the layout) */
+	/* lists of tensors: sizes like the first entry's (R_SAME), or */
+	R_CAT,          /* the same but along dim, rank >= 1 */
+	/* arguments that are not tensors: how a valid value is made from self */
+	R_EXPAND,       /* Size: self expands to it */
+	R_VIEW,         /* Size: a split or merge of self's sizes that its strides allow */
+	R_RESHAPE,      /* Size: any split or merge */
+	R_REPEAT,       /* Size: repetitions, at least self's rank of them */
+	R_STRIDED,      /* Size, Ints, Index together: cells of self only, none twice */
+	R_PAD,          /* Ints: pairs (before, after) from the last dim on */
+	R_SHIFTS,       /* Ints: one per entry of the Dims that follow; one if those are empty */
+	R_PERM,         /* Dims: all of them */
+	R_INSERT,       /* Dim: where a new one goes: [-rank-1, rank] */
+	R_DISTINCT,     /* Dim: not the one before */
+	R_DIAG,         /* Int: a diagonal's offset */
+	R_WINDOW,       /* Int: 1..size(dim) */
+	R_COUNT,        /* Int: 0..size(dim) */
+	R_CHUNK,        /* Step: makes at most MAX_OUTS pieces of size(dim) */
+	R_BOUND,        /* Scalar?: at least one of several is given */
+	R_ACCUMULATE,   /* bool: if true, R_UINDICES may hit an element twice */
+	R_KEEP,         /* bool: other values than the default leave the result open */
+	R_REDUCE,       /* str: sum, prod, mean, amax, amin */
 	NROLES
 };
 
