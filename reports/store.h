@@ -14,8 +14,9 @@
  *
  * A REFUSED OPEN CHANGES NOTHING: the file's header is read and judged before SQLite may touch it.
  *
- * ERRORS. Statuses are the world's and bad input's; store_message() has the sentence. Arguments that break this
- * contract (NULL text, an id that was never stored, nested store_begin) are our bugs and abort.
+ * ERRORS. Statuses are the world's and bad input's; store_message() has the sentence. Arguments that break this contract
+ * (NULL text, nested store_begin, writing to a store opened for reading) are our bugs and abort; an id that was never
+ * stored gives STORE_BAD (foreign keys).
  * Nothing here reads a clock: every time is the caller's, int64 unix milliseconds, UTC. One thread per store.
  * One writer per file is the rule (shards have their own file); a second one only waits, up to the busy timeout. */
 #ifndef SCATTERPROOF_STORE_H
@@ -179,7 +180,7 @@ enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, cons
 struct store_loaded_env {
 	struct hash128 id;
 	const char *target, *versions, *device;
-	int64_t nobs, npass, first_seen, last_seen;     /* npass of the nobs have verdict "pass" */
+	int64_t nobs, npass, first_seen, last_seen;     /* observations of the bug; verdict "pass" is counted apart */
 };
 struct store_loaded_obs {
 	int env;                                        /* index into envs */
@@ -204,7 +205,7 @@ struct store_loaded {                                   /* everything lives in t
 	enum finding_kind kind;
 	enum finding_state state;
 	enum finding_severity severity;
-	int64_t first_seen, last_seen, nobs;
+	int64_t first_seen, last_seen, nobs, npass;     /* nobs without those whose verdict is "pass" */
 	const char *ops;                                /* of the current program, "expand slice_scatter sum.dim_IntList" */
 	const char *program;                            /* the first program's text */
 	const char *minimised;                          /* NULL if not minimised yet */
@@ -218,12 +219,6 @@ enum store_status store_load_finding(struct store *s, struct store_loaded *out, 
 /* The latest artifact of that name, or NULL. */
 const struct store_loaded_artifact *store_loaded_artifact(const struct store_loaded *f, const char *name);
 
-/* ---- merging ---------------------------------------------------------------------------------------------------- */
-/* Adds to dst what the store at src_path has, in one transaction. dst keeps what it had if anything fails; src is not changed
- * (but for the rollback of a hot journal). A row of src whose key does not match its content: STORE_CORRUPT. */
-enum store_status store_merge(struct store *dst, const char *src_path);
-
-/* ---- SQL for people ------------------------------------------------------------------------------------------------ */
 enum store_value_type { STORE_NULL, STORE_INT, STORE_REAL, STORE_TEXT, STORE_BLOB };
 struct store_value {
 	enum store_value_type type;
@@ -235,6 +230,22 @@ struct store_value {
 /* Called once per row, names[i] with value[i]; and once before the first row with value = NULL, so that an empty result
  * has its header too. false stops (not an error). */
 typedef bool store_row_fn(void *ctx, int ncols, const char *const *names, const struct store_value *value);
+
+struct store_filter {
+	bool open_only;         /* states candidate confirmed minimised blamed regressed */
+	const char *op;         /* NULL: any; "sum" also means "sum.dim_IntList" */
+	int64_t since;          /* last seen at or after; INT64_MIN: any */
+	int64_t limit;          /* rows; negative: all */
+};
+/* Latest seen first. Columns as in view v_findings. */
+enum store_status store_list(struct store *s, const struct store_filter *filter, store_row_fn *row, void *ctx);
+
+/* ---- merging ---------------------------------------------------------------------------------------------------- */
+/* Adds to dst what the store at src_path has, in one transaction. dst keeps what it had if anything fails; src is not changed
+ * (but for the rollback of a hot journal). A row of src whose key does not match its content: STORE_CORRUPT. */
+enum store_status store_merge(struct store *dst, const char *src_path);
+
+/* ---- SQL for people ------------------------------------------------------------------------------------------------ */
 /* One SELECT (or VALUES, WITH, EXPLAIN) on a connection of its own whose authorizer permits only reading. max_steps:
  * limit in units of a thousand virtual-machine steps, 0 = none. SQL errors and refusals: STORE_BAD. */
 enum store_status store_query_sql(struct store *s, const char *sql, int64_t max_steps, store_row_fn *row, void *ctx);

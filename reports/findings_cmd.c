@@ -1,0 +1,278 @@
+/* findings_cmd.c: the `findings` verb: list, show, sql. Reads options, opens the store for reading, prints. */
+#include "reports/findings_cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "reports/findings_show.h"
+#include "reports/json.h"
+
+static const char usage[] =
+	"usage: scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE\n"
+	"       scatterproof findings show ID [--json] --db FILE\n"
+	"       scatterproof findings sql 'select ...' [--json] --db FILE\n"
+	"\n"
+	"Lists findings (latest seen first), shows one, or answers an SQL query; nothing is ever written.\n"
+	"  --open        only those that are not known, fixed or dismissed\n"
+	"  --op NAME     only programs with this operator; `sum` also means `sum.dim_IntList`\n"
+	"  --since DATE  only seen since 2026-01-31 or 2026-01-31T23:59:59 (UTC)\n"
+	"  --limit N     at most N\n"
+	"  --json        one JSON object per line\n"
+	"  ID            at least six digits of a finding's id\n"
+	"Views for sql: v_findings v_open v_new v_by_signature v_fixed v_events v_counters; tables: see reports/schema.sql.\n";
+
+enum verb { VERB_LIST, VERB_SHOW, VERB_SQL };
+
+struct options {
+	enum verb verb;
+	const char *argument;   /* id or SQL */
+	const char *db;
+	bool json, help, filtered;
+	struct store_filter filter;
+};
+
+/* ---- options ------------------------------------------------------------------------------------------------------------ */
+
+/* `--name VALUE` or `--name=VALUE`: true if argv[*i] is this option; *value is NULL if it lacks its value. */
+static bool option_value(const char **value, const char *name, int argc, char **argv, int *i)
+{
+	size_t n = strlen(name);
+	const char *arg = argv[*i];
+	if (strncmp(arg, name, n) != 0 || (arg[n] != '\0' && arg[n] != '='))
+		return false;
+	*value = arg[n] == '=' ? arg + n + 1 : *i + 1 < argc ? argv[++*i] : NULL;
+	return true;
+}
+
+static bool parse_limit(int64_t *out, const char *text, struct err *err)
+{
+	char *end;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	if (errno || end == text || *end || n < 0)
+		return err_set(err, "--limit needs a number, not '%.60s'", text);
+	*out = n;
+	return true;
+}
+
+static bool take_option(struct options *o, int argc, char **argv, int *i, struct err *err)
+{
+	const char *value = "";
+	const char *name = argv[*i];
+	bool ok = true;
+	if (str_eq(name, "--json")) {
+		o->json = true;
+	} else if (str_eq(name, "--help") || str_eq(name, "-h")) {
+		o->help = true;
+	} else if (str_eq(name, "--open")) {
+		o->filter.open_only = o->filtered = true;
+	} else if (option_value(&value, "--db", argc, argv, i)) {
+		o->db = value;
+	} else if (option_value(&value, "--op", argc, argv, i)) {
+		o->filter.op = value;
+		o->filtered = true;
+	} else if (option_value(&value, "--since", argc, argv, i)) {
+		ok = !value || store_time_parse(&o->filter.since, value, err);
+		o->filtered = true;
+	} else if (option_value(&value, "--limit", argc, argv, i)) {
+		ok = !value || parse_limit(&o->filter.limit, value, err);
+		o->filtered = true;
+	} else {
+		return err_set(err, "unknown option '%.60s'", name);
+	}
+	return value ? ok : err_set(err, "%s needs a value", name);
+}
+
+static bool take_word(struct options *o, int nth, const char *word, struct err *err)
+{
+	if (nth == 0 && str_eq(word, "show")) {
+		o->verb = VERB_SHOW;
+	} else if (nth == 0 && str_eq(word, "sql")) {
+		o->verb = VERB_SQL;
+	} else if (nth == 1) {
+		o->argument = word;
+	} else {
+		return err_set(err, "'%.60s' is not understood", word);
+	}
+	return true;
+}
+
+static bool parse(struct options *o, int argc, char **argv, struct err *err)
+{
+	int nwords = 0;
+	bool ok = true;
+	*o = (struct options){.filter = {.since = INT64_MIN, .limit = -1}};
+	for (int i = 1; i < argc && ok; i++)
+		ok = argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
+	if (!ok || o->help)
+		return ok;
+	if (o->verb != VERB_LIST && !o->argument)
+		return err_set(err, o->verb == VERB_SHOW ? "show needs an id" : "sql needs a statement");
+	if (o->verb != VERB_LIST && o->filtered)
+		return err_set(err, "--open, --op, --since and --limit go with the list only");
+	return o->db || err_set(err, "--db FILE is needed");
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
+
+static void row_json(struct strbuf *sb, int ncols, const char *const *names, const struct store_value *v)
+{
+	sb_putc(sb, '{');
+	for (int i = 0; i < ncols; i++) {
+		json_key(sb, names[i]);
+		switch (v[i].type) {
+		case STORE_INT: sb_printf(sb, "%lld", (long long)v[i].i); break;
+		case STORE_REAL: json_real(sb, v[i].r); break;
+		case STORE_TEXT: json_text(sb, v[i].s, v[i].nbytes); break;
+		case STORE_BLOB: json_hex(sb, v[i].s, v[i].nbytes); break;
+		default: sb_puts(sb, "null");
+		}
+	}
+	sb_puts(sb, "}\n");
+}
+
+static void cell_text(struct strbuf *sb, const struct store_value *v)
+{
+	switch (v->type) {
+	case STORE_INT: sb_printf(sb, "%lld", (long long)v->i); break;
+	case STORE_REAL: sb_printf(sb, "%.17g", v->r); break;
+	case STORE_TEXT: text_cell(sb, v->s, v->nbytes); break;
+	case STORE_BLOB:
+		for (size_t i = 0; i < v->nbytes; i++)
+			sb_printf(sb, "%02x", (unsigned)(unsigned char)v->s[i]);
+		break;
+	default: sb_puts(sb, "NULL");
+	}
+}
+
+struct printer { bool json; int64_t nrows; struct strbuf line; };
+
+static bool print_line(struct printer *p)
+{
+	bool ok = fwrite(p->line.s, 1, p->line.len, stdout) == p->line.len;
+	sb_reset(&p->line);
+	return ok;
+}
+
+/* SQL: a header and tab-separated cells, or JSON. */
+static bool print_sql_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct printer *p = ctx;
+	if (p->json && !v)
+		return true;
+	if (p->json) {
+		row_json(&p->line, ncols, names, v);
+		return print_line(p);
+	}
+	for (int i = 0; i < ncols; i++) {
+		if (i)
+			sb_putc(&p->line, '\t');
+		if (v)
+			cell_text(&p->line, &v[i]);
+		else
+			text_cell(&p->line, names[i], strlen(names[i]));
+	}
+	sb_putc(&p->line, '\n');
+	return print_line(p);
+}
+
+/* The list: a few columns of v_findings, in fixed places. */
+static bool print_list_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	static const struct { const char *name; int width; } shown[] = {{"id", 8}, {"state", 10}, {"kind", 10}, {"nobs", 6},
+		{"last_seen", 19}, {"target", 24}, {"signature", 40}, {"ops", 0}};
+	struct printer *p = ctx;
+	if (!v)
+		return true;
+	p->nrows++;
+	if (p->json) {
+		row_json(&p->line, ncols, names, v);
+		return print_line(p);
+	}
+	for (int k = 0; k < ARRAY_LEN(shown); k++) {
+		for (int i = 0; i < ncols; i++) {
+			size_t before = p->line.len;
+			if (!str_eq(names[i], shown[k].name))
+				continue;
+			cell_text(&p->line, &v[i]);
+			while (shown[k].width && p->line.len < before + (size_t)shown[k].width)
+				sb_putc(&p->line, ' ');
+			sb_puts(&p->line, shown[k].width ? "  " : "");
+		}
+	}
+	sb_putc(&p->line, '\n');
+	return print_line(p);
+}
+
+/* ---- verbs ------------------------------------------------------------------------------------------------------------------ */
+
+static enum store_status do_list(struct store *s, const struct options *o, struct printer *p)
+{
+	enum store_status status = store_list(s, &o->filter, print_list_row, p);
+	if (status == STORE_OK && p->nrows == 0 && !o->json)
+		fputs(o->filtered ? "no such findings\n" : "no findings\n", stdout);
+	return status;
+}
+
+static enum store_status do_show(struct store *s, const struct options *o, struct printer *p)
+{
+	struct hash128 id, other;
+	struct store_loaded f;
+	struct arena a;
+	char shown[33];
+	enum store_status status = store_find_by_prefix(s, &id, o->argument);
+	if (status != STORE_OK)
+		return status;
+	arena_init(&a);
+	status = store_load_finding(s, &f, &id, &a);
+	if (status == STORE_OK) {
+		int n = STORE_ID_DIGITS;        /* more if eight digits are not enough */
+		do
+			snprintf(shown, sizeof shown, "%.*s", n++, f.hex);
+		while (n <= 32 && store_find_by_prefix(s, &other, shown) == STORE_BAD);
+		(o->json ? finding_show_json : finding_show_text)(&p->line, &f, shown, o->db);
+		print_line(p);
+	}
+	arena_free(&a);
+	return status;
+}
+
+static enum store_status run_verb(struct store *s, const struct options *o, struct printer *p)
+{
+	switch (o->verb) {
+	case VERB_SHOW: return do_show(s, o, p);
+	case VERB_SQL: return store_query_sql(s, o->argument, 0, print_sql_row, p);
+	default: return do_list(s, o, p);
+	}
+}
+
+int cmd_findings(int argc, char **argv)
+{
+	struct options o;
+	struct err err = {0};
+	enum store_status status;
+	if (!parse(&o, argc, argv, &err)) {
+		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, usage);
+		return 2;
+	}
+	if (o.help)
+		return fputs(usage, stdout) < 0 ? 3 : 0;
+	struct store *s = store_open(&status, o.db, STORE_READ, &err);
+	if (!s) {
+		fprintf(stderr, "scatterproof findings: %s\n", err.msg);
+		return store_exit_code(status);
+	}
+	struct printer p = {.json = o.json};
+	sb_init(&p.line);
+	status = run_verb(s, &o, &p);
+	if (status != STORE_OK)
+		fprintf(stderr, "scatterproof findings: %s\n", store_message(s));
+	sb_free(&p.line);
+	store_abandon(s);
+	if (status == STORE_OK && (fflush(stdout) != 0 || ferror(stdout))) {
+		fprintf(stderr, "scatterproof findings: cannot write to standard output: %s\n", strerror(errno));
+		return 3;
+	}
+	return store_exit_code(status);
+}

@@ -1,0 +1,14 @@
+/* json.h: writing JSON into a strbuf. Only what output needs: no reader, no tree.
+ * Text may hold any bytes: a byte that is not part of valid UTF-8 comes out as U+FFFD, so that the result is always valid. */
+#ifndef SCATTERPROOF_JSON_H
+#define SCATTERPROOF_JSON_H
+
+#include "eager/base.h"
+
+void json_text(struct strbuf *sb, const char *s, size_t n);     /* quoted */
+void json_hex(struct strbuf *sb, const void *p, size_t n);      /* quoted hex digits */
+void json_real(struct strbuf *sb, double v);                    /* inf and nan, which JSON lacks, as strings */
+void json_key(struct strbuf *sb, const char *key);              /* `"key":`, after a comma unless right after { or [ */
+bool utf8_valid(const void *p, size_t n);
+
+#endif

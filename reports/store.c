@@ -1,0 +1,501 @@
+/* store.c: writing to the findings store.
+ *
+ * Every writing function: write_enter, puts of immutable rows, an update of the finding's cached summary, write_leave.
+ * What is only counted (counters, observations beyond the first few) waits in memory and is written by store_flush. */
+#include <stdlib.h>
+
+#include "reports/store_internal.h"
+
+/* ---- words: the order is that of the enums in store.h, the texts are those of schema.sql ------------------------------ */
+
+const char *const finding_kind_name[NFINDING_KINDS] = {
+	[FINDING_VALUE] = "value", [FINDING_GRADIENT] = "gradient", [FINDING_MUTATION] = "mutation", [FINDING_ALIAS] = "alias",
+	[FINDING_META] = "meta", [FINDING_NONENESS] = "none-ness", [FINDING_RAISE] = "raise", [FINDING_CRASH] = "crash",
+	[FINDING_HANG] = "hang", [FINDING_NONDETERMINISTIC] = "nondeterministic",
+};
+const char *const finding_state_name[NFINDING_STATES] = {
+	[STATE_CANDIDATE] = "candidate", [STATE_CONFIRMED] = "confirmed", [STATE_MINIMISED] = "minimised",
+	[STATE_BLAMED] = "blamed", [STATE_KNOWN] = "known", [STATE_FIXED_IN] = "fixed-in", [STATE_REGRESSED] = "regressed",
+	[STATE_DISMISSED] = "dismissed",
+};
+const char *const finding_severity_name[NSEVERITIES] = {
+	[SEVERITY_LOW] = "low", [SEVERITY_NORMAL] = "normal", [SEVERITY_HIGH] = "high",
+};
+const char *const event_kind_name[NEVENT_KINDS] = {
+	[EVENT_FOUND] = "found", [EVENT_SEVERITY] = "severity", [EVENT_SIGNATURE] = "signature", [EVENT_CONFIRMED] = "confirmed",
+	[EVENT_MINIMIZED] = "minimized", [EVENT_BLAME] = "blame", [EVENT_KNOWN] = "known", [EVENT_FIXED] = "fixed",
+	[EVENT_REGRESSED] = "regressed", [EVENT_STATE] = "state", [EVENT_NOTE] = "note",
+};
+
+static int find_word(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (str_eq(names[i], name))
+			return i;
+	return -1;
+}
+
+bool finding_kind_find(enum finding_kind *out, const char *name)
+{
+	int i = find_word(finding_kind_name, NFINDING_KINDS, name);
+	if (i >= 0)
+		*out = (enum finding_kind)i;
+	return i >= 0;
+}
+
+bool finding_state_find(enum finding_state *out, const char *name)
+{
+	int i = find_word(finding_state_name, NFINDING_STATES, name);
+	if (i >= 0)
+		*out = (enum finding_state)i;
+	return i >= 0;
+}
+
+/* ---- statements ----------------------------------------------------------------------------------------------------- */
+
+#define SUMMARY_COLUMNS "finding, target, state, severity, signature, program, ops, first_seen, last_seen, nobs, npass"
+
+static const char *const query_sql[NQUERIES] = {
+	[Q_BEGIN] = "BEGIN IMMEDIATE",
+	[Q_COMMIT] = "COMMIT",
+	[Q_PROGRAM_OP] = "INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING",
+	[Q_COUNTER] = "INSERT INTO counter (run, draw, target, verdict, n) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT (run, draw, target, verdict) DO UPDATE SET n = n + excluded.n",
+	[Q_OBS_COUNT] = "INSERT INTO observation_count (finding, environment, run, verdict, n, first, last)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = n + excluded.n,"
+		" first = min(first, excluded.first), last = max(last, excluded.last)",
+	[Q_OBS_STORED] = "SELECT count(*) FROM observation WHERE finding = ? AND environment = ?",
+	[Q_SUMMARY] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
+		" FROM finding_now WHERE finding = ?",
+	[Q_SUMMARY_CLEAR] = "DELETE FROM finding_summary",
+	[Q_SUMMARY_ALL] = "INSERT INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS " FROM finding_now",
+	[Q_TRIM] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number() OVER"
+		" (PARTITION BY finding, environment ORDER BY at, id) AS nth FROM observation) WHERE nth > ?)",
+	[Q_CURRENT] = "SELECT severity, signature FROM finding_summary WHERE finding = ?",
+	[Q_BY_SIGNATURE] = "SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
+		" WHERE s.signature = ? AND f.family = ? ORDER BY s.first_seen, s.finding LIMIT 1",
+	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
+		" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
+	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
+		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END FROM finding f"
+		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
+		" WHERE f.id = ?",
+	[Q_LOAD_ENV] = "SELECT n.id, n.target, n.versions, n.device, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
+		" min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
+		" GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
+	[Q_LOAD_OBS] = "SELECT environment, at, verdict, tensor, detail, fill, call FROM observation WHERE finding = ?"
+		" ORDER BY at, id",
+	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
+		" WHERE e.finding = ? ORDER BY e.at, e.id",
+	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
+	[Q_LIST] = "SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
+		" strftime('%Y-%m-%d %H:%M:%S', s.first_seen / 1000, 'unixepoch') AS first_seen,"
+		" strftime('%Y-%m-%d %H:%M:%S', s.last_seen / 1000, 'unixepoch') AS last_seen,"
+		" s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id"
+		" FROM finding_summary s JOIN finding f ON f.id = s.finding JOIN finding_state t ON t.name = s.state"
+		" WHERE (?1 = 0 OR t.open) AND s.last_seen >= ?3 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM program_op o"
+		" WHERE o.program IN (f.program, s.program) AND (o.op = ?2 OR substr(o.op, 1, length(?2) + 1) = ?2 || '.')))"
+		" ORDER BY s.last_seen DESC, f.id LIMIT ?4",
+};
+
+enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q)
+{
+	if (!s->stmt[q]) {
+		int rc = sqlite3_prepare_v3(s->db, query_sql[q], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[q], NULL);
+		if (rc != SQLITE_OK)
+			return store_fail(s, rc, "preparing a query");
+	}
+	*st = s->stmt[q];
+	sqlite3_reset(*st);
+	sqlite3_clear_bindings(*st);
+	return STORE_OK;
+}
+
+enum store_status store_run_stmt(struct store *s, sqlite3_stmt *st, const char *doing)
+{
+	int rc = sqlite3_step(st);
+	enum store_status status = rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc == SQLITE_ROW ? SQLITE_ERROR : rc, doing);
+	sqlite3_reset(st);
+	return status;
+}
+
+static enum store_status run_query(struct store *s, enum query q, const struct hash128 *arg, const char *doing)
+{
+	sqlite3_stmt *st;
+	enum store_status status = store_stmt(s, &st, q);
+	if (status != STORE_OK)
+		return status;
+	if (arg)
+		bind_hash(st, 1, arg);
+	return store_run_stmt(s, st, doing);
+}
+
+/* ---- transactions ------------------------------------------------------------------------------------------------------ */
+
+/* Some failures roll back by themselves, some leave the transaction open. */
+static void roll_back(struct store *s)
+{
+	if (!sqlite3_get_autocommit(s->db))
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static enum store_status commit(struct store *s)
+{
+	enum store_status status = run_query(s, Q_COMMIT, NULL, "committing");
+	if (status != STORE_OK)
+		roll_back(s);
+	return status;
+}
+
+enum store_status store_begin(struct store *s)
+{
+	CHECK(!s->in_batch);
+	CHECK(s->mode != STORE_READ);
+	s->in_batch = true;
+	s->batch = run_query(s, Q_BEGIN, NULL, "beginning a transaction");
+	return s->batch;
+}
+
+enum store_status store_commit(struct store *s)
+{
+	CHECK(s->in_batch);
+	s->in_batch = false;
+	if (s->batch == STORE_OK)
+		return commit(s);
+	roll_back(s);
+	return s->batch;
+}
+
+void store_rollback(struct store *s)
+{
+	CHECK(s->in_batch);
+	s->in_batch = false;
+	roll_back(s);
+}
+
+enum store_status write_enter(struct store *s)
+{
+	CHECK(s->mode != STORE_READ);
+	return s->in_batch ? s->batch : run_query(s, Q_BEGIN, NULL, "beginning a transaction");
+}
+
+enum store_status write_leave(struct store *s, enum store_status status)
+{
+	if (s->in_batch) {
+		if (s->batch == STORE_OK)
+			s->batch = status;
+		return s->batch;
+	}
+	if (status == STORE_OK)
+		return commit(s);
+	roll_back(s);
+	return status;
+}
+
+enum store_status summary_update(struct store *s, const struct hash128 *finding)
+{
+	if (finding)
+		return run_query(s, Q_SUMMARY, finding, "summing up a finding");
+	enum store_status status = run_query(s, Q_SUMMARY_CLEAR, NULL, "clearing the summaries");
+	return status == STORE_OK ? run_query(s, Q_SUMMARY_ALL, NULL, "summing up the findings") : status;
+}
+
+/* ---- rows without a life of their own ------------------------------------------------------------------------------------- */
+
+static enum store_status put_alone(struct store *s, struct hash128 *id, enum table_id t, const struct value *values)
+{
+	*id = table_key(&store_table[t], values);
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = store_put(s, id, t, values);
+	return write_leave(s, status);
+}
+
+enum store_status store_run_begin(struct store *s, struct hash128 *id, const struct store_run *run)
+{
+	const struct value v[] = {value_int((int64_t)run->seed), value_text(run->shard), value_text(run->policy),
+		value_text(run->versions), value_int(run->started)};
+	return put_alone(s, id, TABLE_RUN, v);
+}
+
+enum store_status store_environment(struct store *s, struct hash128 *id, const char *target, const char *versions,
+	const char *device)
+{
+	const struct value v[] = {value_text(target), value_text(versions), value_text(device)};
+	return put_alone(s, id, TABLE_ENVIRONMENT, v);
+}
+
+enum store_status store_issue(struct store *s, struct hash128 *id, const char *url, const char *title)
+{
+	const struct value v[] = {value_text(url), value_text(title)};
+	return put_alone(s, id, TABLE_ISSUE, v);
+}
+
+enum store_status store_program(struct store *s, struct hash128 *id, const char *text, const char *const *ops, int nops)
+{
+	const struct value v[] = {value_text(text)};
+	*id = table_key(&store_table[TABLE_PROGRAM], v);
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = store_put(s, id, TABLE_PROGRAM, v);
+	for (int i = 0; i < nops && status == STORE_OK; i++) {
+		sqlite3_stmt *st;
+		status = store_stmt(s, &st, Q_PROGRAM_OP);
+		if (status != STORE_OK)
+			break;
+		bind_text(st, 1, ops[i]);
+		bind_hash(st, 2, id);
+		status = store_run_stmt(s, st, "writing a program's operators");
+	}
+	return write_leave(s, status);
+}
+
+/* ---- findings and their events ---------------------------------------------------------------------------------------------- */
+
+static enum store_status put_event(struct store *s, const struct store_event *e)
+{
+	struct hash128 id;
+	const struct value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]),
+		value_text(e->tool), value_text(e->payload), value_hash(e->program), value_hash(e->issue)};
+	return store_put(s, &id, TABLE_EVENT, v);
+}
+
+enum store_status store_event(struct store *s, const struct store_event *e)
+{
+	enum finding_state ignored;
+	CHECK(e->kind != EVENT_STATE || finding_state_find(&ignored, e->payload));
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = put_event(s, e);
+	if (status == STORE_OK)
+		status = summary_update(s, &e->finding);
+	return write_leave(s, status);
+}
+
+/* What the store holds now: *exists, and whether severity and signature differ from f's. */
+static enum store_status compare_current(struct store *s, bool *exists, bool *severity, bool *signature,
+	const struct hash128 *id, const struct store_finding *f)
+{
+	sqlite3_stmt *st;
+	enum store_status status = store_stmt(s, &st, Q_CURRENT);
+	if (status != STORE_OK)
+		return status;
+	bind_hash(st, 1, id);
+	int rc = sqlite3_step(st);
+	*exists = rc == SQLITE_ROW;
+	if (*exists) {
+		*severity = !str_eq((const char *)sqlite3_column_text(st, 0), finding_severity_name[f->severity]);
+		*signature = !str_eq((const char *)sqlite3_column_text(st, 1), f->signature);
+	}
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		status = store_fail(s, rc, "looking a finding up");
+	sqlite3_reset(st);
+	return status;
+}
+
+static enum store_status put_finding(struct store *s, struct hash128 *id, const struct store_finding *f, const struct value *v)
+{
+	bool exists = false, severity = true, signature = true;
+	enum store_status status = compare_current(s, &exists, &severity, &signature, id, f);
+	if (status == STORE_OK && !exists)
+		status = store_put(s, id, TABLE_FINDING, v);
+	struct store_event e = {.finding = *id, .at = f->at, .kind = EVENT_FOUND, .tool = f->tool, .payload = ""};
+	if (status == STORE_OK && !exists)
+		status = put_event(s, &e);
+	if (status == STORE_OK && severity) {
+		e.kind = EVENT_SEVERITY;
+		e.payload = finding_severity_name[f->severity];
+		status = put_event(s, &e);
+	}
+	if (status == STORE_OK && signature && f->signature[0]) {
+		e.kind = EVENT_SIGNATURE;
+		e.payload = f->signature;
+		status = put_event(s, &e);
+	}
+	return status == STORE_OK ? summary_update(s, id) : status;
+}
+
+enum store_status store_finding(struct store *s, struct hash128 *id, const struct store_finding *f)
+{
+	const struct value v[] = {value_hash(&f->program), value_text(f->family), value_text(finding_kind_name[f->kind])};
+	*id = table_key(&store_table[TABLE_FINDING], v);
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = put_finding(s, id, f, v);
+	return write_leave(s, status);
+}
+
+enum store_status store_artifact(struct store *s, const struct hash128 *finding, const char *name, int64_t at,
+	const void *bytes, size_t nbytes)
+{
+	struct hash128 id;
+	const struct value v[] = {value_hash(finding), value_text(name), value_int(at), value_blob(bytes, nbytes)};
+	return put_alone(s, &id, TABLE_ARTIFACT, v);
+}
+
+/* ---- observations --------------------------------------------------------------------------------------------------------- */
+
+static enum store_status nstored(struct store *s, int64_t *n, const struct store_observation *o)
+{
+	sqlite3_stmt *st;
+	enum store_status status = store_stmt(s, &st, Q_OBS_STORED);
+	if (status != STORE_OK)
+		return status;
+	bind_hash(st, 1, &o->finding);
+	bind_hash(st, 2, &o->environment);
+	int rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*n = sqlite3_column_int64(st, 0);
+	else
+		status = store_fail(s, rc, "counting observations");
+	sqlite3_reset(st);
+	return status;
+}
+
+static enum store_status put_count(struct store *s, const struct pending_count *c)
+{
+	sqlite3_stmt *st;
+	enum store_status status = store_stmt(s, &st, Q_OBS_COUNT);
+	if (status != STORE_OK)
+		return status;
+	bind_hash(st, 1, &c->finding);
+	bind_hash(st, 2, &c->environment);
+	bind_hash(st, 3, &c->run);
+	bind_text(st, 4, c->verdict);
+	sqlite3_bind_int64(st, 5, c->n);
+	sqlite3_bind_int64(st, 6, c->first);
+	sqlite3_bind_int64(st, 7, c->last);
+	return store_run_stmt(s, st, "counting an observation");
+}
+
+static void count_later(struct store *s, const struct store_observation *o)
+{
+	for (int i = 0; i < s->ncounts; i++) {
+		struct pending_count *c = &s->count[i];
+		if (memcmp(&c->finding, &o->finding, sizeof o->finding) == 0 && memcmp(&c->run, &o->run, sizeof o->run) == 0 &&
+			memcmp(&c->environment, &o->environment, sizeof o->environment) == 0 && str_eq(c->verdict, o->verdict)) {
+			c->n++;
+			c->first = MIN(c->first, o->at);
+			c->last = MAX(c->last, o->at);
+			return;
+		}
+	}
+	if (s->ncounts == s->count_cap) {
+		s->count_cap = s->count_cap ? 2 * s->count_cap : 16;
+		s->count = xrealloc(s->count, mul_size((size_t)s->count_cap, sizeof *s->count));
+	}
+	s->count[s->ncounts++] = (struct pending_count){.finding = o->finding, .environment = o->environment, .run = o->run,
+		.verdict = xstrdup(o->verdict), .n = 1, .first = o->at, .last = o->at};
+}
+
+static enum store_status put_observation(struct store *s, const struct store_observation *o, bool row)
+{
+	enum store_status status = STORE_OK;
+	if (row) {
+		struct hash128 id;
+		const struct value v[] = {value_hash(&o->finding), value_hash(&o->environment), value_hash(&o->run), value_int(o->at),
+			value_text(o->verdict), value_text(o->tensor), value_int(o->fill), value_int(o->call), value_text(o->detail)};
+		status = store_put(s, &id, TABLE_OBSERVATION, v);
+	}
+	char *verdict = (char *)(uintptr_t)o->verdict;  /* read only */
+	const struct pending_count c = {.finding = o->finding, .environment = o->environment, .run = o->run, .verdict = verdict,
+		.n = 1, .first = o->at, .last = o->at};
+	if (status == STORE_OK)
+		status = put_count(s, &c);
+	return status == STORE_OK ? summary_update(s, &o->finding) : status;
+}
+
+enum store_status store_observation(struct store *s, const struct store_observation *o)
+{
+	int64_t n = 0;
+	CHECK(s->mode != STORE_READ);
+	enum store_status status = s->in_batch ? s->batch : nstored(s, &n, o);
+	if (status != STORE_OK)
+		return status;
+	if (!s->in_batch && n >= STORE_MAX_OBS) {
+		count_later(s, o);
+		return STORE_OK;
+	}
+	status = write_enter(s);
+	if (status == STORE_OK)
+		status = nstored(s, &n, o);     /* again, now under the lock */
+	if (status == STORE_OK)
+		status = put_observation(s, o, n < STORE_MAX_OBS);
+	return write_leave(s, status);
+}
+
+/* ---- counters ---------------------------------------------------------------------------------------------------------------- */
+
+static struct hash128 counter_key(const struct hash128 *run, const char *draw, const char *target, const char *verdict)
+{
+	const struct table t = {"counter", 4, "", ""};
+	const struct value v[] = {value_hash(run), value_text(draw), value_text(target), value_text(verdict)};
+	return table_key(&t, v);
+}
+
+void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const char *target,
+	const char *verdict, int64_t n)
+{
+	CHECK(n >= 0);
+	struct hash128 key = counter_key(run, draw, target, verdict);
+	for (int i = s->ncounters - 1; i >= 0; i--)
+		if (memcmp(&s->counter[i].key, &key, sizeof key) == 0) {
+			s->counter[i].n += n;
+			return;
+		}
+	if (s->ncounters == s->counter_cap) {
+		s->counter_cap = s->counter_cap ? 2 * s->counter_cap : 64;
+		s->counter = xrealloc(s->counter, mul_size((size_t)s->counter_cap, sizeof *s->counter));
+	}
+	s->counter[s->ncounters++] = (struct pending_counter){.key = key, .run = *run, .draw = xstrdup(draw),
+		.target = xstrdup(target), .verdict = xstrdup(verdict), .n = n};
+}
+
+static enum store_status put_counter(struct store *s, const struct pending_counter *c)
+{
+	struct hash128 draw;
+	const struct value v[] = {value_text(c->draw)};
+	sqlite3_stmt *st;
+	enum store_status status = store_put(s, &draw, TABLE_DRAW, v);
+	if (status == STORE_OK)
+		status = store_stmt(s, &st, Q_COUNTER);
+	if (status != STORE_OK)
+		return status;
+	bind_hash(st, 1, &c->run);
+	bind_hash(st, 2, &draw);
+	bind_text(st, 3, c->target);
+	bind_text(st, 4, c->verdict);
+	sqlite3_bind_int64(st, 5, c->n);
+	return store_run_stmt(s, st, "writing a counter");
+}
+
+static void forget_pending(struct store *s)
+{
+	for (int i = 0; i < s->ncounters; i++) {
+		free(s->counter[i].draw);
+		free(s->counter[i].target);
+		free(s->counter[i].verdict);
+	}
+	for (int i = 0; i < s->ncounts; i++)
+		free(s->count[i].verdict);
+	s->ncounters = s->ncounts = 0;
+}
+
+enum store_status store_flush(struct store *s)
+{
+	if (s->ncounters == 0 && s->ncounts == 0)
+		return STORE_OK;
+	CHECK(!s->in_batch);
+	enum store_status status = write_enter(s);
+	for (int i = 0; i < s->ncounters && status == STORE_OK; i++)
+		status = put_counter(s, &s->counter[i]);
+	for (int i = 0; i < s->ncounts && status == STORE_OK; i++) {
+		status = put_count(s, &s->count[i]);
+		if (status == STORE_OK)
+			status = summary_update(s, &s->count[i].finding);
+	}
+	status = write_leave(s, status);
+	if (status == STORE_OK || status == STORE_BAD)  /* bad: a run that was never stored; it would fail for ever */
+		forget_pending(s);
+	return status;
+}

@@ -1,0 +1,92 @@
+/* store_internal.h: what the files of the findings store share. Not for other modules; the tests of migrations use it.
+ *
+ * Writing functions follow one pattern: write_enter, work, write_leave. Outside a batch enter begins an immediate
+ * transaction and leave commits it or rolls it back; inside one they only remember the first failure. */
+#ifndef SCATTERPROOF_STORE_INTERNAL_H
+#define SCATTERPROOF_STORE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "reports/store.h"
+
+enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 1, STORE_MAX_COLS = 10 };
+
+/* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
+/* In an order in which references point backwards: merging follows it. */
+enum table_id {
+	TABLE_RUN, TABLE_DRAW, TABLE_ENVIRONMENT, TABLE_PROGRAM, TABLE_FINDING, TABLE_ISSUE, TABLE_OBSERVATION, TABLE_ARTIFACT,
+	TABLE_EVENT, NTABLES
+};
+struct table {
+	const char *name;
+	int ncols;                              /* without id */
+	const char *columns;                    /* "seed, shard, ..." */
+	const char *types;                      /* per column: i integer, t text, b blob (B: may be NULL) */
+};
+extern const struct table store_table[NTABLES];
+
+struct value { char type; int64_t i; const void *p; size_t n; };        /* type: i t b, n for NULL */
+struct value value_int(int64_t i);
+struct value value_text(const char *s);
+struct value value_blob(const void *p, size_t n);
+struct value value_hash(const struct hash128 *h);                       /* NULL for h == NULL */
+struct value value_column(sqlite3_stmt *st, int col);                   /* borrowed until the next step */
+
+struct hash128 table_key(const struct table *t, const struct value *values);
+
+/* ---- the store ------------------------------------------------------------------------------------------------------ */
+enum query {
+	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_STORED, Q_SUMMARY, Q_SUMMARY_ALL, Q_SUMMARY_CLEAR,
+	Q_TRIM, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT, Q_LOAD_ARTIFACT,
+	Q_LIST, NQUERIES
+};
+
+struct pending_counter { struct hash128 key, run; char *draw, *target, *verdict; int64_t n; };
+struct pending_count { struct hash128 finding, environment, run; char *verdict; int64_t n, first, last; };
+
+struct store {
+	char *path;
+	sqlite3 *db;
+	enum store_mode mode;
+	sqlite3_stmt *stmt[NQUERIES], *put[NTABLES];
+	bool in_batch;
+	enum store_status batch;                /* first failure inside the batch */
+	struct strbuf message;
+	struct pending_counter *counter;
+	struct pending_count *count;
+	int ncounters, counter_cap, ncounts, count_cap;
+};
+
+/* Sets the message from SQLite's result code and what was being done ("writing an event"), and classifies it. */
+enum store_status store_fail(struct store *s, int rc, const char *doing);
+enum store_status store_refuse(struct store *s, enum store_status status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+enum store_status store_classify(sqlite3 *db, int rc);
+
+/* Prepared, reset, bindings cleared; kept by the store. */
+enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q);
+/* Steps a statement that returns no row and resets it. */
+enum store_status store_run_stmt(struct store *s, sqlite3_stmt *st, const char *doing);
+void bind_value(sqlite3_stmt *st, int at, const struct value *v);       /* borrowed: must outlive the step */
+void bind_hash(sqlite3_stmt *st, int at, const struct hash128 *h);
+void bind_text(sqlite3_stmt *st, int at, const char *text);
+bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col);       /* false: not a blob of 16 bytes */
+
+/* INSERT ... ON CONFLICT(id) DO NOTHING. *id is computed from the values. */
+enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values);
+
+enum store_status write_enter(struct store *s);
+enum store_status write_leave(struct store *s, enum store_status status);
+/* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
+enum store_status summary_update(struct store *s, const struct hash128 *finding);
+
+/* Steps through a query and hands its rows over; the last result code, SQLITE_DONE if row stopped it. (store_query.c) */
+int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx);
+
+/* ---- opening (store_open.c) --------------------------------------------------------------------------------------------- */
+struct migration { int version; const char *sql; };     /* sql leads from version - 1 to version */
+/* Runs the steps that the database lacks, in one transaction. The last step's version is what it has afterwards. */
+enum store_status store_migrate(sqlite3 *db, const struct migration *steps, int nsteps, struct err *err);
+/* A bare connection to an already judged file with the settings that every connection has. NULL: *rc says why. */
+sqlite3 *store_connect(const char *path, bool create, int *rc);
+
+#endif

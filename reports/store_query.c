@@ -1,0 +1,162 @@
+/* store_query.c: SQL from people, on a connection that cannot write anything anywhere.
+ *
+ * `mode=ro` would not do: it still lets ATTACH and VACUUM INTO create files, and query_only can be switched off by the query.
+ * So the authorizer answers every prepared action, and permits four: SELECT, READ, RECURSIVE, and FUNCTION but for the few
+ * functions that reach outside. Temporary tables and sorts stay in memory; nothing can be attached. The connection is opened
+ * writable, and read once before the authorizer is there, so that a hot journal is rolled back first. */
+#include <strings.h>
+
+#include "reports/store_internal.h"
+
+static const char *const outside[] = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "zipfile",
+	"fsdir", "lsmode", "sqlar_uncompress"};
+
+static int authorize(void *ctx, int action, const char *a, const char *b, const char *db, const char *inner)
+{
+	(void)ctx, (void)a, (void)db, (void)inner;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE: return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		for (int i = 0; i < ARRAY_LEN(outside); i++)
+			if (b && strcasecmp(b, outside[i]) == 0)
+				return SQLITE_DENY;
+		return SQLITE_OK;
+	default: return SQLITE_DENY;
+	}
+}
+
+struct steps { int64_t left; };
+
+static int count_steps(void *ctx)
+{
+	struct steps *steps = ctx;
+	return --steps->left < 0;
+}
+
+static int guard(sqlite3 *db)
+{
+	int rc = sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema; PRAGMA query_only=ON", NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, NULL);
+	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	return rc == SQLITE_OK ? sqlite3_set_authorizer(db, authorize, NULL) : rc;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------------- */
+
+static struct store_value column_value(sqlite3_stmt *st, int col)
+{
+	switch (sqlite3_column_type(st, col)) {
+	case SQLITE_INTEGER: return (struct store_value){.type = STORE_INT, .i = sqlite3_column_int64(st, col)};
+	case SQLITE_FLOAT: return (struct store_value){.type = STORE_REAL, .r = sqlite3_column_double(st, col)};
+	case SQLITE_TEXT: {
+		const char *s = (const char *)sqlite3_column_text(st, col);
+		return (struct store_value){.type = STORE_TEXT, .s = s ? s : "", .nbytes = (size_t)sqlite3_column_bytes(st, col)};
+	}
+	case SQLITE_BLOB: {
+		const char *s = sqlite3_column_blob(st, col);
+		return (struct store_value){.type = STORE_BLOB, .s = s ? s : "", .nbytes = (size_t)sqlite3_column_bytes(st, col)};
+	}
+	default: return (struct store_value){.type = STORE_NULL};
+	}
+}
+
+int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx)
+{
+	struct arena a;
+	int ncols = sqlite3_column_count(st), rc = SQLITE_DONE;
+	arena_init(&a);
+	const char **names = ARENA_NEW(&a, const char *, ncols);
+	struct store_value *value = ARENA_NEW(&a, struct store_value, ncols);
+	for (int i = 0; i < ncols; i++) {
+		const char *name = sqlite3_column_name(st, i);
+		names[i] = arena_strdup(&a, name ? name : "");
+	}
+	bool go = row(ctx, ncols, names, NULL);
+	while (go && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		for (int i = 0; i < ncols; i++)
+			value[i] = column_value(st, i);
+		go = row(ctx, ncols, names, value);
+	}
+	arena_free(&a);
+	return go ? rc : SQLITE_DONE;
+}
+
+/* ---- one statement --------------------------------------------------------------------------------------------------------- */
+
+/* The person's own error, or the world's. */
+static enum store_status query_failed(struct store *s, sqlite3 *db, int rc)
+{
+	enum store_status status = rc == SQLITE_ERROR ? STORE_BAD : store_classify(db, rc);
+	switch (rc & 0xff) {
+	case SQLITE_AUTH:
+		return store_refuse(s, STORE_BAD, "findings are only read by SQL: %s", sqlite3_errmsg(db));
+	case SQLITE_INTERRUPT:
+		return store_refuse(s, STORE_BAD, "the query takes too many steps");
+	default:
+		return store_refuse(s, status == STORE_OK ? STORE_IO : status, "SQL error: %s", sqlite3_errmsg(db));
+	}
+}
+
+/* Only white space, comments and semicolons may follow the statement. */
+static bool nothing_more(sqlite3 *db, const char *tail)
+{
+	while (tail && *tail) {
+		sqlite3_stmt *st = NULL;
+		const char *next = NULL;
+		int rc = sqlite3_prepare_v2(db, tail, -1, &st, &next);
+		sqlite3_finalize(st);
+		if (rc != SQLITE_OK || st || next == tail)
+			return false;
+		tail = next;
+	}
+	return true;
+}
+
+static enum store_status run_guarded(struct store *s, sqlite3 *db, const char *sql, store_row_fn *row, void *ctx)
+{
+	sqlite3_stmt *st = NULL;
+	const char *tail = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, &tail);
+	if (rc != SQLITE_OK)
+		return query_failed(s, db, rc);
+	enum store_status status = STORE_OK;
+	if (!st)
+		status = store_refuse(s, STORE_BAD, "no SQL statement is given");
+	else if (!nothing_more(db, tail))
+		status = store_refuse(s, STORE_BAD, "one SQL statement at a time");
+	else if (!sqlite3_stmt_readonly(st) || sqlite3_column_count(st) == 0)
+		status = store_refuse(s, STORE_BAD, "findings are only read by SQL");
+	if (status == STORE_OK) {
+		rc = store_each_row(st, row, ctx);
+		if (rc != SQLITE_DONE)
+			status = query_failed(s, db, rc);
+	}
+	sqlite3_finalize(st);
+	return status;
+}
+
+enum store_status store_query_sql(struct store *s, const char *sql, int64_t max_steps, store_row_fn *row, void *ctx)
+{
+	enum { UNIT = 1000 };
+	int rc;
+	struct steps steps = {max_steps};
+	sqlite3 *db = store_connect(s->path, false, &rc);
+	if (rc == SQLITE_OK)
+		rc = guard(db);
+	enum store_status status;
+	if (rc == SQLITE_OK) {
+		if (max_steps > 0)
+			sqlite3_progress_handler(db, UNIT, count_steps, &steps);
+		status = run_guarded(s, db, sql, row, ctx);
+	} else {
+		status = store_refuse(s, store_classify(db, rc), "%s: %s", s->path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+	}
+	sqlite3_close(db);
+	return status;
+}
