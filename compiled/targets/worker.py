@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -33,6 +33,7 @@ DTYPES = {
     name: getattr(torch, name)
     for name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
 }
+Watcher = Callable[[str], AbstractContextManager[Any]]
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
@@ -236,26 +237,29 @@ def run_call(
     index: int,
     fn: Callable[..., Any],
     cotangents: Callable[..., Any] | None,
-    dense_cotangents: bool = False,
-    on_backward: Callable[[], None] = lambda: None,
+    watch: Watcher | None = None,
 ) -> Ran:
+    """Forward, cotangents, backward of one call. A watcher sees those three only, and makes the cotangents dense."""
     call = req.calls[index]
     storages = make_storages(req, call)
     args = make_inputs(req, call, storages)
     leaves = [a for a, i in zip(args, req.inputs, strict=True) if i.requires_grad]
+    to_f = [a for a, i in zip(args, req.inputs, strict=True) if i.to_f]
+    to_cotangents = [a for a, i in zip(args, req.inputs, strict=True) if i.to_cotangents]
     phase = "forward"
     started = time.perf_counter()
     try:
-        outs = fn(*(a for a, i in zip(args, req.inputs, strict=True) if i.to_f))
+        with watch("forward") if watch else nullcontext():
+            outs = fn(*to_f)
         if cotangents is not None:
             phase = "cotangents"
             with torch.no_grad():
-                grads = cotangents(*(a for a, i in zip(args, req.inputs, strict=True) if i.to_cotangents))
-                if dense_cotangents:
+                grads = cotangents(*to_cotangents)
+                if watch:
                     grads = [g.contiguous() for g in grads]
             phase = "backward"
-            on_backward()
-            torch.autograd.backward([outs[i] for i in req.backward], list(grads))
+            with watch("backward") if watch else nullcontext():
+                torch.autograd.backward([outs[i] for i in req.backward], list(grads))
         synchronize(req.device)
     except Exception as error:
         raise ProgramError(error, index, phase) from error
@@ -393,9 +397,8 @@ def map_tensors(fn: Callable[[Tensor], Any], tree: Any) -> Any:
     return tree
 
 
-@contextmanager
-def watching(found: list[Mismatch]) -> Iterator[Callable[[], None]]:
-    """Every operator that eager dispatches is repeated on fakes of its real arguments. Yields the switch to `backward`."""
+def fake_watcher(found: list[Mismatch]) -> Watcher:
+    """Every operator that eager dispatches inside such a context is repeated on fakes of its real arguments."""
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -407,7 +410,9 @@ def watching(found: list[Mismatch]) -> Iterator[Callable[[], None]]:
         return FakeTensor(mode, bare, t.device)
 
     class Watch(TorchDispatchMode):
-        backward = False
+        def __init__(self, phase: str) -> None:
+            super().__init__()
+            self.backward = phase == "backward"
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
@@ -427,13 +432,7 @@ def watching(found: list[Mismatch]) -> Iterator[Callable[[], None]]:
                 found.append(Mismatch(str(func), self.backward, 2, f"fake raises {describe(refused)[:400]}, real does not"))
             return real
 
-    watch = Watch()
-
-    def on_backward() -> None:
-        watch.backward = True
-
-    with watch:
-        yield on_backward
+    return Watch
 
 
 def data_dependent(error: Exception) -> bool:
@@ -589,8 +588,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
             answer.ngraphs = int(counters["stats"]["unique_graphs"])
             answer.compile_ms = (compile_seconds() - before) * 1e3
     if req.stage == "fake":
-        with watching(answer.mismatches) as on_backward:
-            run_call(req, 0, f, cotangents, dense_cotangents=True, on_backward=on_backward)
+        run_call(req, 0, f, cotangents, watch=fake_watcher(answer.mismatches))
 
 
 def describe(error: BaseException) -> str:

@@ -1,0 +1,11 @@
+# Child processes and PyTorch targets. test_torch exits 77 = skipped where no torch-2.11.0 environment is installed.
+add_executable(test_proc ${CMAKE_SOURCE_DIR}/tests/test_proc.c)
+target_link_libraries(test_proc PRIVATE compiled)
+add_test(NAME proc COMMAND test_proc)
+add_executable(test_target ${CMAKE_SOURCE_DIR}/tests/test_target.c)
+target_link_libraries(test_target PRIVATE compiled)
+add_test(NAME target COMMAND test_target)
+add_executable(test_torch ${CMAKE_SOURCE_DIR}/tests/test_torch.c)
+target_link_libraries(test_torch PRIVATE compiled)
+add_test(NAME torch COMMAND test_torch)
+set_tests_properties(torch PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 900 SKIP_REGULAR_EXPRESSION "^SKIPPED")
