@@ -1,0 +1,216 @@
+/* store_util.c: see store_util.h. */
+#include "tests/store_util.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[256];
+static pid_t dir_owner;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	remove(path);
+	return 0;
+}
+
+static void remove_dir(void)
+{
+	if (getpid() == dir_owner)
+		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *tmp_dir(void)
+{
+	if (!dir[0]) {
+		const char *base = getenv("TMPDIR");
+		snprintf(dir, sizeof dir, "%s/scatterproof-test-XXXXXX", base && strlen(base) < 200 ? base : "/tmp");
+		CHECK(mkdtemp(dir));
+		CHECK(chmod(dir, 0777) == 0);
+		dir_owner = getpid();
+		atexit(remove_dir);
+	}
+	return dir;
+}
+
+const char *tmp_path(const char *name)
+{
+	static char ring[16][512];
+	static unsigned next;
+	char *out = ring[next++ % 16];
+	snprintf(out, sizeof ring[0], "%s/%s", tmp_dir(), name);
+	return out;
+}
+
+void write_file(const char *path, const void *bytes, size_t n)
+{
+	FILE *f = fopen(path, "wb");
+	CHECK(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+}
+
+struct hash128 file_hash(const char *path)
+{
+	struct strbuf sb;
+	struct hash128 h = {{0}};
+	sb_init(&sb);
+	if (sb_read_file(&sb, path, 1 << 28, NULL))
+		h = hash_bytes(sb.s, sb.len);
+	sb_free(&sb);
+	return h;
+}
+
+bool same_hash(const struct hash128 *a, const struct hash128 *b) { return memcmp(a, b, sizeof *a) == 0; }
+bool file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+struct store *open_ok(const char *path, enum store_mode mode)
+{
+	enum store_status status;
+	struct err err = {0};
+	struct store *s = store_open(&status, path, mode, &err);
+	if (!s)
+		BUG("open %s: status %d: %s", path, (int)status, err.msg);
+	return s;
+}
+
+/* ---- looking from outside ---------------------------------------------------------------------------------------------- */
+
+static sqlite3 *connect(const char *path)
+{
+	sqlite3 *db;
+	CHECK(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK);
+	return db;
+}
+
+static const char *first_text(sqlite3 *db, const char *sql)
+{
+	static char out[4096];
+	sqlite3_stmt *st;
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		BUG("%s: %s", sql, sqlite3_errmsg(db));
+	int rc = sqlite3_step(st);
+	CHECK(rc == SQLITE_ROW || rc == SQLITE_DONE);
+	const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : "";
+	snprintf(out, sizeof out, "%s", text ? text : "NULL");
+	sqlite3_finalize(st);
+	return out;
+}
+
+const char *integrity(const char *path)
+{
+	sqlite3 *db = connect(path);
+	const char *out = first_text(db, "PRAGMA integrity_check");
+	if (str_eq(out, "ok") && *first_text(db, "PRAGMA foreign_key_check"))
+		out = "foreign keys are broken";
+	else
+		out = first_text(db, "PRAGMA integrity_check");
+	sqlite3_close(db);
+	return out;
+}
+
+const char *sql_text(const char *path, const char *sql)
+{
+	sqlite3 *db = connect(path);
+	const char *out = first_text(db, sql);
+	sqlite3_close(db);
+	return out;
+}
+
+int64_t sql_int(const char *path, const char *sql) { return strtoll(sql_text(path, sql), NULL, 10); }
+
+static void dump_query(struct strbuf *out, sqlite3 *db, const char *title, const char *sql)
+{
+	sqlite3_stmt *st;
+	sb_printf(out, "== %s\n", title);
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+		BUG("%s: %s", sql, sqlite3_errmsg(db));
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		for (int i = 0; i < sqlite3_column_count(st); i++) {
+			if (sqlite3_column_type(st, i) != SQLITE_BLOB) {
+				const char *text = (const char *)sqlite3_column_text(st, i);
+				sb_printf(out, "%s|", text ? text : "NULL");
+				continue;
+			}
+			const unsigned char *p = sqlite3_column_blob(st, i);
+			for (int k = 0; k < sqlite3_column_bytes(st, i); k++)
+				sb_printf(out, "%02x", (unsigned)p[k]);
+			sb_putc(out, '|');
+		}
+		sb_putc(out, '\n');
+	}
+	sqlite3_finalize(st);
+}
+
+void dump(struct strbuf *out, const char *path, bool cached)
+{
+	char sql[128];
+	sqlite3 *db = connect(path);
+	for (int t = 0; t < NTABLES; t++) {
+		snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", store_table[t].name);
+		dump_query(out, db, store_table[t].name, sql);
+	}
+	dump_query(out, db, "program_op", "SELECT * FROM program_op ORDER BY 1, 2");
+	dump_query(out, db, "counter", "SELECT * FROM counter ORDER BY 1, 2, 3, 4");
+	dump_query(out, db, "observation_count", "SELECT * FROM observation_count ORDER BY 1, 2, 3, 4");
+	if (cached)
+		dump_query(out, db, "finding_summary", "SELECT * FROM finding_summary ORDER BY 1");
+	sqlite3_close(db);
+}
+
+/* ---- rows from numbers ---------------------------------------------------------------------------------------------------- */
+
+struct hash128 put_run(struct store *s, unsigned n)
+{
+	struct hash128 id;
+	const struct store_run run = {.seed = n, .shard = "0/1", .policy = "default", .versions = "scatterproof test",
+		.started = (int64_t)T0 * 1000 + n};
+	CHECK(store_run_begin(s, &id, &run) == STORE_OK);
+	return id;
+}
+
+struct hash128 put_env(struct store *s, unsigned n)
+{
+	struct hash128 id;
+	char target[64];
+	snprintf(target, sizeof target, "torch:inductor@cpu+option=%u", n);
+	CHECK(store_environment(s, &id, target, "torch 2.11.0, python 3.11.2", "cpu: a model") == STORE_OK);
+	return id;
+}
+
+struct hash128 put_program(struct store *s, unsigned n)
+{
+	static const char *const ops[] = {"slice_scatter", "sum.dim_IntList", "expand", "slice_scatter", "mul.Tensor"};
+	struct hash128 id;
+	char text[256];
+	snprintf(text, sizeof text, "# scatterproof 1\nx: \"f32[4]\" = input([4], seed=%u, requires_grad=True)\nreturn (x,)\n", n);
+	CHECK(store_program(s, &id, text, ops + n % 2, 3) == STORE_OK);
+	return id;
+}
+
+struct hash128 put_finding(struct store *s, unsigned n)
+{
+	struct hash128 id;
+	char signature[64];
+	snprintf(signature, sizeof signature, "slice_scatter>sum grad zero #%u", n);
+	const struct store_finding f = {.program = put_program(s, n), .family = n % 3 ? "torch" : "jax",
+		.kind = (enum finding_kind)(n % NFINDING_KINDS), .severity = SEVERITY_HIGH, .signature = signature,
+		.at = (int64_t)T0 * 1000 + n, .tool = "scatterproof test"};
+	CHECK(store_finding(s, &id, &f) == STORE_OK);
+	return id;
+}
+
+enum store_status put_obs(struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run,
+	int64_t at, const char *verdict)
+{
+	const struct store_observation o = {.finding = *finding, .environment = *env, .run = *run, .at = at, .verdict = verdict,
+		.tensor = "grad x", .fill = 1, .call = 0, .detail = "12 of 78 elements wrong, all zero, expected up to 4"};
+	return store_observation(s, &o);
+}
+
+enum store_status put_event(struct store *s, const struct hash128 *finding, int64_t at, enum event_kind kind, const char *payload)
+{
+	const struct store_event e = {.finding = *finding, .at = at, .kind = kind, .tool = "scatterproof test", .payload = payload};
+	return store_event(s, &e);
+}
