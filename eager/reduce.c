@@ -3,16 +3,6 @@
 
 #include "eager/promote.h"
 
-bool dim_wrap(int *out, int64_t dim, int rank, struct err *err)
-{
-	int64_t r = MAX(rank, 1);
-	if (dim < -r || dim >= r)
-		return err_set(err, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-			       (long long)-r, (long long)(r - 1), (long long)dim);
-	*out = (int)(dim < 0 ? dim + r : dim);
-	return true;
-}
-
 static const struct arg *named_arg(const struct node *n, const char *name)
 {
 	int k = op_param(n->op, name);

@@ -8,6 +8,7 @@
 #ifndef SCATTERPROOF_REDUCE_H
 #define SCATTERPROOF_REDUCE_H
 
+#include "eager/layout.h"
 #include "eager/rules.h"
 
 struct lanes {
@@ -17,8 +18,6 @@ struct lanes {
 void lanes_make(struct lanes *out, const int64_t *size, int rank, const bool *reduced, struct arena *a);
 static inline int64_t lane_at(const struct lanes *l, int64_t lane, int64_t i) { return l->base[lane] + l->step[i]; }
 
-/* A dimension as a program writes it to 0..rank-1; 0-d tensors count as rank 1. Error: PyTorch's. */
-bool dim_wrap(int *out, int64_t dim, int rank, struct err *err);
 /* The node's `dim` argument (Dim, Dims, absent, None or []: all) as flags. */
 bool reduce_dims(bool reduced[MAX_RANK], const struct node *n, int rank, struct err *err);
 bool reduce_keepdim(const struct node *n);
