@@ -1,0 +1,226 @@
+/* options.c: see options.h. */
+#include "fuzz/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum opt {
+	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
+	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, NOPTS
+};
+struct opt_info { const char *name, *value, *verbs, *help; };
+static const struct opt_info opts[NOPTS] = {
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
+	[O_DB] = {"--db", "FILE", "fuzz repro findings", "the findings store; `fuzz` makes it if absent"},
+	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
+	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
+	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
+	[O_JOBS] = {"--jobs", "N", "fuzz", "shard processes, each with its own targets (default 1)"},
+	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
+	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
+	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
+	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench", "Python interpreter with PyTorch, in place of the target's own environment"},
+	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
+	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
+	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
+	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
+	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; the summary and the exit code only"},
+	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
+	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
+};
+
+static const char *const verbs[][3] = {
+	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
+	{"check", "FILE... --target NAME", "judge programs (or a pasted FX dump; '-': standard input) on targets"},
+	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...'] --db FILE", "query the findings store"},
+	{"targets", "", "what programs can be run on, and what this machine has of it"},
+	{"ops", "[NAME]", "the operators of the language"},
+	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs"},
+	{"eval", "FILE", "run a program on the eager interpreter and print its results beside the reference"},
+	{"bench", "[--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
+};
+
+void options_help(FILE *f, const char *verb)
+{
+	if (!verb)
+		fprintf(f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
+	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
+		if (!verb)
+			fprintf(f, "  %-9s %s\n", verbs[i][0], verbs[i][2]);
+		else if (str_eq(verb, verbs[i][0]))
+			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i][1], verbs[i][2]);
+	}
+	if (!verb)
+		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
+			   "exit codes: 0 clean or only known; 1 new findings (repro: still happens); 2 usage or bad input; 3 a target, device or\n"
+			   "file is missing or broken; 4 the run does not count (too little was judged); 128+n ended by signal n, store committed\n");
+	for (int i = 0; verb && i < NOPTS; i++)
+		if (strstr(opts[i].verbs, verb))
+			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
+}
+
+bool time_parse(double *out, const char *text, struct err *err)
+{
+	char *end;
+	double v = strtod(text, &end);
+	double unit = str_eq(end, "") || str_eq(end, "s") ? 1 : str_eq(end, "m") ? 60 : str_eq(end, "h") ? 3600 : str_eq(end, "ms") ? 0.001 : 0;
+	if (end == text || unit == 0 || !(v > 0) || v > 1e9)
+		return err_set(err, "'%s' is not a time such as 90s, 10m or 1h", text);
+	*out = v * unit;
+	return true;
+}
+
+static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)
+{
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (end == text || *end || errno || v < min || v > max)
+		return err_set(err, "'%s' is not an integer from %" PRId64 " to %" PRId64, text, min, max);
+	*out = v;
+	return true;
+}
+
+bool options_target(struct options *o, const char *text, struct err *err)
+{
+	if (o->ntarget == MAX_TARGETS)
+		return err_set(err, "more than %d targets", MAX_TARGETS);
+	if (!target_parse(&o->target[o->ntarget], text, err))
+		return false;
+	o->ntarget++;
+	return true;
+}
+
+static bool shard_parse(struct options *o, const char *v, struct err *err)
+{
+	int i, n, used = 0;
+	if (sscanf(v, "%d/%d%n", &i, &n, &used) != 2 || v[used] || n < 1 || i < 0 || i >= n)
+		return err_set(err, "--shard: '%s' is not I/N with 0 <= I < N", v);
+	o->shard_index = i;
+	o->shard_count = n;
+	return true;
+}
+
+static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
+{
+	int64_t n;
+	double t;
+	switch (k) {
+	case O_TARGET: return options_target(o, v, err);
+	case O_DB: o->db = v; return true;
+	case O_TIME: return time_parse(&o->time_s, v, err);
+	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
+	case O_SEED:
+		if (!int_parse(&n, v, 0, INT64_MAX, err))
+			return false;
+		o->seed = (uint64_t)n;
+		o->seed_given = true;
+		return true;
+	case O_JOBS:
+		if (!int_parse(&n, v, 1, 256, err))
+			return false;
+		o->jobs = (int)n;
+		return true;
+	case O_SHARD: return shard_parse(o, v, err);
+	case O_POLICY: o->policy = v; return true;
+	case O_OPS: o->ops = v; return true;
+	case O_DTYPES: o->dtypes = v; return true;
+	case O_PYTHON: o->python = v; return true;
+	case O_LIMIT:
+		if (!time_parse(&t, v, err))
+			return false;
+		o->limit_ms = t > 1e6 ? 1000000000 : (int)(t * 1000);
+		return true;
+	case O_NO_CHEAP: o->no_cheap = true; return true;
+	case O_NO_CONFIRM: o->no_confirm = true; return true;
+	case O_JSON: o->json = true; return true;
+	case O_QUIET: o->quiet = true; return true;
+	case O_SCRIPT: o->script = v; return true;
+	case O_OUT: o->out = v; return true;
+	case O_FAIL_ON:
+		if (!str_eq(v, "meta"))
+			return err_set(err, "--fail-on: 'meta' is the only kind that does not fail by itself, not '%s'", v);
+		o->fail_on_meta = true;
+		return true;
+	case NOPTS: break;
+	}
+	BUG("option %d", (int)k);
+}
+
+bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
+{
+	const char *verb = argv[0];
+	const char *self = o->self;
+	*o = (struct options){.jobs = 1, .shard_count = 1, .policy = "default", .self = self};
+	*help = false;
+	for (int i = 1; i < argc; i++) {
+		if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h")) {
+			*help = true;
+			return true;
+		}
+		if (argv[i][0] != '-' || !argv[i][1]) {
+			if (o->nfile == MAX_FILES)
+				return err_set(err, "more than %d files", MAX_FILES);
+			o->file[o->nfile++] = argv[i];
+			continue;
+		}
+		size_t len = strcspn(argv[i], "=");
+		int k = 0;
+		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0))
+			k++;
+		if (k == NOPTS || (verb[0] != '_' && !strstr(opts[k].verbs, verb)))
+			return err_set(err, "%s: unknown option '%s' (try --help)", verb, argv[i]);
+		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
+		if (!opts[k].value && v)
+			return err_set(err, "%s takes no value", opts[k].name);
+		if (opts[k].value && !v) {
+			if (++i == argc)
+				return err_set(err, "%s needs a value", opts[k].name);
+			v = argv[i];
+		}
+		if (!apply(o, (enum opt)k, v, err))
+			return false;
+	}
+	return true;
+}
+
+static void arg(char ***av, struct arena *a, const char *name, const char *value)
+{
+	*(*av)++ = arena_strdup(a, name);
+	if (value)
+		*(*av)++ = arena_strdup(a, value);
+}
+
+char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
+{
+	char **argv = ARENA_ZNEW(a, char *, 64 + 2 * o->ntarget), **av = argv;
+	arg(&av, a, o->self, NULL);
+	arg(&av, a, verb, NULL);
+	for (int i = 0; i < o->ntarget; i++) {
+		struct strbuf sb;
+		sb_init(&sb);
+		target_print(&sb, &o->target[i]);
+		arg(&av, a, "--target", sb.s);
+		sb_free(&sb);
+	}
+	arg(&av, a, "--seed", arena_printf(a, "%" PRIu64, o->seed));
+	arg(&av, a, "--shard", arena_printf(a, "%d/%d", o->shard_index * o->jobs + shard, o->shard_count * o->jobs));
+	arg(&av, a, "--policy", o->policy);
+	if (o->ops)
+		arg(&av, a, "--ops", o->ops);
+	if (o->dtypes)
+		arg(&av, a, "--dtypes", o->dtypes);
+	if (o->python)
+		arg(&av, a, "--python", o->python);
+	if (o->limit_ms)
+		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
+	if (o->no_cheap)
+		arg(&av, a, "--no-cheap", NULL);
+	if (o->no_confirm)
+		arg(&av, a, "--no-confirm", NULL);
+	return argv;
+}
