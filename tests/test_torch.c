@@ -167,7 +167,7 @@ static void test_founding_metas(void)
 	expect_founding_mismatch("torch:aot_fake");
 }
 
-/* Inductor's own planted bugs: {op} x {compile_error, runtime_error, accuracy}. */
+/* Inductor's own planted bugs. */
 static void planted(const char *op, const char *kind, enum result_status status, const char *text)
 {
 	struct hand h;
@@ -178,7 +178,7 @@ static void planted(const char *op, const char *kind, enum result_status status,
 	add_input(&h, "x", 1, (const int64_t[]){8}, false);
 	struct result r = run(&h);
 	EXPECT(r.status == status, "%s: %s (%s), want %s", target, result_status_name[r.status], r.message, result_status_name[status]);
-	EXPECT(strstr(r.message, text), "%s: '%s' lacks '%s'", target, r.message, text);
+	EXPECT(str_starts(r.message, text), "%s: '%s' does not start with '%s'", target, r.message, text);
 	if (status != RES_OK || r.status != RES_OK)
 		return;
 	h.req.target.noptions = 0;
@@ -190,12 +190,13 @@ static void planted(const char *op, const char *kind, enum result_status status,
 
 static void test_planted(void)
 {
-	static const char *const op[] = {"relu", "log1p"};
-	for (int i = 0; i < 2; i++) {
-		planted(op[i], "compile_error", RES_RAISED, "compile: ");
-		planted(op[i], "runtime_error", RES_CRASH, "signal");
-		planted(op[i], "accuracy", RES_OK, "");
-	}
+	planted("relu", "compile_error", RES_RAISED, "compile: InductorError: CppCompileError");
+	planted("relu", "runtime_error", RES_RAISED, "RuntimeError: unhandled error");
+	planted("relu", "accuracy", RES_OK, "");
+	/* Of log1p 2.11.0 has only `accuracy`; the other two words trip an assertion in the code generator. */
+	planted("log1p", "compile_error", RES_RAISED, "compile: InductorError: AssertionError: unrecognized config");
+	planted("log1p", "runtime_error", RES_RAISED, "compile: InductorError: AssertionError: unrecognized config");
+	planted("log1p", "accuracy", RES_OK, "");
 }
 
 static void test_aliasing(void)
@@ -277,8 +278,9 @@ static void test_death(void)
 		{"import os\n    os._exit(7)", RES_CRASH, "code 7"},
 		{"import os\n    os.write(3, b'rubbish that is no frame at all')", RES_HARNESS, "no answer"},
 		{"while True: pass", RES_HANG, "ms"},
-		{"hog = bytearray(1 << 34)", RES_CRASH, "memory"},
+		{"hog = [bytearray(1 << 28) for _ in range(12)]", RES_CRASH, "memory"},
 	};
+	spec.max_rss = (int64_t)3 << 29;
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		begin(&h, "torch:eager", arena_printf(&arena, "def f(x):\n    %s\n    return (x,)\n", row[i].body), 1, false);
 		add_input(&h, "x", 1, (const int64_t[]){3}, false);

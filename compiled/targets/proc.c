@@ -609,7 +609,6 @@ void proc_release(struct proc *p)
 {
 	CHECK(proc_ready(p));
 	sb_reset(&p->recv);
-	p->seq++;
 	if (p->state == PROC_ENDED) {
 		p->state = PROC_EMPTY;
 		return;
