@@ -5,6 +5,7 @@
  * scalar or a 0-d second operand acts in the compute type (as on PyTorch's CPU).
  * Derivatives are computed in the same types, rounded to the common dtype, summed over broadcast dimensions in double and rounded
  * to the operand's dtype at the end. */
+#include "eager/layout.h"
 #include "eager/promote.h"
 #include "eager/rules.h"
 
@@ -302,19 +303,21 @@ static bool check_row(const struct meta_ctx *c, enum dtype common)
 static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	const struct meta *in[MAX_IN];
+	static const struct meta scalar_operand = {.dtype = DT_F32};    /* a Python scalar `other` takes part as a 0-d tensor */
+	const struct meta *in[MAX_IN + 1];
 	int nin = 0, nscalar = 0;
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR)
 			in[nin++] = c->in[k];
-		else if (node_given(c->n, k) && str_eq(info->param[k].name, "other"))
+		else if (str_eq(info->param[k].name, "other"))
 			nscalar++;
 	}
+	in[nin] = &scalar_operand;
 	enum dtype common = common_dtype(c->n, in, nin, promo);
 	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
-	promote_strides(&c->out[0], in, nin, nscalar);
+	layout_iterator(&c->out[0], in, nin + nscalar);
 	return true;
 }
 

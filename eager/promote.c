@@ -1,4 +1,4 @@
-/* promote.c: result dtype, sizes and strides of element-wise operators (see promote.h). */
+/* promote.c: result dtype and sizes of element-wise operators (see promote.h). */
 #include "eager/promote.h"
 
 static bool is_narrow_float(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
@@ -85,85 +85,6 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
 	out->rank = rank;
 	memcpy(out->size, size, sizeof size[0] * (size_t)rank);
 	return true;
-}
-
-static bool same_strides(const struct meta *a, const struct meta *b)
-{
-	for (int d = 0; d < a->rank; d++)
-		if (a->stride[d] != b->stride[d])
-			return false;
-	return true;
-}
-
-/* All operands have the result's sizes, are dense and agree: their strides are taken over as they are. */
-static bool copy_strides(struct meta *out, const struct meta *const *in, int n)
-{
-	bool contiguous = true;
-	for (int k = 0; k < n; k++) {
-		if (!meta_same_sizes(out, in[k]))
-			return false;
-		contiguous = contiguous && meta_is_contiguous(in[k]);
-	}
-	if (contiguous) {
-		meta_make_contiguous(out, out->dtype, out->size, out->rank);
-		return true;
-	}
-	for (int k = 0; k < n; k++)
-		if (!meta_is_non_overlapping_and_dense(in[k]) || !same_strides(in[0], in[k]))
-			return false;
-	memcpy(out->stride, in[0]->stride, sizeof out->stride);
-	return true;
-}
-
-/* < 0: dim a is inside dim b; > 0: it is outside; 0: no operand can tell. The strides of a dim that is broadcast are 0. */
-static int compare_dims(const struct meta *out, const struct meta *const *in, int n, int a, int b)
-{
-	for (int k = 0; k < n; k++) {
-		int shift = out->rank - in[k]->rank;
-		if (a < shift || b < shift)
-			continue;
-		bool bcast_a = in[k]->size[a - shift] != out->size[a], bcast_b = in[k]->size[b - shift] != out->size[b];
-		int64_t sa = bcast_a ? 0 : in[k]->stride[a - shift], sb = bcast_b ? 0 : in[k]->stride[b - shift];
-		if (sa == 0 || sb == 0)
-			continue;
-		if (sa != sb)
-			return sa < sb ? -1 : 1;
-		if (out->size[a] > out->size[b])
-			return 1;
-	}
-	return 0;
-}
-
-void promote_strides(struct meta *out, const struct meta *const *in, int n, int nscalar)
-{
-	enum device device = out->device;
-	out->offset = 0;
-	if ((nscalar == 0 || out->rank == 0) && copy_strides(out, in, n)) {
-		out->device = device;
-		return;
-	}
-	/* order[0] is the fastest dim; an insertion sort that looks past pairs that nobody can tell apart. */
-	int order[MAX_RANK], rank = out->rank;
-	for (int i = 0; i < rank; i++)
-		order[i] = rank - 1 - i;
-	for (int i = 1; i < rank; i++) {
-		for (int at = i, j = i - 1; j >= 0; j--) {
-			int c = compare_dims(out, in, n, order[j], order[at]);
-			if (c < 0)
-				break;
-			if (c > 0) {
-				int t = order[j];
-				order[j] = order[at];
-				order[at] = t;
-				at = j;
-			}
-		}
-	}
-	int64_t stride = 1;
-	for (int i = 0; i < rank; i++) {
-		out->stride[order[i]] = stride;
-		stride *= MAX(out->size[order[i]], 1);
-	}
 }
 
 const char *promote_torch_name(enum dtype t)

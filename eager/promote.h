@@ -1,6 +1,6 @@
-/* promote.h: what several operands of eager's element-wise rules have in common: dtype, sizes, device and output strides.
- * Facts of PyTorch: torch.result_type's three categories (ATen/native/TypeProperties), torch.promote_types, and TensorIterator's
- * choice of output strides. For eager only: the oracle answers the same questions by itself. */
+/* promote.h: what several operands of eager's element-wise rules have in common: dtype, sizes and device (strides: layout.h).
+ * Facts of PyTorch: torch.result_type's three categories (ATen/native/TypeProperties) and torch.promote_types.
+ * For eager only: the oracle answers the same questions by itself. */
 #ifndef SCATTERPROOF_PROMOTE_H
 #define SCATTERPROOF_PROMOTE_H
 
@@ -19,11 +19,6 @@ enum dtype promote_result(const struct promotion *p);
 
 /* Sizes and device of the element-wise result of n >= 1 operands; out's dtype and strides are left alone. Errors are PyTorch's. */
 bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct err *err);
-/* Strides of a fresh element-wise result, sizes already in out: TensorIterator keeps the operands' permutation (the first operand
- * that can tell two dimensions apart decides; broadcast dimensions cannot tell), and is dense. Offset becomes 0.
- * nscalar: how many further 0-d operands (Python scalars) take part: they matter only to dimensions of size 1. */
-void promote_strides(struct meta *out, const struct meta *const *in, int n, int nscalar);
-
 const char *promote_torch_name(enum dtype t);           /* "Float", "Long", …: as PyTorch's error texts name dtypes */
 
 #endif
