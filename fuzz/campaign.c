@@ -1,0 +1,498 @@
+/* campaign.c: the parent. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+#include "fuzz/campaign.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiled/targets/proc.h"
+#include "fuzz/shard.h"
+
+enum { CHUNK_MS = 500, DRAIN_S = 240 };
+
+struct campaign {
+	const struct options *o;
+	struct arena arena, scratch;
+	struct store *store;
+	struct hash128 run;
+	int nshards;
+	struct proc **shard;
+	struct shard_stats *stats;      /* latest of each shard's present process */
+	struct shard_stats *past;       /* sums of processes that died */
+	bool *done;
+	int64_t nnew, nmeta, nobs, nknown, shard_deaths;
+	double first_found_ms, first_found_compile_ms;
+	int64_t first_found_compiles;
+	double start, last_status, last_flush;
+	bool draining, tty, store_failed;
+};
+
+static volatile sig_atomic_t stop_signal;
+static void on_signal(int sig) { stop_signal = sig; }
+
+static double now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int64_t unix_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- sums over shards ------------------------------------------------------------------------------------------------------ */
+
+static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
+{
+	sum->generated += s->generated;
+	sum->compiled += s->compiled;
+	sum->cheap_runs += s->cheap_runs;
+	sum->cheap_hits += s->cheap_hits;
+	sum->confirmations += s->confirmations;
+	sum->refused_confirmations += s->refused_confirmations;
+	for (int t = 0; t <= MAX_TARGETS; t++)
+		for (int v = 0; v < NVERDICTS; v++)
+			sum->verdict[t][v] += s->verdict[t][v];
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		sum->elements[k].exact += s->elements[k].exact;
+		sum->elements[k].agree += s->elements[k].agree;
+		sum->elements[k].weak += s->elements[k].weak;
+		sum->elements[k].suspect += s->elements[k].suspect;
+		sum->elements[k].undecided += s->elements[k].undecided;
+		sum->elements[k].disagree += s->elements[k].disagree;
+	}
+	sum->generate_ms += s->generate_ms;
+	sum->reference_ms += s->reference_ms;
+	sum->target_ms += s->target_ms;
+	sum->wait_ms += s->wait_ms;
+	sum->confirm_ms += s->confirm_ms;
+	sum->wall_ms += s->wall_ms;
+	sum->queue += s->queue;
+	sum->target_rss += s->target_rss;
+}
+
+static void total(const struct campaign *c, struct shard_stats *out)
+{
+	*out = (struct shard_stats){0};
+	for (int i = 0; i < c->nshards; i++) {
+		add_stats(out, &c->past[i]);
+		add_stats(out, &c->stats[i]);
+	}
+}
+
+static int64_t verdicts(const struct shard_stats *s, enum verdict v)
+{
+	int64_t n = 0;
+	for (int t = 0; t < MAX_TARGETS; t++)
+		n += s->verdict[t][v];
+	return n;
+}
+
+/* ---- the status line -------------------------------------------------------------------------------------------------------- */
+
+static void status_text(const struct campaign *c, struct strbuf *sb)
+{
+	struct shard_stats s;
+	total(c, &s);
+	double sec = (now_ms() - c->start) / 1e3, wall = MAX(s.wall_ms, 1.0);
+	int64_t judged = 0, undecided = 0;
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		const struct element_counts *e = &s.elements[k];
+		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
+		undecided += e->undecided;
+	}
+	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->draining ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
+	if (s.compiled)
+		sb_printf(sb, "  %" PRId64 " compiled", s.compiled);
+	sb_printf(sb, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s.generate_ms / wall, 100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
+	sb_printf(sb, "  pass %" PRId64, verdicts(&s, VD_PASS));
+	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
+	for (int i = 0; i < ARRAY_LEN(shown); i++) {
+		int64_t n = verdicts(&s, shown[i]) + s.verdict[MAX_TARGETS][shown[i]];
+		if (n)
+			sb_printf(sb, " %s %" PRId64, verdict_name[shown[i]], n);
+	}
+	sb_printf(sb, "  undecided %.2f%%  findings %" PRId64, judged ? 100.0 * (double)undecided / (double)judged : 0.0, c->nnew + c->nmeta);
+}
+
+static void status(struct campaign *c, bool force)
+{
+	double t = now_ms();
+	if (c->o->quiet || (!force && t - c->last_status < (c->tty ? 500 : 30000)))
+		return;
+	c->last_status = t;
+	struct strbuf sb;
+	sb_init(&sb);
+	status_text(c, &sb);
+	if (c->tty)
+		fprintf(stderr, "\r\033[K%.*s", 200, sb.s);
+	else
+		fprintf(stderr, "%s\n", sb.s);
+	fflush(stderr);
+	sb_free(&sb);
+}
+
+/* ---- findings ------------------------------------------------------------------------------------------------------------------ */
+
+static bool stored(struct campaign *c, enum store_status st)
+{
+	if (st == STORE_OK)
+		return true;
+	fprintf(stderr, "%sscatterproof: %s: %s\n", c->tty ? "\n" : "", c->o->db, store_message(c->store));
+	c->store_failed = true;
+	return false;
+}
+
+static const char *family_text(const char *target, struct arena *a)
+{
+	char *s = arena_strdup(a, target);
+	s[strcspn(s, ":")] = 0;
+	return s;
+}
+
+static bool write_rows(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool exists, struct arena *a)
+{
+	struct err err = {0};
+	struct prog p;
+	struct hash128 program, env;
+	const char *ops[MAX_NODES];
+	int64_t at = unix_ms();
+	const char *tool = "scatterproof 0.1";
+	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
+	if (store_program(c->store, &program, f->text, ops, nops) != STORE_OK ||
+	    store_environment(c->store, &env, f->target, f->versions, f->device) != STORE_OK)
+		return false;
+	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
+		.signature = f->signature, .at = at, .tool = tool};
+	if (!exists && store_finding(c->store, id, &sf) != STORE_OK)
+		return false;
+	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at,
+		.verdict = f->kind == FINDING_CRASH ? "crash" : f->kind == FINDING_HANG ? "hang" : "mismatch", .tensor = f->tensor, .fill = -1,
+		.call = f->call, .detail = f->detail};
+	if (store_observation(c->store, &so) != STORE_OK)
+		return false;
+	if (!exists) {
+		store_artifact(c->store, id, "report", at, f->report, strlen(f->report));
+		if (f->stderr_tail[0])
+			store_artifact(c->store, id, "stderr", at, f->stderr_tail, strlen(f->stderr_tail));
+		struct store_event note = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = tool,
+			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", policy %s", f->program_index, c->o->seed,
+		                                f->compiles, f->policy)};
+		store_event(c->store, &note);
+	}
+	if (f->confirmed) {
+		struct store_event ev = {.finding = *id, .at = at, .kind = EVENT_CONFIRMED, .tool = tool, .payload = f->how};
+		store_event(c->store, &ev);
+	}
+	return true;
+}
+
+static void print_finding(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	char hex[33];
+	hash_hex(hex, id);
+	hex[STORE_ID_DIGITS] = 0;
+	if (c->tty)
+		fprintf(stderr, "\r\033[K");
+	if (c->o->json) {
+		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n",
+		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
+	} else if (!c->o->quiet) {
+		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, f->confirmed ? "confirmed" : "candidate", f->how, f->report);
+		printf("found after %.0f s and %" PRId64 " compiled programs, confirmation took %.0f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
+		if (c->o->db)
+			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
+	}
+	fflush(stdout);
+}
+
+static void accept(struct campaign *c, const struct shard_finding *f)
+{
+	struct arena *a = &c->scratch;
+	struct hash128 id = hash_bytes(f->text, strlen(f->text));
+	bool exists = false;
+	enum finding_state state = STATE_CANDIDATE;
+	if (c->store) {
+		if (!stored(c, store_open_by_signature(c->store, &exists, &id, &state, f->signature, family_text(f->target, a))))
+			return;
+		if (!stored(c, store_begin(c->store)))
+			return;
+		write_rows(c, f, &id, exists, a);
+		if (!stored(c, store_commit(c->store)))
+			return;
+	}
+	c->nobs++;
+	if (state == STATE_KNOWN || state == STATE_DISMISSED)
+		c->nknown++;
+	if (exists)
+		return;
+	if (!c->store && str_eq(f->how, "seen before in this run"))
+		return;
+	if (f->severity == SEVERITY_LOW)
+		c->nmeta++;
+	else
+		c->nnew++;
+	if (c->first_found_ms == 0 && f->severity != SEVERITY_LOW) {
+		c->first_found_ms = f->found_ms;
+		c->first_found_compiles = f->compiles;
+	}
+	print_finding(c, f, &id);
+}
+
+/* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, struct err *err)
+{
+	struct arena *a = &c->scratch;
+	arena_reset(a);
+	struct wire w = {.p = p, .end = (const uint8_t *)p + n};
+	const char *fatal = wire_str(&w, a);
+	struct shard_stats s;
+	shard_get_stats(&s, &w);
+	if (w.bad)
+		return err_set(err, "a shard's answer does not decode");
+	c->stats[i] = s;
+	c->done[i] = s.exhausted;
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		const char *draw = wire_str(&w, a), *target = wire_str(&w, a), *verdict = wire_str(&w, a);
+		int64_t count = wire_i64(&w);
+		if (!w.bad && c->store)
+			store_counter_add(c->store, &c->run, draw, target, verdict, count);
+	}
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		struct shard_finding f;
+		shard_get_finding(&f, &w, a);
+		if (!w.bad)
+			accept(c, &f);
+	}
+	return fatal[0] ? err_set(err, "%s", fatal) : true;
+}
+
+static bool submit_chunk(struct campaign *c, int i, struct err *err)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	wire_put_u32(&sb, CHUNK_MS);
+	wire_put_u8(&sb, c->draining);
+	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
+	sb_free(&sb);
+	return ok;
+}
+
+static void shard_died(struct campaign *c, int i)
+{
+	fprintf(stderr, "%sscatterproof: shard %d ended: %s\n%s\n", c->tty ? "\n" : "", i, proc_why(c->shard[i]), proc_tail(c->shard[i]));
+	add_stats(&c->past[i], &c->stats[i]);
+	c->past[i].queue = c->past[i].target_rss = 0;
+	c->past[i].verdict[0][VD_HARNESS]++;
+	c->stats[i] = (struct shard_stats){0};
+	c->shard_deaths++;
+	c->done[i] = true;      /* its numbering cannot be resumed in the same place: the campaign goes on without it */
+}
+
+static bool all_done(const struct campaign *c)
+{
+	for (int i = 0; i < c->nshards; i++)
+		if (!c->done[i] || proc_state(c->shard[i]) == PROC_BUSY)
+			return false;
+	return true;
+}
+
+static bool run(struct campaign *c, struct err *err)
+{
+	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, drain_end = 0;
+	for (;;) {
+		double t = now_ms();
+		if (!c->draining && (stop_signal || c->store_failed || (deadline > 0 && t > deadline))) {
+			c->draining = true;
+			drain_end = t + (stop_signal ? 0 : DRAIN_S * 1e3);
+		}
+		if (c->draining && t > drain_end)
+			return true;
+		for (int i = 0; i < c->nshards; i++) {
+			enum proc_state st = proc_state(c->shard[i]);
+			if (!c->done[i] && (st == PROC_IDLE || st == PROC_EMPTY) && !submit_chunk(c, i, err))
+				return false;
+		}
+		if (all_done(c))
+			return true;
+		proc_wait(c->shard, c->nshards, 200);
+		for (int i = 0; i < c->nshards; i++) {
+			if (!proc_ready(c->shard[i]))
+				continue;
+			size_t n;
+			bool ok = true;
+			if (proc_state(c->shard[i]) == PROC_DONE) {
+				const void *p = proc_answer(c->shard[i], &n);
+				ok = answer_decode(c, i, p, n, err);
+			} else if (c->shard_deaths == 0 && c->stats[i].generated == 0) {
+				ok = err_set(err, "%s", proc_tail(c->shard[i])[0] ? proc_tail(c->shard[i]) : proc_why(c->shard[i]));
+			} else {
+				shard_died(c, i);
+			}
+			proc_release(c->shard[i]);
+			if (!ok)
+				return false;
+		}
+		if (c->store && t - c->last_flush > 1000) {
+			c->last_flush = t;
+			stored(c, store_flush(c->store));
+		}
+		status(c, false);
+	}
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
+
+static void summary(const struct campaign *c)
+{
+	struct shard_stats s;
+	total(c, &s);
+	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s.generated);
+	if (s.compiled)
+		printf(", %" PRId64 " compiled", s.compiled);
+	if (s.cheap_runs)
+		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
+	printf("\n");
+	for (int t = 0; t <= MAX_TARGETS; t++) {
+		if (t >= c->o->ntarget && t < MAX_TARGETS)
+			continue;
+		int64_t n = 0;
+		for (int v = 0; v < NVERDICTS; v++)
+			n += s.verdict[t][v];
+		if (!n)
+			continue;
+		struct strbuf sb;
+		sb_init(&sb);
+		if (t < MAX_TARGETS)
+			target_print(&sb, &c->o->target[t]);
+		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
+		for (int v = 0; v < NVERDICTS; v++)
+			if (s.verdict[t][v])
+				printf(" %s %" PRId64, verdict_name[v], s.verdict[t][v]);
+		printf("\n");
+		sb_free(&sb);
+	}
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		const struct element_counts *e = &s.elements[k];
+		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
+		if (n > 0)
+			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %.3f%%, undecided %.3f%%, disagree %" PRId64 "\n",
+			       fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n,
+			       100 * (double)e->suspect / n, 100 * (double)e->undecided / n, e->disagree);
+	}
+	double wall = MAX(s.wall_ms, 1.0);
+	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
+	       100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
+	for (int i = 0; i < c->nshards; i++)
+		if (c->stats[i].first_divergence_ms > 0 && c->stats[i].first_compile_ms > 0)
+			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
+			       c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
+			       c->stats[i].first_divergence_compiles);
+	struct rusage ru;
+	getrusage(RUSAGE_SELF, &ru);
+	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
+	printf("%" PRId64 " new findings, %" PRId64 " that differ in predicted metas only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
+	       c->nnew, c->nmeta, c->nobs, c->nknown);
+	if (c->o->db && c->nnew + c->nmeta)
+		printf("list them:  scatterproof findings --db %s\n", c->o->db);
+}
+
+static int exit_code(const struct campaign *c)
+{
+	struct shard_stats s;
+	total(c, &s);
+	if (stop_signal)
+		return 128 + (int)stop_signal;
+	if (c->store_failed)
+		return EXIT_TARGET;
+	if (c->nnew || (c->nmeta && c->o->fail_on_meta))
+		return EXIT_FINDINGS;
+	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
+	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
+	if (judged == 0 || harness > judged || c->shard_deaths) {
+		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
+		        harness, c->shard_deaths);
+		return EXIT_VOID;
+	}
+	return EXIT_CLEAN;
+}
+
+static bool open_store(struct campaign *c, int *rc)
+{
+	enum store_status st;
+	struct err err = {0};
+	if (!c->o->db)
+		return true;
+	c->store = store_open(&st, c->o->db, STORE_CREATE, &err);
+	if (!c->store) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		*rc = store_exit_code(st);
+		return false;
+	}
+	struct store_run r = {.seed = c->o->seed, .shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count), .policy = c->o->policy,
+		.versions = "scatterproof 0.1", .started = unix_ms()};
+	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
+		return true;
+	fprintf(stderr, "scatterproof: %s\n", store_message(c->store));
+	*rc = EXIT_TARGET;
+	return false;
+}
+
+int cmd_fuzz(const struct options *given)
+{
+	struct options o = *given;
+	struct err err = {0};
+	int rc = EXIT_TARGET;
+	if (!o.ntarget && !options_target(&o, "builtin:eager", &err))
+		BUG("%s", err.msg);
+	if (!o.seed_given)
+		o.seed = (uint64_t)unix_ms() % 1000000007;
+	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms(), .tty = isatty(2) != 0};
+	arena_init(&c.arena);
+	arena_init(&c.scratch);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	signal(SIGPIPE, SIG_IGN);
+	if (!open_store(&c, &rc))
+		return rc;
+	c.shard = ARENA_ZNEW(&c.arena, struct proc *, c.nshards);
+	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
+	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
+	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
+	struct proc_spec *spec = ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards);
+	bool ok = true;
+	for (int i = 0; ok && i < c.nshards; i++) {
+		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(&o, SHARD_VERB, i, &c.arena)};
+		c.shard[i] = proc_open(&spec[i], &err);
+		ok = c.shard[i] != NULL;
+	}
+	if (!o.quiet)
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s");
+	ok = ok && run(&c, &err);
+	status(&c, true);
+	if (c.tty && !o.quiet)
+		fputc('\n', stderr);
+	for (int i = 0; i < c.nshards; i++)
+		proc_close(c.shard[i]);
+	if (ok) {
+		summary(&c);
+		rc = exit_code(&c);
+	} else {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+	}
+	if (c.store && store_close(c.store, &err) != STORE_OK) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		rc = EXIT_TARGET;
+	}
+	arena_free(&c.scratch);
+	arena_free(&c.arena);
+	return rc;
+}

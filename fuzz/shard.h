@@ -1,0 +1,59 @@
+/* shard.h: one shard of a campaign: generates programs, runs them on its own target children, computes the reference, compares,
+ * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs a chunk.
+ *
+ * Programs are numbered; shard i of n makes the programs i, i+n, i+2n, … of the campaign. Program number and seed alone decide a
+ * program (its block of 1,000 decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
+ * them get a compile does.
+ *
+ * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
+ * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
+ *
+ * Messages: request = u32 milliseconds to work; answer = counters since the last answer, then the findings (shard_answer). */
+#ifndef SCATTERPROOF_SHARD_H
+#define SCATTERPROOF_SHARD_H
+
+#include "compiled/targets/wire.h"
+#include "fuzz/options.h"
+#include "fuzz/verdict.h"
+
+#define SHARD_VERB "__shard"
+enum { PROGRAMS_PER_DRAW = 1000, QUEUE_MAX = 48, MAX_SEEN = 512 };
+
+/* Element counts by fill class of the call. */
+enum { NFILL_CLASSES = 4 };             /* dyadic, normal, special, ties */
+extern const char *const fill_class_name[NFILL_CLASSES];
+struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
+
+struct shard_stats {
+	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations;
+	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */
+	struct element_counts elements[NFILL_CLASSES];
+	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;
+	double first_compile_ms, first_divergence_ms;   /* since the shard began; 0: not yet */
+	int64_t first_divergence_compiles;
+	int64_t queue, rss, target_rss;
+	bool exhausted;                                 /* --programs reached and nothing in flight */
+};
+
+struct shard_finding {
+	const char *target, *versions, *device, *text, *policy;
+	enum finding_kind kind;
+	enum finding_severity severity;
+	const char *signature, *tensor, *pattern, *detail, *report, *stderr_tail;
+	int call;
+	bool confirmed;
+	const char *how;                                /* "again in a fresh process", or why not confirmed */
+	int64_t program_index, compiles;
+	double found_ms, confirm_ms;
+};
+/* Deltas per policy draw for the counter table. */
+struct shard_counter { const char *draw, *target, *verdict; int64_t n; };
+
+void shard_put_stats(struct strbuf *sb, const struct shard_stats *s);
+void shard_get_stats(struct shard_stats *s, struct wire *w);
+void shard_put_finding(struct strbuf *sb, const struct shard_finding *f);
+void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a);
+
+int shard_main(const struct options *o);
+
+#endif

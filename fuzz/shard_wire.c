@@ -1,0 +1,103 @@
+/* shard_wire.c: shard's answers as bytes, both directions side by side so that they stay each other's inverse. */
+#include "fuzz/shard.h"
+
+const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
+
+enum { NSTAT_INTS = 6 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
+
+/* Every number of the struct in one order, for both directions. */
+static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
+{
+	int n = 0, f = 0;
+	int64_t *head[] = {&s->generated, &s->compiled, &s->cheap_runs, &s->cheap_hits, &s->confirmations, &s->refused_confirmations};
+	for (int i = 0; i < ARRAY_LEN(head); i++)
+		ints[n++] = head[i];
+	for (int t = 0; t <= MAX_TARGETS; t++)
+		for (int v = 0; v < NVERDICTS; v++)
+			ints[n++] = &s->verdict[t][v];
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		struct element_counts *e = &s->elements[k];
+		int64_t *part[] = {&e->exact, &e->agree, &e->weak, &e->suspect, &e->undecided, &e->disagree};
+		for (int i = 0; i < ARRAY_LEN(part); i++)
+			ints[n++] = part[i];
+	}
+	int64_t *tail[] = {&s->first_divergence_compiles, &s->queue, &s->rss, &s->target_rss};
+	for (int i = 0; i < ARRAY_LEN(tail); i++)
+		ints[n++] = tail[i];
+	CHECK(n == NSTAT_INTS);
+	double *ms[] = {&s->generate_ms, &s->reference_ms, &s->target_ms, &s->wait_ms, &s->confirm_ms, &s->wall_ms, &s->first_compile_ms,
+		&s->first_divergence_ms};
+	for (f = 0; f < NSTAT_FLOATS; f++)
+		floats[f] = ms[f];
+}
+
+void shard_put_stats(struct strbuf *sb, const struct shard_stats *s)
+{
+	struct shard_stats copy = *s;
+	int64_t *ints[NSTAT_INTS];
+	double *floats[NSTAT_FLOATS];
+	stat_fields(&copy, ints, floats);
+	for (int i = 0; i < NSTAT_INTS; i++)
+		wire_put_i64(sb, *ints[i]);
+	for (int i = 0; i < NSTAT_FLOATS; i++)
+		wire_put_f64(sb, *floats[i]);
+	wire_put_u8(sb, s->exhausted);
+}
+
+void shard_get_stats(struct shard_stats *s, struct wire *w)
+{
+	int64_t *ints[NSTAT_INTS];
+	double *floats[NSTAT_FLOATS];
+	*s = (struct shard_stats){0};
+	stat_fields(s, ints, floats);
+	for (int i = 0; i < NSTAT_INTS; i++)
+		*ints[i] = wire_i64(w);
+	for (int i = 0; i < NSTAT_FLOATS; i++)
+		*floats[i] = wire_f64(w);
+	s->exhausted = wire_u8(w) != 0;
+}
+
+static void finding_texts(struct shard_finding *f, const char ***field, int *n)
+{
+	static const int count = 12;
+	field[0] = &f->target, field[1] = &f->versions, field[2] = &f->device, field[3] = &f->text, field[4] = &f->policy;
+	field[5] = &f->signature, field[6] = &f->tensor, field[7] = &f->pattern, field[8] = &f->detail, field[9] = &f->report;
+	field[10] = &f->stderr_tail, field[11] = &f->how;
+	*n = count;
+}
+
+void shard_put_finding(struct strbuf *sb, const struct shard_finding *f)
+{
+	struct shard_finding copy = *f;
+	const char **field[16];
+	int n;
+	finding_texts(&copy, field, &n);
+	for (int i = 0; i < n; i++)
+		wire_put_str(sb, *field[i] ? *field[i] : "");
+	wire_put_u32(sb, (uint32_t)f->kind);
+	wire_put_u32(sb, (uint32_t)f->severity);
+	wire_put_u32(sb, (uint32_t)f->call);
+	wire_put_u8(sb, f->confirmed);
+	wire_put_i64(sb, f->program_index);
+	wire_put_i64(sb, f->compiles);
+	wire_put_f64(sb, f->found_ms);
+	wire_put_f64(sb, f->confirm_ms);
+}
+
+void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
+{
+	const char **field[16];
+	int n;
+	*f = (struct shard_finding){0};
+	finding_texts(f, field, &n);
+	for (int i = 0; i < n; i++)
+		*field[i] = wire_str(w, a);
+	f->kind = (enum finding_kind)MIN(wire_u32(w), NFINDING_KINDS - 1);
+	f->severity = (enum finding_severity)MIN(wire_u32(w), NSEVERITIES - 1);
+	f->call = (int)wire_u32(w);
+	f->confirmed = wire_u8(w) != 0;
+	f->program_index = wire_i64(w);
+	f->compiles = wire_i64(w);
+	f->found_ms = wire_f64(w);
+	f->confirm_ms = wire_f64(w);
+}
