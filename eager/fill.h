@@ -1,16 +1,24 @@
 /* fill.h: the data of inputs, made by integer-hash arithmetic (no libm) so that C, Python and every machine agree bit for bit.
- * compiled/targets/reproducer Python carries the same few lines; a test compares them.
+ * compiled/targets/fill.py is the same in Python and goes into reproducers; a test compares them byte for byte.
  *
- * Cell c of an input with seed s draws h = mix64(mix64(s + 0x9e3779b97f4a7c15) ^ c * 0xd1342543de82ef95). Then by fill:
- *   dyadic   small integers and eighths, narrow enough for the dtype that short sums and products stay exact
- *   normal   (sum of 12 uniform 16-bit numbers - 6*65536) / 65536, rounded to the dtype: standard normal to 6 sigma
- *   special  one in four from a table of inf, nan, -0.0, denormals, limits; else dyadic
- *   ties     one of -1, 0, 1, 2
- *   positive dyadic made > 0 (for logs, roots and divisors)
- *   index    integers in [0, high)
- *   unique   LOGICAL index, not cell: along dim `dim`, distinct integers in [0, high) (needs size(dim) <= high)
- *   mask     b8: random bits (dyadic of b8 is the same)
- * Integer dtypes: dyadic -8..8 (u8 0..16), normal rounds to -100..100, special includes the limits of the dtype. */
+ * Cell c of a storage with seed s draws, modulo 2^64,
+ *     h = mix64(mix64(s + 0x9e3779b97f4a7c15) ^ (c * 0xd1342543de82ef95))      and      r = h >> 33     (31 bits)
+ * where mix64 is splitmix64's finaliser (base.h). b8 is r & 1 under every fill (positive: 1). The others:
+ *   dyadic    k * step, k = r % (2K + 1) - K, integers: step 1; K by dtype:
+ *                 f64 64/8   f32 32/8   f16 6/2   bf16 3/2   i64 i32 i16 i8 8   u8 0..16 (no - K)         (K/step^-1)
+ *             so that in f32 products of three and sums of hundreds of them are exact, in f16 and bf16 products of two and sums
+ *             of dozens always (products of three: nearly always, their standard deviation is 52 halves and 8 halves).
+ *   positive  (r % K + 1) * step, the same K and step
+ *   normal    n = sum of the four 16-bit quarters of each of h, mix64(h), mix64(mix64(h)), minus 6 * 65536. Floats: n / 65536 rounded
+ *             to the dtype (n has 20 bits, so f32 and f64 are exact). Integers: floor(n / 4096), -96..95; u8: 100 more.
+ *   special   if h & 3 is 0: entry (h >> 2 & 31) % 12 of the dtype's table in fill.c (infinities, nan, -0.0, denormals, limits); else dyadic
+ *   ties      (r & 3) - 1, that is -1, 0, 1 or 2; u8: r & 3
+ *   index     r % high, high at least 1 and at most what the dtype holds exactly (fill_high)
+ *   unique    by LOGICAL index, in the storage of an `input` row: the line number l (row-major over the sizes without dim `dim`)
+ *             draws h from l as above; element j of the line is (a * j + b) % high with b = r % high and a the first of
+ *             1 + (h & 0xffffffff) % high, … (+1 modulo high) that has no common factor with high: distinct while
+ *             size(dim) <= high. Cells that the input does not reach hold the `index` fill. Lines that share cells: the last wins.
+ *   mask      r & 1 */
 #ifndef SCATTERPROOF_FILL_H
 #define SCATTERPROOF_FILL_H
 
@@ -20,9 +28,12 @@ enum fill { FILL_DYADIC, FILL_NORMAL, FILL_SPECIAL, FILL_TIES, FILL_POSITIVE, FI
 extern const char *const fill_name[NFILLS];
 int fill_find(const char *name);        /* -1 if none */
 
-/* Fills `ncells` cells of dtype m->dtype at data for input `m`; unique also reads m's geometry. */
+/* high within 1 .. number of non-negative integers that the dtype holds exactly. */
+int64_t fill_high(enum dtype t, int64_t high);
+/* Fills `ncells` cells of dtype m->dtype at data for input `m`; unique also reads m's geometry (and needs ncells >= its extent). */
 void fill_cells(void *data, int64_t ncells, const struct meta *m, enum fill fill, uint64_t seed, int64_t high, int dim);
-/* The bytes of input storage `storage` of a bound program (prog_storage_cells cells), in the arena. */
+/* The bytes of input storage `storage` of a bound program (prog_storage_cells cells), in the arena. An unknown fill name is
+ * our bug: the shape rule of `input` refuses it. */
 void *fill_storage(const struct prog *p, int storage, struct arena *a);
 
 #endif

@@ -1,0 +1,248 @@
+/* autograd_sweep.c: the backward sweep over adjoint memory (see autograd.h). */
+#include "eager/autograd.h"
+
+static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
+
+static void *adjoint(struct graph *g, const struct var *v)
+{
+	struct root *r = &g->root[v->root];
+	if (!r->adjoint)
+		r->adjoint = arena_zalloc(g->a, mul_size((size_t)r->ncells, cell_bytes(v->meta.dtype)));
+	return r->adjoint;
+}
+
+/* Splits a meta into its last dimension and the rest, so that the odometer turns once per row. */
+struct rows { struct meta outer; int64_t n, stride; };
+
+static struct rows rows_of(const struct meta *m)
+{
+	struct rows r = {.outer = *m, .n = 1};
+	if (m->rank) {
+		r.outer.rank--;
+		r.n = m->size[m->rank - 1];
+		r.stride = m->stride[m->rank - 1];
+	}
+	return r;
+}
+
+/* adjoint cells (through v) += t, or = t. t is contiguous, of v's sizes, any float dtype. */
+static void adjoint_put(struct graph *g, const struct var *v, const struct tensor *t, bool add)
+{
+	CHECK(meta_same_sizes(&v->adj, &t->meta));
+	if (meta_numel(&v->adj) == 0)
+		return;
+	float *f32 = adjoint(g, v);
+	double *f64 = (double *)g->root[v->root].adjoint;
+	bool wide = v->meta.dtype == DT_F64;
+	enum dtype from = t->meta.dtype;
+	size_t nbytes = (size_t)dtype_nbytes(from);
+	const unsigned char *src = t->base + (size_t)t->meta.offset * nbytes;
+	struct rows r = rows_of(&v->adj);
+	struct meta_iter it;
+	meta_iter_start(&it, &r.outer);
+	do {
+		int64_t c = it.off;
+		for (int64_t i = 0; i < r.n; i++, c += r.stride, src += nbytes) {
+			double x = dtype_load_f(from, src);
+			if (wide)
+				f64[c] = add ? f64[c] + x : x;
+			else
+				f32[c] = add ? f32[c] + (float)x : (float)x;
+		}
+	} while (meta_iter_next(&it, &r.outer));
+}
+
+static void adjoint_zero(struct graph *g, const struct var *v)
+{
+	if (meta_numel(&v->adj) == 0 || !g->root[v->root].adjoint)
+		return;
+	unsigned char *base = g->root[v->root].adjoint;
+	size_t nbytes = cell_bytes(v->meta.dtype);
+	struct meta_iter it;
+	meta_iter_start(&it, &v->adj);
+	do
+		memset(base + (size_t)it.off * nbytes, 0, nbytes);
+	while (meta_iter_next(&it, &v->adj));
+}
+
+/* The cotangent of v, rounded to its dtype; out has v's sizes, any strides, and comes zeroed. */
+static void adjoint_get(struct tensor *out, const struct graph *g, const struct var *v)
+{
+	const unsigned char *base = g->root[v->root].adjoint;
+	if (meta_numel(&v->adj) == 0 || !base)
+		return;
+	enum dtype t = v->meta.dtype;
+	size_t nbytes = cell_bytes(t);
+	enum dtype wide = t == DT_F64 ? DT_F64 : DT_F32;
+	struct meta_iter it, to;
+	meta_iter_start(&it, &v->adj);
+	meta_iter_start(&to, &out->meta);
+	do
+		dtype_store_f(t, tensor_at(out, to.off), dtype_load_f(wide, base + (size_t)it.off * nbytes));
+	while (meta_iter_next(&it, &v->adj) && meta_iter_next(&to, &out->meta));
+}
+
+static void new_like(struct tensor *out, const struct meta *m, struct arena *a)
+{
+	struct meta c;
+	meta_make_contiguous(&c, m->dtype, m->size, m->rank);
+	tensor_new(out, &c, a);
+}
+
+static void mark_reached(struct graph *g, int root, int fn)
+{
+	if (fn == FN_LEAF)
+		g->root[root].reached = true;
+	else if (fn >= 0)
+		g->fn[fn].reached = true;
+}
+
+static enum step saved_check(const struct graph *g, int node, struct err *err)
+{
+	const struct fn *f = &g->fn[node];
+	for (int s = 0; s < f->nsave; s++) {
+		int64_t now = g->root[f->save[s].root].version;
+		if (now == f->save[s].version)
+			continue;
+		err_set(err, "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
+		             "saved by %s at version %lld; is at version %lld", g->p->node[node].name, (long long)f->save[s].version, (long long)now);
+		return STEP_RAISED;
+	}
+	return STEP_OK;
+}
+
+/* Operands as the derivative sees them, space for what it gives. */
+static void context(struct grad_ctx *c, struct graph *g, int node, struct arena *s)
+{
+	const struct node *n = &g->p->node[node];
+	struct fn *f = &g->fn[node];
+	*c = (struct grad_ctx){.n = n, .nout = n->nout, .scratch = s};
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR) {
+			struct tensor *t = ARENA_NEW(s, struct tensor, 1);
+			graph_tensor(t, g, a->node, 0);
+			c->in[k] = k == 0 && f->self_before ? f->self_before : t;
+		} else if (a->tag == ARG_TENSORS) {
+			struct tensor *t = ARENA_NEW(s, struct tensor, a->n);
+			const struct tensor **list = ARENA_ZNEW(s, const struct tensor *, a->n);
+			for (int i = 0; i < a->n; i++)
+				if (a->nodes[i] >= 0) {
+					graph_tensor(&t[i], g, a->nodes[i], 0);
+					list[i] = &t[i];
+				}
+			c->list[k] = list;
+			c->glist[k] = ARENA_ZNEW(s, struct tensor *, a->n);
+		}
+	}
+	struct tensor *out = ARENA_NEW(s, struct tensor, n->nout), *gout = ARENA_NEW(s, struct tensor, n->nout);
+	for (int k = 0; k < n->nout; k++) {
+		graph_tensor(&out[k], g, node, k);
+		new_like(&gout[k], &out[k].meta, s);
+		if (dtype_is_float(out[k].meta.dtype))
+			adjoint_get(&gout[k], g, &g->var[g->var_of[node][k]]);
+	}
+	c->out = out;
+	c->gout = gout;
+	for (int e = 0; e < f->nedge; e++) {
+		struct tensor *t = ARENA_NEW(s, struct tensor, 1);
+		new_like(t, &g->var[f->edge[e].var].meta, s);
+		if (f->edge[e].entry < 0)
+			c->gin[f->edge[e].arg] = t;
+		else
+			c->glist[f->edge[e].arg][f->edge[e].entry] = t;
+	}
+}
+
+static enum step sweep_node(struct graph *g, int node, struct arena *s, struct err *err)
+{
+	const struct node *n = &g->p->node[node];
+	struct fn *f = &g->fn[node];
+	enum step step = saved_check(g, node, err);
+	if (step != STEP_OK)
+		return step;
+	if (!op_grad[n->op]) {
+		err_set(err, "%s has no derivative yet", op_info[n->op].name);
+		return STEP_UNSUPPORTED;
+	}
+	struct grad_ctx c;
+	context(&c, g, node, s);
+	op_grad[n->op](&c);
+	bool writes = op_has(n->op, T_MUTATES);
+	/* The region that was written: what it was before takes the place of what it is, then the other operands add. */
+	if (writes) {
+		const struct var *self = &g->var[g->var_of[node][0]];
+		adjoint_zero(g, self);
+		if (f->self_had_grad)
+			adjoint_put(g, self, c.gin[0], false);
+	}
+	for (int e = 0; e < f->nedge; e++) {
+		const struct edge *x = &f->edge[e];
+		mark_reached(g, g->var[x->var].root, x->fn);
+		if (!(writes && x->arg == 0))
+			adjoint_put(g, &g->var[x->var], x->entry < 0 ? c.gin[x->arg] : c.glist[x->arg][x->entry], true);
+	}
+	return STEP_OK;
+}
+
+/* What torch.autograd.backward checks of its arguments. */
+static enum step seed(struct graph *g, const struct cotangent *cot, int i, struct err *err)
+{
+	const struct var *v = &g->var[g->var_of[cot->node][0]];
+	const struct root *r = &g->root[v->root];
+	if (r->fn == FN_NONE) {
+		err_set(err, "RuntimeError: element %d of tensors does not require grad and does not have a grad_fn", i);
+		return STEP_RAISED;
+	}
+	if (v->multi >= 0 && v->seen != r->version) {
+		err_set(err, "RuntimeError: Output %d of a function that returns multiple views is a view and its base or another view of its base "
+		             "has been modified inplace.", v->multi_out);
+		return STEP_RAISED;
+	}
+	if (v->opaque) {
+		err_set(err, "no gradient through %s", v->opaque);
+		return STEP_UNSUPPORTED;
+	}
+	return STEP_OK;
+}
+
+enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, struct arena *scratch, struct err *err)
+{
+	for (int i = 0; i < n; i++) {
+		enum step step = seed(g, &cot[i], i, err);
+		if (step != STEP_OK)
+			return step;
+	}
+	struct arena_mark mark = arena_mark(scratch);
+	for (int i = 0; i < n; i++) {
+		const struct var *v = &g->var[g->var_of[cot[i].node][0]];
+		struct tensor t;
+		new_like(&t, &v->meta, scratch);
+		tensor_copy(&t, &cot[i].value);
+		adjoint_put(g, v, &t, true);
+		mark_reached(g, v->root, g->root[v->root].fn);
+	}
+	arena_release(scratch, mark);
+	for (int node = g->p->nnode - 1; node >= 0; node--) {
+		if (!g->fn[node].reached)
+			continue;
+		mark = arena_mark(scratch);
+		enum step step = sweep_node(g, node, scratch, err);
+		arena_release(scratch, mark);
+		if (step != STEP_OK)
+			return step;
+	}
+	return STEP_OK;
+}
+
+bool graph_grad(struct tensor *out, const struct graph *g, int node, struct arena *a)
+{
+	const struct var *v = &g->var[g->var_of[node][0]];
+	if (!g->root[v->root].reached)
+		return false;
+	new_like(out, &v->meta, a);
+	if (meta_is_non_overlapping_and_dense(&v->meta))
+		memcpy(out->meta.stride, v->meta.stride, sizeof v->meta.stride);
+	adjoint_get(out, g, v);
+	return true;
+}

@@ -1,0 +1,72 @@
+/* legality.c: see legality.h. The table is a column of the op table for in-place rows; a row that is not named behaves like
+ * TensorIterator, as most of ATen does. */
+#include "eager/legality.h"
+
+enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_TENSOR_RETURNS = 4 };
+static const uint8_t overlap[NOPS] = {
+	[OP_copy_] = OV_SAME_TENSOR_RETURNS,
+	[OP_fill_] = OV_ACCEPT_SELF,
+	[OP_zero_] = OV_ACCEPT_SELF,
+	[OP_masked_fill_] = OV_ACCEPT_SELF,
+	[OP_index_fill_] = OV_ACCEPT_SELF | OV_REFUSE_FULL,
+	[OP_index_put_] = OV_ACCEPT_SELF | OV_REFUSE_FULL,
+	[OP_index_add_] = OV_REFUSE_FULL,
+	[OP_index_copy_] = OV_REFUSE_FULL,
+	[OP_scatter_src_] = OV_REFUSE_FULL,
+	[OP_scatter_value_] = OV_REFUSE_FULL,
+	[OP_scatter_add_] = OV_REFUSE_FULL,
+};
+
+enum common { COMMON_NONE, COMMON_FULL, COMMON_PARTIAL };
+
+static enum common common_cells(const struct value *a, const struct value *b)
+{
+	if (a->storage != b->storage || meta_numel(&a->meta) == 0 || meta_numel(&b->meta) == 0)
+		return COMMON_NONE;
+	if (!meta_is_non_overlapping_and_dense(&a->meta) || !meta_is_non_overlapping_and_dense(&b->meta))
+		return COMMON_NONE;
+	int64_t ab = a->meta.offset, ae = meta_extent(&a->meta), bb = b->meta.offset, be = meta_extent(&b->meta);
+	if (ab == bb && ae == be) {
+		bool same = a->meta.rank == b->meta.rank;
+		for (int d = 0; same && d < a->meta.rank; d++)
+			same = a->meta.stride[d] == b->meta.stride[d];
+		return same ? COMMON_FULL : COMMON_PARTIAL;
+	}
+	return ab < be && bb < ae ? COMMON_PARTIAL : COMMON_NONE;
+}
+
+static bool operand_ok(const struct prog *p, const struct node *n, int operand, struct err *err)
+{
+	enum common c = common_cells(&p->node[n->arg[0].node].out[0], &p->node[operand].out[0]);
+	if (c == COMMON_PARTIAL || (c == COMMON_FULL && overlap[n->op] & OV_REFUSE_FULL))
+		return err_set(err, "RuntimeError: unsupported operation: some elements of the input tensor and the written-to tensor refer "
+		                    "to a single memory location. Please clone() the tensor before performing the operation.");
+	return true;
+}
+
+/* The tensor object behind a node: in-place rows return their self, getitem is not traced (its var differs by index). */
+static int object(const struct prog *p, int node)
+{
+	while (op_has(p->node[node].op, T_MUTATES))
+		node = p->node[node].arg[0].node;
+	return node;
+}
+
+bool legality_check(const struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	int flags = overlap[n->op];
+	if (flags & OV_SAME_TENSOR_RETURNS && object(p, n->arg[0].node) == object(p, n->arg[1].node))
+		return true;
+	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
+		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
+		                    "memory location. Please clone() the tensor before performing the operation.");
+	for (int k = 1; k < op_info[n->op].nparam; k++) {
+		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(p, n, n->arg[k].node, err))
+			return false;
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
+			if (n->arg[k].nodes[i] >= 0 && !operand_ok(p, n, n->arg[k].nodes[i], err))
+				return false;
+	}
+	return true;
+}

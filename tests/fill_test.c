@@ -1,0 +1,149 @@
+/* fill_test.c: laws of the fills; and the bytes of every dtype and fill for scripts/fill_twin.py to compare with fill.py's.
+ * Usage: fill_test            checks the laws
+ *        fill_test dump FILE  writes, for each case, "dtype fill seed high dim size stride offset ncells\n" and the bytes */
+#include "eager/fill.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static struct arena arena;
+
+static void *cells(const struct meta *m, int64_t n, enum fill fill, uint64_t seed, int64_t high, int dim)
+{
+	void *p = arena_alloc(&arena, (size_t)(n * dtype_nbytes(m->dtype)));
+	fill_cells(p, n, m, fill, seed, high, dim);
+	return p;
+}
+
+static struct meta line_meta(enum dtype t, int64_t n)
+{
+	struct meta m;
+	meta_make_contiguous(&m, t, &n, 1);
+	return m;
+}
+
+/* Values that the header promises: step and reach of dyadic, > 0 of positive, range of index. */
+static void ranges(void)
+{
+	for (int t = 0; t < NDTYPES; t++) {
+		struct meta m = line_meta((enum dtype)t, 4000);
+		const char *p = cells(&m, 4000, FILL_POSITIVE, 7, 0, 0), *d = cells(&m, 4000, FILL_DYADIC, 8, 0, 0);
+		const char *x = cells(&m, 4000, FILL_INDEX, 9, 5, 0);
+		double lo = 0, hi = 0, least = 1e9, seen = 0;
+		for (int i = 0; i < 4000; i++) {
+			double v = dtype_load_f(m.dtype, d + i * dtype_nbytes(m.dtype));
+			lo = MIN(lo, v);
+			hi = MAX(hi, v);
+			least = MIN(least, dtype_load_f(m.dtype, p + i * dtype_nbytes(m.dtype)));
+			v = dtype_load_f(m.dtype, x + i * dtype_nbytes(m.dtype));
+			seen = MAX(seen, v);
+			EXPECT(v >= 0 && v < 5 && v == (double)(int)v, "%s: index %g", dtype_info[t].name, v);
+		}
+		double want = t == DT_B8 ? 1 : t == DT_U8 ? 16 : t == DT_F16 ? 3 : t == DT_BF16 ? 1.5 : t == DT_F32 ? 4 : 8;
+		EXPECT(hi == want && lo == (t == DT_B8 || t == DT_U8 ? 0 : -want), "%s: %g..%g", dtype_info[t].name, lo, hi);
+		EXPECT(least > 0 && seen == (t == DT_B8 ? 1 : 4), "%s: %g %g", dtype_info[t].name, least, seen);
+	}
+}
+
+static void normal_moments(void)
+{
+	struct meta m = line_meta(DT_F64, 200000);
+	const double *v = cells(&m, 200000, FILL_NORMAL, 3, 0, 0);
+	double s = 0, s2 = 0;
+	for (int i = 0; i < 200000; i++) {
+		s += v[i];
+		s2 += v[i] * v[i];
+	}
+	EXPECT(s > -2000 && s < 2000, "mean %g", s / 200000);
+	EXPECT(s2 > 197000 && s2 < 203000, "variance %g", s2 / 200000);
+}
+
+/* Along dim the values are distinct, whatever the layout; high may exceed the size. */
+static void unique_is_unique(void)
+{
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		int64_t n = 1 + (int64_t)(seed % 9), high = n + (int64_t)(seed % 4);
+		struct meta m = {.dtype = seed & 1 ? DT_I32 : DT_I64, .rank = 3, .size = {3, n, 2}, .stride = {2 * n, 2, 1}, .offset = (int64_t)(seed % 3)};
+		if (seed & 2)
+			m.stride[0] = 1, m.stride[1] = 6, m.stride[2] = 3;
+		const char *p = cells(&m, meta_extent(&m), FILL_UNIQUE, seed, high, 1);
+		for (int line = 0; line < 6; line++) {
+			bool seen[16] = {false};
+			for (int64_t j = 0; j < n; j++) {
+				int64_t c = m.offset + line / 2 * m.stride[0] + j * m.stride[1] + line % 2 * m.stride[2];
+				int64_t v = dtype_load_i(m.dtype, p + c * dtype_nbytes(m.dtype));
+				EXPECT(v >= 0 && v < high && !seen[v], "seed %d line %d: %d again", (int)seed, line, (int)v);
+				seen[v & 15] = true;
+			}
+		}
+	}
+}
+
+/* Formula of the header worked out by hand in Python's big integers: h for seed 1, cell 2. */
+static void known_values(void)
+{
+	struct meta m = line_meta(DT_F64, 3);
+	const double *v = cells(&m, 3, FILL_DYADIC, 1, 0, 0);
+	uint64_t h = mix64(mix64(1 + 0x9e3779b97f4a7c15u) ^ 2 * 0xd1342543de82ef95u);
+	EXPECT(v[2] == (double)((int64_t)(h >> 33) % 129 - 64) / 8, "%g", v[2]);
+	EXPECT_INT(fill_find("unique"), FILL_UNIQUE);
+	EXPECT_INT(fill_find("none"), -1);
+	EXPECT_INT(fill_high(DT_I8, 1000), 128);
+	EXPECT_INT(fill_high(DT_I64, 0), 1);
+}
+
+static void dump_case(FILE *f, const struct meta *m, enum fill fill, uint64_t seed, int64_t high, int dim)
+{
+	int64_t n = meta_extent(m) + 5;
+	fprintf(f, "%s %s %" PRIu64 " %d %d ", dtype_info[m->dtype].name, fill_name[fill], seed, (int)high, dim);
+	for (int pass = 0; pass < 2; pass++) {
+		fprintf(f, "[");
+		for (int d = 0; d < m->rank; d++)
+			fprintf(f, "%s%d", d ? "," : "", (int)(pass ? m->stride[d] : m->size[d]));
+		fprintf(f, "] ");
+	}
+	fprintf(f, "%d %d\n", (int)m->offset, (int)n);
+	fwrite(cells(m, n, fill, seed, high, dim), (size_t)dtype_nbytes(m->dtype), (size_t)n, f);
+}
+
+static int dump(const char *path)
+{
+	static const struct meta layouts[] = {
+		{.rank = 1, .size = {700}, .stride = {1}},
+		{.rank = 3, .size = {3, 5, 4}, .stride = {1, 15, 3}, .offset = 7},
+		{.rank = 2, .size = {4, 3}, .stride = {0, 2}, .offset = 1},
+		{.rank = 2, .size = {0, 3}, .stride = {3, 1}},
+		{.rank = 0},
+	};
+	static const uint64_t seeds[] = {0, 1, 41, UINT64_MAX};
+	FILE *f = fopen(path, "wb");
+	if (!f)
+		return 1;
+	for (int t = 0; t < NDTYPES; t++)
+		for (int fill = 0; fill < NFILLS; fill++)
+			for (int l = 0; l < ARRAY_LEN(layouts); l++)
+				for (int s = 0; s < ARRAY_LEN(seeds); s++) {
+					struct meta m = layouts[l];
+					m.dtype = (enum dtype)t;
+					int dim = m.rank > 1 ? (s & 1 ? 1 : -1) : 0;
+					int64_t n = m.rank ? m.size[dim < 0 ? dim + m.rank : dim] : 1;
+					dump_case(f, &m, (enum fill)fill, seeds[s], n + s, dim);
+				}
+	return fclose(f) != 0;
+}
+
+int main(int argc, char **argv)
+{
+	arena_init(&arena);
+	if (argc == 3 && str_eq(argv[1], "dump")) {
+		int rc = dump(argv[2]);
+		arena_free(&arena);
+		return rc;
+	}
+	RUN(ranges);
+	RUN(normal_moments);
+	RUN(unique_is_unique);
+	RUN(known_values);
+	arena_free(&arena);
+	return TEST_END();
+}
