@@ -30,13 +30,14 @@ bool meta_check_sizes(const int64_t *size, int rank, struct err *err)
 
 void meta_make_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank)
 {
-	*out = (struct meta){.dtype = t, .device = DEV_RUN, .rank = rank};
+	struct meta m = {.dtype = t, .device = DEV_RUN, .rank = rank};  /* size may be out->size */
 	int64_t s = 1;
 	for (int d = rank - 1; d >= 0; d--) {
-		out->size[d] = size[d];
-		out->stride[d] = s;
+		m.size[d] = size[d];
+		m.stride[d] = s;
 		s *= MAX(size[d], 1);
 	}
+	*out = m;
 }
 
 bool meta_is_contiguous(const struct meta *m)
