@@ -1,0 +1,5 @@
+if(TARGET gen)
+  add_executable(test_gen ${CMAKE_CURRENT_LIST_DIR}/test_gen.c)
+  target_link_libraries(test_gen PRIVATE gen eager)
+  add_test(NAME gen COMMAND test_gen)
+endif()

@@ -1,0 +1,388 @@
+/* test_gen.c: choices replay, policies round-trip, generated programs are valid, varied and reproducible.
+ * With an argument N it measures instead of testing: N programs of the default policy, histograms, refusals, speed. */
+#include "fuzz/edit.h"
+#include "fuzz/gen.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { BLOCK = 1000 };
+
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
+
+static void draw_some(struct choices *c, int64_t *out, int n)
+{
+	static const int weight[] = {0, 3, 1};
+	for (int i = 0; i < n; i++) {
+		switch (i % 5) {
+		case 0: out[i] = choose_below(c, 7); break;
+		case 1: out[i] = choose_int(c, -300, 300); break;
+		case 2: out[i] = choose_chance(c, 30); break;
+		case 3: out[i] = choose_weighted(c, weight, 3); break;
+		default: out[i] = choose_below(c, (uint64_t)1 << 32);
+		}
+	}
+}
+
+static void choices_replay(void)
+{
+	enum { N = 500 };
+	int64_t a[N], b[N];
+	struct choices c, d;
+	struct strbuf bytes, text;
+	sb_init(&bytes);
+	sb_init(&text);
+	choices_from_seed(&c, 42);
+	choices_record(&c);
+	draw_some(&c, a, N);
+	choices_to_bytes(&bytes, &c);
+	choices_to_text(&text, &c);
+	choices_from_seed(&d, 42);
+	draw_some(&d, b, N);
+	EXPECT(memcmp(a, b, sizeof a) == 0, "same seed, other choices");
+	choices_from_bytes(&d, bytes.s, bytes.len);
+	draw_some(&d, b, N);
+	EXPECT(memcmp(a, b, sizeof a) == 0 && !d.ended, "bytes do not replay");
+	draw_some(&d, b, 5);
+	EXPECT(d.ended && b[0] == 0 && b[1] == -300 && b[2] == 0 && b[3] == 1 && b[4] == 0, "after the end: the simplest");
+	struct err err = {0};
+	struct choices t;
+	EXPECT(choices_from_text(&t, text.s, &err), "%s", err.msg);
+	draw_some(&t, b, N);
+	EXPECT(memcmp(a, b, sizeof a) == 0, "text does not replay");
+	choices_free(&t);
+	EXPECT(!choices_from_text(&t, "3/4 5/4", &err) && err.msg[0], "value above its bound accepted");
+	/* A fixed sequence: the same on every machine. */
+	choices_from_seed(&d, 1);
+	uint64_t sum = 0;
+	for (int i = 0; i < 100; i++)
+		sum = sum * 31 + choose_below(&d, 1000);
+	EXPECT(sum == UINT64_C(0), "got %" PRIu64, sum);
+	choices_free(&c);
+	sb_free(&bytes);
+	sb_free(&text);
+}
+
+/* ---- policies ------------------------------------------------------------------------------------------------------- */
+
+static void policies_round_trip(void)
+{
+	static const char *const names[] = {"default", "short", "long", "mutation", "layout"};
+	struct policy *p = xmalloc(sizeof *p), *q = xmalloc(sizeof *q);
+	int nshort = 0;
+	for (int i = 0; i < 500; i++) {
+		struct choices c;
+		struct err err = {0};
+		struct strbuf a, b;
+		struct policy_limits limits = {.ops = i % 7 == 3 ? "slice_scatter,sum,add.Tensor" : NULL, .dtypes = i % 5 == 1 ? "f32,bf16" : NULL};
+		sb_init(&a);
+		sb_init(&b);
+		choices_from_seed(&c, (uint64_t)i);
+		EXPECT(policy_draw(p, names[i % ARRAY_LEN(names)], &limits, &c, &err), "%s", err.msg);
+		policy_print(&a, p);
+		EXPECT(policy_read(q, a.s, &err), "%s: %s", err.msg, a.s);
+		policy_print(&b, q);
+		EXPECT_STR(b.s, a.s);
+		EXPECT(memcmp(p->by_family, q->by_family, sizeof p->by_family) == 0, "rows differ: %s", a.s);
+		nshort += i % ARRAY_LEN(names) == 0 && p->is_short;
+		sb_free(&a);
+		sb_free(&b);
+	}
+	EXPECT(nshort >= 50, "%d of 100 default blocks are short: fewer than half", nshort);
+	struct err err = {0};
+	struct choices c;
+	choices_from_seed(&c, 0);
+	EXPECT(!policy_draw(p, "nonesuch", NULL, &c, &err), "unknown policy accepted");
+	EXPECT(!policy_read(p, "default families=viewx:1", &(struct err){0}), "unknown family accepted");
+	EXPECT(!policy_read(p, "default nodes=3..1", &(struct err){0}), "empty range accepted");
+	free(p);
+	free(q);
+}
+
+/* ---- programs --------------------------------------------------------------------------------------------------------- */
+
+struct blocks { uint64_t seed; int made; struct policy pol; struct choices c; };
+
+static void next_program(struct blocks *b, struct prog *p, struct arena *a, struct gen_stats *st)
+{
+	struct err err = {0};
+	if (b->made % BLOCK == 0) {
+		choices_from_seed(&b->c, b->seed + (uint64_t)(b->made / BLOCK));
+		if (!policy_draw(&b->pol, "default", NULL, &b->c, &err))
+			BUG("%s", err.msg);
+	}
+	choices_from_seed(&b->c, mix64(b->seed) + (uint64_t)b->made++);
+	if (!gen_program_stats(p, a, &b->c, &b->pol, st, &err))
+		BUG("gen_program: %s", err.msg);
+}
+
+/* The founding condition: a scatter of a region whose result reaches only linear reductions, differentiably. The detector may
+ * name operators; the policy may not. */
+static bool founding(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		const char *name = op_info[p->node[i].op].name;
+		if (!str_eq(name, "slice_scatter") && !str_eq(name, "select_scatter") && !str_eq(name, "diagonal_scatter"))
+			continue;
+		/* Its first operand must lead to a leaf: good enough is that an input that requires grad is among its ancestors. */
+		bool anc[MAX_NODES] = {false}, grad = false;
+		anc[p->node[i].arg[0].node] = true;
+		for (int k = i - 1; k >= 0; k--) {
+			if (!anc[k])
+				continue;
+			grad |= p->node[k].op == OP_input && p->node[k].arg[8].b;
+			for (int j = 0; j < op_info[p->node[k].op].nparam; j++)
+				if (p->node[k].arg[j].tag == ARG_TENSOR)
+					anc[p->node[k].arg[j].node] = true;
+		}
+		for (int k = i + 1; grad && k < p->nnode; k++) {
+			const struct node *n = &p->node[k];
+			if (n->arg[0].tag == ARG_TENSOR && n->arg[0].node == i && op_info[n->op].family == F_REDUCE &&
+			    (op_info[n->op].traits & (T_REDUCE | T_LINEAR)) == (T_REDUCE | T_LINEAR))
+				for (int r = 0; r < p->nback; r++)
+					if (p->back[r].node == k)
+						return true;
+		}
+	}
+	return false;
+}
+
+static void programs_are_valid(void)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	struct gen_stats *st = xmalloc(sizeof *st);
+	memset(st, 0, sizeof *st);
+	*b = (struct blocks){.seed = 7};
+	struct arena a;
+	arena_init(&a);
+	int64_t refused = 0, made = 0;
+	for (int i = 0; i < 3000; i++) {
+		struct prog p, r;
+		struct err err = {0};
+		struct strbuf text, again;
+		sb_init(&text);
+		sb_init(&again);
+		next_program(b, &p, &a, st);
+		prog_print(&text, &p);
+		EXPECT(prog_validate(&p, &err), "%s\n%s", err.msg, text.s);
+		EXPECT(prog_read(&r, &a, text.s, text.len, READ_STRICT, &err), "%d:%d: %s\n%s", err.line, err.col, err.msg, text.s);
+		if (!err.msg[0]) {
+			prog_print(&again, &r);
+			EXPECT_STR(again.s, text.s);
+		}
+		for (int k = 1; k <= p.ncall; k++) {
+			struct prog q;
+			EXPECT(prog_bind(&q, &p, k, &a, &err), "%s\n%s", err.msg, text.s);
+		}
+		EXPECT(p.ncall >= 2, "%d calls", p.ncall);
+		sb_free(&text);
+		sb_free(&again);
+		arena_reset(&a);
+	}
+	for (int op = 0; op < NOPS; op++) {
+		refused += st->refused[op];
+		made += st->made[op];
+	}
+	EXPECT(refused * 100 < made, "shape rules refused %" PRId64 " of %" PRId64 " nodes", refused, made);
+	arena_free(&a);
+	free(st);
+	free(b);
+}
+
+/* The bytes of a recording make the same program; so does an empty sequence every time. */
+static void programs_replay(void)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 11};
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < 500; i++) {
+		struct prog p;
+		struct err err = {0};
+		struct strbuf bytes, t1, t2;
+		sb_init(&bytes);
+		sb_init(&t1);
+		sb_init(&t2);
+		struct choices c;
+		if (i % 100 == 0) {
+			choices_from_seed(&c, (uint64_t)i);
+			EXPECT(policy_draw(&b->pol, "default", NULL, &c, &err), "%s", err.msg);
+		}
+		choices_from_seed(&c, (uint64_t)i);
+		choices_record(&c);
+		EXPECT(gen_program(&p, &a, &c, &b->pol, &err), "%s", err.msg);
+		prog_print(&t1, &p);
+		choices_to_bytes(&bytes, &c);
+		choices_free(&c);
+		choices_from_bytes(&c, bytes.s, bytes.len);
+		EXPECT(gen_program(&p, &a, &c, &b->pol, &err), "%s", err.msg);
+		prog_print(&t2, &p);
+		EXPECT_STR(t2.s, t1.s);
+		choices_from_bytes(&c, bytes.s, bytes.len / 2);
+		EXPECT(gen_program(&p, &a, &c, &b->pol, &err) && prog_validate(&p, &err), "half the bytes: %s", err.msg);
+		sb_free(&bytes);
+		sb_free(&t1);
+		sb_free(&t2);
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	free(b);
+}
+
+static void edits_keep_programs_valid(void)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 13};
+	struct arena a;
+	arena_init(&a);
+	int ndrop = 0, nreplace = 0;
+	for (int i = 0; i < 1000; i++) {
+		struct prog p, q;
+		struct err err = {0};
+		next_program(b, &p, &a, NULL);
+		int node = i % p.nnode;
+		if (edit_drop(&q, &p, node, &a, NULL)) {
+			ndrop++;
+			EXPECT(q.nnode < p.nnode && prog_validate(&q, &err), "drop: %s", err.msg);
+		}
+		for (int by = 0; by < node; by++) {
+			if (p.node[by].nout != 1 || p.node[node].nout != 1 || !meta_equivalent(node_meta(&p, by), node_meta(&p, node)))
+				continue;
+			if (edit_replace(&q, &p, node, by, &a, NULL)) {
+				nreplace++;
+				EXPECT(prog_infer(&q, &err), "replace: %s", err.msg);
+			}
+		}
+		arena_reset(&a);
+	}
+	EXPECT(ndrop > 100 && nreplace > 20, "%d drops, %d replacements", ndrop, nreplace);
+	arena_free(&a);
+	free(b);
+}
+
+static void founding_condition_is_common(void)
+{
+	enum { N = 20000 };
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 3};
+	struct arena a;
+	arena_init(&a);
+	int n = 0;
+	for (int i = 0; i < N; i++) {
+		struct prog p;
+		next_program(b, &p, &a, NULL);
+		n += founding(&p);
+		arena_reset(&a);
+	}
+	printf("founding condition: %.2f %% of %d programs\n", 100.0 * n / N, N);
+	EXPECT(n >= N * 6 / 1000, "%d of %d programs: below 0.6 %%", n, N);
+	arena_free(&a);
+	free(b);
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------------------------- */
+
+static void print_share(const char *what, int64_t n, int64_t of) { printf("  %-24s %8" PRId64 "  %5.1f %%\n", what, n, 100.0 * (double)n / (double)of); }
+
+struct census {
+	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap, offset, empty;
+};
+
+static void count(struct census *s, const struct prog *p)
+{
+	bool mutates = false, view = false;
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		s->nnode++;
+		s->family[op_info[n->op].family]++;
+		mutates |= op_has(n->op, T_MUTATES);
+		view |= n->op == OP_input_view;
+		if (n->nout != 1)
+			continue;
+		const struct meta *m = node_meta(p, i);
+		s->dtype[m->dtype]++;
+		if (n->op == OP_input) {
+			s->ninput++;
+			s->strided += !meta_is_contiguous(m);
+			s->broadcast += meta_overlaps_itself(m);
+			s->overlap += !meta_overlaps_itself(m) && meta_has_duplicates(m);
+			s->offset += m->offset != 0;
+			s->empty += meta_numel(m) == 0;
+		}
+	}
+	s->backward += p->has_backward;
+	s->several += p->nret > 1;
+	s->view += view;
+	s->mutation += mutates;
+	s->founding += founding(p);
+}
+
+static int measure(int n, uint64_t seed, bool print)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	struct gen_stats *st = xmalloc(sizeof *st);
+	struct census s = {0};
+	memset(st, 0, sizeof *st);
+	*b = (struct blocks){.seed = seed};
+	struct arena a;
+	arena_init(&a);
+	double spent = 0;
+	for (int i = 0; i < n; i++) {
+		struct prog p;
+		clock_t t = clock();
+		next_program(b, &p, &a, st);
+		spent += (double)(clock() - t) / CLOCKS_PER_SEC;
+		count(&s, &p);
+		if (print) {
+			struct strbuf sb;
+			sb_init(&sb);
+			policy_print(&sb, &b->pol);
+			printf("# program %d: %s\n", i, sb.s);
+			sb_reset(&sb);
+			prog_print(&sb, &p);
+			printf("%s\n", sb.s);
+			sb_free(&sb);
+		}
+		arena_reset(&a);
+	}
+	printf("%d programs, %.0f per second, %.1f nodes each\nfamilies of nodes:\n", n, n / spent, (double)s.nnode / n);
+	for (int f = 0; f < NFAMILIES; f++)
+		print_share(family_name[f], s.family[f], s.nnode);
+	printf("dtypes of values:\n");
+	for (int t = 0; t < NDTYPES; t++)
+		print_share(dtype_info[t].name, s.dtype[t], s.nnode);
+	printf("inputs:\n");
+	print_share("not contiguous", s.strided, s.ninput);
+	print_share("stride 0", s.broadcast, s.ninput);
+	print_share("overlapping otherwise", s.overlap, s.ninput);
+	print_share("offset", s.offset, s.ninput);
+	print_share("empty", s.empty, s.ninput);
+	printf("programs:\n");
+	print_share("backward", s.backward, n);
+	print_share("several returns", s.several, n);
+	print_share("shared input storage", s.view, n);
+	print_share("writes", s.mutation, n);
+	print_share("founding condition", s.founding, n);
+	printf("rows: made, refused by the shape rules (last reason):\n");
+	for (int op = 0; op < NOPS; op++)
+		if (st->made[op] || st->refused[op] || op_info[op].family != F_INPUT)
+			printf("  %-28s %7" PRId64 " %6" PRId64 "  %s\n", op_info[op].name, st->made[op], st->refused[op], st->why[op]);
+	arena_free(&a);
+	free(st);
+	free(b);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return measure(atoi(argv[1]), argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3);
+	RUN(choices_replay);
+	RUN(policies_round_trip);
+	RUN(programs_are_valid);
+	RUN(programs_replay);
+	RUN(edits_keep_programs_valid);
+	RUN(founding_condition_is_common);
+	return TEST_END();
+}
