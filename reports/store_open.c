@@ -118,8 +118,8 @@ static uint32_t be32(const unsigned char *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Reads up to HEADER bytes (rest zero) and the size, without changing anything. */
-static int read_header(const char *path, unsigned char *header, int64_t *size)
+/* Reads up to HEADER bytes (rest zero) without changing anything. */
+static int read_header(const char *path, unsigned char *header)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	sqlite3_file *file = xmalloc((size_t)vfs->szOsFile);
@@ -131,13 +131,8 @@ static int read_header(const char *path, unsigned char *header, int64_t *size)
 	memset(file, 0, (size_t)vfs->szOsFile);
 	int rc = vfs->xOpen(vfs, name, file, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, NULL);
 	if (rc == SQLITE_OK) {
-		sqlite3_int64 n = 0;
-		rc = file->pMethods->xFileSize(file, &n);
-		*size = n;
-		if (rc == SQLITE_OK && n > 0) {
-			rc = file->pMethods->xRead(file, header, HEADER, 0);
-			rc = rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
-		}
+		rc = file->pMethods->xRead(file, header, HEADER, 0);
+		rc = rc == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : rc;
 	}
 	if (file->pMethods)
 		file->pMethods->xClose(file);
@@ -187,13 +182,17 @@ static enum store_status judge(enum shape *shape, const char *path, struct err *
 		err_set(err, "%s is not a file%s", path, S_ISDIR(st.st_mode) ? " but a directory" : "");
 		return STORE_FOREIGN;
 	}
+	if (access(path, R_OK) != 0) {
+		int sys = errno;
+		err_set(err, "%s cannot be read: %s", path, strerror(sys));
+		return classify_errno(sys, STORE_IO);
+	}
+	*shape = st.st_size == 0 ? SHAPE_EMPTY : SHAPE_STORE;
+	if (st.st_size == 0)
+		return STORE_OK;
 	unsigned char header[HEADER] = {0};
-	int64_t size = 0;
-	int rc = read_header(path, header, &size);
-	if (rc != SQLITE_OK)
-		return fail(err, NULL, rc, path, "reading its header");
-	*shape = size == 0 ? SHAPE_EMPTY : SHAPE_STORE;
-	return size == 0 ? STORE_OK : judge_header(path, header, size, err);
+	int rc = read_header(path, header);
+	return rc == SQLITE_OK ? judge_header(path, header, st.st_size, err) : fail(err, NULL, rc, path, "reading its header");
 }
 
 static bool dir_writable(const char *path)
@@ -383,19 +382,46 @@ static enum store_status admit(const char *path, enum store_mode mode, struct er
 	return status;
 }
 
-struct identity { int64_t application, version, nobjects; };
+struct identity { int64_t application, version, nobjects; bool short_file; };
+
+/* SQLite does not miss what is cut off the last page: it would read zeros. Inside a read transaction. */
+static int check_length(struct identity *id, sqlite3 *db)
+{
+	int64_t npages = 0, page_size = 0;
+	sqlite3_int64 size = 0;
+	sqlite3_file *file = NULL;
+	int rc = read_int(db, "PRAGMA page_count", &npages);
+	if (rc == SQLITE_OK)
+		rc = read_int(db, "PRAGMA page_size", &page_size);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	if (rc == SQLITE_OK)
+		rc = file->pMethods->xFileSize(file, &size);
+	id->short_file = size < npages * page_size;     /* 2^32 pages of at most 2^16 bytes: no overflow */
+	return rc;
+}
 
 static enum store_status identify(struct identity *id, struct store *s, struct err *err)
 {
+	int rc = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
 	/* The first read: it rolls back a hot journal. */
-	int rc = read_int(s->db, "SELECT count(*) FROM sqlite_schema", &id->nobjects);
+	if (rc == SQLITE_OK)
+		rc = read_int(s->db, "SELECT count(*) FROM sqlite_schema", &id->nobjects);
 	if (rc == SQLITE_OK)
 		rc = read_int(s->db, "PRAGMA application_id", &id->application);
 	if (rc == SQLITE_OK)
 		rc = read_int(s->db, "PRAGMA user_version", &id->version);
+	if (rc == SQLITE_OK)
+		rc = check_length(id, s->db);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
 	if (rc == SQLITE_READONLY_ROLLBACK || rc == SQLITE_READONLY_RECOVERY || rc == SQLITE_READONLY_CANTINIT) {
 		err_set(err, "%s holds an interrupted write that must be undone first, and it cannot be written", s->path);
 		return STORE_READONLY;
+	}
+	if (rc == SQLITE_OK && id->short_file) {
+		err_set(err, "%s is truncated: its last page is damaged", s->path);
+		return STORE_CORRUPT;
 	}
 	return rc == SQLITE_OK ? STORE_OK : fail(err, s->db, rc, s->path, "reading its tables");
 }

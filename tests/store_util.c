@@ -55,8 +55,9 @@ struct hash128 file_hash(const char *path)
 {
 	struct strbuf sb;
 	struct hash128 h = {{0}};
+	struct stat st;
 	sb_init(&sb);
-	if (sb_read_file(&sb, path, 1 << 28, NULL))
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && sb_read_file(&sb, path, 1 << 28, NULL))
 		h = hash_bytes(sb.s, sb.len);
 	sb_free(&sb);
 	return h;

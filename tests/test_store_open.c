@@ -121,8 +121,8 @@ static void foreign_and_newer(void)
 
 static void strange_schema(void)
 {
-	static const char *const harm[] = {"DROP VIEW v_open", "DROP INDEX event_finding", "CREATE TRIGGER t AFTER INSERT ON event BEGIN "
-		"DELETE FROM finding; END", "ALTER TABLE run ADD COLUMN x", "DROP TABLE finding_summary"};
+	static const char *const harm[] = {"DROP VIEW v_open", "DROP INDEX event_finding", 
+		"CREATE TRIGGER t AFTER INSERT ON event BEGIN DELETE FROM finding; END", "ALTER TABLE run ADD COLUMN x INTEGER", "DROP TABLE finding_summary"};
 	for (int i = 0; i < ARRAY_LEN(harm); i++) {
 		char name[32];
 		snprintf(name, sizeof name, "harm%d.db", i);
@@ -362,8 +362,8 @@ static void locked_file(void)
 
 static void migrations(void)
 {
-	static const struct migration two[] = {{1, "CREATE TABLE a(x) STRICT"}, {2, "CREATE TABLE a(x INTEGER) STRICT; CREATE TABLE b(y"
-		" INTEGER) STRICT"}}, good[] = {{1, "CREATE TABLE a(x INTEGER) STRICT; INSERT INTO a VALUES (1)"},
+	static const struct migration two[] = {{1, "CREATE TABLE a(x INTEGER) STRICT"},
+		{2, "CREATE TABLE b(y INTEGER) STRICT; CREATE TABLE a(x INTEGER) STRICT"}}, good[] = {{1, "CREATE TABLE a(x INTEGER) STRICT; INSERT INTO a VALUES (1)"},
 		{2, "CREATE TABLE b(y INTEGER) STRICT; INSERT INTO b SELECT x + 1 FROM a"}, {3, "ALTER TABLE b ADD COLUMN z TEXT"}};
 	const char *path = tmp_path("migrate.db");
 	struct err err = {0};
