@@ -1,5 +1,5 @@
-/* campaign.c: the parent. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
-#include "fuzz/campaign.h"
+/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+#include "fuzz/commands.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,0 +1,102 @@
+/* cmd_check.c: judge programs on targets. */
+#include <inttypes.h>
+
+#include "fuzz/commands.h"
+#include "fuzz/exec.h"
+#include "fuzz/verdict.h"
+#include "reports/json.h"
+
+static void print_json(const char *file, const char *target, const struct outcome *o)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	json_str(&sb, file);
+	sb_puts(&sb, ", \"target\": ");
+	json_str(&sb, target);
+	sb_printf(&sb, ", \"verdict\": \"%s\", \"why\": ", verdict_name[o->verdict]);
+	json_str(&sb, o->why);
+	if (verdict_diverges(o->verdict)) {
+		sb_printf(&sb, ", \"kind\": \"%s\", \"tensor\": ", finding_kind_name[o->kind]);
+		json_str(&sb, o->tensor);
+		sb_puts(&sb, ", \"pattern\": ");
+		json_str(&sb, o->pattern);
+		sb_puts(&sb, ", \"signature\": ");
+		json_str(&sb, o->signature);
+	}
+	printf("{\"file\": %s}\n", sb.s);
+	sb_free(&sb);
+}
+
+static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out)
+{
+	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
+	if (out->verdict == VD_PASS)
+		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " undecided; %d call%s)\n",
+		       out->judgement.all.exact + out->judgement.all.agree + out->judgement.all.weak + out->judgement.all.suspect +
+		               out->judgement.all.undecided,
+		       out->judgement.all.exact, out->judgement.all.agree, out->judgement.all.weak, out->judgement.all.undecided, r->ncalls,
+		       r->ncalls == 1 ? "" : "s");
+	else
+		printf(": %s\n", out->why);
+	for (int i = 0; i < r->nmismatch; i++)
+		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "", r->mismatch[i].op,
+		       r->mismatch[i].detail);
+	if (verdict_diverges(out->verdict) && !o->quiet)
+		printf("%s", out->report);
+	fflush(stdout);
+}
+
+/* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. The largest wins over files and targets. */
+static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	struct err err = {0};
+	struct arena a;
+	struct strbuf name;
+	struct exec *e = exec_open(t, &eo, &err);
+	if (!e) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return EXIT_TARGET;
+	}
+	arena_init(&a);
+	sb_init(&name);
+	target_print(&name, t);
+	struct result r;
+	struct outcome out;
+	exec_run(&r, &a, e, p, t);
+	outcome_of(&out, p, &r, t, &a);
+	if (o->json)
+		print_json(file, name.s, &out);
+	else
+		print_text(o, file, name.s, &r, &out);
+	int rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	sb_free(&name);
+	arena_free(&a);
+	exec_close(e);
+	return rc;
+}
+
+int cmd_check(const struct options *given)
+{
+	struct options o = *given;
+	struct err err = {0};
+	int rc = EXIT_CLEAN;
+	if (!o.nfile) {
+		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
+		return EXIT_USAGE;
+	}
+	if (!o.ntarget && !options_target(&o, "builtin:eager", &err))
+		BUG("%s", err.msg);
+	for (int i = 0; i < o.nfile; i++) {
+		struct arena a;
+		struct prog p;
+		arena_init(&a);
+		if (!load_program(&p, &a, o.file[i]))
+			rc = MAX(rc, EXIT_USAGE);
+		else
+			for (int t = 0; t < o.ntarget; t++)
+				rc = MAX(rc, check_one(&o, o.file[i], &p, &o.target[t]));
+		arena_free(&a);
+	}
+	return rc;
+}

@@ -1,0 +1,116 @@
+/* cmd_info.c: targets, ops, gen: what there is. */
+#include <inttypes.h>
+
+#include "fuzz/commands.h"
+#include "fuzz/gen.h"
+#include "reports/json.h"
+
+int cmd_targets(const struct options *o)
+{
+	for (int f = 0; f < NTARGET_FAMILIES; f++) {
+		const struct target_family_info *fam = &target_families[f];
+		for (int k = 0; k < fam->nstages; k++) {
+			char name[128];
+			struct target t;
+			struct err err = {0};
+			snprintf(name, sizeof name, "%s:%s", fam->name, fam->stage[k].name);
+			const char *have = "ready";
+			struct strbuf path;
+			sb_init(&path);
+			if (fam->stage[k].planned)
+				have = "planned";
+			else if (!target_parse(&t, name, &err) || (fam->versions && !target_python(&path, &t, o->python, &err)))
+				have = err.msg;
+			if (o->json) {
+				struct strbuf sb;
+				sb_init(&sb);
+				json_str(&sb, have);
+				printf("{\"target\": \"%s\", \"compiles\": %s, \"state\": %s}\n", name, fam->stage[k].compiles ? "true" : "false", sb.s);
+				sb_free(&sb);
+			} else {
+				printf("%-34s %s\n%-34s   %s\n", name, fam->stage[k].what, "", have);
+			}
+			sb_free(&path);
+		}
+	}
+	if (!o->json)
+		printf("\nnames: family[-version]:stage[@device][+option=value...], for example torch-2.15.0:inductor@cpu+freezing=1\n");
+	return EXIT_CLEAN;
+}
+
+static void print_op(const struct op_info *op, bool json)
+{
+	if (json) {
+		struct strbuf sb;
+		sb_init(&sb);
+		json_str(&sb, op->schema);
+		printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op->name, family_name[op->family], sb.s);
+		sb_free(&sb);
+		return;
+	}
+	printf("%-26s %-10s %s\n", op->name, family_name[op->family], op->schema);
+}
+
+int cmd_ops(const struct options *o)
+{
+	int n = 0;
+	for (int op = 0; op < NOPS; op++) {
+		bool shown = o->nfile == 0;
+		for (int i = 0; i < o->nfile; i++) {
+			size_t len = strlen(o->file[i]);
+			shown |= strncmp(op_info[op].name, o->file[i], len) == 0 && (op_info[op].name[len] == 0 || op_info[op].name[len] == '.');
+		}
+		if (shown) {
+			print_op(&op_info[op], o->json);
+			n++;
+		}
+	}
+	if (!n)
+		fprintf(stderr, "scatterproof: no operator '%s'\n", o->file[0]);
+	else if (!o->json && !o->nfile)
+		printf("%d operators\n", n);
+	return n ? EXIT_CLEAN : EXIT_USAGE;
+}
+
+int cmd_gen(const struct options *o)
+{
+	struct arena a;
+	struct err err = {0};
+	struct strbuf sb;
+	FILE *f = open_out(o->out);
+	if (!f)
+		return EXIT_TARGET;
+	arena_init(&a);
+	sb_init(&sb);
+	int rc = EXIT_CLEAN;
+	int64_t n = o->programs ? o->programs : 1;
+	struct policy pol;
+	for (int64_t i = 0; i < n && rc == EXIT_CLEAN; i++) {
+		struct prog p;
+		struct choices c;
+		struct policy_limits limits = {o->ops, o->dtypes};
+		arena_reset(&a);
+		sb_reset(&sb);
+		bool ok = true;
+		if (i % 1000 == 0) {
+			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / 1000) + 0x5ca77e4)));
+			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
+			choices_free(&c);
+		}
+		choices_from_seed(&c, mix64(o->seed + mix64((uint64_t)i)));
+		ok = ok && gen_program(&p, &a, &c, &pol, &err);
+		choices_free(&c);
+		if (!ok) {
+			fprintf(stderr, "scatterproof: %s\n", err.msg);
+			rc = EXIT_USAGE;
+		} else {
+			prog_print(&sb, &p);
+			fprintf(f, "%s%s", i ? "\n" : "", sb.s);
+		}
+	}
+	sb_free(&sb);
+	arena_free(&a);
+	if (f != stdout && fclose(f) != 0)
+		rc = EXIT_TARGET;
+	return rc;
+}

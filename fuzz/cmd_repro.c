@@ -1,0 +1,110 @@
+/* cmd_repro.c: a stored finding, run again in a fresh process: 1 it still happens, 0 it does not. */
+#include <inttypes.h>
+
+#include "fuzz/commands.h"
+#include "fuzz/exec.h"
+#include "fuzz/script.h"
+#include "fuzz/verdict.h"
+
+struct found {
+	struct store_loaded f;
+	struct prog p;
+	struct target t;
+};
+
+static int load(struct found *out, const struct options *o, struct arena *a)
+{
+	enum store_status st;
+	struct err err = {0};
+	struct store *s = store_open(&st, o->db, STORE_READ, &err);
+	if (!s) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return store_exit_code(st);
+	}
+	struct hash128 id;
+	st = store_find_by_prefix(s, &id, o->file[0]);
+	if (st == STORE_OK)
+		st = store_load_finding(s, &out->f, &id, a);
+	if (st != STORE_OK)
+		fprintf(stderr, "scatterproof: %s\n", store_message(s));
+	store_close(s, NULL);
+	if (st != STORE_OK)
+		return store_exit_code(st);
+	const char *text = out->f.minimised ? out->f.minimised : out->f.program;
+	if (!prog_read(&out->p, a, text, strlen(text), READ_STRICT, &err)) {
+		fprintf(stderr, "scatterproof: the stored program does not read: %d:%d: %s\n", err.line, err.col, err.msg);
+		return EXIT_USAGE;
+	}
+	if (o->ntarget)
+		out->t = o->target[0];
+	else if (!out->f.nenvs || !target_parse(&out->t, out->f.env[0].target, &err)) {
+		fprintf(stderr, "scatterproof: the stored target is not usable: %s\n", out->f.nenvs ? err.msg : "none recorded");
+		return EXIT_USAGE;
+	}
+	return EXIT_CLEAN;
+}
+
+static int write_script(const struct options *o, const struct found *x, struct arena *a)
+{
+	struct strbuf sb;
+	struct err err = {0};
+	FILE *f = open_out(o->script);
+	if (!f)
+		return EXIT_TARGET;
+	sb_init(&sb);
+	int rc = EXIT_CLEAN;
+	if (!script_emit(&sb, &x->p, &x->t, &x->f, a, &err)) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		rc = EXIT_USAGE;
+	} else if (fwrite(sb.s, 1, sb.len, f) != sb.len) {
+		perror(o->script);
+		rc = EXIT_TARGET;
+	}
+	sb_free(&sb);
+	if (f != stdout && fclose(f) != 0)
+		rc = EXIT_TARGET;
+	return rc;
+}
+
+int cmd_repro(const struct options *o)
+{
+	if (o->nfile != 1 || !o->db) {
+		fprintf(stderr, "scatterproof: repro: one finding id and --db FILE are needed (try --help)\n");
+		return EXIT_USAGE;
+	}
+	if (o->ntarget > 1) {
+		fprintf(stderr, "scatterproof: repro: one --target at most\n");
+		return EXIT_USAGE;
+	}
+	struct arena a;
+	struct found x = {0};
+	arena_init(&a);
+	int rc = load(&x, o, &a);
+	if (rc == EXIT_CLEAN && o->script) {
+		rc = write_script(o, &x, &a);
+	} else if (rc == EXIT_CLEAN) {
+		struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+		struct err err = {0};
+		struct strbuf name;
+		sb_init(&name);
+		target_print(&name, &x.t);
+		struct exec *e = exec_open(&x.t, &eo, &err);
+		if (!e) {
+			fprintf(stderr, "scatterproof: %s\n", err.msg);
+			rc = EXIT_TARGET;
+		} else {
+			struct result r;
+			struct outcome out;
+			exec_run(&r, &a, e, &x.p, &x.t);
+			outcome_of(&out, &x.p, &r, &x.t, &a);
+			printf("%.8s on %s: %s\n", x.f.hex, name.s, verdict_diverges(out.verdict) ? "still happens" : out.verdict == VD_PASS ? "does not happen" : out.why);
+			if (verdict_diverges(out.verdict))
+				printf("%s", out.report);
+			rc = verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_PASS ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+			exec_close(e);
+		}
+		sb_free(&name);
+	}
+	arena_free(&a);
+	return rc;
+}
