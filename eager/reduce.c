@@ -168,3 +168,100 @@ bool meta_mean(struct meta_ctx *c)
 }
 
 bool meta_mean_dim(struct meta_ctx *c) { return meta_mean(c); }
+
+/* ---- extrema: an empty lane has none ---- */
+
+static const char *bare_name(const struct node *n, char buf[MAX_NAME])
+{
+	snprintf(buf, MAX_NAME, "%s", op_info[n->op].name);
+	char *dot = strchr(buf, '.');
+	if (dot)
+		*dot = 0;
+	return buf;
+}
+
+static bool check_nonempty(const struct meta_ctx *c, const bool *reduced)
+{
+	char name[MAX_NAME];
+	const struct meta *in = c->in[0];
+	const struct arg *dim = named_arg(c->n, "dim");
+	if (meta_numel(in) > 0)
+		return true;
+	if (!dim || (dim->tag == ARG_INTS && dim->n == 0))
+		return err_set(c->err, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.",
+			       bare_name(c->n, name));
+	for (int d = 0; d < in->rank; d++)
+		if (reduced[d] && in->size[d] == 0)
+			return err_set(c->err, "%s(): Expected reduction dim %d to have non-zero size.", bare_name(c->n, name), d);
+	return true;
+}
+
+static bool extremum_rule(struct meta_ctx *c, enum dtype t)
+{
+	bool reduced[MAX_RANK];
+	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err) || !check_nonempty(c, reduced))
+		return false;
+	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
+	return true;
+}
+
+bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
+bool meta_max(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
+bool meta_argmax(struct meta_ctx *c) { return extremum_rule(c, DT_I64); }
+
+bool meta_max_dim(struct meta_ctx *c)
+{
+	if (!extremum_rule(c, c->in[0]->dtype))
+		return false;
+	c->nout = 2;
+	c->out[1] = c->out[0];
+	c->out[1].dtype = DT_I64;
+	return true;
+}
+
+bool meta_topk(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	int d;
+	int64_t k = node_int(c->n, op_param(c->n->op, "k")), size[MAX_RANK];
+	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+		return false;
+	if (k < 0 || k > (in->rank ? in->size[d] : 1))
+		return err_set(c->err, "selected index k out of range");
+	memcpy(size, in->size, sizeof size);
+	if (in->rank)
+		size[d] = k;
+	c->nout = 2;
+	for (int i = 0; i < 2; i++) {
+		meta_make_contiguous(&c->out[i], i ? DT_I64 : in->dtype, size, in->rank);
+		c->out[i].device = in->device;
+	}
+	return true;
+}
+
+/* ---- the others ---- */
+
+bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); }    /* u8 stays u8 */
+bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
+bool meta_logsumexp(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
+bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
+
+bool meta_var_mean(struct meta_ctx *c)
+{
+	if (!shape_rule(c, c->in[0]->dtype))
+		return false;
+	c->nout = 2;
+	c->out[1] = c->out[0];
+	return true;
+}
+
+bool meta_cumsum(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+		return false;
+	meta_make_contiguous(&c->out[0], sum_dtype(c), in->size, in->rank);
+	c->out[0].device = in->device;
+	return true;
+}
