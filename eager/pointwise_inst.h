@@ -68,8 +68,8 @@ static T FN(scalar)(const struct scalar *s)
 #define MUL(x, y)     ((x) * (y))
 #define NEG(x)        (-(x))
 #define ABS(x)        fabs((double)(x))
-#define MAXNAN(x, y)  ((x) != (x) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
-#define MINNAN(x, y)  ((x) != (x) || (x) < (y) ? (x) : (y))
+#define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
+#define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
 #define POW(x, y)     float_pow((double)(x), (double)(y))
 #define ROW_FLOAT(e)  (e)
 #endif
