@@ -42,6 +42,8 @@ static int guard(sqlite3 *db)
 		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, NULL);
+	/* These come into being when first used, which the authorizer would take for CREATE TABLE. Absent: so be it. */
+	sqlite3_exec(db, "SELECT 1 FROM json_each('[]'); SELECT 1 FROM json_tree('[]')", NULL, NULL, NULL);
 	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
 	return rc == SQLITE_OK ? sqlite3_set_authorizer(db, authorize, NULL) : rc;

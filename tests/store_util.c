@@ -186,7 +186,7 @@ struct hash128 put_program(struct store *s, unsigned n)
 	struct hash128 id;
 	char text[256];
 	snprintf(text, sizeof text, "# scatterproof 1\nx: \"f32[4]\" = input([4], seed=%u, requires_grad=True)\nreturn (x,)\n", n);
-	CHECK(store_program(s, &id, text, ops + n % 2, 3) == STORE_OK);
+	CHECK(store_program(s, &id, text, ops, n % 2 ? 3 : 5) == STORE_OK);
 	return id;
 }
 
