@@ -145,15 +145,16 @@ void wide_load(struct wide *w, const struct tensor *t, struct arena *a)
 
 void wide_store(const struct wide *w, struct tensor *t)
 {
-	CHECK(w->dtype == t->meta.dtype && w->n == meta_numel(&t->meta));
+	enum dtype dt = t->meta.dtype;
+	CHECK((w->f ? dtype_is_float(dt) : w->dtype == dt) && w->n == meta_numel(&t->meta));
 	struct walk walk;
 	walk_init(&walk, t->meta.size, t->meta.rank);
 	walk_add(&walk, t);
 	int64_t k = 0;
 	for (bool more = walk_start(&walk); more; more = walk_next(&walk), k++) {
 		if (w->f)
-			dtype_store_f(w->dtype, walk.at[0], w->f[k]);
+			dtype_store_f(dt, walk.at[0], w->f[k]);
 		else
-			dtype_store_i(w->dtype, walk.at[0], w->i[k]);
+			dtype_store_i(dt, walk.at[0], w->i[k]);
 	}
 }

@@ -13,7 +13,7 @@
 /* Operands in step over `size` in row-major order, each broadcast to it (right-aligned, size 1 repeats):
  *   struct walk w; walk_init(&w, size, rank); walk_add(&w, a); walk_add(&w, b);
  *   for (bool more = walk_start(&w); more; more = walk_next(&w)) use(w.at[0], w.at[1], w.index); */
-enum { MAX_WALK = 4 };
+enum { MAX_WALK = MAX_RANK + 3 };
 struct walk {
 	int rank, n;
 	int64_t size[MAX_RANK], index[MAX_RANK];
@@ -55,7 +55,7 @@ static inline int64_t index_load(enum dtype t, const unsigned char *cell) { retu
 struct wide { enum dtype dtype; int64_t n; double *f; int64_t *i; };
 void wide_zero(struct wide *w, enum dtype t, int64_t n, struct arena *a);
 void wide_load(struct wide *w, const struct tensor *t, struct arena *a);
-void wide_store(const struct wide *w, struct tensor *t);
+void wide_store(const struct wide *w, struct tensor *t);        /* t of w's kind (float, or the same dtype) */
 static inline void wide_add(struct wide *w, int64_t k, const unsigned char *cell)      /* cell of w's dtype */
 {
 	if (w->f)
@@ -64,6 +64,12 @@ static inline void wide_add(struct wide *w, int64_t k, const unsigned char *cell
 		w->i[k] |= dtype_load_i(DT_B8, cell);
 	else
 		w->i[k] = wrap_add(w->i[k], dtype_load_i(w->dtype, cell));
+}
+
+/* The number of the cell at `at` in contiguous t. */
+static inline int64_t cell_number(const struct tensor *t, const unsigned char *at)
+{
+	return (at - tensor_first(t)) / dtype_nbytes(t->meta.dtype);
 }
 
 #endif
