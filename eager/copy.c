@@ -77,28 +77,6 @@ void grad_reshape(struct grad_ctx *c)
 	tensor_move(&gin, &c->gout[0]);
 }
 
-/* ---- conversion ------------------------------------------------------------------------------------------------------ */
-
-bool meta_to_copy(struct meta_ctx *c)
-{
-	layout_preserve(&c->out[0], c->in[0]);
-	if (node_given(c->n, 1))
-		c->out[0].dtype = c->n->arg[1].dtype;
-	return true;
-}
-
-bool kern_to_copy(struct kern_ctx *c)
-{
-	tensor_assign(&c->out[0], c->in[0]);
-	return true;
-}
-
-void grad_to_copy(struct grad_ctx *c)
-{
-	if (c->gin[0])
-		tensor_assign(c->gin[0], &c->gout[0]);
-}
-
 /* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
 
 /* pos[d][i]: where position i of result dim d comes from in self's dim d - shift, -1 if it is a constant. NULL for d < shift. */
