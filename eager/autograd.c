@@ -54,7 +54,7 @@ enum step graph_input(struct graph *g, int node, unsigned char *base, int64_t nc
 		err_set(err, "RuntimeError: only Tensors of floating point dtype can require gradients");
 		return STEP_RAISED;
 	}
-	struct var v = {.root = add_root(g, base, ncells), .meta = *m, .adj = *m, .multi = -1};
+	struct var v = {.root = add_root(g, base, ncells), .meta = *m, .adj = *m};
 	struct root *r = &g->root[v.root];
 	r->fn = requires_grad ? FN_LEAF : FN_NONE;
 	if (dtype_is_float(m->dtype) && meta_has_duplicates(m)) {
@@ -85,7 +85,7 @@ void graph_fresh(struct graph *g, int node, unsigned char *const *base)
 		int root = add_root(g, base[k], meta_extent(m));
 		if (g->fn[node].tracked && dtype_is_float(m->dtype))
 			g->root[root].fn = node;
-		g->var_of[node][k] = add_var(g, &(struct var){.root = root, .meta = *m, .adj = *m, .multi = -1});
+		g->var_of[node][k] = add_var(g, &(struct var){.root = root, .meta = *m, .adj = *m});
 	}
 	struct fn *f = &g->fn[node];
 	for (int s = 0; f->tracked && s < op_info[n->op].nsave; s++) {
@@ -158,19 +158,24 @@ static const char *backward_name(struct arena *a, int op)
 	return arena_printf(a, "%sBackward0", buf);
 }
 
+/* A view that was made while its base required no grad has no grad_fn to name. */
 static bool multi_error(const struct graph *g, const struct var *v, const char *what, struct err *err)
 {
-	return err_set(err, "RuntimeError: Output %d of %s is a view and %s modified inplace. This view is the output of a function that "
-	                    "returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-	                    "replace the inplace operation by an out-of-place one.",
-	               v->multi_out, backward_name(g->a, g->p->node[v->multi].op), what);
+	const char *who = "A view was created in no_grad mode and", *how = " with grad mode enabled";
+	if (v->named) {
+		who = arena_printf(g->a, "Output %d of %s is a view and", v->maker_out, backward_name(g->a, g->p->node[v->maker].op));
+		how = "";
+	}
+	return err_set(err, "RuntimeError: %s %s modified inplace%s. This view is the output of a function that returns multiple views. Such "
+	                    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
+	                    "an out-of-place one.", who, what, how);
 }
 
 /* Reading a view's history: a split/unbind view of a base that was written since has none. */
-static bool history_ok(const struct graph *g, int var, struct err *err)
+bool graph_history_ok(const struct graph *g, int var, struct err *err)
 {
 	const struct var *v = &g->var[var];
-	if (!g->grad_mode || v->multi < 0 || !var_grad(g, var) || g->root[v->root].version == v->seen)
+	if (!v->multi || !var_grad(g, var) || g->root[v->root].version == v->seen)
 		return true;
 	return multi_error(g, v, "its base or another view of its base has been", err);
 }
@@ -187,7 +192,7 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		g->var_of[node] = g->var_of[n->arg[0].node];
 		return STEP_OK;
 	}
-	if (!history_ok(g, self_id, err))
+	if (!graph_history_ok(g, self_id, err))
 		return STEP_RAISED;
 	struct var self = g->var[self_id];
 	const struct root *r = &g->root[self.root];
@@ -205,8 +210,10 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		v.adj = r->logical && !opaque ? c.out[k] : v.meta;
 		v.view = true;
 		v.opaque = opaque;
-		v.multi = multi ? node : self.multi;
-		v.multi_out = multi ? k : self.multi_out;
+		v.multi |= multi;
+		v.maker = node;
+		v.maker_out = k;
+		v.named = r->fn != FN_NONE;
 		v.seen = r->version;
 		g->var_of[node][k] = add_var(g, &v);
 	}
@@ -239,7 +246,7 @@ static bool leaf_check(const struct graph *g, int node, struct err *err)
 {
 	int self = g->var_of[g->p->node[node].arg[0].node][0];
 	const struct var *v = &g->var[self];
-	if (v->multi >= 0)
+	if (v->multi)
 		return multi_error(g, v, "is being", err);
 	if (g->root[v->root].fn == FN_LEAF)
 		return err_set(err, "RuntimeError: %sa leaf Variable that requires grad is being used in an in-place operation.",
@@ -289,7 +296,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	if (writes && !leaf_check(g, node, err))
 		return STEP_RAISED;
 	for (int i = 0; i < nop; i++)
-		if (!history_ok(g, g->var_of[op[i].node][0], err))
+		if (!graph_history_ok(g, g->var_of[op[i].node][0], err))
 			return STEP_RAISED;
 	f->edge = ARENA_NEW(g->a, struct edge, ngrad);
 	for (int i = 0; i < nop; i++) {

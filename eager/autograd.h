@@ -52,8 +52,9 @@ struct var {
 	struct meta meta, adj;          /* of the data, of the adjoint */
 	bool view;
 	const char *opaque;             /* why no gradient may pass here; NULL: none */
-	int multi;                      /* node of the split/unbind that this view came through, or -1 */
-	int multi_out;                  /* which of its results */
+	bool multi;                     /* a result of split/unbind, or a view of one */
+	bool named;                     /* views: the root required grad when the view was made */
+	int maker, maker_out;           /* views: by which node, which of its results */
 	int64_t seen;                   /* root's version when the view was made */
 };
 
@@ -83,6 +84,8 @@ struct graph {
 enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED };   /* with err: "Class: text" of what PyTorch raises; a reason */
 
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
+/* False with PyTorch's text if v is a view of split/unbind whose base was written since. */
+bool graph_history_ok(const struct graph *g, int var, struct err *err);
 void graph_tensor(struct tensor *out, const struct graph *g, int node, int k);
 bool graph_requires_grad(const struct graph *g, int node);
 

@@ -194,11 +194,8 @@ static enum step seed(struct graph *g, const struct cotangent *cot, int i, struc
 		err_set(err, "RuntimeError: element %d of tensors does not require grad and does not have a grad_fn", i);
 		return STEP_RAISED;
 	}
-	if (v->multi >= 0 && v->seen != r->version) {
-		err_set(err, "RuntimeError: Output %d of a function that returns multiple views is a view and its base or another view of its base "
-		             "has been modified inplace.", v->multi_out);
+	if (!graph_history_ok(g, g->var_of[cot->node][0], err))
 		return STEP_RAISED;
-	}
 	if (v->opaque) {
 		err_set(err, "no gradient through %s", v->opaque);
 		return STEP_UNSUPPORTED;

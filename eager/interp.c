@@ -180,6 +180,31 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 	return true;
 }
 
+/* Stores the new value. Where self overlaps itself only elements that change are written, in order: masked_fill_, index_fill_ and
+ * index_put_ leave the others alone (a row that writes an element's old value over an earlier write of its twin is told apart from one
+ * that does not write it by nothing here; such programs are not generated). */
+static void store(struct tensor *self, const struct tensor *value, struct arena *a)
+{
+	if (!meta_has_duplicates(&self->meta)) {
+		tensor_copy(self, value);
+		return;
+	}
+	struct tensor was, now;
+	meta_make_contiguous(&was.meta, self->meta.dtype, self->meta.size, self->meta.rank);
+	tensor_new(&was, &was.meta, a);
+	tensor_new(&now, &was.meta, a);
+	tensor_copy(&was, self);
+	tensor_copy(&now, value);
+	size_t nbytes = (size_t)dtype_nbytes(self->meta.dtype), c = 0;
+	struct meta_iter it;
+	meta_iter_start(&it, &self->meta);
+	do {
+		if (memcmp(was.base + c, now.base + c, nbytes) != 0)
+			memcpy(tensor_at(self, it.off), now.base + c, nbytes);
+		c += nbytes;
+	} while (meta_iter_next(&it, &self->meta));
+}
+
 static enum step run_inplace(struct run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
@@ -206,7 +231,7 @@ static enum step run_inplace(struct run *r, int node)
 		value.base = s->data;
 		if (!op_kern[n->op](&c))
 			return raised(r, &err);
-		tensor_copy(&self, &value);
+		store(&self, &value, &r->scratch);
 	}
 	graph_written(&r->g, node);
 	return STEP_OK;
