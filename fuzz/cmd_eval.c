@@ -1,0 +1,84 @@
+/* cmd_eval.c: a program on the eager interpreter, in this process: every result of every call, with the reference beside it. */
+#include <inttypes.h>
+
+#include "eager/interp.h"
+#include "fuzz/commands.h"
+#include "fuzz/verdict.h"
+
+enum { SHOWN = 16 };
+
+static void print_tensor(FILE *f, const char *name, const struct result_tensor *t)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	if (!t->present) {
+		fprintf(f, "  %s: None\n", name);
+		return;
+	}
+	meta_print(&sb, &t->meta);
+	sb_printf(&sb, " storage %d%s: ", t->storage, t->requires_grad ? ", requires grad" : "");
+	int64_t n = t->data ? meta_numel(&t->meta) : 0;
+	for (int64_t i = 0; i < MIN(n, SHOWN); i++) {
+		const unsigned char *p = (const unsigned char *)t->data + i * dtype_nbytes(t->meta.dtype);
+		if (i)
+			sb_putc(&sb, ' ');
+		if (dtype_is_float(t->meta.dtype))
+			sb_printf(&sb, "%.9g", dtype_load_f(t->meta.dtype, p));
+		else
+			sb_printf(&sb, "%" PRId64, dtype_load_i(t->meta.dtype, p));
+	}
+	fprintf(f, "  %s: %s%s\n", name, sb.s, n > SHOWN ? " ..." : "");
+	sb_free(&sb);
+}
+
+static void print_call(FILE *f, const struct prog *p, const struct result_call *c, int k)
+{
+	char name[MAX_NAME + 16];
+	fprintf(f, "call %d\n", k);
+	for (int i = 0; i < c->nouts; i++)
+		print_tensor(f, p->node[p->ret[i]].name, &c->out[i]);
+	int g = 0;
+	for (int i = 0; i < p->nnode && g < c->ngrads; i++) {
+		int rg = p->node[i].op == OP_input || p->node[i].op == OP_input_view ? op_param(p->node[i].op, "requires_grad") : -1;
+		if (rg < 0 || !p->node[i].arg[rg].b)
+			continue;
+		snprintf(name, sizeof name, "%s.grad", p->node[i].name);
+		print_tensor(f, name, &c->grad[g++]);
+	}
+}
+
+int cmd_eval(const struct options *o)
+{
+	if (o->nfile != 1) {
+		fprintf(stderr, "scatterproof: eval: one program is needed (try --help)\n");
+		return EXIT_USAGE;
+	}
+	struct arena a;
+	struct prog p;
+	int rc = EXIT_USAGE;
+	FILE *f = open_out(o->out);
+	if (!f)
+		return EXIT_TARGET;
+	arena_init(&a);
+	if (load_program(&p, &a, o->file[0])) {
+		struct result r;
+		struct outcome out;
+		struct target t;
+		struct err err = {0};
+		CHECK(target_parse(&t, "builtin:eager", &err));
+		interp_run(&r, &p, &a, NULL, &err);
+		if (r.status != RES_OK)
+			fprintf(f, "%s: %s\n", result_status_name[r.status], r.message);
+		for (int k = 0; k < r.ncalls; k++)
+			print_call(f, &p, &r.call[k], k);
+		outcome_of(&out, &p, &r, &t, &a);
+		fprintf(f, "reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", out.why);
+		if (verdict_diverges(out.verdict))
+			fprintf(f, "%s", out.report);
+		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : EXIT_VOID;
+	}
+	arena_free(&a);
+	if (f != stdout && fclose(f) != 0)
+		rc = EXIT_TARGET;
+	return rc;
+}
