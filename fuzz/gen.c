@@ -98,7 +98,8 @@ static int add_cotangent(struct world *w, const struct meta *m)
 		if (choose_chance(w->c, 50))
 			return expanded(w, add_full(w, m, 0), m);
 		s.size[choose_below(w->c, (uint64_t)s.rank)] = 1;
-		return expanded(w, add_input(w, &s, &spec), m);
+		int part = add_input(w, &s, &spec);
+		return expanded(w, part < 0 ? add_full(w, m, 0) : part, m);
 	}
 	if (choose_chance(w->c, 25))
 		return add_full(w, m, m->rank);
@@ -111,7 +112,7 @@ static int add_cotangent(struct world *w, const struct meta *m)
 	}
 	int node = add_input(w, &s, &spec);
 	w->pol = old;
-	return node;
+	return node < 0 ? add_full(w, m, m->rank) : node;
 }
 
 static void add_backward(struct world *w)

@@ -41,15 +41,16 @@ static bool draw_dim(struct world *w, struct making *m, int k)
 	int before = q->role == R_DISTINCT ? dim_arg(m, 0) : -1;
 	if (q->role == R_DISTINCT && n < 2)
 		return false;
+	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
 	if (q->optional && chance(w, PF_plain))
 		return true;
-	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before) {
+	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before && !splits) {
 		m->arg[k] = arg_int(q->dflt.i);
 		return true;
 	}
 	int64_t d = choose_int(w->c, 0, n - 1 - (before >= 0));
 	d += before >= 0 && d >= before;
-	if (op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY) {
+	if (splits) {
 		/* As many results as the dim is long, unless a chunk size says otherwise. */
 		for (int i = 0; i < n && (m->meta.size[d] > MAX_OUTS || !m->meta.size[d]); i++)
 			d = (d + 1) % n;
@@ -347,6 +348,10 @@ static void draw_dtype_arg(struct world *w, struct making *m, int k)
 	}
 	if (!conversion && chance(w, PF_plain))
 		return;
+	/* PyTorch's derivatives that read self expect it in the result's dtype (cumprod with zeros raises otherwise). */
+	for (int i = 0; i < op_info[m->op].nsave; i++)
+		if (op_info[m->op].save[i].what == m->anchor && has_grad(w, m->self))
+			return;
 	uint32_t mask = conversion ? DTS_ALL : op_info[m->op].dtypes & (dtype_is_float(m->meta.dtype) ? DTS_FLOAT : DTS_NUM);
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))

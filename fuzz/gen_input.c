@@ -39,14 +39,24 @@ int64_t draw_size(struct world *w)
 	return w->pool[choose_below(w->c, (uint64_t)w->npool)];
 }
 
+/* Zeros count as ones: strides are products of sizes even where there are no elements. */
+static int64_t shape_bulk(const struct shape *s)
+{
+	int64_t n = 1;
+	for (int d = 0; d < s->rank; d++)
+		if (!mul_i64(&n, n, MAX(s->size[d], 1)))
+			return INT64_MAX;
+	return n;
+}
+
 void shape_limit(struct shape *s, int64_t max_numel)
 {
-	while (shape_numel(s) > max_numel) {
+	while (shape_bulk(s) > max_numel) {
 		int big = 0;
 		for (int d = 1; d < s->rank; d++)
 			if (s->size[d] > s->size[big])
 				big = d;
-		s->size[big] = s->size[big] > 9 && s->rank > 1 ? 3 : s->size[big] / 2;
+		s->size[big] = s->size[big] > 9 && s->rank > 1 ? 3 : MAX(s->size[big] / 2, 1);
 	}
 }
 
@@ -169,6 +179,8 @@ static const char *input_name(struct world *w)
 int add_input(struct world *w, const struct shape *s, const struct input_spec *spec)
 {
 	struct meta m;
+	if (shape_bulk(s) > 16 * w->max_numel)
+		return -1;
 	meta_make_contiguous(&m, spec->dtype, s->size, s->rank);
 	draw_layout(w, &m, spec->no_overlap);
 	bool grad = dtype_is_float(spec->dtype) && !spec->no_grad && chance(w, PF_grad);

@@ -64,6 +64,7 @@ void draw_pool(struct world *w);
 int64_t shape_numel(const struct shape *s);
 void shape_limit(struct shape *s, int64_t max_numel);
 struct shape shape_of(const struct meta *m);
+/* The node, or -1 if that would be far too large. */
 int add_input(struct world *w, const struct shape *s, const struct input_spec *spec);
 /* Dtype by the policy's weights among `mask`; false if the policy has none of them. */
 bool draw_dtype(struct world *w, uint32_t mask, enum dtype *out);

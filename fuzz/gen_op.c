@@ -73,7 +73,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	spec.no_overlap = op_has(m->op, T_MUTATES) || q->role == R_DENSE;
 	spec.no_grad = op_has(m->op, T_MUTATES);
 	int node = add_input(w, &s, &spec);
-	return self_fits(w, m->op, q, node) ? node : -1;
+	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
 }
 
 static bool choose_self(struct world *w, struct making *m)
@@ -254,9 +254,16 @@ static int src_nd(struct world *w, struct making *m, const struct param *q)
 			index = m->arg[k].node;
 	CHECK(index >= 0);
 	struct shape s = shape_of(node_meta(w->p, index));
-	for (int d = 0; d < s.rank; d++)
-		if (choose_chance(w->c, 15))
+	bool larger = false;
+	for (int d = 0; d < s.rank; d++) {
+		/* PyTorch derives only with a source of exactly the index's sizes. */
+		if (!has_grad(w, m->self) && choose_chance(w->c, 20)) {
 			s.size[d] += choose_int(w->c, 0, 2);
+			larger = true;
+		}
+	}
+	if (larger)
+		return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
@@ -287,6 +294,8 @@ static bool index_list(struct world *w, struct making *m, int k, bool unique)
 			for (int e = 0; e < t.rank; e++)
 				t.size[e] = 1;
 		node[d] = index_operand(w, m, &t, m->meta.size[d], unique && first ? 0 : -1);
+		if (node[d] < 0)
+			return false;
 		first = false;
 	}
 	m->arg[k] = arg_nodes(w->p, node, last + 1);
@@ -446,6 +455,8 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 			if (s.size[d] != m->meta.size[d] && (q->role != R_CAT || d != making_dim(m)))
 				s = shape_of(&m->meta);
 		node[i] = operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+		if (node[i] < 0)
+			return false;
 	}
 	node[0] = node[at];
 	node[at] = m->self;
