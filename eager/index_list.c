@@ -312,6 +312,15 @@ static bool is_masked_fill(int *mask, const struct meta *const *in, int n, const
 	return *mask >= 0;
 }
 
+/* No index tensor at all: PyTorch's kernel refuses, unless there is nothing to do. */
+static bool has_index(const struct meta *const *in, int n)
+{
+	for (int k = 0; k < n; k++)
+		if (in[k] && !(is_mask(in[k]) && in[k]->rank == 0))
+			return true;
+	return false;
+}
+
 static bool check_values(const struct meta *values, const struct meta *src, struct err *err)
 {
 	char a[SIZES_TEXT], b[SIZES_TEXT];
@@ -329,19 +338,20 @@ bool meta_index_put(struct meta_ctx *c)
 	const struct meta *metas[MAX_LIST], *values = c->in[2];
 	struct plan p;
 	int n = c->n->arg[1].n, mask;
-	bool plain = list_of_metas(store, in, metas, c), any = false;
+	bool plain = list_of_metas(store, in, metas, c);
 	layout_preserve(&c->out[0], c->in[0]);
 	if (!check_entries(metas, n, self.meta.rank, c->err))
 		return false;
-	for (int k = 0; k < n; k++)
-		any |= metas[k] && !(is_mask(metas[k]) && metas[k]->rank == 0);
 	if (is_masked_fill(&mask, metas, n, values, c->n->arg[3].b))
 		return check_mask(metas[mask], c->in[0], mask, c->err);
-	if (!any)
+	bool nothing = !has_index(metas, n);
+	if (nothing && meta_numel(&self.meta) != 0)
 		return err_set(c->err, "at least one index must be provided");
 	if (values->dtype != self.meta.dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
 		               promote_torch_name(self.meta.dtype), promote_torch_name(values->dtype));
+	if (nothing)
+		return check_values(values, c->in[0], c->err);
 	if (!plain)     /* the sizes of values wait for the data; those of masks do not */
 		for (int k = 0, at = 0; k < n; at += metas[k] && is_mask(metas[k]) ? metas[k]->rank : 1, k++)
 			if (metas[k] && is_mask(metas[k]) && !check_mask(metas[k], c->in[0], at, c->err))
@@ -423,6 +433,8 @@ bool kern_index_put(struct kern_ctx *c)
 	tensor_move(out, c->in[0]);
 	if (is_masked_fill(&mask, metas, n, &c->in[2]->meta, accumulate))
 		return masked_fill(c, mask);
+	if (!has_index(metas, n))
+		return true;
 	if (accumulate)
 		return put_accumulate(c);
 	if (!plan_for(&p, out, c->list[1], n, c->scratch, c->err) || !check_values(&c->in[2]->meta, &p.src, c->err))
@@ -486,6 +498,8 @@ void grad_index_put(struct grad_ctx *c)
 		grad_masked_fill_form(c, mask);
 		return;
 	}
+	if (!has_index(metas, n))
+		return;
 	CHECK(plan_for(&p, &c->gout[0], c->list[1], n, c->scratch, NULL));
 	if (c->gin[2])
 		grad_values(c, &p);

@@ -97,8 +97,11 @@ def layout(rng, size, writable, dense):
     rank = len(size)
     order = list(range(rank))
     kind = rng.random()
-    if kind > 0.5:
+    if rank >= 4 and rng.random() < 0.3:
+        order = [0, *range(2, rank), 1]     # channels last
+    elif kind > 0.5:
         rng.shuffle(order)
+    overlap = not writable and not dense and rng.random() < 0.04
     stride, s = [0] * rank, 1
     for d in reversed(order):
         if not writable and not dense and rng.random() < 0.08:
@@ -107,9 +110,8 @@ def layout(rng, size, writable, dense):
         if not dense and kind > 0.75 and rng.random() < 0.4:
             s *= rng.choice([2, 3])
         stride[d] = s
-        s *= max(size[d], 1)
-    if kind > 0.9 and rank >= 4 and dense:
-        pass
+        if not overlap or rng.random() < 0.5:
+            s *= max(size[d], 1)
     return stride, 0 if dense or rng.random() < 0.8 else rng.randint(1, 5)
 
 
@@ -263,6 +265,8 @@ class Gen:
         return make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense)
 
     def t_any(self, p):
+        if self.params[0]["role"] == "mask" and not self.spoil():      # where.self: sizes that suit the condition
+            return self.own([s if self.rng.random() < 0.8 else 1 for s in self.self_size])
         return self.own(random_size(self.rng))
 
     def t_rank1(self, p):
@@ -365,6 +369,8 @@ class Gen:
 
     def index_tensor(self, size, values):
         dt = torch.int64
+        if self.rng.random() < 0.1:
+            dt = torch.int32 if not self.spoil() else torch.int16
         s = make(self.rng, dt, size, fill="ties", writable=True, values=values)
         return s
 
@@ -411,7 +417,9 @@ class Gen:
         return self.t_indexn(p, unique=True)
 
     def t_srcn(self, p):
-        size = [s + (self.rng.choice([0, 0, 1, 2])) for s in self.index_size]
+        # PyTorch refuses to differentiate a src larger than index (and errs for some of scatter_reduce).
+        more = self.rng.random() < 0.25 and not (self.op["name"] == "scatter_reduce.two" and self.dtype.is_floating_point)
+        size = [s + (self.rng.choice([0, 0, 1, 2]) if more else 0) for s in self.index_size]
         if self.spoil() and size:
             size[0] = max(0, size[0] - 3)
         return make(self.rng, self.odd_dtype(), size)
@@ -466,7 +474,21 @@ class Gen:
                 dt = DT[rng.choice(list(DT))] if rng.random() < 0.15 else self.dtype
                 out.append(self.call.add(k, i, make(rng, dt, s)))
             return out
+        if role == "uindices" and rng.random() < 0.2:
+            return self.mask_list(k)
+        if self.spoil():
+            return [None] * rng.choice([0, 1])
         return self.index_list(k, role == "uindices" and not self.accumulate)
+
+    def mask_list(self, k):
+        """Holes and one mask."""
+        rng, rank = self.rng, len(self.self_size)
+        at = rng.randint(0, rank)
+        size = self.self_size[at:at + rng.choice([1, 1, 2])] if rng.random() < 0.95 else []
+        if self.spoil() and size:
+            size[0] += 1
+        s = make(rng, torch.bool if rng.random() < 0.9 else torch.uint8, size)
+        return [None] * at + [self.call.add(k, at, s)]
 
     def index_list(self, k, unique):
         rng, out, d, i = self.rng, [], 0, 0
@@ -519,6 +541,8 @@ class Gen:
             return rng.choice([OMIT, None, 0, 1, 1, 2, 3, 0.5])
         if p["role"] == "bound" and rng.random() < 0.3:
             return None
+        if self.op["name"] == "addmm":
+            return rng.choice([OMIT, 0, 1, 2, -1, 0.5, -1.25, 3.7])
         if p["name"] == "exponent":
             return rng.choice([0, 1, 2, 3, -1, -2, 0.5, -0.5, 2.5, 1.5, 4, 2.0, 3.0])
         r = rng.random()
@@ -529,7 +553,7 @@ class Gen:
         else:
             v = rng.choice([0, 1, 2, 3, -1, -2, 7])
         if self.dtype == torch.bool and r < 0.6 or self.spoil():
-            v = rng.random() < 0.5
+            v = rng.choice([True, False, 300, -300, 255, -255, 70000, 1e6, -1e10, 1e300, 2**62])
         return v
 
     def wide(self, lo, hi):
@@ -549,6 +573,8 @@ class Gen:
         if kind == "bool":
             if role == "accumulate":
                 return self.accumulate
+            if role == "keep":
+                return OMIT
             return rng.choice([OMIT, True, False]) if "default" in p else rng.random() < 0.5
         if kind == "dtype":
             if rng.random() < 0.7:
