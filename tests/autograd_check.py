@@ -145,4 +145,5 @@ def main() -> int:
     return 1 if bad else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

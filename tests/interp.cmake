@@ -13,5 +13,7 @@ if(TARGET eager)
       ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py $<TARGET_FILE:fill_test>)
     add_test(NAME autograd_torch COMMAND ${SP_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/autograd_check.py
       ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py ${interp_progs})
+    add_test(NAME autograd_saves COMMAND ${SP_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/saves_check.py
+      ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py $<TARGET_FILE:interp_test>)
   endif()
 endif()
