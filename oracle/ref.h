@@ -24,6 +24,7 @@ struct ref_tensor {
 	int storage;            /* memory identity; index into the driver's storages */
 	int base;               /* autograd identity: tensors with one base share a history */
 	bool requires_grad;
+	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0 */
 };
 
 struct ref;                     /* the driver's state: refrun.c */
@@ -33,12 +34,13 @@ struct ref_ctx {
 	const struct prog *p;
 	const struct node *n;           /* arguments, defaults filled in; n->out must not be read */
 	const struct ref_tensor *in[MAX_ARGS];          /* Tensor arguments, NULL if absent */
-	const struct ref_tensor *const *list[MAX_ARGS]; /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole */
+	const struct ref_tensor *const *list[MAX_ARGS]; /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole.
+	                                                 * A tuple argument (getitem) gives its entries here, too, and in[] is NULL */
 	bool inplace;                   /* an in-place row: strides of the result do not matter */
 	bool grad;                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
 	bool unsupported;
 	struct err *err;
-	/* to fill, by ref_out / ref_view / ref_same */
+	/* to fill, by ref_out* */
 	int nout;                       /* default: the highest result declared + 1 */
 	struct ref_tensor out[MAX_OUTS];
 	sid *ids[MAX_OUTS];             /* fresh result: numel ids in row-major LOGICAL order; NULL: a view */
@@ -77,8 +79,8 @@ bool ref_out_block(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size,
 bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *ids);
 /* Result k is a view of argument `arg` with this geometry (dtype and device are the argument's). Use the argument's
  * c->in[arg]->meta for the arithmetic: in a shadow run it holds the map. */
-bool ref_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
-bool ref_same(struct ref_ctx *c, int k, int arg);               /* result k is argument arg itself */
+bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
+bool ref_out_same(struct ref_ctx *c, int k, int arg);               /* result k is argument arg itself */
 bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3);       /* always false */
 
 /* ---- small helpers that every rule needs ---- */

@@ -1,0 +1,442 @@
+/* adjoint.c: blocks in reverse; each scalar's finished adjoint is sent on to its operands. */
+#include "oracle/adjoint.h"
+#include "oracle/tape_impl.h"
+
+void adjoint_init(struct adjoint *A, struct tape *t)
+{
+	memset(A, 0, sizeof *A);
+	A->t = t;
+	A->a = ARENA_ZNEW(t->arena, struct adj, t->nscalar);
+}
+
+/* ---- sums of contributions ---- */
+static struct num of_adj(const struct adj *s, enum dtype dt)
+{
+	return (struct num){.hi = s->hi, .lo = s->lo, .rad = s->rad, .dtype = (uint8_t)dt, .flags = s->flags};
+}
+
+static void add_special(struct adj *s, const struct num *c)
+{
+	struct num now = of_adj(s, (enum dtype)c->dtype), sum;
+	if (s->n == 0)
+		sum = *c;
+	else
+		sum = num_add(&now, c);
+	s->hi = sum.hi;
+	s->lo = sum.lo;
+	s->rad = sum.rad;
+	s->flags = sum.flags & (uint8_t)~NUM_MOVED;
+}
+
+static inline void send(struct adjoint *A, sid id, const struct num *c, int consumer, int p)
+{
+	struct adj *s = &A->a[id];
+	if (UNLIKELY((c->flags | s->flags) & NUM_SPECIAL)) {
+		add_special(s, c);
+	} else {
+		struct dd d = dd_two_sum(s->hi, c->hi), e = dd_two_sum(s->lo, c->lo);
+		e = dd_fast(d.hi, d.lo + e.hi + e.lo);
+		s->hi = e.hi;
+		s->lo = e.lo;
+		s->rad += c->rad;
+		s->flags |= c->flags & NUM_UNDEC;
+	}
+	if (!(c->flags & NUM_NOFIN))
+		s->abs += fabs(c->hi) + c->rad;
+	if (c->rad == 0 && c->lo == 0 && c->hi != 0 && !(c->flags & NUM_SPECIAL)) {
+		int b = last_bit(c->hi);
+		if (s->last_bit > b || s->n == 0 || s->abs == fabs(c->hi))
+			s->last_bit = (int16_t)b;
+	}
+	s->p = s->n == 0 || p < s->p ? (uint8_t)p : s->p;
+	s->n++;
+	if (s->last != consumer + 1) {
+		s->last = (uint16_t)(consumer + 1);
+		s->consumers++;
+	}
+}
+
+void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
+{
+	send(A, id, g, consumer, 64);
+}
+
+struct num adjoint_of(const struct adjoint *A, sid id)
+{
+	const struct adj *s = &A->a[id];
+	enum dtype dt = tape_dtype(A->t, id);
+	struct num g = of_adj(s, dt);
+	if (s->n <= 1)
+		return g;
+	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
+	const struct num_format *own = &num_format[dt];
+	int p = s->consumers > 1 ? MIN(s->p, own->p) : s->p;
+	if (g.flags & (NUM_NOFIN | NUM_ANY))
+		return g;
+	bool special = g.flags & NUM_SPECIAL;
+	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
+	int nr = (int)(l->flags & LF_ROUND);
+	if (!exact && (s->n > 2 || special || s->rad != 0)) {
+		double within = num_pow2(-MIN(s->p, 53)) * (double)(s->n - s->consumers);
+		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
+		num_widen(&g, (within + across) * s->abs * (1 + 0x1p-30) + s->abs * (double)s->n * 0x1p-100);
+		nr &= ~LF_IEEE;
+		if (s->abs >= own->overflow)
+			g.flags |= NUM_INF | NUM_NAN;
+		if (g.rad == 0 && s->abs != 0)
+			g.rad = s->abs * 0x1p-1000;
+	}
+	num_round(&g, dt, nr);
+	return g;
+}
+
+/* ---- pieces ---- */
+struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p; };
+
+static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
+
+/* Sends c to one operand, converted to the operand's dtype. */
+static void send_to(const struct pass *s, sid id, struct num c)
+{
+	enum dtype dt = dt_of(s, id);
+	if (!dtype_is_float(dt))
+		return;
+	if (dt != s->h.dt)
+		num_round(&c, dt, (int)(s->h.l->flags & LF_ROUND));
+	c.dtype = (uint8_t)dt;
+	send(s->A, id, &c, s->b->node, s->p);
+}
+
+static struct num undecided(const struct num *g, const struct how *h)
+{
+	struct num z = num_exact(h->dt, 0), r = num_hull(g, &z);
+	r.flags |= NUM_UNDEC;
+	return r;
+}
+
+static void add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+{
+	struct adjoint *A = s->A;
+	if (A->ngroup == A->cap_group) {
+		int cap = MAX(16, A->cap_group * 2);
+		struct adj_group *q = ARENA_NEW(A->t->arena, struct adj_group, cap);
+		if (A->ngroup)
+			memcpy(q, A->group, (size_t)A->ngroup * sizeof *q);
+		A->group = q;
+		A->cap_group = cap;
+	}
+	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};
+}
+
+/* ---- maps ---- */
+static void map_block(const struct pass *s)
+{
+	const struct tape_block *b = s->b;
+	const struct sf_info *f = &sf_info[b->f];
+	const sid *op[3] = {b->a, b->b, b->c};
+	const struct num *v = s->A->t->val;
+	if (!f->adj)
+		return;
+	for (int64_t i = b->n - 1; i >= 0; i--) {
+		struct num g = adjoint_of(s->A, b->first + (sid)i), gx[3];
+		const struct num *x[3] = {0};
+		for (int k = 0; k < f->arity; k++) {
+			x[k] = &v[op[k][i]];
+			gx[k].flags = NUM_ABSENT;
+		}
+		f->adj(gx, &g, &v[b->first + i], x, &s->h);
+		for (int k = 0; k < f->arity; k++) {
+			sid id = op[k][i];
+			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))
+				continue;
+			gx[k].dtype = v[id].dtype;
+			send(s->A, id, &gx[k], b->node, s->p);
+		}
+	}
+}
+
+/* ---- sums ---- */
+static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
+{
+	enum dtype dt = n ? dt_of(s, e[0]) : s->h.dt;
+	if (!dtype_is_float(dt))
+		return;
+	if (dt != s->h.dt)
+		num_round(&g, dt, (int)(s->h.l->flags & LF_ROUND));
+	g.dtype = (uint8_t)dt;
+	for (int64_t i = 0; i < n; i++)
+		send(s->A, e[i], &g, s->b->node, s->p);
+}
+
+static void adj_sumprod(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+{
+	for (int64_t i = 0; i < n; i++) {
+		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
+		how_only(&c, &s->h);
+		send_to(s, e[i], c);
+	}
+}
+
+/* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
+static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+{
+	struct tape *t = s->A->t;
+	struct arena_mark m = arena_mark(t->arena);
+	struct num *pre = ARENA_NEW(t->arena, struct num, n + 1), suf = num_exact(DT_F64, 1);
+	bool special = false, zero = false;
+	pre[0] = num_exact(DT_F64, 1);
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		special = special || x->flags & NUM_SPECIAL;
+		zero = zero || (!(x->flags & NUM_SPECIAL) && fabs(x->hi) <= x->rad);
+		pre[i + 1] = num_mul(&pre[i], x);
+	}
+	double rel = (double)(n + 3) * num_format[s->h.l->acc].u + 3 * num_format[s->h.dt].u;
+	double y_abs = num_mag(y);
+	bool lost = y->flags & NUM_SPECIAL || (y_abs < num_format[s->h.dt].normal * 4 && !zero);
+	for (int64_t i = n - 1; i >= 0; i--) {
+		struct num others = num_mul(&pre[i], &suf), c = num_mul(g, &others);
+		suf = num_mul(&suf, &t->val[e[i]]);
+		c.dtype = (uint8_t)s->h.dt;
+		if (special) {
+			c = num_any(s->h.dt);
+		} else if (!num_is_exact(&c) || c.hi != 0) {
+			double mag = num_mag(&c);
+			if (!(c.flags & NUM_SPECIAL) && n > 1)
+				num_widen(&c, mag * rel);
+			if (lost && !(c.flags & NUM_SPECIAL)) {
+				num_widen(&c, mag);
+				c.flags |= y->flags & (NUM_INF | NUM_NAN);
+			}
+			how_last(&c, &s->h);
+		}
+		send_to(s, e[i], c);
+	}
+	arena_release(t->arena, m);
+}
+
+/* ---- extremes: shared evenly among equals ---- */
+static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool *cand)
+{
+	const struct num *first = NULL;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (!cand[i])
+			continue;
+		if (x->rad != 0 || x->flags & (NUM_UNDEC | NUM_ANY) || (first && first->hi != x->hi))
+			return false;
+		first = first ? first : x;
+	}
+	return true;
+}
+
+static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y, bool shared)
+{
+	struct tape *t = s->A->t;
+	struct num open = undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
+	struct arena_mark m = arena_mark(t->arena);
+	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
+	struct tape_block as = *s->b;
+	as.param = shared ? 0 : as.param;
+	as.f = s->b->f == SF_MINN || s->b->f == SF_KMIN ? SF_KMIN : SF_KMAX;
+	int64_t count = pick_candidates(t, &as, e, n, cand);
+	bool group = false;
+	if (y->flags & (NUM_NAN | NUM_ANY)) {
+		open.flags |= NUM_NAN;
+		for (int64_t i = 0; i < n; i++)
+			cand[i] = true;
+		part = open;
+	} else if (count > 1 && shared && all_equal(t, e, n, cand)) {
+		struct num k = num_exact(s->h.dt, (double)count);
+		part = num_div(g, &k);
+		how_only(&part, &s->h);
+	} else if (count > 1) {
+		part = open;
+		group = true;
+	}
+	if (group)
+		add_group(s, e, n, g);
+	for (int64_t i = 0; i < n; i++)
+		send_to(s, e[i], cand[i] ? part : zero);
+	arena_release(t->arena, m);
+}
+
+/* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
+static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+{
+	struct tape *t = s->A->t;
+	const struct how *h = &s->h;
+	double k = (double)n, denom = fmax(0, k - s->b->param);
+	bool special = g->flags & NUM_SPECIAL || denom == 0;
+	for (int64_t i = 0; i < n; i++)
+		special = special || t->val[e[i]].flags & NUM_SPECIAL;
+	if (special) {
+		for (int64_t i = 0; i < n; i++)
+			send_to(s, e[i], num_any(h->dt));
+		return;
+	}
+	struct var_parts p = var_mean_of(t, e, n, h);
+	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->dt], fabs(p.mean.hi) + p.mean_rad);
+	struct num mean = {.hi = p.mean.hi, .lo = p.mean.lo, .rad = mean_err, .dtype = DT_F64};
+	struct num scale = num_scale(*g, 2), d = num_exact(DT_F64, denom), gs = num_div(&scale, &d);
+	gs.dtype = (uint8_t)h->dt;
+	how_step(&gs, h);
+	for (int64_t i = 0; i < n; i++) {
+		struct num x = num_sub(&t->val[e[i]], &mean);
+		how_step(&x, h);
+		struct num c = num_mul(&gs, &x);
+		how_last(&c, h);
+		send_to(s, e[i], c);
+	}
+}
+
+/* ---- logsumexp: g * exp(x - y), y as rounded ---- */
+static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (y->flags & NUM_SPECIAL) {
+			send_to(s, e[i], num_any(s->h.dt));
+			continue;
+		}
+		struct num d = num_sub(&s->A->t->val[e[i]], y);
+		how_step(&d, &s->h);
+		struct num w = num_exp_of(&d);
+		w.dtype = (uint8_t)s->h.dt;
+		if (!num_is_exact(&w) && !(w.flags & NUM_NOFIN))
+			num_widen(&w, s->h.l->ulp * how_ulp(&s->h, num_mag(&w)));
+		how_step(&w, &s->h);
+		struct num c = num_mul(g, &w);
+		how_last(&c, &s->h);
+		send_to(s, e[i], c);
+	}
+}
+
+/* ---- scans ---- */
+static void adj_cumsum(const struct pass *s)
+{
+	const struct tape_block *b = s->b;
+	struct tape *t = s->A->t;
+	struct arena_mark m = arena_mark(t->arena);
+	struct num *in = ARENA_NEW(t->arena, struct num, b->len + 1), *out = ARENA_NEW(t->arena, struct num, b->len + 1);
+	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
+		for (int64_t i = 0; i < b->len; i++)
+			in[i] = adjoint_of(s->A, b->first + (sid)(row * b->len + b->len - 1 - i));
+		cumsum_row(out, in, b->len, &s->h);
+		for (int64_t i = 0; i < b->len; i++)
+			send_to(s, b->a[row * b->len + b->len - 1 - i], out[i]);
+	}
+	arena_release(t->arena, m);
+}
+
+/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Form: reverse cumsum(g * y) / x, in the dtype. */
+static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
+{
+	const struct num *v = s->A->t->val;
+	struct num pre = num_exact(DT_F64, 1);
+	double rel = ((double)len * 2 + 4) * num_format[s->h.dt].u;
+	bool special = false;
+	for (int64_t i = 0; i < len; i++)
+		special = special || v[e[i]].flags & NUM_SPECIAL;
+	for (int64_t j = 0; j < len; j++) {
+		struct num run = pre, sum = num_mul(&g[j], &run);
+		double abs = num_mag(&sum);
+		for (int64_t k = j + 1; k < len; k++) {
+			run = num_mul(&run, &v[e[k]]);
+			struct num c = num_mul(&g[k], &run);
+			abs += num_mag(&c);
+			sum = num_add(&sum, &c);
+		}
+		pre = num_mul(&pre, &v[e[j]]);
+		sum.dtype = (uint8_t)s->h.dt;
+		if (special || sum.flags & NUM_SPECIAL || abs >= num_format[s->h.dt].overflow) {
+			sum = num_any(s->h.dt);
+		} else if (abs != 0) {
+			num_widen(&sum, abs * rel + num_format[s->h.dt].normal * (double)len / fmax(num_format[s->h.dt].normal, fabs(v[e[j]].hi)) * num_format[s->h.dt].u);
+			how_last(&sum, &s->h);
+		}
+		send_to(s, e[j], sum);
+	}
+}
+
+static void adj_cumprod(const struct pass *s)
+{
+	const struct tape_block *b = s->b;
+	struct arena_mark m = arena_mark(s->A->t->arena);
+	struct num *g = ARENA_NEW(s->A->t->arena, struct num, b->len + 1);
+	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
+		for (int64_t i = 0; i < b->len; i++)
+			g[i] = adjoint_of(s->A, b->first + (sid)(row * b->len + i));
+		adj_cumprod_row(s, b->a + row * b->len, g, b->len);
+	}
+	arena_release(s->A->t->arena, m);
+}
+
+/* ---- matrix products: two more matrix products ---- */
+static void adj_matmul(const struct pass *s)
+{
+	const struct tape_block *b = s->b;
+	struct tape *t = s->A->t;
+	int64_t m = b->dim[1], n = b->dim[2], k = b->len;
+	struct arena_mark mark = arena_mark(t->arena);
+	struct num *g = ARENA_NEW(t->arena, struct num, m * n + 1);
+	for (int64_t z = 0; z < b->dim[0]; z++) {
+		const sid *ea = b->a + z * m * k, *eb = b->b + z * k * n;
+		for (int64_t i = 0; i < m * n; i++)
+			g[i] = adjoint_of(s->A, b->first + (sid)(z * m * n + i));
+		for (int64_t i = 0; i < m; i++)
+			for (int64_t x = 0; x < k; x++)
+				send_to(s, ea[i * k + x], sumprod(&(struct terms){g + i * n, NULL, 1}, &(struct terms){t->val, eb + x * n, 1}, n, &s->h));
+		for (int64_t x = 0; x < k; x++)
+			for (int64_t j = 0; j < n; j++)
+				send_to(s, eb[x * n + j], sumprod(&(struct terms){g + j, NULL, n}, &(struct terms){t->val, ea + x, k}, m, &s->h));
+	}
+	arena_release(t->arena, mark);
+}
+
+/* ---- lists ---- */
+static void list_block(const struct pass *s)
+{
+	const struct tape_block *b = s->b;
+	for (int64_t i = b->n - 1; i >= 0; i--) {
+		int64_t n;
+		const sid *e = block_list(b, i, &n);
+		struct num g = adjoint_of(s->A, b->first + (sid)i);
+		const struct num *y = &s->A->t->val[b->first + i];
+		switch (b->f) {
+		case SF_SUM: adj_sum(s, e, n, g); break;
+		case SF_SUMPROD: adj_sumprod(s, e, n, &g); break;
+		case SF_PROD: adj_prod(s, e, n, &g, y); break;
+		case SF_MAXN:
+		case SF_MINN: adj_extreme(s, e, n, &g, y, true); break;
+		case SF_KMAX:
+		case SF_KMIN: adj_extreme(s, e, n, &g, y, false); break;
+		case SF_VAR: adj_var(s, e, n, &g); break;
+		case SF_LSE: adj_lse(s, e, n, &g, y); break;
+		default: return;
+		}
+	}
+}
+
+void adjoint_run(struct adjoint *A, const bool *path)
+{
+	const struct tape *t = A->t;
+	for (int i = t->nblock - 1; i >= 0; i--) {
+		const struct tape_block *b = &t->block[i];
+		int arity = sf_info[b->f].arity;
+		if (b->node < 0 || !path[b->node] || !dtype_is_float(b->dt) || arity == 0)
+			continue;
+		struct pass s = {A, b, block_how(t, b), 0};
+		s.h.constant_b = b->f == SF_DIV && b->param != 0;
+		s.p = num_format[s.h.l->acc].p;
+		if (arity > 0)
+			map_block(&s);
+		else if (b->f == SF_CUMSUM)
+			adj_cumsum(&s);
+		else if (b->f == SF_CUMPROD)
+			adj_cumprod(&s);
+		else if (b->f == SF_MATMUL)
+			adj_matmul(&s);
+		else
+			list_block(&s);
+	}
+}

@@ -1,0 +1,870 @@
+/* func.c: values of the unary, binary and ternary scalar functions.
+ * One idea: the real function at the centre, the input radius carried through by a bound on the derivative over the whole interval,
+ * the budget of the primitive (licence) and of the permitted forms added, then one rounding. Infinities and NaN by components. */
+#include "oracle/func.h"
+
+static const double REL_LD = 0x1p-58;   /* relative error granted to long double functions */
+
+double how_ulp(const struct how *h, double m)
+{
+	return 2 * num_half_ulp(&num_format[h->l->compute], m);
+}
+
+void how_step(struct num *v, const struct how *h)
+{
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+}
+
+void how_last(struct num *v, const struct how *h)
+{
+	num_round(v, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+}
+
+static struct num of_ld(long double y, double rad)
+{
+	struct num r = {.hi = (double)y};
+	if (isnan(r.hi) || isinf(r.hi)) {
+		r = num_exact(DT_F64, r.hi);
+	} else {
+		r.lo = (double)(y - (long double)r.hi);
+		r.rad = rad + fabs(r.hi) * REL_LD;
+		if (r.hi == 0 && y != 0)
+			r.rad += 0x1p-1074;
+	}
+	if (!isfinite(r.rad))
+		r = num_any(DT_F64);
+	return r;
+}
+
+static long double ld(const struct num *a) { return (long double)a->hi + (long double)a->lo; }
+static bool fin(const struct num *a) { return !(a->flags & NUM_NOFIN); }
+/* Radius of the argument as the long double function sees it. */
+static double arg_rad(const struct num *a) { return a->lo == 0 ? a->rad : a->rad + fabs(a->hi) * 0x1p-63; }
+
+static struct num huge_interval(int flags)
+{
+	return (struct num){.rad = 0x1.fffffffffffffp1023, .dtype = DT_F64, .flags = (uint8_t)flags};
+}
+
+/* ---- elementary functions on one component; ctx unused ---- */
+static struct num each_exp(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, exp(a->hi));
+	if (a->hi == 0 && a->rad == 0)
+		return num_exact(DT_F64, 1);
+	long double y = expl(ld(a));
+	double r = arg_rad(a);
+	double m = fabs((double)y);
+	return of_ld(y, r == 0 ? 0 : m * expm1(r) * (1 + 0x1p-40));
+}
+
+static struct num each_log(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, log(a->hi));
+	double r = arg_rad(a);
+	if (a->hi - r <= 0) {
+		if (a->rad == 0)
+			return num_exact(DT_F64, a->hi == 0 ? -INFINITY : NAN);
+		if (a->hi + r < 0)
+			return num_exact(DT_F64, NAN);
+		struct num h = huge_interval(NUM_NINF | (a->hi - r < 0 ? NUM_NAN : 0));
+		double top = log(a->hi + r), low = -746;        /* log of the smallest double */
+		h.hi = (top + low) / 2;
+		h.rad = (top - low) / 2 + fabs(top) * 0x1p-40 + 0x1p-1000;
+		return h;
+	}
+	if (a->hi == 1 && a->rad == 0)
+		return num_exact(DT_F64, 0);
+	return of_ld(logl(ld(a)), r == 0 ? 0 : -log1p(-r / a->hi) * (1 + 0x1p-40));
+}
+
+static struct num each_log1p(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, log1p(a->hi));
+	if (a->hi == 0 && a->rad == 0)
+		return *a;
+	double r = arg_rad(a), low = 1 + (a->hi - r);
+	if (low <= 0x1p-52) {
+		if (a->rad == 0)
+			return num_exact(DT_F64, a->hi == -1 ? -INFINITY : NAN);
+		if (a->hi + r < -1)
+			return num_exact(DT_F64, NAN);
+		double top = log1p(a->hi + r), bottom = -746;
+		return (struct num){.hi = (top + bottom) / 2, .rad = (top - bottom) / 2 * (1 + 0x1p-40), .dtype = DT_F64, .flags = NUM_NINF | NUM_NAN};
+	}
+	return of_ld(log1pl(ld(a)), r == 0 ? 0 : r / low * (1 + 0x1p-40));
+}
+
+static struct num each_expm1(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, expm1(a->hi));
+	if (a->hi == 0 && a->rad == 0)
+		return *a;
+	double r = arg_rad(a);
+	return of_ld(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1(r) * (1 + 0x1p-40));
+}
+
+static struct num each_sin(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, NAN);
+	if (a->hi == 0 && a->rad == 0)
+		return *a;
+	double r = arg_rad(a);
+	return of_ld(sinl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(cos(a->hi)) + r / 2) * r * (1 + 0x1p-40)));
+}
+
+static struct num each_cos(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, NAN);
+	if (a->hi == 0 && a->rad == 0)
+		return num_exact(DT_F64, 1);
+	double r = arg_rad(a);
+	return of_ld(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40)));
+}
+
+static struct num each_tanh(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, tanh(a->hi));
+	if (a->hi == 0 && a->rad == 0)
+		return *a;
+	double r = arg_rad(a);
+	long double y = tanhl(ld(a));
+	double slope = (double)(1 - y * y) + r;         /* |tanh''| <= 0.77: the slope grows by at most 0.77 r */
+	return of_ld(y, r == 0 ? 0 : fmin(2, fmin(slope, 1) * r * (1 + 0x1p-40)));
+}
+
+static struct num each_sigmoid(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, isnan(a->hi) ? NAN : a->hi > 0);
+	if (a->hi == 0 && a->rad == 0)
+		return num_exact(DT_F64, 0.5);
+	double r = arg_rad(a);
+	long double x = ld(a), y = x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
+	/* y grows at most like exp(r), and like y(1-y)r + 0.05 r^2 */
+	double rad = fmin(fabs((double)y) * expm1(r), (double)(y * (1 - y)) * r + 0.05 * r * r);
+	return of_ld(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40)));
+}
+
+static struct num each_sqrt(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, a->hi > 0 ? a->hi : NAN);
+	double low = a->hi - a->rad;
+	if (a->rad == 0 && a->hi <= 0)
+		return num_exact(DT_F64, a->hi == 0 ? a->hi : NAN);
+	if (a->hi + a->rad < 0)
+		return num_exact(DT_F64, NAN);
+	if (low <= 0) {
+		double top = sqrt(a->hi + a->rad) * (1 + 0x1p-40);
+		double c = a->hi > 0 ? sqrt(a->hi) : 0;
+		return (struct num){.hi = c, .rad = fmax(top - c, c) * (1 + 0x1p-40) + 0x1p-1070, .dtype = DT_F64, .flags = low < 0 ? NUM_NAN : 0};
+	}
+	struct dd y = dd_sqrt(num_dd(a));
+	struct num r = {.hi = y.hi, .lo = y.lo, .dtype = DT_F64};
+	if (a->rad != 0)
+		r.rad = a->rad / (2 * sqrt(low)) * (1 + 0x1p-40);
+	return r;
+}
+
+static struct num each_neg_part(const struct num *a, const void *ctx UNUSED) { return num_neg(*a); }
+
+struct num num_exp_of(const struct num *a) { return num_each(a, each_exp, NULL); }
+struct num num_log_of(const struct num *a) { return num_each(a, each_log, NULL); }
+
+/* ---- max, min ---- */
+static struct num max_pair(const struct num *a, const struct num *b)
+{
+	if (!fin(a) && isnan(a->hi))
+		return *a;
+	if (!fin(b) && isnan(b->hi))
+		return *b;
+	if (!fin(a))
+		return a->hi > 0 ? *a : *b;
+	if (!fin(b))
+		return b->hi > 0 ? *b : *a;
+	if (num_le(b, a) == 1)
+		return *a;
+	if (num_le(a, b) == 1)
+		return *b;
+	const struct num *c = a->hi >= b->hi ? a : b;
+	struct num r = *c;
+	double high = fmax(num_high(a), num_high(b)), low = fmax(num_low(a), num_low(b));
+	r.rad = fmax(fmax(high - c->hi, c->hi - low) * (1 + 0x1p-50) + fabs(c->lo), 0);
+	return r;
+}
+
+struct num num_max_of(const struct num *a, const struct num *b, int sign)
+{
+	if (sign > 0)
+		return num_pairwise(a, b, max_pair);
+	struct num na = num_neg(*a), nb = num_neg(*b), r = num_pairwise(&na, &nb, max_pair);
+	return num_neg(r);
+}
+
+/* ---- integers ---- */
+static bool is_int(const struct how *h) { return !dtype_is_float(h->dt); }
+static struct num int_result(const struct how *h, int64_t v) { return num_int(h->dt, dtype_wrap(h->dt, v)); }
+static bool int_open(const struct num *a) { return a->flags & (NUM_UNDEC | NUM_ANY); }
+static struct num truth(int t, enum dtype dt)
+{
+	struct num r = num_int(dt, t == 1);
+	if (t == -1) {
+		r.flags = NUM_UNDEC;
+		r.rad = 1;
+	}
+	return r;
+}
+
+/* ---- unary ---- */
+#define UNARY(id) static struct num v_##id(const struct num *const *x, const struct how *h)
+#define A (x[0])
+#define B (x[1])
+
+UNARY(COPY) { (void)h; return *A; }
+
+static struct num budget(struct num y, const struct how *h)
+{
+	y.dtype = (uint8_t)h->dt;
+	if (!num_is_exact(&y) && !(y.flags & NUM_NOFIN)) {
+		num_widen(&y, h->l->ulp * how_ulp(h, num_mag(&y)));
+		/* A library function that is not correctly rounded may differ from a value that happens to be representable. */
+		if (y.rad == 0)
+			y.rad = 0x1p-1074;
+	}
+	how_last(&y, h);
+	return y;
+}
+
+UNARY(EXP) { return budget(num_each(A, each_exp, NULL), h); }
+UNARY(LOG) { return budget(num_each(A, each_log, NULL), h); }
+UNARY(LOG1P) { return budget(num_each(A, each_log1p, NULL), h); }
+UNARY(SIN) { return budget(num_each(A, each_sin, NULL), h); }
+UNARY(COS) { return budget(num_each(A, each_cos, NULL), h); }
+
+/* exp(a) - 1: the budget of exp, absolute, plus the subtraction's rounding (inside `budget`). */
+UNARY(EXPM1)
+{
+	struct num y = num_each(A, each_expm1, NULL);
+	if (h->l->flags & LF_DECOMP && !num_is_exact(&y))
+		num_widen(&y, (h->l->ulp + 1) * how_ulp(h, num_mag(&y) + 1));
+	return budget(y, h);
+}
+
+/* 2/(1 + exp(-2a)) - 1: the inner quotient q is in (0, 2); its error is (ulp + 3) roundings of q, absolute. */
+UNARY(TANH)
+{
+	struct num y = num_each(A, each_tanh, NULL);
+	if (h->l->flags & LF_DECOMP && !num_is_exact(&y))
+		num_widen(&y, (h->l->ulp + 3) * how_ulp(h, 1.0));
+	return budget(y, h);
+}
+
+/* 1/(1 + exp(-a)): errors of exp, sum and quotient are relative to y; when exp(-a) overflows the result is 0. */
+UNARY(SIGMOID)
+{
+	struct num y = num_each(A, each_sigmoid, NULL);
+	if (!num_is_exact(&y)) {
+		double m = num_mag(&y);
+		num_widen(&y, 3 * how_ulp(h, m));
+		if (m < 4 / num_format[h->l->compute].max * 4)
+			num_widen(&y, m);
+	}
+	return budget(y, h);
+}
+
+UNARY(SQRT)
+{
+	struct num y = num_each(A, each_sqrt, NULL);
+	y.dtype = (uint8_t)h->dt;
+	if (h->l->flags & LF_IEEE)
+		how_only(&y, h);
+	else
+		y = budget(y, h);
+	return y;
+}
+
+static struct num recip_of(const struct num *a)
+{
+	struct num one = num_exact(DT_F64, 1);
+	return num_div(&one, a);
+}
+
+UNARY(RSQRT)
+{
+	struct num s = num_each(A, each_sqrt, NULL);
+	s.dtype = (uint8_t)h->dt;
+	num_round(&s, tape_inner(h->dt), 0);
+	struct num y = recip_of(&s);
+	return budget(y, h);
+}
+
+UNARY(RECIP)
+{
+	struct num y = recip_of(A);
+	y.dtype = (uint8_t)h->dt;
+	if (h->l->flags & LF_IEEE)
+		how_only(&y, h);
+	else if (!num_is_exact(&y) || !num_fits(h->dt, y.hi, y.lo))
+		y = budget(y, h);
+	return y;
+}
+
+UNARY(NEG)
+{
+	if (is_int(h))
+		return int_open(A) ? num_any(h->dt) : int_result(h, wrap_sub(0, A->i));
+	return num_each(A, each_neg_part, NULL);
+}
+
+static struct num each_abs(const struct num *a, const void *ctx UNUSED)
+{
+	if (a->hi < 0)
+		return each_abs(&(struct num){.hi = -a->hi, .lo = -a->lo, .rad = a->rad, .dtype = a->dtype,
+			.flags = (uint8_t)(fin(a) ? 0 : NUM_NOFIN | NUM_PINF)}, NULL);
+	struct num r = *a;
+	if (r.hi == 0)
+		r.hi = 0;
+	return r;
+}
+
+UNARY(ABS)
+{
+	if (is_int(h))
+		return int_open(A) ? num_any(h->dt) : int_result(h, A->i < 0 ? wrap_sub(0, A->i) : A->i);
+	return num_each(A, each_abs, NULL);
+}
+
+/* A step function given by its values at the two ends of the interval. */
+static struct num steps(double low, double centre, double high, bool specials)
+{
+	struct num r = num_exact(DT_F64, centre);
+	if (low != high) {
+		r.rad = fmax(high - centre, centre - low);
+		r.flags |= NUM_UNDEC;
+	}
+	(void)specials;
+	return r;
+}
+
+static double sign_of(double v) { return isnan(v) ? 0 : (v > 0) - (v < 0); }
+static struct num each_sign(const struct num *a, const void *ctx UNUSED)
+{
+	if (!fin(a))
+		return num_exact(DT_F64, sign_of(a->hi));
+	return steps(sign_of(num_low(a)), sign_of(a->hi), sign_of(num_high(a)), false);
+}
+
+UNARY(SIGN)
+{
+	if (is_int(h))
+		return int_open(A) ? num_any(h->dt) : int_result(h, (A->i > 0) - (A->i < 0));
+	return num_each(A, each_sign, NULL);
+}
+
+typedef double step_fn(double v);
+static struct num each_step(const struct num *a, const void *ctx)
+{
+	step_fn *f = *(step_fn *const *)ctx;
+	if (!fin(a))
+		return *a;
+	if (a->rad == 0 && a->lo == 0)
+		return num_exact(DT_F64, f(a->hi));
+	return steps(f(num_low(a)), f(a->hi), f(num_high(a)), false);
+}
+
+static struct num step_value(const struct num *a, step_fn *f, const struct how *h)
+{
+	if (is_int(h))
+		return *a;
+	struct num r = num_each(a, each_step, &f);
+	r.dtype = (uint8_t)h->dt;
+	return r;
+}
+UNARY(FLOOR) { return step_value(A, floor, h); }
+UNARY(CEIL) { return step_value(A, ceil, h); }
+UNARY(TRUNC) { return step_value(A, trunc, h); }
+
+UNARY(NOT)
+{
+	int t = num_truth(A);
+	return truth(t == -1 ? -1 : !t, h->dt);
+}
+
+UNARY(RELU)
+{
+	if (is_int(h))
+		return int_open(A) ? num_any(h->dt) : int_result(h, A->i > 0 ? A->i : 0);
+	struct num zero = num_exact(h->dt, 0), r = num_max_of(A, &zero, 1);
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+
+/* ---- conversions ---- */
+static struct num int_to_float(const struct num *a, const struct how *h)
+{
+	double hi = (double)a->i, lo = 0;
+	if (a->flags & NUM_ANY)
+		return num_any(h->dt);
+	if (fabs(hi) < 0x1p63)
+		lo = (double)(a->i - (int64_t)hi);
+	else
+		lo = hi > 0 ? (double)wrap_sub(a->i, INT64_MAX) - 1 : 0;
+	struct num r = {.hi = hi, .lo = lo, .dtype = (uint8_t)h->dt};
+	if (a->flags & NUM_UNDEC) {
+		r.rad = a->rad;
+		r.flags = NUM_UNDEC;
+	}
+	how_only(&r, h);
+	return r;
+}
+
+static struct num float_to_int(const struct num *a, const struct how *h)
+{
+	double low = trunc(num_low(a)), high = trunc(num_high(a));
+	if (a->flags & NUM_SPECIAL || low < -0x1p62 || high > 0x1p62)
+		return num_any(h->dt);
+	if (low != high) {
+		struct num r = num_any(h->dt);
+		return r;
+	}
+	int64_t v = (int64_t)low;
+	struct num r = int_result(h, v);
+	if (r.i != v)
+		return num_any(h->dt);          /* out of range: undefined */
+	r.flags = a->flags & NUM_UNDEC;
+	if (r.flags)
+		return num_any(h->dt);
+	return r;
+}
+
+UNARY(CAST)
+{
+	bool from_float = dtype_is_float((enum dtype)A->dtype);
+	if (h->dt == DT_B8)
+		return truth(num_truth(A), DT_B8);
+	if (is_int(h)) {
+		if (from_float)
+			return float_to_int(A, h);
+		struct num r = *A;
+		r.dtype = (uint8_t)h->dt;
+		r.i = dtype_wrap(h->dt, r.i);
+		return r;
+	}
+	if (!from_float)
+		return int_to_float(A, h);
+	struct num r = *A;
+	how_only(&r, h);
+	return r;
+}
+
+/* ---- binary ---- */
+UNARY(ADD)
+{
+	if (is_int(h))
+		return int_open(A) || int_open(B) ? num_any(h->dt)
+			: int_result(h, h->dt == DT_B8 ? A->i | B->i : wrap_add(A->i, B->i));
+	struct num y = num_add(A, B);
+	how_only(&y, h);
+	return y;
+}
+
+UNARY(SUB)
+{
+	if (is_int(h))
+		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, wrap_sub(A->i, B->i));
+	struct num y = num_sub(A, B);
+	how_only(&y, h);
+	return y;
+}
+
+UNARY(MUL)
+{
+	if (is_int(h)) {
+		if ((!int_open(A) && A->i == 0) || (!int_open(B) && B->i == 0))
+			return num_int(h->dt, 0);
+		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, wrap_mul(A->i, B->i));
+	}
+	struct num y = num_mul(A, B);
+	how_only(&y, h);
+	return y;
+}
+
+static bool is_pow2(double v)
+{
+	int e;
+	return isfinite(v) && v != 0 && fabs(frexp(v, &e)) == 0.5;
+}
+
+/* a / b; a constant divisor may be inverted first: one more rounding of the inverse. */
+static struct num div_of(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num y = num_div(a, b);
+	y.dtype = (uint8_t)h->dt;
+	if (h->l->flags & LF_IEEE && !(h->l->flags & LF_RECIP && h->constant_b)) {
+		how_only(&y, h);
+	} else if (num_is_exact(b) && is_pow2(b->hi)) {
+		how_only(&y, h);
+	} else if (y.hi != 0 || y.rad != 0 || y.flags & NUM_SPECIAL) {
+		double m = num_mag(&y);
+		if (!(y.flags & NUM_NOFIN))
+			num_widen(&y, 2 * how_ulp(h, m));
+		how_last(&y, h);
+	}
+	return y;
+}
+UNARY(DIV) { return div_of(A, B, h); }
+
+/* |a|^b at an exact non-negative base may be exact only for small integer exponents computed by products. */
+static struct num pow_product(const struct num *a, int n, const struct how *h)
+{
+	struct num y = num_mul(a, a);
+	for (int i = 2; i < n; i++)
+		y = num_mul(&y, a);
+	y.dtype = (uint8_t)h->dt;
+	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
+		return y;
+	if (!(y.flags & NUM_NOFIN))
+		num_widen(&y, (h->l->ulp + n) * how_ulp(h, num_mag(&y)));
+	how_last(&y, h);
+	return y;
+}
+
+static struct num each_pow(const struct num *a, const void *ctx)
+{
+	double b = *(const double *)ctx;
+	if (!fin(a))
+		return num_exact(DT_F64, pow(a->hi, b));
+	double r = arg_rad(a), m = fabs(a->hi);
+	if (r == 0)
+		return of_ld(powl(ld(a), (long double)b), 0);
+	if (r >= m) {
+		if (b < 1)
+			return num_any(DT_F64);
+		double top = pow(m + r, b) * (1 + 0x1p-40);
+		bool whole = b == floor(b);
+		struct num y = {.hi = whole || a->hi > 0 ? pow(a->hi, b) : 0, .dtype = DT_F64, .flags = whole ? 0 : NUM_NAN};
+		y.rad = top * 2;
+		return isfinite(y.rad) && isfinite(y.hi) ? y : num_any(DT_F64);
+	}
+	if (a->hi < 0 && b != floor(b))
+		return num_exact(DT_F64, NAN);
+	long double y = powl(ld(a), (long double)b);
+	/* |d log y| <= |b| r / (m - r) */
+	return of_ld(y, fabs((double)y) * expm1(fabs(b) * (r / (m - r))) * (1 + 0x1p-40));
+}
+
+UNARY(POW)
+{
+	double b = B->hi;
+	if (b == 0) {
+		struct num one = num_exact(h->dt, 1);
+		return one;
+	}
+	if (b == 1)
+		return *A;
+	if (b == 2 || b == 3)
+		return pow_product(A, (int)b, h);
+	struct num y = num_each(A, each_pow, &b);
+	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
+		num_widen(&y, (2 + fmin(fabs(b), 16)) * how_ulp(h, num_mag(&y)));
+	return budget(y, h);
+}
+
+static struct num extreme(const struct num *a, const struct num *b, const struct how *h, int sign)
+{
+	if (is_int(h)) {
+		if (int_open(a) || int_open(b))
+			return num_any(h->dt);
+		return (a->i >= b->i) == (sign > 0) ? *a : *b;
+	}
+	struct num r = num_max_of(a, b, sign);
+	r.dtype = (uint8_t)h->dt;
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+UNARY(MAX2) { return extreme(A, B, h, 1); }
+UNARY(MIN2) { return extreme(A, B, h, -1); }
+
+static int not3(int t) { return t == -1 ? -1 : !t; }
+static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->dtype) && a->flags & (NUM_NAN | NUM_ANY); }
+UNARY(EQ) { return truth(num_eq(A, B), h->dt); }
+UNARY(NE) { return truth(not3(num_eq(A, B)), h->dt); }
+UNARY(LT) { return truth(num_lt(A, B), h->dt); }
+UNARY(LE) { return truth(num_le(A, B), h->dt); }
+UNARY(GT) { return truth(num_lt(B, A), h->dt); }
+UNARY(GE) { return truth(num_le(B, A), h->dt); }
+UNARY(AND)
+{
+	int a = num_truth(A), b = num_truth(B);
+	return truth(a == 0 || b == 0 ? 0 : a == 1 && b == 1 ? 1 : -1, h->dt);
+}
+
+/* ---- ternary ---- */
+UNARY(SELECT)
+{
+	int t = num_truth(x[0]);
+	if (t != -1)
+		return *x[t ? 1 : 2];
+	if (is_int(h)) {
+		if (x[1]->i == x[2]->i && !int_open(x[1]) && !int_open(x[2]))
+			return *x[1];
+		return num_any(h->dt);
+	}
+	struct num r = num_hull(x[1], x[2]);
+	if (!(num_is_exact(&r)))
+		r.flags |= NUM_UNDEC;
+	r.dtype = (uint8_t)h->dt;
+	return r;
+}
+
+UNARY(CLAMP)
+{
+	struct num m = extreme(x[0], x[1], h, 1);
+	return extreme(&m, x[2], h, -1);
+}
+
+/* ---- derivatives: what arrives at the operands for adjoint g of y ---- */
+#define ADJ(id) static void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
+#define NOTHING ((void)gx, (void)g, (void)y, (void)x, (void)h)
+
+static struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num r = num_mul(a, b);
+	how_only(&r, h);
+	return r;
+}
+static struct num mul_last(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num r = num_mul(a, b);
+	how_last(&r, h);
+	return r;
+}
+static struct num mul_step(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num r = num_mul(a, b);
+	how_step(&r, h);
+	return r;
+}
+static struct num zero_of(const struct how *h) { return num_exact(h->dt, 0); }
+/* g or 0, by a condition that may be undecided. */
+static struct num gate(int t, const struct num *g, const struct how *h)
+{
+	struct num z = zero_of(h);
+	if (t == 1)
+		return *g;
+	if (t == 0)
+		return z;
+	struct num r = num_hull(g, &z);
+	r.flags |= NUM_UNDEC;
+	return r;
+}
+static struct num half_of(const struct num *g, const struct how *h)
+{
+	struct num r = num_scale(*g, 0.5);
+	how_only(&r, h);
+	return r;
+}
+
+ADJ(COPY) { NOTHING; gx[0] = *g; }
+ADJ(CAST)
+{
+	(void)y;
+	enum dtype to = (enum dtype)x[0]->dtype;
+	if (!dtype_is_float(to))
+		return;
+	gx[0] = *g;
+	num_round(&gx[0], to, (int)(h->l->flags & LF_ROUND));
+}
+ADJ(NEG) { NOTHING; gx[0] = num_neg(*g); }
+ADJ(ABS)
+{
+	(void)y;
+	struct num s = num_each(x[0], each_sign, NULL);
+	if (x[0]->flags & NUM_NAN)                      /* sign(NaN) is NaN in PyTorch's abs backward or 0: both are seen */
+		s.flags |= NUM_NAN | NUM_UNDEC;
+	gx[0] = mul_only(g, &s, h);
+}
+ADJ(ZERO) { NOTHING; gx[0] = zero_of(h); }
+ADJ(EXP) { (void)x; gx[0] = mul_only(g, y, h); }
+ADJ(LOG) { (void)y; gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false}); }
+ADJ(LOG1P)
+{
+	(void)y;
+	struct num one = num_exact(h->dt, 1), d = num_add(x[0], &one);
+	how_step(&d, h);
+	struct num r = num_div(g, &d);
+	how_last(&r, h);
+	gx[0] = r;
+}
+ADJ(EXPM1)
+{
+	(void)x;
+	struct num one = num_exact(h->dt, 1), d = num_add(y, &one);
+	how_step(&d, h);
+	gx[0] = mul_last(g, &d, h);
+}
+ADJ(SQRT)
+{
+	(void)x;
+	struct num d = num_scale(*y, 2);
+	gx[0] = div_of(g, &d, &(struct how){h->dt, h->l, false});
+}
+ADJ(RSQRT)
+{
+	(void)x;
+	struct num y2 = mul_step(y, y, h), y3 = mul_step(&y2, y, h), k = num_scale(*g, -0.5);
+	gx[0] = mul_last(&k, &y3, h);
+}
+ADJ(RECIP)
+{
+	(void)x;
+	struct num ng = num_neg(*g), y2 = mul_step(y, y, h);
+	gx[0] = mul_last(&ng, &y2, h);
+}
+ADJ(SIN)
+{
+	(void)y;
+	struct how in = {h->dt, h->l, false};
+	struct num c = v_COS(x, &in);
+	gx[0] = mul_last(g, &c, h);
+}
+ADJ(COS)
+{
+	(void)y;
+	struct num s = v_SIN(x, h), n = num_neg(s);
+	gx[0] = mul_last(g, &n, h);
+}
+static struct num one_minus(const struct num *v, const struct how *h)
+{
+	struct num one = num_exact(h->dt, 1), r = num_sub(&one, v);
+	how_step(&r, h);
+	return r;
+}
+ADJ(TANH)
+{
+	(void)x;
+	struct num y2 = mul_step(y, y, h), d = one_minus(&y2, h);
+	gx[0] = mul_last(g, &d, h);
+}
+ADJ(SIGMOID)
+{
+	(void)x;
+	struct num d = one_minus(y, h), e = mul_step(&d, g, h);
+	gx[0] = mul_last(&e, y, h);
+}
+ADJ(RELU)
+{
+	(void)x;
+	struct num zero = zero_of(h);
+	int t = num_lt(&zero, y);
+	if (y->flags & NUM_NAN)
+		t = y->flags & NUM_NOFIN ? 1 : -1;      /* NaN <= 0 is false: g passes */
+	gx[0] = gate(t, g, h);
+}
+ADJ(ADD) { NOTHING; gx[0] = gx[1] = *g; }
+ADJ(SUB) { NOTHING; gx[0] = *g; gx[1] = num_neg(*g); }
+ADJ(MUL) { (void)y; gx[0] = mul_only(g, x[1], h); gx[1] = mul_only(g, x[0], h); }
+ADJ(DIV)
+{
+	(void)y;
+	gx[0] = div_of(g, x[1], h);
+	if (h->constant_b)
+		return;
+	struct num q = num_div(x[0], x[1]);
+	how_step(&q, h);
+	struct num q2 = num_div(&q, x[1]), ng = num_neg(*g);
+	how_step(&q2, h);
+	struct num r = num_mul(&ng, &q2);
+	how_last(&r, h);
+	gx[1] = r;
+}
+ADJ(POW)
+{
+	(void)y;
+	double b = x[1]->hi;
+	if (b == 0) {
+		gx[0] = zero_of(h);
+		return;
+	}
+	struct num e = num_exact(h->dt, b - 1), k = num_exact(h->dt, b);
+	const struct num *in[2] = {x[0], &e};
+	struct num p = b == 1 ? num_exact(h->dt, 1) : v_POW(in, h);
+	if (h->l->flags & LF_STEPS)
+		how_step(&p, h);
+	struct num m = num_mul(&k, &p);
+	how_step(&m, h);
+	gx[0] = b == 1 ? *g : mul_last(g, &m, h);
+}
+static void adj_extreme(struct num *gx, const struct num *g, const struct num *a, const struct num *b, const struct how *h)
+{
+	int eq = num_eq(a, b), lt = num_lt(a, b);
+	struct num half = half_of(g, h), z = zero_of(h);
+	if (may_nan(a) || may_nan(b)) {
+		/* masked_fill(a <= b) and (b <= a): with a NaN neither holds, both get g or none, as the form has it */
+		gx[0] = num_hull(g, &z);
+		gx[0].flags |= NUM_UNDEC;
+		gx[1] = gx[0];
+	} else if (eq == 1) {
+		gx[0] = gx[1] = half;
+	} else if (eq == 0 && lt != -1) {
+		gx[0] = lt ? z : *g;
+		gx[1] = lt ? *g : z;
+	} else {
+		gx[0] = gate(-1, g, h);
+		gx[1] = gx[0];
+	}
+}
+ADJ(MAX2) { (void)y; adj_extreme(gx, g, x[0], x[1], h); }
+ADJ(MIN2) { (void)y; adj_extreme(gx, g, x[1], x[0], h); struct num t = gx[0]; gx[0] = gx[1]; gx[1] = t; }
+ADJ(SELECT)
+{
+	(void)y;
+	int t = num_truth(x[0]);
+	gx[1] = gate(t, g, h);
+	gx[2] = gate(not3(t), g, h);
+}
+ADJ(CLAMP)
+{
+	(void)y;
+	int low = num_le(x[1], x[0]), high = num_le(x[0], x[2]);
+	int t = low == 0 || high == 0 ? 0 : low == 1 && high == 1 ? 1 : -1;
+	if (may_nan(x[0]))
+		t = -1;
+	gx[0] = gate(t, g, h);
+}
+
+#define g_DETACH NULL
+#define g_FLOOR g_ZERO
+#define g_CEIL  g_ZERO
+#define g_TRUNC g_ZERO
+#define g_SIGN  g_ZERO
+#define g_NOT NULL
+#define g_EQ NULL
+#define g_NE NULL
+#define g_LT NULL
+#define g_LE NULL
+#define g_GT NULL
+#define g_GE NULL
+#define g_AND NULL
+#define v_DETACH v_COPY
+
+enum { N = -1, R = -2, M = -3 };
+#define ROW_0(id) {#id, 0, NULL, NULL}
+#define ROW_1(id) {#id, 1, v_##id, g_##id}
+#define ROW_2(id) {#id, 2, v_##id, g_##id}
+#define ROW_3(id) {#id, 3, v_##id, g_##id}
+#define ROW_N(id) {#id, N, NULL, NULL}
+#define ROW_R(id) {#id, R, NULL, NULL}
+#define ROW_M(id) {#id, M, NULL, NULL}
+const struct sf_info sf_info[NSF] = {
+#define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
+#include "oracle/sf.def"
+};

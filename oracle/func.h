@@ -1,0 +1,45 @@
+/* func.h: the scalar functions of sf.def: value with radius, and partial derivatives times the adjoint, per licence rule.
+ *
+ * Elementary functions are computed in long double and taken to be within 2^-58 relative (glibc states at most 3 ULP of the
+ * 64-bit format; on machines whose long double is a double this header refuses to compile). */
+#ifndef SCATTERPROOF_FUNC_H
+#define SCATTERPROOF_FUNC_H
+
+#include "oracle/licence.h"
+#include "oracle/tape.h"
+
+#include <float.h>
+_Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 64 bits");
+
+/* How one step is to be computed: the block's dtype and the rule of its licence class. */
+struct how {
+	enum dtype dt;
+	const struct lic_rule *l;       /* NULL for integer dtypes */
+	bool constant_b;                /* DIV: the divisor is a constant of the program */
+};
+
+/* Float results are rounded to how->dt; integer and bool results wrap. x: operands, in order. */
+typedef struct num sf_value_fn(const struct num *const *x, const struct how *h);
+/* Contributions to the operands: gx[i] is preset to flags 255 (= none) and may be left so. g: adjoint of y. */
+typedef void sf_adj_fn(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h);
+
+enum { NUM_ABSENT = 255 };
+struct sf_info { const char *name; int arity; sf_value_fn *value; sf_adj_fn *adj; };
+extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
+
+/* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
+ * assumed to be THE correctly rounded answer, because formulas differ. */
+void how_step(struct num *v, const struct how *h);
+/* The last step of a formula of several. */
+void how_last(struct num *v, const struct how *h);
+/* The only step: exact operands may give the exact rounded answer. */
+static inline void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_ROUND)); }
+double how_ulp(const struct how *h, double m);  /* one ulp of the compute type at magnitude m */
+
+/* Elementary functions on sets, unrounded, input radius propagated, no budget added; for nary.c. */
+struct num num_exp_of(const struct num *a);
+struct num num_log_of(const struct num *a);
+/* max (sign 1) or min (sign -1) of two sets, NaN wins. */
+struct num num_max_of(const struct num *a, const struct num *b, int sign);
+
+#endif

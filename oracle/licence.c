@@ -1,0 +1,87 @@
+/* licence.c: resolves the rows of licence.def into the table of one target. */
+#include "oracle/licence.h"
+
+enum { ALL = NLC, SELF = NDTYPES, INNER };
+
+struct row {
+	int class_;
+	unsigned targets, devices, dtypes;
+	int compute, acc;
+	double ulp;
+	unsigned flags;
+	const char *source;
+};
+
+enum { /* names of the rows' first column */
+	CL_ALL = NLC, CL_MOVE = LC_MOVE, CL_ARITH = LC_ARITH, CL_MUL = LC_MUL, CL_DIV = LC_DIV, CL_TRANS = LC_TRANS,
+	CL_COMPARE = LC_COMPARE, CL_SUM = LC_SUM, CL_PROD = LC_PROD, CL_MINMAX = LC_MINMAX, CL_VAR = LC_VAR, CL_SCAN = LC_SCAN,
+	CL_MATMUL = LC_MATMUL, CL_ACCUM = LC_ACCUM, CL_CONVERT = LC_CONVERT
+};
+
+static const struct row rows[] = {
+#define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) \
+	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source},
+#include "oracle/licence.def"
+};
+
+static const char *const class_names[NLC] = {
+	[LC_MOVE] = "move", [LC_ARITH] = "arith", [LC_MUL] = "mul", [LC_DIV] = "div", [LC_TRANS] = "trans", [LC_COMPARE] = "compare",
+	[LC_SUM] = "sum", [LC_PROD] = "prod", [LC_MINMAX] = "minmax", [LC_VAR] = "var", [LC_SCAN] = "scan", [LC_MATMUL] = "matmul",
+	[LC_ACCUM] = "accum", [LC_CONVERT] = "convert",
+};
+
+const char *licence_class_name(enum licence_class c)
+{
+	return class_names[c];
+}
+
+static enum dtype resolve_dtype(int column, enum dtype dt)
+{
+	if (column == SELF)
+		return dt;
+	if (column == INNER)
+		return dt == DT_F64 ? DT_F64 : DT_F32;
+	return (enum dtype)column;
+}
+
+void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device)
+{
+	static const char *const names[NLT][NLD] = {
+		[LT_BUILTIN] = {"builtin@cpu", "builtin@cuda"}, [LT_TORCH_EAGER] = {"torch-eager@cpu", "torch-eager@cuda"},
+		[LT_TORCH_INDUCTOR] = {"torch-inductor@cpu", "torch-inductor@cuda"},
+	};
+	memset(out, 0, sizeof *out);
+	out->name = names[target][device];
+	for (int i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct row *r = &rows[i];
+		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))
+			continue;
+		for (int c = 0; c < NLC; c++) {
+			for (int d = 0; d < NDTYPES; d++) {
+				if ((r->class_ == CL_ALL || r->class_ == c) && r->dtypes & 1u << d)
+					out->rule[c][d] = (struct lic_rule){resolve_dtype(r->compute, (enum dtype)d),
+						resolve_dtype(r->acc, (enum dtype)d), r->ulp, r->flags, r->source};
+			}
+		}
+	}
+}
+
+/* family[-version]:stage[@device][+options] */
+bool licence_find(struct licence_profile *out, const char *target)
+{
+	const char *colon = strchr(target, ':');
+	if (!colon)
+		return false;
+	enum licence_device dev = strstr(colon, "@cuda") ? LD_CUDA : LD_CPU;
+	if (str_starts(target, "builtin")) {
+		licence_resolve(out, LT_BUILTIN, dev);
+		return true;
+	}
+	if (!str_starts(target, "torch"))
+		return false;
+	/* The decompositions of aot_eager_decomp_partition and the emission of inductor need the wider rows. */
+	bool plain = str_starts(colon, ":eager") || str_starts(colon, ":fake") || str_starts(colon, ":aot_fake")
+		|| (str_starts(colon, ":aot_eager") && !str_starts(colon, ":aot_eager_decomp"));
+	licence_resolve(out, plain ? LT_TORCH_EAGER : LT_TORCH_INDUCTOR, dev);
+	return true;
+}

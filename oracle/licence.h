@@ -1,0 +1,44 @@
+/* licence.h: what a target may legally do to an operator. licence.def holds the rows: (class, target, device, dtypes) -> compute
+ * type, accumulation type, budget of library functions, permitted liberties, source. A profile is the table of one target, the
+ * later row winning; the oracle computes one enclosure per profile: the hull of everything the rows permit.
+ *
+ * Budgets speak of PRIMITIVES only (exp, log, sin…: `ulp` units in the last place of the compute type); what a composite may lose
+ * follows from its forms (func.c, nary.c say which forms each function has). An error bound is never stated for a composite. */
+#ifndef SCATTERPROOF_LICENCE_H
+#define SCATTERPROOF_LICENCE_H
+
+#include "oracle/num.h"
+
+enum {
+	LF_IEEE = NR_IEEE,      /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
+	LF_WIDE = NR_WIDE,      /* f16/bf16 intermediates may stay in f32 */
+	LF_FTZ = NR_FTZ,        /* denormals may be flushed */
+	LF_DECOMP = 8,          /* composites emitted from exp: expm1 = exp - 1, tanh = 2/(1 + exp(-2x)) - 1 */
+	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
+	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
+	LF_WELFORD = 64         /* var by Welford's recurrence or by two passes, in the accumulation type */
+};
+#define LF_ROUND (NR_IEEE | NR_WIDE | NR_FTZ)
+
+struct lic_rule {
+	enum dtype compute;     /* inner steps of one kernel */
+	enum dtype acc;         /* partial sums inside one operator, forward and backward */
+	double ulp;
+	unsigned flags;
+	const char *source;
+};
+
+struct licence_profile {
+	const char *name;       /* "torch-eager@cpu" */
+	struct lic_rule rule[NLC][NDTYPES];     /* float dtypes only */
+};
+
+enum licence_target { LT_BUILTIN, LT_TORCH_EAGER, LT_TORCH_INDUCTOR, NLT };
+enum licence_device { LD_CPU, LD_CUDA, NLD };
+/* The profile of a target; never fails for members of the enums. */
+void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
+/* The profile of a target written as in `--target` ("torch-2.15.0:inductor@cuda+freezing=1"); false if nothing is known of it. */
+bool licence_find(struct licence_profile *out, const char *target);
+const char *licence_class_name(enum licence_class c);
+
+#endif

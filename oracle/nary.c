@@ -1,0 +1,645 @@
+/* nary.c: values of lists: sums, products, extremes, var, logsumexp, scans, matrix products.
+ * One idea: the sum of n terms in ANY order and tree, with or without FMA, in a type of unit u differs from the exact sum of its
+ * terms by at most (n - 1) u sum|terms| (Jeannerod and Rump 2013: no restriction on n u), and not at all if all terms are
+ * multiples of one quantum and sum|terms| fits the significand. Formats below f64 are summed in plain double: 2^-53 n is far
+ * below their unit, and is added to the radius unless the sum is exact. */
+#include "oracle/tape_impl.h"
+
+static bool halves(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
+
+struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_roundings, bool single, const struct how *h)
+{
+	struct num r = {.hi = c.hi, .lo = c.lo, .rad = s->rad, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(s->flags & NUM_UNDEC)};
+	const struct num_format *acc = &num_format[h->l->acc];
+	if (!isfinite(c.hi) || !isfinite(s->abs) || !isfinite(s->rad))
+		return num_any(h->dt);
+	if (!s->exact && !single)
+		r.rad += n_roundings * acc->u * s->abs * (1 + 0x1p-40);
+	int nr = (int)(h->l->flags & LF_ROUND);
+	if (!s->exact && !single) {
+		nr &= ~LF_IEEE;
+		if (r.rad == 0 && s->abs != 0)
+			r.rad = s->abs * 0x1p-1000;
+	}
+	num_round(&r, h->dt, nr);
+	return r;
+}
+
+/* Some order of adding may overflow on the way. */
+static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, double abs, const struct how *h)
+{
+	double limit = num_format[h->l->acc].overflow;
+	if (abs < limit)
+		return;
+	double pos = 0, neg = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		pos += fmax(num_high(x), 0);
+		neg -= fmin(num_low(x), 0);
+	}
+	if (pos >= limit)
+		r->flags |= NUM_PINF;
+	if (neg >= limit)
+		r->flags |= NUM_NINF;
+	if (pos >= limit && neg >= limit)
+		r->flags |= NUM_NAN;
+}
+
+/* Sum with infinities or NaN among the entries: fold the sets, then the rounding error of the finite part. */
+static struct num sum_special(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct num r = num_exact(DT_F64, 0);
+	double abs = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (!(x->flags & NUM_NOFIN))
+			abs += num_mag(x);
+		r = num_add(&r, x);
+	}
+	r.dtype = (uint8_t)h->dt;
+	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
+		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
+		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		partial_overflow(&r, t, e, n, abs, h);
+	}
+	return r;
+}
+
+static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	const struct num *v = t->val;
+	struct sum_bounds s = {0};
+	struct dd c = {0, 0};
+	int p = num_format[h->l->acc].p;
+	if (h->dt == DT_F64 || h->l->acc == DT_F64) {
+		for (int64_t i = 0; i < n; i++) {
+			const struct num *x = &v[e[i]];
+			c = dd_add(c, (struct dd){x->hi, x->lo});
+			s.abs += fabs(x->hi) + x->rad;
+			s.rad += x->rad;
+			s.flags |= x->flags;
+		}
+	} else {
+		double sum = 0, abs = 0, rad = 0, lo = 0;
+		int flags = 0;
+		for (int64_t i = 0; i < n; i++) {
+			const struct num *x = &v[e[i]];
+			struct dd d = dd_two_sum(sum, x->hi);
+			sum = d.hi;
+			lo += d.lo + x->lo;
+			abs += fabs(x->hi) + x->rad;
+			rad += x->rad;
+			flags |= x->flags;
+		}
+		c = dd_fast(sum, lo);
+		s = (struct sum_bounds){abs, rad, flags, false};
+	}
+	if (UNLIKELY(s.flags & NUM_SPECIAL))
+		return sum_special(t, e, n, h);
+	if (s.rad == 0) {
+		double q = sum_quantum(s.abs, p);
+		s.exact = q >= num_format[h->l->acc].tiny;
+		for (int64_t i = 0; i < n && s.exact; i++)
+			s.exact = is_multiple(v[e[i]].hi, q);
+	} else {
+		s.rad += s.abs * ((double)n * 0x1p-100);
+	}
+	struct num r = sum_finish(c, &s, (double)n - 1, n <= 2, h);
+	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
+		partial_overflow(&r, t, e, n, s.abs, h);
+	return r;
+}
+
+static struct num sum_int(const struct tape *t, const sid *e, int64_t n, enum dtype dt)
+{
+	int64_t s = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (x->flags & (NUM_UNDEC | NUM_ANY))
+			return num_any(dt);
+		s = dt == DT_B8 ? (s | x->i) : wrap_add(s, x->i);
+	}
+	return num_int(dt, dtype_wrap(dt, s));
+}
+
+/* ---- sums of products ---- */
+static const struct num *term(const struct terms *x, int64_t i)
+{
+	return x->id ? &x->v[x->id[i * x->stride]] : &x->v[i * x->stride];
+}
+
+static struct num sumprod_special(const struct terms *a, const struct terms *b, int64_t n, const struct how *h)
+{
+	struct num r = num_exact(DT_F64, 0);
+	double abs = 0;
+	for (int64_t i = 0; i < n; i++) {
+		struct num x = num_mul(term(a, i), term(b, i));
+		if (!(x.flags & NUM_NOFIN))
+			abs += num_mag(&x);
+		r = num_add(&r, &x);
+	}
+	r.dtype = (uint8_t)h->dt;
+	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
+		num_widen(&r, ((double)n + 1) * num_format[h->l->acc].u * abs);
+		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		if (abs >= num_format[h->l->acc].overflow)
+			r.flags |= NUM_INF | NUM_NAN;
+	}
+	return r;
+}
+
+static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t n, double q, bool wide)
+{
+	for (int64_t i = 0; i < n; i++) {
+		double x = term(a, i)->hi, y = term(b, i)->hi, p = x * y;
+		if (!is_multiple(p, q) || (wide && fma(x, y, -p) != 0))
+			return false;
+	}
+	return true;
+}
+
+struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc];
+	struct sum_bounds s = {0};
+	struct dd c = {0, 0};
+	bool wide = h->dt == DT_F64;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *a = term(ta, i), *b = term(tb, i);
+		double p = a->hi * b->hi, ma = fabs(a->hi);
+		s.flags |= a->flags | b->flags;
+		if (wide) {
+			c = dd_add(c, dd_mul((struct dd){a->hi, a->lo}, (struct dd){b->hi, b->lo}));
+		} else {
+			struct dd d = dd_two_sum(c.hi, p);
+			c.hi = d.hi;
+			c.lo += d.lo;
+		}
+		double r = a->rad * fabs(b->hi) + b->rad * ma + a->rad * b->rad;
+		s.abs += fabs(p) + r;
+		s.rad += r;
+	}
+	if (UNLIKELY(s.flags & NUM_SPECIAL))
+		return sumprod_special(ta, tb, n, h);
+	c = dd_fast(c.hi, c.lo);
+	if (s.rad == 0) {
+		double q = sum_quantum(s.abs, acc->p);
+		s.exact = q >= acc->tiny && s.abs < acc->overflow && sumprod_exact(ta, tb, n, q, wide);
+	} else {
+		s.rad += s.abs * 0x1p-50;
+	}
+	bool single = n == 1 && s.rad == 0;
+	if (!wide && !s.exact && !single)
+		s.rad += s.abs * 0x1p-51;
+	struct num r = sum_finish(c, &s, (double)n, single, h);
+	if (!s.exact && n)
+		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
+	if (UNLIKELY(s.abs >= acc->overflow))
+		r.flags |= NUM_INF | NUM_NAN;
+	return r;
+}
+
+/* ---- products ---- */
+struct prod_state { struct num p; double big, small, n; bool exact, undec, zero; };
+
+static void prod_step(struct prod_state *s, const struct num *x)
+{
+	double m = num_mag(x);
+	s->exact = s->exact && num_is_exact(x);
+	s->p = num_mul(&s->p, x);
+	s->exact = s->exact && s->p.lo == 0 && s->p.rad == 0;
+	s->big *= fmax(m, 1);
+	s->small *= fmin(fmax(fabs(x->hi) - x->rad, 0), 1) == 0 ? 1 : fmin(fabs(x->hi) - x->rad, 1);
+	s->zero = s->zero || fabs(x->hi) <= x->rad;
+	s->n++;
+}
+
+static struct num prod_finish(const struct prod_state *s, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc];
+	struct num r = s->p;
+	bool safe = s->big < acc->overflow && s->small >= acc->normal;
+	r.dtype = (uint8_t)h->dt;
+	if (r.flags & (NUM_NOFIN | NUM_ANY))
+		return r;
+	bool exact = s->exact && num_fits(h->l->acc, r.hi, r.lo) && (safe || (r.hi == 0 && s->big < acc->overflow));
+	if (exact || (s->n == 2 && s->p.rad == 0) || s->n < 2) {
+		num_round(&r, h->dt, (int)(h->l->flags & LF_ROUND));
+		return r;
+	}
+	double m = num_mag(&r);
+	if (m != 0 || !safe) {
+		num_widen(&r, s->n * acc->u * m * (1 + s->n * acc->u));
+		if (s->small < acc->normal)
+			num_widen(&r, m + s->big * acc->normal);        /* a partial product may have underflowed */
+		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		if (s->big >= acc->overflow)
+			r.flags |= NUM_INF | (s->zero || s->small < acc->normal ? NUM_NAN : 0);
+	}
+	return r;
+}
+
+static struct num prod(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	if (!h->l) {
+		int64_t p = 1;
+		for (int64_t i = 0; i < n; i++) {
+			if (t->val[e[i]].flags & (NUM_UNDEC | NUM_ANY))
+				return num_any(h->dt);
+			p = wrap_mul(p, t->val[e[i]].i);
+		}
+		return num_int(h->dt, dtype_wrap(h->dt, p));
+	}
+	struct prod_state s = {.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .exact = true};
+	for (int64_t i = 0; i < n; i++)
+		prod_step(&s, &t->val[e[i]]);
+	return prod_finish(&s, h);
+}
+
+/* ---- extremes ---- */
+static struct num extreme(const struct tape *t, const sid *e, int64_t n, int sign, const struct how *h)
+{
+	struct num r = t->val[e[0]];
+	for (int64_t i = 1; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (!h->l) {
+			if ((r.flags | x->flags) & (NUM_UNDEC | NUM_ANY))
+				return num_any(h->dt);
+			if (sign > 0 ? x->i > r.i : x->i < r.i)
+				r = *x;
+		} else if (LIKELY(r.rad == 0 && x->rad == 0 && !((r.flags | x->flags) & NUM_SPECIAL))) {
+			r.flags |= x->flags & NUM_UNDEC;
+			if (sign > 0 ? x->hi > r.hi : x->hi < r.hi) {
+				r.hi = x->hi;
+				r.lo = x->lo;
+			}
+		} else {
+			r = num_max_of(&r, x, sign);
+		}
+	}
+	r.dtype = (uint8_t)h->dt;
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+
+/* Does entry x come before y in the order of the list for certain? 1, 0 or -1. Largest first for sign > 0; NaN before all. */
+static int before(const struct num *x, const struct num *y, int sign)
+{
+	bool f = dtype_is_float((enum dtype)x->dtype);
+	bool nx = f && x->flags & (NUM_NAN | NUM_ANY), ny = f && y->flags & (NUM_NAN | NUM_ANY);
+	if (nx || ny) {
+		bool sure_x = nx && x->flags & NUM_NOFIN && !(x->flags & (NUM_INF | NUM_ANY)), sure_y = ny && y->flags & NUM_NOFIN && !(y->flags & (NUM_INF | NUM_ANY));
+		if (sure_x && !ny)
+			return 1;
+		if (sure_y)
+			return 0;
+		return -1;
+	}
+	return sign > 0 ? num_lt(y, x) : num_lt(x, y);
+}
+
+static int block_sign(const struct tape_block *b) { return b->f == SF_KMIN || b->f == SF_KARGMIN ? -1 : 1; }
+
+/* Entry i may have rank k if at most k entries surely precede it and at least k entries may precede it. */
+int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand)
+{
+	int64_t k = (int64_t)b->param, count = 0;
+	int sign = block_sign(b);
+	const struct num *v = t->val;
+	if (k == 0) {
+		/* One pass finds an entry that nothing surely precedes; candidates are those that it does not surely precede. */
+		int64_t best = 0;
+		for (int64_t i = 1; i < n; i++)
+			if (before(&v[e[i]], &v[e[best]], sign) == 1)
+				best = i;
+		for (int64_t i = 0; i < n; i++) {
+			cand[i] = i == best || before(&v[e[best]], &v[e[i]], sign) != 1;
+			count += cand[i];
+		}
+		return count;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		int64_t sure = 0, may = 0;
+		for (int64_t j = 0; j < n; j++) {
+			if (i == j)
+				continue;
+			sure += before(&v[e[j]], &v[e[i]], sign) == 1;
+			may += before(&v[e[i]], &v[e[j]], sign) != 1;
+		}
+		cand[i] = sure <= k && may >= k;
+		count += cand[i];
+	}
+	return count;
+}
+
+static struct num pick(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
+{
+	int64_t first = -1, last = -1;
+	struct arena_mark m = arena_mark(t->arena);
+	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
+	pick_candidates(t, b, e, n, cand);
+	struct num r = {0};
+	for (int64_t i = 0; i < n; i++) {
+		if (!cand[i])
+			continue;
+		const struct num *x = &t->val[e[i]];
+		if (first < 0)
+			r = *x;
+		else if (h->l)
+			r = num_hull(&r, x);
+		else if (r.i != x->i)
+			r = num_any(h->dt);
+		first = first < 0 ? i : first;
+		last = i;
+	}
+	arena_release(t->arena, m);
+	CHECK(first >= 0);
+	if (b->f == SF_KARGMAX || b->f == SF_KARGMIN) {
+		r = num_int(DT_I64, first);
+		if (last != first) {
+			r.flags = NUM_UNDEC;
+			r.rad = (double)(last - first);
+		}
+	}
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+
+static struct num any_all(const struct tape *t, const sid *e, int64_t n, int want)
+{
+	bool open = false;
+	for (int64_t i = 0; i < n; i++) {
+		int x = num_truth(&t->val[e[i]]);
+		if (x == want)
+			return num_int(DT_B8, want);
+		open = open || x == -1;
+	}
+	struct num r = num_int(DT_B8, open ? 0 : !want);
+	if (open) {
+		r.flags = NUM_UNDEC;
+		r.rad = 1;
+	}
+	return r;
+}
+
+/* ---- variance ---- */
+struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct dd c = {0, 0};
+	double abs = 0, rad = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		c = dd_add(c, num_dd(x));
+		abs += num_mag(x);
+		rad += x->rad;
+	}
+	double k = (double)n;
+	struct var_parts p = {.mean = dd_div(c, (struct dd){k, 0})};
+	p.mean_rad = (rad + k * num_format[h->l->acc].u * abs) / k * (1 + 0x1p-40);
+	return p;
+}
+
+/* Two passes: the mean is off by d <= n u mean|x|; sum (x - m')^2 = S + n d^2 - 0, plus n + 3 roundings of S.
+ * Welford and pairwise merging (Chan, Golub, LeVeque 1983): error <= c n u kappa S with kappa = sqrt(1 + n mean^2 / S). */
+static struct num var(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
+{
+	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - b->param), sq = 0;
+	struct dd s = {0, 0};
+	double rad = 0;
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++)
+		flags |= t->val[e[i]].flags;
+	if (n == 0)
+		return num_exact(h->dt, NAN);
+	if (flags & NUM_SPECIAL) {
+		struct num r = num_exact(h->dt, NAN);
+		for (int64_t i = 0; i < n; i++)         /* a sure infinity or NaN makes NaN; a possible one anything */
+			if (t->val[e[i]].flags & NUM_NOFIN)
+				return r;
+		return num_any(h->dt);
+	}
+	struct var_parts p = var_mean_of(t, e, n, h);
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		struct dd d = dd_add(num_dd(x), dd_neg(p.mean));
+		s = dd_add(s, dd_mul(d, d));
+		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad;       /* the mean moves too, but S is stationary in it */
+		sq += x->hi * x->hi;
+	}
+	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
+	double md = p.mean_rad + fabs(p.mean.hi) * num_format[tape_inner(h->dt)].u;     /* the mean is rounded, too */
+	r.rad = rad + (k + 5) * u * s.hi + k * md * md;
+	if (h->l->flags & LF_WELFORD)
+		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
+	bool zero = s.hi == 0 && r.rad == 0;
+	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);
+	y.dtype = (uint8_t)h->dt;
+	if (!zero && !(y.flags & NUM_NOFIN))
+		num_widen(&y, 2 * how_ulp(h, num_mag(&y)));
+	how_last(&y, h);
+	if (sq >= num_format[h->l->acc].overflow)
+		y.flags |= NUM_PINF | NUM_NAN;
+	return y;
+}
+
+/* ---- logsumexp: m + log(sum exp(x - m)) ---- */
+static struct num lse(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	if (n == 0)
+		return num_exact(h->dt, -INFINITY);
+	struct num m = extreme(t, e, n, 1, h);
+	if (m.flags & NUM_SPECIAL) {
+		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
+			return m;                       /* +inf, -inf (all are) or NaN pass through */
+		return num_any(h->dt);
+	}
+	struct num s = num_exact(DT_F64, 0), centre = num_exact(DT_F64, m.hi);
+	double u = num_format[h->l->compute].u, moved = 0;
+	for (int64_t i = 0; i < n; i++) {
+		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d);
+		if (!(d.flags & NUM_NOFIN))
+			moved += (fabs(d.hi) + m.rad) * u * num_mag(&x);        /* x - m is rounded, then exponentiated */
+		s = num_add(&s, &x);
+	}
+	if (s.flags & NUM_SPECIAL)
+		return num_any(h->dt);
+	double mag = num_mag(&s);
+	num_widen(&s, moved + mag * u * ((double)n + 2 * h->l->ulp));
+	struct num y = num_log_of(&s);
+	double small = num_mag(&y);
+	y = num_add(&y, &centre);
+	y.dtype = (uint8_t)h->dt;
+	if (!(y.flags & NUM_SPECIAL))
+		num_widen(&y, (h->l->ulp * small + num_mag(&y)) * 2 * u);
+	how_last(&y, h);
+	return y;
+}
+
+/* ---- scans ---- */
+/* Exponent of the last set bit of an exact double != 0. */
+int last_bit(double v)
+{
+	uint64_t u, m;
+	memcpy(&u, &v, 8);
+	int e = (int)(u >> 52 & 2047);
+	m = u & (((uint64_t)1 << 52) - 1);
+	if (e == 0)
+		e = 1;
+	else
+		m |= (uint64_t)1 << 52;
+	e -= 1075;
+	while (!(m & 0xffff)) {
+		m >>= 16;
+		e += 16;
+	}
+	while (!(m & 1)) {
+		m >>= 1;
+		e++;
+	}
+	return e;
+}
+
+void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];
+	struct sum_bounds s = {.exact = true};
+	struct dd c = {0, 0};
+	struct num special = num_exact(DT_F64, 0);
+	bool folded = false;
+	int qexp = 1 << 20, p = MIN(acc->p, own->p);    /* sequential scans may round each prefix to the dtype */
+	double per_step = acc->u + (halves(h->dt) ? own->u : 0);
+	for (int64_t i = 0; i < len; i++) {
+		const struct num *x = &in[i];
+		s.flags |= x->flags;
+		if (s.flags & NUM_SPECIAL) {
+			if (!folded)
+				special = (struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad, .dtype = DT_F64};
+			folded = true;
+			s.abs += x->flags & NUM_NOFIN ? 0 : num_mag(x);
+			special = num_add(&special, x);
+			out[i] = special;
+			out[i].dtype = (uint8_t)h->dt;
+			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
+				num_widen(&out[i], (double)i * per_step * s.abs);
+				num_round(&out[i], h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+			}
+			continue;
+		}
+		c = dd_add(c, num_dd(x));
+		s.abs += num_mag(x);
+		s.rad += x->rad;
+		if (x->rad != 0)
+			s.exact = false;
+		else if (x->hi != 0)
+			qexp = MIN(qexp, last_bit(x->hi));
+		struct sum_bounds now = s;
+		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
+		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
+		if (s.abs >= acc->overflow)
+			out[i].flags |= NUM_INF | NUM_NAN;
+	}
+}
+
+static void cumsum(struct tape *t, const struct tape_block *b, const struct how *h)
+{
+	int64_t rows = b->len ? b->n / b->len : 0;
+	struct arena_mark m = arena_mark(t->arena);
+	struct num *in = ARENA_NEW(t->arena, struct num, b->len + 1);
+	for (int64_t r = 0; r < rows; r++) {
+		struct num *out = &t->val[b->first + r * b->len];
+		int64_t whole = 0;
+		bool open = false;
+		for (int64_t i = 0; i < b->len; i++) {
+			in[i] = t->val[b->a[r * b->len + i]];
+			whole = h->l ? 0 : wrap_add(whole, in[i].i);
+			open = open || in[i].flags & (NUM_UNDEC | NUM_ANY);
+			if (!h->l)
+				out[i] = open ? num_any(b->dt) : num_int(b->dt, dtype_wrap(b->dt, whole));
+		}
+		if (h->l)
+			cumsum_row(out, in, b->len, h);
+	}
+	arena_release(t->arena, m);
+}
+
+static void cumprod(struct tape *t, const struct tape_block *b, const struct how *h)
+{
+	int64_t rows = b->len ? b->n / b->len : 0;
+	sid out = b->first;
+	for (int64_t r = 0; r < rows; r++) {
+		const sid *e = b->a + r * b->len;
+		struct prod_state s = {.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .exact = true};
+		for (int64_t i = 0; i < b->len; i++) {
+			if (!h->l) {
+				t->val[out++] = prod(t, e, i + 1, h);
+				continue;
+			}
+			prod_step(&s, &t->val[e[i]]);
+			struct num y = prod_finish(&s, h);
+			if (halves(b->dt) && y.rad != 0 && i > 1)
+				num_widen(&y, (double)(i - 1) * num_format[b->dt].u * num_mag(&y));
+			t->val[out++] = y;
+		}
+	}
+}
+
+static void matmul(struct tape *t, const struct tape_block *b, const struct how *h)
+{
+	int64_t m = b->dim[1], n = b->dim[2], k = b->len;
+	sid out = b->first;
+	for (int64_t z = 0; z < b->dim[0]; z++)
+		for (int64_t i = 0; i < m; i++)
+			for (int64_t j = 0; j < n; j++)
+				t->val[out++] = sumprod(&(struct terms){t->val, b->a + (z * m + i) * k, 1},
+					&(struct terms){t->val, b->b + z * k * n + j, n}, k, h);
+}
+
+static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
+{
+	switch (b->f) {
+	case SF_SUM: return h->l ? sum_float(t, e, n, h) : sum_int(t, e, n, b->dt);
+	case SF_SUMPROD:
+		if (h->l)
+			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);
+		struct num r = num_int(b->dt, 0);
+		for (int64_t i = 0; i + 1 < n; i += 2) {
+			if ((t->val[e[i]].flags | t->val[e[i + 1]].flags) & (NUM_UNDEC | NUM_ANY))
+				return num_any(b->dt);
+			r.i = wrap_add(r.i, wrap_mul(t->val[e[i]].i, t->val[e[i + 1]].i));
+		}
+		r.i = dtype_wrap(b->dt, r.i);
+		return r;
+	case SF_PROD: return prod(t, e, n, h);
+	case SF_MAXN: return extreme(t, e, n, 1, h);
+	case SF_MINN: return extreme(t, e, n, -1, h);
+	case SF_KMAX:
+	case SF_KMIN:
+	case SF_KARGMAX:
+	case SF_KARGMIN: return pick(t, b, e, n, h);
+	case SF_ANY: return any_all(t, e, n, 1);
+	case SF_ALL: return any_all(t, e, n, 0);
+	case SF_VAR: return var(t, b, e, n, h);
+	case SF_LSE: return lse(t, e, n, h);
+	default: BUG("list function %s", sf_name[b->f]);
+	}
+}
+
+void nary_eval(struct tape *t, const struct tape_block *b)
+{
+	struct how h = block_how(t, b);
+	if (b->f == SF_CUMSUM) {
+		cumsum(t, b, &h);
+	} else if (b->f == SF_CUMPROD) {
+		cumprod(t, b, &h);
+	} else if (b->f == SF_MATMUL) {
+		matmul(t, b, &h);
+	} else {
+		for (int64_t k = 0; k < b->n; k++) {
+			int64_t n;
+			const sid *e = block_list(b, k, &n);
+			struct num r = list_value(t, b, e, n, &h);
+			r.dtype = (uint8_t)b->dt;
+			t->val[b->first + k] = r;
+		}
+	}
+}

@@ -1,0 +1,522 @@
+/* num.c: enclosures: finite interval around a double-double centre, plus flagged infinities and NaN.
+ * One idea: fast paths know only finite operands; everything else splits each operand into its components (the finite part,
+ * +inf, -inf, NaN), applies IEEE 754 to each pair and unites the results. */
+#include "oracle/num.h"
+
+const struct num_format num_format[NDTYPES] = {
+	[DT_F16] = {11, -14, 0x1p-11, 65504.0, 65520.0, 0x1p-14, 0x1p-24},
+	[DT_BF16] = {8, -126, 0x1p-8, 0x1.fep127, 0x1.ffp127, 0x1p-126, 0x1p-133},
+	[DT_F32] = {24, -126, 0x1p-24, 0x1.fffffep127, 0x1.ffffffp127, 0x1p-126, 0x1p-149},
+	[DT_F64] = {53, -1022, 0x1p-53, 0x1.fffffffffffffp1023, INFINITY, 0x1p-1022, 0x1p-1074},
+};
+
+/* ---- double-double ---- */
+struct dd dd_two_prod(double a, double b)
+{
+	double p = a * b;
+	return (struct dd){p, fma(a, b, -p)};
+}
+
+struct dd dd_mul(struct dd a, struct dd b)
+{
+	struct dd p = dd_two_prod(a.hi, b.hi);
+	if (a.lo == 0 && b.lo == 0)
+		return p;
+	p.lo += a.hi * b.lo + a.lo * b.hi;
+	return dd_fast(p.hi, p.lo);
+}
+
+struct dd dd_div(struct dd a, struct dd b)
+{
+	double q1 = a.hi / b.hi;
+	if (!isfinite(q1) || q1 == 0)
+		return (struct dd){q1, 0};
+	struct dd r = dd_add(a, dd_neg(dd_mul(b, (struct dd){q1, 0})));
+	double q2 = r.hi / b.hi;
+	r = dd_add(r, dd_neg(dd_mul(b, (struct dd){q2, 0})));
+	double q3 = r.hi / b.hi;
+	struct dd q = dd_fast(q1, q2);
+	return dd_add_d(q, q3);
+}
+
+struct dd dd_sqrt(struct dd a)
+{
+	if (a.hi <= 0)
+		return (struct dd){0, 0};
+	double s = sqrt(a.hi);
+	struct dd r = dd_add(a, dd_neg(dd_two_prod(s, s)));
+	double c = r.hi / (2 * s);
+	struct dd q = dd_fast(s, c);
+	r = dd_add(a, dd_neg(dd_mul(q, q)));
+	return dd_add_d(q, r.hi / (2 * s));
+}
+
+/* RN(hi + lo): round to odd first, so that the narrower rounding sees a sticky bit (Boldo, Melquiond 2008). */
+double num_rn(enum dtype dt, double hi, double lo)
+{
+	if (dt == DT_F64)
+		return hi;
+	if (lo != 0 && isfinite(hi)) {
+		uint64_t u;
+		memcpy(&u, &hi, 8);
+		if (!(u & 1)) {
+			u = (lo > 0) == (hi > 0) ? u + 1 : u - 1;
+			memcpy(&hi, &u, 8);
+		}
+	}
+	return dt == DT_F32 ? (double)(float)hi : dtype_round(dt, hi);
+}
+
+/* ---- making ---- */
+struct num num_exact(enum dtype dt, double v)
+{
+	struct num r = {.hi = v, .dtype = (uint8_t)dt};
+	if (isnan(v))
+		r.flags = NUM_NAN | NUM_NOFIN;
+	else if (isinf(v))
+		r.flags = (uint8_t)((v > 0 ? NUM_PINF : NUM_NINF) | NUM_NOFIN);
+	return r;
+}
+
+struct num num_int(enum dtype dt, int64_t v)
+{
+	return (struct num){.i = v, .dtype = (uint8_t)dt};
+}
+
+struct num num_any(enum dtype dt)
+{
+	struct num r = {.dtype = (uint8_t)dt, .flags = NUM_ANY | NUM_UNDEC};
+	if (dtype_is_float(dt))
+		r.flags |= NUM_PINF | NUM_NINF | NUM_NAN;
+	return r;
+}
+
+/* An unrounded result: infinities that the centre ran into become flags. */
+static struct num num_of(const struct num *like, struct dd c, double rad, int flags)
+{
+	struct num r = {.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = like->dtype, .flags = (uint8_t)flags};
+	if (UNLIKELY(!isfinite(c.hi) || !isfinite(c.lo) || !isfinite(rad))) {
+		if (isfinite(c.hi) && isfinite(rad)) {
+			r.lo = 0;
+		} else if (isinf(c.hi) && isfinite(rad)) {
+			r = num_exact((enum dtype)like->dtype, c.hi);
+			r.flags |= (uint8_t)flags;
+		} else {
+			r = num_any((enum dtype)like->dtype);
+			r.flags |= (uint8_t)(flags & NUM_UNDEC);
+		}
+	}
+	return r;
+}
+
+/* ---- components ---- */
+enum { C_FIN, C_PINF, C_NINF, C_NAN, NCOMP };
+
+static int components(struct num out[NCOMP], const struct num *a)
+{
+	int n = 0;
+	enum dtype dt = (enum dtype)a->dtype;
+	if (!(a->flags & NUM_NOFIN)) {
+		out[n] = *a;
+		out[n++].flags = 0;
+	}
+	if (a->flags & NUM_PINF)
+		out[n++] = num_exact(dt, INFINITY);
+	if (a->flags & NUM_NINF)
+		out[n++] = num_exact(dt, -INFINITY);
+	if (a->flags & NUM_NAN)
+		out[n++] = num_exact(dt, NAN);
+	return n;
+}
+
+struct num num_hull(const struct num *a, const struct num *b)
+{
+	int flags = ((a->flags | b->flags) & ~NUM_NOFIN & ~NUM_MOVED);
+	if (a->flags & b->flags & NUM_NOFIN) {
+		struct num r = *a;
+		r.flags = (uint8_t)(flags | NUM_NOFIN);
+		if (flags & NUM_NAN)
+			r.hi = NAN;
+		return r;
+	}
+	if ((a->flags | b->flags) & NUM_NOFIN) {
+		struct num r = a->flags & NUM_NOFIN ? *b : *a;
+		r.flags = (uint8_t)flags;
+		return r;
+	}
+	if (a->hi == b->hi && a->lo == b->lo && a->rad == b->rad) {
+		struct num r = *a;
+		r.flags = (uint8_t)flags;
+		return r;
+	}
+	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));
+	double gap = fabs(d.hi) + fabs(d.lo);
+	if (gap + b->rad <= a->rad) {
+		struct num r = *a;
+		r.flags = (uint8_t)flags;
+		return r;
+	}
+	if (gap + a->rad <= b->rad) {
+		struct num r = *b;
+		r.flags = (uint8_t)flags;
+		return r;
+	}
+	/* Keeps a's centre: the truth does not move. */
+	return num_of(a, num_dd(a), fmax(a->rad, (gap + b->rad) * (1 + 0x1p-50)), flags);
+}
+
+static bool has_zero(const struct num *a) { return fabs(a->hi) <= a->rad; }
+static bool is_fin(const struct num *a) { return !(a->flags & NUM_NOFIN); }
+
+struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f)
+{
+	enum dtype dt = (enum dtype)a->dtype;
+	int undec = (a->flags | b->flags) & NUM_UNDEC;
+	if ((a->flags | b->flags) & NUM_ANY)
+		return num_any(dt);
+	struct num ca[NCOMP], cb[NCOMP], r = {0};
+	int na = components(ca, a), nb = components(cb, b);
+	bool first = true;
+	for (int i = 0; i < na; i++) {
+		for (int j = 0; j < nb; j++) {
+			struct num x = f(&ca[i], &cb[j]);
+			r = first ? x : num_hull(&r, &x);
+			first = false;
+		}
+	}
+	CHECK(!first);
+	r.dtype = (uint8_t)dt;
+	r.flags |= (uint8_t)undec;
+	return r;
+}
+
+struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+{
+	if (a->flags & NUM_ANY)
+		return num_any((enum dtype)a->dtype);
+	struct num c[NCOMP], r = {0};
+	int n = components(c, a);
+	for (int i = 0; i < n; i++) {
+		struct num x = f(&c[i], ctx);
+		r = i ? num_hull(&r, &x) : x;
+	}
+	r.dtype = a->dtype;
+	r.flags |= (uint8_t)(a->flags & NUM_UNDEC);
+	return r;
+}
+
+/* ---- addition ---- */
+static struct num add_pair(const struct num *a, const struct num *b)
+{
+	if (is_fin(a) && is_fin(b))
+		return num_of(a, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, 0);
+	return num_exact((enum dtype)a->dtype, (is_fin(a) ? 0 : a->hi) + (is_fin(b) ? 0 : b->hi));
+}
+
+struct num num_add(const struct num *a, const struct num *b)
+{
+	if (LIKELY(!((a->flags | b->flags) & NUM_SPECIAL)))
+		return num_of(a, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
+	return num_pairwise(a, b, add_pair);
+}
+
+struct num num_neg(struct num a)
+{
+	int f = a.flags;
+	a.hi = -a.hi;
+	a.lo = -a.lo;
+	a.flags = (uint8_t)((f & ~NUM_INF) | (f & NUM_PINF ? NUM_NINF : 0) | (f & NUM_NINF ? NUM_PINF : 0));
+	return a;
+}
+
+struct num num_sub(const struct num *a, const struct num *b)
+{
+	struct num c = num_neg(*b);
+	return num_add(a, &c);
+}
+
+/* ---- multiplication ---- */
+static struct num mul_fin(const struct num *a, const struct num *b, int flags)
+{
+	struct dd p = dd_mul(num_dd(a), num_dd(b));
+	double rad = a->rad == 0 && b->rad == 0 ? 0 : (fabs(a->hi) * b->rad + fabs(b->hi) * a->rad + a->rad * b->rad) * (1 + 0x1p-50);
+	if (UNLIKELY(p.hi == 0 || fabs(p.hi) < 0x1p-960)) {
+		/* the error term of the product may have underflowed */
+		if (a->hi != 0 && b->hi != 0) {
+			rad += 0x1p-1073;
+			if (a->rad != 0 || b->rad != 0)
+				rad += 0x1p-1073;
+		}
+	}
+	return num_of(a, p, rad, flags);
+}
+
+static struct num mul_pair(const struct num *a, const struct num *b)
+{
+	enum dtype dt = (enum dtype)a->dtype;
+	if (is_fin(a) && is_fin(b))
+		return mul_fin(a, b, 0);
+	if (!is_fin(a) && !is_fin(b))
+		return num_exact(dt, a->hi * b->hi);
+	const struct num *inf = is_fin(a) ? b : a, *fin = is_fin(a) ? a : b;
+	if (isnan(inf->hi) || num_is_exact(fin))
+		return num_exact(dt, inf->hi * fin->hi);
+	if (!has_zero(fin))
+		return num_exact(dt, fin->hi > 0 ? inf->hi : -inf->hi);
+	struct num r = num_exact(dt, NAN);
+	r.flags |= NUM_INF;
+	return r;
+}
+
+struct num num_mul(const struct num *a, const struct num *b)
+{
+	if (LIKELY(!((a->flags | b->flags) & NUM_SPECIAL)))
+		return mul_fin(a, b, (a->flags | b->flags) & NUM_UNDEC);
+	return num_pairwise(a, b, mul_pair);
+}
+
+struct num num_scale(struct num a, double c)
+{
+	struct num k = num_exact((enum dtype)a.dtype, c);
+	return num_mul(&a, &k);
+}
+
+/* ---- division ---- */
+static struct num div_fin(const struct num *a, const struct num *b)
+{
+	enum dtype dt = (enum dtype)a->dtype;
+	if (b->rad == 0 && b->hi == 0) {
+		if (a->rad == 0)
+			return num_exact(dt, a->hi == 0 ? NAN : copysign(INFINITY, a->hi) * copysign(1.0, b->hi));
+		struct num r = num_exact(dt, INFINITY);
+		r.flags |= NUM_INF;
+		if (has_zero(a)) {
+			r.flags |= NUM_NAN;
+			r.hi = NAN;
+		}
+		return r;
+	}
+	if (has_zero(b)) {
+		struct num r = num_any(dt);
+		r.flags &= (uint8_t)~NUM_ANY;           /* a huge interval says the same, but NaN only if 0/0 may be */
+		r.flags &= (uint8_t)~NUM_UNDEC;
+		if (!has_zero(a))
+			r.flags &= (uint8_t)~NUM_NAN;
+		r.hi = r.lo = 0;
+		r.rad = 0x1.fffffffffffffp1023;
+		return r;
+	}
+	struct dd q = dd_div(num_dd(a), num_dd(b));
+	double mb = fabs(b->hi), rad = 0;
+	if (a->rad != 0 || b->rad != 0) {
+		double low = (mb - b->rad) * (1 - 0x1p-50);
+		rad = low > 0 ? (a->rad + fabs(q.hi) * b->rad) / low * (1 + 0x1p-48) : INFINITY;
+	}
+	if (a->hi != 0 && fabs(q.hi) < 0x1p-960)
+		rad += 0x1p-1073;
+	return num_of(a, q, rad, 0);
+}
+
+static struct num div_pair(const struct num *a, const struct num *b)
+{
+	enum dtype dt = (enum dtype)a->dtype;
+	if (is_fin(a) && is_fin(b))
+		return div_fin(a, b);
+	if (!is_fin(b))
+		return num_exact(dt, isnan(b->hi) || !is_fin(a) ? NAN : 0.0);
+	if (isnan(a->hi))
+		return num_exact(dt, NAN);
+	if (num_is_exact(b))
+		return num_exact(dt, a->hi / b->hi);
+	if (!has_zero(b))
+		return num_exact(dt, b->hi > 0 ? a->hi : -a->hi);
+	struct num r = num_exact(dt, INFINITY);
+	r.flags |= NUM_INF;
+	return r;
+}
+
+struct num num_div(const struct num *a, const struct num *b)
+{
+	if (LIKELY(!((a->flags | b->flags) & NUM_SPECIAL))) {
+		struct num r = div_fin(a, b);
+		r.flags |= (a->flags | b->flags) & NUM_UNDEC;
+		return r;
+	}
+	return num_pairwise(a, b, div_pair);
+}
+
+/* ---- rounding ---- */
+void num_widen(struct num *v, double extra)
+{
+	if (extra == 0 || v->flags & NUM_NOFIN)
+		return;
+	*v = num_of(v, num_dd(v), v->rad + extra, v->flags & ~NUM_MOVED);
+}
+
+/* The double after which every value of the format overflows when it is rounded. */
+static void overflow(struct num *v, enum dtype dt, int nr)
+{
+	const struct num_format *f = &num_format[dt];
+	bool halves = dt == DT_F16 || dt == DT_BF16;
+	double top = v->hi + v->rad, bottom = v->hi - v->rad;
+	bool up = top >= f->overflow || (dt == DT_F64 && top == INFINITY), down = bottom <= -f->overflow;
+	if (up)
+		v->flags |= NUM_PINF;
+	if (down)
+		v->flags |= NUM_NINF;
+	if (nr & NR_WIDE && halves)
+		return;
+	if (bottom >= f->overflow || top <= -f->overflow) {
+		v->hi = v->hi > 0 ? INFINITY : -INFINITY;
+		v->lo = v->rad = 0;
+		v->flags |= NUM_NOFIN;
+	}
+}
+
+void num_round_slow(struct num *v, enum dtype dt, int nr)
+{
+	const struct num_format *f = &num_format[dt];
+	CHECK(f->p);
+	v->dtype = (uint8_t)dt;
+	v->flags &= (uint8_t)~NUM_MOVED;
+	if (v->flags & (NUM_NOFIN | NUM_ANY))
+		return;
+	bool halves = dt == DT_F16 || dt == DT_BF16;
+	if (v->rad == 0) {
+		bool fits = fabs(v->hi) <= f->max && num_fits(dt, v->hi, v->lo);
+		if (fits && (!(nr & NR_FTZ) || v->hi == 0 || fabs(v->hi) >= f->normal))
+			return;
+		/* Halves are computed in f32 first: the second rounding is innocuous (Figueroa 1995) but for bf16's denormals. */
+		bool tiny = fabs(v->hi) < f->normal * 2;
+		if (!fits && nr & NR_IEEE && !(nr & NR_FTZ && tiny) && !(dt == DT_BF16 && tiny) && !(dt == DT_F64 && tiny)) {
+			double r = num_rn(dt, v->hi, v->lo);
+			int undec = v->flags & NUM_UNDEC;
+			*v = num_exact(dt, r);
+			v->flags |= (uint8_t)undec;
+			return;
+		}
+	}
+	double m = fabs(v->hi) * (1 + 0x1p-52) + v->rad;
+	double half = num_half_ulp(f, m);
+	v->rad = (v->rad + (halves ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);
+	if (v->rad < 0x1p-1070)
+		v->rad = 0x1p-1070;
+	if (nr & NR_FTZ && fabs(v->hi) - v->rad < f->normal)
+		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40));     /* zero is inside */
+	if (UNLIKELY(m + v->rad >= f->overflow || !isfinite(m + v->rad)))
+		overflow(v, dt, nr);
+	if (!isfinite(v->rad))
+		*v = num_any(dt);
+}
+
+/* ---- questions ---- */
+double num_low(const struct num *v)
+{
+	double d = v->hi - v->rad + v->lo;
+	return v->rad == 0 && v->lo == 0 ? v->hi : nextafter(d - fabs(d) * 0x1p-52, -INFINITY);
+}
+
+double num_high(const struct num *v)
+{
+	double d = v->hi + v->rad + v->lo;
+	return v->rad == 0 && v->lo == 0 ? v->hi : nextafter(d + fabs(d) * 0x1p-52, INFINITY);
+}
+
+bool num_has(const struct num *v, double got)
+{
+	if (v->flags & NUM_ANY)
+		return true;
+	if (isnan(got))
+		return v->flags & NUM_NAN;
+	if (isinf(got))
+		return v->flags & (got > 0 ? NUM_PINF : NUM_NINF);
+	if (v->flags & NUM_NOFIN)
+		return false;
+	if (got == v->hi && v->lo == 0)
+		return true;
+	if (v->rad == 0 && v->lo == 0)
+		return false;
+	double d = fabs((got - v->hi) - v->lo);         /* the difference of near numbers is exact (Sterbenz) */
+	return d <= v->rad * (1 + 0x1p-50) || isinf(d);
+}
+
+/* Only the finite parts; specials below. */
+static int lt_pair(const struct num *a, const struct num *b, bool or_equal)
+{
+	if (isnan(a->hi) || isnan(b->hi))
+		return 0;
+	if (!is_fin(a) || !is_fin(b)) {
+		double x = is_fin(a) ? 0 : a->hi, y = is_fin(b) ? 0 : b->hi;
+		return or_equal ? x <= y : x < y;
+	}
+	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));     /* b - a */
+	double r = a->rad + b->rad;
+	if (r == 0 && d.lo == 0)
+		return or_equal ? d.hi >= 0 : d.hi > 0;
+	if (d.hi > r * (1 + 0x1p-50))
+		return 1;
+	if (-d.hi > r * (1 + 0x1p-50))
+		return 0;
+	return -1;
+}
+
+static int eq_pair(const struct num *a, const struct num *b)
+{
+	if (isnan(a->hi) || isnan(b->hi))
+		return 0;
+	if (!is_fin(a) || !is_fin(b))
+		return !is_fin(a) && !is_fin(b) && a->hi == b->hi;
+	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));
+	double r = a->rad + b->rad;
+	if (r == 0)
+		return d.hi == 0;
+	return fabs(d.hi) > r * (1 + 0x1p-50) ? 0 : -1;
+}
+
+static int compare(const struct num *a, const struct num *b, int how)
+{
+	if ((a->flags | b->flags) & NUM_ANY)
+		return -1;
+	struct num ca[NCOMP], cb[NCOMP];
+	int na = components(ca, a), nb = components(cb, b), r = -2;
+	for (int i = 0; i < na; i++) {
+		for (int j = 0; j < nb; j++) {
+			int x = how == 2 ? eq_pair(&ca[i], &cb[j]) : lt_pair(&ca[i], &cb[j], how == 1);
+			r = r == -2 || r == x ? x : -1;
+		}
+	}
+	return r;
+}
+
+static int compare_int(const struct num *a, const struct num *b, int how)
+{
+	if ((a->flags | b->flags) & (NUM_UNDEC | NUM_ANY))
+		return -1;
+	return how == 2 ? a->i == b->i : how == 1 ? a->i <= b->i : a->i < b->i;
+}
+
+static int compare_any(const struct num *a, const struct num *b, int how)
+{
+	if (!dtype_is_float((enum dtype)a->dtype))
+		return compare_int(a, b, how);
+	int r = compare(a, b, how);
+	return (a->flags | b->flags) & NUM_UNDEC ? (r == 0 || r == 1 ? r : -1) : r;
+}
+
+int num_lt(const struct num *a, const struct num *b) { return compare_any(a, b, 0); }
+int num_le(const struct num *a, const struct num *b) { return compare_any(a, b, 1); }
+int num_eq(const struct num *a, const struct num *b) { return compare_any(a, b, 2); }
+
+int num_truth(const struct num *a)
+{
+	if (!dtype_is_float((enum dtype)a->dtype)) {
+		if (a->flags & NUM_ANY)
+			return -1;
+		if (!(a->flags & NUM_UNDEC))
+			return a->i != 0;
+		return a->i > 0 ? 1 : -1;
+	}
+	struct num zero = {.dtype = a->dtype};
+	int eq = compare_any(a, &zero, 2);
+	return eq == -1 ? -1 : !eq;
+}

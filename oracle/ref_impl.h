@@ -1,0 +1,42 @@
+/* ref_impl.h: the driver's state, shared by refrun.c and refapi.c. */
+#ifndef SCATTERPROOF_REF_IMPL_H
+#define SCATTERPROOF_REF_IMPL_H
+
+#include "oracle/ref.h"
+
+/* An array of scalars' names. Written copy-on-write: arrays that were handed out never change. */
+struct ref_storage {
+	enum dtype dtype;
+	int64_t ncells;
+	const sid *ids;
+	int memory;             /* identity for alias questions: program inputs 0.., fresh ones after; private leaf arrays share the input's */
+	bool shared;            /* several input rows live here */
+	bool detached;          /* shared, and a value with a gradient was written through one of them */
+	bool leaf_elsewhere;    /* an input of this memory that requires grad has its own array: writing would split them */
+	int grad_base;          /* the base through which gradients were written, -1 */
+};
+
+/* An autograd history: the program nodes that wrote it, in order. */
+struct ref_base { bool grad; int nwriter, cap; int *writer; };
+struct ref_read { int base, count; };           /* a node read this base when it had count writers */
+
+struct ref_node {
+	int nout;
+	struct ref_tensor *out;
+	int nread, nwrite;
+	struct ref_read *read, *write;          /* write.count: index of this node among the base's writers */
+};
+
+struct ref {
+	struct arena *arena;
+	const struct prog *p;
+	struct tape tape;
+	int nstorage, cap_storage, nbase, cap_base, nmemory;
+	struct ref_storage *storage;
+	struct ref_base *base;
+	struct ref_node *node;                  /* [p->nnode] */
+	int ninput_storage;
+	int *input_storage;                     /* program storage -> index into storage[] */
+};
+
+#endif

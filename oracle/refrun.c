@@ -1,0 +1,622 @@
+/* refrun.c: runs a program on the tape: inputs become leaves and constants, each node's index formula appends scalars, views are
+ * index maps, in-place rows overwrite ids; then the tape is differentiated along the tensor-level requires-grad path. */
+#include "oracle/refrun.h"
+#include "eager/fill.h"
+#include "oracle/ref_impl.h"
+
+ref_fn *const ref_rule[NOPS] = {
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = ref_##r,
+#include "eager/ops.def"
+};
+
+struct run {
+	struct ref r;
+	struct err *err;
+	bool unsupported;
+	sid *leaf;              /* [nnode] first leaf scalar of an input row that requires grad */
+};
+
+static bool unsupported(struct run *s, const char *what)
+{
+	s->unsupported = true;
+	return err_set(s->err, "%s", what);
+}
+
+/* ---- growing arrays ---- */
+static int new_storage(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
+{
+	if (r->nstorage == r->cap_storage) {
+		int cap = MAX(64, r->cap_storage * 2);
+		struct ref_storage *s = ARENA_NEW(r->arena, struct ref_storage, cap);
+		if (r->nstorage)
+			memcpy(s, r->storage, (size_t)r->nstorage * sizeof *s);
+		r->storage = s;
+		r->cap_storage = cap;
+	}
+	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory, .grad_base = -1};
+	return r->nstorage++;
+}
+
+static int new_base(struct ref *r, bool grad)
+{
+	if (r->nbase == r->cap_base) {
+		int cap = MAX(64, r->cap_base * 2);
+		struct ref_base *b = ARENA_NEW(r->arena, struct ref_base, cap);
+		if (r->nbase)
+			memcpy(b, r->base, (size_t)r->nbase * sizeof *b);
+		r->base = b;
+		r->cap_base = cap;
+	}
+	r->base[r->nbase] = (struct ref_base){.grad = grad};
+	return r->nbase++;
+}
+
+static void note_write(struct ref *r, int node, int base)
+{
+	struct ref_base *b = &r->base[base];
+	if (b->nwriter == b->cap) {
+		int cap = MAX(4, b->cap * 2);
+		int *w = ARENA_NEW(r->arena, int, cap);
+		if (b->nwriter)
+			memcpy(w, b->writer, (size_t)b->nwriter * sizeof *w);
+		b->writer = w;
+		b->cap = cap;
+	}
+	struct ref_node *n = &r->node[node];
+	for (int i = 0; i < n->nwrite; i++)
+		if (n->write[i].base == base)
+			return;
+	n->write[n->nwrite++] = (struct ref_read){base, b->nwriter};
+	b->writer[b->nwriter++] = node;
+}
+
+/* ---- inputs ---- */
+static bool meta_of_input(struct run *s, struct meta *m, const struct node *n, const struct meta *base)
+{
+	const struct op_info *o = &op_info[n->op];
+	int size = op_param(n->op, "size"), stride = op_param(n->op, "stride"), offset = op_param(n->op, "offset");
+	const struct arg *a = &n->arg[size];
+	int64_t sizes[MAX_RANK];
+	(void)o;
+	if (a->n > MAX_RANK)
+		return err_set(s->err, "input: more than %d dimensions", MAX_RANK);
+	for (int d = 0; d < a->n; d++)
+		sizes[d] = a->ints[d].value;
+	enum dtype dt = base ? base->dtype : n->arg[op_param(n->op, "dtype")].dtype;
+	if (!meta_check_sizes(sizes, a->n, s->err))
+		return false;
+	meta_make_contiguous(m, dt, sizes, a->n);
+	if (stride >= 0 && n->arg[stride].tag == ARG_INTS)
+		for (int d = 0; d < m->rank && d < n->arg[stride].n; d++)
+			m->stride[d] = n->arg[stride].ints[d].value;
+	m->offset = n->arg[offset].i.value;
+	return true;
+}
+
+static bool arg_flag(const struct node *n, const char *name)
+{
+	int k = op_param(n->op, name);
+	return k >= 0 && n->arg[k].tag == ARG_BOOL && n->arg[k].b;
+}
+
+/* The input row that a chain of input_view rows starts from. */
+static int input_root(const struct prog *p, int node)
+{
+	while (p->node[node].op == OP_input_view)
+		node = p->node[node].arg[0].node;
+	return node;
+}
+
+static void make_leaf(struct run *s, int i, struct ref_tensor *t, const unsigned char *data, bool private_ids)
+{
+	struct ref *r = &s->r;
+	const struct meta *m = &t->meta;
+	int64_t n = meta_numel(m), k = 0;
+	int nb = dtype_nbytes(m->dtype);
+	unsigned char *dense = arena_alloc(r->arena, (size_t)(n * nb) + 1);
+	struct meta_iter it;
+	meta_iter_start(&it, m);
+	if (n) {
+		do {
+			memcpy(dense + k++ * nb, data + it.off * nb, (size_t)nb);
+		} while (meta_iter_next(&it, m));
+	}
+	sid first = tape_load(&r->tape, SF_LEAF, m->dtype, dense, n);
+	s->leaf[i] = first;
+	if (r->tape.over)
+		return;
+	struct ref_storage *st = &r->storage[t->storage];
+	sid *ids = tape_ids(&r->tape, private_ids ? n : st->ncells);
+	if (private_ids) {
+		st->leaf_elsewhere = true;
+		for (k = 0; k < n; k++)
+			ids[k] = first + (sid)k;
+		t->storage = new_storage(r, m->dtype, n, ids, st->memory);
+		meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
+		return;
+	}
+	memcpy(ids, st->ids, (size_t)st->ncells * sizeof *ids);
+	meta_iter_start(&it, m);
+	k = 0;
+	if (n) {
+		do {
+			ids[it.off] = first + (sid)k++;
+		} while (meta_iter_next(&it, m));
+	}
+	st->ids = ids;
+}
+
+static bool do_input(struct run *s, int i)
+{
+	struct ref *r = &s->r;
+	const struct prog *p = r->p;
+	const struct node *n = &p->node[i];
+	int root = input_root(p, i), number = 0;
+	for (int k = 0; k < root; k++)
+		number += p->node[k].op == OP_input;
+	struct ref_tensor *t = r->node[i].out;
+	const struct meta *base = root == i ? NULL : &r->node[root].out[0].meta;
+	if (!meta_of_input(s, &t->meta, n, base))
+		return false;
+	t->map = t->meta;
+	unsigned char *data = fill_storage(p, number, r->arena);
+	if (root == i) {
+		int64_t ncells = meta_extent(&t->meta);
+		sid first = tape_load(&r->tape, SF_CONST, t->meta.dtype, data, ncells);
+		sid *ids = tape_ids(&r->tape, ncells);
+		for (int64_t k = 0; k < ncells; k++)
+			ids[k] = r->tape.over ? 0 : first + (sid)k;
+		r->input_storage[number] = new_storage(r, t->meta.dtype, ncells, ids, number);
+		for (int k = 0; k < p->nnode; k++)
+			if (p->node[k].op == OP_input_view && input_root(p, k) == i)
+				r->storage[r->input_storage[number]].shared = true;
+	} else if (meta_extent(&t->meta) > r->storage[r->input_storage[number]].ncells) {
+		return err_set(s->err, "input_view reaches beyond its base");
+	}
+	t->storage = r->input_storage[number];
+	bool grad = arg_flag(n, "requires_grad");
+	if (grad && !dtype_is_float(t->meta.dtype))
+		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
+	t->requires_grad = grad;
+	t->base = new_base(r, grad);
+	r->node[i].write = ARENA_NEW(r->arena, struct ref_read, 1);
+	note_write(r, i, t->base);
+	if (grad && !r->tape.over)
+		make_leaf(s, i, t, data, r->storage[t->storage].shared || meta_has_duplicates(&t->meta));
+	return true;
+}
+
+/* ---- nodes ---- */
+static bool tensor_grad(const struct ref *r, const struct ref_tensor *t)
+{
+	return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad;
+}
+
+static void note_read(struct ref *r, int node, const struct ref_tensor *t)
+{
+	struct ref_node *n = &r->node[node];
+	if (t)
+		n->read[n->nread++] = (struct ref_read){t->base, r->base[t->base].nwriter};
+}
+
+/* Fills c->in and c->list from the program; notes what the node depends on. */
+static void operands(struct run *s, struct ref_ctx *c, int i)
+{
+	struct ref *r = &s->r;
+	const struct node *n = c->n;
+	const struct op_info *o = &op_info[n->op];
+	int nread = 0;
+	for (int k = 0; k < o->nparam; k++)
+		nread += n->arg[k].tag == ARG_TENSORS ? n->arg[k].n : 1;
+	r->node[i].read = ARENA_NEW(r->arena, struct ref_read, nread + MAX_OUTS);
+	r->node[i].write = ARENA_NEW(r->arena, struct ref_read, MAX_OUTS);
+	for (int k = 0; k < o->nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR && o->param[k].role == R_TUPLE) {
+			struct ref_node *from = &r->node[a->node];
+			const struct ref_tensor **list = ARENA_NEW(r->arena, const struct ref_tensor *, MAX_OUTS);
+			for (int j = 0; j < from->nout; j++)
+				list[j] = &from->out[j];
+			c->list[k] = list;
+		} else if (a->tag == ARG_TENSOR) {
+			c->in[k] = &r->node[a->node].out[0];
+			note_read(r, i, c->in[k]);
+			c->grad = c->grad || tensor_grad(r, c->in[k]);
+		} else if (a->tag == ARG_TENSORS) {
+			const struct ref_tensor **list = ARENA_NEW(r->arena, const struct ref_tensor *, a->n + 1);
+			for (int j = 0; j < a->n; j++) {
+				list[j] = a->nodes[j] < 0 ? NULL : &r->node[a->nodes[j]].out[0];
+				note_read(r, i, list[j]);
+				c->grad = c->grad || tensor_grad(r, list[j]);
+			}
+			c->list[k] = list;
+		}
+	}
+	if (op_has(n->op, T_NONDIFF))
+		c->grad = false;
+}
+
+static bool same_geometry(const struct meta *a, const struct meta *b)
+{
+	if (a->rank != b->rank || a->offset != b->offset)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->size[d] != b->size[d] || a->stride[d] != b->stride[d])
+			return false;
+	return true;
+}
+
+/* Several indices on one cell although no stride is 0. */
+static bool overlaps_partly(const struct meta *m)
+{
+	struct meta q = *m;
+	for (int d = 0; d < q.rank; d++)
+		if (q.stride[d] == 0 && q.size[d] > 1)
+			q.size[d] = 1;
+	return !meta_is_non_overlapping_and_dense(&q) && meta_has_duplicates(&q);
+}
+
+/* Where the view lies in the id array of a leaf that has one of its own: the same rule applied to the map. */
+static bool shadow_run(struct run *s, struct ref_ctx *c)
+{
+	struct ref_ctx d = *c;
+	struct ref_tensor in[MAX_ARGS];
+	memset(d.out, 0, sizeof d.out);
+	d.nout = 0;
+	d.shadow = true;
+	for (int k = 0; k < MAX_ARGS; k++) {
+		if (!c->in[k])
+			continue;
+		in[k] = *c->in[k];
+		in[k].meta = in[k].map;
+		d.in[k] = &in[k];
+	}
+	if (!ref_rule[c->n->op](&d) || d.nout != c->nout)
+		return unsupported(s, "a view of a leaf that overlaps itself has no map");
+	for (int k = 0; k < c->nout; k++) {
+		if (d.view_of[k] != c->view_of[k] || !meta_same_sizes(&d.out[k].meta, &c->out[k].meta))
+			return unsupported(s, "a view of a leaf that overlaps itself has no map");
+		c->out[k].map = d.out[k].meta;
+	}
+	return true;
+}
+
+static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
+{
+	int64_t n = meta_numel(m), cells = meta_extent(m);
+	if (!meta_is_contiguous(m)) {
+		sid *at = tape_ids(&r->tape, cells);
+		memset(at, 0, (size_t)cells * sizeof *at);
+		struct meta_iter it;
+		int64_t k = 0;
+		meta_iter_start(&it, m);
+		if (n) {
+			do {
+				at[it.off] = ids[k++];
+			} while (meta_iter_next(&it, m));
+		}
+		ids = at;
+	}
+	return new_storage(r, m->dtype, cells, ids, r->nmemory++);
+}
+
+static bool take_results(struct run *s, struct ref_ctx *c, int i)
+{
+	struct ref *r = &s->r;
+	bool need_shadow = false;
+	for (int k = 0; k < c->nout; k++) {
+		int v = c->view_of[k];
+		need_shadow = need_shadow || (v >= 0 && !same_geometry(&c->in[v]->meta, &c->in[v]->map));
+		c->out[k].map = c->out[k].meta;
+	}
+	if (need_shadow && !shadow_run(s, c))
+		return false;
+	for (int k = 0; k < c->nout; k++) {
+		struct ref_tensor *t = &c->out[k];
+		int v = c->view_of[k];
+		if (v == -2) {                                  /* getitem: complete already */
+			note_write(r, i, t->base);
+			continue;
+		}
+		if (v >= 0) {
+			t->storage = c->in[v]->storage;
+			t->base = c->in[v]->base;
+			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && overlaps_partly(&t->map));
+			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
+				return err_set(s->err, "the view reaches beyond its storage");
+		} else {
+			t->storage = lay_out(r, &t->meta, c->ids[k]);
+			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
+			note_write(r, i, t->base);
+		}
+		t->requires_grad = tensor_grad(r, t);
+	}
+	r->node[i].nout = c->nout;
+	r->node[i].out = ARENA_NEW(r->arena, struct ref_tensor, c->nout + 1);
+	memcpy(r->node[i].out, c->out, (size_t)c->nout * sizeof *c->out);
+	return true;
+}
+
+/* ---- writing in place ---- */
+static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
+{
+	struct ref *r = &s->r;
+	struct ref_storage *st = &r->storage[t->storage];
+	const struct meta *m = &c->out[0].meta;
+	if (c->nout != 1 || !meta_same_sizes(m, &t->meta))
+		return err_set(s->err, "output with shape of self doesn't match the broadcast shape");
+	if ((dtype_is_float(m->dtype) && !dtype_is_float(t->meta.dtype)) || (m->dtype != DT_B8 && t->meta.dtype == DT_B8))
+		return err_set(s->err, "result type %s can't be cast to the desired output type %s", dtype_info[m->dtype].name, dtype_info[t->meta.dtype].name);
+	const struct ref_base *b = &r->base[t->base];
+	int w = b->nwriter ? b->writer[0] : 0, op = r->p->node[w].op;
+	if (b->grad && b->nwriter == 1 && (op == OP_input || op == OP_input_view))
+		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
+	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
+		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
+	if (meta_has_duplicates(&t->map))
+		return unsupported(s, "a write through a view that overlaps itself");
+	return true;
+}
+
+static bool write_back(struct run *s, struct ref_ctx *c, int i)
+{
+	struct ref *r = &s->r;
+	struct ref_tensor self = *c->in[0];
+	if (!check_write(s, &self, c))
+		return false;
+	const sid *ids = c->ids[0];
+	int64_t n = meta_numel(&self.map);
+	if (!ids)
+		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
+	if (n)
+		ids = ref_cast(c, ids, n, self.meta.dtype);
+	struct ref_storage *st = &r->storage[self.storage];
+	sid *cells = tape_ids(&r->tape, st->ncells);
+	memcpy(cells, st->ids, (size_t)st->ncells * sizeof *cells);
+	struct meta_iter it;
+	int64_t k = 0;
+	meta_iter_start(&it, &self.map);
+	if (n) {
+		do {
+			cells[it.off] = ids[k++];
+		} while (meta_iter_next(&it, &self.map));
+	}
+	st->ids = cells;
+	struct ref_base *b = &r->base[self.base];
+	if (c->grad && dtype_is_float(self.meta.dtype)) {
+		if (st->shared && st->grad_base >= 0 && st->grad_base != self.base)
+			return unsupported(s, "two inputs of one memory are both written with gradients");
+		st->detached = st->shared;
+		st->grad_base = self.base;
+		b->grad = true;
+	}
+	note_write(r, i, self.base);
+	self.requires_grad = tensor_grad(r, &self);
+	r->node[i].nout = 1;
+	r->node[i].out = ARENA_NEW(r->arena, struct ref_tensor, 1);
+	r->node[i].out[0] = self;
+	return true;
+}
+
+static bool do_node(struct run *s, int i)
+{
+	struct ref *r = &s->r;
+	const struct node *n = &r->p->node[i];
+	struct ref_ctx c = {.r = r, .t = &r->tape, .p = r->p, .n = n, .err = s->err, .inplace = op_has(n->op, T_MUTATES)};
+	tape_at(&r->tape, i, n->op);
+	if (n->op == OP_sym)
+		return true;
+	if (n->op == OP_input || n->op == OP_input_view) {
+		r->node[i].nout = 1;
+		r->node[i].out = ARENA_ZNEW(r->arena, struct ref_tensor, 1);
+		return do_input(s, i);
+	}
+	if (!ref_rule[n->op])
+		return unsupported(s, arena_printf(r->arena, "no reference for %s", op_info[n->op].name));
+	for (int k = 0; k < MAX_OUTS; k++)
+		c.view_of[k] = -1;
+	operands(s, &c, i);
+	bool ok = ref_rule[n->op](&c);
+	s->unsupported = s->unsupported || c.unsupported;
+	if (!ok || r->tape.over) {
+		if (r->tape.over)
+			return unsupported(s, "above the reference's budget of scalars or entries");
+		return false;
+	}
+	ok = c.inplace ? write_back(s, &c, i) : take_results(s, &c, i);
+	if (r->tape.over)
+		return unsupported(s, "above the reference's budget of scalars or entries");
+	return ok;
+}
+
+bool ref_getitem(struct ref_ctx *c)
+{
+	int64_t k = ref_arg_int(c, 1), n = c->r->node[c->n->arg[0].node].nout;
+	if (k < -n || k >= n)
+		return err_set(c->err, "tuple index out of range");
+	c->out[0] = *c->list[0][k < 0 ? k + n : k];
+	c->view_of[0] = -2;
+	c->nout = 1;
+	return true;
+}
+
+/* ---- gradients ---- */
+/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent. Reads depend on every writer
+ * that their history had at that moment. */
+static void mark_path(const struct ref *r, bool *path)
+{
+	int *need = ARENA_ZNEW(r->arena, int, r->nbase + 1);
+	for (int b = 0; b < r->p->nback; b++) {
+		const struct ref_tensor *t = &r->node[r->p->back[b].node].out[0];
+		need[t->base] = MAX(need[t->base], r->base[t->base].nwriter);
+	}
+	for (int i = r->p->nnode - 1; i >= 0; i--) {
+		const struct ref_node *n = &r->node[i];
+		for (int w = 0; w < n->nwrite && !path[i]; w++)
+			path[i] = r->base[n->write[w].base].grad && n->write[w].count < need[n->write[w].base];
+		for (int k = 0; path[i] && k < n->nread; k++)
+			need[n->read[k].base] = MAX(need[n->read[k].base], n->read[k].count);
+	}
+}
+
+static struct ref_ctx reader(struct run *s)
+{
+	return (struct ref_ctx){.r = &s->r, .t = &s->r.tape, .p = s->r.p, .err = s->err};
+}
+
+static struct num *values(struct run *s, const sid *ids, int64_t n)
+{
+	struct num *v = ARENA_NEW(s->r.arena, struct num, n + 1);
+	for (int64_t k = 0; k < n; k++)
+		v[k] = *tape_val(&s->r.tape, ids[k]);
+	return v;
+}
+
+static bool seed(struct run *s, struct adjoint *A)
+{
+	struct ref *r = &s->r;
+	for (int b = 0; b < r->p->nback; b++) {
+		const struct ref_tensor *y = &r->node[r->p->back[b].node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
+		struct ref_ctx c = reader(s);
+		if (!tensor_grad(r, y))
+			return err_set(s->err, "element %d of tensors does not require grad and does not have a grad_fn", b);
+		if (!meta_same_sizes(&y->meta, &g->meta) || y->meta.dtype != g->meta.dtype)
+			return err_set(s->err, "Mismatch in shape: grad_output[%d] and output[%d]", b, b);
+		const sid *iy = ref_ids(&c, y), *ig = ref_ids(&c, g);
+		int64_t n = meta_numel(&y->meta);
+		/* ref_ids may append (copies of overlapping views): the adjoint array is made after all reads, see below */
+		for (int64_t k = 0; A && k < n; k++) {
+			struct num v = *tape_val(&r->tape, ig[k]);
+			v.flags &= (uint8_t)~NUM_MOVED;
+			adjoint_seed(A, iy[k], &v, r->p->nnode + b);
+		}
+	}
+	return true;
+}
+
+/* Strides of .grad: the leaf's if they are dense, else contiguous. */
+static struct meta grad_meta(const struct meta *leaf)
+{
+	struct meta m = *leaf;
+	m.offset = 0;
+	if (!meta_is_non_overlapping_and_dense(leaf))
+		meta_make_contiguous(&m, leaf->dtype, leaf->size, leaf->rank);
+	return m;
+}
+
+/* Winner groups whose entries are leaves: what they get must add up to g. */
+static void winners(struct run *s, const struct adjoint *A, struct reference *out)
+{
+	struct ref *r = &s->r;
+	out->winners = ARENA_NEW(r->arena, struct ref_winners, A->ngroup + 1);
+	for (int q = 0; q < A->ngroup; q++) {
+		const struct adj_group *grp = &A->group[q];
+		int64_t *index = ARENA_NEW(r->arena, int64_t, grp->n + 1);
+		for (int v = 0; v < out->ngrads; v++) {
+			sid first = s->leaf[out->grad[v].node];
+			bool all = out->grad[v].present;
+			for (int64_t k = 0; k < grp->n && all; k++) {
+				int64_t at = (int64_t)grp->entry[k] - (int64_t)first;
+				all = at >= 0 && at < out->grad[v].n && A->a[grp->entry[k]].n == 1;
+				index[k] = at;
+			}
+			if (all && grp->n && grp->n < INT32_MAX) {
+				out->winners[out->nwinners++] = (struct ref_winners){v, (int)grp->n, index, grp->g};
+				break;
+			}
+		}
+	}
+}
+
+static bool gradients(struct run *s, struct reference *out)
+{
+	struct ref *r = &s->r;
+	const struct prog *p = r->p;
+	for (int i = 0; i < p->nnode; i++)
+		out->ngrads += (p->node[i].op == OP_input || p->node[i].op == OP_input_view) && arg_flag(&p->node[i], "requires_grad");
+	out->grad = ARENA_ZNEW(r->arena, struct ref_value, out->ngrads + 1);
+	if (!p->has_backward) {
+		out->ngrads = 0;
+		return true;
+	}
+	bool *path = ARENA_ZNEW(r->arena, bool, p->nnode + 1);
+	struct adjoint A;
+	mark_path(r, path);
+	/* Reading a returned view that overlaps partly appends copies, which belong to no node: such programs are refused. */
+	int64_t before = r->tape.nscalar;
+	if (!seed(s, NULL))
+		return false;
+	if (r->tape.nscalar != before)
+		return unsupported(s, "the returned value overlaps itself");
+	adjoint_init(&A, &r->tape);
+	seed(s, &A);
+	adjoint_run(&A, path);
+	int k = 0;
+	for (int i = 0; i < p->nnode; i++) {
+		if ((p->node[i].op != OP_input && p->node[i].op != OP_input_view) || !arg_flag(&p->node[i], "requires_grad"))
+			continue;
+		struct ref_value *g = &out->grad[k++];
+		const struct ref_tensor *t = &r->node[i].out[0];
+		g->node = i;
+		g->present = path[i];
+		g->meta = grad_meta(&t->meta);
+		g->memory = -1;
+		g->n = meta_numel(&t->meta);
+		g->val = ARENA_NEW(r->arena, struct num, g->n + 1);
+		for (int64_t e = 0; e < g->n && path[i]; e++)
+			g->val[e] = adjoint_of(&A, s->leaf[i] + (sid)e);
+	}
+	winners(s, &A, out);
+	return true;
+}
+
+static bool collect(struct run *s, struct reference *out)
+{
+	struct ref *r = &s->r;
+	const struct prog *p = r->p;
+	out->nouts = p->nret;
+	out->out = ARENA_ZNEW(r->arena, struct ref_value, p->nret + 1);
+	for (int k = 0; k < p->nret; k++) {
+		const struct ref_tensor *t = &r->node[p->ret[k]].out[0];
+		struct ref_ctx c = reader(s);
+		struct ref_value *v = &out->out[k];
+		v->present = true;
+		v->requires_grad = tensor_grad(r, t);
+		v->meta = t->meta;
+		v->memory = r->storage[t->storage].memory;
+		v->node = p->ret[k];
+		v->n = meta_numel(&t->meta);
+		v->val = values(s, ref_ids(&c, t), v->n);
+	}
+	out->nstorages = r->ninput_storage;
+	out->storage = ARENA_ZNEW(r->arena, struct ref_cells, r->ninput_storage + 1);
+	for (int k = 0; k < r->ninput_storage; k++) {
+		const struct ref_storage *st = &r->storage[r->input_storage[k]];
+		out->storage[k] = (struct ref_cells){st->dtype, st->ncells, values(s, st->ids, st->ncells)};
+	}
+	return !r->tape.over || unsupported(s, "above the reference's budget of scalars or entries");
+}
+
+enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err)
+{
+	struct err own = {0};
+	struct run s = {.err = err ? err : &own};
+	memset(out, 0, sizeof *out);
+	s.r.arena = a;
+	s.r.p = p;
+	tape_init(&s.r.tape, a, l, limit);
+	s.r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
+	s.leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
+	s.r.ninput_storage = s.r.nmemory = prog_input_storages(p);
+	s.r.input_storage = ARENA_ZNEW(a, int, s.r.ninput_storage + 1);
+	bool ok = true;
+	for (int i = 0; i < p->nnode && ok; i++)
+		ok = do_node(&s, i);
+	ok = ok && gradients(&s, out) && collect(&s, out);
+	out->nscalar = s.r.tape.nscalar;
+	out->nentry = s.r.tape.nentry;
+	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
+	out->message = arena_strdup(a, s.err->msg);
+	return out->status;
+}

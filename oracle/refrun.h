@@ -1,0 +1,49 @@
+/* refrun.h: the reference of one bound program: what every output, gradient and input storage must be.
+ *
+ *   struct reference ref;
+ *   ref_run(&ref, &bound, &profile, arena, &err)
+ *
+ * Everything lives in the arena. The program's annotated metas (node->out) are not consulted, except for the storage numbers
+ * of input rows through fill_storage. */
+#ifndef SCATTERPROOF_REFRUN_H
+#define SCATTERPROOF_REFRUN_H
+
+#include "oracle/adjoint.h"
+#include "oracle/licence.h"
+#include "oracle/ref.h"
+
+enum ref_status {
+	REF_OK,
+	REF_RAISES,             /* the program must raise: message says why */
+	REF_UNSUPPORTED         /* the oracle cannot say: budget, undecided index, missing rule */
+};
+
+struct ref_value {
+	bool present;           /* gradients: false = None */
+	bool requires_grad;
+	struct meta meta;       /* the oracle's own derivation */
+	int memory;             /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
+	int node;               /* the program node it belongs to */
+	int64_t n;
+	struct num *val;        /* n sets, row-major logical order */
+};
+
+struct ref_cells { enum dtype dtype; int64_t n; struct num *val; };     /* a whole input storage after the call */
+
+struct ref_winners { int grad, n; const int64_t *index; struct num g; };        /* elements of gradient `grad`: together they get g */
+
+struct reference {
+	enum ref_status status;
+	const char *message;
+	int nouts, ngrads, nstorages;
+	struct ref_value *out, *grad;
+	struct ref_cells *storage;
+	int nwinners;
+	struct ref_winners *winners;
+	int64_t nscalar, nentry;
+};
+
+enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* tape.c: appends blocks and computes their values. */
+#include "oracle/tape_impl.h"
+
+const char *const sf_name[NSF] = {
+#define SF(id, arity, what) [SF_##id] = #id,
+#include "oracle/sf.def"
+};
+
+enum dtype tape_inner(enum dtype t)
+{
+	return t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+}
+
+void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit)
+{
+	memset(t, 0, sizeof *t);
+	t->arena = a;
+	t->lic = lic;
+	t->limit = limit;
+	t->node = -1;
+	t->op = -1;
+	tape_const_f(t, DT_F64, 0);             /* id 0: what callers get once the budget is spent */
+}
+
+sid *tape_ids(struct tape *t, int64_t n)
+{
+	return ARENA_NEW(t->arena, sid, n < 1 ? 1 : n);
+}
+
+void tape_at(struct tape *t, int node, int op)
+{
+	t->node = node;
+	t->op = op;
+}
+
+/* Room for n more scalars with nentry operand reads; false if the budget is spent. */
+static bool reserve(struct tape *t, int64_t n, int64_t nentry)
+{
+	if (t->over || n < 0 || nentry < 0 || t->nscalar + n > t->limit.nodes || t->nentry + nentry > t->limit.entries) {
+		t->over = true;
+		return false;
+	}
+	if (t->nscalar + n > t->cap_scalar) {
+		int64_t cap = MAX(t->cap_scalar * 2, MAX(t->nscalar + n, (int64_t)256));
+		struct num *v = ARENA_NEW(t->arena, struct num, cap);
+		if (t->nscalar)
+			memcpy(v, t->val, (size_t)t->nscalar * sizeof *v);
+		t->val = v;
+		t->cap_scalar = cap;
+	}
+	t->nentry += nentry;
+	return true;
+}
+
+static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, int64_t n)
+{
+	if (t->nblock == t->cap_block) {
+		int cap = MAX(t->cap_block * 2, 64);
+		struct tape_block *b = ARENA_NEW(t->arena, struct tape_block, cap);
+		if (t->nblock)
+			memcpy(b, t->block, (size_t)t->nblock * sizeof *b);
+		t->block = b;
+		t->cap_block = cap;
+	}
+	struct tape_block *b = &t->block[t->nblock++];
+	memset(b, 0, sizeof *b);
+	b->f = f;
+	b->dt = dt;
+	b->node = (int16_t)t->node;
+	b->lc = t->op < 0 ? LC_MOVE : op_info[t->op].licence;
+	b->first = (sid)t->nscalar;
+	b->n = n;
+	t->nscalar += n;
+	return b;
+}
+
+/* ---- sources ---- */
+static sid one_const(struct tape *t, struct num v)
+{
+	if (!reserve(t, 1, 0))
+		return 0;
+	struct tape_block *b = new_block(t, SF_CONST, (enum dtype)v.dtype, 1);
+	t->val[b->first] = v;
+	return b->first;
+}
+
+sid tape_const_f(struct tape *t, enum dtype dt, double v)
+{
+	struct num x = num_exact(dt, dtype_round(dt, v));
+	x.flags |= NUM_MOVED;
+	return one_const(t, x);
+}
+
+sid tape_const_i(struct tape *t, enum dtype dt, int64_t v)
+{
+	return one_const(t, num_int(dt, dtype_wrap(dt, v)));
+}
+
+sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s)
+{
+	if (dtype_is_float(dt))
+		return tape_const_f(t, dt, s->kind == SC_FLOAT ? s->f : (double)s->i);
+	if (s->kind != SC_FLOAT)
+		return tape_const_i(t, dt, s->i);
+	if (dt == DT_B8)
+		return tape_const_i(t, dt, s->f != 0);
+	return tape_const_i(t, dt, fabs(s->f) < 0x1p62 ? (int64_t)s->f : 0);
+}
+
+sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_t n)
+{
+	CHECK(f == SF_LEAF || f == SF_CONST);
+	if (!reserve(t, n, 0))
+		return 0;
+	struct tape_block *b = new_block(t, f, dt, n);
+	const unsigned char *p = data;
+	int nb = dtype_nbytes(dt);
+	for (int64_t i = 0; i < n; i++) {
+		struct num *v = &t->val[b->first + i];
+		if (dtype_is_float(dt)) {
+			*v = num_exact(dt, dtype_load_f(dt, p + i * nb));
+			v->flags |= NUM_MOVED;
+		} else {
+			*v = num_int(dt, dtype_load_i(dt, p + i * nb));
+		}
+	}
+	return b->first;
+}
+
+/* ---- maps ---- */
+static bool is_const(const struct tape *t, sid id)
+{
+	/* Constants of the program: exact, and small in number; their block kind is found by bisection. */
+	int low = 0, high = t->nblock - 1;
+	while (low < high) {
+		int mid = (low + high + 1) / 2;
+		if (t->block[mid].first <= id)
+			low = mid;
+		else
+			high = mid - 1;
+	}
+	return t->block[low].f == SF_CONST;
+}
+
+static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
+{
+	const struct sf_info *info = &sf_info[f];
+	if (!reserve(t, n, n * info->arity))
+		return 0;
+	struct tape_block *b = new_block(t, f, dt, n);
+	b->a = op[0];
+	b->b = op[1];
+	b->c = op[2];
+	if (n == 0)
+		return b->first;
+	struct how h = block_how(t, b);
+	h.constant_b = f == SF_DIV && is_const(t, b->b[0]) && is_const(t, b->b[n - 1]);
+	b->param = h.constant_b;
+	struct num *out = &t->val[b->first];
+	const struct num *v = t->val;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x[3] = {&v[b->a[i]], info->arity > 1 ? &v[b->b[i]] : NULL, info->arity > 2 ? &v[b->c[i]] : NULL};
+		out[i] = info->value(x, &h);
+		out[i].dtype = (uint8_t)dt;
+	}
+	return b->first;
+}
+
+sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n)
+{
+	CHECK(sf_info[f].arity == 1);
+	return map(t, f, dt, (const sid *const[3]){a}, n);
+}
+
+sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n)
+{
+	CHECK(sf_info[f].arity == 2);
+	return map(t, f, dt, (const sid *const[3]){a, b}, n);
+}
+
+sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n)
+{
+	CHECK(sf_info[f].arity == 3);
+	return map(t, f, dt, (const sid *const[3]){a, b, c}, n);
+}
+
+/* ---- lists ---- */
+static sid lists(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, int64_t len, double param)
+{
+	CHECK(sf_info[f].arity == -1);
+	int64_t nentry = 0;
+	if (start)
+		nentry = n ? start[n] - start[0] : 0;
+	else if (!mul_i64(&nentry, n, len))
+		nentry = INT64_MAX / 2;
+	if (!reserve(t, n, nentry))
+		return 0;
+	struct tape_block *b = new_block(t, f, dt, n);
+	b->a = entry;
+	b->start = start;
+	b->len = len;
+	b->param = param;
+	nary_eval(t, b);
+	return b->first;
+}
+
+sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param)
+{
+	return lists(t, f, dt, start, entry, n, 0, param);
+}
+
+sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param)
+{
+	return lists(t, f, dt, NULL, entry, n, len, param);
+}
+
+sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t rows, int64_t len)
+{
+	CHECK(sf_info[f].arity == -2);
+	int64_t n = 0, cost = 0;
+	if (!mul_i64(&n, rows, len) || !mul_i64(&cost, n, f == SF_CUMPROD ? len : 1) || !reserve(t, n, cost))
+		return t->over = true, 0;
+	struct tape_block *b = new_block(t, f, dt, n);
+	b->a = entry;
+	b->len = len;
+	nary_eval(t, b);
+	return b->first;
+}
+
+sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+	int64_t out = 0, cost = 0;
+	if (!mul_i64(&out, batch, m) || !mul_i64(&out, out, n) || !mul_i64(&cost, out, k) || !mul_i64(&cost, cost, 2) || !reserve(t, out, cost))
+		return t->over = true, 0;
+	struct tape_block *blk = new_block(t, SF_MATMUL, dt, out);
+	blk->a = a;
+	blk->b = b;
+	blk->len = k;
+	blk->dim[0] = batch;
+	blk->dim[1] = m;
+	blk->dim[2] = n;
+	nary_eval(t, blk);
+	return blk->first;
+}

@@ -1,0 +1,65 @@
+/* tape_impl.h: blocks of the tape, for tape.c (building), nary.c (values of lists) and adjoint.c (derivatives). */
+#ifndef SCATTERPROOF_TAPE_IMPL_H
+#define SCATTERPROOF_TAPE_IMPL_H
+
+#include "oracle/func.h"
+
+struct tape_block {
+	enum sf f;
+	enum dtype dt;
+	int16_t node;                   /* program node */
+	enum licence_class lc;
+	sid first;
+	int64_t n;                      /* scalars first … first + n - 1 */
+	const sid *a, *b, *c;           /* operands; lists: a = entries; matmul: a, b */
+	const uint32_t *start;          /* lists of different lengths, else NULL */
+	int64_t len;                    /* rows, scans: entries per row; matmul: k */
+	int64_t dim[3];                 /* matmul: batch, m, n */
+	double param;
+};
+
+static inline struct how block_how(const struct tape *t, const struct tape_block *b)
+{
+	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[b->lc][b->dt] : NULL, false};
+}
+
+/* Entries of scalar k of a list block. */
+static inline const sid *block_list(const struct tape_block *b, int64_t k, int64_t *n)
+{
+	if (b->start) {
+		*n = b->start[k + 1] - b->start[k];
+		return b->a + b->start[k];
+	}
+	*n = b->len;
+	return b->a + k * b->len;
+}
+
+void nary_eval(struct tape *t, const struct tape_block *b);     /* N, R and M functions */
+
+/* A sum of n terms being formed: magnitude, radii and what is needed to decide that every order gives the same bits. */
+struct sum_bounds { double abs, rad; int flags; bool exact; };
+/* Error of adding n terms of total magnitude abs in the accumulation type, and the rounding to how->dt. c: the exact sum. */
+struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_roundings, bool single, const struct how *h);
+/* Smallest power of two q such that integers times q below abs fit p bits: all partial sums of multiples of q are exact. */
+static inline double sum_quantum(double abs, int p)
+{
+	int e = num_exp(abs) + 1;
+	return abs == 0 ? 1 : num_pow2(e - p < -1074 ? -1074 : e - p);
+}
+static inline bool is_multiple(double x, double q)
+{
+	double t = x / q;
+	return fabs(t) < 0x1p62 && (double)(int64_t)t == t;
+}
+/* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
+struct terms { const struct num *v; const sid *id; int64_t stride; };
+struct num sumprod(const struct terms *a, const struct terms *b, int64_t n, const struct how *h);
+void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h);
+int last_bit(double v);         /* exponent of the last set bit; v finite, not 0 */
+/* Which entries may be the one that KMAX/KMIN of this list picks; returns how many. cand: n flags. */
+int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand);
+/* Parts that the value of VAR and LSE share with their derivatives. */
+struct var_parts { struct dd mean; double mean_rad; };
+struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h);
+
+#endif

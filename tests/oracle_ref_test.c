@@ -1,0 +1,61 @@
+/* oracle_ref_test.c: the reference against answers worked out by hand. */
+#include "oracle/refrun.h"
+#include "tests/test.h"
+
+static struct arena arena;
+
+static enum ref_status run_text(struct reference *ref, const char *text, const char *target)
+{
+	struct prog p, b;
+	struct err err = {0};
+	struct licence_profile *l = ARENA_NEW(&arena, struct licence_profile, 1);
+	EXPECT(licence_find(l, target), "no licence for %s", target);
+	if (!prog_read(&p, &arena, text, strlen(text), READ_STRICT, &err) || !prog_bind(&b, &p, 0, &arena, &err)) {
+		EXPECT(false, "%d:%d: %s", err.line, err.col, err.msg);
+		return REF_UNSUPPORTED;
+	}
+	enum ref_status s = ref_run(ref, &b, l, TAPE_LIMITS_DEFAULT, &arena, &err);
+	if (s != REF_OK)
+		printf("  %s\n", ref->message);
+	return s;
+}
+
+/* SEEDS.md A: dL/dx = g outside [start, end), 0 inside; dL/dy = g. */
+static void test_founding(void)
+{
+	struct reference ref;
+	const char *text = "# scatterproof 1\n"
+		"x: \"f32[2, 5, 3][15, 3, 1]\" = input([2, 5, 3], seed=1, requires_grad=True)\n"
+		"y: \"f32[2, 2, 3][6, 3, 1]\" = input([2, 2, 3], seed=2, requires_grad=True)\n"
+		"slice_scatter: \"f32[2, 5, 3][15, 3, 1]\" = slice_scatter(x, y, dim=1, start=1, end=3)\n"
+		"sum_1: \"f32[2, 3][3, 1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
+		"g: \"f32[2, 3][3, 1]\" = input([2, 3], seed=3, fill=\"normal\")\n"
+		"return (sum_1,)\n"
+		"backward (sum_1: g,)\n";
+	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
+	if (ref.status != REF_OK)
+		return;
+	EXPECT_INT(ref.nouts, 1);
+	EXPECT_INT(ref.ngrads, 2);
+	EXPECT_INT(ref.nstorages, 3);
+	for (int b = 0; b < 2; b++) {
+		for (int i = 0; i < 5; i++) {
+			for (int k = 0; k < 3; k++) {
+				const struct num *gx = &ref.grad[0].val[(b * 5 + i) * 3 + k], *g = &ref.storage[2].val[b * 3 + k];
+				bool inside = i >= 1 && i < 3;
+				EXPECT(num_is_exact(gx) && gx->hi == (inside ? 0 : g->hi), "%d %d %d: %g want %g", b, i, k, gx->hi, g->hi);
+				if (inside)
+					EXPECT(ref.grad[1].val[(b * 2 + i - 1) * 3 + k].hi == g->hi, "y.grad");
+			}
+		}
+	}
+	EXPECT(num_is_exact(&ref.out[0].val[0]), "dyadic sums are exact");
+}
+
+int main(void)
+{
+	arena_init(&arena);
+	RUN(test_founding);
+	arena_free(&arena);
+	return TEST_END();
+}
