@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX "scatterproof-"
+#define PREFIX "scatterproof-child-"
 #define LOCK   ".lock"
 
 static const char *temp_dir(void)

@@ -1,6 +1,6 @@
 /* proc_dir.h: a private directory that disappears with its owner, whatever happens to the owner. Part of proc.
  *
- * Named scatterproof-XXXXXX in ${TMPDIR:-/tmp}, holding a file `.lock` that the owner keeps flock()ed: the kernel drops the
+ * Named scatterproof-child-XXXXXX in ${TMPDIR:-/tmp}, holding a file `.lock` that the owner keeps flock()ed: the kernel drops the
  * lock when the owner dies, and the next proc_dir_make removes directories of ours (same user) whose lock is free. */
 #ifndef SCATTERPROOF_PROC_DIR_H
 #define SCATTERPROOF_PROC_DIR_H

@@ -238,6 +238,12 @@ bool target_python(struct strbuf *path, const struct target *t, const char *over
 	}
 	targets_dir(path);
 	make_absolute(path);
+	/* The mark of scripts/setup-targets for an install that is not finished. */
+	size_t base = path->len;
+	sb_printf(path, "/%s-%s/.incomplete", family, version);
+	if (access(path->s, F_OK) == 0)
+		return err_set(err, "%s-%s is only half installed; run scripts/setup-targets %s-%s", family, version, family, version);
+	path->len = base;
 	sb_printf(path, "/%s-%s/bin/python", family, version);
 	if (access(path->s, X_OK) == 0)
 		return true;

@@ -1,8 +1,8 @@
 """The PyTorch worker of scatterproof: runs programs that it is sent and reports raw bytes and metas.
 
-Talks over descriptor 3 in frames (proc.h); requests and answers are encoded as in torch.c and wire.c. One message is one
-program with all its calls. Everything a program may do wrong (raise, fail to compile) is reported; everything we do wrong
-is reported as status HARNESS; a crash is the parent's to notice. The program's text is exactly what a reproducer contains.
+Talks over descriptor 3 in frames (proc.h); requests and answers are encoded as in torch.c and wire.c. One message is
+one program with all its calls. What a program may do wrong (raise, fail to compile) is reported, what we do wrong is
+reported as status HARNESS, a crash is the parent's to notice. The program's text is what a reproducer contains.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MAGIC = 0x31465053
 OK, RAISED, HARNESS = 0, 1, 5  # enum result_status
 DEV_RUN, DEV_CPU, DEV_META = 0, 1, 2  # enum device
 MAX_MESSAGE = 6000
-GC_EVERY = 50
+COLLECT_AFTER = 1000  # programs; a compiled one, which leaves cycles by the thousand, counts as 20
 DTYPES = {
     name: getattr(torch, name)
-    for name in "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 }
 Watcher = Callable[[str], AbstractContextManager[Any]]
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -166,9 +166,7 @@ def read_request(data: bytes) -> Request:
     stage, device = r.text(), torch.device(r.text())
     options = {r.text(): r.text() for _ in range(r.u32())}
     source, nstorages = r.text(), r.u32()
-    inputs = [
-        Input(r.text(), bool(r.u8()), bool(r.u8()), bool(r.u8()), bool(r.u8()), r.u32()) for _ in range(r.u32())
-    ]
+    inputs = [Input(r.text(), bool(r.u8()), bool(r.u8()), bool(r.u8()), bool(r.u8()), r.u32()) for _ in range(r.u32())]
     backward = [r.u32() for _ in range(r.u32())]
     nouts = r.u32()
     calls = []
@@ -360,7 +358,7 @@ def overlaps(t: Tensor) -> bool:
 
 
 def compare_metas(op: str, backward: bool, fake: Any, real: Any) -> Iterator[Mismatch]:
-    """Predicted against real results of one operator: sizes, dtype, and where numel > 0 the offset and meaningful strides."""
+    """Predicted against real results of one operator: sizes, dtype; if numel > 0 the offset and meaningful strides."""
     fakes, reals = tensors_of(fake), tensors_of(real)
     if len(fakes) != len(reals):
         yield Mismatch(op, backward, 2, f"fake {len(fakes)} results, real {len(reals)}")
@@ -423,13 +421,14 @@ def fake_watcher(found: list[Mismatch]) -> Watcher:
                 fake_kwargs = {k: map_tensors(fake, v) for k, v in kwargs.items()}
                 with mode:
                     predicted = func(*fake_args, **fake_kwargs)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever a meta function throws is the finding
                 refused = error
             real = func(*args, **kwargs)  # what the program itself raises is not ours to catch
             if refused is None:
                 found.extend(compare_metas(str(func), self.backward, predicted, real))
             elif not data_dependent(refused):
-                found.append(Mismatch(str(func), self.backward, 2, f"fake raises {describe(refused)[:400]}, real does not"))
+                detail = f"fake raises {describe(refused)[:400]}, real does not"
+                found.append(Mismatch(str(func), self.backward, 2, detail))
             return real
 
     return Watch
@@ -441,8 +440,8 @@ def data_dependent(error: Exception) -> bool:
 
 
 def aot_fake_backend(found: list[Mismatch]) -> Any:
-    """AOTAutograd as Inductor drives it (its decompositions, its partitioner); the graphs are interpreted on real tensors and
-    each node's predicted meta is compared with what came out. Nodes whose inputs already differ are skipped: first causes only."""
+    """AOTAutograd as Inductor drives it (its decompositions, its partitioner); the graphs are interpreted on real
+    tensors, each node's predicted meta is compared with what came out. First causes only: inputs must agree."""
     from functools import partial
 
     from torch._dynamo.backends.common import aot_autograd
@@ -521,7 +520,7 @@ def option_value(name: str, text: str, default: Any) -> Any:
 
 def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Callable[..., Any]:
     options = dict(req.options)
-    dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""), None)
+    dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""))
     if req.stage == "inductor":
         return torch.compile(f, fullgraph=True, dynamic=dynamic, options=inductor_options(options))
     if options:
@@ -542,7 +541,7 @@ def load(source: str, number: int) -> dict[str, Any]:
     name = f"<program {number}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     namespace: dict[str, Any] = {"torch": torch, "__name__": "program"}
-    exec(compile(source, name, "exec"), namespace)
+    exec(compile(source, name, "exec"), namespace)  # noqa: S102 - running what we are sent is the job
     linecache.cache.pop(f"<program {number - 1}>", None)
     return namespace
 
@@ -612,12 +611,13 @@ def poisoned(device: torch.device) -> bool:
     """After a device fault every later CUDA call fails: this process is of no more use."""
     try:
         synchronize(device)
-    except Exception:
+    except Exception:  # noqa: BLE001 - any failure at all means the device is gone
         return True
     return False
 
 
-def serve(data: bytes, number: int) -> bytes:
+def serve(data: bytes, number: int) -> tuple[str, bytes]:
+    """The stage asked for, and the answer's bytes."""
     answer = Answer()
     started = time.perf_counter()
     req: Request | None = None
@@ -631,7 +631,7 @@ def serve(data: bytes, number: int) -> bytes:
         answer.recycle = req is not None and poisoned(req.device)
     except HarnessError as error:
         answer.status, answer.message = HARNESS, str(error)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - our own bug costs one result, never the worker
         answer.status, answer.message = HARNESS, "worker: " + describe(error)
         traceback.print_exc()
     target_ms = (time.perf_counter() - started) * 1e3
@@ -650,7 +650,7 @@ def serve(data: bytes, number: int) -> bytes:
         w.u8(m.backward)
         w.u8(m.rank)
         w.text(m.detail)
-    return b"".join(w.parts)
+    return req.stage if req else "", b"".join(w.parts)
 
 
 # ---- the process -----------------------------------------------------------------------------------------------
@@ -680,20 +680,41 @@ def hello() -> bytes:
     return b"".join(w.parts)
 
 
+class Collector:
+    """Garbage is collected between programs, not inside them. A full collection over what torch and its compiler keep
+    for ever takes 0.1 to 0.3 s, so that is frozen once it is there: after the import, and each stage's first use."""
+
+    def __init__(self) -> None:
+        self.weight, self.seen = 0, set[str]()
+        gc.disable()
+        gc.freeze()
+
+    def after(self, stage: str) -> None:
+        kind = "compiled" if stage in COMPILING else stage
+        self.weight += 20 if kind == "compiled" else 1
+        if kind in self.seen and self.weight < COLLECT_AFTER:
+            return
+        if kind == "compiled":
+            torch._dynamo.reset()
+        gc.collect()
+        if kind not in self.seen:
+            gc.freeze()
+        self.seen.add(kind)
+        self.weight = 0
+
+
 def main() -> None:
     torch.set_num_threads(1)
     requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
     send(answers, 0, hello())
-    gc.disable()  # collected between programs instead of inside them
-    served = 0
+    collector = Collector()
     while True:
         magic, number, nbytes = struct.unpack("<IIQ", read_exactly(requests, 16))
         if magic != MAGIC:
             sys.exit("the request is no frame")
-        send(answers, number, serve(read_exactly(requests, nbytes), number))
-        served += 1
-        if served % GC_EVERY == 0:
-            gc.collect()
+        stage, answer = serve(read_exactly(requests, nbytes), number)
+        send(answers, number, answer)
+        collector.after(stage)
 
 
 if __name__ == "__main__":
