@@ -1,8 +1,21 @@
-# Tests of the frame: text, arrows between the rooms.
+# Tests of the frame: text, arrows between the rooms, libFuzzer targets (replayed in every build, fuzzed with -DSP_FUZZ=ON).
 add_executable(text_test text_test.c)
 target_link_libraries(text_test PRIVATE eager)
 file(GLOB seed_progs ${CMAKE_SOURCE_DIR}/corpus/seeds/*.prog ${CMAKE_SOURCE_DIR}/corpus/regressions/*.prog)
 add_test(NAME text COMMAND text_test ${seed_progs})
 if(TARGET oracle)
-  add_test(NAME arrows COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/arrows.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:oracle>)
+  add_test(NAME arrows COMMAND ${CMAKE_CURRENT_LIST_DIR}/arrows.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:oracle>)
 endif()
+
+# sp_fuzz_target(NAME CORPUS LIBS...): tests/fuzz_NAME.c
+function(sp_fuzz_target name corpus)
+  add_executable(fuzz_${name}_replay fuzz_${name}.c fuzz_replay.c)
+  target_link_libraries(fuzz_${name}_replay PRIVATE ${ARGN})
+  add_test(NAME fuzz_${name} COMMAND fuzz_${name}_replay ${corpus})
+  if(SP_FUZZ)
+    add_executable(fuzz_${name} fuzz_${name}.c)
+    target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()
+sp_fuzz_target(text ${CMAKE_CURRENT_SOURCE_DIR}/corpus/text eager)
