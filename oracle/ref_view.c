@@ -180,7 +180,7 @@ bool ref_select(struct ref_ctx *c)
 	return give(c, &g);
 }
 
-bool ref_view_size(struct ref_ctx *c)
+bool ref_view(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
 	struct geometry g = {.offset = m->offset};
