@@ -2,19 +2,12 @@
 #include "eager/layout.h"
 #include "eager/rules.h"
 
-/* Dense layouts keep their strides; others become contiguous, or channels-last where self suggests it. */
 bool meta_to_copy(struct meta_ctx *c)
 {
 	const struct meta *in = c->in[0];
 	struct meta *out = &c->out[0];
 	int k = op_param(c->n->op, "dtype");
-	*out = *in;
-	out->offset = 0;
-	if (!meta_is_non_overlapping_and_dense(in)) {
-		layout_contiguous(out, in, in->size, in->rank);
-		if (meta_is_channels_last(in))
-			layout_channels_last(out);
-	}
+	layout_preserve(out, in);
 	if (node_given(c->n, k))
 		out->dtype = c->n->arg[k].dtype;
 	return true;

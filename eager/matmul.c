@@ -87,7 +87,7 @@ static void forward(struct kern_ctx *c, const struct tensor *a, const struct ten
 		pc = packed_new(p.wide, p.batch * p.m * p.n, c->scratch);
 	}
 	for (int64_t i = 0; i < p.batch; i++)
-		gemm(p.wide, false, false, p.m, p.n, p.k, alpha, &pa, &pb, beta, &pc, i);
+		gemm(p.wide, false, false, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
 	unpack(c->out, &pc);
 }
 
@@ -97,7 +97,17 @@ bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), 
 bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
 bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[1], c->in[2], c->in[0]), true; }
 
-/* gA = alpha g B^T, gB = alpha A^T g. */
+static void scale(struct packed *p, int64_t n, double by)
+{
+	for (int64_t i = 0; i < n && by != 1; i++) {
+		if (p->d)
+			p->d[i] *= by;
+		else
+			p->f[i] *= (float)by;
+	}
+}
+
+/* gA = alpha (g B^T), gB = alpha (A^T g). */
 static void backward(struct grad_ctx *c, const struct tensor *a, const struct tensor *b, struct tensor *ga, struct tensor *gb)
 {
 	const struct meta *ma = ga ? &ga->meta : &a->meta, *mb = gb ? &gb->meta : &b->meta;
@@ -107,13 +117,15 @@ static void backward(struct grad_ctx *c, const struct tensor *a, const struct te
 	if (ga) {
 		struct packed pb = pack(b, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.m * p.k, c->scratch);
 		for (int64_t i = 0; i < p.batch; i++)
-			gemm(p.wide, false, true, p.m, p.k, p.n, alpha, &g, &pb, 0, &pg, i);
+			gemm(p.wide, false, true, p.m, p.k, p.n, 1, &g, &pb, 0, &pg, i);
+		scale(&pg, p.batch * p.m * p.k, alpha);
 		unpack(ga, &pg);
 	}
 	if (gb) {
 		struct packed pa = pack(a, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.k * p.n, c->scratch);
 		for (int64_t i = 0; i < p.batch; i++)
-			gemm(p.wide, true, false, p.k, p.n, p.m, alpha, &pa, &g, 0, &pg, i);
+			gemm(p.wide, true, false, p.k, p.n, p.m, 1, &pa, &g, 0, &pg, i);
+		scale(&pg, p.batch * p.k * p.n, alpha);
 		unpack(gb, &pg);
 	}
 }
@@ -211,9 +223,9 @@ bool meta_bmm(struct meta_ctx *c)
 	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
 		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
 			       (long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
-	if (a->dtype != b->dtype)
+	if (a->dtype != b->dtype && meta_numel(a) > 0 && meta_numel(b) > 0)     /* nothing is multiplied, nothing is checked */
 		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
-	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
+	return result(c, b, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
 }
 
 bool meta_mv(struct meta_ctx *c)

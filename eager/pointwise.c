@@ -154,7 +154,8 @@ static int64_t int_pow(int64_t x, int64_t y)
 	return r;
 }
 
-static double float_pow(double x, double y) { return pow(x, y); }
+/* PyTorch takes roots as roots: they differ from pow at -inf and -0. */
+static double float_pow(double x, double y) { return y == 0.5 ? sqrt(x) : y == -0.5 ? 1 / sqrt(x) : pow(x, y); }
 
 #define T float
 #define FN(x) x##_f32
@@ -317,6 +318,13 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
+	struct meta converted[MAX_IN];  /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
+	for (int k = 0; k < nin; k++) {
+		if (in[k]->dtype == common)
+			continue;
+		layout_preserve(&converted[k], in[k]);
+		in[k] = &converted[k];
+	}
 	layout_iterator(&c->out[0], in, nin + nscalar);
 	return true;
 }

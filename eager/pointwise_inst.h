@@ -83,12 +83,15 @@ static T FN(scalar)(const struct scalar *s)
 
 struct FN(consts) { T s, t; bool has_s, has_t; };
 
-/* min(max(x, s), t) where each bound is optional and every NaN wins. */
+/* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
+ * the only one; a NaN x stays. */
 static T FN(clamp)(T x, const struct FN(consts) *k)
 {
-	if (k->has_s && (x < k->s || k->s != k->s))
+	if (k->has_s && k->has_t && (isnan((double)k->s) || isnan((double)k->t)))
+		return (T)(k->s + k->t);
+	if (k->has_s && x < k->s)
 		x = k->s;
-	if (k->has_t && (x > k->t || k->t != k->t))
+	if (k->has_t && x > k->t)
 		x = k->t;
 	return x;
 }

@@ -243,7 +243,15 @@ bool meta_topk(struct meta_ctx *c)
 
 bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); }    /* u8 stays u8 */
 bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
-bool meta_logsumexp(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
+
+bool meta_logsumexp(struct meta_ctx *c)
+{
+	const struct arg *dim = named_arg(c->n, "dim");
+	if (dim->n == 0 && c->in[0]->rank > 0 && meta_numel(c->in[0]) > 0 && !reduce_keepdim(c->n))
+		return err_set(c->err, "output with shape [] doesn't match the broadcast shape: logsumexp over dim=[] needs keepdim");
+	return shape_rule(c, c->in[0]->dtype);
+}
+
 bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
 
 bool meta_var_mean(struct meta_ctx *c)
@@ -261,6 +269,8 @@ bool meta_cumsum(struct meta_ctx *c)
 	int d;
 	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
 		return false;
+	if (sum_dtype(c) == DT_B8 && in->rank > 0 && meta_numel(in) > 0)
+		return err_set(c->err, "\"%s_out_cpu\" not implemented for 'Bool'", op_info[c->n->op].name);
 	meta_make_contiguous(&c->out[0], sum_dtype(c), in->size, in->rank);
 	c->out[0].device = in->device;
 	return true;

@@ -3,8 +3,8 @@
  * A reduced tensor is seen as `nlane` lanes of `count` elements: lane l in row-major order of the kept dimensions is element l of
  * the (contiguous) result. Elements are taken out of the strided tensor first, in row-major logical order, as double or int64_t.
  *
- * Accumulation: every float sum and mean in double, in order, rounded once to the result's dtype; products in the compute type
- * (double for f64, float for the others), because PyTorch's overflow there; integers in int64_t with wrap. */
+ * Accumulation: float sums and means in double, in order, rounded once to the result's dtype; products rounded to their dtype
+ * after every factor, f16 and bf16 too, as PyTorch's CPU does; integers in int64_t with wrap. */
 #ifndef SCATTERPROOF_REDUCE_H
 #define SCATTERPROOF_REDUCE_H
 

@@ -133,11 +133,14 @@ static void sort_lane(int64_t *pos, int64_t *tmp, int64_t n, const struct lanes 
 		pos[k++] = b == n || (a < h && !precedes(v, lane_at(l, lane, tmp[b]), lane_at(l, lane, tmp[a]), o)) ? tmp[a++] : tmp[b++];
 }
 
+/* A 0-d tensor gives its one element whatever k is. */
+static int64_t picked(const struct node *n, const struct meta *in) { return in->rank ? node_int(n, op_param(n->op, "k")) : 1; }
+
 bool kern_topk(struct kern_ctx *c)
 {
 	struct lanes from, to;
 	const struct node *n = c->n;
-	int64_t k = node_int(n, op_param(n->op, "k"));
+	int64_t k = picked(n, &c->in[0]->meta);
 	bool largest = n->arg[op_param(n->op, "largest")].b;
 	reduce_lanes(&from, n, &c->in[0]->meta, c->scratch);
 	result_lanes(&to, n, &c->in[0]->meta, k, c->scratch);
@@ -159,6 +162,6 @@ void grad_topk(struct grad_ctx *c)
 {
 	struct lanes from, to;
 	reduce_lanes(&to, c->n, &c->gin[0]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[0]->meta, node_int(c->n, op_param(c->n->op, "k")), c->scratch);
+	result_lanes(&from, c->n, &c->gin[0]->meta, picked(c->n, &c->gin[0]->meta), c->scratch);
 	to_selected(c, &from, &to);
 }

@@ -1,16 +1,14 @@
-/* reduce_prod.c: prod, cumsum, cumprod and their derivatives (accumulation: reduce.h; scans in double, as PyTorch's CPU does). */
+/* reduce_prod.c: prod, cumsum, cumprod and their derivatives (accumulation: reduce.h; scans in double, of f16 and bf16 in
+ * float, as PyTorch's CPU does). */
 #include "eager/reduce.h"
 
 /* ---- prod ---- */
 
-static double lane_prod(const struct lanes *l, int64_t lane, const double *x, bool narrow)
+static double lane_prod(const struct lanes *l, int64_t lane, const double *x, enum dtype t)
 {
 	double acc = 1;
-	for (int64_t i = 0; i < l->count; i++) {
-		acc *= x[lane_at(l, lane, i)];
-		if (narrow)
-			acc = (double)(float)acc;
-	}
+	for (int64_t i = 0; i < l->count; i++)
+		acc = dtype_round(t, acc * x[lane_at(l, lane, i)]);
 	return acc;
 }
 
@@ -22,7 +20,7 @@ bool kern_prod(struct kern_ctx *c)
 	if (dtype_is_float(t)) {
 		const double *x = load_doubles(c->in[0], t, c->scratch);
 		for (int64_t lane = 0; lane < l.nlane; lane++)
-			put_double(c->out, lane, lane_prod(&l, lane, x, t != DT_F64));
+			put_double(c->out, lane, lane_prod(&l, lane, x, t));
 		return true;
 	}
 	const int64_t *x = load_ints(c->in[0], t, c->scratch);
@@ -68,8 +66,8 @@ void grad_prod(struct grad_ctx *c)
 			prod_of_others(gx, &l, lane, x, g[lane]);
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
-			double v = c->in[0]->meta.rank == 0 ? g[lane] : nzero == 0 ? g[lane] * (y[lane] / x[at]) : nzero > 1 && !over_dim ? 0 : gx[i];
-			put_double(c->gin[0], at, v);
+			double v = c->in[0]->meta.rank == 0 ? g[lane] : nzero == 0 ? g[lane] * dtype_round(t, y[lane] / x[at]) : nzero > 1 && !over_dim ? 0 : gx[i];
+			put_double(c->gin[0], at, dtype_round(t, v));
 		}
 	}
 }
@@ -82,6 +80,7 @@ static bool scan(struct kern_ctx *c, bool product)
 	enum dtype t = c->out->meta.dtype;
 	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
 	const double *x = dtype_is_float(t) ? load_doubles(c->in[0], t, c->scratch) : NULL;
+	bool narrow = t == DT_F16 || t == DT_BF16;
 	const int64_t *k = dtype_is_float(t) ? NULL : load_ints(c->in[0], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double acc = product ? 1 : 0;
@@ -90,6 +89,8 @@ static bool scan(struct kern_ctx *c, bool product)
 			int64_t at = lane_at(&l, lane, i);
 			if (x) {
 				acc = product ? acc * x[at] : acc + x[at];
+				if (narrow)
+					acc = (double)(float)acc;
 				put_double(c->out, at, acc);
 			} else {
 				iacc = product ? wrap_mul(iacc, k[at]) : wrap_add(iacc, k[at]);
@@ -120,8 +121,8 @@ void grad_cumsum(struct grad_ctx *c)
 
 /* d x[i] = sum over j >= i of g[j] * prod of x[k], k <= j, k != i.
  * Before the lane's first zero z: sum over i <= j < z of g[j] y[j] / x[i]; at z: prod before * sum over j >= z of g[j] * prod of
- * x[k], z < k <= j; after z: 0. */
-static void cumprod_lane(struct tensor *gin, const struct lanes *l, int64_t lane, const double *x, const double *y, const double *g)
+ * x[k], z < k <= j, up to the second zero; after z: 0. */
+static void cumprod_lane(double *gin, const struct lanes *l, int64_t lane, const double *x, const double *y, const double *g)
 {
 	int64_t z = 0;
 	while (z < l->count && x[lane_at(l, lane, z)] != 0)
@@ -130,7 +131,7 @@ static void cumprod_lane(struct tensor *gin, const struct lanes *l, int64_t lane
 	for (int64_t i = z - 1; i >= 0; i--) {
 		int64_t at = lane_at(l, lane, i);
 		acc += g[at] * y[at];
-		put_double(gin, at, acc / x[at]);
+		gin[at] = acc / x[at];
 	}
 	if (z == l->count)
 		return;
@@ -140,18 +141,28 @@ static void cumprod_lane(struct tensor *gin, const struct lanes *l, int64_t lane
 		int64_t at = lane_at(l, lane, j);
 		if (j > z)
 			after *= x[at];
+		if (j > z && x[at] == 0)
+			break;
 		acc += g[at] * after;
 	}
-	put_double(gin, lane_at(l, lane, z), (z ? y[lane_at(l, lane, z - 1)] : 1) * acc);
+	gin[lane_at(l, lane, z)] = (z ? y[lane_at(l, lane, z - 1)] : 1) * acc;
 }
 
 void grad_cumprod(struct grad_ctx *c)
 {
 	struct lanes l;
-	enum dtype t = c->gout[0].meta.dtype;
+	enum dtype t = c->in[0]->meta.dtype;
 	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
-	const double *g = load_doubles(&c->gout[0], t, c->scratch);
+	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], c->out[0].meta.dtype, c->scratch);
+	const double *g = load_doubles(&c->gout[0], t, c->scratch);     /* in the operand's dtype first */
+	int64_t n = l.nlane * l.count;
+	double *gx = ARENA_ZNEW(c->scratch, double, n);
+	if (n == 1) {
+		put_double(c->gin[0], 0, g[0]);
+		return;
+	}
 	for (int64_t lane = 0; lane < l.nlane; lane++)
-		cumprod_lane(c->gin[0], &l, lane, x, y, g);
+		cumprod_lane(gx, &l, lane, x, y, g);
+	for (int64_t i = 0; i < n; i++)
+		put_double(c->gin[0], i, gx[i]);
 }

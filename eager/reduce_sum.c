@@ -156,7 +156,7 @@ static double correction_of(const struct node *n)
 	return a->scalar.kind == SC_FLOAT ? a->scalar.f : (double)a->scalar.i;
 }
 
-/* Two passes: the mean, then the squared distances from it. */
+/* Welford's update, as PyTorch: exactly 0 for equal elements. */
 static void variances(struct kern_ctx *c, struct tensor *var, struct tensor *mean)
 {
 	struct lanes l;
@@ -164,14 +164,15 @@ static void variances(struct kern_ctx *c, struct tensor *var, struct tensor *mea
 	const double *x = load_doubles(c->in[0], c->in[0]->meta.dtype, c->scratch);
 	double n = (double)l.count, dof = n - correction_of(c->n);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
-		double mu = lane_sum(&l, lane, x) / n, acc = 0;
+		double mu = 0, acc = 0;
 		for (int64_t i = 0; i < l.count; i++) {
-			double d = x[lane_at(&l, lane, i)] - mu;
-			acc += d * d;
+			double v = x[lane_at(&l, lane, i)], d = v - mu;
+			mu += d / (double)(i + 1);
+			acc += d * (v - mu);
 		}
 		put_double(var, lane, acc / MAX(dof, 0.0));
 		if (mean)
-			put_double(mean, lane, mu);
+			put_double(mean, lane, l.count ? mu : NAN);
 	}
 }
 
@@ -188,7 +189,7 @@ bool kern_var_mean(struct kern_ctx *c)
 }
 
 /* d var = 2 / (n - correction) (x - mean) g, d mean = g / n. Over all elements PyTorch says NaN at the mean and infinity
- * elsewhere where n <= correction; over chosen dims it divides as written. */
+ * elsewhere where n <= correction; over chosen dims it divides as written, and counts n = 1 for dim=[]. */
 static void variance_gradient(struct grad_ctx *c, const double *gvar, const double *gmean)
 {
 	struct lanes l;
@@ -196,7 +197,10 @@ static void variance_gradient(struct grad_ctx *c, const double *gvar, const doub
 	reduce_lanes(&l, node, &c->in[0]->meta, c->scratch);
 	const double *x = load_doubles(c->in[0], c->in[0]->meta.dtype, c->scratch);
 	double n = (double)l.count, dof = n - correction_of(node);
-	bool over_all = c->in[0]->meta.rank == 0 || !node_given(node, op_param(node->op, "dim"));
+	const struct arg *dim = &node->arg[op_param(node->op, "dim")];
+	if (c->in[0]->meta.rank > 0 && dim->tag == ARG_INTS && dim->n == 0)
+		dof = 1 - correction_of(node);  /* PyTorch's product over no dims */
+	bool over_all = c->in[0]->meta.rank == 0 || dim->tag == ARG_NONE;
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double mu = lane_sum(&l, lane, x) / n;
 		for (int64_t i = 0; i < l.count; i++) {

@@ -27,9 +27,15 @@ bool tensor_broadcast(struct tensor *out, const struct tensor *t, const int64_t 
 	return true;
 }
 
-/* Conversions of aten::copy_: a float becomes an integer by truncation (out of range: whatever x86-64 makes of it, the minimum),
- * bool is "not zero", f64 and integers become f16 and bf16 by way of f32. */
-static int64_t truncate_f(double v) { return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN; }
+/* Conversions of aten::copy_: a float becomes an integer by truncation (out of range is undefined in C; here it is what x86-64
+ * makes of it: the minimum of i64 or i32, cut to the dtype), bool is "not zero", f64 and integers become f16 and bf16 by way of f32. */
+static int64_t truncate_f(enum dtype to, double v)
+{
+	double limit = to == DT_I64 ? 0x1p63 : 0x1p31;
+	if (v > -limit - 1 && v < limit)
+		return (int64_t)v;
+	return to == DT_I64 ? INT64_MIN : INT32_MIN;
+}
 
 static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 {
@@ -39,7 +45,7 @@ static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 			return;
 		}
 		double v = dtype_load_f(from, src);
-		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : truncate_f(v));
+		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : truncate_f(to, v));
 		return;
 	}
 	if (to == DT_F64) {
