@@ -57,9 +57,13 @@ static void add_ends(struct world *w)
 {
 	struct prog *p = w->p;
 	int nnode = p->nnode, sink[MAX_NODES], n = 0;
-	for (int i = 0; i < nnode; i++)
-		if (w->fact[i].usable && !is_input(w, i) && (w->fact[i].nuse == 0 || chance(w, PF_extra_return)))
+	for (int i = 0; i < nnode; i++) {
+		if (!w->fact[i].usable || is_input(w, i))
+			continue;
+		bool changed = home_of(w, i)->written && !op_has(p->node[i].op, T_MUTATES);
+		if (w->fact[i].nuse == 0 || chance(w, PF_extra_return) || (changed && chance(w, PF_alias)))
 			sink[n++] = i;
+	}
 	for (int i = 0; i < n; i++)
 		add_return(w, reduced(w, sink[i]));
 }

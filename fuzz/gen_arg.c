@@ -221,7 +221,7 @@ static void draw_pad(struct world *w, struct making *m, int k)
 		pad[2 * i] = (int64_t)choose_below(w->c, 3);
 		pad[2 * i + 1] = (int64_t)choose_below(w->c, 3);
 		if (size > 1 && choose_chance(w->c, 20))
-			pad[2 * i + choose_below(w->c, 2)] = -choose_int(w->c, 1, size - 1);
+			pad[2 * i + (int)choose_below(w->c, 2)] = -choose_int(w->c, 1, size - 1);
 	}
 	m->arg[k] = arg_ints(w->p, pad, 2 * n);
 }
@@ -320,7 +320,7 @@ static void draw_scalar(struct world *w, struct making *m, int k)
 	} else if (t == DT_B8) {
 		m->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = {q->has_default ? SC_INT : SC_BOOL, choose_chance(w->c, 50), 0}};
 	} else {
-		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, t == DT_U8 ? 4 : ARRAY_LEN(ints))]);
+		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
 	}
 }
 

@@ -16,6 +16,7 @@ struct fact {
 	int root;               /* node of the tensor this is a view of, itself included */
 	int home;               /* node that owns the storage */
 	int nuse;
+	bool born_grad;         /* the root required grad when this view of it was made */
 	bool usable;            /* may be an operand: single tensor */
 	bool index;             /* holds positions: read as an index, never written */
 	int high;               /* index: values are in [0, high) */

@@ -2,6 +2,8 @@
  * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
 #include "fuzz/gen_internal.h"
 
+enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
+
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
 /* ---- which parameter is self ------------------------------------------------------------------------------------- */
@@ -76,15 +78,30 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
 }
 
+/* Candidates that matter for aliasing: views to write, storages that were written to read. If there are any, only those. */
+static int prefer_aliases(struct world *w, int op, int *node, int n)
+{
+	int kept = 0, some[MAX_SELF];
+	for (int i = 0; i < n; i++) {
+		bool wanted = op_has(op, T_MUTATES) ? w->fact[node[i]].home != node[i] : home_of(w, node[i])->written;
+		if (wanted)
+			some[kept++] = node[i];
+	}
+	if (!kept || !chance(w, PF_alias))
+		return n;
+	memcpy(node, some, sizeof *node * (size_t)kept);
+	return kept;
+}
+
 static bool choose_self(struct world *w, struct making *m)
 {
 	const struct param *q = param_of(m, m->anchor);
-	int found[MAX_NODES], n = 0;
+	int found[MAX_SELF], n = 0;
 	if (m->self < 0 && w->p->nnode && chance(w, PF_chain)) {
-		for (int i = w->p->nnode - 1; i >= 0 && n < 12; i--)
+		for (int i = w->p->nnode - 1; i >= 0 && n < MAX_SELF; i--)
 			if (self_fits(w, m->op, q, i))
 				found[n++] = i;
-		m->self = pick(w, found, n);
+		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
 		return false;
 	}
@@ -376,14 +393,6 @@ static enum dtype other_dtype(struct world *w, const struct making *m)
 	return chance(w, PF_mixed) && draw_dtype(w, mask, &u) ? u : t;
 }
 
-static bool has_mask(const struct making *m)
-{
-	for (int k = 0; k < op_info[m->op].nparam; k++)
-		if (param_of(m, k)->role == R_MASK)
-			return true;
-	return false;
-}
-
 static int vector_of(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = {.rank = 1, .size = {m->meta.size[m->meta.rank - 1]}};
@@ -503,7 +512,7 @@ static void refuse(struct world *w, int op, const char *why)
 	if (!w->stats)
 		return;
 	w->stats->refused[op]++;
-	snprintf(w->stats->why[op], sizeof w->stats->why[op], "%s", why);
+	snprintf(w->stats->why[op], sizeof w->stats->why[op], "%.119s", why);
 }
 
 static bool small_enough(struct world *w, int node)

@@ -33,8 +33,10 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 
 bool writable(struct world *w, int node)
 {
-	const struct fact *h = home_of(w, node);
-	return !h->saved && !h->frozen && !meta_has_duplicates(node_meta(w->p, node));
+	const struct fact *h = home_of(w, node), *f = &w->fact[node];
+	/* PyTorch takes a view made before its base came to require grad for a leaf. */
+	bool stale = f->root != node && has_grad(w, node) && !f->born_grad;
+	return !h->saved && !h->frozen && !stale && !meta_has_duplicates(node_meta(w->p, node));
 }
 
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */
@@ -207,6 +209,7 @@ static void admit_getitem(struct world *w, int node)
 	if (op_has(w->p->node[tuple].op, T_VIEW)) {
 		f.root = w->fact[self].root;
 		f.home = w->fact[self].home;
+		f.born_grad = has_grad(w, self);
 		w->fact[node] = f;
 		return;
 	}
@@ -264,6 +267,7 @@ bool admit(struct world *w, int node, const char **why)
 		h->bits = MAX(h->bits, bits);
 		w->fact[f.root].grad |= grad && dtype_is_float(t);
 	}
+	w->fact[node].born_grad = has_grad(w, node);
 	if (op->traits & T_MULTI_VIEW)
 		home_of(w, node)->frozen = true;
 	record_saves(w, node);

@@ -1,4 +1,4 @@
-/* policy.h: what a block of about 1,000 programs is made of (swarm testing: Groce et al., ISSTA 2012). A policy is drawn once per
+/* policy.h: what a block of programs is made of (swarm testing: Groce et al., ISSTA 2012). A policy is drawn once per
  * block, stored with the block's counts as one line of text, and read back to make the same programs again.
  *
  * There is ONE default policy, for discovery, clean runs and self-tests alike. Weights are per family and dtype, chances per
@@ -18,6 +18,7 @@
 	FEATURE(grad, 75, 0)            /* a floating point input requires grad */ \
 	FEATURE(chain, 80, 0)           /* the first operand is an existing value */ \
 	FEATURE(reuse, 45, 1)           /* another operand is an existing value if one fits */ \
+	FEATURE(alias, 40, 1)           /* writes go to views, and what shares their storage is read or returned afterwards */ \
 	FEATURE(permuted, 20, 1)        /* layout of inputs: dims in another order */ \
 	FEATURE(gapped, 12, 1)          /*   cells between elements */ \
 	FEATURE(offset, 12, 1)          /*   first element not in cell 0 */ \
@@ -62,13 +63,17 @@ struct policy {
 	int nby_family[NFAMILIES], nreduction;
 };
 
+/* Programs per draw, for campaigns whose target is slow: a draw has two or three families, so a run of a few hundred compiled
+ * programs must see several. (With 1,000 a ten-minute run on a compiler would see one combination.) */
+enum { POLICY_BLOCK = 50 };
+
 /* What a user asked for; all optional. */
 struct policy_limits {
 	const char *ops;                /* "slice_scatter,sum.dim_IntList": exact names or bare ones; NULL = all */
 	const char *dtypes;             /* "f32,bf16"; NULL = as the policy says */
 };
 
-/* Draws block number `block` of the policy `name` ("default", "short", "long", "views", "wide") from `c`. */
+/* Draws block number `block` of the policy `name` (see policy_names) from `c`. */
 bool policy_draw(struct policy *out, const char *name, const struct policy_limits *limits, struct choices *c, struct err *err);
 void policy_print(struct strbuf *sb, const struct policy *p);           /* one line, no newline */
 bool policy_read(struct policy *out, const char *line, struct err *err);

@@ -1,13 +1,11 @@
 /* test_gen.c: choices replay, policies round-trip, generated programs are valid, varied and reproducible.
- * With an argument N it measures instead of testing: N programs of the default policy, histograms, refusals, speed. */
+ * `test_gen N [SEED [print|quiet [POLICY]]]` measures instead: N programs, histograms, refusals by the shape rules, speed. */
 #include "fuzz/edit.h"
 #include "fuzz/gen.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
 #include <time.h>
-
-enum { BLOCK = 50 };
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +56,7 @@ static void choices_replay(void)
 	uint64_t sum = 0;
 	for (int i = 0; i < 100; i++)
 		sum = sum * 31 + choose_below(&d, 1000);
-	EXPECT(sum == UINT64_C(0), "got %" PRIu64, sum);
+	EXPECT(sum == UINT64_C(1819163714637054331), "got %" PRIu64, sum);
 	choices_free(&c);
 	sb_free(&bytes);
 	sb_free(&text);
@@ -102,14 +100,14 @@ static void policies_round_trip(void)
 
 /* ---- programs --------------------------------------------------------------------------------------------------------- */
 
-struct blocks { uint64_t seed; int made; struct policy pol; struct choices c; };
+struct blocks { uint64_t seed; const char *name; int made; struct policy pol; struct choices c; };
 
 static void next_program(struct blocks *b, struct prog *p, struct arena *a, struct gen_stats *st)
 {
 	struct err err = {0};
-	if (b->made % BLOCK == 0) {
-		choices_from_seed(&b->c, b->seed + (uint64_t)(b->made / BLOCK));
-		if (!policy_draw(&b->pol, "default", NULL, &b->c, &err))
+	if (b->made % POLICY_BLOCK == 0) {
+		choices_from_seed(&b->c, b->seed + (uint64_t)(b->made / POLICY_BLOCK));
+		if (!policy_draw(&b->pol, b->name ? b->name : "default", NULL, &b->c, &err))
 			BUG("%s", err.msg);
 	}
 	choices_from_seed(&b->c, mix64(b->seed) + (uint64_t)b->made++);
@@ -207,7 +205,7 @@ static void programs_replay(void)
 		struct choices c;
 		if (i % 100 == 0) {
 			choices_from_seed(&c, (uint64_t)i);
-			EXPECT(policy_draw(&b->pol, "default", NULL, &c, &err), "%s", err.msg);
+			EXPECT(policy_draw(&b->pol, b->name ? b->name : "default", NULL, &c, &err), "%s", err.msg);
 		}
 		choices_from_seed(&c, (uint64_t)i);
 		choices_record(&c);
@@ -286,8 +284,43 @@ static void founding_condition_is_common(void)
 static void print_share(const char *what, int64_t n, int64_t of) { printf("  %-24s %8" PRId64 "  %5.1f %%\n", what, n, 100.0 * (double)n / (double)of); }
 
 struct census {
-	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap, offset, empty;
+	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap, offset, empty, across;
 };
+
+static bool differ(const struct value *a, const struct value *b)
+{
+	return a->storage == b->storage && (!meta_equivalent(&a->meta, &b->meta) || a->meta.offset != b->meta.offset);
+}
+
+static bool returned_across(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; op_has(p->node[i].op, T_MUTATES) && k < p->nret; k++)
+			if (differ(&p->node[p->ret[k]].out[0], &p->node[i].out[0]))
+				return true;
+	return false;
+}
+
+/* Written through one tensor, read later through another one that looks at the same storage differently. */
+static bool read_across(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		if (!op_has(p->node[i].op, T_MUTATES))
+			continue;
+		const struct value *to = &p->node[i].out[0];
+		for (int k = i + 1; k < p->nnode; k++) {
+			for (int j = 0; j < op_info[p->node[k].op].nparam; j++) {
+				const struct arg *g = &p->node[k].arg[j];
+				if (g->tag != ARG_TENSOR || p->node[g->node].nout != 1)
+					continue;
+				const struct value *from = &p->node[g->node].out[0];
+				if (differ(from, to))
+					return true;
+			}
+		}
+	}
+	return returned_across(p);
+}
 
 static void count(struct census *s, const struct prog *p)
 {
@@ -315,16 +348,17 @@ static void count(struct census *s, const struct prog *p)
 	s->several += p->nret > 1;
 	s->view += view;
 	s->mutation += mutates;
+	s->across += read_across(p);
 	s->founding += founding(p);
 }
 
-static int measure(int n, uint64_t seed, bool print)
+static int measure(int n, uint64_t seed, bool print, const char *name)
 {
 	struct blocks *b = xmalloc(sizeof *b);
 	struct gen_stats *st = xmalloc(sizeof *st);
 	struct census s = {0};
 	memset(st, 0, sizeof *st);
-	*b = (struct blocks){.seed = seed};
+	*b = (struct blocks){.seed = seed, .name = name};
 	struct arena a;
 	arena_init(&a);
 	double spent = 0;
@@ -363,6 +397,7 @@ static int measure(int n, uint64_t seed, bool print)
 	print_share("several returns", s.several, n);
 	print_share("shared input storage", s.view, n);
 	print_share("writes", s.mutation, n);
+	print_share("  seen through another view", s.across, n);
 	print_share("founding condition", s.founding, n);
 	printf("rows: made, refused by the shape rules (last reason):\n");
 	for (int op = 0; op < NOPS; op++)
@@ -377,7 +412,8 @@ static int measure(int n, uint64_t seed, bool print)
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		return measure(atoi(argv[1]), argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3);
+		return measure(atoi(argv[1]), argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3 && str_eq(argv[3], "print"),
+		               argc > 4 ? argv[4] : "default");
 	RUN(choices_replay);
 	RUN(policies_round_trip);
 	RUN(programs_are_valid);
