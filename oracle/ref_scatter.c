@@ -1,53 +1,508 @@
-/* ref_scatter.c: index formulas of the scatters. */
-#include "oracle/ref.h"
+/* ref_scatter.c: scatters: result = self with some elements replaced by, or combined with, others. Replacing moves ids; combining
+ * makes one list scalar per element hit. Elements not hit keep self's id.
+ *
+ * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
+#include "oracle/shape_index.h"
 
-/* slice.Tensor's arithmetic: start and end wrapped and clamped as in aten/src/ATen/native/TensorShape.cpp (slice). */
-static bool slice_bounds(struct ref_ctx *c, int *dim, int64_t *start, int64_t *length, int first_arg, const struct meta *m)
+/* ---- a region of self replaced: slice_scatter, select_scatter, diagonal_scatter ------------------------------------ */
+
+/* A region in numbers of self's row-major logical elements. */
+struct region { int64_t size[MAX_RANK], stride[MAX_RANK], offset; int rank; };
+
+/* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
+static bool replace_region(struct ref_ctx *c, const struct region *g)
 {
-	int64_t step = ref_arg_int(c, first_arg + 3);
-	if (m->rank == 0)
-		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor.");
-	if (!ref_dim(c, dim, ref_arg_int(c, first_arg), m->rank))
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
+	int64_t stride[MAX_RANK];
+	if (!shape_equal(src->size, src->rank, g->size, g->rank))
+		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
+	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
+	if (!repeats && meta_has_duplicates(m) && !c->inplace)
+		return ref_unsupported(c, "scatter into a base whose windows overlap");
+	if (repeats)
+		shape_strides_like(stride, m);
+	else
+		memcpy(stride, m->stride, sizeof stride);
+	sid *out = shape_out_like(c, m, stride);
+	if (!out)
 		return false;
-	if (step <= 0)
-		return err_set(c->err, "slice step must be positive");
-	int64_t n = m->size[*dim], s = ref_given(c, first_arg + 1) ? ref_arg_int(c, first_arg + 1) : 0;
-	int64_t e = ref_given(c, first_arg + 2) ? ref_arg_int(c, first_arg + 2) : INT64_MAX;
-	s = s < 0 ? s + n : s;
-	e = e < 0 ? e + n : e;
-	s = s < 0 ? 0 : MIN(s, n);
-	e = e < s ? s : MIN(e, n);
-	*start = s;
-	*length = (e - s + step - 1) / step;
+	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0};
+	memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
+	const sid *from = ref_cast(c, ref_ids(c, c->in[1]), n, m->dtype);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t at = g->offset;
+		for (int d = 0; d < g->rank; d++)
+			at += index[d] * g->stride[d];
+		out[at] = from[k];
+		shape_next(index, g->size, g->rank);
+	}
 	return true;
 }
 
-/* out = self, with out[…, start + i*step, …] = src[…, i, …]. A functional scatter: the result keeps self's strides if self
- * does not overlap itself, else it is contiguous (SEEDS: pytorch #180164). */
+static struct region whole(const struct meta *m)
+{
+	struct region g = {.rank = m->rank};
+	memcpy(g.size, m->size, sizeof g.size);
+	shape_row_major(g.stride, m->size, m->rank);
+	return g;
+}
+
+static void drop_dim(struct region *g, int d)
+{
+	g->rank--;
+	for (; d < g->rank; d++) {
+		g->size[d] = g->size[d + 1];
+		g->stride[d] = g->stride[d + 1];
+	}
+}
+
 bool ref_slice_scatter(struct ref_ctx *c)
 {
-	const struct meta *m = &c->in[0]->meta, *src = &c->in[1]->meta;
-	int dim;
-	int64_t start, length, step = ref_arg_int(c, 5);
-	if (!slice_bounds(c, &dim, &start, &length, 2, m))
+	const struct meta *m = meta_of(c, 0);
+	int d;
+	if (m->rank == 0)
+		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
+	if (!shape_dim(c, &d, 2, m))
 		return false;
-	if (src->rank != m->rank)
-		return err_set(c->err, "expected src to have a size equal to the slice of self");
-	for (int d = 0; d < m->rank; d++)
-		if (src->size[d] != (d == dim ? length : m->size[d]))
-			return err_set(c->err, "expected src to have a size equal to the slice of self");
-	bool dense = meta_is_non_overlapping_and_dense(m);
-	sid *out = ref_out(c, 0, m->dtype, m->size, m->rank, dense ? m->stride : NULL);
+	int64_t n = m->size[d], step = ref_arg_int(c, 5), lo = 0, hi = n;
+	if (step <= 0)
+		return err_set(c->err, "slice step must be positive");
+	if (ref_given(c, 3))
+		lo = ref_arg_int(c, 3) < 0 ? ref_arg_int(c, 3) + n : ref_arg_int(c, 3);
+	if (ref_given(c, 4))
+		hi = ref_arg_int(c, 4) < 0 ? ref_arg_int(c, 4) + n : ref_arg_int(c, 4);
+	lo = lo < 0 ? 0 : MIN(lo, n);
+	hi = hi < lo ? lo : MIN(hi, n);
+	struct region g = whole(m);
+	g.offset = lo * g.stride[d];
+	g.size[d] = lo == hi ? 0 : (hi - lo - 1) / step + 1;
+	g.stride[d] = g.size[d] > 1 ? g.stride[d] * step : 0;
+	return replace_region(c, &g);
+}
+
+bool ref_select_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int d;
+	if (m->rank == 0)
+		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
+	if (!shape_dim(c, &d, 2, m))
+		return false;
+	int64_t i = ref_arg_int(c, 3), n = m->size[d];
+	if (i < -n || i >= n)
+		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
+	struct region g = whole(m);
+	g.offset = (i < 0 ? i + n : i) * g.stride[d];
+	drop_dim(&g, d);
+	return replace_region(c, &g);
+}
+
+bool ref_diagonal_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int a, b;
+	if (!shape_dim(c, &a, 3, m) || !shape_dim(c, &b, 4, m))
+		return false;
+	if (a == b)
+		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
+	struct region g = whole(m);
+	int64_t off = ref_arg_int(c, 2), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
+	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g.stride[a] + g.stride[b];
+	n = MAX(n, 0);
+	g.offset = n ? row * g.stride[a] + col * g.stride[b] : 0;
+	drop_dim(&g, MAX(a, b));
+	drop_dim(&g, MIN(a, b));
+	g.size[g.rank] = n;
+	g.stride[g.rank++] = step;
+	return replace_region(c, &g);
+}
+
+/* ---- writes and sums at named elements ------------------------------------------------------------------------------ */
+
+/* `count` values val[k] go to element cell[k]. */
+struct writes { int64_t count; const int64_t *cell; const sid *val; };
+
+static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
+{
+	const struct meta *m = meta_of(c, 0);
+	sid *out = shape_out_like(c, m, stride);
+	if (out)
+		memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
+	return out;
+}
+
+static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
+{
+	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)n + 1);
+	for (int64_t k = 0; k < w->count; k++) {
+		int64_t at = w->cell[k];
+		if (hit[at] && out[at] != w->val[k])
+			return ref_unsupported(c, "an element is written twice without accumulation");
+		hit[at] = 1;
+		out[at] = w->val[k];
+	}
+	return true;
+}
+
+/* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. */
+struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha; sid alpha, one; };
+
+/* times[at] (may be NULL): how many entries element `at` has; 0: not hit. */
+static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
+{
+	struct arena *arena = c->t->arena;
+	uint32_t *count = ARENA_ZNEW(arena, uint32_t, n + 1), width = how->has_alpha ? 2 : 1;
+	int64_t hits = 0;
+	for (int64_t k = 0; k < w->count; k++)
+		hits += count[w->cell[k]]++ == 0;
+	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
+	uint32_t *start = ARENA_NEW(arena, uint32_t, hits + 1), *next = ARENA_NEW(arena, uint32_t, n + 1);
+	sid *entry = tape_ids(c->t, (w->count + (how->with_self ? hits : 0)) * width);
+	uint32_t at = 0;
+	int64_t h = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (times)
+			times[i] = count[i] ? count[i] + how->with_self : 0;
+		if (!count[i])
+			continue;
+		element[h] = i;
+		start[h++] = at;
+		if (how->with_self) {
+			entry[at] = out[i];
+			if (how->has_alpha)
+				entry[at + 1] = how->one;
+			at += width;
+		}
+		next[i] = at;
+		at += count[i] * width;
+	}
+	start[h] = at;
+	for (int64_t k = 0; k < w->count; k++) {
+		uint32_t *p = &next[w->cell[k]];
+		entry[*p] = w->val[k];
+		if (how->has_alpha)
+			entry[*p + 1] = how->alpha;
+		*p += width;
+	}
+	if (!hits)
+		return;
+	sid first = tape_nary(c->t, how->f, how->dt, start, entry, hits, 0);
+	for (h = 0; h < hits && !c->t->over; h++)
+		out[element[h]] = first + (sid)h;
+}
+
+static bool add_up(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
+{
+	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, 0)->dtype, .with_self = true}, NULL);
+	return true;
+}
+
+/* Values of src in the order of an index tensor. */
+static const sid *values_along(struct ref_ctx *c, const struct along *a, int src_arg)
+{
+	const sid *ids = ref_ids(c, c->in[src_arg]);
+	sid *val = tape_ids(c->t, a->n);
+	for (int64_t k = 0; k < a->n; k++)
+		val[k] = ids[a->from[k]];
+	return val;
+}
+
+bool ref_scatter_src(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a;
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
+}
+
+bool ref_scatter_value(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a;
+	if (!shape_along(c, &a, m, 1, 2, NULL) || !shape_fits(c, scalar_of(c, 3), m->dtype, a.n))
+		return false;
+	sid *out = start_from_self(c, NULL), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	for (int64_t k = 0; out && k < a.n; k++)
+		out[a.cell[k]] = value;
+	return out != NULL;
+}
+
+bool ref_scatter_add(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a;
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
+}
+
+/* mean: the sum over what was added, divided by how many there were; integers round down. */
+static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times, enum dtype dt)
+{
+	sid *num = tape_ids(c->t, n), *den = tape_ids(c->t, n);
+	int64_t hits = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (times[i] <= 1)
+			continue;
+		if (dtype_is_float(dt)) {
+			num[hits] = out[i];
+			den[hits++] = tape_const_f(c->t, dt, (double)times[i]);
+			continue;
+		}
+		int64_t v, d = dtype_wrap(dt, times[i]);
+		if (!ref_int(c, &v, out[i]))
+			return false;
+		if (d == 0)
+			return ref_unsupported(c, "mean of more values than the dtype can count");
+		out[i] = tape_const_i(c->t, dt, v / d - (v % d != 0 && (v < 0) != (d < 0)));
+	}
+	if (!hits)
+		return true;
+	sid first = tape_map2(c->t, SF_DIV, dt, num, den, hits);
+	for (int64_t i = 0, h = 0; i < n && !c->t->over; i++)
+		if (times[i] > 1)
+			out[i] = first + (sid)h++;
+	return true;
+}
+
+bool ref_scatter_reduce(struct ref_ctx *c)
+{
+	static const struct { const char *name; enum sf f; } modes[] = {
+		{"sum", SF_SUM}, {"mean", SF_SUM}, {"prod", SF_PROD}, {"amax", SF_MAXN}, {"amin", SF_MINN},
+	};
+	const struct meta *m = meta_of(c, 0);
+	const char *name = c->n->arg[4].str;
+	int mode = 0;
+	while (mode < ARRAY_LEN(modes) && !str_eq(modes[mode].name, name))
+		mode++;
+	if (mode == ARRAY_LEN(modes))
+		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
+	struct along a;
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
 	if (!out)
 		return false;
-	const sid *a = ref_ids(c, c->in[0]), *b = ref_cast(c, ref_ids(c, c->in[1]), meta_numel(src), m->dtype);
-	int64_t inner = 1, outer = 1, n = m->size[dim];
-	for (int d = 0; d < m->rank; d++)
-		*(d < dim ? &outer : d > dim ? &inner : &(int64_t){1}) *= m->size[d];
-	memcpy(out, a, (size_t)(outer * n * inner) * sizeof *out);
-	for (int64_t o = 0; o < outer; o++)
-		for (int64_t i = 0; i < length; i++)
-			for (int64_t k = 0; k < inner; k++)
-				out[(o * n + start + i * step) * inner + k] = b[(o * length + i) * inner + k];
+	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
+	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
+	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
+	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
+}
+
+/* index_put(self, indices, values, accumulate): self[indices] = values, or += values. */
+bool ref_index_put(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *v = meta_of(c, 2);
+	struct advanced a;
+	int64_t stride[MAX_RANK];
+	if (m->dtype != v->dtype)
+		return err_set(c->err, "Index put requires the source and destination dtypes match");
+	if (!shape_advanced(c, &a, m, 1))
+		return false;
+	if (!shape_expands(v, a.size, a.rank))
+		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+			shape_text(c, v->size, v->rank), shape_text(c, a.size, a.rank));
+	shape_strides_like(stride, m);
+	sid *out = start_from_self(c, stride);
+	if (!out)
+		return false;
+	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[2], a.size, a.rank)};
+	int64_t n = meta_numel(m);
+	return flag_of(c, 3) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w);
+}
+
+/* ---- positions along a dim -------------------------------------------------------------------------------------------- */
+
+/* Elements of self at (o, at[k], i), in the row-major order of a source with p->n positions along dim. */
+static int64_t *position_cells(struct ref_ctx *c, const struct positions *p)
+{
+	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, p->outer * p->n * p->inner + 1), k = 0;
+	for (int64_t o = 0; o < p->outer; o++)
+		for (int64_t j = 0; j < p->n; j++)
+			for (int64_t i = 0; i < p->inner; i++)
+				cell[k++] = (o * p->len + p->at[j]) * p->inner + i;
+	return cell;
+}
+
+static bool source_matches(struct ref_ctx *c, const struct meta *m, const struct meta *src, const struct positions *p)
+{
+	bool ok = src->rank == m->rank && shape_size(src, p->dim) == p->n;
+	for (int d = 0; ok && d < m->rank; d++)
+		ok = d == p->dim || src->size[d] == m->size[d];
+	if (ok)
+		return true;
+	return err_set(c->err, "source shape %s must match self shape %s, excluding dimension %d, where it has one entry per index",
+		shape_text(c, src->size, src->rank), shape_text(c, m->size, m->rank), p->dim);
+}
+
+bool ref_index_add(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
+	const struct scalar *alpha = scalar_of(c, 4);
+	struct positions p;
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
+	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(m);
+	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])};
+	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
+		return add_up(c, out, n, &w);
+	if (!shape_fits(c, alpha, m->dtype, w.count))
+		return false;
+	sid factor = shape_const(c, m->dtype, alpha);
+	if (dtype_is_float(m->dtype)) {
+		/* The product may be rounded or not (FMA, f32 inside). */
+		accumulate(c, out, n, &w, &(struct combine){SF_SUMPROD, m->dtype, true, true, factor, tape_const_f(c->t, m->dtype, 1)}, NULL);
+		return true;
+	}
+	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);
+	sid *val = tape_ids(c->t, w.count);
+	for (int64_t k = 0; k < w.count; k++)
+		val[k] = c->t->over ? 0 : first + (sid)k;
+	w.val = val;
+	return add_up(c, out, n, &w);
+}
+
+bool ref_index_copy(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
+	struct positions p;
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY))
+		return false;
+	/* A 0-d source, or a 0-d self, stands for one element. */
+	bool scalar = src->rank == 0 || m->rank == 0;
+	if (scalar ? meta_numel(src) != p.n || p.outer * p.inner != 1 : !source_matches(c, m, src, &p))
+		return scalar ? err_set(c->err, "index_copy_(): when source is scalar, index should have one element (got %lld)", (long long)p.n) : false;
+	sid *out = start_from_self(c, NULL);
+	return out && overwrite(c, out, meta_numel(m),
+		&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])});
+}
+
+bool ref_index_fill(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct positions p;
+	int64_t stride[MAX_RANK];
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
+		return false;
+	int64_t count = p.outer * p.n * p.inner;
+	if (!shape_fits(c, scalar_of(c, 3), m->dtype, count))
+		return false;
+	shape_strides_like(stride, m);
+	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	const int64_t *cell = position_cells(c, &p);
+	for (int64_t k = 0; out && k < count; k++)
+		out[cell[k]] = value;
+	return out != NULL;
+}
+
+/* ---- masks -------------------------------------------------------------------------------------------------------------- */
+
+/* out[k] = cond[k] ? a[k] : b[k]: a move where the condition is decided, a SELECT scalar where it is not. */
+static void choose(struct ref_ctx *c, sid *out, const sid *cond, const sid *a, const sid *b, int64_t n, enum dtype dt)
+{
+	for (int64_t k = 0; k < n && !c->t->over; k++) {
+		if (shape_decided(c, cond[k]))
+			out[k] = tape_val(c->t, cond[k])->i ? a[k] : b[k];
+		else
+			out[k] = tape_map3(c->t, SF_SELECT, dt, cond + k, a + k, b + k, 1);
+	}
+}
+
+static bool need_bool(struct ref_ctx *c, const struct meta *mask)
+{
+	return mask->dtype == DT_B8 || err_set(c->err, "only boolean masks are supported, but got a mask with dtype %s", dtype_info[mask->dtype].torch);
+}
+
+bool ref_masked_fill(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1);
+	int64_t size[MAX_RANK];
+	int rank = m->rank;
+	memcpy(size, m->size, sizeof size);
+	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	int64_t n = shape_numel(size, rank);
+	if (!shape_fits(c, scalar_of(c, 2), m->dtype, n))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
+	if (!out)
+		return false;
+	sid value = shape_const(c, m->dtype, scalar_of(c, 2));
+	choose(c, out, ref_ids_expanded(c, c->in[1], size, rank), ref_ids_repeat(c, value, n), ref_ids_expanded(c, c->in[0], size, rank), n,
+		m->dtype);
+	return true;
+}
+
+/* The next element of source, row-major, at each true mask element, row-major. */
+bool ref_masked_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1), *src = meta_of(c, 2);
+	int64_t size[MAX_RANK], next = 0, bit;
+	int rank = m->rank;
+	memcpy(size, m->size, sizeof size);
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "masked_scatter: expected self and source to have same dtypes");
+	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(&c->out[0].meta), have = meta_numel(src);
+	const sid *cond = ref_ids_expanded(c, c->in[1], size, rank), *self = ref_ids_expanded(c, c->in[0], size, rank);
+	const sid *from = ref_ids(c, c->in[2]);
+	for (int64_t k = 0; k < n; k++) {
+		if (!ref_int(c, &bit, cond[k]))
+			return false;
+		if (bit && next == have)
+			return err_set(c->err, "number of elements of source < number of ones in mask");
+		out[k] = bit ? from[next++] : self[k];
+	}
+	return true;
+}
+
+/* What the iterator sees of an operand that was first converted to dt: a dense copy. */
+static struct meta converted(const struct meta *m, enum dtype dt)
+{
+	struct meta v = *m;
+	if (v.dtype != dt)
+		shape_strides_like(v.stride, m);
+	return v;
+}
+
+bool ref_where(struct ref_ctx *c)
+{
+	const struct meta *cond = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
+	struct result_type r = SHAPE_TYPE_NONE;
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = 0;
+	if (cond->dtype != DT_B8 && cond->dtype != DT_U8)
+		return err_set(c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", dtype_info[cond->dtype].torch);
+	if (!shape_broadcast(c, size, &rank, cond) || !shape_broadcast(c, size, &rank, a) || !shape_broadcast(c, size, &rank, b))
+		return false;
+	if (!meta_check_sizes(size, rank, c->err))
+		return false;
+	shape_type_tensor(&r, a);
+	shape_type_tensor(&r, b);
+	enum dtype dt = shape_type(&r);
+	const struct meta op[] = {converted(cond, DT_B8), converted(a, dt), converted(b, dt)};
+	shape_iterator(stride, size, rank, op, 3);
+	sid *out = ref_out(c, 0, dt, size, rank, stride);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(&c->out[0].meta);
+	const sid *x = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), a, size, rank);
+	const sid *y = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt), b, size, rank);
+	choose(c, out, ref_cast(c, ref_ids_expanded(c, c->in[0], size, rank), n, DT_B8), x, y, n, dt);
 	return true;
 }

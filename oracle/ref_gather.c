@@ -1,0 +1,94 @@
+/* ref_gather.c: gathers: result[i] = self[named by an index tensor]. Backward adds up inside the operator where one element is
+ * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
+#include "oracle/shape_index.h"
+
+static bool give_copies(struct ref_ctx *c, sid *out, int64_t n, enum dtype dt)
+{
+	memcpy(out, ref_copies(c, out, n, dt), (size_t)n * sizeof *out);
+	return true;
+}
+
+/* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
+bool ref_gather(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *ix = meta_of(c, 2);
+	struct along a;
+	if (!shape_along(c, &a, m, 1, 2, NULL))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, ix->size, ix->rank, NULL);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	for (int64_t k = 0; k < a.n; k++)
+		out[k] = ids[a.cell[k]];
+	return give_copies(c, out, a.n, m->dtype);
+}
+
+/* The rows at p->at, along p->dim, of self. */
+static void take(sid *out, const sid *ids, const struct positions *p)
+{
+	for (int64_t o = 0; o < p->outer; o++)
+		for (int64_t k = 0; k < p->n; k++)
+			memcpy(out + (o * p->n + k) * p->inner, ids + (o * p->len + p->at[k]) * p->inner, (size_t)p->inner * sizeof *out);
+}
+
+bool ref_index_select(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct positions p;
+	int64_t size[MAX_RANK];
+	if (!shape_positions(c, &p, m, 1, 2, 0))
+		return false;
+	if (m->rank == 0 && p.n != 1)
+		return err_set(c->err, "index_select: index to scalar can have only 1 value, got %lld", (long long)p.n);
+	memcpy(size, m->size, sizeof size);
+	size[p.dim] = p.n;
+	sid *out = ref_out(c, 0, m->dtype, size, m->rank, NULL);
+	if (!out)
+		return false;
+	take(out, ref_ids(c, c->in[0]), &p);
+	return give_copies(c, out, p.outer * p.n * p.inner, m->dtype);
+}
+
+bool ref_index(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct advanced a;
+	if (!shape_advanced(c, &a, m, 1))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, a.size, a.rank, a.stride);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	for (int64_t k = 0; k < a.n; k++)
+		out[k] = ids[a.cell[k]];
+	return give_copies(c, out, a.n, m->dtype);
+}
+
+/* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
+bool ref_embedding(struct ref_ctx *c)
+{
+	const struct meta *w = meta_of(c, 0), *ix = meta_of(c, 1);
+	int64_t size[MAX_RANK], n = meta_numel(ix);
+	if (w->rank != 2)
+		return err_set(c->err, "'weight' must be 2-D");
+	if (ix->dtype != DT_I64 && ix->dtype != DT_I32)
+		return err_set(c->err, "embedding: indices must be long or int");
+	if (ix->rank == MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", ix->rank + 1, MAX_RANK);
+	const int64_t *row = ref_ints(c, c->in[1]);
+	if (!row)
+		return false;
+	memcpy(size, ix->size, sizeof size);
+	size[ix->rank] = w->size[1];
+	sid *out = ref_out(c, 0, w->dtype, size, ix->rank + 1, NULL);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	for (int64_t k = 0; k < n; k++) {
+		if (row[k] < 0 || row[k] >= w->size[0])
+			return err_set(c->err, "embedding: index out of range in self");
+		memcpy(out + k * w->size[1], ids + row[k] * w->size[1], (size_t)w->size[1] * sizeof *out);
+	}
+	return give_copies(c, out, n * w->size[1], w->dtype);
+}
