@@ -122,22 +122,35 @@ static bool covers(const struct meta *of, const struct meta *v, struct arena *a)
 }
 
 /* Adjoint metas of the views of a logical root: the same shape rule on the adjoint meta of the operand. */
-static const char *logical_views(struct meta_ctx *c, const struct graph *g, int node, const struct var *self)
+static bool same_rule(struct meta_ctx *c, const struct graph *g, int node, const struct var *self)
 {
 	const struct node *n = &g->p->node[node];
-	if (n->op == OP_as_strided)
-		return "as_strided of a tensor that overlaps itself";
 	struct err ignored = {0};
 	*c = (struct meta_ctx){.p = g->p, .n = n, .nout = 1, .err = &ignored};
 	for (int k = 0; k < MAX_OUTS; k++)
 		c->alias[k] = -1;
 	c->in[0] = &self->adj;
 	if (!op_meta[n->op](c) || c->nout != n->nout)
-		return "a view that merges dimensions of a tensor that overlaps itself";
+		return false;
 	for (int k = 0; k < n->nout; k++)
 		if (c->alias[k] < 0 || !meta_same_sizes(&c->out[k], &n->out[k].meta))
-			return "a view that merges dimensions of a tensor that overlaps itself";
-	return NULL;
+			return false;
+	return true;
+}
+
+/* What remains are view and reshape, which keep the row-major order: a table in that order. */
+static void map_view(struct meta *adj, const int64_t **map, const struct graph *g, int node, const struct var *self)
+{
+	const struct meta *m = node_meta(g->p, node);
+	int64_t n = meta_numel(m), *table = ARENA_NEW(g->a, int64_t, n), i = 0;
+	CHECK(n == meta_numel(&self->adj) && n > 0 && g->p->node[node].nout == 1);
+	struct meta_iter it;
+	meta_iter_start(&it, &self->adj);
+	do
+		table[i++] = self->map ? self->map[it.off] : it.off;
+	while (meta_iter_next(&it, &self->adj));
+	meta_make_contiguous(adj, m->dtype, m->size, m->rank);
+	*map = table;
 }
 
 /* "split.Tensor" -> "SplitBackward0", as PyTorch names the node. */
@@ -198,8 +211,10 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 	const struct root *r = &g->root[self.root];
 	struct meta_ctx c;
 	const char *opaque = self.opaque;
-	if (r->logical && !opaque)
-		opaque = logical_views(&c, g, node, &self);
+	if (r->logical && n->op == OP_as_strided)
+		opaque = "as_strided of a tensor that overlaps itself";
+	else if (r->logical && !opaque && !same_rule(&c, g, node, &self))
+		map_view(&c.out[0], &self.map, g, node, &self);
 	else if (n->op == OP_as_strided && self.view && dtype_is_float(self.meta.dtype) && !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	bool multi = op_has(n->op, T_MULTI_VIEW);

@@ -12,7 +12,7 @@
  * cotangents, and adds its derivative to its operands' cells. An in-place row reads the cotangent of the region that it wrote, then
  * replaces it by the cotangent of what stood there before (zero if that needs none). A root that overlaps itself (only inputs can)
  * has one adjoint per LOGICAL index: its adjoint meta is contiguous, and its views carry an adjoint meta of their own, made by the
- * same shape rule.
+ * same shape rule; where that cannot be (a view that merges dims of stride 0 after a permute), a table of cells.
  *
  * NONE OR ZERO. Whether a leaf has a gradient follows the edges, never the values: a node is REACHED if a reached node (or a
  * cotangent) holds an edge to it; edges are noted when a node runs, to the operand's history of that moment.
@@ -27,6 +27,7 @@
  *     copy (x.mul_(y) with y requiring grad is fine, also when x requires grad);
  *   - a saved-then-written tensor is an error of backward, and only if its node is reached;
  *   - an in-place row makes its destination's whole family require grad; the derivative of fill_ and zero_ is a defined zero;
+ *   - a write through a stride-0 view (fill_, zero_, masked_fill_, … are accepted) is an error of backward if the base had a gradient;
  *   - backward from an output that does not require grad is an error;
  *   - as_strided of a view sees only the cells of that view (PyTorch's derivative drops the others): such a program is refused as
  *     unsupported when a gradient would pass. */
@@ -50,6 +51,7 @@ struct root {
 struct var {
 	int root;
 	struct meta meta, adj;          /* of the data, of the adjoint */
+	const int64_t *map;             /* not NULL: adj addresses this table, which holds the adjoint cells */
 	bool view;
 	const char *opaque;             /* why no gradient may pass here; NULL: none */
 	bool multi;                     /* a result of split/unbind, or a view of one */

@@ -25,6 +25,9 @@ static struct rows rows_of(const struct meta *m)
 	return r;
 }
 
+/* The root's adjoint cell, from an offset in v->adj. */
+static int64_t cell(const struct var *v, int64_t off) { return v->map ? v->map[off] : off; }
+
 /* adjoint cells (through v) += t, or = t. t is contiguous, of v's sizes, any float dtype. */
 static void adjoint_put(struct graph *g, const struct var *v, const struct tensor *t, bool add)
 {
@@ -41,8 +44,9 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 	struct meta_iter it;
 	meta_iter_start(&it, &r.outer);
 	do {
-		int64_t c = it.off;
-		for (int64_t i = 0; i < r.n; i++, c += r.stride, src += nbytes) {
+		int64_t off = it.off;
+		for (int64_t i = 0; i < r.n; i++, off += r.stride, src += nbytes) {
+			int64_t c = cell(v, off);
 			double x = dtype_load_f(from, src);
 			if (wide)
 				f64[c] = add ? f64[c] + x : x;
@@ -61,7 +65,7 @@ static void adjoint_zero(struct graph *g, const struct var *v)
 	struct meta_iter it;
 	meta_iter_start(&it, &v->adj);
 	do
-		memset(base + (size_t)it.off * nbytes, 0, nbytes);
+		memset(base + (size_t)cell(v, it.off) * nbytes, 0, nbytes);
 	while (meta_iter_next(&it, &v->adj));
 }
 
@@ -78,7 +82,7 @@ static void adjoint_get(struct tensor *out, const struct graph *g, const struct 
 	meta_iter_start(&it, &v->adj);
 	meta_iter_start(&to, &out->meta);
 	do
-		dtype_store_f(t, tensor_at(out, to.off), dtype_load_f(wide, base + (size_t)it.off * nbytes));
+		dtype_store_f(t, tensor_at(out, to.off), dtype_load_f(wide, base + (size_t)cell(v, it.off) * nbytes));
 	while (meta_iter_next(&it, &v->adj) && meta_iter_next(&to, &out->meta));
 }
 
@@ -161,6 +165,13 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	enum step step = saved_check(g, node, err);
 	if (step != STEP_OK)
 		return step;
+	/* PyTorch writes the cotangent of the old value into the region of a base's gradient with copy_, which refuses stride 0. */
+	const struct var *self = op_has(n->op, T_MUTATES) ? &g->var[g->var_of[node][0]] : NULL;
+	if (self && f->self_had_grad && self->view && meta_overlaps_itself(&self->meta)) {
+		err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+		             "location. Please clone() the tensor before performing the operation.");
+		return STEP_RAISED;
+	}
 	if (!op_grad[n->op]) {
 		err_set(err, "%s has no derivative yet", op_info[n->op].name);
 		return STEP_UNSUPPORTED;
@@ -168,10 +179,8 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	struct grad_ctx c;
 	context(&c, g, node, s);
 	op_grad[n->op](&c);
-	bool writes = op_has(n->op, T_MUTATES);
 	/* The region that was written: what it was before takes the place of what it is, then the other operands add. */
-	if (writes) {
-		const struct var *self = &g->var[g->var_of[node][0]];
+	if (self) {
 		adjoint_zero(g, self);
 		if (f->self_had_grad)
 			adjoint_put(g, self, c.gin[0], false);
@@ -179,7 +188,7 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];
 		mark_reached(g, g->var[x->var].root, x->fn);
-		if (!(writes && x->arg == 0))
+		if (!(self && x->arg == 0))
 			adjoint_put(g, &g->var[x->var], x->entry < 0 ? c.gin[x->arg] : c.glist[x->arg][x->entry], true);
 	}
 	return STEP_OK;

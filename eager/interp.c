@@ -213,7 +213,7 @@ static enum step run_inplace(struct run *r, int node)
 	enum step step = graph_before(&r->g, node, r->err);
 	if (step != STEP_OK)
 		return step;
-	if (!legality_check(r->p, node, r->err))
+	if (!legality_check(&r->g, node, r->err))
 		return STEP_RAISED;
 	struct err err = {0};
 	struct tensor value, self;

@@ -35,37 +35,33 @@ static enum common common_cells(const struct value *a, const struct value *b)
 	return ab < be && bb < ae ? COMMON_PARTIAL : COMMON_NONE;
 }
 
-static bool operand_ok(const struct prog *p, const struct node *n, int operand, struct err *err)
+static bool operand_ok(const struct graph *g, const struct node *n, int operand, struct err *err)
 {
-	enum common c = common_cells(&p->node[n->arg[0].node].out[0], &p->node[operand].out[0]);
+	int self = n->arg[0].node;
+	enum common c = common_cells(&g->p->node[self].out[0], &g->p->node[operand].out[0]);
+	if (g->var_of[self][0] == g->var_of[operand][0])
+		c = COMMON_FULL;
 	if (c == COMMON_PARTIAL || (c == COMMON_FULL && overlap[n->op] & OV_REFUSE_FULL))
 		return err_set(err, "RuntimeError: unsupported operation: some elements of the input tensor and the written-to tensor refer "
 		                    "to a single memory location. Please clone() the tensor before performing the operation.");
 	return true;
 }
 
-/* The tensor object behind a node: in-place rows return their self, getitem is not traced (its var differs by index). */
-static int object(const struct prog *p, int node)
+bool legality_check(const struct graph *g, int node, struct err *err)
 {
-	while (op_has(p->node[node].op, T_MUTATES))
-		node = p->node[node].arg[0].node;
-	return node;
-}
-
-bool legality_check(const struct prog *p, int node, struct err *err)
-{
+	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_TENSOR_RETURNS && object(p, n->arg[0].node) == object(p, n->arg[1].node))
+	if (flags & OV_SAME_TENSOR_RETURNS && g->var_of[n->arg[0].node][0] == g->var_of[n->arg[1].node][0])
 		return true;
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
 		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
 		                    "memory location. Please clone() the tensor before performing the operation.");
 	for (int k = 1; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(p, n, n->arg[k].node, err))
+		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(g, n, n->arg[k].node, err))
 			return false;
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0 && !operand_ok(p, n, n->arg[k].nodes[i], err))
+			if (n->arg[k].nodes[i] >= 0 && !operand_ok(g, n, n->arg[k].nodes[i], err))
 				return false;
 	}
 	return true;

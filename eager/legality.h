@@ -2,13 +2,13 @@
  * scripts of the measurement: tests/autograd_check.py). Shapes and dtypes are the shape rules' business, leaves and views autograd.h's.
  *
  * "Overlaps itself" is a dim of size > 1 with stride 0 (an unfold is not noticed). Two tensors are compared only if both are dense
- * permutations of a contiguous block and share a storage: same first and last cell and same strides is FULL, any other common cell PARTIAL. */
+ * permutations of a contiguous block and share a storage: same first and last cell and same strides is FULL, any other common cell PARTIAL. One and the same tensor is always FULL. */
 #ifndef SCATTERPROOF_LEGALITY_H
 #define SCATTERPROOF_LEGALITY_H
 
-#include "eager/prog.h"
+#include "eager/autograd.h"
 
 /* False with PyTorch's text ("RuntimeError: …") if node may not write to self. */
-bool legality_check(const struct prog *p, int node, struct err *err);
+bool legality_check(const struct graph *g, int node, struct err *err);
 
 #endif
