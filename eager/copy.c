@@ -371,7 +371,7 @@ bool meta_constant_pad_nd(struct meta_ctx *c)
 	layout_contiguous(&c->out[0], self, cut.size, cut.rank);
 	if (meta_is_channels_last(self))
 		layout_channels_last(&c->out[0]);
-	return scalar_fits(&c->n->arg[2].scalar, self->dtype, c->err);
+	return scalar_fits_fill(&c->n->arg[2].scalar, &c->out[0], c->err);
 }
 
 static void pad_map(struct map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)

@@ -22,7 +22,7 @@ bool meta_full(struct meta_ctx *c)
 	if (!meta_check_sizes(size, n->arg[0].n, c->err))
 		return false;
 	meta_make_contiguous(&c->out[0], t, size, n->arg[0].n);
-	return scalar_fits(value, t, c->err);
+	return scalar_fits_fill(value, &c->out[0], c->err);
 }
 
 bool kern_full(struct kern_ctx *c)
@@ -45,10 +45,8 @@ bool kern_ones_like(struct kern_ctx *c)
 
 bool meta_fill(struct meta_ctx *c)
 {
-	c->out[0] = *c->in[0];
-	c->out[0].offset = 0;
 	layout_preserve(&c->out[0], c->in[0]);
-	return scalar_fits(&c->n->arg[1].scalar, c->in[0]->dtype, c->err);
+	return scalar_fits_fill(&c->n->arg[1].scalar, c->in[0], c->err);
 }
 
 bool kern_fill(struct kern_ctx *c)

@@ -250,7 +250,8 @@ bool meta_index_add(struct meta_ctx *c)
 		return err_set(c->err, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s "
 		               "source.shape = %s", sizes_text(a, self->size, self->rank), sizes_text(b, source->size, source->rank));
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
-	return meta_numel(self) == 0 || numel == 0 || scalar_fits(&c->n->arg[4].scalar, self->dtype, c->err);
+	bool idle = self->rank > 1 && (meta_numel(self) == 0 || numel == 0);    /* alpha is not looked at */
+	return idle || scalar_fits(&c->n->arg[4].scalar, self->dtype, c->err);
 }
 
 bool kern_index_add(struct kern_ctx *c)

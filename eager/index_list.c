@@ -119,8 +119,9 @@ static bool is_adjacent(const struct list *l)
 	return runs <= 1;
 }
 
-/* An index tensor in its place: broadcast to `shape`, followed by `after` dims of size 1. An i32 one is converted first, densely. */
-static struct tensor index_in_place(const struct tensor *t, const struct meta *shape, int after)
+/* An index tensor in its place: broadcast to `shape`, with dims of size 1 for those before and after (their strides count in the
+ * result's layout). An i32 one is converted first, densely. */
+static struct tensor index_in_place(const struct tensor *t, const struct meta *shape, int before, int after)
 {
 	struct tensor v = *t;
 	struct meta m;
@@ -130,12 +131,13 @@ static struct tensor index_in_place(const struct tensor *t, const struct meta *s
 		layout_preserve(&m, &m);
 		m.dtype = DT_I64;
 	}
-	for (int d = 0; d < shape->rank + after; d++)
-		size[d] = d < shape->rank ? shape->size[d] : 1;
+	int rank = before + shape->rank + after;
+	for (int d = 0; d < rank; d++)
+		size[d] = d >= before && d < before + shape->rank ? shape->size[d - before] : 1;
 	v.meta = m;
-	v.meta.rank = shape->rank + after;
-	memcpy(v.meta.size, size, sizeof size);
-	CHECK(layout_view_strides(v.meta.stride, &m, size, shape->rank + after));
+	v.meta.rank = rank;
+	memcpy(v.meta.size, size, sizeof *size * (size_t)rank);
+	CHECK(layout_view_strides(v.meta.stride, &m, size, rank));
 	return v;
 }
 
@@ -175,7 +177,7 @@ static bool plan_make(struct plan *p, const struct meta *self, const struct list
 			return err_set(err, "index is out of bounds for dimension with size 0");
 	for (int d = 0, k = 0; d < l->n; d++)
 		if (l->given[d])
-			p->index[k++] = index_in_place(&l->t[d], &shape, after);
+			p->index[k++] = index_in_place(&l->t[d], &shape, dims[0].rank, after);
 	return meta_check_sizes(p->src.size, p->src.rank, err);
 }
 
@@ -213,6 +215,15 @@ static bool plan_for(struct plan *p, const struct tensor *self, const struct ten
 	return list_expand(&l, &self->meta, in, n, a, err) && plan_make(p, &self->meta, &l, err);
 }
 
+/* No index tensor at all: PyTorch's kernel refuses, unless there is nothing to do. */
+static bool has_index(const struct meta *const *in, int n)
+{
+	for (int k = 0; k < n; k++)
+		if (in[k] && !(is_mask(in[k]) && in[k]->rank == 0))
+			return true;
+	return false;
+}
+
 /* ---- index.Tensor -------------------------------------------------------------------------------------------------------- */
 
 /* Metas of argument 1 as data-less tensors; false if there is a mask among them. */
@@ -243,6 +254,10 @@ bool meta_index(struct meta_ctx *c)
 		return false;
 	if (!plain)
 		return err_set(c->err, "a b8 index makes sizes data-dependent: not supported");
+	if (n > 0 && !has_index(metas, n) && meta_numel(&self.meta) == 0) {
+		layout_contiguous(&c->out[0], c->in[0], self.meta.size, self.meta.rank);
+		return true;
+	}
 	if (!plan_for(&p, &self, in, n, NULL, c->err))
 		return false;
 	layout_contiguous(&c->out[0], c->in[0], p.src.size, p.src.rank);
@@ -253,11 +268,21 @@ bool meta_index(struct meta_ctx *c)
 	return true;
 }
 
+static bool any_given(const struct tensor *const *in, int n)
+{
+	for (int k = 0; k < n; k++)
+		if (in[k])
+			return true;
+	return false;
+}
+
 bool kern_index(struct kern_ctx *c)
 {
 	struct plan p;
 	struct walk w;
 	int nbytes = dtype_nbytes(c->out[0].meta.dtype);
+	if (!any_given(c->list[1], c->n->arg[1].n))
+		return true;
 	if (!plan_for(&p, c->in[0], c->list[1], c->n->arg[1].n, c->scratch, c->err))
 		return false;
 	for (bool more = plan_walk(&w, &p, c->in[0], &c->out[0]); more; more = walk_next(&w)) {
@@ -287,7 +312,7 @@ void grad_index(struct grad_ctx *c)
 {
 	struct plan p;
 	struct wide sum;
-	if (!c->gin[0])
+	if (!c->gin[0] || !any_given(c->list[1], c->n->arg[1].n))
 		return;
 	wide_zero(&sum, c->gin[0]->meta.dtype, meta_numel(&c->gin[0]->meta), c->scratch);
 	CHECK(plan_for(&p, c->gin[0], c->list[1], c->n->arg[1].n, c->scratch, NULL));
@@ -312,15 +337,6 @@ static bool is_masked_fill(int *mask, const struct meta *const *in, int n, const
 	return *mask >= 0;
 }
 
-/* No index tensor at all: PyTorch's kernel refuses, unless there is nothing to do. */
-static bool has_index(const struct meta *const *in, int n)
-{
-	for (int k = 0; k < n; k++)
-		if (in[k] && !(is_mask(in[k]) && in[k]->rank == 0))
-			return true;
-	return false;
-}
-
 static bool check_values(const struct meta *values, const struct meta *src, struct err *err)
 {
 	char a[SIZES_TEXT], b[SIZES_TEXT];
@@ -343,7 +359,9 @@ bool meta_index_put(struct meta_ctx *c)
 	if (!check_entries(metas, n, self.meta.rank, c->err))
 		return false;
 	if (is_masked_fill(&mask, metas, n, values, c->n->arg[3].b))
-		return check_mask(metas[mask], c->in[0], mask, c->err);
+		return metas[mask]->dtype == DT_U8
+		               ? err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+		               : check_mask(metas[mask], c->in[0], mask, c->err);
 	bool nothing = !has_index(metas, n);
 	if (nothing && meta_numel(&self.meta) != 0)
 		return err_set(c->err, "at least one index must be provided");

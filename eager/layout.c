@@ -389,6 +389,12 @@ bool scalar_fits(const struct scalar *s, enum dtype t, struct err *err)
 	return true;
 }
 
+bool scalar_fits_fill(const struct scalar *s, const struct meta *m, struct err *err)
+{
+	bool half = m->dtype == DT_F16 || m->dtype == DT_BF16;
+	return (half && meta_numel(m) == 1) || scalar_fits(s, m->dtype, err);
+}
+
 /* The largest double that passes the test above for int64_t is 2^63, which C cannot convert; PyTorch's machines give the minimum. */
 static int64_t truncate_f(double v)
 {

@@ -40,6 +40,8 @@ int64_t slice_clamp(int64_t *start, int64_t *end, int64_t size, int64_t step);
 
 /* A Scalar into an element of dtype t as c10::Scalar::to<T>() does: overflow is an error ("value cannot be converted to ..."). */
 bool scalar_fits(const struct scalar *s, enum dtype t, struct err *err);
+/* The same for a whole tensor that is filled: one element of a half type is not checked (it becomes infinite). */
+bool scalar_fits_fill(const struct scalar *s, const struct meta *m, struct err *err);
 void scalar_store(unsigned char *cell, enum dtype t, const struct scalar *s);  /* one that fits */
 
 #endif

@@ -78,21 +78,23 @@ class Spec:
     def __init__(self, dtype, size, stride, offset, flat):
         self.dtype, self.size, self.stride, self.offset, self.flat = dtype, list(size), list(stride), offset, flat
         self.where = (0, 0)     # argument, entry
+        self.before = None      # the storage before any call
 
     def tensor(self):
-        self.live = self.flat.clone()
+        if self.before is None:
+            self.before = self.flat.clone()
         # aliasing is told by storage address, so views must be of the storage that Spec keeps
-        self.flat = self.live
+        self.flat = self.before.clone()
         return self.flat.as_strided(self.size, self.stride, self.offset)
 
     def numel(self):
         return math.prod(self.size)
 
     def hex(self):
-        return hex_of(self.flat)
+        return hex_of(self.flat if self.before is None else self.before)
 
 
-def layout(rng, size, writable, dense):
+def layout(rng, size, writable, dense, overlaps=True):
     """Strides and offset for sizes: contiguous, permuted, gaps, broadcast."""
     rank = len(size)
     order = list(range(rank))
@@ -101,7 +103,7 @@ def layout(rng, size, writable, dense):
         order = [0, *range(2, rank), 1]     # channels last
     elif kind > 0.5:
         rng.shuffle(order)
-    overlap = not writable and not dense and rng.random() < 0.04
+    overlap = overlaps and not writable and not dense and rng.random() < 0.04
     stride, s = [0] * rank, 1
     for d in reversed(order):
         if not writable and not dense and rng.random() < 0.08:
@@ -115,8 +117,8 @@ def layout(rng, size, writable, dense):
     return stride, 0 if dense or rng.random() < 0.8 else rng.randint(1, 5)
 
 
-def make(rng, dtype, size, fill=None, writable=False, dense=False, values=None):
-    stride, offset = layout(rng, size, writable, dense)
+def make(rng, dtype, size, fill=None, writable=False, dense=False, values=None, overlaps=True):
+    stride, offset = layout(rng, size, writable, dense, overlaps)
     n = math.prod(size)
     cells = 0 if n == 0 else offset + 1 + sum((s - 1) * st for s, st in zip(size, stride))
     fill = fill or rng.choice(["dyadic"] * 4 + ["normal"] * 3 + ["special"] * 2 + ["ties"])
@@ -177,8 +179,8 @@ class Call:
         return args, kwargs
 
     def doubled(self):
-        return [s.flat.as_strided(s.size, s.stride, s.offset).to(torch.float64) if s.dtype.is_floating_point else s.flat.as_strided(s.size, s.stride, s.offset).clone()
-                for s in self.tensors]
+        cells = [(s, (s.flat if s.before is None else s.before).as_strided(s.size, s.stride, s.offset)) for s in self.tensors]
+        return [t.to(torch.float64) if s.dtype.is_floating_point else t.clone() for s, t in cells]
 
     def text(self):
         names = {id(s): f"x{i}" for i, s in enumerate(self.tensors)}
@@ -262,7 +264,9 @@ class Gen:
         fill = None
         if self.op["name"] in ("log", "log1p", "sqrt", "rsqrt", "pow.Tensor_Scalar", "logsumexp") and self.rng.random() < 0.5:
             fill = "positive"
-        return make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense)
+        # these keep the strides of a base that overlaps without stride 0, and then write it in an order of PyTorch's own
+        overlaps = self.op["name"] not in ("slice_scatter", "select_scatter", "diagonal_scatter")
+        return make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense, overlaps=overlaps)
 
     def t_any(self, p):
         if self.params[0]["role"] == "mask" and not self.spoil():      # where.self: sizes that suit the condition

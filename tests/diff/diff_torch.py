@@ -75,7 +75,7 @@ class Run:
                 leaf = None
                 if t.dtype.is_floating_point and (i == 0 or not only_self):
                     if mutates and i == 0:
-                        leaf = t.flat.clone().requires_grad_()
+                        leaf = (t.flat if t.before is None else t.before).clone().requires_grad_()
                         out.append(((leaf * 1).as_strided(t.size, t.stride, t.offset), leaf))
                         continue
                     leaf = t.tensor().detach().requires_grad_()
@@ -170,6 +170,9 @@ def compare(op, call, run, ans, stats):
         if "not implemented for dtype" in ans["err"] or "exceeds the limit" in ans["err"] or "limited to" in ans["err"] or "data-dependent" in ans["err"]:
             stats["narrower"] += 1
             return None
+        if op["family"] == "matmul" and "scalar type" in ans["err"] and any(t.numel() == 0 for t in call.tensors):
+            stats["narrower"] += 1      # PyTorch does not look at dtypes where nothing is multiplied
+            return None
         return f"we raised: {ans['err']}"
     if len(run.outs) != len(ans["out"]):
         return f"{len(ans['out'])} results, PyTorch {len(run.outs)}"
@@ -194,7 +197,9 @@ def compare(op, call, run, ans, stats):
             return f"result {k}: {why}"
     if run.self_storage is not None:
         mine = calls.from_hex(ans["self"], run.self_storage.dtype, [run.self_storage.numel()])
-        why = judge.near(op, run.self_storage, mine, None, stats)
+        # the cells of self were compared closely as result 0; this is about the others
+        top = run.self_storage.double().abs().nan_to_num(0, 0, 0)
+        why = judge.near(op, run.self_storage, mine, None, stats, (top.max() if top.numel() else top).expand(top.shape))
         if why:
             return f"self's storage: {why}"
     if op["traits"] & T_ORDER and any(not torch.equal(o, calls.from_hex(a[5], o.dtype, list(o.shape)))
