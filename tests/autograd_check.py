@@ -32,12 +32,26 @@ def contiguous(size: list) -> list:
     return [math.prod(max(n, 1) for n in size[d + 1 :]) for d in range(len(size))]
 
 
-class Run:
-    """One program, its own data (call lines are not run)."""
+def call_changes(line: str) -> dict:
+    """"call (x: seed=3 fill=normal, s0=7)" -> {"x": {"seed": 3, "fill": "normal"}, "s0": 7}"""
+    changes: dict = {}
+    for part in line.strip()[6:-1].split(","):
+        name, _, rest = part.strip().partition(":")
+        if rest:
+            pairs = [w.split("=") for w in rest.split()]
+            changes[name] = {k: int(v, 0) if k == "seed" else v.strip('"') for k, v in pairs}
+        else:
+            name, _, value = name.partition("=")
+            changes[name] = int(value)
+    return changes
 
-    def __init__(self, text: str, fill: Any) -> None:
+
+class Run:
+    """One call of a program; `changes` as of its call line."""
+
+    def __init__(self, text: str, fill: Any, changes: dict | None = None) -> None:
         self.fill, self.env, self.storages, self.leaves = fill, dict(DTYPE), [], {}
-        self.nodes, self.ret, self.back = [], [], []
+        self.nodes, self.ret, self.back, self.changes = [], [], [], changes or {}
         for line in text.splitlines():
             line = line.strip()
             if line.startswith("return"):
@@ -74,8 +88,14 @@ class Run:
         return self.on_storage(cells, size, stride, offset, requires_grad)
 
     def node(self, name: str, op: str, args: str) -> None:
+        if op == "sym":
+            self.env[name] = self.changes.get(name, int(args))
+            return
         if op in ("input", "input_view"):
             f = getattr(self, op)
+            more = self.changes.get(name, {})
+            args = re.sub(r",? *(%s)=[^,)]*" % "|".join(more), "", args) if more else args
+            args += "".join(f", {k}={v!r}" for k, v in more.items())
         elif op == "getitem":
             f = lambda t, i: t[i]  # noqa: E731
         else:
@@ -119,8 +139,11 @@ def show(t: Any, out: bool) -> str:
 
 
 def expectation(text: str, fill: Any) -> str:
+    calls = [{}, *[call_changes(line) for line in text.splitlines() if line.startswith("call")]]
     try:
-        lines = ["# expect: ok", *Run(text, fill).run()]
+        lines = ["# expect: ok"]
+        for changes in calls:
+            lines += Run(text, fill, changes).run()
     except (RuntimeError, IndexError, ValueError) as e:
         message = str(e).splitlines()[0]
         message = re.split(r": \[|, but got| and does not have a grad_fn", message)[0]
