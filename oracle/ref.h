@@ -5,6 +5,9 @@
  * A function returns true, or false after err_set(c->err, …) when the call must RAISE in PyTorch, or false after
  * ref_unsupported(c, …) when the oracle cannot say (an index that is undecided, a budget).
  *
+ * Names: helpers are ref_ids, ref_out*, ref_cast…; results that are views are declared with ref_out_view and ref_out_same
+ * (ref_view is the function of the row `view`).
+ *
  * In-place rows use the functional function: the driver converts the result to self's dtype and writes the ids through self's
  * view; the function need not know. (Sizes must be self's: the driver raises otherwise.) c->inplace says so where it matters.
  *

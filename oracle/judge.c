@@ -1,0 +1,320 @@
+/* judge.c: all calls, all tensors, all facts. */
+#include "oracle/judge.h"
+
+#include <stdlib.h>
+
+const char *const mismatch_name[NMISMATCH] = {
+	[MM_NONE] = "none", [MM_VALUE] = "value", [MM_GRADIENT] = "gradient", [MM_MUTATION] = "mutation", [MM_RAISE] = "raise",
+	[MM_NONENESS] = "noneness", [MM_ALIAS] = "alias", [MM_SHAPE] = "shape", [MM_STRIDES] = "strides", [MM_REQUIRES_GRAD] = "requires_grad",
+};
+
+bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a)
+{
+	memset(jc, 0, sizeof *jc);
+	jc->p = p;
+	jc->ncalls = 1 + p->ncall;
+	jc->ref = ARENA_ZNEW(a, struct reference, jc->ncalls);
+	jc->status = REF_OK;
+	jc->message = "";
+	for (int k = 0; k < jc->ncalls; k++) {
+		struct prog *bound = ARENA_NEW(a, struct prog, 1);
+		struct err err = {0};
+		if (!prog_bind(bound, p, k, a, &err)) {
+			jc->status = REF_UNSUPPORTED;
+			jc->message = arena_strdup(a, err.msg);
+			return false;
+		}
+		enum ref_status s = ref_run(&jc->ref[k], bound, l, limit, a, &err);
+		if (s != REF_OK && (jc->status == REF_OK || s == REF_UNSUPPORTED)) {
+			jc->status = s;
+			jc->message = jc->ref[k].message;
+		}
+	}
+	return jc->status == REF_OK;
+}
+
+/* ---- one tensor ---- */
+static void note(struct tensor_verdict *v, enum mismatch kind, struct arena *a, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void note(struct tensor_verdict *v, enum mismatch kind, struct arena *a, const char *fmt, ...)
+{
+	char buf[300];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof buf, fmt, ap);
+	va_end(ap);
+	v->kinds |= 1u << kind;
+	v->detail = v->detail[0] ? arena_printf(a, "%s; %s", v->detail, buf) : arena_strdup(a, buf);
+}
+
+static const char *meta_text(struct arena *a, const struct meta *m)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	meta_print(&sb, m);
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+/* Sizes, dtype, device; strides of dims of size > 1 if there are elements. False: values cannot be compared. */
+static bool compare_meta(struct tensor_verdict *v, const struct meta *want, const struct meta *got, unsigned freedoms, struct arena *a)
+{
+	bool same = meta_same_sizes(want, got) && want->dtype == got->dtype;
+	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
+	if (!same || !device) {
+		note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+		return same && got->device != DEV_META;
+	}
+	bool strides = true;
+	for (int d = 0; d < want->rank; d++)
+		strides = strides && (want->size[d] <= 1 || want->stride[d] == got->stride[d]);
+	if (!strides && meta_numel(want) && !(freedoms & JUDGE_STRIDES_FREE))
+		note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+	return true;
+}
+
+static void compare_tensor(struct tensor_verdict *v, const struct ref_value *want, const struct result_tensor *got, enum mismatch wrong,
+	unsigned freedoms, const struct stale *stale, int nstale, struct arena *a)
+{
+	if (want->present != got->present) {
+		note(v, MM_NONENESS, a, want->present ? "expected a tensor, got None" : "expected None, got a tensor");
+		return;
+	}
+	if (!want->present)
+		return;
+	if (v->role == TR_OUTPUT && want->requires_grad != got->requires_grad)
+		note(v, MM_REQUIRES_GRAD, a, "requires_grad should be %s", want->requires_grad ? "True" : "False");
+	if (!compare_meta(v, &want->meta, &got->meta, freedoms, a) || want->meta.device == DEV_META)
+		return;
+	if (got->nbytes != (size_t)want->n * (size_t)dtype_nbytes(want->meta.dtype) || (want->n && !got->data)) {
+		note(v, MM_SHAPE, a, "%zu bytes of data for %lld elements", got->nbytes, (long long)want->n);
+		return;
+	}
+	compare_values(&v->cmp, want->val, want->n, &want->meta, got->data, stale, nstale);
+	if (v->cmp.count[EL_DISAGREE])
+		v->kinds |= 1u << wrong;
+}
+
+/* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
+static void compare_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+{
+	int want = ref->out[i].memory, have = got->out[i].storage;
+	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
+	if (ref->out[i].n == 0)
+		return;                                         /* empty tensors: PyTorch gives them null pointers */
+	if (have_input && (!want_input || want != have))
+		note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
+	else if (want_input && !have_input && !(freedoms & JUDGE_ALIAS_FREE))
+		note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
+	for (int k = 0; k < i; k++) {
+		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
+		if (ref->out[k].n == 0 || want_input || have_input || w == h || (w && freedoms & JUDGE_ALIAS_FREE))
+			continue;
+		note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
+	}
+	if (want_input && have == want && ref->out[i].meta.offset != got->out[i].meta.offset)
+		note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)got->out[i].meta.offset, (long long)ref->out[i].meta.offset);
+}
+
+/* However an undecided winner is chosen, the group's gradients add up to g: all zero is wrong if g is not. */
+static void compare_winners(struct tensor_verdict *v, const struct reference *ref, int grad, const struct result_tensor *got, struct arena *a)
+{
+	for (int w = 0; w < ref->nwinners; w++) {
+		const struct ref_winners *q = &ref->winners[w];
+		bool all_zero = true;
+		if (q->grad != grad || !got->present || !got->data || q->g.flags & NUM_SPECIAL || num_has(&q->g, 0))
+			continue;
+		enum dtype dt = ref->grad[grad].meta.dtype;
+		for (int k = 0; k < q->n && all_zero; k++)
+			all_zero = dtype_load_f(dt, (const unsigned char *)got->data + q->index[k] * dtype_nbytes(dt)) == 0;
+		if (all_zero) {
+			note(v, MM_GRADIENT, a, "no winner: %d elements from %lld on share a gradient of %g and all are 0", q->n, (long long)q->index[0], q->g.hi);
+			return;
+		}
+	}
+}
+
+static void compare_storage(struct tensor_verdict *v, const struct ref_cells *want, const struct result_storage *got, struct arena *a)
+{
+	struct meta m;
+	if (got->nbytes != (size_t)want->n * (size_t)dtype_nbytes(want->dtype) || (want->n && !got->data)) {
+		note(v, MM_MUTATION, a, "%zu bytes for %lld cells", got->nbytes, (long long)want->n);
+		return;
+	}
+	meta_make_contiguous(&m, want->dtype, &want->n, 1);
+	compare_values(&v->cmp, want->val, want->n, &m, got->data, NULL, 0);
+	if (v->cmp.count[EL_DISAGREE])
+		v->kinds |= 1u << MM_MUTATION;
+}
+
+/* ---- one call ---- */
+static struct tensor_verdict *next(struct judgement *j, enum tensor_role role, int call, int index, int node)
+{
+	struct tensor_verdict *v = &j->tensor[j->ntensor++];
+	*v = (struct tensor_verdict){.role = role, .call = call, .index = index, .node = node, .detail = ""};
+	return v;
+}
+
+static bool judge_call(struct judgement *j, const struct judge_case *jc, const struct result *r, int call, unsigned freedoms, struct arena *a)
+{
+	const struct reference *ref = &jc->ref[call];
+	const struct result_call *got = &r->call[call];
+	if (got->nouts != ref->nouts || (jc->p->has_backward && got->ngrads != ref->ngrads) || got->nstorages != ref->nstorages) {
+		j->status = JUDGE_FAILED;
+		j->message = arena_printf(a, "call %d reports %d outputs, %d gradients, %d storages; the program has %d, %d, %d", call,
+			got->nouts, got->ngrads, got->nstorages, ref->nouts, ref->ngrads, ref->nstorages);
+		return false;
+	}
+	/* Stale values: the same output of another call, or an input's cells. */
+	int nstale = 0;
+	struct stale *stale = ARENA_NEW(a, struct stale, jc->ncalls + ref->nstorages + 1);
+	for (int s = 0; s < ref->nstorages; s++)
+		stale[nstale++] = (struct stale){ref->storage[s].n, ref->storage[s].val};
+	for (int i = 0; i < ref->nouts; i++) {
+		struct tensor_verdict *v = next(j, TR_OUTPUT, call, i, ref->out[i].node);
+		int n = nstale;
+		for (int k = 0; k < jc->ncalls; k++)
+			if (k != call && i < jc->ref[k].nouts)
+				stale[n++] = (struct stale){jc->ref[k].out[i].n, jc->ref[k].out[i].val};
+		compare_tensor(v, &ref->out[i], &got->out[i], MM_VALUE, freedoms, stale, n, a);
+		compare_alias(v, ref, got, i, freedoms, a);
+	}
+	for (int i = 0; i < ref->ngrads; i++) {
+		struct tensor_verdict *v = next(j, TR_GRADIENT, call, i, ref->grad[i].node);
+		int n = nstale;
+		for (int k = 0; k < jc->ncalls; k++)
+			if (k != call && i < jc->ref[k].ngrads && jc->ref[k].grad[i].present)
+				stale[n++] = (struct stale){jc->ref[k].grad[i].n, jc->ref[k].grad[i].val};
+		compare_tensor(v, &ref->grad[i], &got->grad[i], MM_GRADIENT, freedoms, stale, n, a);
+		compare_winners(v, ref, i, &got->grad[i], a);
+	}
+	for (int s = 0; s < ref->nstorages; s++)
+		compare_storage(next(j, TR_STORAGE, call, s, -1), &ref->storage[s], &got->storage[s], a);
+	return true;
+}
+
+static int worst_kind(unsigned kinds)
+{
+	for (int k = 1; k < NMISMATCH; k++)
+		if (kinds & 1u << k)
+			return k;
+	return NMISMATCH;
+}
+
+static int by_severity(const void *a, const void *b)
+{
+	const struct tensor_verdict *x = a, *y = b;
+	int kx = worst_kind(x->kinds), ky = worst_kind(y->kinds);
+	if (kx != ky)
+		return kx - ky;
+	if (x->call != y->call)
+		return x->call - y->call;
+	return x->role != y->role ? (int)x->role - (int)y->role : x->index - y->index;
+}
+
+void judge(struct judgement *j, const struct judge_case *jc, const struct result *r, unsigned freedoms, struct arena *a)
+{
+	memset(j, 0, sizeof *j);
+	j->message = r->message ? r->message : "";
+	if (r->status == RES_UNSUPPORTED || jc->status == REF_UNSUPPORTED) {
+		j->status = JUDGE_UNSUPPORTED;
+		j->message = r->status == RES_UNSUPPORTED ? j->message : jc->message;
+		return;
+	}
+	if (r->status != RES_OK && r->status != RES_RAISED) {
+		j->status = JUDGE_FAILED;
+		return;
+	}
+	if ((r->status == RES_RAISED) != (jc->status == REF_RAISES)) {
+		j->status = JUDGE_MISMATCH;
+		j->kind = MM_RAISE;
+		j->kinds = 1u << MM_RAISE;
+		j->message = r->status == RES_RAISED ? arena_printf(a, "raised: %s", j->message)
+			: arena_printf(a, "should raise: %s", jc->message);
+		return;
+	}
+	if (r->status == RES_RAISED)
+		return;                                         /* both raise */
+	if (r->ncalls != jc->ncalls) {
+		j->status = JUDGE_FAILED;
+		j->message = arena_printf(a, "%d calls reported, %d asked", r->ncalls, jc->ncalls);
+		return;
+	}
+	int total = 0;
+	for (int k = 0; k < jc->ncalls; k++)
+		total += jc->ref[k].nouts + jc->ref[k].ngrads + jc->ref[k].nstorages;
+	j->tensor = ARENA_ZNEW(a, struct tensor_verdict, total + 1);
+	for (int k = 0; k < jc->ncalls; k++)
+		if (!judge_call(j, jc, r, k, freedoms, a))
+			return;
+	for (int i = 0; i < j->ntensor; i++) {
+		const struct tensor_verdict *v = &j->tensor[i];
+		j->kinds |= v->kinds;
+		if (v->role == TR_STORAGE && !v->kinds)
+			continue;                               /* untouched inputs would drown the shares */
+		j->nelement += v->cmp.n;
+		j->exact += v->cmp.exact;
+		j->weak += v->cmp.weak;
+		for (int e = 0; e < NELEMENT; e++)
+			j->count[e] += v->cmp.count[e];
+	}
+	if (j->ntensor)
+		qsort(j->tensor, (size_t)j->ntensor, sizeof *j->tensor, by_severity);
+	if (j->kinds) {
+		j->status = JUDGE_MISMATCH;
+		j->kind = (enum mismatch)worst_kind(j->kinds);
+	}
+}
+
+/* ---- for people ---- */
+static void print_sample(struct strbuf *sb, const struct sample *s, const struct meta *m)
+{
+	int64_t rest = s->index;
+	int64_t at[MAX_RANK];
+	for (int d = m->rank - 1; d >= 0; d--) {
+		at[d] = m->size[d] ? rest % m->size[d] : 0;
+		rest = m->size[d] ? rest / m->size[d] : 0;
+	}
+	sb_puts(sb, "    [");
+	for (int d = 0; d < m->rank; d++)
+		sb_printf(sb, "%s%lld", d ? ", " : "", (long long)at[d]);
+	if (s->low == s->high)
+		sb_printf(sb, "] expected %.9g", s->low);
+	else
+		sb_printf(sb, "] expected %.9g .. %.9g", s->low, s->high);
+	if (s->flags & NUM_PINF && !(s->flags & NUM_NOFIN))
+		sb_puts(sb, " or inf");
+	if (s->flags & NUM_NINF && !(s->flags & NUM_NOFIN))
+		sb_puts(sb, " or -inf");
+	if (s->flags & NUM_NAN && !(s->flags & NUM_NOFIN))
+		sb_puts(sb, " or nan");
+	sb_printf(sb, ", got %.9g\n", s->got);
+}
+
+void judgement_print(struct strbuf *sb, const struct judgement *j, const struct prog *p)
+{
+	static const char *const roles[] = {"output", "gradient of", "input storage"};
+	static const char *const statuses[] = {"pass", "mismatch", "unsupported", "failed"};
+	sb_printf(sb, "%s", statuses[j->status]);
+	if (j->status == JUDGE_MISMATCH)
+		sb_printf(sb, ": %s", mismatch_name[j->kind]);
+	if (j->message[0])
+		sb_printf(sb, ": %s", j->message);
+	sb_printf(sb, " (%lld elements: %lld agree, %lld disagree, %lld undecided; %lld exact, %lld weak)\n", (long long)j->nelement,
+		(long long)j->count[EL_AGREE], (long long)j->count[EL_DISAGREE], (long long)j->count[EL_UNDECIDED], (long long)j->exact, (long long)j->weak);
+	for (int i = 0; i < j->ntensor && j->tensor[i].kinds; i++) {
+		const struct tensor_verdict *v = &j->tensor[i];
+		sb_printf(sb, "  call %d, %s %s", v->call, roles[v->role], v->node >= 0 ? p->node[v->node].name : "");
+		if (v->node < 0)
+			sb_printf(sb, "%d", v->index);
+		if (v->cmp.count[EL_DISAGREE])
+			sb_printf(sb, ": %lld of %lld elements wrong, %s", (long long)v->cmp.count[EL_DISAGREE], (long long)v->cmp.n, pattern_name[v->cmp.pattern]);
+		if (v->cmp.pattern == PAT_SCALED)
+			sb_printf(sb, " by %.9g", v->cmp.ratio);
+		sb_printf(sb, "%s%s\n", v->detail[0] ? ": " : "", v->detail);
+		struct meta flat;
+		meta_make_contiguous(&flat, DT_F32, &v->cmp.n, 1);
+		for (int k = 0; k < v->cmp.nsample; k++)
+			print_sample(sb, &v->cmp.sample[k], v->node >= 0 && v->role != TR_STORAGE ? node_meta(p, v->node) : &flat);
+	}
+}

@@ -1,0 +1,74 @@
+/* judge.h: one execution of a program (struct result) against the reference: values, gradients, mutation, aliasing, layout,
+ * None-ness, raising; every call.
+ *
+ *   struct judge_case jc;                          // computed once per program and profile, used for many results
+ *   judge_prepare(&jc, &prog, &profile, limits, arena)
+ *   judge(&verdict, &jc, &result, arena)
+ *
+ * Kinds of mismatch are ordered by how much they hurt; `kind` is the first of them, `kinds` the mask of all. */
+#ifndef SCATTERPROOF_JUDGE_H
+#define SCATTERPROOF_JUDGE_H
+
+#include "oracle/compare.h"
+
+enum mismatch {
+	MM_NONE,
+	MM_VALUE,               /* an output */
+	MM_GRADIENT,
+	MM_MUTATION,            /* an input's storage after the call, gaps included */
+	MM_RAISE,               /* raised where it must not, or the reverse */
+	MM_NONENESS,            /* a gradient that should be None, or is */
+	MM_ALIAS,
+	MM_SHAPE,               /* sizes, dtype or device */
+	MM_STRIDES,             /* only where they mean something */
+	MM_REQUIRES_GRAD,
+	NMISMATCH
+};
+extern const char *const mismatch_name[NMISMATCH];
+
+enum judge_status {
+	JUDGE_PASS,
+	JUDGE_MISMATCH,
+	JUDGE_UNSUPPORTED,      /* the reference cannot say (message), or the target refused */
+	JUDGE_FAILED            /* the target crashed, hung, or the harness failed: not this module's verdict */
+};
+
+enum tensor_role { TR_OUTPUT, TR_GRADIENT, TR_STORAGE };
+struct tensor_verdict {
+	enum tensor_role role;
+	int call, index, node;          /* index among outputs, gradients, storages; node of the program, -1 for storages */
+	unsigned kinds;                 /* 1 << MM_* */
+	struct compared cmp;
+	const char *detail;             /* layout, alias, None-ness: both facts in one sentence; "" else */
+};
+
+struct judgement {
+	enum judge_status status;
+	enum mismatch kind;
+	unsigned kinds;
+	const char *message;
+	int64_t nelement, count[NELEMENT], exact, weak;
+	int ntensor;
+	struct tensor_verdict *tensor;  /* all tensors of all calls; the mismatching ones first, worst kind first */
+};
+
+struct judge_case {
+	const struct prog *p;
+	int ncalls;
+	struct reference *ref;          /* one per call */
+	enum ref_status status;         /* OK if every call is; RAISES if call 0 does */
+	const char *message;
+};
+
+/* Layout facts that a target need not keep (bits). */
+enum {
+	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
+	JUDGE_ALIAS_FREE = 2            /* outputs may be fresh where eager gives views */
+};
+
+bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);
+void judge(struct judgement *j, const struct judge_case *jc, const struct result *r, unsigned freedoms, struct arena *a);
+/* A paragraph for people: kinds, wrong tensors, samples, pattern. */
+void judgement_print(struct strbuf *sb, const struct judgement *j, const struct prog *p);
+
+#endif
