@@ -27,7 +27,9 @@ const char *tmp_dir(void)
 {
 	if (!dir[0]) {
 		const char *base = getenv("TMPDIR");
-		snprintf(dir, sizeof dir, "%s/scatterproof-test-XXXXXX", base && strlen(base) < 200 ? base : "/tmp");
+		if (!base || strlen(base) >= 200)
+			base = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";       /* memory: syncs cost nothing */
+		snprintf(dir, sizeof dir, "%s/scatterproof-test-XXXXXX", base);
 		CHECK(mkdtemp(dir));
 		CHECK(chmod(dir, 0777) == 0);
 		dir_owner = getpid();

@@ -6,7 +6,7 @@
 
 enum { T0 = 1700000000 };       /* seconds; the tests' times are around T0 * 1000 ms */
 
-/* A folder of this process under $TMPDIR or /tmp, removed at exit with everything in it. */
+/* A folder of this process under $TMPDIR, /dev/shm or /tmp, removed at exit with everything in it. */
 const char *tmp_dir(void);
 /* A path in it, from a ring of 16 static buffers. */
 const char *tmp_path(const char *name);
