@@ -441,7 +441,7 @@ static bool put_accumulate(struct kern_ctx *c)
 
 bool kern_index_put(struct kern_ctx *c)
 {
-	const struct meta *metas[MAX_LIST];
+	const struct meta *metas[MAX_LIST] = {0};
 	struct tensor *out = &c->out[0];
 	struct plan p;
 	struct walk w;

@@ -107,8 +107,8 @@ static bool shard_parse(struct options *o, const char *v, struct err *err)
 
 static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 {
-	int64_t n;
-	double t;
+	int64_t n = 0;
+	double t = 0;
 	switch (k) {
 	case O_TARGET: return options_target(o, v, err);
 	case O_DB: o->db = v; return true;

@@ -232,7 +232,7 @@ bool ref_dims(struct ref_ctx *c, bool mask[MAX_RANK], int arg, int rank, bool al
 	for (int d = 0; d < MAX_RANK; d++)
 		mask[d] = all && d < rank;
 	for (int i = 0; a->tag == ARG_INTS && i < a->n; i++) {
-		int d;
+		int d = 0;
 		if (!ref_dim(c, &d, a->ints[i].value, rank))
 			return false;
 		if (rank == 0)
