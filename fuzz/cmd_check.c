@@ -32,9 +32,9 @@ static void print_text(const struct options *o, const char *file, const char *ta
 	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " undecided; %d call%s)\n",
-		       out->judgement.all.exact + out->judgement.all.agree + out->judgement.all.weak + out->judgement.all.suspect +
-		               out->judgement.all.undecided,
-		       out->judgement.all.exact, out->judgement.all.agree, out->judgement.all.weak, out->judgement.all.undecided, r->ncalls,
+		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect +
+		               out->all.undecided,
+		       out->all.exact, out->all.agree, out->all.weak, out->all.undecided, r->ncalls,
 		       r->ncalls == 1 ? "" : "s");
 	else
 		printf(": %s\n", out->why);
@@ -64,7 +64,7 @@ static int check_one(const struct options *o, const char *file, const struct pro
 	struct result r;
 	struct outcome out;
 	exec_run(&r, &a, e, p, t);
-	outcome_of(&out, p, &r, t, &a);
+	outcome_of(&out, p, &r, t, NULL, &a);
 	if (o->json)
 		print_json(file, name.s, &out);
 	else

@@ -71,7 +71,7 @@ int cmd_eval(const struct options *o)
 			fprintf(f, "%s: %s\n", result_status_name[r.status], r.message);
 		for (int k = 0; k < r.ncalls; k++)
 			print_call(f, &p, &r.call[k], k);
-		outcome_of(&out, &p, &r, &t, &a);
+		outcome_of(&out, &p, &r, &t, NULL, &a);
 		fprintf(f, "reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", out.why);
 		if (verdict_diverges(out.verdict))
 			fprintf(f, "%s", out.report);

@@ -96,7 +96,7 @@ int cmd_repro(const struct options *o)
 			struct result r;
 			struct outcome out;
 			exec_run(&r, &a, e, &x.p, &x.t);
-			outcome_of(&out, &x.p, &r, &x.t, &a);
+			outcome_of(&out, &x.p, &r, &x.t, NULL, &a);
 			printf("%.8s on %s: %s\n", x.f.hex, name.s, verdict_diverges(out.verdict) ? "still happens" : out.verdict == VD_PASS ? "does not happen" : out.why);
 			if (verdict_diverges(out.verdict))
 				printf("%s", out.report);

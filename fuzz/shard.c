@@ -81,7 +81,7 @@ static void count(struct shard *s, const struct job *j, int target, enum verdict
 static void count_elements(struct shard *s, const struct outcome *o)
 {
 	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct judge_counts *c = &o->judgement.by_fill[k];
+		const struct element_counts *c = &o->by_fill[k];
 		struct element_counts *e = &s->stats.elements[k];
 		e->exact += c->exact;
 		e->agree += c->agree;
@@ -156,7 +156,7 @@ static bool may_generate(const struct shard *s)
 static void judge_job(struct shard *s, struct job *j, const struct result *r, const struct target *t, struct outcome *out)
 {
 	double begin = now_ms();
-	outcome_of(out, &j->prog, r, t, &j->arena);
+	outcome_of(out, &j->prog, r, t, j->hint, &j->arena);
 	s->stats.reference_ms += now_ms() - begin;
 	s->stats.target_ms += r->target_ms;
 	count_elements(s, out);
@@ -335,7 +335,7 @@ static void take_fresh(struct shard *s)
 	struct outcome o;
 	exec_take(&r, &j->arena, s->fresh);
 	const struct target *ran = j->confirm_step == 0 ? &s->eager_target : t;
-	outcome_of(&o, &j->prog, &r, ran, &j->arena);
+	outcome_of(&o, &j->prog, &r, ran, j->hint, &j->arena);
 	if (j->confirm_step == 0 && o.verdict == VD_PASS) {
 		j->confirm_step = 1;
 		exec_submit(s->fresh, &j->prog, t);

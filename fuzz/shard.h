@@ -19,11 +19,6 @@
 #define SHARD_VERB "__shard"
 enum { PROGRAMS_PER_DRAW = 1000, QUEUE_MAX = 48, MAX_SEEN = 512 };
 
-/* Element counts by fill class of the call. */
-enum { NFILL_CLASSES = 4 };             /* dyadic, normal, special, ties */
-extern const char *const fill_class_name[NFILL_CLASSES];
-struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
-
 struct shard_stats {
 	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations;
 	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */

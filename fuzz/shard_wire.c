@@ -1,8 +1,6 @@
 /* shard_wire.c: shard's answers as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/shard.h"
 
-const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
-
 enum { NSTAT_INTS = 6 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
 
 /* Every number of the struct in one order, for both directions. */

@@ -12,10 +12,16 @@ enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVAL
 extern const char *const verdict_name[NVERDICTS];       /* unjudged: the reference said unsupported */
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
 
+/* Elements by class; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider than
+ * half the value. Also by fill class of the call: dyadic, normal, special, ties. */
+enum { NFILL_CLASSES = 4 };
+extern const char *const fill_class_name[NFILL_CLASSES];
+struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
+
 struct outcome {
 	enum verdict verdict;
 	const char *why;                /* one line: the reason of anything but pass */
-	struct judgement judgement;     /* of the elements; all zero where nothing was compared */
+	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
 	/* set if the verdict diverges */
 	enum finding_kind kind;
 	enum finding_severity severity;
@@ -24,11 +30,9 @@ struct outcome {
 	const char *report;             /* text block for people: the program, the wrong tensor, expected and got */
 };
 
-/* Everything of *out lives in a. The references are computed here unless `ref` (per call, from an earlier judge of the same
- * program and profile) is given. */
-void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a);
-/* Licence profile that speaks for a target. */
-const struct licence_profile *target_licence(const struct target *t);
+/* Computes the reference of every call and compares. Everything of *out lives in a. hint: the operator whose predicted meta
+ * overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
+void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Canonical text of a program, in a. */
 const char *prog_text(const struct prog *p, struct arena *a);
 /* Operators of a program for the store. Returns how many. */
