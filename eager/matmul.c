@@ -163,7 +163,8 @@ void grad_addmm(struct grad_ctx *c)
 	backward(c, c->in[1], c->in[2], c->gin[1], c->gin[2]);
 }
 
-/* ---- shape rules ---- */
+/* ---- shape rules ----
+ * Factors of two dtypes are always refused; PyTorch's bmm and mv let them pass where nothing is multiplied. */
 
 static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *size, int rank)
 {
@@ -223,9 +224,9 @@ bool meta_bmm(struct meta_ctx *c)
 	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
 		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
 			       (long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
-	if (a->dtype != b->dtype && meta_numel(a) > 0 && meta_numel(b) > 0)     /* nothing is multiplied, nothing is checked */
+	if (a->dtype != b->dtype)
 		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
-	return result(c, b, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
+	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
 }
 
 bool meta_mv(struct meta_ctx *c)

@@ -1,8 +1,8 @@
 /* pointwise.c: every POINTWISE row of ops.def: shape rules, kernels and derivatives from the row's expressions.
  *
  * Compute types: double for f64, float for f32, f16 and bf16 (operands widened, the result rounded once), int64_t for integers and
- * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in arithmetic a Python
- * scalar or a 0-d second operand acts in the compute type (as on PyTorch's CPU).
+ * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in products and quotients a
+ * Python scalar or a 0-d second operand acts in the compute type (measured on PyTorch's CPU, bit for bit).
  * Derivatives are computed in the same types, rounded to the common dtype, summed over broadcast dimensions in double and rounded
  * to the operand's dtype at the end. */
 #include "eager/layout.h"
@@ -46,10 +46,7 @@ static enum dtype common_dtype(const struct node *n, const struct meta *const *i
 	return promo == PROMO_FLOAT && !dtype_is_float(t) ? DT_F32 : t;
 }
 
-static bool is_arithmetic(const struct op_info *info)
-{
-	return info->licence == LC_ARITH || info->licence == LC_MUL || info->licence == LC_DIV || info->licence == LC_TRANS;
-}
+static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
 
 static void call_gather(struct operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
 {
@@ -66,11 +63,11 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 		}
 	}
 	c->common = common_dtype(n, metas, c->nin, promo);
-	c->narrow_scalars = !is_arithmetic(info);
+	c->narrow_scalars = !acts_wide(info);
 	for (int k = 0; k < c->nin; k++) {
 		enum dtype t = c->in[k]->meta.dtype;
-		bool acts_wide = k == 1 && is_arithmetic(info) && c->in[k]->meta.rank == 0;
-		c->narrow[k] = t != c->common && promote_types(t, c->common) != c->common && !(acts_wide && dtype_is_float(c->common));
+		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
+		c->narrow[k] = t != c->common && promote_types(t, c->common) != c->common && !wide;
 	}
 }
 
@@ -237,6 +234,7 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 	if ((info->traits & T_MUTATES) && !in[0])
 		in[0] = k->out;
 	call_gather(&c, k->n, in, r->promo);
+	c.narrow_scalars = info->licence == LC_MINMAX;  /* derivatives multiply by scalars; clamp's compares */
 	for (int p = 0, which = 0; p < info->nparam; p++) {
 		if (info->param[p].kind != K_TENSOR)
 			continue;
@@ -255,6 +253,19 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 #include "eager/ops.def"
 
 /* ---- shape rules ---- */
+
+/* Scalars that PyTorch converts by Scalar::to (alpha, bounds) must fit; `other` becomes a tensor and wraps or overflows. */
+static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
+{
+	const struct op_info *info = &op_info[c->n->op];
+	for (int k = 0; k < info->nparam; k++) {
+		const struct param *q = &info->param[k];
+		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k) &&
+		    !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+			return false;
+	}
+	return true;
+}
 
 static bool check_alpha(const struct meta_ctx *c, enum dtype common)
 {
@@ -298,7 +309,7 @@ static bool check_row(const struct meta_ctx *c, enum dtype common)
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
 	if (!(info->dtypes & DTS(c->in[0]->dtype)))
 		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(c->in[0]->dtype));
-	return check_alpha(c, common);
+	return check_alpha(c, common) && check_scalars_fit(c, common);
 }
 
 static bool meta_pointwise(struct meta_ctx *c, enum promo promo)

@@ -135,7 +135,9 @@ static void cumprod_lane(double *gin, const struct lanes *l, int64_t lane, const
 	}
 	if (z == l->count)
 		return;
-	double after = 1;
+	double before = 1, after = 1;
+	for (int64_t i = 0; i < z; i++)
+		before *= x[lane_at(l, lane, i)];      /* not y: it may be rounded to a narrower dtype */
 	acc = 0;
 	for (int64_t j = z; j < l->count; j++) {
 		int64_t at = lane_at(l, lane, j);
@@ -145,7 +147,7 @@ static void cumprod_lane(double *gin, const struct lanes *l, int64_t lane, const
 			break;
 		acc += g[at] * after;
 	}
-	gin[lane_at(l, lane, z)] = (z ? y[lane_at(l, lane, z - 1)] : 1) * acc;
+	gin[lane_at(l, lane, z)] = before * acc;
 }
 
 void grad_cumprod(struct grad_ctx *c)
