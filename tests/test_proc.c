@@ -94,8 +94,29 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 	return true;
 }
 
+/* A worker that speaks frames but not always sense: what it answers stands in the request's source text. */
+static void good_answer(struct strbuf *sb);
+static bool answer_torch(void *ctx, const void *request, size_t n, struct strbuf *answer)
+{
+	(void)ctx;
+	good_answer(answer);
+	if (memmem(request, n, "SHORT", 5))
+		answer->len -= 5;
+	else if (memmem(request, n, "LONG", 4))
+		sb_puts(answer, "more");
+	else if (memmem(request, n, "STATUS", 6))
+		answer->s[1] = RES_HANG;
+	else if (memmem(request, n, "EMPTY", 5))
+		sb_reset(answer);
+	else if (memmem(request, n, "DIE", 3))
+		raise(SIGSEGV);
+	return true;
+}
+
 static int child(const char *kind)
 {
+	if (str_eq(kind, "torch"))
+		return proc_serve("", 0, answer_torch, NULL);
 	uint32_t nrequests = 0;
 	if (str_eq(kind, "serve"))
 		return proc_serve("hello", 5, behave, &nrequests);
@@ -509,6 +530,43 @@ static void test_wrong_answers(void)
 	arena_free(&a);
 }
 
+/* The same through a process and torch_run: one result each, and the next request is served. */
+static void test_nonsense_worker(void)
+{
+	static const struct { const char *source; enum result_status status; const char *text; } row[] = {
+		{"SHORT", RES_HARNESS, "answer: "}, {"LONG", RES_HARNESS, "4 bytes too many"}, {"STATUS", RES_HARNESS, "status 4"},
+		{"EMPTY", RES_HARNESS, "answer: "}, {"DIE", RES_CRASH, ""}, {"TWO", RES_HARNESS, "1 reported, 2 expected"},
+	};
+	static const char cells[8];
+	const char *argv[4];
+	struct proc_spec spec = spec_of(argv, "torch");
+	struct proc *p = open_child(&spec);
+	struct torch_bytes storage[2] = {{cells, 8}, {cells, 8}};
+	struct torch_input in = {.name = "x", .to_f = true};
+	struct meta meta;
+	struct torch_call call = {&meta, NULL, storage};
+	struct torch_request req = {.ninputs = 1, .nstorages = 1, .nouts = 1, .ncalls = 1, .input = &in, .call = &call};
+	struct arena a;
+	struct result r;
+	struct err err = {0};
+	meta_make_contiguous(&meta, DT_F32, (const int64_t[]){2}, 1);
+	EXPECT(target_parse(&req.target, "torch:eager", &err), "%s", err.msg);
+	arena_init(&a);
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		req.source = row[i].source;
+		req.nstorages = str_eq(row[i].source, "TWO") ? 2 : 1;
+		torch_run(&r, &a, p, &req);
+		EXPECT(r.status == row[i].status && strstr(r.message, row[i].text), "%s: %s: %s", row[i].source, result_status_name[r.status], r.message);
+		req.source = "fine";
+		req.nstorages = 1;
+		torch_run(&r, &a, p, &req);
+		EXPECT(r.status == RES_OK, "after %s: %s: %s", row[i].source, result_status_name[r.status], r.message);
+		EXPECT_INT(proc_nstarted(p), i + 2);
+	}
+	arena_free(&a);
+	proc_close(p);
+}
+
 static void bench(void)
 {
 	const char *argv[4];
@@ -555,5 +613,6 @@ int main(int argc, char **argv)
 	RUN(test_killed_parent);
 	RUN(test_many);
 	RUN(test_wrong_answers);
+	RUN(test_nonsense_worker);
 	return TEST_END();
 }

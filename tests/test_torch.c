@@ -295,6 +295,36 @@ static void test_death(void)
 	}
 }
 
+/* The fixed side, where it is installed: the same request on 2.15.0 gives the right gradient and no mismatch. */
+static void test_fixed_version(void)
+{
+	struct target t;
+	struct err err = {0};
+	struct strbuf python;
+	sb_init(&python);
+	bool ok = target_parse(&t, "torch-2.15.0:inductor", &err);
+	EXPECT(ok, "%s", err.msg);
+	if (!target_python(&python, &t, NULL, &err)) {
+		printf("test_fixed_version SKIPPED: %s\n", err.msg);
+	} else {
+		struct proc_spec fixed;
+		torch_spec(&fixed, &arena, python.s);
+		struct proc *old = worker;
+		worker = proc_open(&fixed, &err);
+		EXPECT(worker, "%s", err.msg);
+		static const char *const targets[] = {"torch:eager", "torch:fake", "torch:aot_fake", "torch:aot_eager", "torch:inductor"};
+		for (int i = 0; worker && i < ARRAY_LEN(targets); i++) {
+			struct result r = run_founding(targets[i]);
+			EXPECT_INT(r.nmismatch, 0);
+			if (r.status == RES_OK)
+				EXPECT(sum(&r.call[0].grad[0]) == XGRAD, "2.15.0 %s: x.grad sums to %g", targets[i], sum(&r.call[0].grad[0]));
+		}
+		proc_close(worker);
+		worker = old;
+	}
+	sb_free(&python);
+}
+
 /* ---- milliseconds ----------------------------------------------------------------------------------------- */
 
 static double now_ms(void)
@@ -365,6 +395,7 @@ int main(int argc, char **argv)
 		RUN(test_founding_inductor);
 		RUN(test_planted);
 		RUN(test_death);
+		RUN(test_fixed_version);
 		code = TEST_END();
 	}
 	proc_close(worker);

@@ -168,7 +168,6 @@ static bool set_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Where Linux keeps the limit of the pipe, more room means fewer wake-ups of a chatty child. */
 static bool make_channels(int sock[2], int out[2])
 {
 	sock[0] = sock[1] = out[0] = out[1] = -1;
@@ -368,10 +367,8 @@ static void send_some(struct proc *p)
 {
 	while (p->nsent < p->send.len) {
 		ssize_t n = send(p->sock, p->send.s + p->nsent, p->send.len - p->nsent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0) {
-			/* A full socket waits; a broken one is noticed by reading, which knows more. */
-			return;
-		}
+		if (n < 0)
+			return;         /* a full socket waits; a broken one is noticed by reading, which knows more */
 		p->nsent += (size_t)n;
 	}
 }
@@ -437,7 +434,7 @@ static void watch_idle(struct proc *p)
 {
 	char c;
 	ssize_t n = recv(p->sock, &c, 1, MSG_DONTWAIT | MSG_PEEK);
-	if (n > 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) || n == 0)
+	if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
 		end_child(p, PROC_END_DIED, "ended while idle", true);
 }
 
@@ -614,7 +611,11 @@ void proc_release(struct proc *p)
 		return;
 	}
 	const struct proc_spec *s = p->spec;
+	bool served_out = s->max_served && p->nserved >= s->max_served;
 	p->state = PROC_IDLE;
-	if (p->recycle || (s->max_served && p->nserved >= s->max_served) || (s->recycle_rss && proc_rss(p) > s->recycle_rss))
+	if (served_out || p->recycle || (s->recycle_rss && proc_rss(p) > s->recycle_rss)) {
 		proc_kill(p);
+		if (served_out)
+			proc_dir_clear(&p->dir);        /* bounds what a compiler's cache may grow to */
+	}
 }

@@ -14,9 +14,9 @@
  * The first frame of a child is its hello (sequence 0); answers repeat the request's number. Standard output and error are
  * captured together through a pipe of which the last PROC_TAIL bytes are kept (compilers print rubbish there); standard input
  * is /dev/null. A child lives in its own process group, which is killed as a whole, and dies with this process
- * (PR_SET_PDEATHSIG). Its working directory, TMPDIR and the directories of dir_env are private to the slot, kept while
- * children are recycled in order, removed after any other end and by proc_close. Directories that a killed parent left
- * behind are removed by the next proc_open (each is locked by its living owner).
+ * (PR_SET_PDEATHSIG). Its working directory, TMPDIR and the directories of dir_env are private to the slot: kept when a child
+ * is recycled for its memory, emptied after max_served answers and after every disorderly end, removed by proc_close.
+ * Directories that a killed parent left behind are removed by the next proc_open (each is locked by its living owner).
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it); memory as a watch on the child's resident
  * set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every PROC_WATCH_MS while busy. */

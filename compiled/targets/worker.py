@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import glob
 import linecache
 import os
 import platform
@@ -591,7 +592,8 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
 
 
 def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:MAX_MESSAGE]
+    text = f"{type(error).__name__}: {error}"
+    return text.partition("\n\nSet TORCHDYNAMO_VERBOSE=1")[0].rstrip()[:MAX_MESSAGE]
 
 
 def by_compiler(error: BaseException) -> bool:
@@ -669,14 +671,22 @@ def send(stream: BinaryIO, number: int, payload: bytes) -> None:
     stream.flush()
 
 
+def device_names() -> str:
+    """Asking torch for a GPU's name would open it, which costs a second and memory; the driver says it for free."""
+    names = [f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"]
+    for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information")) if torch.version.cuda else []:
+        with open(path) as f:
+            names += [line.partition(":")[2].strip() for line in f if line.startswith("Model:")]
+    return ", ".join(names)
+
+
 def hello() -> bytes:
     w = Writer()
     w.text(torch.__version__)
     w.text(str(torch.version.git_version))
     w.text(platform.python_version())
     w.text(str(torch.version.cuda or ""))
-    cuda = torch.cuda.is_available()
-    w.text(torch.cuda.get_device_name() if cuda else f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}")
+    w.text(device_names())
     return b"".join(w.parts)
 
 
