@@ -17,9 +17,7 @@ int cmd_targets(const struct options *o)
 			const char *have = "ready";
 			struct strbuf path;
 			sb_init(&path);
-			if (fam->stage[k].planned)
-				have = "planned";
-			else if (!target_parse(&t, name, &err) || (fam->versions && !target_python(&path, &t, o->python, &err)))
+			if (!target_parse(&t, name, &err) || (fam->versions && !target_python(&path, &t, o->python, &err)))
 				have = err.msg;
 			if (o->json) {
 				struct strbuf sb;

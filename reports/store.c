@@ -121,7 +121,7 @@ enum store_status store_run_stmt(struct store *s, sqlite3_stmt *st, const char *
 
 static enum store_status run_query(struct store *s, enum query q, const struct hash128 *arg, const char *doing)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, q);
 	if (status != STORE_OK)
 		return status;
@@ -239,7 +239,7 @@ enum store_status store_program(struct store *s, struct hash128 *id, const char 
 	if (status == STORE_OK)
 		status = store_put(s, id, TABLE_PROGRAM, v);
 	for (int i = 0; i < nops && status == STORE_OK; i++) {
-		sqlite3_stmt *st;
+		sqlite3_stmt *st = NULL;
 		status = store_stmt(s, &st, Q_PROGRAM_OP);
 		if (status != STORE_OK)
 			break;
@@ -276,7 +276,7 @@ enum store_status store_event(struct store *s, const struct store_event *e)
 static enum store_status compare_current(struct store *s, bool *exists, bool *severity, bool *signature,
 	const struct hash128 *id, const struct store_finding *f)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_CURRENT);
 	if (status != STORE_OK)
 		return status;
@@ -337,7 +337,7 @@ enum store_status store_artifact(struct store *s, const struct hash128 *finding,
 
 static enum store_status nstored(struct store *s, int64_t *n, const struct store_observation *o)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_OBS_STORED);
 	if (status != STORE_OK)
 		return status;
@@ -354,7 +354,7 @@ static enum store_status nstored(struct store *s, int64_t *n, const struct store
 
 static enum store_status put_count(struct store *s, const struct pending_count *c)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_OBS_COUNT);
 	if (status != STORE_OK)
 		return status;
@@ -455,7 +455,7 @@ static enum store_status put_counter(struct store *s, const struct pending_count
 {
 	struct hash128 draw;
 	const struct value v[] = {value_text(c->draw)};
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_put(s, &draw, TABLE_DRAW, v);
 	if (status == STORE_OK)
 		status = store_stmt(s, &st, Q_COUNTER);

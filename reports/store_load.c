@@ -8,7 +8,7 @@
 enum store_status store_open_by_signature(struct store *s, bool *found, struct hash128 *id, enum finding_state *state,
 	const char *signature, const char *family)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	*found = false;
 	if (signature[0] == '\0')
 		return STORE_OK;
@@ -109,7 +109,7 @@ static enum store_status one_by_prefix(struct store *s, struct hash128 *id, sqli
 enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, const char *prefix)
 {
 	struct hash128 lo, hi, got;
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	if (!prefix_range(&lo, &hi, prefix))
 		return store_refuse(s, STORE_BAD, "'%.40s' is no finding's id: %d to 32 hex digits are needed", prefix, STORE_MIN_PREFIX);
 	enum store_status status = store_stmt(s, &st, Q_BY_PREFIX);
@@ -149,7 +149,7 @@ static enum store_status load_rows(struct store *s, struct store_loaded *out, en
 	load_row_fn *fn, struct arena *a)
 {
 	static const char doing[] = "reading a finding";
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, q);
 	if (status != STORE_OK)
 		return status;
@@ -249,7 +249,7 @@ static enum store_status load_head(struct store *s, struct store_loaded *out, sq
 
 static enum store_status load_all(struct store *s, struct store_loaded *f, struct arena *a)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_LOAD);
 	if (status != STORE_OK)
 		return status;
@@ -295,7 +295,7 @@ const struct store_loaded_artifact *store_loaded_artifact(const struct store_loa
 
 enum store_status store_list(struct store *s, const struct store_filter *filter, store_row_fn *row, void *ctx)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_LIST);
 	if (status != STORE_OK)
 		return status;

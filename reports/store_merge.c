@@ -113,7 +113,7 @@ static enum store_status copy_table(struct merge *m, const struct copy *copy)
 
 static enum store_status trim_observations(struct store *s)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_TRIM);
 	if (status != STORE_OK)
 		return status;

@@ -115,7 +115,7 @@ static enum store_status put_stmt(struct store *s, sqlite3_stmt **st, enum table
 enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values)
 {
 	char doing[48];
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = NULL;
 	*id = table_key(&store_table[t], values);
 	for (int i = 0; i < store_table[t].ncols; i++)
 		if (values[i].type != 'i' && values[i].n > STORE_MAX_BLOB)
