@@ -1,7 +1,7 @@
 /* gen_input.c: sizes, layouts and input rows. A program draws its dims from a small pool of sizes, so that operands often fit. */
 #include "fuzz/gen_internal.h"
 
-int64_t shape_numel(const struct shape *s)
+int64_t gen_numel(const struct shape *s)
 {
 	int64_t n = 1;
 	for (int d = 0; d < s->rank; d++)

@@ -62,7 +62,7 @@ struct input_spec {
 int64_t draw_size(struct world *w);
 void draw_shape(struct world *w, struct shape *s, int min_rank, int max_rank);
 void draw_pool(struct world *w);
-int64_t shape_numel(const struct shape *s);
+int64_t gen_numel(const struct shape *s);
 void shape_limit(struct shape *s, int64_t max_numel);
 struct shape shape_of(const struct meta *m);
 /* The node, or -1 if that would be far too large. */

@@ -183,7 +183,7 @@ static void draw_broadcast(struct world *w, struct shape *s, enum fit fit)
 		drop = 0;
 	s->rank -= drop;
 	memmove(s->size, s->size + drop, sizeof(int64_t) * (size_t)s->rank);
-	int64_t room = w->max_numel / MAX(shape_numel(s), 1);
+	int64_t room = w->max_numel / MAX(gen_numel(s), 1);
 	for (int d = 0; d < s->rank; d++) {
 		if (s->size[d] != 1 && choose_chance(w->c, 30)) {
 			s->size[d] = 1;
@@ -307,7 +307,7 @@ static bool index_list(struct world *w, struct making *m, int k, bool unique)
 		if (!given[d])
 			continue;
 		struct shape t = s;
-		if (!first && choose_chance(w->c, 30) && shape_numel(&s))
+		if (!first && choose_chance(w->c, 30) && gen_numel(&s))
 			for (int e = 0; e < t.rank; e++)
 				t.size[e] = 1;
 		node[d] = index_operand(w, m, &t, m->meta.size[d], unique && first ? 0 : -1);
@@ -346,7 +346,7 @@ static int like_operand(struct world *w, struct making *m, const struct param *q
 {
 	struct shape s;
 	CHECK(like >= 0);
-	if (!like_shape(w, m, like, &s) || shape_numel(&s) > 4 * w->max_numel)
+	if (!like_shape(w, m, like, &s) || gen_numel(&s) > 4 * w->max_numel)
 		return -1;
 	return operand(w, m, q, m->meta.dtype, s, fit);
 }
@@ -370,7 +370,7 @@ static int source(struct world *w, struct making *m, const struct param *q)
 		if (param_of(m, k)->role == R_MASK)
 			n = MAX(n, 1) * MAX(meta_numel(node_meta(w->p, m->arg[k].node)), 1);
 	struct shape s = shape_of(&m->meta);
-	if (s.rank == 0 || n > shape_numel(&s)) {
+	if (s.rank == 0 || n > gen_numel(&s)) {
 		const struct meta *mask = NULL;
 		for (int k = 0; k < op_info[m->op].nparam; k++)
 			if (param_of(m, k)->role == R_MASK)
@@ -378,7 +378,7 @@ static int source(struct world *w, struct making *m, const struct param *q)
 		if (!mask || !broadcasts_to(mask, &s) || s.rank == 0)
 			s = (struct shape){.rank = 1, .size = {n}};
 	}
-	if (shape_numel(&s) > 4 * w->max_numel)
+	if (gen_numel(&s) > 4 * w->max_numel)
 		return -1;
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
@@ -402,7 +402,7 @@ static int vector_of(struct world *w, struct making *m, const struct param *q)
 static int factor(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = shape_of(&m->meta);
-	int64_t rows = s.rank > 1 ? s.size[s.rank - 2] : 1, work = shape_numel(&s);
+	int64_t rows = s.rank > 1 ? s.size[s.rank - 2] : 1, work = gen_numel(&s);
 	s.size[s.rank - 2] = s.size[s.rank - 1];
 	s.size[s.rank - 1] = draw_size(w);
 	/* Products cost: keep rows * inner * columns small. */
