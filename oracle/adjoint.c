@@ -183,33 +183,36 @@ static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct
 	struct tape *t = s->A->t;
 	struct arena_mark m = arena_mark(t->arena);
 	struct num *pre = ARENA_NEW(t->arena, struct num, n + 1), suf = num_exact(DT_F64, 1);
-	bool special = false, zero = false;
+	bool special = false;
 	pre[0] = num_exact(DT_F64, 1);
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *x = &t->val[e[i]];
 		special = special || x->flags & NUM_SPECIAL;
-		zero = zero || (!(x->flags & NUM_SPECIAL) && fabs(x->hi) <= x->rad);
 		pre[i + 1] = num_mul(&pre[i], x);
 	}
-	double rel = (double)(n + 3) * num_format[s->h.l->acc].u + 3 * num_format[s->h.dt].u;
-	double y_abs = num_mag(y);
-	bool lost = y->flags & NUM_SPECIAL || (y_abs < num_format[s->h.dt].normal * 4 && !zero);
+	const struct num_format *own = &num_format[s->h.dt];
+	double rel = (double)(n + 3) * num_format[s->h.l->acc].u + 3 * own->u, big = 1, small = 1;
+	for (int64_t i = 0; i < n; i++) {
+		double x = fabs(t->val[e[i]].hi);
+		big *= fmax(x, 1);
+		small *= x > 0 ? fmin(x, 1) : 1;
+	}
 	for (int64_t i = n - 1; i >= 0; i--) {
 		struct num others = num_mul(&pre[i], &suf), c = num_mul(g, &others);
 		suf = num_mul(&suf, &t->val[e[i]]);
 		c.dtype = (uint8_t)s->h.dt;
-		if (special) {
+		if (special || y->flags & NUM_ANY) {
 			c = num_any(s->h.dt);
 		} else if (!num_is_exact(&c) || c.hi != 0) {
 			double mag = num_mag(&c);
 			if (!(c.flags & NUM_SPECIAL) && n > 1)
 				num_widen(&c, mag * rel);
-			if (lost && !(c.flags & NUM_SPECIAL)) {
-				num_widen(&c, mag);
-				c.flags |= y->flags & (NUM_INF | NUM_NAN);
-			}
+			if (small < own->normal * 4)            /* the result or a partial product underflows */
+				num_widen(&c, mag + num_mag(g) * own->tiny * big * (double)n);
 			how_last(&c, &s->h);
 		}
+		if (n > 1 && (big >= own->overflow || big >= num_format[s->h.l->acc].overflow))
+			c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
 		send_to(s, e[i], c);
 	}
 	arena_release(t->arena, m);

@@ -823,7 +823,7 @@ static void adj_extreme(struct num *gx, const struct num *g, const struct num *a
 	}
 }
 ADJ(MAX2) { (void)y; adj_extreme(gx, g, x[0], x[1], h); }
-ADJ(MIN2) { (void)y; adj_extreme(gx, g, x[1], x[0], h); struct num t = gx[0]; gx[0] = gx[1]; gx[1] = t; }
+ADJ(MIN2) { (void)y; adj_extreme(gx, g, x[1], x[0], h); }      /* the smaller of (a, b) is where max of (b, a) sends nothing */
 ADJ(SELECT)
 {
 	(void)y;

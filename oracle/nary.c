@@ -566,6 +566,10 @@ static void cumprod(struct tape *t, const struct tape_block *b, const struct how
 {
 	int64_t rows = b->len ? b->n / b->len : 0;
 	sid out = b->first;
+	/* A sequential scan may round each prefix to the dtype: that is its accumulation type, then. */
+	struct lic_rule own = h->l ? *h->l : (struct lic_rule){0};
+	own.acc = halves(b->dt) ? b->dt : own.acc;
+	struct how prefix = {b->dt, h->l ? &own : NULL, false};
 	for (int64_t r = 0; r < rows; r++) {
 		const sid *e = b->a + r * b->len;
 		struct prod_state s = {.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .exact = true};
@@ -575,10 +579,7 @@ static void cumprod(struct tape *t, const struct tape_block *b, const struct how
 				continue;
 			}
 			prod_step(&s, &t->val[e[i]]);
-			struct num y = prod_finish(&s, h);
-			if (halves(b->dt) && y.rad != 0 && i > 1)
-				num_widen(&y, (double)(i - 1) * num_format[b->dt].u * num_mag(&y));
-			t->val[out++] = y;
+			t->val[out++] = prod_finish(&s, &prefix);
 		}
 	}
 }

@@ -1,6 +1,9 @@
 # Tests of the reference: arithmetic, tape, licences, comparison.
 if(TARGET oracle)
-  add_executable(oracle_ref_test oracle_ref_test.c)
-  target_link_libraries(oracle_ref_test PRIVATE oracle eager sp_flags m)
-  add_test(NAME oracle_ref COMMAND oracle_ref_test ${CMAKE_SOURCE_DIR})
+  foreach(t oracle_ref_test oracle_rigor_test)
+    add_executable(${t} ${t}.c)
+    target_link_libraries(${t} PRIVATE oracle eager sp_flags m)
+  endforeach()
+  add_test(NAME oracle_ref COMMAND oracle_ref_test)
+  add_test(NAME oracle_rigor COMMAND oracle_rigor_test 650)
 endif()

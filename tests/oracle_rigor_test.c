@@ -1,0 +1,656 @@
+/* oracle_rigor_test.c: an adversarial executor. Random tapes are evaluated, forward and backward, in the tensor's own arithmetic with every
+ * liberty that the licence grants taken at random: order and shape of sums, FMA, f16/bf16 kept in f32, library functions off by
+ * their budget, composites decomposed. Every value and every gradient must lie inside the reference's sets.
+ *
+ *   oracle_rigor_test [tapes per profile and dtype] [seed]
+ *
+ * This finds mistakes in the arithmetic; it cannot find missing licences (soaks on the targets do). */
+#include "oracle/adjoint.h"
+#include "oracle/tape_impl.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+static uint64_t state;
+static uint64_t draw(void) { return mix64(state += 0x9e3779b97f4a7c15u); }
+static int below(int n) { return (int)(draw() % (uint64_t)n); }
+static bool chance(int percent) { return below(100) < percent; }
+static double unit(void) { return (double)(draw() >> 11) * 0x1p-53; }
+
+/* ---- one tape ---- */
+enum { MAX_BLOCKS = 24, MAX_SCALARS = 600 };
+struct exec {
+	struct tape t;
+	struct adjoint A;
+	enum dtype dt;
+	double v[MAX_SCALARS], g[MAX_SCALARS], part[MAX_SCALARS];
+	bool have[MAX_SCALARS], touched[MAX_SCALARS];
+	const struct lic_rule *l;       /* of the block in hand */
+};
+
+static bool wide(const struct exec *e) { return e->l->flags & LF_WIDE && e->dt != DT_F32 && e->dt != DT_F64 && chance(50); }
+static double inner(const struct exec *e, double x) { return num_rn(tape_inner(e->dt), x, 0); }
+static double rn(const struct exec *e, double x) { return num_rn(e->dt, x, 0); }
+/* The end of one operator: rounded to the dtype, or (licence) kept. */
+static double out(const struct exec *e, double x)
+{
+	return wide(e) ? inner(e, x) : rn(e, inner(e, x));
+}
+/* A step inside a derivative's formula. */
+static double step(const struct exec *e, double x)
+{
+	return e->l->flags & LF_STEPS && chance(70) ? out(e, x) : inner(e, x);
+}
+static double acc(const struct exec *e, double x) { return num_rn(e->l->acc, x, 0); }
+
+/* A library function: at most `ulp` units of the compute type away. */
+static double lib(const struct exec *e, long double y)
+{
+	enum dtype c = tape_inner(e->dt);
+	double d = (double)y;
+	if (!isfinite(d) || d == 0 || d == 1 || d == 0.5)
+		return num_rn(c, d, 0);
+	d = num_rn(c, d, 0);
+	double ulp = 2 * num_half_ulp(&num_format[c], fabs(d));
+	if (isfinite(d) && chance(40))
+		d += (chance(50) ? 1 : -1) * ulp;       /* with the rounding above within 1.5 of a budget of 2 */
+	return num_rn(c, d, 0);
+}
+
+static double fn_exp(const struct exec *e, double x) { return lib(e, expl((long double)x)); }
+
+static double sigmoid_of(const struct exec *e, double x)
+{
+	if (x == 0)
+		return 0.5;
+	if (chance(50))
+		return lib(e, x >= 0 ? 1 / (1 + expl(-(long double)x)) : expl((long double)x) / (1 + expl((long double)x)));
+	return inner(e, 1 / inner(e, 1 + fn_exp(e, -x)));
+}
+
+static double tanh_of(const struct exec *e, double x)
+{
+	if (!(e->l->flags & LF_DECOMP) || chance(50) || x == 0)
+		return lib(e, tanhl((long double)x));
+	return inner(e, inner(e, 2 / inner(e, 1 + fn_exp(e, inner(e, -2 * x)))) - 1);
+}
+
+static double expm1_of(const struct exec *e, double x)
+{
+	if (!(e->l->flags & LF_DECOMP) || chance(50) || x == 0)
+		return lib(e, expm1l((long double)x));
+	return inner(e, fn_exp(e, x) - 1);
+}
+
+static double div_const(const struct exec *e, double a, double b, bool constant)
+{
+	if (e->l->flags & LF_RECIP && constant && chance(50))
+		return inner(e, a * inner(e, 1 / b));
+	return inner(e, a / b);
+}
+
+static double maxnan(double a, double b) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
+static double minnan(double a, double b) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
+
+/* ---- sums in any order and tree ---- */
+static void shuffle(double *x, int n)
+{
+	for (int i = n - 1; i > 0; i--) {
+		int j = below(i + 1);
+		double t = x[i];
+		x[i] = x[j];
+		x[j] = t;
+	}
+}
+
+static double tree_sum(const struct exec *e, double *x, int n)
+{
+	if (n == 0)
+		return 0;
+	shuffle(x, n);
+	while (n > 1) {                         /* adds two at random places: every tree has a chance; often a chain */
+		int j = chance(60) ? 0 : below(n - 1);
+		x[j] = acc(e, x[j] + x[n - 1]);
+		n--;
+	}
+	return x[0];
+}
+
+static double dot(const struct exec *e, const double *a, const double *b, int n)
+{
+	double s = 0;
+	bool fused = chance(50);
+	if (n == 1)
+		return acc(e, a[0] * b[0]);
+	for (int i = 0; i < n; i++)
+		s = fused ? acc(e, fma(a[i], b[i], s)) : acc(e, s + acc(e, a[i] * b[i]));
+	return s;
+}
+
+/* ---- forward ---- */
+static double eval_map(const struct exec *e, const struct tape_block *b, const double *x)
+{
+	bool c = b->param != 0;
+	double r;
+	switch (b->f) {
+	case SF_COPY: return x[0];
+	case SF_NEG: return -x[0];
+	case SF_ABS: return fabs(x[0]);
+	case SF_EXP: r = fn_exp(e, x[0]); break;
+	case SF_LOG: r = lib(e, logl((long double)x[0])); break;
+	case SF_LOG1P: r = lib(e, log1pl((long double)x[0])); break;
+	case SF_EXPM1: r = expm1_of(e, x[0]); break;
+	case SF_SQRT: r = inner(e, sqrt(x[0])); break;
+	case SF_RSQRT: r = inner(e, 1 / inner(e, sqrt(x[0]))); break;
+	case SF_RECIP: r = inner(e, 1 / x[0]); break;
+	case SF_SIN: r = isinf(x[0]) ? NAN : lib(e, sinl((long double)x[0])); break;
+	case SF_COS: r = isinf(x[0]) ? NAN : lib(e, cosl((long double)x[0])); break;
+	case SF_TANH: r = tanh_of(e, x[0]); break;
+	case SF_SIGMOID: r = sigmoid_of(e, x[0]); break;
+	case SF_RELU: return x[0] > 0 || isnan(x[0]) ? x[0] : 0;
+	case SF_ADD: r = x[0] + x[1]; break;
+	case SF_SUB: r = x[0] - x[1]; break;
+	case SF_MUL:
+		r = x[0] * x[1];
+		if (!(e->l->flags & LF_IEEE) && chance(30) && e->dt == DT_F32)
+			return r;                       /* contracted into what follows */
+		break;
+	case SF_DIV: r = div_const(e, x[0], x[1], c); break;
+	case SF_POW:
+		if (x[1] == 0 || x[1] == 1)
+			return x[1] == 0 ? 1 : x[0];
+		r = x[1] == 2 ? x[0] * x[0] : lib(e, powl((long double)x[0], (long double)x[1])); break;
+	case SF_MAX2: return maxnan(x[0], x[1]);
+	case SF_MIN2: return minnan(x[0], x[1]);
+	case SF_FLOOR: return floor(x[0]);
+	default: BUG("%s", sf_name[b->f]);
+	}
+	return out(e, r);
+}
+
+static double eval_list(struct exec *e, const struct tape_block *b, const sid *id, int n)
+{
+	double x[64], y[64], s;
+	for (int i = 0; i < n; i++)
+		x[i] = e->v[id[i]];
+	switch (b->f) {
+	case SF_SUM: return n == 1 ? out(e, x[0]) : out(e, tree_sum(e, x, n));
+	case SF_SUMPROD:
+		for (int i = 0; i < n / 2; i++) {
+			x[i] = e->v[id[2 * i]];
+			y[i] = e->v[id[2 * i + 1]];
+		}
+		return out(e, dot(e, x, y, n / 2));
+	case SF_PROD:
+		shuffle(x, n);
+		s = 1;
+		for (int i = 0; i < n; i++)
+			s = acc(e, s * x[i]);
+		return out(e, s);
+	case SF_MAXN:
+		s = x[0];
+		for (int i = 1; i < n; i++)
+			s = maxnan(s, x[i]);
+		return s;
+	case SF_VAR: {
+		double m = 0, q = 0, z[64];
+		memcpy(z, x, sizeof z);
+		if (chance(50)) {                       /* two passes */
+			m = acc(e, tree_sum(e, z, n) / n);
+			for (int i = 0; i < n; i++)
+				z[i] = acc(e, acc(e, x[i] - m) * acc(e, x[i] - m));
+			q = tree_sum(e, z, n);
+		} else {                                /* Welford */
+			for (int i = 0; i < n; i++) {
+				double d = acc(e, x[i] - m);
+				m = acc(e, m + acc(e, d / (i + 1)));
+				q = acc(e, q + acc(e, d * acc(e, x[i] - m)));
+			}
+		}
+		return out(e, inner(e, q / fmax(0, n - b->param)));
+	}
+	case SF_LSE: {
+		double m = x[0];
+		for (int i = 1; i < n; i++)
+			m = maxnan(m, x[i]);
+		if (!isfinite(m))
+			return m;
+		for (int i = 0; i < n; i++)
+			y[i] = fn_exp(e, inner(e, x[i] - m));
+		return out(e, inner(e, lib(e, logl((long double)tree_sum(e, y, n))) + m));
+	}
+	default: BUG("%s", sf_name[b->f]);
+	}
+}
+
+static void forward(struct exec *e)
+{
+	for (int k = 0; k < e->t.nblock; k++) {
+		const struct tape_block *b = &e->t.block[k];
+		e->l = &e->t.lic->rule[b->lc][b->dt];
+		double run = 0;
+		for (int64_t i = 0; i < b->n; i++) {
+			sid id = b->first + (sid)i;
+			const sid *op[3] = {b->a, b->b, b->c};
+			double x[3] = {0};
+			int64_t n = 0;
+			int arity = sf_info[b->f].arity;
+			if (arity == 0) {
+				e->v[id] = e->t.val[id].hi;
+			} else if (arity > 0) {
+				for (int q = 0; q < arity; q++)
+					x[q] = e->v[op[q][i]];
+				e->v[id] = eval_map(e, b, x);
+			} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
+				double y = e->v[b->a[i]];
+				run = i % b->len == 0 ? y : acc(e, b->f == SF_CUMSUM ? run + y : run * y);
+				if (chance(50))
+					run = out(e, run);
+				e->v[id] = out(e, run);
+			} else if (b->f == SF_MATMUL) {
+				double p[64], q[64];
+				int64_t r = i / b->dim[2], c = i % b->dim[2];
+				for (n = 0; n < b->len; n++) {
+					p[n] = e->v[b->a[r * b->len + n]];
+					q[n] = e->v[b->b[n * b->dim[2] + c]];
+				}
+				e->v[id] = out(e, dot(e, p, q, (int)n));
+			} else {
+				const sid *list = block_list(b, i, &n);
+				e->v[id] = eval_list(e, b, list, (int)n);
+			}
+		}
+	}
+}
+
+/* ---- backward: the formulas that implementations use ---- */
+static void give(struct exec *e, sid id, double c)
+{
+	e->part[id] = e->touched[id] ? acc(e, e->part[id] + c) : c;
+	e->touched[id] = true;
+}
+
+static void back_map(struct exec *e, const struct tape_block *b, double g, double y, const sid *id)
+{
+	double a = e->v[id[0]], c = sf_info[b->f].arity > 1 ? e->v[id[1]] : 0;
+	switch (b->f) {
+	case SF_COPY: give(e, id[0], g); break;
+	case SF_NEG: give(e, id[0], -g); break;
+	case SF_ABS: give(e, id[0], out(e, g * ((a > 0) - (a < 0)))); break;
+	case SF_EXP: give(e, id[0], out(e, g * y)); break;
+	case SF_LOG: give(e, id[0], out(e, g / a)); break;
+	case SF_LOG1P: give(e, id[0], out(e, g / step(e, a + 1))); break;
+	case SF_EXPM1: give(e, id[0], out(e, g * step(e, y + 1))); break;
+	case SF_SQRT: give(e, id[0], out(e, g / (2 * y))); break;
+	case SF_RSQRT: give(e, id[0], out(e, -0.5 * g * step(e, step(e, y * y) * y))); break;
+	case SF_RECIP: give(e, id[0], out(e, -g * step(e, y * y))); break;
+	case SF_SIN: give(e, id[0], out(e, g * step(e, isinf(a) ? NAN : lib(e, cosl((long double)a))))); break;
+	case SF_COS: give(e, id[0], out(e, g * -step(e, isinf(a) ? NAN : lib(e, sinl((long double)a))))); break;
+	case SF_TANH: give(e, id[0], out(e, g * step(e, 1 - step(e, y * y)))); break;
+	case SF_SIGMOID:
+		if (chance(50))
+			give(e, id[0], out(e, step(e, g * step(e, 1 - y)) * y));
+		else
+			give(e, id[0], out(e, g * step(e, step(e, 1 - y) * y)));
+		break;
+	case SF_RELU: give(e, id[0], y <= 0 ? 0 : g); break;
+	case SF_FLOOR: give(e, id[0], 0); break;
+	case SF_ADD: give(e, id[0], g); give(e, id[1], g); break;
+	case SF_SUB: give(e, id[0], g); give(e, id[1], -g); break;
+	case SF_MUL: give(e, id[0], out(e, g * c)); give(e, id[1], out(e, g * a)); break;
+	case SF_DIV:
+		give(e, id[0], out(e, div_const(e, g, c, b->param != 0)));
+		if (b->param == 0)
+			give(e, id[1], out(e, -g * step(e, step(e, a / c) / c)));
+		break;
+	case SF_POW: give(e, id[0], c == 0 ? 0 : c == 1 ? g : c == 2 ? out(e, g * step(e, 2 * a)) : out(e, g * step(e, c * step(e, lib(e, powl((long double)a, (long double)c - 1)))))); break;
+	case SF_MAX2:
+	case SF_MIN2: {
+		double s = b->f == SF_MAX2 ? 1 : -1;
+		give(e, id[0], a == c ? out(e, g / 2) : s * a < s * c ? 0 : g);
+		give(e, id[1], a == c ? out(e, g / 2) : s * a > s * c ? 0 : g);
+		break;
+	}
+	default: BUG("%s", sf_name[b->f]);
+	}
+}
+
+static void back_list(struct exec *e, const struct tape_block *b, double g, double y, const sid *id, int n)
+{
+	int count = 0, zeros = 0;
+	double x[64];
+	for (int i = 0; i < n; i++) {
+		x[i] = e->v[id[i]];
+		count += x[i] == y;
+		zeros += x[i] == 0;
+	}
+	switch (b->f) {
+	case SF_SUM:
+		for (int i = 0; i < n; i++)
+			give(e, id[i], g);
+		break;
+	case SF_SUMPROD:
+		for (int i = 0; i < n; i++)
+			give(e, id[i], out(e, g * e->v[id[i ^ 1]]));
+		break;
+	case SF_PROD:
+		for (int i = 0; i < n; i++) {
+			double p = 1;
+			for (int k = 0; k < n; k++)
+				if (k != i)
+					p = acc(e, p * x[k]);
+			give(e, id[i], zeros == 0 && chance(70) ? out(e, step(e, g * y) / x[i]) : out(e, g * step(e, p)));
+		}
+		break;
+	case SF_MAXN:
+		for (int i = 0; i < n; i++)
+			give(e, id[i], isnan(y) ? NAN : x[i] == y ? out(e, g / count) : 0);
+		break;
+	case SF_VAR: {
+		double z[64];
+		memcpy(z, x, sizeof z);
+		double m = step(e, acc(e, tree_sum(e, z, n) / n)), k = step(e, 2 * g / fmax(0, n - b->param));
+		for (int i = 0; i < n; i++)
+			give(e, id[i], out(e, k * step(e, x[i] - m)));
+		break;
+	}
+	case SF_LSE:
+		for (int i = 0; i < n; i++)
+			give(e, id[i], out(e, g * step(e, fn_exp(e, step(e, x[i] - y)))));
+		break;
+	default: BUG("%s", sf_name[b->f]);
+	}
+}
+
+static void back_block(struct exec *e, const struct tape_block *b)
+{
+	int arity = sf_info[b->f].arity;
+	memset(e->touched, 0, sizeof e->touched);
+	if (b->f == SF_MATMUL) {
+		int64_t m = b->dim[1], n = b->dim[2], k = b->len;
+		double p[64], q[64];
+		for (int64_t i = 0; i < m; i++) {
+			for (int64_t x = 0; x < k; x++) {
+				for (int64_t j = 0; j < n; j++) {
+					p[j] = e->g[b->first + i * n + j];
+					q[j] = e->v[b->b[x * n + j]];
+				}
+				give(e, b->a[i * k + x], out(e, dot(e, p, q, (int)n)));
+			}
+		}
+		for (int64_t x = 0; x < k; x++) {
+			for (int64_t j = 0; j < n; j++) {
+				for (int64_t i = 0; i < m; i++) {
+					p[i] = e->g[b->first + i * n + j];
+					q[i] = e->v[b->a[i * k + x]];
+				}
+				give(e, b->b[x * n + j], out(e, dot(e, p, q, (int)m)));
+			}
+		}
+	} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
+		for (int64_t r = 0; r < b->n; r += b->len) {
+			double run = 0;
+			for (int64_t i = b->len - 1; i >= 0; i--) {
+				sid at = b->first + (sid)(r + i);
+				if (b->f == SF_CUMSUM) {
+					run = i == b->len - 1 ? e->g[at] : acc(e, run + e->g[at]);
+					give(e, b->a[r + i], out(e, run));
+					continue;
+				}
+				double s = 0, pre = 1;          /* product rule, straight */
+				for (int64_t k = 0; k < i; k++)
+					pre = acc(e, pre * e->v[b->a[r + k]]);
+				for (int64_t k = i; k < b->len; k++) {
+					if (k > i)
+						pre = acc(e, pre * e->v[b->a[r + k]]);
+					s = acc(e, s + acc(e, pre * e->g[b->first + r + k]));
+				}
+				give(e, b->a[r + i], out(e, s));
+			}
+		}
+	} else {
+		for (int64_t i = b->n - 1; i >= 0; i--) {
+			sid id = b->first + (sid)i;
+			int64_t n = 0;
+			if (arity > 0) {
+				sid op[3] = {b->a[i], b->b ? b->b[i] : 0, b->c ? b->c[i] : 0};
+				back_map(e, b, e->g[id], e->v[id], op);
+			} else {
+				const sid *list = block_list(b, i, &n);
+				back_list(e, b, e->g[id], e->v[id], list, (int)n);
+			}
+		}
+	}
+	for (sid id = 0; id < (sid)e->t.nscalar; id++) {
+		if (!e->touched[id])
+			continue;
+		double c = rn(e, e->part[id]);
+		e->g[id] = e->have[id] ? rn(e, e->g[id] + c) : c;
+		e->have[id] = true;
+	}
+}
+
+/* ---- making tapes ---- */
+static const struct { enum sf f; int op; } choices[] = {
+	{SF_NEG, OP_neg}, {SF_ABS, OP_abs}, {SF_EXP, OP_exp}, {SF_LOG, OP_log}, {SF_LOG1P, OP_log1p}, {SF_EXPM1, OP_expm1}, {SF_SQRT, OP_sqrt},
+	{SF_RSQRT, OP_rsqrt}, {SF_RECIP, OP_reciprocal}, {SF_SIN, OP_sin}, {SF_COS, OP_cos}, {SF_TANH, OP_tanh}, {SF_SIGMOID, OP_sigmoid},
+	{SF_RELU, OP_relu}, {SF_FLOOR, OP_floor}, {SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor},
+	{SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_COPY, OP_gather}, {SF_COPY, OP_repeat},
+	{SF_SUM, OP_sum_dim}, {SF_SUM, OP_index_add}, {SF_SUM, OP_sum}, {SF_SUMPROD, OP_add_Tensor}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax},
+	{SF_VAR, OP_var_correction}, {SF_LSE, OP_logsumexp}, {SF_CUMSUM, OP_cumsum}, {SF_CUMPROD, OP_cumprod}, {SF_MATMUL, OP_mm},
+	{SF_ADD, OP_add_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_SUM, OP_sum_dim}, {SF_MUL, OP_mul_Tensor}, {SF_ADD, OP_add_Tensor},
+};
+
+static double leaf_value(enum dtype dt, int fill)
+{
+	static const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, 1e-6, 3e4, 1e30, 1e-40, 6e-8, 1};
+	double x;
+	if (fill == 0)
+		x = (below(33) - 16) / 8.0;
+	else if (fill == 1)
+		x = (unit() + unit() + unit() - 1.5) * 2;
+	else if (fill == 2)
+		x = ldexp(unit() + 0.5, below(40) - 20) * (chance(50) ? 1 : -1);
+	else
+		x = chance(30) ? specials[below(ARRAY_LEN(specials))] : below(9) - 4;
+	return num_rn(dt, x, 0);
+}
+
+static sid *pick_ids(struct exec *e, int64_t n)
+{
+	sid *a = tape_ids(&e->t, n);
+	int64_t low = chance(70) && e->t.nscalar > 12 ? e->t.nscalar - 10 : 1;
+	for (int64_t i = 0; i < n; i++)
+		a[i] = (sid)(low + below((int)(e->t.nscalar - low)));
+	return a;
+}
+
+static void add_block(struct exec *e, int node)
+{
+	int c = below(ARRAY_LEN(choices));
+	enum sf f = choices[c].f;
+	struct tape *t = &e->t;
+	int n = 1 + below(5), len = 1 + below(chance(10) ? 40 : 6), arity = sf_info[f].arity;
+	tape_at(t, node, choices[c].op);
+	if (arity > 0) {
+		sid *a = pick_ids(e, n), *b = pick_ids(e, n);
+		if (f == SF_POW || (f == SF_DIV && chance(50))) {
+			static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5};
+			sid k = tape_const_f(t, e->dt, f == SF_POW ? powers[below(7)] : below(9) + 1);
+			for (int i = 0; i < n; i++)
+				b[i] = k;
+		}
+		if (arity == 1)
+			tape_map1(t, f, e->dt, a, n);
+		else
+			tape_map2(t, f, e->dt, a, b, n);
+	} else if (f == SF_CUMSUM || f == SF_CUMPROD) {
+		tape_scan(t, f, e->dt, pick_ids(e, 2 * len), 2, len);
+	} else if (f == SF_MATMUL) {
+		int m = 1 + below(3), w = 1 + below(3);
+		tape_matmul(t, e->dt, pick_ids(e, m * len), pick_ids(e, len * w), 1, m, len, w);
+	} else {
+		len = f == SF_SUMPROD ? 2 * ((len + 1) / 2) : len;
+		tape_rows(t, f, e->dt, pick_ids(e, n * len), n, len, f == SF_VAR ? below(2) : 0);
+	}
+}
+
+struct tally { int64_t values, exact, weak, open; double ulps[4096]; int nulps; };
+
+/* RIGOR_TRACE=1: the operands of a wrong scalar and who reads it. */
+static void trace(const struct exec *e, sid id, int k)
+{
+	for (int q = k; q < e->t.nblock; q++) {
+		const sid *op[3] = {e->t.block[q].a, e->t.block[q].b, e->t.block[q].c};
+		int arity = sf_info[e->t.block[q].f].arity;
+		for (int64_t i = 0; i < e->t.block[q].n; i++) {
+			sid y = e->t.block[q].first + (sid)i;
+			int64_t n = 1;
+			const sid *list = arity < 0 && e->t.block[q].f != SF_MATMUL ? block_list(&e->t.block[q], i, &n) : NULL;
+			bool reads = y == id, scan = arity == -2;
+			for (int x = 0; x < arity; x++)
+				reads = reads || op[x][i] == id;
+			for (int64_t x = 0; list && !scan && x < n; x++)
+				reads = reads || list[x] == id;
+			for (int64_t x = 0; scan && x < e->t.block[q].n; x++)
+				reads = reads || op[0][x] == id;
+			if (!reads && e->t.block[q].f != SF_MATMUL)
+				continue;
+			struct num g = adjoint_of(&e->A, y);
+			printf("    %s scalar %u %s: executed %.9g, %.9g +- %.3g flags %d; gradient executed %.9g, %.9g +- %.3g flags %d\n", y == id ? "this" : "read by", y,
+				sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags, e->g[y], g.hi, g.rad, g.flags);
+			for (int x = 0; x < arity; x++)
+				printf("      operand %u: %.9g\n", op[x][i], e->v[op[x][i]]);
+			for (int64_t x = 0; list && x < n; x++)
+				printf("      operand %u: %.9g\n", list[scan ? 0 : x], e->v[list[scan ? 0 : x]]);
+		}
+	}
+}
+
+static bool check(const struct exec *e, sid id, const struct num *want, double got, const char *what, int seed)
+{
+	bool ok = num_has(want, got);
+	if (!ok) {
+		const struct tape_block *b = e->t.block;
+		int k = 0;
+		while (k + 1 < e->t.nblock && b[k + 1].first <= id)
+			k++;
+		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id, sf_name[b[k].f],
+			dtype_info[e->dt].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags, fabs(got - want->hi));
+		if (getenv("RIGOR_TRACE"))
+			trace(e, id, k);
+	} else {
+		test_nexpect++;
+	}
+	return ok;
+}
+
+static void count(struct tally *q, const struct num *w, enum dtype dt)
+{
+	q->values++;
+	q->exact += num_is_exact(w);
+	q->open += (w->flags & (NUM_UNDEC | NUM_ANY)) != 0;
+	q->weak += !(w->flags & NUM_SPECIAL) && w->rad > fabs(w->hi) / 2 && w->rad > 0;
+	if (!(w->flags & NUM_SPECIAL) && w->rad > 0 && w->hi != 0 && q->nulps < 4096)
+		q->ulps[q->nulps++] = w->rad / (2 * num_half_ulp(&num_format[dt], fabs(w->hi)));
+}
+
+static bool one_tape(struct arena *a, const struct licence_profile *l, enum dtype dt, int seed, struct tally *f, struct tally *b)
+{
+	struct exec *e = arena_zalloc(a, sizeof *e);
+	bool path[MAX_BLOCKS + 2];
+	state = mix64((uint64_t)seed * 977 + (uint64_t)dt);
+	e->dt = dt;
+	tape_init(&e->t, a, l, TAPE_LIMITS_DEFAULT);
+	int fill = below(10) < 9 ? below(3) : 3, nleaf = 3 + below(8), nblocks = 1 + below(8);
+	unsigned char data[16 * 8];
+	for (int i = 0; i < nleaf; i++)
+		dtype_store_f(dt, data + i * dtype_nbytes(dt), leaf_value(dt, fill));
+	tape_at(&e->t, 0, OP_input);
+	tape_load(&e->t, SF_LEAF, dt, data, nleaf);
+	for (int i = 0; i < nblocks; i++)
+		add_block(e, i + 1);
+	CHECK(e->t.nscalar <= MAX_SCALARS && !e->t.over);
+	memset(path, 1, sizeof path);
+	adjoint_init(&e->A, &e->t);
+	for (int i = 0; i < 3; i++) {
+		sid id = (sid)(e->t.nscalar - 1 - below((int)MIN(e->t.nscalar - 1, 6)));
+		double g = leaf_value(dt, fill == 3 ? 0 : fill);
+		if (e->have[id])
+			continue;
+		struct num s = num_exact(dt, g);
+		adjoint_seed(&e->A, id, &s, 1000);
+		e->g[id] = g;
+		e->have[id] = true;
+	}
+	adjoint_run(&e->A, path);
+	forward(e);
+	for (int k = e->t.nblock - 1; k >= 0; k--) {
+		const struct tape_block *blk = &e->t.block[k];
+		e->l = &l->rule[blk->lc][dt];
+		if (sf_info[blk->f].arity)
+			back_block(e, blk);
+	}
+	bool ok = true;
+	for (sid id = 1; id < (sid)e->t.nscalar && ok; id++) {
+		ok = check(e, id, &e->t.val[id], e->v[id], "value", seed);
+		count(f, &e->t.val[id], dt);
+	}
+	for (sid id = (sid)e->t.nscalar - 1; id > 0 && ok; id--) {
+		if (tape_dtype(&e->t, id) != dt)
+			continue;
+		struct num g = adjoint_of(&e->A, id);
+		ok = check(e, id, &g, e->g[id], "gradient", seed);
+		count(b, &g, dt);
+	}
+	return ok;
+}
+
+static int by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void report(const char *name, enum dtype dt, const char *what, struct tally *q)
+{
+	qsort(q->ulps, (size_t)q->nulps, sizeof *q->ulps, by_double);
+	printf("  %-20s %-5s %-9s %8" PRId64 " values, %4.1f %% exact, %4.1f %% weak, %4.1f %% undecided, median radius %.2g ULP\n", name, dtype_info[dt].name, what,
+		q->values, 100.0 * (double)q->exact / (double)q->values, 100.0 * (double)q->weak / (double)q->values,
+		100.0 * (double)q->open / (double)q->values, q->nulps ? q->ulps[q->nulps / 2] : 0);
+}
+
+static int ntapes = 300, first_seed = 1;
+
+static void test_inside(void)
+{
+	static const char *const targets[] = {"torch:eager@cpu", "torch:inductor@cpu", "torch:inductor@cuda", "builtin:eager"};
+	static const enum dtype dts[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
+	struct arena a;
+	arena_init(&a);
+	for (int k = 0; k < ARRAY_LEN(targets); k++) {
+		struct licence_profile l;
+		EXPECT(licence_find(&l, targets[k]), "%s", targets[k]);
+		for (int d = 0; d < ARRAY_LEN(dts); d++) {
+			static struct tally f, b;
+			memset(&f, 0, sizeof f);
+			memset(&b, 0, sizeof b);
+			int bad = 0;
+			for (int i = 0; i < ntapes && bad < 5; i++) {
+				bad += !one_tape(&a, &l, dts[d], first_seed + i, &f, &b);
+				arena_reset(&a);
+			}
+			report(l.name, dts[d], "forward", &f);
+			report(l.name, dts[d], "gradient", &b);
+		}
+	}
+	arena_free(&a);
+}
+
+int main(int argc, char **argv)
+{
+	ntapes = argc > 1 ? atoi(argv[1]) : ntapes;
+	first_seed = argc > 2 ? atoi(argv[2]) : first_seed;
+	RUN(test_inside);
+	return TEST_END();
+}
