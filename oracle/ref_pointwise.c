@@ -1,0 +1,323 @@
+/* ref_pointwise.c: elementwise operators: one scalar function per element after the operands were converted to the type computed
+ * in and broadcast. Order matters for gradients: conversion of an operand to the common dtype comes BEFORE its broadcast (autograd
+ * sums in the common dtype, then converts), the step from f16/bf16 to f32 inside a kernel comes AFTER it.
+ *
+ * Numbers beside a half tensor (Python scalars, 0-d tensors of a wider dtype): mul and div take them in f32, everything else
+ * rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
+#include "oracle/shape.h"
+
+#include <math.h>
+
+/* A binary call in the making: operand ids, expanded to the result's sizes. */
+struct pair {
+	enum dtype dt;                  /* common dtype */
+	int64_t size[MAX_RANK], stride[MAX_RANK], n;
+	int rank;
+	const sid *a, *b;
+	enum dtype bt;                  /* dtype of b's scalars: dt, or f32 beside a half */
+};
+
+static const sid *block(struct ref_ctx *c, sid first, int64_t n)
+{
+	sid *out = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++)
+		out[k] = c->t->over ? 0 : first + (sid)k;
+	return out;
+}
+
+/* A Python scalar as an operand of dtype dt; it wraps and overflows silently, as a 0-d tensor converted would. */
+static sid number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
+{
+	if (shape_is_half(dt)) {
+		sid wide = number(c, s, DT_F32);
+		return tape_map1(c->t, SF_CAST, dt, ref_ids_repeat(c, wide, 1), 1);
+	}
+	return shape_const(c, dt, s);
+}
+
+/* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides. */
+static struct meta operand(const struct meta *m, enum dtype dt)
+{
+	struct meta v = *m;
+	if (v.dtype != dt)
+		shape_strides_like(v.stride, m);
+	return v;
+}
+
+enum { COMMON_KEEP, COMMON_FLOAT };     /* FLOAT: integers and bools go to f32 */
+
+/* Arguments 0 and 1 (a tensor or a scalar). wide: numbers beside a half stay f32 (mul, div). */
+static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
+{
+	const struct meta *a = meta_of(c, 0);
+	bool scalar = c->n->arg[1].tag == ARG_SCALAR;
+	struct result_type r = SHAPE_TYPE_NONE;
+	shape_type_tensor(&r, a);
+	if (scalar)
+		shape_type_scalar(&r, scalar_of(c, 1));
+	else
+		shape_type_tensor(&r, meta_of(c, 1));
+	p->dt = shape_type(&r);
+	if (common == COMMON_FLOAT && !dtype_is_float(p->dt))
+		p->dt = DT_F32;
+	p->bt = p->dt;
+	p->rank = a->rank;
+	memcpy(p->size, a->size, sizeof p->size);
+	struct meta op[2] = {operand(a, p->dt), {.dtype = p->dt, .rank = 0}};
+	if (!scalar) {
+		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, 1)))
+			return false;
+		op[1] = operand(meta_of(c, 1), p->dt);
+	}
+	if (!meta_check_sizes(p->size, p->rank, c->err))
+		return false;
+	p->n = shape_numel(p->size, p->rank);
+	shape_iterator(p->stride, p->size, p->rank, op, 2);
+	p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(a), p->dt), a, p->size, p->rank);
+	wide &= shape_is_half(p->dt);
+	if (scalar) {
+		p->bt = wide ? DT_F32 : p->dt;
+		p->b = ref_ids_repeat(c, wide ? shape_const(c, DT_F32, scalar_of(c, 1)) : number(c, scalar_of(c, 1), p->dt), p->n);
+		return true;
+	}
+	const struct ref_tensor *t = c->in[1];
+	const struct meta *b = &t->meta;
+	if (wide && a->rank > 0 && b->rank == 0 && (b->dtype == DT_F32 || b->dtype == DT_F64)) {
+		if (t->requires_grad)
+			return ref_unsupported(c, "gradient of a 0-d %s beside a half tensor", dtype_info[b->dtype].name);
+		p->bt = DT_F32;
+	}
+	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
+	return true;
+}
+
+static bool give(struct ref_ctx *c, const struct pair *p, sid first)
+{
+	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
+		return false;
+	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
+}
+
+/* ---- arithmetic ----------------------------------------------------------------------------------------------- */
+
+static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
+{
+	if (s->kind == SC_BOOL && dt != DT_B8)
+		return err_set(c->err, "Boolean alpha only supported for Boolean results");
+	if (s->kind == SC_FLOAT && !dtype_is_float(dt))
+		return err_set(c->err, "for integral input tensors, argument alpha must not be a floating point number");
+	return shape_fits(c, s, dt, n);
+}
+
+/* a + alpha * b, or a - alpha * b. With a factor the product may be contracted or not: a sum of products. */
+static bool add_scaled(struct ref_ctx *c, enum sf f)
+{
+	const struct scalar *alpha = scalar_of(c, 2);
+	struct pair p;
+	if (!pair_of(c, &p, COMMON_KEEP, false) || !alpha_fits(c, alpha, p.dt, p.n))
+		return false;
+	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	if (!dtype_is_float(p.dt)) {
+		const sid *factor = ref_ids_repeat(c, number(c, alpha, p.dt), p.n);
+		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
+	}
+	struct scalar s = *alpha;
+	if (f == SF_SUB) {
+		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
+	}
+	sid factor = number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
+	for (int64_t k = 0; k < p.n; k++) {
+		entry[4 * k] = p.a[k];
+		entry[4 * k + 1] = one;
+		entry[4 * k + 2] = p.b[k];
+		entry[4 * k + 3] = factor;
+	}
+	return give(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
+}
+
+bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+
+static bool sub_scaled(struct ref_ctx *c)
+{
+	bool b = c->n->arg[1].tag == ARG_SCALAR ? scalar_of(c, 1)->kind == SC_BOOL : meta_of(c, 1)->dtype == DT_B8;
+	if (b || meta_of(c, 0)->dtype == DT_B8)
+		return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
+	return add_scaled(c, SF_SUB);
+}
+
+bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+
+/* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
+static bool multiply(struct ref_ctx *c, enum sf f, int common)
+{
+	struct pair p;
+	if (!pair_of(c, &p, common, true))
+		return false;
+	if (p.bt == p.dt)
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	const sid *a = ref_cast(c, p.a, p.n, p.bt), *y = block(c, tape_map2(c->t, f, p.bt, a, p.b, p.n), p.n);
+	return give(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
+}
+
+bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
+bool ref_mul_Scalar(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
+bool ref_div_Tensor(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+bool ref_div_Scalar(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+
+static bool extreme(struct ref_ctx *c, enum sf f)
+{
+	struct pair p;
+	return pair_of(c, &p, COMMON_KEEP, false) && give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+}
+
+bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
+bool ref_minimum(struct ref_ctx *c) { return extreme(c, SF_MIN2); }
+
+/* The exponent becomes an element of the result's dtype (a half one is rounded) and must fit it. */
+bool ref_pow_Scalar(struct ref_ctx *c)
+{
+	struct pair p;
+	const struct scalar *s = scalar_of(c, 1);
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (!dtype_is_float(p.dt) && s->kind != SC_FLOAT && s->i < 0)
+		return err_set(c->err, "integers to negative integer powers are not allowed");
+	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, p.n))
+		return false;
+	if (!dtype_is_float(p.dt))
+		return ref_unsupported(c, "integer powers");
+	return give(c, &p, tape_map2(c->t, SF_POW, p.dt, p.a, p.b, p.n));
+}
+
+/* ---- comparisons: in the common dtype, b8 comes out --------------------------------------------------------------- */
+
+static bool compare(struct ref_ctx *c, enum sf f)
+{
+	struct pair p;
+	return pair_of(c, &p, COMMON_KEEP, false)
+		&& ref_out_block(c, 0, DT_B8, p.size, p.rank, p.stride, tape_map2(c->t, f, DT_B8, p.a, p.b, p.n));
+}
+
+bool ref_eq_Tensor(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_ne_Tensor(struct ref_ctx *c) { return compare(c, SF_NE); }
+bool ref_lt_Tensor(struct ref_ctx *c) { return compare(c, SF_LT); }
+bool ref_le_Tensor(struct ref_ctx *c) { return compare(c, SF_LE); }
+bool ref_gt_Tensor(struct ref_ctx *c) { return compare(c, SF_GT); }
+bool ref_ge_Tensor(struct ref_ctx *c) { return compare(c, SF_GE); }
+bool ref_eq_Scalar(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_gt_Scalar(struct ref_ctx *c) { return compare(c, SF_GT); }
+bool ref_lt_Scalar(struct ref_ctx *c) { return compare(c, SF_LT); }
+bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }
+
+/* ---- one operand ---------------------------------------------------------------------------------------------------- */
+
+/* Declares result 0 of dtype dt in the iterator's layout of self converted to `in`. */
+static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first)
+{
+	const struct meta *m = meta_of(c, 0);
+	int64_t stride[MAX_RANK];
+	struct meta op = operand(m, in);
+	shape_iterator(stride, m->size, m->rank, &op, 1);
+	return ref_out_block(c, 0, dt, m->size, m->rank, stride, first);
+}
+
+static bool unary(struct ref_ctx *c, enum sf f, int common)
+{
+	const struct meta *m = meta_of(c, 0);
+	enum dtype dt = common == COMMON_FLOAT && !dtype_is_float(m->dtype) ? DT_F32 : m->dtype;
+	int64_t n = meta_numel(m);
+	if (c->inplace && !shape_can_cast(c, dt, m->dtype))
+		return false;
+	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, ref_ids(c, c->in[0]), n, dt), n));
+}
+
+/* neg, abs and relu know no bools; floor, ceil and trunc neither. */
+static bool unary_number(struct ref_ctx *c, enum sf f)
+{
+	if (meta_of(c, 0)->dtype == DT_B8)
+		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+	return unary(c, f, COMMON_KEEP);
+}
+
+/* Integers are whole already. */
+static bool rounding(struct ref_ctx *c, enum sf f)
+{
+	const struct meta *m = meta_of(c, 0);
+	if (dtype_is_float(m->dtype) || m->dtype == DT_B8)
+		return unary_number(c, f);
+	int64_t stride[MAX_RANK];
+	shape_iterator(stride, m->size, m->rank, m, 1);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[0]));
+}
+
+bool ref_neg(struct ref_ctx *c) { return unary_number(c, SF_NEG); }
+bool ref_abs(struct ref_ctx *c) { return unary_number(c, SF_ABS); }
+bool ref_relu(struct ref_ctx *c) { return unary_number(c, SF_RELU); }
+bool ref_floor(struct ref_ctx *c) { return rounding(c, SF_FLOOR); }
+bool ref_ceil(struct ref_ctx *c) { return rounding(c, SF_CEIL); }
+bool ref_trunc(struct ref_ctx *c) { return rounding(c, SF_TRUNC); }
+bool ref_sign(struct ref_ctx *c) { return unary(c, SF_SIGN, COMMON_KEEP); }
+bool ref_exp(struct ref_ctx *c) { return unary(c, SF_EXP, COMMON_FLOAT); }
+bool ref_log(struct ref_ctx *c) { return unary(c, SF_LOG, COMMON_FLOAT); }
+bool ref_log1p(struct ref_ctx *c) { return unary(c, SF_LOG1P, COMMON_FLOAT); }
+bool ref_expm1(struct ref_ctx *c) { return unary(c, SF_EXPM1, COMMON_FLOAT); }
+bool ref_sqrt(struct ref_ctx *c) { return unary(c, SF_SQRT, COMMON_FLOAT); }
+bool ref_rsqrt(struct ref_ctx *c) { return unary(c, SF_RSQRT, COMMON_FLOAT); }
+bool ref_reciprocal(struct ref_ctx *c) { return unary(c, SF_RECIP, COMMON_FLOAT); }
+bool ref_sin(struct ref_ctx *c) { return unary(c, SF_SIN, COMMON_FLOAT); }
+bool ref_cos(struct ref_ctx *c) { return unary(c, SF_COS, COMMON_FLOAT); }
+bool ref_tanh(struct ref_ctx *c) { return unary(c, SF_TANH, COMMON_FLOAT); }
+bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT); }
+
+bool ref_logical_not(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[0]), meta_numel(m)));
+}
+
+/* A bound of clamp as an element of dt; absent: the widest. */
+static bool bound(struct ref_ctx *c, sid *out, int arg, enum dtype dt, int64_t n)
+{
+	const struct scalar *s = scalar_of(c, arg);
+	bool upper = arg == 2;
+	if (ref_given(c, arg)) {
+		if (!shape_fits(c, s, dt, n))
+			return false;
+		if (s->kind == SC_FLOAT && isnan(s->f))
+			return ref_unsupported(c, "clamp to NaN");
+		*out = shape_const(c, dt, s);
+		return true;
+	}
+	int bits = 8 * dtype_nbytes(dt);
+	if (dtype_is_float(dt))
+		*out = tape_const_f(c->t, dt, upper ? (double)INFINITY : -(double)INFINITY);
+	else if (dt == DT_U8)
+		*out = tape_const_i(c->t, dt, upper ? 255 : 0);
+	else
+		*out = tape_const_i(c->t, dt, upper ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits));
+	return true;
+}
+
+/* min(max(self, lower), upper) in the common dtype of all three. */
+bool ref_clamp(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct result_type r = SHAPE_TYPE_NONE;
+	if (!ref_given(c, 1) && !ref_given(c, 2))
+		return err_set(c->err, "clamp: at least one of 'min' or 'max' must not be None");
+	shape_type_tensor(&r, m);
+	for (int k = 1; k <= 2; k++)
+		if (ref_given(c, k))
+			shape_type_scalar(&r, scalar_of(c, k));
+	enum dtype dt = shape_type(&r);
+	int64_t n = meta_numel(m);
+	sid lo, hi;
+	if (!bound(c, &lo, 1, dt, n) || !bound(c, &hi, 2, dt, n))
+		return false;
+	const sid *x = ref_cast(c, ref_ids(c, c->in[0]), n, dt);
+	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, ref_ids_repeat(c, lo, n), ref_ids_repeat(c, hi, n), n));
+}
