@@ -164,16 +164,20 @@ static enum step run_functional(struct run *r, int node)
 	return STEP_OK;
 }
 
-/* Meta of the value that an in-place row's kernel computes: the functional row's result. */
+/* Meta of the value that an in-place row's kernel computes: the functional row's result, on self's device whatever the operands'. */
 static bool functional_meta(struct meta *out, const struct run *r, int node, struct err *err)
 {
 	const struct node *n = &r->p->node[node];
 	struct meta_ctx c = {.p = r->p, .n = n, .nout = 1, .err = err};
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.alias[k] = -1;
+	struct meta in[MAX_ARGS];
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR)
-			c.in[k] = node_meta(r->p, n->arg[k].node);
+		if (n->arg[k].tag == ARG_TENSOR) {
+			in[k] = *node_meta(r->p, n->arg[k].node);
+			in[k].device = node_meta(r->p, n->arg[0].node)->device;
+			c.in[k] = &in[k];
+		}
 	if (!op_meta[n->op](&c))
 		return false;
 	*out = c.out[0];

@@ -6,8 +6,12 @@
  * once per call. The expectations are written by tests/autograd_check.py from PyTorch, not by the interpreter.
  * Usage: interp_test FILE…       compares
  *        interp_test --print FILE    prints what the interpreter says */
+#include "eager/fill.h"
 #include "eager/interp.h"
 #include "tests/test.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void put_values(struct strbuf *sb, enum dtype t, const void *data, int64_t n)
 {
@@ -112,10 +116,114 @@ static void check_file(const char *path, bool print)
 	sb_free(&got);
 }
 
+/* ---- what files cannot say --------------------------------------------------------------------------------------- */
+
+static void read_prog(struct prog *p, struct arena *a, const char *text)
+{
+	struct err err = {0};
+	const char *whole = arena_printf(a, "# scatterproof 1\n%s", text);
+	if (!prog_read(p, a, whole, strlen(whole), READ_STRICT, &err))
+		BUG("%d:%d: %s", err.line, err.col, err.msg);
+}
+
+/* cpu.add_(meta): nothing is computed, the destination decides the device; no data is reported for meta. */
+static void meta_device(void)
+{
+	struct arena a;
+	struct prog p;
+	struct result r;
+	arena_init(&a);
+	read_prog(&p, &a, "x = input([2], seed=1)\ny = input([2], seed=2)\nz = mul.Tensor(y, y)\nb = add_.Tensor(x, y)\nreturn (x, z)\n");
+	p.node[1].out[0].meta.device = p.node[2].out[0].meta.device = DEV_META;
+	EXPECT_INT(interp_run(&r, &p, &a, NULL, NULL), INTERP_OK);
+	EXPECT_STR(r.message, "");
+	CHECK(r.status == RES_OK);
+	float *x = fill_storage(&p, 0, &a);
+	EXPECT(memcmp(r.call[0].storage[0].data, x, 8) == 0 && memcmp(r.call[0].out[0].data, x, 8) == 0, "x changed");
+	EXPECT(r.call[0].out[1].data == NULL && r.call[0].out[1].meta.device == DEV_META, "data on meta");
+	EXPECT(r.call[0].storage[1].data == NULL, "data on meta");
+	arena_free(&a);
+}
+
+static void limits_and_bad_calls(void)
+{
+	struct arena a;
+	struct prog p;
+	struct result r;
+	struct err err = {0};
+	arena_init(&a);
+	read_prog(&p, &a, "x = input([1000], seed=1)\nc = clone(x)\nreturn (c,)\n");
+	struct interp_options o = {.max_bytes = 7999};
+	EXPECT_INT(interp_run(&r, &p, &a, &o, &err), INTERP_UNSUPPORTED);
+	EXPECT_INT(r.status, RES_UNSUPPORTED);
+	EXPECT(strstr(err.msg, "7999") && str_eq(err.msg, r.message), "%s", err.msg);
+	o.max_bytes = 8000;
+	EXPECT_INT(interp_run(&r, &p, &a, &o, NULL), INTERP_OK);
+	read_prog(&p, &a, "s = sym(3)\nx = input([s - 1], seed=1)\nreturn (x,)\ncall (s=0)\n");
+	err = (struct err){0};
+	EXPECT_INT(interp_run(&r, &p, &a, NULL, &err), INTERP_INVALID);
+	EXPECT(r.status == RES_HARNESS && r.ncalls == 1 && err.msg[0], "%s", err.msg);
+	arena_free(&a);
+}
+
+/* Outputs name the storages of inputs they share; fresh ones are greater and distinct; gradients share none. */
+static void storage_ids(void)
+{
+	struct arena a;
+	struct prog p;
+	struct result r;
+	arena_init(&a);
+	read_prog(&p, &a, "x = input([2], seed=1, requires_grad=True)\ny = input([2, 2], seed=2, requires_grad=True)\n"
+	                  "t = transpose.int(y, 0, 1)\nc = clone(x)\nd = alias(c)\ne = mul.Tensor(t, c)\ng = input([2, 2], seed=3)\n"
+	                  "return (t, c, d, e)\nbackward (e: g,)\n");
+	EXPECT_INT(interp_run(&r, &p, &a, NULL, NULL), INTERP_OK);
+	const struct result_tensor *o = r.call[0].out, *g = r.call[0].grad;
+	EXPECT_INT(o[0].storage, 1);
+	EXPECT(o[1].storage > 2 && o[1].storage == o[2].storage && o[3].storage > 2 && o[3].storage != o[1].storage, "%d %d", o[1].storage, o[3].storage);
+	EXPECT(g[0].storage != g[1].storage && g[0].storage > 2 && g[0].storage != o[1].storage && g[0].storage != o[3].storage, "%d", g[0].storage);
+	EXPECT_INT(r.call[0].nstorages, 3);
+	arena_free(&a);
+}
+
+/* A write outside of its storage aborts with the program's text: a tampered meta sends zero_ into the red zone. */
+static void red_zone_aborts(void)
+{
+	int fd[2];
+	EXPECT(pipe(fd) == 0, "pipe");
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(fd[1], 2);
+		struct arena a;
+		struct prog p;
+		struct result r;
+		arena_init(&a);
+		read_prog(&p, &a, "x = input([4], seed=1)\nv = slice.Tensor(x, 0, 0, 2)\nz = zero_(v)\nreturn (x,)\n");
+		p.node[1].out[0].meta.offset = 3;
+		interp_run(&r, &p, &a, NULL, NULL);
+		_exit(0);
+	}
+	close(fd[1]);
+	char text[2000] = "";
+	size_t n = 0;
+	for (ssize_t got; n < sizeof text - 1 && (got = read(fd[0], text + n, sizeof text - 1 - n)) > 0;)
+		n += (size_t)got;
+	int status = 0;
+	waitpid(pid, &status, 0);
+	close(fd[0]);
+	EXPECT(WIFSIGNALED(status), "status %d", status);
+	EXPECT(strstr(text, "wrote outside of storage 0") && strstr(text, "slice.Tensor(x"), "%s", text);
+}
+
 int main(int argc, char **argv)
 {
 	bool print = argc > 1 && str_eq(argv[1], "--print");
 	for (int i = print ? 2 : 1; i < argc; i++)
 		check_file(argv[i], print);
-	return print ? 0 : TEST_END();
+	if (print)
+		return 0;
+	RUN(meta_device);
+	RUN(limits_and_bad_calls);
+	RUN(storage_ids);
+	RUN(red_zone_aborts);
+	return TEST_END();
 }
