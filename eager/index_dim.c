@@ -291,6 +291,16 @@ void grad_index_add(struct grad_ctx *c)
 
 /* ---- index_copy, index_fill ---------------------------------------------------------------------------------------------- */
 
+/* "3 2": as index_copy_'s text lists sizes. */
+static const char *plain_sizes(char buf[SIZES_TEXT], const struct meta *m)
+{
+	size_t len = 0;
+	buf[0] = 0;
+	for (int d = 0; d < m->rank; d++)
+		len += (size_t)snprintf(buf + len, SIZES_TEXT - len, "%s%" PRId64, d ? " " : "", m->size[d]);
+	return buf;
+}
+
 bool meta_index_copy(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[0], *index = c->in[2], *source = c->in[3];
@@ -314,8 +324,8 @@ bool meta_index_copy(struct meta_ctx *c)
 	struct meta s = without(self, d), o = without(source, d);
 	if (!meta_same_sizes(&s, &o))
 		return err_set(c->err, "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: %s at "
-		               "dimension %d and source slice shape: %s at dimension 0.", sizes_text(a, s.size, s.rank), d,
-		               sizes_text(b, o.size, o.rank));
+		               "dimension %d and source slice shape: %s at dimension 0.", plain_sizes(a, &s), d,
+		               plain_sizes(b, &o));
 	if (source->rank && numel != source->size[d])
 		return err_set(c->err, "index_copy_(): Number of indices (%" PRId64 ") should be equal to source.size(dim) (%" PRId64 ")", numel,
 		               source->size[d]);

@@ -363,7 +363,8 @@ bool meta_index_put(struct meta_ctx *c)
 		               ? err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 		               : check_mask(metas[mask], c->in[0], mask, c->err);
 	bool nothing = !has_index(metas, n);
-	if (nothing && meta_numel(&self.meta) != 0)
+	bool refused = meta_numel(&self.meta) != 0 || (!c->n->arg[3].b && meta_numel(values) == 1);
+	if (nothing && refused)
 		return err_set(c->err, "at least one index must be provided");
 	if (values->dtype != self.meta.dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",

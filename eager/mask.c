@@ -33,12 +33,21 @@ static void grad_chosen(struct tensor *gin, const struct tensor *gout, const str
 	wide_store(&sum, gin);
 }
 
+/* masked_fill_'s text names C++ types. */
+static const char *cpp_name(enum dtype t)
+{
+	static const char *const name[NDTYPES] = {[DT_B8] = "bool", [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
+		[DT_I32] = "int", [DT_I64] = "long int", [DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float",
+		[DT_F64] = "double"};
+	return name[t];
+}
+
 /* ---- masked_fill ------------------------------------------------------------------------------------------------------- */
 
 bool meta_masked_fill(struct meta_ctx *c)
 {
 	if (c->in[1]->dtype != DT_B8)
-		return err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_info[c->in[1]->dtype].torch);
+		return err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", cpp_name(c->in[1]->dtype));
 	return masked_meta(c) && scalar_fits(&c->n->arg[2].scalar, c->in[0]->dtype, c->err);
 }
 
