@@ -51,13 +51,12 @@ static bool self_fits(struct world *w, int op, const struct param *q, int node)
 	return !op_has(op, T_MUTATES) || writable(w, node);
 }
 
-/* One of the nodes for which fits[] holds; the newest is the simplest and twice as likely. */
+/* One of several nodes, newest first: the newest is the simplest and the likeliest, so that chains grow. */
 static int pick(struct world *w, const int *node, int n)
 {
 	if (n == 0)
 		return -1;
-	int k = (int)choose_below(w->c, (uint64_t)n + 1);
-	return node[k == n ? 0 : k];
+	return node[choose_chance(w->c, 55) ? choose_below(w->c, (uint64_t)n) : 0];
 }
 
 static int new_self(struct world *w, struct making *m, const struct param *q)
@@ -463,7 +462,7 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 		for (int d = 0; d < s.rank; d++)
 			if (s.size[d] != m->meta.size[d] && (q->role != R_CAT || d != making_dim(m)))
 				s = shape_of(&m->meta);
-		node[i] = operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+		node[i] = operand(w, m, q, other_dtype(w, m), s, FIT_SAME);
 		if (node[i] < 0)
 			return false;
 	}
