@@ -373,6 +373,7 @@ int main(int argc, char **argv)
 	target_parse(&t, "torch:eager", NULL);
 	if (!target_python(&python, &t, python_override, &err)) {
 		printf("SKIPPED: no torch-" TORCH_DEFAULT_VERSION " environment, run scripts/setup-targets (%s)\n", err.msg);
+		sb_free(&python);
 		return SKIP;
 	}
 	arena_init(&arena);
