@@ -67,7 +67,7 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 	for (int k = 0; k < c->nin; k++) {
 		enum dtype t = c->in[k]->meta.dtype;
 		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
-		c->narrow[k] = t != c->common && promote_types(t, c->common) != c->common && !wide;
+		c->narrow[k] = t != c->common && !wide;
 	}
 }
 

@@ -171,35 +171,37 @@ bool meta_mean_dim(struct meta_ctx *c) { return meta_mean(c); }
 
 /* ---- extrema: an empty lane has none ---- */
 
-static const char *bare_name(const struct node *n, char buf[MAX_NAME])
+static void bare_name(const struct node *n, char buf[MAX_NAME])
 {
 	snprintf(buf, MAX_NAME, "%s", op_info[n->op].name);
 	char *dot = strchr(buf, '.');
 	if (dot)
 		*dot = 0;
-	return buf;
 }
 
-static bool check_nonempty(const struct meta_ctx *c, const bool *reduced)
+static bool check_nonempty(const struct meta_ctx *c)
 {
 	char name[MAX_NAME];
 	const struct meta *in = c->in[0];
 	const struct arg *dim = named_arg(c->n, "dim");
 	if (meta_numel(in) > 0)
 		return true;
+	bare_name(c->n, name);
 	if (!dim || (dim->tag == ARG_INTS && dim->n == 0))
-		return err_set(c->err, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.",
-			       bare_name(c->n, name));
-	for (int d = 0; d < in->rank; d++)
-		if (reduced[d] && in->size[d] == 0)
-			return err_set(c->err, "%s(): Expected reduction dim %d to have non-zero size.", bare_name(c->n, name), d);
+		return err_set(c->err, "%s(): Expected reduction dim to be specified for input.numel() == 0.%s", name,
+			       str_starts(name, "arg") ? "" : " Specify the reduction dim with the 'dim' argument.");
+	for (int i = 0, n = dim->tag == ARG_INTS ? dim->n : 1; i < n; i++) {
+		int64_t d = dim->tag == ARG_INTS ? dim->ints[i].value : dim->i.value;
+		if (in->size[d < 0 ? d + in->rank : d] == 0)
+			return err_set(c->err, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)d);
+	}
 	return true;
 }
 
 static bool extremum_rule(struct meta_ctx *c, enum dtype t)
 {
 	bool reduced[MAX_RANK];
-	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err) || !check_nonempty(c, reduced))
+	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err) || !check_nonempty(c))
 		return false;
 	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
 	return true;

@@ -159,12 +159,8 @@ void grad_cumprod(struct grad_ctx *c)
 	const double *g = load_doubles(&c->gout[0], t, c->scratch);     /* in the operand's dtype first */
 	int64_t n = l.nlane * l.count;
 	double *gx = ARENA_ZNEW(c->scratch, double, n);
-	if (n == 1) {
-		put_double(c->gin[0], 0, g[0]);
-		return;
-	}
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		cumprod_lane(gx, &l, lane, x, y, g);
 	for (int64_t i = 0; i < n; i++)
-		put_double(c->gin[0], i, gx[i]);
+		put_double(c->gin[0], i, l.count == 1 ? g[i] : gx[i]);  /* a lane of one element: g itself, whatever x is */
 }

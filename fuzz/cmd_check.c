@@ -94,8 +94,10 @@ int cmd_check(const struct options *given)
 		if (!load_program(&p, &a, o.file[i]))
 			rc = MAX(rc, EXIT_USAGE);
 		else
-			for (int t = 0; t < o.ntarget; t++)
-				rc = MAX(rc, check_one(&o, o.file[i], &p, &o.target[t]));
+			for (int t = 0; t < o.ntarget; t++) {
+				int one = check_one(&o, o.file[i], &p, &o.target[t]);
+				rc = MAX(rc, one);
+			}
 		arena_free(&a);
 	}
 	return rc;

@@ -205,13 +205,13 @@ static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct
 			c = num_any(s->h.dt);
 		} else if (!num_is_exact(&c) || c.hi != 0) {
 			double mag = num_mag(&c);
-			if (!(c.flags & NUM_SPECIAL) && n > 1)
+			if (!(c.flags & NUM_SPECIAL))
 				num_widen(&c, mag * rel);
 			if (small < own->normal * 4)            /* the result or a partial product underflows */
 				num_widen(&c, mag + num_mag(g) * own->tiny * big * (double)n);
 			how_last(&c, &s->h);
 		}
-		if (n > 1 && (big >= own->overflow || big >= num_format[s->h.l->acc].overflow))
+		if (big >= own->overflow || big >= num_format[s->h.l->acc].overflow)
 			c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
 		send_to(s, e[i], c);
 	}
@@ -338,8 +338,12 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	struct num pre = num_exact(DT_F64, 1);
 	double rel = ((double)len * 2 + 4) * num_format[s->h.dt].u;
 	bool special = false;
-	for (int64_t i = 0; i < len; i++)
+	double big = 1;
+	for (int64_t i = 0; i < len; i++) {
 		special = special || v[e[i]].flags & NUM_SPECIAL;
+		big *= fmax(1, fabs(v[e[i]].hi));
+	}
+	special = special || big >= num_format[s->h.dt].overflow;       /* prefixes overflow, and 0 * inf may follow */
 	for (int64_t j = 0; j < len; j++) {
 		struct num run = pre, sum = num_mul(&g[j], &run);
 		double abs = num_mag(&sum);

@@ -3,6 +3,7 @@
  * Every writing function: write_enter, puts of immutable rows, an update of the finding's cached summary, write_leave.
  * What is only counted (counters, observations beyond the first few) waits in memory and is written by store_flush. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "reports/store_internal.h"
 
@@ -150,7 +151,7 @@ static enum store_status commit(struct store *s)
 enum store_status store_begin(struct store *s)
 {
 	CHECK(!s->in_batch);
-	CHECK(s->mode != STORE_READ);
+	CHECK(s->mode != STORE_READ && s->owner == getpid());
 	s->in_batch = true;
 	s->batch = run_query(s, Q_BEGIN, NULL, "beginning a transaction");
 	return s->batch;
@@ -175,7 +176,7 @@ void store_rollback(struct store *s)
 
 enum store_status write_enter(struct store *s)
 {
-	CHECK(s->mode != STORE_READ);
+	CHECK(s->mode != STORE_READ && s->owner == getpid());
 	return s->in_batch ? s->batch : run_query(s, Q_BEGIN, NULL, "beginning a transaction");
 }
 

@@ -12,7 +12,8 @@
  * STORE_MAX_OBS, which wait in memory for store_flush (call it at most once a second; store_close calls it).
  * A function that fails has changed nothing and can be called again later: counters and counts are kept.
  *
- * A REFUSED OPEN CHANGES NOTHING: the file's header is read and judged before SQLite may touch it.
+ * A REFUSED OPEN CHANGES NOTHING: the file's header is read and judged before SQLite may touch it. (Making a new store on a full
+ * disk may leave an empty file, which STORE_CREATE accepts later.)
  *
  * ERRORS. Statuses are the world's and bad input's; store_message() has the sentence. Arguments that break this contract
  * (NULL text, nested store_begin, writing to a store opened for reading) are our bugs and abort; an id that was never
@@ -33,7 +34,7 @@ enum {
 };
 
 enum store_mode {
-	STORE_READ,     /* must exist; a hot journal left by a killed writer is rolled back if the file is writable */
+	STORE_READ,     /* must exist; if it can be written, a killed writer's journal is rolled back, an older schema migrated */
 	STORE_WRITE,    /* must exist and be writable; an older schema is migrated */
 	STORE_CREATE    /* as STORE_WRITE, or made new if absent or empty */
 };
@@ -95,7 +96,8 @@ struct store *store_open(enum store_status *status, const char *path, enum store
 /* Flushes and frees. Anything but STORE_OK: the last counts were not written (the sentence goes to err, which may be NULL).
  * s may be NULL. */
 enum store_status store_close(struct store *s, struct err *err);
-/* Frees without flushing: in a child after fork, or when giving up. */
+/* Frees without flushing. A store belongs to the process that opened it: in a child after fork this only forgets (closing would
+ * roll the parent's transaction back), and writing aborts. */
 void store_abandon(struct store *s);
 const char *store_path(const struct store *s);
 const char *store_message(const struct store *s);       /* the last failure's sentence, "" if none; valid until the next call */
@@ -165,7 +167,8 @@ enum store_status store_event(struct store *s, const struct store_event *e);
 /* Adds n to (run, draw, target, verdict) in memory: cheap, cannot fail. draw: text of the block's policy draw, "" if none. */
 void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const char *target,
 	const char *verdict, int64_t n);
-/* Writes counters and counts of observations that wait in memory. Nothing waits: STORE_OK without touching the disk. */
+/* Writes counters and counts of observations that wait in memory; they go on waiting if it fails (but for STORE_BAD, a run that
+ * was never stored: those are dropped). Nothing waits: STORE_OK without touching the disk. Not inside a batch. */
 enum store_status store_flush(struct store *s);
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */
@@ -242,7 +245,7 @@ enum store_status store_list(struct store *s, const struct store_filter *filter,
 
 /* ---- merging ---------------------------------------------------------------------------------------------------- */
 /* Adds to dst what the store at src_path has, in one transaction. dst keeps what it had if anything fails; src is not changed
- * (but for the rollback of a hot journal). A row of src whose key does not match its content: STORE_CORRUPT. */
+ * (but as by any opening for reading). A row of src whose key does not match its content: STORE_CORRUPT. */
 enum store_status store_merge(struct store *dst, const char *src_path);
 
 /* ---- SQL for people ------------------------------------------------------------------------------------------------ */

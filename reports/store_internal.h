@@ -6,6 +6,7 @@
 #define SCATTERPROOF_STORE_INTERNAL_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "reports/store.h"
 
@@ -48,6 +49,7 @@ struct store {
 	char *path;
 	sqlite3 *db;
 	enum store_mode mode;
+	pid_t owner;                            /* the process that opened it */
 	sqlite3_stmt *stmt[NQUERIES], *put[NTABLES];
 	bool in_batch;
 	enum store_status batch;                /* first failure inside the batch */

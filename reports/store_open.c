@@ -476,7 +476,7 @@ struct store *store_open(enum store_status *status, const char *path, enum store
 		return NULL;
 	struct store *s = xmalloc(sizeof *s);
 	int rc;
-	*s = (struct store){.path = plain_path(path), .mode = mode};
+	*s = (struct store){.path = plain_path(path), .mode = mode, .owner = getpid()};
 	sb_init(&s->message);
 	s->db = store_connect(s->path, mode == STORE_CREATE, &rc);
 	*status = rc == SQLITE_OK ? prepare(s, err) : fail(err, s->db, rc, path, "opening it");
@@ -503,11 +503,13 @@ void store_abandon(struct store *s)
 {
 	if (!s)
 		return;
-	for (int i = 0; i < NQUERIES; i++)
+	bool ours = s->owner == getpid();       /* else SQLite's part is left alone, as its documentation asks */
+	for (int i = 0; i < NQUERIES && ours; i++)
 		sqlite3_finalize(s->stmt[i]);
-	for (int i = 0; i < NTABLES; i++)
+	for (int i = 0; i < NTABLES && ours; i++)
 		sqlite3_finalize(s->put[i]);
-	sqlite3_close(s->db);
+	if (ours)
+		sqlite3_close(s->db);
 	pending_free(s);
 	sb_free(&s->message);
 	free(s->path);

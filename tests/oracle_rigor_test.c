@@ -48,7 +48,7 @@ static double lib(const struct exec *e, long double y)
 {
 	enum dtype c = tape_inner(e->dt);
 	double d = (double)y;
-	if (!isfinite(d) || d == 0 || d == 1 || d == 0.5)
+	if (!isfinite(d) || d == 0 || fabs(d) == 1 || d == 0.5)
 		return num_rn(c, d, 0);
 	d = num_rn(c, d, 0);
 	double ulp = 2 * num_half_ulp(&num_format[c], fabs(d));
@@ -303,7 +303,7 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 		if (b->param == 0)
 			give(e, id[1], out(e, -g * step(e, step(e, a / c) / c)));
 		break;
-	case SF_POW: give(e, id[0], c == 0 ? 0 : c == 1 ? g : c == 2 ? out(e, g * step(e, 2 * a)) : out(e, g * step(e, c * step(e, lib(e, powl((long double)a, (long double)c - 1)))))); break;
+	case SF_POW: give(e, id[0], c == 0 ? 0 : c == 1 ? g : c == 2 ? out(e, g * step(e, 2 * a)) : out(e, g * step(e, c * step(e, c == 3 ? a * a : lib(e, powl((long double)a, (long double)c - 1)))))); break;
 	case SF_MAX2:
 	case SF_MIN2: {
 		double s = b->f == SF_MAX2 ? 1 : -1;

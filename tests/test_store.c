@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "reports/json.h"
@@ -276,6 +277,31 @@ static void prefixes(void)
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 }
 
+/* A child that drops its copy of a store must not roll its parent's transaction back. */
+static void a_fork_inside_a_batch(void)
+{
+	const char *path = tmp_path("fork.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	CHECK(sqlite3_exec(s->db, "PRAGMA cache_size=1; PRAGMA cache_spill=1", NULL, NULL, NULL) == SQLITE_OK);
+	EXPECT_INT(store_begin(s), STORE_OK);
+	for (unsigned n = 0; n < 50; n++)
+		put_finding(s, n);
+	fflush(stdout);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		store_abandon(s);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	for (unsigned n = 50; n < 60; n++)
+		put_finding(s, n);
+	EXPECT_INT(store_commit(s), STORE_OK);
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding_summary"), 60);
+	EXPECT_STR(integrity(path), "ok");
+}
+
 static void odd_texts(void)
 {
 	const char *path = tmp_path("odd.db");
@@ -396,6 +422,7 @@ int main(void)
 	RUN(counters);
 	RUN(signatures);
 	RUN(prefixes);
+	RUN(a_fork_inside_a_batch);
 	RUN(odd_texts);
 	RUN(words_match_the_schema);
 	RUN(keys_are_stable);

@@ -140,8 +140,8 @@ def gradient(op, call, i, run, want, got, stats):
         return torch.autograd.grad([o for o, _ in pairs], leaves[i], [g for _, g in pairs], allow_unused=True)[0]
     ref = None if op["traits"] & 4 else in_double(op, call, go)
     s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
-    if op["licence"] == "VAR" and s is not None:     # distances from the mean cancel
-        x = call.tensors[0].flat.double().nan_to_num(0, 0, 0).abs()
+    if op["licence"] in ("VAR", "MATMUL") and s is not None:   # distances from the mean cancel, and so do terms
+        x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
         s = torch.maximum(s, x.max() * max(g.double().nan_to_num(0, 0, 0).abs().max() for g in run.gouts if g is not None and g.numel()))
     # rounded to the result's dtype on the way
     coarse = [g.dtype for g in run.gouts if g is not None and torch.finfo(g.dtype).eps > torch.finfo(want.dtype).eps]

@@ -18,6 +18,7 @@ struct request {
 	struct tensor *value[MAX_NODES];        /* results of each node */
 	int ngout;
 	char *gout[MAX_OUTS];
+	struct tensor before;                   /* self before an in-place row wrote it; poison if the row does not save it */
 };
 
 static char *read_line(struct arena *a)
@@ -168,6 +169,7 @@ static bool forward(struct request *r, struct node *n, struct err *err)
 		const struct tensor *self = value(r, n->arg[0].node);
 		if (!inplace_meta(r, n, &m, err))
 			return false;
+		r->before = contiguous_copy(self, &r->arena);
 		struct tensor t = fresh(&m, &r->arena);
 		if (!call_kernel(r, n, &t, err))
 			return false;
@@ -215,11 +217,24 @@ static void put_gin(int k, int i, const struct tensor *g)
 	putchar('\n');
 }
 
+static bool saves_self(int op)
+{
+	for (int i = 0; i < op_info[op].nsave; i++)
+		if (op_info[op].save[i].what == 0)
+			return true;
+	return false;
+}
+
 static void gradients(struct request *r, struct node *n)
 {
 	struct grad_ctx c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena};
 	const struct tensor *in[MAX_ARGS] = {0};
 	operands(r, n, in, c.list);
+	if (op_has(n->op, T_MUTATES)) {
+		if (!saves_self(n->op))
+			memset(r->before.base, 0xa5, (size_t)(meta_extent(&r->before.meta) * dtype_nbytes(r->before.meta.dtype)));
+		in[0] = &r->before;
+	}
 	memcpy(c.in, in, sizeof in);
 	struct tensor *gout = ARENA_NEW(&r->arena, struct tensor, n->nout);
 	for (int i = 0; i < n->nout; i++) {
