@@ -48,7 +48,7 @@ enum role {
 	R_UNIQUE1,      /* the same without repeated values */
 	R_INDEXN,       /* i64, self's rank, sizes <= self's except along dim; values in [0, self.size(dim)) */
 	R_UNIQUEN,      /* the same, values unique along dim */
-	R_SRCN,         /* at least index's sizes in every dim */
+	R_SRCN,         /* at least index's sizes in every dim; exactly those if it requires grad (autograd refuses others) */
 	R_IDS,          /* i64 of any sizes, values in [0, self.size(0)) */
 	R_INDICES,      /* Tensor?[]: i64 or b8 index tensors that broadcast together, holes allowed */
 	R_UINDICES,     /* the same, hitting no element twice */

@@ -10,7 +10,7 @@ struct meta_ctx {
 	const struct prog *p;
 	const struct node *n;           /* arguments, defaults filled in */
 	const struct meta *in[MAX_ARGS];        /* metas of Tensor arguments, NULL if absent; lists through meta_list */
-	struct meta out[MAX_OUTS];      /* to fill; offset is the storage offset for views, 0 for fresh results */
+	struct meta out[MAX_OUTS];      /* to fill; offset: views, and results that keep a whole storage (slice_scatter); else 0 */
 	int alias[MAX_OUTS];            /* to fill: index of the argument whose storage out[i] shares, or -1 (default) */
 	int nout;                       /* default 1 */
 	struct err *err;
