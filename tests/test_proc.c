@@ -441,7 +441,7 @@ static void test_many(void)
 		EXPECT(proc_start(p[i], &err), "%s", err.msg);
 	}
 	for (int i = 0; i < N; i++)
-		EXPECT(proc_submit(p[i], i % 2 ? "hang" : "echo", 4, 300, &err), "%s", err.msg);
+		EXPECT(proc_submit(p[i], i % 2 ? "hang" : "echo", 4, i % 2 ? 300 : 20000, &err), "%s", err.msg);
 	int done = 0, ended = 0;
 	while (done + ended < N) {
 		proc_wait(p, N, -1);
