@@ -222,6 +222,18 @@ static void operand_gradient(const struct grad_ctx *k, const struct row *r, cons
 		dtype_store_f(gin->meta.dtype, tensor_at(gin, gin->meta.offset + i), dtype_round(c->common, acc[i]));
 }
 
+/* A derivative is computed from the cotangent and the OTHER operands: in in-place rows that can be narrower than the common dtype. */
+static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which)
+{
+	struct promotion p = PROMOTION_START;
+	struct meta g = {.dtype = gout, .rank = 1};
+	promote_tensor(&p, &g);
+	for (int k = 0; k < c->nin; k++)
+		if (k != which)
+			promote_tensor(&p, &c->in[k]->meta);
+	return promote_result(&p);
+}
+
 static void row_backward(struct grad_ctx *k, const struct row *r)
 {
 	struct operands c;
@@ -238,8 +250,10 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 	for (int p = 0, which = 0; p < info->nparam; p++) {
 		if (info->param[p].kind != K_TENSOR)
 			continue;
-		if (k->gin[p])
+		if (k->gin[p]) {
+			c.common = derivative_dtype(&c, k->gout[0].meta.dtype, which);
 			operand_gradient(k, r, &c, which, k->gin[p]);
+		}
 		which++;
 	}
 }
