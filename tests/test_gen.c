@@ -1,5 +1,6 @@
 /* test_gen.c: choices replay, policies round-trip, generated programs are valid, varied and reproducible.
  * `test_gen N [SEED [print|quiet [POLICY]]]` measures instead: N programs, histograms, refusals by the shape rules, speed. */
+#include "eager/interp.h"
 #include "fuzz/edit.h"
 #include "fuzz/gen.h"
 #include "tests/test.h"
@@ -228,6 +229,60 @@ static void programs_replay(void)
 	free(b);
 }
 
+/* Any bytes are a program: what libFuzzer relies on. */
+static void any_bytes_are_a_program(void)
+{
+	struct policy *pol = xmalloc(sizeof *pol);
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < 2000; i++) {
+		uint8_t bytes[300];
+		size_t n = (size_t)(i % 300);
+		struct choices c;
+		struct prog p;
+		struct err err = {0};
+		for (size_t k = 0; k < n; k++)
+			bytes[k] = (uint8_t)(i % 3 == 0 ? 255 : mix64((uint64_t)i * 512 + k));
+		choices_from_bytes(&c, bytes, n);
+		EXPECT(policy_draw(pol, "default", NULL, &c, &err), "%s", err.msg);
+		EXPECT(gen_program(&p, &a, &c, pol, &err) && prog_validate(&p, &err), "%s", err.msg);
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	free(pol);
+}
+
+/* The interpreter knows autograd's rules by itself: it must accept what the generator makes. */
+static void interpreter_accepts(void)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 17};
+	struct arena a;
+	arena_init(&a);
+	int nok = 0, nunsupported = 0;
+	for (int i = 0; i < 1500; i++) {
+		struct prog p;
+		struct result r;
+		struct err err = {0};
+		next_program(b, &p, &a, NULL);
+		interp_run(&r, &p, &a, NULL, &err);
+		nok += r.status == RES_OK;
+		nunsupported += r.status == RES_UNSUPPORTED;
+		if (r.status != RES_OK && r.status != RES_UNSUPPORTED) {
+			struct strbuf sb;
+			sb_init(&sb);
+			prog_print(&sb, &p);
+			EXPECT(r.status == RES_OK, "%s: %s\n%s", result_status_name[r.status], r.message, sb.s);
+			sb_free(&sb);
+		}
+		arena_reset(&a);
+	}
+	printf("interpreter: %d ok, %d unsupported\n", nok, nunsupported);
+	EXPECT(nok > 500, "only %d ran", nok);
+	arena_free(&a);
+	free(b);
+}
+
 static void edits_keep_programs_valid(void)
 {
 	struct blocks *b = xmalloc(sizeof *b);
@@ -418,6 +473,8 @@ int main(int argc, char **argv)
 	RUN(policies_round_trip);
 	RUN(programs_are_valid);
 	RUN(programs_replay);
+	RUN(any_bytes_are_a_program);
+	RUN(interpreter_accepts);
 	RUN(edits_keep_programs_valid);
 	RUN(founding_condition_is_common);
 	return TEST_END();
