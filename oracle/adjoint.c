@@ -71,8 +71,11 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	int p = s->consumers > 1 ? MIN(s->p, own->p) : s->p;
-	if (g.flags & (NUM_NOFIN | NUM_ANY))
+	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
+		if (s->abs >= own->overflow)
+			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
 		return g;
+	}
 	bool special = g.flags & NUM_SPECIAL;
 	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
 	int nr = (int)(l->flags & LF_ROUND);
@@ -207,10 +210,17 @@ static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct
 			double mag = num_mag(&c);
 			if (!(c.flags & NUM_SPECIAL))
 				num_widen(&c, mag * rel);
+			double x = fabs(t->val[e[i]].hi), gy = num_mag(g) * num_mag(y);
+			if (gy >= own->overflow)                /* g * result comes first */
+				c.flags |= NUM_INF;
+			if (gy < own->normal * 2 && x > 0)
+				num_widen(&c, 2 * own->tiny / x);
 			if (small < own->normal * 4)            /* the result or a partial product underflows */
 				num_widen(&c, mag + num_mag(g) * own->tiny * big * (double)n);
 			how_last(&c, &s->h);
 		}
+		if (g->flags & NUM_INF && small < own->normal * 4)
+			c.flags |= NUM_INF | NUM_NAN;
 		if (big >= own->overflow || big >= num_format[s->h.l->acc].overflow)
 			c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
 		send_to(s, e[i], c);
@@ -226,7 +236,9 @@ static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool 
 		const struct num *x = &t->val[e[i]];
 		if (!cand[i])
 			continue;
-		if (x->rad != 0 || x->flags & (NUM_UNDEC | NUM_ANY) || (first && first->hi != x->hi))
+		bool several = x->flags & NUM_SPECIAL && x->flags & NUM_INF && (x->flags & (NUM_INF | NUM_NAN)) != NUM_PINF
+			&& (x->flags & (NUM_INF | NUM_NAN)) != NUM_NINF;
+		if (x->rad != 0 || several || x->flags & (NUM_UNDEC | NUM_ANY) || (x->flags & NUM_INF && !(x->flags & NUM_NOFIN)) || (first && first->hi != x->hi))
 			return false;
 		first = first ? first : x;
 	}
@@ -257,11 +269,11 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 		part = open;
 		group = true;
 	}
-	if (group)
-		add_group(s, e, n, g);
 	for (int64_t i = 0; i < n; i++)
 		send_to(s, e[i], cand[i] ? part : zero);
 	arena_release(t->arena, m);
+	if (group)      /* after the release: groups outlive it */
+		add_group(s, e, n, g);
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
@@ -338,11 +350,15 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	struct num pre = num_exact(DT_F64, 1);
 	double rel = ((double)len * 2 + 4) * num_format[s->h.dt].u;
 	bool special = false;
-	double big = 1;
+	double big = 1, small = 1, gsum = 0;
 	for (int64_t i = 0; i < len; i++) {
+		double x = fabs(v[e[i]].hi);
 		special = special || v[e[i]].flags & NUM_SPECIAL;
-		big *= fmax(1, fabs(v[e[i]].hi));
+		big *= fmax(1, x);
+		small *= x > 0 ? fmin(1, x) : 1;
+		gsum += num_mag(&g[i]);
 	}
+	bool lost = small < num_format[s->h.dt].normal * 4;             /* prefixes underflow */
 	special = special || big >= num_format[s->h.dt].overflow;       /* prefixes overflow, and 0 * inf may follow */
 	for (int64_t j = 0; j < len; j++) {
 		struct num run = pre, sum = num_mul(&g[j], &run);
@@ -358,7 +374,9 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		if (special || sum.flags & NUM_SPECIAL || abs >= num_format[s->h.dt].overflow) {
 			sum = num_any(s->h.dt);
 		} else if (abs != 0) {
-			num_widen(&sum, abs * rel + num_format[s->h.dt].normal * (double)len / fmax(num_format[s->h.dt].normal, fabs(v[e[j]].hi)) * num_format[s->h.dt].u);
+			num_widen(&sum, abs * rel);
+			if (lost)
+				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
 			how_last(&sum, &s->h);
 		}
 		send_to(s, e[j], sum);

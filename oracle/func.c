@@ -12,7 +12,8 @@ double how_ulp(const struct how *h, double m)
 
 void how_step(struct num *v, const struct how *h)
 {
-	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+	/* In the dtype or in the compute type: overflow of the narrower one is optional. */
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & (LF_WIDE | LF_FTZ)) | NR_WIDE);
 }
 
 void how_last(struct num *v, const struct how *h)
@@ -28,8 +29,8 @@ static struct num of_ld(long double y, double rad)
 	} else {
 		r.lo = (double)(y - (long double)r.hi);
 		r.rad = rad + fabs(r.hi) * REL_LD;
-		if (r.hi == 0 && y != 0)
-			r.rad += 0x1p-1074;
+		if (r.rad == 0)
+			r.rad = 0x1p-1074;              /* never exact: exact answers do not come this way */
 	}
 	if (!isfinite(r.rad))
 		r = num_any(DT_F64);
@@ -543,6 +544,14 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	if (!fin(a))
 		return num_exact(DT_F64, pow(a->hi, b));
 	double r = arg_rad(a), m = fabs(a->hi);
+	if (m == 0 && r == 0) {
+		if (b > 0)
+			return num_exact(DT_F64, 0);
+		struct num y = num_exact(DT_F64, INFINITY);
+		if (b == floor(b) && fmod(b, 2) != 0)
+			y.flags |= NUM_NINF;            /* the zero's sign decides */
+		return y;
+	}
 	if (r == 0)
 		return of_ld(powl(ld(a), (long double)b), 0);
 	if (r >= m) {
@@ -796,7 +805,8 @@ ADJ(POW)
 	}
 	struct num e = num_exact(h->dt, b - 1), k = num_exact(h->dt, b);
 	const struct num *in[2] = {x[0], &e};
-	struct num p = b == 1 ? num_exact(h->dt, 1) : v_POW(in, h);
+	struct how inside = {tape_inner(h->dt), h->l, false};
+	struct num p = b == 1 ? num_exact(h->dt, 1) : v_POW(in, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);
 	struct num m = num_mul(&k, &p);

@@ -60,8 +60,9 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
 		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
-		partial_overflow(&r, t, e, n, abs, h);
 	}
+	if (abs >= num_format[h->l->acc].overflow)
+		r.flags |= NUM_INF | NUM_NAN;           /* the finite entries may overflow first */
 	return r;
 }
 
@@ -142,9 +143,9 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, ((double)n + 1) * num_format[h->l->acc].u * abs);
 		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
-		if (abs >= num_format[h->l->acc].overflow)
-			r.flags |= NUM_INF | NUM_NAN;
 	}
+	if (abs >= num_format[h->l->acc].overflow)
+		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }
 
@@ -220,6 +221,8 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	struct num r = s->p;
 	bool safe = s->big < acc->overflow && s->small >= acc->normal;
 	r.dtype = (uint8_t)h->dt;
+	if (r.flags & NUM_INF && s->small < acc->normal)
+		r.flags |= NUM_INF | NUM_NAN;                   /* inf * (partial product that underflowed to 0) */
 	if (r.flags & (NUM_NOFIN | NUM_ANY))
 		return r;
 	bool exact = s->exact && num_fits(h->l->acc, r.hi, r.lo) && (safe || (r.hi == 0 && s->big < acc->overflow));
@@ -230,10 +233,10 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	double m = num_mag(&r);
 	if (m != 0 || !safe) {
 		num_widen(&r, s->n * acc->u * m * (1 + s->n * acc->u));
-		if (s->small < acc->normal)
-			num_widen(&r, m + s->big * acc->normal);        /* a partial product may have underflowed */
+		if (s->small < acc->normal || s->zero)          /* a partial product may underflow, then be multiplied */
+			num_widen(&r, s->n * s->big * (h->l->flags & LF_FTZ ? acc->normal : acc->tiny));
 		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
-		if (s->big >= acc->overflow)
+		if (s->big >= acc->overflow || (r.flags & NUM_INF && s->small < acc->normal))
 			r.flags |= NUM_INF | (s->zero || s->small < acc->normal ? NUM_NAN : 0);
 	}
 	return r;
@@ -519,6 +522,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			special = num_add(&special, x);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
+			if (s.abs >= acc->overflow || s.abs >= own->overflow)
+				out[i].flags |= NUM_INF | NUM_NAN;
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
@@ -535,7 +540,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 		struct sum_bounds now = s;
 		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
 		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
-		if (s.abs >= acc->overflow)
+		if (s.abs >= acc->overflow || s.abs >= own->overflow)
 			out[i].flags |= NUM_INF | NUM_NAN;
 	}
 }

@@ -118,7 +118,7 @@ static int components(struct num out[NCOMP], const struct num *a)
 	enum dtype dt = (enum dtype)a->dtype;
 	if (!(a->flags & NUM_NOFIN)) {
 		out[n] = *a;
-		out[n++].flags = 0;
+		out[n++].flags = a->flags & NUM_MOVED;
 	}
 	if (a->flags & NUM_PINF)
 		out[n++] = num_exact(dt, INFINITY);
@@ -286,7 +286,7 @@ static struct num div_fin(const struct num *a, const struct num *b)
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	if (b->rad == 0 && b->hi == 0) {
-		if (a->rad == 0)
+		if (a->rad == 0 && (a->hi == 0 || b->flags & NUM_MOVED))
 			return num_exact(dt, a->hi == 0 ? NAN : copysign(INFINITY, a->hi) * copysign(1.0, b->hi));
 		struct num r = num_exact(dt, INFINITY);
 		r.flags |= NUM_INF;
@@ -390,9 +390,9 @@ void num_round_slow(struct num *v, enum dtype dt, int nr)
 		bool tiny = fabs(v->hi) < f->normal * 2;
 		if (!fits && nr & NR_IEEE && !(nr & NR_FTZ && tiny) && !(dt == DT_BF16 && tiny) && !(dt == DT_F64 && tiny)) {
 			double r = num_rn(dt, v->hi, v->lo);
-			int undec = v->flags & NUM_UNDEC;
+			int others = v->flags & (NUM_UNDEC | NUM_INF | NUM_NAN);
 			*v = num_exact(dt, r);
-			v->flags |= (uint8_t)undec;
+			v->flags |= (uint8_t)others;
 			return;
 		}
 	}

@@ -7,6 +7,7 @@
  * licensed evaluation gives these bits (up to the sign of zero, except through pure moves of raw data: NUM_MOVED).
  * NUM_UNDEC: a discontinuity was straddled on the way: what is inside the set is legal, but not confirmed.
  * NUM_ANY: nothing is known (an undecided index): every value is inside.
+ * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
  * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1).
  *

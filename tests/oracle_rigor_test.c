@@ -150,11 +150,7 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_RELU: return x[0] > 0 || isnan(x[0]) ? x[0] : 0;
 	case SF_ADD: r = x[0] + x[1]; break;
 	case SF_SUB: r = x[0] - x[1]; break;
-	case SF_MUL:
-		r = x[0] * x[1];
-		if (!(e->l->flags & LF_IEEE) && chance(30) && e->dt == DT_F32)
-			return r;                       /* contracted into what follows */
-		break;
+	case SF_MUL: r = x[0] * x[1]; break;
 	case SF_DIV: r = div_const(e, x[0], x[1], c); break;
 	case SF_POW:
 		if (x[1] == 0 || x[1] == 1)
@@ -223,6 +219,19 @@ static double eval_list(struct exec *e, const struct tape_block *b, const sid *i
 	}
 }
 
+/* FMA: a product that was made before and feeds this sum is not rounded. */
+static double contracted(const struct exec *e, sid id)
+{
+	for (int k = 0; k < e->t.nblock; k++) {
+		const struct tape_block *b = &e->t.block[k];
+		if (b->f == SF_MUL && id >= b->first && id < b->first + b->n) {
+			double p = e->v[b->a[id - b->first]] * e->v[b->b[id - b->first]];
+			return isfinite(e->v[id]) && isfinite(p) ? p : e->v[id];
+		}
+	}
+	return e->v[id];
+}
+
 static void forward(struct exec *e)
 {
 	for (int k = 0; k < e->t.nblock; k++) {
@@ -240,6 +249,8 @@ static void forward(struct exec *e)
 			} else if (arity > 0) {
 				for (int q = 0; q < arity; q++)
 					x[q] = e->v[op[q][i]];
+				if ((b->f == SF_ADD || b->f == SF_SUB) && !(e->l->flags & LF_IEEE) && e->dt == DT_F32 && chance(50))
+					x[0] = contracted(e, b->a[i]);
 				e->v[id] = eval_map(e, b, x);
 			} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
 				double y = e->v[b->a[i]];
@@ -521,8 +532,8 @@ static void trace(const struct exec *e, sid id, int k)
 				sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags, e->g[y], g.hi, g.rad, g.flags);
 			for (int x = 0; x < arity; x++)
 				printf("      operand %u: %.9g\n", op[x][i], e->v[op[x][i]]);
-			for (int64_t x = 0; list && x < n; x++)
-				printf("      operand %u: %.9g\n", list[scan ? 0 : x], e->v[list[scan ? 0 : x]]);
+			for (int64_t x = 0; list && !scan && x < n; x++)
+				printf("      operand %u: %.9g\n", list[x], e->v[list[x]]);
 		}
 	}
 }
