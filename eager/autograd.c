@@ -153,10 +153,10 @@ static void map_view(struct meta *adj, const int64_t **map, const struct graph *
 	*map = table;
 }
 
-/* "split.Tensor" -> "SplitBackward0", as PyTorch names the node. */
+/* "split.Tensor" -> "SplitBackward0", as PyTorch names the node; reshape is a view there. */
 static const char *backward_name(struct arena *a, int op)
 {
-	const char *s = op_info[op].name;
+	const char *s = op_info[op == OP_reshape ? OP_view : op].name;
 	char buf[MAX_NAME];
 	size_t n = 0;
 	for (bool up = true; *s && *s != '.' && n + 1 < sizeof buf; s++) {

@@ -45,7 +45,7 @@ struct root {
 	int fn;
 	bool logical;                   /* overlaps itself: adjoint per logical index */
 	bool reached;                   /* leaf: a cotangent arrived */
-	void *adjoint;                  /* NULL: all zero so far */
+	void *adjoint;                  /* NULL: nothing arrived */
 };
 
 struct var {

@@ -3,11 +3,29 @@
 
 static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
 
+/* A cell that nothing arrived at holds all ones, a NaN that no arithmetic makes, and is read as 0: so that the first cotangent is
+ * taken over as it is, sign of zero and NaN payload included, instead of being added to 0. */
+static float sum32(float cell, float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &cell, 4);
+	return bits == UINT32_MAX ? x : cell + x;
+}
+
+static double sum64(double cell, double x)
+{
+	uint64_t bits;
+	memcpy(&bits, &cell, 8);
+	return bits == UINT64_MAX ? x : cell + x;
+}
+
 static void *adjoint(struct graph *g, const struct var *v)
 {
 	struct root *r = &g->root[v->root];
-	if (!r->adjoint)
-		r->adjoint = arena_zalloc(g->a, mul_size((size_t)r->ncells, cell_bytes(v->meta.dtype)));
+	if (!r->adjoint) {
+		size_t nbytes = mul_size((size_t)r->ncells, cell_bytes(v->meta.dtype));
+		r->adjoint = memset(arena_alloc(g->a, nbytes), 0xff, nbytes);
+	}
 	return r->adjoint;
 }
 
@@ -28,10 +46,10 @@ static struct rows rows_of(const struct meta *m)
 /* The root's adjoint cell, from an offset in v->adj. */
 static int64_t cell(const struct var *v, int64_t off) { return v->map ? v->map[off] : off; }
 
-/* adjoint cells (through v) += t, or = t. t is contiguous, of v's sizes, any float dtype. */
+/* adjoint cells (through v) += t, or = t. t is contiguous, of v's sizes and dtype. */
 static void adjoint_put(struct graph *g, const struct var *v, const struct tensor *t, bool add)
 {
-	CHECK(meta_same_sizes(&v->adj, &t->meta));
+	CHECK(meta_same_sizes(&v->adj, &t->meta) && v->meta.dtype == t->meta.dtype);
 	if (meta_numel(&v->adj) == 0)
 		return;
 	float *f32 = adjoint(g, v);
@@ -45,13 +63,21 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 	meta_iter_start(&it, &r.outer);
 	do {
 		int64_t off = it.off;
+		if (from == DT_F32 && !v->map) {        /* the common case, without a call per element */
+			for (int64_t i = 0; i < r.n; i++, off += r.stride, src += 4) {
+				float x;
+				memcpy(&x, src, 4);
+				f32[off] = add ? sum32(f32[off], x) : x;
+			}
+			continue;
+		}
 		for (int64_t i = 0; i < r.n; i++, off += r.stride, src += nbytes) {
 			int64_t c = cell(v, off);
 			double x = dtype_load_f(from, src);
 			if (wide)
-				f64[c] = add ? f64[c] + x : x;
+				f64[c] = add ? sum64(f64[c], x) : x;
 			else
-				f32[c] = add ? f32[c] + (float)x : (float)x;
+				f32[c] = add ? sum32(f32[c], (float)x) : (float)x;
 		}
 	} while (meta_iter_next(&it, &r.outer));
 }
@@ -75,15 +101,27 @@ static void adjoint_get(struct tensor *out, const struct graph *g, const struct 
 	const unsigned char *base = g->root[v->root].adjoint;
 	if (meta_numel(&v->adj) == 0 || !base)
 		return;
-	enum dtype t = v->meta.dtype;
+	enum dtype t = v->meta.dtype, wide = t == DT_F64 ? DT_F64 : DT_F32;
 	size_t nbytes = cell_bytes(t);
-	enum dtype wide = t == DT_F64 ? DT_F64 : DT_F32;
+	static const unsigned char nothing[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	struct rows r = rows_of(&v->adj), w = rows_of(&out->meta);
 	struct meta_iter it, to;
-	meta_iter_start(&it, &v->adj);
-	meta_iter_start(&to, &out->meta);
-	do
-		dtype_store_f(t, tensor_at(out, to.off), dtype_load_f(wide, base + (size_t)cell(v, it.off) * nbytes));
-	while (meta_iter_next(&it, &v->adj) && meta_iter_next(&to, &out->meta));
+	meta_iter_start(&it, &r.outer);
+	meta_iter_start(&to, &w.outer);
+	do {
+		int64_t off = it.off;
+		unsigned char *dst = tensor_at(out, to.off);
+		ptrdiff_t step = (ptrdiff_t)w.stride * dtype_nbytes(t);
+		for (int64_t i = 0; i < r.n; i++, off += r.stride) {
+			const unsigned char *src = base + (size_t)cell(v, off) * nbytes;
+			if (memcmp(src, nothing, nbytes) == 0)
+				continue;
+			if (t == DT_F32)
+				memcpy(dst + i * step, src, 4);
+			else
+				dtype_store_f(t, dst + i * step, dtype_load_f(wide, src));
+		}
+	} while (meta_iter_next(&it, &r.outer) && meta_iter_next(&to, &w.outer));
 }
 
 static void new_like(struct tensor *out, const struct meta *m, struct arena *a)

@@ -98,7 +98,8 @@ static void zones_check(const struct run *r, const char *after)
 /* PyTorch's class of a kernel's message; kernels give the text only. */
 static enum step raised(struct run *r, const struct err *e)
 {
-	err_set(r->err, "%s%s", strstr(e->msg, "Error: ") ? "" : str_starts(e->msg, "index ") ? "IndexError: " : "RuntimeError: ", e->msg);
+	const char *class = strstr(e->msg, "Error: ") ? "" : str_starts(e->msg, "index ") ? "IndexError: " : "RuntimeError: ";
+	err_set(r->err, "%s%s", class, e->msg);
 	return STEP_RAISED;
 }
 
@@ -185,8 +186,8 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 }
 
 /* Stores the new value. Where self overlaps itself only elements that change are written, in order: masked_fill_, index_fill_ and
- * index_put_ leave the others alone (a row that writes an element's old value over an earlier write of its twin is told apart from one
- * that does not write it by nothing here; such programs are not generated). */
+ * index_put_ leave the others alone. (An element that is written with its old value cannot be told from one that is not written;
+ * such programs are not generated.) */
 static void store(struct tensor *self, const struct tensor *value, struct arena *a)
 {
 	if (!meta_has_duplicates(&self->meta)) {
@@ -256,8 +257,8 @@ static enum step run_node(struct run *r, int node)
 		return STEP_OK;
 	if (n->op == OP_input || n->op == OP_input_view)
 		return run_input(r, node);
-	bool view = op_has(n->op, T_VIEW) || (op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage);
-	if (view)
+	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
+	if (op_has(n->op, T_VIEW) || shares)
 		return graph_view(&r->g, node, r->err);
 	struct arena_mark mark = arena_mark(&r->scratch);
 	enum step step = op_has(n->op, T_MUTATES) ? run_inplace(r, node) : run_functional(r, node);

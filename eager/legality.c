@@ -2,9 +2,9 @@
  * TensorIterator, as most of ATen does. */
 #include "eager/legality.h"
 
-enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_TENSOR_RETURNS = 4 };
+enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_DATA_RETURNS = 4 };
 static const uint8_t overlap[NOPS] = {
-	[OP_copy_] = OV_SAME_TENSOR_RETURNS,
+	[OP_copy_] = OV_SAME_DATA_RETURNS,
 	[OP_fill_] = OV_ACCEPT_SELF,
 	[OP_zero_] = OV_ACCEPT_SELF,
 	[OP_masked_fill_] = OV_ACCEPT_SELF,
@@ -47,12 +47,20 @@ static bool operand_ok(const struct graph *g, const struct node *n, int operand,
 	return true;
 }
 
+/* copy_ returns at once if both are views of the same data. */
+static bool same_data(const struct value *a, const struct value *b)
+{
+	const struct meta *x = &a->meta, *y = &b->meta;
+	return a->storage == b->storage && x->offset == y->offset && meta_same_sizes(x, y) &&
+	       memcmp(x->stride, y->stride, sizeof x->stride[0] * (size_t)x->rank) == 0;
+}
+
 bool legality_check(const struct graph *g, int node, struct err *err)
 {
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_TENSOR_RETURNS && g->var_of[n->arg[0].node][0] == g->var_of[n->arg[1].node][0])
+	if (flags & OV_SAME_DATA_RETURNS && same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
 		return true;
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
 		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
