@@ -90,8 +90,10 @@ void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
 	finding_texts(f, field, &n);
 	for (int i = 0; i < n; i++)
 		*field[i] = wire_str(w, a);
-	f->kind = (enum finding_kind)MIN(wire_u32(w), NFINDING_KINDS - 1);
-	f->severity = (enum finding_severity)MIN(wire_u32(w), NSEVERITIES - 1);
+	uint32_t kind = wire_u32(w), severity = wire_u32(w);
+	w->bad |= kind >= NFINDING_KINDS || severity >= NSEVERITIES;
+	f->kind = w->bad ? FINDING_VALUE : (enum finding_kind)kind;
+	f->severity = w->bad ? SEVERITY_NORMAL : (enum finding_severity)severity;
 	f->call = (int)wire_u32(w);
 	f->confirmed = wire_u8(w) != 0;
 	f->program_index = wire_i64(w);
