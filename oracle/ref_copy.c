@@ -281,22 +281,20 @@ bool ref_repeat(struct ref_ctx *c)
 		if (times->ints[d].value < 0 || !mul_i64(&size[d], own[d], times->ints[d].value))
 			return err_set(c->err, "repeat: trying to create a tensor with a negative dimension");
 	}
-	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
-	if (!out)
+	if (!meta_check_sizes(size, rank, c->err))
 		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
-	int64_t n = meta_numel(&c->out[0].meta);
+	int64_t n = shape_numel(size, rank);
+	sid *read = tape_ids(c->t, n);
 	shape_row_major(dense, own, rank);
 	for (int64_t k = 0; k < n; k++) {
 		int64_t at = 0;
 		for (int d = 0; d < rank; d++)
 			at += index[d] % own[d] * dense[d];
-		out[k] = ids[at];
+		read[k] = ids[at];
 		shape_next(index, size, rank);
 	}
-	if (n != meta_numel(m))
-		memcpy(out, ref_copies(c, out, n, m->dtype), (size_t)n * sizeof *out);
-	return true;
+	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, n == meta_numel(m) ? read : ref_copies(c, read, n, m->dtype));
 }
 
 /* pad: pairs (before, after) from the last dim backwards; negative ones cut. First everything is cut, then padded. Only cuts: a

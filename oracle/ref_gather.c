@@ -2,10 +2,10 @@
  * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
 #include "oracle/shape_index.h"
 
-static bool give_copies(struct ref_ctx *c, sid *out, int64_t n, enum dtype dt)
+/* Result 0 is copies of these elements (the tape keeps `read` as the copies' operands). */
+static bool give_copies(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *read)
 {
-	memcpy(out, ref_copies(c, out, n, dt), (size_t)n * sizeof *out);
-	return true;
+	return ref_out_ids(c, 0, dt, size, rank, stride, ref_copies(c, read, shape_numel(size, rank), dt));
 }
 
 /* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
@@ -15,13 +15,11 @@ bool ref_gather(struct ref_ctx *c)
 	struct along a;
 	if (!shape_along(c, &a, m, 1, 2, NULL))
 		return false;
-	sid *out = ref_out(c, 0, m->dtype, ix->size, ix->rank, NULL);
-	if (!out)
-		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
+	sid *read = tape_ids(c->t, a.n);
 	for (int64_t k = 0; k < a.n; k++)
-		out[k] = ids[a.cell[k]];
-	return give_copies(c, out, a.n, m->dtype);
+		read[k] = ids[a.cell[k]];
+	return give_copies(c, m->dtype, ix->size, ix->rank, NULL, read);
 }
 
 /* The rows at p->at, along p->dim, of self. */
@@ -43,11 +41,11 @@ bool ref_index_select(struct ref_ctx *c)
 		return err_set(c->err, "index_select: index to scalar can have only 1 value, got %lld", (long long)p.n);
 	memcpy(size, m->size, sizeof size);
 	size[p.dim] = p.n;
-	sid *out = ref_out(c, 0, m->dtype, size, m->rank, NULL);
-	if (!out)
+	if (!meta_check_sizes(size, m->rank, c->err))
 		return false;
-	take(out, ref_ids(c, c->in[0]), &p);
-	return give_copies(c, out, p.outer * p.n * p.inner, m->dtype);
+	sid *read = tape_ids(c->t, p.outer * p.n * p.inner);
+	take(read, ref_ids(c, c->in[0]), &p);
+	return give_copies(c, m->dtype, size, m->rank, NULL, read);
 }
 
 bool ref_index(struct ref_ctx *c)
@@ -56,13 +54,11 @@ bool ref_index(struct ref_ctx *c)
 	struct advanced a;
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
-	sid *out = ref_out(c, 0, m->dtype, a.size, a.rank, a.stride);
-	if (!out)
-		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
+	sid *read = tape_ids(c->t, a.n);
 	for (int64_t k = 0; k < a.n; k++)
-		out[k] = ids[a.cell[k]];
-	return give_copies(c, out, a.n, m->dtype);
+		read[k] = ids[a.cell[k]];
+	return give_copies(c, m->dtype, a.size, a.rank, a.stride, read);
 }
 
 /* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
@@ -81,14 +77,14 @@ bool ref_embedding(struct ref_ctx *c)
 		return false;
 	memcpy(size, ix->size, sizeof size);
 	size[ix->rank] = w->size[1];
-	sid *out = ref_out(c, 0, w->dtype, size, ix->rank + 1, NULL);
-	if (!out)
+	if (!meta_check_sizes(size, ix->rank + 1, c->err))
 		return false;
+	sid *read = tape_ids(c->t, n * w->size[1]);
 	const sid *ids = ref_ids(c, c->in[0]);
 	for (int64_t k = 0; k < n; k++) {
 		if (row[k] < 0 || row[k] >= w->size[0])
 			return err_set(c->err, "embedding: index out of range in self");
-		memcpy(out + k * w->size[1], ids + row[k] * w->size[1], (size_t)w->size[1] * sizeof *out);
+		memcpy(read + k * w->size[1], ids + row[k] * w->size[1], (size_t)w->size[1] * sizeof *read);
 	}
-	return give_copies(c, out, n * w->size[1], w->dtype);
+	return give_copies(c, w->dtype, size, ix->rank + 1, NULL, read);
 }
