@@ -208,6 +208,8 @@ bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, con
 	if (!inputs_first(w, ncompute, err))
 		return false;
 	add_calls(w);
+	if (chance(w, PF_symbols))
+		add_symbol(w);
 	if (stats)
 		stats->nprogram++;
 	return true;

@@ -90,6 +90,9 @@ int making_dim(const struct making *m);         /* the first Dim argument, count
 /* Appends one node of `op` (and its inputs); self = an existing node or -1. Returns the node, or -1 and leaves no trace. */
 int add_op(struct world *w, int op, int self);
 
+/* ---- gen_symbol.c ---- */
+void add_symbol(struct world *w);        /* to a finished program; leaves it as it is if that does not work out */
+
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);
 /* May node be written by the in-place row `op` whose other operands are known to be elsewhere? */

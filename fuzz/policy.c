@@ -23,16 +23,17 @@ static const int dtype_base[NDTYPES] = {
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */
-struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts; };
+struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols; };
 static const struct named named[] = {
 	{.name = "default", .short_share = 60},
 	{.name = "short", .short_share = 100},
 	{.name = "long"},
 	{.name = "mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}},
 	{.name = "layout", .short_share = 60, .layouts = 3},
+	{.name = "symbols", .short_share = 60, .symbols = 70},
 };
 
-const char *policy_names(void) { return "default, short, long, mutation, layout"; }
+const char *policy_names(void) { return "default, short, long, mutation, layout, symbols"; }
 
 static bool is_layout(int f) { return f >= PF_permuted && f <= PF_size_one; }
 
@@ -88,6 +89,7 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		}
 		p->chance[f] = MIN(base, 95);
 	}
+	p->chance[PF_symbols] = nm->symbols;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }

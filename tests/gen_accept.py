@@ -40,7 +40,7 @@ class Node:
         self.name, self.annotation, self.op, args = m.groups()
         self.code = compile(f"call({args})", line, "eval")
         self.words = set(re.findall(r"\w+", args))
-        self.fn = None if self.op in ("input", "input_view", "getitem") else aten(self.op)
+        self.fn = None if self.op in ("input", "input_view", "getitem", "sym") else aten(self.op)
 
 
 class Program:
@@ -57,7 +57,8 @@ class Program:
                 self.back = re.findall(r"(\w+): (\w+)", line)
             elif line.startswith("call "):
                 entries = re.findall(r"(\w+): ((?:\w+=\w+ ?)+)", line)
-                self.calls.append({n: dict(kv.split("=") for kv in rest.split()) for n, rest in entries})
+                symbols = {n: {"value": v} for n, v in re.findall(r"(\w+)=(\d+)[,)]", re.sub(r"\w+: (?:\w+=\w+ ?)+", "", line))}
+                self.calls.append(symbols | {n: dict(kv.split("=") for kv in rest.split()) for n, rest in entries})
             elif line and not line.startswith("#"):
                 node = Node(line)
                 self.nodes[node.name] = node
@@ -65,7 +66,7 @@ class Program:
         todo = [c for _, c in self.back]
         while todo:
             name = todo.pop()
-            if name in self.nodes and name not in self.cot:
+            if name in self.nodes and name not in self.cot and self.nodes[name].op != "sym":
                 self.cot.add(name)
                 todo += self.nodes[name].words
 
@@ -87,6 +88,8 @@ class Program:
             env["call"] = self.maker(node, call, env)
             value = eval(node.code, env)
             env[node.name] = value
+            if node.op == "sym" or any("value" in over for over in call.values()):
+                continue  # annotations speak of the first call's sizes
             for got, want in zip(value if isinstance(value, (tuple, list)) else [value], META.findall(node.annotation), strict=True):
                 check(node.op, got, want, mismatch)
 
@@ -94,6 +97,8 @@ class Program:
         if node.op == "input":
             over = call.get(node.name, {})
             return lambda *a, **k: make_input(*a, **{**k, **{x: int(y) if x == "seed" else y for x, y in over.items()}})
+        if node.op == "sym":
+            return lambda value: int(call.get(node.name, {}).get("value", value))
         if node.op == "input_view":
             return make_view
         if node.op == "getitem":

@@ -67,7 +67,7 @@ static void choices_replay(void)
 
 static void policies_round_trip(void)
 {
-	static const char *const names[] = {"default", "short", "long", "mutation", "layout"};
+	static const char *const names[] = {"default", "short", "long", "mutation", "layout", "symbols"};
 	struct policy *p = xmalloc(sizeof *p), *q = xmalloc(sizeof *q);
 	int nshort = 0;
 	for (int i = 0; i < 500; i++) {
@@ -88,7 +88,7 @@ static void policies_round_trip(void)
 		sb_free(&a);
 		sb_free(&b);
 	}
-	EXPECT(nshort >= 50, "%d of 100 default blocks are short: fewer than half", nshort);
+	EXPECT(nshort >= 42, "%d of 84 default blocks are short: fewer than half", nshort);
 	struct err err = {0};
 	struct choices c;
 	choices_from_seed(&c, 0);
@@ -225,6 +225,32 @@ static void programs_replay(void)
 		sb_free(&t2);
 		arena_reset(&a);
 	}
+	arena_free(&a);
+	free(b);
+}
+
+/* Symbols are off by default; with the policy that has them on, every call binds, and many programs keep one. */
+static void symbols_bind(void)
+{
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 19, .name = "symbols"};
+	struct arena a;
+	arena_init(&a);
+	int nsym = 0;
+	for (int i = 0; i < 1000; i++) {
+		struct prog p, q;
+		struct err err = {0};
+		next_program(b, &p, &a, NULL);
+		if (p.node[0].op != OP_sym)
+			continue;
+		nsym++;
+		EXPECT(prog_validate(&p, &err), "%s", err.msg);
+		for (int k = 0; k <= p.ncall; k++)
+			EXPECT(prog_bind(&q, &p, k, &a, &err) && prog_validate(&q, &err), "%s", err.msg);
+		arena_reset(&a);
+	}
+	printf("symbols: %d of 1000 programs\n", nsym);
+	EXPECT(nsym > 100, "only %d programs have a symbol", nsym);
 	arena_free(&a);
 	free(b);
 }
@@ -473,6 +499,7 @@ int main(int argc, char **argv)
 	RUN(policies_round_trip);
 	RUN(programs_are_valid);
 	RUN(programs_replay);
+	RUN(symbols_bind);
 	RUN(any_bytes_are_a_program);
 	RUN(interpreter_accepts);
 	RUN(edits_keep_programs_valid);
