@@ -307,7 +307,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 	for (int k = 0; k < c->nout; k++) {
 		int v = c->view_of[k];
 		need_shadow = need_shadow || (v >= 0 && !same_geometry(&c->in[v]->meta, &c->in[v]->map));
-		c->out[k].map = c->out[k].meta;
+		if (v != -2)
+			c->out[k].map = c->out[k].meta;
 	}
 	if (need_shadow && !shadow_run(s, c))
 		return false;
