@@ -173,6 +173,16 @@ static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *s
 	return true;
 }
 
+/* As caffe2's TypeMeta names element types. */
+static const char *c_name(enum dtype t)
+{
+	static const char *const name[NDTYPES] = {
+		[DT_B8] = "bool", [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short", [DT_I32] = "int", [DT_I64] = "long",
+		[DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float", [DT_F64] = "double",
+	};
+	return name[t];
+}
+
 static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struct meta *b, const char *first)
 {
 	if (a->rank != 2)
@@ -183,7 +193,7 @@ static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struc
 		return err_set(c->err, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->size[0], (long long)a->size[1],
 			       (long long)b->size[0], (long long)b->size[1]);
 	if (a->dtype != b->dtype)
-		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
+		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a->dtype), c_name(b->dtype));
 	return true;
 }
 

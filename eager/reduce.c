@@ -248,9 +248,11 @@ bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
 
 bool meta_logsumexp(struct meta_ctx *c)
 {
+	static const int64_t ones[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+	char text[SIZES_TEXT];
 	const struct arg *dim = named_arg(c->n, "dim");
 	if (dim->n == 0 && c->in[0]->rank > 0 && meta_numel(c->in[0]) > 0 && !reduce_keepdim(c->n))
-		return err_set(c->err, "output with shape [] doesn't match the broadcast shape: logsumexp over dim=[] needs keepdim");
+		return err_set(c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[0]->rank));
 	return shape_rule(c, c->in[0]->dtype);
 }
 

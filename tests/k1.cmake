@@ -1,5 +1,13 @@
-# Eager's rules against the installed PyTorch: random calls of every operator; skips where there is no PyTorch.
+# Eager's rules: small cases by themselves, and random calls of every operator against the installed PyTorch (skipped without one).
 if(TARGET eager)
-  add_executable(opcall diff/opcall.c)
+  add_executable(rules_test ${CMAKE_CURRENT_LIST_DIR}/rules_test.c)
+  target_link_libraries(rules_test PRIVATE eager)
+  add_test(NAME rules COMMAND rules_test)
+  add_executable(opcall ${CMAKE_CURRENT_LIST_DIR}/diff/opcall.c)
   target_link_libraries(opcall PRIVATE eager)
+  set(diff_run ${CMAKE_CURRENT_LIST_DIR}/diff/run.sh)
+  add_test(NAME schema_torch COMMAND ${diff_run} schema_torch.py $<TARGET_FILE:opcall>)
+  add_test(NAME rules_torch COMMAND ${diff_run} diff_torch.py $<TARGET_FILE:opcall> --calls 80)
+  add_test(NAME rules_torch_sees COMMAND ${diff_run} diff_torch.py $<TARGET_FILE:opcall> --plant)
+  set_tests_properties(schema_torch rules_torch rules_torch_sees PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 600)
 endif()

@@ -7,6 +7,7 @@ Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: 
 strides of dimensions of size > 1 of non-empty tensors, aliasing and offset of views, values, self's storage after in-place rows,
 gradients of every floating operand. Bits where the operator is exact (data movement, comparisons, min/max, integers); otherwise
 within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
+With --plant the opcall program gives wrong answers of five kinds, and each must be noticed.
 Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
 """
 from __future__ import annotations
@@ -140,7 +141,7 @@ def parse(lines):
 
 
 def answers(opcall, requests):
-    p = subprocess.run([opcall], input=b"".join(requests), capture_output=True, check=False)
+    p = subprocess.run(opcall if isinstance(opcall, list) else [opcall], input=b"".join(requests), capture_output=True, check=False)
     groups, cur = [], []
     for line in p.stdout.decode().split("\n"):
         if line == "END":
@@ -236,6 +237,18 @@ def test_op(opcall, op, opt):
     return stats, failures
 
 
+def planted(table, opt):
+    """Every kind of wrong answer must fail on every operator it can touch."""
+    opt.calls, missed = 60, 0
+    for kind in ("value", "stride", "dtype", "gradient", "refuse"):
+        for name in ("add.Tensor", "mean.dim", "max.dim", "mm", "flip", "scatter_add"):
+            op = next(o for o in table if o["name"] == name)
+            _, failures = test_op([opt.opcall, "--plant", kind], op, opt)
+            print(f"planted {kind:8} in {name:12} noticed {len(failures)} of {opt.calls} calls")
+            missed += len(failures) < (1 if kind in ("dtype", "stride") else 10)
+    return 1 if missed else 0
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("opcall")
@@ -243,6 +256,7 @@ def main():
     ap.add_argument("--ops", default="")
     ap.add_argument("--families", default="")
     ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--plant", action="store_true")
     ap.add_argument("--texts", action="store_true")
     ap.add_argument("--show", type=int, default=2)
     opt = ap.parse_args()
@@ -251,6 +265,8 @@ def main():
     warnings.simplefilter("ignore")
     table = [json.loads(line) for line in subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout.splitlines()]
     calls.set_table(table)
+    if opt.plant:
+        return planted(table, opt)
     bad = total = 0
     for op in table:
         if op["family"] == "input" or op["name"] == "getitem":

@@ -142,7 +142,9 @@ def gradient(op, call, i, run, want, got, stats):
     s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
     if op["licence"] in ("VAR", "MATMUL") and s is not None:   # distances from the mean cancel, and so do terms
         x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
-        s = torch.maximum(s, x.max() * max(g.double().nan_to_num(0, 0, 0).abs().max() for g in run.gouts if g is not None and g.numel()))
+        g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
+        if x.numel() and g.numel():
+            s = torch.maximum(s, x.max() * g.max())
     # rounded to the result's dtype on the way
     coarse = [g.dtype for g in run.gouts if g is not None and torch.finfo(g.dtype).eps > torch.finfo(want.dtype).eps]
     return near(op, want, got, ref, stats, None if s is None else s.expand(want.shape), coarse[0] if coarse else None, call)

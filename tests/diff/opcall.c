@@ -6,6 +6,7 @@
  *                         The last node is the call; everything before it is inputs.
  *   answer                "ERR <text>" or, per result, "OUT <dtype> <sizes> <strides> <offset> <alias> <hex of logical elements>",
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
+ *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and grad directly, so that a test needs neither interpreter nor autograd. */
 #include "eager/rules.h"
 
@@ -18,6 +19,7 @@ struct request {
 	struct tensor *value[MAX_NODES];        /* results of each node */
 	int ngout;
 	char *gout[MAX_OUTS];
+	const char *plant;                      /* what to get wrong, "" for nothing */
 	struct tensor before;                   /* self before an in-place row wrote it; poison if the row does not save it */
 };
 
@@ -254,12 +256,24 @@ static void gradients(struct request *r, struct node *n)
 	}
 	op_grad[n->op](&c);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (c.gin[k] && str_eq(r->plant, "gradient"))
+			memset(c.gin[k]->base, 0x5a, (size_t)(meta_extent(&c.gin[k]->meta) ? dtype_nbytes(c.gin[k]->meta.dtype) : 0));
 		if (c.gin[k])
 			put_gin(k, 0, c.gin[k]);
 		for (int i = 0; c.glist[k] && i < n->arg[k].n; i++)
 			if (c.glist[k][i])
 				put_gin(k, i, c.glist[k][i]);
 	}
+}
+
+static void plant_result(const struct request *r, struct tensor *out)
+{
+	if (str_eq(r->plant, "value") && meta_numel(&out->meta) > 0)
+		memset(tensor_at(out, out->meta.offset), 0x5a, (size_t)dtype_nbytes(out->meta.dtype));
+	if (str_eq(r->plant, "stride") && out->meta.rank > 1)
+		out->meta.stride[0] = out->meta.stride[1];
+	if (str_eq(r->plant, "dtype") && out->meta.dtype == DT_F16)
+		out->meta.dtype = DT_BF16;
 }
 
 /* The results a cotangent must exist for, printed before any gradient is asked: sizes come with OUT. */
@@ -269,6 +283,11 @@ static void answer(struct request *r, char *const *storage, bool want_grad, stru
 	make_inputs(r, storage);
 	if (!forward(r, n, err))
 		return;
+	if (str_eq(r->plant, "refuse")) {
+		err_set(err, "planted");
+		return;
+	}
+	plant_result(r, &r->value[r->p.nnode - 1][0]);
 	for (int i = 0; i < n->nout; i++)
 		put_out(&r->value[r->p.nnode - 1][i], op_has(n->op, T_MUTATES) ? 0 : alias_of(r, n, i), &r->arena);
 	if (op_has(n->op, T_MUTATES)) {
@@ -281,7 +300,7 @@ static void answer(struct request *r, char *const *storage, bool want_grad, stru
 		gradients(r, n);
 }
 
-static bool serve(void)
+static bool serve(const char *plant)
 {
 	int nprog, nstorage, ngout, want_grad;
 	char *storage[MAX_LIST];
@@ -292,6 +311,7 @@ static bool serve(void)
 	CHECK(nstorage <= MAX_LIST && ngout <= MAX_OUTS);
 	struct request *r = xmalloc(sizeof *r);
 	memset(r, 0, sizeof *r);
+	r->plant = plant;
 	arena_init(&r->arena);
 	char *text = arena_zalloc(&r->arena, (size_t)nprog + 1);
 	CHECK(fread(text, 1, (size_t)nprog, stdin) == (size_t)nprog);
@@ -364,7 +384,8 @@ int main(int argc, char **argv)
 			put_op(op);
 		return 0;
 	}
-	while (serve())
+	const char *plant = argc > 2 && str_eq(argv[1], "--plant") ? argv[2] : "";
+	while (serve(plant))
 		;
 	return 0;
 }
