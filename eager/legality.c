@@ -74,3 +74,47 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	}
 	return true;
 }
+
+static bool cells_meet(const struct meta *a, const struct meta *b)
+{
+	if (meta_numel(a) == 0 || meta_numel(b) == 0)
+		return false;
+	int64_t ncells = MAX(meta_extent(a), meta_extent(b));
+	struct arena mem;
+	arena_init(&mem);
+	unsigned char *mark = arena_zalloc(&mem, (size_t)ncells);
+	bool meet = false;
+	struct meta_iter it;
+	meta_iter_start(&it, a);
+	do
+		mark[it.off] = 1;
+	while (meta_iter_next(&it, a));
+	meta_iter_start(&it, b);
+	do
+		meet = meet || mark[it.off];
+	while (meta_iter_next(&it, b));
+	arena_free(&mem);
+	return meet;
+}
+
+static bool reads_written(const struct prog *p, const struct node *n, int operand)
+{
+	const struct value *self = &p->node[n->arg[0].node].out[0], *other = &p->node[operand].out[0];
+	if (self->storage != other->storage || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
+		return false;
+	return cells_meet(&self->meta, &other->meta);
+}
+
+bool legality_order_matters(const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	CHECK(op_has(n->op, T_MUTATES));
+	bool matters = meta_has_duplicates(&p->node[n->arg[0].node].out[0].meta);
+	for (int k = 1; k < op_info[n->op].nparam && !matters; k++) {
+		if (n->arg[k].tag == ARG_TENSOR)
+			matters = reads_written(p, n, n->arg[k].node);
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n && !matters; i++)
+			matters = n->arg[k].nodes[i] >= 0 && reads_written(p, n, n->arg[k].nodes[i]);
+	}
+	return matters;
+}

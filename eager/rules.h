@@ -49,8 +49,8 @@ struct grad_ctx {
 	struct tensor **glist[MAX_ARGS];        /* the same for list arguments; entries NULL where not needed */
 	struct arena *scratch;
 };
-/* In-place rows: in[0] is NOT self before the write (it is gone); a rule may read it only if `saves` lists self, which
- * makes the program invalid for in-place rows, except through `result`. gin[0] is the cotangent of self before the write. */
+/* In-place rows: in[0] is self BEFORE the write if `saves` lists self (the interpreter keeps a copy then, as PyTorch does), else self as
+ * it is now, which a rule may not read except through `out`. gin[0] is the cotangent of self before the write. */
 typedef void grad_fn(struct grad_ctx *c);
 extern grad_fn *const op_grad[NOPS];
 

@@ -8,6 +8,7 @@
  *        interp_test --print FILE    prints what the interpreter says */
 #include "eager/fill.h"
 #include "eager/interp.h"
+#include "eager/legality.h"
 #include "tests/test.h"
 
 #include <sys/wait.h>
@@ -185,6 +186,27 @@ static void storage_ids(void)
 	arena_free(&a);
 }
 
+/* Which writes depend on the order of elements: exact, also where PyTorch notices nothing. */
+static void order_matters(void)
+{
+	static const struct { const char *text; bool want; } row[] = {
+		{"x = input([4, 4], seed=1)\ny = alias(x)\nb = add_.Tensor(x, y)\nreturn (x,)\n", false},
+		{"x = input([4, 4], seed=1)\ny = diagonal(x)\nb = add_.Tensor(y, y)\nreturn (x,)\n", false},
+		{"x = input([4, 5], seed=1)\nu = slice.Tensor(x, 1, 0, 4)\nv = slice.Tensor(x, 1, 1, 5)\nb = add_.Tensor(u, v)\nreturn (x,)\n", true},
+		{"x = input([4, 6], seed=1)\nu = slice.Tensor(x, 1, 0, 3)\nv = slice.Tensor(x, 1, 3, 6)\nb = add_.Tensor(u, v)\nreturn (x,)\n", false},
+		{"x = input([5], seed=1)\nu = unfold(x, 0, 2, 1)\nb = relu_(u)\nreturn (x,)\n", true},
+		{"x = input([4, 4], seed=1)\nd = diagonal(x)\ni = input([4], dtype=i64, fill=\"unique\", high=4)\nb = index_add_(d, 0, i, d)\nreturn (x,)\n", true},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct arena a;
+		struct prog p;
+		arena_init(&a);
+		read_prog(&p, &a, row[i].text);
+		EXPECT(legality_order_matters(&p, p.nnode - 1) == row[i].want, "%s", row[i].text);
+		arena_free(&a);
+	}
+}
+
 /* A write outside of its storage aborts with the program's text: a tampered meta sends zero_ into the red zone. */
 static void red_zone_aborts(void)
 {
@@ -224,6 +246,7 @@ int main(int argc, char **argv)
 	RUN(meta_device);
 	RUN(limits_and_bad_calls);
 	RUN(storage_ids);
+	RUN(order_matters);
 	RUN(red_zone_aborts);
 	return TEST_END();
 }
