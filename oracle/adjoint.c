@@ -58,7 +58,9 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 
 void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 {
-	send(A, id, g, consumer, 64);
+	/* A broadcast may reach the output as it is (expand, where): its backward is a sum of cotangents. */
+	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][tape_dtype(A->t, id)];
+	send(A, id, g, consumer, num_format[l->acc].p);
 }
 
 struct num adjoint_of(const struct adjoint *A, sid id)

@@ -457,23 +457,24 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		return num_any(h->dt);
 	}
 	struct num s = num_exact(DT_F64, 0), centre = num_exact(DT_F64, m.hi);
-	double u = num_format[h->l->compute].u, moved = 0;
+	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators). */
+	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d);
 		if (!(d.flags & NUM_NOFIN))
-			moved += (fabs(d.hi) + m.rad) * u * num_mag(&x);        /* x - m is rounded, then exponentiated */
+			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi));        /* x - m is rounded, then exponentiated */
 		s = num_add(&s, &x);
 	}
 	if (s.flags & NUM_SPECIAL)
 		return num_any(h->dt);
 	double mag = num_mag(&s);
-	num_widen(&s, moved + mag * u * ((double)n + 2 * h->l->ulp));
+	num_widen(&s, moved + mag * (u * (double)n + step * (2 * h->l->ulp + 1)));
 	struct num y = num_log_of(&s);
 	double small = num_mag(&y);
 	y = num_add(&y, &centre);
 	y.dtype = (uint8_t)h->dt;
 	if (!(y.flags & NUM_SPECIAL))
-		num_widen(&y, (h->l->ulp * small + num_mag(&y)) * 2 * u);
+		num_widen(&y, (h->l->ulp * small + num_mag(&y)) * 2 * step);
 	how_last(&y, h);
 	return y;
 }

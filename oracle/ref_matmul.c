@@ -18,8 +18,25 @@ static bool contracts(struct ref_ctx *c, const struct meta *a, const struct meta
 		shape_text(c, a->size, a->rank), shape_text(c, b->size, b->rank));
 }
 
-/* The product of arguments i and i + 1, both 2-D: first id of its m*n scalars. */
-static bool product(struct ref_ctx *c, int i, sid *first, int64_t size[2])
+static bool is_number(const struct scalar *s, double v)
+{
+	return s->kind == SC_FLOAT ? s->f == v : (double)s->i == v;
+}
+
+/* n scalars times a factor, unless it is 1. */
+static const sid *scaled(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *s, enum dtype dt)
+{
+	if (is_number(s, 1))
+		return ids;
+	sid first = tape_map2(c->t, SF_MUL, dt, ids, ref_ids_repeat(c, shape_const(c, dt, s), n), n), *out = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++)
+		out[k] = c->t->over ? 0 : first + (sid)k;
+	return out;
+}
+
+/* The product of arguments i and i + 1, both 2-D, times alpha: first id of its m*n scalars. The factor goes to the left matrix, so
+ * that the radius covers libraries that scale terms as well as those that scale the sum. */
+static bool product(struct ref_ctx *c, int i, const struct scalar *alpha, sid *first, int64_t size[2])
 {
 	const struct meta *a = meta_of(c, i), *b = meta_of(c, i + 1);
 	if (!need_rank(c, a, 2) || !need_rank(c, b, 2) || !contracts(c, a, b, a->size[1], b->size[0]) || !same_dtype(c, a, b))
@@ -28,15 +45,17 @@ static bool product(struct ref_ctx *c, int i, sid *first, int64_t size[2])
 	size[1] = b->size[1];
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
-	*first = tape_matmul(c->t, a->dtype, ref_ids(c, c->in[i]), ref_ids(c, c->in[i + 1]), 1, size[0], a->size[1], size[1]);
+	const sid *left = scaled(c, ref_ids(c, c->in[i]), meta_numel(a), alpha, a->dtype);
+	*first = tape_matmul(c->t, a->dtype, left, ref_ids(c, c->in[i + 1]), 1, size[0], a->size[1], size[1]);
 	return true;
 }
 
 bool ref_mm(struct ref_ctx *c)
 {
+	static const struct scalar one = {SC_INT, 1, 0};
 	sid first;
 	int64_t size[2];
-	return product(c, 0, &first, size) && ref_out_block(c, 0, meta_of(c, 0)->dtype, size, 2, NULL, first);
+	return product(c, 0, &one, &first, size) && ref_out_block(c, 0, meta_of(c, 0)->dtype, size, 2, NULL, first);
 }
 
 bool ref_bmm(struct ref_ctx *c)
@@ -70,22 +89,6 @@ bool ref_dot(struct ref_ctx *c)
 		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
 }
 
-static bool is_number(const struct scalar *s, double v)
-{
-	return s->kind == SC_FLOAT ? s->f == v : (double)s->i == v;
-}
-
-/* n scalars times a factor, unless it is 1. */
-static const sid *scaled(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *s, enum dtype dt)
-{
-	if (is_number(s, 1))
-		return ids;
-	sid first = tape_map2(c->t, SF_MUL, dt, ids, ref_ids_repeat(c, shape_const(c, dt, s), n), n), *out = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		out[k] = c->t->over ? 0 : first + (sid)k;
-	return out;
-}
-
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
 bool ref_addmm(struct ref_ctx *c)
 {
@@ -93,7 +96,7 @@ bool ref_addmm(struct ref_ctx *c)
 	const struct scalar *beta = scalar_of(c, 3), *alpha = scalar_of(c, 4);
 	sid first;
 	int64_t size[2];
-	if (!product(c, 1, &first, size))
+	if (!product(c, 1, alpha, &first, size))
 		return false;
 	if (!shape_expands(bias, size, 2))
 		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
@@ -105,9 +108,8 @@ bool ref_addmm(struct ref_ctx *c)
 	sid *ids = tape_ids(c->t, n);
 	for (int64_t k = 0; k < n; k++)
 		ids[k] = c->t->over ? 0 : first + (sid)k;
-	const sid *prod = scaled(c, ids, n, alpha, dt);
 	if (is_number(beta, 0))
-		return ref_out_ids(c, 0, dt, size, 2, NULL, prod);
+		return ref_out_ids(c, 0, dt, size, 2, NULL, ids);
 	const sid *own = scaled(c, ref_ids_expanded(c, c->in[0], size, 2), n, beta, dt);
-	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, own, prod, n));
+	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, own, ids, n));
 }

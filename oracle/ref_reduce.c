@@ -262,6 +262,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	enum dtype dt = sum_type(c, 2);
 	if (!one_dim(c, mask, 1))
 		return false;
+	if (c->grad && dtype_is_float(m->dtype) && dt != m->dtype)
+		return ref_unsupported(c, "backward of a running sum in another dtype converts before it sums");
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;

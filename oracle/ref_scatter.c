@@ -145,8 +145,9 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 	return true;
 }
 
-/* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. */
-struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha; sid alpha, one; };
+/* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. `every`: elements that
+ * nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
+struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha, every; sid alpha, one; };
 
 /* times[at] (may be NULL): how many entries element `at` has; 0: not hit. */
 static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
@@ -156,19 +157,21 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	int64_t hits = 0;
 	for (int64_t k = 0; k < w->count; k++)
 		hits += count[w->cell[k]]++ == 0;
+	if (how->every)
+		hits = n;
 	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
 	uint32_t *start = ARENA_NEW(arena, uint32_t, hits + 1), *next = ARENA_NEW(arena, uint32_t, n + 1);
-	sid *entry = tape_ids(c->t, (w->count + (how->with_self ? hits : 0)) * width);
+	sid *entry = tape_ids(c->t, (w->count + hits) * width);
 	uint32_t at = 0;
 	int64_t h = 0;
 	for (int64_t i = 0; i < n; i++) {
 		if (times)
 			times[i] = count[i] ? count[i] + how->with_self : 0;
-		if (!count[i])
+		if (!count[i] && !how->every)
 			continue;
 		element[h] = i;
 		start[h++] = at;
-		if (how->with_self) {
+		if (how->with_self || !count[i]) {
 			entry[at] = out[i];
 			if (how->has_alpha)
 				entry[at + 1] = how->one;
@@ -289,6 +292,7 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 		return false;
 	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
+	how.every = c->grad && how.f != SF_SUM && a.n > 0;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
@@ -360,7 +364,8 @@ bool ref_index_add(struct ref_ctx *c)
 	sid factor = shape_const(c, m->dtype, alpha);
 	if (dtype_is_float(m->dtype)) {
 		/* The product may be rounded or not (FMA, f32 inside). */
-		accumulate(c, out, n, &w, &(struct combine){SF_SUMPROD, m->dtype, true, true, factor, tape_const_f(c->t, m->dtype, 1)}, NULL);
+		accumulate(c, out, n, &w, &(struct combine){.f = SF_SUMPROD, .dt = m->dtype, .with_self = true,
+			.has_alpha = true, .alpha = factor, .one = tape_const_f(c->t, m->dtype, 1)}, NULL);
 		return true;
 	}
 	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);

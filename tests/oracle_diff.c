@@ -26,6 +26,27 @@ void *__wrap_fill_storage(const struct prog *p, int storage, struct arena *a)
 	return out;
 }
 
+/* The reader infers shapes as it reads, by eager's rules; here it learns only how many results a node may have. */
+bool __real_prog_infer_node(struct prog *p, int node, struct err *err);
+bool __wrap_prog_infer_node(struct prog *p, int node, struct err *err);
+bool __wrap_prog_infer_node(struct prog *p, int node, struct err *err)
+{
+	struct node *n = &p->node[node];
+	if (n->op == OP_input)
+		return __real_prog_infer_node(p, node, err);
+	n->nout = op_info[n->op].nret < 0 ? MAX_OUTS : MAX(op_info[n->op].nret, 1);
+	n->out = ARENA_ZNEW(p->arena, struct value, n->nout);
+	return true;
+}
+
+bool __wrap_prog_validate(const struct prog *p, struct err *err);
+bool __wrap_prog_validate(const struct prog *p, struct err *err)
+{
+	(void)p;
+	(void)err;
+	return true;    /* it would infer again */
+}
+
 static struct hex read_hex(struct arena *a)
 {
 	struct strbuf sb;
@@ -124,9 +145,6 @@ static bool serve(const struct licence_profile *l)
 	for (int k = 0; k < nstorage; k++)
 		after[k] = read_hex(&a);
 	bool ok = prog_read(&p, &a, text, (size_t)ntext, READ_LENIENT, &err);
-	for (int i = 0; ok && i < p.nnode; i++)
-		if (p.node[i].op == OP_input)
-			ok = prog_infer_node(&p, i, &err);
 	if (!ok) {
 		printf("BAD %d:%d: %s\n", err.line, err.col, err.msg);
 	} else {
