@@ -151,8 +151,13 @@ static int64_t int_pow(int64_t x, int64_t y)
 	return r;
 }
 
-/* PyTorch takes roots as roots: they differ from pow at -inf and -0. */
-static double float_pow(double x, double y) { return y == 0.5 ? sqrt(x) : y == -0.5 ? 1 / sqrt(x) : pow(x, y); }
+/* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
+static double float_pow(double x, double y, enum dtype t)
+{
+	if (t == DT_F16 || (y != 0.5 && y != -0.5))
+		return pow(x, y);
+	return y > 0 ? sqrt(x) : 1 / sqrt(x);
+}
 
 #define T float
 #define FN(x) x##_f32

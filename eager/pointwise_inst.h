@@ -70,7 +70,7 @@ static T FN(scalar)(const struct scalar *s)
 #define ABS(x)        fabs((double)(x))
 #define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
 #define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
-#define POW(x, y)     float_pow((double)(x), (double)(y))
+#define POW(x, y)     float_pow((double)(x), (double)(y), k->common)
 #define ROW_FLOAT(e)  (e)
 #endif
 #define ROW_KEEP(e)    (e)
@@ -81,7 +81,7 @@ static T FN(scalar)(const struct scalar *s)
 #define INSIDE(x)     ((!has_s || (x) >= s) && (!has_t || (x) <= t))
 #define CLAMP(x)      FN(clamp)(x, k)
 
-struct FN(consts) { T s, t; bool has_s, has_t; };
+struct FN(consts) { T s, t; bool has_s, has_t; enum dtype common; };
 
 /* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
  * the only one; a NaN x stays. */
@@ -163,7 +163,7 @@ static struct FN(consts) FN(constants)(const struct operands *c)
 		if (c->scalar[q] && c->narrow_scalars)
 			v[q] = FN(in_dtype)(c->common, v[q]);
 	}
-	return (struct FN(consts)){v[0], v[1], c->scalar[0] != NULL, c->scalar[1] != NULL};
+	return (struct FN(consts)){v[0], v[1], c->scalar[0] != NULL, c->scalar[1] != NULL, c->common};
 }
 
 static void FN(forward)(const struct operands *c, struct walk *w, struct tensor *out,

@@ -140,6 +140,10 @@ def parse(lines):
     return ans
 
 
+# Rules that another PyTorch than 2.11 has changed: compared only there.
+CHANGED = {"clamp": "the gradient at a bound is 0 and bounds outside an integer dtype are refused"}
+
+
 def answers(opcall, requests):
     p = subprocess.run(opcall if isinstance(opcall, list) else [opcall], input=b"".join(requests), capture_output=True, check=False)
     groups, cur = [], []
@@ -270,6 +274,9 @@ def main():
     bad = total = 0
     for op in table:
         if op["family"] == "input" or op["name"] == "getitem":
+            continue
+        if op["name"] in CHANGED and not torch.__version__.startswith("2.11."):
+            print(f"{op['name']:24} not compared: in PyTorch {torch.__version__} {CHANGED[op['name']]}")
             continue
         if opt.ops and op["name"] not in opt.ops.split(","):
             continue

@@ -97,8 +97,14 @@ def magnitude(op, call, k):
     try:
         wide = [t.double() if op["licence"] != "ACCUM" and t.dtype != torch.bool else t for t in call.doubled()]
         args, kwargs = call.python_args([t if t.dtype == torch.bool else t.abs() for t in wide])
-        args = [abs(a) if isinstance(a, (int, float)) else a for a in args]
-        kwargs = {k: abs(a) if k == "alpha" else a for k, a in kwargs.items()}
+        sign = -1 if op["name"].startswith("sub") else 1    # terms must add up, not cancel
+        args = [abs(a) if isinstance(a, (int, float)) and not isinstance(a, bool) else a for a in args]
+        kwargs = {k: sign * abs(a) if k == "alpha" else a for k, a in kwargs.items()}
+        if sign < 0 and "alpha" not in kwargs:
+            if len(args) == 3:
+                args[2] = -args[2]
+            else:
+                kwargs["alpha"] = -1
         res = overload(op)(*args, **kwargs)
         return (list(res) if isinstance(res, (tuple, list)) else [res])[k]
     except Exception:  # noqa: BLE001
@@ -140,7 +146,8 @@ def gradient(op, call, i, run, want, got, stats):
         return torch.autograd.grad([o for o, _ in pairs], leaves[i], [g for _, g in pairs], allow_unused=True)[0]
     ref = None if op["traits"] & 4 else in_double(op, call, go)
     s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
-    if op["licence"] in ("VAR", "MATMUL") and s is not None:   # distances from the mean cancel, and so do terms
+    summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
+    if (op["licence"] in ("VAR", "MATMUL") or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
         x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():
