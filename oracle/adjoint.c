@@ -251,6 +251,8 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 {
 	struct tape *t = s->A->t;
 	struct num open = undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
+	if (shared && g->flags & NUM_SPECIAL)
+		zero.flags |= NUM_NAN;                  /* mask * g: 0 * inf, 0 * nan; or a select */
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
 	struct tape_block as = *s->b;
@@ -329,6 +331,25 @@ static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct 
 }
 
 /* ---- scans ---- */
+/* cumsum(x, dtype=wider): PyTorch converts the cotangent to x's dtype first and scans there. */
+static void widen_narrow_scan(const struct pass *s, struct num *out, const struct num *in)
+{
+	const struct tape *t = s->A->t;
+	const struct tape_block *b = s->b, *before = b - 1;
+	if (b == t->block || before->f != SF_CAST || before->node != b->node || before->n == 0)
+		return;
+	enum dtype from = tape_dtype(t, before->a[0]);
+	if (!dtype_is_float(from) || num_format[from].p >= num_format[b->dt].p)
+		return;
+	double abs = 0;
+	for (int64_t i = 0; i < b->len; i++) {
+		abs += num_mag(&in[i]);
+		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
+		if (abs >= num_format[from].overflow)
+			out[i].flags |= NUM_INF | NUM_NAN;
+	}
+}
+
 static void adj_cumsum(const struct pass *s)
 {
 	const struct tape_block *b = s->b;
@@ -339,6 +360,7 @@ static void adj_cumsum(const struct pass *s)
 		for (int64_t i = 0; i < b->len; i++)
 			in[i] = adjoint_of(s->A, b->first + (sid)(row * b->len + b->len - 1 - i));
 		cumsum_row(out, in, b->len, &s->h);
+		widen_narrow_scan(s, out, in);
 		for (int64_t i = 0; i < b->len; i++)
 			send_to(s, b->a[row * b->len + b->len - 1 - i], out[i]);
 	}
@@ -373,7 +395,8 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		}
 		pre = num_mul(&pre, &v[e[j]]);
 		sum.dtype = (uint8_t)s->h.dt;
-		if (special || sum.flags & NUM_SPECIAL || abs >= num_format[s->h.dt].overflow) {
+		/* The formula's sum of g * result comes before the division by x. */
+		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, fabs(v[e[j]].hi)) >= num_format[s->h.dt].overflow) {
 			sum = num_any(s->h.dt);
 		} else if (abs != 0) {
 			num_widen(&sum, abs * rel);

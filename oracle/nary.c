@@ -61,6 +61,8 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
 		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
 	}
+	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
+		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
 	if (abs >= num_format[h->l->acc].overflow)
 		r.flags |= NUM_INF | NUM_NAN;           /* the finite entries may overflow first */
 	return r;
@@ -105,7 +107,16 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 	} else {
 		s.rad += s.abs * ((double)n * 0x1p-100);
 	}
-	struct num r = sum_finish(c, &s, (double)n - 1, n <= 2, h);
+	double steps = (double)n - 1;
+	bool single = n <= 2;
+	if (h->l->flags & LF_WELFORD && n > 1) {
+		/* A sum that is on its way to a mean may come from a running mean m += (x - m)/k. Its steps' errors reach the end scaled
+		 * by k/n: together at most u (A + 3 A (2 + ln n)) on n * mean. */
+		s.exact = s.exact && s.abs == 0;
+		single = false;
+		steps += 8 + 3 * log((double)n);
+	}
+	struct num r = sum_finish(c, &s, steps, single, h);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
 		partial_overflow(&r, t, e, n, s.abs, h);
 	return r;
@@ -413,7 +424,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 	for (int64_t i = 0; i < n; i++)
 		flags |= t->val[e[i]].flags;
 	if (n == 0)
-		return num_exact(h->dt, NAN);
+		return num_exact(h->dt, denom > 0 ? 0 : NAN);
 	if (flags & NUM_SPECIAL) {
 		struct num r = num_exact(h->dt, NAN);
 		for (int64_t i = 0; i < n; i++)         /* a sure infinity or NaN makes NaN; a possible one anything */

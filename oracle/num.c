@@ -98,10 +98,8 @@ static struct num num_of(const struct num *like, struct dd c, double rad, int fl
 	if (UNLIKELY(!isfinite(c.hi) || !isfinite(c.lo) || !isfinite(rad))) {
 		if (isfinite(c.hi) && isfinite(rad)) {
 			r.lo = 0;
-		} else if (isinf(c.hi) && isfinite(rad)) {
-			r = num_exact((enum dtype)like->dtype, c.hi);
-			r.flags |= (uint8_t)flags;
 		} else {
+			/* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
 			r = num_any((enum dtype)like->dtype);
 			r.flags |= (uint8_t)(flags & NUM_UNDEC);
 		}

@@ -18,13 +18,13 @@ struct ref_storage {
 
 /* An autograd history: the program nodes that wrote it, in order. */
 struct ref_base { bool grad; int nwriter, cap; int *writer; };
-struct ref_read { int base, count; };           /* a node read this base when it had count writers */
+struct ref_read { int base, count; bool grad; };        /* a node read this base when it had count writers */
 
 struct ref_node {
 	int nout;
 	struct ref_tensor *out;
 	int nread, nwrite;
-	struct ref_read *read, *write;          /* write.count: index of this node among the base's writers */
+	struct ref_read *read, *write;          /* write.count: index of this node among the base's writers; grad: the base requires grad after it */
 };
 
 struct ref {

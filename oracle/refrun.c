@@ -4,6 +4,8 @@
 #include "eager/fill.h"
 #include "oracle/ref_impl.h"
 
+#include <stdlib.h>
+
 ref_fn *const ref_rule[NOPS] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = ref_##r,
 #include "eager/ops.def"
@@ -66,7 +68,7 @@ static void note_write(struct ref *r, int node, int base)
 	for (int i = 0; i < n->nwrite; i++)
 		if (n->write[i].base == base)
 			return;
-	n->write[n->nwrite++] = (struct ref_read){base, b->nwriter};
+	n->write[n->nwrite++] = (struct ref_read){base, b->nwriter, b->grad};
 	b->writer[b->nwriter++] = node;
 }
 
@@ -196,7 +198,7 @@ static void note_read(struct ref *r, int node, const struct ref_tensor *t)
 {
 	struct ref_node *n = &r->node[node];
 	if (t)
-		n->read[n->nread++] = (struct ref_read){t->base, r->base[t->base].nwriter};
+		n->read[n->nread++] = (struct ref_read){t->base, r->base[t->base].nwriter, false};
 }
 
 /* Fills c->in and c->list from the program; notes what the node depends on. */
@@ -300,6 +302,51 @@ static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 	return new_storage(r, m->dtype, cells, ids, r->nmemory++);
 }
 
+/* An element that was read several times into a fresh result has one adjoint per copy, rounded and then accumulated by this
+ * operator: the repeated ones become SF_COPY scalars. (Constants are left alone.) */
+static void separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
+{
+	struct tape *t = &r->tape;
+	if (n < 2 || t->over)
+		return;
+	struct arena_mark m = arena_mark(r->arena);
+	int64_t cap = 16, repeated = 0;
+	while (cap < 2 * n)
+		cap *= 2;
+	sid *seen = ARENA_ZNEW(r->arena, sid, cap);
+	bool *again = ARENA_ZNEW(r->arena, bool, n);
+	for (int64_t k = 0; k < n; k++) {
+		uint64_t at = mix64(ids[k]) & (uint64_t)(cap - 1);
+		while (seen[at] && seen[at] != ids[k] + 1)
+			at = (at + 1) & (uint64_t)(cap - 1);
+		if (seen[at] && !tape_is_const(t, ids[k])) {
+			again[k] = true;
+			repeated++;
+		}
+		seen[at] = ids[k] + 1;
+	}
+	sid *from = NULL, *to = NULL;
+	if (repeated) {
+		from = xmalloc((size_t)repeated * 2 * sizeof *from);
+		to = from + repeated;
+		int64_t q = 0;
+		for (int64_t k = 0; k < n; k++)
+			if (again[k]) {
+				from[q] = ids[k];
+				to[q++] = (sid)k;
+			}
+	}
+	arena_release(r->arena, m);
+	if (!repeated)
+		return;
+	sid *kept = tape_ids(t, repeated), first;
+	memcpy(kept, from, (size_t)repeated * sizeof *kept);
+	first = tape_map1(t, SF_COPY, dt, kept, repeated);
+	for (int64_t q = 0; q < repeated && !t->over; q++)
+		ids[to[q]] = first + (sid)q;
+	free(from);
+}
+
 static bool take_results(struct run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
@@ -326,6 +373,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
+			if (c->grad && dtype_is_float(t->meta.dtype))
+				separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
 			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			note_write(r, i, t->base);
@@ -371,6 +420,12 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);
+	if (c->grad && dtype_is_float(self.meta.dtype)) {
+		sid *own = tape_ids(&r->tape, n);
+		memcpy(own, ids, (size_t)n * sizeof *own);
+		separate(r, own, n, self.meta.dtype);
+		ids = own;
+	}
 	struct ref_storage *st = &r->storage[self.storage];
 	sid *cells = tape_ids(&r->tape, st->ncells);
 	memcpy(cells, st->ids, (size_t)st->ncells * sizeof *cells);
@@ -454,7 +509,7 @@ static void mark_path(const struct ref *r, bool *path)
 	for (int i = r->p->nnode - 1; i >= 0; i--) {
 		const struct ref_node *n = &r->node[i];
 		for (int w = 0; w < n->nwrite && !path[i]; w++)
-			path[i] = r->base[n->write[w].base].grad && n->write[w].count < need[n->write[w].base];
+			path[i] = n->write[w].grad && n->write[w].count < need[n->write[w].base];
 		for (int k = 0; path[i] && k < n->nread; k++)
 			need[n->read[k].base] = MAX(need[n->read[k].base], n->read[k].count);
 	}

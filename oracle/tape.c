@@ -128,9 +128,8 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 }
 
 /* ---- maps ---- */
-static bool is_const(const struct tape *t, sid id)
+bool tape_is_const(const struct tape *t, sid id)
 {
-	/* Constants of the program: exact, and small in number; their block kind is found by bisection. */
 	int low = 0, high = t->nblock - 1;
 	while (low < high) {
 		int mid = (low + high + 1) / 2;
@@ -154,7 +153,7 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	if (n == 0)
 		return b->first;
 	struct how h = block_how(t, b);
-	h.constant_b = f == SF_DIV && is_const(t, b->b[0]) && is_const(t, b->b[n - 1]);
+	h.constant_b = f == SF_DIV && tape_is_const(t, b->b[0]) && tape_is_const(t, b->b[n - 1]);
 	b->param = h.constant_b;
 	struct num *out = &t->val[b->first];
 	const struct num *v = t->val;

@@ -77,6 +77,7 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);
 
+bool tape_is_const(const struct tape *t, sid id);       /* its block is SF_CONST (found by bisection) */
 static inline const struct num *tape_val(const struct tape *t, sid id) { return &t->val[id]; }
 static inline enum dtype tape_dtype(const struct tape *t, sid id) { return (enum dtype)t->val[id].dtype; }
 
