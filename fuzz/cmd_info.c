@@ -90,8 +90,8 @@ int cmd_gen(const struct options *o)
 		arena_reset(&a);
 		sb_reset(&sb);
 		bool ok = true;
-		if (i % 1000 == 0) {
-			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / 1000) + 0x5ca77e4)));
+		if (i % POLICY_BLOCK == 0) {
+			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
 			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
 			choices_free(&c);
 		}

@@ -2,7 +2,7 @@
  * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs a chunk.
  *
  * Programs are numbered; shard i of n makes the programs i, i+n, i+2n, … of the campaign. Program number and seed alone decide a
- * program (its block of 1,000 decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
+ * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
  * them get a compile does.
  *
  * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
@@ -14,10 +14,11 @@
 
 #include "compiled/targets/wire.h"
 #include "fuzz/options.h"
+#include "fuzz/policy.h"
 #include "fuzz/verdict.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = 1000, QUEUE_MAX = 48, MAX_SEEN = 512 };
+enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, MAX_SEEN = 512 };
 
 struct shard_stats {
 	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations;
