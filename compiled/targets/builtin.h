@@ -1,5 +1,5 @@
 /* builtin.h: the built-in targets: this very binary, started again as a child with the verb BUILTIN_VERB, so that a crash of
- * what is under test costs one result and never the oracle. Request: the stage's name and the program's text; answer: the
+ * what is under test costs one result and never the oracle. Request: the target's name and the program's text; answer: the
  * result as wire.h encodes it. The child reads the text strictly: what is sent is what is stored. */
 #ifndef SCATTERPROOF_BUILTIN_H
 #define SCATTERPROOF_BUILTIN_H

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static const struct target_stage builtin_stages[] = {
-	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language"},
+	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
 };
 
 static const struct target_stage torch_stages[] = {

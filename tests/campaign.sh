@@ -1,0 +1,126 @@
+#!/bin/bash
+# The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | kill | usage
+set -u
+bin=$1
+src=$2
+part=$3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+fails=0
+checks=0
+expect() { # expect WHAT WANT GOT
+	checks=$((checks + 1))
+	if [ "$2" != "$3" ]; then
+		echo "FAIL: $1: want '$2', got '$3'"
+		fails=$((fails + 1))
+	fi
+}
+has() { # has WHAT FILE PATTERN
+	checks=$((checks + 1))
+	grep -qE "$3" "$2" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
+}
+sql() { "$bin" findings sql "$1" --db "$2" | tail -1; }
+
+clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs whatever --jobs
+	"$bin" fuzz --target builtin:eager --programs 1500 --seed 11 --jobs 2 --db "$tmp/c.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit of a clean campaign" 0 $?
+	has "summary" "$tmp/out" "^0 new findings"
+	expect "programs counted" 1500 "$(sql 'select sum(n) from v_counters' "$tmp/c.db")"
+	expect "none invalid" 0 "$(sql "select count(*) from v_counters where verdict in ('invalid', 'harness', 'crash', 'hang', 'mismatch')" "$tmp/c.db")"
+	"$bin" gen --seed 3 --programs 40 >"$tmp/g1"
+	"$bin" gen --seed 3 --programs 40 >"$tmp/g2"
+	expect "gen is repeatable" "$(cksum <"$tmp/g1")" "$(cksum <"$tmp/g2")"
+	for p in "$src"/corpus/seeds/*.prog; do
+		"$bin" check "$p" >/dev/null
+		expect "$p on builtin:eager" 0 $?
+	done
+	"$bin" check "$src/corpus/seeds/slice_scatter_backward_fx.txt" >"$tmp/out"
+	expect "a pasted FX dump" 0 $?
+}
+
+plants() { # every kind of planted fault is found, stored once per signature, confirmed, and shown again
+	for k in zero row stale scale; do
+		db=$tmp/$k.db
+		"$bin" fuzz --target builtin:eager+plant=$k --programs 400 --seed 5 --db "$db" >"$tmp/out" 2>"$tmp/err"
+		expect "exit with plant=$k" 1 $?
+		id=$(sql "select id from v_findings where state = 'confirmed' limit 1" "$db")
+		"$bin" repro "$id" --db "$db" >"$tmp/out"
+		expect "repro of plant=$k" 1 $?
+		has "repro says so" "$tmp/out" "still happens"
+		"$bin" repro "$id" --db "$db" --target builtin:eager >"$tmp/out"
+		expect "repro without the plant" 0 $?
+		"$bin" findings show "$id" --db "$db" >"$tmp/out"
+		expect "findings show" 0 $?
+		has "findings show" "$tmp/out" "scatterproof repro $id"
+		expect "equal signatures are one finding" 0 "$(sql 'select count(*) - count(distinct signature) from v_findings' "$db")"
+	done
+	"$bin" fuzz --target builtin:eager+plant=crash --programs 60 --seed 5 --db "$tmp/crash.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit with crashes" 1 $?
+	expect "all programs were still judged" 60 "$(sql 'select sum(n) from v_counters' "$tmp/crash.db")"
+	expect "crashes have their kind" crash "$(sql 'select distinct kind from v_findings' "$tmp/crash.db")"
+	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit with hangs" 1 $?
+	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+}
+
+kill_test() { # kill -9 at 30 random moments: what was reported is in the file, which is whole
+	RANDOM=4
+	for i in $(seq 30); do
+		db=$tmp/k$i.db
+		"$bin" fuzz --target builtin:eager+plant=zero --time 30s --seed $i --db "$db" >"$tmp/out" 2>/dev/null &
+		pid=$!
+		sleep "$(printf '0.%03d' $((RANDOM % 900 + 50)))"
+		kill -9 $pid
+		wait $pid 2>/dev/null
+		[ -e "$db" ] || continue
+		"$bin" findings sql "select lower(hex(id)) from finding" --db "$db" >"$tmp/ids" 2>"$tmp/err"
+		rc=$?
+		if [ $rc != 0 ] && ! grep -q '^FINDING' "$tmp/out" && grep -qiE "empty|not a database|absent|no such" "$tmp/err"; then
+			continue        # killed before the schema was committed
+		fi
+		expect "kill $i: the store opens ($(cat "$tmp/err"))" 0 $rc
+		for id in $(sed -n 's/^FINDING \([0-9a-f]*\) .*/\1/p' "$tmp/out"); do
+			has "kill $i: $id was reported" "$tmp/ids" "^$id"
+		done
+		expect "kill $i: integrity" ok "$(sqlite3 "$db" 'pragma integrity_check')"
+	done
+}
+
+usage() { # bad input: a sentence and the documented code
+	"$bin" fuzz --target nonsense:eager >"$tmp/out" 2>&1
+	expect "unknown target" 2 $?
+	"$bin" fuzz --nonsense >"$tmp/out" 2>&1
+	expect "unknown option" 2 $?
+	"$bin" check "$tmp/absent.prog" >"$tmp/out" 2>&1
+	expect "absent file" 2 $?
+	printf '# scatterproof 1\nx = input([4, 13])\ny = slice(x, dim=7)\nreturn (y,)\n' >"$tmp/bad.prog"
+	"$bin" check "$tmp/bad.prog" >"$tmp/out" 2>&1
+	expect "bad program" 2 $?
+	has "place and fact" "$tmp/out" "bad.prog:3:1: slice.Tensor: .*(-2|\[).*7"
+	"$bin" fuzz --target torch:eager --python /nonexistent/python --time 1s >"$tmp/out" 2>&1
+	expect "no such interpreter" 3 $?
+	"$bin" repro abcdef --db "$tmp/absent.db" >"$tmp/out" 2>&1
+	expect "absent store" 2 $?
+	echo garbage >"$tmp/garbage.db"
+	"$bin" fuzz --target builtin:eager --programs 1 --db "$tmp/garbage.db" >"$tmp/out" 2>&1
+	expect "a file that is no store" 2 $?
+	expect "and it is untouched" garbage "$(cat "$tmp/garbage.db")"
+	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
+	pid=$!
+	sleep 2
+	kill -TERM $pid
+	wait $pid
+	expect "SIGTERM" 143 $?
+	expect "the store is whole" ok "$(sqlite3 "$tmp/sig.db" 'pragma integrity_check')"
+}
+
+case $part in
+clean) clean ;;
+plants) plants ;;
+kill) kill_test ;;
+usage) usage ;;
+*) echo "unknown part $part"; exit 2 ;;
+esac
+echo "$checks checks, $fails failed"
+[ $checks -gt 3 ] && [ $fails = 0 ]
