@@ -101,7 +101,11 @@ bool ref_cat(struct ref_ctx *c)
 {
 	struct joined j;
 	int dim;
-	if (!join_inputs(c, &j, false) || !shape_dim(c, &dim, 1, j.as))
+	if (!join_inputs(c, &j, false))
+		return false;
+	if (cat_skips(j.as))
+		dim = 0;                        /* nothing but such tensors: dim is not looked at */
+	else if (!shape_dim(c, &dim, 1, j.as))
 		return false;
 	int n = c->n->arg[0].n, rank = j.as->rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK], total = 0;
@@ -265,7 +269,17 @@ bool ref_roll(struct ref_ctx *c)
 	return true;
 }
 
-/* result[i] = self[i mod size], new dims in front. Backward adds the copies up inside the operator. */
+/* times * n ids: the same n again and again, as copies of their own. */
+static const sid *again(struct ref_ctx *c, const sid *ids, int64_t n, int64_t times, enum dtype dt)
+{
+	sid *out = tape_ids(c->t, n * times);
+	for (int64_t k = 0; k < times; k++)
+		memcpy(out + k * n, ids, (size_t)n * sizeof *out);
+	return times == 1 ? out : ref_copies(c, out, n * times, dt);
+}
+
+/* result[i] = self[i mod size], new dims in front. Backward adds the copies up inside the operator: first over the new dims, one
+ * after another, then over the repeats of self's own. */
 bool ref_repeat(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
@@ -284,17 +298,22 @@ bool ref_repeat(struct ref_ctx *c)
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
-	int64_t n = shape_numel(size, rank);
+	int64_t n = shape_numel(size + lead, m->rank);
 	sid *read = tape_ids(c->t, n);
-	shape_row_major(dense, own, rank);
+	shape_row_major(dense, m->size, m->rank);
 	for (int64_t k = 0; k < n; k++) {
 		int64_t at = 0;
-		for (int d = 0; d < rank; d++)
-			at += index[d] % own[d] * dense[d];
+		for (int d = 0; d < m->rank; d++)
+			at += index[d] % m->size[d] * dense[d];
 		read[k] = ids[at];
-		shape_next(index, size, rank);
+		shape_next(index, size + lead, m->rank);
 	}
-	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, n == meta_numel(m) ? read : ref_copies(c, read, n, m->dtype));
+	const sid *all = n == meta_numel(m) ? read : ref_copies(c, read, n, m->dtype);
+	for (int d = lead - 1; d >= 0; d--) {
+		all = again(c, all, n, size[d], m->dtype);
+		n *= size[d];
+	}
+	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, all);
 }
 
 /* pad: pairs (before, after) from the last dim backwards; negative ones cut. First everything is cut, then padded. Only cuts: a

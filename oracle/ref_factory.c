@@ -24,7 +24,7 @@ bool ref_full(struct ref_ctx *c)
 		size[d] = a->ints[d].value;
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
 	enum dtype dt = ref_given(c, 2) ? c->n->arg[2].dtype : of[s->kind];
-	if (!meta_check_sizes(size, a->n, c->err) || !shape_fits(c, s, dt, shape_numel(size, a->n)))
+	if (!meta_check_sizes(size, a->n, c->err) || !shape_fits(c, s, dt, 1))
 		return false;
 	return fill_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
 }

@@ -3,6 +3,8 @@
 
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {
+	if (a->dtype != b->dtype && (meta_numel(a) == 0 || meta_numel(b) == 0))
+		return ref_unsupported(c, "dtypes of a product of nothing");    /* not always looked at */
 	return a->dtype == b->dtype || err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
 		dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
 }
@@ -28,6 +30,8 @@ static const sid *scaled(struct ref_ctx *c, const sid *ids, int64_t n, const str
 {
 	if (is_number(s, 1))
 		return ids;
+	if (shape_is_half(dt))
+		return shape_scaled_half(c, ids, n, s, dt);
 	sid first = tape_map2(c->t, SF_MUL, dt, ids, ref_ids_repeat(c, shape_const(c, dt, s), n), n), *out = tape_ids(c->t, n);
 	for (int64_t k = 0; k < n; k++)
 		out[k] = c->t->over ? 0 : first + (sid)k;
@@ -96,13 +100,11 @@ bool ref_addmm(struct ref_ctx *c)
 	const struct scalar *beta = scalar_of(c, 3), *alpha = scalar_of(c, 4);
 	sid first;
 	int64_t size[2];
-	if (!product(c, 1, alpha, &first, size))
+	if (!same_dtype(c, bias, meta_of(c, 1)) || !product(c, 1, alpha, &first, size))
 		return false;
 	if (!shape_expands(bias, size, 2))
 		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
 			shape_text(c, size, 2));
-	if (!same_dtype(c, bias, meta_of(c, 1)))
-		return false;
 	enum dtype dt = bias->dtype;
 	int64_t n = size[0] * size[1];
 	sid *ids = tape_ids(c->t, n);

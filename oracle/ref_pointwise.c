@@ -95,18 +95,20 @@ static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 {
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
 		return false;
+	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
+		return ref_unsupported(c, "backward of an in-place operator with a wider operand works in self's dtype");
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
 /* ---- arithmetic ----------------------------------------------------------------------------------------------- */
 
-static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
+static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 {
 	if (s->kind == SC_BOOL && dt != DT_B8)
 		return err_set(c->err, "Boolean alpha only supported for Boolean results");
 	if (s->kind == SC_FLOAT && !dtype_is_float(dt))
 		return err_set(c->err, "for integral input tensors, argument alpha must not be a floating point number");
-	return shape_fits(c, s, dt, n);
+	return shape_fits(c, s, dt, 1);
 }
 
 /* a + alpha * b, or a - alpha * b. With a factor the product may be contracted or not: a sum of products. */
@@ -114,7 +116,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 {
 	const struct scalar *alpha = scalar_of(c, 2);
 	struct pair p;
-	if (!pair_of(c, &p, COMMON_KEEP, false) || !alpha_fits(c, alpha, p.dt, p.n))
+	if (!pair_of(c, &p, COMMON_KEEP, false) || !alpha_fits(c, alpha, p.dt))
 		return false;
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
@@ -127,6 +129,8 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 	if (f == SF_SUB) {
 		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
 	}
+	if (shape_is_half(p.dt))
+		return give(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
 	sid factor = number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
 	for (int64_t k = 0; k < p.n; k++) {
 		entry[4 * k] = p.a[k];
@@ -280,12 +284,12 @@ bool ref_logical_not(struct ref_ctx *c)
 }
 
 /* A bound of clamp as an element of dt; absent: the widest. */
-static bool bound(struct ref_ctx *c, sid *out, int arg, enum dtype dt, int64_t n)
+static bool bound(struct ref_ctx *c, sid *out, int arg, enum dtype dt)
 {
 	const struct scalar *s = scalar_of(c, arg);
 	bool upper = arg == 2;
 	if (ref_given(c, arg)) {
-		if (!shape_fits(c, s, dt, n))
+		if (!shape_fits(c, s, dt, 1))           /* looked at even if there are no elements */
 			return false;
 		if (s->kind == SC_FLOAT && isnan(s->f))
 			return ref_unsupported(c, "clamp to NaN");
@@ -316,7 +320,7 @@ bool ref_clamp(struct ref_ctx *c)
 	enum dtype dt = shape_type(&r);
 	int64_t n = meta_numel(m);
 	sid lo, hi;
-	if (!bound(c, &lo, 1, dt, n) || !bound(c, &hi, 2, dt, n))
+	if (!bound(c, &lo, 1, dt) || !bound(c, &hi, 2, dt))
 		return false;
 	const sid *x = ref_cast(c, ref_ids(c, c->in[0]), n, dt);
 	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, ref_ids_repeat(c, lo, n), ref_ids_repeat(c, hi, n), n));

@@ -1,6 +1,7 @@
 /* ref_reduce.c: reductions. Elements are grouped into rows (kept index, reduced index) and each row becomes one list scalar.
  * Results are contiguous whatever self's strides. Rows of tensors with half dtypes whose operator computes several steps inside
  * one kernel (mean) take the inner steps in f32. */
+#include "oracle/licence.h"
 #include "oracle/shape.h"
 
 #include <math.h>
@@ -74,8 +75,23 @@ bool ref_prod_dim(struct ref_ctx *c)
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, 2), SF_PROD, dt, dt, 0);
 }
 
+/* Welford's running mean, where var_mean uses it, is off by more than a sum would be. */
+static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
+{
+	struct tape *t = c->t;
+	double u = num_format[t->lic->rule[LC_VAR][dt].acc].u;
+	for (int64_t k = 0; k < r->n && r->len > 2 && !t->over; k++) {
+		double top = 0;
+		for (int64_t i = 0; i < r->len; i++)
+			top = fmax(top, num_mag(&t->val[r->e[k * r->len + i]]));
+		struct num *v = &t->val[mean + (sid)k];
+		if (!(v->flags & NUM_SPECIAL))
+			num_widen(v, u * (double)r->len * top);
+	}
+}
+
 /* Sum over n, inner steps in f32 for f16 and bf16; ids of the quotients. */
-static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt)
+static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt, bool welford)
 {
 	enum dtype in = tape_inner(dt);
 	const sid *e = ref_cast(c, r->e, r->n * r->len, in);
@@ -84,6 +100,8 @@ static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype d
 	for (int64_t k = 0; k < r->n; k++)
 		num[k] = c->t->over ? 0 : sum + (sid)k;
 	sid first = tape_map2(c->t, SF_DIV, in, num, ref_ids_repeat(c, count, r->n), r->n);
+	if (welford)
+		allow_welford(c, r, first, in);
 	for (int64_t k = 0; k < r->n; k++)
 		out[k] = c->t->over ? 0 : first + (sid)k;
 	return ref_cast(c, out, r->n, dt);
@@ -96,9 +114,11 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
+	if (c->grad && shape_is_half(dt) && meta_of(c, 0)->dtype != dt)
+		return ref_unsupported(c, "backward of a mean in a half dtype of another self rounds where forward does not");
 	struct rows r;
-	rows_of(c, &r, mask, keepdim, dt);
-	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt));
+	rows_of(c, &r, mask, keepdim, tape_inner(dt));  /* a half result of a wider self: never rounded on the way */
+	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
 
 bool ref_mean(struct ref_ctx *c)
@@ -214,6 +234,8 @@ static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction)
 		return err_set(c->err, "std and var only support floating point and complex dtypes");
 	if (!ref_dims(c, mask, 1, m->rank, true))
 		return false;
+	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
+		return ref_unsupported(c, "var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11)");
 	const struct scalar *s = scalar_of(c, 2);
 	*correction = !ref_given(c, 2) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
 	rows_of(c, r, mask, flag_of(c, 3), m->dtype);
@@ -236,7 +258,7 @@ bool ref_var_mean(struct ref_ctx *c)
 	enum dtype dt = meta_of(c, 0)->dtype;
 	return var_rows(c, &r, &correction)
 		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, SF_VAR, dt, r.e, r.n, r.len, correction))
-		&& ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt));
+		&& ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
@@ -247,7 +269,7 @@ bool ref_logsumexp(struct ref_ctx *c)
 	enum dtype dt = dtype_is_float(m->dtype) ? m->dtype : DT_F32;
 	if (!ref_dims(c, mask, 1, m->rank, true))
 		return false;
-	if (c->n->arg[1].n == 0 && m->rank > 0 && meta_numel(m) > 0)
+	if (c->n->arg[1].n == 0 && m->rank > 0 && meta_numel(m) > 0 && !flag_of(c, 2))
 		return err_set(c->err, "logsumexp: output with shape [] doesn't match the broadcast shape");
 	return reduce(c, mask, flag_of(c, 2), SF_LSE, dt, dt, 0);
 }
@@ -262,6 +284,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	enum dtype dt = sum_type(c, 2);
 	if (!one_dim(c, mask, 1))
 		return false;
+	if (dt == DT_B8 && meta_numel(m) > 0)
+		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
 	if (c->grad && dtype_is_float(m->dtype) && dt != m->dtype)
 		return ref_unsupported(c, "backward of a running sum in another dtype converts before it sums");
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);

@@ -292,7 +292,7 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 		return false;
 	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
-	how.every = c->grad && how.f != SF_SUM && a.n > 0;
+	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
@@ -307,6 +307,8 @@ bool ref_index_put(struct ref_ctx *c)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
+	if (c->n->arg[1].n == 1 && c->list[1][0]->meta.dtype == DT_U8 && meta_numel(v) == 1 && !flag_of(c, 3))
+		return err_set(c->err, "masked_fill_ only supports boolean masks");     /* what one mask and one value turn into */
 	if (!shape_expands(v, a.size, a.rank))
 		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
 			shape_text(c, v->size, v->rank), shape_text(c, a.size, a.rank));
@@ -361,6 +363,10 @@ bool ref_index_add(struct ref_ctx *c)
 		return add_up(c, out, n, &w);
 	if (!shape_fits(c, alpha, m->dtype, w.count))
 		return false;
+	if (shape_is_half(m->dtype)) {
+		w.val = shape_scaled_half(c, w.val, w.count, alpha, m->dtype);
+		return add_up(c, out, n, &w);
+	}
 	sid factor = shape_const(c, m->dtype, alpha);
 	if (dtype_is_float(m->dtype)) {
 		/* The product may be rounded or not (FMA, f32 inside). */
@@ -384,6 +390,8 @@ bool ref_index_copy(struct ref_ctx *c)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
 	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY))
 		return false;
+	if (m->rank == 0 && src->rank > 1)
+		return err_set(c->err, "index_copy_(): source/destination tensor must have same slice shapes");
 	/* A 0-d source, or a 0-d self, stands for one element. */
 	bool scalar = src->rank == 0 || m->rank == 0;
 	if (scalar ? meta_numel(src) != p.n || p.outer * p.inner != 1 : !source_matches(c, m, src, &p))
@@ -401,7 +409,7 @@ bool ref_index_fill(struct ref_ctx *c)
 	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
 		return false;
 	int64_t count = p.outer * p.n * p.inner;
-	if (!shape_fits(c, scalar_of(c, 3), m->dtype, count))
+	if (!shape_fits(c, scalar_of(c, 3), m->dtype, p.n))
 		return false;
 	shape_strides_like(stride, m);
 	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, 3));

@@ -425,6 +425,39 @@ sid shape_zero(struct ref_ctx *c, enum dtype dt)
 	return dtype_is_float(dt) ? tape_const_f(c->t, dt, 0) : tape_const_i(c->t, dt, 0);
 }
 
+/* A scalar that may be either of two numbers. */
+static void may_be(struct num *v, double a, double b)
+{
+	struct num x = num_exact(DT_F64, a), y = num_exact(DT_F64, b), h = num_hull(&x, &y);
+	h.dtype = v->dtype;
+	*v = h;
+}
+
+const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *alpha, enum dtype dt)
+{
+	struct tape *t = c->t;
+	sid factor = tape_const(t, dt, alpha), *times = tape_ids(t, n), *out = tape_ids(t, n);
+	double f = (double)(float)(alpha->kind == SC_FLOAT ? alpha->f : (double)alpha->i);
+	if (!t->over && f != t->val[factor].hi && isfinite(f)) {
+		factor = tape_map1(t, SF_COPY, dt, ref_ids_repeat(c, factor, 1), 1);
+		if (!t->over)
+			may_be(&t->val[factor], t->val[factor].hi, f);
+	}
+	for (int64_t k = 0; k < n; k++)
+		times[k] = factor;
+	sid first = tape_map2(t, SF_MUL, dt, ids, times, n);
+	for (int64_t k = 0; k < n; k++) {
+		out[k] = t->over ? 0 : first + (sid)k;
+		if (t->over)
+			continue;
+		const struct num *x = &t->val[ids[k]], *a = &t->val[factor];
+		struct num *y = &t->val[first + (sid)k];
+		if (num_is_exact(x) && num_is_exact(a) && num_is_exact(y) && isfinite(x->hi * a->hi) && x->hi * a->hi != y->hi)
+			may_be(y, y->hi, x->hi * a->hi);
+	}
+	return out;
+}
+
 bool shape_decided(const struct ref_ctx *c, sid id)
 {
 	return !(tape_val(c->t, id)->flags & (NUM_UNDEC | NUM_ANY));

@@ -69,6 +69,9 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 /* A Python scalar as an element of dt. */
 sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s);
 sid shape_zero(struct ref_ctx *c, enum dtype dt);
+/* alpha * ids[k] for f16 and bf16, as add(alpha=…) and index_add use it: the kernel rounds alpha to the dtype (backward does not) and may
+ * or may not round the product before it is added; the scalars hold all of that. */
+const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *alpha, enum dtype dt);
 bool shape_decided(const struct ref_ctx *c, sid id);    /* an integer or bool that no undecided comparison made */
 /* Result 0 with the dtype and sizes of m, contiguous or as given. */
 sid *shape_out_like(struct ref_ctx *c, const struct meta *m, const int64_t *stride);
