@@ -607,6 +607,7 @@ static bool gradients(struct run *s, struct reference *out)
 	adjoint_init(&A, &r->tape);
 	seed(s, &A);
 	adjoint_run(&A, path);
+	out->adj = A.a;
 	int k = 0;
 	for (int i = 0; i < p->nnode; i++) {
 		if ((p->node[i].op != OP_input && p->node[i].op != OP_input_view) || !arg_flag(&p->node[i], "requires_grad"))
@@ -617,6 +618,7 @@ static bool gradients(struct run *s, struct reference *out)
 		g->present = path[i];
 		g->meta = grad_meta(&t->meta);
 		g->memory = -1;
+		g->leaf = s->leaf[i];
 		g->n = meta_numel(&t->meta);
 		g->val = ARENA_NEW(r->arena, struct num, g->n + 1);
 		for (int64_t e = 0; e < g->n && path[i]; e++)
@@ -642,7 +644,8 @@ static bool collect(struct run *s, struct reference *out)
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];
 		v->n = meta_numel(&t->meta);
-		v->val = values(s, ref_ids(&c, t), v->n);
+		v->ids = ref_ids(&c, t);
+		v->val = values(s, v->ids, v->n);
 	}
 	out->nstorages = r->ninput_storage;
 	out->storage = ARENA_ZNEW(r->arena, struct ref_cells, r->ninput_storage + 1);
@@ -672,6 +675,9 @@ enum ref_status ref_run(struct reference *out, const struct prog *p, const struc
 	ok = ok && gradients(&s, out) && collect(&s, out);
 	out->nscalar = s.r.tape.nscalar;
 	out->nentry = s.r.tape.nentry;
+	struct tape *tape = ARENA_NEW(a, struct tape, 1);
+	*tape = s.r.tape;
+	out->tape = tape;
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;

@@ -26,6 +26,8 @@ struct ref_value {
 	int node;               /* the program node it belongs to */
 	int64_t n;
 	struct num *val;        /* n sets, row-major logical order */
+	const sid *ids;         /* outputs: names of the scalars on reference.tape; gradients: NULL */
+	sid leaf;               /* gradients: first of the n leaf scalars */
 };
 
 struct ref_cells { enum dtype dtype; int64_t n; struct num *val; };     /* a whole input storage after the call */
@@ -41,6 +43,9 @@ struct reference {
 	int nwinners;
 	struct ref_winners *winners;
 	int64_t nscalar, nentry;
+	/* The tape that it was read off, and the adjoints of its scalars (NULL without backward): for addends.h, and whoever asks why. */
+	const struct tape *tape;
+	const struct adj *adj;
 };
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,

@@ -1,0 +1,35 @@
+/* bench.h: `scatterproof bench`: sections that each print figures of one run. A figure is measured, never asserted.
+ *
+ * Times of work in this process are CPU time of the process (user and system), so that a loaded machine does not change them;
+ * figures about targets are wall time, because waiting is part of them. Each row says its goal where there is one.
+ * With --json every row is one object {"section": …, "name": …, column: number, …}; null where there is no number. */
+#ifndef SCATTERPROOF_BENCH_H
+#define SCATTERPROOF_BENCH_H
+
+#include "fuzz/options.h"
+#include "fuzz/policy.h"
+
+struct prog;
+struct column { const char *name; int width, digits; };
+struct table { const struct options *o; const char *section; int ncolumn; const struct column *column; };
+/* Prints the title and the column names (not with --json). */
+void table_begin(const struct table *t, const char *title);
+void table_row(const struct table *t, const char *name, const double *value);
+void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3);       /* a line of text; not with --json */
+
+double cpu_s(void);             /* of this process */
+double wall_s(void);
+
+/* Programs of one policy, POLICY_BLOCK per draw. */
+struct source { const char *policy, *dtypes; uint64_t seed; int64_t next; struct policy draw; };
+bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err);
+
+/* false: err says why the section could not run (bad policy, broken target); what this machine lacks is a note instead. */
+bool bench_reference(const struct options *o, struct err *err);         /* bench_reference.c */
+bool bench_throughput(const struct options *o, struct err *err);
+bool bench_tightness(const struct options *o, struct err *err);         /* bench_catch.c */
+bool bench_catch(const struct options *o, struct err *err);
+bool bench_fake(const struct options *o, struct err *err);              /* bench_target.c */
+bool bench_campaign(const struct options *o, struct err *err);
+
+#endif
