@@ -13,12 +13,12 @@ double how_ulp(const struct how *h, double m)
 void how_step(struct num *v, const struct how *h)
 {
 	/* In the dtype or in the compute type: overflow of the narrower one is optional. */
-	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & (LF_WIDE | LF_FTZ)) | NR_WIDE);
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & LF_INEXACT) | NR_WIDE);
 }
 
 void how_last(struct num *v, const struct how *h)
 {
-	num_round(v, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+	num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT));
 }
 
 static struct num of_ld(long double y, double rad)
@@ -234,7 +234,7 @@ UNARY(COPY) { (void)h; return *A; }
 static struct num budget(struct num y, const struct how *h)
 {
 	y.dtype = (uint8_t)h->dt;
-	if (!num_is_exact(&y) && !(y.flags & NUM_NOFIN)) {
+	if (!(num_is_exact(&y) && num_fits(h->dt, y.hi, y.lo)) && !(y.flags & NUM_NOFIN)) {
 		num_widen(&y, h->l->ulp * how_ulp(h, num_mag(&y)));
 		/* A library function that is not correctly rounded may differ from a value that happens to be representable. */
 		if (y.rad == 0)
@@ -302,7 +302,7 @@ UNARY(RSQRT)
 {
 	struct num s = num_each(A, each_sqrt, NULL);
 	s.dtype = (uint8_t)h->dt;
-	num_round(&s, tape_inner(h->dt), 0);
+	how_step(&s, h);
 	struct num y = recip_of(&s);
 	return budget(y, h);
 }
@@ -467,6 +467,16 @@ UNARY(CAST)
 }
 
 /* ---- binary ---- */
+static struct num mul_of(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num y = num_mul(a, b);
+	if (h->l->flags & LF_LOOSE && y.flags & NUM_NAN && ((num_is_exact(a) && a->hi == 0) || (num_is_exact(b) && b->hi == 0))) {
+		struct num zero = num_exact(h->dt, 0);
+		y = num_hull(&zero, &y);        /* a factor 0 skips the product, infinities and all */
+	}
+	return y;
+}
+
 UNARY(ADD)
 {
 	if (is_int(h))
@@ -493,7 +503,7 @@ UNARY(MUL)
 			return num_int(h->dt, 0);
 		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, wrap_mul(A->i, B->i));
 	}
-	struct num y = num_mul(A, B);
+	struct num y = mul_of(A, B, h);
 	how_only(&y, h);
 	return y;
 }
@@ -527,8 +537,11 @@ UNARY(DIV) { return div_of(A, B, h); }
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
 	struct num y = num_mul(a, a);
-	for (int i = 2; i < n; i++)
+	for (int i = 2; i < n; i++) {
+		y.dtype = (uint8_t)h->dt;
+		how_step(&y, h);
 		y = num_mul(&y, a);
+	}
 	y.dtype = (uint8_t)h->dt;
 	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
@@ -541,14 +554,18 @@ static struct num pow_product(const struct num *a, int n, const struct how *h)
 static struct num each_pow(const struct num *a, const void *ctx)
 {
 	double b = *(const double *)ctx;
-	if (!fin(a))
-		return num_exact(DT_F64, pow(a->hi, b));
+	if (!fin(a)) {
+		struct num y = num_exact(DT_F64, pow(a->hi, b));
+		if (fabs(b) == 0.5 && a->hi < 0)
+			y.flags |= NUM_NAN;             /* computed as sqrt or rsqrt */
+		return y;
+	}
 	double r = arg_rad(a), m = fabs(a->hi);
 	if (m == 0 && r == 0) {
 		if (b > 0)
 			return num_exact(DT_F64, 0);
 		struct num y = num_exact(DT_F64, INFINITY);
-		if (b == floor(b) && fmod(b, 2) != 0)
+		if ((b == floor(b) && fmod(b, 2) != 0) || b == -0.5)
 			y.flags |= NUM_NINF;            /* the zero's sign decides */
 		return y;
 	}
@@ -584,6 +601,15 @@ UNARY(POW)
 	struct num y = num_each(A, each_pow, &b);
 	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
 		num_widen(&y, (2 + fmin(fabs(b), 16)) * how_ulp(h, num_mag(&y)));
+	y.dtype = (uint8_t)h->dt;
+	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
+		y.flags |= A->flags & NUM_NINF ? NUM_NAN : 0;
+		y.flags |= b < 0 && !(A->flags & NUM_NOFIN) && fabs(A->hi) <= A->rad ? NUM_INF : 0;
+	}
+	if (b == -2 || b == -0.5)
+		how_step(&y, h);                /* the reciprocal of a rounded square or root */
+	if (b == -2)
+		how_step(&y, h);                /* or the square of a rounded reciprocal */
 	return budget(y, h);
 }
 
@@ -646,7 +672,7 @@ UNARY(CLAMP)
 
 static struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
 {
-	struct num r = num_mul(a, b);
+	struct num r = mul_of(a, b, h);
 	how_only(&r, h);
 	return r;
 }
@@ -805,7 +831,7 @@ ADJ(POW)
 	}
 	struct num e = num_exact(h->dt, b - 1), k = num_exact(h->dt, b);
 	const struct num *in[2] = {x[0], &e};
-	struct how inside = {tape_inner(h->dt), h->l, false};
+	struct how inside = {h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), h->l, false};
 	struct num p = b == 1 ? num_exact(h->dt, 1) : v_POW(in, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);

@@ -16,9 +16,11 @@ enum {
 	LF_DECOMP = 8,          /* composites emitted from exp: expm1 = exp - 1, tanh = 2/(1 + exp(-2x)) - 1 */
 	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
-	LF_WELFORD = 64         /* var by Welford's recurrence or by two passes, in the accumulation type */
+	LF_WELFORD = 64,        /* var by Welford's recurrence or by two passes, in the accumulation type */
+	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
-#define LF_ROUND (NR_IEEE | NR_WIDE | NR_FTZ)
+#define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */
+#define LF_ROUND (NR_IEEE | LF_INEXACT)
 
 struct lic_rule {
 	enum dtype compute;     /* inner steps of one kernel */

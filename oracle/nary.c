@@ -59,7 +59,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
-		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
 		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
@@ -153,7 +153,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, ((double)n + 1) * num_format[h->l->acc].u * abs);
-		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (abs >= num_format[h->l->acc].overflow)
 		r.flags |= NUM_INF | NUM_NAN;
@@ -203,7 +203,8 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	bool single = n == 1 && s.rad == 0;
 	if (!wide && !s.exact && !single)
 		s.rad += s.abs * 0x1p-51;
-	struct num r = sum_finish(c, &s, (double)n, single, h);
+	/* A factor alpha may be applied before or after: two more roundings. */
+	struct num r = sum_finish(c, &s, (double)n + (h->l->flags & LF_LOOSE ? 2 : 0), single && !(h->l->flags & LF_LOOSE), h);
 	if (!s.exact && n)
 		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
 	if (UNLIKELY(s.abs >= acc->overflow))
@@ -246,7 +247,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 		num_widen(&r, s->n * acc->u * m * (1 + s->n * acc->u));
 		if (s->small < acc->normal || s->zero)          /* a partial product may underflow, then be multiplied */
 			num_widen(&r, s->n * s->big * (h->l->flags & LF_FTZ ? acc->normal : acc->tiny));
-		num_round(&r, h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 		if (s->big >= acc->overflow || (r.flags & NUM_INF && s->small < acc->normal))
 			r.flags |= NUM_INF | (s->zero || s->small < acc->normal ? NUM_NAN : 0);
 	}
@@ -538,7 +539,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 				out[i].flags |= NUM_INF | NUM_NAN;
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
-				num_round(&out[i], h->dt, (int)(h->l->flags & (LF_WIDE | LF_FTZ)));
+				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));
 			}
 			continue;
 		}

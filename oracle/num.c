@@ -43,6 +43,11 @@ struct dd dd_sqrt(struct dd a)
 {
 	if (a.hi <= 0)
 		return (struct dd){0, 0};
+	if (a.hi > 0x1p900 || a.hi < 0x1p-800) {        /* keep s * s and its error term in range */
+		double up = a.hi > 1 ? 0x1p-400 : 0x1p400, down = a.hi > 1 ? 0x1p200 : 0x1p-200;
+		struct dd r = dd_sqrt((struct dd){a.hi * up, a.lo * up});
+		return (struct dd){r.hi * down, r.lo * down};
+	}
 	double s = sqrt(a.hi);
 	struct dd r = dd_add(a, dd_neg(dd_two_prod(s, s)));
 	double c = r.hi / (2 * s);
@@ -362,7 +367,7 @@ static void overflow(struct num *v, enum dtype dt, int nr)
 		v->flags |= NUM_PINF;
 	if (down)
 		v->flags |= NUM_NINF;
-	if (nr & NR_WIDE && halves)
+	if ((nr & NR_WIDE && halves) || nr & NR_LOOSE)
 		return;
 	if (bottom >= f->overflow || top <= -f->overflow) {
 		v->hi = v->hi > 0 ? INFINITY : -INFINITY;
@@ -447,8 +452,12 @@ static int lt_pair(const struct num *a, const struct num *b, bool or_equal)
 		double x = is_fin(a) ? 0 : a->hi, y = is_fin(b) ? 0 : b->hi;
 		return or_equal ? x <= y : x < y;
 	}
+	if (a->rad == 0 && b->rad == 0 && a->lo == 0 && b->lo == 0)
+		return or_equal ? a->hi <= b->hi : a->hi < b->hi;
 	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));     /* b - a */
 	double r = a->rad + b->rad;
+	if (!isfinite(d.hi))
+		return b->hi > a->hi;
 	if (r == 0 && d.lo == 0)
 		return or_equal ? d.hi >= 0 : d.hi > 0;
 	if (d.hi > r * (1 + 0x1p-50))
@@ -464,10 +473,12 @@ static int eq_pair(const struct num *a, const struct num *b)
 		return 0;
 	if (!is_fin(a) || !is_fin(b))
 		return !is_fin(a) && !is_fin(b) && a->hi == b->hi;
+	if (a->rad == 0 && b->rad == 0)
+		return a->hi == b->hi && a->lo == b->lo;
 	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));
 	double r = a->rad + b->rad;
-	if (r == 0)
-		return d.hi == 0;
+	if (!isfinite(d.hi))
+		return 0;
 	return fabs(d.hi) > r * (1 + 0x1p-50) ? 0 : -1;
 }
 

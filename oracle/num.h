@@ -40,7 +40,8 @@ struct num {
 enum {
 	NR_IEEE = 1,            /* one correctly rounded operation: exact operands give exactly RN */
 	NR_WIDE = 2,            /* f16/bf16: may be kept in f32, so overflow is optional */
-	NR_FTZ = 4              /* denormal results may be flushed to zero */
+	NR_FTZ = 4,             /* denormal results may be flushed to zero */
+	NR_LOOSE = 128          /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
 };
 
 /* ---- formats ---- */

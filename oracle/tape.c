@@ -141,6 +141,15 @@ bool tape_is_const(const struct tape *t, sid id)
 	return t->block[low].f == SF_CONST;
 }
 
+/* The same constant for all: a Python scalar, which has no derivative and may be inverted once. */
+static bool one_constant(const struct tape *t, const sid *id, int64_t n)
+{
+	for (int64_t i = 1; i < n; i++)
+		if (id[i] != id[0])
+			return false;
+	return tape_is_const(t, id[0]);
+}
+
 static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
 {
 	const struct sf_info *info = &sf_info[f];
@@ -153,7 +162,7 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	if (n == 0)
 		return b->first;
 	struct how h = block_how(t, b);
-	h.constant_b = f == SF_DIV && tape_is_const(t, b->b[0]) && tape_is_const(t, b->b[n - 1]);
+	h.constant_b = f == SF_DIV && one_constant(t, b->b, n);
 	b->param = h.constant_b;
 	struct num *out = &t->val[b->first];
 	const struct num *v = t->val;
