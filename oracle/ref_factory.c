@@ -46,7 +46,7 @@ bool ref_fill(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
 	const struct scalar *s = scalar_of(c, 1);
-	if (!shape_fits(c, s, m->dtype, meta_numel(m)))
+	if (!shape_fits(c, s, m->dtype, 1))
 		return false;
 	return fill_out(c, m->dtype, m->size, m->rank, NULL, shape_const(c, m->dtype, s));
 }

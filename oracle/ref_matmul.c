@@ -38,28 +38,21 @@ static const sid *scaled(struct ref_ctx *c, const sid *ids, int64_t n, const str
 	return out;
 }
 
-/* The product of arguments i and i + 1, both 2-D, times alpha: first id of its m*n scalars. The factor goes to the left matrix, so
- * that the radius covers libraries that scale terms as well as those that scale the sum. */
-static bool product(struct ref_ctx *c, int i, const struct scalar *alpha, sid *first, int64_t size[2])
+static bool multiplies(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {
-	const struct meta *a = meta_of(c, i), *b = meta_of(c, i + 1);
-	if (!need_rank(c, a, 2) || !need_rank(c, b, 2) || !contracts(c, a, b, a->size[1], b->size[0]) || !same_dtype(c, a, b))
-		return false;
-	size[0] = a->size[0];
-	size[1] = b->size[1];
-	if (!meta_check_sizes(size, 2, c->err))
-		return false;
-	const sid *left = scaled(c, ref_ids(c, c->in[i]), meta_numel(a), alpha, a->dtype);
-	*first = tape_matmul(c->t, a->dtype, left, ref_ids(c, c->in[i + 1]), 1, size[0], a->size[1], size[1]);
-	return true;
+	return need_rank(c, a, 2) && need_rank(c, b, 2) && contracts(c, a, b, a->size[1], b->size[0]) && same_dtype(c, a, b);
 }
 
 bool ref_mm(struct ref_ctx *c)
 {
-	static const struct scalar one = {SC_INT, 1, 0};
-	sid first;
-	int64_t size[2];
-	return product(c, 0, &one, &first, size) && ref_out_block(c, 0, meta_of(c, 0)->dtype, size, 2, NULL, first);
+	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
+	if (!multiplies(c, a, b))
+		return false;
+	const int64_t size[] = {a->size[0], b->size[1]};
+	if (!meta_check_sizes(size, 2, c->err))
+		return false;
+	return ref_out_block(c, 0, a->dtype, size, 2, NULL,
+		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, size[0], a->size[1], size[1]));
 }
 
 bool ref_bmm(struct ref_ctx *c)
@@ -93,25 +86,56 @@ bool ref_dot(struct ref_ctx *c)
 		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
 }
 
+/* out[i, j] = own[i, j] + sum_k left[i, k] right[k, j] as ONE sum: libraries start from own or add it last. */
+static sid sum_onto(struct ref_ctx *c, enum dtype dt, const sid *own, const sid *left, const sid *right, int64_t m, int64_t k, int64_t n)
+{
+	int64_t len = 2 * (k + 1);
+	if (m * n > c->t->limit.entries / len) {
+		c->t->over = true;
+		return 0;
+	}
+	sid one = tape_const_f(c->t, dt, 1), *entry = tape_ids(c->t, m * n * len), *e = entry;
+	for (int64_t i = 0; i < m; i++) {
+		for (int64_t j = 0; j < n; j++) {
+			*e++ = own[i * n + j];
+			*e++ = one;
+			for (int64_t x = 0; x < k; x++) {
+				*e++ = left[i * k + x];
+				*e++ = right[x * n + j];
+			}
+		}
+	}
+	return tape_rows(c->t, SF_SUMPROD, dt, entry, m * n, len, 0);
+}
+
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
 bool ref_addmm(struct ref_ctx *c)
 {
-	const struct meta *bias = meta_of(c, 0);
+	const struct meta *bias = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
 	const struct scalar *beta = scalar_of(c, 3), *alpha = scalar_of(c, 4);
-	sid first;
-	int64_t size[2];
-	if (!same_dtype(c, bias, meta_of(c, 1)) || !product(c, 1, alpha, &first, size))
+	enum dtype dt = bias->dtype;
+	if (!same_dtype(c, bias, a) || !multiplies(c, a, b))
+		return false;
+	const int64_t size[] = {a->size[0], b->size[1]};
+	if (!meta_check_sizes(size, 2, c->err))
 		return false;
 	if (!shape_expands(bias, size, 2))
 		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
 			shape_text(c, size, 2));
-	enum dtype dt = bias->dtype;
-	int64_t n = size[0] * size[1];
-	sid *ids = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		ids[k] = c->t->over ? 0 : first + (sid)k;
+	if (shape_is_half(dt) && c->grad && !is_number(alpha, 1))
+		return ref_unsupported(c, "backward of addmm in a half dtype rounds before and after the factor alpha");
+	if (is_number(alpha, 0))
+		return ref_unsupported(c, "alpha = 0: libraries may skip the product, NaN and infinity included");
+	/* The factor goes to the left matrix, so that the radius covers libraries that scale terms and those that scale the sum. */
+	int64_t n = size[0] * size[1], k = a->size[1];
+	const sid *left = scaled(c, ref_ids(c, c->in[1]), meta_numel(a), alpha, dt), *right = ref_ids(c, c->in[2]);
 	if (is_number(beta, 0))
-		return ref_out_ids(c, 0, dt, size, 2, NULL, ids);
+		return ref_out_block(c, 0, dt, size, 2, NULL, tape_matmul(c->t, dt, left, right, 1, size[0], k, size[1]));
 	const sid *own = scaled(c, ref_ids_expanded(c, c->in[0], size, 2), n, beta, dt);
+	if (!shape_is_half(dt))
+		return ref_out_block(c, 0, dt, size, 2, NULL, sum_onto(c, dt, own, left, right, size[0], k, size[1]));
+	sid first = tape_matmul(c->t, dt, left, right, 1, size[0], k, size[1]), *ids = tape_ids(c->t, n);
+	for (int64_t i = 0; i < n; i++)
+		ids[i] = c->t->over ? 0 : first + (sid)i;
 	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, own, ids, n));
 }

@@ -82,11 +82,17 @@ static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enu
 	double u = num_format[t->lic->rule[LC_VAR][dt].acc].u;
 	for (int64_t k = 0; k < r->n && r->len > 2 && !t->over; k++) {
 		double top = 0;
-		for (int64_t i = 0; i < r->len; i++)
-			top = fmax(top, num_mag(&t->val[r->e[k * r->len + i]]));
+		bool finite = true;
+		for (int64_t i = 0; i < r->len; i++) {
+			const struct num *x = &t->val[r->e[k * r->len + i]];
+			top = fmax(top, num_mag(x));
+			finite = finite && !(x->flags & NUM_SPECIAL);
+		}
 		struct num *v = &t->val[mean + (sid)k];
 		if (!(v->flags & NUM_SPECIAL))
 			num_widen(v, u * (double)r->len * top);
+		else if (finite)
+			*v = num_any(dt);       /* the sum overflows, the running mean need not */
 	}
 }
 
@@ -99,12 +105,13 @@ static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype d
 	sid *num = tape_ids(c->t, r->n), *out = tape_ids(c->t, r->n);
 	for (int64_t k = 0; k < r->n; k++)
 		num[k] = c->t->over ? 0 : sum + (sid)k;
-	sid first = tape_map2(c->t, SF_DIV, in, num, ref_ids_repeat(c, count, r->n), r->n);
+	/* The quotient has the result's dtype: forward it is rounded once, backward g / n is rounded to it before it leaves. */
+	sid first = tape_map2(c->t, SF_DIV, dt, num, ref_ids_repeat(c, count, r->n), r->n);
 	if (welford)
 		allow_welford(c, r, first, in);
 	for (int64_t k = 0; k < r->n; k++)
 		out[k] = c->t->over ? 0 : first + (sid)k;
-	return ref_cast(c, out, r->n, dt);
+	return out;
 }
 
 static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, int dtype_arg)
@@ -114,8 +121,6 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
-	if (c->grad && shape_is_half(dt) && meta_of(c, 0)->dtype != dt)
-		return ref_unsupported(c, "backward of a mean in a half dtype of another self rounds where forward does not");
 	struct rows r;
 	rows_of(c, &r, mask, keepdim, tape_inner(dt));  /* a half result of a wider self: never rounded on the way */
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
@@ -284,10 +289,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	enum dtype dt = sum_type(c, 2);
 	if (!one_dim(c, mask, 1))
 		return false;
-	if (dt == DT_B8 && meta_numel(m) > 0)
+	if (dt == DT_B8 && m->rank > 0 && meta_numel(m) > 0)
 		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
-	if (c->grad && dtype_is_float(m->dtype) && dt != m->dtype)
-		return ref_unsupported(c, "backward of a running sum in another dtype converts before it sums");
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;

@@ -4,6 +4,8 @@
  * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
 #include "oracle/shape_index.h"
 
+#include <math.h>
+
 /* ---- a region of self replaced: slice_scatter, select_scatter, diagonal_scatter ------------------------------------ */
 
 /* A region in numbers of self's row-major logical elements. */
@@ -272,6 +274,18 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 	return true;
 }
 
+/* Some element that is hit may equal its result, in which it took no part. */
+static bool self_ties(struct ref_ctx *c, const sid *out, const int64_t *times, int64_t n)
+{
+	const sid *self = ref_ids(c, c->in[0]);
+	for (int64_t i = 0; i < n && !c->t->over; i++) {
+		const struct num *x = tape_val(c->t, self[i]), *y = tape_val(c->t, out[i]);
+		if (times[i] && ((x->flags | y->flags) & NUM_SPECIAL || fabs(x->hi - y->hi) <= x->rad + y->rad))
+			return true;
+	}
+	return false;
+}
+
 bool ref_scatter_reduce(struct ref_ctx *c)
 {
 	static const struct { const char *name; enum sf f; } modes[] = {
@@ -294,7 +308,20 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
 	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
+	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
+		return ref_unsupported(c, "amax, amin without self: PyTorch's backward still counts a self that equals the result (2.11)");
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
+}
+
+static bool is_one_byte_mask(const struct ref_ctx *c)
+{
+	int given = 0, bytes = 0;
+	for (int k = 0; k < c->n->arg[1].n; k++) {
+		const struct ref_tensor *t = c->list[1][k];
+		given += t != NULL;
+		bytes += t && t->meta.dtype == DT_U8;
+	}
+	return given == 1 && bytes == 1;
 }
 
 /* index_put(self, indices, values, accumulate): self[indices] = values, or += values. */
@@ -307,7 +334,7 @@ bool ref_index_put(struct ref_ctx *c)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
-	if (c->n->arg[1].n == 1 && c->list[1][0]->meta.dtype == DT_U8 && meta_numel(v) == 1 && !flag_of(c, 3))
+	if (is_one_byte_mask(c) && meta_numel(v) == 1 && !flag_of(c, 3))
 		return err_set(c->err, "masked_fill_ only supports boolean masks");     /* what one mask and one value turn into */
 	if (!shape_expands(v, a.size, a.rank))
 		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
@@ -354,6 +381,8 @@ bool ref_index_add(struct ref_ctx *c)
 		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
 	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
 		return false;
+	if (!shape_fits(c, alpha, m->dtype, 1))
+		return false;
 	sid *out = start_from_self(c, NULL);
 	if (!out)
 		return false;
@@ -361,8 +390,6 @@ bool ref_index_add(struct ref_ctx *c)
 	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])};
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return add_up(c, out, n, &w);
-	if (!shape_fits(c, alpha, m->dtype, w.count))
-		return false;
 	if (shape_is_half(m->dtype)) {
 		w.val = shape_scaled_half(c, w.val, w.count, alpha, m->dtype);
 		return add_up(c, out, n, &w);
@@ -409,7 +436,7 @@ bool ref_index_fill(struct ref_ctx *c)
 	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
 		return false;
 	int64_t count = p.outer * p.n * p.inner;
-	if (!shape_fits(c, scalar_of(c, 3), m->dtype, p.n))
+	if (!shape_fits(c, scalar_of(c, 3), m->dtype, 1))
 		return false;
 	shape_strides_like(stride, m);
 	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, 3));

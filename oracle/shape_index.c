@@ -208,7 +208,7 @@ bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, in
 	*a = (struct along){.n = meta_numel(ix)};
 	if (!shape_dim(c, &dim, dim_arg, self))
 		return false;
-	if (ix->dtype != DT_I64 && ix->dtype != DT_I32)
+	if (a->n > 0 && ix->dtype != DT_I64 && ix->dtype != DT_I32)
 		return err_set(c->err, "expected dtype int32/int64 for index");
 	if (src && src->dtype != self->dtype)
 		return err_set(c->err, "scatter: expected self.dtype to be equal to src.dtype");
