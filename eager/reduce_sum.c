@@ -38,13 +38,16 @@ bool kern_sum(struct kern_ctx *c)
 	return true;
 }
 
+/* As PyTorch's CPU: a half result is summed and divided in f32, a wider operand never rounded to it; the sum may overflow. */
 bool kern_mean(struct kern_ctx *c)
 {
 	struct lanes l;
 	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], c->out->meta.dtype, c->scratch);
+	enum dtype t = c->out->meta.dtype;
+	t = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	const double *x = load_doubles(c->in[0], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
-		put_double(c->out, lane, lane_sum(&l, lane, x) / (double)l.count);
+		put_double(c->out, lane, dtype_round(t, dtype_round(t, lane_sum(&l, lane, x)) / (double)l.count));
 	return true;
 }
 
