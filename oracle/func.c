@@ -129,6 +129,13 @@ static struct num each_cos(const struct num *a, const void *ctx UNUSED)
 	return of_ld(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40)));
 }
 
+/* sech^2 at the point of |x| <= a - r nearest to 0: the steepest slope of tanh on the interval. */
+static double steepest(double a, double r)
+{
+	double z = fmax(fabs(a) - r, 0), e = exp(-2 * z);
+	return 4 * e / ((1 + e) * (1 + e)) * (1 + 0x1p-45);
+}
+
 static struct num each_tanh(const struct num *a, const void *ctx UNUSED)
 {
 	if (!fin(a))
@@ -136,9 +143,7 @@ static struct num each_tanh(const struct num *a, const void *ctx UNUSED)
 	if (a->hi == 0 && a->rad == 0)
 		return *a;
 	double r = arg_rad(a);
-	long double y = tanhl(ld(a));
-	double slope = (double)(1 - y * y) + r;         /* |tanh''| <= 0.77: the slope grows by at most 0.77 r */
-	return of_ld(y, r == 0 ? 0 : fmin(2, fmin(slope, 1) * r * (1 + 0x1p-40)));
+	return of_ld(tanhl(ld(a)), r == 0 ? 0 : fmin(2, steepest(a->hi, r) * r * (1 + 0x1p-40)));
 }
 
 static struct num each_sigmoid(const struct num *a, const void *ctx UNUSED)
@@ -149,8 +154,8 @@ static struct num each_sigmoid(const struct num *a, const void *ctx UNUSED)
 		return num_exact(DT_F64, 0.5);
 	double r = arg_rad(a);
 	long double x = ld(a), y = x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
-	/* y grows at most like exp(r), and like y(1-y)r + 0.05 r^2 */
-	double rad = fmin(fabs((double)y) * expm1(r), (double)(y * (1 - y)) * r + 0.05 * r * r);
+	/* sigmoid(x) = (1 + tanh(x/2)) / 2; and it grows at most like exp(r) */
+	double rad = fmin(fabs((double)y) * expm1(r), steepest(a->hi / 2, r / 2) / 4 * r);
 	return of_ld(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40)));
 }
 
@@ -283,6 +288,9 @@ UNARY(SIGMOID)
 
 UNARY(SQRT)
 {
+	/* In f64 the rounded root itself: 106 bits do not decide its ties. */
+	if (h->l->flags & LF_IEEE && h->dt == DT_F64 && num_is_exact(A) && A->hi > 0)
+		return num_exact(DT_F64, sqrt(A->hi));
 	struct num y = num_each(A, each_sqrt, NULL);
 	y.dtype = (uint8_t)h->dt;
 	if (h->l->flags & LF_IEEE)
@@ -520,6 +528,8 @@ static struct num div_of(const struct num *a, const struct num *b, const struct 
 	struct num y = num_div(a, b);
 	y.dtype = (uint8_t)h->dt;
 	if (h->l->flags & LF_IEEE && !(h->l->flags & LF_RECIP && h->constant_b)) {
+		if (h->dt == DT_F64 && num_is_exact(a) && num_is_exact(b) && !(y.flags & NUM_SPECIAL) && fabs(y.hi) > 0x1p-1000)
+			return num_exact(DT_F64, a->hi / b->hi);
 		how_only(&y, h);
 	} else if (num_is_exact(b) && is_pow2(b->hi)) {
 		how_only(&y, h);
@@ -606,10 +616,8 @@ UNARY(POW)
 		y.flags |= A->flags & NUM_NINF ? NUM_NAN : 0;
 		y.flags |= b < 0 && !(A->flags & NUM_NOFIN) && fabs(A->hi) <= A->rad ? NUM_INF : 0;
 	}
-	if (b == -2 || b == -0.5)
-		how_step(&y, h);                /* the reciprocal of a rounded square or root */
-	if (b == -2)
-		how_step(&y, h);                /* or the square of a rounded reciprocal */
+	for (int i = 0; i < 2 && (b == -2 || b == -0.5); i++)
+		how_step(&y, h);                /* the reciprocal of a rounded square or root, or the reverse */
 	return budget(y, h);
 }
 

@@ -278,17 +278,18 @@ static void print_sample(struct strbuf *sb, const struct sample *s, const struct
 	sb_puts(sb, "    [");
 	for (int d = 0; d < m->rank; d++)
 		sb_printf(sb, "%s%lld", d ? ", " : "", (long long)at[d]);
+	int digits = fabs(s->got - s->low) < fabs(s->low) * 1e-6 ? 17 : 9;
 	if (s->low == s->high)
-		sb_printf(sb, "] expected %.9g", s->low);
+		sb_printf(sb, "] expected %.*g", digits, s->low);
 	else
-		sb_printf(sb, "] expected %.9g .. %.9g", s->low, s->high);
+		sb_printf(sb, "] expected %.*g .. %.*g", digits, s->low, digits, s->high);
 	if (s->flags & NUM_PINF && !(s->flags & NUM_NOFIN))
 		sb_puts(sb, " or inf");
 	if (s->flags & NUM_NINF && !(s->flags & NUM_NOFIN))
 		sb_puts(sb, " or -inf");
 	if (s->flags & NUM_NAN && !(s->flags & NUM_NOFIN))
 		sb_puts(sb, " or nan");
-	sb_printf(sb, ", got %.9g\n", s->got);
+	sb_printf(sb, ", got %.*g\n", digits, s->got);
 }
 
 void judgement_print(struct strbuf *sb, const struct judgement *j, const struct prog *p)
