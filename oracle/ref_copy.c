@@ -349,7 +349,7 @@ bool ref_constant_pad_nd(struct ref_ctx *c)
 	if (!grows) {
 		shape_strides_like(stride, &cut);
 		strides = stride;
-	} else if (!shape_fits(c, scalar_of(c, 2), m->dtype, 1)) {
+	} else if (!shape_fill_fits(c, scalar_of(c, 2), m->dtype, n)) {
 		return false;
 	} else if (shape_channels_last(stride, size, m->rank, shape_format(m))) {
 		strides = stride;

@@ -24,7 +24,7 @@ bool ref_full(struct ref_ctx *c)
 		size[d] = a->ints[d].value;
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
 	enum dtype dt = ref_given(c, 2) ? c->n->arg[2].dtype : of[s->kind];
-	if (!meta_check_sizes(size, a->n, c->err) || !shape_fits(c, s, dt, 1))
+	if (!meta_check_sizes(size, a->n, c->err) || !shape_fill_fits(c, s, dt, shape_numel(size, a->n)))
 		return false;
 	return fill_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
 }
@@ -46,7 +46,7 @@ bool ref_fill(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
 	const struct scalar *s = scalar_of(c, 1);
-	if (!shape_fits(c, s, m->dtype, 1))
+	if (!shape_fill_fits(c, s, m->dtype, meta_numel(m)))
 		return false;
 	return fill_out(c, m->dtype, m->size, m->rank, NULL, shape_const(c, m->dtype, s));
 }

@@ -108,6 +108,20 @@ static sid sum_onto(struct ref_ctx *c, enum dtype dt, const sid *own, const sid 
 	return tape_rows(c->t, SF_SUMPROD, dt, entry, m * n, len, 0);
 }
 
+/* The same numbers, times 1 give or take half an ulp: backward multiplies the finished gradient by alpha, one rounding more than the
+ * tape's, where alpha is a factor of the left matrix. */
+static const sid *rounded_twice(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
+{
+	struct tape *t = c->t;
+	sid one = tape_map1(t, SF_COPY, dt, ref_ids_repeat(c, tape_const_f(t, dt, 1), 1), 1), *out = tape_ids(t, n);
+	if (!t->over)
+		t->val[one].rad = num_format[dt].u;
+	sid first = tape_map2(t, SF_MUL, dt, ids, ref_ids_repeat(c, one, n), n);
+	for (int64_t k = 0; k < n; k++)
+		out[k] = t->over ? 0 : first + (sid)k;
+	return out;
+}
+
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
 bool ref_addmm(struct ref_ctx *c)
 {
@@ -122,13 +136,13 @@ bool ref_addmm(struct ref_ctx *c)
 	if (!shape_expands(bias, size, 2))
 		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
 			shape_text(c, size, 2));
-	if (shape_is_half(dt) && c->grad && !is_number(alpha, 1))
-		return ref_unsupported(c, "backward of addmm in a half dtype rounds before and after the factor alpha");
 	if (is_number(alpha, 0))
 		return ref_unsupported(c, "alpha = 0: libraries may skip the product, NaN and infinity included");
 	/* The factor goes to the left matrix, so that the radius covers libraries that scale terms and those that scale the sum. */
 	int64_t n = size[0] * size[1], k = a->size[1];
 	const sid *left = scaled(c, ref_ids(c, c->in[1]), meta_numel(a), alpha, dt), *right = ref_ids(c, c->in[2]);
+	if (c->grad && !is_number(alpha, 1))
+		right = rounded_twice(c, right, meta_numel(b), dt);
 	if (is_number(beta, 0))
 		return ref_out_block(c, 0, dt, size, 2, NULL, tape_matmul(c->t, dt, left, right, 1, size[0], k, size[1]));
 	const sid *own = scaled(c, ref_ids_expanded(c, c->in[0], size, 2), n, beta, dt);

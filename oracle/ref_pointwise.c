@@ -2,8 +2,8 @@
  * in and broadcast. Order matters for gradients: conversion of an operand to the common dtype comes BEFORE its broadcast (autograd
  * sums in the common dtype, then converts), the step from f16/bf16 to f32 inside a kernel comes AFTER it.
  *
- * Numbers beside a half tensor (Python scalars, 0-d tensors of a wider dtype): mul and div take them in f32, everything else
- * rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
+ * Numbers beside a half tensor (Python scalars, second operands of one element and another dtype): mul and div take them in f32,
+ * everything else rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
 #include "oracle/shape.h"
 
 #include <math.h>
@@ -82,9 +82,9 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	}
 	const struct ref_tensor *t = c->in[1];
 	const struct meta *b = &t->meta;
-	if (wide && a->rank > 0 && b->rank == 0 && (b->dtype == DT_F32 || b->dtype == DT_F64)) {
+	if (wide && meta_numel(b) == 1 && b->dtype != p->dt) {
 		if (t->requires_grad)
-			return ref_unsupported(c, "gradient of a 0-d %s beside a half tensor", dtype_info[b->dtype].name);
+			return ref_unsupported(c, "gradient of one %s beside a half tensor", dtype_info[b->dtype].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);

@@ -291,6 +291,9 @@ static bool scan(struct ref_ctx *c, enum sf f)
 		return false;
 	if (dt == DT_B8 && m->rank > 0 && meta_numel(m) > 0)
 		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
+	bool narrower = dt != m->dtype && dtype_nbytes(dt) <= dtype_nbytes(m->dtype);
+	if (c->grad && dtype_is_float(m->dtype) && (narrower || (f == SF_CUMPROD && dt != m->dtype)))
+		return ref_unsupported(c, "backward of %s in another dtype than self's works in self's", op_info[c->n->op].name);
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;

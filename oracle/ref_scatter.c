@@ -313,13 +313,14 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 
-static bool is_one_byte_mask(const struct ref_ctx *c)
+/* One mask and no other index: with a single value, index_put turns into masked_fill. */
+static bool is_one_mask(const struct ref_ctx *c, enum dtype dt)
 {
 	int given = 0, bytes = 0;
 	for (int k = 0; k < c->n->arg[1].n; k++) {
 		const struct ref_tensor *t = c->list[1][k];
 		given += t != NULL;
-		bytes += t && t->meta.dtype == DT_U8;
+		bytes += t && t->meta.dtype == dt;
 	}
 	return given == 1 && bytes == 1;
 }
@@ -330,11 +331,14 @@ bool ref_index_put(struct ref_ctx *c)
 	const struct meta *m = meta_of(c, 0), *v = meta_of(c, 2);
 	struct advanced a;
 	int64_t stride[MAX_RANK];
+	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
+	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
+		return ref_unsupported(c, "index_put of one value of another dtype by a mask");
 	if (m->dtype != v->dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
-	if (is_one_byte_mask(c) && meta_numel(v) == 1 && !flag_of(c, 3))
+	if (fills && is_one_mask(c, DT_U8))
 		return err_set(c->err, "masked_fill_ only supports boolean masks");     /* what one mask and one value turn into */
 	if (!shape_expands(v, a.size, a.rank))
 		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
@@ -381,7 +385,7 @@ bool ref_index_add(struct ref_ctx *c)
 		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
 	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
 		return false;
-	if (!shape_fits(c, alpha, m->dtype, 1))
+	if (!shape_fits(c, alpha, m->dtype, m->rank <= 1 ? 1 : p.outer * p.n * p.inner))
 		return false;
 	sid *out = start_from_self(c, NULL);
 	if (!out)
@@ -473,7 +477,7 @@ bool ref_masked_fill(struct ref_ctx *c)
 	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask) || !meta_check_sizes(size, rank, c->err))
 		return false;
 	int64_t n = shape_numel(size, rank);
-	if (!shape_fits(c, scalar_of(c, 2), m->dtype, n))
+	if (!shape_fits(c, scalar_of(c, 2), m->dtype, 1))
 		return false;
 	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
 	if (!out)

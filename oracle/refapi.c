@@ -235,9 +235,7 @@ bool ref_dims(struct ref_ctx *c, bool mask[MAX_RANK], int arg, int rank, bool al
 		int d = 0;
 		if (!ref_dim(c, &d, a->ints[i].value, rank))
 			return false;
-		if (rank == 0)
-			continue;
-		if (mask[d])
+		if (mask[d] || (rank == 0 && i > 0))
 			return err_set(c->err, "dim %d appears multiple times in the list of dims", d);
 		mask[d] = true;
 	}

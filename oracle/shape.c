@@ -141,6 +141,11 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 	return err_set(c->err, "value cannot be converted to type %s without overflow", dtype_info[dt].torch);
 }
 
+bool shape_fill_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
+{
+	return (n == 1 && shape_is_half(dt)) || shape_fits(c, s, dt, 1);
+}
+
 /* ---- sizes -------------------------------------------------------------------------------------------------- */
 
 bool shape_broadcast(struct ref_ctx *c, int64_t size[MAX_RANK], int *rank, const struct meta *m)
@@ -351,23 +356,15 @@ bool shape_view(int64_t stride[MAX_RANK], const struct meta *m, const int64_t *s
 		return true;
 	}
 	int d = m->rank - 1, k = rank - 1;
-	while (d >= 0 && m->size[d] == 1)
-		d--;
-	if (d < 0) {
-		int64_t s = m->rank ? m->stride[m->rank - 1] : 1;
-		for (int i = 0; i < rank; i++)
-			stride[i] = s;
+	for (int i = 0; i < rank && m->rank == 0; i++)
+		stride[i] = 1;
+	if (m->rank == 0)
 		return true;
-	}
 	while (d >= 0) {
-		int64_t base = m->stride[d], run = 1;
-		int64_t reach = base;
-		for (; d >= 0 && (m->size[d] == 1 || m->stride[d] == reach); d--) {
+		/* A size 1 may start a run, too: its stride is what the new sizes 1 get. */
+		int64_t base = m->stride[d], run = m->size[d--], cut = 1;
+		for (; d >= 0 && (m->size[d] == 1 || m->stride[d] == run * base); d--)
 			run *= m->size[d];
-			if (m->size[d] != 1)
-				reach = m->stride[d] * m->size[d];
-		}
-		int64_t cut = 1;
 		for (; k >= 0 && (cut < run || size[k] == 1); k--) {
 			stride[k] = cut * base;
 			cut *= size[k];

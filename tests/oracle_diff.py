@@ -54,13 +54,15 @@ class Case:
 
     def __init__(self, op, call, run):
         self.op, self.call, self.run = op, call, run
+        if run.error is None and len(run.outs) > 16:        # MAX_RETURNS
+            run.grads = {}
         self.mutates = bool(op["traits"] & T_MUTATES)
         self.lines, self.storages, self.grads = ["# scatterproof 1"], [], []
         for i, s in enumerate(call.tensors):
             self.operand(i, s)
         row = [line for line in call.text().splitlines() if line.startswith("y = ")][0]
         self.lines.append(row)
-        self.outs = (run.outs if run.error is None else [])[:16]        # MAX_RETURNS
+        self.outs = (run.outs if run.error is None else [])[:16]
         several = op["nret"] != 1
         names = ["y"]
         if several:
@@ -198,7 +200,9 @@ def test_op(opt, op):
     cases, failures = [], []
     for _ in range(opt.calls):
         call = calls.generate(op, rng)
-        cases.append(Case(op, call, Run(op, call, rng)))
+        # Views have gradients here, too; as_strided's of an overlapping or partial leaf is divided by multiplicity (TARGETS.md).
+        differentiable = op if op["name"] == "as_strided" else {**op, "traits": op["traits"] & ~T_VIEW}
+        cases.append(Case(op, call, Run(differentiable, call, rng)))
     groups, p = answers(opt.oracle_diff, opt.target, [c.request() for c in cases])
     for case, lines in zip(cases, groups):
         why = check(case, lines, stats)
