@@ -197,13 +197,17 @@ static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct
 	}
 	const struct num_format *own = &num_format[s->h.dt];
 	double rel = (double)(n + 3) * num_format[s->h.l->acc].u + 3 * own->u, big = 1, small = 1;
+	int64_t zeros = 0;
 	for (int64_t i = 0; i < n; i++) {
 		double x = fabs(t->val[e[i]].hi);
 		big *= fmax(x, 1);
 		small *= x > 0 ? fmin(x, 1) : 1;
+		zeros += x == 0;
 	}
 	for (int64_t i = n - 1; i >= 0; i--) {
-		struct num others = num_mul(&pre[i], &suf), c = num_mul(g, &others);
+		struct num others = num_mul(&pre[i], &suf), c = num_mul(g, &others), none = num_exact(DT_F64, 0);
+		if (c.flags & NUM_NAN && zeros > 1)
+			c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
 		suf = num_mul(&suf, &t->val[e[i]]);
 		c.dtype = (uint8_t)s->h.dt;
 		if (special || y->flags & NUM_ANY) {

@@ -164,7 +164,8 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 {
 	for (int64_t i = 0; i < n; i++) {
 		double x = term(a, i)->hi, y = term(b, i)->hi, p = x * y;
-		if (!is_multiple(p, q) || (wide && fma(x, y, -p) != 0))
+		bool lost = wide && x != 0 && y != 0 && fabs(p) < 0x1p-969;     /* where fma's error term underflows, too */
+		if (!is_multiple(p, q) || lost || (wide && fma(x, y, -p) != 0))
 			return false;
 	}
 	return true;
@@ -315,7 +316,68 @@ static int before(const struct num *x, const struct num *y, int sign)
 
 static int block_sign(const struct tape_block *b) { return b->f == SF_KMIN || b->f == SF_KARGMIN ? -1 : 1; }
 
-/* Entry i may have rank k if at most k entries surely precede it and at least k entries may precede it. */
+/* Order-preserving key of a number: NaN above +inf, both zeros equal. */
+static int64_t key_of(double d)
+{
+	int64_t k;
+	d += 0.0;
+	memcpy(&k, &d, sizeof k);
+	return isnan(d) ? INT64_MAX : k < 0 ? INT64_MIN - k : k;
+}
+
+/* Smallest and largest key that an entry may have in the order of before(): low(x) > high(y) only if x surely comes before y. */
+static void key_range(int64_t *low, int64_t *high, const struct num *x, int sign)
+{
+	if (!dtype_is_float((enum dtype)x->dtype)) {
+		bool open = x->flags & (NUM_UNDEC | NUM_ANY);
+		*low = open ? INT64_MIN : sign > 0 ? x->i : ~x->i;
+		*high = open ? INT64_MAX : *low;
+		return;
+	}
+	double lo = INFINITY, hi = -INFINITY;
+	bool any = x->flags & NUM_ANY, nan = x->flags & NUM_NAN;
+	if (!(x->flags & NUM_NOFIN)) {
+		lo = sign > 0 ? num_low(x) : -num_high(x);
+		hi = sign > 0 ? num_high(x) : -num_low(x);
+	}
+	if (any || x->flags & (sign > 0 ? NUM_NINF : NUM_PINF))
+		lo = -INFINITY, hi = fmax(hi, -INFINITY);
+	if (x->flags & (sign > 0 ? NUM_PINF : NUM_NINF))
+		lo = fmin(lo, INFINITY), hi = INFINITY;
+	bool only_nan = nan && x->flags & NUM_NOFIN && !(x->flags & (NUM_INF | NUM_ANY));
+	*low = only_nan ? INT64_MAX : key_of(lo);
+	*high = any || nan ? INT64_MAX : key_of(hi);
+}
+
+/* The k-th smallest of v[0..n), by Hoare's selection; v is permuted. */
+static int64_t kth(int64_t *v, int64_t n, int64_t k)
+{
+	int64_t a = 0, b = n - 1;
+	while (a < b) {
+		int64_t pivot = v[a + (b - a) / 2], i = a, j = b;
+		while (i <= j) {
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i <= j) {
+				int64_t x = v[i];
+				v[i++] = v[j];
+				v[j--] = x;
+			}
+		}
+		if (k <= j)
+			b = j;
+		else if (k >= i)
+			a = i;
+		else
+			break;
+	}
+	return v[k];
+}
+
+/* Entry i may have rank k if at most k entries surely precede it and at least k entries may precede it: its high end reaches
+ * the (k+1)-th largest low end, and its low end is not above the (n-k)-th smallest high end. */
 int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand)
 {
 	int64_t k = (int64_t)b->param, count = 0;
@@ -333,17 +395,19 @@ int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const 
 		}
 		return count;
 	}
+	struct arena_mark m = arena_mark(t->arena);
+	int64_t *low = ARENA_NEW(t->arena, int64_t, n), *high = ARENA_NEW(t->arena, int64_t, n), *work = ARENA_NEW(t->arena, int64_t, n);
+	for (int64_t i = 0; i < n; i++)
+		key_range(&low[i], &high[i], &v[e[i]], sign);
+	memcpy(work, low, (size_t)n * sizeof *work);
+	int64_t least_high = kth(work, n, n - 1 - k);
+	memcpy(work, high, (size_t)n * sizeof *work);
+	int64_t most_low = kth(work, n, n - 1 - k);
 	for (int64_t i = 0; i < n; i++) {
-		int64_t sure = 0, may = 0;
-		for (int64_t j = 0; j < n; j++) {
-			if (i == j)
-				continue;
-			sure += before(&v[e[j]], &v[e[i]], sign) == 1;
-			may += before(&v[e[i]], &v[e[j]], sign) != 1;
-		}
-		cand[i] = sure <= k && may >= k;
+		cand[i] = high[i] >= least_high && low[i] <= most_low;
 		count += cand[i];
 	}
+	arena_release(t->arena, m);
 	return count;
 }
 
