@@ -40,6 +40,11 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 		s->lo = e.lo;
 		s->rad += c->rad;
 		s->flags |= c->flags & NUM_UNDEC;
+		if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
+			struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
+			s->hi = s->lo = s->rad = 0;
+			s->flags |= any.flags;
+		}
 	}
 	if (!(c->flags & NUM_NOFIN))
 		s->abs += fabs(c->hi) + c->rad;

@@ -13,6 +13,8 @@ struct ref_storage {
 	bool shared;            /* several input rows live here */
 	bool detached;          /* shared, and a value with a gradient was written through one of them */
 	bool leaf_elsewhere;    /* an input of this memory that requires grad has its own array: writing would split them */
+	bool cloned;            /* a scatter's result that keeps self's cells, offset and gaps included (clone_preserve_strides): only
+	                         * its elements are modelled, so nothing may name its cells (as_strided) */
 	int grad_base;          /* the base through which gradients were written, -1 */
 };
 

@@ -369,6 +369,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
+			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
+				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
 			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && overlaps_partly(&t->map));
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
@@ -376,6 +378,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			if (c->grad && dtype_is_float(t->meta.dtype))
 				separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
+			r->storage[t->storage].cloned = op_has(c->n->op, T_SCATTER) && c->in[0]
+				&& (c->in[0]->meta.offset != 0 || !meta_is_contiguous(&c->in[0]->meta));
 			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			note_write(r, i, t->base);
 		}

@@ -1,6 +1,6 @@
 # Tests of the reference: arithmetic, tape, licences, comparison.
 if(TARGET oracle)
-  foreach(t oracle_ref_test oracle_rigor_test)
+  foreach(t oracle_ref_test oracle_rigor_test oracle_cost)
     add_executable(${t} ${t}.c)
     target_link_libraries(${t} PRIVATE oracle eager sp_flags m)
   endforeach()
