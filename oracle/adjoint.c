@@ -145,7 +145,7 @@ static void map_block(const struct pass *s)
 	const struct sf_info *f = &sf_info[b->f];
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
-	if (!f->adj)
+	if (!sf_adj[b->f])
 		return;
 	for (int64_t i = b->n - 1; i >= 0; i--) {
 		struct num g = adjoint_of(s->A, b->first + (sid)i), gx[3];
@@ -154,7 +154,7 @@ static void map_block(const struct pass *s)
 			x[k] = &v[op[k][i]];
 			gx[k].flags = NUM_ABSENT;
 		}
-		f->adj(gx, &g, &v[b->first + i], x, &s->h);
+		sf_adj[b->f](gx, &g, &v[b->first + i], x, &s->h);
 		for (int k = 0; k < f->arity; k++) {
 			sid id = op[k][i];
 			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))

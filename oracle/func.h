@@ -24,8 +24,9 @@ typedef struct num sf_value_fn(const struct num *const *x, const struct how *h);
 typedef void sf_adj_fn(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h);
 
 enum { NUM_ABSENT = 255 };
-struct sf_info { const char *name; int arity; sf_value_fn *value; sf_adj_fn *adj; };
+struct sf_info { const char *name; int arity; sf_value_fn *value; };
 extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
+extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
 
 /* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
  * assumed to be THE correctly rounded answer, because formulas differ. */
