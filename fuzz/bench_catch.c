@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "eager/prog.h"
 #include "fuzz/catch.h"
 
 static const enum dtype floats[] = {DT_F64, DT_F32, DT_F16, DT_BF16};
@@ -50,6 +51,24 @@ static void show_table(const struct table *tb, const char *what, const struct ca
 		(double)four[KNOWN_NOT].planted, NAN});
 }
 
+/* The first few plants that went unnoticed, with the operators of their programs. */
+struct misses { const struct options *o; const char *what; int n, most; };
+
+static void show_miss(void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got)
+{
+	static const char *const names[NKNOWLEDGE] = {"exact", "enclosed", "weak", "undecided"};
+	struct misses *m = ctx;
+	struct strbuf sb;
+	if (m->n++ >= m->most)
+		return;
+	sb_init(&sb);
+	for (int i = 0; i < p->nnode; i++)
+		if (op_info[p->node[i].op].family != F_INPUT && op_info[p->node[i].op].family != F_FACTORY)
+			sb_printf(&sb, " %s", op_info[p->node[i].op].name);
+	bench_note(m->o, "    missed: %s, %s, %s %s: %.9g +- %.3g, planted %.9g; program:%s", m->what, plant_name[what], names[k], tensor, want->hi, want->rad, got, sb.s);
+	sb_free(&sb);
+}
+
 bool bench_catch(const struct options *o, struct err *err)
 {
 	static const struct column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2}, {"enclosed %", 10, 2}, {"weak %", 7, 1},
@@ -71,7 +90,7 @@ bool bench_catch(const struct options *o, struct err *err)
 			char what[32];
 			snprintf(what, sizeof what, "%s %s", dtype_info[floats[k]].name, fills[f]);
 			struct catch_case c = {.arena = &a, .source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed}, .dtype = floats[k],
-				.fill = fills[f]};
+				.fill = fills[f], .missed = show_miss, .ctx = &(struct misses){o, what, 0, f == 0 ? 3 : 0}};
 			while (ok && t.programs < n)
 				ok = catch_one(&t, &c, err);
 			if (ok)
