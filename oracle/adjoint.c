@@ -437,17 +437,27 @@ static void adj_matmul(const struct pass *s)
 	struct tape *t = s->A->t;
 	int64_t m = b->dim[1], n = b->dim[2], k = b->len;
 	struct arena_mark mark = arena_mark(t->arena);
-	struct num *g = ARENA_NEW(t->arena, struct num, m * n + 1);
+	struct num *g = ARENA_NEW(t->arena, struct num, m * n + 1), *buf = ARENA_NEW(t->arena, struct num, 2 * (MAX(m, n) + 1));
 	for (int64_t z = 0; z < b->dim[0]; z++) {
 		const sid *ea = b->a + z * m * k, *eb = b->b + z * k * n;
 		for (int64_t i = 0; i < m * n; i++)
 			g[i] = adjoint_of(s->A, b->first + (sid)(z * m * n + i));
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t x = 0; x < k; x++)
-				send_to(s, ea[i * k + x], sumprod(&(struct terms){g + i * n, NULL, 1}, &(struct terms){t->val, eb + x * n, 1}, n, &s->h));
+				send_to(s, ea[i * k + x], sumprod_onto(&(struct terms){g + i * n, NULL, 1}, &(struct terms){t->val, eb + x * n, 1}, n,
+					b->param, NULL, 0, &s->h, buf));
 		for (int64_t x = 0; x < k; x++)
 			for (int64_t j = 0; j < n; j++)
-				send_to(s, eb[x * n + j], sumprod(&(struct terms){g + j, NULL, n}, &(struct terms){t->val, ea + x, k}, m, &s->h));
+				send_to(s, eb[x * n + j], sumprod_onto(&(struct terms){g + j, NULL, n}, &(struct terms){t->val, ea + x, k}, m,
+					b->param, NULL, 0, &s->h, buf));
+		struct num beta = num_exact(b->dt, b->beta);
+		for (int64_t i = 0; b->c && i < m * n; i++) {
+			if (b->beta != 1) {
+				g[i] = num_mul(&g[i], &beta);
+				how_only(&g[i], &s->h);
+			}
+			send_to(s, b->c[i], g[i]);
+		}
 	}
 	arena_release(t->arena, mark);
 }

@@ -164,19 +164,20 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 {
 	for (int64_t i = 0; i < n; i++) {
 		double x = term(a, i)->hi, y = term(b, i)->hi, p = x * y;
-		bool lost = wide && x != 0 && y != 0 && fabs(p) < 0x1p-969;     /* where fma's error term underflows, too */
+		bool lost = wide && ((x != 0 && y != 0 && fabs(p) < 0x1p-969)   /* where fma's error term underflows, too */
+			|| term(a, i)->lo != 0 || term(b, i)->lo != 0);
 		if (!is_multiple(p, q) || lost || (wide && fma(x, y, -p) != 0))
 			return false;
 	}
 	return true;
 }
 
-struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h)
+/* wide: products do not fit a double. */
+static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h, bool wide)
 {
 	const struct num_format *acc = &num_format[h->l->acc];
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
-	bool wide = h->dt == DT_F64;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *a = term(ta, i), *b = term(tb, i);
 		double p = a->hi * b->hi, ma = fabs(a->hi);
@@ -209,6 +210,59 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	if (!s.exact && n)
 		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
 	if (UNLIKELY(s.abs >= acc->overflow))
+		r.flags |= NUM_INF | NUM_NAN;
+	return r;
+}
+
+struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h)
+{
+	return sumprod_of(ta, tb, n, h, h->dt == DT_F64);
+}
+
+/* A factor that a half dtype does not hold acts rounded or not. */
+static double scale_of_half(enum dtype dt, double alpha) { return 2 * num_half_ulp(&num_format[dt], fabs(alpha)); }
+static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
+
+struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t n, double alpha, const struct num *own, double beta,
+	const struct how *h, struct num *buf)
+{
+	if (beta == 0)
+		own = NULL;
+	if (alpha == 1 && !own)
+		return sumprod(ta, tb, n, h);
+	const struct num_format *acc = &num_format[h->l->acc], *f = &num_format[h->dt];
+	struct num *x = buf, *y = buf + n + 1, by = num_exact(h->dt, alpha);
+	if (!num_fits(h->dt, alpha, 0))
+		by.rad = scale_of_half(h->dt, alpha);
+	double plain = 0, top = 0, lost = 0, scale = fabs(alpha);
+	bool fits = true;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *a = term(ta, i), *b = term(tb, i);
+		struct num z = num_mul(a, &by);
+		double ma = finite_mag(a), mb = finite_mag(b);
+		x[i] = *a;
+		y[i] = num_mul(b, &by);
+		fits = fits && num_fits(h->dt, z.hi, z.lo) && num_fits(h->dt, y[i].hi, y[i].lo);
+		plain += ma * mb;
+		top = fmax(top, scale * fmax(ma, mb));
+		lost += (scale * ma < f->normal ? mb : 0) + (scale * mb < f->normal ? ma : 0);
+	}
+	int64_t nterm = n;
+	if (own) {
+		x[nterm] = *own;
+		y[nterm++] = num_exact(h->dt, beta);
+	}
+	struct num r = sumprod_of(&(struct terms){x, NULL, 1}, &(struct terms){y, NULL, 1}, nterm, h, true);
+	bool over = plain >= acc->overflow || top >= acc->overflow;
+	double q = sum_quantum(plain, MIN(acc->p, f->p));
+	bool exact = num_is_exact(&r) && !over && fits && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true);
+	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
+		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
+		num_widen(&r, ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
+		if (alpha != 1)
+			num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));  /* the sum may be rounded before it is scaled */
+	}
+	if (over)
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }
@@ -670,11 +724,14 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 {
 	int64_t m = b->dim[1], n = b->dim[2], k = b->len;
 	sid out = b->first;
+	struct arena_mark mark = arena_mark(t->arena);
+	struct num *buf = ARENA_NEW(t->arena, struct num, 2 * (k + 1));
 	for (int64_t z = 0; z < b->dim[0]; z++)
 		for (int64_t i = 0; i < m; i++)
-			for (int64_t j = 0; j < n; j++)
-				t->val[out++] = sumprod(&(struct terms){t->val, b->a + (z * m + i) * k, 1},
-					&(struct terms){t->val, b->b + z * k * n + j, n}, k, h);
+			for (int64_t j = 0; j < n; j++, out++)
+				t->val[out] = sumprod_onto(&(struct terms){t->val, b->a + (z * m + i) * k, 1},
+					&(struct terms){t->val, b->b + z * k * n + j, n}, k, b->param, b->c ? &t->val[b->c[i * n + j]] : NULL, b->beta, h, buf);
+	arena_release(t->arena, mark);
 }
 
 static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)

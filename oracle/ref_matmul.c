@@ -1,4 +1,4 @@
-/* ref_matmul.c: matrix products. One MATMUL block per product; bias and factors are steps of their own. Results are contiguous. */
+/* ref_matmul.c: matrix products. One MATMUL block per product, factors and addends included. Results are contiguous. */
 #include "oracle/shape.h"
 
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
@@ -86,40 +86,10 @@ bool ref_dot(struct ref_ctx *c)
 		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
 }
 
-/* out[i, j] = own[i, j] + sum_k left[i, k] right[k, j] as ONE sum: libraries start from own or add it last. */
-static sid sum_onto(struct ref_ctx *c, enum dtype dt, const sid *own, const sid *left, const sid *right, int64_t m, int64_t k, int64_t n)
+static double number_of(const struct scalar *s, enum dtype dt)
 {
-	int64_t len = 2 * (k + 1);
-	if (m * n > c->t->limit.entries / len) {
-		c->t->over = true;
-		return 0;
-	}
-	sid one = tape_const_f(c->t, dt, 1), *entry = tape_ids(c->t, m * n * len), *e = entry;
-	for (int64_t i = 0; i < m; i++) {
-		for (int64_t j = 0; j < n; j++) {
-			*e++ = own[i * n + j];
-			*e++ = one;
-			for (int64_t x = 0; x < k; x++) {
-				*e++ = left[i * k + x];
-				*e++ = right[x * n + j];
-			}
-		}
-	}
-	return tape_rows(c->t, SF_SUMPROD, dt, entry, m * n, len, 0);
-}
-
-/* The same numbers, times 1 give or take half an ulp: backward multiplies the finished gradient by alpha, one rounding more than the
- * tape's, where alpha is a factor of the left matrix. */
-static const sid *rounded_twice(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
-{
-	struct tape *t = c->t;
-	sid one = tape_map1(t, SF_COPY, dt, ref_ids_repeat(c, tape_const_f(t, dt, 1), 1), 1), *out = tape_ids(t, n);
-	if (!t->over)
-		t->val[one].rad = num_format[dt].u;
-	sid first = tape_map2(t, SF_MUL, dt, ids, ref_ids_repeat(c, one, n), n);
-	for (int64_t k = 0; k < n; k++)
-		out[k] = t->over ? 0 : first + (sid)k;
-	return out;
+	double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	return dt == DT_F64 ? v : (double)(float)v;
 }
 
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
@@ -138,18 +108,15 @@ bool ref_addmm(struct ref_ctx *c)
 			shape_text(c, size, 2));
 	if (is_number(alpha, 0))
 		return ref_unsupported(c, "alpha = 0: libraries may skip the product, NaN and infinity included");
-	/* The factor goes to the left matrix, so that the radius covers libraries that scale terms and those that scale the sum. */
 	int64_t n = size[0] * size[1], k = a->size[1];
-	const sid *left = scaled(c, ref_ids(c, c->in[1]), meta_numel(a), alpha, dt), *right = ref_ids(c, c->in[2]);
-	if (c->grad && !is_number(alpha, 1))
-		right = rounded_twice(c, right, meta_numel(b), dt);
-	if (is_number(beta, 0))
-		return ref_out_block(c, 0, dt, size, 2, NULL, tape_matmul(c->t, dt, left, right, 1, size[0], k, size[1]));
-	const sid *own = scaled(c, ref_ids_expanded(c, c->in[0], size, 2), n, beta, dt);
-	if (!shape_is_half(dt))
-		return ref_out_block(c, 0, dt, size, 2, NULL, sum_onto(c, dt, own, left, right, size[0], k, size[1]));
-	sid first = tape_matmul(c->t, dt, left, right, 1, size[0], k, size[1]), *ids = tape_ids(c->t, n);
+	const sid *left = ref_ids(c, c->in[1]), *right = ref_ids(c, c->in[2]), *self = ref_ids_expanded(c, c->in[0], size, 2);
+	double by = number_of(alpha, dt);
+	if (!shape_is_half(dt) || is_number(beta, 0))
+		return ref_out_block(c, 0, dt, size, 2, NULL,
+			tape_matmul_onto(c->t, dt, self, number_of(beta, dt), by, left, right, size[0], k, size[1]));
+	/* Halves: the product may be rounded before it is added. */
+	sid first = tape_matmul_onto(c->t, dt, NULL, 0, by, left, right, size[0], k, size[1]), *ids = tape_ids(c->t, n);
 	for (int64_t i = 0; i < n; i++)
 		ids[i] = c->t->over ? 0 : first + (sid)i;
-	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, own, ids, n));
+	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, scaled(c, self, n, beta, dt), ids, n));
 }

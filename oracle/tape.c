@@ -247,6 +247,28 @@ sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64
 	blk->dim[0] = batch;
 	blk->dim[1] = m;
 	blk->dim[2] = n;
+	blk->param = 1;
+	nary_eval(t, blk);
+	return blk->first;
+}
+
+sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
+	int64_t m, int64_t k, int64_t n)
+{
+	int64_t out = 0, cost = 0;
+	CHECK(alpha != 0 && dtype_is_float(dt));
+	if (!mul_i64(&out, m, n) || !mul_i64(&cost, out, k + 1) || !mul_i64(&cost, cost, 2) || !reserve(t, out, cost))
+		return t->over = true, 0;
+	struct tape_block *blk = new_block(t, SF_MATMUL, dt, out);
+	blk->a = a;
+	blk->b = b;
+	blk->c = own;
+	blk->len = k;
+	blk->dim[0] = 1;
+	blk->dim[1] = m;
+	blk->dim[2] = n;
+	blk->param = alpha;
+	blk->beta = beta;
 	nary_eval(t, blk);
 	return blk->first;
 }

@@ -15,7 +15,8 @@ struct tape_block {
 	const uint32_t *start;          /* lists of different lengths, else NULL */
 	int64_t len;                    /* rows, scans: entries per row; matmul: k */
 	int64_t dim[3];                 /* matmul: batch, m, n */
-	double param;
+	double param;                   /* matmul: alpha */
+	double beta;                    /* matmul: factor of the addends c, if there are any */
 };
 
 static inline struct how block_how(const struct tape *t, const struct tape_block *b)
@@ -54,6 +55,9 @@ static inline bool is_multiple(double x, double q)
 /* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
 struct terms { const struct num *v; const sid *id; int64_t stride; };
 struct num sumprod(const struct terms *a, const struct terms *b, int64_t n, const struct how *h);
+/* beta * own + alpha * the same sum, alpha applied to factors, terms or sum; own may be NULL. buf: 2 * (n + 1) numbers. */
+struct num sumprod_onto(const struct terms *a, const struct terms *b, int64_t n, double alpha, const struct num *own, double beta,
+	const struct how *h, struct num *buf);
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h);
 int last_bit(double v);         /* exponent of the last set bit; v finite, not 0 */
 /* Which entries may be the one that KMAX/KMIN of this list picks; returns how many. cand: n flags. */
