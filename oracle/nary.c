@@ -209,7 +209,8 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	struct num r = sum_finish(c, &s, (double)n + (h->l->flags & LF_LOOSE ? 2 : 0), single && !(h->l->flags & LF_LOOSE), h);
 	if (!s.exact && n)
 		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
-	if (UNLIKELY(s.abs >= acc->overflow))
+	/* Where a factor may be applied afterwards (LF_LOOSE), the sum without it may overflow: a small alpha. */
+	if (UNLIKELY(s.abs >= (h->l->flags & LF_LOOSE ? acc->overflow * 0x1p-8 : acc->overflow)))
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }

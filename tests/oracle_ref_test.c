@@ -52,10 +52,81 @@ static void test_founding(void)
 	EXPECT(num_is_exact(&ref.out[0].val[0]), "dyadic sums are exact");
 }
 
+static const struct num *grad_of(const struct reference *ref, int k) { return ref->grad[k].val; }
+
+/* Overwritten elements have an adjoint 0 that still multiplies: 0 * inf = NaN; whether a gradient exists follows the tensors. */
+static void test_dense_zero(void)
+{
+	struct reference ref;
+	const char *text = "# scatterproof 1\n"
+		"x: \"f32[3][1]\" = input([3], seed=1, requires_grad=True)\n"
+		"y: \"f32[3][1]\" = input([3], seed=2, requires_grad=True)\n"
+		"full: \"f32[3][1]\" = full([3], inf)\n"
+		"mul: \"f32[3][1]\" = mul.Tensor(x, full)\n"
+		"zero_: \"f32[3][1]\" = zero_(mul)\n"
+		"g: \"f32[3][1]\" = input([3], seed=3)\n"
+		"return (mul,)\n"
+		"backward (mul: g,)\n";
+	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
+	if (ref.status != REF_OK)
+		return;
+	for (int i = 0; i < 3; i++)
+		EXPECT(grad_of(&ref, 0)[i].flags & NUM_NAN && grad_of(&ref, 0)[i].flags & NUM_NOFIN, "0 * inf");
+	EXPECT(!ref.grad[1].present, "y is not on the path: None");
+	EXPECT(num_is_exact(&ref.out[0].val[0]) && ref.out[0].val[0].hi == 0, "zeroed");
+}
+
+/* A leaf that overlaps itself has one gradient per logical index. */
+static void test_overlapping_leaf(void)
+{
+	struct reference ref;
+	const char *text = "# scatterproof 1\n"
+		"x: \"f32[3, 2][0, 1]\" = input([3, 2], stride=[0, 1], seed=1, requires_grad=True)\n"
+		"select: \"f32[2][1]\" = select.int(x, dim=0, index=1)\n"
+		"g: \"f32[2][1]\" = input([2], seed=3, fill=\"positive\")\n"
+		"return (select,)\n"
+		"backward (select: g,)\n";
+	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
+	if (ref.status != REF_OK)
+		return;
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 2; k++)
+			EXPECT((grad_of(&ref, 0)[i * 2 + k].hi != 0) == (i == 1), "row %d: %g", i, grad_of(&ref, 0)[i * 2 + k].hi);
+	EXPECT_INT(ref.grad[0].meta.stride[0], 2);
+	EXPECT_INT(ref.grad[0].meta.stride[1], 1);
+}
+
+/* amax of values that inner rounding may reorder: undecided, but the group's gradients must add up to g. */
+static void test_undecided_winner(void)
+{
+	struct reference ref;
+	const char *text = "# scatterproof 1\n"
+		"x: \"bf16[4][1]\" = input([4], seed=1, dtype=bf16, fill=\"normal\", requires_grad=True)\n"
+		"full: \"bf16[4][1]\" = full([4], 0.0, dtype=bf16)\n"
+		"mul: \"bf16[4][1]\" = mul.Tensor(x, full)\n"
+		"sin: \"bf16[4][1]\" = cos(mul)\n"
+		"amax: \"bf16[][]\" = amax(sin, dim=[0])\n"
+		"g: \"bf16[][]\" = full([], 1.0, dtype=bf16)\n"
+		"amax_1: \"bf16[][]\" = amax(x, dim=[0])\n"
+		"return (amax, amax_1)\n"
+		"backward (amax_1: g,)\n";
+	EXPECT_INT(run_text(&ref, text, "torch:inductor@cpu"), REF_OK);
+	if (ref.status != REF_OK)
+		return;
+	EXPECT(num_is_exact(&ref.out[0].val[0]) && ref.out[0].val[0].hi == 1, "cos(0) = 1");
+	double sum = 0;
+	for (int i = 0; i < 4; i++)
+		sum += grad_of(&ref, 0)[i].hi;
+	EXPECT(sum == 1, "shares add up to g: %g", sum);
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_founding);
+	RUN(test_dense_zero);
+	RUN(test_overlapping_leaf);
+	RUN(test_undecided_winner);
 	arena_free(&arena);
 	return TEST_END();
 }
