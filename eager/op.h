@@ -84,6 +84,7 @@ enum role {
 	R_COUNT,        /* Int: 0..size(dim) */
 	R_CHUNK,        /* Step: makes at most MAX_OUTS pieces of size(dim) */
 	R_BOUND,        /* Scalar?: at least one of several is given */
+	R_FACTOR,       /* Scalar: taken straight into the type computed in (f32 for halves): never promotes, must fit */
 	R_ACCUMULATE,   /* bool: if true, R_UINDICES may hit an element twice */
 	R_KEEP,         /* bool: other values than the default leave the result open */
 	R_REDUCE,       /* str: sum, prod, mean, amax, amin */

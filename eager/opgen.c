@@ -25,7 +25,7 @@ static const char *const roles[][2] = {
 	{"expand", "R_EXPAND"}, {"view", "R_VIEW"}, {"reshape", "R_RESHAPE"}, {"repeat", "R_REPEAT"}, {"strided", "R_STRIDED"},
 	{"pad", "R_PAD"}, {"shifts", "R_SHIFTS"}, {"perm", "R_PERM"}, {"insert", "R_INSERT"}, {"distinct", "R_DISTINCT"},
 	{"diag", "R_DIAG"}, {"window", "R_WINDOW"}, {"count", "R_COUNT"}, {"chunk", "R_CHUNK"}, {"bound", "R_BOUND"},
-	{"accumulate", "R_ACCUMULATE"}, {"keep", "R_KEEP"}, {"reduce", "R_REDUCE"},
+	{"factor", "R_FACTOR"}, {"accumulate", "R_ACCUMULATE"}, {"keep", "R_KEEP"}, {"reduce", "R_REDUCE"},
 };
 
 static const struct row *current;

@@ -25,12 +25,13 @@ struct operands {
 
 enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL };
 
-/* Promotion over the operands that the row's category rule counts: `alpha` never does. */
+/* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
 {
 	const struct op_info *info = &op_info[n->op];
 	for (int k = 0; k < info->nparam; k++)
-		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha"))
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha") &&
+		    info->param[k].role != R_FACTOR)
 			promote_scalar(p, &n->arg[k].scalar);
 }
 
@@ -53,17 +54,17 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 	const struct op_info *info = &op_info[n->op];
 	const struct meta *metas[MAX_IN];
 	int nscalar = 0;
-	*c = (struct operands){0};
+	*c = (struct operands){.narrow_scalars = !acts_wide(info)};
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR) {
 			c->in[c->nin] = in[k];
 			metas[c->nin++] = &in[k]->meta;
 		} else if (info->param[k].kind == K_SCALAR) {
+			c->narrow_scalars = c->narrow_scalars && info->param[k].role != R_FACTOR;
 			c->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
 		}
 	}
 	c->common = common_dtype(n, metas, c->nin, promo);
-	c->narrow_scalars = !acts_wide(info);
 	for (int k = 0; k < c->nin; k++) {
 		enum dtype t = c->in[k]->meta.dtype;
 		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
@@ -277,10 +278,13 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 {
 	const struct op_info *info = &op_info[c->n->op];
+	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k) &&
 		    !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+			return false;
+		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
 			return false;
 	}
 	return true;

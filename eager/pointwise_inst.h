@@ -42,7 +42,7 @@ static T FN(in_dtype)(enum dtype dt, T v)
 static T FN(scalar)(const struct scalar *s)
 {
 #if INST_INT
-	return s->i;
+	return s->kind == SC_FLOAT ? (T)s->f : s->i;    /* a factor; checked to fit */
 #else
 	return s->kind == SC_FLOAT ? (T)s->f : (T)s->i;
 #endif

@@ -172,6 +172,73 @@ bool ref_mul_Scalar(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP)
 bool ref_div_Tensor(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 bool ref_div_Scalar(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 
+/* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
+bool ref_addcmul(struct ref_ctx *c)
+{
+	const struct scalar *value = scalar_of(c, 3);
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[3];
+	const sid *x[3];
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = meta_of(c, 0)->rank;
+	memcpy(size, meta_of(c, 0)->size, sizeof size);
+	for (int k = 0; k < 3; k++) {
+		shape_type_tensor(&r, meta_of(c, k));
+		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+			return false;
+	}
+	enum dtype dt = shape_type(&r), in = tape_inner(dt);
+	if (dt == DT_B8)
+		return err_set(c->err, "addcmul is not implemented for bool tensors");
+	if (!meta_check_sizes(size, rank, c->err) || !shape_fits(c, value, in, 1))
+		return false;
+	bool plain = value->kind == SC_FLOAT ? value->f == 1 : value->i == 1;
+	/* The derivative is a product of its own, grad * (tensor * value), in the dtypes of the tensors as they came. */
+	for (int k = 1; k <= 2 && c->grad; k++) {
+		const struct meta *m = meta_of(c, k);
+		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
+			return ref_unsupported(c, "gradient of addcmul beside %s in %s", dtype_info[m->dtype].name, dtype_info[dt].name);
+	}
+	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
+		return ref_unsupported(c, "gradient of a %s given thrice", dtype_info[dt].name);        /* the adjoint adds one node's shares at once */
+	int64_t n = shape_numel(size, rank);
+	for (int k = 0; k < 3; k++) {
+		const struct meta *m = meta_of(c, k);
+		op[k] = operand(m, dt);
+		const sid *own = ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt);
+		own = ref_copies(c, own, meta_numel(m), dt);    /* one tensor given twice: two gradients, each rounded */
+		x[k] = shape_expand_ids(c, own, m, size, rank);
+		if (!plain)
+			x[k] = ref_cast(c, x[k], n, in);
+	}
+	shape_iterator(stride, size, rank, op, 3);
+	sid factor = shape_const(c, in, value);
+	if (!dtype_is_float(dt)) {
+		const sid *p = block(c, tape_map2(c->t, SF_MUL, dt, ref_ids_repeat(c, factor, n), x[1], n), n);
+		p = block(c, tape_map2(c->t, SF_MUL, dt, p, x[2], n), n);
+		return ref_out_block(c, 0, dt, size, rank, stride, tape_map2(c->t, SF_ADD, dt, x[0], p, n));
+	}
+	enum dtype steps = plain ? dt : in;
+	sid one = tape_const_f(c->t, steps, 1), *entry = tape_ids(c->t, 4 * n), *three = tape_ids(c->t, 3 * n);
+	for (int64_t k = 0; k < n; k++) {
+		three[3 * k] = factor;
+		three[3 * k + 1] = x[1][k];
+		three[3 * k + 2] = x[2][k];
+	}
+	const sid *prod = plain ? x[1] : block(c, tape_rows(c->t, SF_PROD, steps, three, n, 3, 0), n);
+	for (int64_t k = 0; k < n; k++) {
+		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN) &&
+		    !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
+			return ref_unsupported(c, "addcmul: the product overflows, but not in a fused multiply-add");
+		entry[4 * k] = x[0][k];
+		entry[4 * k + 1] = one;
+		entry[4 * k + 2] = prod[k];
+		entry[4 * k + 3] = plain ? x[2][k] : one;
+	}
+	const sid *y = block(c, tape_rows(c->t, SF_SUMPROD, steps, entry, n, 4, 0), n);
+	return ref_out_ids(c, 0, dt, size, rank, stride, ref_cast(c, y, n, dt));
+}
+
 static bool extreme(struct ref_ctx *c, enum sf f)
 {
 	struct pair p;
