@@ -138,6 +138,16 @@ static void add_group(const struct pass *s, const sid *e, int64_t n, const struc
 	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};
 }
 
+/* Copies of copies inside one operator (repeat along several dims): backward may add up level by level or all at once, so what the
+ * inner level added counts as that many addends here, with their last bits. */
+static void merge_levels(struct adj *to, const struct adj *from, int node)
+{
+	if (from->n < 2 || from->consumers != 1 || from->last != node + 1)
+		return;
+	to->n += from->n - 1;
+	to->last_bit = MIN(to->last_bit, from->last_bit);
+}
+
 /* ---- maps ---- */
 static void map_block(const struct pass *s)
 {
@@ -161,6 +171,8 @@ static void map_block(const struct pass *s)
 				continue;
 			gx[k].dtype = v[id].dtype;
 			send(s->A, id, &gx[k], b->node, s->p);
+			if (b->f == SF_COPY)
+				merge_levels(&s->A->a[id], &s->A->a[b->first + (sid)i], b->node);
 		}
 	}
 }
