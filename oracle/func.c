@@ -12,8 +12,8 @@ double how_ulp(const struct how *h, double m)
 
 void how_step(struct num *v, const struct how *h)
 {
-	/* In the dtype or in the compute type: overflow of the narrower one is optional. */
-	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & LF_INEXACT) | NR_WIDE);
+	/* In the dtype or in the compute type: overflow on the way is optional, the order of the factors being free. */
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE);
 }
 
 void how_last(struct num *v, const struct how *h)
