@@ -2,6 +2,7 @@
  * generates, executes on the interpreter, refers and compares. */
 #include <inttypes.h>
 #include <math.h>
+#include <sys/resource.h>
 
 #include "eager/interp.h"
 #include "fuzz/bench.h"
@@ -231,11 +232,14 @@ bool bench_throughput(const struct options *o, struct err *err)
 	arena_free(&a);
 	if (!ok || !w.programs)
 		return ok;
+	struct rusage ru;
+	getrusage(RUSAGE_SELF, &ru);
 	double s = w.s[0] + w.s[1] + w.s[2] + w.s[3];
 	table_begin(&t, "generate, run on builtin:eager, refer and compare, one core, all calls of each program (goal: >= 2000 programs/s)");
 	table_row(&t, o->policy, (double[]){(double)w.programs / s, (double)w.calls / s, 100 * w.s[0] / s, 100 * w.s[1] / s, 100 * w.s[2] / s, 100 * w.s[3] / s});
 	bench_note(o, "%" PRId64 " programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of reference per entry;"
-		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge", w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs,
-		(double)w.scalars / (double)w.programs, (double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged);
+		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge; peak memory of this process %ld MiB", w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs,
+		(double)w.scalars / (double)w.programs, (double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged,
+		ru.ru_maxrss / 1024);
 	return true;
 }

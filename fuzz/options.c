@@ -210,6 +210,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 	arg(&av, a, "--seed", arena_printf(a, "%" PRIu64, o->seed));
 	arg(&av, a, "--shard", arena_printf(a, "%d/%d", o->shard_index * o->jobs + shard, o->shard_count * o->jobs));
 	arg(&av, a, "--policy", o->policy);
+	if (o->programs)
+		arg(&av, a, "--programs", arena_printf(a, "%" PRId64, o->programs));
 	if (o->ops)
 		arg(&av, a, "--ops", o->ops);
 	if (o->dtypes)
