@@ -325,13 +325,41 @@ bool kern_repeat(struct kern_ctx *c)
 	return true;
 }
 
+/* The sum over the first dim, rounded to the dtype. */
+static struct tensor sum_first(const struct tensor *g, struct arena *a)
+{
+	struct tensor out;
+	struct meta m;
+	struct wide sum;
+	struct walk w;
+	meta_make_contiguous(&m, g->meta.dtype, g->meta.size + 1, g->meta.rank - 1);
+	tensor_new(&out, &m, a);
+	wide_zero(&sum, m.dtype, meta_numel(&m), a);
+	walk_init(&w, g->meta.size, g->meta.rank);
+	walk_add(&w, g);
+	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+		int64_t at = 0;
+		for (int d = 0; d < m.rank; d++)
+			at += w.index[d + 1] * m.stride[d];
+		wide_add(&sum, at, w.at[0]);
+	}
+	wide_store(&sum, &out);
+	return out;
+}
+
+/* As PyTorch: first over the new dims, one after another, each sum rounded; then over the repeats of self's own dims. */
 void grad_repeat(struct grad_ctx *c)
 {
 	struct map m;
+	struct tensor g = c->gout[0];
+	struct grad_ctx rest = *c;
 	if (!c->gin[0])
 		return;
-	repeat_map(&m, &c->gin[0]->meta, &c->gout[0].meta, c->scratch);
-	map_grad(c, &m);
+	while (g.meta.rank > c->gin[0]->meta.rank)
+		g = sum_first(&g, c->scratch);
+	rest.gout = &g;
+	repeat_map(&m, &c->gin[0]->meta, &g.meta, c->scratch);
+	map_grad(&rest, &m);
 }
 
 /* constant_pad_nd: pads come in pairs from the last dim; negative ones cut off. */

@@ -173,7 +173,7 @@ static void variances(struct kern_ctx *c, struct tensor *var, struct tensor *mea
 			mu += d / (double)(i + 1);
 			acc += d * (v - mu);
 		}
-		put_double(var, lane, acc / MAX(dof, 0.0));
+		put_double(var, lane, l.count ? acc / MAX(dof, 0.0) : NAN);
 		if (mean)
 			put_double(mean, lane, l.count ? mu : NAN);
 	}

@@ -85,8 +85,8 @@ static bool reduce_into(struct wide *w, int64_t *count, const struct reduction *
 	for (int64_t k = 0; r->red == RED_MEAN && k < w->n; k++) {
 		if (count[k] < 2)
 			continue;
-		if (w->f)
-			w->f[k] /= (double)count[k];
+		if (w->f)               /* div_ of the sum: in the dtype, so it may have overflowed */
+			w->f[k] = dtype_round(w->dtype, w->f[k]) / (double)count[k];
 		else
 			w->i[k] = floor_div(w->i[k], count[k]);
 	}

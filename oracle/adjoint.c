@@ -46,11 +46,12 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 			s->flags |= any.flags;
 		}
 	}
+	bool first = s->abs == 0;
 	if (!(c->flags & NUM_NOFIN))
 		s->abs += fabs(c->hi) + c->rad;
 	if (c->rad == 0 && c->lo == 0 && c->hi != 0 && !(c->flags & NUM_SPECIAL)) {
 		int b = last_bit(c->hi);
-		if (s->last_bit > b || s->n == 0 || s->abs == fabs(c->hi))
+		if (s->last_bit > b || first)
 			s->last_bit = (int16_t)b;
 	}
 	s->p = s->n == 0 || p < s->p ? (uint8_t)p : s->p;
@@ -77,7 +78,7 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 		return g;
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
-	int p = s->consumers > 1 ? MIN(s->p, own->p) : s->p;
+	int part = l->flags & LF_SPLIT ? MIN(s->p, own->p) : s->p, p = s->consumers > 1 ? MIN(part, own->p) : part;
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (s->abs >= own->overflow)
 			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
@@ -87,7 +88,7 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
 	int nr = (int)(l->flags & LF_ROUND);
 	if (!exact && (s->n > 2 || special || s->rad != 0)) {
-		double within = num_pow2(-MIN(s->p, 53)) * (double)(s->n - s->consumers);
+		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers);
 		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
 		num_widen(&g, (within + across) * s->abs * (1 + 0x1p-30) + s->abs * (double)s->n * 0x1p-100);
 		nr &= ~LF_IEEE;
@@ -307,9 +308,15 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 	struct tape *t = s->A->t;
 	const struct how *h = &s->h;
 	double k = (double)n, denom = fmax(0, k - s->b->param);
+	const struct num_format *f = &num_format[h->dt];
 	bool special = g->flags & NUM_SPECIAL || denom == 0;
-	for (int64_t i = 0; i < n; i++)
+	double top = 0;
+	for (int64_t i = 0; i < n; i++) {
 		special = special || t->val[e[i]].flags & NUM_SPECIAL;
+		top = fmax(top, num_mag(&t->val[e[i]]));
+	}
+	special = special || top * k >= f->overflow || 2 * num_mag(g) >= f->overflow || 2 * top >= f->overflow
+		|| 4 * top * num_mag(g) >= f->overflow;         /* the mean, a difference or a partial product overflows */
 	if (special) {
 		for (int64_t i = 0; i < n; i++)
 			send_to(s, e[i], num_any(h->dt));

@@ -95,6 +95,7 @@ ADJ(RSQRT)
 {
 	(void)x;
 	struct num y2 = mul_step(y, y, h), y3 = mul_step(&y2, y, h), k = num_scale(*g, -0.5);
+	how_step(&k, h);                                /* g / 2 may underflow to 0, which times infinity is NaN */
 	gx[0] = mul_last(&k, &y3, h);
 }
 ADJ(RECIP)

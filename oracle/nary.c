@@ -68,12 +68,13 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	return r;
 }
 
-static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+/* stored: how many partial sums are rounded to the dtype on the way (LF_SPLIT). */
+static struct num sum_float(const struct tape *t, const sid *e, int64_t n, double stored, const struct how *h)
 {
 	const struct num *v = t->val;
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
-	int p = num_format[h->l->acc].p;
+	int p = stored > 0 ? MIN(num_format[h->l->acc].p, num_format[h->dt].p) : num_format[h->l->acc].p;
 	if (h->dt == DT_F64 || h->l->acc == DT_F64) {
 		for (int64_t i = 0; i < n; i++) {
 			const struct num *x = &v[e[i]];
@@ -117,6 +118,8 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 		steps += 8 + 3 * log((double)n);
 	}
 	struct num r = sum_finish(c, &s, steps, single, h);
+	if (stored > 0 && !s.exact && !single)
+		num_widen(&r, stored * num_format[h->dt].u * s.abs);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
 		partial_overflow(&r, t, e, n, s.abs, h);
 	return r;
@@ -140,12 +143,18 @@ static const struct num *term(const struct terms *x, int64_t i)
 	return x->id ? &x->v[x->id[i * x->stride]] : &x->v[i * x->stride];
 }
 
+static double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
+
 static struct num sumprod_special(const struct terms *a, const struct terms *b, int64_t n, const struct how *h)
 {
+	const struct num_format *f = &num_format[h->l->acc];
 	struct num r = num_exact(DT_F64, 0);
 	double abs = 0;
 	for (int64_t i = 0; i < n; i++) {
-		struct num x = num_mul(term(a, i), term(b, i));
+		const struct num *p = term(a, i), *q = term(b, i);
+		struct num x = num_mul(p, q);
+		if (h->l->flags & LF_FTZ && x.flags & NUM_INF && (num_low_mag(p) < f->normal || num_low_mag(q) < f->normal))
+			x.flags |= NUM_NAN;             /* a denormal flushed to 0, times infinity */
 		if (!(x.flags & NUM_NOFIN))
 			abs += num_mag(&x);
 		r = num_add(&r, &x);
@@ -170,6 +179,18 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 			return false;
 	}
 	return true;
+}
+
+/* Where denormals are flushed, operands and products: what may be lost of the sum. */
+static double flushed_terms(const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
+{
+	double lost = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double x = num_mag(term(a, i)), y = num_mag(term(b, i));
+		if (x != 0 && y != 0 && (x < acc->normal || y < acc->normal || x * y < acc->normal))
+			lost += fmax(x * y, acc->normal);
+	}
+	return lost;
 }
 
 /* wide: products do not fit a double. */
@@ -205,12 +226,13 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	bool single = n == 1 && s.rad == 0;
 	if (!wide && !s.exact && !single)
 		s.rad += s.abs * 0x1p-51;
-	/* A factor alpha may be applied before or after: two more roundings. */
-	struct num r = sum_finish(c, &s, (double)n + (h->l->flags & LF_LOOSE ? 2 : 0), single && !(h->l->flags & LF_LOOSE), h);
+	double flushed = h->l->flags & LF_FTZ ? flushed_terms(ta, tb, n, acc) : 0;
+	s.exact = s.exact && flushed == 0;
+	single = single && flushed == 0;
+	struct num r = sum_finish(c, &s, (double)n, single, h);
 	if (!s.exact && n)
-		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
-	/* Where a factor may be applied afterwards (LF_LOOSE), the sum without it may overflow: a small alpha. */
-	if (UNLIKELY(s.abs >= (h->l->flags & LF_LOOSE ? acc->overflow * 0x1p-8 : acc->overflow)))
+		num_widen(&r, flushed + (single ? 0 : (double)n * acc->tiny));          /* products may underflow */
+	if (UNLIKELY(s.abs >= acc->overflow))
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }
@@ -260,8 +282,10 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
 		num_widen(&r, ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
-		if (alpha != 1)
-			num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));  /* the sum may be rounded before it is scaled */
+		if (alpha != 1)         /* the sum may be rounded, even to infinity, before it is scaled */
+			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
+		if (num_mag(&r) >= f->overflow * scale)
+			r.flags |= r.hi > 0 ? NUM_PINF : NUM_NINF;
 	}
 	if (over)
 		r.flags |= NUM_INF | NUM_NAN;
@@ -544,7 +568,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 	for (int64_t i = 0; i < n; i++)
 		flags |= t->val[e[i]].flags;
 	if (n == 0)
-		return num_exact(h->dt, denom > 0 ? 0 : NAN);
+		return num_exact(h->dt, NAN);
 	if (flags & NUM_SPECIAL) {
 		struct num r = num_exact(h->dt, NAN);
 		for (int64_t i = 0; i < n; i++)         /* a sure infinity or NaN makes NaN; a possible one anything */
@@ -738,7 +762,7 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	switch (b->f) {
-	case SF_SUM: return h->l ? sum_float(t, e, n, h) : sum_int(t, e, n, b->dt);
+	case SF_SUM: return h->l ? sum_float(t, e, n, b->param, h) : sum_int(t, e, n, b->dt);
 	case SF_SUMPROD:
 		if (h->l)
 			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);

@@ -31,10 +31,39 @@ static bool one_dim(struct ref_ctx *c, bool mask[MAX_RANK], int arg)
 	return true;
 }
 
+/* Where LF_SPLIT: how many partial sums of a row may be stored in the dtype. None if one loop covers it: at most two groups of
+ * dims, each of which lies evenly in memory and is either kept or summed over, and one of the latter. */
+static double stored_sums(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt, int64_t len)
+{
+	const struct meta *m = meta_of(c, 0);
+	int order[MAX_RANK], n = 0, groups = 0, summed = 0;
+	if (!dtype_is_float(dt) || !(c->t->lic->rule[LC_SUM][dt].flags & LF_SPLIT))
+		return 0;
+	for (int d = 0; d < m->rank; d++) {
+		int k = n;
+		if (m->size[d] == 1)
+			continue;
+		for (; k > 0 && m->stride[order[k - 1]] < m->stride[d]; k--)
+			order[k] = order[k - 1];
+		order[k] = d;
+		n++;
+	}
+	for (int k = 0; k < n; k++) {
+		int d = order[k], outer = k ? order[k - 1] : -1;
+		if (k && mask[d] == mask[outer] && m->stride[outer] == m->stride[d] * m->size[d])
+			continue;
+		groups++;
+		summed += mask[d];
+	}
+	return groups <= 2 && summed <= 1 ? 0 : (double)len;
+}
+
 static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f, enum dtype in, enum dtype out, double param)
 {
 	struct rows r;
 	rows_of(c, &r, mask, keepdim, in);
+	if (f == SF_SUM)
+		param = stored_sums(c, mask, out, r.len);
 	return ref_out_block(c, 0, out, r.size, r.rank, NULL, tape_rows(c->t, f, out, r.e, r.n, r.len, param));
 }
 

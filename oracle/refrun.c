@@ -369,6 +369,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
+			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
+				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
 			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
 				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
 			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && overlaps_partly(&t->map));

@@ -449,8 +449,11 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 			continue;
 		const struct num *x = &t->val[ids[k]], *a = &t->val[factor];
 		struct num *y = &t->val[first + (sid)k];
-		if (num_is_exact(x) && num_is_exact(a) && num_is_exact(y) && isfinite(x->hi * a->hi) && x->hi * a->hi != y->hi)
-			may_be(y, y->hi, x->hi * a->hi);
+		double whole = num_is_exact(x) && num_is_exact(a) ? x->hi * a->hi : NAN;
+		if (num_is_exact(y) && isfinite(whole) && whole != y->hi)
+			may_be(y, y->hi, whole);
+		else if (isfinite(whole) && y->flags & NUM_INF && y->flags & NUM_NOFIN)         /* overflows only if it is rounded */
+			*y = (struct num){.hi = whole, .dtype = y->dtype, .flags = (uint8_t)(y->flags & NUM_INF)};
 	}
 	return out;
 }
