@@ -229,9 +229,10 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	double flushed = h->l->flags & LF_FTZ ? flushed_terms(ta, tb, n, acc) : 0;
 	s.exact = s.exact && flushed == 0;
 	single = single && flushed == 0;
+	s.rad += flushed;
 	struct num r = sum_finish(c, &s, (double)n, single, h);
 	if (!s.exact && n)
-		num_widen(&r, flushed + (single ? 0 : (double)n * acc->tiny));          /* products may underflow */
+		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
 	if (UNLIKELY(s.abs >= acc->overflow))
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
