@@ -276,7 +276,7 @@ bool catch_one(struct catch_table *t, struct catch_case *c, struct err *err)
 	struct judgement j;
 	struct err why = {0};
 	int64_t number = c->source.next;
-	CHECK(licence_find(&l, "builtin:eager"));
+	CHECK(licence_find(&l, c->licence ? c->licence : "builtin:eager"));
 	if (!catch_generate(&p, c, 1, err))
 		return false;
 	t->programs++;

@@ -36,6 +36,7 @@ struct catch_case {
 	struct source source;           /* policy, seed; dtypes names `dtype` */
 	enum dtype dtype;
 	const char *fill;
+	const char *licence;            /* the target whose licence judges; NULL: builtin:eager */
 	/* Called for every plant that was not flagged; may be NULL. */
 	void (*missed)(void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got);
 	void *ctx;

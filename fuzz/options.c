@@ -41,7 +41,7 @@ static const char *const verbs[][3] = {
 	{"ops", "[NAME]", "the operators of the language"},
 	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs"},
 	{"eval", "FILE", "run a program on the eager interpreter and print its results beside the reference"},
-	{"bench", "[--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
+	{"bench", "[reference throughput fake campaign catch tightness] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
 };
 
 void options_help(FILE *f, const char *verb)
