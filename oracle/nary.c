@@ -259,7 +259,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	if (!num_fits(h->dt, alpha, 0))
 		by.rad = scale_of_half(h->dt, alpha);
 	double plain = 0, top = 0, lost = 0, scale = fabs(alpha);
-	bool fits = true;
+	bool fits = true, nan = false;          /* nan: a factor scaled to 0 meets infinity */
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *a = term(ta, i), *b = term(tb, i);
 		struct num z = num_mul(a, &by);
@@ -270,6 +270,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		plain += ma * mb;
 		top = fmax(top, scale * fmax(ma, mb));
 		lost += (scale * ma < f->normal ? mb : 0) + (scale * mb < f->normal ? ma : 0);
+		nan = nan || (b->flags & NUM_INF && scale * num_low_mag(a) <= f->tiny) || (a->flags & NUM_INF && scale * num_low_mag(b) <= f->tiny);
 	}
 	int64_t nterm = n;
 	if (own) {
@@ -290,6 +291,8 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	}
 	if (over)
 		r.flags |= NUM_INF | NUM_NAN;
+	if (nan && alpha != 1)
+		r.flags |= NUM_NAN;
 	return r;
 }
 

@@ -298,6 +298,11 @@ bool ref_repeat(struct ref_ctx *c)
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
+	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
+		if (m->stride[d] == 0 && m->size[d] > 1) {      /* broadcast: its own sum comes after this one's rounding */
+			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
+			break;
+		}
 	int64_t n = shape_numel(size + lead, m->rank);
 	sid *read = tape_ids(c->t, n);
 	shape_row_major(dense, m->size, m->rank);

@@ -20,6 +20,17 @@ static bool contracts(struct ref_ctx *c, const struct meta *a, const struct meta
 		shape_text(c, a->size, a->rank), shape_text(c, b->size, b->rank));
 }
 
+/* Elements of argument i. In halves a tensor given twice gets two gradients, each rounded before they are added: copies. */
+static const sid *factor(struct ref_ctx *c, int i)
+{
+	const struct ref_tensor *t = c->in[i];
+	const sid *ids = ref_ids(c, t);
+	bool twice = false;
+	for (int k = 0; k < op_info[c->n->op].nparam; k++)
+		twice = twice || (k != i && c->in[k] && c->in[k]->storage == t->storage);
+	return twice && shape_is_half(t->meta.dtype) ? ref_copies(c, ids, meta_numel(&t->meta), t->meta.dtype) : ids;
+}
+
 static bool is_number(const struct scalar *s, double v)
 {
 	return s->kind == SC_FLOAT ? s->f == v : (double)s->i == v;
@@ -52,7 +63,7 @@ bool ref_mm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 2, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, size[0], a->size[1], size[1]));
+		tape_matmul(c->t, a->dtype, factor(c, 0), factor(c, 1), 1, size[0], a->size[1], size[1]));
 }
 
 bool ref_bmm(struct ref_ctx *c)
@@ -65,7 +76,7 @@ bool ref_bmm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 3, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 3, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), size[0], size[1], a->size[2], size[2]));
+		tape_matmul(c->t, a->dtype, factor(c, 0), factor(c, 1), size[0], size[1], a->size[2], size[2]));
 }
 
 bool ref_mv(struct ref_ctx *c)
@@ -74,7 +85,7 @@ bool ref_mv(struct ref_ctx *c)
 	if (!need_rank(c, a, 2) || !need_rank(c, v, 1) || !contracts(c, a, v, a->size[1], v->size[0]) || !same_dtype(c, a, v))
 		return false;
 	return ref_out_block(c, 0, a->dtype, a->size, 1, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, a->size[0], a->size[1], 1));
+		tape_matmul(c->t, a->dtype, factor(c, 0), factor(c, 1), 1, a->size[0], a->size[1], 1));
 }
 
 bool ref_dot(struct ref_ctx *c)
@@ -83,13 +94,26 @@ bool ref_dot(struct ref_ctx *c)
 	if (!need_rank(c, a, 1) || !need_rank(c, b, 1) || !same_dtype(c, a, b) || !contracts(c, a, b, a->size[0], b->size[0]))
 		return false;
 	return ref_out_block(c, 0, a->dtype, NULL, 0, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
+		tape_matmul(c->t, a->dtype, factor(c, 0), factor(c, 1), 1, 1, a->size[0], 1));
 }
 
 static double number_of(const struct scalar *s, enum dtype dt)
 {
 	double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
 	return dt == DT_F64 ? v : (double)(float)v;
+}
+
+/* self of addmm, m x n. */
+static const sid *addends(struct ref_ctx *c, const int64_t size[2])
+{
+	const struct meta *m = meta_of(c, 0);
+	const sid *ids = factor(c, 0);
+	int64_t rows = m->rank == 2 ? m->size[0] : 1, cols = m->rank ? m->size[m->rank - 1] : 1;
+	sid *out = tape_ids(c->t, size[0] * size[1]);
+	for (int64_t i = 0; i < size[0]; i++)
+		for (int64_t j = 0; j < size[1]; j++)
+			out[i * size[1] + j] = ids[(rows == 1 ? 0 : i) * cols + (cols == 1 ? 0 : j)];
+	return out;
 }
 
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
@@ -109,7 +133,7 @@ bool ref_addmm(struct ref_ctx *c)
 	if (is_number(alpha, 0))
 		return ref_unsupported(c, "alpha = 0: libraries may skip the product, NaN and infinity included");
 	int64_t n = size[0] * size[1], k = a->size[1];
-	const sid *left = ref_ids(c, c->in[1]), *right = ref_ids(c, c->in[2]), *self = ref_ids_expanded(c, c->in[0], size, 2);
+	const sid *left = factor(c, 1), *right = factor(c, 2), *self = addends(c, size);
 	double by = number_of(alpha, dt);
 	if (!shape_is_half(dt) || is_number(beta, 0))
 		return ref_out_block(c, 0, dt, size, 2, NULL,
