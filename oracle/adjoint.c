@@ -428,7 +428,11 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, fabs(v[e[j]].hi)) >= num_format[s->h.dt].overflow) {
 			sum = num_any(s->h.dt);
 		} else if (abs != 0) {
-			num_widen(&sum, abs * rel);
+			const struct num *x = &v[e[j]];
+			double low = fabs(x->hi) - x->rad, tiny = num_format[s->h.dt].tiny;
+			num_widen(&sum, abs * rel + (double)len * tiny * (1 + big));
+			if (low > 0)                            /* terms g * y that underflow, divided by x */
+				num_widen(&sum, (double)len * tiny / low);
 			if (lost)
 				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
 			how_last(&sum, &s->h);

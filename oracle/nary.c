@@ -247,11 +247,32 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 static double scale_of_half(enum dtype dt, double alpha) { return 2 * num_half_ulp(&num_format[dt], fabs(alpha)); }
 static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
 
+/* alpha = 0: 0 * the sum, or the product is skipped, NaN and infinity included. */
+static struct num sumprod_skipped(const struct terms *a, const struct terms *b, int64_t n, const struct num *own, double beta, const struct how *h)
+{
+	struct num r = num_exact(h->dt, 0), by = num_exact(h->dt, beta);
+	double plain = 0;
+	int flags = 0;
+	if (own) {
+		r = num_mul(own, &by);
+		how_only(&r, h);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		flags |= term(a, i)->flags | term(b, i)->flags;
+		plain += finite_mag(term(a, i)) * finite_mag(term(b, i));
+	}
+	if (flags & NUM_SPECIAL || plain >= fmin(num_format[h->l->acc].overflow, num_format[h->dt].overflow))
+		r.flags |= NUM_NAN;
+	return r;
+}
+
 struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t n, double alpha, const struct num *own, double beta,
 	const struct how *h, struct num *buf)
 {
 	if (beta == 0)
 		own = NULL;
+	if (alpha == 0)
+		return sumprod_skipped(ta, tb, n, own, beta, h);
 	if (alpha == 1 && !own)
 		return sumprod(ta, tb, n, h);
 	const struct num_format *acc = &num_format[h->l->acc], *f = &num_format[h->dt];

@@ -130,8 +130,6 @@ bool ref_addmm(struct ref_ctx *c)
 	if (!shape_expands(bias, size, 2))
 		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
 			shape_text(c, size, 2));
-	if (is_number(alpha, 0))
-		return ref_unsupported(c, "alpha = 0: libraries may skip the product, NaN and infinity included");
 	int64_t n = size[0] * size[1], k = a->size[1];
 	const sid *left = factor(c, 1), *right = factor(c, 2), *self = addends(c, size);
 	double by = number_of(alpha, dt);

@@ -256,7 +256,7 @@ sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta,
 	int64_t m, int64_t k, int64_t n)
 {
 	int64_t out = 0, cost = 0;
-	CHECK(alpha != 0 && dtype_is_float(dt));
+	CHECK(dtype_is_float(dt));
 	if (!mul_i64(&out, m, n) || !mul_i64(&cost, out, k + 1) || !mul_i64(&cost, cost, 2) || !reserve(t, out, cost))
 		return t->over = true, 0;
 	struct tape_block *blk = new_block(t, SF_MATMUL, dt, out);
