@@ -79,7 +79,7 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
-	int inner = MIN(s->p, num_format[tape_inner(dt)].p), part = l->flags & LF_SPLIT ? MIN(inner, own->p) : inner, p = s->consumers > 1 ? MIN(part, own->p) : part;
+	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 ? MIN(part, own->p) : part;
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (s->abs >= own->overflow)
 			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */

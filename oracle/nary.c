@@ -68,13 +68,12 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	return r;
 }
 
-/* stored: how many partial sums are rounded to the dtype on the way (LF_SPLIT). */
-static struct num sum_float(const struct tape *t, const sid *e, int64_t n, double stored, const struct how *h)
+static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
 	const struct num *v = t->val;
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
-	int p = stored > 0 ? MIN(num_format[h->l->acc].p, num_format[h->dt].p) : num_format[h->l->acc].p;
+	int p = num_format[h->l->acc].p;
 	if (h->dt == DT_F64 || h->l->acc == DT_F64) {
 		for (int64_t i = 0; i < n; i++) {
 			const struct num *x = &v[e[i]];
@@ -118,8 +117,6 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 		steps += 8 + 3 * log((double)n);
 	}
 	struct num r = sum_finish(c, &s, steps, single, h);
-	if (stored > 0 && !s.exact && !single)
-		num_widen(&r, stored * num_format[h->dt].u * s.abs);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
 		partial_overflow(&r, t, e, n, s.abs, h);
 	return r;
@@ -787,7 +784,7 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	switch (b->f) {
-	case SF_SUM: return h->l ? sum_float(t, e, n, b->param, h) : sum_int(t, e, n, b->dt);
+	case SF_SUM: return h->l ? sum_float(t, e, n, h) : sum_int(t, e, n, b->dt);
 	case SF_SUMPROD:
 		if (h->l)
 			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);
