@@ -28,6 +28,9 @@ static void add_special(struct adj *s, const struct num *c)
 	s->flags = sum.flags & (uint8_t)~NUM_MOVED;
 }
 
+/* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
+enum { SLOTS = 4 };
+
 static inline void send(struct adjoint *A, sid id, const struct num *c, int consumer, int p)
 {
 	struct adj *s = &A->a[id];
@@ -66,7 +69,7 @@ void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 {
 	/* A broadcast may reach the output as it is (expand, where): its backward is a sum of cotangents. */
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][tape_dtype(A->t, id)];
-	send(A, id, g, consumer, num_format[l->acc].p);
+	send(A, id, g, consumer * SLOTS, num_format[l->acc].p);
 }
 
 struct num adjoint_of(const struct adjoint *A, sid id)
@@ -103,7 +106,7 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 }
 
 /* ---- pieces ---- */
-struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p; };
+struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p, slot; };
 
 static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
 
@@ -116,7 +119,7 @@ static void send_to(const struct pass *s, sid id, struct num c)
 	if (dt != s->h.dt)
 		num_round(&c, dt, (int)(s->h.l->flags & LF_ROUND));
 	c.dtype = (uint8_t)dt;
-	send(s->A, id, &c, s->b->node, s->p);
+	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
 }
 
 static struct num undecided(const struct num *g, const struct how *h)
@@ -144,7 +147,7 @@ static void add_group(const struct pass *s, const sid *e, int64_t n, const struc
  * inner level added counts as that many addends here, with their last bits. */
 static void merge_levels(struct adj *to, const struct adj *from, int node)
 {
-	if (from->n < 2 || from->consumers != 1 || from->last != node + 1)
+	if (from->n < 2 || from->consumers != 1 || (from->last - 1) / SLOTS != node)
 		return;
 	to->n += from->n - 1;
 	to->last_bit = MIN(to->last_bit, from->last_bit);
@@ -172,7 +175,7 @@ static void map_block(const struct pass *s)
 			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))
 				continue;
 			gx[k].dtype = v[id].dtype;
-			send(s->A, id, &gx[k], b->node, s->p);
+			send(s->A, id, &gx[k], b->node * SLOTS + k, s->p);
 			if (b->f == SF_COPY)
 				merge_levels(&s->A->a[id], &s->A->a[b->first + (sid)i], b->node);
 		}
@@ -189,7 +192,7 @@ static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
 		num_round(&g, dt, (int)(s->h.l->flags & LF_ROUND));
 	g.dtype = (uint8_t)dt;
 	for (int64_t i = 0; i < n; i++)
-		send(s->A, e[i], &g, s->b->node, s->p);
+		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);
 }
 
 static void adj_sumprod(const struct pass *s, const sid *e, int64_t n, const struct num *g)
@@ -455,7 +458,7 @@ static void adj_cumprod(const struct pass *s)
 }
 
 /* ---- matrix products: two more matrix products ---- */
-static void adj_matmul(const struct pass *s)
+static void adj_matmul(struct pass *s)
 {
 	const struct tape_block *b = s->b;
 	struct tape *t = s->A->t;
@@ -466,15 +469,18 @@ static void adj_matmul(const struct pass *s)
 		const sid *ea = b->a + z * m * k, *eb = b->b + z * k * n;
 		for (int64_t i = 0; i < m * n; i++)
 			g[i] = adjoint_of(s->A, b->first + (sid)(z * m * n + i));
+		s->slot = 0;
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t x = 0; x < k; x++)
 				send_to(s, ea[i * k + x], sumprod_onto(&(struct terms){g + i * n, NULL, 1}, &(struct terms){t->val, eb + x * n, 1}, n,
 					b->param, NULL, 0, &s->h, buf));
+		s->slot = 1;
 		for (int64_t x = 0; x < k; x++)
 			for (int64_t j = 0; j < n; j++)
 				send_to(s, eb[x * n + j], sumprod_onto(&(struct terms){g + j, NULL, n}, &(struct terms){t->val, ea + x, k}, m,
 					b->param, NULL, 0, &s->h, buf));
 		struct num beta = num_exact(b->dt, b->beta);
+		s->slot = 2;
 		for (int64_t i = 0; b->c && i < m * n; i++) {
 			if (b->beta != 1) {
 				g[i] = num_mul(&g[i], &beta);
@@ -518,7 +524,7 @@ void adjoint_run(struct adjoint *A, const bool *path)
 		int arity = sf_info[b->f].arity;
 		if (b->node < 0 || !path[b->node] || !dtype_is_float(b->dt) || arity == 0)
 			continue;
-		struct pass s = {A, b, block_how(t, b), 0};
+		struct pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;
 		s.p = num_format[s.h.l->acc].p;
 		if (arity > 0)
