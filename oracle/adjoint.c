@@ -160,6 +160,7 @@ static void map_block(const struct pass *s)
 	const struct sf_info *f = &sf_info[b->f];
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
+	int number = b->f == SF_COPY ? 0 : (int)(b - s->A->t->block);   /* two blocks of one operator are two steps: a + alpha * a */
 	if (!sf_adj[b->f])
 		return;
 	for (int64_t i = b->n - 1; i >= 0; i--) {
@@ -175,7 +176,7 @@ static void map_block(const struct pass *s)
 			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))
 				continue;
 			gx[k].dtype = v[id].dtype;
-			send(s->A, id, &gx[k], b->node * SLOTS + k, s->p);
+			send(s->A, id, &gx[k], b->node * SLOTS + (number + k) % SLOTS, s->p);
 			if (b->f == SF_COPY)
 				merge_levels(&s->A->a[id], &s->A->a[b->first + (sid)i], b->node);
 		}
@@ -195,9 +196,11 @@ static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
 		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);
 }
 
-static void adj_sumprod(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const struct num *g)
 {
+	struct pass one = *whole, *s = &one;
 	for (int64_t i = 0; i < n; i++) {
+		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0;    /* a + alpha * b: operands */
 		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
 		how_only(&c, &s->h);
 		send_to(s, e[i], c);

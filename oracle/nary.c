@@ -298,7 +298,12 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	struct num r = sumprod_of(&(struct terms){x, NULL, 1}, &(struct terms){y, NULL, 1}, nterm, h, true);
 	bool over = plain >= acc->overflow || top >= acc->overflow;
 	double q = sum_quantum(plain, MIN(acc->p, f->p));
-	bool exact = num_is_exact(&r) && !over && fits && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true);
+	bool exact = num_is_exact(&r) && !over && fits && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true)
+		&& num_mag(&r) < f->overflow * scale;
+	double start = own ? beta * own->hi : 0;        /* halves: both addends may be rounded before they meet */
+	if (own && halves(h->dt))
+		exact = exact && num_fits(h->dt, start, 0) && num_fits(h->dt, r.hi - start, 0) && fabs(start) < f->overflow
+			&& fabs(r.hi - start) < f->overflow;
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
 		num_widen(&r, ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
@@ -306,6 +311,12 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
 		if (num_mag(&r) >= f->overflow * scale)
 			r.flags |= r.hi > 0 ? NUM_PINF : NUM_NINF;
+		if (own && halves(h->dt)) {
+			double most = num_mag(&r) + 2 * (fabs(start) + fabs(beta) * own->rad);
+			num_widen(&r, f->u * most * (1 + 0x1p-20) + 2 * f->tiny);
+			if (most >= f->overflow)
+				r.flags |= NUM_INF | NUM_NAN;
+		}
 	}
 	if (over)
 		r.flags |= NUM_INF | NUM_NAN;
