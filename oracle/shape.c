@@ -430,6 +430,19 @@ static void may_be(struct num *v, double a, double b)
 	*v = h;
 }
 
+sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s)
+{
+	struct tape *t = c->t;
+	sid whole = tape_const(t, DT_F32, s), rounded = tape_const(t, half, s);
+	if (t->over || !num_is_exact(&t->val[whole]) || !num_is_exact(&t->val[rounded]) || t->val[whole].hi == t->val[rounded].hi)
+		return whole;
+	double f = t->val[whole].hi, r = t->val[rounded].hi;
+	sid either = tape_map1(t, SF_COPY, DT_F32, ref_ids_repeat(c, whole, 1), 1);
+	if (!t->over)
+		may_be(&t->val[either], f, r);
+	return either;
+}
+
 const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *alpha, enum dtype dt)
 {
 	struct tape *t = c->t;

@@ -70,6 +70,8 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 /* ---- ids ---- */
 /* A Python scalar as an element of dt. */
 sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s);
+/* s as f32 that is s, or s rounded to half: either is permitted. */
+sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s);
 sid shape_zero(struct ref_ctx *c, enum dtype dt);
 /* alpha * ids[k] for f16 and bf16, as add(alpha=…) and index_add use it: the kernel rounds alpha to the dtype (backward does not) and may
  * or may not round the product before it is added; the scalars hold all of that. */
