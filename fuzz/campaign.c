@@ -22,6 +22,8 @@ struct campaign {
 	struct proc **shard;
 	struct shard_stats *stats;      /* latest of each shard's present process */
 	struct shard_stats *past;       /* sums of processes that died */
+	struct shard_reason reason[MAX_REASONS];
+	int nreason;
 	bool *done;
 	int64_t nnew, nmeta, nobs, nknown, shard_deaths;
 	double first_found_ms, first_found_compile_ms;
@@ -206,7 +208,7 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
 	} else if (!c->o->quiet) {
 		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, f->confirmed ? "confirmed" : "candidate", f->how, f->report);
-		printf("found after %.0f s and %" PRId64 " compiled programs, confirmation took %.0f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
+		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
 		if (c->o->db)
 			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
 	}
@@ -265,6 +267,13 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 		int64_t count = wire_i64(&w);
 		if (!w.bad && c->store)
 			store_counter_add(c->store, &c->run, draw, target, verdict, count);
+	}
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		int target = (int)wire_u32(&w);
+		const char *text = wire_str(&w, a);
+		int64_t count = wire_i64(&w);
+		if (!w.bad)
+			shard_reason_add(c->reason, &c->nreason, target, text, count);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		struct shard_finding f;
@@ -379,6 +388,9 @@ static void summary(const struct campaign *c)
 				printf(" %s %" PRId64, verdict_name[v], s.verdict[t][v]);
 		printf("\n");
 		sb_free(&sb);
+		for (int i = 0; i < c->nreason; i++)
+			if (c->reason[i].target == t)
+				printf("    %8" PRId64 "  %s\n", c->reason[i].n, c->reason[i].text);
 	}
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];

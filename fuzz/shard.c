@@ -25,8 +25,10 @@ struct job {
 	int64_t compiles;
 	double found_ms;
 	int confirm_step;
+	uint64_t seen_key;
 };
 
+struct seen { uint64_t key; const char *stored; };
 struct delta { int draw, target; int64_t n[NVERDICTS]; };
 
 struct shard {
@@ -37,7 +39,7 @@ struct shard {
 	struct job *queue[QUEUE_MAX], *confirm[QUEUE_MAX];
 	int nqueue, nconfirm;
 	bool compiles, cheap_on, draining;
-	struct target cheap_target, eager_target;
+	struct target cheap_target, plain_target;
 	char *target_name[MAX_TARGETS + 1];
 	int64_t next;                   /* number of the next program */
 	int64_t made;
@@ -45,11 +47,13 @@ struct shard {
 	int ndraw;
 	char **draw;
 	struct novelty *novelty;
-	uint64_t seen[MAX_SEEN];
+	struct seen seen[MAX_SEEN];
 	int nseen;
 	struct shard_stats stats;
 	struct delta *delta;
 	int ndelta;
+	struct shard_reason reason[MAX_REASONS];
+	int nreason;
 	struct strbuf findings;
 	uint32_t nfindings;
 	double start;
@@ -76,6 +80,17 @@ static void count(struct shard *s, const struct job *j, int target, enum verdict
 	s->delta = xrealloc(s->delta, sizeof *s->delta * (size_t)(s->ndelta + 1));
 	s->delta[s->ndelta] = (struct delta){.draw = j->draw, .target = target};
 	s->delta[s->ndelta++].n[v]++;
+}
+
+static void count_reasons(struct shard *s, struct job *j, int target, const struct outcome *o)
+{
+	struct arena *a = &j->arena;
+	const char *why = verdict_reason(o, a);
+	if (why[0])
+		shard_reason_add(s->reason, &s->nreason, target, why, 1);
+	for (int i = 0; i < NFREEDOMS; i++)
+		if (o->freedoms & freedoms[i].bit)
+			shard_reason_add(s->reason, &s->nreason, target, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], freedoms[i].reason), 1);
 }
 
 static void count_elements(struct shard *s, const struct outcome *o)
@@ -162,7 +177,8 @@ static void judge_job(struct shard *s, struct job *j, const struct result *r, co
 	count_elements(s, out);
 }
 
-static bool seen_before(struct shard *s, const struct outcome *o, const struct target *t)
+/* The signature that a divergence like this one was stored under in this run, NULL if it is new. */
+static const char *seen_before(struct shard *s, const struct outcome *o, const struct target *t, uint64_t *key)
 {
 	struct strbuf sb;
 	sb_init(&sb);
@@ -170,14 +186,21 @@ static bool seen_before(struct shard *s, const struct outcome *o, const struct t
 	sb_puts(&sb, o->signature);
 	struct hash128 h = hash_bytes(sb.s, sb.len);
 	sb_free(&sb);
-	uint64_t key;
-	memcpy(&key, h.b, sizeof key);
+	memcpy(key, h.b, sizeof *key);
 	for (int i = 0; i < s->nseen; i++)
-		if (s->seen[i] == key)
-			return true;
+		if (s->seen[i].key == *key)
+			return s->seen[i].stored;
 	if (s->nseen < MAX_SEEN)
-		s->seen[s->nseen++] = key;
-	return false;
+		s->seen[s->nseen++] = (struct seen){*key, arena_strdup(&s->arena, o->signature)};
+	return NULL;
+}
+
+/* Confirmation knew more (the operator whose prediction is impossible): later ones of the kind go under the same name. */
+static void seen_as(struct shard *s, uint64_t key, const char *signature)
+{
+	for (int i = 0; i < s->nseen; i++)
+		if (s->seen[i].key == key && !str_eq(s->seen[i].stored, signature))
+			s->seen[i].stored = arena_strdup(&s->arena, signature);
 }
 
 static void emit(struct shard *s, const struct job *j, const struct exec *e, const struct target *t, const struct outcome *o, bool confirmed,
@@ -213,9 +236,11 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 		s->stats.first_divergence_ms = j->found_ms;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}
-	bool again = seen_before(s, o, t);
+	const char *again = seen_before(s, o, t, &j->seen_key);
 	if (again || s->o->no_confirm || s->nconfirm == QUEUE_MAX) {
-		emit(s, j, e, t, o, false, again ? "seen before in this run" : "not confirmed", r->stderr_tail, 0);
+		struct outcome named = *o;
+		named.signature = again ? again : o->signature;
+		emit(s, j, e, t, &named, false, again ? "seen before in this run" : "not confirmed", r->stderr_tail, 0);
 		job_free(j);
 		return;
 	}
@@ -257,6 +282,15 @@ static struct job *queue_pop(struct shard *s)
 	return j;
 }
 
+static void note_hint(struct job *j, const struct result *r)
+{
+	for (int i = 0; i < r->nmismatch; i++)
+		if (r->mismatch[i].rank == 1) {
+			j->hit = true;
+			j->hint = r->mismatch[i].op;
+		}
+}
+
 static void take_cheap(struct shard *s)
 {
 	struct job *j = s->in_cheap;
@@ -267,11 +301,8 @@ static void take_cheap(struct shard *s)
 	s->stats.cheap_runs++;
 	judge_job(s, j, &r, &s->cheap_target, &o);
 	count(s, j, MAX_TARGETS, o.verdict);
-	for (int i = 0; i < r.nmismatch; i++)
-		if (r.mismatch[i].rank == 1) {
-			j->hit = true;
-			j->hint = r.mismatch[i].op;
-		}
+	count_reasons(s, j, MAX_TARGETS, &o);
+	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
@@ -291,6 +322,7 @@ static void take_main(struct shard *s)
 	exec_take(&r, &j->arena, s->main);
 	judge_job(s, j, &r, &s->o->target[target], &o);
 	count(s, j, target, o.verdict);
+	count_reasons(s, j, target, &o);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)
@@ -322,7 +354,7 @@ static void start_fresh(struct shard *s)
 	s->in_fresh = j;
 	j->confirm_step = 0;
 	s->stats.confirm_ms -= now_ms();
-	exec_submit(s->fresh, &j->prog, s->compiles && t != &s->cheap_target ? &s->eager_target : t);
+	exec_submit(s->fresh, &j->prog, s->compiles && t != &s->cheap_target ? &s->plain_target : t);
 	if (!(s->compiles && t != &s->cheap_target))
 		j->confirm_step = 1;
 }
@@ -334,7 +366,8 @@ static void take_fresh(struct shard *s)
 	struct result r;
 	struct outcome o;
 	exec_take(&r, &j->arena, s->fresh);
-	const struct target *ran = j->confirm_step == 0 ? &s->eager_target : t;
+	const struct target *ran = j->confirm_step == 0 ? &s->plain_target : t;
+	note_hint(j, &r);
 	outcome_of(&o, &j->prog, &r, ran, j->hint, &j->arena);
 	if (j->confirm_step == 0 && o.verdict == VD_PASS) {
 		j->confirm_step = 1;
@@ -347,8 +380,11 @@ static void take_fresh(struct shard *s)
 	double took = now_ms() - s->start - j->found_ms;
 	if (j->confirm_step == 0 && !verdict_diverges(o.verdict)) {
 		s->stats.refused_confirmations++;
+		count_reasons(s, j, j->bad_target, &o);
 		count(s, j, j->bad_target, o.verdict);  /* the plain stage refuses the program: invalid, unsupported, harness */
 	} else if (verdict_diverges(o.verdict)) {
+		if (ran == t)
+			seen_as(s, j->seen_key, o.signature);
 		emit(s, j, s->fresh, ran, &o, true, ran == t ? "again in a fresh process" : "the plain stage diverges, in a fresh process", r.stderr_tail, took);
 	} else {
 		j->outcome.kind = FINDING_NONDETERMINISTIC;
@@ -458,9 +494,20 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 				n++;
 			}
 	s->ndelta = 0;
+	struct strbuf reasons;
+	sb_init(&reasons);
+	for (int i = 0; i < s->nreason; i++) {
+		wire_put_u32(&reasons, (uint32_t)s->reason[i].target);
+		wire_put_str(&reasons, s->reason[i].text);
+		wire_put_i64(&reasons, s->reason[i].n);
+	}
 	wire_put_u32(answer, (uint32_t)n);
 	sb_put(answer, counters.s, counters.len);
 	sb_free(&counters);
+	wire_put_u32(answer, (uint32_t)s->nreason);
+	sb_put(answer, reasons.s, reasons.len);
+	sb_free(&reasons);
+	s->nreason = 0;
 	wire_put_u32(answer, s->nfindings);
 	sb_put(answer, s->findings.s, s->findings.len);
 	sb_reset(&s->findings);
@@ -480,13 +527,13 @@ static bool open_slots(struct shard *s, struct err *err)
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
 		return false;
-	s->eager_target = s->cheap_target = *t;
-	s->eager_target.noptions = s->cheap_target.noptions = 0;
-	s->eager_target.stage = 0;
+	s->plain_target = s->cheap_target = *t;
+	s->plain_target.noptions = s->cheap_target.noptions = 0;
+	s->plain_target.stage = 0;
 	s->cheap_on = s->compiles && t->family == FAM_TORCH && !s->o->no_cheap;
 	for (int k = 0; k < target_families[t->family].nstages; k++)
 		if (str_eq(target_families[t->family].stage[k].name, "fake"))
-			s->cheap_target.stage = k;
+			s->plain_target.stage = s->cheap_target.stage = k;      /* plain values, and which prediction is impossible */
 	if (s->cheap_on)
 		s->cheap = exec_open(t, &eo, err);
 	for (int i = 0; i <= MAX_TARGETS; i++) {

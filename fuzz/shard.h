@@ -42,8 +42,11 @@ struct shard_finding {
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
-/* Deltas per policy draw for the counter table. */
-struct shard_counter { const char *draw, *target, *verdict; int64_t n; };
+/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. */
+enum { MAX_REASONS = 64 };
+struct shard_reason { int target; char text[136]; int64_t n; };
+/* Adds to a list of at most MAX_REASONS, the last of which collects the rest. */
+void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times);
 
 void shard_put_stats(struct strbuf *sb, const struct shard_stats *s);
 void shard_get_stats(struct shard_stats *s, struct wire *w);

@@ -101,3 +101,20 @@ void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
 	f->found_ms = wire_f64(w);
 	f->confirm_ms = wire_f64(w);
 }
+
+void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times)
+{
+	struct shard_reason *r = list;
+	while (r < list + *n && !(r->target == target && str_eq(r->text, text)))
+		r++;
+	if (r == list + *n) {
+		bool last = *n >= MAX_REASONS - 1;
+		if (last && *n == MAX_REASONS)
+			r = list + *n - 1;
+		else
+			++*n;
+		*r = (struct shard_reason){.target = target, .n = r < list + MAX_REASONS - 1 ? 0 : r->n};
+		snprintf(r->text, sizeof r->text, "%s", last ? "other reasons" : text);
+	}
+	r->n += times;
+}

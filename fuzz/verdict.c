@@ -1,6 +1,7 @@
 /* verdict.c: see verdict.h. The first signature of a divergence is made of what stays the same over a night of one bug: which kind of
  * tensor is wrong, the shape of the error, and either the operator whose predicted layout is impossible or, without such a hint, the
- * operators between the wrong tensor and the returned values. Sizes, seeds, names and error texts are not in it. */
+ * operators next to the wrong tensor: the one that made the output, those that read the input. What raises is known by its innermost
+ * error and that error's first line without numbers. Sizes, seeds and names are not in it. */
 #include "fuzz/verdict.h"
 
 #include <inttypes.h>
@@ -79,19 +80,29 @@ static void mark_operands(const struct node *n, bool *set)
 	}
 }
 
-/* Nodes below the wrong gradient's input, or above the wrong output; all of them for storages and if nothing is known. */
-static void cone(const struct prog *p, const struct tensor_verdict *w, bool *set)
+static bool passes_through(int op)
 {
+	return op_has(op, T_VIEW) || op_has(op, T_MAYBE_VIEW) || op_info[op].family == F_INPUT || op == OP_getitem;
+}
+
+/* Operators that made the wrong output, or that read the input of the wrong gradient, seen through views; every operator for storages
+ * and if nothing is known. */
+static void neighbours(const struct prog *p, const struct tensor_verdict *w, bool *set)
+{
+	bool through[MAX_NODES] = {0};
 	memset(set, 0, MAX_NODES * sizeof *set);
 	if (w && w->role == TR_GRADIENT && w->node >= 0) {
-		set[w->node] = true;
+		through[w->node] = true;
 		for (int i = 0; i < p->nnode; i++)
-			set[i] |= has_operand(&p->node[i], set);
+			if (has_operand(&p->node[i], through))
+				*(passes_through(p->node[i].op) ? &through[i] : &set[i]) = true;
 	} else if (w && w->role == TR_OUTPUT && w->node >= 0) {
-		set[w->node] = true;
+		through[w->node] = true;
 		for (int i = p->nnode - 1; i >= 0; i--)
-			if (set[i])
-				mark_operands(&p->node[i], set);
+			if (through[i] && passes_through(p->node[i].op))
+				mark_operands(&p->node[i], through);
+			else
+				set[i] = through[i];
 	} else {
 		for (int i = 0; i < p->nnode; i++)
 			set[i] = true;
@@ -100,7 +111,7 @@ static void cone(const struct prog *p, const struct tensor_verdict *w, bool *set
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Operators of the cone without views and inputs, linear reductions under one name, sorted, each once. */
+/* Operators of the set without views and inputs, linear reductions under one name, sorted, each once. */
 static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 {
 	const char *name[MAX_NODES];
@@ -109,7 +120,7 @@ static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 	prog_partition(p, forward, cot);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct op_info *op = &op_info[p->node[i].op];
-		if (!set[i] || !forward[i] || op->family == F_INPUT || op->family == F_FACTORY || op_has(p->node[i].op, T_VIEW))
+		if (!set[i] || !forward[i] || op->family == F_FACTORY || passes_through(p->node[i].op))
 			continue;
 		name[n++] = (op->traits & T_REDUCE) && (op->traits & T_LINEAR) ? "linear-reduction" : op->name;
 	}
@@ -117,6 +128,59 @@ static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 	for (int i = 0; i < n; i++)
 		if (!i || !str_eq(name[i], name[i - 1]))
 			sb_printf(sb, "%s%s", sb->len && sb->s[sb->len - 1] != ' ' ? "+" : "", name[i]);
+}
+
+/* The first line of a message without what differs from case to case: numbers, what stands in brackets, what follows `=`. */
+static const char *without_numbers(const char *m, struct arena *a)
+{
+	enum { LONGEST = 110 };
+	struct strbuf sb;
+	sb_init(&sb);
+	int depth = 0;
+	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
+		if (*m == '[' && depth++ == 0)
+			sb_puts(&sb, "[]");
+		if (*m == ']')
+			depth -= depth > 0;
+		if (depth || *m == ']')
+			continue;
+		if (*m >= '0' && *m <= '9') {
+			sb_putc(&sb, 'N');
+			while (m[1] >= '0' && m[1] <= '9')
+				m++;
+			continue;
+		}
+		sb_putc(&sb, *m);
+		if (*m == '=')
+			while (m[1] && !strchr(" ,\n)", m[1]))
+				m++;
+	}
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+/* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error. */
+static const char *raise_signature(const char *m, struct arena *a)
+{
+	static const char *const noise[] = {"compile: ", "backend='inductor' raised:\n", "backend='aot_eager' raised:\n"};
+	for (bool more = true; more; ) {
+		more = false;
+		for (int i = 0; i < ARRAY_LEN(noise); i++)
+			if (str_starts(m, noise[i]))
+				m += strlen(noise[i]), more = true;
+		size_t n = strspn(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.");
+		const char *next = m + n + 2;
+		if (n == 0 || !str_starts(m + n, ": "))
+			break;
+		for (int i = 0; i < ARRAY_LEN(noise); i++)
+			more |= str_starts(next, noise[i]);
+		size_t k = strspn(next, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.");
+		more |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
+		if (more)
+			m = next;
+	}
+	return without_numbers(m, a);
 }
 
 static const char *pattern_text(const struct compared *c, struct arena *a)
@@ -134,6 +198,13 @@ static const enum finding_kind kind_of[NMISMATCH] = {
 	[MM_VALUE] = FINDING_VALUE, [MM_GRADIENT] = FINDING_GRADIENT, [MM_MUTATION] = FINDING_MUTATION, [MM_RAISE] = FINDING_RAISE,
 	[MM_NONENESS] = FINDING_NONENESS, [MM_ALIAS] = FINDING_ALIAS, [MM_SHAPE] = FINDING_META, [MM_STRIDES] = FINDING_META,
 	[MM_REQUIRES_GRAD] = FINDING_NONENESS,
+};
+
+/* Silent wrong data is high: a wrong shape is data that belongs elsewhere. */
+static const enum finding_severity severity_of[NMISMATCH] = {
+	[MM_VALUE] = SEVERITY_HIGH, [MM_GRADIENT] = SEVERITY_HIGH, [MM_MUTATION] = SEVERITY_HIGH, [MM_SHAPE] = SEVERITY_HIGH,
+	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_LOW,
+	[MM_REQUIRES_GRAD] = SEVERITY_NORMAL,
 };
 
 static const char *tensor_text(const struct prog *p, const struct tensor_verdict *w, struct arena *a)
@@ -160,12 +231,12 @@ static void describe(struct outcome *out, const struct prog *p, const struct ten
 	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
 	out->call = w ? w->call : 0;
 	sb_printf(&sig, "%s ", finding_kind_name[out->kind]);
-	if (hint && hint[0] && (out->kind == FINDING_GRADIENT || out->kind == FINDING_VALUE)) {
+	if (hint && hint[0] && w && w->cmp.pattern != PAT_ULP && (out->kind == FINDING_GRADIENT || out->kind == FINDING_VALUE)) {
 		sb_printf(&sig, "predicted layout overlaps: %s", hint);
 	} else {
 		if (w && w->cmp.count[EL_DISAGREE])
 			sb_printf(&sig, "%s ", pattern_name[w->cmp.pattern]);
-		cone(p, w, set);
+		neighbours(p, w, set);
 		motif(&sig, p, set);
 	}
 	out->signature = arena_strdup(a, sig.s);
@@ -205,7 +276,7 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	const struct tensor_verdict *w = j->ntensor && j->tensor[0].kinds ? &j->tensor[0] : NULL;
 	out->verdict = VD_MISMATCH;
 	out->kind = kind_of[j->kind];
-	out->severity = j->kind == MM_STRIDES ? SEVERITY_LOW : j->kind == MM_VALUE || j->kind == MM_GRADIENT || j->kind == MM_MUTATION ? SEVERITY_HIGH : SEVERITY_NORMAL;
+	out->severity = severity_of[j->kind];
 	describe(out, p, w, hint, a);
 	if (w && w->cmp.count[EL_DISAGREE])
 		out->why = arena_printf(a, "%s wrong in %" PRId64 " of %" PRId64 " elements, %s", out->tensor, w->cmp.count[EL_DISAGREE], w->cmp.n, out->pattern);
@@ -216,7 +287,8 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 }
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
-static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
+enum { MAX_SHOWN = 1000 };       /* characters of a target's message in a report */
+static void from_raise(struct outcome *out, const struct result *r, const struct target *t, struct arena *a)
 {
 	const struct target_stage *st = target_stage(t);
 	out->why = r->message;
@@ -228,16 +300,31 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->kind = FINDING_RAISE;
 	out->severity = SEVERITY_NORMAL;
 	out->detail = r->message;
-	describe(out, p, NULL, NULL, a);
-	char cls[64];
-	size_t n = 0;
-	const char *m = str_starts(r->message, "compile: ") ? r->message + 9 : r->message;
-	while (n + 1 < sizeof cls && m[n] && m[n] != ':' && m[n] != '\n') {
-		cls[n] = m[n];
-		n++;
+	size_t shown = strcspn(r->message, "\n");
+	if (strlen(r->message) > MAX_SHOWN) {           /* a terminal shows the head of a graph dump, the store keeps it whole */
+		shown = MAX(shown, MAX_SHOWN / 2);
+		out->why = arena_printf(a, "%.*s ... (%zu characters more)", (int)MIN(shown, (size_t)MAX_SHOWN), r->message,
+			strlen(r->message) - MIN(shown, (size_t)MAX_SHOWN));
 	}
-	cls[n] = 0;
-	out->signature = arena_printf(a, "%s %s", out->signature, cls);
+	out->signature = arena_printf(a, "raise %s", raise_signature(r->message, a));
+}
+
+const struct freedom freedoms[NFREEDOMS] = {
+#define FREEDOM(bit, stage, reason, source) {bit, stage, reason},
+#include "fuzz/freedom.def"
+#undef FREEDOM
+};
+
+static unsigned freedoms_of(const struct target *t)
+{
+	unsigned mask = 0;
+	if (t->family != FAM_TORCH)
+		return 0;
+	for (int i = 0; i < NFREEDOMS; i++)
+		for (int k = 0; k <= t->stage; k++)
+			if (str_eq(target_families[FAM_TORCH].stage[k].name, freedoms[i].stage))
+				mask |= freedoms[i].bit;
+	return mask;
 }
 
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
@@ -268,12 +355,24 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
 	} else if (r->status == RES_RAISED && jc.status != REF_RAISES) {
-		from_raise(out, p, r, t, a);
+		from_raise(out, r, t, a);
 	} else {
-		judge(&j, &jc, r, 0, a);
-		from_judgement(out, p, &j, r, hint, a);
+		judge(&j, &jc, r, freedoms_of(t), a);
+		out->freedoms = j.used;
+		from_judgement(out, p, &j, r, target_stage(t)->compiles ? hint : NULL, a);
 		judged = true;
 	}
 	if (verdict_diverges(out->verdict))
 		report(out, p, judged ? &j : NULL, r, target, a);
+}
+
+const char *verdict_reason(const struct outcome *o, struct arena *a)
+{
+	if (o->verdict == VD_PASS || verdict_diverges(o->verdict) || !o->why[0])
+		return "";
+	char *why = arena_strdup(a, o->why);
+	char *quoted = o->verdict == VD_UNSUPPORTED ? strstr(why, " (") : NULL;
+	if (quoted)
+		*quoted = 0;
+	return arena_printf(a, "%s: %s", verdict_name[o->verdict], without_numbers(why, a));
 }

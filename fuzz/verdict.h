@@ -18,8 +18,19 @@ enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
 struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
 
+/* Legitimate differences (freedom.def). */
+struct freedom { unsigned bit; const char *stage, *reason; };
+enum {
+#define FREEDOM(bit, stage, reason, source) FREEDOM_ROW_##bit,
+#include "fuzz/freedom.def"
+#undef FREEDOM
+	NFREEDOMS
+};
+extern const struct freedom freedoms[NFREEDOMS];
+
 struct outcome {
 	enum verdict verdict;
+	unsigned freedoms;              /* bits of the freedoms made use of */
 	const char *why;                /* one line: the reason of anything but pass */
 	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
 	/* set if the verdict diverges */
@@ -33,6 +44,8 @@ struct outcome {
 /* Computes the reference of every call and compares. Everything of *out lives in a. hint: the operator whose predicted meta
  * overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
+/* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
+const char *verdict_reason(const struct outcome *o, struct arena *a);
 /* Canonical text of a program, in a. */
 const char *prog_text(const struct prog *p, struct arena *a);
 /* Operators of a program for the store. Returns how many. */

@@ -110,6 +110,11 @@ struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p
 
 static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
 
+static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
+{
+	num_round(c, dt, (int)(A->t->lic->rule[LC_CONVERT][dt].flags & LF_ROUND));
+}
+
 /* Sends c to one operand, converted to the operand's dtype. */
 static void send_to(const struct pass *s, sid id, struct num c)
 {
@@ -117,7 +122,7 @@ static void send_to(const struct pass *s, sid id, struct num c)
 	if (!dtype_is_float(dt))
 		return;
 	if (dt != s->h.dt)
-		num_round(&c, dt, (int)(s->h.l->flags & LF_ROUND));
+		convert(s->A, &c, dt);
 	c.dtype = (uint8_t)dt;
 	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
 }
@@ -175,6 +180,8 @@ static void map_block(const struct pass *s)
 			sid id = op[k][i];
 			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))
 				continue;
+			if (b->f == SF_CAST)
+				convert(s->A, &gx[k], dt_of(s, id));
 			gx[k].dtype = v[id].dtype;
 			send(s->A, id, &gx[k], b->node * SLOTS + (number + k) % SLOTS, s->p);
 			if (b->f == SF_COPY)
@@ -190,7 +197,7 @@ static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
 	if (!dtype_is_float(dt))
 		return;
 	if (dt != s->h.dt)
-		num_round(&g, dt, (int)(s->h.l->flags & LF_ROUND));
+		convert(s->A, &g, dt);
 	g.dtype = (uint8_t)dt;
 	for (int64_t i = 0; i < n; i++)
 		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);

@@ -68,14 +68,29 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	bool strides = true;
 	for (int d = 0; d < want->rank; d++)
 		strides = strides && (want->size[d] <= 1 || want->stride[d] == got->stride[d]);
-	if (!strides && meta_numel(want) && !(freedoms & JUDGE_STRIDES_FREE))
+	if (!strides && meta_numel(want) && freedoms & JUDGE_STRIDES_FREE)
+		v->used |= JUDGE_STRIDES_FREE;
+	else if (!strides && meta_numel(want))
 		note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+	return true;
+}
+
+static bool all_zero(const struct result_tensor *t)
+{
+	const unsigned char *p = t->data;
+	for (size_t i = 0; i < t->nbytes; i++)
+		if (p[i])
+			return false;
 	return true;
 }
 
 static void compare_tensor(struct tensor_verdict *v, const struct ref_value *want, const struct result_tensor *got, enum mismatch wrong,
 	unsigned freedoms, const struct stale *stale, int nstale, struct arena *a)
 {
+	if (!want->present && got->present && freedoms & JUDGE_ZERO_FOR_NONE && all_zero(got)) {
+		v->used |= JUDGE_ZERO_FOR_NONE;
+		return;
+	}
 	if (want->present != got->present) {
 		note(v, MM_NONENESS, a, want->present ? "expected a tensor, got None" : "expected None, got a tensor");
 		return;
@@ -104,12 +119,19 @@ static void compare_alias(struct tensor_verdict *v, const struct reference *ref,
 		return;                                         /* empty tensors: PyTorch gives them null pointers */
 	if (have_input && (!want_input || want != have))
 		note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
-	else if (want_input && !have_input && !(freedoms & JUDGE_ALIAS_FREE))
+	else if (want_input && !have_input && freedoms & JUDGE_ALIAS_FREE)
+		v->used |= JUDGE_ALIAS_FREE;
+	else if (want_input && !have_input)
 		note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
 	for (int k = 0; k < i; k++) {
 		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
-		if (ref->out[k].n == 0 || want_input || have_input || w == h || (w && freedoms & JUDGE_ALIAS_FREE))
+		unsigned free = freedoms & (ref->out[i].requires_grad || ref->out[k].requires_grad ? JUDGE_ALIAS_FREE : JUDGE_ALIAS_FREE | JUDGE_PLAIN_ALIAS_FREE);
+		if (ref->out[k].n == 0 || want_input || have_input || w == h)
 			continue;
+		if (w && free) {
+			v->used |= free;
+			continue;
+		}
 		note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
 	}
 	if (want_input && have == want && ref->out[i].meta.offset != got->out[i].meta.offset)
@@ -250,6 +272,7 @@ void judge(struct judgement *j, const struct judge_case *jc, const struct result
 	for (int i = 0; i < j->ntensor; i++) {
 		const struct tensor_verdict *v = &j->tensor[i];
 		j->kinds |= v->kinds;
+		j->used |= v->used;
 		if (v->role == TR_STORAGE && !v->kinds)
 			continue;                               /* untouched inputs would drown the shares */
 		j->nelement += v->cmp.n;

@@ -16,10 +16,10 @@ enum mismatch {
 	MM_VALUE,               /* an output */
 	MM_GRADIENT,
 	MM_MUTATION,            /* an input's storage after the call, gaps included */
+	MM_SHAPE,               /* sizes, dtype or device */
 	MM_RAISE,               /* raised where it must not, or the reverse */
 	MM_NONENESS,            /* a gradient that should be None, or is */
 	MM_ALIAS,
-	MM_SHAPE,               /* sizes, dtype or device */
 	MM_STRIDES,             /* only where they mean something */
 	MM_REQUIRES_GRAD,
 	NMISMATCH
@@ -38,6 +38,7 @@ struct tensor_verdict {
 	enum tensor_role role;
 	int call, index, node;          /* index among outputs, gradients, storages; node of the program, -1 for storages */
 	unsigned kinds;                 /* 1 << MM_* */
+	unsigned used;                  /* JUDGE_*: freedoms without which this tensor would be wrong */
 	struct compared cmp;
 	const char *detail;             /* layout, alias, None-ness: both facts in one sentence; "" else */
 };
@@ -45,7 +46,7 @@ struct tensor_verdict {
 struct judgement {
 	enum judge_status status;
 	enum mismatch kind;
-	unsigned kinds;
+	unsigned kinds, used;
 	const char *message;
 	int64_t nelement, count[NELEMENT], exact, weak;
 	int ntensor;
@@ -60,10 +61,12 @@ struct judge_case {
 	const char *message;
 };
 
-/* Layout facts that a target need not keep (bits). */
+/* Facts that a target need not keep (bits); judgement.used says which were made use of. */
 enum {
 	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
-	JUDGE_ALIAS_FREE = 2            /* outputs may be fresh where eager gives views */
+	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
+	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
+	JUDGE_ZERO_FOR_NONE = 8         /* a gradient that should be None may be zeros */
 };
 
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);

@@ -301,6 +301,8 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	bool exact = num_is_exact(&r) && !over && fits && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true)
 		&& num_mag(&r) < f->overflow * scale;
 	double start = own ? beta * own->hi : 0;        /* halves: both addends may be rounded before they meet */
+	/* The sum of products may be rounded before alpha scales it: 1025 denormal units, or half as many times 2. */
+	exact = exact && (alpha == 1 || num_fits(h->dt, (r.hi - start) / alpha, 0));
 	if (own && halves(h->dt))
 		exact = exact && num_fits(h->dt, start, 0) && num_fits(h->dt, r.hi - start, 0) && fabs(start) < f->overflow
 			&& fabs(r.hi - start) < f->overflow;

@@ -21,7 +21,8 @@ struct tape_block {
 
 static inline struct how block_how(const struct tape *t, const struct tape_block *b)
 {
-	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[b->lc][b->dt] : NULL, false};
+	enum licence_class lc = b->f == SF_CAST ? LC_CONVERT : b->lc;   /* a conversion inside an operator is elided as one between two */
+	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false};
 }
 
 /* Entries of scalar k of a list block. */
