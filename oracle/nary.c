@@ -288,6 +288,8 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		plain += ma * mb;
 		top = fmax(top, scale * fmax(ma, mb));
 		lost += (scale * ma < f->normal ? mb : 0) + (scale * mb < f->normal ? ma : 0);
+		if (h->l->flags & LF_FTZ)
+			nan = nan || (b->flags & NUM_INF && num_low_mag(a) < acc->normal) || (a->flags & NUM_INF && num_low_mag(b) < acc->normal);
 		nan = nan || (b->flags & NUM_INF && scale * num_low_mag(a) <= f->tiny) || (a->flags & NUM_INF && scale * num_low_mag(b) <= f->tiny);
 	}
 	int64_t nterm = n;
@@ -296,9 +298,10 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		y[nterm++] = num_exact(h->dt, beta);
 	}
 	struct num r = sumprod_of(&(struct terms){x, NULL, 1}, &(struct terms){y, NULL, 1}, nterm, h, true);
+	double flushed = h->l->flags & LF_FTZ ? scale * flushed_terms(ta, tb, n, acc) : 0;      /* before alpha scales */
 	bool over = plain >= acc->overflow || top >= acc->overflow;
 	double q = sum_quantum(plain, MIN(acc->p, f->p));
-	bool exact = num_is_exact(&r) && !over && fits && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true)
+	bool exact = num_is_exact(&r) && !over && fits && flushed == 0 && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true)
 		&& num_mag(&r) < f->overflow * scale;
 	double start = own ? beta * own->hi : 0;        /* halves: both addends may be rounded before they meet */
 	/* The sum of products may be rounded before alpha scales it: 1025 denormal units, or half as many times 2. */
@@ -308,7 +311,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 			&& fabs(r.hi - start) < f->overflow;
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
-		num_widen(&r, ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
+		num_widen(&r, flushed + ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
 		if (alpha != 1)         /* the sum may be rounded, even to infinity, before it is scaled */
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
 		if (num_mag(&r) >= f->overflow * scale)
