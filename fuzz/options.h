@@ -4,7 +4,7 @@
 
 #include "compiled/targets/target.h"
 
-enum { MAX_TARGETS = 8, MAX_FILES = 64 };
+enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
 enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_VOID = 4 };
 

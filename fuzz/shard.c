@@ -251,6 +251,11 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 
 /* ---- the slots -------------------------------------------------------------------------------------------------------------------- */
 
+static double promise(const struct shard *s, const struct job *j)
+{
+	return (j->hit ? 1e6 : 0) + novelty_score(s->novelty, &j->prog);
+}
+
 static void queue_push(struct shard *s, struct job *j)
 {
 	if (s->nqueue == QUEUE_MAX) {   /* drop the least promising */
@@ -273,7 +278,7 @@ static struct job *queue_pop(struct shard *s)
 	int best = 0;
 	for (int i = 0; i < s->nqueue; i++) {
 		if (s->cheap_on)        /* what is new changes with every compile */
-			s->queue[i]->score = (s->queue[i]->hit ? 1e6 : 0) + novelty_score(s->novelty, &s->queue[i]->prog);
+			s->queue[i]->score = promise(s, s->queue[i]);
 		if (s->queue[i]->score > s->queue[best]->score)
 			best = i;
 	}
@@ -306,8 +311,10 @@ static void take_cheap(struct shard *s)
 	s->stats.cheap_hits += j->hit;
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
-	else if (o.verdict == VD_PASS)
+	else if (o.verdict == VD_PASS) {
+		j->score = promise(s, j);
 		queue_push(s, j);
+	}
 	else
 		job_free(j);
 }

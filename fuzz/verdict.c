@@ -138,11 +138,11 @@ static const char *without_numbers(const char *m, struct arena *a)
 	sb_init(&sb);
 	int depth = 0;
 	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
-		if (*m == '[' && depth++ == 0)
-			sb_puts(&sb, "[]");
-		if (*m == ']')
+		if (strchr("[{", *m) && depth++ == 0)
+			sb_puts(&sb, *m == '[' ? "[]" : "{}");
+		if (strchr("]}", *m))
 			depth -= depth > 0;
-		if (depth || *m == ']')
+		if (depth || strchr("]}", *m))
 			continue;
 		if (*m >= '0' && *m <= '9') {
 			sb_putc(&sb, 'N');
@@ -152,7 +152,7 @@ static const char *without_numbers(const char *m, struct arena *a)
 		}
 		sb_putc(&sb, *m);
 		if (*m == '=')
-			while (m[1] && !strchr(" ,\n)", m[1]))
+			while (m[1] && !strchr(" ,\n)[{", m[1]))
 				m++;
 	}
 	const char *s = arena_strdup(a, sb.s);
@@ -163,22 +163,24 @@ static const char *without_numbers(const char *m, struct arena *a)
 /* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error. */
 static const char *raise_signature(const char *m, struct arena *a)
 {
+	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
 	static const char *const noise[] = {"compile: ", "backend='inductor' raised:\n", "backend='aot_eager' raised:\n"};
-	for (bool more = true; more; ) {
-		more = false;
+	for (;;) {
 		for (int i = 0; i < ARRAY_LEN(noise); i++)
 			if (str_starts(m, noise[i]))
-				m += strlen(noise[i]), more = true;
-		size_t n = strspn(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.");
+				m += strlen(noise[i]), i = -1;
+		size_t n = strspn(m, name);
 		const char *next = m + n + 2;
 		if (n == 0 || !str_starts(m + n, ": "))
 			break;
+		bool inner = false;
 		for (int i = 0; i < ARRAY_LEN(noise); i++)
-			more |= str_starts(next, noise[i]);
-		size_t k = strspn(next, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.");
-		more |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
-		if (more)
-			m = next;
+			inner |= str_starts(next, noise[i]);
+		size_t k = strspn(next, name);
+		inner |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
+		if (!inner)
+			break;
+		m = next;
 	}
 	return without_numbers(m, a);
 }
