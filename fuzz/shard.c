@@ -309,14 +309,14 @@ static void take_cheap(struct shard *s)
 	count_reasons(s, j, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
-	if (verdict_diverges(o.verdict))
+	if (verdict_diverges(o.verdict)) {
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
-	else if (o.verdict == VD_PASS) {
+	} else if (o.verdict == VD_PASS) {
 		j->score = promise(s, j);
 		queue_push(s, j);
-	}
-	else
+	} else {
 		job_free(j);
+	}
 }
 
 static void take_main(struct shard *s)
