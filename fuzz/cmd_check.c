@@ -47,13 +47,15 @@ static void print_text(const struct options *o, const char *file, const char *ta
 }
 
 /* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. The largest wins over files and targets. */
-static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t)
+static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t, struct exec **warm)
 {
 	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
 	struct err err = {0};
 	struct arena a;
 	struct strbuf name;
-	struct exec *e = exec_open(t, &eo, &err);
+	if (!*warm)
+		*warm = exec_open(t, &eo, &err);
+	struct exec *e = *warm;
 	if (!e) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
 		return EXIT_TARGET;
@@ -72,7 +74,6 @@ static int check_one(const struct options *o, const char *file, const struct pro
 	int rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	sb_free(&name);
 	arena_free(&a);
-	exec_close(e);
 	return rc;
 }
 
@@ -81,6 +82,7 @@ int cmd_check(const struct options *given)
 	struct options o = *given;
 	struct err err = {0};
 	int rc = EXIT_CLEAN;
+	struct exec *warm[MAX_TARGETS] = {0};   /* one child per target for all files */
 	if (!o.nfile) {
 		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
 		return EXIT_USAGE;
@@ -95,10 +97,12 @@ int cmd_check(const struct options *given)
 			rc = MAX(rc, EXIT_USAGE);
 		else
 			for (int t = 0; t < o.ntarget; t++) {
-				int one = check_one(&o, o.file[i], &p, &o.target[t]);
+				int one = check_one(&o, o.file[i], &p, &o.target[t], &warm[t]);
 				rc = MAX(rc, one);
 			}
 		arena_free(&a);
 	}
+	for (int t = 0; t < o.ntarget; t++)
+		exec_close(warm[t]);
 	return rc;
 }
