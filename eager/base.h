@@ -20,7 +20,6 @@
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN               __attribute__((noreturn))
-#define WEAK                   __attribute__((weak))
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)

@@ -56,9 +56,9 @@ extern grad_fn *const op_grad[NOPS];
 
 /* Every function that a row names is declared here; `none` means: there is none (views, inputs, non-differentiable results). */
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) \
-	meta_fn meta_##m WEAK; \
-	kern_fn kern_##k WEAK; \
-	grad_fn grad_##g WEAK;
+	meta_fn meta_##m; \
+	kern_fn kern_##k; \
+	grad_fn grad_##g;
 #include "eager/ops.def"
 
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */

@@ -51,9 +51,9 @@ struct ref_ctx {
 	bool shadow;                    /* the driver's second run over the map of a self-overlapping leaf: views only */
 };
 typedef bool ref_fn(struct ref_ctx *c);
-extern ref_fn *const ref_rule[NOPS];    /* NULL: the driver does it (input, sym), or the function is still missing */
+extern ref_fn *const ref_rule[NOPS];    /* NULL: the driver does it (input, sym) */
 
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) ref_fn ref_##r WEAK;
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) ref_fn ref_##r;
 #include "eager/ops.def"
 
 /* ---- reading ---- */

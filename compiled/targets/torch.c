@@ -220,6 +220,8 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 		if (out->ngraphs > 0 && target_stage(&req->target)->options)
 			proc_note(p, WARMED);
 	}
+	if (recycle && out->status == RES_RAISED)       /* the device is lost with it, as a process would be */
+		set_failure(out, a, RES_CRASH, arena_printf(a, "device fault: %s", out->message), p);
 	if (recycle)
 		proc_recycle(p);
 	proc_release(p);
