@@ -120,7 +120,7 @@ static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 	prog_partition(p, forward, cot);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct op_info *op = &op_info[p->node[i].op];
-		if (!set[i] || !forward[i] || op->family == F_FACTORY || passes_through(p->node[i].op))
+		if (!set[i] || !forward[i] || passes_through(p->node[i].op))
 			continue;
 		name[n++] = (op->traits & T_REDUCE) && (op->traits & T_LINEAR) ? "linear-reduction" : op->name;
 	}

@@ -110,8 +110,35 @@ static void compare_tensor(struct tensor_verdict *v, const struct ref_value *wan
 		v->kinds |= 1u << wrong;
 }
 
+static bool equal(const struct result_tensor *a, const struct result_tensor *b)
+{
+	return meta_same_sizes(&a->meta, &b->meta) && a->meta.dtype == b->meta.dtype && a->meta.offset == b->meta.offset && a->nbytes == b->nbytes
+		&& memcmp(a->meta.stride, b->meta.stride, (size_t)a->meta.rank * sizeof *a->meta.stride) == 0 && memcmp(a->data, b->data, a->nbytes) == 0;
+}
+
+/* One of the views that unbind or split made. */
+static bool one_of_several(const struct prog *p, int node)
+{
+	return node >= 0 && p->node[node].op == OP_getitem && op_has(p->node[p->node[node].arg[0].node].op, T_VIEW);
+}
+
+/* Which freedom lets the aliasing of output i with output k (-1: with an input) differ. want: they should share. */
+static unsigned alias_freedom(const struct prog *p, const struct reference *ref, const struct result_call *got, int i, int k, bool want)
+{
+	bool grad = ref->out[i].requires_grad || (k >= 0 && ref->out[k].requires_grad);
+	if (!want)
+		return k >= 0 && !grad && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
+	unsigned free = JUDGE_ALIAS_FREE;
+	if (k >= 0 && !grad)
+		free |= JUDGE_PLAIN_ALIAS_FREE;
+	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) || (k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
+		free |= JUDGE_SEVERAL_VIEWS_FREE;
+	return free;
+}
+
 /* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
-static void compare_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+static void compare_alias(struct tensor_verdict *v, const struct prog *p, const struct reference *ref, const struct result_call *got, int i,
+	unsigned freedoms, struct arena *a)
 {
 	int want = ref->out[i].memory, have = got->out[i].storage;
 	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
@@ -119,20 +146,18 @@ static void compare_alias(struct tensor_verdict *v, const struct reference *ref,
 		return;                                         /* empty tensors: PyTorch gives them null pointers */
 	if (have_input && (!want_input || want != have))
 		note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
-	else if (want_input && !have_input && freedoms & JUDGE_ALIAS_FREE)
-		v->used |= JUDGE_ALIAS_FREE;
+	else if (want_input && !have_input && freedoms & alias_freedom(p, ref, got, i, -1, true))
+		v->used |= freedoms & alias_freedom(p, ref, got, i, -1, true);
 	else if (want_input && !have_input)
 		note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
 	for (int k = 0; k < i; k++) {
 		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
-		unsigned free = freedoms & (ref->out[i].requires_grad || ref->out[k].requires_grad ? JUDGE_ALIAS_FREE : JUDGE_ALIAS_FREE | JUDGE_PLAIN_ALIAS_FREE);
 		if (ref->out[k].n == 0 || want_input || have_input || w == h)
 			continue;
-		if (w && free) {
-			v->used |= free;
-			continue;
-		}
-		note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
+		unsigned free = freedoms & alias_freedom(p, ref, got, i, k, w);
+		v->used |= free;
+		if (!free)
+			note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
 	}
 	if (want_input && have == want && ref->out[i].meta.offset != got->out[i].meta.offset)
 		note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)got->out[i].meta.offset, (long long)ref->out[i].meta.offset);
@@ -199,7 +224,7 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 			if (k != call && i < jc->ref[k].nouts)
 				stale[n++] = (struct stale){jc->ref[k].out[i].n, jc->ref[k].out[i].val};
 		compare_tensor(v, &ref->out[i], &got->out[i], MM_VALUE, freedoms, stale, n, a);
-		compare_alias(v, ref, got, i, freedoms, a);
+		compare_alias(v, jc->p, ref, got, i, freedoms, a);
 	}
 	for (int i = 0; i < ref->ngrads; i++) {
 		struct tensor_verdict *v = next(j, TR_GRADIENT, call, i, ref->grad[i].node);

@@ -66,7 +66,9 @@ enum {
 	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
 	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
-	JUDGE_ZERO_FOR_NONE = 8         /* a gradient that should be None may be zeros */
+	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros */
+	JUDGE_EQUAL_SHARED = 16,        /* outputs without grad, equal byte for byte and in layout, may be one tensor */
+	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };
 
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);
