@@ -17,6 +17,7 @@ enum {
 	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
 	LF_WELFORD = 64,        /* var by Welford's recurrence or by two passes, in the accumulation type */
+	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
 	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */

@@ -52,30 +52,43 @@ static bool narrows(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dty
 	int several = 0;
 	for (int d = 0; d < m->rank; d++)
 		several += mask[d] && m->size[d] > 1;
-	return several > 1 && shape_is_half(dt) && dtype_is_float(m->dtype) && m->dtype != dt;
+	return shape_is_half(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && dtype_is_float(m->dtype) && m->dtype != dt;
 }
 
 /* Then self is converted first, or not: PyTorch 2.11's CPU converts for dims [0, 1] and [2, 3] of four, but sums [0, 2], [1, 3] and
  * [0, 3] in f32 and rounds once (measured, 400 tensors each). */
-static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
 {
-	struct tape *t = c->t;
 	const struct num_format *f = &num_format[dt];
-	struct rows r;
-	r.rank = ref_reduced(r.size, meta_of(c, 0), mask, keepdim);
-	const sid *self = ref_rows(c, c->in[0], mask, &r.n, &r.len);
-	int64_t n = r.n * r.len;
-	sid first = tape_map1(t, SF_CAST, DT_F32, self, n), *e = tape_ids(t, n), *out = tape_ids(t, r.n);
-	for (int64_t k = 0; k < n; k++) {
-		e[k] = t->over ? 0 : first + (sid)k;
-		struct num *x = &t->val[e[k]];
+	for (int64_t k = 0; k < n && !t->over; k++) {
+		struct num *x = &t->val[first + (sid)k];
 		bool same = num_is_exact(x) && num_fits(dt, x->hi, x->lo) && fabs(x->hi) <= f->max;
-		if (t->over || same || x->flags & NUM_SPECIAL)
+		if (same || x->flags & NUM_SPECIAL)
 			continue;
 		int over = num_mag(x) >= f->overflow ? x->hi > 0 ? NUM_PINF : NUM_NINF : 0;
 		num_widen(x, num_half_ulp(f, num_mag(x)));
 		x->flags |= (uint8_t)over;
 	}
+}
+
+static const sid *narrowed(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
+{
+	sid first = tape_map1(c->t, SF_CAST, DT_F32, ids, n), *e = tape_ids(c->t, n);
+	may_be_narrowed(c->t, first, n, dt);
+	for (int64_t k = 0; k < n; k++)
+		e[k] = c->t->over ? 0 : first + (sid)k;
+	return e;
+}
+
+static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+{
+	struct tape *t = c->t;
+	struct rows r;
+	r.rank = ref_reduced(r.size, meta_of(c, 0), mask, keepdim);
+	const sid *self = ref_rows(c, c->in[0], mask, &r.n, &r.len);
+	int64_t n = r.n * r.len;
+	sid *out = tape_ids(t, r.n);
+	const sid *e = narrowed(c, self, n, dt);
 	sid sum = tape_rows(t, SF_SUM, DT_F32, e, r.n, r.len, 0);
 	for (int64_t k = 0; k < r.n; k++)
 		out[k] = t->over ? 0 : sum + (sid)k;
@@ -138,7 +151,9 @@ static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enu
 static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt, bool welford)
 {
 	enum dtype in = tape_inner(dt);
-	const sid *e = ref_cast(c, r->e, r->n * r->len, in);
+	int64_t n = r->n * r->len;
+	bool narrow = n && shape_is_half(dt) && meta_of(c, 0)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
+	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
 	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, 0), count = tape_const_f(c->t, in, (double)r->len);
 	sid *num = tape_ids(c->t, r->n), *out = tape_ids(c->t, r->n);
 	for (int64_t k = 0; k < r->n; k++)
