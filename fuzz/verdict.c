@@ -350,6 +350,8 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->severity = SEVERITY_NORMAL;
 		out->why = out->detail = r->message;
 		describe(out, p, NULL, NULL, a);
+		if (str_starts(r->message, "device fault: "))
+			out->signature = arena_printf(a, "crash %s", without_numbers(r->message, a));
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
