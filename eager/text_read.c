@@ -2,6 +2,7 @@
  *
  * Arguments are read into raw values first (a name, a number, a list ...) and then coerced to the kinds of the operator's schema,
  * so that a bare name like `add` can be resolved by trying its overloads: the first whose schema accepts the raw values wins. */
+#include "eager/fill.h"
 #include "eager/prog.h"
 
 #include <ctype.h>
@@ -819,6 +820,8 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			char w[MAX_NAME];
 			if (!want(r, "=") || !word(r, w, sizeof w, false))
 				return false;
+			if (fill_find(w) < 0)
+				return FAIL(r, "call: fill '%s' is unknown (dyadic, normal, special, ties, positive, index, unique, mask)", w);
 			in->fill = arena_strdup(r->a, w);
 		} else {
 			return any ? true : FAIL(r, "call: expected seed= or fill=");

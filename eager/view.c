@@ -1,5 +1,6 @@
 /* view.c: shape rules of views: new sizes, strides and offset over the operand's storage. They have no kernel, and their
  * derivative is the interpreter's (a cotangent written through the same view). Facts: ATen/native/TensorShape.cpp. */
+#include "eager/fill.h"
 #include "eager/layout.h"
 #include "eager/rules.h"
 
@@ -171,6 +172,8 @@ static bool check_bounds(const struct meta_ctx *c, const struct meta *o, int64_t
 		if (!mul_i64(&reach, o->size[d] - 1, o->stride[d]) || !add_i64(&last, last, reach))
 			return err_set(c->err, "storage size calculation overflowed");
 	}
+	if (last >= MAX_NUMEL)
+		return err_set(c->err, "the last element is cell %" PRId64 " of its storage: more than fits", last);
 	if (last >= cells) {
 		char size[SIZES_TEXT], stride[SIZES_TEXT];
 		int nbytes = dtype_nbytes(o->dtype);
@@ -355,6 +358,8 @@ static bool check_fill(struct meta_ctx *c)
 	int64_t high = node_int(c->n, 6);
 	bool unique = str_eq(fill, "unique");
 	int d;
+	if (fill_find(fill) < 0)
+		return err_set(c->err, "fill '%s' is unknown (dyadic, normal, special, ties, positive, index, unique, mask)", fill);
 	if ((!unique && !str_eq(fill, "index")) || meta_numel(o) == 0)
 		return true;
 	if (!dtype_is_int(o->dtype))

@@ -355,6 +355,8 @@ static bool run(struct campaign *c, struct err *err)
 			stored(c, store_flush(c->store));
 		}
 		status(c, false);
+		if (ferror(stdout) && !stop_signal)     /* the reader of our pipe has gone */
+			stop_signal = SIGPIPE;
 	}
 }
 
@@ -458,13 +460,37 @@ static bool open_store(struct campaign *c, int *rc)
 	return false;
 }
 
+/* What shards would refuse one by one. */
+static bool policy_usable(const struct options *o, struct err *err)
+{
+	struct policy p;
+	struct choices c;
+	struct policy_limits limits = {o->ops, o->dtypes};
+	choices_from_seed(&c, 1);
+	bool ok = policy_draw(&p, o->policy, &limits, &c, err);
+	choices_free(&c);
+	if (ok) {
+		bool any = !p.restricted;
+		for (int op = 0; op < NOPS; op++)
+			any |= p.op[op];
+		ok = any || err_set(err, "--ops names no operator");
+	}
+	return ok;
+}
+
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
 	struct err err = {0};
 	int rc = EXIT_TARGET;
-	if (!o.ntarget && !options_target(&o, "builtin:eager", &err))
-		BUG("%s", err.msg);
+	if (!o.ntarget) {
+		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
+		return EXIT_USAGE;
+	}
+	if (!policy_usable(&o, &err)) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return EXIT_USAGE;
+	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)unix_ms() % 1000000007;
 	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms(), .tty = isatty(2) != 0};
@@ -487,7 +513,8 @@ int cmd_fuzz(const struct options *given)
 		ok = c.shard[i] != NULL;
 	}
 	if (!o.quiet)
-		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s");
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s",
+		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	if (c.tty && !o.quiet)

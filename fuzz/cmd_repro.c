@@ -48,15 +48,19 @@ static int write_script(const struct options *o, const struct found *x, struct a
 {
 	struct strbuf sb;
 	struct err err = {0};
-	FILE *f = open_out(o->script);
-	if (!f)
-		return EXIT_TARGET;
 	sb_init(&sb);
-	int rc = EXIT_CLEAN;
 	if (!script_emit(&sb, &x->p, &x->t, &x->f, a, &err)) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		rc = EXIT_USAGE;
-	} else if (fwrite(sb.s, 1, sb.len, f) != sb.len) {
+		sb_free(&sb);
+		return EXIT_USAGE;
+	}
+	FILE *f = open_out(o->script);
+	int rc = EXIT_CLEAN;
+	if (!f) {
+		sb_free(&sb);
+		return EXIT_TARGET;
+	}
+	if (fwrite(sb.s, 1, sb.len, f) != sb.len) {
 		perror(o->script);
 		rc = EXIT_TARGET;
 	}

@@ -267,7 +267,15 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 		add_counts(&out->by_fill[fill_class(p, j->tensor[i].call)], &j->tensor[i].cmp);
 	}
 	if (j->status == JUDGE_PASS) {
-		out->verdict = VD_PASS;
+		int64_t n = 0, open = 0;        /* of results; inputs that nobody writes decide nothing */
+		for (int i = 0; i < j->ntensor; i++)
+			if (j->tensor[i].role != TR_STORAGE) {
+				n += j->tensor[i].cmp.n;
+				open += j->tensor[i].cmp.count[EL_UNDECIDED];
+			}
+		out->verdict = n > 0 && open == n ? VD_UNJUDGED : VD_PASS;
+		if (out->verdict == VD_UNJUDGED)
+			out->why = "every element of the results is undecided";
 		return;
 	}
 	out->why = j->message && j->message[0] ? j->message : "";

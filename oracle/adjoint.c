@@ -304,6 +304,8 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 	} else if (count > 1 && shared && all_equal(t, e, n, cand)) {
 		struct num k = num_exact(s->h.dt, (double)count);
 		part = num_div(g, &k);
+		if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL))       /* the count is a sum in the dtype */
+			num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
 		how_only(&part, &s->h);
 	} else if (count > 1) {
 		part = open;

@@ -564,6 +564,8 @@ static struct num pow_product(const struct num *a, int n, const struct how *h)
 static struct num each_pow(const struct num *a, const void *ctx)
 {
 	double b = *(const double *)ctx;
+	if (isnan(b))
+		return arg_rad(a) == 0 ? num_exact(DT_F64, pow(a->hi, b)) : num_any(DT_F64);
 	if (!fin(a)) {
 		struct num y = num_exact(DT_F64, pow(a->hi, b));
 		if (fabs(b) == 0.5 && a->hi < 0)

@@ -11,6 +11,7 @@ struct ref_storage {
 	const sid *ids;
 	int memory;             /* identity for alias questions: program inputs 0.., fresh ones after; private leaf arrays share the input's */
 	bool shared;            /* several input rows live here */
+	bool overlapping;       /* an input row here overlaps itself: autograd's base for writes through its views does, too */
 	bool detached;          /* shared, and a value with a gradient was written through one of them */
 	bool leaf_elsewhere;    /* an input of this memory that requires grad has its own array: writing would split them */
 	bool cloned;            /* a scatter's result that keeps self's cells, offset and gaps included (clone_preserve_strides): only

@@ -265,6 +265,11 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 		return false;
 	if (!dtype_is_float(p.dt))
 		return ref_unsupported(c, "integer powers");
+	/* Backward uses the exponent as it was given, forward as the dtype holds it. */
+	double e = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	bool near = isfinite(e) && (shape_is_half(p.dt) ? !num_fits(p.dt, e, 0) || !num_fits(p.dt, e - 1, 0) : fabs(e - 1) < 0x1p-20 && e != 1);
+	if (c->grad && near)
+		return ref_unsupported(c, "gradient of a power that the dtype does not hold");
 	return give(c, &p, tape_map2(c->t, SF_POW, p.dt, p.a, p.b, p.n));
 }
 

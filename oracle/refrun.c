@@ -178,6 +178,7 @@ static bool do_input(struct run *s, int i)
 		return err_set(s->err, "input_view reaches beyond its base");
 	}
 	t->storage = r->input_storage[number];
+	r->storage[t->storage].overlapping |= meta_has_duplicates(&t->meta);
 	bool grad = arg_flag(n, "requires_grad");
 	if (grad && !dtype_is_float(t->meta.dtype))
 		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
@@ -396,6 +397,31 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 }
 
 /* ---- writing in place ---- */
+/* Whether the two share some cells without being the same view: what is written then depends on the order. (at::assert_no_partial_overlap
+ * refuses what it recognises, and gives up on tensors with gaps.) */
+static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref_tensor *from)
+{
+	if (to->storage != from->storage || !meta_numel(&to->map) || !meta_numel(&from->map))
+		return false;
+	if (meta_same_sizes(&to->map, &from->map) && to->map.offset == from->map.offset
+		&& memcmp(to->map.stride, from->map.stride, (size_t)to->map.rank * sizeof *to->map.stride) == 0)
+		return false;
+	struct arena_mark m = arena_mark(s->r.arena);
+	int64_t ncells = s->r.storage[to->storage].ncells;
+	bool *written = arena_zalloc(s->r.arena, (size_t)ncells + 1), hit = false;
+	struct meta_iter it;
+	meta_iter_start(&it, &to->map);
+	do
+		written[it.off] = true;
+	while (meta_iter_next(&it, &to->map));
+	meta_iter_start(&it, &from->map);
+	do
+		hit = written[it.off];
+	while (!hit && meta_iter_next(&it, &from->map));
+	arena_release(s->r.arena, m);
+	return hit;
+}
+
 static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
 {
 	struct ref *r = &s->r;
@@ -413,6 +439,11 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
 	if (meta_has_duplicates(&t->map))
 		return unsupported(s, "a write through a view that overlaps itself");
+	if (c->grad && st->overlapping)
+		return unsupported(s, "a write with gradients into a tensor that overlaps itself");
+	for (int k = 1; k < op_info[c->n->op].nparam; k++)
+		if (c->n->arg[k].tag == ARG_TENSOR && c->in[k] && crosses(s, t, c->in[k]))
+			return unsupported(s, "a write into memory that it also reads, elsewhere");
 	return true;
 }
 

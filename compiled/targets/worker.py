@@ -611,6 +611,8 @@ def by_compiler(error: BaseException) -> bool:
 
 def poisoned(device: torch.device) -> bool:
     """After a device fault every later CUDA call fails: this process is of no more use."""
+    if device.type != "cuda" or not torch.cuda.is_available():
+        return False
     try:
         synchronize(device)
     except Exception:  # noqa: BLE001 - any failure at all means the device is gone
