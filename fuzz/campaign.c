@@ -362,10 +362,24 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
+static void summary_json(const struct campaign *c, const struct shard_stats *s)
+{
+	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64 ", \"cheap\": %" PRId64,
+	       c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
+	for (int v = 0; v < NVERDICTS; v++)
+		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
+	printf(", \"new_findings\": %" PRId64 ", \"new_strides_only\": %" PRId64 ", \"divergent\": %" PRId64 ", \"known\": %" PRId64 "}}\n",
+	       c->nnew, c->nmeta, c->nobs, c->nknown);
+}
+
 static void summary(const struct campaign *c)
 {
 	struct shard_stats s;
 	total(c, &s);
+	if (c->o->json) {
+		summary_json(c, &s);
+		return;
+	}
 	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s.generated);
 	if (s.compiled)
 		printf(", %" PRId64 " compiled", s.compiled);
@@ -406,14 +420,14 @@ static void summary(const struct campaign *c)
 	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
 	       100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
 	for (int i = 0; i < c->nshards; i++)
-		if (c->stats[i].first_divergence_ms > 0 && c->stats[i].first_compile_ms > 0)
+		if (c->stats[i].first_divergence_ms > c->stats[i].first_compile_ms && c->stats[i].first_compile_ms > 0)
 			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
 			       c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
 			       c->stats[i].first_divergence_compiles);
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
 	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
-	printf("%" PRId64 " new findings, %" PRId64 " that differ in predicted metas only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
+	printf("%" PRId64 " new findings, %" PRId64 " more that differ in strides only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
 	       c->nnew, c->nmeta, c->nobs, c->nknown);
 	if (c->o->db && c->nnew + c->nmeta)
 		printf("list them:  scatterproof findings --db %s\n", c->o->db);
