@@ -1,3 +1,9 @@
+# From results to verdicts and signatures.
+if(TARGET campaign)
+  add_executable(test_verdict ${CMAKE_CURRENT_LIST_DIR}/test_verdict.c)
+  target_link_libraries(test_verdict PRIVATE campaign)
+  add_test(NAME verdict COMMAND test_verdict)
+endif()
 # The whole binary.
 if(TARGET scatterproof)
   foreach(part clean plants kill usage)

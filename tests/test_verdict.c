@@ -1,0 +1,169 @@
+/* test_verdict.c: from a result to a verdict: names of what raises, reasons that are counted, legitimate differences, and results that
+ * decide nothing. Results are builtin:eager's, spoiled as a target might. */
+#include "eager/interp.h"
+#include "fuzz/verdict.h"
+#include "tests/test.h"
+
+static struct arena arena;
+
+static struct prog *program(const char *text)
+{
+	struct prog *p = ARENA_NEW(&arena, struct prog, 1);
+	struct err err = {0};
+	bool ok = prog_read(p, &arena, text, strlen(text), READ_LENIENT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	return p;
+}
+
+static struct target target(const char *name)
+{
+	struct target t;
+	struct err err = {0};
+	bool ok = target_parse(&t, name, &err);
+	EXPECT(ok, "%s", err.msg);
+	return t;
+}
+
+static void ran(struct result *r, const struct prog *p)
+{
+	struct err err = {0};
+	EXPECT(interp_run(r, p, &arena, NULL, &err) == INTERP_OK, "%s", err.msg);
+}
+
+static struct outcome judged(const struct prog *p, const struct result *r, const char *name)
+{
+	struct outcome o;
+	struct target t = target(name);
+	outcome_of(&o, p, r, &t, NULL, &arena);
+	return o;
+}
+
+static const char NEG[] = "# scatterproof 1\nx = input([4], seed=1)\ny = neg(x)\nreturn (y,)\n";
+
+static const char *raised(const char *message)
+{
+	struct result r = {.status = RES_RAISED, .message = message, .stderr_tail = ""};
+	struct outcome o = judged(program(NEG), &r, "torch:inductor@cpu");
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT_INT(o.kind, FINDING_RAISE);
+	return o.signature;
+}
+
+static void test_raise_signatures(void)
+{
+	EXPECT_STR(raised("compile: InductorError: TypeError: sub() takes 3 positional arguments but 4 were given"),
+		"raise TypeError: sub() takes N positional arguments but N were given");
+	EXPECT_STR(raised("compile: BackendCompilerFailed: backend='inductor' raised:\nAssertionError: n=copy_, n.args[0]=empty, placeholders={a_1, b_2}, x"),
+		"raise AssertionError: n=, n.args[]=, placeholders={}, x");
+	EXPECT_STR(raised("RuntimeError: size of tensor a (33) must match [7, 9] and [1]\nmore"), "raise RuntimeError: size of tensor a (N) must match [] and []");
+	EXPECT_STR(raised("ValueError"), "raise ValueError");
+	EXPECT_STR(raised(""), "raise ");
+}
+
+static void test_long_messages(void)
+{
+	char *text = arena_zalloc(&arena, 5001);
+	memset(text, 'x', 5000);
+	memcpy(text, "RuntimeError: ", 14);
+	struct result r = {.status = RES_RAISED, .message = text, .stderr_tail = ""};
+	struct outcome o = judged(program(NEG), &r, "torch:inductor@cpu");
+	EXPECT(strlen(o.why) < 1100 && strstr(o.why, "4000 characters more"), "%s", o.why);
+	EXPECT_INT(strlen(o.detail), 5000);
+}
+
+static void test_plain_stage_raises(void)
+{
+	struct result r = {.status = RES_RAISED, .message = "RuntimeError: 3 of 4", .stderr_tail = ""};
+	struct outcome o = judged(program(NEG), &r, "torch:eager@cpu");
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT_STR(verdict_reason(&o, &arena), "invalid: RuntimeError: N of N");
+	r = (struct result){.status = RES_UNSUPPORTED, .message = "refuses that (RuntimeError: at 12)", .stderr_tail = ""};
+	o = judged(program(NEG), &r, "torch:aot_eager@cpu");
+	EXPECT_STR(verdict_reason(&o, &arena), "unsupported: refuses that");
+}
+
+static void test_device_fault(void)
+{
+	struct result r = {.status = RES_CRASH, .message = "device fault: AcceleratorError: CUDA error: 700", .stderr_tail = ""};
+	struct outcome o = judged(program(NEG), &r, "torch:eager@cuda");
+	EXPECT_INT(o.verdict, VD_CRASH);
+	EXPECT_STR(o.signature, "crash device fault: AcceleratorError: CUDA error: N");
+}
+
+/* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
+static void test_plain_alias(void)
+{
+	static const char text[] = "# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
+	for (int grad = 0; grad < 2; grad++) {
+		struct prog *p = program(arena_printf(&arena, text, grad ? ", requires_grad=True" : ""));
+		struct result r;
+		ran(&r, p);
+		struct outcome o = judged(p, &r, "torch:aot_eager@cpu");
+		EXPECT_INT(o.verdict, VD_PASS);
+		EXPECT_INT(o.freedoms, 0);
+		((struct result_tensor *)(uintptr_t)r.call[0].out)[1].storage = 77;
+		o = judged(p, &r, "torch:aot_eager@cpu");
+		EXPECT_INT(o.verdict, grad ? VD_MISMATCH : VD_PASS);
+		EXPECT_INT(o.freedoms, grad ? 0 : JUDGE_PLAIN_ALIAS_FREE);
+		o = judged(p, &r, "torch:eager@cpu");
+		EXPECT_INT(o.verdict, VD_MISMATCH);
+		EXPECT_INT(o.kind, FINDING_ALIAS);
+	}
+}
+
+/* Equal results that the target computed once: only if they are equal. */
+static void test_merged_results(void)
+{
+	for (int equal = 0; equal < 2; equal++) {
+		struct prog *p = program(equal ? "# scatterproof 1\nx = input([4], seed=1)\na = neg(x)\nb = neg(x)\nreturn (a, b)\n"
+			: "# scatterproof 1\nx = input([4], seed=1)\na = neg(x)\nb = exp(x)\nreturn (a, b)\n");
+		struct result r;
+		ran(&r, p);
+		struct result_tensor *out = (struct result_tensor *)(uintptr_t)r.call[0].out;
+		out[1].storage = out[0].storage;
+		struct outcome o = judged(p, &r, "torch:inductor@cpu");
+		EXPECT_INT(o.verdict, equal ? VD_PASS : VD_MISMATCH);
+		EXPECT_INT(o.freedoms, equal ? JUDGE_EQUAL_SHARED : 0);
+	}
+}
+
+static void test_nothing_decided(void)
+{
+	struct prog *p = program("# scatterproof 1\nx = input([9], fill=normal, seed=1)\nz = exp(x)\nk = gt.Tensor(z, z)\nreturn (k,)\n");
+	struct result r;
+	ran(&r, p);
+	struct outcome o = judged(p, &r, "torch:eager@cpu");
+	EXPECT_INT(o.verdict, VD_UNJUDGED);
+	EXPECT_STR(verdict_reason(&o, &arena), "unjudged: every element of the results is undecided");
+}
+
+/* Programs whose answer PyTorch leaves to the order of its loops, or that the reference does not model, get no verdict. */
+static void test_unjudged(void)
+{
+	static const char *const text[] = {
+		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
+		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
+		"x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = pow.Tensor_Scalar(x, 1.001)\ng = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n",
+	};
+	for (int i = 0; i < ARRAY_LEN(text); i++) {
+		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", text[i]));
+		struct result r = {.status = RES_OK, .message = "", .stderr_tail = ""};
+		struct outcome o = judged(p, &r, "torch:eager@cpu");
+		EXPECT(o.verdict == VD_UNJUDGED, "program %d: %s: %s", i, verdict_name[o.verdict], o.why);
+	}
+}
+
+int main(void)
+{
+	arena_init(&arena);
+	RUN(test_raise_signatures);
+	RUN(test_long_messages);
+	RUN(test_plain_stage_raises);
+	RUN(test_device_fault);
+	RUN(test_plain_alias);
+	RUN(test_merged_results);
+	RUN(test_nothing_decided);
+	RUN(test_unjudged);
+	arena_free(&arena);
+	return TEST_END();
+}
