@@ -215,6 +215,11 @@ ADJ(CLAMP)
 	(void)y;
 	int low = num_le(x[1], x[0]), high = num_le(x[0], x[2]);
 	int t = low == 0 || high == 0 ? 0 : low == 1 && high == 1 ? 1 : -1;
+	if (h->l->flags & LF_OPEN) {    /* an absent bound is infinite, and open to nobody */
+		int above = isinf(x[1]->hi) ? low : num_lt(x[1], x[0]), below = isinf(x[2]->hi) ? high : num_lt(x[0], x[2]);
+		int open = above == 0 || below == 0 ? 0 : above == 1 && below == 1 ? 1 : -1;
+		t = h->l->flags & LF_CLOSED && open != t ? -1 : open;
+	}
 	if (may_nan(x[0]))
 		t = -1;
 	gx[0] = gate(t, g, h);

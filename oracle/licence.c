@@ -83,5 +83,12 @@ bool licence_find(struct licence_profile *out, const char *target)
 	bool plain = str_starts(colon, ":eager") || str_starts(colon, ":fake") || str_starts(colon, ":aot_fake")
 		|| (str_starts(colon, ":aot_eager") && !str_starts(colon, ":aot_eager_decomp"));
 	licence_resolve(out, plain ? LT_TORCH_EAGER : LT_TORCH_INDUCTOR, dev);
+	/* clamp_backward: 2.11.0 passes g at a bound, 2.15.0 does not (both measured). */
+	int major = 2, minor = 11;
+	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
+	bool newer = known && (major > 2 || minor >= 15), between = !known || (major == 2 && minor > 11 && minor < 15);
+	for (int k = 0; k < NLC; k++)
+		for (int d = 0; d < NDTYPES; d++)
+			out->rule[k][d].flags |= newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u;
 	return true;
 }

@@ -153,6 +153,23 @@ static void test_unjudged(void)
 	}
 }
 
+/* The gradient of clamp at a bound is the version's: builtin:eager is as 2.11. */
+static void test_clamp_by_version(void)
+{
+	struct prog *p = program("# scatterproof 1\no = input([4], seed=1, requires_grad=True)\nz = mul.Scalar(o, 0.0)\ny = clamp(z, min=0.0)\ng = full([4], 1.0)\n"
+		"return (y,)\nbackward (y: g,)\n");
+	struct prog *q = program("# scatterproof 1\nx = input([64], seed=1, requires_grad=True)\ny = clamp(x, min=0.5, max=1.0)\ng = full([64], 1.0)\n"
+		"return (y,)\nbackward (y: g,)\n");
+	struct result r;
+	ran(&r, p);
+	EXPECT_INT(judged(p, &r, "torch:eager@cpu").verdict, VD_PASS);
+	ran(&r, q);
+	EXPECT_INT(judged(q, &r, "torch:eager@cpu").verdict, VD_PASS);
+	EXPECT_INT(judged(q, &r, "torch-2.11.0:inductor@cpu").verdict, VD_PASS);
+	EXPECT_INT(judged(q, &r, "torch-2.15.0:eager@cpu").verdict, VD_MISMATCH);
+	EXPECT_INT(judged(q, &r, "torch-2.13.1:eager@cpu").verdict, VD_PASS);
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -164,6 +181,7 @@ int main(void)
 	RUN(test_merged_results);
 	RUN(test_nothing_decided);
 	RUN(test_unjudged);
+	RUN(test_clamp_by_version);
 	arena_free(&arena);
 	return TEST_END();
 }
