@@ -4,6 +4,8 @@
 
 const char *const fill_name[NFILLS] = {"dyadic", "normal", "special", "ties", "positive", "index", "unique", "mask"};
 
+const char *fill_names(void) { return "dyadic, normal, special, ties, positive, index, unique, mask"; }
+
 int fill_find(const char *name)
 {
 	for (int i = 0; i < NFILLS; i++)

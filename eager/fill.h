@@ -27,6 +27,7 @@
 enum fill { FILL_DYADIC, FILL_NORMAL, FILL_SPECIAL, FILL_TIES, FILL_POSITIVE, FILL_INDEX, FILL_UNIQUE, FILL_MASK, NFILLS };
 extern const char *const fill_name[NFILLS];
 int fill_find(const char *name);        /* -1 if none */
+const char *fill_names(void);           /* all of them, "dyadic, normal, ..." */
 
 /* high within 1 .. number of non-negative integers that the dtype holds exactly. */
 int64_t fill_high(enum dtype t, int64_t high);

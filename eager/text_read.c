@@ -821,7 +821,7 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			if (!want(r, "=") || !word(r, w, sizeof w, false))
 				return false;
 			if (fill_find(w) < 0)
-				return FAIL(r, "call: fill '%s' is unknown (dyadic, normal, special, ties, positive, index, unique, mask)", w);
+				return FAIL(r, "call: fill '%s' is unknown (%s)", w, fill_names());
 			in->fill = arena_strdup(r->a, w);
 		} else {
 			return any ? true : FAIL(r, "call: expected seed= or fill=");

@@ -310,11 +310,10 @@ static void from_raise(struct outcome *out, const struct result *r, const struct
 	out->kind = FINDING_RAISE;
 	out->severity = SEVERITY_NORMAL;
 	out->detail = r->message;
-	size_t shown = strcspn(r->message, "\n");
-	if (strlen(r->message) > MAX_SHOWN) {           /* a terminal shows the head of a graph dump, the store keeps it whole */
-		shown = MAX(shown, MAX_SHOWN / 2);
-		out->why = arena_printf(a, "%.*s ... (%zu characters more)", (int)MIN(shown, (size_t)MAX_SHOWN), r->message,
-			strlen(r->message) - MIN(shown, (size_t)MAX_SHOWN));
+	size_t n = strlen(r->message), line = strcspn(r->message, "\n");
+	if (n > MAX_SHOWN) {            /* a terminal shows the head of a graph dump, the store keeps it whole */
+		size_t shown = line < MAX_SHOWN / 2 ? MAX_SHOWN / 2 : MIN(line, (size_t)MAX_SHOWN);
+		out->why = arena_printf(a, "%.*s ... (%zu characters more)", (int)shown, r->message, n - shown);
 	}
 	out->signature = arena_printf(a, "raise %s", raise_signature(r->message, a));
 }

@@ -144,12 +144,14 @@ static void compare_alias(struct tensor_verdict *v, const struct prog *p, const 
 	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
 	if (ref->out[i].n == 0)
 		return;                                         /* empty tensors: PyTorch gives them null pointers */
-	if (have_input && (!want_input || want != have))
+	if (have_input && (!want_input || want != have)) {
 		note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
-	else if (want_input && !have_input && freedoms & alias_freedom(p, ref, got, i, -1, true))
-		v->used |= freedoms & alias_freedom(p, ref, got, i, -1, true);
-	else if (want_input && !have_input)
-		note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
+	} else if (want_input && !have_input) {
+		unsigned free = freedoms & alias_freedom(p, ref, got, i, -1, true);
+		v->used |= free;
+		if (!free)
+			note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
+	}
 	for (int k = 0; k < i; k++) {
 		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
 		if (ref->out[k].n == 0 || want_input || have_input || w == h)

@@ -235,40 +235,36 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	return b->first;
 }
 
-sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n)
+/* own NULL: no addend. The budget counts the addend's entries, too. */
+static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
+	int64_t batch, int64_t m, int64_t k, int64_t n)
 {
 	int64_t out = 0, cost = 0;
-	if (!mul_i64(&out, batch, m) || !mul_i64(&out, out, n) || !mul_i64(&cost, out, k) || !mul_i64(&cost, cost, 2) || !reserve(t, out, cost))
-		return t->over = true, 0;
-	struct tape_block *blk = new_block(t, SF_MATMUL, dt, out);
-	blk->a = a;
-	blk->b = b;
-	blk->len = k;
-	blk->dim[0] = batch;
-	blk->dim[1] = m;
-	blk->dim[2] = n;
-	blk->param = 1;
-	nary_eval(t, blk);
-	return blk->first;
-}
-
-sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
-	int64_t m, int64_t k, int64_t n)
-{
-	int64_t out = 0, cost = 0;
-	CHECK(dtype_is_float(dt));
-	if (!mul_i64(&out, m, n) || !mul_i64(&cost, out, k + 1) || !mul_i64(&cost, cost, 2) || !reserve(t, out, cost))
+	if (!mul_i64(&out, batch, m) || !mul_i64(&out, out, n) || !mul_i64(&cost, out, k + (own != NULL)) || !mul_i64(&cost, cost, 2)
+		|| !reserve(t, out, cost))
 		return t->over = true, 0;
 	struct tape_block *blk = new_block(t, SF_MATMUL, dt, out);
 	blk->a = a;
 	blk->b = b;
 	blk->c = own;
 	blk->len = k;
-	blk->dim[0] = 1;
+	blk->dim[0] = batch;
 	blk->dim[1] = m;
 	blk->dim[2] = n;
 	blk->param = alpha;
 	blk->beta = beta;
 	nary_eval(t, blk);
 	return blk->first;
+}
+
+sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+	return matmul_block(t, dt, NULL, 0, 1, a, b, batch, m, k, n);
+}
+
+sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
+	int64_t m, int64_t k, int64_t n)
+{
+	CHECK(dtype_is_float(dt));
+	return matmul_block(t, dt, own, beta, alpha, a, b, 1, m, k, n);
 }
