@@ -411,7 +411,9 @@ static void adj_cumsum(const struct pass *s)
 	arena_release(t->arena, m);
 }
 
-/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Form: reverse cumsum(g * y) / x, in the dtype. */
+/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
+ * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
+ * sum may come to before y, however small, scales it. */
 static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
 {
 	const struct num *v = s->A->t->val;
@@ -430,11 +432,14 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	special = special || big >= num_format[s->h.dt].overflow;       /* prefixes overflow, and 0 * inf may follow */
 	for (int64_t j = 0; j < len; j++) {
 		struct num run = pre, sum = num_mul(&g[j], &run);
-		double abs = num_mag(&sum);
+		double abs = num_mag(&sum), after = 1, later = num_mag(&g[j]);
+		bool first_zero = s->h.l->flags & LF_STEPS && fabs(v[e[j]].hi) <= v[e[j]].rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
 			run = num_mul(&run, &v[e[k]]);
 			struct num c = num_mul(&g[k], &run);
 			abs += num_mag(&c);
+			after *= num_mag(&v[e[k]]);
+			later += num_mag(&g[k]) * after;
 			sum = num_add(&sum, &c);
 		}
 		pre = num_mul(&pre, &v[e[j]]);
@@ -451,6 +456,8 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 			if (lost)
 				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
 			how_last(&sum, &s->h);
+			if (first_zero && later * (1 + rel) >= num_format[s->h.dt].overflow)
+				sum.flags |= NUM_INF | NUM_NAN;
 		}
 		send_to(s, e[j], sum);
 	}
