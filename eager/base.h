@@ -23,6 +23,7 @@
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+#define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */
 #define ARRAY_LEN(a)           ((int)(sizeof(a) / sizeof((a)[0])))
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
 #define MAX(a, b)              ((a) > (b) ? (a) : (b))

@@ -230,7 +230,7 @@ static struct num truth(int t, enum dtype dt)
 }
 
 /* ---- unary ---- */
-#define UNARY(id) static struct num v_##id(const struct num *const *x, const struct how *h)
+#define UNARY(id) static inline struct num v_##id(const struct num *const *x, const struct how *h)
 #define A (x[0])
 #define B (x[1])
 
@@ -475,16 +475,6 @@ UNARY(CAST)
 }
 
 /* ---- binary ---- */
-struct num mul_of(const struct num *a, const struct num *b, const struct how *h)
-{
-	struct num y = num_mul(a, b);
-	if (h->l->flags & LF_LOOSE && y.flags & NUM_NAN && ((num_is_exact(a) && a->hi == 0) || (num_is_exact(b) && b->hi == 0))) {
-		struct num zero = num_exact(h->dt, 0);
-		y = num_hull(&zero, &y);        /* a factor 0 skips the product, infinities and all */
-	}
-	return y;
-}
-
 UNARY(ADD)
 {
 	if (is_int(h))
@@ -677,14 +667,34 @@ UNARY(CLAMP)
 
 #define v_DETACH v_COPY
 
+/* ---- blocks: one loop per function, the function inside it ---- */
+#define LOOP(id, ...) \
+	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h) \
+	{ \
+		for (int64_t i = 0; i < n; i++) { \
+			const struct num *const x[] = {__VA_ARGS__}; \
+			num_put(&y[i], v_##id(x, h)); \
+			y[i].dtype = (uint8_t)h->dt; \
+		} \
+	}
+#define LOOP_0(id)
+#define LOOP_1(id) LOOP(id, &v[op[0][i]])
+#define LOOP_2(id) LOOP(id, &v[op[0][i]], &v[op[1][i]])
+#define LOOP_3(id) LOOP(id, &v[op[0][i]], &v[op[1][i]], &v[op[2][i]])
+#define LOOP_N(id)
+#define LOOP_R(id)
+#define LOOP_M(id)
+#define SF(id, arity, what) LOOP_##arity(id)
+#include "oracle/sf.def"
+
 enum { N = -1, R = -2, M = -3 };
-#define ROW_0(id) {#id, 0, NULL}
-#define ROW_1(id) {#id, 1, v_##id}
-#define ROW_2(id) {#id, 2, v_##id}
-#define ROW_3(id) {#id, 3, v_##id}
-#define ROW_N(id) {#id, N, NULL}
-#define ROW_R(id) {#id, R, NULL}
-#define ROW_M(id) {#id, M, NULL}
+#define ROW_0(id) {#id, 0, NULL, NULL}
+#define ROW_1(id) {#id, 1, v_##id, b_##id}
+#define ROW_2(id) {#id, 2, v_##id, b_##id}
+#define ROW_3(id) {#id, 3, v_##id, b_##id}
+#define ROW_N(id) {#id, N, NULL, NULL}
+#define ROW_R(id) {#id, R, NULL, NULL}
+#define ROW_M(id) {#id, M, NULL, NULL}
 const struct sf_info sf_info[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/sf.def"

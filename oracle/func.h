@@ -20,11 +20,13 @@ struct how {
 
 /* Float results are rounded to how->dt; integer and bool results wrap. x: operands, in order. */
 typedef struct num sf_value_fn(const struct num *const *x, const struct how *h);
+/* The same for n scalars y[i] of operands v[op[k][i]], which lie before y. */
+typedef void sf_block_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
 /* Contributions to the operands: gx[i] is preset to flags 255 (= none) and may be left so. g: adjoint of y. */
 typedef void sf_adj_fn(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h);
 
 enum { NUM_ABSENT = 255 };
-struct sf_info { const char *name; int arity; sf_value_fn *value; };
+struct sf_info { const char *name; int arity; sf_value_fn *value; sf_block_fn *block; };
 extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
 extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
 

@@ -673,29 +673,6 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 }
 
 /* ---- scans ---- */
-/* Exponent of the last set bit of an exact double != 0. */
-int last_bit(double v)
-{
-	uint64_t u, m;
-	memcpy(&u, &v, 8);
-	int e = (int)(u >> 52 & 2047);
-	m = u & (((uint64_t)1 << 52) - 1);
-	if (e == 0)
-		e = 1;
-	else
-		m |= (uint64_t)1 << 52;
-	e -= 1075;
-	while (!(m & 0xffff)) {
-		m >>= 16;
-		e += 16;
-	}
-	while (!(m & 1)) {
-		m >>= 1;
-		e++;
-	}
-	return e;
-}
-
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];

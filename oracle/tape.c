@@ -114,15 +114,20 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 		return 0;
 	struct tape_block *b = new_block(t, f, dt, n);
 	const unsigned char *p = data;
+	struct num *v = &t->val[b->first];
 	int nb = dtype_nbytes(dt);
+	if (!dtype_is_float(dt)) {
+		for (int64_t i = 0; i < n; i++)
+			num_put(&v[i], num_int(dt, dtype_load_i(dt, p + i * nb)));
+		return b->first;
+	}
 	for (int64_t i = 0; i < n; i++) {
-		struct num *v = &t->val[b->first + i];
-		if (dtype_is_float(dt)) {
-			*v = num_exact(dt, dtype_load_f(dt, p + i * nb));
-			v->flags |= NUM_MOVED;
-		} else {
-			*v = num_int(dt, dtype_load_i(dt, p + i * nb));
-		}
+		float single;
+		if (dt == DT_F32)
+			memcpy(&single, p + i * 4, 4);
+		struct num x = num_exact(dt, dt == DT_F32 ? (double)single : dtype_load_f(dt, p + i * nb));
+		x.flags |= NUM_MOVED;
+		num_put(&v[i], x);
 	}
 	return b->first;
 }
@@ -164,13 +169,7 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	struct how h = block_how(t, b);
 	h.constant_b = f == SF_DIV && one_constant(t, b->b, n);
 	b->param = h.constant_b;
-	struct num *out = &t->val[b->first];
-	const struct num *v = t->val;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x[3] = {&v[b->a[i]], info->arity > 1 ? &v[b->b[i]] : NULL, info->arity > 2 ? &v[b->c[i]] : NULL};
-		out[i] = info->value(x, &h);
-		out[i].dtype = (uint8_t)dt;
-	}
+	info->block(&t->val[b->first], t->val, op, n, &h);
 	return b->first;
 }
 
