@@ -423,7 +423,7 @@ static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct 
 		}
 		struct num d = num_sub(&s->A->t->val[e[i]], y);
 		how_step(&d, &s->h);
-		struct num w = num_exp_of(&d);
+		struct num w = num_exp_of(&d, &s->h);
 		w.dtype = (uint8_t)s->h.dt;
 		if (!num_is_exact(&w) && !(w.flags & NUM_NOFIN))
 			num_widen(&w, s->h.l->ulp * how_ulp(&s->h, num_mag(&w)));

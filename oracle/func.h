@@ -1,7 +1,9 @@
 /* func.h: the scalar functions of sf.def: value with radius, and partial derivatives times the adjoint, per licence rule.
  *
- * Elementary functions are computed in long double and taken to be within 2^-58 relative (glibc states at most 3 ULP of the
- * 64-bit format; on machines whose long double is a double this header refuses to compile). */
+ * Elementary functions of f64 are computed in long double and taken to be within 2^-58 relative (glibc states at most 3 ULP of the
+ * 64-bit format; on machines whose long double is a double this header refuses to compile). Where the licence computes in f32 the
+ * functions of double do, taken to be within 2^-50 (glibc states at most 2 ULP): 2^-25 of the rounding that follows. The error is
+ * part of the radius in both. */
 #ifndef SCATTERPROOF_FUNC_H
 #define SCATTERPROOF_FUNC_H
 
@@ -40,8 +42,8 @@ static inline void how_only(struct num *v, const struct how *h) { num_round(v, h
 double how_ulp(const struct how *h, double m);  /* one ulp of the compute type at magnitude m */
 
 /* Elementary functions on sets, unrounded, input radius propagated, no budget added; for nary.c. */
-struct num num_exp_of(const struct num *a);
-struct num num_log_of(const struct num *a);
+struct num num_exp_of(const struct num *a, const struct how *h);
+struct num num_log_of(const struct num *a, const struct how *h);
 /* max (sign 1) or min (sign -1) of two sets, NaN wins. */
 struct num num_max_of(const struct num *a, const struct num *b, int sign);
 

@@ -653,7 +653,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators). */
 	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
-		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d);
+		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
 		if (!(d.flags & NUM_NOFIN))
 			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi));        /* x - m is rounded, then exponentiated */
 		s = num_add(&s, &x);
@@ -662,7 +662,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		return num_any(h->dt);
 	double mag = num_mag(&s);
 	num_widen(&s, moved + mag * (u * (double)n + step * (2 * h->l->ulp + 1)));
-	struct num y = num_log_of(&s);
+	struct num y = num_log_of(&s, h);
 	double small = num_mag(&y);
 	y = num_add(&y, &centre);
 	y.dtype = (uint8_t)h->dt;

@@ -162,7 +162,7 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 	return r;
 }
 
-struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx)
 {
 	if (a->flags & NUM_ANY)
 		return num_any((enum dtype)a->dtype);

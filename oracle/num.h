@@ -225,7 +225,16 @@ struct num num_any(enum dtype dt);
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
 typedef struct num num_each_fn(const struct num *a, const void *ctx);
-struct num num_each(const struct num *a, num_each_fn *f, const void *ctx);
+struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx);
+static inline struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+{
+	if (UNLIKELY(a->flags & NUM_SPECIAL))
+		return num_each_part(a, f, ctx);
+	struct num r = f(a, ctx);
+	r.dtype = a->dtype;
+	r.flags |= a->flags & NUM_UNDEC;
+	return r;
+}
 
 /* Rounds to dtype dt under NR_* flags: adds half an ulp, or makes the value exact, marks overflow, flushes. */
 void num_round_slow(struct num *v, enum dtype dt, int nr);
