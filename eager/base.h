@@ -20,6 +20,7 @@
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN               __attribute__((noreturn))
+#define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)

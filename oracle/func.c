@@ -5,22 +5,6 @@
 
 static const double REL_LD = 0x1p-58, REL_D = 0x1p-50;  /* relative errors granted to the functions of long double and double */
 
-double how_ulp(const struct how *h, double m)
-{
-	return 2 * num_half_ulp(&num_format[h->l->compute], m);
-}
-
-void how_step(struct num *v, const struct how *h)
-{
-	/* In the dtype or in the compute type: overflow on the way is optional, the order of the factors being free. */
-	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE);
-}
-
-void how_last(struct num *v, const struct how *h)
-{
-	num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT));
-}
-
 static struct num of_ld(long double y, double rad)
 {
 	struct num r = {.hi = (double)y};
@@ -37,13 +21,13 @@ static struct num of_ld(long double y, double rad)
 	return r;
 }
 
-static inline struct num of_double(double y, double rad)
+INLINE struct num of_double(double y, double rad)
 {
 	rad += fabs(y) * REL_D + 0x1p-1060;
 	if (UNLIKELY(!isfinite(y)))
 		return num_exact(DT_F64, y);
 	if (UNLIKELY(!isfinite(rad)))
-		return num_any(DT_F64);
+		return num_take(num_any(DT_F64));
 	return (struct num){.hi = y, .rad = rad, .dtype = DT_F64};
 }
 
@@ -67,7 +51,7 @@ static struct num huge_interval(int flags)
 }
 
 /* ---- elementary functions on one component; ctx: narrow_of ---- */
-static inline struct num each_exp(const struct num *a, const void *narrow)
+INLINE struct num each_exp(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, exp(a->hi));
@@ -79,10 +63,10 @@ static inline struct num each_exp(const struct num *a, const void *narrow)
 		return of_double(y, (y + 0x1p-1060) * expm1_up(r));      /* y may have underflowed */
 	}
 	long double y = expl(ld(a));
-	return of_ld(y, r == 0 ? 0 : ((double)y + 0x1p-1074) * expm1_up(r));
+	return num_take(of_ld(y, r == 0 ? 0 : ((double)y + 0x1p-1074) * expm1_up(r)));
 }
 
-static inline struct num each_log(const struct num *a, const void *narrow)
+INLINE struct num each_log(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, log(a->hi));
@@ -104,7 +88,7 @@ static inline struct num each_log(const struct num *a, const void *narrow)
 	return narrow ? of_double(log(a->hi), rad) : of_ld(logl(ld(a)), rad);
 }
 
-static inline struct num each_log1p(const struct num *a, const void *narrow)
+INLINE struct num each_log1p(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, log1p(a->hi));
@@ -123,7 +107,7 @@ static inline struct num each_log1p(const struct num *a, const void *narrow)
 	return narrow ? of_double(log1p(a->hi), rad) : of_ld(log1pl(ld(a)), rad);
 }
 
-static inline struct num each_expm1(const struct num *a, const void *narrow)
+INLINE struct num each_expm1(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, expm1(a->hi));
@@ -134,13 +118,13 @@ static inline struct num each_expm1(const struct num *a, const void *narrow)
 		double y = expm1(a->hi);
 		return of_double(y, (y + 1 + 0x1p-50) * expm1_up(r));
 	}
-	return of_ld(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1_up(r));
+	return num_take(of_ld(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1_up(r)));
 }
 
 /* |sin(x + d) - sin x| <= (|cos x| + r/2) r, and |cos| = sqrt(1 - sin^2). */
 static double turn(double y, double r) { return fmin(2, (sqrt(fmax(1 - y * y, 0) + 0x1p-50) + r / 2) * r * (1 + 0x1p-40)); }
 
-static inline struct num each_sin(const struct num *a, const void *narrow)
+INLINE struct num each_sin(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, NAN);
@@ -151,10 +135,10 @@ static inline struct num each_sin(const struct num *a, const void *narrow)
 		double y = sin(a->hi);
 		return of_double(y, turn(y, r));
 	}
-	return of_ld(sinl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(cos(a->hi)) + r / 2) * r * (1 + 0x1p-40)));
+	return num_take(of_ld(sinl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(cos(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
 }
 
-static inline struct num each_cos(const struct num *a, const void *narrow)
+INLINE struct num each_cos(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, NAN);
@@ -165,7 +149,7 @@ static inline struct num each_cos(const struct num *a, const void *narrow)
 		double y = cos(a->hi);
 		return of_double(y, turn(y, r));
 	}
-	return of_ld(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40)));
+	return num_take(of_ld(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
 }
 
 /* sech^2 at the point of |x| <= a - r nearest to 0: the steepest slope of tanh on the interval. */
@@ -175,7 +159,7 @@ static double steepest(double a, double r)
 	return 4 * e / ((1 + e) * (1 + e)) * (1 + 0x1p-45);
 }
 
-static inline struct num each_tanh(const struct num *a, const void *narrow)
+INLINE struct num each_tanh(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, tanh(a->hi));
@@ -186,10 +170,10 @@ static inline struct num each_tanh(const struct num *a, const void *narrow)
 		double y = tanh(a->hi);
 		return of_double(y, (1 - y * y + 0x1p-48) * (1 + 2 * r * (1 + 2 * r)) * r);
 	}
-	return of_ld(tanhl(ld(a)), r == 0 ? 0 : fmin(2, steepest(a->hi, r) * r * (1 + 0x1p-40)));
+	return num_take(of_ld(tanhl(ld(a)), r == 0 ? 0 : fmin(2, steepest(a->hi, r) * r * (1 + 0x1p-40))));
 }
 
-static inline struct num each_sigmoid(const struct num *a, const void *narrow)
+INLINE struct num each_sigmoid(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
 		return num_exact(DT_F64, isnan(a->hi) ? NAN : a->hi > 0);
@@ -203,7 +187,7 @@ static inline struct num each_sigmoid(const struct num *a, const void *narrow)
 	long double x = ld(a), y = x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
 	/* sigmoid(x) = (1 + tanh(x/2)) / 2; and it grows at most like exp(r) */
 	double rad = fmin(fabs((double)y) * expm1(r), steepest(a->hi / 2, r / 2) / 4 * r);
-	return of_ld(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40)));
+	return num_take(of_ld(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40))));
 }
 
 static struct num each_sqrt(const struct num *a, const void *ctx UNUSED)
@@ -283,7 +267,7 @@ static struct num truth(int t, enum dtype dt)
 
 UNARY(COPY) { (void)h; return *A; }
 
-static struct num budget(struct num y, const struct how *h)
+INLINE struct num budget(struct num y, const struct how *h)
 {
 	y.dtype = (uint8_t)h->dt;
 	if (!(num_is_exact(&y) && num_fits(h->dt, y.hi, y.lo)) && !(y.flags & NUM_NOFIN)) {

@@ -33,13 +33,18 @@ extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) an
 extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
 
 /* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
- * assumed to be THE correctly rounded answer, because formulas differ. */
-void how_step(struct num *v, const struct how *h);
+ * assumed to be THE correctly rounded answer, because formulas differ. Overflow on the way is optional, the order of the factors
+ * being free. */
+INLINE void how_step(struct num *v, const struct how *h)
+{
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE);
+}
 /* The last step of a formula of several. */
-void how_last(struct num *v, const struct how *h);
+INLINE void how_last(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT)); }
 /* The only step: exact operands may give the exact rounded answer. */
-static inline void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_ROUND)); }
-double how_ulp(const struct how *h, double m);  /* one ulp of the compute type at magnitude m */
+INLINE void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_ROUND)); }
+/* One ulp of the compute type at magnitude m. */
+INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
 
 /* Elementary functions on sets, unrounded, input radius propagated, no budget added; for nary.c. */
 struct num num_exp_of(const struct num *a, const struct how *h);

@@ -5,7 +5,7 @@
 #include "oracle/func.h"
 
 /* One multiplication, unrounded; a factor 0 may skip it where the licence is LF_LOOSE. */
-static inline struct num mul_of(const struct num *a, const struct num *b, const struct how *h)
+INLINE struct num mul_of(const struct num *a, const struct num *b, const struct how *h)
 {
 	struct num y = num_mul(a, b);
 	if (UNLIKELY(h->l->flags & LF_LOOSE && y.flags & NUM_NAN && ((num_is_exact(a) && a->hi == 0) || (num_is_exact(b) && b->hi == 0)))) {

@@ -643,7 +643,16 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 {
 	if (n == 0)
 		return num_exact(h->dt, -INFINITY);
-	struct num m = extreme(t, e, n, 1, h);
+	struct num m = {.hi = -INFINITY};       /* any number may be subtracted; how far theirs may be from it is what matters */
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		m.hi = x->hi > m.hi ? x->hi : m.hi;
+		m.rad = x->rad > m.rad ? x->rad : m.rad;
+		flags |= x->flags;
+	}
+	if (flags & NUM_SPECIAL)
+		m = extreme(t, e, n, 1, h);
 	if (m.flags & NUM_SPECIAL) {
 		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
 			return m;                       /* +inf, -inf (all are) or NaN pass through */

@@ -304,13 +304,6 @@ struct num num_div(const struct num *a, const struct num *b)
 }
 
 /* ---- rounding ---- */
-void num_widen(struct num *v, double extra)
-{
-	if (extra == 0 || v->flags & NUM_NOFIN)
-		return;
-	*v = num_of((enum dtype)v->dtype, num_dd(v), v->rad + extra, v->flags & ~NUM_MOVED);
-}
-
 /* The double after which every value of the format overflows when it is rounded. */
 static void overflow(struct num *v, enum dtype dt, int nr)
 {
@@ -331,7 +324,7 @@ static void overflow(struct num *v, enum dtype dt, int nr)
 	}
 }
 
-void num_round_slow(struct num *v, enum dtype dt, int nr)
+static void round_any(struct num *v, enum dtype dt, int nr)
 {
 	const struct num_format *f = &num_format[dt];
 	CHECK(f->p);
@@ -368,6 +361,12 @@ void num_round_slow(struct num *v, enum dtype dt, int nr)
 		overflow(v, dt, nr);
 	if (!isfinite(v->rad))
 		*v = num_any(dt);
+}
+
+struct num num_rounded(struct num v, enum dtype dt, int nr)
+{
+	round_any(&v, dt, nr);
+	return v;
 }
 
 /* ---- questions ---- */

@@ -117,7 +117,7 @@ static inline struct dd dd_fast(double a, double b)     /* |a| >= |b| or a == 0 
 	double s = a + b;
 	return (struct dd){s, b - (s - a)};
 }
-static inline struct dd dd_two_prod(double a, double b)
+INLINE struct dd dd_two_prod(double a, double b)
 {
 	double p = a * b;
 	if ((double)(float)a == a && (double)(float)b == b)     /* 24 + 24 bits: exact, and fma is a call */
@@ -139,7 +139,7 @@ static inline struct dd dd_add_d(struct dd a, double b)
 	return dd_fast(s.hi, s.lo);
 }
 static inline struct dd dd_neg(struct dd a) { return (struct dd){-a.hi, -a.lo}; }
-static inline struct dd dd_mul(struct dd a, struct dd b)
+INLINE struct dd dd_mul(struct dd a, struct dd b)
 {
 	struct dd p = dd_two_prod(a.hi, b.hi);
 	if (a.lo == 0 && b.lo == 0)
@@ -151,7 +151,7 @@ struct dd dd_div(struct dd a, struct dd b);             /* within 2^-98 relative
 struct dd dd_sqrt(struct dd a);                         /* a > 0; within 2^-98 relative */
 
 /* ---- making ---- */
-static inline struct num num_exact(enum dtype dt, double v)     /* v a number of dt, or inf, or NaN */
+INLINE struct num num_exact(enum dtype dt, double v)     /* v a number of dt, or inf, or NaN */
 {
 	struct num r = {.hi = v, .dtype = (uint8_t)dt};
 	if (UNLIKELY(!isfinite(v)))
@@ -164,7 +164,7 @@ static inline bool num_is_exact(const struct num *a) { return a->rad == 0 && (a-
 static inline double num_mag(const struct num *a) { return fabs(a->hi) + a->rad; }     /* upper bound of |finite part| (up to lo) */
 
 /* Stores field by field: a copy of the whole struct right after its fields were written waits for their stores. */
-static inline void num_put(struct num *to, struct num v)
+INLINE void num_put(struct num *to, struct num v)
 {
 	to->hi = v.hi;
 	to->lo = v.lo;
@@ -173,15 +173,21 @@ static inline void num_put(struct num *to, struct num v)
 	to->flags = v.flags;
 }
 
+/* What a call returned, field by field: so the result of the inline function around it can stay in registers. */
+INLINE struct num num_take(struct num v)
+{
+	return (struct num){.hi = v.hi, .lo = v.lo, .rad = v.rad, .dtype = v.dtype, .flags = v.flags};
+}
+
 /* ---- arithmetic on sets, results unrounded (dtype taken from a); num_round makes them numbers of a dtype ----
  * Unrounded results may have lo != 0 with rad == 0: the real number itself. Finite operands are the fast path, here; the rest
  * is in num.c. */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags);
 /* An unrounded result: infinities that the centre ran into become flags. */
-static inline struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
+INLINE struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
 {
 	if (UNLIKELY((c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0))        /* NaN unless all are finite */
-		return num_beyond(dt, c, rad, flags);
+		return num_take(num_beyond(dt, c, rad, flags));
 	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)dt, .flags = (uint8_t)flags};
 }
 struct num num_neg(struct num a);
@@ -189,32 +195,32 @@ struct num num_add_sets(const struct num *a, const struct num *b);
 struct num num_mul_sets(const struct num *a, const struct num *b);
 struct num num_mul_tiny(const struct num *a, const struct num *b, struct dd p, double rad, int flags);
 
-static inline struct num num_add(const struct num *a, const struct num *b)
+INLINE struct num num_add(const struct num *a, const struct num *b)
 {
 	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL))
-		return num_add_sets(a, b);
+		return num_take(num_add_sets(a, b));
 	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
 }
-static inline struct num num_sub(const struct num *a, const struct num *b)
+INLINE struct num num_sub(const struct num *a, const struct num *b)
 {
 	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL)) {
 		struct num c = num_neg(*b);
-		return num_add_sets(a, &c);
+		return num_take(num_add_sets(a, &c));
 	}
 	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), dd_neg(num_dd(b))), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
 }
-static inline struct num num_mul_finite(const struct num *a, const struct num *b, int flags)
+INLINE struct num num_mul_finite(const struct num *a, const struct num *b, int flags)
 {
 	struct dd p = dd_mul(num_dd(a), num_dd(b));
 	double rad = a->rad == 0 && b->rad == 0 ? 0 : (fabs(a->hi) * b->rad + fabs(b->hi) * a->rad + a->rad * b->rad) * (1 + 0x1p-50);
 	if (UNLIKELY(fabs(p.hi) < 0x1p-960))
-		return num_mul_tiny(a, b, p, rad, flags);
+		return num_take(num_mul_tiny(a, b, p, rad, flags));
 	return num_of((enum dtype)a->dtype, p, rad, flags);
 }
-static inline struct num num_mul(const struct num *a, const struct num *b)
+INLINE struct num num_mul(const struct num *a, const struct num *b)
 {
 	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL))
-		return num_mul_sets(a, b);
+		return num_take(num_mul_sets(a, b));
 	return num_mul_finite(a, b, (a->flags | b->flags) & NUM_UNDEC);
 }
 struct num num_div(const struct num *a, const struct num *b);
@@ -226,10 +232,10 @@ typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
 typedef struct num num_each_fn(const struct num *a, const void *ctx);
 struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx);
-static inline struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+INLINE struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
 {
 	if (UNLIKELY(a->flags & NUM_SPECIAL))
-		return num_each_part(a, f, ctx);
+		return num_take(num_each_part(a, f, ctx));
 	struct num r = f(a, ctx);
 	r.dtype = a->dtype;
 	r.flags |= a->flags & NUM_UNDEC;
@@ -237,20 +243,20 @@ static inline struct num num_each(const struct num *a, num_each_fn *f, const voi
 }
 
 /* Rounds to dtype dt under NR_* flags: adds half an ulp, or makes the value exact, marks overflow, flushes. */
-void num_round_slow(struct num *v, enum dtype dt, int nr);
+struct num num_rounded(struct num v, enum dtype dt, int nr);
 /* The same where nothing overflows and nothing is denormal; both agree to the last bit. */
-static inline void num_round(struct num *v, enum dtype dt, int nr)
+INLINE void num_round(struct num *v, enum dtype dt, int nr)
 {
 	const struct num_format *f = &num_format[dt];
 	double m = fabs(v->hi);
 	v->dtype = (uint8_t)dt;
 	if (UNLIKELY(v->flags & NUM_SPECIAL)) {
-		num_round_slow(v, dt, nr);
+		num_put(v, num_rounded(*v, dt, nr));
 	} else if (v->rad == 0 && m <= f->max && (m >= 2 * f->normal || m == 0)) {
 		if (num_fits(dt, v->hi, v->lo))
 			return;
 		if (!(nr & NR_IEEE) || dt == DT_F64) {
-			num_round_slow(v, dt, nr);
+			num_put(v, num_rounded(*v, dt, nr));
 		} else {
 			v->hi = num_rn_normal(f, v->hi, v->lo);
 			v->lo = 0;
@@ -260,17 +266,21 @@ static inline void num_round(struct num *v, enum dtype dt, int nr)
 		m = m * (1 + 0x1p-52) + v->rad;
 		double half = num_half_ulp(f, m), rad = (v->rad + (f->p < 24 ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);
 		if (UNLIKELY(rad < 0x1p-1070 || !(m + rad < f->overflow))) {
-			num_round_slow(v, dt, nr);
+			num_put(v, num_rounded(*v, dt, nr));
 		} else {
 			v->rad = rad;
 			v->flags &= NUM_UNDEC;
 		}
 	} else {
-		num_round_slow(v, dt, nr);
+		num_put(v, num_rounded(*v, dt, nr));
 	}
 }
 /* rad += extra absolute error (>= 0, may be inf: then everything is possible). */
-void num_widen(struct num *v, double extra);
+INLINE void num_widen(struct num *v, double extra)
+{
+	if (extra != 0 && !(v->flags & NUM_NOFIN))
+		num_put(v, num_of((enum dtype)v->dtype, num_dd(v), v->rad + extra, v->flags & ~NUM_MOVED));
+}
 /* Is the double `got` (a number of dt, inf or NaN) inside the set? Zeros without sign. */
 bool num_has(const struct num *v, double got);
 double num_low(const struct num *v);    /* ends of the finite part, rounded outwards */

@@ -6,11 +6,6 @@ const char *const sf_name[NSF] = {
 #include "oracle/sf.def"
 };
 
-enum dtype tape_inner(enum dtype t)
-{
-	return t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
-}
-
 void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit)
 {
 	memset(t, 0, sizeof *t);
