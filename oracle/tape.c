@@ -37,24 +37,24 @@ static bool reserve(struct tape *t, int64_t n, int64_t nentry)
 	}
 	if (t->nscalar + n > t->cap_scalar) {
 		int64_t cap = MAX(t->cap_scalar * 2, MAX(t->nscalar + n, (int64_t)256));
-		struct num *v = ARENA_NEW(t->arena, struct num, cap);
-		if (t->nscalar)
-			memcpy(v, t->val, (size_t)t->nscalar * sizeof *v);
-		t->val = v;
+		t->val = ARENA_GROW(t->arena, struct num, t->val, t->cap_scalar, cap);
 		t->cap_scalar = cap;
 	}
 	t->nentry += nentry;
 	return true;
 }
 
+void tape_finish(struct tape *t)
+{
+	t->val = ARENA_GROW(t->arena, struct num, t->val, t->cap_scalar, t->nscalar);
+	t->cap_scalar = t->nscalar;
+}
+
 static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, int64_t n)
 {
 	if (t->nblock == t->cap_block) {
 		int cap = MAX(t->cap_block * 2, 64);
-		struct tape_block *b = ARENA_NEW(t->arena, struct tape_block, cap);
-		if (t->nblock)
-			memcpy(b, t->block, (size_t)t->nblock * sizeof *b);
-		t->block = b;
+		t->block = ARENA_GROW(t->arena, struct tape_block, t->block, t->cap_block, cap);
 		t->cap_block = cap;
 	}
 	struct tape_block *b = &t->block[t->nblock++];
