@@ -648,7 +648,16 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 {
 	if (n == 0)
 		return num_exact(h->dt, -INFINITY);
-	struct num m = extreme(t, e, n, 1, h);
+	struct num m = {.hi = -INFINITY};       /* any number may be subtracted; how far theirs may be from it is what matters */
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		m.hi = x->hi > m.hi ? x->hi : m.hi;
+		m.rad = x->rad > m.rad ? x->rad : m.rad;
+		flags |= x->flags;
+	}
+	if (flags & NUM_SPECIAL)
+		m = extreme(t, e, n, 1, h);
 	if (m.flags & NUM_SPECIAL) {
 		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
 			return m;                       /* +inf, -inf (all are) or NaN pass through */
@@ -658,7 +667,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators). */
 	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
-		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d);
+		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
 		if (!(d.flags & NUM_NOFIN))
 			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi));        /* x - m is rounded, then exponentiated */
 		s = num_add(&s, &x);
@@ -667,7 +676,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		return num_any(h->dt);
 	double mag = num_mag(&s);
 	num_widen(&s, moved + mag * (u * (double)n + step * (2 * h->l->ulp + 1)));
-	struct num y = num_log_of(&s);
+	struct num y = num_log_of(&s, h);
 	double small = num_mag(&y);
 	y = num_add(&y, &centre);
 	y.dtype = (uint8_t)h->dt;
@@ -678,29 +687,6 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 }
 
 /* ---- scans ---- */
-/* Exponent of the last set bit of an exact double != 0. */
-int last_bit(double v)
-{
-	uint64_t u, m;
-	memcpy(&u, &v, 8);
-	int e = (int)(u >> 52 & 2047);
-	m = u & (((uint64_t)1 << 52) - 1);
-	if (e == 0)
-		e = 1;
-	else
-		m |= (uint64_t)1 << 52;
-	e -= 1075;
-	while (!(m & 0xffff)) {
-		m >>= 16;
-		e += 16;
-	}
-	while (!(m & 1)) {
-		m >>= 1;
-		e++;
-	}
-	return e;
-}
-
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];
