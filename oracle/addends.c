@@ -2,19 +2,6 @@
 #include "oracle/addends.h"
 #include "oracle/tape_impl.h"
 
-static const struct tape_block *block_of(const struct tape *t, sid id)
-{
-	int low = 0, high = t->nblock - 1;
-	while (low < high) {
-		int mid = (low + high + 1) / 2;
-		if (t->block[mid].first <= id)
-			low = mid;
-		else
-			high = mid - 1;
-	}
-	return &t->block[low];
-}
-
 static double size_of(const struct tape *t, sid id)
 {
 	const struct num *v = &t->val[id];
@@ -37,14 +24,14 @@ static void add_products(struct addends *out, const struct tape *t, const sid *a
 
 static void of_scalar(struct addends *out, const struct tape *t, sid id)
 {
-	const struct tape_block *b = block_of(t, id);
+	const struct tape_block *b = tape_block_of(t, id);
 	double scale = 1;
 	while (b->f == SF_COPY || b->f == SF_DETACH || b->f == SF_CAST || b->f == SF_NEG || (b->f == SF_DIV && b->param != 0)) {
 		int64_t k = (int64_t)(id - b->first);
 		if (b->f == SF_DIV)
 			scale /= size_of(t, b->b[k]);
 		id = b->a[k];
-		b = block_of(t, id);
+		b = tape_block_of(t, id);
 	}
 	int64_t k = (int64_t)(id - b->first), n;
 	if (b->f == SF_SUM || b->f == SF_SUMPROD) {

@@ -116,8 +116,9 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	bool special = g.flags & NUM_SPECIAL;
 	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
 	int nr = (int)(l->flags & LF_ROUND);
-	if (!exact && (s->n > 2 || special || s->rad != 0)) {
-		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers);
+	uint32_t onto = s->consumers > 1 ? s->onto : 0;
+	if (!exact && (s->n > 2 || special || s->rad != 0 || onto)) {
+		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto);
 		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
 		num_widen(&g, (within + across) * s->abs * (1 + 0x1p-30) + s->abs * (double)s->n * 0x1p-100);
 		nr &= ~LF_IEEE;
@@ -159,6 +160,28 @@ static void send_to(const struct pass *s, sid id, struct num c)
 		convert(s->A, &c, dt);
 	c.dtype = (uint8_t)dt;
 	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
+}
+
+/* One element of a product's gradient. Where it may be added term by term to what other consumers send, an exact sum of products is so
+ * only if its partial sums upon any start are: the terms' magnitudes and last bits count, not the sum's. */
+static void send_product(const struct pass *s, sid id, struct terms x, struct terms y, int64_t n, struct num *buf)
+{
+	struct num c = sumprod_onto(&x, &y, n, s->b->param, NULL, 0, &s->h, buf);
+	send_to(s, id, c);
+	if (!(s->h.l->flags & LF_ONTO) || c.flags & NUM_SPECIAL)
+		return;
+	struct adj *to = &s->A->a[id];
+	to->onto += (uint32_t)n;
+	if (c.rad != 0)
+		return;
+	double scale = fabs(s->b->param), abs = 0;
+	settle(to);
+	for (int64_t i = 0; i < n; i++) {
+		double p = terms_at(&x, i)->hi * terms_at(&y, i)->hi * scale;
+		abs += fabs(p);
+		to->last_bit = (int16_t)MIN(to->last_bit, p != 0 ? last_bit(p) : BIT_NONE);
+	}
+	to->abs += abs - fabs(c.hi);
 }
 
 static struct num undecided(const struct num *g, const struct how *h)
@@ -551,13 +574,11 @@ static void adj_matmul(struct pass *s)
 		s->slot = 0;
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t x = 0; x < k; x++)
-				send_to(s, ea[i * k + x], sumprod_onto(&(struct terms){g + i * n, NULL, 1}, &(struct terms){t->val, eb + x * n, 1}, n,
-					b->param, NULL, 0, &s->h, buf));
+				send_product(s, ea[i * k + x], (struct terms){g + i * n, NULL, 1}, (struct terms){t->val, eb + x * n, 1}, n, buf);
 		s->slot = 1;
 		for (int64_t x = 0; x < k; x++)
 			for (int64_t j = 0; j < n; j++)
-				send_to(s, eb[x * n + j], sumprod_onto(&(struct terms){g + j, NULL, n}, &(struct terms){t->val, ea + x, k}, m,
-					b->param, NULL, 0, &s->h, buf));
+				send_product(s, eb[x * n + j], (struct terms){g + j, NULL, n}, (struct terms){t->val, ea + x, k}, m, buf);
 		struct num beta = num_exact(b->dt, b->beta);
 		s->slot = 2;
 		for (int64_t i = 0; b->c && i < m * n; i++) {

@@ -20,6 +20,7 @@ enum {
 	LF_OPEN = 512,          /* clamp's gradient at a bound is 0 (PyTorch 2.15), not g (2.11) */
 	LF_CLOSED = 1024,       /* with LF_OPEN: either (a version between, or one that is not known) */
 	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
+	LF_ONTO = 2048,         /* a matrix product that is added to something may be computed onto it, term by term */
 	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */

@@ -116,6 +116,11 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 		single = false;
 		steps += 8 + 3 * log((double)n);
 	}
+	if (h->l->flags & LF_WELFORD && n > 1 && isfinite(c.hi) && fabs(c.hi) + s.rad >= num_format[h->l->acc].overflow) {
+		/* The running mean need not overflow where the sum does: leave it to the division. */
+		return (struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad + steps * num_format[h->l->acc].u * s.abs, .dtype = (uint8_t)h->dt,
+			.flags = (uint8_t)((s.flags & NUM_UNDEC) | NUM_INF | NUM_NAN)};
+	}
 	struct num r = sum_finish(c, &s, steps, single, h);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
 		partial_overflow(&r, t, e, n, s.abs, h);
@@ -135,11 +140,6 @@ static struct num sum_int(const struct tape *t, const sid *e, int64_t n, enum dt
 }
 
 /* ---- sums of products ---- */
-static const struct num *term(const struct terms *x, int64_t i)
-{
-	return x->id ? &x->v[x->id[i * x->stride]] : &x->v[i * x->stride];
-}
-
 static double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
 
 static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
@@ -151,7 +151,7 @@ static double flushed_terms(const struct terms *a, const struct terms *b, int64_
 	double lost = 0;
 	bool denormal = false;
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *p = term(a, i), *q = term(b, i);
+		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
 		double x = finite_mag(p), y = finite_mag(q);
 		if (x != 0 && y != 0 && (x < acc->normal || y < acc->normal || x * y < acc->normal))
 			lost += fmax(x * y, acc->normal);
@@ -166,7 +166,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	struct num r = num_exact(DT_F64, 0);
 	double abs = 0;
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *p = term(a, i), *q = term(b, i);
+		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
 		struct num x = num_mul(p, q);
 		if (h->l->flags & LF_FTZ && x.flags & NUM_INF && (num_low_mag(p) < f->normal || num_low_mag(q) < f->normal))
 			x.flags |= NUM_NAN;             /* a denormal flushed to 0, times infinity */
@@ -187,9 +187,9 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t n, double q, bool wide)
 {
 	for (int64_t i = 0; i < n; i++) {
-		double x = term(a, i)->hi, y = term(b, i)->hi, p = x * y;
+		double x = terms_at(a, i)->hi, y = terms_at(b, i)->hi, p = x * y;
 		bool lost = wide && ((x != 0 && y != 0 && fabs(p) < 0x1p-969)   /* where fma's error term underflows, too */
-			|| term(a, i)->lo != 0 || term(b, i)->lo != 0);
+			|| terms_at(a, i)->lo != 0 || terms_at(b, i)->lo != 0);
 		if (!is_multiple(p, q) || lost || (wide && fma(x, y, -p) != 0))
 			return false;
 	}
@@ -203,7 +203,7 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *a = term(ta, i), *b = term(tb, i);
+		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
 		double p = a->hi * b->hi, ma = fabs(a->hi);
 		s.flags |= a->flags | b->flags;
 		if (wide) {
@@ -246,6 +246,45 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	return sumprod_of(ta, tb, n, h, h->dt == DT_F64);
 }
 
+/* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of it. */
+static void widen_onto(struct num *r, const struct num *product, const struct num *other, const struct terms *a, const struct terms *b,
+	int64_t n, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc];
+	if ((r->flags | product->flags | other->flags) & NUM_SPECIAL)
+		return;
+	double abs = num_mag(other);
+	for (int64_t i = 0; i < n; i++)
+		abs += num_mag(terms_at(a, i)) * num_mag(terms_at(b, i));
+	double q = sum_quantum(abs, acc->p);
+	bool exact = r->rad == 0 && q >= acc->tiny && is_multiple(other->hi, q) && sumprod_exact(a, b, n, q, h->dt == DT_F64);
+	if (exact)
+		return;
+	num_widen(r, (double)(n + 1) * acc->u * (product->rad == 0 ? abs : num_mag(other)) * (1 + 0x1p-30) + (double)n * acc->tiny);
+	if (halves(h->dt))
+		num_widen(r, 2 * num_format[h->dt].u * num_mag(r));
+	if (abs >= acc->overflow)
+		r->flags |= NUM_INF | NUM_NAN;
+}
+
+void add_onto(struct tape *t, const struct tape_block *add)
+{
+	const struct tape_block *b = add;               /* block of the last operand: neighbours mostly share it */
+	for (int64_t i = 0; i < add->n; i++) {
+		for (int side = 0; side < 2; side++) {
+			sid id = side ? add->b[i] : add->a[i], other = side ? add->a[i] : add->b[i];
+			if (id < b->first || id >= b->first + (sid)b->n)
+				b = tape_block_of(t, id);
+			if (b->f != SF_MATMUL || b->c)
+				continue;
+			int64_t k = (int64_t)(id - b->first), m = b->dim[1], cols = b->dim[2], z = k / (m * cols), row = k / cols % m, col = k % cols;
+			struct terms ta = {t->val, b->a + (z * m + row) * b->len, 1}, tb = {t->val, b->b + z * b->len * cols + col, cols};
+			struct how h = block_how(t, b);
+			widen_onto(&t->val[add->first + i], &t->val[id], &t->val[other], &ta, &tb, b->len, &h);
+		}
+	}
+}
+
 /* A factor that a half dtype does not hold acts rounded or not. */
 static double scale_of_half(enum dtype dt, double alpha) { return 2 * num_half_ulp(&num_format[dt], fabs(alpha)); }
 
@@ -260,8 +299,8 @@ static struct num sumprod_skipped(const struct terms *a, const struct terms *b, 
 		how_only(&r, h);
 	}
 	for (int64_t i = 0; i < n; i++) {
-		flags |= term(a, i)->flags | term(b, i)->flags;
-		plain += finite_mag(term(a, i)) * finite_mag(term(b, i));
+		flags |= terms_at(a, i)->flags | terms_at(b, i)->flags;
+		plain += finite_mag(terms_at(a, i)) * finite_mag(terms_at(b, i));
 	}
 	if (flags & NUM_SPECIAL || plain >= fmin(num_format[h->l->acc].overflow, num_format[h->dt].overflow))
 		r.flags |= NUM_NAN;
@@ -284,7 +323,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	double plain = 0, top = 0, lost = 0, scale = fabs(alpha);
 	bool fits = true, nan = false;          /* nan: a factor scaled to 0 meets infinity */
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *a = term(ta, i), *b = term(tb, i);
+		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
 		struct num z = num_mul(a, &by);
 		double ma = finite_mag(a), mb = finite_mag(b);
 		x[i] = *a;

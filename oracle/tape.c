@@ -128,7 +128,7 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 }
 
 /* ---- maps ---- */
-bool tape_is_const(const struct tape *t, sid id)
+const struct tape_block *tape_block_of(const struct tape *t, sid id)
 {
 	int low = 0, high = t->nblock - 1;
 	while (low < high) {
@@ -138,8 +138,10 @@ bool tape_is_const(const struct tape *t, sid id)
 		else
 			high = mid - 1;
 	}
-	return t->block[low].f == SF_CONST;
+	return &t->block[low];
 }
+
+bool tape_is_const(const struct tape *t, sid id) { return tape_block_of(t, id)->f == SF_CONST; }
 
 /* The same constant for all: a Python scalar, which has no derivative and may be inverted once. */
 static bool one_constant(const struct tape *t, const sid *id, int64_t n)
@@ -165,6 +167,8 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	h.constant_b = f == SF_DIV && one_constant(t, b->b, n);
 	b->param = h.constant_b;
 	info->block(&t->val[b->first], t->val, op, n, &h);
+	if (f == SF_ADD && dtype_is_float(dt) && t->lic->rule[LC_MATMUL][dt].flags & LF_ONTO)
+		add_onto(t, b);
 	return b->first;
 }
 

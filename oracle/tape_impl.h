@@ -19,6 +19,8 @@ struct tape_block {
 	double beta;                    /* matmul: factor of the addends c, if there are any */
 };
 
+const struct tape_block *tape_block_of(const struct tape *t, sid id);    /* by bisection */
+
 static inline struct how block_how(const struct tape *t, const struct tape_block *b)
 {
 	/* A conversion inside an operator is elided like one between two; the division of a mean is a division. */
@@ -56,10 +58,16 @@ static inline bool is_multiple(double x, double q)
 }
 /* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
 struct terms { const struct num *v; const sid *id; int64_t stride; };
+static inline const struct num *terms_at(const struct terms *x, int64_t i)
+{
+	return x->id ? &x->v[x->id[i * x->stride]] : &x->v[i * x->stride];
+}
 struct num sumprod(const struct terms *a, const struct terms *b, int64_t n, const struct how *h);
 /* beta * own + alpha * the same sum, alpha applied to factors, terms or sum; own may be NULL. buf: 2 * (n + 1) numbers. */
 struct num sumprod_onto(const struct terms *a, const struct terms *b, int64_t n, double alpha, const struct num *own, double beta,
 	const struct how *h, struct num *buf);
+/* Widens the sums of an ADD block whose operands are elements of matrix products, where LF_ONTO permits to add these term by term. */
+void add_onto(struct tape *t, const struct tape_block *b);
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h);
 static inline int last_bit(double v)    /* exponent of the last set bit; v finite, not 0 */
 {
