@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "reports/duration.h"
+
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
 	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, NOPTS
@@ -63,17 +65,6 @@ void options_help(FILE *f, const char *verb)
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
 }
 
-bool time_parse(double *out, const char *text, struct err *err)
-{
-	char *end;
-	double v = strtod(text, &end);
-	double unit = str_eq(end, "") || str_eq(end, "s") ? 1 : str_eq(end, "m") ? 60 : str_eq(end, "h") ? 3600 : str_eq(end, "ms") ? 0.001 : 0;
-	if (end == text || unit == 0 || !(v > 0) || v > 1e9)
-		return err_set(err, "'%s' is not a time such as 90s, 10m or 1h", text);
-	*out = v * unit;
-	return true;
-}
-
 static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)
 {
 	char *end;
@@ -112,7 +103,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	switch (k) {
 	case O_TARGET: return options_target(o, v, err);
 	case O_DB: o->db = v; return true;
-	case O_TIME: return time_parse(&o->time_s, v, err);
+	case O_TIME: return duration_parse(&o->time_s, v, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))
@@ -131,7 +122,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_DTYPES: o->dtypes = v; return true;
 	case O_PYTHON: o->python = v; return true;
 	case O_LIMIT:
-		if (!time_parse(&t, v, err))
+		if (!duration_parse(&t, v, err))
 			return false;
 		o->limit_ms = t > 1e6 ? 1000000000 : (int)(t * 1000);
 		return true;

@@ -32,8 +32,6 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
 void options_help(FILE *f, const char *verb);   /* verb NULL: all verbs, one line each */
-/* "90", "90s", "10m", "1.5h" -> seconds. */
-bool time_parse(double *out, const char *text, struct err *err);
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
 

@@ -3,31 +3,37 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "reports/duration.h"
 #include "reports/findings_show.h"
 #include "reports/json.h"
 
 static const char usage[] =
 	"usage: scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE\n"
 	"       scatterproof findings show ID [--json] --db FILE\n"
-	"       scatterproof findings sql 'select ...' [--json] --db FILE\n"
+	"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
 	"\n"
 	"Lists findings (latest seen first), shows one, or answers an SQL query; nothing is ever written.\n"
 	"  --open        only those that are not known, fixed or dismissed\n"
 	"  --op NAME     only programs with this operator; `sum` also means `sum.dim_IntList`\n"
 	"  --since DATE  only seen since 2026-01-31 or 2026-01-31T23:59:59 (UTC)\n"
-	"  --limit N     at most N\n"
+	"  --limit N     at most N; for sql: end the query after this time (90s, 10m; 60s if not given)\n"
 	"  --json        one JSON object per line\n"
 	"  ID            at least six digits of a finding's id\n"
 	"Views for sql: v_findings v_open v_new v_by_signature v_fixed v_events v_counters; tables: see reports/schema.sql.\n";
 
 enum verb { VERB_LIST, VERB_SHOW, VERB_SQL };
+enum { SQL_LIMIT_S = 60 };      /* a query of people takes a second at most; a recursive one may be endless */
 
 struct options {
 	enum verb verb;
 	const char *argument;   /* id or SQL */
 	const char *db;
+	const char *limit;      /* rows of the list, time of an SQL query */
+	double limit_s;
 	bool json, help, filtered;
 	struct store_filter filter;
 };
@@ -45,7 +51,7 @@ static bool option_value(const char **value, const char *name, int argc, char **
 	return true;
 }
 
-static bool parse_limit(int64_t *out, const char *text, struct err *err)
+static bool parse_rows(int64_t *out, const char *text, struct err *err)
 {
 	char *end;
 	errno = 0;
@@ -76,8 +82,7 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, struct
 		ok = !value || store_time_parse(&o->filter.since, value, err);
 		o->filtered = true;
 	} else if (option_value(&value, "--limit", argc, argv, i)) {
-		ok = !value || parse_limit(&o->filter.limit, value, err);
-		o->filtered = true;
+		o->limit = value;
 	} else {
 		return err_set(err, "unknown option '%.60s'", name);
 	}
@@ -102,7 +107,7 @@ static bool parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	int nwords = 0;
 	bool ok = true;
-	*o = (struct options){.filter = {.since = INT64_MIN, .limit = -1}};
+	*o = (struct options){.limit_s = SQL_LIMIT_S, .filter = {.since = INT64_MIN, .limit = -1}};
 	for (int i = 1; i < argc && ok; i++)
 		ok = argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
 	if (!ok || o->help)
@@ -110,7 +115,12 @@ static bool parse(struct options *o, int argc, char **argv, struct err *err)
 	if (o->verb != VERB_LIST && !o->argument)
 		return err_set(err, o->verb == VERB_SHOW ? "show needs an id" : "sql needs a statement");
 	if (o->verb != VERB_LIST && o->filtered)
-		return err_set(err, "--open, --op, --since and --limit go with the list only");
+		return err_set(err, "--open, --op and --since go with the list only");
+	if (o->limit && o->verb == VERB_SHOW)
+		return err_set(err, "--limit goes with the list and with sql");
+	if (o->limit && !(o->verb == VERB_SQL ? duration_parse(&o->limit_s, o->limit, err) : parse_rows(&o->filter.limit, o->limit, err)))
+		return false;
+	o->filtered |= o->limit != NULL;
 	return o->db || err_set(err, "--db FILE is needed");
 }
 
@@ -146,7 +156,7 @@ static void cell_text(struct strbuf *sb, const struct store_value *v)
 	}
 }
 
-struct printer { bool json; int64_t nrows; struct strbuf line; };
+struct printer { bool json; int64_t nrows; struct strbuf line; double stop_at; };
 
 static bool print_line(struct printer *p)
 {
@@ -238,11 +248,37 @@ static enum store_status do_show(struct store *s, const struct options *o, struc
 	return status;
 }
 
+static volatile sig_atomic_t stop_signal;
+static void on_signal(int sig) { stop_signal = sig; }
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool sql_must_stop(void *ctx)
+{
+	const struct printer *p = ctx;
+	return stop_signal || now_s() > p->stop_at;
+}
+
+/* Signals end the query (and a write that waits for its reader), a second one the process. */
+static enum store_status do_sql(struct store *s, const struct options *o, struct printer *p)
+{
+	const struct sigaction end = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	p->stop_at = now_s() + o->limit_s;
+	return store_query_sql(s, o->argument, sql_must_stop, print_sql_row, p);
+}
+
 static enum store_status run_verb(struct store *s, const struct options *o, struct printer *p)
 {
 	switch (o->verb) {
 	case VERB_SHOW: return do_show(s, o, p);
-	case VERB_SQL: return store_query_sql(s, o->argument, 0, print_sql_row, p);
+	case VERB_SQL: return do_sql(s, o, p);
 	default: return do_list(s, o, p);
 	}
 }
@@ -266,10 +302,16 @@ int cmd_findings(int argc, char **argv)
 	struct printer p = {.json = o.json};
 	sb_init(&p.line);
 	status = run_verb(s, &o, &p);
-	if (status != STORE_OK)
+	if (stop_signal)
+		fprintf(stderr, "scatterproof findings: ended by signal %d\n", (int)stop_signal);
+	else if (status != STORE_OK && o.verb == VERB_SQL && now_s() > p.stop_at)
+		fprintf(stderr, "scatterproof findings: the query took longer than %g s and was stopped (--limit T changes that)\n", o.limit_s);
+	else if (status != STORE_OK)
 		fprintf(stderr, "scatterproof findings: %s\n", store_message(s));
 	sb_free(&p.line);
 	store_abandon(s);
+	if (stop_signal)
+		return 128 + (int)stop_signal;
 	if (status == STORE_OK && (fflush(stdout) != 0 || ferror(stdout))) {
 		fprintf(stderr, "scatterproof findings: cannot write to standard output: %s\n", strerror(errno));
 		return 3;

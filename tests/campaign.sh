@@ -106,6 +106,14 @@ usage() { # bad input: a sentence and the documented code
 	"$bin" fuzz --target builtin:eager --programs 1 --db "$tmp/garbage.db" >"$tmp/out" 2>&1
 	expect "a file that is no store" 2 $?
 	expect "and it is untouched" garbage "$(cat "$tmp/garbage.db")"
+	endless='with recursive t(x) as (select 1 union all select x + 1 from t) select count(*) from t'
+	"$bin" fuzz --target builtin:eager --programs 1 --db "$tmp/one.db" >"$tmp/out" 2>&1
+	timeout 20 "$bin" findings sql "$endless" --limit 300ms --db "$tmp/one.db" >"$tmp/out" 2>&1
+	expect "an endless query" 2 $?
+	has "an endless query" "$tmp/out" "longer than 0.3 s.*--limit"
+	timeout --preserve-status -s INT 1 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
+	expect "an endless query and Ctrl-C" 130 $?
+	has "an endless query and Ctrl-C" "$tmp/out" "ended by signal 2"
 	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
 	pid=$!
 	sleep 2
