@@ -1,6 +1,7 @@
 /* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
 #include "fuzz/commands.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -147,7 +148,8 @@ static bool stored(struct campaign *c, enum store_status st)
 {
 	if (st == STORE_OK)
 		return true;
-	fprintf(stderr, "%sscatterproof: %s: %s\n", c->tty ? "\n" : "", c->o->db, store_message(c->store));
+	if (!c->store_failed)
+		fprintf(stderr, "%sscatterproof: %s\n", c->tty ? "\n" : "", store_message(c->store));
 	c->store_failed = true;
 	return false;
 }
@@ -212,25 +214,32 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 		if (c->o->db)
 			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
 	}
-	fflush(stdout);
+	if (fflush(stdout) != 0 && errno == EPIPE && !stop_signal)
+		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+}
+
+/* In one transaction. exists, state: of a finding with this signature that was there before. */
+static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
+{
+	struct arena *a = &c->scratch;
+	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))) ||
+	    !stored(c, store_begin(c->store)))
+		return false;
+	write_rows(c, f, id, *exists, a);
+	return stored(c, store_commit(c->store));
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
 {
-	struct arena *a = &c->scratch;
 	struct hash128 id = hash_bytes(f->text, strlen(f->text));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	if (c->store) {
-		if (!stored(c, store_open_by_signature(c->store, &exists, &id, &state, f->signature, family_text(f->target, a))))
-			return;
-		if (!stored(c, store_begin(c->store)))
-			return;
-		write_rows(c, f, &id, exists, a);
-		if (!stored(c, store_commit(c->store)))
-			return;
-	}
 	c->nobs++;
+	if (c->store && !store_it(c, f, &id, &exists, &state)) {
+		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
+			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
+		return;
+	}
 	if (state == STATE_KNOWN || state == STATE_DISMISSED)
 		c->nknown++;
 	if (exists)
@@ -350,13 +359,11 @@ static bool run(struct campaign *c, struct err *err)
 			if (!ok)
 				return false;
 		}
-		if (c->store && t - c->last_flush > 1000) {
+		if (c->store && !c->store_failed && t - c->last_flush > 1000) {
 			c->last_flush = t;
 			stored(c, store_flush(c->store));
 		}
 		status(c, false);
-		if (ferror(stdout) && !stop_signal)     /* the reader of our pipe has gone */
-			stop_signal = SIGPIPE;
 	}
 }
 

@@ -1,4 +1,5 @@
 /* main.c: the command line: a verb, its options, its function. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,8 +48,18 @@ static const char *self_path(char *buf, size_t n)
 	return buf;
 }
 
+/* What could not be printed is not said; a signal's code stands. */
+static int finish(int rc)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return rc;
+	fprintf(stderr, "scatterproof: cannot write to standard output: %s\n", strerror(errno));
+	return rc >= 128 ? rc : EXIT_TARGET;
+}
+
 int main(int argc, char **argv)
 {
+	signal(SIGXFSZ, SIG_IGN);       /* a file size limit is a full disk: writes fail, and whoever wrote says so */
 	static char self[4096];
 	const char *verb = argc > 1 ? argv[1] : "--help";
 	if (str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help")) {
@@ -77,7 +88,7 @@ int main(int argc, char **argv)
 			options_help(stdout, verb);
 			return EXIT_CLEAN;
 		}
-		return verbs[i].run(&o);
+		return finish(verbs[i].run(&o));
 	}
 	fprintf(stderr, "scatterproof: unknown verb '%s' (try --help)\n", verb);
 	return EXIT_USAGE;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | kill | usage
 set -u
 bin=$1
 src=$2
@@ -62,6 +62,25 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+}
+
+full() { # a file size limit, as a full disk: exit 3, what was stored stays, what was not is printed
+	(ulimit -f 200; exec "$bin" fuzz --target builtin:eager+plant=zero --time 60s --seed 5 --db "$tmp/full.db" >"$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk" 3 $?
+	has "the reason" "$tmp/err" "full.db: .*the disk is full"
+	has "findings that are only printed" "$tmp/err" "a finding could not be stored"
+	"$bin" findings sql "select lower(hex(id)) from finding" --db "$tmp/full.db" >"$tmp/ids"
+	expect "the store opens" 0 $?
+	has "some were stored" "$tmp/out" "^FINDING"
+	for id in $(sed -n 's/^FINDING \([0-9a-f]*\) .*/\1/p' "$tmp/out"); do
+		has "$id was reported" "$tmp/ids" "^$id"
+	done
+	expect "integrity" ok "$(sqlite3 "$tmp/full.db" 'pragma integrity_check')"
+	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 >"$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk for standard output" 3 $?
+	has "and its reason" "$tmp/err" "standard output: File too large"
+	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 --out "$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk for --out" 3 $?
 }
 
 kill_test() { # kill -9 at 30 random moments: what was reported is in the file, which is whole
@@ -126,6 +145,7 @@ usage() { # bad input: a sentence and the documented code
 case $part in
 clean) clean ;;
 plants) plants ;;
+full) full ;;
 kill) kill_test ;;
 usage) usage ;;
 *) echo "unknown part $part"; exit 2 ;;

@@ -139,6 +139,7 @@ NORETURN static void become(const struct proc *p, char *const *env, int sock, in
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 	int nothing = open("/dev/null", O_RDWR);
 	/* sock and out may themselves be 0..3: park both above before they are put in place. */
