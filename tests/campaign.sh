@@ -119,6 +119,11 @@ usage() { # bad input: a sentence and the documented code
 	has "place and fact" "$tmp/out" "bad.prog:3:1: slice.Tensor: .*(-2|\[).*7"
 	"$bin" fuzz --target torch:eager --python /nonexistent/python --time 1s >"$tmp/out" 2>&1
 	expect "no such interpreter" 3 $?
+	for verb in "check $src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" "fuzz --time 1s"; do
+		"$bin" $verb --target torch:eager --python nonexistent-python >"$tmp/out" 2>&1
+		expect "no such interpreter in PATH: $verb" 3 $?
+		has "no such interpreter in PATH: $verb" "$tmp/out" "nonexistent-python: no such program in PATH"
+	done
 	"$bin" repro abcdef --db "$tmp/absent.db" >"$tmp/out" 2>&1
 	expect "absent store" 2 $?
 	echo garbage >"$tmp/garbage.db"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct target_stage builtin_stages[] = {
@@ -226,10 +227,32 @@ static void make_absolute(struct strbuf *path)
 	free(relative);
 }
 
+/* A name without a slash, as a shell would find it. */
+static bool find_in_path(struct strbuf *path, const char *name)
+{
+	const char *at = getenv("PATH");
+	struct stat st;
+	for (; at && name[0]; at = *at ? at + 1 : NULL) {
+		struct span dir = {at, (int)strcspn(at, ":")};
+		at += dir.n;
+		sb_reset(path);
+		sb_printf(path, "%.*s/%s", dir.n ? dir.n : 1, dir.n ? dir.s : ".", name);
+		if (access(path->s, X_OK) == 0 && stat(path->s, &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err)
 {
 	const char *family = target_families[t->family].name, *version = t->version[0] ? t->version : TORCH_DEFAULT_VERSION;
 	CHECK(target_families[t->family].versions);
+	if (override && !strchr(override, '/')) {
+		if (!find_in_path(path, override))
+			return err_set(err, "--python %s: no such program in PATH", override);
+		make_absolute(path);
+		return true;
+	}
 	if (override) {
 		sb_reset(path);
 		sb_puts(path, override);
