@@ -12,7 +12,7 @@
 #include "compiled/targets/proc.h"
 #include "fuzz/shard.h"
 
-enum { CHUNK_MS = 500, DRAIN_S = 240 };
+enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
 
 struct campaign {
 	const struct options *o;
@@ -30,11 +30,16 @@ struct campaign {
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
 	double start, last_status, last_flush;
-	bool draining, tty, store_failed;
+	enum shard_mode mode;
+	bool tty, store_failed;
 };
 
-static volatile sig_atomic_t stop_signal;
-static void on_signal(int sig) { stop_signal = sig; }
+static volatile sig_atomic_t stop_signal, nsignals;
+static void on_signal(int sig)
+{
+	stop_signal = sig;
+	nsignals++;
+}
 
 static double now_ms(void)
 {
@@ -111,7 +116,7 @@ static void status_text(const struct campaign *c, struct strbuf *sb)
 		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
 		undecided += e->undecided;
 	}
-	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->draining ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
+	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->mode != SHARD_WORK ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
 	if (s.compiled)
 		sb_printf(sb, "  %" PRId64 " compiled", s.compiled);
 	sb_printf(sb, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s.generate_ms / wall, 100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
@@ -187,8 +192,8 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 		if (f->stderr_tail[0])
 			store_artifact(c->store, id, "stderr", at, f->stderr_tail, strlen(f->stderr_tail));
 		struct store_event note = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = tool,
-			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", policy %s", f->program_index, c->o->seed,
-		                                f->compiles, f->policy)};
+			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed,
+		                                f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy)};
 		store_event(c->store, &note);
 	}
 	if (f->confirmed) {
@@ -244,7 +249,7 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		c->nknown++;
 	if (exists)
 		return;
-	if (!c->store && str_eq(f->how, "seen before in this run"))
+	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
 		return;
 	if (f->severity == SEVERITY_LOW)
 		c->nmeta++;
@@ -298,7 +303,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 	struct strbuf sb;
 	sb_init(&sb);
 	wire_put_u32(&sb, CHUNK_MS);
-	wire_put_u8(&sb, c->draining);
+	wire_put_u8(&sb, (uint8_t)c->mode);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
 	sb_free(&sb);
 	return ok;
@@ -325,14 +330,18 @@ static bool all_done(const struct campaign *c)
 
 static bool run(struct campaign *c, struct err *err)
 {
-	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, drain_end = 0;
+	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, end = 0;
 	for (;;) {
 		double t = now_ms();
-		if (!c->draining && (stop_signal || c->store_failed || (deadline > 0 && t > deadline))) {
-			c->draining = true;
-			drain_end = t + (stop_signal ? 0 : DRAIN_S * 1e3);
+		if (c->mode == SHARD_WORK && (c->store_failed || (deadline > 0 && t > deadline))) {
+			c->mode = SHARD_DRAIN;
+			end = t + DRAIN_S * 1e3;
 		}
-		if (c->draining && t > drain_end)
+		if (c->mode != SHARD_GIVE_UP && (stop_signal || (c->mode == SHARD_DRAIN && t > end))) {
+			c->mode = SHARD_GIVE_UP;
+			end = t + GIVE_UP_S * 1e3;
+		}
+		if (nsignals > 1 || (c->mode == SHARD_GIVE_UP && t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
 			enum proc_state st = proc_state(c->shard[i]);

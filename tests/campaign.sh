@@ -20,6 +20,7 @@ has() { # has WHAT FILE PATTERN
 	checks=$((checks + 1))
 	grep -qE "$3" "$2" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
 }
+unobserved="select (select sum(n) from v_counters where verdict = 'mismatch') - (select sum(nobs) from v_findings)"
 sql() { "$bin" findings sql "$1" --db "$2" | tail -1; }
 
 clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs whatever --jobs
@@ -44,6 +45,8 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 		db=$tmp/$k.db
 		"$bin" fuzz --target builtin:eager+plant=$k --programs 400 --seed 5 --db "$db" >"$tmp/out" 2>"$tmp/err"
 		expect "exit with plant=$k" 1 $?
+		expect "none is a candidate while its likes wait for confirmation" 0 "$(grep -c '^FINDING.*candidate' "$tmp/out")"
+		expect "every divergence is an observation" 0 "$(sql "$unobserved" "$db")"
 		id=$(sql "select id from v_findings where state = 'confirmed' limit 1" "$db")
 		"$bin" repro "$id" --db "$db" >"$tmp/out"
 		expect "repro of plant=$k" 1 $?
@@ -145,6 +148,15 @@ usage() { # bad input: a sentence and the documented code
 	wait $pid
 	expect "SIGTERM" 143 $?
 	expect "the store is whole" ok "$(sqlite3 "$tmp/sig.db" 'pragma integrity_check')"
+	for i in 1 2 3 4 5 6; do # Ctrl-C while some wait for their confirmation: they are kept, unconfirmed
+		"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed $i --db "$tmp/int.db" >"$tmp/out" 2>&1 &
+		pid=$!
+		sleep 0.$((i + 2))
+		kill -TERM $pid
+		wait $pid
+		expect "SIGTERM $i" 143 $?
+		expect "no divergence is lost by SIGTERM $i" 0 "$(sql "$unobserved" "$tmp/int.db")"
+	done
 }
 
 case $part in
