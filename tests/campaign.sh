@@ -56,6 +56,10 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 		"$bin" findings show "$id" --db "$db" >"$tmp/out"
 		expect "findings show" 0 $?
 		has "findings show" "$tmp/out" "scatterproof repro $id"
+		expect "findings show prints the program once" 1 "$(grep -c '# scatterproof 1' "$tmp/out")"
+		sed -n '/^# scatterproof 1$/,/^$/p' "$tmp/out" >"$tmp/pasted.prog"
+		"$bin" check "$tmp/pasted.prog" --target "builtin:eager+plant=$k" >"$tmp/out"
+		expect "the program that is shown, pasted into a file" 1 $?
 		expect "equal signatures are one finding" 0 "$(sql 'select count(*) - count(distinct signature) from v_findings' "$db")"
 	done
 	"$bin" fuzz --target builtin:eager+plant=crash --programs 60 --seed 5 --db "$tmp/crash.db" >"$tmp/out" 2>"$tmp/err"

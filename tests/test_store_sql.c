@@ -227,7 +227,7 @@ static void showing(void)
 	char hex[33], args[128];
 	hash_hex(hex, &first);
 	static const char *const want[] = {"gradient on torch:inductor@cpu+option=1, confirmed, severity high",
-		"slice_scatter>sum grad zero #1", "torch 2.11.0, python", "  x: \"f32[4]\" = input([4], seed=1", "wrong tensor grad x, fill 1",
+		"slice_scatter>sum grad zero #1", "torch 2.11.0, python", "\n\n# scatterproof 1\nx: \"f32[4]\" = input([4], seed=1", "wrong tensor grad x, fill 1",
 		"all zero, expected up to 4", "5 of 5 in a fresh process", "  [0, 1]   4.0       0.0\n", "2023-11-14 22:13:20.001Z"};
 	for (int i = 0; i < ARRAY_LEN(want); i++) {
 		snprintf(args, sizeof args, "show|%.6s|--db|sample.db", hex);
@@ -244,7 +244,7 @@ static void showing(void)
 	expect_verb(args, 0, "\"minimised\":null", "");
 	EXPECT_INT(lines(args), 1);
 	snprintf(args, sizeof args, "show|%s|--db|sample.db", sql_text(path, "SELECT id FROM v_fixed"));
-	expect_verb(args, 0, "  bad \\xff\\x1b[31m\"bytes\"\n", "");    /* harmless for a terminal */
+	expect_verb(args, 0, "\n\nbad \\xff\\x1b[31m\"bytes\"\n", "");    /* harmless for a terminal */
 }
 
 static void sql_output(void)
