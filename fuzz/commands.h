@@ -2,7 +2,6 @@
 #ifndef SCATTERPROOF_COMMANDS_H
 #define SCATTERPROOF_COMMANDS_H
 
-#include "eager/prog.h"
 #include "fuzz/options.h"
 
 int cmd_fuzz(const struct options *o);          /* campaign.c */
@@ -14,8 +13,6 @@ int cmd_gen(const struct options *o);
 int cmd_eval(const struct options *o);          /* cmd_eval.c */
 int cmd_bench(const struct options *o);         /* bench.c */
 
-/* Reads a program: strictly if it carries the header line, else as a pasted FX dump. "-" is standard input. Prints the error. */
-bool load_program(struct prog *out, struct arena *a, const char *path);
 /* Opens FILE for output, NULL or "-" is standard output; prints the error. */
 FILE *open_out(const char *path);
 

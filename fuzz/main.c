@@ -14,22 +14,6 @@ static const struct { const char *name; int (*run)(const struct options *o); } v
 	{"eval", cmd_eval}, {"bench", cmd_bench}, {SHARD_VERB, shard_main},
 };
 
-bool load_program(struct prog *out, struct arena *a, const char *path)
-{
-	struct strbuf text;
-	struct err err = {0};
-	sb_init(&text);
-	bool ok = sb_read_file(&text, str_eq(path, "-") ? "/dev/stdin" : path, MAX_TEXT, &err);
-	if (ok)
-		ok = prog_read(out, a, text.s, text.len, str_starts(text.s, "# scatterproof") ? READ_STRICT : READ_LENIENT, &err);
-	if (!ok && err.line)
-		fprintf(stderr, "scatterproof: %s:%d:%d: %s\n", path, err.line, err.col, err.msg);
-	else if (!ok)
-		fprintf(stderr, "scatterproof: %s: %s\n", path, err.msg);
-	sb_free(&text);
-	return ok;
-}
-
 FILE *open_out(const char *path)
 {
 	if (!path || str_eq(path, "-"))

@@ -36,13 +36,13 @@ static const struct opt_info opts[NOPTS] = {
 
 static const char *const verbs[][3] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
-	{"check", "FILE... --target NAME", "judge programs (or a pasted FX dump; '-': standard input) on targets"},
+	{"check", "FILE|DIR... --target NAME", "judge programs (files of one or several, directories of *.prog, a pasted FX dump; '-': standard input) on targets"},
 	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...'] --db FILE", "query the findings store"},
 	{"targets", "", "what programs can be run on, and what this machine has of it"},
 	{"ops", "[NAME]", "the operators of the language"},
-	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs"},
-	{"eval", "FILE", "run a program on the eager interpreter and print its results beside the reference"},
+	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
 	{"bench", "[reference throughput fake campaign catch tightness] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
 };
 

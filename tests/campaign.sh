@@ -32,10 +32,22 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g1"
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g2"
 	expect "gen is repeatable" "$(cksum <"$tmp/g1")" "$(cksum <"$tmp/g2")"
-	for p in "$src"/corpus/seeds/*.prog; do
-		"$bin" check "$p" >/dev/null
-		expect "$p on builtin:eager" 0 $?
-	done
+	"$bin" check "$src/corpus/seeds" >"$tmp/out"
+	expect "a directory on builtin:eager" 0 $?
+	expect "every file of it" "$(ls "$src"/corpus/seeds/*.prog)" "$(sed -n 's/: pass on .*//p' "$tmp/out")"
+	"$bin" check "$tmp/g1" >"$tmp/out" 2>"$tmp/err"
+	expect "every program of a file is judged" 40 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
+	expect "programs are named by their lines" "$(grep -n '^# scatterproof 1' "$tmp/g1" | cut -d: -f1)" "$(sed -n 's/^[^ ]*g1:\([0-9]*\): .* on builtin.*/\1/p' "$tmp/out")"
+	"$bin" eval - <"$tmp/g1" >"$tmp/out"
+	expect "eval reads them too" 40 "$(grep -c '^reference:' "$tmp/out")"
+	sed '/^return/{x;s/^/x/;/^xxx$/{x;s/.*/return (nonsense,)/;b};x}' "$tmp/g1" >"$tmp/g3"     # the third program is wrong
+	"$bin" check "$tmp/g3" >"$tmp/out" 2>"$tmp/err"
+	expect "one bad program among many" 2 "$([ $? -ge 2 ] && echo 2)"
+	has "is named by its place" "$tmp/err" "g3:$(grep -n nonsense "$tmp/g3" | cut -d: -f1):[0-9]+: .*nonsense"
+	expect "and the others are judged" 39 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
+	mkdir "$tmp/empty"
+	"$bin" check "$tmp/empty" >"$tmp/out" 2>&1
+	expect "a directory without programs" 2 $?
 	"$bin" check "$src/corpus/seeds/slice_scatter_backward_fx.txt" >"$tmp/out"
 	expect "a pasted FX dump" 0 $?
 }
