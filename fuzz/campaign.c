@@ -11,6 +11,7 @@
 
 #include "compiled/targets/proc.h"
 #include "fuzz/shard.h"
+#include "reports/lifecycle.h"
 
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
 
@@ -203,7 +204,7 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 	return true;
 }
 
-static void print_finding(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+static void print_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
 	char hex[33];
 	hash_hex(hex, id);
@@ -211,10 +212,10 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 	if (c->tty)
 		fprintf(stderr, "\r\033[K");
 	if (c->o->json) {
-		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n",
-		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
+		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s, \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n",
+		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
 	} else if (!c->o->quiet) {
-		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, f->confirmed ? "confirmed" : "candidate", f->how, f->report);
+		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, what, f->how, f->report);
 		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
 		if (c->o->db)
 			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
@@ -227,11 +228,19 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;
-	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))) ||
-	    !stored(c, store_begin(c->store)))
+	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))))
 		return false;
+	store_begin(c->store);  /* its failure is store_commit's too */
 	write_rows(c, f, id, *exists, a);
 	return stored(c, store_commit(c->store));
+}
+
+/* Seen again after its fix: as good as new. */
+static bool regressed(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	bool yes = false;
+	stored(c, finding_seen_after_fix(&yes, c->store, id, f->versions, unix_ms(), "scatterproof 0.1"));
+	return yes;
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
@@ -239,16 +248,19 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	struct hash128 id = hash_bytes(f->text, strlen(f->text));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
+	const char *what = f->confirmed ? "confirmed" : "candidate";
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
 			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
 		return;
 	}
-	if (state == STATE_KNOWN || state == STATE_DISMISSED)
-		c->nknown++;
-	if (exists)
+	if (exists && state == STATE_FIXED_IN && f->confirmed && regressed(c, f, &id)) {
+		what = "regressed";
+	} else if (exists) {      /* decided already, or counted when it was new */
+		c->nknown += state == STATE_KNOWN || state == STATE_DISMISSED || state == STATE_FIXED_IN;
 		return;
+	}
 	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
 		return;
 	if (f->severity == SEVERITY_LOW)
@@ -259,7 +271,7 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	print_finding(c, f, &id);
+	print_finding(c, f, what, &id);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include "reports/findings_cmd.h"
 
 static const struct { const char *name; int (*run)(const struct options *o); } verbs[] = {
-	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
+	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"merge", cmd_merge}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
 	{"eval", cmd_eval}, {"bench", cmd_bench}, {SHARD_VERB, shard_main},
 };
 

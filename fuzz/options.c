@@ -9,7 +9,7 @@
 
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, NOPTS
+	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
@@ -32,13 +32,15 @@ static const struct opt_info opts[NOPTS] = {
 	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
+	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
 static const char *const verbs[][3] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
 	{"check", "FILE|DIR... --target NAME", "judge programs (files of one or several, directories of *.prog, a pasted FX dump; '-': standard input) on targets"},
 	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...'] --db FILE", "query the findings store"},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
 	{"targets", "", "what programs can be run on, and what this machine has of it"},
 	{"ops", "[NAME]", "the operators of the language"},
 	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
@@ -132,6 +134,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_SCRIPT: o->script = v; return true;
 	case O_OUT: o->out = v; return true;
+	case O_INTO: o->into = v; return true;
 	case O_FAIL_ON:
 		if (!str_eq(v, "meta"))
 			return err_set(err, "--fail-on: 'meta' is the only kind that does not fail by itself, not '%s'", v);

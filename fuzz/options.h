@@ -11,7 +11,7 @@ enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *out;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
 	double time_s;                  /* --time; 0: no limit */
 	int64_t programs;               /* --programs; 0: no limit */
 	uint64_t seed;

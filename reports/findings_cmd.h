@@ -3,6 +3,7 @@
  *   scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE
  *   scatterproof findings show ID [--json] --db FILE
  *   scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE
+ *   scatterproof findings mark ID STATE [VERSION] [--note TEXT] [--issue URL] [--of ID] --db FILE      (lifecycle.h)
  *
  * Options may stand anywhere. Output on stdout, complaints (one sentence) on stderr.
  * Returns the exit code: 0; 2 usage or bad input (foreign, newer, damaged file, unknown id, SQL error, a query beyond its limit);

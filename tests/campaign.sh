@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | mark | merge | kill | usage
 set -u
 bin=$1
 src=$2
@@ -81,6 +81,71 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+}
+
+mark() { # decisions of people, and what later campaigns make of them
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db $tmp/m.db"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	n=$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)
+	ids=($(sql "select group_concat(id, ' ') from v_findings" "$tmp/m.db"))
+	"$bin" findings mark "${ids[0]}" known --note "told them" --issue https://example.org/1 --db "$tmp/m.db" >"$tmp/out"
+	expect "mark known" 0 $?
+	has "says what it did" "$tmp/out" "${ids[0]} was confirmed, is known"
+	"$bin" findings mark "${ids[1]}" fixed-in 0.2 --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings mark "${ids[2]}" duplicate --of "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings mark "${ids[3]}" dismissed --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings show "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	has "history" "$tmp/out" "known +told them <https://example.org/1>"
+	expect "--open leaves decided ones out" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
+	expect "the list does not" "$n" "$("$bin" findings --json --db "$tmp/m.db" | wc -l)"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "known ones, and one fixed in a later version, seen again" 0 $?
+	expect "stay decided" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
+	"$bin" findings mark "${ids[1]}" fixed-in 0.1 --db "$tmp/m.db" >"$tmp/out"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "a fixed one seen again" 1 $?
+	has "is said" "$tmp/out" "^FINDING ${ids[1]} .*, regressed"
+	expect "and open" regressed "$(sql "select state from v_open where id = '${ids[1]}'" "$tmp/m.db")"
+	"$bin" findings mark "${ids[3]}" open --db "$tmp/m.db" >"$tmp/out"
+	has "open again" "$tmp/out" "was dismissed, is confirmed"
+	"$bin" findings mark "${ids[3]}" dismised --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "an unknown state" 2 $?
+	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "a duplicate of itself" 2 $?
+}
+
+merge() { # shards merge into one store, again and again, also killed
+	for i in 0 1; do
+		"$bin" fuzz --target builtin:eager+plant=zero --programs 300 --seed 5 --shard $i/2 --db "$tmp/s$i.db" >"$tmp/out" 2>&1
+	done
+	all="select (select count(*) from finding) || ' ' || (select count(*) from observation) || ' ' || (select count(*) from event) || ' ' ||
+		(select sum(n) from counter) || ' ' || (select sum(nobs) from v_findings)"
+	"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/all.db" >"$tmp/out"
+	expect "merge" 0 $?
+	has "merge" "$tmp/out" "all.db: [1-9][0-9]* findings, [1-9][0-9]* of them new"
+	want=$(sql "$all" "$tmp/all.db")
+	expect "programs are added" 300 "$(sql 'select sum(n) from v_counters' "$tmp/all.db")"
+	"$bin" merge "$tmp/s1.db" "$tmp/all.db" "$tmp/s0.db" --into "$tmp/all.db" >"$tmp/out"
+	has "merged again" "$tmp/out" " 0 of them new"
+	expect "merged again" "$want" "$(sql "$all" "$tmp/all.db")"
+	killed=0
+	for i in $(seq 25); do
+		"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/k.db" >"$tmp/out" 2>"$tmp/err" &
+		pid=$!
+		sleep "$(printf '0.%03d' $((i * 2)))"
+		kill -9 $pid 2>/dev/null
+		wait $pid 2>/dev/null
+		[ $? = 137 ] && killed=$((killed + 1))
+		[ -s "$tmp/k.db" ] && expect "integrity after kill $i" ok "$(sqlite3 "$tmp/k.db" 'pragma integrity_check')"
+		[ $((i % 3)) = 0 ] && rm -f "$tmp"/k.db*
+	done
+	echo "$killed of 25 merges killed"
+	expect "some were killed" yes "$([ $killed -gt 0 ] && echo yes)"
+	"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/k.db" >"$tmp/out"
+	expect "whatever was killed" "$want" "$(sql "$all" "$tmp/k.db")"
+	"$bin" merge "$tmp/s0.db" "$tmp/absent.db" --into "$tmp/none.db" >"$tmp/out" 2>&1
+	expect "an absent source" 2 $?
+	expect "nothing was made" 0 "$(ls "$tmp" | grep -c none.db)"
 }
 
 full() { # a file size limit, as a full disk: exit 3, what was stored stays, what was not is printed
@@ -179,6 +244,8 @@ case $part in
 clean) clean ;;
 plants) plants ;;
 full) full ;;
+mark) mark ;;
+merge) merge ;;
 kill) kill_test ;;
 usage) usage ;;
 *) echo "unknown part $part"; exit 2 ;;
