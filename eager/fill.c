@@ -2,9 +2,15 @@
  * small integer is scaled by a power of two. */
 #include "eager/fill.h"
 
-const char *const fill_name[NFILLS] = {"dyadic", "normal", "special", "ties", "positive", "index", "unique", "mask"};
+#define NAME(id, name) name,
+#define LISTED(id, name) ", " name
+const char *const fill_name[NFILLS] = {FILL_LIST(NAME)};
 
-const char *fill_names(void) { return "dyadic, normal, special, ties, positive, index, unique, mask"; }
+const char *fill_names(void)
+{
+	static const char listed[] = FILL_LIST(LISTED);
+	return listed + strlen(", ");
+}
 
 int fill_find(const char *name)
 {
