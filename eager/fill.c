@@ -12,6 +12,11 @@ const char *fill_names(void)
 	return listed + strlen(", ");
 }
 
+const char *fill_guess(struct guess *g, const char *name)
+{
+	return guess_from(g, name, fill_name, sizeof fill_name[0], NFILLS);
+}
+
 int fill_find(const char *name)
 {
 	for (int i = 0; i < NFILLS; i++)

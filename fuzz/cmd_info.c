@@ -64,7 +64,7 @@ int cmd_ops(const struct options *o)
 		}
 	}
 	if (!n)
-		fprintf(stderr, "scatterproof: no operator '%s'\n", o->file[0]);
+		fprintf(stderr, "scatterproof: no operator '%s'%s\n", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
 	else if (!o->json && !o->nfile)
 		printf("%d operators\n", n);
 	return n ? EXIT_CLEAN : EXIT_USAGE;

@@ -74,6 +74,6 @@ int main(int argc, char **argv)
 		}
 		return finish(verbs[i].run(&o));
 	}
-	fprintf(stderr, "scatterproof: unknown verb '%s' (try --help)\n", verb);
+	fprintf(stderr, "scatterproof: unknown verb '%s' (try --help)%s\n", verb, verb_guess(&(struct guess){0}, verb));
 	return EXIT_USAGE;
 }

@@ -145,6 +145,20 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	BUG("option %d", (int)k);
 }
 
+static const char *option_guess(struct guess *g, const char *verb, const char *given, size_t len)
+{
+	guess_start(g, given, len);
+	for (int k = 0; k < NOPTS; k++)
+		if (strstr(opts[k].verbs, verb))
+			guess_add(g, opts[k].name, strlen(opts[k].name));
+	return guess_text(g);
+}
+
+const char *verb_guess(struct guess *g, const char *given)
+{
+	return guess_from(g, given, &verbs[0][0], sizeof verbs[0], ARRAY_LEN(verbs));
+}
+
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
 {
 	const char *verb = argv[0];
@@ -167,7 +181,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0))
 			k++;
 		if (k == NOPTS || (verb[0] != '_' && !strstr(opts[k].verbs, verb)))
-			return err_set(err, "%s: unknown option '%s' (try --help)", verb, argv[i]);
+			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i], option_guess(&(struct guess){0}, verb, argv[i], len));
 		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
 		if (!opts[k].value && v)
 			return err_set(err, "%s takes no value", opts[k].name);

@@ -3,6 +3,7 @@
 #define SCATTERPROOF_OPTIONS_H
 
 #include "compiled/targets/target.h"
+#include "eager/guess.h"
 
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
@@ -31,6 +32,7 @@ struct options {
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
+const char *verb_guess(struct guess *g, const char *given);     /* see guess_text */
 void options_help(FILE *f, const char *verb);   /* verb NULL: all verbs, one line each */
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);

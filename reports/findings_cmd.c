@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "eager/guess.h"
 #include "reports/duration.h"
 #include "reports/findings_show.h"
 #include "reports/json.h"
@@ -97,7 +98,9 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, struct
 	} else if (option_value(&value, "--of", argc, argv, i)) {
 		o->of = value;
 	} else {
-		return err_set(err, "unknown option '%.60s'", name);
+		static const char *const known[] = {"--json", "--help", "--open", "--db", "--op", "--since", "--limit", "--note", "--issue", "--of"};
+		return err_set(err, "unknown option '%.60s'%s", name,
+			guess_from(&(struct guess){0}, name, known, sizeof known[0], ARRAY_LEN(known)));
 	}
 	return value ? ok : err_set(err, "%s needs a value", name);
 }
@@ -111,7 +114,8 @@ static bool take_word(struct options *o, int nth, const char *word, struct err *
 		}
 	const char **place[] = {NULL, &o->argument, o->verb == VERB_MARK ? &o->state : NULL, o->verb == VERB_MARK ? &o->version : NULL};
 	if (nth >= ARRAY_LEN(place) || !place[nth])
-		return err_set(err, "'%.60s' is not understood", word);
+		return err_set(err, "'%.60s' is not understood%s", word,
+			guess_from(&(struct guess){0}, nth ? "" : word, &verb_name[VERB_SHOW], sizeof verb_name[0], NVERBS - VERB_SHOW));
 	*place[nth] = word;
 	return true;
 }
@@ -124,8 +128,9 @@ static bool check_mark(struct options *o, struct err *err)
 		return !(o->note || o->issue || o->of) || err_set(err, "--note, --issue and --of go with mark only");
 	struct decision *d = &o->decision;
 	if (!o->state || !decision_find(&d->kind, o->state))
-		return err_set(err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s", o->state ? ", not '" : "",
-			given(o->state), o->state ? "'" : "");
+		return err_set(err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s%s", o->state ? ", not '" : "",
+			given(o->state), o->state ? "'" : "",
+			guess_from(&(struct guess){0}, given(o->state), decision_name, sizeof decision_name[0], NDECISIONS));
 	if (o->version && d->kind != DECIDE_FIXED_IN)
 		return err_set(err, "'%.60s' is not understood: only fixed-in takes a version", o->version);
 	if ((o->of != NULL) != (d->kind == DECIDE_DUPLICATE))

@@ -110,6 +110,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "open again" "$tmp/out" "was dismissed, is confirmed"
 	"$bin" findings mark "${ids[3]}" dismised --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "an unknown state" 2 $?
+	has "an unknown state" "$tmp/out" "did you mean 'dismissed'"
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "a duplicate of itself" 2 $?
 }
@@ -195,6 +196,32 @@ usage() { # bad input: a sentence and the documented code
 	expect "unknown target" 2 $?
 	"$bin" fuzz --nonsense >"$tmp/out" 2>&1
 	expect "unknown option" 2 $?
+	printf '# scatterproof 1\nx = input([4], dtype=f32, fill=dyadc)\nreturn (x,)\n' >"$tmp/fill.prog"
+	printf '# scatterproof 1\nx = input([4], dtype=flaot32)\nreturn (x,)\n' >"$tmp/dtype.prog"
+	printf '# scatterproof 1\nx = input([4])\ny = aten.sllice(x)\nreturn (y,)\n' >"$tmp/op.prog"
+	while IFS='|' read -r words want; do # a name that is nearly right
+		"$bin" $words >"$tmp/out" 2>&1
+		expect "$words" 2 $?
+		has "$words" "$tmp/out" "did you mean '$want'\?$"
+	done <<-END
+		chekc x.prog|check
+		fuzz --tagret builtin:eager|--target
+		fuzz --prgrams=3|--programs
+		fuzz --target trch:eager|torch
+		fuzz --target torch:inducter@cpu|inductor
+		fuzz --target torch:inductor@cdua|cuda
+		fuzz --target builtin:eager --policy defualt|default
+		fuzz --target builtin:eager --ops slice_scater|slice_scatter
+		fuzz --target builtin:eager --dtypes f23|f32
+		ops slice_scater|slice_scatter
+		check $tmp/fill.prog|dyadic
+		check $tmp/dtype.prog|float32
+		check $tmp/op.prog|slice
+		findings sow --db x.db|show
+		findings --jsn --db x.db|--json
+	END
+	"$bin" frobnicate >"$tmp/out" 2>&1
+	expect "nothing is near" 0 "$(grep -c 'did you mean' "$tmp/out")"
 	"$bin" check "$tmp/absent.prog" >"$tmp/out" 2>&1
 	expect "absent file" 2 $?
 	printf '# scatterproof 1\nx = input([4, 13])\ny = slice(x, dim=7)\nreturn (y,)\n' >"$tmp/bad.prog"
