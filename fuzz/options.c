@@ -9,7 +9,7 @@
 
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, NOPTS
+	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
@@ -23,7 +23,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench", "Python interpreter with PyTorch (a path, or a name in PATH), in place of the target's own environment"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python interpreter with PyTorch (a path, or a name in PATH), in place of the target's own environment"},
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
@@ -32,6 +32,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
+	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
@@ -41,7 +42,7 @@ static const char *const verbs[][3] = {
 	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
-	{"targets", "", "what programs can be run on, and what this machine has of it"},
+	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs"},
 	{"ops", "[NAME]", "the operators of the language"},
 	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
@@ -132,6 +133,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
 	case O_QUIET: o->quiet = true; return true;
+	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;

@@ -21,7 +21,7 @@ struct options {
 	int limit_ms;                   /* --limit: per program on a target */
 	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
-	bool json, quiet;
+	bool json, quiet, probe;
 	bool fail_on_meta;
 	int nfile;
 	const char *file[MAX_FILES];

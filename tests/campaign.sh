@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | mark | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | merge | kill | usage
 set -u
 bin=$1
 src=$2
@@ -81,6 +81,34 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+}
+
+targets() { # what this machine has, from made-up environments; nothing is started unless asked for
+	for v in 2.9.1 2.11.0 2.15.0; do
+		mkdir -p "$tmp/t/torch-$v/bin" "$tmp/t/torch-$v/lib/python3.11/site-packages/torch"
+		printf '#!/bin/sh\ntouch "%s/started"\necho "no torch here" >&2\nexit 1\n' "$tmp" >"$tmp/t/torch-$v/bin/python"
+		chmod +x "$tmp/t/torch-$v/bin/python"
+		printf "__version__ = '%s+cu130'\ndebug = False\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n" $v \
+			>"$tmp/t/torch-$v/lib/python3.11/site-packages/torch/version.py"
+	done
+	sed -i "s/^cuda.*/cuda: Optional[str] = None/; s/cu130/cpu/" "$tmp/t/torch-2.9.1/lib/python3.11/site-packages/torch/version.py"
+	touch "$tmp/t/torch-2.15.0/.incomplete"
+	export SCATTERPROOF_TARGETS=$tmp/t
+	"$bin" targets >"$tmp/out"
+	expect "targets" 0 $?
+	expect "versions, oldest first" "torch-2.9.1 torch-2.11.0 torch-2.15.0" "$(grep -oE '^  torch-[0-9.]+' "$tmp/out" | xargs)"
+	has "without CUDA" "$tmp/out" "torch-2.9.1 +PyTorch 2.9.1.cpu, without CUDA$"
+	has "with CUDA, the default" "$tmp/out" "torch-2.11.0 +PyTorch 2.11.0.cu130, built for CUDA 13.0; meant by"
+	has "half installed" "$tmp/out" "torch-2.15.0 is only half installed"
+	expect "no interpreter was started" 0 "$(ls "$tmp" | grep -c started)"
+	expect "the same as JSON" "2.9.1+cpu 2.11.0+cu130 2.15.0+cu130" "$("$bin" targets --json | sed -n 's/.*"torch": "\([^"]*\)".*/\1/p' | xargs)"
+	"$bin" targets --probe >"$tmp/out"
+	expect "targets --probe with versions that do not start" 3 $?
+	has "why" "$tmp/out" "does not start: .*no torch here"
+	expect "an interpreter was started" 1 "$(ls "$tmp" | grep -c started)"
+	SCATTERPROOF_TARGETS=$tmp/nothing "$bin" targets >"$tmp/out"
+	expect "targets without any" 0 $?
+	has "what to do" "$tmp/out" "no version is installed in $tmp/nothing; run scripts/setup-targets"
 }
 
 mark() { # decisions of people, and what later campaigns make of them
@@ -271,6 +299,7 @@ case $part in
 clean) clean ;;
 plants) plants ;;
 full) full ;;
+targets) targets ;;
 mark) mark ;;
 merge) merge ;;
 kill) kill_test ;;

@@ -215,7 +215,7 @@ int target_ladder(struct target *out, int max, const struct target *t)
 	return n;
 }
 
-static void targets_dir(struct strbuf *path)
+void targets_dir(struct strbuf *path)
 {
 	const char *own = getenv("SCATTERPROOF_TARGETS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	sb_reset(path);
