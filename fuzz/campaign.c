@@ -353,7 +353,9 @@ static bool run(struct campaign *c, struct err *err)
 			c->mode = SHARD_GIVE_UP;
 			end = t + GIVE_UP_S * 1e3;
 		}
-		if (nsignals > 1 || (c->mode == SHARD_GIVE_UP && t > end))
+		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
+			nsignals = 0;   /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
+		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
 			enum proc_state st = proc_state(c->shard[i]);

@@ -289,6 +289,7 @@ usage() { # bad input: a sentence and the documented code
 		pid=$!
 		sleep 0.$((i + 2))
 		kill -TERM $pid
+		[ $((i % 2)) = 0 ] && kill -TERM $pid   # as timeout(1) does: to the process and to its group
 		wait $pid
 		expect "SIGTERM $i" 143 $?
 		expect "no divergence is lost by SIGTERM $i" 0 "$(sql "$unobserved" "$tmp/int.db")"
