@@ -16,9 +16,11 @@ static int distance(const char *a, const char *b)
 		int *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
 		now[0] = i;
 		for (int j = 1; j <= nb; j++) {
-			bool same = lower(a[i - 1]) == lower(b[j - 1]);
-			int swap = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) ? earlier[j - 2] + 1 : LONGEST;
-			now[j] = MIN(MIN(before[j], now[j - 1]) + 1, MIN(before[j - 1] + !same, swap));
+			char x = lower(a[i - 1]), y = lower(b[j - 1]);
+			bool swapped = i > 1 && j > 1 && x == lower(b[j - 2]) && y == lower(a[i - 2]);
+			now[j] = MIN(MIN(before[j], now[j - 1]) + 1, before[j - 1] + (x != y));
+			if (swapped)
+				now[j] = MIN(now[j], earlier[j - 2] + 1);
 		}
 	}
 	return row[na % 3][nb];

@@ -212,8 +212,9 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 	if (c->tty)
 		fprintf(stderr, "\r\033[K");
 	if (c->o->json) {
-		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s, \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n",
-		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
+		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", hex, f->target,
+		       finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
+		printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
 	} else if (!c->o->quiet) {
 		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, what, f->how, f->report);
 		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);

@@ -23,7 +23,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python interpreter with PyTorch (a path, or a name in PATH), in place of the target's own environment"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
@@ -38,7 +38,7 @@ static const struct opt_info opts[NOPTS] = {
 
 static const char *const verbs[][3] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
-	{"check", "FILE|DIR... --target NAME", "judge programs (files of one or several, directories of *.prog, a pasted FX dump; '-': standard input) on targets"},
+	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')"},
 	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
@@ -183,7 +183,8 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0))
 			k++;
 		if (k == NOPTS || (verb[0] != '_' && !strstr(opts[k].verbs, verb)))
-			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i], option_guess(&(struct guess){0}, verb, argv[i], len));
+			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
+			               option_guess(&(struct guess){0}, verb, argv[i], len));
 		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
 		if (!opts[k].value && v)
 			return err_set(err, "%s takes no value", opts[k].name);

@@ -474,7 +474,8 @@ static void take_fresh(struct shard *s)
 		trial_failed(s);
 	} else {
 		send_tried(s, ran, &o, &r);
-		if (x->on_target && verdict_diverges(o.verdict))        /* the trial may have known more: an operator whose prediction is impossible */
+		/* The trial may have known more: an operator whose prediction is impossible. */
+		if (x->on_target && verdict_diverges(o.verdict))
 			settle(s, x->of.key, o.signature);
 		else
 			trial_failed(s);

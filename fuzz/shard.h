@@ -8,7 +8,7 @@
  * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
  *
- * Messages: request = u32 milliseconds to work, u8 enum shard_mode; answer = counters since the last answer, then the findings (shard_answer). */
+ * Messages: request = u32 milliseconds to work, u8 enum shard_mode; answer = counters since the last answer, then the findings. */
 #ifndef SCATTERPROOF_SHARD_H
 #define SCATTERPROOF_SHARD_H
 

@@ -55,7 +55,8 @@ int target_ladder(struct target *out, int max, const struct target *t);
 /* ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}: where scripts/setup-targets makes environments. */
 void targets_dir(struct strbuf *path);
 /* The Python interpreter that runs t (a family with versions): `override` if not NULL (looked for in PATH if
- * it has no slash), else FAMILY-VERSION/bin/python in targets_dir. False: it is not there or not executable; err says which path and what to do. */
+ * it has no slash), else FAMILY-VERSION/bin/python in targets_dir. False: it is not there or not executable; err says which path
+ * and what to do. */
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err);
 
 #endif
