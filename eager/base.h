@@ -26,6 +26,7 @@
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 #define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */
 #define ARRAY_LEN(a)           ((int)(sizeof(a) / sizeof((a)[0])))
+/* The chosen argument is evaluated twice: nothing that differs the second time (a clock, a choice) may stand in one. */
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
 #define MAX(a, b)              ((a) > (b) ? (a) : (b))
 

@@ -22,6 +22,14 @@ bool dtype_find(enum dtype *out, const char *name)
 	return false;
 }
 
+const char *dtype_guess(struct guess *g, const char *name)
+{
+	guess_from(g, name, &dtype_info[0].torch, sizeof dtype_info[0], NDTYPES);
+	for (int t = 0; t < NDTYPES; t++)       /* shorter ones win only if nearer */
+		guess_add(g, dtype_info[t].name, strlen(dtype_info[t].name));
+	return guess_text(g);
+}
+
 static uint32_t bits_of_f32(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
 static float f32_of_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
 

@@ -3,7 +3,7 @@
 #ifndef SCATTERPROOF_DTYPE_H
 #define SCATTERPROOF_DTYPE_H
 
-#include "eager/base.h"
+#include "eager/guess.h"
 
 enum dtype {
 #define DT(id, ...) DT_##id,
@@ -33,6 +33,7 @@ struct dtype_info {
 extern const struct dtype_info dtype_info[NDTYPES];
 
 bool dtype_find(enum dtype *out, const char *name);     /* "f32" or "float32" or "torch.float32" */
+const char *dtype_guess(struct guess *g, const char *name);     /* see guess_text */
 static inline int dtype_nbytes(enum dtype t) { return dtype_info[t].nbytes; }
 static inline bool dtype_is_float(enum dtype t) { return dtype_info[t].kind == DK_FLOAT; }
 static inline bool dtype_is_int(enum dtype t) { return dtype_info[t].kind == DK_INT; }

@@ -2,9 +2,20 @@
  * small integer is scaled by a power of two. */
 #include "eager/fill.h"
 
-const char *const fill_name[NFILLS] = {"dyadic", "normal", "special", "ties", "positive", "index", "unique", "mask"};
+#define NAME(id, name) name,
+#define LISTED(id, name) ", " name
+const char *const fill_name[NFILLS] = {FILL_LIST(NAME)};
 
-const char *fill_names(void) { return "dyadic, normal, special, ties, positive, index, unique, mask"; }
+const char *fill_names(void)
+{
+	static const char listed[] = FILL_LIST(LISTED);
+	return listed + strlen(", ");
+}
+
+const char *fill_guess(struct guess *g, const char *name)
+{
+	return guess_from(g, name, fill_name, sizeof fill_name[0], NFILLS);
+}
 
 int fill_find(const char *name)
 {

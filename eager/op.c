@@ -35,6 +35,17 @@ int op_overloads(int *out, int max, const char *bare)
 	return found;
 }
 
+const char *op_guess(struct guess *g, const char *name)
+{
+	guess_start(g, name, strlen(name));
+	for (int op = 0; op < NOPS; op++) {     /* without overload too */
+		const char *known = op_info[op].name;
+		guess_add(g, known, strcspn(known, "."));
+		guess_add(g, known, strlen(known));
+	}
+	return guess_text(g);
+}
+
 int op_param(int op, const char *name)
 {
 	for (int k = 0; k < op_info[op].nparam; k++)

@@ -154,6 +154,7 @@ extern const struct op_info op_info[NOPS];
 int op_find(const char *name);          /* exact name, "aten." prefix and ".default" suffix allowed; -1 if none */
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
+const char *op_guess(struct guess *g, const char *name);          /* see guess_text */
 int op_param(int op, const char *name); /* index of a parameter, -1 if none */
 static inline bool op_has(int op, uint32_t traits) { return (op_info[op].traits & traits) != 0; }
 

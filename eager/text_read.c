@@ -458,8 +458,10 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 		return v->tag == RAW_STR || v->tag == RAW_WORD ? true : REFUSE(err, v, op, q, "a word");
 	case K_DTYPE: {
 		enum dtype t;
-		if ((v->tag != RAW_WORD && v->tag != RAW_STR) || !dtype_find(&t, v->s))
-			return err_at(err, v->line, v->col, "%s: argument '%s' must be a dtype such as f32", op->name, q->name);
+		bool word = v->tag == RAW_WORD || v->tag == RAW_STR;
+		if (!word || !dtype_find(&t, v->s))
+			return err_at(err, v->line, v->col, "%s: argument '%s' must be a dtype such as f32%s", op->name, q->name,
+			              word ? dtype_guess(&(struct guess){0}, v->s) : "");
 		*a = arg_dtype(t);
 		return true;
 	}
@@ -509,7 +511,7 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 	if (!has_overload && (exact < 0 || r->mode == READ_LENIENT))
 		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, bare);
 	if (!ncand)
-		return err_at(r->err, line, col, "unknown operator '%s'", opname);
+		return err_at(r->err, line, col, "unknown operator '%s'%s", opname, op_guess(&(struct guess){0}, bare));
 	struct err first = {0};
 	for (int k = 0; k < ncand; k++) {
 		struct arg arg[MAX_ARGS] = {0};
@@ -570,7 +572,7 @@ static bool annotation(struct reader *r, struct annotation *out)
 		memcpy(dt, s, n);
 	struct meta *m = &out->meta;
 	if (!dtype_find(&m->dtype, dt))
-		return FAIL(r, "annotation: '%s' does not start with a dtype", v.s);
+		return FAIL(r, "annotation: '%s' does not start with a dtype%s", v.s, dtype_guess(&(struct guess){0}, dt));
 	s += n;
 	if (!int_row(r, &s, m->size, &m->rank))
 		return false;
@@ -821,7 +823,7 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			if (!want(r, "=") || !word(r, w, sizeof w, false))
 				return false;
 			if (fill_find(w) < 0)
-				return FAIL(r, "call: fill '%s' is unknown (%s)", w, fill_names());
+				return FAIL(r, "call: fill '%s' is unknown (%s)%s", w, fill_names(), fill_guess(&(struct guess){0}, w));
 			in->fill = arena_strdup(r->a, w);
 		} else {
 			return any ? true : FAIL(r, "call: expected seed= or fill=");

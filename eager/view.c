@@ -359,7 +359,7 @@ static bool check_fill(struct meta_ctx *c)
 	bool unique = str_eq(fill, "unique");
 	int d;
 	if (fill_find(fill) < 0)
-		return err_set(c->err, "fill '%s' is unknown (%s)", fill, fill_names());
+		return err_set(c->err, "fill '%s' is unknown (%s)%s", fill, fill_names(), fill_guess(&(struct guess){0}, fill));
 	if ((!unique && !str_eq(fill, "index")) || meta_numel(o) == 0)
 		return true;
 	if (!dtype_is_int(o->dtype))

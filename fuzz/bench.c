@@ -105,7 +105,8 @@ int cmd_bench(const struct options *o)
 		while (k < ARRAY_LEN(sections) && !str_eq(sections[k].name, o->file[i]))
 			k++;
 		if (k == ARRAY_LEN(sections)) {
-			fprintf(stderr, "scatterproof: bench: no section '%s' (reference throughput fake campaign catch tightness)\n", o->file[i]);
+			fprintf(stderr, "scatterproof: bench: no section '%s' (reference throughput fake campaign catch tightness)%s\n", o->file[i],
+			        guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
 			return EXIT_USAGE;
 		}
 	}

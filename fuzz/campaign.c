@@ -1,6 +1,7 @@
 /* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
 #include "fuzz/commands.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 
 #include "compiled/targets/proc.h"
 #include "fuzz/shard.h"
+#include "reports/lifecycle.h"
 
-enum { CHUNK_MS = 500, DRAIN_S = 240 };
+enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
 
 struct campaign {
 	const struct options *o;
@@ -29,11 +31,16 @@ struct campaign {
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
 	double start, last_status, last_flush;
-	bool draining, tty, store_failed;
+	enum shard_mode mode;
+	bool tty, store_failed;
 };
 
-static volatile sig_atomic_t stop_signal;
-static void on_signal(int sig) { stop_signal = sig; }
+static volatile sig_atomic_t stop_signal, nsignals;
+static void on_signal(int sig)
+{
+	stop_signal = sig;
+	nsignals++;
+}
 
 static double now_ms(void)
 {
@@ -110,7 +117,7 @@ static void status_text(const struct campaign *c, struct strbuf *sb)
 		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
 		undecided += e->undecided;
 	}
-	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->draining ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
+	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->mode != SHARD_WORK ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
 	if (s.compiled)
 		sb_printf(sb, "  %" PRId64 " compiled", s.compiled);
 	sb_printf(sb, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s.generate_ms / wall, 100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
@@ -147,7 +154,8 @@ static bool stored(struct campaign *c, enum store_status st)
 {
 	if (st == STORE_OK)
 		return true;
-	fprintf(stderr, "%sscatterproof: %s: %s\n", c->tty ? "\n" : "", c->o->db, store_message(c->store));
+	if (!c->store_failed)
+		fprintf(stderr, "%sscatterproof: %s\n", c->tty ? "\n" : "", store_message(c->store));
 	c->store_failed = true;
 	return false;
 }
@@ -185,8 +193,8 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 		if (f->stderr_tail[0])
 			store_artifact(c->store, id, "stderr", at, f->stderr_tail, strlen(f->stderr_tail));
 		struct store_event note = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = tool,
-			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", policy %s", f->program_index, c->o->seed,
-		                                f->compiles, f->policy)};
+			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed,
+		                                f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy)};
 		store_event(c->store, &note);
 	}
 	if (f->confirmed) {
@@ -196,7 +204,7 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 	return true;
 }
 
-static void print_finding(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+static void print_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
 	char hex[33];
 	hash_hex(hex, id);
@@ -204,38 +212,57 @@ static void print_finding(struct campaign *c, const struct shard_finding *f, con
 	if (c->tty)
 		fprintf(stderr, "\r\033[K");
 	if (c->o->json) {
-		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n",
-		       hex, f->target, finding_kind_name[f->kind], f->confirmed ? "true" : "false", f->found_ms, f->confirm_ms, f->compiles);
+		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", hex, f->target,
+		       finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
+		printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
 	} else if (!c->o->quiet) {
-		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, f->confirmed ? "confirmed" : "candidate", f->how, f->report);
+		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, what, f->how, f->report);
 		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
 		if (c->o->db)
 			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
 	}
-	fflush(stdout);
+	if (fflush(stdout) != 0 && errno == EPIPE && !stop_signal)
+		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+}
+
+/* In one transaction. exists, state: of a finding with this signature that was there before. */
+static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
+{
+	struct arena *a = &c->scratch;
+	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))))
+		return false;
+	store_begin(c->store);  /* its failure is store_commit's too */
+	write_rows(c, f, id, *exists, a);
+	return stored(c, store_commit(c->store));
+}
+
+/* Seen again after its fix: as good as new. */
+static bool regressed(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	bool yes = false;
+	stored(c, finding_seen_after_fix(&yes, c->store, id, f->versions, unix_ms(), "scatterproof 0.1"));
+	return yes;
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
 {
-	struct arena *a = &c->scratch;
 	struct hash128 id = hash_bytes(f->text, strlen(f->text));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	if (c->store) {
-		if (!stored(c, store_open_by_signature(c->store, &exists, &id, &state, f->signature, family_text(f->target, a))))
-			return;
-		if (!stored(c, store_begin(c->store)))
-			return;
-		write_rows(c, f, &id, exists, a);
-		if (!stored(c, store_commit(c->store)))
-			return;
-	}
+	const char *what = f->confirmed ? "confirmed" : "candidate";
 	c->nobs++;
-	if (state == STATE_KNOWN || state == STATE_DISMISSED)
-		c->nknown++;
-	if (exists)
+	if (c->store && !store_it(c, f, &id, &exists, &state)) {
+		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
+			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
 		return;
-	if (!c->store && str_eq(f->how, "seen before in this run"))
+	}
+	if (exists && state == STATE_FIXED_IN && f->confirmed && regressed(c, f, &id)) {
+		what = "regressed";
+	} else if (exists) {      /* decided already, or counted when it was new */
+		c->nknown += state == STATE_KNOWN || state == STATE_DISMISSED || state == STATE_FIXED_IN;
+		return;
+	}
+	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
 		return;
 	if (f->severity == SEVERITY_LOW)
 		c->nmeta++;
@@ -245,7 +272,7 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	print_finding(c, f, &id);
+	print_finding(c, f, what, &id);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
@@ -289,7 +316,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 	struct strbuf sb;
 	sb_init(&sb);
 	wire_put_u32(&sb, CHUNK_MS);
-	wire_put_u8(&sb, c->draining);
+	wire_put_u8(&sb, (uint8_t)c->mode);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
 	sb_free(&sb);
 	return ok;
@@ -316,14 +343,20 @@ static bool all_done(const struct campaign *c)
 
 static bool run(struct campaign *c, struct err *err)
 {
-	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, drain_end = 0;
+	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, end = 0;
 	for (;;) {
 		double t = now_ms();
-		if (!c->draining && (stop_signal || c->store_failed || (deadline > 0 && t > deadline))) {
-			c->draining = true;
-			drain_end = t + (stop_signal ? 0 : DRAIN_S * 1e3);
+		if (c->mode == SHARD_WORK && (c->store_failed || (deadline > 0 && t > deadline))) {
+			c->mode = SHARD_DRAIN;
+			end = t + DRAIN_S * 1e3;
 		}
-		if (c->draining && t > drain_end)
+		if (c->mode != SHARD_GIVE_UP && (stop_signal || (c->mode == SHARD_DRAIN && t > end))) {
+			c->mode = SHARD_GIVE_UP;
+			end = t + GIVE_UP_S * 1e3;
+		}
+		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
+			nsignals = 0;   /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
+		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
 			enum proc_state st = proc_state(c->shard[i]);
@@ -350,13 +383,11 @@ static bool run(struct campaign *c, struct err *err)
 			if (!ok)
 				return false;
 		}
-		if (c->store && t - c->last_flush > 1000) {
+		if (c->store && !c->store_failed && t - c->last_flush > 1000) {
 			c->last_flush = t;
 			stored(c, store_flush(c->store));
 		}
 		status(c, false);
-		if (ferror(stdout) && !stop_signal)     /* the reader of our pipe has gone */
-			stop_signal = SIGPIPE;
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
+#include "fuzz/load.h"
 #include "fuzz/verdict.h"
 #include "reports/json.h"
 
@@ -77,32 +78,35 @@ static int check_one(const struct options *o, const char *file, const struct pro
 	return rc;
 }
 
+struct checking { struct options o; struct exec *warm[MAX_TARGETS]; };   /* one child per target for all programs */
+
+static int check_on_targets(void *ctx, const char *name, const struct prog *p)
+{
+	struct checking *c = ctx;
+	int rc = EXIT_CLEAN;
+	for (int t = 0; t < c->o.ntarget; t++) {
+		int one = check_one(&c->o, name, p, &c->o.target[t], &c->warm[t]);
+		rc = MAX(rc, one);
+	}
+	return rc;
+}
+
 int cmd_check(const struct options *given)
 {
-	struct options o = *given;
+	struct checking c = {.o = *given};
 	struct err err = {0};
 	int rc = EXIT_CLEAN;
-	struct exec *warm[MAX_TARGETS] = {0};   /* one child per target for all files */
-	if (!o.nfile) {
+	if (!c.o.nfile) {
 		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
 		return EXIT_USAGE;
 	}
-	if (!o.ntarget && !options_target(&o, "builtin:eager", &err))
+	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
-	for (int i = 0; i < o.nfile; i++) {
-		struct arena a;
-		struct prog p;
-		arena_init(&a);
-		if (!load_program(&p, &a, o.file[i]))
-			rc = MAX(rc, EXIT_USAGE);
-		else
-			for (int t = 0; t < o.ntarget; t++) {
-				int one = check_one(&o, o.file[i], &p, &o.target[t], &warm[t]);
-				rc = MAX(rc, one);
-			}
-		arena_free(&a);
+	for (int i = 0; i < c.o.nfile; i++) {
+		int one = load_programs(c.o.file[i], check_on_targets, &c);
+		rc = MAX(rc, one);
 	}
-	for (int t = 0; t < o.ntarget; t++)
-		exec_close(warm[t]);
+	for (int t = 0; t < c.o.ntarget; t++)
+		exec_close(c.warm[t]);
 	return rc;
 }

@@ -1,8 +1,9 @@
-/* cmd_eval.c: a program on the eager interpreter, in this process: every result of every call, with the reference beside it. */
+/* cmd_eval.c: programs on the eager interpreter, in this process: every result of every call, with the reference beside it. */
 #include <inttypes.h>
 
 #include "eager/interp.h"
 #include "fuzz/commands.h"
+#include "fuzz/load.h"
 #include "fuzz/verdict.h"
 
 enum { SHOWN = 16 };
@@ -47,38 +48,48 @@ static void print_call(FILE *f, const struct prog *p, const struct result_call *
 	}
 }
 
+struct evaluating { FILE *f; int n; };
+
+static int eval_one(void *ctx, const char *name, const struct prog *p)
+{
+	struct evaluating *e = ctx;
+	FILE *f = e->f;
+	struct arena a;
+	struct result r;
+	struct outcome out;
+	struct target t;
+	struct err err = {0};
+	arena_init(&a);
+	CHECK(target_parse(&t, "builtin:eager", &err));
+	fprintf(f, "%s%s\n", e->n++ ? "\n" : "", name);
+	interp_run(&r, p, &a, NULL, &err);
+	if (r.status != RES_OK)
+		fprintf(f, "%s: %s\n", result_status_name[r.status], r.message);
+	for (int k = 0; k < r.ncalls; k++)
+		print_call(f, p, &r.call[k], k);
+	outcome_of(&out, p, &r, &t, NULL, &a);
+	fprintf(f, "reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", out.why);
+	if (verdict_diverges(out.verdict))
+		fprintf(f, "%s", out.report);
+	arena_free(&a);
+	return out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : EXIT_VOID;
+}
+
 int cmd_eval(const struct options *o)
 {
-	if (o->nfile != 1) {
-		fprintf(stderr, "scatterproof: eval: one program is needed (try --help)\n");
+	if (!o->nfile) {
+		fprintf(stderr, "scatterproof: eval: no program given (try --help)\n");
 		return EXIT_USAGE;
 	}
-	struct arena a;
-	struct prog p;
-	int rc = EXIT_USAGE;
-	FILE *f = open_out(o->out);
-	if (!f)
+	struct evaluating e = {.f = open_out(o->out)};
+	int rc = EXIT_CLEAN;
+	if (!e.f)
 		return EXIT_TARGET;
-	arena_init(&a);
-	if (load_program(&p, &a, o->file[0])) {
-		struct result r;
-		struct outcome out;
-		struct target t;
-		struct err err = {0};
-		CHECK(target_parse(&t, "builtin:eager", &err));
-		interp_run(&r, &p, &a, NULL, &err);
-		if (r.status != RES_OK)
-			fprintf(f, "%s: %s\n", result_status_name[r.status], r.message);
-		for (int k = 0; k < r.ncalls; k++)
-			print_call(f, &p, &r.call[k], k);
-		outcome_of(&out, &p, &r, &t, NULL, &a);
-		fprintf(f, "reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", out.why);
-		if (verdict_diverges(out.verdict))
-			fprintf(f, "%s", out.report);
-		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : EXIT_VOID;
+	for (int i = 0; i < o->nfile; i++) {
+		int one = load_programs(o->file[i], eval_one, &e);
+		rc = MAX(rc, one);
 	}
-	arena_free(&a);
-	if (f != stdout && fclose(f) != 0)
+	if (e.f != stdout && fclose(e.f) != 0)
 		rc = EXIT_TARGET;
 	return rc;
 }

@@ -1,40 +1,9 @@
-/* cmd_info.c: targets, ops, gen: what there is. */
+/* cmd_info.c: ops, gen: what there is. */
 #include <inttypes.h>
 
 #include "fuzz/commands.h"
 #include "fuzz/gen.h"
 #include "reports/json.h"
-
-int cmd_targets(const struct options *o)
-{
-	for (int f = 0; f < NTARGET_FAMILIES; f++) {
-		const struct target_family_info *fam = &target_families[f];
-		for (int k = 0; k < fam->nstages; k++) {
-			char name[128];
-			struct target t;
-			struct err err = {0};
-			snprintf(name, sizeof name, "%s:%s", fam->name, fam->stage[k].name);
-			const char *have = "ready";
-			struct strbuf path;
-			sb_init(&path);
-			if (!target_parse(&t, name, &err) || (fam->versions && !target_python(&path, &t, o->python, &err)))
-				have = err.msg;
-			if (o->json) {
-				struct strbuf sb;
-				sb_init(&sb);
-				json_str(&sb, have);
-				printf("{\"target\": \"%s\", \"compiles\": %s, \"state\": %s}\n", name, fam->stage[k].compiles ? "true" : "false", sb.s);
-				sb_free(&sb);
-			} else {
-				printf("%-34s %s\n%-34s   %s\n", name, fam->stage[k].what, "", have);
-			}
-			sb_free(&path);
-		}
-	}
-	if (!o->json)
-		printf("\nnames: family[-version]:stage[@device][+option=value...], for example torch-2.15.0:inductor@cpu+freezing=1\n");
-	return EXIT_CLEAN;
-}
 
 static void print_op(const struct op_info *op, bool json)
 {
@@ -64,7 +33,7 @@ int cmd_ops(const struct options *o)
 		}
 	}
 	if (!n)
-		fprintf(stderr, "scatterproof: no operator '%s'\n", o->file[0]);
+		fprintf(stderr, "scatterproof: no operator '%s'%s\n", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
 	else if (!o->json && !o->nfile)
 		printf("%d operators\n", n);
 	return n ? EXIT_CLEAN : EXIT_USAGE;

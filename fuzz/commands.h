@@ -2,20 +2,18 @@
 #ifndef SCATTERPROOF_COMMANDS_H
 #define SCATTERPROOF_COMMANDS_H
 
-#include "eager/prog.h"
 #include "fuzz/options.h"
 
 int cmd_fuzz(const struct options *o);          /* campaign.c */
 int cmd_check(const struct options *o);         /* cmd_check.c */
 int cmd_repro(const struct options *o);         /* cmd_repro.c */
-int cmd_targets(const struct options *o);       /* cmd_info.c */
-int cmd_ops(const struct options *o);
+int cmd_merge(const struct options *o);         /* cmd_merge.c */
+int cmd_targets(const struct options *o);       /* cmd_targets.c */
+int cmd_ops(const struct options *o);           /* cmd_info.c */
 int cmd_gen(const struct options *o);
 int cmd_eval(const struct options *o);          /* cmd_eval.c */
 int cmd_bench(const struct options *o);         /* bench.c */
 
-/* Reads a program: strictly if it carries the header line, else as a pasted FX dump. "-" is standard input. Prints the error. */
-bool load_program(struct prog *out, struct arena *a, const char *path);
 /* Opens FILE for output, NULL or "-" is standard output; prints the error. */
 FILE *open_out(const char *path);
 

@@ -1,4 +1,5 @@
 /* main.c: the command line: a verb, its options, its function. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,25 +10,9 @@
 #include "reports/findings_cmd.h"
 
 static const struct { const char *name; int (*run)(const struct options *o); } verbs[] = {
-	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
+	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"merge", cmd_merge}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
 	{"eval", cmd_eval}, {"bench", cmd_bench}, {SHARD_VERB, shard_main},
 };
-
-bool load_program(struct prog *out, struct arena *a, const char *path)
-{
-	struct strbuf text;
-	struct err err = {0};
-	sb_init(&text);
-	bool ok = sb_read_file(&text, str_eq(path, "-") ? "/dev/stdin" : path, MAX_TEXT, &err);
-	if (ok)
-		ok = prog_read(out, a, text.s, text.len, str_starts(text.s, "# scatterproof") ? READ_STRICT : READ_LENIENT, &err);
-	if (!ok && err.line)
-		fprintf(stderr, "scatterproof: %s:%d:%d: %s\n", path, err.line, err.col, err.msg);
-	else if (!ok)
-		fprintf(stderr, "scatterproof: %s: %s\n", path, err.msg);
-	sb_free(&text);
-	return ok;
-}
 
 FILE *open_out(const char *path)
 {
@@ -47,8 +32,18 @@ static const char *self_path(char *buf, size_t n)
 	return buf;
 }
 
+/* What could not be printed is not said; a signal's code stands. */
+static int finish(int rc)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return rc;
+	fprintf(stderr, "scatterproof: cannot write to standard output: %s\n", strerror(errno));
+	return rc >= 128 ? rc : EXIT_TARGET;
+}
+
 int main(int argc, char **argv)
 {
+	signal(SIGXFSZ, SIG_IGN);       /* a file size limit is a full disk: writes fail, and whoever wrote says so */
 	static char self[4096];
 	const char *verb = argc > 1 ? argv[1] : "--help";
 	if (str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help")) {
@@ -77,8 +72,8 @@ int main(int argc, char **argv)
 			options_help(stdout, verb);
 			return EXIT_CLEAN;
 		}
-		return verbs[i].run(&o);
+		return finish(verbs[i].run(&o));
 	}
-	fprintf(stderr, "scatterproof: unknown verb '%s' (try --help)\n", verb);
+	fprintf(stderr, "scatterproof: unknown verb '%s' (try --help)%s\n", verb, verb_guess(&(struct guess){0}, verb));
 	return EXIT_USAGE;
 }

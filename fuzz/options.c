@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "reports/duration.h"
+
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, NOPTS
+	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
@@ -21,7 +23,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench", "Python interpreter with PyTorch, in place of the target's own environment"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
@@ -30,17 +32,20 @@ static const struct opt_info opts[NOPTS] = {
 	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
+	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
+	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
 static const char *const verbs[][3] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
-	{"check", "FILE... --target NAME", "judge programs (or a pasted FX dump; '-': standard input) on targets"},
+	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')"},
 	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...'] --db FILE", "query the findings store"},
-	{"targets", "", "what programs can be run on, and what this machine has of it"},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
+	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs"},
 	{"ops", "[NAME]", "the operators of the language"},
-	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs"},
-	{"eval", "FILE", "run a program on the eager interpreter and print its results beside the reference"},
+	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
 	{"bench", "[reference throughput fake campaign catch tightness] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
 };
 
@@ -61,17 +66,6 @@ void options_help(FILE *f, const char *verb)
 	for (int i = 0; verb && i < NOPTS; i++)
 		if (strstr(opts[i].verbs, verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
-}
-
-bool time_parse(double *out, const char *text, struct err *err)
-{
-	char *end;
-	double v = strtod(text, &end);
-	double unit = str_eq(end, "") || str_eq(end, "s") ? 1 : str_eq(end, "m") ? 60 : str_eq(end, "h") ? 3600 : str_eq(end, "ms") ? 0.001 : 0;
-	if (end == text || unit == 0 || !(v > 0) || v > 1e9)
-		return err_set(err, "'%s' is not a time such as 90s, 10m or 1h", text);
-	*out = v * unit;
-	return true;
 }
 
 static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)
@@ -112,7 +106,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	switch (k) {
 	case O_TARGET: return options_target(o, v, err);
 	case O_DB: o->db = v; return true;
-	case O_TIME: return time_parse(&o->time_s, v, err);
+	case O_TIME: return duration_parse(&o->time_s, v, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))
@@ -131,7 +125,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_DTYPES: o->dtypes = v; return true;
 	case O_PYTHON: o->python = v; return true;
 	case O_LIMIT:
-		if (!time_parse(&t, v, err))
+		if (!duration_parse(&t, v, err))
 			return false;
 		o->limit_ms = t > 1e6 ? 1000000000 : (int)(t * 1000);
 		return true;
@@ -139,8 +133,10 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
 	case O_QUIET: o->quiet = true; return true;
+	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
 	case O_OUT: o->out = v; return true;
+	case O_INTO: o->into = v; return true;
 	case O_FAIL_ON:
 		if (!str_eq(v, "meta"))
 			return err_set(err, "--fail-on: 'meta' is the only kind that does not fail by itself, not '%s'", v);
@@ -149,6 +145,20 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case NOPTS: break;
 	}
 	BUG("option %d", (int)k);
+}
+
+static const char *option_guess(struct guess *g, const char *verb, const char *given, size_t len)
+{
+	guess_start(g, given, len);
+	for (int k = 0; k < NOPTS; k++)
+		if (strstr(opts[k].verbs, verb))
+			guess_add(g, opts[k].name, strlen(opts[k].name));
+	return guess_text(g);
+}
+
+const char *verb_guess(struct guess *g, const char *given)
+{
+	return guess_from(g, given, &verbs[0][0], sizeof verbs[0], ARRAY_LEN(verbs));
 }
 
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
@@ -173,7 +183,8 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0))
 			k++;
 		if (k == NOPTS || (verb[0] != '_' && !strstr(opts[k].verbs, verb)))
-			return err_set(err, "%s: unknown option '%s' (try --help)", verb, argv[i]);
+			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
+			               option_guess(&(struct guess){0}, verb, argv[i], len));
 		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
 		if (!opts[k].value && v)
 			return err_set(err, "%s takes no value", opts[k].name);

@@ -3,6 +3,7 @@
 #define SCATTERPROOF_OPTIONS_H
 
 #include "compiled/targets/target.h"
+#include "eager/guess.h"
 
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
@@ -11,7 +12,7 @@ enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *out;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
 	double time_s;                  /* --time; 0: no limit */
 	int64_t programs;               /* --programs; 0: no limit */
 	uint64_t seed;
@@ -20,7 +21,7 @@ struct options {
 	int limit_ms;                   /* --limit: per program on a target */
 	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
-	bool json, quiet;
+	bool json, quiet, probe;
 	bool fail_on_meta;
 	int nfile;
 	const char *file[MAX_FILES];
@@ -31,9 +32,8 @@ struct options {
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
+const char *verb_guess(struct guess *g, const char *given);     /* see guess_text */
 void options_help(FILE *f, const char *verb);   /* verb NULL: all verbs, one line each */
-/* "90", "90s", "10m", "1.5h" -> seconds. */
-bool time_parse(double *out, const char *text, struct err *err);
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
 

@@ -147,7 +147,7 @@ static bool read_ops(struct policy *p, const char *list, struct err *err)
 		for (int i = 0; i < n && exact < 0; i++)
 			p->op[found[i]] = true;
 		if (exact < 0 && !n)
-			return err_set(err, "policy: no operator '%s'", word);
+			return err_set(err, "policy: no operator '%s'%s", word, op_guess(&(struct guess){0}, word));
 	}
 	return true;
 }
@@ -159,7 +159,7 @@ static bool read_dtypes(int *weight, const char *list, struct err *err)
 	while (next_word(&list, word, sizeof word)) {
 		enum dtype t;
 		if (!dtype_find(&t, word))
-			return err_set(err, "policy: no dtype '%s'", word);
+			return err_set(err, "policy: no dtype '%s'%s", word, dtype_guess(&(struct guess){0}, word));
 		weight[t] = 4;
 	}
 	return true;
@@ -172,7 +172,8 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 		if (str_eq(named[i].name, name))
 			nm = &named[i];
 	if (!nm)
-		return err_set(err, "no policy '%s' (there are: %s)", name, policy_names());
+		return err_set(err, "no policy '%s' (there are: %s)%s", name, policy_names(),
+		               guess_from(&(struct guess){0}, name, &named[0].name, sizeof named[0], ARRAY_LEN(named)));
 	struct policy p = {0};
 	snprintf(p.name, sizeof p.name, "%s", nm->name);
 	int dtypes[NDTYPES];

@@ -1,5 +1,5 @@
 /* shard.c: the loop of a shard. One idea: nothing waits for a target as long as something else can be done; a program is a job
- * that moves from the generator to the cheap slot, to the queue, to the main slot and, if it diverges, to the fresh slot. */
+ * that moves from the generator to the cheap slot, to the queue, to the main slot; if it diverges, a sighting of it to the fresh slot. */
 #include "fuzz/shard.h"
 
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include "fuzz/exec.h"
 #include "fuzz/gen.h"
 #include "fuzz/novelty.h"
+#include "fuzz/sightings.h"
 
 struct job {
 	struct arena arena;
@@ -20,24 +21,29 @@ struct job {
 	double score;
 	bool hit;                       /* a rank-1 prediction mismatch */
 	const char *hint;               /* operator of the worst mismatch, "" if none */
-	struct outcome outcome;         /* of the divergence that waits for confirmation */
-	int bad_target;
-	int64_t compiles;
-	double found_ms;
-	int confirm_step;
-	uint64_t seen_key;
 };
 
-struct seen { uint64_t key; const char *stored; };
+/* A sighting that is being tried again. */
+struct trial {
+	struct arena arena;
+	struct sighting of;
+	struct shard_finding f;
+	struct prog prog;
+	const char *hint;
+	bool on_target;                 /* or still on the plain stage */
+};
+
 struct delta { int draw, target; int64_t n[NVERDICTS]; };
 
 struct shard {
 	const struct options *o;
 	struct arena arena;             /* lives as long as the shard */
 	struct exec *main, *cheap, *fresh;
-	struct job *in_main, *in_cheap, *in_fresh;
-	struct job *queue[QUEUE_MAX], *confirm[QUEUE_MAX];
-	int nqueue, nconfirm;
+	struct job *in_main, *in_cheap;
+	struct trial *trial;
+	struct job *queue[QUEUE_MAX];
+	int nqueue;
+	struct sightings *sightings;
 	bool compiles, cheap_on, draining;
 	struct target cheap_target, plain_target;
 	char *target_name[MAX_TARGETS + 1];
@@ -47,8 +53,6 @@ struct shard {
 	int ndraw;
 	char **draw;
 	struct novelty *novelty;
-	struct seen seen[MAX_SEEN];
-	int nseen;
 	struct shard_stats stats;
 	struct delta *delta;
 	int ndelta;
@@ -69,22 +73,21 @@ static double now_ms(void)
 
 /* ---- counting ------------------------------------------------------------------------------------------------------------- */
 
-static void count(struct shard *s, const struct job *j, int target, enum verdict v)
+static void count(struct shard *s, int draw, int target, enum verdict v)
 {
 	s->stats.verdict[target][v]++;
 	for (int i = s->ndelta - 1; i >= 0; i--)
-		if (s->delta[i].draw == j->draw && s->delta[i].target == target) {
+		if (s->delta[i].draw == draw && s->delta[i].target == target) {
 			s->delta[i].n[v]++;
 			return;
 		}
 	s->delta = xrealloc(s->delta, sizeof *s->delta * (size_t)(s->ndelta + 1));
-	s->delta[s->ndelta] = (struct delta){.draw = j->draw, .target = target};
+	s->delta[s->ndelta] = (struct delta){.draw = draw, .target = target};
 	s->delta[s->ndelta++].n[v]++;
 }
 
-static void count_reasons(struct shard *s, struct job *j, int target, const struct outcome *o)
+static void count_reasons(struct shard *s, struct arena *a, int target, const struct outcome *o)
 {
-	struct arena *a = &j->arena;
 	const char *why = verdict_reason(o, a);
 	if (why[0])
 		shard_reason_add(s->reason, &s->nreason, target, why, 1);
@@ -177,34 +180,9 @@ static void judge_job(struct shard *s, struct job *j, const struct result *r, co
 	count_elements(s, out);
 }
 
-/* The signature that a divergence like this one was stored under in this run, NULL if it is new. */
-static const char *seen_before(struct shard *s, const struct outcome *o, const struct target *t, uint64_t *key)
-{
-	struct strbuf sb;
-	sb_init(&sb);
-	sb_printf(&sb, "%d %s ", (int)t->family, t->version);
-	sb_puts(&sb, o->signature);
-	struct hash128 h = hash_bytes(sb.s, sb.len);
-	sb_free(&sb);
-	memcpy(key, h.b, sizeof *key);
-	for (int i = 0; i < s->nseen; i++)
-		if (s->seen[i].key == *key)
-			return s->seen[i].stored;
-	if (s->nseen < MAX_SEEN)
-		s->seen[s->nseen++] = (struct seen){*key, arena_strdup(&s->arena, o->signature)};
-	return NULL;
-}
-
-/* Confirmation knew more (the operator whose prediction is impossible): later ones of the kind go under the same name. */
-static void seen_as(struct shard *s, uint64_t key, const char *signature)
-{
-	for (int i = 0; i < s->nseen; i++)
-		if (s->seen[i].key == key && !str_eq(s->seen[i].stored, signature))
-			s->seen[i].stored = arena_strdup(&s->arena, signature);
-}
-
-static void emit(struct shard *s, const struct job *j, const struct exec *e, const struct target *t, const struct outcome *o, bool confirmed,
-                 const char *how, const char *stderr_tail, double confirm_ms)
+/* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
+static void describe(struct strbuf *out, const struct shard *s, const struct job *j, const struct exec *e, const struct target *t,
+                     const struct outcome *o, const char *stderr_tail)
 {
 	struct strbuf versions, device, name;
 	struct arena a;
@@ -214,39 +192,90 @@ static void emit(struct shard *s, const struct job *j, const struct exec *e, con
 	sb_init(&name);
 	exec_versions(&versions, &device, e);
 	target_print(&name, t);
-	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = prog_text(&j->prog, &a), .policy = s->draw[j->draw],
-		.kind = o->kind, .severity = o->severity, .signature = o->signature, .tensor = o->tensor, .pattern = o->pattern, .detail = o->detail,
-		.report = o->report, .stderr_tail = stderr_tail, .call = o->call, .confirmed = confirmed, .how = how, .program_index = j->index,
-		.compiles = j->compiles, .found_ms = j->found_ms, .confirm_ms = confirm_ms};
-	shard_put_finding(&s->findings, &f);
-	s->nfindings++;
+	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = prog_text(&j->prog, &a),
+		.policy = s->draw[j->draw], .kind = o->kind, .severity = o->severity, .signature = o->signature, .tensor = o->tensor,
+		.pattern = o->pattern, .detail = o->detail, .report = o->report, .stderr_tail = stderr_tail, .call = o->call, .how = "",
+		.program_index = j->index, .compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
+	shard_put_finding(out, &f);
 	sb_free(&versions);
 	sb_free(&device);
 	sb_free(&name);
 	arena_free(&a);
 }
 
-/* A divergence: new signatures go to a fresh process first, the others are further observations. Takes the job. */
+static void send_finding(struct shard *s, const struct shard_finding *f)
+{
+	shard_put_finding(&s->findings, f);
+	s->nfindings++;
+}
+
+static void finding_of(struct shard_finding *out, const struct sighting *w, struct arena *a)
+{
+	struct wire wire = {.p = (const uint8_t *)w->finding.s, .end = (const uint8_t *)w->finding.s + w->finding.len};
+	shard_get_finding(out, &wire, a);
+	CHECK(!wire.bad);
+}
+
+/* Without a trial of its own. signature: NULL for its own. */
+static void send_untried(struct shard *s, const struct sighting *w, const char *signature, const char *how)
+{
+	struct arena a;
+	struct shard_finding f;
+	arena_init(&a);
+	finding_of(&f, w, &a);
+	f.signature = signature ? signature : f.signature;
+	f.how = how;
+	send_finding(s, &f);
+	arena_free(&a);
+}
+
+static void send_another(void *ctx, const struct sighting *w)
+{
+	struct shard *s = ctx;
+	send_untried(s, w, sightings_name(s->sightings, w->key), HOW_SEEN_BEFORE);
+}
+
+static void settle(struct shard *s, uint64_t key, const char *name) { sightings_settle(s->sightings, key, name, send_another, s); }
+
+static uint64_t signature_key(const struct outcome *o, const struct target *t)
+{
+	struct strbuf sb;
+	uint64_t key;
+	sb_init(&sb);
+	sb_printf(&sb, "%d %s %s", (int)t->family, t->version, o->signature);
+	struct hash128 h = hash_bytes(sb.s, sb.len);
+	sb_free(&sb);
+	memcpy(&key, h.b, sizeof key);
+	return key;
+}
+
+static const struct target *target_of(const struct shard *s, int target)
+{
+	return target < s->o->ntarget ? &s->o->target[target] : &s->cheap_target;
+}
+
+/* A divergence: new signatures wait for a trial in a fresh process, those of settled ones are further observations. Takes the job. */
 static void diverged(struct shard *s, struct job *j, const struct exec *e, int target, const struct outcome *o, const struct result *r)
 {
-	const struct target *t = target < s->o->ntarget ? &s->o->target[target] : &s->cheap_target;
-	j->found_ms = now_ms() - s->start;
-	j->compiles = s->stats.compiled;
+	const struct target *t = target_of(s, target);
 	if (s->stats.first_divergence_ms == 0 && o->severity != SEVERITY_LOW) {
-		s->stats.first_divergence_ms = j->found_ms;
+		s->stats.first_divergence_ms = now_ms() - s->start;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}
-	const char *again = seen_before(s, o, t, &j->seen_key);
-	if (again || s->o->no_confirm || s->nconfirm == QUEUE_MAX) {
-		struct outcome named = *o;
-		named.signature = again ? again : o->signature;
-		emit(s, j, e, t, &named, false, again ? "seen before in this run" : "not confirmed", r->stderr_tail, 0);
-		job_free(j);
-		return;
+	struct sighting w = {.key = signature_key(o, t), .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
+	sb_init(&w.finding);
+	describe(&w.finding, s, j, e, t, o, r->stderr_tail);
+	const char *name = sightings_name(s->sightings, w.key);
+	if (name) {
+		send_untried(s, &w, name, HOW_SEEN_BEFORE);
+	} else if (s->o->no_confirm) {
+		send_untried(s, &w, NULL, "not confirmed");
+		settle(s, w.key, o->signature);
+	} else if (!sightings_wait(s->sightings, &w)) {
+		send_untried(s, &w, NULL, "not confirmed: too many others wait");
 	}
-	j->outcome = *o;
-	j->bad_target = target;
-	s->confirm[s->nconfirm++] = j;
+	sighting_free(&w);
+	job_free(j);
 }
 
 /* ---- the slots -------------------------------------------------------------------------------------------------------------------- */
@@ -305,8 +334,8 @@ static void take_cheap(struct shard *s)
 	exec_take(&r, &j->arena, s->cheap);
 	s->stats.cheap_runs++;
 	judge_job(s, j, &r, &s->cheap_target, &o);
-	count(s, j, MAX_TARGETS, o.verdict);
-	count_reasons(s, j, MAX_TARGETS, &o);
+	count(s, j->draw, MAX_TARGETS, o.verdict);
+	count_reasons(s, &j->arena, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
 	if (verdict_diverges(o.verdict)) {
@@ -328,8 +357,8 @@ static void take_main(struct shard *s)
 	s->in_main = NULL;
 	exec_take(&r, &j->arena, s->main);
 	judge_job(s, j, &r, &s->o->target[target], &o);
-	count(s, j, target, o.verdict);
-	count_reasons(s, j, target, &o);
+	count(s, j->draw, target, o.verdict);
+	count_reasons(s, &j->arena, target, &o);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)
@@ -343,64 +372,134 @@ static void take_main(struct shard *s)
 		job_free(j);
 }
 
-/* Confirmation, in a process that has run nothing else: first the plain stage (is the program valid, is the reference right?),
- * then the target itself. */
+/* ---- trials -------------------------------------------------------------------------------------------------------------------- */
+
+static void trial_end(struct shard *s)
+{
+	exec_close(s->fresh);
+	s->fresh = NULL;
+	sighting_free(&s->trial->of);
+	arena_free(&s->trial->arena);
+	free(s->trial);
+	s->trial = NULL;
+}
+
+/* Not again: the next sighting of the signature has its turn, unless these were enough. */
+static void trial_failed(struct shard *s)
+{
+	if (sightings_failed(s->sightings, s->trial->of.key))
+		settle(s, s->trial->of.key, s->trial->f.signature);
+}
+
+/* What cannot be tried is sent as it is, and its likes with it. */
+static void trial_impossible(struct shard *s, const char *why)
+{
+	send_untried(s, &s->trial->of, NULL, why);
+	settle(s, s->trial->of.key, s->trial->f.signature);
+	trial_end(s);
+}
+
+/* In a process that has run nothing else: first the plain stage (is the program valid, is the reference right?), then the target itself. */
 static void start_fresh(struct shard *s)
 {
-	struct job *j = s->confirm[--s->nconfirm];
-	const struct target *t = j->bad_target < s->o->ntarget ? &s->o->target[j->bad_target] : &s->cheap_target;
+	struct trial *x = xmalloc(sizeof *x);
+	*x = (struct trial){0};
+	CHECK(sightings_next(&x->of, s->sightings));
+	s->trial = x;
+	arena_init(&x->arena);
+	finding_of(&x->f, &x->of, &x->arena);
+	x->hint = x->of.hint;
+	const struct target *t = target_of(s, x->of.target);
 	struct exec_options eo = {.self = s->o->self, .python = s->o->python, .limit_ms = s->o->limit_ms};
 	struct err err = {0};
-	exec_close(s->fresh);
-	s->fresh = exec_open(t, &eo, &err);
-	if (!s->fresh) {
-		emit(s, j, s->main, t, &j->outcome, false, err.msg, "", 0);
-		job_free(j);
+	if (!prog_read(&x->prog, &x->arena, x->f.text, strlen(x->f.text), READ_STRICT, &err)) {
+		trial_impossible(s, arena_printf(&x->arena, "its program does not read: %d:%d: %s", err.line, err.col, err.msg));
 		return;
 	}
-	s->in_fresh = j;
-	j->confirm_step = 0;
+	s->fresh = exec_open(t, &eo, &err);
+	if (!s->fresh) {
+		trial_impossible(s, err.msg);
+		return;
+	}
+	x->on_target = !s->compiles || t == &s->cheap_target;
 	s->stats.confirm_ms -= now_ms();
-	exec_submit(s->fresh, &j->prog, s->compiles && t != &s->cheap_target ? &s->plain_target : t);
-	if (!(s->compiles && t != &s->cheap_target))
-		j->confirm_step = 1;
+	exec_submit(s->fresh, &x->prog, x->on_target ? t : &s->plain_target);
+}
+
+static void send_tried(struct shard *s, const struct target *ran, const struct outcome *o, const struct result *r)
+{
+	struct trial *x = s->trial;
+	struct strbuf name;
+	struct shard_finding f = x->f;
+	sb_init(&name);
+	target_print(&name, ran);
+	f.target = name.s;
+	f.stderr_tail = r->stderr_tail;
+	f.confirm_ms = now_ms() - s->start - f.found_ms;
+	if (verdict_diverges(o->verdict)) {
+		f.confirmed = true;
+		f.how = x->on_target ? "again in a fresh process" : "the plain stage diverges, in a fresh process";
+		f.kind = o->kind, f.severity = o->severity, f.call = o->call;
+		f.signature = o->signature, f.tensor = o->tensor, f.pattern = o->pattern, f.detail = o->detail, f.report = o->report;
+	} else {
+		f.kind = FINDING_NONDETERMINISTIC;
+		f.how = "not seen again in a fresh process";
+	}
+	send_finding(s, &f);
+	sb_free(&name);
 }
 
 static void take_fresh(struct shard *s)
 {
-	struct job *j = s->in_fresh;
-	const struct target *t = j->bad_target < s->o->ntarget ? &s->o->target[j->bad_target] : &s->cheap_target;
+	struct trial *x = s->trial;
+	const struct target *t = target_of(s, x->of.target), *ran = x->on_target ? t : &s->plain_target;
 	struct result r;
 	struct outcome o;
-	exec_take(&r, &j->arena, s->fresh);
-	const struct target *ran = j->confirm_step == 0 ? &s->plain_target : t;
-	note_hint(j, &r);
-	outcome_of(&o, &j->prog, &r, ran, j->hint, &j->arena);
-	if (j->confirm_step == 0 && o.verdict == VD_PASS) {
-		j->confirm_step = 1;
-		exec_submit(s->fresh, &j->prog, t);
+	exec_take(&r, &x->arena, s->fresh);
+	for (int i = 0; i < r.nmismatch; i++)
+		if (r.mismatch[i].rank == 1)
+			x->hint = r.mismatch[i].op;
+	outcome_of(&o, &x->prog, &r, ran, x->hint, &x->arena);
+	if (!x->on_target && o.verdict == VD_PASS) {
+		x->on_target = true;
+		exec_submit(s->fresh, &x->prog, t);
 		return;
 	}
 	s->stats.confirm_ms += now_ms();
 	s->stats.confirmations++;
-	s->in_fresh = NULL;
-	double took = now_ms() - s->start - j->found_ms;
-	if (j->confirm_step == 0 && !verdict_diverges(o.verdict)) {
+	if (!x->on_target && !verdict_diverges(o.verdict)) {    /* the plain stage refuses the program: invalid, unsupported, harness */
 		s->stats.refused_confirmations++;
-		count_reasons(s, j, j->bad_target, &o);
-		count(s, j, j->bad_target, o.verdict);  /* the plain stage refuses the program: invalid, unsupported, harness */
-	} else if (verdict_diverges(o.verdict)) {
-		if (ran == t)
-			seen_as(s, j->seen_key, o.signature);
-		emit(s, j, s->fresh, ran, &o, true, ran == t ? "again in a fresh process" : "the plain stage diverges, in a fresh process", r.stderr_tail, took);
+		count_reasons(s, &x->arena, x->of.target, &o);
+		count(s, x->of.draw, x->of.target, o.verdict);
+		trial_failed(s);
 	} else {
-		j->outcome.kind = FINDING_NONDETERMINISTIC;
-		emit(s, j, s->fresh, t, &j->outcome, false, "not seen again in a fresh process", r.stderr_tail, took);
+		send_tried(s, ran, &o, &r);
+		/* The trial may have known more: an operator whose prediction is impossible. */
+		if (x->on_target && verdict_diverges(o.verdict))
+			settle(s, x->of.key, o.signature);
+		else
+			trial_failed(s);
 	}
-	exec_close(s->fresh);
-	s->fresh = NULL;
-	job_free(j);
+	trial_end(s);
 }
+
+/* The campaign ends: what has no trial yet is sent as it is. */
+static void give_up_trials(struct shard *s)
+{
+	static const char how[] = "the campaign ended before its confirmation";
+	struct sighting w;
+	if (s->trial) {
+		s->stats.confirm_ms += now_ms();
+		send_untried(s, &s->trial->of, NULL, how);
+		trial_end(s);
+	}
+	while (sightings_next(&w, s->sightings)) {
+		send_untried(s, &w, NULL, how);
+		sighting_free(&w);
+	}
+}
+
+/* ---- the loop -------------------------------------------------------------------------------------------------------------------- */
 
 static void submit_main(struct shard *s, struct job *j)
 {
@@ -415,7 +514,7 @@ static void submit_main(struct shard *s, struct job *j)
 static bool start_work(struct shard *s)
 {
 	bool did = false;
-	if (!s->in_fresh && s->nconfirm) {
+	if (!s->trial && sightings_waiting(s->sightings)) {
 		start_fresh(s);
 		did = true;
 	}
@@ -440,7 +539,7 @@ static bool start_work(struct shard *s)
 static bool take_work(struct shard *s)
 {
 	bool did = false;
-	if (s->in_fresh && exec_ready(s->fresh))
+	if (s->trial && exec_ready(s->fresh))
 		did = true, take_fresh(s);
 	if (s->in_cheap && exec_ready(s->cheap))
 		did = true, take_cheap(s);
@@ -451,7 +550,7 @@ static bool take_work(struct shard *s)
 
 static bool idle(const struct shard *s)
 {
-	return !s->in_main && !s->in_fresh && !s->in_cheap && !s->nconfirm && (!s->nqueue || s->draining) && !may_generate(s);
+	return !s->in_main && !s->trial && !s->in_cheap && !sightings_waiting(s->sightings) && (!s->nqueue || s->draining) && !may_generate(s);
 }
 
 static void work(struct shard *s, double until)
@@ -468,7 +567,7 @@ static void work(struct shard *s, double until)
 		if (!did) {
 			double begin = now_ms();
 			struct proc *p[3] = {s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL,
-				s->in_fresh ? exec_proc(s->fresh) : NULL};
+				s->trial ? exec_proc(s->fresh) : NULL};
 			proc_wait(p, 3, (int)MAX(1.0, until - begin));
 			s->stats.wait_ms += now_ms() - begin;
 		}
@@ -480,10 +579,14 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	struct shard *s = ctx;
 	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
 	double ms = (double)wire_u32(&w), begin = now_ms();
-	s->draining = wire_u8(&w) != 0;
-	work(s, begin + ms);
+	enum shard_mode mode = (enum shard_mode)wire_u8(&w);
+	s->draining = mode != SHARD_WORK;
+	if (mode == SHARD_GIVE_UP)
+		give_up_trials(s);
+	else
+		work(s, begin + ms);
 	s->stats.wall_ms += now_ms() - begin;
-	s->stats.exhausted = idle(s);
+	s->stats.exhausted = mode == SHARD_GIVE_UP || idle(s);
 	s->stats.queue = s->nqueue;
 	s->stats.target_rss = proc_rss(exec_proc(s->main)) + (s->cheap ? proc_rss(exec_proc(s->cheap)) : 0);
 	wire_put_str(answer, s->fatal.msg);
@@ -560,6 +663,7 @@ int shard_main(const struct options *o)
 	*s = (struct shard){.o = o, .next = o->shard_index, .start = now_ms()};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
+	s->sightings = sightings_new();
 	s->novelty = xmalloc(sizeof *s->novelty);
 	memset(s->novelty, 0, sizeof *s->novelty);
 	int rc = EXIT_TARGET;
@@ -569,7 +673,9 @@ int shard_main(const struct options *o)
 		rc = proc_serve("shard", 5, serve, s);
 	exec_close(s->main);
 	exec_close(s->cheap);
-	exec_close(s->fresh);
+	if (s->trial)
+		trial_end(s);
+	sightings_free(s->sightings);
 	free(s->novelty);
 	free(s->delta);
 	free(s->draw);

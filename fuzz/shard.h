@@ -8,7 +8,7 @@
  * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
  *
- * Messages: request = u32 milliseconds to work; answer = counters since the last answer, then the findings (shard_answer). */
+ * Messages: request = u32 milliseconds to work, u8 enum shard_mode; answer = counters since the last answer, then the findings. */
 #ifndef SCATTERPROOF_SHARD_H
 #define SCATTERPROOF_SHARD_H
 
@@ -18,7 +18,14 @@
 #include "fuzz/verdict.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, MAX_SEEN = 512 };
+enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48 };
+
+enum shard_mode {
+	SHARD_WORK,
+	SHARD_DRAIN,            /* no new programs: what runs is finished, what waits for its confirmation is confirmed */
+	SHARD_GIVE_UP           /* what waits for its confirmation is sent unconfirmed, at once */
+};
+#define HOW_SEEN_BEFORE "seen before in this run"
 
 struct shard_stats {
 	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations;

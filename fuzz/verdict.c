@@ -1,11 +1,10 @@
-/* verdict.c: see verdict.h. The first signature of a divergence is made of what stays the same over a night of one bug: which kind of
- * tensor is wrong, the shape of the error, and either the operator whose predicted layout is impossible or, without such a hint, the
- * operators next to the wrong tensor: the one that made the output, those that read the input. What raises is known by its innermost
- * error and that error's first line without numbers. Sizes, seeds and names are not in it. */
+/* verdict.c: see verdict.h. */
 #include "fuzz/verdict.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+
+#include "fuzz/message.h"
+#include "fuzz/signature.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
 const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
@@ -55,143 +54,6 @@ static void add_counts(struct element_counts *e, const struct compared *c)
 	e->disagree += c->count[EL_DISAGREE];
 }
 
-/* ---- signature --------------------------------------------------------------------------------------------------------------------- */
-
-static bool has_operand(const struct node *n, const bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR && set[n->arg[k].node])
-			return true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0 && set[n->arg[k].nodes[i]])
-				return true;
-	}
-	return false;
-}
-
-static void mark_operands(const struct node *n, bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR)
-			set[n->arg[k].node] = true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0)
-				set[n->arg[k].nodes[i]] = true;
-	}
-}
-
-static bool passes_through(int op)
-{
-	return op_has(op, T_VIEW) || op_has(op, T_MAYBE_VIEW) || op_info[op].family == F_INPUT || op == OP_getitem;
-}
-
-/* Operators that made the wrong output, or that read the input of the wrong gradient, seen through views (the views, if there is nothing
- * else); every operator for storages and if nothing is known. */
-static void neighbours(const struct prog *p, const struct tensor_verdict *w, bool *set)
-{
-	bool through[MAX_NODES] = {0};
-	memset(set, 0, MAX_NODES * sizeof *set);
-	if (w && w->role == TR_GRADIENT && w->node >= 0) {
-		through[w->node] = true;
-		for (int i = 0; i < p->nnode; i++)
-			if (has_operand(&p->node[i], through))
-				*(passes_through(p->node[i].op) ? &through[i] : &set[i]) = true;
-	} else if (w && w->role == TR_OUTPUT && w->node >= 0) {
-		through[w->node] = true;
-		for (int i = p->nnode - 1; i >= 0; i--)
-			if (through[i] && passes_through(p->node[i].op))
-				mark_operands(&p->node[i], through);
-			else
-				set[i] = through[i];
-	} else {
-		for (int i = 0; i < p->nnode; i++) {
-			through[i] = true;
-			set[i] = !passes_through(p->node[i].op);
-		}
-	}
-	bool any = false;
-	for (int i = 0; i < p->nnode; i++)
-		any = any || set[i];
-	if (!any)
-		memcpy(set, through, sizeof through);
-}
-
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
-/* Operators of the set without views and inputs, linear reductions under one name, sorted, each once. */
-static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
-{
-	const char *name[MAX_NODES];
-	int n = 0;
-	bool forward[MAX_NODES], cot[MAX_NODES];
-	prog_partition(p, forward, cot);
-	for (int i = 0; i < p->nnode; i++) {
-		const struct op_info *op = &op_info[p->node[i].op];
-		if (!set[i] || !forward[i] || op->family == F_INPUT || p->node[i].op == OP_getitem)
-			continue;
-		name[n++] = (op->traits & T_REDUCE) && (op->traits & T_LINEAR) ? "linear-reduction" : op->name;
-	}
-	qsort(name, (size_t)n, sizeof *name, by_text);
-	for (int i = 0; i < n; i++)
-		if (!i || !str_eq(name[i], name[i - 1]))
-			sb_printf(sb, "%s%s", sb->len && sb->s[sb->len - 1] != ' ' ? "+" : "", name[i]);
-}
-
-/* The first line of a message without what differs from case to case: numbers, what stands in brackets, what follows `=`. */
-static const char *without_numbers(const char *m, struct arena *a)
-{
-	enum { LONGEST = 110 };
-	struct strbuf sb;
-	sb_init(&sb);
-	int depth = 0;
-	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
-		if (strchr("[{", *m) && depth++ == 0)
-			sb_puts(&sb, *m == '[' ? "[]" : "{}");
-		if (strchr("]}", *m))
-			depth -= depth > 0;
-		if (depth || strchr("]}", *m))
-			continue;
-		if (*m >= '0' && *m <= '9') {
-			sb_putc(&sb, 'N');
-			while (m[1] >= '0' && m[1] <= '9')
-				m++;
-			continue;
-		}
-		sb_putc(&sb, *m);
-		if (*m == '=')
-			while (m[1] && !strchr(" ,\n)[{", m[1]))
-				m++;
-	}
-	const char *s = arena_strdup(a, sb.s);
-	sb_free(&sb);
-	return s;
-}
-
-/* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error. */
-static const char *raise_signature(const char *m, struct arena *a)
-{
-	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
-	static const char *const noise[] = {"compile: ", "backend='inductor' raised:\n", "backend='aot_eager' raised:\n"};
-	for (;;) {
-		for (int i = 0; i < ARRAY_LEN(noise); i++)
-			if (str_starts(m, noise[i]))
-				m += strlen(noise[i]), i = -1;
-		size_t n = strspn(m, name);
-		const char *next = m + n + 2;
-		if (n == 0 || !str_starts(m + n, ": "))
-			break;
-		bool inner = false;
-		for (int i = 0; i < ARRAY_LEN(noise); i++)
-			inner |= str_starts(next, noise[i]);
-		size_t k = strspn(next, name);
-		inner |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
-		if (!inner)
-			break;
-		m = next;
-	}
-	return without_numbers(m, a);
-}
-
 static const char *pattern_text(const struct compared *c, struct arena *a)
 {
 	if (c->pattern == PAT_SCALED)
@@ -233,23 +95,10 @@ static const char *tensor_text(const struct prog *p, const struct tensor_verdict
 
 static void describe(struct outcome *out, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a)
 {
-	struct strbuf sig;
-	bool set[MAX_NODES];
-	sb_init(&sig);
 	out->tensor = tensor_text(p, w, a);
 	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
 	out->call = w ? w->call : 0;
-	sb_printf(&sig, "%s ", finding_kind_name[out->kind]);
-	if (hint && hint[0] && w && w->cmp.pattern != PAT_ULP && (out->kind == FINDING_GRADIENT || out->kind == FINDING_VALUE)) {
-		sb_printf(&sig, "predicted layout overlaps: %s", hint);
-	} else {
-		if (w && w->cmp.count[EL_DISAGREE])
-			sb_printf(&sig, "%s ", pattern_name[w->cmp.pattern]);
-		neighbours(p, w, set);
-		motif(&sig, p, set);
-	}
-	out->signature = arena_strdup(a, sig.s);
-	sb_free(&sig);
+	out->signature = signature_of(out->kind, p, w, hint, a);
 }
 
 static void report(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *target, struct arena *a)
@@ -322,25 +171,7 @@ static void from_raise(struct outcome *out, const struct result *r, const struct
 		size_t shown = line < MAX_SHOWN / 2 ? MAX_SHOWN / 2 : MIN(line, (size_t)MAX_SHOWN);
 		out->why = arena_printf(a, "%.*s ... (%zu characters more)", (int)shown, r->message, n - shown);
 	}
-	out->signature = arena_printf(a, "raise %s", raise_signature(r->message, a));
-}
-
-const struct freedom freedoms[NFREEDOMS] = {
-#define FREEDOM(bit, stage, reason, source) {bit, stage, reason},
-#include "fuzz/freedom.def"
-#undef FREEDOM
-};
-
-static unsigned freedoms_of(const struct target *t)
-{
-	unsigned mask = 0;
-	if (t->family != FAM_TORCH)
-		return 0;
-	for (int i = 0; i < NFREEDOMS; i++)
-		for (int k = 0; k <= t->stage; k++)
-			if (str_eq(target_families[FAM_TORCH].stage[k].name, freedoms[i].stage))
-				mask |= freedoms[i].bit;
-	return mask;
+	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
 }
 
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
@@ -365,7 +196,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->why = out->detail = r->message;
 		describe(out, p, NULL, NULL, a);
 		if (str_starts(r->message, "device fault: "))
-			out->signature = arena_printf(a, "crash %s", without_numbers(r->message, a));
+			out->signature = arena_printf(a, "crash %s", message_generalised(r->message, a));
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
@@ -392,5 +223,5 @@ const char *verdict_reason(const struct outcome *o, struct arena *a)
 	char *quoted = o->verdict == VD_UNSUPPORTED ? strstr(why, " (") : NULL;
 	if (quoted)
 		*quoted = 0;
-	return arena_printf(a, "%s: %s", verdict_name[o->verdict], without_numbers(why, a));
+	return arena_printf(a, "%s: %s", verdict_name[o->verdict], message_generalised(why, a));
 }

@@ -5,6 +5,7 @@
 #include "compiled/targets/target.h"
 #include "eager/prog.h"
 #include "eager/result.h"
+#include "fuzz/freedom.h"
 #include "oracle/judge.h"
 #include "reports/store.h"
 
@@ -17,16 +18,6 @@ static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH ||
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
 struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
-
-/* Legitimate differences (freedom.def). */
-struct freedom { unsigned bit; const char *stage, *reason; };
-enum {
-#define FREEDOM(bit, stage, reason, source) FREEDOM_ROW_##bit,
-#include "fuzz/freedom.def"
-#undef FREEDOM
-	NFREEDOMS
-};
-extern const struct freedom freedoms[NFREEDOMS];
 
 struct outcome {
 	enum verdict verdict;

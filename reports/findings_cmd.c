@@ -1,33 +1,47 @@
-/* findings_cmd.c: the `findings` verb: list, show, sql. Reads options, opens the store for reading, prints. */
+/* findings_cmd.c: the `findings` verb: list, show, sql, mark. Reads options, opens the store (for reading, but for mark), prints. */
 #include "reports/findings_cmd.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "eager/guess.h"
+#include "reports/duration.h"
 #include "reports/findings_show.h"
 #include "reports/json.h"
+#include "reports/lifecycle.h"
 
 static const char usage[] =
 	"usage: scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE\n"
 	"       scatterproof findings show ID [--json] --db FILE\n"
-	"       scatterproof findings sql 'select ...' [--json] --db FILE\n"
+	"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
+	"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
+	"                             [--note TEXT] --db FILE\n"
 	"\n"
-	"Lists findings (latest seen first), shows one, or answers an SQL query; nothing is ever written.\n"
+	"Lists findings (latest seen first), shows one, or answers an SQL query; only `mark` writes: what somebody decided about a finding.\n"
 	"  --open        only those that are not known, fixed or dismissed\n"
 	"  --op NAME     only programs with this operator; `sum` also means `sum.dim_IntList`\n"
 	"  --since DATE  only seen since 2026-01-31 or 2026-01-31T23:59:59 (UTC)\n"
-	"  --limit N     at most N\n"
+	"  --limit N     at most N; for sql: end the query after this time (90s, 10m; 60s if not given)\n"
+	"  --note TEXT   kept in the finding's history\n"
 	"  --json        one JSON object per line\n"
 	"  ID            at least six digits of a finding's id\n"
 	"Views for sql: v_findings v_open v_new v_by_signature v_fixed v_events v_counters; tables: see reports/schema.sql.\n";
 
-enum verb { VERB_LIST, VERB_SHOW, VERB_SQL };
+enum verb { VERB_LIST, VERB_SHOW, VERB_SQL, VERB_MARK, NVERBS };
+static const char *const verb_name[NVERBS] = {"", "show", "sql", "mark"};
+enum { SQL_LIMIT_S = 60 };      /* a query of people takes a second at most; a recursive one may be endless */
 
 struct options {
 	enum verb verb;
 	const char *argument;   /* id or SQL */
+	const char *state, *version, *note, *issue, *of;        /* mark */
+	struct decision decision;
 	const char *db;
+	const char *limit;      /* rows of the list, time of an SQL query */
+	double limit_s;
 	bool json, help, filtered;
 	struct store_filter filter;
 };
@@ -45,7 +59,7 @@ static bool option_value(const char **value, const char *name, int argc, char **
 	return true;
 }
 
-static bool parse_limit(int64_t *out, const char *text, struct err *err)
+static bool parse_rows(int64_t *out, const char *text, struct err *err)
 {
 	char *end;
 	errno = 0;
@@ -76,25 +90,56 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, struct
 		ok = !value || store_time_parse(&o->filter.since, value, err);
 		o->filtered = true;
 	} else if (option_value(&value, "--limit", argc, argv, i)) {
-		ok = !value || parse_limit(&o->filter.limit, value, err);
-		o->filtered = true;
+		o->limit = value;
+	} else if (option_value(&value, "--note", argc, argv, i)) {
+		o->note = value;
+	} else if (option_value(&value, "--issue", argc, argv, i)) {
+		o->issue = value;
+	} else if (option_value(&value, "--of", argc, argv, i)) {
+		o->of = value;
 	} else {
-		return err_set(err, "unknown option '%.60s'", name);
+		static const char *const known[] = {"--json", "--help", "--open", "--db", "--op", "--since", "--limit", "--note", "--issue", "--of"};
+		return err_set(err, "unknown option '%.60s'%s", name,
+			guess_from(&(struct guess){0}, name, known, sizeof known[0], ARRAY_LEN(known)));
 	}
 	return value ? ok : err_set(err, "%s needs a value", name);
 }
 
 static bool take_word(struct options *o, int nth, const char *word, struct err *err)
 {
-	if (nth == 0 && str_eq(word, "show")) {
-		o->verb = VERB_SHOW;
-	} else if (nth == 0 && str_eq(word, "sql")) {
-		o->verb = VERB_SQL;
-	} else if (nth == 1) {
-		o->argument = word;
-	} else {
-		return err_set(err, "'%.60s' is not understood", word);
-	}
+	for (int v = VERB_SHOW; nth == 0 && v < NVERBS; v++)
+		if (str_eq(word, verb_name[v])) {
+			o->verb = (enum verb)v;
+			return true;
+		}
+	const char **place[] = {NULL, &o->argument, o->verb == VERB_MARK ? &o->state : NULL, o->verb == VERB_MARK ? &o->version : NULL};
+	if (nth >= ARRAY_LEN(place) || !place[nth])
+		return err_set(err, "'%.60s' is not understood%s", word,
+			guess_from(&(struct guess){0}, nth ? "" : word, &verb_name[VERB_SHOW], sizeof verb_name[0], NVERBS - VERB_SHOW));
+	*place[nth] = word;
+	return true;
+}
+
+static const char *given(const char *s) { return s ? s : ""; }
+
+static bool check_mark(struct options *o, struct err *err)
+{
+	if (o->verb != VERB_MARK)
+		return !(o->note || o->issue || o->of) || err_set(err, "--note, --issue and --of go with mark only");
+	struct decision *d = &o->decision;
+	if (!o->state || !decision_find(&d->kind, o->state))
+		return err_set(err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s%s", o->state ? ", not '" : "",
+			given(o->state), o->state ? "'" : "",
+			guess_from(&(struct guess){0}, given(o->state), decision_name, sizeof decision_name[0], NDECISIONS));
+	if (o->version && d->kind != DECIDE_FIXED_IN)
+		return err_set(err, "'%.60s' is not understood: only fixed-in takes a version", o->version);
+	if ((o->of != NULL) != (d->kind == DECIDE_DUPLICATE))
+		return err_set(err, o->of ? "--of goes with duplicate" : "duplicate needs --of ID, the finding that it is like");
+	if (o->issue && d->kind != DECIDE_KNOWN)
+		return err_set(err, "--issue goes with known");
+	d->note = given(o->note);
+	d->version = given(o->version);
+	d->issue_url = given(o->issue);
 	return true;
 }
 
@@ -102,15 +147,22 @@ static bool parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	int nwords = 0;
 	bool ok = true;
-	*o = (struct options){.filter = {.since = INT64_MIN, .limit = -1}};
+	*o = (struct options){.limit_s = SQL_LIMIT_S, .filter = {.since = INT64_MIN, .limit = -1}};
 	for (int i = 1; i < argc && ok; i++)
 		ok = argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
 	if (!ok || o->help)
 		return ok;
 	if (o->verb != VERB_LIST && !o->argument)
-		return err_set(err, o->verb == VERB_SHOW ? "show needs an id" : "sql needs a statement");
+		return err_set(err, "%s needs %s", verb_name[o->verb], o->verb == VERB_SQL ? "a statement" : "an id");
 	if (o->verb != VERB_LIST && o->filtered)
-		return err_set(err, "--open, --op, --since and --limit go with the list only");
+		return err_set(err, "--open, --op and --since go with the list only");
+	if (o->limit && o->verb != VERB_LIST && o->verb != VERB_SQL)
+		return err_set(err, "--limit goes with the list and with sql");
+	if (!check_mark(o, err))
+		return false;
+	if (o->limit && !(o->verb == VERB_SQL ? duration_parse(&o->limit_s, o->limit, err) : parse_rows(&o->filter.limit, o->limit, err)))
+		return false;
+	o->filtered |= o->limit != NULL;
 	return o->db || err_set(err, "--db FILE is needed");
 }
 
@@ -146,7 +198,7 @@ static void cell_text(struct strbuf *sb, const struct store_value *v)
 	}
 }
 
-struct printer { bool json; int64_t nrows; struct strbuf line; };
+struct printer { bool json; int64_t nrows; struct strbuf line, complaint; double stop_at; };
 
 static bool print_line(struct printer *p)
 {
@@ -238,11 +290,69 @@ static enum store_status do_show(struct store *s, const struct options *o, struc
 	return status;
 }
 
-static enum store_status run_verb(struct store *s, const struct options *o, struct printer *p)
+/* mark ID STATE: one event, two with a note. */
+static enum store_status do_mark(struct store *s, struct options *o, struct printer *p)
+{
+	struct decision *d = &o->decision;
+	struct store_loaded before, after;
+	struct timespec t;
+	struct arena a;
+	arena_init(&a);
+	enum store_status status = store_find_by_prefix(s, &d->finding, o->argument);
+	if (status == STORE_OK && o->of)
+		status = store_find_by_prefix(s, &d->duplicate_of, o->of);
+	if (status == STORE_OK && o->of && memcmp(&d->finding, &d->duplicate_of, sizeof d->finding) == 0) {
+		sb_puts(&p->complaint, "a finding is no duplicate of itself");
+		status = STORE_BAD;
+	}
+	if (status == STORE_OK)
+		status = store_load_finding(s, &before, &d->finding, &a);
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (status == STORE_OK)
+		status = finding_decide(s, d, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, "scatterproof 0.1");
+	if (status == STORE_OK)
+		status = store_load_finding(s, &after, &d->finding, &a);
+	if (status == STORE_OK) {
+		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_name[before.state],
+			finding_state_name[after.state]);
+		print_line(p);
+	}
+	arena_free(&a);
+	return status;
+}
+
+static volatile sig_atomic_t stop_signal;
+static void on_signal(int sig) { stop_signal = sig; }
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool sql_must_stop(void *ctx)
+{
+	const struct printer *p = ctx;
+	return stop_signal || now_s() > p->stop_at;
+}
+
+/* Signals end the query (and a write that waits for its reader), a second one the process. */
+static enum store_status do_sql(struct store *s, const struct options *o, struct printer *p)
+{
+	const struct sigaction end = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	p->stop_at = now_s() + o->limit_s;
+	return store_query_sql(s, o->argument, sql_must_stop, print_sql_row, p);
+}
+
+static enum store_status run_verb(struct store *s, struct options *o, struct printer *p)
 {
 	switch (o->verb) {
 	case VERB_SHOW: return do_show(s, o, p);
-	case VERB_SQL: return store_query_sql(s, o->argument, 0, print_sql_row, p);
+	case VERB_SQL: return do_sql(s, o, p);
+	case VERB_MARK: return do_mark(s, o, p);
 	default: return do_list(s, o, p);
 	}
 }
@@ -258,18 +368,26 @@ int cmd_findings(int argc, char **argv)
 	}
 	if (o.help)
 		return fputs(usage, stdout) < 0 ? 3 : 0;
-	struct store *s = store_open(&status, o.db, STORE_READ, &err);
+	struct store *s = store_open(&status, o.db, o.verb == VERB_MARK ? STORE_WRITE : STORE_READ, &err);
 	if (!s) {
 		fprintf(stderr, "scatterproof findings: %s\n", err.msg);
 		return store_exit_code(status);
 	}
 	struct printer p = {.json = o.json};
 	sb_init(&p.line);
+	sb_init(&p.complaint);
 	status = run_verb(s, &o, &p);
-	if (status != STORE_OK)
-		fprintf(stderr, "scatterproof findings: %s\n", store_message(s));
+	if (stop_signal)
+		fprintf(stderr, "scatterproof findings: ended by signal %d\n", (int)stop_signal);
+	else if (status != STORE_OK && o.verb == VERB_SQL && now_s() > p.stop_at)
+		fprintf(stderr, "scatterproof findings: the query took longer than %g s and was stopped (--limit T changes that)\n", o.limit_s);
+	else if (status != STORE_OK)
+		fprintf(stderr, "scatterproof findings: %s\n", p.complaint.len ? p.complaint.s : store_message(s));
 	sb_free(&p.line);
+	sb_free(&p.complaint);
 	store_abandon(s);
+	if (stop_signal)
+		return 128 + (int)stop_signal;
 	if (status == STORE_OK && (fflush(stdout) != 0 || ferror(stdout))) {
 		fprintf(stderr, "scatterproof findings: cannot write to standard output: %s\n", strerror(errno));
 		return 3;

@@ -52,7 +52,12 @@ void text_cell(struct strbuf *sb, const char *s, size_t n)
 }
 
 static void cell(struct strbuf *sb, const char *s) { text_cell(sb, s, strlen(s)); }
-static void block(struct strbuf *sb, const char *s) { text_block(sb, "  ", s, strlen(s)); }
+/* From column 1, so that it can be copied out of a terminal into a file as it is. */
+static void show_program(struct strbuf *sb, const char *title, const char *text)
+{
+	sb_printf(sb, "\n%s\n\n", title);
+	text_block(sb, "", text, strlen(text));
+}
 
 static void put_time(struct strbuf *sb, int64_t at)
 {
@@ -182,6 +187,16 @@ static void show_artifacts(struct strbuf *sb, const struct store_loaded *f)
 	}
 }
 
+/* A report carries its program, which stands above already. */
+static void show_report(struct strbuf *sb, const struct store_loaded *f, const struct store_loaded_artifact *report)
+{
+	const char *s = report->bytes, *copy = strlen(s) == report->nbytes && f->program[0] ? strstr(s, f->program) : NULL;
+	size_t before = copy ? (size_t)(copy - s) : report->nbytes, after = copy ? before + strlen(f->program) : report->nbytes;
+	sb_puts(sb, "\nreport\n");
+	text_block(sb, "  ", s, before);
+	text_block(sb, "  ", s + after, report->nbytes - after);
+}
+
 void finding_show_text(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db)
 {
 	const struct store_loaded_artifact *report = store_loaded_artifact(f, "report");
@@ -189,16 +204,11 @@ void finding_show_text(struct strbuf *sb, const struct store_loaded *f, const ch
 	show_environments(sb, f);
 	show_history(sb, f);
 	show_observations(sb, f);
-	sb_puts(sb, "\nprogram\n");
-	block(sb, f->program);
-	if (f->minimised) {
-		sb_puts(sb, "\nminimised program\n");
-		block(sb, f->minimised);
-	}
-	if (report) {
-		sb_puts(sb, "\nreport\n");
-		text_block(sb, "  ", report->bytes, report->nbytes);
-	}
+	show_program(sb, "program", f->program);
+	if (f->minimised)
+		show_program(sb, "minimised program", f->minimised);
+	if (report)
+		show_report(sb, f, report);
 	show_artifacts(sb, f);
 	sb_puts(sb, "\nrun it again\n  ");
 	repro_command(sb, short_id, db);

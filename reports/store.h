@@ -249,9 +249,11 @@ enum store_status store_list(struct store *s, const struct store_filter *filter,
 enum store_status store_merge(struct store *dst, const char *src_path);
 
 /* ---- SQL for people ------------------------------------------------------------------------------------------------ */
-/* One SELECT (or VALUES, WITH, EXPLAIN) on a connection of its own whose authorizer permits only reading. max_steps:
- * limit in units of a thousand virtual-machine steps, 0 = none. SQL errors and refusals: STORE_BAD. */
-enum store_status store_query_sql(struct store *s, const char *sql, int64_t max_steps, store_row_fn *row, void *ctx);
+/* Asked after every thousand steps of SQLite's virtual machine (some ten microseconds); true ends the query. */
+typedef bool store_stop_fn(void *ctx);
+/* One SELECT (or VALUES, WITH, EXPLAIN) on a connection of its own whose authorizer permits only reading. stop may be NULL; it
+ * is given ctx, like row. SQL errors, refusals and a stop: STORE_BAD. */
+enum store_status store_query_sql(struct store *s, const char *sql, store_stop_fn *stop, store_row_fn *row, void *ctx);
 
 /* ---- small helpers for whoever prints ------------------------------------------------------------------------------- */
 void store_time_text(char out[32], int64_t at);         /* "2026-01-31 23:59:59.123Z"; outside years 0-9999 the number */

@@ -42,9 +42,18 @@ static enum store_status classify_errno(int sys, enum store_status otherwise)
 	}
 }
 
-enum store_status store_classify(sqlite3 *db, int rc)
+/* A write that fails inside COMMIT leaves its errno with the file only. */
+static int system_errno(sqlite3 *db)
 {
 	int sys = db ? sqlite3_system_errno(db) : 0;
+	if (db && sys == 0)
+		sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &sys);
+	return sys;
+}
+
+enum store_status store_classify(sqlite3 *db, int rc)
+{
+	int sys = system_errno(db);
 	if (rc == SQLITE_READONLY_DBMOVED)
 		return STORE_IO;
 	switch (rc & 0xff) {

@@ -27,12 +27,12 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 	}
 }
 
-struct steps { int64_t left; };
+struct asking { store_stop_fn *stop; void *ctx; };
 
-static int count_steps(void *ctx)
+static int ask_whether_to_stop(void *p)
 {
-	struct steps *steps = ctx;
-	return --steps->left < 0;
+	struct asking *asking = p;
+	return asking->stop(asking->ctx);
 }
 
 static int guard(sqlite3 *db)
@@ -99,7 +99,7 @@ static enum store_status query_failed(struct store *s, sqlite3 *db, int rc)
 	case SQLITE_AUTH:
 		return store_refuse(s, STORE_BAD, "findings are only read by SQL: %s", sqlite3_errmsg(db));
 	case SQLITE_INTERRUPT:
-		return store_refuse(s, STORE_BAD, "the query takes too many steps");
+		return store_refuse(s, STORE_BAD, "the query was stopped");
 	default:
 		return store_refuse(s, status == STORE_OK ? STORE_IO : status, "SQL error: %s", sqlite3_errmsg(db));
 	}
@@ -143,18 +143,18 @@ static enum store_status run_guarded(struct store *s, sqlite3 *db, const char *s
 	return status;
 }
 
-enum store_status store_query_sql(struct store *s, const char *sql, int64_t max_steps, store_row_fn *row, void *ctx)
+enum store_status store_query_sql(struct store *s, const char *sql, store_stop_fn *stop, store_row_fn *row, void *ctx)
 {
 	enum { UNIT = 1000 };
 	int rc;
-	struct steps steps = {max_steps};
+	struct asking asking = {stop, ctx};
 	sqlite3 *db = store_connect(s->path, false, &rc);
 	if (rc == SQLITE_OK)
 		rc = guard(db);
 	enum store_status status;
 	if (rc == SQLITE_OK) {
-		if (max_steps > 0)
-			sqlite3_progress_handler(db, UNIT, count_steps, &steps);
+		if (stop)
+			sqlite3_progress_handler(db, UNIT, ask_whether_to_stop, &asking);
 		status = run_guarded(s, db, sql, row, ctx);
 	} else {
 		status = store_refuse(s, store_classify(db, rc), "%s: %s", s->path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));

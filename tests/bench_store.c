@@ -65,7 +65,7 @@ static void sizes_and_queries(void)
 	CHECK(store_list(s, &all, no_row, NULL) == STORE_OK);
 	printf("list %d findings, ms             %8.1f\n", N, now_ms() - t);
 	t = now_ms();
-	CHECK(store_query_sql(s, "SELECT * FROM v_by_signature", 0, no_row, NULL) == STORE_OK);
+	CHECK(store_query_sql(s, "SELECT * FROM v_by_signature", NULL, no_row, NULL) == STORE_OK);
 	printf("v_by_signature, ms                 %8.1f\n", now_ms() - t);
 	store_abandon(s);
 	s = open_ok(into, STORE_CREATE);

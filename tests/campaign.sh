@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | merge | kill | usage
 set -u
 bin=$1
 src=$2
@@ -20,6 +20,7 @@ has() { # has WHAT FILE PATTERN
 	checks=$((checks + 1))
 	grep -qE "$3" "$2" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
 }
+unobserved="select (select sum(n) from v_counters where verdict = 'mismatch') - (select sum(nobs) from v_findings)"
 sql() { "$bin" findings sql "$1" --db "$2" | tail -1; }
 
 clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs whatever --jobs
@@ -31,10 +32,22 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g1"
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g2"
 	expect "gen is repeatable" "$(cksum <"$tmp/g1")" "$(cksum <"$tmp/g2")"
-	for p in "$src"/corpus/seeds/*.prog; do
-		"$bin" check "$p" >/dev/null
-		expect "$p on builtin:eager" 0 $?
-	done
+	"$bin" check "$src/corpus/seeds" >"$tmp/out"
+	expect "a directory on builtin:eager" 0 $?
+	expect "every file of it" "$(ls "$src"/corpus/seeds/*.prog)" "$(sed -n 's/: pass on .*//p' "$tmp/out")"
+	"$bin" check "$tmp/g1" >"$tmp/out" 2>"$tmp/err"
+	expect "every program of a file is judged" 40 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
+	expect "programs are named by their lines" "$(grep -n '^# scatterproof 1' "$tmp/g1" | cut -d: -f1)" "$(sed -n 's/^[^ ]*g1:\([0-9]*\): .* on builtin.*/\1/p' "$tmp/out")"
+	"$bin" eval - <"$tmp/g1" >"$tmp/out"
+	expect "eval reads them too" 40 "$(grep -c '^reference:' "$tmp/out")"
+	sed '/^return/{x;s/^/x/;/^xxx$/{x;s/.*/return (nonsense,)/;b};x}' "$tmp/g1" >"$tmp/g3"     # the third program is wrong
+	"$bin" check "$tmp/g3" >"$tmp/out" 2>"$tmp/err"
+	expect "one bad program among many" 2 "$([ $? -ge 2 ] && echo 2)"
+	has "is named by its place" "$tmp/err" "g3:$(grep -n nonsense "$tmp/g3" | cut -d: -f1):[0-9]+: .*nonsense"
+	expect "and the others are judged" 39 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
+	mkdir "$tmp/empty"
+	"$bin" check "$tmp/empty" >"$tmp/out" 2>&1
+	expect "a directory without programs" 2 $?
 	"$bin" check "$src/corpus/seeds/slice_scatter_backward_fx.txt" >"$tmp/out"
 	expect "a pasted FX dump" 0 $?
 }
@@ -44,6 +57,8 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 		db=$tmp/$k.db
 		"$bin" fuzz --target builtin:eager+plant=$k --programs 400 --seed 5 --db "$db" >"$tmp/out" 2>"$tmp/err"
 		expect "exit with plant=$k" 1 $?
+		expect "none is a candidate while its likes wait for confirmation" 0 "$(grep -c '^FINDING.*candidate' "$tmp/out")"
+		expect "every divergence is an observation" 0 "$(sql "$unobserved" "$db")"
 		id=$(sql "select id from v_findings where state = 'confirmed' limit 1" "$db")
 		"$bin" repro "$id" --db "$db" >"$tmp/out"
 		expect "repro of plant=$k" 1 $?
@@ -53,6 +68,10 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 		"$bin" findings show "$id" --db "$db" >"$tmp/out"
 		expect "findings show" 0 $?
 		has "findings show" "$tmp/out" "scatterproof repro $id"
+		expect "findings show prints the program once" 1 "$(grep -c '# scatterproof 1' "$tmp/out")"
+		sed -n '/^# scatterproof 1$/,/^$/p' "$tmp/out" >"$tmp/pasted.prog"
+		"$bin" check "$tmp/pasted.prog" --target "builtin:eager+plant=$k" >"$tmp/out"
+		expect "the program that is shown, pasted into a file" 1 $?
 		expect "equal signatures are one finding" 0 "$(sql 'select count(*) - count(distinct signature) from v_findings' "$db")"
 	done
 	"$bin" fuzz --target builtin:eager+plant=crash --programs 60 --seed 5 --db "$tmp/crash.db" >"$tmp/out" 2>"$tmp/err"
@@ -62,6 +81,119 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+}
+
+targets() { # what this machine has, from made-up environments; nothing is started unless asked for
+	for v in 2.9.1 2.11.0 2.15.0; do
+		mkdir -p "$tmp/t/torch-$v/bin" "$tmp/t/torch-$v/lib/python3.11/site-packages/torch"
+		printf '#!/bin/sh\ntouch "%s/started"\necho "no torch here" >&2\nexit 1\n' "$tmp" >"$tmp/t/torch-$v/bin/python"
+		chmod +x "$tmp/t/torch-$v/bin/python"
+		printf "__version__ = '%s+cu130'\ndebug = False\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n" $v \
+			>"$tmp/t/torch-$v/lib/python3.11/site-packages/torch/version.py"
+	done
+	sed -i "s/^cuda.*/cuda: Optional[str] = None/; s/cu130/cpu/" "$tmp/t/torch-2.9.1/lib/python3.11/site-packages/torch/version.py"
+	touch "$tmp/t/torch-2.15.0/.incomplete"
+	export SCATTERPROOF_TARGETS=$tmp/t
+	"$bin" targets >"$tmp/out"
+	expect "targets" 0 $?
+	expect "versions, oldest first" "torch-2.9.1 torch-2.11.0 torch-2.15.0" "$(grep -oE '^  torch-[0-9.]+' "$tmp/out" | xargs)"
+	has "without CUDA" "$tmp/out" "torch-2.9.1 +PyTorch 2.9.1.cpu, without CUDA$"
+	has "with CUDA, the default" "$tmp/out" "torch-2.11.0 +PyTorch 2.11.0.cu130, built for CUDA 13.0; meant by"
+	has "half installed" "$tmp/out" "torch-2.15.0 is only half installed"
+	expect "no interpreter was started" 0 "$(ls "$tmp" | grep -c started)"
+	expect "the same as JSON" "2.9.1+cpu 2.11.0+cu130 2.15.0+cu130" "$("$bin" targets --json | sed -n 's/.*"torch": "\([^"]*\)".*/\1/p' | xargs)"
+	"$bin" targets --probe >"$tmp/out"
+	expect "targets --probe with versions that do not start" 3 $?
+	has "why" "$tmp/out" "does not start: .*no torch here"
+	expect "an interpreter was started" 1 "$(ls "$tmp" | grep -c started)"
+	SCATTERPROOF_TARGETS=$tmp/nothing "$bin" targets >"$tmp/out"
+	expect "targets without any" 0 $?
+	has "what to do" "$tmp/out" "no version is installed in $tmp/nothing; run scripts/setup-targets"
+}
+
+mark() { # decisions of people, and what later campaigns make of them
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db $tmp/m.db"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	n=$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)
+	ids=($(sql "select group_concat(id, ' ') from v_findings" "$tmp/m.db"))
+	"$bin" findings mark "${ids[0]}" known --note "told them" --issue https://example.org/1 --db "$tmp/m.db" >"$tmp/out"
+	expect "mark known" 0 $?
+	has "says what it did" "$tmp/out" "${ids[0]} was confirmed, is known"
+	"$bin" findings mark "${ids[1]}" fixed-in 0.2 --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings mark "${ids[2]}" duplicate --of "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings mark "${ids[3]}" dismissed --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings show "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	has "history" "$tmp/out" "known +told them <https://example.org/1>"
+	expect "--open leaves decided ones out" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
+	expect "the list does not" "$n" "$("$bin" findings --json --db "$tmp/m.db" | wc -l)"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "known ones, and one fixed in a later version, seen again" 0 $?
+	expect "stay decided" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
+	"$bin" findings mark "${ids[1]}" fixed-in 0.1 --db "$tmp/m.db" >"$tmp/out"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "a fixed one seen again" 1 $?
+	has "is said" "$tmp/out" "^FINDING ${ids[1]} .*, regressed"
+	expect "and open" regressed "$(sql "select state from v_open where id = '${ids[1]}'" "$tmp/m.db")"
+	"$bin" findings mark "${ids[3]}" open --db "$tmp/m.db" >"$tmp/out"
+	has "open again" "$tmp/out" "was dismissed, is confirmed"
+	"$bin" findings mark "${ids[3]}" dismised --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "an unknown state" 2 $?
+	has "an unknown state" "$tmp/out" "did you mean 'dismissed'"
+	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "a duplicate of itself" 2 $?
+}
+
+merge() { # shards merge into one store, again and again, also killed
+	for i in 0 1; do
+		"$bin" fuzz --target builtin:eager+plant=zero --programs 300 --seed 5 --shard $i/2 --db "$tmp/s$i.db" >"$tmp/out" 2>&1
+	done
+	all="select (select count(*) from finding) || ' ' || (select count(*) from observation) || ' ' || (select count(*) from event) || ' ' ||
+		(select sum(n) from counter) || ' ' || (select sum(nobs) from v_findings)"
+	"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/all.db" >"$tmp/out"
+	expect "merge" 0 $?
+	has "merge" "$tmp/out" "all.db: [1-9][0-9]* findings, [1-9][0-9]* of them new"
+	want=$(sql "$all" "$tmp/all.db")
+	expect "programs are added" 300 "$(sql 'select sum(n) from v_counters' "$tmp/all.db")"
+	"$bin" merge "$tmp/s1.db" "$tmp/all.db" "$tmp/s0.db" --into "$tmp/all.db" >"$tmp/out"
+	has "merged again" "$tmp/out" " 0 of them new"
+	expect "merged again" "$want" "$(sql "$all" "$tmp/all.db")"
+	killed=0
+	for i in $(seq 25); do
+		"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/k.db" >"$tmp/out" 2>"$tmp/err" &
+		pid=$!
+		sleep "$(printf '0.%03d' $((i * 2)))"
+		kill -9 $pid 2>/dev/null
+		wait $pid 2>/dev/null
+		[ $? = 137 ] && killed=$((killed + 1))
+		[ -s "$tmp/k.db" ] && expect "integrity after kill $i" ok "$(sqlite3 "$tmp/k.db" 'pragma integrity_check')"
+		[ $((i % 3)) = 0 ] && rm -f "$tmp"/k.db*
+	done
+	echo "$killed of 25 merges killed"
+	expect "some were killed" yes "$([ $killed -gt 0 ] && echo yes)"
+	"$bin" merge "$tmp/s0.db" "$tmp/s1.db" --into "$tmp/k.db" >"$tmp/out"
+	expect "whatever was killed" "$want" "$(sql "$all" "$tmp/k.db")"
+	"$bin" merge "$tmp/s0.db" "$tmp/absent.db" --into "$tmp/none.db" >"$tmp/out" 2>&1
+	expect "an absent source" 2 $?
+	expect "nothing was made" 0 "$(ls "$tmp" | grep -c none.db)"
+}
+
+full() { # a file size limit, as a full disk: exit 3, what was stored stays, what was not is printed
+	(ulimit -f 200; exec "$bin" fuzz --target builtin:eager+plant=zero --time 60s --seed 5 --db "$tmp/full.db" >"$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk" 3 $?
+	has "the reason" "$tmp/err" "full.db: .*the disk is full"
+	has "findings that are only printed" "$tmp/err" "a finding could not be stored"
+	"$bin" findings sql "select lower(hex(id)) from finding" --db "$tmp/full.db" >"$tmp/ids"
+	expect "the store opens" 0 $?
+	has "some were stored" "$tmp/out" "^FINDING"
+	for id in $(sed -n 's/^FINDING \([0-9a-f]*\) .*/\1/p' "$tmp/out"); do
+		has "$id was reported" "$tmp/ids" "^$id"
+	done
+	expect "integrity" ok "$(sqlite3 "$tmp/full.db" 'pragma integrity_check')"
+	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 >"$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk for standard output" 3 $?
+	has "and its reason" "$tmp/err" "standard output: File too large"
+	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 --out "$tmp/out" 2>"$tmp/err")
+	expect "exit with a full disk for --out" 3 $?
 }
 
 kill_test() { # kill -9 at 30 random moments: what was reported is in the file, which is whole
@@ -92,6 +224,32 @@ usage() { # bad input: a sentence and the documented code
 	expect "unknown target" 2 $?
 	"$bin" fuzz --nonsense >"$tmp/out" 2>&1
 	expect "unknown option" 2 $?
+	printf '# scatterproof 1\nx = input([4], dtype=f32, fill=dyadc)\nreturn (x,)\n' >"$tmp/fill.prog"
+	printf '# scatterproof 1\nx = input([4], dtype=flaot32)\nreturn (x,)\n' >"$tmp/dtype.prog"
+	printf '# scatterproof 1\nx = input([4])\ny = aten.sllice(x)\nreturn (y,)\n' >"$tmp/op.prog"
+	while IFS='|' read -r words want; do # a name that is nearly right
+		"$bin" $words >"$tmp/out" 2>&1
+		expect "$words" 2 $?
+		has "$words" "$tmp/out" "did you mean '$want'\?$"
+	done <<-END
+		chekc x.prog|check
+		fuzz --tagret builtin:eager|--target
+		fuzz --prgrams=3|--programs
+		fuzz --target trch:eager|torch
+		fuzz --target torch:inducter@cpu|inductor
+		fuzz --target torch:inductor@cdua|cuda
+		fuzz --target builtin:eager --policy defualt|default
+		fuzz --target builtin:eager --ops slice_scater|slice_scatter
+		fuzz --target builtin:eager --dtypes f23|f32
+		ops slice_scater|slice_scatter
+		check $tmp/fill.prog|dyadic
+		check $tmp/dtype.prog|float32
+		check $tmp/op.prog|slice
+		findings sow --db x.db|show
+		findings --jsn --db x.db|--json
+	END
+	"$bin" frobnicate >"$tmp/out" 2>&1
+	expect "nothing is near" 0 "$(grep -c 'did you mean' "$tmp/out")"
 	"$bin" check "$tmp/absent.prog" >"$tmp/out" 2>&1
 	expect "absent file" 2 $?
 	printf '# scatterproof 1\nx = input([4, 13])\ny = slice(x, dim=7)\nreturn (y,)\n' >"$tmp/bad.prog"
@@ -100,12 +258,25 @@ usage() { # bad input: a sentence and the documented code
 	has "place and fact" "$tmp/out" "bad.prog:3:1: slice.Tensor: .*(-2|\[).*7"
 	"$bin" fuzz --target torch:eager --python /nonexistent/python --time 1s >"$tmp/out" 2>&1
 	expect "no such interpreter" 3 $?
+	for verb in "check $src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" "fuzz --time 1s"; do
+		"$bin" $verb --target torch:eager --python nonexistent-python >"$tmp/out" 2>&1
+		expect "no such interpreter in PATH: $verb" 3 $?
+		has "no such interpreter in PATH: $verb" "$tmp/out" "nonexistent-python: no such program in PATH"
+	done
 	"$bin" repro abcdef --db "$tmp/absent.db" >"$tmp/out" 2>&1
 	expect "absent store" 2 $?
 	echo garbage >"$tmp/garbage.db"
 	"$bin" fuzz --target builtin:eager --programs 1 --db "$tmp/garbage.db" >"$tmp/out" 2>&1
 	expect "a file that is no store" 2 $?
 	expect "and it is untouched" garbage "$(cat "$tmp/garbage.db")"
+	endless='with recursive t(x) as (select 1 union all select x + 1 from t) select count(*) from t'
+	"$bin" fuzz --target builtin:eager --programs 1 --db "$tmp/one.db" >"$tmp/out" 2>&1
+	timeout 20 "$bin" findings sql "$endless" --limit 300ms --db "$tmp/one.db" >"$tmp/out" 2>&1
+	expect "an endless query" 2 $?
+	has "an endless query" "$tmp/out" "longer than 0.3 s.*--limit"
+	timeout --preserve-status -s INT 1 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
+	expect "an endless query and Ctrl-C" 130 $?
+	has "an endless query and Ctrl-C" "$tmp/out" "ended by signal 2"
 	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
 	pid=$!
 	sleep 2
@@ -113,11 +284,25 @@ usage() { # bad input: a sentence and the documented code
 	wait $pid
 	expect "SIGTERM" 143 $?
 	expect "the store is whole" ok "$(sqlite3 "$tmp/sig.db" 'pragma integrity_check')"
+	for i in 1 2 3 4 5 6; do # Ctrl-C while some wait for their confirmation: they are kept, unconfirmed
+		"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed $i --db "$tmp/int.db" >"$tmp/out" 2>&1 &
+		pid=$!
+		sleep 0.$((i + 2))
+		kill -TERM $pid
+		[ $((i % 2)) = 0 ] && kill -TERM $pid   # as timeout(1) does: to the process and to its group
+		wait $pid
+		expect "SIGTERM $i" 143 $?
+		expect "no divergence is lost by SIGTERM $i" 0 "$(sql "$unobserved" "$tmp/int.db")"
+	done
 }
 
 case $part in
 clean) clean ;;
 plants) plants ;;
+full) full ;;
+targets) targets ;;
+mark) mark ;;
+merge) merge ;;
 kill) kill_test ;;
 usage) usage ;;
 *) echo "unknown part $part"; exit 2 ;;

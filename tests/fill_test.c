@@ -132,6 +132,19 @@ static int dump(const char *path)
 	return fclose(f) != 0;
 }
 
+static void names(void)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < NFILLS; i++) {
+		sb_printf(&sb, "%s%s", i ? ", " : "", fill_name[i]);
+		EXPECT_INT(fill_find(fill_name[i]), i);
+	}
+	EXPECT_STR(fill_names(), sb.s);
+	EXPECT_INT(fill_find("dyadi"), -1);
+	sb_free(&sb);
+}
+
 int main(int argc, char **argv)
 {
 	arena_init(&arena);
@@ -140,6 +153,7 @@ int main(int argc, char **argv)
 		arena_free(&arena);
 		return rc;
 	}
+	RUN(names);
 	RUN(ranges);
 	RUN(normal_moments);
 	RUN(unique_is_unique);

@@ -9,11 +9,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const int64_t NOW = (int64_t)T0 * 1000;
 enum { MAX_STEPS = 200 };       /* thousands of virtual-machine steps per query: a hostile store may hold endless ones */
 
+struct reading { int64_t sum, steps; };
+
+static bool take_enough(void *ctx)
+{
+	struct reading *r = ctx;
+	return ++r->steps > MAX_STEPS;
+}
+
 static bool take_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
-	int64_t *sum = ctx;
+	struct reading *r = ctx;
 	for (int i = 0; i < ncols; i++)
-		*sum += (int64_t)strlen(names[i]) + (v ? (int64_t)v[i].nbytes : 0);
+		r->sum += (int64_t)strlen(names[i]) + (v ? (int64_t)v[i].nbytes : 0);
 	return true;
 }
 
@@ -23,13 +31,15 @@ static void read_everything(struct store *s)
 		"SELECT * FROM v_by_signature", "SELECT * FROM v_fixed", "SELECT * FROM v_events", "SELECT * FROM v_counters",
 		"SELECT * FROM finding_now", "SELECT * FROM program_op JOIN program ON id = program"};
 	const struct store_filter all = {.since = INT64_MIN, .limit = -1}, some = {.open_only = true, .op = "sum", .limit = 3};
-	int64_t sum = 0;
+	struct reading r = {0};
 	struct arena a;
 	arena_init(&a);
-	store_list(s, &all, take_row, &sum);
-	store_list(s, &some, take_row, &sum);
-	for (int i = 0; i < ARRAY_LEN(queries); i++)
-		store_query_sql(s, queries[i], MAX_STEPS, take_row, &sum);
+	store_list(s, &all, take_row, &r);
+	store_list(s, &some, take_row, &r);
+	for (int i = 0; i < ARRAY_LEN(queries); i++) {
+		r.steps = 0;
+		store_query_sql(s, queries[i], take_enough, take_row, &r);
+	}
 	for (unsigned n = 0; n < 4; n++) {
 		struct hash128 id = {{0}};
 		struct store_loaded f;

@@ -230,7 +230,7 @@ static int read_only_file(void)
 	struct store *s = open_ok(path, STORE_READ);
 	EXPECT_INT(count_list(s), 3);
 	int64_t rows = 0;
-	EXPECT_INT(store_query_sql(s, "SELECT * FROM v_findings", 0, keep_nothing, &rows), STORE_OK);
+	EXPECT_INT(store_query_sql(s, "SELECT * FROM v_findings", NULL, keep_nothing, &rows), STORE_OK);
 	EXPECT_INT(rows, 3);
 	store_abandon(s);
 	struct hash128 after = file_hash(path);

@@ -113,6 +113,13 @@ static void test_python(void)
 	EXPECT(!target_python(&path, &t, "/nonexistent/python", &err) && strstr(err.msg, "/nonexistent/python"), "%s", err.msg);
 	EXPECT(target_python(&path, &t, "/bin/sh", &err), "%s", err.msg);
 	EXPECT_STR(path.s, "/bin/sh");
+	CHECK(setenv("PATH", "/nonexistent/bin:/usr:/bin", 1) == 0);
+	EXPECT(target_python(&path, &t, "sh", &err) && str_eq(path.s, "/bin/sh"), "%s %s", path.s, err.msg);
+	err = (struct err){0};
+	EXPECT(!target_python(&path, &t, "bin", &err), "a directory: %s", path.s);
+	err = (struct err){0};
+	EXPECT(!target_python(&path, &t, "nonexistent-python", &err) && strstr(err.msg, "--python nonexistent-python: no such program in PATH"),
+	       "%s", err.msg);
 	sb_free(&path);
 }
 

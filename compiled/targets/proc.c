@@ -139,6 +139,7 @@ NORETURN static void become(const struct proc *p, char *const *env, int sock, in
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 	int nothing = open("/dev/null", O_RDWR);
 	/* sock and out may themselves be 0..3: park both above before they are put in place. */
@@ -522,7 +523,7 @@ int proc_timeout_ms(const struct proc *p)
 		return -1;
 	if (p->eof)
 		return 1;
-	int64_t left = p->deadline ? MAX((p->deadline - now_ns()) / 1000000 + 1, 0) : INT32_MAX;
+	int64_t now = now_ns(), left = p->deadline ? MAX((p->deadline - now) / 1000000 + 1, 0) : INT32_MAX;
 	return (int)MIN(left, p->spec->max_rss ? PROC_WATCH_MS : INT32_MAX);
 }
 
@@ -542,7 +543,7 @@ int proc_wait(struct proc *const *p, int n, int timeout_ms)
 			int t = proc_timeout_ms(p[i]);
 			wait = t >= 0 && (wait < 0 || t < wait) ? t : wait;
 		}
-		int64_t left = timeout_ms < 0 ? -1 : MAX((until - now_ns() + 999999) / 1000000, 0);
+		int64_t now = now_ns(), left = timeout_ms < 0 ? -1 : MAX((until - now + 999999) / 1000000, 0);
 		if (ready || left == 0)
 			break;
 		if (left > 0 && (wait < 0 || left < wait))

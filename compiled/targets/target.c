@@ -1,8 +1,11 @@
 /* target.c: the two tables of what is known about families and stages, and the parser of target names over them. */
 #include "compiled/targets/target.h"
 
+#include "eager/guess.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct target_stage builtin_stages[] = {
@@ -66,6 +69,13 @@ static bool span_copy(char *out, size_t max, struct span a, const char *also)
 	return true;
 }
 
+static const char *guess_span(struct guess *g, struct span given, const char *const *first, size_t stride, int n)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%.*s", (int)MIN((size_t)given.n, sizeof name - 1), given.s);
+	return guess_from(g, name, first, stride, n);
+}
+
 static bool parse_family(struct target *t, struct span s, const char *text, struct err *err)
 {
 	int dash = 0;
@@ -76,7 +86,8 @@ static bool parse_family(struct target *t, struct span s, const char *text, stru
 	while (f < NTARGET_FAMILIES && !span_is(name, target_families[f].name))
 		f++;
 	if (f == NTARGET_FAMILIES)
-		return err_set(err, "target '%s': family '%.*s' is unknown; known: builtin, torch", text, name.n, name.s);
+		return err_set(err, "target '%s': family '%.*s' is unknown; known: builtin, torch%s", text, name.n, name.s,
+		               guess_span(&(struct guess){0}, name, &target_families[0].name, sizeof target_families[0], NTARGET_FAMILIES));
 	t->family = (enum target_family)f;
 	if (dash == s.n)
 		return true;
@@ -100,7 +111,8 @@ static bool parse_stage(struct target *t, struct span s, const char *text, struc
 		size_t used = strlen(known);
 		snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", f->stage[i].name);
 	}
-	return err_set(err, "target '%s': stage '%.*s' is unknown; %s has: %s", text, s.n, s.s, f->name, known);
+	return err_set(err, "target '%s': stage '%.*s' is unknown; %s has: %s%s", text, s.n, s.s, f->name, known,
+	               guess_span(&(struct guess){0}, s, &f->stage[0].name, sizeof f->stage[0], f->nstages));
 }
 
 static bool parse_device(struct target *t, struct span s, const char *text, struct err *err)
@@ -112,7 +124,8 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 			t->device = (enum target_device)d;
 			return true;
 		}
-	return err_set(err, "target '%s': device '%.*s' is unknown; known: cpu, cuda", text, s.n, s.s);
+	return err_set(err, "target '%s': device '%.*s' is unknown; known: cpu, cuda%s", text, s.n, s.s,
+	               guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
 /* `dynamic` belongs to every compiling stage of torch, all other names to stages that take options. */
@@ -202,7 +215,7 @@ int target_ladder(struct target *out, int max, const struct target *t)
 	return n;
 }
 
-static void targets_dir(struct strbuf *path)
+void targets_dir(struct strbuf *path)
 {
 	const char *own = getenv("SCATTERPROOF_TARGETS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	sb_reset(path);
@@ -226,10 +239,32 @@ static void make_absolute(struct strbuf *path)
 	free(relative);
 }
 
+/* A name without a slash, as a shell would find it. */
+static bool find_in_path(struct strbuf *path, const char *name)
+{
+	const char *at = getenv("PATH");
+	struct stat st;
+	for (; at && name[0]; at = *at ? at + 1 : NULL) {
+		struct span dir = {at, (int)strcspn(at, ":")};
+		at += dir.n;
+		sb_reset(path);
+		sb_printf(path, "%.*s/%s", dir.n ? dir.n : 1, dir.n ? dir.s : ".", name);
+		if (access(path->s, X_OK) == 0 && stat(path->s, &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err)
 {
 	const char *family = target_families[t->family].name, *version = t->version[0] ? t->version : TORCH_DEFAULT_VERSION;
 	CHECK(target_families[t->family].versions);
+	if (override && !strchr(override, '/')) {
+		if (!find_in_path(path, override))
+			return err_set(err, "--python %s: no such program in PATH", override);
+		make_absolute(path);
+		return true;
+	}
 	if (override) {
 		sb_reset(path);
 		sb_puts(path, override);

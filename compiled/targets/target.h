@@ -52,9 +52,11 @@ const char *target_option(const struct target *t, const char *name);    /* value
  * many were written to out (at most max). t itself is not among them. */
 int target_ladder(struct target *out, int max, const struct target *t);
 
-/* The Python interpreter that runs t (a family with versions): `override` if not NULL, else
- * ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/FAMILY-VERSION/bin/python, which
- * scripts/setup-targets makes. False: it is not there or not executable; err says which path and what to do. */
+/* ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}: where scripts/setup-targets makes environments. */
+void targets_dir(struct strbuf *path);
+/* The Python interpreter that runs t (a family with versions): `override` if not NULL (looked for in PATH if
+ * it has no slash), else FAMILY-VERSION/bin/python in targets_dir. False: it is not there or not executable; err says which path
+ * and what to do. */
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err);
 
 #endif

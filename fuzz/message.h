@@ -1,0 +1,13 @@
+/* message.h: what a target says when it raises or refuses, as text that is the same for the same cause. */
+#ifndef SCATTERPROOF_MESSAGE_H
+#define SCATTERPROOF_MESSAGE_H
+
+#include "eager/base.h"
+
+/* The first line of a message without what differs from case to case: numbers, what stands in brackets, what follows `=`. In a. */
+const char *message_generalised(const char *m, struct arena *a);
+/* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error,
+ * generalised. */
+const char *message_innermost(const char *m, struct arena *a);
+
+#endif

@@ -1,0 +1,111 @@
+/* lifecycle.c: see lifecycle.h. */
+#include "reports/lifecycle.h"
+
+#include "reports/version.h"
+
+const char *const decision_name[NDECISIONS] = {"open", "known", "fixed-in", "dismissed", "duplicate"};
+
+bool decision_find(enum decision_kind *out, const char *name)
+{
+	for (int i = 0; i < NDECISIONS; i++)
+		if (str_eq(decision_name[i], name)) {
+			*out = (enum decision_kind)i;
+			return true;
+		}
+	return false;
+}
+
+static int64_t after_all(const struct store_loaded *f, int64_t now)
+{
+	for (int i = 0; i < f->nevents; i++)
+		now = f->event[i].at >= now ? f->event[i].at + 1 : now;
+	return now;
+}
+
+static bool ever(const struct store_loaded *f, enum event_kind kind)
+{
+	for (int i = 0; i < f->nevents; i++)
+		if (str_eq(f->event[i].kind, event_kind_name[kind]))
+			return true;
+	return false;
+}
+
+/* Inside a batch: failures are remembered there. */
+static void write_decision(struct store *s, const struct decision *d, const struct store_loaded *f, struct store_event e)
+{
+	struct hash128 issue;
+	struct store_event note = e;
+	note.kind = EVENT_NOTE;
+	note.payload = d->note;
+	char other[33], duplicate[64];
+	hash_hex(other, &d->duplicate_of);
+	switch (d->kind) {
+	case DECIDE_OPEN:
+		e.payload = finding_state_name[ever(f, EVENT_CONFIRMED) ? STATE_CONFIRMED : STATE_CANDIDATE];
+		break;
+	case DECIDE_KNOWN:
+		e.kind = EVENT_KNOWN;
+		e.payload = d->note;
+		note.payload = "";      /* said already */
+		if (d->issue_url[0] && store_issue(s, &issue, d->issue_url, "") == STORE_OK)
+			e.issue = &issue;
+		break;
+	case DECIDE_FIXED_IN:
+		e.kind = EVENT_FIXED;
+		e.payload = d->version;
+		break;
+	case DECIDE_DISMISSED:
+		e.payload = finding_state_name[STATE_DISMISSED];
+		break;
+	case DECIDE_DUPLICATE:
+		e.payload = finding_state_name[STATE_DISMISSED];
+		snprintf(duplicate, sizeof duplicate, "duplicate of %s", other);
+		store_event(s, &(struct store_event){.finding = e.finding, .at = e.at, .kind = EVENT_NOTE, .tool = e.tool, .payload = duplicate});
+		break;
+	case NDECISIONS:
+		BUG("no decision");
+	}
+	store_event(s, &e);
+	if (note.payload[0])
+		store_event(s, &note);
+}
+
+enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool)
+{
+	struct arena a;
+	struct store_loaded f;
+	arena_init(&a);
+	enum store_status status = store_begin(s);
+	if (status == STORE_OK)
+		status = store_load_finding(s, &f, &d->finding, &a);
+	if (status == STORE_OK) {
+		write_decision(s, d, &f, (struct store_event){.finding = d->finding, .at = after_all(&f, now), .kind = EVENT_STATE, .tool = tool});
+		status = store_commit(s);
+	} else {
+		store_rollback(s);
+	}
+	arena_free(&a);
+	return status;
+}
+
+enum store_status finding_seen_after_fix(bool *regressed, struct store *s, const struct hash128 *finding, const char *versions, int64_t now,
+                                         const char *tool)
+{
+	struct arena a;
+	struct store_loaded f;
+	const char *fixed = "";
+	arena_init(&a);
+	*regressed = false;
+	enum store_status status = store_load_finding(s, &f, finding, &a);
+	for (int i = 0; status == STORE_OK && i < f.nevents; i++)
+		if (str_eq(f.event[i].kind, event_kind_name[EVENT_FIXED]))
+			fixed = f.event[i].payload;
+	const char *seen = version_of_environment(versions, &a);
+	if (status == STORE_OK && f.state == STATE_FIXED_IN && (!fixed[0] || !seen[0] || version_compare(seen, fixed) >= 0)) {
+		struct store_event e = {.finding = *finding, .at = after_all(&f, now), .kind = EVENT_REGRESSED, .tool = tool, .payload = seen};
+		status = store_event(s, &e);
+		*regressed = status == STORE_OK;
+	}
+	arena_free(&a);
+	return status;
+}

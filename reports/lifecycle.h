@@ -1,0 +1,33 @@
+/* lifecycle.h: what a person decides about a finding, and what later sightings make of that (DESIGN section 9). Each decision is an event;
+ * nothing is changed or deleted, so stores with different decisions merge and the latest one counts.
+ *
+ *     open        looked at again: candidate, or confirmed if it ever was
+ *     known       reported upstream or accepted; seen again it stays known
+ *     fixed-in V  seen again in a version that is not older than V it is regressed, and open
+ *     dismissed   not a bug; seen again it stays dismissed
+ *     duplicate   dismissed, with a note that names the other finding */
+#ifndef SCATTERPROOF_LIFECYCLE_H
+#define SCATTERPROOF_LIFECYCLE_H
+
+#include "reports/store.h"
+
+enum decision_kind { DECIDE_OPEN, DECIDE_KNOWN, DECIDE_FIXED_IN, DECIDE_DISMISSED, DECIDE_DUPLICATE, NDECISIONS };
+extern const char *const decision_name[NDECISIONS];
+bool decision_find(enum decision_kind *out, const char *name);
+
+struct decision {
+	struct hash128 finding;
+	enum decision_kind kind;
+	const char *note;               /* "" if none */
+	const char *version;            /* fixed-in: "" if any later sighting is a regression */
+	const char *issue_url;          /* known: "" if none */
+	struct hash128 duplicate_of;    /* duplicate */
+};
+/* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
+enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
+
+/* For a finding in state fixed-in that was seen again, confirmed, in an environment: records the regression, if it is one. Writes. */
+enum store_status finding_seen_after_fix(bool *regressed, struct store *s, const struct hash128 *finding, const char *versions, int64_t now,
+                                         const char *tool);
+
+#endif

@@ -1,0 +1,44 @@
+/* version.c: see version.h. */
+#include "reports/version.h"
+
+static bool digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The number at *s, 0 if there is none; *s moves behind it and a dot that a digit follows. */
+static int64_t take_number(const char **s)
+{
+	int64_t n = 0;
+	for (; digit(**s); ++*s)
+		n = n < INT64_MAX / 16 ? n * 10 + (**s - '0') : n;
+	if (**s == '.' && digit((*s)[1]))
+		++*s;
+	return n;
+}
+
+static bool final(const char *s) { return *s == '\0' || *s == '+'; }
+
+int version_compare(const char *a, const char *b)
+{
+	while (digit(*a) || digit(*b)) {
+		int64_t x = take_number(&a), y = take_number(&b);
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	if (final(a) || final(b))
+		return final(a) - final(b);
+	for (; !final(a) && !final(b); a++, b++) {       /* dev20260101 before dev20260102, rc2 before rc10 */
+		if (digit(*a) && digit(*b))
+			return version_compare(a, b);
+		if (*a != *b)
+			return *a < *b ? -1 : 1;
+	}
+	return final(b) - final(a);
+}
+
+const char *version_of_environment(const char *versions, struct arena *a)
+{
+	const char *s = strchr(versions, ' ');
+	if (!s || !digit(s[1]))
+		return "";
+	s++;
+	return arena_printf(a, "%.*s", (int)strcspn(s, ", "), s);
+}

@@ -1,0 +1,115 @@
+/* test_lifecycle.c: decisions of people, regressions, and which version is later. */
+#include "reports/lifecycle.h"
+#include "reports/version.h"
+#include "tests/store_util.h"
+#include "tests/test.h"
+
+static const int64_t NOW = (int64_t)T0 * 1000;
+
+static enum finding_state state_of(struct store *s, const struct hash128 *id)
+{
+	struct arena a;
+	struct store_loaded f;
+	arena_init(&a);
+	CHECK(store_load_finding(s, &f, id, &a) == STORE_OK);
+	arena_free(&a);
+	return f.state;
+}
+
+/* The payload of the latest event of that kind. */
+static const char *payload_of(struct store *s, const struct hash128 *id, const char *kind, struct arena *a)
+{
+	struct store_loaded f;
+	const char *out = "(none)";
+	CHECK(store_load_finding(s, &f, id, a) == STORE_OK);
+	for (int i = 0; i < f.nevents; i++)
+		if (str_eq(f.event[i].kind, kind))
+			out = f.event[i].payload;
+	return out;
+}
+
+static void decide(struct store *s, const struct hash128 *id, enum decision_kind kind, const char *note, const char *version)
+{
+	struct decision d = {.finding = *id, .kind = kind, .note = note, .version = version, .issue_url = "", .duplicate_of = *id};
+	EXPECT_INT(finding_decide(s, &d, NOW - 5, "t"), STORE_OK);      /* an old clock: the decision counts all the same */
+}
+
+static void decisions(void)
+{
+	struct store *s = open_ok(tmp_path("decide.db"), STORE_CREATE);
+	struct hash128 id = put_finding(s, 1);
+	struct arena a;
+	char want[64], hex[33];
+	arena_init(&a);
+	decide(s, &id, DECIDE_DISMISSED, "eager does it too", "");
+	EXPECT_INT(state_of(s, &id), STATE_DISMISSED);
+	EXPECT_STR(payload_of(s, &id, "note", &a), "eager does it too");
+	decide(s, &id, DECIDE_OPEN, "", "");
+	EXPECT_INT(state_of(s, &id), STATE_CANDIDATE);
+	CHECK(put_event(s, &id, NOW + 50, EVENT_CONFIRMED, "") == STORE_OK);
+	EXPECT_INT(state_of(s, &id), STATE_CONFIRMED);
+	decide(s, &id, DECIDE_KNOWN, "reported", "");
+	EXPECT_INT(state_of(s, &id), STATE_KNOWN);
+	EXPECT_STR(payload_of(s, &id, "known", &a), "reported");
+	decide(s, &id, DECIDE_OPEN, "", "");
+	EXPECT_INT(state_of(s, &id), STATE_CONFIRMED);
+	decide(s, &id, DECIDE_DUPLICATE, "", "");
+	EXPECT_INT(state_of(s, &id), STATE_DISMISSED);
+	hash_hex(hex, &id);
+	snprintf(want, sizeof want, "duplicate of %s", hex);
+	EXPECT_STR(payload_of(s, &id, "note", &a), want);
+	struct decision unknown = {.kind = DECIDE_KNOWN, .note = "", .version = "", .issue_url = ""};
+	EXPECT_INT(finding_decide(s, &unknown, NOW, "t"), STORE_BAD);
+	decide(s, &id, DECIDE_OPEN, "", "");    /* the refusal left no transaction open */
+	arena_free(&a);
+	store_abandon(s);
+}
+
+static void regressions(void)
+{
+	static const struct { const char *fixed, *versions; bool regressed; } cases[] = {
+		{"2.15.0", "torch 2.11.0+cu130, python 3.11.2", false}, {"2.15.0", "torch 2.15.0+cu130, python 3.11.2", true},
+		{"2.15.0", "torch 2.16.1, python 3.11.2", true}, {"2.15.0", "torch 2.15.0.dev20260101, python 3", false},
+		{"", "torch 2.11.0, python 3.11.2", true}, {"2.15.0", "", true},
+	};
+	struct store *s = open_ok(tmp_path("regress.db"), STORE_CREATE);
+	for (int i = 0; i < ARRAY_LEN(cases); i++) {
+		struct hash128 id = put_finding(s, (unsigned)i);
+		bool regressed = true;
+		EXPECT_INT(finding_seen_after_fix(&regressed, s, &id, cases[i].versions, NOW, "t"), STORE_OK);
+		EXPECT(!regressed, "%d: was never fixed", i);
+		decide(s, &id, DECIDE_FIXED_IN, "", cases[i].fixed);
+		EXPECT_INT(state_of(s, &id), STATE_FIXED_IN);
+		EXPECT_INT(finding_seen_after_fix(&regressed, s, &id, cases[i].versions, NOW - 5, "t"), STORE_OK);
+		EXPECT(regressed == cases[i].regressed, "fixed in '%s', seen in '%s'", cases[i].fixed, cases[i].versions);
+		EXPECT_INT(state_of(s, &id), regressed ? STATE_REGRESSED : STATE_FIXED_IN);
+	}
+	store_abandon(s);
+}
+
+static void versions(void)
+{
+	static const char *const order[] = {"", "0.1", "2.9.1", "2.11.0.dev20260101", "2.11.0.dev20260102+cu130", "2.11.0a0+git1", "2.11.0rc2", "2.11.0rc10",
+		"2.11.0", "2.11.1", "2.15.0", "10.0"};
+	for (int i = 0; i < ARRAY_LEN(order); i++)
+		for (int j = 0; j < ARRAY_LEN(order); j++) {
+			int c = version_compare(order[i], order[j]);
+			EXPECT((c > 0) - (c < 0) == (i > j) - (i < j), "%s and %s: %d", order[i], order[j], c);
+		}
+	EXPECT_INT(version_compare("2.11.0+cu130", "2.11.0"), 0);
+	EXPECT_INT(version_compare("2.11", "2.11.0"), 0);
+	struct arena a;
+	arena_init(&a);
+	EXPECT_STR(version_of_environment("torch 2.11.0+cu130, python 3.11.2", &a), "2.11.0+cu130");
+	EXPECT_STR(version_of_environment("scatterproof 0.1", &a), "0.1");
+	EXPECT_STR(version_of_environment("unknown", &a), "");
+	arena_free(&a);
+}
+
+int main(void)
+{
+	RUN(decisions);
+	RUN(regressions);
+	RUN(versions);
+	return TEST_END();
+}
