@@ -315,12 +315,3 @@ void hash_hex(char out[33], const struct hash128 *h)
 	for (int i = 0; i < 16; i++)
 		snprintf(out + 2 * i, 3, "%02x", h->b[i]);
 }
-
-uint64_t mix64(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9u;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}

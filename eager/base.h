@@ -120,6 +120,13 @@ int64_t wrap_mul(int64_t a, int64_t b);
 struct hash128 { uint8_t b[16]; };                      /* XXH3-128, canonical (big-endian) bytes */
 struct hash128 hash_bytes(const void *p, size_t n);
 void hash_hex(char out[33], const struct hash128 *h);
-uint64_t mix64(uint64_t x);                             /* splitmix64's finaliser: a bijection on 64 bits */
+static inline uint64_t mix64(uint64_t x)                /* splitmix64's finaliser: a bijection on 64 bits */
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9u;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
 
 #endif
