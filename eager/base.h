@@ -68,12 +68,13 @@ struct arena {
 	struct arena_block *head;       /* newest first */
 	size_t used;                    /* bytes handed out since init or reset */
 	size_t grown;                   /* of those, in blocks of arena_grow */
+	struct arena_block *spare;      /* arena_reset keeps the largest block of arena_grow, too */
 };
 struct arena_mark { struct arena_block *head; size_t head_used, used, grown; };
 
 void arena_init(struct arena *a);
 void arena_free(struct arena *a);                       /* a is as after arena_init */
-void arena_reset(struct arena *a);                      /* keeps the largest block */
+void arena_reset(struct arena *a);                      /* keeps the largest blocks */
 void *arena_alloc(struct arena *a, size_t nbytes);      /* 16-byte aligned, contents undefined; never NULL */
 void *arena_zalloc(struct arena *a, size_t nbytes);
 char *arena_strdup(struct arena *a, const char *s);

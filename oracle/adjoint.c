@@ -26,7 +26,7 @@ static void add_special(struct adj *s, const struct num *c)
 	s->hi = sum.hi;
 	s->lo = sum.lo;
 	s->rad = sum.rad;
-	s->flags = sum.flags & (uint8_t)~NUM_MOVED;
+	s->flags = (uint8_t)(sum.flags & ~NUM_MOVED);
 }
 
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
@@ -61,7 +61,7 @@ static void add_to(struct adj *s, const struct num *c)
 	if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
 		struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
 		s->hi = s->lo = s->rad = 0;
-		s->flags |= any.flags;
+		s->flags |= (uint8_t)any.flags;
 	}
 }
 
@@ -74,7 +74,7 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 		s->lo = c->lo;
 		s->rad = c->rad;
 		s->abs = size;
-		s->flags = c->flags & (uint8_t)~NUM_MOVED;
+		s->flags = (uint8_t)(c->flags & ~NUM_MOVED);
 		s->n = s->consumers = 1;
 		s->p = (uint8_t)p;
 		s->last = (uint16_t)(consumer + 1);
