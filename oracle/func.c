@@ -7,7 +7,7 @@ struct num of_long_double(long double y, double rad)
 {
 	struct num r = {.hi = (double)y};
 	if (isnan(r.hi) || isinf(r.hi)) {
-		r = num_exact(DT_F64, r.hi);
+		r = rad == 0 ? num_exact(DT_F64, r.hi) : num_any(DT_F64);
 	} else {
 		r.lo = (double)(y - (long double)r.hi);
 		r.rad = rad + fabs(r.hi) * REL_LD;
@@ -73,9 +73,11 @@ INLINE struct num each_expm1(const struct num *a, const void *narrow)
 	if (a->hi == 0 && a->rad == 0)
 		return *a;
 	double r = arg_rad(a, narrow);
+	if (a->hi - r >= EXP_OVERFLOWS)
+		return num_exact(DT_F64, INFINITY);
 	if (narrow) {
 		double y = expm1(a->hi);
-		return of_double(y, (y + 1 + 0x1p-50) * expm1_up(r));
+		return of_double(y, r == 0 ? 0 : (y + 1 + 0x1p-50) * expm1_up(r));
 	}
 	return num_take(of_long_double(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1_up(r)));
 }

@@ -27,11 +27,12 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #define REL_LD 0x1p-58
 #define REL_D  0x1p-50
 struct num of_long_double(long double y, double rad);
+/* y with radius rad; an infinite y is the answer only if the argument was one number (rad 0): others may be finite. */
 INLINE struct num of_double(double y, double rad)
 {
-	rad += fabs(y) * REL_D + 0x1p-1060;
 	if (UNLIKELY(!isfinite(y)))
-		return num_exact(DT_F64, y);
+		return rad == 0 ? num_exact(DT_F64, y) : num_take(num_any(DT_F64));
+	rad += fabs(y) * REL_D + 0x1p-1060;
 	if (UNLIKELY(!isfinite(rad)))
 		return num_take(num_any(DT_F64));
 	return (struct num){.hi = y, .rad = rad, .dtype = DT_F64};
@@ -51,6 +52,8 @@ INLINE const void *narrow_of(const struct how *h) { return num_format[h->l->comp
 static inline double expm1_up(double r) { return (r < 0x1p-10 ? r * (1 + r * (0.5 + r * 0.25)) : expm1(r)) * (1 + 0x1p-40); }
 static inline double log_up(double q) { return (q < 0x1p-10 ? q * (1 + q * (0.5 + q * 0.5)) : -log1p(-q)) * (1 + 0x1p-40); }
 
+#define EXP_OVERFLOWS 710.0     /* exp of this is beyond double */
+
 INLINE struct num each_exp(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
@@ -58,9 +61,11 @@ INLINE struct num each_exp(const struct num *a, const void *narrow)
 	if (a->hi == 0 && a->rad == 0)
 		return num_exact(DT_F64, 1);
 	double r = arg_rad(a, narrow);
+	if (a->hi - r >= EXP_OVERFLOWS)
+		return num_exact(DT_F64, INFINITY);
 	if (narrow) {
 		double y = exp(a->hi);
-		return of_double(y, (y + 0x1p-1060) * expm1_up(r));      /* y may have underflowed */
+		return of_double(y, r == 0 ? 0 : (y + 0x1p-1060) * expm1_up(r));      /* y may have underflowed */
 	}
 	long double y = expl(ld(a));
 	return num_take(of_long_double(y, r == 0 ? 0 : ((double)y + 0x1p-1074) * expm1_up(r)));
