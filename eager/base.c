@@ -92,27 +92,28 @@ void arena_free(struct arena *a)
 		prev = b->prev;
 		free(b);
 	}
+	free(a->spare);
 	arena_init(a);
 }
 
 void arena_reset(struct arena *a)
 {
-	struct arena_block *best = NULL;
+	struct arena_block *head = NULL, *spare = a->spare;
 	for (struct arena_block *b = a->head, *prev; b; b = prev) {
+		struct arena_block **best = b->grown ? &spare : &head;
 		prev = b->prev;
-		if (!best || b->size > best->size) {
-			free(best);
-			best = b;
+		if (!*best || b->size > (*best)->size) {
+			free(*best);
+			*best = b;
 		} else {
 			free(b);
 		}
 	}
-	if (best) {
-		best->prev = NULL;
-		best->used = 0;
-		best->grown = false;
+	if (head) {
+		head->prev = NULL;
+		head->used = 0;
 	}
-	*a = (struct arena){.head = best};
+	*a = (struct arena){.head = head, .spare = spare};
 }
 
 void *arena_alloc(struct arena *a, size_t nbytes)
@@ -149,8 +150,14 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes)
 		at = &(*at)->prev;
 	}
 	struct arena_block *prev = b ? b->prev : *at;
-	b = xrealloc(b, sizeof *b + n);
-	*b = (struct arena_block){.prev = prev, .size = n, .used = n, .grown = true};
+	if (!b) {
+		b = a->spare;
+		a->spare = NULL;
+	}
+	size_t size = b ? b->size : 0;
+	if (size < n)
+		b = xrealloc(b, sizeof *b + (size = n));
+	*b = (struct arena_block){.prev = prev, .size = size, .used = n, .grown = true};
 	*at = b;
 	a->used = a->used - was + n;
 	a->grown = a->grown - was + n;
@@ -187,7 +194,7 @@ void arena_release(struct arena *a, struct arena_mark m)
 	while (a->head != m.head) {
 		struct arena_block *prev = a->head->prev;
 		CHECK(prev || !m.head);
-		a->grown -= a->head->grown ? a->head->size : 0;
+		a->grown -= a->head->grown ? a->head->used : 0;
 		free(a->head);
 		a->head = prev;
 	}
@@ -314,13 +321,4 @@ void hash_hex(char out[33], const struct hash128 *h)
 {
 	for (int i = 0; i < 16; i++)
 		snprintf(out + 2 * i, 3, "%02x", h->b[i]);
-}
-
-uint64_t mix64(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9u;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebu;
-	return x ^ x >> 31;
 }

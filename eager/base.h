@@ -69,12 +69,13 @@ struct arena {
 	struct arena_block *head;       /* newest first */
 	size_t used;                    /* bytes handed out since init or reset */
 	size_t grown;                   /* of those, in blocks of arena_grow */
+	struct arena_block *spare;      /* arena_reset keeps the largest block of arena_grow, too */
 };
 struct arena_mark { struct arena_block *head; size_t head_used, used, grown; };
 
 void arena_init(struct arena *a);
 void arena_free(struct arena *a);                       /* a is as after arena_init */
-void arena_reset(struct arena *a);                      /* keeps the largest block */
+void arena_reset(struct arena *a);                      /* keeps the largest blocks */
 void *arena_alloc(struct arena *a, size_t nbytes);      /* 16-byte aligned, contents undefined; never NULL */
 void *arena_zalloc(struct arena *a, size_t nbytes);
 char *arena_strdup(struct arena *a, const char *s);
@@ -121,6 +122,13 @@ int64_t wrap_mul(int64_t a, int64_t b);
 struct hash128 { uint8_t b[16]; };                      /* XXH3-128, canonical (big-endian) bytes */
 struct hash128 hash_bytes(const void *p, size_t n);
 void hash_hex(char out[33], const struct hash128 *h);
-uint64_t mix64(uint64_t x);                             /* splitmix64's finaliser: a bijection on 64 bits */
+static inline uint64_t mix64(uint64_t x)                /* splitmix64's finaliser: a bijection on 64 bits */
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9u;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
 
 #endif

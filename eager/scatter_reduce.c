@@ -1,5 +1,6 @@
 /* scatter_reduce.c: scatter_reduce.two: out[i] = reduce over src[p] with index[p] = i, and self[i] if include_self; elements that
- * no index names keep self. Integers reduce in int64_t and wrap, the mean of integers rounds down (its count is not wrapped);
+ * no index names keep self. Integers reduce in int64_t and wrap, the mean of integers rounds down (its count is not wrapped); the
+ * count of floats is a tensor of the dtype, forward and backward, rounded once: 2051 values count as 2052 in f16 (2.11, measured).
  * bool adds as "or" and multiplies as "and". NaN wins amax and amin.
  *
  * Derivatives are those of PyTorch, in double: sum and mean distribute, prod divides the product by the factor (a single zero
@@ -86,7 +87,7 @@ static bool reduce_into(struct wide *w, int64_t *count, const struct reduction *
 		if (count[k] < 2)
 			continue;
 		if (w->f)               /* div_ of the sum: in the dtype, so it may have overflowed */
-			w->f[k] = dtype_round(w->dtype, w->f[k]) / (double)count[k];
+			w->f[k] = dtype_round(w->dtype, w->f[k]) / dtype_round(w->dtype, (double)count[k]);
 		else
 			w->i[k] = floor_div(w->i[k], count[k]);
 	}
@@ -167,7 +168,7 @@ static void back_mean(struct back *b, struct tensor *gsrc, struct arena *a)
 		if (dim_walk_at(&d, NULL))
 			n[d.number]++;
 	for (int64_t k = 0; k < b->n; k++) {
-		n[k] = n[k] == 0 ? 1 : n[k];
+		n[k] = n[k] == 0 ? 1 : dtype_round(b->g.dtype, n[k]);
 		if (b->gself)
 			b->gself[k] = b->g.f[k] / n[k];
 	}

@@ -26,7 +26,7 @@ static void add_special(struct adj *s, const struct num *c)
 	s->hi = sum.hi;
 	s->lo = sum.lo;
 	s->rad = sum.rad;
-	s->flags = sum.flags & (uint8_t)~NUM_MOVED;
+	s->flags = (uint8_t)(sum.flags & ~NUM_MOVED);
 }
 
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
@@ -61,7 +61,7 @@ static void add_to(struct adj *s, const struct num *c)
 	if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
 		struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
 		s->hi = s->lo = s->rad = 0;
-		s->flags |= any.flags;
+		s->flags |= (uint8_t)any.flags;
 	}
 }
 
@@ -74,7 +74,7 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 		s->lo = c->lo;
 		s->rad = c->rad;
 		s->abs = size;
-		s->flags = c->flags & (uint8_t)~NUM_MOVED;
+		s->flags = (uint8_t)(c->flags & ~NUM_MOVED);
 		s->n = s->consumers = 1;
 		s->p = (uint8_t)p;
 		s->last = (uint16_t)(consumer + 1);
@@ -151,12 +151,12 @@ static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 }
 
 /* Sends c to one operand, converted to the operand's dtype. */
-static void send_to(const struct pass *s, sid id, struct num c)
+static inline void send_to(const struct pass *s, sid id, struct num c)
 {
 	enum dtype dt = dt_of(s, id);
 	if (!dtype_is_float(dt))
 		return;
-	if (dt != s->h.dt)
+	if (UNLIKELY(dt != s->h.dt))
 		convert(s->A, &c, dt);
 	c.dtype = (uint8_t)dt;
 	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
@@ -238,6 +238,20 @@ static void pair_block(const struct pass *s, int number)
 	}
 }
 
+static inline void send_part(const struct pass *s, sid id, struct num *c, int slot, sid from)
+{
+	const struct tape_block *b = s->b;
+	enum dtype dt = dt_of(s, id);
+	if (!dtype_is_float(dt))
+		return;
+	if (b->f == SF_CAST)
+		convert(s->A, c, dt);
+	c->dtype = (uint8_t)dt;
+	send(s->A, id, c, b->node * SLOTS + slot, s->p);
+	if (b->f == SF_COPY)
+		merge_levels(&s->A->a[id], &s->A->a[from], b->node);
+}
+
 static void map_block(const struct pass *s)
 {
 	const struct tape_block *b = s->b;
@@ -245,31 +259,24 @@ static void map_block(const struct pass *s)
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
 	int number = b->f == SF_COPY ? 0 : (int)(b - s->A->t->block);   /* two blocks of one operator are two steps: a + alpha * a */
-	if (!sf_adj[b->f])
-		return;
 	if (b->f == SF_ADD || b->f == SF_SUB || b->f == SF_MUL) {
 		pair_block(s, number);
 		return;
 	}
-	for (int64_t i = b->n - 1; i >= 0; i--) {
-		struct num g = finished(s->A, b->first + (sid)i), gx[3];
-		const struct num *x[3] = {0};
-		for (int k = 0; k < f->arity; k++) {
-			x[k] = &v[op[k][i]];
-			gx[k].flags = NUM_ABSENT;
-		}
-		sf_adj[b->f](gx, &g, &v[b->first + i], x, &s->h);
-		for (int k = 0; k < f->arity; k++) {
-			sid id = op[k][i];
-			if (gx[k].flags == NUM_ABSENT || !dtype_is_float(dt_of(s, id)))
-				continue;
-			if (b->f == SF_CAST)
-				convert(s->A, &gx[k], dt_of(s, id));
-			gx[k].dtype = v[id].dtype;
-			send(s->A, id, &gx[k], b->node * SLOTS + (number + k) % SLOTS, s->p);
-			if (b->f == SF_COPY)
-				merge_levels(&s->A->a[id], &s->A->a[b->first + (sid)i], b->node);
-		}
+	/* By chunks: what was just stored is not read at once, which would wait for the stores. */
+	enum { CHUNK = 32 };
+	struct num g[CHUNK], gx[CHUNK][3];
+	for (int64_t end = b->n, n; end > 0; end -= n) {
+		n = MIN(end, CHUNK);
+		int64_t from = end - n;
+		const sid *at[3] = {op[0] + from, f->arity > 1 ? op[1] + from : NULL, f->arity > 2 ? op[2] + from : NULL};
+		for (int64_t i = 0; i < n; i++)
+			num_put(&g[i], finished(s->A, b->first + (sid)(from + i)));
+		sf_adj[b->f](gx, g, &v[b->first + from], v, at, n, &s->h);
+		for (int64_t i = n - 1; i >= 0; i--)
+			for (int k = 0; k < f->arity; k++)
+				if (gx[i][k].flags != NUM_ABSENT)
+					send_part(s, at[k][i], &gx[i][k], (number + k) % SLOTS, b->first + (sid)(from + i));
 	}
 }
 

@@ -68,7 +68,7 @@ static void take_sample(struct compared *out, const struct num *w, enum dtype dt
 	if (out->nsample == MAX_SAMPLES)
 		return;
 	struct sample *s = &out->sample[out->nsample++];
-	*s = (struct sample){k, wanted(w), wanted(w), got, w->flags};
+	*s = (struct sample){k, wanted(w), wanted(w), got, (uint8_t)w->flags};
 	if (dtype_is_float(dt) && !(w->flags & NUM_NOFIN)) {
 		s->low = num_low(w);
 		s->high = num_high(w);

@@ -3,13 +3,11 @@
  * the budget of the primitive (licence) and of the permitted forms added, then one rounding. Infinities and NaN by components. */
 #include "oracle/func_impl.h"
 
-static const double REL_LD = 0x1p-58, REL_D = 0x1p-50;  /* relative errors granted to the functions of long double and double */
-
-static struct num of_ld(long double y, double rad)
+struct num of_long_double(long double y, double rad)
 {
 	struct num r = {.hi = (double)y};
 	if (isnan(r.hi) || isinf(r.hi)) {
-		r = num_exact(DT_F64, r.hi);
+		r = rad == 0 ? num_exact(DT_F64, r.hi) : num_any(DT_F64);
 	} else {
 		r.lo = (double)(y - (long double)r.hi);
 		r.rad = rad + fabs(r.hi) * REL_LD;
@@ -21,51 +19,12 @@ static struct num of_ld(long double y, double rad)
 	return r;
 }
 
-INLINE struct num of_double(double y, double rad)
-{
-	rad += fabs(y) * REL_D + 0x1p-1060;
-	if (UNLIKELY(!isfinite(y)))
-		return num_exact(DT_F64, y);
-	if (UNLIKELY(!isfinite(rad)))
-		return num_take(num_any(DT_F64));
-	return (struct num){.hi = y, .rad = rad, .dtype = DT_F64};
-}
-
-static long double ld(const struct num *a) { return (long double)a->hi + (long double)a->lo; }
-static bool fin(const struct num *a) { return !(a->flags & NUM_NOFIN); }
-/* Radius of the argument as the function sees it: long double loses what is below 64 bits, double the low part. */
-static double arg_rad(const struct num *a, bool narrow)
-{
-	return a->lo == 0 ? a->rad : a->rad + (narrow ? fabs(a->lo) : fabs(a->hi) * 0x1p-63);
-}
-/* Context of the functions below: not NULL where those of double are good enough. */
-static inline const void *narrow_of(const struct how *h) { return num_format[h->l->compute].p < 53 ? h : NULL; }
-
-/* Bounds from above: e^r - 1, -log(1 - q). */
-static double expm1_up(double r) { return (r < 0x1p-10 ? r * (1 + r * (0.5 + r * 0.25)) : expm1(r)) * (1 + 0x1p-40); }
-static double log_up(double q) { return (q < 0x1p-10 ? q * (1 + q * (0.5 + q * 0.5)) : -log1p(-q)) * (1 + 0x1p-40); }
-
 static struct num huge_interval(int flags)
 {
 	return (struct num){.rad = 0x1.fffffffffffffp1023, .dtype = DT_F64, .flags = (uint8_t)flags};
 }
 
-/* ---- elementary functions on one component; ctx: narrow_of ---- */
-INLINE struct num each_exp(const struct num *a, const void *narrow)
-{
-	if (!fin(a))
-		return num_exact(DT_F64, exp(a->hi));
-	if (a->hi == 0 && a->rad == 0)
-		return num_exact(DT_F64, 1);
-	double r = arg_rad(a, narrow);
-	if (narrow) {
-		double y = exp(a->hi);
-		return of_double(y, (y + 0x1p-1060) * expm1_up(r));      /* y may have underflowed */
-	}
-	long double y = expl(ld(a));
-	return num_take(of_ld(y, r == 0 ? 0 : ((double)y + 0x1p-1074) * expm1_up(r)));
-}
-
+/* ---- elementary functions on one component; ctx: narrow_of (each_exp is in func_impl.h) ---- */
 INLINE struct num each_log(const struct num *a, const void *narrow)
 {
 	if (!fin(a))
@@ -85,7 +44,7 @@ INLINE struct num each_log(const struct num *a, const void *narrow)
 	if (a->hi == 1 && r == 0)
 		return num_exact(DT_F64, 0);
 	double rad = r == 0 ? 0 : log_up(r / a->hi);
-	return narrow ? of_double(log(a->hi), rad) : of_ld(logl(ld(a)), rad);
+	return narrow ? of_double(log(a->hi), rad) : of_long_double(logl(ld(a)), rad);
 }
 
 INLINE struct num each_log1p(const struct num *a, const void *narrow)
@@ -104,7 +63,7 @@ INLINE struct num each_log1p(const struct num *a, const void *narrow)
 		return (struct num){.hi = (top + bottom) / 2, .rad = (top - bottom) / 2 * (1 + 0x1p-40), .dtype = DT_F64, .flags = NUM_NINF | NUM_NAN};
 	}
 	double rad = r == 0 ? 0 : r / low * (1 + 0x1p-40);
-	return narrow ? of_double(log1p(a->hi), rad) : of_ld(log1pl(ld(a)), rad);
+	return narrow ? of_double(log1p(a->hi), rad) : of_long_double(log1pl(ld(a)), rad);
 }
 
 INLINE struct num each_expm1(const struct num *a, const void *narrow)
@@ -114,11 +73,13 @@ INLINE struct num each_expm1(const struct num *a, const void *narrow)
 	if (a->hi == 0 && a->rad == 0)
 		return *a;
 	double r = arg_rad(a, narrow);
+	if (a->hi - r >= EXP_OVERFLOWS)
+		return num_exact(DT_F64, INFINITY);
 	if (narrow) {
 		double y = expm1(a->hi);
-		return of_double(y, (y + 1 + 0x1p-50) * expm1_up(r));
+		return of_double(y, r == 0 ? 0 : (y + 1 + 0x1p-50) * expm1_up(r));
 	}
-	return num_take(of_ld(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1_up(r)));
+	return num_take(of_long_double(expm1l(ld(a)), r == 0 ? 0 : exp(a->hi) * expm1_up(r)));
 }
 
 /* |sin(x + d) - sin x| <= (|cos x| + r/2) r, and |cos| = sqrt(1 - sin^2). */
@@ -135,7 +96,7 @@ INLINE struct num each_sin(const struct num *a, const void *narrow)
 		double y = sin(a->hi);
 		return of_double(y, turn(y, r));
 	}
-	return num_take(of_ld(sinl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(cos(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
+	return num_take(of_long_double(sinl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(cos(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
 }
 
 INLINE struct num each_cos(const struct num *a, const void *narrow)
@@ -149,7 +110,7 @@ INLINE struct num each_cos(const struct num *a, const void *narrow)
 		double y = cos(a->hi);
 		return of_double(y, turn(y, r));
 	}
-	return num_take(of_ld(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
+	return num_take(of_long_double(cosl(ld(a)), r == 0 ? 0 : fmin(2, (fabs(sin(a->hi)) + r / 2) * r * (1 + 0x1p-40))));
 }
 
 /* sech^2 at the point of |x| <= a - r nearest to 0: the steepest slope of tanh on the interval. */
@@ -170,7 +131,7 @@ INLINE struct num each_tanh(const struct num *a, const void *narrow)
 		double y = tanh(a->hi);
 		return of_double(y, (1 - y * y + 0x1p-48) * (1 + 2 * r * (1 + 2 * r)) * r);
 	}
-	return num_take(of_ld(tanhl(ld(a)), r == 0 ? 0 : fmin(2, steepest(a->hi, r) * r * (1 + 0x1p-40))));
+	return num_take(of_long_double(tanhl(ld(a)), r == 0 ? 0 : fmin(2, steepest(a->hi, r) * r * (1 + 0x1p-40))));
 }
 
 INLINE struct num each_sigmoid(const struct num *a, const void *narrow)
@@ -187,7 +148,7 @@ INLINE struct num each_sigmoid(const struct num *a, const void *narrow)
 	long double x = ld(a), y = x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x));
 	/* sigmoid(x) = (1 + tanh(x/2)) / 2; and it grows at most like exp(r) */
 	double rad = fmin(fabs((double)y) * expm1(r), steepest(a->hi / 2, r / 2) / 4 * r);
-	return num_take(of_ld(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40))));
+	return num_take(of_long_double(y, r == 0 ? 0 : fmin(1, rad * (1 + 0x1p-40))));
 }
 
 static struct num each_sqrt(const struct num *a, const void *ctx UNUSED)
@@ -213,7 +174,6 @@ static struct num each_sqrt(const struct num *a, const void *ctx UNUSED)
 
 static struct num each_neg_part(const struct num *a, const void *ctx UNUSED) { return num_neg(*a); }
 
-struct num num_exp_of(const struct num *a, const struct how *h) { return num_each(a, each_exp, narrow_of(h)); }
 struct num num_log_of(const struct num *a, const struct how *h) { return num_each(a, each_log, narrow_of(h)); }
 
 /* ---- max, min ---- */
@@ -261,7 +221,7 @@ static struct num truth(int t, enum dtype dt)
 }
 
 /* ---- unary ---- */
-#define UNARY(id) static inline struct num v_##id(const struct num *const *x, const struct how *h)
+#define UNARY(id) INLINE struct num v_##id(const struct num *const *x, const struct how *h)
 #define A (x[0])
 #define B (x[1])
 
@@ -606,7 +566,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 		return y;
 	}
 	if (r == 0)
-		return p->narrow ? of_double(pow(a->hi, b), 0) : of_ld(powl(ld(a), (long double)b), 0);
+		return p->narrow ? of_double(pow(a->hi, b), 0) : of_long_double(powl(ld(a), (long double)b), 0);
 	if (r >= m) {
 		if (b < 1)
 			return num_any(DT_F64);
@@ -624,7 +584,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 		return of_double(y, (fabs(y) + 0x1p-1060) * grow);
 	}
 	long double y = powl(ld(a), (long double)b);
-	return of_ld(y, fabs((double)y) * grow);
+	return of_long_double(y, fabs((double)y) * grow);
 }
 
 UNARY(POW)
@@ -705,6 +665,14 @@ UNARY(CLAMP)
 
 #define v_DETACH v_COPY
 
+struct num sin_of(const struct num *a, const struct how *h) { return v_SIN(&a, h); }
+struct num cos_of(const struct num *a, const struct how *h) { return v_COS(&a, h); }
+struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
+{
+	const struct num *const x[2] = {a, b};
+	return v_POW(x, h);
+}
+
 /* ---- blocks: one loop per function, the function inside it ---- */
 #define LOOP(id, ...) \
 	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h) \
@@ -726,13 +694,13 @@ UNARY(CLAMP)
 #include "oracle/sf.def"
 
 enum { N = -1, R = -2, M = -3 };
-#define ROW_0(id) {#id, 0, NULL, NULL}
-#define ROW_1(id) {#id, 1, v_##id, b_##id}
-#define ROW_2(id) {#id, 2, v_##id, b_##id}
-#define ROW_3(id) {#id, 3, v_##id, b_##id}
-#define ROW_N(id) {#id, N, NULL, NULL}
-#define ROW_R(id) {#id, R, NULL, NULL}
-#define ROW_M(id) {#id, M, NULL, NULL}
+#define ROW_0(id) {#id, 0, NULL}
+#define ROW_1(id) {#id, 1, b_##id}
+#define ROW_2(id) {#id, 2, b_##id}
+#define ROW_3(id) {#id, 3, b_##id}
+#define ROW_N(id) {#id, N, NULL}
+#define ROW_R(id) {#id, R, NULL}
+#define ROW_M(id) {#id, M, NULL}
 const struct sf_info sf_info[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/sf.def"

@@ -20,15 +20,14 @@ struct how {
 	bool constant_b;                /* DIV: the divisor is a constant of the program */
 };
 
-/* Float results are rounded to how->dt; integer and bool results wrap. x: operands, in order. */
-typedef struct num sf_value_fn(const struct num *const *x, const struct how *h);
-/* The same for n scalars y[i] of operands v[op[k][i]], which lie before y. */
-typedef void sf_block_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
-/* Contributions to the operands: gx[i] is preset to flags 255 (= none) and may be left so. g: adjoint of y. */
-typedef void sf_adj_fn(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h);
+/* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool results wrap. */
+typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
+/* Contributions gx[i][k] to the operands v[op[k][i]] of n scalars with values y[i] and adjoints g[i]; flags NUM_ABSENT: none. */
+typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
+	const sid *const op[3], int64_t n, const struct how *h);
 
 enum { NUM_ABSENT = 255 };
-struct sf_info { const char *name; int arity; sf_value_fn *value; sf_block_fn *block; };
+struct sf_info { const char *name; int arity; sf_value_fn *value; };
 extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
 extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
 
@@ -46,9 +45,6 @@ INLINE void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (
 /* One ulp of the compute type at magnitude m. */
 INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
 
-/* Elementary functions on sets, unrounded, input radius propagated, no budget added; for nary.c. */
-struct num num_exp_of(const struct num *a, const struct how *h);
-struct num num_log_of(const struct num *a, const struct how *h);
 /* max (sign 1) or min (sign -1) of two sets, NaN wins. */
 struct num num_max_of(const struct num *a, const struct num *b, int sign);
 

@@ -5,8 +5,8 @@
 static int not3(int t) { return t == -1 ? -1 : !t; }
 static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->dtype) && a->flags & (NUM_NAN | NUM_ANY); }
 
-/* ---- derivatives: what arrives at the operands for adjoint g of y ---- */
-#define ADJ(id) static void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
+/* ---- derivatives: what arrives at the operands for adjoint g of y; gx[k] is preset to NUM_ABSENT and may be left so ---- */
+#define ADJ(id) INLINE void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
 #define NOTHING ((void)gx, (void)g, (void)y, (void)x, (void)h)
 
 INLINE struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
@@ -108,13 +108,13 @@ ADJ(SIN)
 {
 	(void)y;
 	struct how in = {h->dt, h->l, false};
-	struct num c = sf_info[SF_COS].value(x, &in);
+	struct num c = cos_of(x[0], &in);
 	gx[0] = mul_last(g, &c, h);
 }
 ADJ(COS)
 {
 	(void)y;
-	struct num s = sf_info[SF_SIN].value(x, h), n = num_neg(s);
+	struct num s = sin_of(x[0], h), n = num_neg(s);
 	gx[0] = mul_last(g, &n, h);
 }
 INLINE struct num one_minus(const struct num *v, const struct how *h)
@@ -170,12 +170,11 @@ ADJ(POW)
 		return;
 	}
 	struct num e = num_exact(h->dt, b - 1), k = num_exact(h->dt, b);
-	const struct num *in[2] = {x[0], &e};
 	/* Overflow on the way is optional: the power may be taken in the compute type. */
 	struct lic_rule wide = *h->l;
 	wide.flags |= LF_WIDE;
 	struct how inside = {h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), &wide, false};
-	struct num p = b == 1 ? num_exact(h->dt, 1) : sf_info[SF_POW].value(in, &inside);
+	struct num p = b == 1 ? num_exact(h->dt, 1) : pow_of(x[0], &e, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);
 	struct num m = num_mul(&k, &p);
@@ -225,24 +224,47 @@ ADJ(CLAMP)
 	gx[0] = gate(t, g, h);
 }
 
-#define g_DETACH NULL
+/* ---- blocks: one loop per function, the function inside it ---- */
 #define g_FLOOR g_ZERO
 #define g_CEIL  g_ZERO
 #define g_TRUNC g_ZERO
 #define g_SIGN  g_ZERO
-#define g_NOT NULL
-#define g_EQ NULL
-#define g_NE NULL
-#define g_LT NULL
-#define g_LE NULL
-#define g_GT NULL
-#define g_GE NULL
-#define g_AND NULL
+#define LOOP(id, arity, ...) \
+	static void b_##id(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, \
+		const sid *const op[3], int64_t n, const struct how *h) \
+	{ \
+		for (int64_t i = 0; i < n; i++) { \
+			const struct num *const x[] = {__VA_ARGS__}; \
+			for (int k = 0; k < arity; k++) \
+				gx[i][k].flags = NUM_ABSENT; \
+			g_##id(gx[i], &g[i], &y[i], x, h); \
+		} \
+	}
+#define LOOP_0(id)
+#define LOOP_1(id) LOOP(id, 1, &v[op[0][i]])
+#define LOOP_2(id) LOOP(id, 2, &v[op[0][i]], &v[op[1][i]])
+#define LOOP_3(id) LOOP(id, 3, &v[op[0][i]], &v[op[1][i]], &v[op[2][i]])
+#define LOOP_N(id)
+#define LOOP_R(id)
+#define LOOP_M(id)
+/* What has no derivative. */
+ADJ(NONE) { NOTHING; }
+#define g_DETACH g_NONE
+#define g_NOT g_NONE
+#define g_EQ g_NONE
+#define g_NE g_NONE
+#define g_LT g_NONE
+#define g_LE g_NONE
+#define g_GT g_NONE
+#define g_GE g_NONE
+#define g_AND g_NONE
+#define SF(id, arity, what) LOOP_##arity(id)
+#include "oracle/sf.def"
 
 #define ROW_0(id) NULL
-#define ROW_1(id) g_##id
-#define ROW_2(id) g_##id
-#define ROW_3(id) g_##id
+#define ROW_1(id) b_##id
+#define ROW_2(id) b_##id
+#define ROW_3(id) b_##id
 #define ROW_N(id) NULL
 #define ROW_R(id) NULL
 #define ROW_M(id) NULL

@@ -3,6 +3,7 @@
  * terms by at most (n - 1) u sum|terms| (Jeannerod and Rump 2013: no restriction on n u), and not at all if all terms are
  * multiples of one quantum and sum|terms| fits the significand. Formats below f64 are summed in plain double: 2^-53 n is far
  * below their unit, and is added to the radius unless the sum is exact. */
+#include "oracle/func_impl.h"
 #include "oracle/tape_impl.h"
 
 static bool halves(enum dtype t) { return t == DT_F16 || t == DT_BF16; }

@@ -33,7 +33,7 @@ struct num {
 	union { double hi; int64_t i; };
 	double lo;
 	double rad;
-	uint8_t dtype, flags;
+	int32_t dtype, flags;   /* wide: with padding compilers would copy the struct through memory */
 };
 
 /* How a step may be rounded (licence.h takes these as column flags). */

@@ -2,6 +2,7 @@
  * makes one list scalar per element hit. Elements not hit keep self's id.
  *
  * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
+#include "oracle/licence.h"
 #include "oracle/shape_index.h"
 
 #include <math.h>
@@ -245,6 +246,20 @@ bool ref_scatter_add(struct ref_ctx *c)
 	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
 }
 
+/* How many there were, as ones were added up in the tensor's dtype (scatter_reduce_two, TensorAdvancedIndexing.cpp, and its backward).
+ * CPU kernels add them in f32 and round once (2.11, 2.15: 2051 counts as 2052 in f16, measured); one by one they end at 2^p. */
+static sid count_of(struct ref_ctx *c, int64_t times, enum dtype dt)
+{
+	double all = num_pow2(num_format[c->t->lic->rule[LC_ACCUM][dt].acc].p);
+	sid count = tape_const_f(c->t, dt, (double)times);
+	if ((double)times <= all || c->t->over)
+		return count;
+	count = tape_map1(c->t, SF_COPY, dt, ref_ids_repeat(c, count, 1), 1);
+	if (!c->t->over)
+		shape_may_be(&c->t->val[count], c->t->val[count].hi, all);
+	return count;
+}
+
 /* mean: the sum over what was added, divided by how many there were; integers round down. */
 static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times, enum dtype dt)
 {
@@ -255,7 +270,7 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 			continue;
 		if (dtype_is_float(dt)) {
 			num[hits] = out[i];
-			den[hits++] = tape_const_f(c->t, dt, (double)times[i]);
+			den[hits++] = count_of(c, times[i], dt);
 			continue;
 		}
 		int64_t v, d = dtype_wrap(dt, times[i]);

@@ -342,20 +342,22 @@ static void separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 	if (up >= n || t->over)         /* counting up: nothing twice */
 		return;
 	struct arena_mark m = arena_mark(r->arena);
-	int64_t cap = 16, repeated = 0;
-	while (cap < 2 * n)
-		cap *= 2;
-	sid *seen = ARENA_ZNEW(r->arena, sid, cap);
-	bool *again = ARENA_ZNEW(r->arena, bool, n);
+	sid low = ids[0], high = ids[0];
 	for (int64_t k = 0; k < n; k++) {
-		uint64_t at = mix64(ids[k]) & (uint64_t)(cap - 1);
-		while (seen[at] && seen[at] != ids[k] + 1)
-			at = (at + 1) & (uint64_t)(cap - 1);
-		if (seen[at] && !tape_is_const(t, ids[k])) {
+		low = MIN(low, ids[k]);
+		high = MAX(high, ids[k]);
+	}
+	uint64_t *seen = ARENA_ZNEW(r->arena, uint64_t, (high - low) / 64 + 1);
+	bool *again = ARENA_ZNEW(r->arena, bool, n);
+	int64_t repeated = 0;
+	for (int64_t k = 0; k < n; k++) {
+		sid at = ids[k] - low;
+		uint64_t bit = (uint64_t)1 << at % 64;
+		if (seen[at / 64] & bit && !tape_is_const(t, ids[k])) {
 			again[k] = true;
 			repeated++;
 		}
-		seen[at] = ids[k] + 1;
+		seen[at / 64] |= bit;
 	}
 	sid *from = NULL, *to = NULL;
 	if (repeated) {

@@ -423,7 +423,7 @@ sid shape_zero(struct ref_ctx *c, enum dtype dt)
 }
 
 /* A scalar that may be either of two numbers. */
-static void may_be(struct num *v, double a, double b)
+void shape_may_be(struct num *v, double a, double b)
 {
 	struct num x = num_exact(DT_F64, a), y = num_exact(DT_F64, b), h = num_hull(&x, &y);
 	h.dtype = v->dtype;
@@ -439,7 +439,7 @@ sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scal
 	double f = t->val[whole].hi, r = t->val[rounded].hi;
 	sid either = tape_map1(t, SF_COPY, DT_F32, ref_ids_repeat(c, whole, 1), 1);
 	if (!t->over)
-		may_be(&t->val[either], f, r);
+		shape_may_be(&t->val[either], f, r);
 	return either;
 }
 
@@ -451,7 +451,7 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 	if (!t->over && f != t->val[factor].hi && isfinite(f)) {
 		factor = tape_map1(t, SF_COPY, dt, ref_ids_repeat(c, factor, 1), 1);
 		if (!t->over)
-			may_be(&t->val[factor], t->val[factor].hi, f);
+			shape_may_be(&t->val[factor], t->val[factor].hi, f);
 	}
 	for (int64_t k = 0; k < n; k++)
 		times[k] = factor;
@@ -464,7 +464,7 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 		struct num *y = &t->val[first + (sid)k];
 		double whole = num_is_exact(x) && num_is_exact(a) ? x->hi * a->hi : NAN;
 		if (num_is_exact(y) && isfinite(whole) && whole != y->hi)
-			may_be(y, y->hi, whole);
+			shape_may_be(y, y->hi, whole);
 		else if (isfinite(whole) && y->flags & NUM_INF && y->flags & NUM_NOFIN)         /* overflows only if it is rounded */
 			*y = (struct num){.hi = whole, .dtype = y->dtype, .flags = (uint8_t)(y->flags & NUM_INF)};
 	}

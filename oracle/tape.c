@@ -166,7 +166,7 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	struct how h = block_how(t, b);
 	h.constant_b = f == SF_DIV && one_constant(t, b->b, n);
 	b->param = h.constant_b;
-	info->block(&t->val[b->first], t->val, op, n, &h);
+	info->value(&t->val[b->first], t->val, op, n, &h);
 	if (f == SF_ADD && dtype_is_float(dt) && t->lic->rule[LC_MATMUL][dt].flags & LF_ONTO)
 		add_onto(t, b);
 	return b->first;

@@ -75,13 +75,20 @@ static void arb_sigmoid_(arb_t y, const arb_t x, slong prec)
 	arb_inv(y, y, prec);
 }
 
-static void unary(const char *name, enum sf f, arb_fn *g, int span, bool positive)
+/* narrow: as computed where the licence says f32, but with nothing added for a library's error and with the result in f64, so that
+ * no rounding hides a bound that is too small. */
+static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool positive, bool narrow)
 {
 	struct licence_profile l;
 	licence_resolve(&l, LT_BUILTIN, LD_CPU);
 	struct lic_rule rule = l.rule[LC_ARITH][DT_F64];
 	rule.flags &= ~(unsigned)LF_IEEE;               /* the real value, not the rounded one */
+	if (narrow) {
+		rule.compute = DT_F32;
+		rule.ulp = 0;
+	}
 	struct how h = {DT_F64, &rule, false};
+	static const sid at[1] = {0};
 	double worst = 0;
 	int judged = 0;
 	arb_t x, y, low, high;
@@ -93,8 +100,8 @@ static void unary(const char *name, enum sf f, arb_fn *g, int span, bool positiv
 		struct num a = number(span);
 		if (positive)
 			a.hi = fabs(a.hi);
-		const struct num *in[1] = {&a};
-		struct num r = sf_info[f].value(in, &h);
+		struct num r;
+		sf_info[f].value(&r, &a, (const sid *const[3]){at}, 1, &h);
 		bool all = true;
 		for (int k = -4; k <= 4; k++) {
 			point_of(x, &a, k / 4.0);
@@ -117,14 +124,20 @@ static void unary(const char *name, enum sf f, arb_fn *g, int span, bool positiv
 		double need = fabs(arf_get_d(arb_midref(y), ARF_RND_NEAR)) / 2 + fabs(r.hi) * 0x1p-50;
 		worst = fmax(worst, r.rad / need);
 	}
-	printf("  %-8s %d judged, radius at most %.2f times what the ends need\n", name, judged, worst);
+	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
 	EXPECT(judged > 1000, "%s: only %d judged", name, judged);
 	bool bends = f == SF_SIN || f == SF_COS;        /* between the ends they may turn around */
-	EXPECT(bends || worst < 1.5, "%s: radius %.2f times what is needed", name, worst);
+	EXPECT(bends || narrow || worst < 1.5, "%s: radius %.2f times what is needed", name, worst);
 	arb_clear(x);
 	arb_clear(y);
 	arb_clear(low);
 	arb_clear(high);
+}
+
+static void unary(const char *name, enum sf f, arb_fn *g, int span, bool positive)
+{
+	unary_in(name, f, g, span, positive, false);
+	unary_in(name, f, g, span, positive, true);
 }
 
 static void test_functions(void)
