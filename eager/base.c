@@ -78,6 +78,7 @@ char *xstrdup(const char *s)
 struct arena_block {
 	struct arena_block *prev;
 	size_t size, used;
+	bool grown;             /* one array of arena_grow */
 	_Alignas(16) unsigned char data[];
 };
 
@@ -109,9 +110,9 @@ void arena_reset(struct arena *a)
 	if (best) {
 		best->prev = NULL;
 		best->used = 0;
+		best->grown = false;
 	}
-	a->head = best;
-	a->used = 0;
+	*a = (struct arena){.head = best};
 }
 
 void *arena_alloc(struct arena *a, size_t nbytes)
@@ -133,6 +134,28 @@ void *arena_alloc(struct arena *a, size_t nbytes)
 }
 
 void *arena_zalloc(struct arena *a, size_t nbytes) { return memset(arena_alloc(a, nbytes), 0, nbytes); }
+
+/* The block lies behind the head, where arena_alloc does not look and a mark made since ends before it. */
+void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes)
+{
+	size_t n = (nbytes + 15) & ~(size_t)15, was = p ? (old + 15) & ~(size_t)15 : 0;
+	CHECK(n >= nbytes && a->used >= was && n < MAX_ARENA - (a->used - was));
+	if (!a->head)
+		arena_alloc(a, 0);
+	struct arena_block *b = p ? (struct arena_block *)((unsigned char *)p - offsetof(struct arena_block, data)) : NULL;
+	struct arena_block **at = &a->head->prev;
+	while (b && *at != b) {
+		CHECK(*at);
+		at = &(*at)->prev;
+	}
+	struct arena_block *prev = b ? b->prev : *at;
+	b = xrealloc(b, sizeof *b + n);
+	*b = (struct arena_block){.prev = prev, .size = n, .used = n, .grown = true};
+	*at = b;
+	a->used = a->used - was + n;
+	a->grown = a->grown - was + n;
+	return b->data;
+}
 
 char *arena_strdup(struct arena *a, const char *s)
 {
@@ -156,7 +179,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 
 struct arena_mark arena_mark(struct arena *a)
 {
-	return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used};
+	return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown};
 }
 
 void arena_release(struct arena *a, struct arena_mark m)
@@ -164,12 +187,13 @@ void arena_release(struct arena *a, struct arena_mark m)
 	while (a->head != m.head) {
 		struct arena_block *prev = a->head->prev;
 		CHECK(prev || !m.head);
+		a->grown -= a->head->grown ? a->head->size : 0;
 		free(a->head);
 		a->head = prev;
 	}
 	if (a->head)
 		a->head->used = m.head_used;
-	a->used = m.used;
+	a->used = m.used - m.grown + a->grown;
 }
 
 /* ---- strings -------------------------------------------------------------------------------------------------- */

@@ -20,9 +20,11 @@
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN               __attribute__((noreturn))
+#define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+#define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */
 #define ARRAY_LEN(a)           ((int)(sizeof(a) / sizeof((a)[0])))
 /* The chosen argument is evaluated twice: nothing that differs the second time (a clock, a choice) may stand in one. */
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
@@ -66,8 +68,9 @@ struct arena_block;
 struct arena {
 	struct arena_block *head;       /* newest first */
 	size_t used;                    /* bytes handed out since init or reset */
+	size_t grown;                   /* of those, in blocks of arena_grow */
 };
-struct arena_mark { struct arena_block *head; size_t head_used, used; };
+struct arena_mark { struct arena_block *head; size_t head_used, used, grown; };
 
 void arena_init(struct arena *a);
 void arena_free(struct arena *a);                       /* a is as after arena_init */
@@ -78,6 +81,10 @@ char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 struct arena_mark arena_mark(struct arena *a);
 void arena_release(struct arena *a, struct arena_mark m); /* frees everything allocated since the mark */
+/* An array that grows: p (NULL at first, else from arena_grow, with old bytes) with n bytes, in a block of its own that realloc
+ * moves, so nothing of it is left behind. Growing under a mark is fine if the array began before it. Also shrinks. */
+void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes);
+#define ARENA_GROW(a, type, p, old, n) ((type *)arena_grow((a), (p), mul_size(sizeof(type), (size_t)(old)), mul_size(sizeof(type), (size_t)(n))))
 #define ARENA_NEW(a, type, n) ((type *)arena_alloc((a), mul_size(sizeof(type), (size_t)(n))))
 #define ARENA_ZNEW(a, type, n) ((type *)arena_zalloc((a), mul_size(sizeof(type), (size_t)(n))))
 

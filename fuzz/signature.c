@@ -31,8 +31,8 @@ static bool passes_through(int op)
 	return op_has(op, T_VIEW) || op_has(op, T_MAYBE_VIEW) || op_info[op].family == F_INPUT || op == OP_getitem;
 }
 
-/* Operators that made the wrong output, or that read the input of the wrong gradient, seen through views; every operator for storages
- * and if nothing is known. */
+/* Operators that made the wrong output, or that read the input of the wrong gradient, seen through views (the views, if there is nothing
+ * else); every operator for storages and if nothing is known. */
 static void neighbours(const struct prog *p, const struct tensor_verdict *w, bool *set)
 {
 	bool through[MAX_NODES] = {0};
@@ -50,9 +50,16 @@ static void neighbours(const struct prog *p, const struct tensor_verdict *w, boo
 			else
 				set[i] = through[i];
 	} else {
-		for (int i = 0; i < p->nnode; i++)
-			set[i] = true;
+		for (int i = 0; i < p->nnode; i++) {
+			through[i] = true;
+			set[i] = !passes_through(p->node[i].op);
+		}
 	}
+	bool any = false;
+	for (int i = 0; i < p->nnode; i++)
+		any = any || set[i];
+	if (!any)
+		memcpy(set, through, sizeof through);
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -66,7 +73,7 @@ static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 	prog_partition(p, forward, cot);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct op_info *op = &op_info[p->node[i].op];
-		if (!set[i] || !forward[i] || passes_through(p->node[i].op))
+		if (!set[i] || !forward[i] || op->family == F_INPUT || p->node[i].op == OP_getitem)
 			continue;
 		name[n++] = (op->traits & T_REDUCE) && (op->traits & T_LINEAR) ? "linear-reduction" : op->name;
 	}

@@ -1,5 +1,6 @@
 /* adjoint.c: blocks in reverse; each scalar's finished adjoint is sent on to its operands. */
 #include "oracle/adjoint.h"
+#include "oracle/func_impl.h"
 #include "oracle/tape_impl.h"
 
 void adjoint_init(struct adjoint *A, struct tape *t)
@@ -31,33 +32,60 @@ static void add_special(struct adj *s, const struct num *c)
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
 enum { SLOTS = 4 };
 
+enum { BIT_LATER = INT16_MIN, BIT_NONE = INT16_MAX };
+
+/* An exact contribution's last set bit; BIT_NONE if it is 0 or not exact. */
+static int exact_bit(double hi, double lo, double rad, int flags)
+{
+	return rad == 0 && hi != 0 && !(flags & NUM_SPECIAL) ? last_bit(lo != 0 ? lo : hi) : BIT_NONE;
+}
+
+static inline void settle(struct adj *s)
+{
+	if (s->last_bit == BIT_LATER)
+		s->last_bit = (int16_t)exact_bit(s->hi, s->lo, s->rad, s->flags);
+}
+
+static void add_to(struct adj *s, const struct num *c)
+{
+	if (UNLIKELY((c->flags | s->flags) & NUM_SPECIAL)) {
+		add_special(s, c);
+		return;
+	}
+	struct dd d = dd_two_sum(s->hi, c->hi), e = dd_two_sum(s->lo, c->lo);
+	e = dd_fast(d.hi, d.lo + e.hi + e.lo);
+	s->hi = e.hi;
+	s->lo = e.lo;
+	s->rad += c->rad;
+	s->flags |= c->flags & NUM_UNDEC;
+	if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
+		struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
+		s->hi = s->lo = s->rad = 0;
+		s->flags |= any.flags;
+	}
+}
+
 static inline void send(struct adjoint *A, sid id, const struct num *c, int consumer, int p)
 {
 	struct adj *s = &A->a[id];
-	if (UNLIKELY((c->flags | s->flags) & NUM_SPECIAL)) {
-		add_special(s, c);
-	} else {
-		struct dd d = dd_two_sum(s->hi, c->hi), e = dd_two_sum(s->lo, c->lo);
-		e = dd_fast(d.hi, d.lo + e.hi + e.lo);
-		s->hi = e.hi;
-		s->lo = e.lo;
-		s->rad += c->rad;
-		s->flags |= c->flags & NUM_UNDEC;
-		if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
-			struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
-			s->hi = s->lo = s->rad = 0;
-			s->flags |= any.flags;
-		}
+	double size = c->flags & NUM_NOFIN ? 0 : fabs(c->hi) + c->rad;
+	if (s->n == 0) {                /* most scalars have one reader; what only sums need is left for the second */
+		s->hi = c->hi;
+		s->lo = c->lo;
+		s->rad = c->rad;
+		s->abs = size;
+		s->flags = c->flags & (uint8_t)~NUM_MOVED;
+		s->n = s->consumers = 1;
+		s->p = (uint8_t)p;
+		s->last = (uint16_t)(consumer + 1);
+		s->last_bit = BIT_LATER;
+		return;
 	}
-	bool first = s->abs == 0;
-	if (!(c->flags & NUM_NOFIN))
-		s->abs += fabs(c->hi) + c->rad;
-	if (c->rad == 0 && c->lo == 0 && c->hi != 0 && !(c->flags & NUM_SPECIAL)) {
-		int b = last_bit(c->hi);
-		if (s->last_bit > b || first)
-			s->last_bit = (int16_t)b;
-	}
-	s->p = s->n == 0 || p < s->p ? (uint8_t)p : s->p;
+	settle(s);
+	s->last_bit = (int16_t)MIN(s->last_bit, exact_bit(c->hi, c->lo, c->rad, c->flags));
+	add_to(s, c);
+	s->abs += size;
+	s->p = (uint8_t)MIN(s->p, p);
 	s->n++;
 	if (s->last != consumer + 1) {
 		s->last = (uint16_t)(consumer + 1);
@@ -72,13 +100,10 @@ void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 	send(A, id, g, consumer * SLOTS, num_format[l->acc].p);
 }
 
-struct num adjoint_of(const struct adjoint *A, sid id)
+/* The sum of several contributions. */
+static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtype dt)
 {
-	const struct adj *s = &A->a[id];
-	enum dtype dt = tape_dtype(A->t, id);
 	struct num g = of_adj(s, dt);
-	if (s->n <= 1)
-		return g;
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
@@ -104,6 +129,15 @@ struct num adjoint_of(const struct adjoint *A, sid id)
 	num_round(&g, dt, nr);
 	return g;
 }
+
+static inline struct num finished(const struct adjoint *A, sid id)
+{
+	const struct adj *s = &A->a[id];
+	enum dtype dt = tape_dtype(A->t, id);
+	return s->n <= 1 ? of_adj(s, dt) : sum_of(A, s, dt);
+}
+
+struct num adjoint_of(const struct adjoint *A, sid id) { return finished(A, id); }
 
 /* ---- pieces ---- */
 struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p, slot; };
@@ -154,11 +188,33 @@ static void merge_levels(struct adj *to, const struct adj *from, int node)
 {
 	if (from->n < 2 || from->consumers != 1 || (from->last - 1) / SLOTS != node)
 		return;
+	settle(to);
 	to->n += from->n - 1;
 	to->last_bit = MIN(to->last_bit, from->last_bit);
 }
 
 /* ---- maps ---- */
+/* a + b, a - b, a * b: operands are of the block's dtype, so nothing is converted. */
+static void pair_block(const struct pass *s, int number)
+{
+	const struct tape_block *b = s->b;
+	const struct num *v = s->A->t->val;
+	int to_a = b->node * SLOTS + number % SLOTS, to_b = b->node * SLOTS + (number + 1) % SLOTS;
+	for (int64_t i = b->n - 1; i >= 0; i--) {
+		struct num g = finished(s->A, b->first + (sid)i), ga = g, gb = g;
+		if (b->f == SF_MUL) {
+			ga = mul_of(&g, &v[b->b[i]], &s->h);
+			how_only(&ga, &s->h);
+			gb = mul_of(&g, &v[b->a[i]], &s->h);
+			how_only(&gb, &s->h);
+		} else if (b->f == SF_SUB) {
+			gb = num_neg(g);
+		}
+		send(s->A, b->a[i], &ga, to_a, s->p);
+		send(s->A, b->b[i], &gb, to_b, s->p);
+	}
+}
+
 static void map_block(const struct pass *s)
 {
 	const struct tape_block *b = s->b;
@@ -168,8 +224,12 @@ static void map_block(const struct pass *s)
 	int number = b->f == SF_COPY ? 0 : (int)(b - s->A->t->block);   /* two blocks of one operator are two steps: a + alpha * a */
 	if (!sf_adj[b->f])
 		return;
+	if (b->f == SF_ADD || b->f == SF_SUB || b->f == SF_MUL) {
+		pair_block(s, number);
+		return;
+	}
 	for (int64_t i = b->n - 1; i >= 0; i--) {
-		struct num g = adjoint_of(s->A, b->first + (sid)i), gx[3];
+		struct num g = finished(s->A, b->first + (sid)i), gx[3];
 		const struct num *x[3] = {0};
 		for (int k = 0; k < f->arity; k++) {
 			x[k] = &v[op[k][i]];
@@ -363,7 +423,7 @@ static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct 
 		}
 		struct num d = num_sub(&s->A->t->val[e[i]], y);
 		how_step(&d, &s->h);
-		struct num w = num_exp_of(&d);
+		struct num w = num_exp_of(&d, &s->h);
 		w.dtype = (uint8_t)s->h.dt;
 		if (!num_is_exact(&w) && !(w.flags & NUM_NOFIN))
 			num_widen(&w, s->h.l->ulp * how_ulp(&s->h, num_mag(&w)));
@@ -402,7 +462,7 @@ static void adj_cumsum(const struct pass *s)
 	struct num *in = ARENA_NEW(t->arena, struct num, b->len + 1), *out = ARENA_NEW(t->arena, struct num, b->len + 1);
 	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
 		for (int64_t i = 0; i < b->len; i++)
-			in[i] = adjoint_of(s->A, b->first + (sid)(row * b->len + b->len - 1 - i));
+			in[i] = finished(s->A, b->first + (sid)(row * b->len + b->len - 1 - i));
 		cumsum_row(out, in, b->len, &s->h);
 		widen_narrow_scan(s, out, in);
 		for (int64_t i = 0; i < b->len; i++)
@@ -411,7 +471,9 @@ static void adj_cumsum(const struct pass *s)
 	arena_release(t->arena, m);
 }
 
-/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Form: reverse cumsum(g * y) / x, in the dtype. */
+/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
+ * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
+ * sum may come to before y, however small, scales it. */
 static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
 {
 	const struct num *v = s->A->t->val;
@@ -430,11 +492,14 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	special = special || big >= num_format[s->h.dt].overflow;       /* prefixes overflow, and 0 * inf may follow */
 	for (int64_t j = 0; j < len; j++) {
 		struct num run = pre, sum = num_mul(&g[j], &run);
-		double abs = num_mag(&sum);
+		double abs = num_mag(&sum), after = 1, later = num_mag(&g[j]);
+		bool first_zero = s->h.l->flags & LF_STEPS && fabs(v[e[j]].hi) <= v[e[j]].rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
 			run = num_mul(&run, &v[e[k]]);
 			struct num c = num_mul(&g[k], &run);
 			abs += num_mag(&c);
+			after *= num_mag(&v[e[k]]);
+			later += num_mag(&g[k]) * after;
 			sum = num_add(&sum, &c);
 		}
 		pre = num_mul(&pre, &v[e[j]]);
@@ -451,6 +516,8 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 			if (lost)
 				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
 			how_last(&sum, &s->h);
+			if (first_zero && later * (1 + rel) >= num_format[s->h.dt].overflow)
+				sum.flags |= NUM_INF | NUM_NAN;
 		}
 		send_to(s, e[j], sum);
 	}
@@ -463,7 +530,7 @@ static void adj_cumprod(const struct pass *s)
 	struct num *g = ARENA_NEW(s->A->t->arena, struct num, b->len + 1);
 	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
 		for (int64_t i = 0; i < b->len; i++)
-			g[i] = adjoint_of(s->A, b->first + (sid)(row * b->len + i));
+			g[i] = finished(s->A, b->first + (sid)(row * b->len + i));
 		adj_cumprod_row(s, b->a + row * b->len, g, b->len);
 	}
 	arena_release(s->A->t->arena, m);
@@ -480,7 +547,7 @@ static void adj_matmul(struct pass *s)
 	for (int64_t z = 0; z < b->dim[0]; z++) {
 		const sid *ea = b->a + z * m * k, *eb = b->b + z * k * n;
 		for (int64_t i = 0; i < m * n; i++)
-			g[i] = adjoint_of(s->A, b->first + (sid)(z * m * n + i));
+			g[i] = finished(s->A, b->first + (sid)(z * m * n + i));
 		s->slot = 0;
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t x = 0; x < k; x++)
@@ -511,7 +578,7 @@ static void list_block(const struct pass *s)
 	for (int64_t i = b->n - 1; i >= 0; i--) {
 		int64_t n;
 		const sid *e = block_list(b, i, &n);
-		struct num g = adjoint_of(s->A, b->first + (sid)i);
+		struct num g = finished(s->A, b->first + (sid)i);
 		const struct num *y = &s->A->t->val[b->first + i];
 		switch (b->f) {
 		case SF_SUM: adj_sum(s, e, n, g); break;

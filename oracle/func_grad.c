@@ -9,25 +9,25 @@ static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->
 #define ADJ(id) static void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
 #define NOTHING ((void)gx, (void)g, (void)y, (void)x, (void)h)
 
-static struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
+INLINE struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
 {
 	struct num r = mul_of(a, b, h);
 	how_only(&r, h);
 	return r;
 }
-static struct num mul_last(const struct num *a, const struct num *b, const struct how *h)
+INLINE struct num mul_last(const struct num *a, const struct num *b, const struct how *h)
 {
 	struct num r = num_mul(a, b);
 	how_last(&r, h);
 	return r;
 }
-static struct num mul_step(const struct num *a, const struct num *b, const struct how *h)
+INLINE struct num mul_step(const struct num *a, const struct num *b, const struct how *h)
 {
 	struct num r = num_mul(a, b);
 	how_step(&r, h);
 	return r;
 }
-static struct num zero_of(const struct how *h) { return num_exact(h->dt, 0); }
+INLINE struct num zero_of(const struct how *h) { return num_exact(h->dt, 0); }
 /* g or 0, by a condition that may be undecided. */
 static struct num gate(int t, const struct num *g, const struct how *h)
 {
@@ -117,7 +117,7 @@ ADJ(COS)
 	struct num s = sf_info[SF_SIN].value(x, h), n = num_neg(s);
 	gx[0] = mul_last(g, &n, h);
 }
-static struct num one_minus(const struct num *v, const struct how *h)
+INLINE struct num one_minus(const struct num *v, const struct how *h)
 {
 	struct num one = num_exact(h->dt, 1), r = num_sub(&one, v);
 	how_step(&r, h);

@@ -142,6 +142,24 @@ static const struct num *term(const struct terms *x, int64_t i)
 
 static double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
 
+static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
+
+/* Where denormals are flushed, operands, products and partial sums: what may be lost of the sum. Partial sums of multiples of the
+ * smallest normal number are never denormal. */
+static double flushed_terms(const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
+{
+	double lost = 0;
+	bool denormal = false;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *p = term(a, i), *q = term(b, i);
+		double x = finite_mag(p), y = finite_mag(q);
+		if (x != 0 && y != 0 && (x < acc->normal || y < acc->normal || x * y < acc->normal))
+			lost += fmax(x * y, acc->normal);
+		denormal = denormal || p->rad != 0 || q->rad != 0 || !is_multiple(p->hi * q->hi, acc->normal);
+	}
+	return denormal && n > 1 ? lost + (double)(n - 1) * acc->normal : lost;
+}
+
 static struct num sumprod_special(const struct terms *a, const struct terms *b, int64_t n, const struct how *h)
 {
 	const struct num_format *f = &num_format[h->l->acc];
@@ -158,10 +176,10 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	}
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		num_widen(&r, ((double)n + 1) * num_format[h->l->acc].u * abs);
+		num_widen(&r, ((double)n + 1) * f->u * abs + (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
-	if (abs >= num_format[h->l->acc].overflow)
+	if (abs >= f->overflow)
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }
@@ -176,18 +194,6 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 			return false;
 	}
 	return true;
-}
-
-/* Where denormals are flushed, operands and products: what may be lost of the sum. */
-static double flushed_terms(const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
-{
-	double lost = 0;
-	for (int64_t i = 0; i < n; i++) {
-		double x = num_mag(term(a, i)), y = num_mag(term(b, i));
-		if (x != 0 && y != 0 && (x < acc->normal || y < acc->normal || x * y < acc->normal))
-			lost += fmax(x * y, acc->normal);
-	}
-	return lost;
 }
 
 /* wide: products do not fit a double. */
@@ -242,7 +248,6 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 
 /* A factor that a half dtype does not hold acts rounded or not. */
 static double scale_of_half(enum dtype dt, double alpha) { return 2 * num_half_ulp(&num_format[dt], fabs(alpha)); }
-static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
 
 /* alpha = 0: 0 * the sum, or the product is skipped, NaN and infinity included. */
 static struct num sumprod_skipped(const struct terms *a, const struct terms *b, int64_t n, const struct num *own, double beta, const struct how *h)
@@ -643,7 +648,16 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 {
 	if (n == 0)
 		return num_exact(h->dt, -INFINITY);
-	struct num m = extreme(t, e, n, 1, h);
+	struct num m = {.hi = -INFINITY};       /* any number may be subtracted; how far theirs may be from it is what matters */
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		m.hi = x->hi > m.hi ? x->hi : m.hi;
+		m.rad = x->rad > m.rad ? x->rad : m.rad;
+		flags |= x->flags;
+	}
+	if (flags & NUM_SPECIAL)
+		m = extreme(t, e, n, 1, h);
 	if (m.flags & NUM_SPECIAL) {
 		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
 			return m;                       /* +inf, -inf (all are) or NaN pass through */
@@ -653,7 +667,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators). */
 	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
-		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d);
+		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
 		if (!(d.flags & NUM_NOFIN))
 			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi));        /* x - m is rounded, then exponentiated */
 		s = num_add(&s, &x);
@@ -662,7 +676,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		return num_any(h->dt);
 	double mag = num_mag(&s);
 	num_widen(&s, moved + mag * (u * (double)n + step * (2 * h->l->ulp + 1)));
-	struct num y = num_log_of(&s);
+	struct num y = num_log_of(&s, h);
 	double small = num_mag(&y);
 	y = num_add(&y, &centre);
 	y.dtype = (uint8_t)h->dt;
@@ -673,29 +687,6 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 }
 
 /* ---- scans ---- */
-/* Exponent of the last set bit of an exact double != 0. */
-int last_bit(double v)
-{
-	uint64_t u, m;
-	memcpy(&u, &v, 8);
-	int e = (int)(u >> 52 & 2047);
-	m = u & (((uint64_t)1 << 52) - 1);
-	if (e == 0)
-		e = 1;
-	else
-		m |= (uint64_t)1 << 52;
-	e -= 1075;
-	while (!(m & 0xffff)) {
-		m >>= 16;
-		e += 16;
-	}
-	while (!(m & 1)) {
-		m >>= 1;
-		e++;
-	}
-	return e;
-}
-
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];

@@ -11,21 +11,6 @@ const struct num_format num_format[NDTYPES] = {
 };
 
 /* ---- double-double ---- */
-struct dd dd_two_prod(double a, double b)
-{
-	double p = a * b;
-	return (struct dd){p, fma(a, b, -p)};
-}
-
-struct dd dd_mul(struct dd a, struct dd b)
-{
-	struct dd p = dd_two_prod(a.hi, b.hi);
-	if (a.lo == 0 && b.lo == 0)
-		return p;
-	p.lo += a.hi * b.lo + a.lo * b.hi;
-	return dd_fast(p.hi, p.lo);
-}
-
 struct dd dd_div(struct dd a, struct dd b)
 {
 	double q1 = a.hi / b.hi;
@@ -73,16 +58,6 @@ double num_rn(enum dtype dt, double hi, double lo)
 }
 
 /* ---- making ---- */
-struct num num_exact(enum dtype dt, double v)
-{
-	struct num r = {.hi = v, .dtype = (uint8_t)dt};
-	if (isnan(v))
-		r.flags = NUM_NAN | NUM_NOFIN;
-	else if (isinf(v))
-		r.flags = (uint8_t)((v > 0 ? NUM_PINF : NUM_NINF) | NUM_NOFIN);
-	return r;
-}
-
 struct num num_int(enum dtype dt, int64_t v)
 {
 	return (struct num){.i = v, .dtype = (uint8_t)dt};
@@ -96,19 +71,13 @@ struct num num_any(enum dtype dt)
 	return r;
 }
 
-/* An unrounded result: infinities that the centre ran into become flags. */
-static struct num num_of(const struct num *like, struct dd c, double rad, int flags)
+/* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
+struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 {
-	struct num r = {.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = like->dtype, .flags = (uint8_t)flags};
-	if (UNLIKELY(!isfinite(c.hi) || !isfinite(c.lo) || !isfinite(rad))) {
-		if (isfinite(c.hi) && isfinite(rad)) {
-			r.lo = 0;
-		} else {
-			/* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
-			r = num_any((enum dtype)like->dtype);
-			r.flags |= (uint8_t)(flags & NUM_UNDEC);
-		}
-	}
+	if (isfinite(c.hi) && isfinite(rad))
+		return (struct num){.hi = c.hi, .rad = rad, .dtype = (uint8_t)dt, .flags = (uint8_t)flags};
+	struct num r = num_any(dt);
+	r.flags |= (uint8_t)(flags & NUM_UNDEC);
 	return r;
 }
 
@@ -165,7 +134,7 @@ struct num num_hull(const struct num *a, const struct num *b)
 		return r;
 	}
 	/* Keeps a's centre: the truth does not move. */
-	return num_of(a, num_dd(a), fmax(a->rad, (gap + b->rad) * (1 + 0x1p-50)), flags);
+	return num_of((enum dtype)a->dtype, num_dd(a), fmax(a->rad, (gap + b->rad) * (1 + 0x1p-50)), flags);
 }
 
 static bool has_zero(const struct num *a) { return fabs(a->hi) <= a->rad; }
@@ -193,7 +162,7 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 	return r;
 }
 
-struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx)
 {
 	if (a->flags & NUM_ANY)
 		return num_any((enum dtype)a->dtype);
@@ -212,14 +181,12 @@ struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
 static struct num add_pair(const struct num *a, const struct num *b)
 {
 	if (is_fin(a) && is_fin(b))
-		return num_of(a, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, 0);
+		return num_of((enum dtype)a->dtype, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, 0);
 	return num_exact((enum dtype)a->dtype, (is_fin(a) ? 0 : a->hi) + (is_fin(b) ? 0 : b->hi));
 }
 
-struct num num_add(const struct num *a, const struct num *b)
+struct num num_add_sets(const struct num *a, const struct num *b)
 {
-	if (LIKELY(!((a->flags | b->flags) & NUM_SPECIAL)))
-		return num_of(a, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
 	return num_pairwise(a, b, add_pair);
 }
 
@@ -232,33 +199,23 @@ struct num num_neg(struct num a)
 	return a;
 }
 
-struct num num_sub(const struct num *a, const struct num *b)
-{
-	struct num c = num_neg(*b);
-	return num_add(a, &c);
-}
-
 /* ---- multiplication ---- */
-static struct num mul_fin(const struct num *a, const struct num *b, int flags)
+/* The error term of the product may have underflowed. */
+struct num num_mul_tiny(const struct num *a, const struct num *b, struct dd p, double rad, int flags)
 {
-	struct dd p = dd_mul(num_dd(a), num_dd(b));
-	double rad = a->rad == 0 && b->rad == 0 ? 0 : (fabs(a->hi) * b->rad + fabs(b->hi) * a->rad + a->rad * b->rad) * (1 + 0x1p-50);
-	if (UNLIKELY(p.hi == 0 || fabs(p.hi) < 0x1p-960)) {
-		/* the error term of the product may have underflowed */
-		if (a->hi != 0 && b->hi != 0) {
+	if (a->hi != 0 && b->hi != 0) {
+		rad += 0x1p-1073;
+		if (a->rad != 0 || b->rad != 0)
 			rad += 0x1p-1073;
-			if (a->rad != 0 || b->rad != 0)
-				rad += 0x1p-1073;
-		}
 	}
-	return num_of(a, p, rad, flags);
+	return num_of((enum dtype)a->dtype, p, rad, flags);
 }
 
 static struct num mul_pair(const struct num *a, const struct num *b)
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	if (is_fin(a) && is_fin(b))
-		return mul_fin(a, b, 0);
+		return num_mul_finite(a, b, 0);
 	if (!is_fin(a) && !is_fin(b))
 		return num_exact(dt, a->hi * b->hi);
 	const struct num *inf = is_fin(a) ? b : a, *fin = is_fin(a) ? a : b;
@@ -271,10 +228,8 @@ static struct num mul_pair(const struct num *a, const struct num *b)
 	return r;
 }
 
-struct num num_mul(const struct num *a, const struct num *b)
+struct num num_mul_sets(const struct num *a, const struct num *b)
 {
-	if (LIKELY(!((a->flags | b->flags) & NUM_SPECIAL)))
-		return mul_fin(a, b, (a->flags | b->flags) & NUM_UNDEC);
 	return num_pairwise(a, b, mul_pair);
 }
 
@@ -317,7 +272,7 @@ static struct num div_fin(const struct num *a, const struct num *b)
 	}
 	if (a->hi != 0 && fabs(q.hi) < 0x1p-960)
 		rad += 0x1p-1073;
-	return num_of(a, q, rad, 0);
+	return num_of(dt, q, rad, 0);
 }
 
 static struct num div_pair(const struct num *a, const struct num *b)
@@ -349,13 +304,6 @@ struct num num_div(const struct num *a, const struct num *b)
 }
 
 /* ---- rounding ---- */
-void num_widen(struct num *v, double extra)
-{
-	if (extra == 0 || v->flags & NUM_NOFIN)
-		return;
-	*v = num_of(v, num_dd(v), v->rad + extra, v->flags & ~NUM_MOVED);
-}
-
 /* The double after which every value of the format overflows when it is rounded. */
 static void overflow(struct num *v, enum dtype dt, int nr)
 {
@@ -376,11 +324,14 @@ static void overflow(struct num *v, enum dtype dt, int nr)
 	}
 }
 
-void num_round_slow(struct num *v, enum dtype dt, int nr)
+static void round_any(struct num *v, enum dtype dt, int nr)
 {
 	const struct num_format *f = &num_format[dt];
 	CHECK(f->p);
 	v->dtype = (uint8_t)dt;
+	if (!(v->flags & NUM_SPECIAL) && v->rad == 0 && fabs(v->hi) <= f->max && num_fits(dt, v->hi, v->lo)
+		&& (!(nr & NR_FTZ) || v->hi == 0 || fabs(v->hi) >= f->normal))
+		return;
 	v->flags &= (uint8_t)~NUM_MOVED;
 	if (v->flags & (NUM_NOFIN | NUM_ANY))
 		return;
@@ -410,6 +361,12 @@ void num_round_slow(struct num *v, enum dtype dt, int nr)
 		overflow(v, dt, nr);
 	if (!isfinite(v->rad))
 		*v = num_any(dt);
+}
+
+struct num num_rounded(struct num v, enum dtype dt, int nr)
+{
+	round_any(&v, dt, nr);
+	return v;
 }
 
 /* ---- questions ---- */

@@ -78,13 +78,31 @@ static inline double num_half_ulp(const struct num_format *f, double m)
 double num_rn(enum dtype dt, double hi, double lo);     /* RN(hi + lo) in a float dtype: one rounding; may be infinite */
 static inline bool num_fits(enum dtype dt, double hi, double lo)
 {
+	const struct num_format *f = &num_format[dt];
+	double m = fabs(hi);
 	if (lo != 0)
 		return false;
 	if (dt == DT_F64)
 		return true;
-	if (dt == DT_F32)
-		return (double)(float)hi == hi;
-	return num_rn(dt, hi, 0) == hi;
+	if (LIKELY(m >= f->normal && m <= f->max)) {    /* no bit below the significand's last */
+		uint64_t u;
+		memcpy(&u, &hi, 8);
+		return !(u << (f->p + 11));
+	}
+	return hi == 0 || num_rn(dt, hi, 0) == hi;
+}
+/* num_rn where normal <= |hi| <= max of a format narrower than f64: nearest, ties to even, in the bits of the double. */
+static inline double num_rn_normal(const struct num_format *f, double hi, double lo)
+{
+	uint64_t u;
+	int drop = 53 - f->p;
+	memcpy(&u, &hi, 8);
+	if (lo != 0 && !(u & 1))        /* to odd first (Boldo, Melquiond 2008) */
+		u = (lo > 0) == (hi > 0) ? u + 1 : u - 1;
+	u += ((uint64_t)1 << (drop - 1)) - 1 + (u >> drop & 1);
+	u = u >> drop << drop;
+	memcpy(&hi, &u, 8);
+	return hi;
 }
 
 /* ---- double-double ---- */
@@ -99,7 +117,13 @@ static inline struct dd dd_fast(double a, double b)     /* |a| >= |b| or a == 0 
 	double s = a + b;
 	return (struct dd){s, b - (s - a)};
 }
-struct dd dd_two_prod(double a, double b);
+INLINE struct dd dd_two_prod(double a, double b)
+{
+	double p = a * b;
+	if ((double)(float)a == a && (double)(float)b == b)     /* 24 + 24 bits: exact, and fma is a call */
+		return (struct dd){p, 0};
+	return (struct dd){p, fma(a, b, -p)};
+}
 static inline struct dd dd_add(struct dd a, struct dd b)
 {
 	struct dd s = dd_two_sum(a.hi, b.hi), t = dd_two_sum(a.lo, b.lo);
@@ -115,24 +139,91 @@ static inline struct dd dd_add_d(struct dd a, double b)
 	return dd_fast(s.hi, s.lo);
 }
 static inline struct dd dd_neg(struct dd a) { return (struct dd){-a.hi, -a.lo}; }
-struct dd dd_mul(struct dd a, struct dd b);
+INLINE struct dd dd_mul(struct dd a, struct dd b)
+{
+	struct dd p = dd_two_prod(a.hi, b.hi);
+	if (a.lo == 0 && b.lo == 0)
+		return p;
+	p.lo += a.hi * b.lo + a.lo * b.hi;
+	return dd_fast(p.hi, p.lo);
+}
 struct dd dd_div(struct dd a, struct dd b);             /* within 2^-98 relative */
 struct dd dd_sqrt(struct dd a);                         /* a > 0; within 2^-98 relative */
 
 /* ---- making ---- */
-struct num num_exact(enum dtype dt, double v);          /* v a number of dt, or inf, or NaN */
+INLINE struct num num_exact(enum dtype dt, double v)     /* v a number of dt, or inf, or NaN */
+{
+	struct num r = {.hi = v, .dtype = (uint8_t)dt};
+	if (UNLIKELY(!isfinite(v)))
+		r.flags = (uint8_t)((isnan(v) ? NUM_NAN : v > 0 ? NUM_PINF : NUM_NINF) | NUM_NOFIN);
+	return r;
+}
 struct num num_int(enum dtype dt, int64_t v);
 static inline struct dd num_dd(const struct num *a) { return (struct dd){a->hi, a->lo}; }
 static inline bool num_is_exact(const struct num *a) { return a->rad == 0 && (a->flags & ~NUM_MOVED) == 0; }
 static inline double num_mag(const struct num *a) { return fabs(a->hi) + a->rad; }     /* upper bound of |finite part| (up to lo) */
 
+/* Stores field by field: a copy of the whole struct right after its fields were written waits for their stores. */
+INLINE void num_put(struct num *to, struct num v)
+{
+	to->hi = v.hi;
+	to->lo = v.lo;
+	to->rad = v.rad;
+	to->dtype = v.dtype;
+	to->flags = v.flags;
+}
+
+/* What a call returned, field by field: so the result of the inline function around it can stay in registers. */
+INLINE struct num num_take(struct num v)
+{
+	return (struct num){.hi = v.hi, .lo = v.lo, .rad = v.rad, .dtype = v.dtype, .flags = v.flags};
+}
+
 /* ---- arithmetic on sets, results unrounded (dtype taken from a); num_round makes them numbers of a dtype ----
- * Unrounded results may have lo != 0 with rad == 0: the real number itself. */
-struct num num_add(const struct num *a, const struct num *b);
-struct num num_sub(const struct num *a, const struct num *b);
-struct num num_mul(const struct num *a, const struct num *b);
-struct num num_div(const struct num *a, const struct num *b);
+ * Unrounded results may have lo != 0 with rad == 0: the real number itself. Finite operands are the fast path, here; the rest
+ * is in num.c. */
+struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags);
+/* An unrounded result: infinities that the centre ran into become flags. */
+INLINE struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
+{
+	if (UNLIKELY((c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0))        /* NaN unless all are finite */
+		return num_take(num_beyond(dt, c, rad, flags));
+	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)dt, .flags = (uint8_t)flags};
+}
 struct num num_neg(struct num a);
+struct num num_add_sets(const struct num *a, const struct num *b);
+struct num num_mul_sets(const struct num *a, const struct num *b);
+struct num num_mul_tiny(const struct num *a, const struct num *b, struct dd p, double rad, int flags);
+
+INLINE struct num num_add(const struct num *a, const struct num *b)
+{
+	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL))
+		return num_take(num_add_sets(a, b));
+	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
+}
+INLINE struct num num_sub(const struct num *a, const struct num *b)
+{
+	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL)) {
+		struct num c = num_neg(*b);
+		return num_take(num_add_sets(a, &c));
+	}
+	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), dd_neg(num_dd(b))), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
+}
+INLINE struct num num_mul_finite(const struct num *a, const struct num *b, int flags)
+{
+	struct dd p = dd_mul(num_dd(a), num_dd(b));
+	double rad = a->rad == 0 && b->rad == 0 ? 0 : (fabs(a->hi) * b->rad + fabs(b->hi) * a->rad + a->rad * b->rad) * (1 + 0x1p-50);
+	if (UNLIKELY(fabs(p.hi) < 0x1p-960))
+		return num_take(num_mul_tiny(a, b, p, rad, flags));
+	return num_of((enum dtype)a->dtype, p, rad, flags);
+}
+INLINE struct num num_mul(const struct num *a, const struct num *b)
+{
+	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL))
+		return num_take(num_mul_sets(a, b));
+	return num_mul_finite(a, b, (a->flags | b->flags) & NUM_UNDEC);
+}
+struct num num_div(const struct num *a, const struct num *b);
 struct num num_hull(const struct num *a, const struct num *b);  /* smallest set of this shape that holds both */
 struct num num_scale(struct num a, double c);                   /* times an exact finite number */
 struct num num_any(enum dtype dt);
@@ -140,20 +231,56 @@ struct num num_any(enum dtype dt);
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
 typedef struct num num_each_fn(const struct num *a, const void *ctx);
-struct num num_each(const struct num *a, num_each_fn *f, const void *ctx);
+struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx);
+INLINE struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
+{
+	if (UNLIKELY(a->flags & NUM_SPECIAL))
+		return num_take(num_each_part(a, f, ctx));
+	struct num r = f(a, ctx);
+	r.dtype = a->dtype;
+	r.flags |= a->flags & NUM_UNDEC;
+	return r;
+}
 
 /* Rounds to dtype dt under NR_* flags: adds half an ulp, or makes the value exact, marks overflow, flushes. */
-void num_round_slow(struct num *v, enum dtype dt, int nr);
-static inline void num_round(struct num *v, enum dtype dt, int nr)
+struct num num_rounded(struct num v, enum dtype dt, int nr);
+/* The same where nothing overflows and nothing is denormal; both agree to the last bit. */
+INLINE void num_round(struct num *v, enum dtype dt, int nr)
 {
+	const struct num_format *f = &num_format[dt];
+	double m = fabs(v->hi);
 	v->dtype = (uint8_t)dt;
-	if (LIKELY(v->rad == 0 && !(v->flags & NUM_SPECIAL) && fabs(v->hi) <= num_format[dt].max && num_fits(dt, v->hi, v->lo)
-		&& (!(nr & NR_FTZ) || v->hi == 0 || fabs(v->hi) >= num_format[dt].normal)))
-		return;
-	num_round_slow(v, dt, nr);
+	if (UNLIKELY(v->flags & NUM_SPECIAL)) {
+		num_put(v, num_rounded(*v, dt, nr));
+	} else if (v->rad == 0 && m <= f->max && (m >= 2 * f->normal || m == 0)) {
+		if (num_fits(dt, v->hi, v->lo))
+			return;
+		if (!(nr & NR_IEEE) || dt == DT_F64) {
+			num_put(v, num_rounded(*v, dt, nr));
+		} else {
+			v->hi = num_rn_normal(f, v->hi, v->lo);
+			v->lo = 0;
+			v->flags &= NUM_UNDEC;
+		}
+	} else if (v->rad != 0 && !(nr & NR_FTZ)) {
+		m = m * (1 + 0x1p-52) + v->rad;
+		double half = num_half_ulp(f, m), rad = (v->rad + (f->p < 24 ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);
+		if (UNLIKELY(rad < 0x1p-1070 || !(m + rad < f->overflow))) {
+			num_put(v, num_rounded(*v, dt, nr));
+		} else {
+			v->rad = rad;
+			v->flags &= NUM_UNDEC;
+		}
+	} else {
+		num_put(v, num_rounded(*v, dt, nr));
+	}
 }
 /* rad += extra absolute error (>= 0, may be inf: then everything is possible). */
-void num_widen(struct num *v, double extra);
+INLINE void num_widen(struct num *v, double extra)
+{
+	if (extra != 0 && !(v->flags & NUM_NOFIN))
+		num_put(v, num_of((enum dtype)v->dtype, num_dd(v), v->rad + extra, v->flags & ~NUM_MOVED));
+}
 /* Is the double `got` (a number of dt, inf or NaN) inside the set? Zeros without sign. */
 bool num_has(const struct num *v, double got);
 double num_low(const struct num *v);    /* ends of the finite part, rounded outwards */

@@ -111,43 +111,64 @@ static int input_root(const struct prog *p, int node)
 	return node;
 }
 
-static void make_leaf(struct run *s, int i, struct ref_tensor *t, const unsigned char *data, bool private_ids)
+/* Leaves of input row i: one scalar per logical index. */
+static sid load_leaves(struct run *s, int i, const struct meta *m, const unsigned char *data)
 {
 	struct ref *r = &s->r;
-	const struct meta *m = &t->meta;
 	int64_t n = meta_numel(m), k = 0;
 	int nb = dtype_nbytes(m->dtype);
-	unsigned char *dense = arena_alloc(r->arena, (size_t)(n * nb) + 1);
+	if (meta_is_contiguous(m))
+		return s->leaf[i] = tape_load(&r->tape, SF_LEAF, m->dtype, data + m->offset * nb, n);
+	unsigned char *dense = arena_alloc(r->arena, (size_t)(n * nb));
 	struct meta_iter it;
 	meta_iter_start(&it, m);
-	if (n) {
-		do {
-			memcpy(dense + k++ * nb, data + it.off * nb, (size_t)nb);
-		} while (meta_iter_next(&it, m));
-	}
-	sid first = tape_load(&r->tape, SF_LEAF, m->dtype, dense, n);
-	s->leaf[i] = first;
-	if (r->tape.over)
-		return;
-	struct ref_storage *st = &r->storage[t->storage];
-	sid *ids = tape_ids(&r->tape, private_ids ? n : st->ncells);
-	if (private_ids) {
-		st->leaf_elsewhere = true;
-		for (k = 0; k < n; k++)
-			ids[k] = first + (sid)k;
-		t->storage = new_storage(r, m->dtype, n, ids, st->memory);
-		meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
-		return;
-	}
-	memcpy(ids, st->ids, (size_t)st->ncells * sizeof *ids);
-	meta_iter_start(&it, m);
-	k = 0;
-	if (n) {
+	do {
+		memcpy(dense + k++ * nb, data + it.off * nb, (size_t)nb);
+	} while (meta_iter_next(&it, m));
+	return s->leaf[i] = tape_load(&r->tape, SF_LEAF, m->dtype, dense, n);
+}
+
+/* The scalars of an input's cells: leaves where row i has elements that are differentiated, constants elsewhere. */
+static void load_cells(struct run *s, sid *ids, int64_t ncells, int i, const struct meta *m, const unsigned char *data, bool leaves)
+{
+	struct tape *t = &s->r.tape;
+	int64_t n = meta_numel(m), gaps = ncells - (leaves ? n : 0), k = 0;
+	int nb = dtype_nbytes(m->dtype);
+	memset(ids, 0, (size_t)ncells * sizeof *ids);
+	if (leaves && n) {
+		sid first = load_leaves(s, i, m, data);
+		struct meta_iter it;
+		if (t->over)
+			return;
+		meta_iter_start(&it, m);
 		do {
 			ids[it.off] = first + (sid)k++;
 		} while (meta_iter_next(&it, m));
 	}
-	st->ids = ids;
+	unsigned char *rest = arena_alloc(s->r.arena, (size_t)(gaps * nb));
+	k = 0;
+	for (int64_t c = 0; c < ncells; c++)
+		if (!ids[c])
+			memcpy(rest + k++ * nb, data + c * nb, (size_t)nb);
+	CHECK(k == gaps);
+	sid first = tape_load(t, SF_CONST, m->dtype, rest, gaps);
+	for (int64_t c = 0; c < ncells && gaps && !t->over; c++)
+		if (!ids[c])
+			ids[c] = first++;
+}
+
+/* Leaves of an input whose cells several indices or rows share: ids of their own, in which views of the leaf are maps. */
+static void own_leaves(struct ref *r, struct ref_tensor *t, sid first)
+{
+	const struct meta *m = &t->meta;
+	struct ref_storage *st = &r->storage[t->storage];
+	int64_t n = meta_numel(m);
+	sid *ids = tape_ids(&r->tape, n);
+	st->leaf_elsewhere = true;
+	for (int64_t k = 0; k < n; k++)
+		ids[k] = first + (sid)k;
+	t->storage = new_storage(r, m->dtype, n, ids, st->memory);
+	meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
 }
 
 static bool do_input(struct run *s, int i)
@@ -163,31 +184,36 @@ static bool do_input(struct run *s, int i)
 	if (!meta_of_input(s, &t->meta, n, base))
 		return false;
 	t->map = t->meta;
-	unsigned char *data = fill_storage(p, number, r->arena);
+	int64_t ncells = meta_extent(&t->meta);
+	sid *ids = root == i ? tape_ids(&r->tape, ncells) : NULL;
 	if (root == i) {
-		int64_t ncells = meta_extent(&t->meta);
-		sid first = tape_load(&r->tape, SF_CONST, t->meta.dtype, data, ncells);
-		sid *ids = tape_ids(&r->tape, ncells);
-		for (int64_t k = 0; k < ncells; k++)
-			ids[k] = r->tape.over ? 0 : first + (sid)k;
 		r->input_storage[number] = new_storage(r, t->meta.dtype, ncells, ids, number);
 		for (int k = 0; k < p->nnode; k++)
 			if (p->node[k].op == OP_input_view && input_root(p, k) == i)
 				r->storage[r->input_storage[number]].shared = true;
-	} else if (meta_extent(&t->meta) > r->storage[r->input_storage[number]].ncells) {
+	} else if (ncells > r->storage[r->input_storage[number]].ncells) {
 		return err_set(s->err, "input_view reaches beyond its base");
 	}
 	t->storage = r->input_storage[number];
-	r->storage[t->storage].overlapping |= meta_has_duplicates(&t->meta);
-	bool grad = arg_flag(n, "requires_grad");
+	struct ref_storage *st = &r->storage[t->storage];
+	st->overlapping |= meta_has_duplicates(&t->meta);
+	bool grad = arg_flag(n, "requires_grad"), own = st->shared || meta_has_duplicates(&t->meta);
 	if (grad && !dtype_is_float(t->meta.dtype))
 		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
 	t->requires_grad = grad;
 	t->base = new_base(r, grad);
 	r->node[i].write = ARENA_NEW(r->arena, struct ref_read, 1);
 	note_write(r, i, t->base);
-	if (grad && !r->tape.over)
-		make_leaf(s, i, t, data, r->storage[t->storage].shared || meta_has_duplicates(&t->meta));
+	struct arena_mark m = arena_mark(r->arena);     /* the data is not needed once it is on the tape */
+	unsigned char *data = fill_storage(p, number, r->arena);
+	sid leaf = 0;
+	if (root == i)
+		load_cells(s, ids, ncells, i, &t->meta, data, grad && !own);
+	if (grad && own)
+		leaf = load_leaves(s, i, &t->meta, data);
+	arena_release(r->arena, m);
+	if (grad && own && !r->tape.over)
+		own_leaves(r, t, leaf);
 	return true;
 }
 
@@ -310,7 +336,10 @@ static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 static void separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 {
 	struct tape *t = &r->tape;
-	if (n < 2 || t->over)
+	int64_t up = 1;
+	while (up < n && ids[up] > ids[up - 1])
+		up++;
+	if (up >= n || t->over)         /* counting up: nothing twice */
 		return;
 	struct arena_mark m = arena_mark(r->arena);
 	int64_t cap = 16, repeated = 0;
@@ -559,8 +588,14 @@ static struct ref_ctx reader(struct run *s)
 	return (struct ref_ctx){.r = &s->r, .t = &s->r.tape, .p = s->r.p, .err = s->err};
 }
 
-static struct num *values(struct run *s, const sid *ids, int64_t n)
+/* The sets that the ids name: where they lie on the (finished) tape if the ids count up, else copies. */
+static const struct num *values(struct run *s, const sid *ids, int64_t n)
 {
+	int64_t run = 1;
+	while (run < n && ids[run] == ids[0] + (sid)run)
+		run++;
+	if (run >= n)
+		return n ? tape_val(&s->r.tape, ids[0]) : s->r.tape.val;
 	struct num *v = ARENA_NEW(s->r.arena, struct num, n + 1);
 	for (int64_t k = 0; k < n; k++)
 		v[k] = *tape_val(&s->r.tape, ids[k]);
@@ -659,9 +694,10 @@ static bool gradients(struct run *s, struct reference *out)
 		g->memory = -1;
 		g->leaf = s->leaf[i];
 		g->n = meta_numel(&t->meta);
-		g->val = ARENA_NEW(r->arena, struct num, g->n + 1);
+		struct num *val = ARENA_NEW(r->arena, struct num, g->n + 1);
 		for (int64_t e = 0; e < g->n && path[i]; e++)
-			g->val[e] = adjoint_of(&A, s->leaf[i] + (sid)e);
+			num_put(&val[e], adjoint_of(&A, s->leaf[i] + (sid)e));
+		g->val = val;
 	}
 	winners(s, &A, out);
 	return true;
@@ -683,9 +719,11 @@ static bool collect(struct run *s, struct reference *out)
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];
 		v->n = meta_numel(&t->meta);
-		v->ids = ref_ids(&c, t);
-		v->val = values(s, v->ids, v->n);
+		v->ids = ref_ids(&c, t);        /* may append (copies of overlapping views) */
 	}
+	tape_finish(&r->tape);
+	for (int k = 0; k < p->nret; k++)
+		out->out[k].val = values(s, out->out[k].ids, out->out[k].n);
 	out->nstorages = r->ninput_storage;
 	out->storage = ARENA_ZNEW(r->arena, struct ref_cells, r->ninput_storage + 1);
 	for (int k = 0; k < r->ninput_storage; k++) {

@@ -25,12 +25,12 @@ struct ref_value {
 	int memory;             /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
 	int node;               /* the program node it belongs to */
 	int64_t n;
-	struct num *val;        /* n sets, row-major logical order */
+	const struct num *val;  /* n sets, row-major logical order */
 	const sid *ids;         /* outputs: names of the scalars on reference.tape; gradients: NULL */
 	sid leaf;               /* gradients: first of the n leaf scalars */
 };
 
-struct ref_cells { enum dtype dtype; int64_t n; struct num *val; };     /* a whole input storage after the call */
+struct ref_cells { enum dtype dtype; int64_t n; const struct num *val; };     /* a whole input storage after the call */
 
 struct ref_winners { int grad, n; const int64_t *index; struct num g; };        /* elements of gradient `grad`: together they get g */
 

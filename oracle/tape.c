@@ -6,11 +6,6 @@ const char *const sf_name[NSF] = {
 #include "oracle/sf.def"
 };
 
-enum dtype tape_inner(enum dtype t)
-{
-	return t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
-}
-
 void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit)
 {
 	memset(t, 0, sizeof *t);
@@ -42,24 +37,24 @@ static bool reserve(struct tape *t, int64_t n, int64_t nentry)
 	}
 	if (t->nscalar + n > t->cap_scalar) {
 		int64_t cap = MAX(t->cap_scalar * 2, MAX(t->nscalar + n, (int64_t)256));
-		struct num *v = ARENA_NEW(t->arena, struct num, cap);
-		if (t->nscalar)
-			memcpy(v, t->val, (size_t)t->nscalar * sizeof *v);
-		t->val = v;
+		t->val = ARENA_GROW(t->arena, struct num, t->val, t->cap_scalar, cap);
 		t->cap_scalar = cap;
 	}
 	t->nentry += nentry;
 	return true;
 }
 
+void tape_finish(struct tape *t)
+{
+	t->val = ARENA_GROW(t->arena, struct num, t->val, t->cap_scalar, t->nscalar);
+	t->cap_scalar = t->nscalar;
+}
+
 static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, int64_t n)
 {
 	if (t->nblock == t->cap_block) {
 		int cap = MAX(t->cap_block * 2, 64);
-		struct tape_block *b = ARENA_NEW(t->arena, struct tape_block, cap);
-		if (t->nblock)
-			memcpy(b, t->block, (size_t)t->nblock * sizeof *b);
-		t->block = b;
+		t->block = ARENA_GROW(t->arena, struct tape_block, t->block, t->cap_block, cap);
 		t->cap_block = cap;
 	}
 	struct tape_block *b = &t->block[t->nblock++];
@@ -114,15 +109,20 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 		return 0;
 	struct tape_block *b = new_block(t, f, dt, n);
 	const unsigned char *p = data;
+	struct num *v = &t->val[b->first];
 	int nb = dtype_nbytes(dt);
+	if (!dtype_is_float(dt)) {
+		for (int64_t i = 0; i < n; i++)
+			num_put(&v[i], num_int(dt, dtype_load_i(dt, p + i * nb)));
+		return b->first;
+	}
 	for (int64_t i = 0; i < n; i++) {
-		struct num *v = &t->val[b->first + i];
-		if (dtype_is_float(dt)) {
-			*v = num_exact(dt, dtype_load_f(dt, p + i * nb));
-			v->flags |= NUM_MOVED;
-		} else {
-			*v = num_int(dt, dtype_load_i(dt, p + i * nb));
-		}
+		float single;
+		if (dt == DT_F32)
+			memcpy(&single, p + i * 4, 4);
+		struct num x = num_exact(dt, dt == DT_F32 ? (double)single : dtype_load_f(dt, p + i * nb));
+		x.flags |= NUM_MOVED;
+		num_put(&v[i], x);
 	}
 	return b->first;
 }
@@ -164,13 +164,7 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	struct how h = block_how(t, b);
 	h.constant_b = f == SF_DIV && one_constant(t, b->b, n);
 	b->param = h.constant_b;
-	struct num *out = &t->val[b->first];
-	const struct num *v = t->val;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x[3] = {&v[b->a[i]], info->arity > 1 ? &v[b->b[i]] : NULL, info->arity > 2 ? &v[b->c[i]] : NULL};
-		out[i] = info->value(x, &h);
-		out[i].dtype = (uint8_t)dt;
-	}
+	info->block(&t->val[b->first], t->val, op, n, &h);
 	return b->first;
 }
 

@@ -8,6 +8,8 @@
  * permute…) appends NOTHING and shuffles ids. Who reads one element several times inside an op whose backward accumulates
  * there (gather, index_select, repeat) makes SF_COPY scalars first; a broadcast operand simply repeats the id.
  *
+ * Values move when scalars are appended: no pointer from tape_val survives that.
+ *
  * Operand arrays are KEPT, NOT COPIED: they live in the tape's arena (tape_ids) and must not be changed afterwards.
  * Operands: the dtype of a scalar is its block's. Except for CAST, COPY's index-like functions, comparisons (result b8) and
  * SELECT's condition, operands have the block's dtype; cast them first. For f16/bf16 an op that computes several steps
@@ -50,11 +52,12 @@ struct tape {
 };
 
 void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit);
+void tape_finish(struct tape *t);       /* nothing is appended any more: val stays where it is, without room to grow */
 sid *tape_ids(struct tape *t, int64_t n);                       /* undefined contents; n may be 0 */
 /* Marks what follows as belonging to program node `node` with operator `op`. */
 void tape_at(struct tape *t, int node, int op);
 /* Compute type of one kernel's inner steps: f32 for f16 and bf16, itself otherwise. */
-enum dtype tape_inner(enum dtype t);
+static inline enum dtype tape_inner(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
 
 /* ---- sources ---- */
 sid tape_const_f(struct tape *t, enum dtype dt, double v);      /* v is rounded to dt first (float dtypes); exact */

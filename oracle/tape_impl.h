@@ -61,7 +61,14 @@ struct num sumprod(const struct terms *a, const struct terms *b, int64_t n, cons
 struct num sumprod_onto(const struct terms *a, const struct terms *b, int64_t n, double alpha, const struct num *own, double beta,
 	const struct how *h, struct num *buf);
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h);
-int last_bit(double v);         /* exponent of the last set bit; v finite, not 0 */
+static inline int last_bit(double v)    /* exponent of the last set bit; v finite, not 0 */
+{
+	uint64_t u;
+	memcpy(&u, &v, 8);
+	int e = (int)(u >> 52 & 2047);
+	u = (u & (((uint64_t)1 << 52) - 1)) | (uint64_t)(e != 0) << 52;
+	return (e ? e : 1) - 1075 + trailing_zeros(u);
+}
 /* Which entries may be the one that KMAX/KMIN of this list picks; returns how many. cand: n flags. */
 int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand);
 /* Parts that the value of VAR and LSE share with their derivatives. */
