@@ -53,3 +53,33 @@ const char *message_innermost(const char *m, struct arena *a)
 	}
 	return message_generalised(m, a);
 }
+
+/* "  File "/…/torch/_inductor/scheduler.py", line 12 in fuse_nodes" -> "in _inductor/scheduler.py fuse_nodes"; NULL: no such line. */
+static const char *frame_name(const char *line, struct arena *a)
+{
+	const char *end = strchr(line, '\n'), *file = strstr(line, "/torch/"), *in = strstr(line, ", line "), *quote = strstr(line, "\", ");
+	end = end ? end : line + strlen(line);
+	if (!str_starts(line, "  File \"") || !file || !in || !quote || file > quote || in > end || !(in = strstr(in, " in ")) || in > end)
+		return NULL;
+	file += strlen("/torch/");
+	return arena_printf(a, "in %.*s %.*s", (int)(quote - file), file, (int)(end - in - 4), in + 4);
+}
+
+const char *message_place(const char *tail, struct arena *a)
+{
+	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "corrupted double-linked list",
+		"double free or corruption", "malloc_consolidate(): "};
+	static const char head[] = "(most recent call first):\n";
+	for (int i = 0; i < ARRAY_LEN(heap); i++)
+		if (strstr(tail, heap[i]))
+			return "heap corrupted";
+	const char *last = NULL;
+	for (const char *s = tail; (s = strstr(s, head)) != NULL;)
+		last = s += strlen(head);
+	for (const char *line = last; line && str_starts(line, "  File "); line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+		const char *name = frame_name(line, a);
+		if (name)
+			return name;
+	}
+	return "";
+}

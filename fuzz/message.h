@@ -10,4 +10,8 @@ const char *message_generalised(const char *m, struct arena *a);
  * generalised. */
 const char *message_innermost(const char *m, struct arena *a);
 
+/* Where a target that crashed or hung was, from the end of its output: what the C library said of its heap, or else the innermost function
+ * of PyTorch in the last traceback of Python's faulthandler. "" if neither is there. In a. */
+const char *message_place(const char *tail, struct arena *a);
+
 #endif

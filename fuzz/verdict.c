@@ -195,6 +195,9 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->severity = SEVERITY_NORMAL;
 		out->why = out->detail = r->message;
 		describe(out, p, NULL, NULL, a);
+		const char *place = message_place(r->stderr_tail, a);
+		if (place[0])
+			out->signature = arena_printf(a, "%s %s", finding_kind_name[out->kind], place);
 		if (str_starts(r->message, "device fault: "))
 			out->signature = arena_printf(a, "crash %s", message_generalised(r->message, a));
 	} else if (!licence_find(&profile, target)) {

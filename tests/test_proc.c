@@ -29,6 +29,13 @@ static void raw(const char *bytes, size_t n)
 		_exit(9);
 }
 
+static void say_where(int sig)
+{
+	static const char text[] = "I was here\n";
+	if (write(2, text, sizeof text - 1) < 0)
+		_exit(sig);
+}
+
 /* What the request's first word asks for. Everything else is echoed. */
 static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answer)
 {
@@ -41,6 +48,16 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 	} else if (str_starts(word, "exit")) {
 		exit(3);
 	} else if (str_starts(word, "hang")) {
+		for (;;)
+			pause();
+	} else if (str_starts(word, "slow")) {  /* a fifth of a processor for longer than the limit of its test */
+		for (int i = 0; i < 30; i++) {
+			for (clock_t begin = clock(); clock() - begin < CLOCKS_PER_SEC / 50;)
+				;
+			usleep(80000);
+		}
+	} else if (str_starts(word, "speak")) {
+		signal(SIGUSR1, say_where);
 		for (;;)
 			pause();
 	} else if (str_starts(word, "rubbish")) {
@@ -247,6 +264,21 @@ static void test_misbehaviour(void)
 		expect_answer(p, "echo", "echo");
 		EXPECT_INT(proc_nstarted(p), i + 2);
 	}
+	proc_close(p);
+}
+
+/* A limit is meant for who hangs: who computes but gets little of the processor has longer, and who is killed says where it was. */
+static void test_time(void)
+{
+	const char *argv[4];
+	struct proc_spec spec = spec_of(argv, "serve");
+	spec.last_words = SIGUSR1;
+	struct proc *p = open_child(&spec);
+	EXPECT(ask(p, "slow", 2000) == PROC_DONE, "'%s'", proc_why(p));
+	proc_release(p);
+	EXPECT_INT(ask(p, "speak", 500), PROC_ENDED);
+	EXPECT(proc_end(p) == PROC_END_TIME && strstr(proc_why(p), "within 500 ms"), "end %d, '%s'", proc_end(p), proc_why(p));
+	EXPECT(strstr(proc_tail(p), "I was here"), "tail '%s'", proc_tail(p));
 	proc_close(p);
 }
 
@@ -604,6 +636,7 @@ int main(int argc, char **argv)
 	RUN(test_serve);
 	RUN(test_big_messages);
 	RUN(test_misbehaviour);
+	RUN(test_time);
 	RUN(test_bad_starts);
 	RUN(test_flood);
 	RUN(test_idle_death);

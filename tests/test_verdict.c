@@ -91,6 +91,28 @@ static void test_device_fault(void)
 }
 
 /* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
+static void test_where_it_died(void)
+{
+	static const struct { const char *tail, *signature; } row[] = {
+		{"noise\nCurrent thread 0x00007f (most recent call first):\n  File \"/lib/python3.11/ast.py\", line 5 in walk\n"
+			"  File \"/env/torch/_inductor/scheduler.py\", line 12 in fuse_nodes\n  File \"/env/torch/x.py\", line 1 in y\n",
+			"in _inductor/scheduler.py fuse_nodes"},
+		{"malloc(): unaligned tcache chunk detected\n", " heap corrupted"},
+		{"Current thread (most recent call first):\n  File \"worker.py\", line 5 in run\n", " cos"},
+		{"cut (most recent call first):\n  File \"/env/torch/x.py", " cos"},
+	};
+	struct prog *p = program("# scatterproof 1\nx = input([2], seed=1)\ny = cos(x)\nreturn (y,)\n");
+	for (int i = 0; i < 2 * ARRAY_LEN(row); i++) {
+		struct result r;
+		ran(&r, p);
+		r.status = i % 2 ? RES_HANG : RES_CRASH;
+		r.message = "the worker died";
+		r.stderr_tail = row[i / 2].tail;
+		struct outcome o = judged(p, &r, "torch:inductor@cpu");
+		EXPECT(strstr(o.signature, row[i / 2].signature) && str_starts(o.signature, i % 2 ? "hang " : "crash "), "%s", o.signature);
+	}
+}
+
 static void test_plain_alias(void)
 {
 	static const char text[] = "# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
@@ -177,6 +199,7 @@ int main(void)
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_device_fault);
+	RUN(test_where_it_died);
 	RUN(test_plain_alias);
 	RUN(test_merged_results);
 	RUN(test_nothing_decided);

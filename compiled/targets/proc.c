@@ -3,6 +3,7 @@
 #include "compiled/targets/proc.h"
 #include "compiled/targets/proc_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD = 16, READ_CHUNK = 1 << 16, GRACE_MS = 2000, WHY = 256, DEFAULT_START_MS = 120000 };
+enum { HEAD = 16, READ_CHUNK = 1 << 16, GRACE_MS = 2000, LAST_WORDS_MS = 1000, WHY = 256, DEFAULT_START_MS = 120000 };
 
 struct proc {
 	const struct proc_spec *spec;
@@ -30,7 +31,9 @@ struct proc {
 	bool recycle;
 	bool eof;                       /* the child closed the socket: is it dying, or only silent? */
 	int limit_ms;
+	bool asked;                     /* for its last words */
 	int64_t started, deadline, watch;       /* monotonic ns */
+	double cpu_begin, cpu_seen;     /* CPU seconds of the group when the request began, at the last look */
 	double elapsed_ms;
 	int nserved, nstarted, signal, note;
 	enum proc_end end;
@@ -325,8 +328,37 @@ static uint64_t get_le(const char *at, int n)
 	return v;
 }
 
+/* CPU seconds of the child's group, of children that were waited for too. */
+static double group_cpu(pid_t group)
+{
+	double ticks = 0;
+	DIR *d = opendir("/proc");
+	for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+		char path[sizeof e->d_name + 16], text[1024];
+		if (e->d_name[0] < '0' || e->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
+		FILE *f = fopen(path, "re");
+		if (!f)
+			continue;
+		text[fread(text, 1, sizeof text - 1, f)] = 0;
+		fclose(f);
+		const char *after = strrchr(text, ')');         /* the name may hold anything */
+		long pgrp = 0;
+		unsigned long t[4] = {0};
+		if (after && sscanf(after, ") %*c %*d %ld %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &pgrp, &t[0], &t[1], &t[2], &t[3]) == 5
+			&& pgrp == (long)group)
+			ticks += (double)t[0] + (double)t[1] + (double)t[2] + (double)t[3];
+	}
+	if (d)
+		closedir(d);
+	return ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 static void begin_request(struct proc *p)
 {
+	p->asked = false;
+	p->cpu_begin = p->cpu_seen = p->limit_ms > 0 ? group_cpu(p->pid) : 0;
 	p->queued = false;
 	p->state = PROC_BUSY;
 	p->nsent = 0;
@@ -456,6 +488,35 @@ int64_t proc_rss(const struct proc *p)
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
+/* A busy child whose time is up: more time if the machine, not the child, is slow. */
+static bool starved(struct proc *p, int64_t now)
+{
+	double limit = p->limit_ms / 1e3, wall = (double)(now - p->started) / 1e9;
+	if (p->state != PROC_BUSY || wall > PROC_STARVED * limit)
+		return false;
+	double cpu = group_cpu(p->pid), since = cpu - p->cpu_seen, used = cpu - p->cpu_begin;
+	p->cpu_seen = cpu;
+	if (used >= PROC_CPU_SHARE * limit || since < 0.02 * limit / 4)
+		return false;
+	p->deadline = now + ms(p->limit_ms) / 4;
+	return true;
+}
+
+static void out_of_time(struct proc *p, int64_t now)
+{
+	char why[WHY / 2];
+	if (!p->asked && starved(p, now))
+		return;
+	if (!p->asked && p->spec->last_words && p->state == PROC_BUSY && kill(p->pid, p->spec->last_words) == 0) {
+		p->asked = true;
+		p->deadline = now + ms(LAST_WORDS_MS);
+		return;
+	}
+	int64_t limit = p->state == PROC_BUSY ? p->limit_ms : (p->deadline - p->started) / 1000000;
+	snprintf(why, sizeof why, "%s within %" PRId64 " ms", p->state == PROC_STARTING ? "was not ready" : "gave no answer", limit);
+	end_child(p, PROC_END_TIME, why, true);
+}
+
 static void check_limits(struct proc *p)
 {
 	char why[WHY / 2];
@@ -471,9 +532,7 @@ static void check_limits(struct proc *p)
 	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
 		return;
 	if (p->deadline && now >= p->deadline) {
-		int64_t limit = (p->deadline - p->started) / 1000000;
-		snprintf(why, sizeof why, "%s within %" PRId64 " ms", p->state == PROC_STARTING ? "was not ready" : "gave no answer", limit);
-		end_child(p, PROC_END_TIME, why, true);
+		out_of_time(p, now);
 		return;
 	}
 	if (p->spec->max_rss && now >= p->watch) {

@@ -4,6 +4,8 @@
 
 #include "compiled/targets/wire.h"
 
+#include <signal.h>
+
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
 extern const unsigned char worker_py[];         /* worker.py, embedded by the build; NUL-terminated */
@@ -28,7 +30,7 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python)
 		.name = "the PyTorch worker", .argv = argv, .env = worker_env, .dir_env = worker_dirs,
 		.file_name = "worker.py", .file_data = worker_py,
 		.file_nbytes = strlen((const char *)worker_py),
-		.max_served = 20000, .recycle_rss = (int64_t)3 << 30, .max_rss = (int64_t)8 << 30,
+		.max_served = 20000, .recycle_rss = (int64_t)3 << 30, .max_rss = (int64_t)8 << 30, .last_words = SIGUSR1,
 	};
 }
 

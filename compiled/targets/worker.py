@@ -8,11 +8,13 @@ reported as status HARNESS, a crash is the parent's to notice. The program's tex
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import gc
 import glob
 import linecache
 import os
 import platform
+import signal
 import struct
 import sys
 import time
@@ -717,6 +719,8 @@ class Collector:
 
 def main() -> None:
     torch.set_num_threads(1)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1)  # proc_spec.last_words: where it hangs
     requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
     send(answers, 0, hello())
     collector = Collector()
