@@ -339,7 +339,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 		return;
 	}
 	struct var_parts p = var_mean_of(t, e, n, h);
-	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->dt], fabs(p.mean.hi) + p.mean_rad);
+	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
 	struct num mean = {.hi = p.mean.hi, .lo = p.mean.lo, .rad = mean_err, .dtype = DT_F64};
 	struct num scale = num_scale(*g, 2), d = num_exact(DT_F64, denom), gs = num_div(&scale, &d);
 	gs.dtype = (uint8_t)h->dt;
