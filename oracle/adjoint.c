@@ -165,7 +165,7 @@ static void map_block(const struct pass *s)
 	const struct sf_info *f = &sf_info[b->f];
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
-	int number = b->f == SF_COPY ? 0 : (int)(b - s->A->t->block);   /* two blocks of one operator are two steps: a + alpha * a */
+	int number = (int)(b - s->A->t->block);         /* two blocks of one operator are two steps: a + alpha * a, a tensor given twice */
 	if (!sf_adj[b->f])
 		return;
 	for (int64_t i = b->n - 1; i >= 0; i--) {

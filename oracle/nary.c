@@ -158,10 +158,10 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	}
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		num_widen(&r, ((double)n + 1) * num_format[h->l->acc].u * abs);
+		num_widen(&r, ((double)n + 1) * f->u * abs + (double)n * f->tiny);      /* products may underflow */
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
-	if (abs >= num_format[h->l->acc].overflow)
+	if (abs >= f->overflow)
 		r.flags |= NUM_INF | NUM_NAN;
 	return r;
 }

@@ -126,15 +126,15 @@ bool ref_prod_dim(struct ref_ctx *c)
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, 2), SF_PROD, dt, dt, 0);
 }
 
-/* Where a sum of finite numbers overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD). */
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD). */
 static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
 {
 	struct tape *t = c->t;
-	for (int64_t k = 0; k < r->n && r->len > 2 && !t->over; k++) {
+	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
 		struct num *v = &t->val[mean + (sid)k];
 		bool finite = true;
 		for (int64_t i = 0; i < r->len && finite; i++)
-			finite = !(t->val[r->e[k * r->len + i]].flags & NUM_SPECIAL);
+			finite = !(t->val[r->e[k * r->len + i]].flags & NUM_NOFIN);
 		if (v->flags & NUM_SPECIAL && finite)
 			*v = num_any(dt);
 	}
