@@ -112,7 +112,7 @@ static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->
 
 static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 {
-	num_round(c, dt, (int)(A->t->lic->rule[LC_CONVERT][dt].flags & LF_ROUND));
+	num_convert(c, dt, (int)(A->t->lic->rule[LC_CONVERT][dt].flags & LF_ROUND));
 }
 
 /* Sends c to one operand, converted to the operand's dtype. */

@@ -470,7 +470,7 @@ UNARY(CAST)
 	if (!from_float)
 		return int_to_float(A, h);
 	struct num r = *A;
-	how_only(&r, h);
+	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND));
 	return r;
 }
 

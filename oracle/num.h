@@ -152,6 +152,8 @@ static inline void num_round(struct num *v, enum dtype dt, int nr)
 		return;
 	num_round_slow(v, dt, nr);
 }
+/* The same for a conversion: f64 to a half may go through f32 (PyTorch's does), which rounds twice; where that differs, both are inside. */
+void num_convert(struct num *v, enum dtype dt, int nr);
 /* rad += extra absolute error (>= 0, may be inf: then everything is possible). */
 void num_widen(struct num *v, double extra);
 /* Is the double `got` (a number of dt, inf or NaN) inside the set? Zeros without sign. */
