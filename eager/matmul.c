@@ -140,7 +140,7 @@ static void bias_gradient(struct grad_ctx *c, struct tensor *gin)
 {
 	enum dtype t = gin->meta.dtype;
 	const struct meta *g = &c->gout[0].meta;
-	double beta = scalar_value(c->n, "beta");
+	double beta = dtype_round(t == DT_F64 ? DT_F64 : DT_F32, scalar_value(c->n, "beta"));
 	int64_t n = meta_numel(&gin->meta), i = 0;
 	double *acc = ARENA_ZNEW(c->scratch, double, n);
 	struct tensor full;

@@ -104,7 +104,6 @@ static void count_elements(struct shard *s, const struct outcome *o)
 		e->exact += c->exact;
 		e->agree += c->agree;
 		e->weak += c->weak;
-		e->suspect += c->suspect;
 		e->undecided += c->undecided;
 		e->disagree += c->disagree;
 	}

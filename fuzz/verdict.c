@@ -49,7 +49,6 @@ static void add_counts(struct element_counts *e, const struct compared *c)
 	e->exact += c->exact;
 	e->weak += c->weak;
 	e->agree += c->count[EL_AGREE] - c->exact - c->weak;
-	e->suspect += c->count[EL_SUSPECT];
 	e->undecided += c->count[EL_UNDECIDED];
 	e->disagree += c->count[EL_DISAGREE];
 }

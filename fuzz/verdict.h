@@ -17,7 +17,7 @@ static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH ||
  * half the value. Also by fill class of the call: dyadic, normal, special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
-struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
+struct element_counts { int64_t exact, agree, weak, undecided, disagree; };
 
 struct outcome {
 	enum verdict verdict;

@@ -147,7 +147,7 @@ static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->
 
 static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 {
-	num_round(c, dt, (int)(A->t->lic->rule[LC_CONVERT][dt].flags & LF_ROUND));
+	num_convert(c, dt, (int)(A->t->lic->rule[LC_CONVERT][dt].flags & LF_ROUND));
 }
 
 /* Sends c to one operand, converted to the operand's dtype. */
@@ -258,7 +258,7 @@ static void map_block(const struct pass *s)
 	const struct sf_info *f = &sf_info[b->f];
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
-	int number = b->f == SF_COPY ? 0 : (int)(b - s->A->t->block);   /* two blocks of one operator are two steps: a + alpha * a */
+	int number = (int)(b - s->A->t->block);         /* two blocks of one operator are two steps: a + alpha * a, a tensor given twice */
 	if (b->f == SF_ADD || b->f == SF_SUB || b->f == SF_MUL) {
 		pair_block(s, number);
 		return;
@@ -429,7 +429,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 		return;
 	}
 	struct var_parts p = var_mean_of(t, e, n, h);
-	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->dt], fabs(p.mean.hi) + p.mean_rad);
+	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
 	struct num mean = {.hi = p.mean.hi, .lo = p.mean.lo, .rad = mean_err, .dtype = DT_F64};
 	struct num scale = num_scale(*g, 2), d = num_exact(DT_F64, denom), gs = num_div(&scale, &d);
 	gs.dtype = (uint8_t)h->dt;

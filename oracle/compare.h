@@ -1,7 +1,6 @@
 /* compare.h: one tensor that a target returned against what the reference says of it.
  *
- * Per element: agree (exact and equal, or inside a sound enclosure), suspect (inside, but far from every sampled legal
- * evaluation; counted by the campaign's twin runs, never a finding), disagree (outside), undecided (inside a set that a straddled
+ * Per element: agree (exact and equal, or inside a sound enclosure), disagree (outside), undecided (inside a set that a straddled
  * discontinuity made: legal, not confirmed). An agreeing element whose radius exceeds half its value is WEAK: counted apart.
  * Exact elements are compared bit for bit, the sign of zero only where the value was moved and nothing else (NUM_MOVED). */
 #ifndef SCATTERPROOF_COMPARE_H
@@ -10,7 +9,7 @@
 #include "eager/result.h"
 #include "oracle/refrun.h"
 
-enum element { EL_AGREE, EL_SUSPECT, EL_UNDECIDED, EL_DISAGREE, NELEMENT };
+enum element { EL_AGREE, EL_UNDECIDED, EL_DISAGREE, NELEMENT };
 
 /* What a wrong tensor looks like: the shape of the error, for signatures. */
 enum pattern {

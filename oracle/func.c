@@ -259,7 +259,7 @@ UNARY(EXPM1)
 UNARY(TANH)
 {
 	struct num y = num_each(A, each_tanh, narrow_of(h));
-	if (h->l->flags & LF_DECOMP && !num_is_exact(&y))
+	if (h->l->flags & LF_TANH && !num_is_exact(&y))
 		num_widen(&y, (h->l->ulp + 3) * how_ulp(h, 1.0));
 	return budget(y, h);
 }
@@ -461,7 +461,7 @@ UNARY(CAST)
 	if (!from_float)
 		return int_to_float(A, h);
 	struct num r = *A;
-	how_only(&r, h);
+	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND));
 	return r;
 }
 
@@ -524,6 +524,8 @@ struct num div_of(const struct num *a, const struct num *b, const struct how *h)
 }
 UNARY(DIV) { return div_of(A, B, h); }
 
+static double pow_ulp(const struct how *h) { return h->l->ulp + (h->l->flags & LF_POW ? 2 : 0); }
+
 /* |a|^b at an exact non-negative base may be exact only for small integer exponents computed by products. */
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
@@ -536,8 +538,8 @@ static struct num pow_product(const struct num *a, int n, const struct how *h)
 	y.dtype = (uint8_t)h->dt;
 	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
-	if (!(y.flags & NUM_NOFIN))
-		num_widen(&y, (h->l->ulp + n) * how_ulp(h, num_mag(&y)));
+	if (!(y.flags & NUM_NOFIN))             /* or pow of the library */
+		num_widen(&y, pow_ulp(h) * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
 	return y;
 }
@@ -599,8 +601,10 @@ UNARY(POW)
 	if (b == 2 || b == 3)
 		return pow_product(A, (int)b, h);
 	struct num y = num_each(A, each_pow, &(struct power){b, narrow_of(h) != NULL});
+	/* Whole exponents may be products, of the reciprocal if negative (inductor's pow_recursive, below 32): 2|b| - 1 roundings. */
+	double products = b == floor(b) && fabs(b) < 32 ? fabs(b) : 0;
 	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
-		num_widen(&y, (2 + fmin(fabs(b), 16)) * how_ulp(h, num_mag(&y)));
+		num_widen(&y, fmax(products, pow_ulp(h) - h->l->ulp) * how_ulp(h, num_mag(&y)));
 	y.dtype = (uint8_t)h->dt;
 	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
 		y.flags |= A->flags & NUM_NINF ? NUM_NAN : 0;

@@ -10,6 +10,7 @@ struct row {
 	double ulp;
 	unsigned flags;
 	const char *source;
+	int line;
 };
 
 enum { /* names of the rows' first column */
@@ -20,7 +21,7 @@ enum { /* names of the rows' first column */
 
 static const struct row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) \
-	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source},
+	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source, __LINE__},
 #include "oracle/licence.def"
 };
 
@@ -60,7 +61,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 			for (int d = 0; d < NDTYPES; d++) {
 				if ((r->class_ == CL_ALL || r->class_ == c) && r->dtypes & 1u << d)
 					out->rule[c][d] = (struct lic_rule){resolve_dtype(r->compute, (enum dtype)d),
-						resolve_dtype(r->acc, (enum dtype)d), r->ulp, r->flags, r->source};
+						resolve_dtype(r->acc, (enum dtype)d), r->ulp, r->flags, r->source, r->line};
 			}
 		}
 	}
@@ -87,8 +88,14 @@ bool licence_find(struct licence_profile *out, const char *target)
 	int major = 2, minor = 11;
 	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
 	bool newer = known && (major > 2 || minor >= 15), between = !known || (major == 2 && minor > 11 && minor < 15);
+	unsigned more = newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u, less = 0;
+	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
+	if (newer && dev == LD_CPU)
+		less = LF_DECOMP;
+	if (strstr(colon, "+cpp.use_decompose_tanh=1"))
+		more |= LF_TANH;
 	for (int k = 0; k < NLC; k++)
 		for (int d = 0; d < NDTYPES; d++)
-			out->rule[k][d].flags |= newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u;
+			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;
 	return true;
 }

@@ -13,7 +13,8 @@ enum {
 	LF_IEEE = NR_IEEE,      /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
 	LF_WIDE = NR_WIDE,      /* f16/bf16 intermediates may stay in f32 */
 	LF_FTZ = NR_FTZ,        /* denormals may be flushed */
-	LF_DECOMP = 8,          /* composites emitted from exp: expm1 = exp - 1, tanh = 2/(1 + exp(-2x)) - 1 */
+	LF_DECOMP = 8,          /* expm1 emitted as exp - 1 */
+	LF_TANH = 4096,         /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
 	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
 	LF_WELFORD = 64,        /* var by Welford's recurrence or by two passes, in the accumulation type */
@@ -21,6 +22,7 @@ enum {
 	LF_CLOSED = 1024,       /* with LF_OPEN: either (a version between, or one that is not known) */
 	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
 	LF_ONTO = 2048,         /* a matrix product that is added to something may be computed onto it, term by term */
+	LF_POW = 8192,          /* pow has a budget of 2 more than the other library functions */
 	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */
@@ -32,6 +34,7 @@ struct lic_rule {
 	double ulp;
 	unsigned flags;
 	const char *source;
+	int line;               /* of licence.def: which row this is */
 };
 
 struct licence_profile {

@@ -177,7 +177,8 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	}
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		num_widen(&r, ((double)n + 1) * f->u * abs + (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
+		num_widen(&r, ((double)n + 1) * f->u * abs + (double)n * f->tiny        /* products may underflow */
+			+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (abs >= f->overflow)
@@ -225,7 +226,7 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 		double q = sum_quantum(s.abs, acc->p);
 		s.exact = q >= acc->tiny && s.abs < acc->overflow && sumprod_exact(ta, tb, n, q, wide);
 	} else {
-		s.rad += s.abs * 0x1p-50;
+		s.rad += s.abs * (wide ? (double)n * 0x1p-98 : 0x1p-50);
 	}
 	bool single = n == 1 && s.rad == 0;
 	if (!wide && !s.exact && !single)
@@ -355,8 +356,9 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		exact = exact && num_fits(h->dt, start, 0) && num_fits(h->dt, r.hi - start, 0) && fabs(start) < f->overflow
 			&& fabs(r.hi - start) < f->overflow;
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
+		/* sumprod_of has every product and addition; alpha is one more rounding of a factor, a term or the sum, and so is own's addition then. */
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
-		num_widen(&r, flushed + ((double)n + 3) * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
+		num_widen(&r, flushed + 2 * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
 		if (alpha != 1)         /* the sum may be rounded, even to infinity, before it is scaled */
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
 		if (num_mag(&r) >= f->overflow * scale)
@@ -624,6 +626,13 @@ static struct num any_all(const struct tape *t, const sid *e, int64_t n, int wan
 }
 
 /* ---- variance ---- */
+/* The type in which var's mean is formed: where formulas run as operators, or the reduction of a whole tensor takes its mean first (PyTorch's
+ * std_var_all_cpu), it is the kernels' compute type, however wide the squares are added up. */
+static const struct num_format *mean_format(const struct how *h)
+{
+	return &num_format[h->l->flags & LF_STEPS ? tape_inner(h->dt) : h->l->acc];
+}
+
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
 	struct dd c = {0, 0};
@@ -636,7 +645,7 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 	}
 	double k = (double)n;
 	struct var_parts p = {.mean = dd_div(c, (struct dd){k, 0})};
-	p.mean_rad = (rad + k * num_format[h->l->acc].u * abs) / k * (1 + 0x1p-40);
+	p.mean_rad = (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40);
 	return p;
 }
 
@@ -668,7 +677,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		sq += x->hi * x->hi;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
-	double md = p.mean_rad + fabs(p.mean.hi) * num_format[tape_inner(h->dt)].u;     /* the mean is rounded, too */
+	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;     /* the mean is rounded, too */
 	r.rad = rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD)
 		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
@@ -704,7 +713,8 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		return num_any(h->dt);
 	}
 	struct num s = num_exact(DT_F64, 0), centre = num_exact(DT_F64, m.hi);
-	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators). */
+	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators); the budgets of exp
+	 * and log are units of the compute type all the same. */
 	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
@@ -715,13 +725,13 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 	if (s.flags & NUM_SPECIAL)
 		return num_any(h->dt);
 	double mag = num_mag(&s);
-	num_widen(&s, moved + mag * (u * (double)n + step * (2 * h->l->ulp + 1)));
+	num_widen(&s, moved + mag * (u * ((double)n + 2 * h->l->ulp) + 2 * step) + (double)n * num_format[h->dt].tiny);
 	struct num y = num_log_of(&s, h);
 	double small = num_mag(&y);
 	y = num_add(&y, &centre);
 	y.dtype = (uint8_t)h->dt;
 	if (!(y.flags & NUM_SPECIAL))
-		num_widen(&y, (h->l->ulp * small + num_mag(&y)) * 2 * step);
+		num_widen(&y, (2 * h->l->ulp * u + step) * small * (1 + 0x1p-20));
 	how_last(&y, h);
 	return y;
 }

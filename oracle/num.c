@@ -369,6 +369,18 @@ struct num num_rounded(struct num v, enum dtype dt, int nr)
 	return v;
 }
 
+void num_convert(struct num *v, enum dtype dt, int nr)
+{
+	bool twice = v->dtype == DT_F64 && (dt == DT_F16 || dt == DT_BF16) && v->rad == 0 && !(v->flags & NUM_SPECIAL);
+	double through = twice ? num_rn(dt, num_rn(DT_F32, v->hi, v->lo), 0) : 0;
+	num_round(v, dt, nr);
+	if (twice && v->hi != through && v->rad == 0) {
+		struct num other = num_exact(dt, through);
+		*v = num_hull(v, &other);
+		v->dtype = (uint8_t)dt;
+	}
+}
+
 /* ---- questions ---- */
 double num_low(const struct num *v)
 {

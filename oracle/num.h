@@ -275,6 +275,8 @@ INLINE void num_round(struct num *v, enum dtype dt, int nr)
 		num_put(v, num_rounded(*v, dt, nr));
 	}
 }
+/* The same for a conversion: f64 to a half may go through f32 (PyTorch's does), which rounds twice; where that differs, both are inside. */
+void num_convert(struct num *v, enum dtype dt, int nr);
 /* rad += extra absolute error (>= 0, may be inf: then everything is possible). */
 INLINE void num_widen(struct num *v, double extra)
 {

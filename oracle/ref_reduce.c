@@ -126,24 +126,17 @@ bool ref_prod_dim(struct ref_ctx *c)
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, 2), SF_PROD, dt, dt, 0);
 }
 
-/* Welford's running mean, where var_mean uses it, is off by more than a sum would be. */
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD). */
 static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
 {
 	struct tape *t = c->t;
-	double u = num_format[t->lic->rule[LC_VAR][dt].acc].u;
-	for (int64_t k = 0; k < r->n && r->len > 2 && !t->over; k++) {
-		double top = 0;
-		bool finite = true;
-		for (int64_t i = 0; i < r->len; i++) {
-			const struct num *x = &t->val[r->e[k * r->len + i]];
-			top = fmax(top, num_mag(x));
-			finite = finite && !(x->flags & NUM_SPECIAL);
-		}
+	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
 		struct num *v = &t->val[mean + (sid)k];
-		if (!(v->flags & NUM_SPECIAL))
-			num_widen(v, u * (double)r->len * top);
-		else if (finite)
-			*v = num_any(dt);       /* the sum overflows, the running mean need not */
+		bool finite = true;
+		for (int64_t i = 0; i < r->len && finite; i++)
+			finite = !(t->val[r->e[k * r->len + i]].flags & NUM_NOFIN);
+		if (v->flags & NUM_SPECIAL && finite)
+			*v = num_any(dt);
 	}
 }
 

@@ -249,8 +249,9 @@ static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double be
 	blk->dim[0] = batch;
 	blk->dim[1] = m;
 	blk->dim[2] = n;
-	blk->param = alpha;
-	blk->beta = beta;
+	/* A Python scalar acts in the kernel's compute type: 0.7 on f32 is the f32 next to it. */
+	blk->param = num_rn(tape_inner(dt), alpha, 0);
+	blk->beta = num_rn(tape_inner(dt), beta, 0);
 	nary_eval(t, blk);
 	return blk->first;
 }

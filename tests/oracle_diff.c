@@ -82,7 +82,7 @@ static void put_compared(const struct num *val, int64_t n, const struct meta *m,
 		return;
 	}
 	compare_values(&c, val, n, m, got->b, NULL, 0);
-	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", c.count[EL_AGREE] + c.count[EL_SUSPECT], c.count[EL_UNDECIDED],
+	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", c.count[EL_AGREE], c.count[EL_UNDECIDED],
 		c.count[EL_DISAGREE], c.exact, c.weak);
 	if (c.nsample)
 		printf("element %" PRId64 " want [%.17g, %.17g] flags %d got %.17g", c.sample[0].index, c.sample[0].low, c.sample[0].high,
