@@ -85,7 +85,8 @@ void arena_release(struct arena *a, struct arena_mark m); /* frees everything al
 /* An array that grows: p (NULL at first, else from arena_grow, with old bytes) with n bytes, in a block of its own that realloc
  * moves, so nothing of it is left behind. Growing under a mark is fine if the array began before it. Also shrinks. */
 void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes);
-#define ARENA_GROW(a, type, p, old, n) ((type *)arena_grow((a), (p), mul_size(sizeof(type), (size_t)(old)), mul_size(sizeof(type), (size_t)(n))))
+#define ARENA_GROW(a, type, p, old, n) \
+	((type *)arena_grow((a), (p), mul_size(sizeof(type), (size_t)(old)), mul_size(sizeof(type), (size_t)(n))))
 #define ARENA_NEW(a, type, n) ((type *)arena_alloc((a), mul_size(sizeof(type), (size_t)(n))))
 #define ARENA_ZNEW(a, type, n) ((type *)arena_zalloc((a), mul_size(sizeof(type), (size_t)(n))))
 

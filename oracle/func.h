@@ -20,8 +20,10 @@ struct how {
 	bool constant_b;                /* DIV: the divisor is a constant of the program */
 };
 
-/* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool results wrap. */
-typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
+/* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool
+ * results wrap. */
+typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n,
+	const struct how *h);
 /* Contributions gx[i][k] to the operands v[op[k][i]] of n scalars with values y[i] and adjoints g[i]; flags NUM_ABSENT: none. */
 typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
 	const sid *const op[3], int64_t n, const struct how *h);

@@ -6,7 +6,8 @@ static int not3(int t) { return t == -1 ? -1 : !t; }
 static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->dtype) && a->flags & (NUM_NAN | NUM_ANY); }
 
 /* ---- derivatives: what arrives at the operands for adjoint g of y; gx[k] is preset to NUM_ABSENT and may be left so ---- */
-#define ADJ(id) INLINE void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
+#define ADJ(id) INLINE void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, \
+	const struct how *h)
 #define NOTHING ((void)gx, (void)g, (void)y, (void)x, (void)h)
 
 INLINE struct num mul_only(const struct num *a, const struct num *b, const struct how *h)

@@ -200,10 +200,10 @@ struct num num_neg(struct num a)
 }
 
 /* ---- multiplication ---- */
-/* The error term of the product may have underflowed. */
+/* The error term of the product may have underflowed, or the radius: what is not surely 0 must not become exact. */
 struct num num_mul_tiny(const struct num *a, const struct num *b, struct dd p, double rad, int flags)
 {
-	if (a->hi != 0 && b->hi != 0) {
+	if ((a->hi != 0 || a->rad != 0) && (b->hi != 0 || b->rad != 0)) {
 		rad += 0x1p-1073;
 		if (a->rad != 0 || b->rad != 0)
 			rad += 0x1p-1073;
@@ -284,7 +284,7 @@ static struct num div_pair(const struct num *a, const struct num *b)
 		return num_exact(dt, isnan(b->hi) || !is_fin(a) ? NAN : 0.0);
 	if (isnan(a->hi))
 		return num_exact(dt, NAN);
-	if (num_is_exact(b))
+	if (num_is_exact(b) && (b->hi != 0 || b->flags & NUM_MOVED))    /* else nobody knows the zero's sign */
 		return num_exact(dt, a->hi / b->hi);
 	if (!has_zero(b))
 		return num_exact(dt, b->hi > 0 ? a->hi : -a->hi);

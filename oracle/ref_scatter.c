@@ -246,7 +246,7 @@ bool ref_scatter_add(struct ref_ctx *c)
 	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
 }
 
-/* How many there were, as ones were added up in the tensor's dtype (scatter_reduce_two, TensorAdvancedIndexing.cpp, and its backward).
+/* How many there were, as ones were added up in the tensor's dtype (scatter_reduce_two, TensorAdvancedIndexing.cpp; its backward).
  * CPU kernels add them in f32 and round once (2.11, 2.15: 2051 counts as 2052 in f16, measured); one by one they end at 2^p. */
 static sid count_of(struct ref_ctx *c, int64_t times, enum dtype dt)
 {
