@@ -381,6 +381,13 @@ static void separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 	free(from);
 }
 
+/* A scatter's result on such a base has an offset, gaps or cells beyond its elements. */
+static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
+{
+	const struct ref_storage *from = &r->storage[self->storage];
+	return self->meta.offset != 0 || !meta_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
+}
+
 static bool take_results(struct run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
@@ -414,8 +421,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			if (c->grad && dtype_is_float(t->meta.dtype))
 				separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
-			r->storage[t->storage].cloned = op_has(c->n->op, T_SCATTER) && c->in[0]
-				&& (c->in[0]->meta.offset != 0 || !meta_is_contiguous(&c->in[0]->meta));
+			r->storage[t->storage].cloned = op_has(c->n->op, T_SCATTER) && c->in[0] && keeps_cells(r, c->in[0]);
 			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			note_write(r, i, t->base);
 		}
