@@ -169,3 +169,28 @@ int64_t prog_storage_cells(const struct prog *p, int storage)
 	}
 	return cells;
 }
+
+/* ---- operands ------------------------------------------------------------------------------------------------------------ */
+
+bool node_reads(const struct node *n, const bool *set)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (n->arg[k].tag == ARG_TENSOR && set[n->arg[k].node])
+			return true;
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
+			if (n->arg[k].nodes[i] >= 0 && set[n->arg[k].nodes[i]])
+				return true;
+	}
+	return false;
+}
+
+void node_mark_operands(const struct node *n, bool *set)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (n->arg[k].tag == ARG_TENSOR)
+			set[n->arg[k].node] = true;
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
+			if (n->arg[k].nodes[i] >= 0)
+				set[n->arg[k].nodes[i]] = true;
+	}
+}

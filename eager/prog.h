@@ -121,6 +121,10 @@ struct hash128 prog_hash(const struct prog *p);
 /* needed[i]: node i is needed by a returned value or is a mutation (forward), resp. by a cotangent (cot). Arrays of nnode. */
 void prog_partition(const struct prog *p, bool *forward, bool *cot);
 
+/* Is an operand of n in the set; puts the operands of n into it. set: bool per node. */
+bool node_reads(const struct node *n, const bool *set);
+void node_mark_operands(const struct node *n, bool *set);
+
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
 static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }

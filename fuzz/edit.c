@@ -80,29 +80,6 @@ bool edit_select(struct prog *out, const struct prog *p, const int *order, int n
 	return true;
 }
 
-static bool uses(const struct node *n, const bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR && set[n->arg[k].node])
-			return true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0 && set[n->arg[k].nodes[i]])
-				return true;
-	}
-	return false;
-}
-
-static void mark_operands(const struct node *n, bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR)
-			set[n->arg[k].node] = true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0)
-				set[n->arg[k].nodes[i]] = true;
-	}
-}
-
 /* Keeps what is needed and not dead. Writes are needed even if nobody reads them: inputs are compared afterwards. */
 static bool keep_needed(struct prog *out, const struct prog *p, const bool *dead, struct arena *a, struct err *err)
 {
@@ -120,7 +97,7 @@ static bool keep_needed(struct prog *out, const struct prog *p, const bool *dead
 			continue;
 		need[i] |= op_has(p->node[i].op, T_MUTATES);
 		if (need[i])
-			mark_operands(&p->node[i], need);
+			node_mark_operands(&p->node[i], need);
 	}
 	for (int i = 0; i < p->nnode; i++)
 		if (need[i] && !dead[i])
@@ -147,7 +124,7 @@ bool edit_drop(struct prog *out, const struct prog *p, int node, struct arena *a
 	bool dead[MAX_NODES] = {false};
 	dead[node] = true;
 	for (int i = node + 1; i < p->nnode; i++)
-		dead[i] = uses(&p->node[i], dead);
+		dead[i] = node_reads(&p->node[i], dead);
 	return keep_needed(out, p, dead, a, err);
 }
 
@@ -160,7 +137,7 @@ bool edit_replace(struct prog *out, const struct prog *p, int node, int by, stru
 	for (int i = 0; i < q.nnode; i++)
 		to[i] = i == node ? by : i;
 	for (int i = 0; i < q.nnode; i++) {
-		if (!uses(&q.node[i], (dead[node] = true, dead)))
+		if (!node_reads(&q.node[i], (dead[node] = true, dead)))
 			continue;
 		if (by >= i)
 			return err_set(err, "edit: '%s' comes after a user of '%s'", q.node[by].name, q.node[node].name);

@@ -3,29 +3,6 @@
 
 #include <stdlib.h>
 
-static bool has_operand(const struct node *n, const bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR && set[n->arg[k].node])
-			return true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0 && set[n->arg[k].nodes[i]])
-				return true;
-	}
-	return false;
-}
-
-static void mark_operands(const struct node *n, bool *set)
-{
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR)
-			set[n->arg[k].node] = true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0)
-				set[n->arg[k].nodes[i]] = true;
-	}
-}
-
 static bool passes_through(int op)
 {
 	return op_has(op, T_VIEW) || op_has(op, T_MAYBE_VIEW) || op_info[op].family == F_INPUT || op == OP_getitem;
@@ -40,13 +17,13 @@ static void neighbours(const struct prog *p, const struct tensor_verdict *w, boo
 	if (w && w->role == TR_GRADIENT && w->node >= 0) {
 		through[w->node] = true;
 		for (int i = 0; i < p->nnode; i++)
-			if (has_operand(&p->node[i], through))
+			if (node_reads(&p->node[i], through))
 				*(passes_through(p->node[i].op) ? &through[i] : &set[i]) = true;
 	} else if (w && w->role == TR_OUTPUT && w->node >= 0) {
 		through[w->node] = true;
 		for (int i = p->nnode - 1; i >= 0; i--)
 			if (through[i] && passes_through(p->node[i].op))
-				mark_operands(&p->node[i], through);
+				node_mark_operands(&p->node[i], through);
 			else
 				set[i] = through[i];
 	} else {
