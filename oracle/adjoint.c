@@ -107,12 +107,14 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
-	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 ? MIN(part, own->p) : part;
+	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (s->abs >= own->overflow)
 			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
 		return g;
 	}
+	if (s->onto == UINT16_MAX)
+		return num_any(dt);
 	bool special = g.flags & NUM_SPECIAL;
 	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
 	int nr = (int)(l->flags & LF_ROUND);
@@ -120,6 +122,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	if (!exact && (s->n > 2 || special || s->rad != 0 || onto)) {
 		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto);
 		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
+		across += own->u * s->levels;
 		num_widen(&g, (within + across) * s->abs * (1 + 0x1p-30) + s->abs * (double)s->n * 0x1p-100);
 		nr &= ~LF_IEEE;
 		if (s->abs >= own->overflow)
@@ -171,7 +174,7 @@ static void send_product(const struct pass *s, sid id, struct terms x, struct te
 	if (!(s->h.l->flags & LF_ONTO) || c.flags & NUM_SPECIAL)
 		return;
 	struct adj *to = &s->A->a[id];
-	to->onto += (uint32_t)n;
+	to->onto = (uint16_t)MIN(to->onto + n, UINT16_MAX);
 	if (c.rad != 0)
 		return;
 	double scale = fabs(s->b->param), abs = 0;

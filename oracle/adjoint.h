@@ -17,8 +17,9 @@ struct adj {
 	uint32_t n;                     /* contributions */
 	uint16_t consumers, last;       /* operators that sent them; the last one + 1 */
 	int16_t last_bit;               /* smallest exponent of a last set bit among exact contributions */
-	uint32_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 	uint8_t p, flags;               /* fewest significand bits of an accumulation type; NUM_* */
+	uint8_t levels;                 /* sums made one after the other, each rounded (levels.c); 0 or 1: one */
+	uint16_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 };
 
 /* Undecided winner groups (amax, max.dim…): whatever the choice, what the entries get must add up to g. See compare.c. */

@@ -27,6 +27,7 @@ struct ref_tensor {
 	int storage;            /* memory identity; index into the driver's storages */
 	int base;               /* autograd identity: tensors with one base share a history */
 	bool requires_grad;
+	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
 	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0 */
 };
 

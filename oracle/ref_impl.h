@@ -2,6 +2,7 @@
 #ifndef SCATTERPROOF_REF_IMPL_H
 #define SCATTERPROOF_REF_IMPL_H
 
+#include "oracle/adjoint.h"
 #include "oracle/ref.h"
 
 /* An array of scalars' names. Written copy-on-write: arrays that were handed out never change. */
@@ -30,6 +31,8 @@ struct ref_node {
 	struct ref_read *read, *write;          /* write.count: index of this node among the base's writers; grad: the base requires grad after it */
 };
 
+struct ref_level { sid id; int levels; };
+
 struct ref {
 	struct arena *arena;
 	const struct prog *p;
@@ -40,6 +43,14 @@ struct ref {
 	struct ref_node *node;                  /* [p->nnode] */
 	int ninput_storage;
 	int *input_storage;                     /* program storage -> index into storage[] */
+	int64_t nlevel, cap_level;
+	struct ref_level *level;
 };
+
+/* levels.c. view: a view of self, its map known. */
+int levels_of_view(const struct ref_tensor *self, const struct ref_tensor *view, bool as_strided);
+/* t is read by an operator whose result has numel elements, or returned (numel of t itself). */
+void levels_read(struct ref *r, const struct ref_tensor *t, int64_t numel);
+void levels_apply(const struct ref *r, struct adjoint *A);
 
 #endif

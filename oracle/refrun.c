@@ -410,6 +410,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
+			t->levels = levels_of_view(c->in[v], t, op_param(c->n->op, "storage_offset") >= 0);
 			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
 			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
@@ -556,6 +557,9 @@ static bool do_node(struct run *s, int i)
 		return false;
 	}
 	ok = c.inplace ? write_back(s, &c, i) : take_results(s, &c, i);
+	for (int k = 0; k < MAX_ARGS && ok; k++)
+		if (c.in[k] && c.nout && c.view_of[0] < 0)
+			levels_read(r, c.in[k], meta_numel(c.inplace ? &c.in[0]->meta : &c.out[0].meta));
 	if (r->tape.over)
 		return unsupported(s, "above the reference's budget of scalars or entries");
 	return ok;
@@ -686,7 +690,12 @@ static bool gradients(struct run *s, struct reference *out)
 		return false;
 	if (r->tape.nscalar != before)
 		return unsupported(s, "the returned value overlaps itself");
+	for (int b = 0; b < p->nback; b++) {
+		const struct ref_tensor *y = &r->node[p->back[b].node].out[0];
+		levels_read(r, y, meta_numel(&y->meta));
+	}
 	adjoint_init(&A, &r->tape);
+	levels_apply(r, &A);
 	seed(s, &A);
 	adjoint_run(&A, path);
 	out->adj = A.a;
