@@ -19,6 +19,7 @@ struct adj {
 	int16_t last_bit;               /* smallest exponent of a last set bit among exact contributions */
 	uint32_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 	uint8_t p, flags;               /* fewest significand bits of an accumulation type; NUM_* */
+	bool flushed;                   /* some were added where denormals are flushed (LF_FTZ) */
 };
 
 /* Undecided winner groups (amax, max.dim…): whatever the choice, what the entries get must add up to g. See compare.c. */
