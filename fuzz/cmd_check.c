@@ -46,7 +46,7 @@ static void print_text(const struct options *o, const char *file, const char *ta
 	fflush(stdout);
 }
 
-/* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. The largest wins over files and targets. */
+/* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
 static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t, struct exec **warm)
 {
 	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
@@ -85,7 +85,7 @@ static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 	int rc = EXIT_CLEAN;
 	for (int t = 0; t < c->o.ntarget; t++) {
 		int one = check_one(&c->o, name, p, &c->o.target[t], &c->warm[t]);
-		rc = MAX(rc, one);
+		rc = exit_of_both(rc, one);
 	}
 	return rc;
 }
@@ -103,7 +103,7 @@ int cmd_check(const struct options *given)
 		BUG("%s", err.msg);
 	for (int i = 0; i < c.o.nfile; i++) {
 		int one = load_programs(c.o.file[i], check_on_targets, &c);
-		rc = MAX(rc, one);
+		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c.o.ntarget; t++)
 		exec_close(c.warm[t]);

@@ -87,7 +87,7 @@ int cmd_eval(const struct options *o)
 		return EXIT_TARGET;
 	for (int i = 0; i < o->nfile; i++) {
 		int one = load_programs(o->file[i], eval_one, &e);
-		rc = MAX(rc, one);
+		rc = exit_of_both(rc, one);
 	}
 	if (e.f != stdout && fclose(e.f) != 0)
 		rc = EXIT_TARGET;

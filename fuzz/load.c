@@ -11,7 +11,7 @@ struct loading {
 	const char *path;
 	loaded_fn *fn;
 	void *ctx;
-	int rc;         /* largest so far */
+	int rc;         /* exit_of_both so far */
 };
 
 static void complain(struct loading *l, const struct err *err, int line)
@@ -20,7 +20,7 @@ static void complain(struct loading *l, const struct err *err, int line)
 		fprintf(stderr, "scatterproof: %s:%d:%d: %s\n", l->path, line + err->line - 1, err->col, err->msg);
 	else
 		fprintf(stderr, "scatterproof: %s\n", err->msg);
-	l->rc = MAX(l->rc, EXIT_USAGE);
+	l->rc = exit_of_both(l->rc, EXIT_USAGE);
 }
 
 /* One program, whose text begins at this line of the file. */
@@ -32,7 +32,7 @@ static void load_text(struct loading *l, const char *text, size_t n, int line, b
 	arena_init(&a);
 	if (prog_read(&p, &a, text, n, n >= 14 && memcmp(text, "# scatterproof", 14) == 0 ? READ_STRICT : READ_LENIENT, &err)) {
 		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
-		l->rc = MAX(l->rc, rc);
+		l->rc = exit_of_both(l->rc, rc);
 	} else {
 		if (!err.line)
 			err.line = err.col = 1;
@@ -122,7 +122,13 @@ static void load_directory(struct loading *l)
 		sb_init(&path);
 		sb_printf(&path, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", entry[i]->d_name);
 		l->path = path.s;
-		load_file(l);
+		struct stat st;
+		if (stat(path.s, &st) == 0 && S_ISREG(st.st_mode)) {
+			load_file(l);
+		} else {                        /* a pipe would be waited for */
+			err_set(&err, "%s is no file", path.s);
+			complain(l, &err, 0);
+		}
 		sb_free(&path);
 		free(entry[i]);
 	}

@@ -1,6 +1,8 @@
 /* verdict.c: see verdict.h. */
 #include "fuzz/verdict.h"
 
+#include "eager/interp.h"
+
 #include <inttypes.h>
 
 #include "fuzz/message.h"
@@ -153,11 +155,18 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 enum { MAX_SHOWN = 1000 };       /* characters of a target's message in a report */
-static void from_raise(struct outcome *out, const struct result *r, const struct target *t, struct arena *a)
+/* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
+static bool eager_raises(const struct prog *p, struct arena *a)
 {
-	const struct target_stage *st = target_stage(t);
+	struct result plain;
+	struct err err = {0};
+	return interp_run(&plain, p, a, NULL, &err) == INTERP_OK && plain.status == RES_RAISED;
+}
+
+static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
+{
 	out->why = r->message;
-	if (!st->compiles) {
+	if (!target_stage(t)->compiles || eager_raises(p, a)) {
 		out->verdict = VD_INVALID;
 		return;
 	}
@@ -206,7 +215,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
 	} else if (r->status == RES_RAISED && jc.status != REF_RAISES) {
-		from_raise(out, r, t, a);
+		from_raise(out, p, r, t, a);
 	} else {
 		judge(&j, &jc, r, freedoms_of(t), a);
 		out->freedoms = j.used;

@@ -130,6 +130,11 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 		if (g.rad == 0 && s->abs != 0)
 			g.rad = s->abs * 0x1p-1000;
 	}
+	/* Partial sums of multiples of the smallest normal number are never denormal. */
+	if (s->flushed && (s->rad != 0 || special || (s->abs != 0 && s->last_bit < own->emin))) {
+		num_widen(&g, (double)(s->n - 1) * own->normal);
+		nr |= NR_FTZ;
+	}
 	num_round(&g, dt, nr);
 	return g;
 }
@@ -250,7 +255,11 @@ static inline void send_part(const struct pass *s, sid id, struct num *c, int sl
 	if (b->f == SF_CAST)
 		convert(s->A, c, dt);
 	c->dtype = (uint8_t)dt;
+	bool flushed = b->f == SF_COPY && s->h.l->flags & LF_FTZ;
+	if (flushed)                    /* added to a zero, even if it is the only one */
+		num_round(c, dt, NR_IEEE | NR_FTZ);
 	send(s->A, id, c, b->node * SLOTS + slot, s->p);
+	s->A->a[id].flushed |= flushed;
 	if (b->f == SF_COPY)
 		merge_levels(&s->A->a[id], &s->A->a[from], b->node);
 }
@@ -396,7 +405,7 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 		part = open;
 	} else if (count > 1 && shared && all_equal(t, e, n, cand)) {
 		struct num k = num_exact(s->h.dt, (double)count);
-		part = num_div(g, &k);
+		part = quotient(g, &k, &s->h);
 		if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL))       /* the count is a sum in the dtype */
 			num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
 		how_only(&part, &s->h);

@@ -19,6 +19,7 @@ struct adj {
 	int16_t last_bit;               /* smallest exponent of a last set bit among exact contributions */
 	uint8_t p, flags;               /* fewest significand bits of an accumulation type; NUM_* */
 	uint8_t levels;                 /* sums made one after the other, each rounded (levels.c); 0 or 1: one */
+	bool flushed;                   /* some were added where denormals are flushed (LF_FTZ) */
 	uint16_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 };
 

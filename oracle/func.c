@@ -271,6 +271,8 @@ UNARY(SIGMOID)
 	if (!num_is_exact(&y)) {
 		double m = num_mag(&y);
 		num_widen(&y, 3 * how_ulp(h, m));
+		if (h->l->flags & LF_EX2 && h->l->compute == DT_F32)    /* half an ulp of x * log2 e, log2 e's own error, 2 ulp of ex2.approx */
+			num_widen(&y, m * (fmin(num_mag(A), 128) * 1.25 * 0x1p-24 + 0x1p-22));
 		if (m < 4 / num_format[h->l->compute].max * 4)
 			num_widen(&y, m);
 	}
@@ -321,7 +323,10 @@ UNARY(NEG)
 {
 	if (is_int(h))
 		return int_open(A) ? num_any(h->dt) : int_result(h, wrap_sub(0, A->i));
-	return num_each(A, each_neg_part, NULL);
+	struct num y = num_each(A, each_neg_part, NULL);
+	if (h->l->flags & LF_ZERO && y.hi == 0)
+		y.flags &= ~NUM_MOVED;
+	return y;
 }
 
 static struct num each_abs(const struct num *a, const void *ctx UNUSED)
@@ -524,7 +529,10 @@ struct num div_of(const struct num *a, const struct num *b, const struct how *h)
 }
 UNARY(DIV) { return div_of(A, B, h); }
 
-static double pow_ulp(const struct how *h) { return h->l->ulp + (h->l->flags & LF_POW ? 2 : 0); }
+/* sqrt, rsqrt, reciprocal and products stand for these (PowKernel.cu; inductor's lowering of pow). */
+static bool pow_is_singled_out(double b) { return fabs(b) == 0.5 || fabs(b) == 2 || b == 3 || b == -1; }
+
+static double pow_ulp(const struct how *h, double b) { return h->l->ulp + (h->l->flags & LF_POW && !pow_is_singled_out(b) ? 2 : 0); }
 
 /* |a|^b at an exact non-negative base may be exact only for small integer exponents computed by products. */
 static struct num pow_product(const struct num *a, int n, const struct how *h)
@@ -539,7 +547,7 @@ static struct num pow_product(const struct num *a, int n, const struct how *h)
 	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
 	if (!(y.flags & NUM_NOFIN))             /* or pow of the library */
-		num_widen(&y, pow_ulp(h) * how_ulp(h, num_mag(&y)));
+		num_widen(&y, pow_ulp(h, n) * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
 	return y;
 }
@@ -604,7 +612,7 @@ UNARY(POW)
 	/* Whole exponents may be products, of the reciprocal if negative (inductor's pow_recursive, below 32): 2|b| - 1 roundings. */
 	double products = b == floor(b) && fabs(b) < 32 ? fabs(b) : 0;
 	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
-		num_widen(&y, fmax(products, pow_ulp(h) - h->l->ulp) * how_ulp(h, num_mag(&y)));
+		num_widen(&y, fmax(products, pow_ulp(h, b) - h->l->ulp) * how_ulp(h, num_mag(&y)));
 	y.dtype = (uint8_t)h->dt;
 	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
 		y.flags |= A->flags & NUM_NINF ? NUM_NAN : 0;
@@ -612,6 +620,9 @@ UNARY(POW)
 	}
 	for (int i = 0; i < 2 && (b == -2 || b == -0.5); i++)
 		how_step(&y, h);                /* the reciprocal of a rounded square or root, or the reverse */
+	double square = A->hi * A->hi;
+	if (b == -2 && h->l->flags & LF_POW && square < num_format[h->dt].normal && square > 0 && !(y.flags & NUM_NOFIN))
+		num_widen(&y, num_mag(&y) * num_half_ulp(&num_format[h->dt], square) / square);         /* PowKernel.cu: 1.0 / (base * base) */
 	return budget(y, h);
 }
 

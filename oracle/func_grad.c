@@ -75,7 +75,7 @@ ADJ(LOG1P)
 	(void)y;
 	struct num one = num_exact(h->dt, 1), d = num_add(x[0], &one);
 	how_step(&d, h);
-	struct num r = num_div(g, &d);
+	struct num r = quotient(g, &d, h);
 	how_last(&r, h);
 	gx[0] = r;
 }
@@ -154,9 +154,9 @@ ADJ(DIV)
 	gx[0] = div_of(g, x[1], h);
 	if (h->constant_b)
 		return;
-	struct num q = num_div(x[0], x[1]);
+	struct num q = quotient(x[0], x[1], h);
 	how_step(&q, h);
-	struct num q2 = num_div(&q, x[1]), ng = num_neg(*g);
+	struct num q2 = quotient(&q, x[1], h), ng = num_neg(*g);
 	how_step(&q2, h);
 	struct num r = num_mul(&ng, &q2);
 	how_last(&r, h);

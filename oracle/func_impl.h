@@ -14,6 +14,14 @@ INLINE struct num mul_of(const struct num *a, const struct num *b, const struct 
 	}
 	return y;
 }
+/* A quotient inside a formula, unrounded. */
+INLINE struct num quotient(const struct num *a, const struct num *b, const struct how *h)
+{
+	struct num r = num_div(a, b);
+	if (h->l->flags & LF_QUOT && h->l->compute == DT_F32 && !(r.flags & NUM_NOFIN))
+		num_widen(&r, 2 * how_ulp(h, num_mag(&r)));
+	return r;
+}
 /* a / b, rounded as the last and only step; a constant divisor may be inverted first (LF_RECIP). */
 struct num div_of(const struct num *a, const struct num *b, const struct how *h);
 struct num each_sign(const struct num *a, const void *ctx);     /* for num_each */

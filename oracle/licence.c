@@ -53,6 +53,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	};
 	memset(out, 0, sizeof *out);
 	out->name = names[target][device];
+	out->cuda = device == LD_CUDA;
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct row *r = &rows[i];
 		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))

@@ -22,7 +22,11 @@ enum {
 	LF_CLOSED = 1024,       /* with LF_OPEN: either (a version between, or one that is not known) */
 	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
 	LF_ONTO = 2048,         /* a matrix product that is added to something may be computed onto it, term by term */
-	LF_POW = 8192,          /* pow has a budget of 2 more than the other library functions */
+	LF_POW = 8192,          /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
+	LF_ZERO = 16384,        /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */
+	LF_QUOT = 32768,        /* f32 quotients inside formulas, too, are within 2 ULP only */
+	LF_EX2 = 65536,         /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
+	LF_NUMBER = 131072,     /* a number added to a half tensor stays in f32 */
 	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */
@@ -39,6 +43,7 @@ struct lic_rule {
 
 struct licence_profile {
 	const char *name;       /* "torch-eager@cpu" */
+	bool cuda;              /* the device: strides differ in places */
 	struct lic_rule rule[NLC][NDTYPES];     /* float dtypes only */
 };
 

@@ -46,6 +46,37 @@ static void partial_overflow(struct num *r, const struct tape *t, const sid *e, 
 		r->flags |= NUM_NAN;
 }
 
+/* A running mean's step x - mean overflows where the entries lie so far apart; infinity is then subtracted from infinity. */
+static void spread_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	double low = INFINITY, high = -INFINITY;
+	for (int64_t i = 0; i < n; i++) {
+		low = fmin(low, num_low(&t->val[e[i]]));
+		high = fmax(high, num_high(&t->val[e[i]]));
+	}
+	if (high - low >= num_format[h->l->acc].overflow)
+		r->flags |= NUM_INF | NUM_NAN;
+}
+
+static double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
+
+static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
+
+/* Where denormals are flushed, entries and partial sums: what may be lost of the sum, its own rounding aside. Partial sums of
+ * multiples of the smallest normal number are never denormal. */
+static double flushed_entries(const struct num *v, const sid *e, int64_t n, const struct num_format *acc)
+{
+	double lost = 0;
+	bool denormal = false;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &v[e[i]];
+		if (num_low_mag(x) < acc->normal)
+			lost += fmin(finite_mag(x), acc->normal);
+		denormal = denormal || x->rad != 0 || (!(x->flags & NUM_NOFIN) && !is_multiple(x->hi, acc->normal));
+	}
+	return denormal && n > 2 ? lost + (double)(n - 2) * acc->normal : lost;
+}
+
 /* Sum with infinities or NaN among the entries: fold the sets, then the rounding error of the finite part. */
 static struct num sum_special(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
@@ -60,6 +91,8 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
+		if (h->l->flags & LF_FTZ)
+			num_widen(&r, flushed_entries(t->val, e, n, &num_format[h->l->acc]));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
@@ -108,8 +141,10 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 	} else {
 		s.rad += s.abs * ((double)n * 0x1p-100);
 	}
-	double steps = (double)n - 1;
-	bool single = n <= 2;
+	double steps = (double)n - 1, flushed = h->l->flags & LF_FTZ ? flushed_entries(v, e, n, &num_format[h->l->acc]) : 0;
+	bool single = n <= 2 && flushed == 0;
+	s.exact = s.exact && flushed == 0;
+	s.rad += flushed;
 	if (h->l->flags & LF_WELFORD && n > 1) {
 		/* A sum that is on its way to a mean may come from a running mean m += (x - m)/k. Its steps' errors reach the end scaled
 		 * by k/n: together at most u (A + 3 A (2 + ln n)) on n * mean. */
@@ -123,8 +158,11 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 			.flags = (uint8_t)((s.flags & NUM_UNDEC) | NUM_INF | NUM_NAN)};
 	}
 	struct num r = sum_finish(c, &s, steps, single, h);
-	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow))
+	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow)) {
 		partial_overflow(&r, t, e, n, s.abs, h);
+		if (h->l->flags & LF_WELFORD)
+			spread_overflow(&r, t, e, n, h);
+	}
 	return r;
 }
 
@@ -141,10 +179,6 @@ static struct num sum_int(const struct tape *t, const sid *e, int64_t n, enum dt
 }
 
 /* ---- sums of products ---- */
-static double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
-
-static double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
-
 /* Where denormals are flushed, operands, products and partial sums: what may be lost of the sum. Partial sums of multiples of the
  * smallest normal number are never denormal. */
 static double flushed_terms(const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
@@ -681,6 +715,8 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 	r.rad = rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD)
 		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
+	if (s.hi != 0)                          /* squares that underflow */
+		r.rad += k * num_format[h->l->acc].tiny;
 	bool zero = s.hi == 0 && r.rad == 0;
 	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);
 	y.dtype = (uint8_t)h->dt;

@@ -64,6 +64,8 @@ const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t);
 const sid *ref_ids_expanded(struct ref_ctx *c, const struct ref_tensor *t, const int64_t *size, int rank);
 /* n times the same id. */
 const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n);
+/* f(c, id) for each cell of the memory that t lies in. */
+void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id));
 /* ids converted to dtype `to` (CAST scalars; the same array if they have it already). */
 const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */

@@ -4,6 +4,7 @@
  *
  * Numbers beside a half tensor (Python scalars, second operands of one element and another dtype): mul and div take them in f32,
  * everything else rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
+#include "oracle/licence.h"
 #include "oracle/shape.h"
 
 #include <math.h>
@@ -35,11 +36,12 @@ static sid number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 	return shape_const(c, dt, s);
 }
 
-/* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides. */
-static struct meta operand(const struct meta *m, enum dtype dt)
+/* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides; CUDA's kernels convert what
+ * they load (TensorIterator.cpp: temporaries only if common_device == kCPU). */
+static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum dtype dt)
 {
 	struct meta v = *m;
-	if (v.dtype != dt)
+	if (v.dtype != dt && !c->t->lic->cuda)
 		shape_strides_like(v.stride, m);
 	return v;
 }
@@ -63,11 +65,11 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	p->bt = p->dt;
 	p->rank = a->rank;
 	memcpy(p->size, a->size, sizeof p->size);
-	struct meta op[2] = {operand(a, p->dt), {.dtype = p->dt, .rank = 0}};
+	struct meta op[2] = {operand(c, a, p->dt), {.dtype = p->dt, .rank = 0}};
 	if (!scalar) {
 		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, 1)))
 			return false;
-		op[1] = operand(meta_of(c, 1), p->dt);
+		op[1] = operand(c, meta_of(c, 1), p->dt);
 	}
 	if (!meta_check_sizes(p->size, p->rank, c->err))
 		return false;
@@ -86,7 +88,8 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	}
 	const struct ref_tensor *t = c->in[1];
 	const struct meta *b = &t->meta;
-	if (wide && meta_numel(b) == 1 && b->dtype != p->dt) {
+	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
+	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (t->requires_grad)
 			return ref_unsupported(c, "gradient of one %s beside a half tensor", dtype_info[b->dtype].name);
 		p->bt = DT_F32;
@@ -120,7 +123,9 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 {
 	const struct scalar *alpha = scalar_of(c, 2);
 	struct pair p;
-	if (!pair_of(c, &p, COMMON_KEEP, false) || !alpha_fits(c, alpha, p.dt))
+	enum dtype dt = meta_of(c, 0)->dtype;
+	bool wide = c->n->arg[1].tag == ARG_SCALAR && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
+	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
 		return false;
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
@@ -208,7 +213,7 @@ bool ref_addcmul(struct ref_ctx *c)
 	int64_t n = shape_numel(size, rank);
 	for (int k = 0; k < 3; k++) {
 		const struct meta *m = meta_of(c, k);
-		op[k] = operand(m, dt);
+		op[k] = operand(c, m, dt);
 		const sid *own = ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt);
 		own = ref_copies(c, own, meta_numel(m), dt);    /* one tensor given twice: two gradients, each rounded */
 		x[k] = shape_expand_ids(c, own, m, size, rank);
@@ -300,7 +305,7 @@ static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid firs
 {
 	const struct meta *m = meta_of(c, 0);
 	int64_t stride[MAX_RANK];
-	struct meta op = operand(m, in);
+	struct meta op = operand(c, m, in);
 	shape_iterator(stride, m->size, m->rank, &op, 1);
 	return ref_out_block(c, 0, dt, m->size, m->rank, stride, first);
 }

@@ -152,6 +152,14 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
  * nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
 struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha, every; sid alpha, one; };
 
+/* fastSpecializedAtomicAdd (KernelUtils.cuh) adds a half as one of a pair, the other +0: a neighbour's -0 becomes +0. */
+static void lose_sign(struct ref_ctx *c, sid id)
+{
+	struct num *v = &c->t->val[id];
+	if (!c->t->over && v->flags & NUM_MOVED && v->hi == 0)
+		v->flags &= ~NUM_MOVED;
+}
+
 /* times[at] (may be NULL): how many entries element `at` has; 0: not hit. */
 static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
 {
@@ -160,6 +168,9 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	int64_t hits = 0;
 	for (int64_t k = 0; k < w->count; k++)
 		hits += count[w->cell[k]]++ == 0;
+	bool padded = hits && shape_is_half(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
+	if (padded && c->inplace)       /* a neighbour in memory need not be an element of self */
+		ref_each_cell(c, c->in[0], lose_sign);
 	if (how->every)
 		hits = n;
 	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
@@ -170,6 +181,8 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	for (int64_t i = 0; i < n; i++) {
 		if (times)
 			times[i] = count[i] ? count[i] + how->with_self : 0;
+		if (!count[i] && padded)
+			lose_sign(c, out[i]);
 		if (!count[i] && !how->every)
 			continue;
 		element[h] = i;

@@ -70,6 +70,13 @@ const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t)
 	return read_map(c, t, &t->map);
 }
 
+void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id))
+{
+	const struct ref_storage *s = &c->r->storage[t->storage];
+	for (int64_t i = 0; i < s->ncells; i++)
+		f(c, s->ids[i]);
+}
+
 const sid *ref_ids_expanded(struct ref_ctx *c, const struct ref_tensor *t, const int64_t *size, int rank)
 {
 	struct meta m = t->map;

@@ -1,4 +1,5 @@
 /* shape_index.c: from index tensors to element numbers (shape_index.h). */
+#include "oracle/licence.h"
 #include "oracle/shape_index.h"
 
 /* ---- advanced indexing --------------------------------------------------------------------------------------- */
@@ -97,10 +98,11 @@ static bool adjacent(const struct index_vec *vec, int n, int *first)
 
 /* Operands of index.Tensor's iterator: self with stride 0 along the indexed dims, then each index, expanded, ones around it. */
 static void advanced_strides(struct advanced *a, const struct meta *self, const struct index_vec *vec, int before, const int64_t *bsize,
-	int brank)
+	int brank, bool cuda)
 {
 	struct meta op[MAX_RANK + 1];
 	int nop = 1, d = 0, k = 0;
+	bool match = true;
 	op[0] = (struct meta){.dtype = self->dtype, .rank = a->rank};
 	memcpy(op[0].size, a->size, sizeof a->size);
 	for (; k < before; d++)
@@ -125,7 +127,11 @@ static void advanced_strides(struct advanced *a, const struct meta *self, const 
 			o->size[r] = r >= before && r < before + brank ? bsize[r - before] : 1;
 		if (!shape_view(o->stride, &wide, o->size, o->rank))
 			shape_row_major(o->stride, o->size, o->rank);
+		match = match && !memcmp(o->stride, op[1].stride, (size_t)a->rank * sizeof *o->stride);
 	}
+	/* AdvancedIndex::AdvancedIndex: "For CUDA tensors, force all index tensors to have the same striding". */
+	for (int i = 1; cuda && !match && i < nop; i++)
+		shape_row_major(op[i].stride, op[i].size, op[i].rank);
 	shape_iterator(a->stride, a->size, a->rank, op, nop);
 }
 
@@ -169,7 +175,7 @@ bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *se
 			return err_set(c->err, "index is out of bounds for dimension with size 0");
 	if (a->n > c->t->limit.nodes)
 		return ref_unsupported(c, "too many scalars");
-	advanced_strides(a, self, vec, before, bsize, brank);
+	advanced_strides(a, self, vec, before, bsize, brank, c->t->lic->cuda);
 	a->cell = ARENA_NEW(c->t->arena, int64_t, a->n + 1);
 	shape_row_major(dense, self->size, self->rank);
 	for (int64_t k = 0; k < a->n; k++) {

@@ -54,7 +54,7 @@ static inline double sum_quantum(double abs, int p)
 static inline bool is_multiple(double x, double q)
 {
 	double t = x / q;
-	return fabs(t) < 0x1p62 && (double)(int64_t)t == t;
+	return fabs(t) >= 0x1p53 || (double)(int64_t)t == t;    /* q is a power of two: so is what a double's last bit counts */
 }
 /* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
 struct terms { const struct num *v; const sid *id; int64_t stride; };

@@ -719,6 +719,9 @@ class Collector:
 
 def main() -> None:
     torch.set_num_threads(1)
+    # cuBLAS may otherwise add the parts of a split product in f16 or bf16 (the notes on numerical accuracy); the licence says f32.
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGUSR1)  # proc_spec.last_words: where it hangs
     requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
