@@ -578,7 +578,7 @@ static int64_t kth(int64_t *v, int64_t n, int64_t k)
  * the (k+1)-th largest low end, and its low end is not above the (n-k)-th smallest high end. */
 int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand)
 {
-	int64_t k = (int64_t)b->param, count = 0;
+	int64_t k = (int64_t)fmax(b->param, 0), count = 0;
 	int sign = block_sign(b);
 	const struct num *v = t->val;
 	if (k == 0) {
@@ -609,9 +609,16 @@ int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const 
 	return count;
 }
 
+/* Nothing is known of it but one number. */
+static bool one_number(const struct num *x)
+{
+	return dtype_is_float((enum dtype)x->dtype) ? num_is_exact(x) && !(x->flags & (NUM_SPECIAL | NUM_UNDEC)) : !(x->flags & (NUM_UNDEC | NUM_ANY));
+}
+
 static struct num pick(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	int64_t first = -1, last = -1;
+	bool tie = true;                        /* the candidates are equal for certain */
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
 	pick_candidates(t, b, e, n, cand);
@@ -620,6 +627,7 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 		if (!cand[i])
 			continue;
 		const struct num *x = &t->val[e[i]];
+		tie = tie && one_number(x);
 		if (first < 0)
 			r = *x;
 		else if (h->l)
@@ -633,7 +641,7 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 	CHECK(first >= 0);
 	if (b->f == SF_KARGMAX || b->f == SF_KARGMIN) {
 		r = num_int(DT_I64, first);
-		if (last != first) {
+		if (last != first && !(tie && b->param == PICK_FIRST)) {
 			r.flags = NUM_UNDEC;
 			r.rad = (double)(last - first);
 		}

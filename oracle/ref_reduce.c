@@ -226,6 +226,7 @@ bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
 bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
 
 /* Position of the largest along dim, or in the flattened tensor; equals: any. */
+/* torch.argmax documents that the first of several equal maxima wins. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK], whole = !ref_given(c, 1);
@@ -235,7 +236,7 @@ static bool arg_extreme(struct ref_ctx *c, enum sf f)
 	if (whole && meta_numel(m) == 0)
 		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
 	all_dims(mask, m);
-	return (whole || one_dim(c, mask, 1)) && has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, DT_I64, 0);
+	return (whole || one_dim(c, mask, 1)) && has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, DT_I64, PICK_FIRST);
 }
 
 bool ref_argmax(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMAX); }
