@@ -82,6 +82,16 @@ static void test_plain_stage_raises(void)
 	EXPECT_STR(verdict_reason(&o, &arena), "unsupported: refuses that");
 }
 
+/* What autograd refuses is refused everywhere: no finding of the compiler that says so, too. */
+static void test_both_raise(void)
+{
+	struct prog *p = program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\n"
+		"return (e,)\nbackward (e: g)\n");
+	struct result r = {.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
+	EXPECT_INT(judged(p, &r, "torch:inductor@cpu").verdict, VD_INVALID);
+	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
+}
+
 static void test_device_fault(void)
 {
 	struct result r = {.status = RES_CRASH, .message = "device fault: AcceleratorError: CUDA error: 700", .stderr_tail = ""};
@@ -198,6 +208,7 @@ int main(void)
 	RUN(test_raise_signatures);
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
+	RUN(test_both_raise);
 	RUN(test_device_fault);
 	RUN(test_where_it_died);
 	RUN(test_plain_alias);
