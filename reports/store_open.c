@@ -132,7 +132,9 @@ static int read_header(const char *path, unsigned char *header)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	sqlite3_file *file = xmalloc((size_t)vfs->szOsFile);
-	const char *name = sqlite3_create_filename(path, "", "", 0, NULL);
+	char *real = realpath(path, NULL);      /* SQLite's own open of a main database does not follow links */
+	const char *name = sqlite3_create_filename(real ? real : path, "", "", 0, NULL);
+	free(real);
 	if (!name) {
 		free(file);
 		return SQLITE_NOMEM;

@@ -102,6 +102,21 @@ static void garbage(void)
 	EXPECT_STR(integrity(tmp_path("empty.db")), "ok");
 }
 
+/* A nightly's "latest.db" is often a link. */
+static void through_a_link(void)
+{
+	const char *path = sample("target.db", 3), *link = tmp_path("latest.db");
+	enum store_status status;
+	struct err err = {0};
+	CHECK(symlink(path, link) == 0);
+	for (int mode = STORE_READ; mode <= STORE_CREATE; mode++) {
+		struct store *s = store_open(&status, link, (enum store_mode)mode, &err);
+		EXPECT(s, "%s: %s", mode_name[mode], err.msg);
+		if (s)
+			store_close(s, &err);
+	}
+}
+
 static void foreign_and_newer(void)
 {
 	const char *path = tmp_path("foreign.db");
@@ -401,6 +416,7 @@ int main(void)
 	tmp_dir();
 	RUN(absent_and_not_a_file);
 	RUN(garbage);
+	RUN(through_a_link);
 	RUN(foreign_and_newer);
 	RUN(strange_schema);
 	RUN(truncated);
