@@ -522,6 +522,16 @@ static bool policy_usable(const struct options *o, struct err *err)
 	return ok;
 }
 
+/* A shard has one environment; cross-version questions are `repro --target`'s. */
+static bool one_home(const struct options *o, struct err *err)
+{
+	const struct target *t = &o->target[0];
+	for (int i = 1; i < o->ntarget; i++)
+		if (o->target[i].family != t->family || !str_eq(o->target[i].version, t->version) || o->target[i].device != t->device)
+			return err_set(err, "fuzz: one campaign runs targets of one family, version and device");
+	return true;
+}
+
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
@@ -531,7 +541,7 @@ int cmd_fuzz(const struct options *given)
 		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
 		return EXIT_USAGE;
 	}
-	if (!policy_usable(&o, &err)) {
+	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
 		return EXIT_USAGE;
 	}

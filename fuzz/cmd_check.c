@@ -82,7 +82,7 @@ struct checking { struct options o; struct exec *warm[MAX_TARGETS]; };   /* one 
 static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 {
 	struct checking *c = ctx;
-	int rc = EXIT_CLEAN;
+	int rc = EXIT_VOID;
 	for (int t = 0; t < c->o.ntarget; t++) {
 		int one = check_one(&c->o, name, p, &c->o.target[t], &c->warm[t]);
 		rc = exit_of_both(rc, one);
@@ -94,7 +94,7 @@ int cmd_check(const struct options *given)
 {
 	struct checking c = {.o = *given};
 	struct err err = {0};
-	int rc = EXIT_CLEAN;
+	int rc = EXIT_VOID;
 	if (!c.o.nfile) {
 		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
 		return EXIT_USAGE;

@@ -82,7 +82,7 @@ int cmd_eval(const struct options *o)
 		return EXIT_USAGE;
 	}
 	struct evaluating e = {.f = open_out(o->out)};
-	int rc = EXIT_CLEAN;
+	int rc = EXIT_VOID;
 	if (!e.f)
 		return EXIT_TARGET;
 	for (int i = 0; i < o->nfile; i++) {

@@ -138,7 +138,7 @@ static void load_directory(struct loading *l)
 
 int load_programs(const char *path, loaded_fn *fn, void *ctx)
 {
-	struct loading l = {.path = path, .fn = fn, .ctx = ctx, .rc = EXIT_CLEAN};
+	struct loading l = {.path = path, .fn = fn, .ctx = ctx, .rc = EXIT_VOID};
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		load_directory(&l);

@@ -8,10 +8,11 @@
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
 enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_VOID = 4 };
-/* Of several programs' codes the one to return: a finding is never hidden by a program that was not judged or could not be read. */
+/* Of several programs' codes the one to return, EXIT_VOID before the first: a finding is never hidden by a program that was not judged or
+ * could not be read, and the run counts as soon as one program was judged. */
 static inline int exit_of_both(int a, int b)
 {
-	static const int weight[] = {[EXIT_CLEAN] = 0, [EXIT_VOID] = 1, [EXIT_USAGE] = 2, [EXIT_TARGET] = 3, [EXIT_FINDINGS] = 4};
+	static const int weight[] = {[EXIT_VOID] = 0, [EXIT_CLEAN] = 1, [EXIT_USAGE] = 2, [EXIT_TARGET] = 3, [EXIT_FINDINGS] = 4};
 	return weight[a] >= weight[b] ? a : b;
 }
 

@@ -630,9 +630,6 @@ static bool open_slots(struct shard *s, struct err *err)
 	struct exec_options eo = {.self = s->o->self, .python = s->o->python, .limit_ms = s->o->limit_ms};
 	for (int i = 0; i < s->o->ntarget; i++)
 		s->compiles |= target_stage(&s->o->target[i])->compiles;
-	for (int i = 1; i < s->o->ntarget; i++)
-		if (s->o->target[i].family != t->family || !str_eq(s->o->target[i].version, t->version) || s->o->target[i].device != t->device)
-			return err_set(err, "one campaign runs targets of one family, version and device");
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
 		return false;

@@ -48,9 +48,10 @@ static int fill_class(const struct prog *p, int k)
 
 static void add_counts(struct element_counts *e, const struct compared *c)
 {
-	e->exact += c->exact;
+	int64_t exact = c->exact - c->nwrong_exact;     /* each element is counted once */
+	e->exact += exact;
 	e->weak += c->weak;
-	e->agree += c->count[EL_AGREE] - c->exact - c->weak;
+	e->agree += c->count[EL_AGREE] - exact - c->weak;
 	e->undecided += c->count[EL_UNDECIDED];
 	e->disagree += c->count[EL_DISAGREE];
 }
