@@ -553,8 +553,8 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 			const struct num *x = &v[e[j]];
 			double low = fabs(x->hi) - x->rad, tiny = num_format[s->h.dt].tiny;
 			num_widen(&sum, abs * rel + (double)len * tiny * (1 + big));
-			if (low > 0)                            /* terms g * y that underflow, divided by x */
-				num_widen(&sum, (double)len * tiny / low);
+			if (x->hi != 0 || x->rad != 0)          /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
+				num_widen(&sum, (double)len * tiny * (1 + gsum) / fmax(low, tiny));
 			if (lost)
 				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
 			how_last(&sum, &s->h);
