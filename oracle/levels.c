@@ -31,10 +31,7 @@ static void mark(struct ref *r, const struct ref_tensor *t, int levels)
 	for (;;) {
 		if (r->nlevel == r->cap_level) {
 			int64_t cap = MAX(256, r->cap_level * 2);
-			struct ref_level *q = ARENA_NEW(r->arena, struct ref_level, cap);
-			if (r->nlevel)
-				memcpy(q, r->level, (size_t)r->nlevel * sizeof *q);
-			r->level = q;
+			r->level = ARENA_GROW(r->arena, struct ref_level, r->level, r->nlevel, cap);
 			r->cap_level = cap;
 		}
 		r->level[r->nlevel++] = (struct ref_level){from->ids[cell], levels};

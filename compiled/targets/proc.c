@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -328,37 +329,49 @@ static uint64_t get_le(const char *at, int n)
 	return v;
 }
 
-/* CPU seconds of the child's group, of children that were waited for too. */
+/* CPU seconds of a process (its /proc name), of children that it waited for too, if it is in the group; 0 if not or if it has gone. */
+static double process_cpu(const char *pid, pid_t group)
+{
+	char path[NAME_MAX + 16], text[1024];
+	snprintf(path, sizeof path, "/proc/%s/stat", pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return 0;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	const char *after = strrchr(text, ')');         /* the name may hold anything */
+	long pgrp = 0;
+	unsigned long t[4] = {0};
+	if (!after || sscanf(after, ") %*c %*d %ld %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &pgrp, &t[0], &t[1], &t[2], &t[3]) != 5
+		|| pgrp != (long)group)
+		return 0;
+	return ((double)t[0] + (double)t[1] + (double)t[2] + (double)t[3]) / (double)sysconf(_SC_CLK_TCK);
+}
+
 static double group_cpu(pid_t group)
 {
-	double ticks = 0;
+	double sum = 0;
 	DIR *d = opendir("/proc");
-	for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-		char path[sizeof e->d_name + 16], text[1024];
-		if (e->d_name[0] < '0' || e->d_name[0] > '9')
-			continue;
-		snprintf(path, sizeof path, "/proc/%s/stat", e->d_name);
-		FILE *f = fopen(path, "re");
-		if (!f)
-			continue;
-		text[fread(text, 1, sizeof text - 1, f)] = 0;
-		fclose(f);
-		const char *after = strrchr(text, ')');         /* the name may hold anything */
-		long pgrp = 0;
-		unsigned long t[4] = {0};
-		if (after && sscanf(after, ") %*c %*d %ld %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &pgrp, &t[0], &t[1], &t[2], &t[3]) == 5
-			&& pgrp == (long)group)
-			ticks += (double)t[0] + (double)t[1] + (double)t[2] + (double)t[3];
-	}
+	for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+		if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
+			sum += process_cpu(e->d_name, group);
 	if (d)
 		closedir(d);
-	return ticks / (double)sysconf(_SC_CLK_TCK);
+	return sum;
+}
+
+/* At the beginning of a request the child is alone in its group: one file is read, not all of /proc. */
+static double child_cpu(pid_t child)
+{
+	char name[24];
+	snprintf(name, sizeof name, "%ld", (long)child);
+	return process_cpu(name, child);
 }
 
 static void begin_request(struct proc *p)
 {
 	p->asked = false;
-	p->cpu_begin = p->cpu_seen = p->limit_ms > 0 ? group_cpu(p->pid) : 0;
+	p->cpu_begin = p->cpu_seen = p->limit_ms > 0 ? child_cpu(p->pid) : 0;
 	p->queued = false;
 	p->state = PROC_BUSY;
 	p->nsent = 0;
