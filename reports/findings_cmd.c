@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "eager/guess.h"
 #include "reports/duration.h"
@@ -321,14 +322,24 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 	return status;
 }
 
-static volatile sig_atomic_t stop_signal;
-static void on_signal(int sig) { stop_signal = sig; }
-
 static double now_s(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The first signal asks the query to end; one more than a second later ends the process. Sooner ones are the same wish said twice:
+ * timeout(1) signals the process and then its group. */
+static volatile sig_atomic_t stop_signal;
+static double stop_signal_at;
+static void on_signal(int sig)
+{
+	if (!stop_signal)
+		stop_signal_at = now_s();
+	else if (now_s() > stop_signal_at + 1.0)
+		_exit(128 + sig);
+	stop_signal = sig;
 }
 
 static bool sql_must_stop(void *ctx)
@@ -337,10 +348,10 @@ static bool sql_must_stop(void *ctx)
 	return stop_signal || now_s() > p->stop_at;
 }
 
-/* Signals end the query (and a write that waits for its reader), a second one the process. */
+/* Signals end the query, and a write that waits for its reader (no SA_RESTART). */
 static enum store_status do_sql(struct store *s, const struct options *o, struct printer *p)
 {
-	const struct sigaction end = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	const struct sigaction end = {.sa_handler = on_signal};
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	p->stop_at = now_s() + o->limit_s;

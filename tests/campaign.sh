@@ -277,6 +277,13 @@ usage() { # bad input: a sentence and the documented code
 	timeout --preserve-status -s INT 1 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
 	expect "an endless query and Ctrl-C" 130 $?
 	has "an endless query and Ctrl-C" "$tmp/out" "ended by signal 2"
+	"$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1 &
+	pid=$!
+	sleep 0.5
+	for i in 1 2 3 4 5; do kill -TERM $pid; sleep 0.01; done 2>/dev/null # a wish said five times is one wish
+	wait $pid
+	expect "an endless query and many signals" 143 $?
+	has "an endless query and many signals" "$tmp/out" "ended by signal 15"
 	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
 	pid=$!
 	sleep 2
