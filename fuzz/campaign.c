@@ -66,6 +66,8 @@ static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
 	sum->cheap_hits += s->cheap_hits;
 	sum->confirmations += s->confirmations;
 	sum->refused_confirmations += s->refused_confirmations;
+	sum->suspected += s->suspected;
+	sum->twins += s->twins;
 	for (int t = 0; t <= MAX_TARGETS; t++)
 		for (int v = 0; v < NVERDICTS; v++)
 			sum->verdict[t][v] += s->verdict[t][v];
@@ -73,6 +75,7 @@ static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
 		sum->elements[k].exact += s->elements[k].exact;
 		sum->elements[k].agree += s->elements[k].agree;
 		sum->elements[k].weak += s->elements[k].weak;
+		sum->elements[k].suspect += s->elements[k].suspect;
 		sum->elements[k].undecided += s->elements[k].undecided;
 		sum->elements[k].disagree += s->elements[k].disagree;
 	}
@@ -113,7 +116,7 @@ static void status_text(const struct campaign *c, struct strbuf *sb)
 	int64_t judged = 0, undecided = 0;
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];
-		judged += e->exact + e->agree + e->weak + e->undecided + e->disagree;
+		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
 		undecided += e->undecided;
 	}
 	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->mode != SHARD_WORK ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
@@ -440,12 +443,14 @@ static void summary(const struct campaign *c)
 	}
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];
-		double n = (double)(e->exact + e->agree + e->weak + e->undecided + e->disagree);
+		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
 		if (n > 0)
-			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, undecided %.3f%%, disagree %" PRId64 "\n",
+			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64 ", undecided %.3f%%, disagree %" PRId64 "\n",
 			       fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n,
-			       100 * (double)e->undecided / n, e->disagree);
+			       e->suspect, 100 * (double)e->undecided / n, e->disagree);
 	}
+	if (s.suspected)
+		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them queued as their wide twins\n", s.suspected, s.twins);
 	double wall = MAX(s.wall_ms, 1.0);
 	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
 	       100 * s.reference_ms / wall, 100 * s.wait_ms / wall);

@@ -32,10 +32,10 @@ static void print_text(const struct options *o, const char *file, const char *ta
 {
 	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS)
-		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " undecided; %d call%s)\n",
-		       out->all.exact + out->all.agree + out->all.weak + out->all.undecided,
-		       out->all.exact, out->all.agree, out->all.weak, out->all.undecided, r->ncalls,
-		       r->ncalls == 1 ? "" : "s");
+		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
+		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
+		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
+		       r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
 		printf(": %s\n", out->why);
 	for (int i = 0; i < r->nmismatch; i++)

@@ -151,3 +151,49 @@ bool edit_replace(struct prog *out, const struct prog *p, int node, int by, stru
 		q.back[i] = (struct backward){to[q.back[i].node], to[q.back[i].cotangent]};
 	return keep_needed(out, &q, dead, a, err);
 }
+
+static enum dtype wider(enum dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? DT_F32 : dt == DT_F32 ? DT_F64 : dt; }
+
+/* Dtypes that arguments say; where a tensor is made of nothing, the default says one. */
+static bool widen_dtypes(struct prog *q)
+{
+	bool some = false;
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		bool maker = op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY;
+		for (int k = 0; k < op_info[n->op].nparam; k++) {
+			struct arg *g = &n->arg[k];
+			if (op_info[n->op].param[k].kind != K_DTYPE || !(g->tag == ARG_DTYPE || (maker && n->nout)))
+				continue;
+			enum dtype was = g->tag == ARG_DTYPE ? g->dtype : n->out[0].meta.dtype;
+			g->tag = ARG_DTYPE;
+			g->dtype = wider(was);
+			some |= g->dtype != was;
+		}
+	}
+	return some;
+}
+
+static void fill_dyadic(struct prog *q)
+{
+	int fill = op_param(OP_input, "fill");
+	for (int i = 0; i < q->nnode; i++)
+		if (q->node[i].op == OP_input && dtype_is_float(q->node[i].out[0].meta.dtype))
+			q->node[i].arg[fill].str = "dyadic";
+	for (int c = 0; c < q->ncall; c++)
+		for (int i = 0; i < q->call[c].ninput; i++)
+			if (dtype_is_float(q->node[q->call[c].input[i].node].out[0].meta.dtype))
+				q->call[c].input[i].fill = "dyadic";
+}
+
+bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct err *err)
+{
+	struct prog q;
+	prog_clone(&q, p, a);
+	if (!widen_dtypes(&q))
+		fill_dyadic(&q);
+	if (!prog_infer(&q, err))
+		return false;
+	*out = q;
+	return true;
+}

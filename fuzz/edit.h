@@ -16,5 +16,8 @@ bool edit_drop(struct prog *out, const struct prog *p, int node, struct arena *a
 bool edit_replace(struct prog *out, const struct prog *p, int node, int by, struct arena *a, struct err *err);
 /* Without nodes that nothing needs: not returned, not a cotangent, not a write, not an operand of such. */
 bool edit_sweep(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
+/* With room for fewer doubts: halves become f32 and f32 becomes f64, wherever the program says a dtype; where there is nothing wider, fills
+ * become dyadic. Refused where dtypes do not fit together any more. */
+bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
 
 #endif

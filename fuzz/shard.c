@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "compiled/targets/proc.h"
+#include "fuzz/edit.h"
 #include "fuzz/exec.h"
 #include "fuzz/gen.h"
 #include "fuzz/novelty.h"
@@ -20,6 +21,7 @@ struct job {
 	int draw, next_target;
 	double score;
 	bool hit;                       /* a rank-1 prediction mismatch */
+	bool twin;                      /* made of a program that passed with suspects */
 	const char *hint;               /* operator of the worst mismatch, "" if none */
 };
 
@@ -104,6 +106,7 @@ static void count_elements(struct shard *s, const struct outcome *o)
 		e->exact += c->exact;
 		e->agree += c->agree;
 		e->weak += c->weak;
+		e->suspect += c->suspect;
 		e->undecided += c->undecided;
 		e->disagree += c->disagree;
 	}
@@ -192,7 +195,7 @@ static void describe(struct strbuf *out, const struct shard *s, const struct job
 	exec_versions(&versions, &device, e);
 	target_print(&name, t);
 	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = prog_text(&j->prog, &a),
-		.policy = s->draw[j->draw], .kind = o->kind, .severity = o->severity, .signature = o->signature, .tensor = o->tensor,
+		.policy = j->twin ? arena_printf(&a, "%s, its wide twin", s->draw[j->draw]) : s->draw[j->draw], .kind = o->kind, .severity = o->severity, .signature = o->signature, .tensor = o->tensor,
 		.pattern = o->pattern, .detail = o->detail, .report = o->report, .stderr_tail = stderr_tail, .call = o->call, .how = "",
 		.program_index = j->index, .compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
 	shard_put_finding(out, &f);
@@ -281,7 +284,7 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 
 static double promise(const struct shard *s, const struct job *j)
 {
-	return (j->hit ? 1e6 : 0) + novelty_score(s->novelty, &j->prog);
+	return (j->hit ? 1e6 : 0) + (j->twin ? 1e5 : 0) + novelty_score(s->novelty, &j->prog);
 }
 
 static void queue_push(struct shard *s, struct job *j)
@@ -313,6 +316,22 @@ static struct job *queue_pop(struct shard *s)
 	struct job *j = s->queue[best];
 	s->queue[best] = s->queue[--s->nqueue];
 	return j;
+}
+
+/* The same on data of a dtype that leaves no room. */
+static void queue_twin(struct shard *s, const struct job *of)
+{
+	struct err err = {0};
+	struct job *j = xmalloc(sizeof *j);
+	*j = (struct job){.index = of->index, .draw = of->draw, .hint = "", .twin = true};
+	arena_init(&j->arena);
+	if (!edit_widen(&j->prog, &of->prog, &j->arena, &err)) {        /* dtypes that do not fit together any more */
+		job_free(j);
+		return;
+	}
+	j->score = promise(s, j);
+	s->stats.twins++;
+	queue_push(s, j);
 }
 
 static void note_hint(struct job *j, const struct result *r)
@@ -358,6 +377,9 @@ static void take_main(struct shard *s)
 	judge_job(s, j, &r, &s->o->target[target], &o);
 	count(s, j->draw, target, o.verdict);
 	count_reasons(s, &j->arena, target, &o);
+	s->stats.suspected += o.all.suspect > 0;
+	if (o.verdict == VD_PASS && o.all.suspect && !j->twin)
+		queue_twin(s, j);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)

@@ -8,6 +8,8 @@
  * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
  *
+ * A program that passes with suspects (oracle/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
+ *
  * Messages: request = u32 milliseconds to work, u8 enum shard_mode; answer = counters since the last answer, then the findings. */
 #ifndef SCATTERPROOF_SHARD_H
 #define SCATTERPROOF_SHARD_H
@@ -28,7 +30,7 @@ enum shard_mode {
 #define HOW_SEEN_BEFORE "seen before in this run"
 
 struct shard_stats {
-	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations;
+	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations, suspected, twins;
 	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */
 	struct element_counts elements[NFILL_CLASSES];
 	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;

@@ -1,13 +1,14 @@
 /* shard_wire.c: shard's answers as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/shard.h"
 
-enum { NSTAT_INTS = 6 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 5 + 4, NSTAT_FLOATS = 8 };
+enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
 
 /* Every number of the struct in one order, for both directions. */
 static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
 {
 	int n = 0, f = 0;
-	int64_t *head[] = {&s->generated, &s->compiled, &s->cheap_runs, &s->cheap_hits, &s->confirmations, &s->refused_confirmations};
+	int64_t *head[] = {&s->generated, &s->compiled, &s->cheap_runs, &s->cheap_hits, &s->confirmations, &s->refused_confirmations,
+		&s->suspected, &s->twins};
 	for (int i = 0; i < ARRAY_LEN(head); i++)
 		ints[n++] = head[i];
 	for (int t = 0; t <= MAX_TARGETS; t++)
@@ -15,7 +16,7 @@ static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
 			ints[n++] = &s->verdict[t][v];
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		struct element_counts *e = &s->elements[k];
-		int64_t *part[] = {&e->exact, &e->agree, &e->weak, &e->undecided, &e->disagree};
+		int64_t *part[] = {&e->exact, &e->agree, &e->weak, &e->suspect, &e->undecided, &e->disagree};
 		for (int i = 0; i < ARRAY_LEN(part); i++)
 			ints[n++] = part[i];
 	}

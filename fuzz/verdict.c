@@ -7,6 +7,7 @@
 
 #include "fuzz/message.h"
 #include "fuzz/signature.h"
+#include "oracle/spread.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
 const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
@@ -51,7 +52,8 @@ static void add_counts(struct element_counts *e, const struct compared *c)
 	int64_t exact = c->exact - c->nwrong_exact;     /* each element is counted once */
 	e->exact += exact;
 	e->weak += c->weak;
-	e->agree += c->count[EL_AGREE] - exact - c->weak;
+	e->suspect += c->suspect;
+	e->agree += c->count[EL_AGREE] - exact - c->weak - c->suspect;
 	e->undecided += c->count[EL_UNDECIDED];
 	e->disagree += c->count[EL_DISAGREE];
 }
@@ -101,6 +103,23 @@ static void describe(struct outcome *out, const struct prog *p, const struct ten
 	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
 	out->call = w ? w->call : 0;
 	out->signature = signature_of(out->kind, p, w, hint, a);
+}
+
+static const char *suspicion(const struct prog *p, const struct judgement *j, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < j->ntensor; i++) {
+		const struct compared *c = &j->tensor[i].cmp;
+		if (!c->suspect)
+			continue;
+		const struct sample *s = &c->sample[c->nsample - 1];
+		sb_printf(&sb, "  suspect: call %d, %s, %" PRId64 " of %" PRId64 " elements; element %" PRId64 " is %.9g, drawn evaluations gave %.9g to %.9g\n",
+			j->tensor[i].call, tensor_text(p, &j->tensor[i], a), c->suspect, c->n, s->index, s->got, s->low, s->high);
+	}
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
 }
 
 static void report(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *target, struct arena *a)
@@ -189,7 +208,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	struct licence_profile profile;
 	struct judge_case jc;
 	struct judgement j = {0};
-	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = ""};
+	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = ""};
 	sb_init(&name);
 	target_print(&name, t);
 	const char *target = arena_strdup(a, name.s);
@@ -219,6 +238,11 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		from_raise(out, p, r, t, a);
 	} else {
 		judge(&j, &jc, r, freedoms_of(t), a);
+		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
+		if (target_stage(t)->compiles || j.weak)
+			spread_judge(&j, &jc, r, a);
+		if (j.suspect)
+			out->suspicion = suspicion(p, &j, a);
 		out->freedoms = j.used;
 		from_judgement(out, p, &j, r, target_stage(t)->compiles ? hint : NULL, a);
 		judged = true;

@@ -13,16 +13,17 @@ enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVAL
 extern const char *const verdict_name[NVERDICTS];       /* unjudged: the reference said unsupported */
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
 
-/* Elements by class; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider than
- * half the value. Also by fill class of the call: dyadic, normal, special, ties. */
+/* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
+ * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/spread.h). Also by fill class of the call: dyadic, normal, special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
-struct element_counts { int64_t exact, agree, weak, undecided, disagree; };
+struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
 
 struct outcome {
 	enum verdict verdict;
 	unsigned freedoms;              /* bits of the freedoms made use of */
 	const char *why;                /* one line: the reason of anything but pass */
+	const char *suspicion;          /* a pass with suspects: a line for each tensor that has some; else "" */
 	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
 	/* set if the verdict diverges */
 	enum finding_kind kind;

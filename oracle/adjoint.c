@@ -1,7 +1,7 @@
 /* adjoint.c: blocks in reverse; each scalar's finished adjoint is sent on to its operands. */
 #include "oracle/adjoint.h"
 #include "oracle/func_impl.h"
-#include "oracle/tape_impl.h"
+#include "oracle/sample.h"
 
 void adjoint_init(struct adjoint *A, struct tape *t)
 {
@@ -107,31 +107,32 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
+	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0);        /* of all that is added, one by one */
 	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
-		if (s->abs >= own->overflow)
+		if (abs >= own->overflow)
 			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
 		return num_any(dt);
 	bool special = g.flags & NUM_SPECIAL;
-	bool exact = !special && s->rad == 0 && (s->abs == 0 || num_exp(s->abs) + 1 - s->last_bit <= p) && s->abs < own->overflow;
+	bool exact = !special && s->rad == 0 && (abs == 0 || num_exp(abs) + 1 - s->last_bit <= p) && abs < own->overflow;
 	int nr = (int)(l->flags & LF_ROUND);
 	uint32_t onto = s->consumers > 1 ? s->onto : 0;
 	if (!exact && (s->n > 2 || special || s->rad != 0 || onto)) {
 		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto);
 		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
 		across += own->u * s->levels;
-		num_widen(&g, (within + across) * s->abs * (1 + 0x1p-30) + s->abs * (double)s->n * 0x1p-100);
+		num_widen(&g, (within * abs + across * s->abs) * (1 + 0x1p-30) + abs * (double)s->n * 0x1p-100);
 		nr &= ~LF_IEEE;
-		if (s->abs >= own->overflow)
+		if (abs >= own->overflow)
 			g.flags |= NUM_INF | NUM_NAN;
-		if (g.rad == 0 && s->abs != 0)
-			g.rad = s->abs * 0x1p-1000;
+		if (g.rad == 0 && abs != 0)
+			g.rad = abs * 0x1p-1000;
 	}
 	/* Partial sums of multiples of the smallest normal number are never denormal. */
-	if (s->flushed && (s->rad != 0 || special || (s->abs != 0 && s->last_bit < own->emin))) {
+	if (s->flushed && (s->rad != 0 || special || (abs != 0 && s->last_bit < own->emin))) {
 		num_widen(&g, (double)(s->n - 1) * own->normal);
 		nr |= NR_FTZ;
 	}
@@ -143,7 +144,10 @@ static inline struct num finished(const struct adjoint *A, sid id)
 {
 	const struct adj *s = &A->a[id];
 	enum dtype dt = tape_dtype(A->t, id);
-	return s->n <= 1 ? of_adj(s, dt) : sum_of(A, s, dt);
+	struct num g = s->n <= 1 ? of_adj(s, dt) : sum_of(A, s, dt);
+	if (LIKELY(!A->t->sample))
+		return g;
+	return sample_one(&g, dt, A->t->sample, id, SAMPLE_ADJOINT, (struct sample_of){s->n, s->p, A->t->lic->rule[LC_SUM][dt].flags & LF_WIDE});
 }
 
 struct num adjoint_of(const struct adjoint *A, sid id) { return finished(A, id); }
@@ -189,14 +193,13 @@ static void send_product(const struct pass *s, sid id, struct terms x, struct te
 		abs += fabs(p);
 		to->last_bit = (int16_t)MIN(to->last_bit, p != 0 ? last_bit(p) : BIT_NONE);
 	}
-	to->abs += abs - fabs(c.hi);
+	s->A->onto_abs[id] += fmax(abs - fabs(c.hi), 0);
 }
 
 static struct num undecided(const struct num *g, const struct how *h)
 {
-	struct num z = num_exact(h->dt, 0), r = num_hull(g, &z);
-	r.flags |= NUM_UNDEC;
-	return r;
+	struct num z = num_exact(h->dt, 0);
+	return num_either(g, &z);
 }
 
 static void add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g)
@@ -584,6 +587,8 @@ static void adj_matmul(struct pass *s)
 	const struct tape_block *b = s->b;
 	struct tape *t = s->A->t;
 	int64_t m = b->dim[1], n = b->dim[2], k = b->len;
+	if (!s->A->onto_abs && s->h.l->flags & LF_ONTO)
+		s->A->onto_abs = ARENA_ZNEW(t->arena, double, t->nscalar);
 	struct arena_mark mark = arena_mark(t->arena);
 	struct num *g = ARENA_NEW(t->arena, struct num, m * n + 1), *buf = ARENA_NEW(t->arena, struct num, 2 * (MAX(m, n) + 1));
 	for (int64_t z = 0; z < b->dim[0]; z++) {

@@ -29,6 +29,7 @@ struct adj_group { const sid *entry; int64_t n; struct num g; int node; };
 struct adjoint {
 	struct tape *t;
 	struct adj *a;                  /* [nscalar] */
+	double *onto_abs;               /* [nscalar], NULL: all 0. What the terms of exact products add up to beyond the products (LF_ONTO) */
 	int ngroup, cap_group;
 	struct adj_group *group;
 };

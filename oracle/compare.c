@@ -37,7 +37,7 @@ enum element compare_element(const struct num *want, enum dtype dt, const void *
 	return kinds > 1 ? EL_UNDECIDED : EL_AGREE;
 }
 
-static bool is_weak(const struct num *w)
+bool element_is_weak(const struct num *w)
 {
 	return !(w->flags & NUM_SPECIAL) && w->rad > fabs(w->hi) / 2;
 }
@@ -246,7 +246,7 @@ void compare_values(struct compared *out, const struct num *want, int64_t n, con
 		out->count[e]++;
 		bool f = dtype_is_float(meta->dtype);
 		out->exact += f ? num_is_exact(&want[k]) : !(want[k].flags & (NUM_UNDEC | NUM_ANY));
-		out->weak += f && e == EL_AGREE && is_weak(&want[k]);
+		out->weak += f && e == EL_AGREE && element_is_weak(&want[k]);
 		if (e == EL_DISAGREE)
 			take_sample(out, &want[k], meta->dtype, data, k);
 	}

@@ -35,9 +35,10 @@ struct sample { int64_t index; double low, high, got; uint8_t flags; };
 
 struct compared {
 	int64_t n, count[NELEMENT], exact, weak;
+	int64_t suspect;                        /* of the agreeing ones, and then not weak; 0 unless spread.h was asked */
 	int64_t nwrong_exact;                   /* of the disagreeing ones: reference exact */
 	int nsample;
-	struct sample sample[MAX_SAMPLES];      /* the first disagreeing elements */
+	struct sample sample[MAX_SAMPLES];      /* the first disagreeing elements; the first suspect, between its low and high */
 	double worst;                           /* largest distance outside the set, in radii plus ulps */
 	enum pattern pattern;
 	double ratio;                           /* PAT_SCALED */
@@ -46,6 +47,7 @@ struct compared {
 
 /* Element k of data (n elements of dtype dt, dense). */
 enum element compare_element(const struct num *want, enum dtype dt, const void *data, int64_t k);
+bool element_is_weak(const struct num *want);    /* the radius exceeds half the value */
 /* Compares all; then, if something disagrees, classifies. `meta` gives the sizes (rows); stale: candidates, may be NULL. */
 struct stale { int64_t n; const struct num *val; };
 void compare_values(struct compared *out, const struct num *want, int64_t n, const struct meta *meta, const void *data,

@@ -665,9 +665,7 @@ UNARY(SELECT)
 			return *x[1];
 		return num_any(h->dt);
 	}
-	struct num r = num_hull(x[1], x[2]);
-	if (!(num_is_exact(&r)))
-		r.flags |= NUM_UNDEC;
+	struct num r = num_either(x[1], x[2]);
 	r.dtype = (uint8_t)h->dt;
 	return r;
 }

@@ -37,9 +37,7 @@ static struct num gate(int t, const struct num *g, const struct how *h)
 		return *g;
 	if (t == 0)
 		return z;
-	struct num r = num_hull(g, &z);
-	r.flags |= NUM_UNDEC;
-	return r;
+	return num_either(g, &z);
 }
 static struct num half_of(const struct num *g, const struct how *h)
 {
@@ -188,9 +186,7 @@ static void adj_extreme(struct num *gx, const struct num *g, const struct num *a
 	struct num half = half_of(g, h), z = zero_of(h);
 	if (may_nan(a) || may_nan(b)) {
 		/* masked_fill(a <= b) and (b <= a): with a NaN neither holds, both get g or none, as the form has it */
-		gx[0] = num_hull(g, &z);
-		gx[0].flags |= NUM_UNDEC;
-		gx[1] = gx[0];
+		gx[0] = gx[1] = num_either(g, &z);
 	} else if (eq == 1) {
 		gx[0] = gx[1] = half;
 	} else if (eq == 0 && lt != -1) {

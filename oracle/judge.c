@@ -14,11 +14,15 @@ bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct lic
 	jc->p = p;
 	jc->ncalls = 1 + p->ncall;
 	jc->ref = ARENA_ZNEW(a, struct reference, jc->ncalls);
+	jc->bound = ARENA_ZNEW(a, const struct prog *, jc->ncalls);
+	jc->licence = l;
+	jc->limit = limit;
 	jc->status = REF_OK;
 	jc->message = "";
 	for (int k = 0; k < jc->ncalls; k++) {
 		struct prog *bound = ARENA_NEW(a, struct prog, 1);
 		struct err err = {0};
+		jc->bound[k] = bound;
 		if (!prog_bind(bound, p, k, a, &err)) {
 			jc->status = REF_UNSUPPORTED;
 			jc->message = arena_strdup(a, err.msg);

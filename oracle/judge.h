@@ -2,7 +2,7 @@
  * None-ness, raising; every call.
  *
  *   struct judge_case jc;                          // computed once per program and profile, used for many results
- *   judge_prepare(&jc, &prog, &profile, limits, arena)
+ *   judge_prepare(&jc, &prog, &profile, limits, arena)    // profile and arena outlive jc
  *   judge(&verdict, &jc, &result, arena)
  *
  * Kinds of mismatch are ordered by how much they hurt; `kind` is the first of them, `kinds` the mask of all. */
@@ -48,7 +48,7 @@ struct judgement {
 	enum mismatch kind;
 	unsigned kinds, used;
 	const char *message;
-	int64_t nelement, count[NELEMENT], exact, weak;
+	int64_t nelement, count[NELEMENT], exact, weak, suspect;
 	int ntensor;
 	struct tensor_verdict *tensor;  /* all tensors of all calls; the mismatching ones first, worst kind first */
 };
@@ -56,7 +56,10 @@ struct judgement {
 struct judge_case {
 	const struct prog *p;
 	int ncalls;
+	const struct prog **bound;      /* one per call */
 	struct reference *ref;          /* one per call */
+	const struct licence_profile *licence;
+	struct tape_limits limit;
 	enum ref_status status;         /* OK if every call is; RAISES if call 0 does */
 	const char *message;
 };

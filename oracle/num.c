@@ -137,6 +137,19 @@ struct num num_hull(const struct num *a, const struct num *b)
 	return num_of((enum dtype)a->dtype, num_dd(a), fmax(a->rad, (gap + b->rad) * (1 + 0x1p-50)), flags);
 }
 
+struct num num_either(const struct num *a, const struct num *b)
+{
+	struct num r = num_hull(a, b);
+	if (num_is_exact(&r))
+		return r;
+	if (!((a->flags | b->flags) & NUM_SPECIAL)) {
+		double low = fmin(num_low(a), num_low(b)), high = fmax(num_high(a), num_high(b)), centre = low / 2 + high / 2;
+		r = num_of((enum dtype)a->dtype, (struct dd){centre, 0}, fmax(high - centre, centre - low) * (1 + 0x1p-50), r.flags);
+	}
+	r.flags |= NUM_UNDEC;
+	return r;
+}
+
 static bool has_zero(const struct num *a) { return fabs(a->hi) <= a->rad; }
 static bool is_fin(const struct num *a) { return !(a->flags & NUM_NOFIN); }
 

@@ -225,6 +225,8 @@ INLINE struct num num_mul(const struct num *a, const struct num *b)
 }
 struct num num_div(const struct num *a, const struct num *b);
 struct num num_hull(const struct num *a, const struct num *b);  /* smallest set of this shape that holds both */
+/* One of the two, and nothing decides which: the smallest interval that holds both. There is no truth to keep: the centre moves. */
+struct num num_either(const struct num *a, const struct num *b);
 struct num num_scale(struct num a, double c);                   /* times an exact finite number */
 struct num num_any(enum dtype dt);
 /* f applied to every component (finite part, +inf, -inf, NaN) of the operands, results united. */

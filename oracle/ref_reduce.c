@@ -61,13 +61,14 @@ static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
 {
 	const struct num_format *f = &num_format[dt];
 	for (int64_t k = 0; k < n && !t->over; k++) {
-		struct num *x = &t->val[first + (sid)k];
-		bool same = num_is_exact(x) && num_fits(dt, x->hi, x->lo) && fabs(x->hi) <= f->max;
-		if (same || x->flags & NUM_SPECIAL)
+		struct num x = t->val[first + (sid)k];
+		bool same = num_is_exact(&x) && num_fits(dt, x.hi, x.lo) && fabs(x.hi) <= f->max;
+		if (same || x.flags & NUM_SPECIAL)
 			continue;
-		int over = num_mag(x) >= f->overflow ? x->hi > 0 ? NUM_PINF : NUM_NINF : 0;
-		num_widen(x, num_half_ulp(f, num_mag(x)));
-		x->flags |= (uint8_t)over;
+		int over = num_mag(&x) >= f->overflow ? x.hi > 0 ? NUM_PINF : NUM_NINF : 0;
+		num_widen(&x, num_half_ulp(f, num_mag(&x)));
+		x.flags |= over;
+		tape_replace(t, first + (sid)k, x);
 	}
 }
 
@@ -131,12 +132,11 @@ static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enu
 {
 	struct tape *t = c->t;
 	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
-		struct num *v = &t->val[mean + (sid)k];
 		bool finite = true;
 		for (int64_t i = 0; i < r->len && finite; i++)
 			finite = !(t->val[r->e[k * r->len + i]].flags & NUM_NOFIN);
-		if (v->flags & NUM_SPECIAL && finite)
-			*v = num_any(dt);
+		if (t->val[mean + (sid)k].flags & NUM_SPECIAL && finite)
+			tape_replace(t, mean + (sid)k, num_any(dt));
 	}
 }
 

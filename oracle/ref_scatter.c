@@ -269,7 +269,7 @@ static sid count_of(struct ref_ctx *c, int64_t times, enum dtype dt)
 		return count;
 	count = tape_map1(c->t, SF_COPY, dt, ref_ids_repeat(c, count, 1), 1);
 	if (!c->t->over)
-		shape_may_be(&c->t->val[count], c->t->val[count].hi, all);
+		tape_either(c->t, count, c->t->val[count].hi, all);
 	return count;
 }
 

@@ -750,8 +750,8 @@ static bool collect(struct run *s, struct reference *out)
 	return !r->tape.over || unsupported(s, "above the reference's budget of scalars or entries");
 }
 
-enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
-	struct arena *a, struct err *err)
+enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t sample, struct arena *a, struct err *err)
 {
 	struct err own = {0};
 	struct run s = {.err = err ? err : &own};
@@ -759,6 +759,7 @@ enum ref_status ref_run(struct reference *out, const struct prog *p, const struc
 	s.r.arena = a;
 	s.r.p = p;
 	tape_init(&s.r.tape, a, l, limit);
+	s.r.tape.sample = sample;
 	s.r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
 	s.leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
 	s.r.ninput_storage = s.r.nmemory = prog_input_storages(p);
@@ -775,4 +776,10 @@ enum ref_status ref_run(struct reference *out, const struct prog *p, const struc
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;
+}
+
+enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err)
+{
+	return ref_sample(out, p, l, limit, 0, a, err);
 }

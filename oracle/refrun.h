@@ -50,5 +50,8 @@ struct reference {
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err);
+/* The same for one licensed evaluation, drawn at random: all sets are single numbers (sample.h). seed: not 0. */
+enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t seed, struct arena *a, struct err *err);
 
 #endif

@@ -422,14 +422,6 @@ sid shape_zero(struct ref_ctx *c, enum dtype dt)
 	return dtype_is_float(dt) ? tape_const_f(c->t, dt, 0) : tape_const_i(c->t, dt, 0);
 }
 
-/* A scalar that may be either of two numbers. */
-void shape_may_be(struct num *v, double a, double b)
-{
-	struct num x = num_exact(DT_F64, a), y = num_exact(DT_F64, b), h = num_hull(&x, &y);
-	h.dtype = v->dtype;
-	*v = h;
-}
-
 sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s)
 {
 	struct tape *t = c->t;
@@ -438,8 +430,7 @@ sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scal
 		return whole;
 	double f = t->val[whole].hi, r = t->val[rounded].hi;
 	sid either = tape_map1(t, SF_COPY, DT_F32, ref_ids_repeat(c, whole, 1), 1);
-	if (!t->over)
-		shape_may_be(&t->val[either], f, r);
+	tape_either(t, either, f, r);
 	return either;
 }
 
@@ -451,7 +442,7 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 	if (!t->over && f != t->val[factor].hi && isfinite(f)) {
 		factor = tape_map1(t, SF_COPY, dt, ref_ids_repeat(c, factor, 1), 1);
 		if (!t->over)
-			shape_may_be(&t->val[factor], t->val[factor].hi, f);
+			tape_either(t, factor, t->val[factor].hi, f);
 	}
 	for (int64_t k = 0; k < n; k++)
 		times[k] = factor;
@@ -461,12 +452,12 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 		if (t->over)
 			continue;
 		const struct num *x = &t->val[ids[k]], *a = &t->val[factor];
-		struct num *y = &t->val[first + (sid)k];
+		const struct num *y = &t->val[out[k]];
 		double whole = num_is_exact(x) && num_is_exact(a) ? x->hi * a->hi : NAN;
 		if (num_is_exact(y) && isfinite(whole) && whole != y->hi)
-			shape_may_be(y, y->hi, whole);
+			tape_either(t, out[k], y->hi, whole);
 		else if (isfinite(whole) && y->flags & NUM_INF && y->flags & NUM_NOFIN)         /* overflows only if it is rounded */
-			*y = (struct num){.hi = whole, .dtype = y->dtype, .flags = (uint8_t)(y->flags & NUM_INF)};
+			tape_replace(t, out[k], (struct num){.hi = whole, .flags = y->flags & NUM_INF});
 	}
 	return out;
 }

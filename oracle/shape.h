@@ -73,8 +73,6 @@ sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s);
 /* s as f32 that is s, or s rounded to half: either is permitted. */
 sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s);
 sid shape_zero(struct ref_ctx *c, enum dtype dt);
-/* v, a scalar that nothing has read yet, is a or b: a the centre. */
-void shape_may_be(struct num *v, double a, double b);
 /* alpha * ids[k] for f16 and bf16, as add(alpha=…) and index_add use it: the kernel rounds alpha to the dtype (backward does not) and may
  * or may not round the product before it is added; the scalars hold all of that. */
 const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *alpha, enum dtype dt);

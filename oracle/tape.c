@@ -1,5 +1,5 @@
 /* tape.c: appends blocks and computes their values. */
-#include "oracle/tape_impl.h"
+#include "oracle/sample.h"
 
 const char *const sf_name[NSF] = {
 #define SF(id, arity, what) [SF_##id] = #id,
@@ -169,6 +169,8 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 	info->value(&t->val[b->first], t->val, op, n, &h);
 	if (f == SF_ADD && dtype_is_float(dt) && t->lic->rule[LC_MATMUL][dt].flags & LF_ONTO)
 		add_onto(t, b);
+	if (UNLIKELY(t->sample))
+		sample_block(t, b);
 	return b->first;
 }
 
@@ -190,7 +192,34 @@ sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid 
 	return map(t, f, dt, (const sid *const[3]){a, b, c}, n);
 }
 
+void tape_replace(struct tape *t, sid id, struct num set)
+{
+	if (t->over)
+		return;
+	enum dtype dt = tape_dtype(t, id);
+	t->val[id] = set;
+	t->val[id].dtype = dt;
+	if (UNLIKELY(t->sample))
+		t->val[id] = sample_one(&t->val[id], dt, t->sample, id, SAMPLE_VALUE, (struct sample_of){.n = 1});
+}
+
+void tape_either(struct tape *t, sid id, double a, double b)
+{
+	struct num x = num_exact(DT_F64, a), y = num_exact(DT_F64, b);
+	if (LIKELY(!t->sample))
+		tape_replace(t, id, num_hull(&x, &y));
+	else
+		tape_replace(t, id, sample_coin(t->sample, id) ? x : y);
+}
+
 /* ---- lists ---- */
+static void evaluate(struct tape *t, const struct tape_block *b)
+{
+	nary_eval(t, b);
+	if (UNLIKELY(t->sample))
+		sample_block(t, b);
+}
+
 static sid lists(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, int64_t len, double param)
 {
 	CHECK(sf_info[f].arity == -1);
@@ -206,7 +235,7 @@ static sid lists(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start
 	b->start = start;
 	b->len = len;
 	b->param = param;
-	nary_eval(t, b);
+	evaluate(t, b);
 	return b->first;
 }
 
@@ -229,7 +258,7 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	struct tape_block *b = new_block(t, f, dt, n);
 	b->a = entry;
 	b->len = len;
-	nary_eval(t, b);
+	evaluate(t, b);
 	return b->first;
 }
 
@@ -252,7 +281,7 @@ static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double be
 	/* A Python scalar acts in the kernel's compute type: 0.7 on f32 is the f32 next to it. */
 	blk->param = num_rn(tape_inner(dt), alpha, 0);
 	blk->beta = num_rn(tape_inner(dt), beta, 0);
-	nary_eval(t, blk);
+	evaluate(t, blk);
 	return blk->first;
 }
 

@@ -51,6 +51,7 @@ struct tape {
 	int node;                       /* program node that blocks belong to now (-1 outside) */
 	int op;                         /* its operator: licence class */
 	bool over;
+	uint64_t sample;                /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
 };
 
 void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit);
@@ -87,6 +88,9 @@ sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64
 sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
 	int64_t m, int64_t k, int64_t n);
 
+/* Another set for a scalar that nothing has read yet: what an operator may do beyond its function. Its dtype stays. */
+void tape_replace(struct tape *t, sid id, struct num set);
+void tape_either(struct tape *t, sid id, double a, double b);   /* one of two numbers; a is the centre */
 bool tape_is_const(const struct tape *t, sid id);       /* its block is SF_CONST (found by bisection) */
 static inline const struct num *tape_val(const struct tape *t, sid id) { return &t->val[id]; }
 static inline enum dtype tape_dtype(const struct tape *t, sid id) { return (enum dtype)t->val[id].dtype; }
