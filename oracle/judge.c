@@ -131,7 +131,7 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 {
 	bool grad = ref->out[i].requires_grad || (k >= 0 && ref->out[k].requires_grad);
 	if (!want)
-		return k >= 0 && !grad && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
+		return k >= 0 && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
 	unsigned free = JUDGE_ALIAS_FREE;
 	if (k >= 0 && !grad)
 		free |= JUDGE_PLAIN_ALIAS_FREE;

@@ -70,7 +70,7 @@ enum {
 	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
 	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros */
-	JUDGE_EQUAL_SHARED = 16,        /* outputs without grad, equal byte for byte and in layout, may be one tensor */
+	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
 	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };
 
