@@ -111,7 +111,7 @@ enum trait {
 };
 
 /* Licence classes: which rows of oracle/licence.def speak about an op. */
-enum licence_class { LC_MOVE, LC_ARITH, LC_MUL, LC_DIV, LC_TRANS, LC_COMPARE, LC_SUM, LC_PROD, LC_MINMAX, LC_VAR, LC_SCAN, LC_MATMUL, LC_ACCUM, LC_WINDOW, LC_CONVERT, NLC };
+enum licence_class { LC_MOVE, LC_ARITH, LC_MUL, LC_DIV, LC_TRANS, LC_COMPARE, LC_SUM, LC_PROD, LC_MINMAX, LC_VAR, LC_SCAN, LC_MATMUL, LC_ACCUM, LC_CONVERT, NLC };
 
 enum scalar_kind { SC_BOOL, SC_INT, SC_FLOAT };
 struct scalar { enum scalar_kind kind; int64_t i; double f; };  /* i for BOOL and INT, f for FLOAT */

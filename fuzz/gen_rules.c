@@ -106,7 +106,6 @@ static int result_bits(const struct op_info *op, const struct sizes *s)
 	int64_t b;
 	switch (op->licence) {
 	case LC_MOVE:
-	case LC_WINDOW:
 	case LC_CONVERT: b = s->bits; break;
 	case LC_MINMAX: b = MAX(s->bits, many); break;  /* the value or its position */
 	case LC_ARITH: b = s->sum + 1; break;

@@ -16,7 +16,7 @@ struct row {
 enum { /* names of the rows' first column */
 	CL_ALL = NLC, CL_MOVE = LC_MOVE, CL_ARITH = LC_ARITH, CL_MUL = LC_MUL, CL_DIV = LC_DIV, CL_TRANS = LC_TRANS,
 	CL_COMPARE = LC_COMPARE, CL_SUM = LC_SUM, CL_PROD = LC_PROD, CL_MINMAX = LC_MINMAX, CL_VAR = LC_VAR, CL_SCAN = LC_SCAN,
-	CL_MATMUL = LC_MATMUL, CL_ACCUM = LC_ACCUM, CL_WINDOW = LC_WINDOW, CL_CONVERT = LC_CONVERT
+	CL_MATMUL = LC_MATMUL, CL_ACCUM = LC_ACCUM, CL_CONVERT = LC_CONVERT
 };
 
 static const struct row rows[] = {
@@ -28,7 +28,7 @@ static const struct row rows[] = {
 static const char *const class_names[NLC] = {
 	[LC_MOVE] = "move", [LC_ARITH] = "arith", [LC_MUL] = "mul", [LC_DIV] = "div", [LC_TRANS] = "trans", [LC_COMPARE] = "compare",
 	[LC_SUM] = "sum", [LC_PROD] = "prod", [LC_MINMAX] = "minmax", [LC_VAR] = "var", [LC_SCAN] = "scan", [LC_MATMUL] = "matmul",
-	[LC_ACCUM] = "accum", [LC_WINDOW] = "window", [LC_CONVERT] = "convert",
+	[LC_ACCUM] = "accum", [LC_CONVERT] = "convert",
 };
 
 const char *licence_class_name(enum licence_class c)
