@@ -334,6 +334,15 @@ static void queue_twin(struct shard *s, const struct job *of)
 	queue_push(s, j);
 }
 
+static void suspected(struct shard *s, struct job *j, int target, const struct outcome *o)
+{
+	s->stats.suspected++;
+	shard_reason_add(s->reason, &s->nreason, target, arena_printf(&j->arena, "pass with suspects: program %" PRId64 "%s, %" PRId64 " elements (gen --seed %" PRIu64
+		" --programs %" PRId64 ")", j->index, j->twin ? " as its wide twin" : "", o->all.suspect, s->o->seed, j->index + 1), 1);
+	if (!j->twin)
+		queue_twin(s, j);
+}
+
 static void note_hint(struct job *j, const struct result *r)
 {
 	for (int i = 0; i < r->nmismatch; i++)
@@ -377,9 +386,8 @@ static void take_main(struct shard *s)
 	judge_job(s, j, &r, &s->o->target[target], &o);
 	count(s, j->draw, target, o.verdict);
 	count_reasons(s, &j->arena, target, &o);
-	s->stats.suspected += o.all.suspect > 0;
-	if (o.verdict == VD_PASS && o.all.suspect && !j->twin)
-		queue_twin(s, j);
+	if (o.all.suspect)
+		suspected(s, j, target, &o);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)

@@ -238,6 +238,7 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	const struct num_format *acc = &num_format[h->l->acc];
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
+	double sets = 0;        /* 0: every factor is one number. Their products' radii may underflow */
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
 		double p = a->hi * b->hi, ma = fabs(a->hi);
@@ -252,17 +253,18 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 		double r = a->rad * fabs(b->hi) + b->rad * ma + a->rad * b->rad;
 		s.abs += fabs(p) + r;
 		s.rad += r;
+		sets += a->rad + b->rad;
 	}
 	if (UNLIKELY(s.flags & NUM_SPECIAL))
 		return sumprod_special(ta, tb, n, h);
 	c = dd_fast(c.hi, c.lo);
-	if (s.rad == 0) {
+	if (sets == 0) {
 		double q = sum_quantum(s.abs, acc->p);
 		s.exact = q >= acc->tiny && s.abs < acc->overflow && sumprod_exact(ta, tb, n, q, wide);
 	} else {
 		s.rad += s.abs * (wide ? (double)n * 0x1p-98 : 0x1p-50);
 	}
-	bool single = n == 1 && s.rad == 0;
+	bool single = n == 1 && sets == 0;
 	if (!wide && !s.exact && !single)
 		s.rad += s.abs * 0x1p-51;
 	double flushed = h->l->flags & LF_FTZ ? flushed_terms(ta, tb, n, acc) : 0;
