@@ -1,10 +1,11 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART FINDING_OF     PART: clean | plants | full | targets | mark | merge | kill | usage | script | script_torch
 set -u
 bin=$1
 src=$2
 part=$3
+finding_of=$4
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fails=0
@@ -303,7 +304,84 @@ usage() { # bad input: a sentence and the documented code
 	done
 }
 
+script_of() { # script_of FILE TARGET KIND TENSOR CALL: the script of such a finding, in $tmp/s.py
+	rm -f "$tmp/s.db"
+	id=$("$finding_of" "$tmp/s.db" "$@")
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py"
+	expect "repro --script of $1" 0 $?
+}
+seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
+
+script() { # stand-alone scripts as they are written: needs no PyTorch
+	script_of "$seed" torch:inductor@cpu gradient x.grad 0
+	has "what must come out" "$tmp/s.py" '^    \(0, "x.grad"\):$'
+	has "runs of equal elements" "$tmp/s.py" '^        \[0\] \* 198$'
+	has "repeated rows" "$tmp/s.py" '^ .*\] \* 7$'
+	! command -v python3 >/dev/null || python3 -m py_compile "$tmp/s.py"
+	expect "it is Python" 0 $?
+	script_of "$src/corpus/regressions/min_of_bytes.prog" torch:inductor@cpu value "out 1 (b)" 0
+	has "an integer" "$tmp/s.py" '^        \[63\],$'
+	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:aot_eager@cpu mutation "input x afterwards" 0
+	has "a storage, its moved zeros with their sign" "$tmp/s.py" '^        \[-1.875, -0.25, .* 0.0, 3.25\],$'
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = full([], 1.5)\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
+	has "a winner that nobody knows" "$tmp/s.py" '^    \[5, 9, 15, 20, 24, 26, 34, 38\],$'
+	printf '# scatterproof 1\nx = input([4], seed=1, fill="special")\ny = exp(x)\nz = div.Tensor(x, y)\nreturn (x, z)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 1 (z)" 0
+	has "enclosures" "$tmp/s.py" '^        \[nan, \(-0.32100647[0-9]*, -0.32100623[0-9]*\), nan, nan\],$'
+	printf '# scatterproof 1\nx = input([64, 65], seed=1)\ny = neg(x)\nreturn (y,)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "too large for a table" "$tmp/s.py" "^# Only eager says .*: output 0 has more than 4096 elements.$"
+	script_of "$src/corpus/regressions/scatter_reduce_amax_without_self.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "not judged" "$tmp/s.py" "^# Only eager says .*: the reference does not judge this program: "
+	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (a)" 0
+	has "an alias finding compares memory" "$tmp/s.py" "^MEMORY = True"
+	has "and has no table" "$tmp/s.py" "^EXPECTED, NOT_ALL_ZERO = "
+}
+
+script_torch() { # … and as they run
+	envs=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}
+	[ -x "$envs/torch-2.11.0/bin/python" ] || { echo "SKIPPED: no torch-2.11.0 environment, run scripts/setup-targets"; exit 77; }
+	run() { "$envs/torch-$1/bin/python" "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"; }
+	script_of "$seed" torch:eager gradient x.grad 0
+	run 2.11.0
+	expect "eager is right" 0 $?
+	has "eager is right" "$tmp/out" "^torch 2.11.0.*: x.grad of call 0 is right$"
+	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:eager value "out 0 (w)" 0
+	sed -i 's/^    return fn$/    return lambda *a: [o.detach().nextafter(o + 1) for o in fn(*a)]/' "$tmp/s.py"
+	run 2.11.0
+	expect "the last bit is wrong" 1 $?
+	has "the last bit is wrong" "$tmp/out" "^call 0, output 0: 5 of 5 elements are wrong$"
+	has "the last bit is wrong" "$tmp/out" "^  \(1, 0\) must be 2.375, eager gives 2.375, the target 2.37500023"
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = input([], seed=2, fill="positive")\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
+	sed -i 's/^DEVICE = "cuda"/DEVICE = "cpu"/; s/^    return torch.compile.*/    return fn/' "$tmp/s.py"
+	run 2.11.0
+	expect "one winner" 0 $?
+	sed -i 's/: x.grad for/: x.grad * 0 for/' "$tmp/s.py"
+	run 2.11.0
+	expect "no winner" 1 $?
+	has "no winner" "$tmp/out" "^call 0, x.grad: elements \(5,\), \(9,\), .* are all 0 and share a gradient that is not"
+	sed -i 's/^DEVICE = .*/DEVICE = "nonsense"/' "$tmp/s.py"
+	run 2.11.0
+	expect "eager does not run, either" 2 $?
+	has "eager does not run, either" "$tmp/out" "nothing to compare$"
+	script_of "$seed" torch:inductor@cpu gradient x.grad 0
+	run 2.11.0
+	expect "the founding bug" 1 $?
+	has "the founding bug" "$tmp/out" "^call 0, x.grad: 924 of 1716 elements are wrong$"
+	has "where, and what must be" "$tmp/out" "^  \(0, 6, 0\) must be 0.5158538818359375, eager gives 0.5158538818359375, the target 0.0$"
+	has "other calls" "$tmp/out" "^call 1, x.grad: 917 of 1716 elements differ from eager's$"
+	expect "eight of each" 24 "$(grep -c '^  (' "$tmp/out")"
+	[ -x "$envs/torch-2.15.0/bin/python" ] || return
+	run 2.15.0
+	expect "the founding bug, fixed" 0 $?
+	expect "the founding bug, fixed" 1 "$(wc -l <"$tmp/out")"
+}
+
 case $part in
+script) script ;;
+script_torch) script_torch ;;
 clean) clean ;;
 plants) plants ;;
 full) full ;;
