@@ -21,7 +21,7 @@ static const char usage[] =
 	"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
 	"                             [--note TEXT] --db FILE\n"
 	"\n"
-	"Lists findings (latest seen first), shows one, or answers an SQL query; only `mark` writes: what somebody decided about a finding.\n"
+	"Lists findings (latest seen first, under a line with the columns' names), shows one, or answers an SQL query; only `mark` writes: what somebody decided about a finding.\n"
 	"  --open        only those that are not known, fixed or dismissed\n"
 	"  --op NAME     only programs with this operator; `sum` also means `sum.dim_IntList`\n"
 	"  --since DATE  only seen since 2026-01-31 or 2026-01-31T23:59:59 (UTC)\n"
@@ -230,11 +230,30 @@ static bool print_sql_row(void *ctx, int ncols, const char *const *names, const 
 	return print_line(p);
 }
 
-/* The list: a few columns of v_findings, in fixed places. */
+/* The list: a few columns of v_findings, in fixed places under their names. */
+static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"kind", 10}, {"nobs", 6},
+	{"last_seen", 19}, {"target", 24}, {"signature", 40}, {"ops", 0}};
+
+/* To the column's width, and two blanks more; the last one ends where it ends. */
+static void pad(struct strbuf *sb, size_t from, const struct list_column *c)
+{
+	while (c->width && sb->len < from + c->width)
+		sb_putc(sb, ' ');
+	sb_puts(sb, c->width ? "  " : "");
+}
+
+static void list_header(struct strbuf *sb)
+{
+	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
+		size_t before = sb->len;
+		sb_puts(sb, list_columns[k].name);
+		pad(sb, before, &list_columns[k]);
+	}
+	sb_putc(sb, '\n');
+}
+
 static bool print_list_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
-	static const struct { const char *name; int width; } shown[] = {{"id", 8}, {"state", 10}, {"kind", 10}, {"nobs", 6},
-		{"last_seen", 19}, {"target", 24}, {"signature", 40}, {"ops", 0}};
 	struct printer *p = ctx;
 	if (!v)
 		return true;
@@ -243,15 +262,15 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 		row_json(&p->line, ncols, names, v);
 		return print_line(p);
 	}
-	for (int k = 0; k < ARRAY_LEN(shown); k++) {
+	if (p->nrows == 1)
+		list_header(&p->line);
+	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
 		for (int i = 0; i < ncols; i++) {
 			size_t before = p->line.len;
-			if (!str_eq(names[i], shown[k].name))
+			if (!str_eq(names[i], list_columns[k].name))
 				continue;
 			cell_text(&p->line, &v[i]);
-			while (shown[k].width && p->line.len < before + (size_t)shown[k].width)
-				sb_putc(&p->line, ' ');
-			sb_puts(&p->line, shown[k].width ? "  " : "");
+			pad(&p->line, before, &list_columns[k]);
 		}
 	}
 	sb_putc(&p->line, '\n');
