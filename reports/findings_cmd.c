@@ -13,6 +13,7 @@
 #include "reports/findings_show.h"
 #include "reports/json.h"
 #include "reports/lifecycle.h"
+#include "reports/version.h"
 
 static const char usage[] =
 	"usage: scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE\n"
@@ -134,6 +135,8 @@ static bool check_mark(struct options *o, struct err *err)
 			guess_from(&(struct guess){0}, given(o->state), decision_name, sizeof decision_name[0], NDECISIONS));
 	if (o->version && d->kind != DECIDE_FIXED_IN)
 		return err_set(err, "'%.60s' is not understood: only fixed-in takes a version", o->version);
+	if (o->version && !version_valid(o->version))
+		return err_set(err, "'%.60s' is no version: 2.15.0 is one, 2.16.0.dev20260101+cpu, too", o->version);
 	if ((o->of != NULL) != (d->kind == DECIDE_DUPLICATE))
 		return err_set(err, o->of ? "--of goes with duplicate" : "duplicate needs --of ID, the finding that it is like");
 	if (o->issue && d->kind != DECIDE_KNOWN)
@@ -199,7 +202,7 @@ static void cell_text(struct strbuf *sb, const struct store_value *v)
 	}
 }
 
-struct printer { bool json; int64_t nrows; struct strbuf line, complaint; double stop_at; };
+struct printer { struct store *store; bool json; int64_t nrows; struct strbuf line, complaint; double stop_at; };
 
 static bool print_line(struct printer *p)
 {
@@ -252,6 +255,27 @@ static void list_header(struct strbuf *sb)
 	sb_putc(sb, '\n');
 }
 
+/* The view knows no duplicates, only what is dismissed; the finding's history does. */
+static bool is_duplicate(struct store *s, const struct store_value *state, const struct store_value *id)
+{
+	struct hash128 h;
+	struct store_loaded f;
+	struct arena a;
+	arena_init(&a);
+	bool is = str_eq(state->s, finding_state_name[STATE_DISMISSED]) && store_find_by_prefix(s, &h, id->s) == STORE_OK
+		&& store_load_finding(s, &f, &h, &a) == STORE_OK && finding_original(&f)[0];
+	arena_free(&a);
+	return is;
+}
+
+static const struct store_value *column(int ncols, const char *const *names, const struct store_value *v, const char *name)
+{
+	for (int i = 0; i < ncols; i++)
+		if (str_eq(names[i], name))
+			return &v[i];
+	BUG("the list has no column %s", name);
+}
+
 static bool print_list_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	struct printer *p = ctx;
@@ -264,14 +288,16 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 	}
 	if (p->nrows == 1)
 		list_header(&p->line);
+	const struct store_value *state = column(ncols, names, v, "state");
+	bool duplicate = is_duplicate(p->store, state, column(ncols, names, v, "full_id"));
 	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
-		for (int i = 0; i < ncols; i++) {
-			size_t before = p->line.len;
-			if (!str_eq(names[i], list_columns[k].name))
-				continue;
-			cell_text(&p->line, &v[i]);
-			pad(&p->line, before, &list_columns[k]);
-		}
+		const struct store_value *cell = column(ncols, names, v, list_columns[k].name);
+		size_t before = p->line.len;
+		if (cell == state && duplicate)
+			sb_puts(&p->line, decision_name[DECIDE_DUPLICATE]);
+		else
+			cell_text(&p->line, cell);
+		pad(&p->line, before, &list_columns[k]);
 	}
 	sb_putc(&p->line, '\n');
 	return print_line(p);
@@ -310,6 +336,23 @@ static enum store_status do_show(struct store *s, const struct options *o, struc
 	return status;
 }
 
+static enum store_status check_original(struct store *s, const struct decision *d, struct printer *p)
+{
+	bool turns;
+	char mine[33], other[33];
+	enum store_status status = finding_duplicates_turn(&turns, s, &d->finding, &d->duplicate_of);
+	if (status != STORE_OK || !turns)
+		return status;
+	hash_hex(mine, &d->finding);
+	hash_hex(other, &d->duplicate_of);
+	if (str_eq(mine, other))
+		sb_puts(&p->complaint, "a finding is no duplicate of itself");
+	else
+		sb_printf(&p->complaint, "%.*s is a duplicate of %.*s already, itself or through others: mark it open first", STORE_ID_DIGITS, other,
+			STORE_ID_DIGITS, mine);
+	return STORE_BAD;
+}
+
 /* mark ID STATE: one event, two with a note. */
 static enum store_status do_mark(struct store *s, struct options *o, struct printer *p)
 {
@@ -321,10 +364,8 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 	enum store_status status = store_find_by_prefix(s, &d->finding, o->argument);
 	if (status == STORE_OK && o->of)
 		status = store_find_by_prefix(s, &d->duplicate_of, o->of);
-	if (status == STORE_OK && o->of && memcmp(&d->finding, &d->duplicate_of, sizeof d->finding) == 0) {
-		sb_puts(&p->complaint, "a finding is no duplicate of itself");
-		status = STORE_BAD;
-	}
+	if (status == STORE_OK && o->of)
+		status = check_original(s, d, p);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &before, &d->finding, &a);
 	clock_gettime(CLOCK_REALTIME, &t);
@@ -333,8 +374,8 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 	if (status == STORE_OK)
 		status = store_load_finding(s, &after, &d->finding, &a);
 	if (status == STORE_OK) {
-		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_name[before.state],
-			finding_state_name[after.state]);
+		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_text(&before),
+			finding_state_text(&after));
 		print_line(p);
 	}
 	arena_free(&a);
@@ -403,7 +444,7 @@ int cmd_findings(int argc, char **argv)
 		fprintf(stderr, "scatterproof findings: %s\n", err.msg);
 		return store_exit_code(status);
 	}
-	struct printer p = {.json = o.json};
+	struct printer p = {.store = s, .json = o.json};
 	sb_init(&p.line);
 	sb_init(&p.complaint);
 	status = run_verb(s, &o, &p);

@@ -122,6 +122,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "says what it did" "$tmp/out" "${ids[0]} was confirmed, is known"
 	"$bin" findings mark "${ids[1]}" fixed-in 0.2 --db "$tmp/m.db" >"$tmp/out"
 	"$bin" findings mark "${ids[2]}" duplicate --of "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	has "a duplicate has its own word" "$tmp/out" "${ids[2]} was confirmed, is duplicate"
 	"$bin" findings mark "${ids[3]}" dismissed --db "$tmp/m.db" >"$tmp/out"
 	"$bin" findings show "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
 	has "history" "$tmp/out" "known +told them <https://example.org/1>"
@@ -142,6 +143,27 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "an unknown state" "$tmp/out" "did you mean 'dismissed'"
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "a duplicate of itself" 2 $?
+	"$bin" findings --db "$tmp/m.db" >"$tmp/out"
+	has "columns have names" "$tmp/out" "^id +state +kind "
+	expect "the list's duplicates" "${ids[2]}" "$(sed -n 's/^\([0-9a-f]*\) *duplicate .*/\1/p' "$tmp/out")"
+	"$bin" findings show "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
+	has "show says of which" "$tmp/out" "^finding ${ids[2]}: .*, duplicate of ${ids[0]}, severity"
+	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
+	expect "a duplicate of a duplicate" 0 $?
+	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "duplicates of each other" 2 $?
+	has "duplicates of each other" "$tmp/out" "${ids[3]} is a duplicate of ${ids[0]} already"
+	"$bin" findings mark "${ids[2]}" dismissed --db "$tmp/m.db" >"$tmp/out"
+	has "no duplicate any more" "$tmp/out" "was duplicate, is dismissed"
+	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out"
+	expect "no duplicates of each other any more" 0 $?
+	for v in soon v2.15 "2.15 or so" ""; do
+		"$bin" findings mark "${ids[1]}" fixed-in "$v" --db "$tmp/m.db" >"$tmp/out" 2>&1
+		expect "fixed in '$v'" 2 $?
+		has "fixed in '$v'" "$tmp/out" "'$v' is no version"
+	done
+	"$bin" findings mark "${ids[1]}" fixed-in 2.16.0.dev20260101+cu130 --db "$tmp/m.db" >"$tmp/out"
+	expect "fixed in a nightly" 0 $?
 }
 
 merge() { # shards merge into one store, again and again, also killed
