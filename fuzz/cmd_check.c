@@ -1,4 +1,5 @@
 /* cmd_check.c: judge programs on targets. */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "fuzz/commands.h"
@@ -43,12 +44,52 @@ static void print_text(const struct options *o, const char *file, const char *ta
 		       r->mismatch[i].detail);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
-	fflush(stdout);
+}
+
+struct checking {
+	struct options o;
+	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
+	int64_t programs, verdicts[NVERDICTS];
+	int lost;                       /* errno of the first line that could not be printed */
+};
+
+static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out)
+{
+	c->verdicts[out->verdict]++;
+	if (c->o.quiet && out->verdict == VD_PASS)
+		return;
+	errno = 0;
+	if (c->o.json)
+		print_json(file, target, out);
+	else
+		print_text(&c->o, file, target, r, out);
+	if ((fflush(stdout) != 0 || ferror(stdout)) && !c->lost)
+		c->lost = errno;
+}
+
+/* "7 programs on 2 targets: 12 pass, 2 mismatch". */
+static void print_summary(const struct checking *c)
+{
+	int64_t left = c->programs * c->o.ntarget;
+	printf("%" PRId64 " program%s on %d target%s:", c->programs, c->programs == 1 ? "" : "s", c->o.ntarget, c->o.ntarget == 1 ? "" : "s");
+	const char *before = " ";
+	for (int v = 0; v < NVERDICTS; v++) {
+		left -= c->verdicts[v];
+		if (c->verdicts[v])
+			printf("%s%" PRId64 " %s", before, c->verdicts[v], verdict_name[v]);
+		before = c->verdicts[v] ? ", " : before;
+	}
+	if (left)
+		printf("%s%" PRId64 " not run", before, left);
+	printf("\n");
 }
 
 /* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
-static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t, struct exec **warm)
+static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
 {
+	const struct options *o = &c->o;
+	const struct target *t = &o->target[target];
+	struct exec **warm = &c->warm[target];
 	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
 	struct err err = {0};
 	struct arena a;
@@ -67,24 +108,20 @@ static int check_one(const struct options *o, const char *file, const struct pro
 	struct outcome out;
 	exec_run(&r, &a, e, p, t);
 	outcome_of(&out, p, &r, t, NULL, &a);
-	if (o->json)
-		print_json(file, name.s, &out);
-	else
-		print_text(o, file, name.s, &r, &out);
+	print_one(c, file, name.s, &r, &out);
 	int rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	sb_free(&name);
 	arena_free(&a);
 	return rc;
 }
 
-struct checking { struct options o; struct exec *warm[MAX_TARGETS]; };   /* one child per target for all programs */
-
 static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 {
 	struct checking *c = ctx;
 	int rc = EXIT_VOID;
-	for (int t = 0; t < c->o.ntarget; t++) {
-		int one = check_one(&c->o, name, p, &c->o.target[t], &c->warm[t]);
+	c->programs++;
+	for (int t = 0; t < c->o.ntarget && !c->lost; t++) {
+		int one = check_one(c, name, p, t);
 		rc = exit_of_both(rc, one);
 	}
 	return rc;
@@ -101,11 +138,15 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
-	for (int i = 0; i < c.o.nfile; i++) {
+	for (int i = 0; i < c.o.nfile && !c.lost; i++) {
 		int one = load_programs(c.o.file[i], check_on_targets, &c);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c.o.ntarget; t++)
 		exec_close(c.warm[t]);
+	if (!c.lost && !c.o.json && (c.programs > 1 || (c.programs && c.o.ntarget > 1)))
+		print_summary(&c);
+	if (c.lost)
+		errno = c.lost;         /* main says why */
 	return rc;
 }

@@ -36,6 +36,18 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	"$bin" check "$src/corpus/seeds" >"$tmp/out"
 	expect "a directory on builtin:eager" 0 $?
 	expect "every file of it" "$(ls "$src"/corpus/seeds/*.prog)" "$(sed -n 's/: pass on .*//p' "$tmp/out")"
+	expect "and a summary" "7 programs on 1 target: 7 pass" "$(tail -1 "$tmp/out")"
+	"$bin" check "$src/corpus/seeds" --quiet >"$tmp/out"
+	expect "a summary alone" "7 programs on 1 target: 7 pass" "$(cat "$tmp/out")"
+	"$bin" check "$src/corpus/regressions" --quiet --target builtin:eager --target builtin:eager+plant=zero >"$tmp/out"
+	expect "exit of a quiet check" 1 $?
+	has "two targets" "$tmp/out" "^[0-9]+ programs on 2 targets: [0-9]+ pass, [1-9][0-9]* mismatch, [1-9][0-9]* unjudged$"
+	for v in mismatch unjudged; do
+		expect "each $v" "$(sed -n "s/^[0-9]* programs .* \([0-9]*\) $v.*/\1/p" "$tmp/out")" "$(grep -c "\.prog: $v on " "$tmp/out")"
+	done
+	expect "what passes, and reports" "" "$(grep -v -e 'programs on' -e '\.prog: mismatch on ' -e '\.prog: unjudged on ' "$tmp/out")"
+	"$bin" check "$src/corpus/seeds" --json --target builtin:eager >"$tmp/out"
+	expect "nothing but JSON" "" "$(grep -v '^{.*}$' "$tmp/out")"
 	"$bin" check "$tmp/g1" >"$tmp/out" 2>"$tmp/err"
 	expect "every program of a file is judged" 40 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
 	expect "programs are named by their lines" "$(grep -n '^# scatterproof 1' "$tmp/g1" | cut -d: -f1)" "$(sed -n 's/^[^ ]*g1:\([0-9]*\): .* on builtin.*/\1/p' "$tmp/out")"
@@ -215,6 +227,11 @@ full() { # a file size limit, as a full disk: exit 3, what was stored stays, wha
 	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 >"$tmp/out" 2>"$tmp/err")
 	expect "exit with a full disk for standard output" 3 $?
 	has "and its reason" "$tmp/err" "standard output: File too large"
+	for words in "check $src/corpus/seeds" "check $src/corpus/seeds --json" "gen --seed 3 --programs 40" "targets"; do
+		"$bin" $words >/dev/full 2>"$tmp/err"
+		expect "exit of $words > /dev/full" 3 $?
+		has "$words > /dev/full" "$tmp/err" "cannot write to standard output: No space left on device"
+	done
 	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 --out "$tmp/out" 2>"$tmp/err")
 	expect "exit with a full disk for --out" 3 $?
 }
