@@ -49,6 +49,7 @@ static void print_text(const struct options *o, const char *file, const char *ta
 struct checking {
 	struct options o;
 	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
+	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
 	int64_t programs, verdicts[NVERDICTS];
 	int lost;                       /* errno of the first line that could not be printed */
 };
@@ -84,33 +85,45 @@ static void print_summary(const struct checking *c)
 	printf("\n");
 }
 
-/* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
-static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+/* On a target whose child is there. */
+static int run_one(struct checking *c, const char *file, const struct prog *p, int target, struct arena *a)
 {
-	const struct options *o = &c->o;
-	const struct target *t = &o->target[target];
-	struct exec **warm = &c->warm[target];
-	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
-	struct err err = {0};
-	struct arena a;
+	const struct target *t = &c->o.target[target];
 	struct strbuf name;
-	if (!*warm)
-		*warm = exec_open(t, &eo, &err);
-	struct exec *e = *warm;
-	if (!e) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		return EXIT_TARGET;
-	}
-	arena_init(&a);
-	sb_init(&name);
-	target_print(&name, t);
 	struct result r;
 	struct outcome out;
-	exec_run(&r, &a, e, p, t);
-	outcome_of(&out, p, &r, t, NULL, &a);
-	print_one(c, file, name.s, &r, &out);
-	int rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	int rc;
+	sb_init(&name);
+	target_print(&name, t);
+	exec_run(&r, a, c->warm[target], p, t);
+	if (r.bad_target) {
+		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+		rc = c->refused[target] = EXIT_USAGE;
+	} else {
+		outcome_of(&out, p, &r, t, NULL, a);
+		print_one(c, file, name.s, &r, &out);
+		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	}
 	sb_free(&name);
+	return rc;
+}
+
+/* 0 pass, 1 diverges, 2 the target's options are bad, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
+static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+{
+	struct exec_options eo = {.self = c->o.self, .python = c->o.python, .limit_ms = c->o.limit_ms};
+	struct err err = {0};
+	struct arena a;
+	if (c->refused[target])
+		return c->refused[target];
+	if (!c->warm[target])
+		c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
+	if (!c->warm[target]) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return c->refused[target] = EXIT_TARGET;
+	}
+	arena_init(&a);
+	int rc = run_one(c, file, p, target, &a);
 	arena_free(&a);
 	return rc;
 }

@@ -303,6 +303,8 @@ usage() { # bad input: a sentence and the documented code
 		expect "no such interpreter in PATH: $verb" 3 $?
 		has "no such interpreter in PATH: $verb" "$tmp/out" "nonexistent-python: no such program in PATH"
 	done
+	"$bin" check "$src/corpus/seeds" --target torch:eager --python nonexistent-python >"$tmp/out" 2>&1
+	expect "and it is said once" 1 "$(grep -c 'no such program' "$tmp/out")"
 	"$bin" repro abcdef --db "$tmp/absent.db" >"$tmp/out" 2>&1
 	expect "absent store" 2 $?
 	echo garbage >"$tmp/garbage.db"
@@ -378,7 +380,7 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "and has no table" "$tmp/s.py" "^EXPECTED, NOT_ALL_ZERO = "
 }
 
-script_torch() { # … and as they run
+script_torch() { # … and as they run; options that only PyTorch can refuse
 	envs=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}
 	[ -x "$envs/torch-2.11.0/bin/python" ] || { echo "SKIPPED: no torch-2.11.0 environment, run scripts/setup-targets"; exit 77; }
 	run() { "$envs/torch-$1/bin/python" "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"; }
@@ -405,6 +407,13 @@ script_torch() { # … and as they run
 	run 2.11.0
 	expect "eager does not run, either" 2 $?
 	has "eager does not run, either" "$tmp/out" "nothing to compare$"
+	"$bin" check "$src/corpus/seeds" --target torch:inductor@cpu+no_such_option=1 --target torch:eager >"$tmp/out" 2>"$tmp/err"
+	expect "an option that Inductor does not have" 2 $?
+	expect "is said once" 1 "$(grep -c "target 'torch:inductor@cpu+no_such_option=1': option 'no_such_option' is unknown" "$tmp/err")"
+	has "beside a good target" "$tmp/out" "^7 programs on 2 targets: 7 pass, 7 not run$"
+	"$bin" repro "$id" --db "$tmp/s.db" --target torch:inductor@cpu+max_fusion_size=big >"$tmp/out" 2>"$tmp/err"
+	expect "repro with a bad value" 2 $?
+	has "repro with a bad value" "$tmp/err" "option 'max_fusion_size': 'big' is no int"
 	script_of "$seed" torch:inductor@cpu gradient x.grad 0
 	run 2.11.0
 	expect "the founding bug" 1 $?
