@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "fuzz/bench.h"
 #include "reports/duration.h"
 
 enum opt {
@@ -46,7 +47,7 @@ static const char *const verbs[][3] = {
 	{"ops", "[NAME]", "the operators of the language"},
 	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
-	{"bench", "[reference throughput fake campaign catch tightness] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
+	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES},
 };
 
 void options_help(FILE *f, const char *verb)

@@ -370,7 +370,7 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 		status = store_load_finding(s, &before, &d->finding, &a);
 	clock_gettime(CLOCK_REALTIME, &t);
 	if (status == STORE_OK)
-		status = finding_decide(s, d, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, "scatterproof 0.1");
+		status = finding_decide(s, d, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, SCATTERPROOF);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &after, &d->finding, &a);
 	if (status == STORE_OK) {

@@ -146,7 +146,7 @@ static void versions(void)
 	struct arena a;
 	arena_init(&a);
 	EXPECT_STR(version_of_environment("torch 2.11.0+cu130, python 3.11.2", &a), "2.11.0+cu130");
-	EXPECT_STR(version_of_environment("scatterproof 0.1", &a), "0.1");
+	EXPECT_STR(version_of_environment(SCATTERPROOF, &a), "0.1");
 	EXPECT_STR(version_of_environment("unknown", &a), "");
 	EXPECT(version_valid("2.15.0") && version_valid("2.16.0.dev20260101+cu130") && version_valid("3-rc1"), "versions");
 	EXPECT(!version_valid("") && !version_valid("v2") && !version_valid("2 15") && !version_valid("next"), "no versions");
