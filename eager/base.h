@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SCATTERPROOF "scatterproof 0.1"        /* what made a finding, an event, a line of --version */
+
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NORETURN               __attribute__((noreturn))
 #define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */

@@ -50,6 +50,7 @@ struct result_meta_mismatch {
 
 struct result {
 	enum result_status status;
+	bool bad_target;                        /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
 	const char *message;                    /* "" if nothing to say */
 	const char *stderr_tail;                /* last bytes of the target's stderr, "" if none */
 	int ncalls;

@@ -85,8 +85,9 @@ bool source_next(struct prog *out, struct arena *a, struct source *s, struct err
 /* ---- sections -------------------------------------------------------------------------------------------------------------------- */
 
 static const struct { const char *name; bool (*run)(const struct options *o, struct err *err); } sections[] = {
-	{"reference", bench_reference}, {"throughput", bench_throughput}, {"fake", bench_fake}, {"campaign", bench_campaign},
-	{"catch", bench_catch}, {"tightness", bench_tightness},
+#define SECTION(name) {#name, bench_##name},
+	BENCH_SECTIONS(SECTION)
+#undef SECTION
 };
 
 static bool wanted(const struct options *o, const char *name)
@@ -105,7 +106,7 @@ int cmd_bench(const struct options *o)
 		while (k < ARRAY_LEN(sections) && !str_eq(sections[k].name, o->file[i]))
 			k++;
 		if (k == ARRAY_LEN(sections)) {
-			fprintf(stderr, "scatterproof: bench: no section '%s' (reference throughput fake campaign catch tightness)%s\n", o->file[i],
+			fprintf(stderr, "scatterproof: bench: no section '%s' (there are:" BENCH_NAMES ")%s\n", o->file[i],
 			        guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
 			return EXIT_USAGE;
 		}

@@ -24,12 +24,13 @@ double wall_s(void);
 struct source { const char *policy, *dtypes; uint64_t seed; int64_t next; struct policy draw; };
 bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err);
 
-/* false: err says why the section could not run (bad policy, broken target); what this machine lacks is a note instead. */
-bool bench_reference(const struct options *o, struct err *err);         /* bench_reference.c */
-bool bench_throughput(const struct options *o, struct err *err);
-bool bench_tightness(const struct options *o, struct err *err);         /* bench_catch.c */
-bool bench_catch(const struct options *o, struct err *err);
-bool bench_fake(const struct options *o, struct err *err);              /* bench_target.c */
-bool bench_campaign(const struct options *o, struct err *err);
+/* The sections, in the order in which they run: reference and throughput in bench_reference.c, fake and campaign in bench_target.c, catch
+ * and tightness in bench_catch.c. false: err says why it could not run (bad policy, broken target); what this machine lacks is a note
+ * instead. */
+#define BENCH_SECTIONS(X) X(reference) X(throughput) X(fake) X(campaign) X(catch) X(tightness)
+#define BENCH_DECLARED(name) bool bench_##name(const struct options *o, struct err *err);
+BENCH_SECTIONS(BENCH_DECLARED)
+#define BENCH_LISTED(name) " " #name
+#define BENCH_NAMES BENCH_SECTIONS(BENCH_LISTED)        /* " reference throughput ..." */
 
 #endif

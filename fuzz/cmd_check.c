@@ -1,4 +1,5 @@
 /* cmd_check.c: judge programs on targets. */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "fuzz/commands.h"
@@ -43,48 +44,97 @@ static void print_text(const struct options *o, const char *file, const char *ta
 		       r->mismatch[i].detail);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
-	fflush(stdout);
 }
 
-/* 0 pass, 1 diverges, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
-static int check_one(const struct options *o, const char *file, const struct prog *p, const struct target *t, struct exec **warm)
+struct checking {
+	struct options o;
+	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
+	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
+	int64_t programs, verdicts[NVERDICTS];
+	int lost;                       /* errno of the first line that could not be printed */
+};
+
+static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out)
 {
-	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
-	struct err err = {0};
-	struct arena a;
-	struct strbuf name;
-	if (!*warm)
-		*warm = exec_open(t, &eo, &err);
-	struct exec *e = *warm;
-	if (!e) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		return EXIT_TARGET;
+	c->verdicts[out->verdict]++;
+	if (c->o.quiet && out->verdict == VD_PASS)
+		return;
+	errno = 0;
+	if (c->o.json)
+		print_json(file, target, out);
+	else
+		print_text(&c->o, file, target, r, out);
+	if ((fflush(stdout) != 0 || ferror(stdout)) && !c->lost)
+		c->lost = errno;
+}
+
+/* "7 programs on 2 targets: 12 pass, 2 mismatch". */
+static void print_summary(const struct checking *c)
+{
+	int64_t left = c->programs * c->o.ntarget;
+	printf("%" PRId64 " program%s on %d target%s:", c->programs, c->programs == 1 ? "" : "s", c->o.ntarget, c->o.ntarget == 1 ? "" : "s");
+	const char *before = " ";
+	for (int v = 0; v < NVERDICTS; v++) {
+		left -= c->verdicts[v];
+		if (c->verdicts[v])
+			printf("%s%" PRId64 " %s", before, c->verdicts[v], verdict_name[v]);
+		before = c->verdicts[v] ? ", " : before;
 	}
-	arena_init(&a);
-	sb_init(&name);
-	target_print(&name, t);
+	if (left)
+		printf("%s%" PRId64 " not run", before, left);
+	printf("\n");
+}
+
+/* On a target whose child is there. */
+static int run_one(struct checking *c, const char *file, const struct prog *p, int target, struct arena *a)
+{
+	const struct target *t = &c->o.target[target];
+	struct strbuf name;
 	struct result r;
 	struct outcome out;
-	exec_run(&r, &a, e, p, t);
-	outcome_of(&out, p, &r, t, NULL, &a);
-	if (o->json)
-		print_json(file, name.s, &out);
-	else
-		print_text(o, file, name.s, &r, &out);
-	int rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	int rc;
+	sb_init(&name);
+	target_print(&name, t);
+	exec_run(&r, a, c->warm[target], p, t);
+	if (r.bad_target) {
+		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+		rc = c->refused[target] = EXIT_USAGE;
+	} else {
+		outcome_of(&out, p, &r, t, NULL, a);
+		print_one(c, file, name.s, &r, &out);
+		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	}
 	sb_free(&name);
-	arena_free(&a);
 	return rc;
 }
 
-struct checking { struct options o; struct exec *warm[MAX_TARGETS]; };   /* one child per target for all programs */
+/* 0 pass, 1 diverges, 2 the target's options are bad, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
+static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+{
+	struct exec_options eo = {.self = c->o.self, .python = c->o.python, .limit_ms = c->o.limit_ms};
+	struct err err = {0};
+	struct arena a;
+	if (c->refused[target])
+		return c->refused[target];
+	if (!c->warm[target])
+		c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
+	if (!c->warm[target]) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return c->refused[target] = EXIT_TARGET;
+	}
+	arena_init(&a);
+	int rc = run_one(c, file, p, target, &a);
+	arena_free(&a);
+	return rc;
+}
 
 static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 {
 	struct checking *c = ctx;
 	int rc = EXIT_VOID;
-	for (int t = 0; t < c->o.ntarget; t++) {
-		int one = check_one(&c->o, name, p, &c->o.target[t], &c->warm[t]);
+	c->programs++;
+	for (int t = 0; t < c->o.ntarget && !c->lost; t++) {
+		int one = check_one(c, name, p, t);
 		rc = exit_of_both(rc, one);
 	}
 	return rc;
@@ -101,11 +151,15 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
-	for (int i = 0; i < c.o.nfile; i++) {
+	for (int i = 0; i < c.o.nfile && !c.lost; i++) {
 		int one = load_programs(c.o.file[i], check_on_targets, &c);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c.o.ntarget; t++)
 		exec_close(c.warm[t]);
+	if (!c.lost && !c.o.json && (c.programs > 1 || (c.programs && c.o.ntarget > 1)))
+		print_summary(&c);
+	if (c.lost)
+		errno = c.lost;         /* main says why */
 	return rc;
 }

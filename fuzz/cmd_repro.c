@@ -70,6 +70,43 @@ static int write_script(const struct options *o, const struct found *x, struct a
 	return rc;
 }
 
+static int judge_again(const struct found *x, const struct result *r, const char *target, struct arena *a)
+{
+	struct outcome out;
+	outcome_of(&out, &x->p, r, &x->t, NULL, a);
+	/* Right data in other strides is not what a finding of wrong data was about. */
+	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x->f.kind != FINDING_META;
+	printf("%.8s on %s: %s\n", x->f.hex, target, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
+	       out.verdict == VD_PASS ? "does not happen" : out.why);
+	if (diverges)
+		printf("%s", out.report);
+	return diverges && !less ? EXIT_FINDINGS : out.verdict == VD_PASS || less ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+}
+
+static int run_again(const struct options *o, const struct found *x, struct arena *a)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	struct err err = {0};
+	struct exec *e = exec_open(&x->t, &eo, &err);
+	if (!e) {
+		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		return EXIT_TARGET;
+	}
+	struct strbuf name;
+	struct result r;
+	int rc = EXIT_USAGE;
+	sb_init(&name);
+	target_print(&name, &x->t);
+	exec_run(&r, a, e, &x->p, &x->t);
+	if (r.bad_target)
+		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+	else
+		rc = judge_again(x, &r, name.s, a);
+	sb_free(&name);
+	exec_close(e);
+	return rc;
+}
+
 int cmd_repro(const struct options *o)
 {
 	if (o->nfile != 1 || !o->db) {
@@ -87,30 +124,7 @@ int cmd_repro(const struct options *o)
 	if (rc == EXIT_CLEAN && o->script) {
 		rc = write_script(o, &x, &a);
 	} else if (rc == EXIT_CLEAN) {
-		struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
-		struct err err = {0};
-		struct strbuf name;
-		sb_init(&name);
-		target_print(&name, &x.t);
-		struct exec *e = exec_open(&x.t, &eo, &err);
-		if (!e) {
-			fprintf(stderr, "scatterproof: %s\n", err.msg);
-			rc = EXIT_TARGET;
-		} else {
-			struct result r;
-			struct outcome out;
-			exec_run(&r, &a, e, &x.p, &x.t);
-			outcome_of(&out, &x.p, &r, &x.t, NULL, &a);
-			/* Right data in other strides is not what a finding of wrong data was about. */
-			bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x.f.kind != FINDING_META;
-			printf("%.8s on %s: %s\n", x.f.hex, name.s, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
-			       out.verdict == VD_PASS ? "does not happen" : out.why);
-			if (diverges)
-				printf("%s", out.report);
-			rc = diverges && !less ? EXIT_FINDINGS : out.verdict == VD_PASS || less ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
-			exec_close(e);
-		}
-		sb_free(&name);
+		rc = run_again(o, &x, &a);
 	}
 	arena_free(&a);
 	return rc;

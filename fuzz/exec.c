@@ -103,7 +103,7 @@ void exec_versions(struct strbuf *versions, struct strbuf *device, const struct 
 {
 	struct torch_hello h;
 	if (e->family == FAM_BUILTIN) {
-		sb_puts(versions, "scatterproof 0.1");
+		sb_puts(versions, SCATTERPROOF);
 		sb_puts(device, "cpu");
 	} else if (torch_hello(&h, e->proc)) {
 		sb_printf(versions, "torch %s, python %s", h.torch, h.python);

@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 		return argc > 1 ? EXIT_CLEAN : EXIT_USAGE;
 	}
 	if (str_eq(verb, "--version")) {
-		printf("scatterproof 0.1\n");
+		puts(SCATTERPROOF);
 		return EXIT_CLEAN;
 	}
 	if (str_eq(verb, BUILTIN_VERB))

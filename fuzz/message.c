@@ -1,19 +1,51 @@
 /* message.c: see message.h. */
 #include "fuzz/message.h"
 
-const char *message_generalised(const char *m, struct arena *a)
+#include "eager/dtype.h"
+
+static const char WORD[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+/* Whether these n characters are a dtype's name: ours, PyTorch's, or one of those that only PyTorch, its C++ or Triton have. */
+static bool is_dtype(const char *s, size_t n)
+{
+	static const char *const others[] = {"u16", "u32", "u64", "uint16", "uint32", "uint64", "fp8", "fp16", "fp32", "fp64", "BFloat16", "complex32",
+		"complex64", "complex128", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+	static const char *const small[] = {"float8_e", "Float8_e", "float4_e"};        /* float8_e4m3fn, … */
+	for (int i = 0; i < NDTYPES; i++)
+		if ((strlen(dtype_info[i].name) == n && memcmp(s, dtype_info[i].name, n) == 0)
+			|| (strlen(dtype_info[i].torch) == n && memcmp(s, dtype_info[i].torch, n) == 0))
+			return true;
+	for (int i = 0; i < ARRAY_LEN(others); i++)
+		if (strlen(others[i]) == n && memcmp(s, others[i], n) == 0)
+			return true;
+	for (int i = 0; i < ARRAY_LEN(small); i++)
+		if (n > strlen(small[i]) && memcmp(s, small[i], strlen(small[i])) == 0)
+			return true;
+	return false;
+}
+
+/* dtypes: numbers that are part of a dtype's name stay. */
+static const char *masked(const char *m, bool dtypes, struct arena *a)
 {
 	enum { LONGEST = 110 };
 	struct strbuf sb;
 	sb_init(&sb);
 	int depth = 0;
+	bool inside = false;            /* of a word */
 	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
+		size_t n = inside ? 0 : strspn(m, WORD);
+		inside = strchr(WORD, *m) != NULL;
 		if (strchr("[{", *m) && depth++ == 0)
 			sb_puts(&sb, *m == '[' ? "[]" : "{}");
 		if (strchr("]}", *m))
 			depth -= depth > 0;
 		if (depth || strchr("]}", *m))
 			continue;
+		if (dtypes && is_dtype(m, n)) {
+			sb_put(&sb, m, n);
+			m += n - 1;
+			continue;
+		}
 		if (*m >= '0' && *m <= '9') {
 			sb_putc(&sb, 'N');
 			while (m[1] >= '0' && m[1] <= '9')
@@ -29,6 +61,8 @@ const char *message_generalised(const char *m, struct arena *a)
 	sb_free(&sb);
 	return s;
 }
+
+const char *message_generalised(const char *m, struct arena *a) { return masked(m, true, a); }
 
 const char *message_innermost(const char *m, struct arena *a)
 {
@@ -51,7 +85,7 @@ const char *message_innermost(const char *m, struct arena *a)
 			break;
 		m = next;
 	}
-	return message_generalised(m, a);
+	return masked(m, false, a);
 }
 
 /* "  File "/…/torch/_inductor/scheduler.py", line 12 in fuse_nodes" -> "in _inductor/scheduler.py fuse_nodes"; NULL: no such line. */

@@ -4,10 +4,12 @@
 
 #include "eager/base.h"
 
-/* The first line of a message without what differs from case to case: numbers, what stands in brackets, what follows `=`. In a. */
+/* The first line of a message without what differs from case to case: numbers (but those of a dtype: "f32", "float8_e4m3fn"), what stands in
+ * brackets, what follows `=`. In a. */
 const char *message_generalised(const char *m, struct arena *a);
 /* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error,
- * generalised. */
+ * generalised. It names findings in stores: dtypes lose their numbers here, so that a cause is one finding whatever the dtype, and old
+ * findings are met again. */
 const char *message_innermost(const char *m, struct arena *a);
 
 /* Where a target that crashed or hung was, from the end of its output: what the C library said of its heap, or else the innermost function

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "fuzz/bench.h"
 #include "reports/duration.h"
 
 enum opt {
@@ -28,7 +29,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
 	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
-	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; the summary and the exit code only"},
+	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
@@ -46,7 +47,7 @@ static const char *const verbs[][3] = {
 	{"ops", "[NAME]", "the operators of the language"},
 	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
-	{"bench", "[reference throughput fake campaign catch tightness] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run"},
+	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES},
 };
 
 void options_help(FILE *f, const char *verb)

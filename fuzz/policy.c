@@ -24,16 +24,22 @@ static const int dtype_base[NDTYPES] = {
 
 /* Named policies: share of short blocks in percent, and what is louder. */
 struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols; };
-static const struct named named[] = {
-	{.name = "default", .short_share = 60},
-	{.name = "short", .short_share = 100},
-	{.name = "long"},
-	{.name = "mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}},
-	{.name = "layout", .short_share = 60, .layouts = 3},
-	{.name = "symbols", .short_share = 60, .symbols = 70},
-};
+#define POLICIES(X) \
+	X("default", .short_share = 60) \
+	X("short", .short_share = 100) \
+	X("long", .short_share = 0) \
+	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}) \
+	X("layout", .short_share = 60, .layouts = 3) \
+	X("symbols", .short_share = 60, .symbols = 70)
+#define NAMED(name_, ...) {.name = name_, __VA_ARGS__},
+#define LISTED(name_, ...) ", " name_
+static const struct named named[] = {POLICIES(NAMED)};
 
-const char *policy_names(void) { return "default, short, long, mutation, layout, symbols"; }
+const char *policy_names(void)
+{
+	static const char listed[] = POLICIES(LISTED);
+	return listed + strlen(", ");
+}
 
 static bool is_layout(int f) { return f >= PF_permuted && f <= PF_size_one; }
 

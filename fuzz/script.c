@@ -1,17 +1,20 @@
-/* script.c: the script in the order in which a person reads it: what is wrong, the function, the inputs, the comparison. */
+/* script.c: the script in the order in which a person reads it: what is wrong, the function, the inputs, what must come out; then the
+ * machinery that is the same in every script (fill.py, script_run.py). */
 #include "fuzz/script.h"
 
 #include <inttypes.h>
 
 #include "compiled/targets/emit_python.h"
+#include "fuzz/expected.h"
 
-extern const unsigned char fill_py[];  /* embedded by the build, NUL-terminated */
+extern const unsigned char fill_py[], script_run_py[];  /* embedded by the build, NUL-terminated */
 
 static void int_list(struct strbuf *sb, const int64_t *v, int n)
 {
 	sb_putc(sb, '(');
 	for (int i = 0; i < n; i++)
-		sb_printf(sb, "%" PRId64 ",%s", v[i], i + 1 < n ? " " : "");
+		sb_printf(sb, "%s%" PRId64, i ? ", " : "", v[i]);
+	sb_puts(sb, n == 1 ? "," : "");
 	sb_putc(sb, ')');
 }
 
@@ -31,7 +34,7 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 
 static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torch_request *r, struct arena *a, struct err *err)
 {
-	sb_puts(sb, "\n\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\nCALLS = [\n");
+	sb_puts(sb, "\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\nCALLS = [\n");
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog q;
 		if (!prog_bind(&q, p, k, a, err))
@@ -79,7 +82,7 @@ static void backward_list(struct strbuf *sb, const struct torch_request *r)
 static void wrap_target(struct strbuf *sb, const struct target *t)
 {
 	const char *stage = target_stage(t)->name;
-	sb_puts(sb, "\n\ndef under_test(fn):\n    torch._dynamo.reset()\n");
+	sb_puts(sb, "\n\ndef under_test(fn):\n");
 	if (str_eq(stage, "eager") || str_eq(stage, "fake")) {
 		sb_puts(sb, "    return fn\n");
 		return;
@@ -101,82 +104,77 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	sb_puts(sb, options ? "})\n" : ")\n");
 }
 
-static const char tail[] =
-	"\n\ndef make_inputs(call):\n"
-	"    storages, geometry = CALLS[call]()\n"
-	"    storages = [s.to(DEVICE) for s in storages]\n"
-	"    made = []\n"
-	"    for (name, storage, grad, _, _), g in zip(INPUTS, geometry):\n"
-	"        if isinstance(g, int):\n"
-	"            made.append(g)\n"
-	"            continue\n"
-	"        x = torch.empty(0, dtype=storages[storage].dtype, device=DEVICE)\n"
-	"        x.set_(storages[storage].untyped_storage(), g[2], g[0], g[1])\n"
-	"        made.append(x.requires_grad_() if grad else x)\n"
-	"    return storages, made\n"
-	"\n\ndef run(fn, call):\n"
-	"    storages, made = make_inputs(call)\n"
-	"    outs = fn(*[x for x, row in zip(made, INPUTS) if row[3]])\n"
-	"    if BACKWARD:\n"
-	"        with torch.no_grad():\n"
-	"            cots = cotangents(*[x for x, row in zip(made, INPUTS) if row[4]])\n"
-	"        torch.autograd.backward([outs[i] for i in BACKWARD], list(cots))\n"
-	"    named = {f\"output {i}\": x.detach() for i, x in enumerate(outs)}\n"
-	"    for row, x in zip(INPUTS, made):\n"
-	"        if row[2]:\n"
-	"            named[f\"{row[0]}.grad\"] = x.grad\n"
-	"    named.update({f\"storage {i} afterwards\": s for i, s in enumerate(storages)})\n"
-	"    return named\n"
-	"\n\nbad = 0\n"
-	"fn = under_test(f)\n"
-	"for call in range(len(CALLS)):\n"
-	"    want = run(f, call)\n"
-	"    try:\n"
-	"        got = run(fn, call)\n"
-	"    except Exception as e:\n"
-	"        bad += 1\n"
-	"        print(f\"call {call}: eager runs, the target raises {type(e).__name__}: {str(e)[:800]}\")\n"
-	"        continue\n"
-	"    for name, w in want.items():\n"
-	"        g = got[name]\n"
-	"        try:\n"
-	"            assert (w is None) == (g is None), f\"eager {w}, target {g}\"\n"
-	"            if w is not None:\n"
-	"                torch.testing.assert_close(g, w, equal_nan=True)\n"
-	"                assert [t for t, n in zip(g.stride(), g.shape) if n > 1] == [t for t, n in zip(w.stride(), w.shape) if n > 1] or not g.numel(), \\\n"
-	"                    f\"strides: eager {w.stride()}, target {g.stride()}\"\n"
-	"        except AssertionError as e:\n"
-	"            bad += 1\n"
-	"            print(f\"call {call}: {name} differs from eager: {e}\")\n"
-	"            if w is not None and g is not None:\n"
-	"                print(\"  eager \", w.flatten()[:8].tolist())\n"
-	"                print(\"  target\", g.flatten()[:8].tolist())\n"
-	"print(\"torch\", torch.__version__, \"differs\" if bad else \"agrees with eager within assert_close's tolerances\")\n"
-	"sys.exit(1 if bad else 0)\n";
+/* What was said of fill.py's imports holds for the whole script. */
+static const char *after_imports(const char *py)
+{
+	const char *last = strstr(py, "\nimport torch\n");
+	CHECK(last);
+	return last + strlen("\nimport torch\n");
+}
+
+static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why)
+{
+	struct strbuf name;
+	sb_init(&name);
+	target_print(&name, t);
+	sb_puts(sb, "#!/usr/bin/env python3\n");
+	if (finding)
+		sb_printf(sb, "# scatterproof finding %.8s: %s wrong on %s (%s)\n", finding->hex, finding_kind_name[finding->kind], name.s, finding->signature);
+	if (x->name)
+		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n", x->name, x->call);
+	else
+		sb_puts(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not.\n");
+	if (why[0])
+		sb_printf(sb, "# Only eager says what must come out: %s.\n", why);
+	sb_puts(sb, "import math\nimport sys\n\nimport torch\n\n"
+		"torch.set_num_threads(1)  # as where it was found\n");
+	if (t->device == TDEV_CUDA)
+		sb_puts(sb, "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"
+			"torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False\n");
+	sb_printf(sb, "DEVICE = \"%s\"\n", target_device_name(t->device));
+	sb_free(&name);
+}
+
+static void expected_table(struct strbuf *sb, const struct expected *x, const char *table)
+{
+	if (!x->name) {
+		sb_puts(sb, "\nEXPECTED, NOT_ALL_ZERO = {}, []\n");
+		return;
+	}
+	sb_printf(sb, "\n# What %s of call %d must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler\n"
+		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n", x->name, x->call);
+	if (strstr(table, "inf") || strstr(table, "nan"))
+		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
+	sb_puts(sb, table);
+}
 
 bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t, const struct store_loaded *finding, struct arena *a, struct err *err)
 {
 	struct torch_request r;
+	struct expected x = {0};
+	struct strbuf table;
+	const char *why;
 	if (t->family != FAM_TORCH)
 		return err_set(err, "a stand-alone script is for PyTorch targets only");
 	if (!emit_request(&r, p, t, a, err))
 		return false;
-	sb_puts(sb, "#!/usr/bin/env python3\n");
-	struct strbuf name;
-	sb_init(&name);
-	target_print(&name, t);
-	if (finding)
-		sb_printf(sb, "# scatterproof finding %.8s: %s wrong on %s (%s)\n", finding->hex, finding_kind_name[finding->kind], name.s, finding->signature);
-	sb_puts(sb, "# Exits 1 if the target differs from eager, 0 if it agrees.\nimport sys\n\n");
-	sb_puts(sb, (const char *)fill_py);
-	sb_printf(sb, "\n\nDEVICE = \"%s\"\n\n\n", target_device_name(t->device));
-	sb_puts(sb, r.source);
+	sb_init(&table);
+	if (!expected_emit(&table, &x, &why, p, t, finding, a))
+		x.name = NULL;
+	header(sb, t, finding, &x, why);
+	sb_printf(sb, "\n\n%s", r.source);
+	wrap_target(sb, t);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);
 	bool ok = call_rows(sb, p, &r, a, err);
-	wrap_target(sb, t);
-	sb_puts(sb, tail);
-	sb_free(&name);
+	expected_table(sb, &x, table.s);
+	sb_printf(sb, "MEMORY = %s  # whether to compare which results share memory\n", finding && finding->kind == FINDING_ALIAS ? "True" : "False");
+	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
+		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");
+	sb_puts(sb, after_imports((const char *)fill_py));
+	sb_puts(sb, "\n\n# ---- running and comparing ----\n\n\n");
+	sb_puts(sb, (const char *)script_run_py);
+	sb_free(&table);
 	return ok;
 }

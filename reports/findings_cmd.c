@@ -13,6 +13,7 @@
 #include "reports/findings_show.h"
 #include "reports/json.h"
 #include "reports/lifecycle.h"
+#include "reports/version.h"
 
 static const char usage[] =
 	"usage: scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE\n"
@@ -21,7 +22,7 @@ static const char usage[] =
 	"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
 	"                             [--note TEXT] --db FILE\n"
 	"\n"
-	"Lists findings (latest seen first), shows one, or answers an SQL query; only `mark` writes: what somebody decided about a finding.\n"
+	"Lists findings (latest seen first, under a line with the columns' names), shows one, or answers an SQL query; only `mark` writes: what somebody decided about a finding.\n"
 	"  --open        only those that are not known, fixed or dismissed\n"
 	"  --op NAME     only programs with this operator; `sum` also means `sum.dim_IntList`\n"
 	"  --since DATE  only seen since 2026-01-31 or 2026-01-31T23:59:59 (UTC)\n"
@@ -134,6 +135,8 @@ static bool check_mark(struct options *o, struct err *err)
 			guess_from(&(struct guess){0}, given(o->state), decision_name, sizeof decision_name[0], NDECISIONS));
 	if (o->version && d->kind != DECIDE_FIXED_IN)
 		return err_set(err, "'%.60s' is not understood: only fixed-in takes a version", o->version);
+	if (o->version && !version_valid(o->version))
+		return err_set(err, "'%.60s' is no version: 2.15.0 is one, 2.16.0.dev20260101+cpu, too", o->version);
 	if ((o->of != NULL) != (d->kind == DECIDE_DUPLICATE))
 		return err_set(err, o->of ? "--of goes with duplicate" : "duplicate needs --of ID, the finding that it is like");
 	if (o->issue && d->kind != DECIDE_KNOWN)
@@ -199,7 +202,7 @@ static void cell_text(struct strbuf *sb, const struct store_value *v)
 	}
 }
 
-struct printer { bool json; int64_t nrows; struct strbuf line, complaint; double stop_at; };
+struct printer { struct store *store; bool json; int64_t nrows; struct strbuf line, complaint; double stop_at; };
 
 static bool print_line(struct printer *p)
 {
@@ -230,11 +233,51 @@ static bool print_sql_row(void *ctx, int ncols, const char *const *names, const 
 	return print_line(p);
 }
 
-/* The list: a few columns of v_findings, in fixed places. */
+/* The list: a few columns of v_findings, in fixed places under their names. */
+static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"kind", 10}, {"nobs", 6},
+	{"last_seen", 19}, {"target", 24}, {"signature", 40}, {"ops", 0}};
+
+/* To the column's width, and two blanks more; the last one ends where it ends. */
+static void pad(struct strbuf *sb, size_t from, const struct list_column *c)
+{
+	while (c->width && sb->len < from + c->width)
+		sb_putc(sb, ' ');
+	sb_puts(sb, c->width ? "  " : "");
+}
+
+static void list_header(struct strbuf *sb)
+{
+	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
+		size_t before = sb->len;
+		sb_puts(sb, list_columns[k].name);
+		pad(sb, before, &list_columns[k]);
+	}
+	sb_putc(sb, '\n');
+}
+
+/* The view knows no duplicates, only what is dismissed; the finding's history does. */
+static bool is_duplicate(struct store *s, const struct store_value *state, const struct store_value *id)
+{
+	struct hash128 h;
+	struct store_loaded f;
+	struct arena a;
+	arena_init(&a);
+	bool is = str_eq(state->s, finding_state_name[STATE_DISMISSED]) && store_find_by_prefix(s, &h, id->s) == STORE_OK
+		&& store_load_finding(s, &f, &h, &a) == STORE_OK && finding_original(&f)[0];
+	arena_free(&a);
+	return is;
+}
+
+static const struct store_value *column(int ncols, const char *const *names, const struct store_value *v, const char *name)
+{
+	for (int i = 0; i < ncols; i++)
+		if (str_eq(names[i], name))
+			return &v[i];
+	BUG("the list has no column %s", name);
+}
+
 static bool print_list_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
-	static const struct { const char *name; int width; } shown[] = {{"id", 8}, {"state", 10}, {"kind", 10}, {"nobs", 6},
-		{"last_seen", 19}, {"target", 24}, {"signature", 40}, {"ops", 0}};
 	struct printer *p = ctx;
 	if (!v)
 		return true;
@@ -243,16 +286,18 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 		row_json(&p->line, ncols, names, v);
 		return print_line(p);
 	}
-	for (int k = 0; k < ARRAY_LEN(shown); k++) {
-		for (int i = 0; i < ncols; i++) {
-			size_t before = p->line.len;
-			if (!str_eq(names[i], shown[k].name))
-				continue;
-			cell_text(&p->line, &v[i]);
-			while (shown[k].width && p->line.len < before + (size_t)shown[k].width)
-				sb_putc(&p->line, ' ');
-			sb_puts(&p->line, shown[k].width ? "  " : "");
-		}
+	if (p->nrows == 1)
+		list_header(&p->line);
+	const struct store_value *state = column(ncols, names, v, "state");
+	bool duplicate = is_duplicate(p->store, state, column(ncols, names, v, "full_id"));
+	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
+		const struct store_value *cell = column(ncols, names, v, list_columns[k].name);
+		size_t before = p->line.len;
+		if (cell == state && duplicate)
+			sb_puts(&p->line, decision_name[DECIDE_DUPLICATE]);
+		else
+			cell_text(&p->line, cell);
+		pad(&p->line, before, &list_columns[k]);
 	}
 	sb_putc(&p->line, '\n');
 	return print_line(p);
@@ -291,6 +336,23 @@ static enum store_status do_show(struct store *s, const struct options *o, struc
 	return status;
 }
 
+static enum store_status check_original(struct store *s, const struct decision *d, struct printer *p)
+{
+	bool turns;
+	char mine[33], other[33];
+	enum store_status status = finding_duplicates_turn(&turns, s, &d->finding, &d->duplicate_of);
+	if (status != STORE_OK || !turns)
+		return status;
+	hash_hex(mine, &d->finding);
+	hash_hex(other, &d->duplicate_of);
+	if (str_eq(mine, other))
+		sb_puts(&p->complaint, "a finding is no duplicate of itself");
+	else
+		sb_printf(&p->complaint, "%.*s is a duplicate of %.*s already, itself or through others: mark it open first", STORE_ID_DIGITS, other,
+			STORE_ID_DIGITS, mine);
+	return STORE_BAD;
+}
+
 /* mark ID STATE: one event, two with a note. */
 static enum store_status do_mark(struct store *s, struct options *o, struct printer *p)
 {
@@ -302,20 +364,18 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 	enum store_status status = store_find_by_prefix(s, &d->finding, o->argument);
 	if (status == STORE_OK && o->of)
 		status = store_find_by_prefix(s, &d->duplicate_of, o->of);
-	if (status == STORE_OK && o->of && memcmp(&d->finding, &d->duplicate_of, sizeof d->finding) == 0) {
-		sb_puts(&p->complaint, "a finding is no duplicate of itself");
-		status = STORE_BAD;
-	}
+	if (status == STORE_OK && o->of)
+		status = check_original(s, d, p);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &before, &d->finding, &a);
 	clock_gettime(CLOCK_REALTIME, &t);
 	if (status == STORE_OK)
-		status = finding_decide(s, d, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, "scatterproof 0.1");
+		status = finding_decide(s, d, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, SCATTERPROOF);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &after, &d->finding, &a);
 	if (status == STORE_OK) {
-		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_name[before.state],
-			finding_state_name[after.state]);
+		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_text(&before),
+			finding_state_text(&after));
 		print_line(p);
 	}
 	arena_free(&a);
@@ -384,7 +444,7 @@ int cmd_findings(int argc, char **argv)
 		fprintf(stderr, "scatterproof findings: %s\n", err.msg);
 		return store_exit_code(status);
 	}
-	struct printer p = {.json = o.json};
+	struct printer p = {.store = s, .json = o.json};
 	sb_init(&p.line);
 	sb_init(&p.complaint);
 	status = run_verb(s, &o, &p);

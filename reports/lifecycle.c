@@ -5,6 +5,8 @@
 
 const char *const decision_name[NDECISIONS] = {"open", "known", "fixed-in", "dismissed", "duplicate"};
 
+static const char DUPLICATE_OF[] = "duplicate of ";
+
 bool decision_find(enum decision_kind *out, const char *name)
 {
 	for (int i = 0; i < NDECISIONS; i++)
@@ -59,7 +61,7 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 		break;
 	case DECIDE_DUPLICATE:
 		e.payload = finding_state_name[STATE_DISMISSED];
-		snprintf(duplicate, sizeof duplicate, "duplicate of %s", other);
+		snprintf(duplicate, sizeof duplicate, "%s%s", DUPLICATE_OF, other);
 		store_event(s, &(struct store_event){.finding = e.finding, .at = e.at, .kind = EVENT_NOTE, .tool = e.tool, .payload = duplicate});
 		break;
 	case NDECISIONS:
@@ -68,6 +70,47 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 	store_event(s, &e);
 	if (note.payload[0])
 		store_event(s, &note);
+}
+
+const char *finding_original(const struct store_loaded *f)
+{
+	int decided = f->nevents - 1;
+	while (decided >= 0 && !str_eq(f->event[decided].kind, event_kind_name[EVENT_STATE]))
+		decided--;
+	for (int i = 0; f->state == STATE_DISMISSED && decided >= 0 && i < f->nevents; i++) {
+		const struct store_loaded_event *e = &f->event[i];
+		const char *id = e->payload + sizeof DUPLICATE_OF - 1;
+		if (e->at == f->event[decided].at && str_eq(e->kind, event_kind_name[EVENT_NOTE]) && str_starts(e->payload, DUPLICATE_OF)
+			&& strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32)
+			return id;
+	}
+	return "";
+}
+
+const char *finding_state_text(const struct store_loaded *f)
+{
+	return finding_original(f)[0] ? decision_name[DECIDE_DUPLICATE] : finding_state_name[f->state];
+}
+
+enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original)
+{
+	enum { LONGEST = 1000 };        /* findings that became duplicates of each other in two stores which were merged */
+	struct hash128 at = *original;
+	enum store_status status = STORE_OK;
+	*found = memcmp(&at, finding, sizeof at) == 0;
+	for (int i = 0; i < LONGEST && !*found && status == STORE_OK; i++) {
+		struct arena a;
+		struct store_loaded f;
+		arena_init(&a);
+		status = store_load_finding(s, &f, &at, &a);
+		const char *next = status == STORE_OK ? finding_original(&f) : "";
+		bool end = !next[0] || store_find_by_prefix(s, &at, next) != STORE_OK;  /* its original may be in another store */
+		arena_free(&a);
+		if (end)
+			break;
+		*found = memcmp(&at, finding, sizeof at) == 0;
+	}
+	return status;
 }
 
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool)

@@ -5,7 +5,7 @@
  *     known       reported upstream or accepted; seen again it stays known
  *     fixed-in V  seen again in a version that is not older than V it is regressed, and open
  *     dismissed   not a bug; seen again it stays dismissed
- *     duplicate   dismissed, with a note that names the other finding */
+ *     duplicate   dismissed, with a note of the same moment that names the other finding; people are shown "duplicate" */
 #ifndef SCATTERPROOF_LIFECYCLE_H
 #define SCATTERPROOF_LIFECYCLE_H
 
@@ -23,6 +23,13 @@ struct decision {
 	const char *issue_url;          /* known: "" if none */
 	struct hash128 duplicate_of;    /* duplicate */
 };
+/* The finding that f was last said to be a duplicate of, 32 hex digits; "" if it is none (any more). */
+const char *finding_original(const struct store_loaded *f);
+/* The state's name for people: finding_state_name, or "duplicate". */
+const char *finding_state_text(const struct store_loaded *f);
+/* *found: `original` is, directly or through others, a duplicate of `finding`, which therefore cannot be its duplicate. */
+enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original);
+
 /* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
 

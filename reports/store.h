@@ -131,7 +131,7 @@ struct store_finding {
 	enum finding_severity severity;
 	const char *signature;          /* "" if not known yet */
 	int64_t at;
-	const char *tool;               /* "scatterproof 0.1" */
+	const char *tool;               /* SCATTERPROOF */
 };
 /* The key is of (program, family, kind): look the signature up first (store_open_by_signature). If the finding exists, only
  * a severity or signature that differs from the current one is added. */

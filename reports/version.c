@@ -3,6 +3,12 @@
 
 static bool digit(char c) { return c >= '0' && c <= '9'; }
 
+bool version_valid(const char *s)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-";
+	return digit(*s) && strspn(s, allowed) == strlen(s);
+}
+
 /* The number at *s, 0 if there is none; *s moves behind it and a dot that a digit follows. */
 static int64_t take_number(const char **s)
 {

@@ -4,6 +4,8 @@
 
 #include "eager/base.h"
 
+/* A digit, then letters, digits, '.', '+' and '-'. */
+bool version_valid(const char *s);
 /* < 0, 0, > 0. Numbers are compared as numbers; 2.15.0.dev20260101 and 2.15.0rc1 come before 2.15.0; what follows '+' (2.15.0+cu130)
  * does not count. */
 int version_compare(const char *a, const char *b);

@@ -1,10 +1,11 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART FINDING_OF     PART: clean | plants | full | targets | mark | merge | kill | usage | script | script_torch
 set -u
 bin=$1
 src=$2
 part=$3
+finding_of=$4
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fails=0
@@ -35,6 +36,18 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	"$bin" check "$src/corpus/seeds" >"$tmp/out"
 	expect "a directory on builtin:eager" 0 $?
 	expect "every file of it" "$(ls "$src"/corpus/seeds/*.prog)" "$(sed -n 's/: pass on .*//p' "$tmp/out")"
+	expect "and a summary" "7 programs on 1 target: 7 pass" "$(tail -1 "$tmp/out")"
+	"$bin" check "$src/corpus/seeds" --quiet >"$tmp/out"
+	expect "a summary alone" "7 programs on 1 target: 7 pass" "$(cat "$tmp/out")"
+	"$bin" check "$src/corpus/regressions" --quiet --target builtin:eager --target builtin:eager+plant=zero >"$tmp/out"
+	expect "exit of a quiet check" 1 $?
+	has "two targets" "$tmp/out" "^[0-9]+ programs on 2 targets: [0-9]+ pass, [1-9][0-9]* mismatch, [1-9][0-9]* unjudged$"
+	for v in mismatch unjudged; do
+		expect "each $v" "$(sed -n "s/^[0-9]* programs .* \([0-9]*\) $v.*/\1/p" "$tmp/out")" "$(grep -c "\.prog: $v on " "$tmp/out")"
+	done
+	expect "what passes, and reports" "" "$(grep -v -e 'programs on' -e '\.prog: mismatch on ' -e '\.prog: unjudged on ' "$tmp/out")"
+	"$bin" check "$src/corpus/seeds" --json --target builtin:eager >"$tmp/out"
+	expect "nothing but JSON" "" "$(grep -v '^{.*}$' "$tmp/out")"
 	"$bin" check "$tmp/g1" >"$tmp/out" 2>"$tmp/err"
 	expect "every program of a file is judged" 40 "$(grep -cE '^[^ ].* on builtin:eager' "$tmp/out")"
 	expect "programs are named by their lines" "$(grep -n '^# scatterproof 1' "$tmp/g1" | cut -d: -f1)" "$(sed -n 's/^[^ ]*g1:\([0-9]*\): .* on builtin.*/\1/p' "$tmp/out")"
@@ -121,6 +134,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "says what it did" "$tmp/out" "${ids[0]} was confirmed, is known"
 	"$bin" findings mark "${ids[1]}" fixed-in 0.2 --db "$tmp/m.db" >"$tmp/out"
 	"$bin" findings mark "${ids[2]}" duplicate --of "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
+	has "a duplicate has its own word" "$tmp/out" "${ids[2]} was confirmed, is duplicate"
 	"$bin" findings mark "${ids[3]}" dismissed --db "$tmp/m.db" >"$tmp/out"
 	"$bin" findings show "${ids[0]}" --db "$tmp/m.db" >"$tmp/out"
 	has "history" "$tmp/out" "known +told them <https://example.org/1>"
@@ -141,6 +155,27 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "an unknown state" "$tmp/out" "did you mean 'dismissed'"
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "a duplicate of itself" 2 $?
+	"$bin" findings --db "$tmp/m.db" >"$tmp/out"
+	has "columns have names" "$tmp/out" "^id +state +kind "
+	expect "the list's duplicates" "${ids[2]}" "$(sed -n 's/^\([0-9a-f]*\) *duplicate .*/\1/p' "$tmp/out")"
+	"$bin" findings show "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
+	has "show says of which" "$tmp/out" "^finding ${ids[2]}: .*, duplicate of ${ids[0]}, severity"
+	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
+	expect "a duplicate of a duplicate" 0 $?
+	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
+	expect "duplicates of each other" 2 $?
+	has "duplicates of each other" "$tmp/out" "${ids[3]} is a duplicate of ${ids[0]} already"
+	"$bin" findings mark "${ids[2]}" dismissed --db "$tmp/m.db" >"$tmp/out"
+	has "no duplicate any more" "$tmp/out" "was duplicate, is dismissed"
+	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out"
+	expect "no duplicates of each other any more" 0 $?
+	for v in soon v2.15 "2.15 or so" ""; do
+		"$bin" findings mark "${ids[1]}" fixed-in "$v" --db "$tmp/m.db" >"$tmp/out" 2>&1
+		expect "fixed in '$v'" 2 $?
+		has "fixed in '$v'" "$tmp/out" "'$v' is no version"
+	done
+	"$bin" findings mark "${ids[1]}" fixed-in 2.16.0.dev20260101+cu130 --db "$tmp/m.db" >"$tmp/out"
+	expect "fixed in a nightly" 0 $?
 }
 
 merge() { # shards merge into one store, again and again, also killed
@@ -192,6 +227,11 @@ full() { # a file size limit, as a full disk: exit 3, what was stored stays, wha
 	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 >"$tmp/out" 2>"$tmp/err")
 	expect "exit with a full disk for standard output" 3 $?
 	has "and its reason" "$tmp/err" "standard output: File too large"
+	for words in "check $src/corpus/seeds" "check $src/corpus/seeds --json" "gen --seed 3 --programs 40" "targets"; do
+		"$bin" $words >/dev/full 2>"$tmp/err"
+		expect "exit of $words > /dev/full" 3 $?
+		has "$words > /dev/full" "$tmp/err" "cannot write to standard output: No space left on device"
+	done
 	(ulimit -f 1; exec "$bin" gen --seed 3 --programs 40 --out "$tmp/out" 2>"$tmp/err")
 	expect "exit with a full disk for --out" 3 $?
 }
@@ -263,6 +303,8 @@ usage() { # bad input: a sentence and the documented code
 		expect "no such interpreter in PATH: $verb" 3 $?
 		has "no such interpreter in PATH: $verb" "$tmp/out" "nonexistent-python: no such program in PATH"
 	done
+	"$bin" check "$src/corpus/seeds" --target torch:eager --python nonexistent-python >"$tmp/out" 2>&1
+	expect "and it is said once" 1 "$(grep -c 'no such program' "$tmp/out")"
 	"$bin" repro abcdef --db "$tmp/absent.db" >"$tmp/out" 2>&1
 	expect "absent store" 2 $?
 	echo garbage >"$tmp/garbage.db"
@@ -303,7 +345,91 @@ usage() { # bad input: a sentence and the documented code
 	done
 }
 
+script_of() { # script_of FILE TARGET KIND TENSOR CALL: the script of such a finding, in $tmp/s.py
+	rm -f "$tmp/s.db"
+	id=$("$finding_of" "$tmp/s.db" "$@")
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py"
+	expect "repro --script of $1" 0 $?
+}
+seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
+
+script() { # stand-alone scripts as they are written: needs no PyTorch
+	script_of "$seed" torch:inductor@cpu gradient x.grad 0
+	has "what must come out" "$tmp/s.py" '^    \(0, "x.grad"\):$'
+	has "runs of equal elements" "$tmp/s.py" '^        \[0\] \* 198$'
+	has "repeated rows" "$tmp/s.py" '^ .*\] \* 7$'
+	! command -v python3 >/dev/null || python3 -m py_compile "$tmp/s.py"
+	expect "it is Python" 0 $?
+	script_of "$src/corpus/regressions/min_of_bytes.prog" torch:inductor@cpu value "out 1 (b)" 0
+	has "an integer" "$tmp/s.py" '^        \[63\],$'
+	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:aot_eager@cpu mutation "input x afterwards" 0
+	has "a storage, its moved zeros with their sign" "$tmp/s.py" '^        \[-1.875, -0.25, .* 0.0, 3.25\],$'
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = full([], 1.5)\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
+	has "a winner that nobody knows" "$tmp/s.py" '^    \[5, 9, 15, 20, 24, 26, 34, 38\],$'
+	printf '# scatterproof 1\nx = input([4], seed=1, fill="special")\ny = exp(x)\nz = div.Tensor(x, y)\nreturn (x, z)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 1 (z)" 0
+	has "enclosures" "$tmp/s.py" '^        \[nan, \(-0.32100647[0-9]*, -0.32100623[0-9]*\), nan, nan\],$'
+	printf '# scatterproof 1\nx = input([64, 65], seed=1)\ny = neg(x)\nreturn (y,)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "too large for a table" "$tmp/s.py" "^# Only eager says .*: output 0 has more than 4096 elements.$"
+	script_of "$src/corpus/regressions/scatter_reduce_amax_without_self.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "not judged" "$tmp/s.py" "^# Only eager says .*: the reference does not judge this program: "
+	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (a)" 0
+	has "an alias finding compares memory" "$tmp/s.py" "^MEMORY = True"
+	has "and has no table" "$tmp/s.py" "^EXPECTED, NOT_ALL_ZERO = "
+}
+
+script_torch() { # … and as they run; options that only PyTorch can refuse
+	envs=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}
+	[ -x "$envs/torch-2.11.0/bin/python" ] || { echo "SKIPPED: no torch-2.11.0 environment, run scripts/setup-targets"; exit 77; }
+	run() { "$envs/torch-$1/bin/python" "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"; }
+	script_of "$seed" torch:eager gradient x.grad 0
+	run 2.11.0
+	expect "eager is right" 0 $?
+	has "eager is right" "$tmp/out" "^torch 2.11.0.*: x.grad of call 0 is right$"
+	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:eager value "out 0 (w)" 0
+	sed -i 's/^    return fn$/    return lambda *a: [o.detach().nextafter(o + 1) for o in fn(*a)]/' "$tmp/s.py"
+	run 2.11.0
+	expect "the last bit is wrong" 1 $?
+	has "the last bit is wrong" "$tmp/out" "^call 0, output 0: 5 of 5 elements are wrong$"
+	has "the last bit is wrong" "$tmp/out" "^  \(1, 0\) must be 2.375, eager gives 2.375, the target 2.37500023"
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = input([], seed=2, fill="positive")\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
+	sed -i 's/^DEVICE = "cuda"/DEVICE = "cpu"/; s/^    return torch.compile.*/    return fn/' "$tmp/s.py"
+	run 2.11.0
+	expect "one winner" 0 $?
+	sed -i 's/: x.grad for/: x.grad * 0 for/' "$tmp/s.py"
+	run 2.11.0
+	expect "no winner" 1 $?
+	has "no winner" "$tmp/out" "^call 0, x.grad: elements \(5,\), \(9,\), .* are all 0 and share a gradient that is not"
+	sed -i 's/^DEVICE = .*/DEVICE = "nonsense"/' "$tmp/s.py"
+	run 2.11.0
+	expect "eager does not run, either" 2 $?
+	has "eager does not run, either" "$tmp/out" "nothing to compare$"
+	"$bin" check "$src/corpus/seeds" --target torch:inductor@cpu+no_such_option=1 --target torch:eager >"$tmp/out" 2>"$tmp/err"
+	expect "an option that Inductor does not have" 2 $?
+	expect "is said once" 1 "$(grep -c "target 'torch:inductor@cpu+no_such_option=1': option 'no_such_option' is unknown" "$tmp/err")"
+	has "beside a good target" "$tmp/out" "^7 programs on 2 targets: 7 pass, 7 not run$"
+	"$bin" repro "$id" --db "$tmp/s.db" --target torch:inductor@cpu+max_fusion_size=big >"$tmp/out" 2>"$tmp/err"
+	expect "repro with a bad value" 2 $?
+	has "repro with a bad value" "$tmp/err" "option 'max_fusion_size': 'big' is no int"
+	script_of "$seed" torch:inductor@cpu gradient x.grad 0
+	run 2.11.0
+	expect "the founding bug" 1 $?
+	has "the founding bug" "$tmp/out" "^call 0, x.grad: 924 of 1716 elements are wrong$"
+	has "where, and what must be" "$tmp/out" "^  \(0, 6, 0\) must be 0.5158538818359375, eager gives 0.5158538818359375, the target 0.0$"
+	has "other calls" "$tmp/out" "^call 1, x.grad: 917 of 1716 elements differ from eager's$"
+	expect "eight of each" 24 "$(grep -c '^  (' "$tmp/out")"
+	[ -x "$envs/torch-2.15.0/bin/python" ] || return
+	run 2.15.0
+	expect "the founding bug, fixed" 0 $?
+	expect "the founding bug, fixed" 1 "$(wc -l <"$tmp/out")"
+}
+
 case $part in
+script) script ;;
+script_torch) script_torch ;;
 clean) clean ;;
 plants) plants ;;
 full) full ;;

@@ -65,6 +65,51 @@ static void decisions(void)
 	store_abandon(s);
 }
 
+static void mark_duplicate(struct store *s, const struct hash128 *id, const struct hash128 *of)
+{
+	struct decision d = {.finding = *id, .kind = DECIDE_DUPLICATE, .note = "", .version = "", .issue_url = "", .duplicate_of = *of};
+	EXPECT_INT(finding_decide(s, &d, NOW, "t"), STORE_OK);
+}
+
+static const char *original_of(struct store *s, const struct hash128 *id, struct arena *a)
+{
+	struct store_loaded f;
+	CHECK(store_load_finding(s, &f, id, a) == STORE_OK);
+	EXPECT_STR(finding_state_text(&f), finding_original(&f)[0] ? "duplicate" : finding_state_name[f.state]);
+	return finding_original(&f);
+}
+
+static void duplicates(void)
+{
+	struct store *s = open_ok(tmp_path("duplicates.db"), STORE_CREATE);
+	struct hash128 id[4];
+	struct arena a;
+	bool turns;
+	char hex[33];
+	arena_init(&a);
+	for (unsigned i = 0; i < 4; i++)
+		id[i] = put_finding(s, i);
+	EXPECT_STR(original_of(s, &id[0], &a), "");
+	mark_duplicate(s, &id[0], &id[1]);
+	hash_hex(hex, &id[1]);
+	EXPECT_STR(original_of(s, &id[0], &a), hex);
+	decide(s, &id[0], DECIDE_DISMISSED, "duplicate of nothing", "");
+	EXPECT_STR(original_of(s, &id[0], &a), "");
+	mark_duplicate(s, &id[0], &id[1]);
+	mark_duplicate(s, &id[1], &id[2]);
+	for (int i = 0; i < 4; i++) {
+		EXPECT_INT(finding_duplicates_turn(&turns, s, &id[2], &id[i]), STORE_OK);
+		EXPECT_INT(turns, i < 3);
+		EXPECT_INT(finding_duplicates_turn(&turns, s, &id[i], &id[3]), STORE_OK);
+		EXPECT_INT(turns, i == 3);
+	}
+	mark_duplicate(s, &id[2], &id[0]);      /* as two merged stores can hold it */
+	EXPECT_INT(finding_duplicates_turn(&turns, s, &id[3], &id[0]), STORE_OK);
+	EXPECT(!turns, "a circle without the finding");
+	arena_free(&a);
+	store_abandon(s);
+}
+
 static void regressions(void)
 {
 	static const struct { const char *fixed, *versions; bool regressed; } cases[] = {
@@ -101,14 +146,17 @@ static void versions(void)
 	struct arena a;
 	arena_init(&a);
 	EXPECT_STR(version_of_environment("torch 2.11.0+cu130, python 3.11.2", &a), "2.11.0+cu130");
-	EXPECT_STR(version_of_environment("scatterproof 0.1", &a), "0.1");
+	EXPECT_STR(version_of_environment(SCATTERPROOF, &a), "0.1");
 	EXPECT_STR(version_of_environment("unknown", &a), "");
+	EXPECT(version_valid("2.15.0") && version_valid("2.16.0.dev20260101+cu130") && version_valid("3-rc1"), "versions");
+	EXPECT(!version_valid("") && !version_valid("v2") && !version_valid("2 15") && !version_valid("next"), "no versions");
 	arena_free(&a);
 }
 
 int main(void)
 {
 	RUN(decisions);
+	RUN(duplicates);
 	RUN(regressions);
 	RUN(versions);
 	return TEST_END();

@@ -205,16 +205,17 @@ static int lines(const char *args)
 static void listing(void)
 {
 	CHECK(chdir(tmp_dir()) == 0);
-	EXPECT_INT(lines("--db|sample.db"), 6);
+	EXPECT_INT(lines("--db|sample.db"), 7);                         /* one of them names the columns */
 	EXPECT_INT(lines("--db=sample.db|--json"), 6);
-	EXPECT_INT(lines("--open|--db|sample.db"), 5);
-	EXPECT_INT(lines("--op|sum|--db|sample.db"), 5);
-	EXPECT_INT(lines("--op|sum.dim_IntList|--db|sample.db"), 5);
+	EXPECT_INT(lines("--open|--db|sample.db"), 6);
+	EXPECT_INT(lines("--op|sum|--db|sample.db"), 6);
+	EXPECT_INT(lines("--op|sum.dim_IntList|--db|sample.db"), 6);
 	EXPECT_INT(lines("--op=mul|--json|--db|sample.db"), 3);         /* the even ones */
 	EXPECT_INT(lines("--op|slice|--json|--db|sample.db"), 0);        /* not a prefix */
-	EXPECT_INT(lines("--since|2023-11-17|--db|sample.db"), 2);
-	EXPECT_INT(lines("--limit|2|--db|sample.db"), 2);
+	EXPECT_INT(lines("--since|2023-11-17|--db|sample.db"), 3);
+	EXPECT_INT(lines("--limit|2|--db|sample.db"), 3);
 	EXPECT_INT(lines("--limit|0|--json|--db|sample.db"), 0);
+	expect_verb("--db|sample.db", 0, "id        state       kind        nobs    last_seen            target                    signature   ", "");
 	expect_verb("--db|sample.db|--op|nothing", 0, "no such findings", "");
 	expect_verb("--db|sample.db|--open|--limit|1", 0, "candidate   meta", "");
 	expect_verb("--db|sample.db", 0, "tab\\there\\xfe", "");

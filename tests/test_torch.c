@@ -247,7 +247,13 @@ static void test_raises(void)
 	EXPECT(strstr(r.message, "compiled nothing"), "%s", r.message);
 	target_parse(&h.req.target, "torch:inductor+no_such_option=1", NULL);
 	r = run(&h);
-	EXPECT(r.status == RES_HARNESS && strstr(r.message, "no_such_option"), "%s: %s", result_status_name[r.status], r.message);
+	EXPECT(r.status == RES_HARNESS && r.bad_target && strstr(r.message, "no_such_option"), "%s: %s", result_status_name[r.status], r.message);
+	target_parse(&h.req.target, "torch:inductor+mode=sideways", NULL);
+	r = run(&h);
+	EXPECT(r.status == RES_HARNESS && r.bad_target && strstr(r.message, "sideways"), "%s: %s", result_status_name[r.status], r.message);
+	target_parse(&h.req.target, "torch:inductor+max_fusion_size=big", NULL);
+	r = run(&h);
+	EXPECT(r.status == RES_HARNESS && r.bad_target && strstr(r.message, "big"), "%s: %s", result_status_name[r.status], r.message);
 }
 
 static void test_calls(void)

@@ -1,6 +1,7 @@
 /* test_verdict.c: from a result to a verdict: names of what raises, reasons that are counted, legitimate differences, and results that
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/interp.h"
+#include "fuzz/message.h"
 #include "fuzz/verdict.h"
 #include "tests/test.h"
 
@@ -58,6 +59,24 @@ static void test_raise_signatures(void)
 	EXPECT_STR(raised("RuntimeError: size of tensor a (33) must match [7, 9] and [1]\nmore"), "raise RuntimeError: size of tensor a (N) must match [] and []");
 	EXPECT_STR(raised("ValueError"), "raise ValueError");
 	EXPECT_STR(raised(""), "raise ");
+}
+
+/* A dtype's number says something, a temporary's does not. Signatures are keys of stores and keep neither. */
+static void test_dtypes_in_messages(void)
+{
+	static const char *const row[][2] = {
+		{"sum of 33 bf16 in f32", "sum of N bf16 in f32"},
+		{"torch.float32 and torch.int64, (u8), b8.", "torch.float32 and torch.int64, (u8), b8."},
+		{"float8_e4m3fn, BFloat16, complex128, int64_t, fp16", "float8_e4m3fn, BFloat16, complex128, int64_t, fp16"},
+		{"x12 buf3 tmp5 f3 i7 f323 xf32 f32x2 tmp_i32 float33 e4m3", "xN bufN tmpN fN iN fN xfN fNxN tmp_iN floatN eNmN"},
+		{"f32[4, 13][13, 1] from 2.11.0", "f32[][] from N.N.N"},
+		{"dtype=f16, got bf16", "dtype=, got bf16"},
+		{"f32", "f32"},
+		{"1f32 2", "NfN N"},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++)
+		EXPECT_STR(message_generalised(row[i][0], &arena), row[i][1]);
+	EXPECT_STR(raised("RuntimeError: no kernel for bf16 and float64 in buf3"), "raise RuntimeError: no kernel for bfN and floatN in bufN");
 }
 
 static void test_long_messages(void)
@@ -206,6 +225,7 @@ int main(void)
 {
 	arena_init(&arena);
 	RUN(test_raise_signatures);
+	RUN(test_dtypes_in_messages);
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);

@@ -212,12 +212,14 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 	struct wire_expect expect;
 	struct err err = {0};
 	expect_of(&expect, a, req);
-	bool recycle = wire_u8(&w) != 0;
+	unsigned flags = wire_u8(&w);   /* 1: do not ask this process again; 2: the target's options are bad */
+	bool recycle = flags & 1;
 	if (!wire_get_result(out, a, &w, &expect, &err)) {
 		set_failure(out, a, RES_HARNESS, err.msg, p);
 		recycle = true;         /* whoever answers nonsense is not asked again */
 	} else {
 		out->stderr_tail = out->status == RES_OK ? "" : arena_strdup(a, proc_tail(p));
+		out->bad_target = out->status == RES_HARNESS && flags & 2;
 		judge_refusals(out, a, req);
 		if (out->ngraphs > 0 && target_stage(&req->target)->options)
 			proc_note(p, WARMED);

@@ -14,6 +14,7 @@
  *     a compiling stage that compiled no graph    RES_UNSUPPORTED  never an agreement
  *     worker died / time / memory                 RES_CRASH / RES_HANG / RES_CRASH, message with the fact
  *     answer that does not decode or fit          RES_HARNESS
+ *     an option unknown to this PyTorch           RES_HARNESS with bad_target
  * A program that must raise usually does so while it is compiled: "raises" matches "compile: " too, that is for the caller.
  * On RES_RAISED the calls before the one that raised are reported (ncalls says how many). */
 #ifndef SCATTERPROOF_TORCH_H

@@ -44,6 +44,10 @@ class HarnessError(Exception):
     """The request makes no sense, or we cannot report what came out."""
 
 
+class OptionError(HarnessError):
+    """The target's name asks for an option that this PyTorch does not have, or for a value that the option cannot have."""
+
+
 class ProgramError(Exception):
     """The program raised, in its own code or in the compiler."""
 
@@ -493,12 +497,15 @@ def inductor_options(texts: dict[str, str]) -> dict[str, Any]:
     known = config.get_config_copy()
     options: dict[str, Any] = {}
     if "mode" in texts:
-        options.update(list_mode_options(texts["mode"]))
+        try:
+            options.update(list_mode_options(texts["mode"]))
+        except (KeyError, RuntimeError):
+            raise OptionError(f"option 'mode': '{texts['mode']}' is no mode of this torch.compile ({torch.__version__})") from None
     for name, text in texts.items():
         if name == "mode":
             continue
         if name not in known:
-            raise HarnessError(f"option '{name}' is unknown to this torch._inductor.config ({torch.__version__})")
+            raise OptionError(f"option '{name}' is unknown to this torch._inductor.config ({torch.__version__})")
         options[name] = option_value(name, text, known[name])
     return options
 
@@ -517,7 +524,7 @@ def option_value(name: str, text: str, default: Any) -> Any:
         if isinstance(default, int):
             return int(text)
     except ValueError:
-        raise HarnessError(f"option '{name}': '{text}' is no {type(default).__name__}") from None
+        raise OptionError(f"option '{name}': '{text}' is no {type(default).__name__}") from None
     return int(text) if text.lstrip("-").isdigit() else text
 
 
@@ -525,9 +532,15 @@ def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Call
     options = dict(req.options)
     dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""))
     if req.stage == "inductor":
-        return torch.compile(f, fullgraph=True, dynamic=dynamic, options=inductor_options(options))
+        values = inductor_options(options)
+        try:
+            return torch.compile(f, fullgraph=True, dynamic=dynamic, options=values)
+        except RuntimeError as error:  # nothing is compiled yet: only options are looked at
+            if values:
+                raise OptionError(f"options: {error}") from None
+            raise
     if options:
-        raise HarnessError(f"stage {req.stage} takes no option '{next(iter(options))}'")
+        raise OptionError(f"stage {req.stage} takes no option '{next(iter(options))}'")
     backend = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
     return torch.compile(f, backend=backend, fullgraph=True, dynamic=dynamic)
 
@@ -558,6 +571,7 @@ class Answer:
     calls: list[bytes] = field(default_factory=list)
     mismatches: list[Mismatch] = field(default_factory=list)
     recycle: bool = False
+    bad_target: bool = False
 
 
 COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -577,7 +591,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
         counters.clear()
         fn = compiled(req, f, answer.mismatches)
     elif req.options:
-        raise HarnessError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
+        raise OptionError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
     before = compile_seconds() if req.stage in COMPILING else 0.0
     try:
         for index, call in enumerate(req.calls):
@@ -637,12 +651,13 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
         answer.recycle = req is not None and poisoned(req.device)
     except HarnessError as error:
         answer.status, answer.message = HARNESS, str(error)
+        answer.bad_target = isinstance(error, OptionError)
     except Exception as error:  # noqa: BLE001 - our own bug costs one result, never the worker
         answer.status, answer.message = HARNESS, "worker: " + describe(error)
         traceback.print_exc()
     target_ms = (time.perf_counter() - started) * 1e3
     w = Writer()
-    w.u8(answer.recycle)
+    w.u8(answer.recycle | answer.bad_target << 1)
     w.u8(answer.status)
     w.text(answer.message)
     w.u32(answer.ngraphs)
