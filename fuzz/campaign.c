@@ -33,6 +33,7 @@ struct campaign {
 	double start, last_status, last_flush;
 	enum shard_mode mode;
 	bool tty, store_failed;
+	bool refused;                   /* a shard says that the request itself is wrong */
 };
 
 static volatile sig_atomic_t stop_signal, nsignals;
@@ -176,7 +177,7 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 	struct hash128 program, env;
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
-	const char *tool = "scatterproof 0.1";
+	const char *tool = SCATTERPROOF;
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
 	if (store_program(c->store, &program, f->text, ops, nops) != STORE_OK ||
 	    store_environment(c->store, &env, f->target, f->versions, f->device) != STORE_OK)
@@ -242,7 +243,7 @@ static bool store_it(struct campaign *c, const struct shard_finding *f, struct h
 static bool regressed(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
 {
 	bool yes = false;
-	stored(c, finding_seen_after_fix(&yes, c->store, id, f->versions, unix_ms(), "scatterproof 0.1"));
+	stored(c, finding_seen_after_fix(&yes, c->store, id, f->versions, unix_ms(), SCATTERPROOF));
 	return yes;
 }
 
@@ -310,6 +311,7 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 		if (!w.bad)
 			accept(c, &f);
 	}
+	c->refused = fatal[0] != 0;
 	return fatal[0] ? err_set(err, "%s", fatal) : true;
 }
 
@@ -501,7 +503,7 @@ static bool open_store(struct campaign *c, int *rc)
 		return false;
 	}
 	struct store_run r = {.seed = c->o->seed, .shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count), .policy = c->o->policy,
-		.versions = "scatterproof 0.1", .started = unix_ms()};
+		.versions = SCATTERPROOF, .started = unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
 	fprintf(stderr, "scatterproof: %s\n", store_message(c->store));
@@ -585,6 +587,7 @@ int cmd_fuzz(const struct options *given)
 		rc = exit_code(&c);
 	} else {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		rc = c.refused ? EXIT_USAGE : EXIT_TARGET;
 	}
 	if (c.store && store_close(c.store, &err) != STORE_OK) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);

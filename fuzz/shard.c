@@ -383,6 +383,11 @@ static void take_main(struct shard *s)
 	int target = j->next_target++;
 	s->in_main = NULL;
 	exec_take(&r, &j->arena, s->main);
+	if (r.bad_target) {             /* as every other program would be */
+		err_set(&s->fatal, "target '%s': %s", s->target_name[target], r.message);
+		job_free(j);
+		return;
+	}
 	judge_job(s, j, &r, &s->o->target[target], &o);
 	count(s, j->draw, target, o.verdict);
 	count_reasons(s, &j->arena, target, &o);

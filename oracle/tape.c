@@ -198,7 +198,7 @@ void tape_replace(struct tape *t, sid id, struct num set)
 		return;
 	enum dtype dt = tape_dtype(t, id);
 	t->val[id] = set;
-	t->val[id].dtype = dt;
+	t->val[id].dtype = (int32_t)dt;
 	if (UNLIKELY(t->sample))
 		t->val[id] = sample_one(&t->val[id], dt, t->sample, id, SAMPLE_VALUE, (struct sample_of){.n = 1});
 }

@@ -411,6 +411,9 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	expect "an option that Inductor does not have" 2 $?
 	expect "is said once" 1 "$(grep -c "target 'torch:inductor@cpu+no_such_option=1': option 'no_such_option' is unknown" "$tmp/err")"
 	has "beside a good target" "$tmp/out" "^7 programs on 2 targets: 7 pass, 7 not run$"
+	"$bin" fuzz --target torch:inductor@cpu+no_such_option=1 --no-cheap --time 100s >"$tmp/out" 2>"$tmp/err"
+	expect "a campaign with it" 2 $?
+	has "a campaign with it" "$tmp/err" "^scatterproof: target 'torch:inductor@cpu\+no_such_option=1': option 'no_such_option' is unknown"
 	"$bin" repro "$id" --db "$tmp/s.db" --target torch:inductor@cpu+max_fusion_size=big >"$tmp/out" 2>"$tmp/err"
 	expect "repro with a bad value" 2 $?
 	has "repro with a bad value" "$tmp/err" "option 'max_fusion_size': 'big' is no int"
