@@ -557,9 +557,10 @@ static bool do_node(struct run *s, int i)
 		return false;
 	}
 	ok = c.inplace ? write_back(s, &c, i) : take_results(s, &c, i);
+	bool picks = op_info[c.n->op].family == F_GATHER;       /* and may pick an element several times, however few it picks */
 	for (int k = 0; k < MAX_ARGS && ok; k++)
 		if (c.in[k] && c.nout && c.view_of[0] < 0)
-			levels_read(r, c.in[k], meta_numel(c.inplace ? &c.in[0]->meta : &c.out[0].meta));
+			levels_read(r, c.in[k], picks ? INT64_MAX : meta_numel(c.inplace ? &c.in[0]->meta : &c.out[0].meta));
 	if (r->tape.over)
 		return unsupported(s, "above the reference's budget of scalars or entries");
 	return ok;
@@ -614,26 +615,41 @@ static const struct num *values(struct run *s, const sid *ids, int64_t n)
 	return v;
 }
 
-static bool seed(struct run *s, struct adjoint *A)
+/* Returned tensors with cotangents, and the scalars of both. */
+struct seeds { int n; const sid *y[MAX_RETURNS], *g[MAX_RETURNS]; int64_t numel[MAX_RETURNS]; };
+
+/* Reading may append copies of views that overlap, which belong to the view's node and put it on the path: before the adjoints have
+ * their array. */
+static bool read_seeds(struct run *s, struct seeds *out, bool *path)
 {
 	struct ref *r = &s->r;
-	for (int b = 0; b < r->p->nback; b++) {
-		const struct ref_tensor *y = &r->node[r->p->back[b].node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
+	out->n = r->p->nback;
+	for (int b = 0; b < out->n; b++) {
+		int node = r->p->back[b].node;
+		const struct ref_tensor *y = &r->node[node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
 		struct ref_ctx c = reader(s);
 		if (!tensor_grad(r, y))
 			return err_set(s->err, "element %d of tensors does not require grad and does not have a grad_fn", b);
 		if (!meta_same_sizes(&y->meta, &g->meta) || y->meta.dtype != g->meta.dtype)
 			return err_set(s->err, "Mismatch in shape: grad_output[%d] and output[%d]", b, b);
-		const sid *iy = ref_ids(&c, y), *ig = ref_ids(&c, g);
-		int64_t n = meta_numel(&y->meta);
-		/* ref_ids may append (copies of overlapping views): the adjoint array is made after all reads, see below */
-		for (int64_t k = 0; A && k < n; k++) {
-			struct num v = *tape_val(&r->tape, ig[k]);
-			v.flags &= (uint8_t)~NUM_MOVED;
-			adjoint_seed(A, iy[k], &v, r->p->nnode + b);
-		}
+		int64_t before = r->tape.nscalar;
+		tape_at(&r->tape, node, r->p->node[node].op);
+		out->y[b] = ref_ids(&c, y);
+		path[node] = path[node] || r->tape.nscalar != before;
+		out->g[b] = ref_ids(&c, g);
+		out->numel[b] = meta_numel(&y->meta);
 	}
 	return true;
+}
+
+static void seed(struct adjoint *A, const struct ref *r, const struct seeds *from)
+{
+	for (int b = 0; b < from->n; b++)
+		for (int64_t k = 0; k < from->numel[b]; k++) {
+			struct num v = *tape_val(&r->tape, from->g[b][k]);
+			v.flags &= ~NUM_MOVED;
+			adjoint_seed(A, from->y[b][k], &v, r->p->nnode + b);
+		}
 }
 
 /* Strides of .grad: the leaf's if they are dense, else contiguous. */
@@ -684,19 +700,16 @@ static bool gradients(struct run *s, struct reference *out)
 	bool *path = ARENA_ZNEW(r->arena, bool, p->nnode + 1);
 	struct adjoint A;
 	mark_path(r, path);
-	/* Reading a returned view that overlaps partly appends copies, which belong to no node: such programs are refused. */
-	int64_t before = r->tape.nscalar;
-	if (!seed(s, NULL))
+	struct seeds seeds;
+	if (!read_seeds(s, &seeds, path))
 		return false;
-	if (r->tape.nscalar != before)
-		return unsupported(s, "the returned value overlaps itself");
 	for (int b = 0; b < p->nback; b++) {
 		const struct ref_tensor *y = &r->node[p->back[b].node].out[0];
 		levels_read(r, y, meta_numel(&y->meta));
 	}
 	adjoint_init(&A, &r->tape);
 	levels_apply(r, &A);
-	seed(s, &A);
+	seed(&A, r, &seeds);
 	adjoint_run(&A, path);
 	out->adj = A.a;
 	int k = 0;
