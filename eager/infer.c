@@ -209,6 +209,20 @@ static bool shape_same(const struct value *a, const struct value *b)
 	return meta_equivalent(&a->meta, &b->meta) && a->meta.offset == b->meta.offset;
 }
 
+static bool unlike_cotangent(const struct prog *p, const struct backward *b, struct err *err)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_printf(&sb, "backward: cotangent '%s' is ", p->node[b->cotangent].name);
+	meta_print(&sb, node_meta(p, b->cotangent));
+	sb_printf(&sb, ", but '%s' is ", p->node[b->node].name);
+	meta_print(&sb, node_meta(p, b->node));
+	sb_puts(&sb, " (dtype and sizes must be the same)");
+	err_set(err, "%s", sb.s);
+	sb_free(&sb);
+	return false;
+}
+
 static bool validate_ends(const struct prog *p, struct err *err)
 {
 	if (p->nret < 1)
@@ -225,8 +239,7 @@ static bool validate_ends(const struct prog *p, struct err *err)
 			return err_set(err, "backward: '%s' is not returned", p->node[b->node].name);
 		const struct meta *o = node_meta(p, b->node), *c = node_meta(p, b->cotangent);
 		if (o->dtype != c->dtype || !meta_same_sizes(o, c))
-			return err_set(err, "backward: cotangent '%s' does not have the dtype and sizes of '%s'",
-			               p->node[b->cotangent].name, p->node[b->node].name);
+			return unlike_cotangent(p, b, err);
 		if (!dtype_is_float(o->dtype))
 			return err_set(err, "backward: '%s' is not a floating point tensor", p->node[b->node].name);
 	}

@@ -29,6 +29,7 @@ struct reader {
 	const char *s, *end, *line_start;
 	int line, mode, depth;
 	int nplaceholder;
+	int return_line, backward_line; /* 0: none yet */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -470,6 +471,16 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 	BUG("kind %d", (int)q->kind);
 }
 
+/* Arguments of PyTorch's schemas that FX dumps carry and programs do not have: none changes a value here. */
+static bool says_nothing(const char *name)
+{
+	static const char *const names[] = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "implicit", "generator"};
+	for (int i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq(name, names[i]))
+			return true;
+	return false;
+}
+
 /* Assigns raw arguments to the parameters of one overload. */
 static bool assign(struct reader *r, struct arg *arg, int op, const struct raw *raw, int nraw, struct err *err)
 {
@@ -478,8 +489,8 @@ static bool assign(struct reader *r, struct arg *arg, int op, const struct raw *
 	int pos = 0;
 	for (int k = 0; k < nraw; k++) {
 		int q = raw[k].name ? op_param(op, raw[k].name) : pos++;
-		if (q < 0 && r->mode == READ_LENIENT)
-			continue;       /* layout=, device=, pin_memory= and their kin */
+		if (q < 0 && r->mode == READ_LENIENT && says_nothing(raw[k].name))
+			continue;
 		if (q < 0)
 			return err_at(err, raw[k].line, raw[k].col, "%s: has no argument '%s'", o->name, raw[k].name);
 		if (q >= o->nparam || (!raw[k].name && o->param[q].kwonly))
@@ -915,10 +926,14 @@ static bool statement(struct reader *r)
 		if (keyword(r, "def"))
 			return def_line(r);
 	}
-	if (keyword(r, "return"))
+	if (keyword(r, "return")) {
+		r->return_line = r->line;
 		return return_line(r);
-	if (keyword(r, "backward"))
+	}
+	if (keyword(r, "backward")) {
+		r->backward_line = r->line;
 		return backward_line(r);
+	}
 	if (keyword(r, "call"))
 		return call_line(r);
 	if (r->p->nret)
@@ -965,8 +980,13 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	}
 	if (!p.nret)
 		return FAIL(&r, "no `return`");
-	if (!prog_validate(&p, r.err))
+	if (!prog_validate(&p, r.err)) {
+		if (!r.err->line) {
+			r.err->line = str_starts(r.err->msg, "backward") ? r.backward_line : r.return_line;
+			r.err->col = 1;
+		}
 		return false;
+	}
 	*out = p;
 	return true;
 }
