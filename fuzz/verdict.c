@@ -231,10 +231,13 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
-	} else if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a)) {
+	} else if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && jc.status != REF_RAISES) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
-	} else if (r->status == RES_RAISED && jc.status != REF_RAISES) {
+	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {
+		out->verdict = VD_INVALID;      /* as it must */
+		out->why = r->message;
+	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
 	} else {
 		judge(&j, &jc, r, freedoms_of(t), a);

@@ -111,6 +111,20 @@ static void test_both_raise(void)
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
 }
 
+/* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
+static void test_must_raise(void)
+{
+	struct prog *bad = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct prog *good = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct result r = {.status = RES_RAISED, .message = "IndexError: index out of range in self", .stderr_tail = ""};
+	EXPECT_INT(judged(bad, &r, "torch:inductor@cpu").verdict, VD_INVALID);
+	ran(&r, good);
+	struct outcome o = judged(bad, &r, "torch:inductor@cpu");
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT_INT(o.kind, FINDING_RAISE);
+	EXPECT(strstr(o.why, "should raise"), "%s", o.why);
+}
+
 static void test_device_fault(void)
 {
 	struct result r = {.status = RES_CRASH, .message = "device fault: AcceleratorError: CUDA error: 700", .stderr_tail = ""};
@@ -229,6 +243,7 @@ int main(void)
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);
+	RUN(test_must_raise);
 	RUN(test_device_fault);
 	RUN(test_where_it_died);
 	RUN(test_plain_alias);
