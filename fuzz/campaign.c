@@ -482,6 +482,10 @@ static int exit_code(const struct campaign *c)
 		return EXIT_FINDINGS;
 	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
+	if (judged == 0 && harness && !c->shard_deaths) {
+		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
+		return EXIT_TARGET;
+	}
 	if (judged == 0 || harness > judged || c->shard_deaths) {
 		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
 		        harness, c->shard_deaths);

@@ -50,16 +50,16 @@ int cmd_gen(const struct options *o)
 	arena_init(&a);
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
-	int64_t n = o->programs ? o->programs : 1;
+	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
 	struct policy pol;
-	for (int64_t i = 0; i < n && rc == EXIT_CLEAN; i++) {
+	for (int64_t i = first; i < n && rc == EXIT_CLEAN; i++) {
 		struct prog p;
 		struct choices c;
 		struct policy_limits limits = {o->ops, o->dtypes};
 		arena_reset(&a);
 		sb_reset(&sb);
 		bool ok = true;
-		if (i % POLICY_BLOCK == 0) {
+		if (i == first || i % POLICY_BLOCK == 0) {
 			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
 			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
 			choices_free(&c);
@@ -72,7 +72,7 @@ int cmd_gen(const struct options *o)
 			rc = EXIT_USAGE;
 		} else {
 			prog_print(&sb, &p);
-			fprintf(f, "%s%s", i ? "\n" : "", sb.s);
+			fprintf(f, "%s%s", i > first ? "\n" : "", sb.s);
 		}
 	}
 	sb_free(&sb);

@@ -88,6 +88,29 @@ const char *message_innermost(const char *m, struct arena *a)
 	return masked(m, false, a);
 }
 
+/* "error: …" of a C++ compiler and the line of source below it, if it shows one. "" if there is none. */
+static const char *compiler_error(const char *m, struct arena *a)
+{
+	const char *e = strstr(m, " error: ");
+	if (!e)
+		return "";
+	e++;
+	size_t n = strcspn(e, "\n");
+	const char *source = e[n] ? e + n + 1 : "";
+	source += strspn(source, " 0123456789|");
+	return arena_printf(a, "\n  %.*s\n  %.*s", (int)MIN(n, (size_t)300), e, (int)MIN(strcspn(source, "\n"), (size_t)300), source);
+}
+
+const char *message_shown(const char *m, struct arena *a)
+{
+	size_t n = strlen(m), line = strcspn(m, "\n");
+	if (n <= MESSAGE_SHOWN)
+		return m;
+	const char *error = compiler_error(m, a);
+	size_t shown = error[0] || line >= MESSAGE_SHOWN / 2 ? MIN(line, (size_t)MESSAGE_SHOWN) : MESSAGE_SHOWN / 2;
+	return arena_printf(a, "%.*s ... (%zu characters more)%s", (int)shown, m, n - shown, error);
+}
+
 /* "  File "/…/torch/_inductor/scheduler.py", line 12 in fuse_nodes" -> "in _inductor/scheduler.py fuse_nodes"; NULL: no such line. */
 static const char *frame_name(const char *line, struct arena *a)
 {

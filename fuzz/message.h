@@ -12,6 +12,10 @@ const char *message_generalised(const char *m, struct arena *a);
  * findings are met again. */
 const char *message_innermost(const char *m, struct arena *a);
 
+/* What a terminal shows of a message: all of a short one; of a graph dump its head; of a C++ or Triton compiler's output also its first error. */
+enum { MESSAGE_SHOWN = 1000 };  /* characters, about */
+const char *message_shown(const char *m, struct arena *a);
+
 /* Where a target that crashed or hung was, from the end of its output: what the C library said of its heap, or else the innermost function
  * of PyTorch in the last traceback of Python's faulthandler. "" if neither is there. In a. */
 const char *message_place(const char *tail, struct arena *a);

@@ -9,7 +9,7 @@
 #include "reports/duration.h"
 
 enum opt {
-	O_TARGET, O_DB, O_TIME, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
+	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
 	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
@@ -17,6 +17,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
 	[O_DB] = {"--db", "FILE", "fuzz repro findings", "the findings store; `fuzz` makes it if absent"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
+	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz", "shard processes, each with its own targets (default 1)"},
@@ -45,8 +46,8 @@ static const char *const verbs[][3] = {
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
 	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs"},
 	{"ops", "[NAME]", "the operators of the language"},
-	{"gen", "[--seed N --programs N --policy NAME]", "print generated programs, which `check` and `eval` read"},
-	{"eval", "FILE|DIR...", "run programs on the eager interpreter and print their results beside the reference"},
+	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read"},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees"},
 	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES},
 };
 
@@ -108,6 +109,9 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_TARGET: return options_target(o, v, err);
 	case O_DB: o->db = v; return true;
 	case O_TIME: return duration_parse(&o->time_s, v, err);
+	case O_PROGRAM:
+		o->one_program = true;
+		return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))

@@ -21,6 +21,8 @@ struct options {
 	struct target target[MAX_TARGETS];
 	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
 	double time_s;                  /* --time; 0: no limit */
+	int64_t program;                /* --program, if one_program */
+	bool one_program;
 	int64_t programs;               /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;

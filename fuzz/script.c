@@ -119,11 +119,13 @@ static void header(struct strbuf *sb, const struct target *t, const struct store
 	target_print(&name, t);
 	sb_puts(sb, "#!/usr/bin/env python3\n");
 	if (finding)
-		sb_printf(sb, "# scatterproof finding %.8s: %s wrong on %s (%s)\n", finding->hex, finding_kind_name[finding->kind], name.s, finding->signature);
+		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, finding->signature,
+			finding->nenvs ? finding->env[0].target : "no target", name.s);
 	if (x->name)
 		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n", x->name, x->call);
 	else
-		sb_puts(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not.\n");
+		sb_printf(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not%s.\n",
+			finding && finding->kind == FINDING_CRASH ? "; it crashed where it was found" : "");
 	if (why[0])
 		sb_printf(sb, "# Only eager says what must come out: %s.\n", why);
 	sb_puts(sb, "import math\nimport sys\n\nimport torch\n\n"

@@ -338,7 +338,7 @@ static void suspected(struct shard *s, struct job *j, int target, const struct o
 {
 	s->stats.suspected++;
 	shard_reason_add(s->reason, &s->nreason, target, arena_printf(&j->arena, "pass with suspects: program %" PRId64 "%s, %" PRId64 " elements (gen --seed %" PRIu64
-		" --programs %" PRId64 ")", j->index, j->twin ? " as its wide twin" : "", o->all.suspect, s->o->seed, j->index + 1), 1);
+		" --program %" PRId64 ")", j->index, j->twin ? " as its wide twin" : "", o->all.suspect, s->o->seed, j->index), 1);
 	if (!j->twin)
 		queue_twin(s, j);
 }
@@ -699,7 +699,7 @@ int shard_main(const struct options *o)
 	memset(s->novelty, 0, sizeof *s->novelty);
 	int rc = EXIT_TARGET;
 	if (!open_slots(s, &err))
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		fprintf(stderr, "%s\n", err.msg);      /* the campaign shows it */
 	else
 		rc = proc_serve("shard", 5, serve, s);
 	exec_close(s->main);

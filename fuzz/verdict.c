@@ -174,7 +174,6 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 }
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
-enum { MAX_SHOWN = 1000 };       /* characters of a target's message in a report */
 /* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
 static bool eager_raises(const struct prog *p, struct arena *a)
 {
@@ -194,11 +193,7 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->kind = FINDING_RAISE;
 	out->severity = SEVERITY_NORMAL;
 	out->detail = r->message;
-	size_t n = strlen(r->message), line = strcspn(r->message, "\n");
-	if (n > MAX_SHOWN) {            /* a terminal shows the head of a graph dump, the store keeps it whole */
-		size_t shown = line < MAX_SHOWN / 2 ? MAX_SHOWN / 2 : MIN(line, (size_t)MAX_SHOWN);
-		out->why = arena_printf(a, "%.*s ... (%zu characters more)", (int)shown, r->message, n - shown);
-	}
+	out->why = message_shown(r->message, a);
 	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
 }
 

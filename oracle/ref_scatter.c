@@ -337,7 +337,7 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
-		return ref_unsupported(c, "amax, amin without self: PyTorch's backward still counts a self that equals the result (2.11)");
+		return ref_unsupported(c, "amax, amin without self: PyTorch's backward still counts a self that equals the result");
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 

@@ -296,6 +296,9 @@ usage() { # bad input: a sentence and the documented code
 	"$bin" check "$tmp/bad.prog" >"$tmp/out" 2>&1
 	expect "bad program" 2 $?
 	has "place and fact" "$tmp/out" "bad.prog:3:1: slice.Tensor: .*(-2|\[).*7"
+	"$bin" gen --seed 5 --programs 60 | awk '/^# scatterproof/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' >"$tmp/last.prog"
+	"$bin" gen --seed 5 --program 59 >"$tmp/only.prog"
+	expect "gen of one program" "$(cat "$tmp/last.prog")" "$(cat "$tmp/only.prog")"
 	"$bin" fuzz --target torch:eager --python /nonexistent/python --time 1s >"$tmp/out" 2>&1
 	expect "no such interpreter" 3 $?
 	for verb in "check $src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" "fuzz --time 1s"; do

@@ -144,6 +144,17 @@ static void set_failure(struct result *out, struct arena *a, enum result_status 
 	out->target_ms = proc_elapsed_ms(p);
 }
 
+static const char *last_line(const char *text, struct arena *a)
+{
+	size_t n = strlen(text);
+	while (n && strchr(" \n", text[n - 1]))
+		n--;
+	size_t from = n;
+	while (from && text[from - 1] != '\n')
+		from--;
+	return arena_printf(a, "%.*s", (int)MIN(n - from, (size_t)200), text + from);
+}
+
 static void no_answer(struct result *out, struct arena *a, struct proc *p)
 {
 	static const enum result_status status[] = {
@@ -151,6 +162,9 @@ static void no_answer(struct result *out, struct arena *a, struct proc *p)
 		[PROC_END_TIME] = RES_HANG, [PROC_END_MEMORY] = RES_CRASH, [PROC_END_RUBBISH] = RES_HARNESS,
 	};
 	set_failure(out, a, status[proc_end(p)], proc_why(p), p);
+	const char *last = proc_end(p) == PROC_END_START ? last_line(out->stderr_tail, a) : "";
+	if (last[0])            /* "ModuleNotFoundError: No module named 'torch'" */
+		out->message = arena_printf(a, "%s: %s", out->message, last);
 }
 
 static void expect_of(struct wire_expect *e, struct arena *a, const struct torch_request *req)
