@@ -287,6 +287,13 @@ static bool overlaps_partly(const struct meta *m)
 	return !meta_is_non_overlapping_and_dense(&q) && meta_has_duplicates(&q);
 }
 
+/* unfold's backward adds into zeros even if its windows do not overlap; what is added may be flushed there. */
+static bool adds_in_backward(const struct ref *r, int op, const struct ref_tensor *t)
+{
+	enum dtype dt = t->meta.dtype;
+	return op == OP_unfold && dtype_is_float(dt) && r->tape.lic->rule[LC_ACCUM][dt].flags & LF_FTZ;
+}
+
 /* Where the view lies in the id array of a leaf that has one of its own: the same rule applied to the map. */
 static bool shadow_run(struct run *s, struct ref_ctx *c)
 {
@@ -415,7 +422,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
 			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
 				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
-			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && overlaps_partly(&t->map));
+			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && (overlaps_partly(&t->map) || adds_in_backward(r, c->n->op, t)));
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
