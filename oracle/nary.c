@@ -634,7 +634,7 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 			r = *x;
 		else if (h->l)
 			r = num_hull(&r, x);
-		else if (r.i != x->i)
+		else if (r.i != x->i || !one_number(&r) || !one_number(x))
 			r = num_any(h->dt);
 		first = first < 0 ? i : first;
 		last = i;

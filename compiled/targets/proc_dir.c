@@ -40,7 +40,9 @@ static int lock_dir(const char *dir, int flags)
 	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 	sb_free(&path);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		int why = errno;
 		close(fd);
+		errno = why;
 		fd = -1;
 	}
 	return fd;
@@ -70,25 +72,33 @@ static void sweep(const char *tmp)
 		closedir(dir);
 }
 
+/* A sweep of another process may meet the directory before its lock is held, and take it away: then another one is made. */
 bool proc_dir_make(struct proc_dir *d, struct err *err)
 {
-	sweep(temp_dir());
+	enum { TRIES = 100 };
 	struct strbuf path;
+	sweep(temp_dir());
 	sb_init(&path);
-	sb_printf(&path, "%s/" PREFIX "XXXXXX", temp_dir());
-	if (!mkdtemp(path.s)) {
-		err_set(err, "cannot make a directory in %s: %s", temp_dir(), strerror(errno));
-		sb_free(&path);
-		return false;
+	for (int i = 0; i < TRIES; i++) {
+		sb_reset(&path);
+		sb_printf(&path, "%s/" PREFIX "XXXXXX", temp_dir());
+		if (!mkdtemp(path.s)) {
+			err_set(err, "cannot make a directory in %s: %s", temp_dir(), strerror(errno));
+			break;
+		}
+		d->lock_fd = lock_dir(path.s, O_CREAT);
+		if (d->lock_fd >= 0) {
+			d->path = path.s;
+			return true;
+		}
+		int why = errno;
+		err_set(err, "cannot lock %s: %s", path.s, strerror(why));
+		remove_tree(path.s);
+		if (why != EWOULDBLOCK && why != ENOENT)
+			break;
 	}
-	d->path = path.s;
-	d->lock_fd = lock_dir(d->path, O_CREAT);
-	if (d->lock_fd < 0) {
-		err_set(err, "cannot lock %s: %s", d->path, strerror(errno));
-		proc_dir_remove(d);
-		return false;
-	}
-	return true;
+	sb_free(&path);
+	return false;
 }
 
 bool proc_dir_sub(struct strbuf *path, const struct proc_dir *d, const char *name, struct err *err)
