@@ -456,7 +456,7 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 		double whole = num_is_exact(x) && num_is_exact(a) ? x->hi * a->hi : NAN;
 		if (num_is_exact(y) && isfinite(whole) && whole != y->hi)
 			tape_either(t, out[k], y->hi, whole);
-		else if (y->flags & NUM_INF && y->flags & NUM_NOFIN && !(x->flags & NUM_SPECIAL)) {      /* overflows only if it is rounded */
+		else if (y->flags & NUM_INF && y->flags & NUM_NOFIN && !(x->flags & (NUM_NOFIN | NUM_ANY))) { /* overflows only if it is rounded */
 			struct num product = num_mul(x, a);
 			product.flags |= y->flags & NUM_INF;
 			tape_replace(t, out[k], product);
