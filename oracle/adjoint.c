@@ -392,8 +392,10 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 {
 	struct tape *t = s->A->t;
 	struct num open = undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
-	if (shared && g->flags & NUM_SPECIAL)
-		zero.flags |= NUM_NAN;                  /* mask * g: 0 * inf, 0 * nan; or a select */
+	if (shared && g->flags & NUM_SPECIAL) { /* who does not win gets mask * g: 0 * inf, 0 * nan; or a select */
+		zero.flags |= NUM_NAN;
+		open.flags |= NUM_NAN;
+	}
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
 	struct tape_block as = *s->b;
