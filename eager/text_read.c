@@ -28,7 +28,7 @@ struct reader {
 	struct arena *a;
 	const char *s, *end, *line_start;
 	int line, mode, depth;
-	int nplaceholder;
+	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
 	int return_line, backward_line; /* 0: none yet */
 	struct err *err;
 };
@@ -202,7 +202,7 @@ static bool named_value(struct reader *r, struct raw *out)
 		return parse_nan(r, out);
 	} else {
 		int node = prog_find(r->p, name);
-		if (node >= 0 && r->p->node[node].op == OP_sym) {
+		if (node >= 0 && r->p->node[node].op == OP_sym && node != r->defining) {
 			out->tag = RAW_INT;
 			out->i.value = r->p->node[node].sym_value;
 			out->i.expr = prog_add_expr(r->p, (struct expr){.op = EX_SYM, .a = node});
@@ -751,7 +751,10 @@ static bool node_line(struct reader *r)
 			return false;
 	} else {
 		struct raw *raw = ARENA_NEW(r->a, struct raw, MAX_RAW);
-		if (!want(r, "(") || !arguments(r, raw, &nraw) || !resolve(r, node, op, raw, nraw, line, opcol))
+		r->defining = node;
+		bool read = want(r, "(") && arguments(r, raw, &nraw);
+		r->defining = -1;
+		if (!read || !resolve(r, node, op, raw, nraw, line, opcol))
 			return false;
 	}
 	for (int k = 0; k < op_info[r->p->node[node].op].nparam; k++)
@@ -828,6 +831,8 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 				return false;
 			if (v.tag != RAW_INT || v.i.expr >= 0)
 				return FAIL(r, "call: a seed is an integer");
+			if (v.i.value < 0)
+				return FAIL(r, "call: a seed is not negative");
 			in->seed = (uint64_t)v.i.value;
 		} else if (keyword(r, "fill")) {
 			char w[MAX_NAME];
@@ -961,7 +966,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	struct prog p;
 	prog_init(&p, a);
 	struct err local = {0};
-	struct reader r = {.p = &p, .a = a, .s = text, .end = text + len, .line_start = text, .line = 1, .mode = mode, .err = err ? err : &local};
+	struct reader r = {.p = &p, .a = a, .s = text, .end = text + len, .line_start = text, .line = 1, .mode = mode, .defining = -1, .err = err ? err : &local};
 	if (len > MAX_TEXT)
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
 	if (!header(&r))

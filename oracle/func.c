@@ -427,7 +427,13 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 		r.rad = a->rad;
 		r.flags = NUM_UNDEC;
 	}
+	double through = num_rn(h->dt, num_rn(DT_F32, hi, lo), 0);
 	how_only(&r, h);
+	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) {       /* PyTorch goes through f32 */
+		struct num other = num_exact(h->dt, through);
+		r = num_hull(&r, &other);
+		r.dtype = h->dt;
+	}
 	return r;
 }
 
@@ -597,6 +603,14 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	return of_long_double(y, fabs((double)y) * grow);
 }
 
+/* Not a number that somebody wrote down: f32 has rounded it. */
+static bool has_many_bits(double b)
+{
+	int e;
+	double m = frexp(b, &e) * 0x1p12;
+	return isfinite(b) && m != floor(m);
+}
+
 UNARY(POW)
 {
 	double b = B->hi;
@@ -623,6 +637,13 @@ UNARY(POW)
 	double square = A->hi * A->hi;
 	if (b == -2 && h->l->flags & LF_POW && square < num_format[h->dt].normal && square > 0 && !(y.flags & NUM_NOFIN))
 		num_widen(&y, num_mag(&y) * num_half_ulp(&num_format[h->dt], square) / square);         /* PowKernel.cu: 1.0 / (base * base) */
+	if (b == -2 && !(A->flags & NUM_NOFIN) && num_mag(A) * num_mag(A) >= num_format[h->l->compute].overflow && !(y.flags & NUM_NOFIN))
+		num_widen(&y, num_mag(&y));     /* 1 / (a * a), whose square overflows */
+	if (has_many_bits(b) && !(y.flags & NUM_NOFIN) && num_format[h->l->compute].p < 53) {
+		/* Vector lanes have the exponent in f32, the tail of a loop in f64 (PyTorch's CPU kernels: measured). */
+		double log_a = fmax(fabs(log(num_mag(A))), fabs(log(fmax(fabs(A->hi) - A->rad, 0x1p-1000))));
+		num_widen(&y, num_mag(&y) * fabs(b) * 0x1p-24 * log_a * (1 + 0x1p-10));
+	}
 	return budget(y, h);
 }
 

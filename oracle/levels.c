@@ -65,7 +65,7 @@ void levels_read(struct ref *r, const struct ref_tensor *t, int64_t numel)
 		n = MAX(n, own + 1);
 	if (own >= 2 && written(r, t))
 		n = MAX(n, own);
-	if (n && dtype_is_float(t->meta.dtype) && t->requires_grad)
+	if (n && ref_has_grad(r, t))
 		mark(r, t, n);
 }
 

@@ -47,6 +47,8 @@ struct ref {
 	struct ref_level *level;
 };
 
+/* Now: a write may have brought gradients to the memory since t->requires_grad was noted. */
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t);
 /* levels.c. view: a view of self, its map known. */
 int levels_of_view(const struct ref_tensor *self, const struct ref_tensor *view, bool as_strided);
 /* t is read by an operator whose result has numel elements, or returned (numel of t itself). */

@@ -5,6 +5,7 @@
  * Numbers beside a half tensor (Python scalars, second operands of one element and another dtype): mul and div take them in f32,
  * everything else rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
 #include "oracle/licence.h"
+#include "oracle/ref_impl.h"
 #include "oracle/shape.h"
 
 #include <math.h>
@@ -90,13 +91,15 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	const struct meta *b = &t->meta;
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
-		if (t->requires_grad)
+		if (ref_has_grad(c->r, t))
 			return ref_unsupported(c, "gradient of one %s beside a half tensor", dtype_info[b->dtype].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
 	return true;
 }
+
+static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first);
 
 static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 {
@@ -275,7 +278,10 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 	bool near = isfinite(e) && (shape_is_half(p.dt) ? !num_fits(p.dt, e, 0) || !num_fits(p.dt, e - 1, 0) : fabs(e - 1) < 0x1p-20 && e != 1);
 	if (c->grad && near)
 		return ref_unsupported(c, "gradient of a power that the dtype does not hold");
-	return give(c, &p, tape_map2(c->t, SF_POW, p.dt, p.a, p.b, p.n));
+	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, p.b, p.n);
+	if (c->inplace)
+		return give(c, &p, first);
+	return give_unary(c, p.dt, p.dt, first);
 }
 
 /* ---- comparisons: in the common dtype, b8 comes out --------------------------------------------------------------- */

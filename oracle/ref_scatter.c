@@ -140,7 +140,7 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)n + 1);
 	for (int64_t k = 0; k < w->count; k++) {
 		int64_t at = w->cell[k];
-		if (hit[at] && out[at] != w->val[k])
+		if (hit[at] && (c->grad || out[at] != w->val[k]))      /* one value for all: its gradient has a share for each */
 			return ref_unsupported(c, "an element is written twice without accumulation");
 		hit[at] = 1;
 		out[at] = w->val[k];
@@ -336,6 +336,8 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
 	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
+	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
+		return ref_unsupported(c, "gradient of a scatter_reduce whose index and src differ in size");
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
 		return ref_unsupported(c, "amax, amin without self: PyTorch's backward still counts a self that equals the result");
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);

@@ -34,10 +34,11 @@ static sid *gather(struct ref_ctx *c, const sid *cells, const struct meta *m)
 static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const struct meta *m)
 {
 	const struct ref_storage *s = &c->r->storage[t->storage];
+	const struct meta none = {.rank = 0};
 	int64_t n = meta_numel(m);
 	if (n > c->t->limit.nodes) {
 		c->t->over = true;
-		m = &(struct meta){.rank = 0};
+		m = &none;
 		n = 0;
 	}
 	const sid *ids = meta_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);

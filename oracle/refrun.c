@@ -218,7 +218,7 @@ static bool do_input(struct run *s, int i)
 }
 
 /* ---- nodes ---- */
-static bool tensor_grad(const struct ref *r, const struct ref_tensor *t)
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t)
 {
 	return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad;
 }
@@ -252,13 +252,13 @@ static void operands(struct run *s, struct ref_ctx *c, int i)
 		} else if (a->tag == ARG_TENSOR) {
 			c->in[k] = &r->node[a->node].out[0];
 			note_read(r, i, c->in[k]);
-			c->grad = c->grad || tensor_grad(r, c->in[k]);
+			c->grad = c->grad || ref_has_grad(r, c->in[k]);
 		} else if (a->tag == ARG_TENSORS) {
 			const struct ref_tensor **list = ARENA_NEW(r->arena, const struct ref_tensor *, a->n + 1);
 			for (int j = 0; j < a->n; j++) {
 				list[j] = a->nodes[j] < 0 ? NULL : &r->node[a->nodes[j]].out[0];
 				note_read(r, i, list[j]);
-				c->grad = c->grad || tensor_grad(r, list[j]);
+				c->grad = c->grad || ref_has_grad(r, list[j]);
 			}
 			c->list[k] = list;
 		}
@@ -422,7 +422,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
 			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
 				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
-			t->overlapping = c->in[v]->overlapping || (r->base[t->base].grad && (overlaps_partly(&t->map) || adds_in_backward(r, c->n->op, t)));
+			t->overlapping = c->in[v]->overlapping || overlaps_partly(&t->map) || adds_in_backward(r, c->n->op, t);      /* with or without gradients: they may come later */
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
@@ -433,7 +433,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			note_write(r, i, t->base);
 		}
-		t->requires_grad = tensor_grad(r, t);
+		t->requires_grad = ref_has_grad(r, t);
 	}
 	r->node[i].nout = c->nout;
 	r->node[i].out = ARENA_NEW(r->arena, struct ref_tensor, c->nout + 1);
@@ -531,7 +531,7 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		b->grad = true;
 	}
 	note_write(r, i, self.base);
-	self.requires_grad = tensor_grad(r, &self);
+	self.requires_grad = ref_has_grad(r, &self);
 	r->node[i].nout = 1;
 	r->node[i].out = ARENA_NEW(r->arena, struct ref_tensor, 1);
 	r->node[i].out[0] = self;
@@ -635,7 +635,7 @@ static bool read_seeds(struct run *s, struct seeds *out, bool *path)
 		int node = r->p->back[b].node;
 		const struct ref_tensor *y = &r->node[node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
 		struct ref_ctx c = reader(s);
-		if (!tensor_grad(r, y))
+		if (!ref_has_grad(r, y))
 			return err_set(s->err, "element %d of tensors does not require grad and does not have a grad_fn", b);
 		if (!meta_same_sizes(&y->meta, &g->meta) || y->meta.dtype != g->meta.dtype)
 			return err_set(s->err, "Mismatch in shape: grad_output[%d] and output[%d]", b, b);
@@ -751,7 +751,7 @@ static bool collect(struct run *s, struct reference *out)
 		struct ref_ctx c = reader(s);
 		struct ref_value *v = &out->out[k];
 		v->present = true;
-		v->requires_grad = tensor_grad(r, t);
+		v->requires_grad = ref_has_grad(r, t);
 		v->meta = t->meta;
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];

@@ -426,11 +426,14 @@ sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scal
 {
 	struct tape *t = c->t;
 	sid whole = tape_const(t, DT_F32, s), rounded = tape_const(t, half, s);
-	if (t->over || !num_is_exact(&t->val[whole]) || !num_is_exact(&t->val[rounded]) || t->val[whole].hi == t->val[rounded].hi)
+	if (t->over || !num_is_exact(&t->val[whole]) || t->val[whole].hi == t->val[rounded].hi)
 		return whole;
-	double f = t->val[whole].hi, r = t->val[rounded].hi;
+	struct num f = t->val[whole], r = t->val[rounded];
 	sid either = tape_map1(t, SF_COPY, DT_F32, ref_ids_repeat(c, whole, 1), 1);
-	tape_either(t, either, f, r);
+	if (num_is_exact(&r))
+		tape_either(t, either, f.hi, r.hi);
+	else                    /* rounded to an infinity, or the centre of two roundings */
+		tape_replace(t, either, num_hull(&f, &r));
 	return either;
 }
 

@@ -93,8 +93,19 @@ sid tape_const_i(struct tape *t, enum dtype dt, int64_t v)
 
 sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s)
 {
-	if (dtype_is_float(dt))
-		return tape_const_f(t, dt, s->kind == SC_FLOAT ? s->f : (double)s->i);
+	if (dtype_is_float(dt)) {
+		/* On its way to a half a number is an f32 (PyTorch's conversions), which may round it twice; or it is not. */
+		double v = s->kind == SC_FLOAT ? s->f : (double)s->i, twice = dtype_round(dt, num_rn(DT_F32, v, 0));
+		sid id = tape_const_f(t, dt, v);
+		if (num_format[dt].p < num_format[DT_F32].p && isfinite(v) && twice != dtype_round(dt, v) && !t->over) {
+			struct num other = num_exact(dt, twice);
+			if (isfinite(twice) && isfinite(t->val[id].hi))
+				tape_either(t, id, twice, t->val[id].hi);
+			else
+				tape_replace(t, id, num_hull(&t->val[id], &other));
+		}
+		return id;
+	}
 	if (s->kind != SC_FLOAT)
 		return tape_const_i(t, dt, s->i);
 	if (dt == DT_B8)
