@@ -521,6 +521,8 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 	bool has_overload = strchr(bare, '.') != NULL;
 	if (!has_overload && (exact < 0 || r->mode == READ_LENIENT))
 		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, bare);
+	if (has_overload && exact >= 0 && r->mode == READ_LENIENT)      /* add.Tensor(x, 1), as FX has it, is add.Scalar here */
+		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, arena_printf(r->a, "%.*s", (int)strcspn(bare, "."), bare));
 	if (!ncand)
 		return err_at(r->err, line, col, "unknown operator '%s'%s", opname, op_guess(&(struct guess){0}, bare));
 	struct err first = {0};

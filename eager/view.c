@@ -334,6 +334,8 @@ bool meta_getitem(struct meta_ctx *c)
 {
 	const struct node *tuple = &c->p->node[c->n->arg[0].node];
 	int64_t i = node_int(c->n, 1);
+	if (op_info[tuple->op].nret == 1)
+		return err_set(c->err, "'%s' is a tensor and no tuple (select.int takes a part of it)", tuple->name);
 	if (i < 0 || i >= tuple->nout)
 		return err_set(c->err, "tuple index %" PRId64 " out of range for %d results", i, tuple->nout);
 	c->out[0] = tuple->out[i].meta;

@@ -64,9 +64,9 @@ static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torc
 
 static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 {
-	sb_puts(sb, "# name, storage, requires_grad, goes to f, goes to cotangents\nINPUTS = [\n");
+	sb_puts(sb, "# name, storage (-1: a number), requires_grad, goes to f, goes to cotangents\nINPUTS = [\n");
 	for (int i = 0; i < r->ninputs; i++)
-		sb_printf(sb, "    (\"%s\", %d, %s, %s, %s),\n", r->input[i].name, r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
+		sb_printf(sb, "    (\"%s\", %d, %s, %s, %s),\n", r->input[i].name, r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
 		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
 	sb_puts(sb, "]\n");
 }
@@ -79,29 +79,50 @@ static void backward_list(struct strbuf *sb, const struct torch_request *r)
 	sb_puts(sb, "]  # outputs that get a cotangent\n");
 }
 
+/* Options are texts; Inductor's configuration says of which type. */
+static const char option_values[] =
+	"\n\ndef inductor_options(texts):\n"
+	"    from torch._inductor import config, list_mode_options\n\n"
+	"    words = {\"true\": True, \"True\": True, \"false\": False, \"False\": False, \"None\": None}\n"
+	"    known = config.get_config_copy()\n"
+	"    options = list_mode_options(texts.pop(\"mode\")) if \"mode\" in texts else {}\n"
+	"    for name, text in texts.items():\n"
+	"        if isinstance(known[name], bool):\n"
+	"            options[name] = words[text] if text in words else bool(int(text))\n"
+	"        elif text in words:\n"
+	"            options[name] = words[text]\n"
+	"        elif isinstance(known[name], (int, float)):\n"
+	"            options[name] = type(known[name])(text)\n"
+	"        else:\n"
+	"            options[name] = int(text) if not isinstance(known[name], str) and text.lstrip(\"-\").isdigit() else text\n"
+	"    return options\n";
+
 static void wrap_target(struct strbuf *sb, const struct target *t)
 {
 	const char *stage = target_stage(t)->name;
+	const char *dynamic = NULL;
+	struct strbuf options;
+	sb_init(&options);
+	for (int i = 0; i < t->noptions; i++) {
+		if (str_eq(t->option[i].name, "dynamic"))
+			dynamic = str_eq(t->option[i].value, "0") || str_eq(t->option[i].value, "False") ? "False" : "True";
+		else
+			sb_printf(&options, "%s\"%s\": \"%s\"", options.len ? ", " : "", t->option[i].name, t->option[i].value);
+	}
+	if (options.len)
+		sb_puts(sb, option_values);
 	sb_puts(sb, "\n\ndef under_test(fn):\n");
 	if (str_eq(stage, "eager") || str_eq(stage, "fake")) {
 		sb_puts(sb, "    return fn\n");
-		return;
+	} else {
+		sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=\"%s\"", str_starts(stage, "aot_fake") ? "aot_eager" : stage);
+		if (dynamic)
+			sb_printf(sb, ", dynamic=%s", dynamic);
+		if (options.len)
+			sb_printf(sb, ", options=inductor_options({%s})", options.s);
+		sb_puts(sb, ")\n");
 	}
-	sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=\"%s\"", str_starts(stage, "aot_fake") ? "aot_eager" : stage);
-	bool options = false;
-	for (int i = 0; i < t->noptions; i++) {
-		if (str_eq(t->option[i].name, "dynamic")) {
-			sb_printf(sb, ", dynamic=%s", str_eq(t->option[i].value, "0") || str_eq(t->option[i].value, "False") ? "False" : "True");
-			continue;
-		}
-		if (!options)
-			sb_puts(sb, ", options={");
-		const char *v = t->option[i].value;
-		bool bare = strspn(v, "-0123456789.") == strlen(v) || str_eq(v, "True") || str_eq(v, "False") || str_eq(v, "None");
-		sb_printf(sb, "%s\"%s\": %s%s%s", options ? ", " : "", t->option[i].name, bare ? "" : "\"", v, bare ? "" : "\"");
-		options = true;
-	}
-	sb_puts(sb, options ? "})\n" : ")\n");
+	sb_free(&options);
 }
 
 /* What was said of fill.py's imports holds for the whole script. */

@@ -336,9 +336,13 @@ static void queue_twin(struct shard *s, const struct job *of)
 
 static void suspected(struct shard *s, struct job *j, int target, const struct outcome *o)
 {
-	s->stats.suspected++;
-	shard_reason_add(s->reason, &s->nreason, target, arena_printf(&j->arena, "pass with suspects: program %" PRId64 "%s, %" PRId64 " elements (gen --seed %" PRIu64
-		" --program %" PRId64 ")", j->index, j->twin ? " as its wide twin" : "", o->all.suspect, s->o->seed, j->index), 1);
+	enum { SHOWN = 4 };     /* per shard: there is not much room for reasons */
+	const char *again = arena_printf(&j->arena, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, s->o->seed,
+		str_eq(s->o->policy, "default") ? "" : " --policy ", str_eq(s->o->policy, "default") ? "" : s->o->policy,
+		s->o->ops ? " --ops " : "", s->o->ops ? s->o->ops : "", s->o->dtypes ? " --dtypes " : "", s->o->dtypes ? s->o->dtypes : "", j->index);
+	const char *what = s->stats.suspected++ >= SHOWN ? "others" : arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect,
+		j->twin ? ", as its wide twin" : "", again);
+	shard_reason_add(s->reason, &s->nreason, target, arena_printf(&j->arena, "pass with suspects: %s", what), 1);
 	if (!j->twin)
 		queue_twin(s, j);
 }

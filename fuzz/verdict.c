@@ -140,6 +140,8 @@ static void report(struct outcome *out, const struct prog *p, const struct judge
 static void from_judgement(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *hint, struct arena *a)
 {
 	for (int i = 0; i < j->ntensor; i++) {
+		if (j->tensor[i].role == TR_STORAGE && !j->tensor[i].kinds)
+			continue;       /* untouched inputs would drown the shares */
 		add_counts(&out->all, &j->tensor[i].cmp);
 		add_counts(&out->by_fill[fill_class(p, j->tensor[i].call)], &j->tensor[i].cmp);
 	}

@@ -172,6 +172,8 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 	CHECK(!first);
 	r.dtype = (uint8_t)dt;
 	r.flags |= (uint8_t)undec;
+	if (na * nb > 1 && !num_is_exact(&r))
+		r.flags |= NUM_UNDEC;   /* an infinity or not, of one sign or the other: legal, not confirmed, even if what follows hides it */
 	return r;
 }
 
@@ -187,6 +189,8 @@ struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx)
 	}
 	r.dtype = a->dtype;
 	r.flags |= (uint8_t)(a->flags & NUM_UNDEC);
+	if (n > 1 && !num_is_exact(&r))
+		r.flags |= NUM_UNDEC;
 	return r;
 }
 

@@ -21,8 +21,17 @@ struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id,
 	double u = noise(seed, id, kind);
 	if (!dtype_is_float(dt))
 		return one_int(v, dt, u);
-	if (v->flags & NUM_NOFIN)
-		return num_exact(dt, v->hi);
+	if (v->flags & NUM_NOFIN) {
+		double may_be[3];
+		int n = 0;
+		if (v->flags & NUM_PINF)
+			may_be[n++] = INFINITY;
+		if (v->flags & NUM_NINF)
+			may_be[n++] = -INFINITY;
+		if (v->flags & NUM_NAN)
+			may_be[n++] = NAN;
+		return num_exact(dt, n ? may_be[(int)((u + 1) / 2 * n) % n] : v->hi);
+	}
 	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = of.n > 4 && of.p >= num_format[DT_F32].p ? 2 / sqrt((double)of.n) : 1;
 	struct dd x = dd_add_d(num_dd(v), rad * part * u);
 	bool kept = of.wide && dt != DT_F64 && noise(seed + 1, id, kind) < 0;
@@ -41,6 +50,8 @@ void sample_block(struct tape *t, const struct tape_block *b)
 		of.n = arity > 0 ? 1 : b->len;
 		if (arity == -1)
 			block_list(b, i, &of.n);
+		if (b->f == SF_LSE || b->f == SF_CUMPROD)       /* their errors are no sums of independent ones */
+			of.n = 1;
 		struct num *v = &t->val[b->first + i];
 		*v = sample_one(v, b->dt, t->sample, b->first + (sid)i, SAMPLE_VALUE, of);
 	}

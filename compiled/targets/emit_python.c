@@ -11,11 +11,17 @@ static void emit_name(struct strbuf *sb, const struct prog *p, int node)
 {
 	static const char *const reserved[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
 		"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
-		"pass", "raise", "return", "try", "while", "with", "yield", "torch", "float", "f", "cotangents"};
-	sb_puts(sb, p->node[node].name);
-	for (int i = 0; i < ARRAY_LEN(reserved); i++)
-		if (str_eq(reserved[i], p->node[node].name))
+		"pass", "raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "f", "cotangents"};
+	const char *name = p->node[node].name;
+	size_t n = strlen(name);
+	sb_puts(sb, name);
+	for (int i = 0; i < ARRAY_LEN(reserved); i++) { /* lambda_ becomes lambda__: names stay different */
+		size_t len = strlen(reserved[i]);
+		if (n >= len && memcmp(name, reserved[i], len) == 0 && strspn(name + len, "_") == n - len) {
 			sb_putc(sb, '_');
+			return;
+		}
+	}
 }
 
 static void emit_expr(struct strbuf *sb, const struct prog *p, int e)
