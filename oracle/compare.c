@@ -16,8 +16,10 @@ static enum element compare_int(const struct num *want, int64_t got)
 {
 	if (want->flags & NUM_ANY)
 		return EL_UNDECIDED;
-	if (want->flags & NUM_UNDEC)
-		return got >= want->i && got <= wrap_add(want->i, (int64_t)want->rad) ? EL_UNDECIDED : EL_DISAGREE;
+	if (want->flags & NUM_UNDEC) {
+		bool inside = got >= want->i && got <= wrap_add(want->i, (int64_t)want->rad);
+		return inside && (!want->among || want->among >> (got - want->i) & 1) ? EL_UNDECIDED : EL_DISAGREE;
+	}
 	return got == want->i ? EL_AGREE : EL_DISAGREE;
 }
 

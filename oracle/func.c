@@ -465,6 +465,9 @@ UNARY(CAST)
 		if (from_float)
 			return float_to_int(A, h);
 		struct num r = *A;
+		int64_t last = wrap_add(r.i, (int64_t)r.rad);
+		if (r.flags & NUM_UNDEC && (dtype_wrap(h->dt, r.i) != r.i || dtype_wrap(h->dt, last) != last))
+			return num_any(h->dt);
 		r.dtype = (uint8_t)h->dt;
 		r.i = dtype_wrap(h->dt, r.i);
 		return r;

@@ -639,6 +639,9 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 		first = first < 0 ? i : first;
 		last = i;
 	}
+	uint64_t among = 0;
+	for (int64_t i = MAX(first, 0); i <= last && last - first < 64; i++)
+		among |= (uint64_t)cand[i] << (i - first);
 	arena_release(t->arena, m);
 	CHECK(first >= 0);
 	if (b->f == SF_KARGMAX || b->f == SF_KARGMIN) {
@@ -646,6 +649,7 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 		if (last != first && !(tie && b->param == PICK_FIRST)) {
 			r.flags = NUM_UNDEC;
 			r.rad = (double)(last - first);
+			r.among = among;
 		}
 	}
 	r.flags &= (uint8_t)~NUM_MOVED;

@@ -9,7 +9,7 @@
  * NUM_ANY: nothing is known (an undecided index): every value is inside.
  * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
- * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1).
+ * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it has.
  *
  * Rounding is never applied to the centre, except where a licence says that one correctly rounded operation on exact operands
  * is all there is (NR_IEEE): then the rounded value is what every evaluation gives, and it is exact.
@@ -31,7 +31,7 @@ enum {
 
 struct num {
 	union { double hi; int64_t i; };
-	double lo;
+	union { double lo; uint64_t among; };
 	double rad;
 	int32_t dtype, flags;   /* wide: with padding compilers would copy the struct through memory */
 };

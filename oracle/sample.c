@@ -11,7 +11,10 @@ static struct num one_int(const struct num *v, enum dtype dt, double u)
 {
 	if (v->flags & NUM_ANY || !(v->flags & NUM_UNDEC))
 		return *v;
-	return num_int(dt, wrap_add(v->i, (int64_t)floor((u + 1) / 2 * (v->rad + 1))));
+	int64_t k = (int64_t)floor((u + 1) / 2 * (v->rad + 1));
+	while (v->among && !(v->among >> k & 1))
+		k = (k + 1) & 63;
+	return num_int(dt, wrap_add(v->i, k));
 }
 
 struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id, enum sample_kind kind, struct sample_of of)

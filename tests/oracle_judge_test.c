@@ -183,6 +183,20 @@ static void test_freedoms(void)
 	EXPECT_INT(j.status, JUDGE_PASS);
 }
 
+/* A position between two ties is no tie. */
+static void test_positions(void)
+{
+	struct num want = num_int(DT_I64, 3);
+	want.flags = NUM_UNDEC;
+	want.rad = 2;
+	for (int64_t got = 2; got <= 6; got++) {
+		want.among = 0;
+		EXPECT_INT(compare_element(&want, DT_I64, &got, 0), got >= 3 && got <= 5 ? EL_UNDECIDED : EL_DISAGREE);
+		want.among = 5;
+		EXPECT_INT(compare_element(&want, DT_I64, &got, 0), got == 3 || got == 5 ? EL_UNDECIDED : EL_DISAGREE);
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -193,5 +207,6 @@ int main(void)
 	RUN(test_kinds);
 	RUN(test_freedoms);
 	arena_free(&arena);
+	RUN(test_positions);
 	return TEST_END();
 }
