@@ -432,7 +432,7 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) {       /* PyTorch goes through f32 */
 		struct num other = num_exact(h->dt, through);
 		r = num_hull(&r, &other);
-		r.dtype = h->dt;
+		r.dtype = (int32_t)h->dt;
 	}
 	return r;
 }
