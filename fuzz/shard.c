@@ -51,6 +51,7 @@ struct shard {
 	char *target_name[MAX_TARGETS + 1];
 	int64_t next;                   /* number of the next program */
 	int64_t made;
+	int nfailed;                    /* numbers in a row that gave no program */
 	struct policy policy;
 	int ndraw;
 	char **draw;
@@ -141,7 +142,8 @@ static bool draw_policy(struct shard *s, int64_t block)
 	return true;
 }
 
-static struct job *job_new(struct shard *s)
+/* The program of the next number; NULL: it has none. */
+static struct job *job_of_next(struct shard *s)
 {
 	double t = now_ms();
 	int64_t block = s->next / PROGRAMS_PER_DRAW;
@@ -152,14 +154,19 @@ static struct job *job_new(struct shard *s)
 	arena_init(&j->arena);
 	struct choices c;
 	choices_from_seed(&c, mix64(s->o->seed + mix64((uint64_t)s->next)));
-	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, &s->fatal);
+	struct err err = {0};
+	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, &err);
 	choices_free(&c);
 	s->next += s->o->shard_count;
 	s->stats.generate_ms += now_ms() - t;
-	if (!ok) {
+	if (!ok) {              /* a number without a program, now and then; operators and dtypes that have none together: always */
+		enum { ALWAYS = 50 };
+		if (++s->nfailed == ALWAYS)
+			err_set(&s->fatal, "%s", err.msg);
 		job_free(j);
 		return NULL;
 	}
+	s->nfailed = 0;
 	s->made++;
 	s->stats.generated++;
 	return j;
@@ -169,6 +176,14 @@ static bool may_generate(const struct shard *s)
 {
 	int64_t share = s->o->programs / s->o->shard_count + (s->o->shard_index < s->o->programs % s->o->shard_count);
 	return !s->draining && !s->fatal.msg[0] && (!s->o->programs || s->made < share);
+}
+
+static struct job *job_new(struct shard *s)
+{
+	struct job *j = NULL;
+	while (!j && may_generate(s))
+		j = job_of_next(s);
+	return j;
 }
 
 /* ---- judging ------------------------------------------------------------------------------------------------------------------ */
@@ -561,12 +576,12 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	struct job *j;
-	if (s->cheap_on && !s->in_cheap && may_generate(s) && (j = job_new(s))) {
+	if (s->cheap_on && !s->in_cheap && (j = job_new(s))) {
 		s->in_cheap = j;
 		exec_submit(s->cheap, &j->prog, &s->cheap_target);
 		did = true;
 	}
-	if (!s->cheap_on && s->nqueue < 2 && may_generate(s) && (j = job_new(s))) {
+	if (!s->cheap_on && s->nqueue < 2 && (j = job_new(s))) {
 		j->score = -(double)j->index;
 		queue_push(s, j);
 		did = true;
