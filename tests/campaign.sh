@@ -319,12 +319,12 @@ usage() { # bad input: a sentence and the documented code
 	timeout 20 "$bin" findings sql "$endless" --limit 300ms --db "$tmp/one.db" >"$tmp/out" 2>&1
 	expect "an endless query" 2 $?
 	has "an endless query" "$tmp/out" "longer than 0.3 s.*--limit"
-	timeout --preserve-status -s INT 1 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
+	timeout --preserve-status -s INT 2 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
 	expect "an endless query and Ctrl-C" 130 $?
 	has "an endless query and Ctrl-C" "$tmp/out" "ended by signal 2"
 	"$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1 &
 	pid=$!
-	sleep 0.5
+	sleep 2
 	for i in 1 2 3 4 5; do kill -TERM $pid; sleep 0.01; done 2>/dev/null # a wish said five times is one wish
 	wait $pid
 	expect "an endless query and many signals" 143 $?
