@@ -137,7 +137,7 @@ static void report(struct outcome *out, const struct prog *p, const struct judge
 	sb_free(&sb);
 }
 
-static void from_judgement(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *hint, struct arena *a)
+static void from_judgement(struct outcome *out, const struct prog *p, const struct judgement *j, const char *hint, struct arena *a)
 {
 	for (int i = 0; i < j->ntensor; i++) {
 		if (j->tensor[i].role == TR_STORAGE && !j->tensor[i].kinds)
@@ -172,10 +172,8 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	else if (w)
 		out->why = arena_printf(a, "%s: %s", out->tensor, w->detail);
 	out->detail = out->why;
-	(void)r;
 }
 
-/* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 /* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
 static bool eager_raises(const struct prog *p, struct arena *a)
 {
@@ -184,6 +182,7 @@ static bool eager_raises(const struct prog *p, struct arena *a)
 	return interp_run(&plain, p, a, NULL, &err) == INTERP_OK && plain.status == RES_RAISED;
 }
 
+/* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	out->why = r->message;
@@ -244,7 +243,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		if (j.suspect)
 			out->suspicion = suspicion(p, &j, a);
 		out->freedoms = j.used;
-		from_judgement(out, p, &j, r, target_stage(t)->compiles ? hint : NULL, a);
+		from_judgement(out, p, &j, target_stage(t)->compiles ? hint : NULL, a);
 		judged = true;
 	}
 	if (verdict_diverges(out->verdict))

@@ -207,10 +207,7 @@ static void add_group(const struct pass *s, const sid *e, int64_t n, const struc
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
 		int cap = MAX(16, A->cap_group * 2);
-		struct adj_group *q = ARENA_NEW(A->t->arena, struct adj_group, cap);
-		if (A->ngroup)
-			memcpy(q, A->group, (size_t)A->ngroup * sizeof *q);
-		A->group = q;
+		A->group = ARENA_GROW(A->t->arena, struct adj_group, A->group, A->cap_group, cap);
 		A->cap_group = cap;
 	}
 	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};

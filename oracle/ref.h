@@ -28,7 +28,8 @@ struct ref_tensor {
 	int base;               /* autograd identity: tensors with one base share a history */
 	bool requires_grad;
 	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
-	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0, or its backward adds all the same */
+	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
+	                         * or its backward adds all the same */
 };
 
 struct ref;                     /* the driver's state: refrun.c */

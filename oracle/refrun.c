@@ -31,10 +31,7 @@ static int new_storage(struct ref *r, enum dtype dt, int64_t ncells, const sid *
 {
 	if (r->nstorage == r->cap_storage) {
 		int cap = MAX(64, r->cap_storage * 2);
-		struct ref_storage *s = ARENA_NEW(r->arena, struct ref_storage, cap);
-		if (r->nstorage)
-			memcpy(s, r->storage, (size_t)r->nstorage * sizeof *s);
-		r->storage = s;
+		r->storage = ARENA_GROW(r->arena, struct ref_storage, r->storage, r->cap_storage, cap);
 		r->cap_storage = cap;
 	}
 	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory, .grad_base = -1};
@@ -45,10 +42,7 @@ static int new_base(struct ref *r, bool grad)
 {
 	if (r->nbase == r->cap_base) {
 		int cap = MAX(64, r->cap_base * 2);
-		struct ref_base *b = ARENA_NEW(r->arena, struct ref_base, cap);
-		if (r->nbase)
-			memcpy(b, r->base, (size_t)r->nbase * sizeof *b);
-		r->base = b;
+		r->base = ARENA_GROW(r->arena, struct ref_base, r->base, r->cap_base, cap);
 		r->cap_base = cap;
 	}
 	r->base[r->nbase] = (struct ref_base){.grad = grad};
@@ -60,10 +54,7 @@ static void note_write(struct ref *r, int node, int base)
 	struct ref_base *b = &r->base[base];
 	if (b->nwriter == b->cap) {
 		int cap = MAX(4, b->cap * 2);
-		int *w = ARENA_NEW(r->arena, int, cap);
-		if (b->nwriter)
-			memcpy(w, b->writer, (size_t)b->nwriter * sizeof *w);
-		b->writer = w;
+		b->writer = ARENA_GROW(r->arena, int, b->writer, b->cap, cap);
 		b->cap = cap;
 	}
 	struct ref_node *n = &r->node[node];

@@ -9,8 +9,8 @@
 
 enum { SPREAD_SAMPLES = 12, SPREAD_FACTOR = 4 };
 
-/* For a judgement that passed: fills `suspect` (who is one is no longer counted as weak) and the first suspect's sample, and j->suspect. Costs SPREAD_SAMPLES
- * references per call that has elements which are not exact. */
+/* For a judgement that passed: fills `suspect` (who is one is no longer counted as weak) and the first suspect's sample, and j->suspect.
+ * Costs SPREAD_SAMPLES references per call that has elements which are not exact. */
 void spread_judge(struct judgement *j, const struct judge_case *jc, const struct result *r, struct arena *a);
 
 #endif

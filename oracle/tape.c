@@ -97,13 +97,8 @@ sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s)
 		/* On its way to a half a number is an f32 (PyTorch's conversions), which may round it twice; or it is not. */
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i, twice = dtype_round(dt, num_rn(DT_F32, v, 0));
 		sid id = tape_const_f(t, dt, v);
-		if (num_format[dt].p < num_format[DT_F32].p && isfinite(v) && twice != dtype_round(dt, v) && !t->over) {
-			struct num other = num_exact(dt, twice);
-			if (isfinite(twice) && isfinite(t->val[id].hi))
-				tape_either(t, id, twice, t->val[id].hi);
-			else
-				tape_replace(t, id, num_hull(&t->val[id], &other));
-		}
+		if (num_format[dt].p < num_format[DT_F32].p && isfinite(v) && twice != dtype_round(dt, v))
+			tape_either(t, id, twice, dtype_round(dt, v));
 		return id;
 	}
 	if (s->kind != SC_FLOAT)

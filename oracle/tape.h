@@ -90,7 +90,7 @@ sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta,
 
 /* Another set for a scalar that nothing has read yet: what an operator may do beyond its function. Its dtype stays. */
 void tape_replace(struct tape *t, sid id, struct num set);
-void tape_either(struct tape *t, sid id, double a, double b);   /* one of two numbers; a is the centre */
+void tape_either(struct tape *t, sid id, double a, double b);   /* one of two numbers, finite or not; a finite a is the centre */
 bool tape_is_const(const struct tape *t, sid id);       /* its block is SF_CONST (found by bisection) */
 static inline const struct num *tape_val(const struct tape *t, sid id) { return &t->val[id]; }
 static inline enum dtype tape_dtype(const struct tape *t, sid id) { return (enum dtype)t->val[id].dtype; }

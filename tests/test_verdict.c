@@ -133,7 +133,6 @@ static void test_device_fault(void)
 	EXPECT_STR(o.signature, "crash device fault: AcceleratorError: CUDA error: N");
 }
 
-/* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
 static void test_where_it_died(void)
 {
 	static const struct { const char *tail, *signature; } row[] = {
@@ -156,6 +155,7 @@ static void test_where_it_died(void)
 	}
 }
 
+/* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
 static void test_plain_alias(void)
 {
 	static const char text[] = "# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
