@@ -10,6 +10,7 @@ struct found {
 	struct store_loaded f;
 	struct prog p;
 	struct target t;
+	struct claim claim;
 };
 
 static int load(struct found *out, const struct options *o, struct arena *a)
@@ -41,6 +42,8 @@ static int load(struct found *out, const struct options *o, struct arena *a)
 		fprintf(stderr, "scatterproof: the stored target is not usable: %s\n", out->f.nenvs ? err.msg : "none recorded");
 		return EXIT_USAGE;
 	}
+	const struct store_loaded_obs *b = &out->f.obs[0];
+	claim_of(&out->claim, out->f.kind, b->verdict, b->tensor, b->call, &out->p);
 	return EXIT_CLEAN;
 }
 
@@ -49,7 +52,7 @@ static int write_script(const struct options *o, const struct found *x, struct a
 	struct strbuf sb;
 	struct err err = {0};
 	sb_init(&sb);
-	if (!script_emit(&sb, &x->p, &x->t, &x->f, a, &err)) {
+	if (!script_emit(&sb, &x->claim, &x->p, &x->t, x->f.signature, a, &err)) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
 		sb_free(&sb);
 		return EXIT_USAGE;
@@ -70,17 +73,16 @@ static int write_script(const struct options *o, const struct found *x, struct a
 	return rc;
 }
 
-static int judge_again(const struct found *x, const struct result *r, const char *target, struct arena *a)
+static int judge_again(const struct found *x, const struct prog *p, const struct result *r, const char *target, struct arena *a)
 {
 	struct outcome out;
-	outcome_of(&out, &x->p, r, &x->t, NULL, a);
-	/* Right data in other strides is not what a finding of wrong data was about. */
-	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x->f.kind != FINDING_META;
-	printf("%.8s on %s: %s\n", x->f.hex, target, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
-	       out.verdict == VD_PASS ? "does not happen" : out.why);
-	if (diverges)
+	const char *why;
+	outcome_of(&out, p, r, &x->t, NULL, a);
+	enum claim_verdict v = claim_judge(&why, &x->claim, p, &out, r, &x->t, a);
+	printf("%.8s on %s: %s: %s\n", x->f.hex, target, v == CLAIM_HOLDS ? "still happens" : v == CLAIM_REFUTED ? "does not happen" : "cannot be told", why);
+	if (verdict_diverges(out.verdict))
 		printf("%s", out.report);
-	return diverges && !less ? EXIT_FINDINGS : out.verdict == VD_PASS || less ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	return v == CLAIM_HOLDS ? EXIT_FINDINGS : v == CLAIM_REFUTED ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 }
 
 static int run_again(const struct options *o, const struct found *x, struct arena *a)
@@ -94,14 +96,15 @@ static int run_again(const struct options *o, const struct found *x, struct aren
 	}
 	struct strbuf name;
 	struct result r;
+	const struct prog p = claim_program(&x->claim, &x->p);
 	int rc = EXIT_USAGE;
 	sb_init(&name);
 	target_print(&name, &x->t);
-	exec_run(&r, a, e, &x->p, &x->t);
+	exec_run(&r, a, e, &p, &x->t);
 	if (r.bad_target)
 		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
 	else
-		rc = judge_again(x, &r, name.s, a);
+		rc = judge_again(x, &p, &r, name.s, a);
 	sb_free(&name);
 	exec_close(e);
 	return rc;
