@@ -75,7 +75,7 @@ static int judge_again(const struct found *x, const struct result *r, const char
 	struct outcome out;
 	outcome_of(&out, &x->p, r, &x->t, NULL, a);
 	/* Right data in other strides is not what a finding of wrong data was about. */
-	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x->f.kind != FINDING_META;
+	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_TRIVIAL && x->f.kind != FINDING_META;
 	printf("%.8s on %s: %s\n", x->f.hex, target, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
 	       out.verdict == VD_PASS ? "does not happen" : out.why);
 	if (diverges)
