@@ -12,6 +12,7 @@
 #include "compiled/targets/proc.h"
 #include "fuzz/shard.h"
 #include "reports/lifecycle.h"
+#include "reports/version.h"
 
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
 
@@ -166,7 +167,7 @@ static bool stored(struct campaign *c, enum store_status st)
 static const char *family_text(const char *target, struct arena *a)
 {
 	char *s = arena_strdup(a, target);
-	s[strcspn(s, ":")] = 0;
+	s[strcspn(s, "-:")] = 0;
 	return s;
 }
 
@@ -174,13 +175,14 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 {
 	struct err err = {0};
 	struct prog p;
-	struct hash128 program, env;
+	struct hash128 program = {{0}}, env;
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
 	const char *tool = SCATTERPROOF;
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	if (store_program(c->store, &program, f->text, ops, nops) != STORE_OK ||
-	    store_environment(c->store, &env, f->target, f->versions, f->device) != STORE_OK)
+	const struct store_env_text where = {.family = family_text(f->target, a), .version = version_of_environment(f->versions, a),
+		.target = f->target, .versions = f->versions, .device = f->device, .machine = ""};
+	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || store_environment(c->store, &env, &where) != STORE_OK)
 		return false;
 	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
 		.signature = f->signature, .at = at, .tool = tool};
@@ -189,7 +191,7 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at,
 		.verdict = f->kind == FINDING_CRASH ? "crash" : f->kind == FINDING_HANG ? "hang" : "mismatch", .tensor = f->tensor, .fill = -1,
 		.call = f->call, .detail = f->detail};
-	if (store_observation(c->store, &so) != STORE_OK)
+	if (store_observation(c->store, &so, f->text, ops, nops) != STORE_OK)
 		return false;
 	if (!exists) {
 		store_artifact(c->store, id, "report", at, f->report, strlen(f->report));
@@ -267,11 +269,11 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	}
 	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
 		return;
-	if (f->severity == SEVERITY_LOW)
+	if (f->severity == SEVERITY_TRIVIAL)
 		c->nmeta++;
 	else
 		c->nnew++;
-	if (c->first_found_ms == 0 && f->severity != SEVERITY_LOW) {
+	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
@@ -279,6 +281,16 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
+
+/* What ran is not known here: an environment without version. */
+static void count(struct campaign *c, const char *draw, const char *target, const char *verdict, int64_t n)
+{
+	struct hash128 env;
+	const struct store_env_text where = {.family = family_text(target, &c->scratch), .version = "", .target = target, .versions = "",
+		.device = "", .machine = ""};
+	if (stored(c, store_environment(c->store, &env, &where)))
+		store_counter_add(c->store, &c->run, draw, &env, verdict, n);
+}
 
 static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, struct err *err)
 {
@@ -294,9 +306,9 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 	c->done[i] = s.exhausted;
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		const char *draw = wire_str(&w, a), *target = wire_str(&w, a), *verdict = wire_str(&w, a);
-		int64_t count = wire_i64(&w);
+		int64_t times = wire_i64(&w);
 		if (!w.bad && c->store)
-			store_counter_add(c->store, &c->run, draw, target, verdict, count);
+			count(c, draw, target, verdict, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		int target = (int)wire_u32(&w);

@@ -110,7 +110,7 @@ enum claim_verdict claim_judge(const char **why, const struct claim *c, const st
 		v = judge_tensor(why, c, o, a);
 	} else if (c->subject == CLAIM_ANYTHING && (verdict_diverges(o->verdict) || o->verdict == VD_PASS)) {
 		/* Strides alone are not what such a finding was about, whatever it was. */
-		v = o->verdict == VD_PASS || o->severity == SEVERITY_LOW ? CLAIM_REFUTED : CLAIM_HOLDS;
+		v = o->verdict == VD_PASS || o->severity == SEVERITY_TRIVIAL ? CLAIM_REFUTED : CLAIM_HOLDS;
 		*why = v == CLAIM_HOLDS ? o->why : "the program's results are right";
 	}
 	if (v == CLAIM_REFUTED && c->flaky) {

@@ -275,7 +275,7 @@ static const struct target *target_of(const struct shard *s, int target)
 static void diverged(struct shard *s, struct job *j, const struct exec *e, int target, const struct outcome *o, const struct result *r)
 {
 	const struct target *t = target_of(s, target);
-	if (s->stats.first_divergence_ms == 0 && o->severity != SEVERITY_LOW) {
+	if (s->stats.first_divergence_ms == 0 && o->severity != SEVERITY_TRIVIAL) {
 		s->stats.first_divergence_ms = now_ms() - s->start;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}

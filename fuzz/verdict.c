@@ -79,7 +79,7 @@ static const enum finding_kind kind_of[NMISMATCH] = {
 /* Silent wrong data is high: a wrong shape is data that belongs elsewhere. */
 static const enum finding_severity severity_of[NMISMATCH] = {
 	[MM_VALUE] = SEVERITY_HIGH, [MM_GRADIENT] = SEVERITY_HIGH, [MM_MUTATION] = SEVERITY_HIGH, [MM_SHAPE] = SEVERITY_HIGH,
-	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_LOW,
+	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_TRIVIAL,
 	[MM_REQUIRES_GRAD] = SEVERITY_NORMAL,
 };
 
