@@ -40,6 +40,15 @@ struct shard_stats {
 	bool exhausted;                                 /* --programs reached and nothing in flight */
 };
 
+/* Of all targets, the cheap stage left out. */
+static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
+{
+	int64_t n = 0;
+	for (int t = 0; t < MAX_TARGETS; t++)
+		n += s->verdict[t][v];
+	return n;
+}
+
 struct shard_finding {
 	const char *target, *versions, *device, *text, *policy;
 	enum finding_kind kind;
