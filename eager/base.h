@@ -59,7 +59,7 @@ void bug_context(const char *text);
 /* ---- bad input -------------------------------------------------------------------------------------------- */
 struct err {
 	int line, col;          /* 1-based place in the text; 0 = no place */
-	char msg[MAX_ERR];      /* one sentence, no newline; "" = no error */
+	char msg[MAX_ERR];      /* one sentence, harmless (escape.h), no newline; "" = no error */
 };
 /* Keeps the FIRST error (sticky); always returns false so that `return err_set(...)` reads well. err may be NULL. */
 bool err_set(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);

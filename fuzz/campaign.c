@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "compiled/targets/proc.h"
+#include "eager/escape.h"
 #include "fuzz/progress.h"
 #include "fuzz/shard.h"
 #include "reports/lifecycle.h"
@@ -271,7 +272,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 static void shard_died(struct campaign *c, int i)
 {
 	progress_clear(&c->progress);
-	fprintf(stderr, "scatterproof: shard %d ended: %s\n%s\n", i, proc_why(c->shard[i]), proc_tail(c->shard[i]));
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]), escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->past[i].verdict[0][VD_HARNESS]++;

@@ -1,6 +1,8 @@
 /* cmd_repro.c: a stored finding, run again in a fresh process: 1 it still happens, 0 it does not. */
 #include <inttypes.h>
 
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
 #include "fuzz/script.h"
@@ -18,7 +20,7 @@ static int load(struct found *out, const struct options *o, struct arena *a)
 	struct err err = {0};
 	struct store *s = store_open(&st, o->db, STORE_READ, &err);
 	if (!s) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		return store_exit_code(st);
 	}
 	struct hash128 id;
@@ -26,7 +28,7 @@ static int load(struct found *out, const struct options *o, struct arena *a)
 	if (st == STORE_OK)
 		st = store_load_finding(s, &out->f, &id, a);
 	if (st != STORE_OK)
-		fprintf(stderr, "scatterproof: %s\n", store_message(s));
+		complain("%s", store_message(s));
 	store_close(s, NULL);
 	if (st != STORE_OK)
 		return store_exit_code(st);
@@ -50,24 +52,19 @@ static int write_script(const struct options *o, const struct found *x, struct a
 	struct err err = {0};
 	sb_init(&sb);
 	if (!script_emit(&sb, &x->p, &x->t, &x->f, a, &err)) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		sb_free(&sb);
 		return EXIT_USAGE;
 	}
-	FILE *f = open_out(o->script);
-	int rc = EXIT_CLEAN;
-	if (!f) {
-		sb_free(&sb);
-		return EXIT_TARGET;
-	}
-	if (fwrite(sb.s, 1, sb.len, f) != sb.len) {
-		perror(o->script);
-		rc = EXIT_TARGET;
-	}
+	struct output file;
+	bool standard = str_eq(o->script, "-"), ok = standard || output_file(&file, o->script, &err);
+	if (ok)
+		fwrite(sb.s, 1, sb.len, standard ? stdout : file.file);
+	ok = ok && (standard || output_close(&file, &err));
+	if (!ok)
+		complain("%s", err.msg);
 	sb_free(&sb);
-	if (f != stdout && fclose(f) != 0)
-		rc = EXIT_TARGET;
-	return rc;
+	return ok ? EXIT_CLEAN : EXIT_TARGET;
 }
 
 static int judge_again(const struct found *x, const struct result *r, const char *target, struct arena *a)
@@ -77,7 +74,7 @@ static int judge_again(const struct found *x, const struct result *r, const char
 	/* Right data in other strides is not what a finding of wrong data was about. */
 	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x->f.kind != FINDING_META;
 	printf("%.8s on %s: %s\n", x->f.hex, target, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
-	       out.verdict == VD_PASS ? "does not happen" : out.why);
+	       out.verdict == VD_PASS ? "does not happen" : escaped_lines(a, "  ", out.why));
 	if (diverges)
 		printf("%s", out.report);
 	return diverges && !less ? EXIT_FINDINGS : out.verdict == VD_PASS || less ? EXIT_CLEAN : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
@@ -89,7 +86,7 @@ static int run_again(const struct options *o, const struct found *x, struct aren
 	struct err err = {0};
 	struct exec *e = exec_open(&x->t, &eo, &err);
 	if (!e) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		return EXIT_TARGET;
 	}
 	struct strbuf name;
@@ -99,7 +96,7 @@ static int run_again(const struct options *o, const struct found *x, struct aren
 	target_print(&name, &x->t);
 	exec_run(&r, a, e, &x->p, &x->t);
 	if (r.bad_target)
-		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+		complain("target '%s': %s", name.s, r.message);
 	else
 		rc = judge_again(x, &r, name.s, a);
 	sb_free(&name);

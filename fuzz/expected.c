@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "eager/escape.h"
 #include "oracle/judge.h"
 
 struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
@@ -288,7 +289,9 @@ bool expected_emit(struct strbuf *sb, struct expected *out, const char **why, co
 	if (w.n > MAX_EXPECTED)
 		return false;
 	*why = "";
-	sb_printf(sb, "EXPECTED = {\n    (%d, \"%s\"):\n        ", out->call, out->name);
+	sb_printf(sb, "EXPECTED = {\n    (%d, ", out->call);
+	escape_python(sb, out->name);
+	sb_puts(sb, "):\n        ");
 	list_elements(sb, &w, a);
 	sb_puts(sb, ",\n}\n");
 	list_winners(sb, &w, &jc.ref[o->call], grad);

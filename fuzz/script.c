@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "compiled/targets/emit_python.h"
+#include "eager/escape.h"
 #include "fuzz/expected.h"
 
 extern const unsigned char fill_py[], script_run_py[];  /* embedded by the build, NUL-terminated */
@@ -23,8 +24,9 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
-	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m),
-	          n->arg[op_param(OP_input, "fill")].str, (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
+	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
+	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
 	          node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
@@ -65,9 +67,12 @@ static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torc
 static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 {
 	sb_puts(sb, "# name, storage (-1: a number), requires_grad, goes to f, goes to cotangents\nINPUTS = [\n");
-	for (int i = 0; i < r->ninputs; i++)
-		sb_printf(sb, "    (\"%s\", %d, %s, %s, %s),\n", r->input[i].name, r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
+	for (int i = 0; i < r->ninputs; i++) {
+		sb_puts(sb, "    (");
+		escape_python(sb, r->input[i].name);
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
 		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+	}
 	sb_puts(sb, "]\n");
 }
 
@@ -104,10 +109,14 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	struct strbuf options;
 	sb_init(&options);
 	for (int i = 0; i < t->noptions; i++) {
-		if (str_eq(t->option[i].name, "dynamic"))
+		if (str_eq(t->option[i].name, "dynamic")) {
 			dynamic = str_eq(t->option[i].value, "0") || str_eq(t->option[i].value, "False") ? "False" : "True";
-		else
-			sb_printf(&options, "%s\"%s\": \"%s\"", options.len ? ", " : "", t->option[i].name, t->option[i].value);
+			continue;
+		}
+		sb_puts(&options, options.len ? ", " : "");
+		escape_python(&options, t->option[i].name);
+		sb_puts(&options, ": ");
+		escape_python(&options, t->option[i].value);
 	}
 	if (options.len)
 		sb_puts(sb, option_values);
@@ -133,22 +142,25 @@ static const char *after_imports(const char *py)
 	return last + strlen("\nimport torch\n");
 }
 
-static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why)
+/* Everything in a comment is escaped: a newline in what a store says would end it, and the rest run. */
+static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why,
+                   struct arena *a)
 {
 	struct strbuf name;
 	sb_init(&name);
 	target_print(&name, t);
 	sb_puts(sb, "#!/usr/bin/env python3\n");
 	if (finding)
-		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, finding->signature,
-			finding->nenvs ? finding->env[0].target : "no target", name.s);
+		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, escaped_line(a, finding->signature),
+			finding->nenvs ? escaped_line(a, finding->env[0].target) : "no target", name.s);
 	if (x->name)
-		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n", x->name, x->call);
+		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n",
+			escaped_line(a, x->name), x->call);
 	else
 		sb_printf(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not%s.\n",
 			finding && finding->kind == FINDING_CRASH ? "; it crashed where it was found" : "");
 	if (why[0])
-		sb_printf(sb, "# Only eager says what must come out: %s.\n", why);
+		sb_printf(sb, "# Only eager says what must come out: %s.\n", escaped_line(a, why));
 	sb_puts(sb, "import math\nimport sys\n\nimport torch\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
@@ -158,14 +170,14 @@ static void header(struct strbuf *sb, const struct target *t, const struct store
 	sb_free(&name);
 }
 
-static void expected_table(struct strbuf *sb, const struct expected *x, const char *table)
+static void expected_table(struct strbuf *sb, const struct expected *x, const char *table, struct arena *a)
 {
 	if (!x->name) {
 		sb_puts(sb, "\nEXPECTED, NOT_ALL_ZERO = {}, []\n");
 		return;
 	}
 	sb_printf(sb, "\n# What %s of call %d must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler\n"
-		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n", x->name, x->call);
+		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n", escaped_line(a, x->name), x->call);
 	if (strstr(table, "inf") || strstr(table, "nan"))
 		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
 	sb_puts(sb, table);
@@ -184,14 +196,14 @@ bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t
 	sb_init(&table);
 	if (!expected_emit(&table, &x, &why, p, t, finding, a))
 		x.name = NULL;
-	header(sb, t, finding, &x, why);
+	header(sb, t, finding, &x, why, a);
 	sb_printf(sb, "\n\n%s", r.source);
 	wrap_target(sb, t);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);
 	bool ok = call_rows(sb, p, &r, a, err);
-	expected_table(sb, &x, table.s);
+	expected_table(sb, &x, table.s, a);
 	sb_printf(sb, "MEMORY = %s  # whether to compare which results share memory\n", finding && finding->kind == FINDING_ALIAS ? "True" : "False");
 	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
 		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");
