@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
-# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile
+# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full
 set -u
 bin=$1
 src=$2
@@ -138,7 +138,64 @@ x.prog: pass$esc.prog"
 	done
 }
 
+full() { # output that cannot be written is exit 3 with the true reason, of every verb
+	id=$("$finding_of" "$tmp/f.db" "$seed" torch:inductor@cpu gradient x.grad 0)
+	while read -r words; do
+		timeout 60 "$bin" $words >/dev/full 2>"$tmp/err"
+		expect "exit of $words > /dev/full" 3 $?
+		expect "$words > /dev/full" "scatterproof: cannot write to standard output: No space left on device" "$(tail -1 "$tmp/err")"
+		"$bin" $words >&- 2>"$tmp/err"
+		expect "exit of $words without standard output" 3 $?
+		expect "$words without standard output" "scatterproof: cannot write to standard output: Bad file descriptor" "$(tail -1 "$tmp/err")"
+	done <<-END
+		--help
+		--version
+		fuzz --help
+		findings --help
+		fuzz --target builtin:eager --programs 20 --db $tmp/z.db
+		fuzz --target builtin:eager+plant=zero --programs 60 --seed 5
+		check $src/corpus/seeds
+		check $src/corpus/seeds --json
+		eval $src/corpus/seeds
+		repro $id --db $tmp/f.db --script -
+		repro $id --db $tmp/f.db --target builtin:eager
+		findings --db $tmp/f.db
+		findings show $id --db $tmp/f.db
+		findings sql select*from(v_findings) --db $tmp/f.db
+		merge $tmp/f.db --into $tmp/m.db
+		targets
+		targets --json
+		ops
+		ops sum
+		gen
+		gen --programs 400 --seed 3
+		bench throughput --programs 20
+	END
+	timeout 60 "$bin" gen --programs 1000000000 >/dev/full 2>"$tmp/err"
+	expect "a long gen ends when nobody can have it" 3 $?
+	while read -r words; do
+		"$bin" $words /dev/full >"$tmp/out" 2>"$tmp/err"
+		expect "exit of $words /dev/full" 3 $?
+		expect "$words /dev/full" "scatterproof: cannot write to /dev/full: No space left on device" "$(tail -1 "$tmp/err")"
+		"$bin" $words "$tmp/none/x" >"$tmp/out" 2>"$tmp/err"
+		expect "exit of $words into no directory" 3 $?
+		expect "$words into no directory" "scatterproof: cannot write to $tmp/none/x: No such file or directory" "$(tail -1 "$tmp/err")"
+		(ulimit -f 1; exec "$bin" $words "$tmp/small" >"$tmp/out" 2>"$tmp/err")
+		expect "exit of $words with a file size limit" 3 $?
+		expect "$words with a file size limit" "scatterproof: cannot write to $tmp/small: File too large" "$(tail -1 "$tmp/err")"
+	done <<-END
+		gen --programs 40 --seed 3 --out
+		eval $src/corpus/seeds --out
+		repro $id --db $tmp/f.db --script
+	END
+	"$bin" gen --seed 3 --programs 7 --out "$tmp/written" >"$tmp/out"
+	expect "what can be written" "0 $("$bin" gen --seed 3 --programs 7 | cksum)" "$? $(cksum <"$tmp/written")"
+	(set +o pipefail; "$bin" fuzz --target builtin:eager+plant=zero --time 30s --seed 5 2>/dev/null; echo $? >"$tmp/rc") | head -1 >/dev/null
+	expect "a reader that goes away ends a campaign as its signal would" 141 "$(cat "$tmp/rc")"
+}
+
 case $part in
+full) full ;;
 hostile) hostile ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
