@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
-# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full
+# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small
 set -u
 bin=$1
 src=$2
@@ -194,7 +194,56 @@ full() { # output that cannot be written is exit 3 with the true reason, of ever
 	expect "a reader that goes away ends a campaign as its signal would" 141 "$(cat "$tmp/rc")"
 }
 
+threads() { # threads WHAT PID: one, however many processors there are
+	expect "threads of $1" 1 "$(sed -n 's/^Threads:\t//p' "/proc/$2/status" 2>/dev/null)"
+}
+descendants() { # descendants PID
+	for p in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+		echo "$p"
+		descendants "$p"
+	done
+}
+
+small() { # a small machine: one thread everywhere, little memory, few descriptors
+	mkfifo "$tmp/pipe"
+	"$bin" check - <"$tmp/pipe" >"$tmp/out" 2>&1 &
+	pid=$!
+	exec 9>"$tmp/pipe"
+	sleep 0.3
+	threads "check" $pid
+	exec 9>&-
+	wait $pid
+	"$bin" fuzz --target builtin:eager --time 20s --jobs 2 >"$tmp/out" 2>&1 &
+	pid=$!
+	sleep 1
+	all=$(descendants $pid)
+	for p in $pid $all; do threads "$(tr '\0' ' ' </proc/"$p"/cmdline | cut -d' ' -f2)" "$p"; done
+	expect "a campaign, its shards and their targets" yes "$([ "$(echo $pid $all | wc -w)" -ge 5 ] && echo yes)"
+	kill $pid
+	wait $pid
+	if ! grep -qa __asan_init "$bin"; then # which needs terabytes
+		printf '# scatterproof 1\nx = input([300, 300])\ny = mm(x, x)\nreturn (y,)\n' >"$tmp/mm.prog"
+		while read -r want words; do
+			(ulimit -v 100000; exec timeout -s KILL 20 "$bin" $words >"$tmp/out" 2>"$tmp/err")
+			expect "$words in 100 MB" "$want" $?
+			[ "$want" = 0 ] || has "$words in 100 MB" "$tmp/err" "^scatterproof: out of memory \([0-9]* bytes for a matrix product\)$"
+		done <<-END
+			0 --help
+			0 --version
+			0 fuzz --help
+			0 findings --help
+			0 gen
+			0 ops
+			0 targets
+			0 check $seed
+			3 eval $tmp/mm.prog
+			0 fuzz --target builtin:eager --programs 5 --ops sum,add.Tensor
+		END
+	fi
+}
+
 case $part in
+small) small ;;
 full) full ;;
 hostile) hostile ;;
 *) echo "unknown part $part"; exit 2 ;;
