@@ -205,6 +205,7 @@ descendants() { # descendants PID
 }
 
 small() { # a small machine: one thread everywhere, little memory, few descriptors
+	id=$("$finding_of" "$tmp/n.db" "$seed" torch:inductor@cpu gradient x.grad 0)
 	mkfifo "$tmp/pipe"
 	"$bin" check - <"$tmp/pipe" >"$tmp/out" 2>&1 &
 	pid=$!
@@ -221,6 +222,17 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	expect "a campaign, its shards and their targets" yes "$([ "$(echo $pid $all | wc -w)" -ge 5 ] && echo yes)"
 	kill $pid
 	wait $pid
+	for words in "check $seed" "fuzz --target builtin:eager --programs 5" "fuzz --target torch:eager --programs 5 --python $src/tests/hostile_worker.py" \
+		"check $seed --target torch:eager --python $src/tests/hostile_worker.py" "repro $id --db $tmp/n.db --target builtin:eager"; do
+		(ulimit -n 12; exec timeout -s KILL 20 "$bin" $words >"$tmp/out" 2>"$tmp/err")
+		expect "$words with 12 descriptors" 3 $?
+		has "$words with 12 descriptors" "$tmp/err" "^scatterproof: only 12 files may be open at once \(ulimit -n\), [0-9]+ are needed"
+	done
+	(ulimit -n 100; exec timeout -s KILL 20 "$bin" fuzz --target builtin:eager --programs 80 --jobs 40 >"$tmp/out" 2>"$tmp/err")
+	expect "more jobs than descriptors" 3 $?
+	has "more jobs than descriptors" "$tmp/err" "^scatterproof: .*Too many open files$"
+	(ulimit -n 64; exec timeout -s KILL 60 "$bin" fuzz --target builtin:eager --programs 5 >"$tmp/out" 2>"$tmp/err")
+	expect "as many descriptors as are needed" 0 $?
 	if ! grep -qa __asan_init "$bin"; then # which needs terabytes
 		printf '# scatterproof 1\nx = input([300, 300])\ny = mm(x, x)\nreturn (y,)\n' >"$tmp/mm.prog"
 		while read -r want words; do
