@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fuzz/bench.h"
 #include "reports/duration.h"
@@ -212,6 +213,13 @@ static void arg(char ***av, struct arena *a, const char *name, const char *value
 		*(*av)++ = arena_strdup(a, value);
 }
 
+/* Shards change directory. A name without a slash is looked for in PATH. */
+static const char *absolute(const char *path, struct arena *a)
+{
+	char cwd[4096];
+	return strchr(path, '/') && path[0] != '/' && getcwd(cwd, sizeof cwd) ? arena_printf(a, "%s/%s", cwd, path) : path;
+}
+
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
 {
 	char **argv = ARENA_ZNEW(a, char *, 64 + 2 * o->ntarget), **av = argv;
@@ -234,7 +242,7 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 	if (o->dtypes)
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->python)
-		arg(&av, a, "--python", o->python);
+		arg(&av, a, "--python", absolute(o->python, a));
 	if (o->limit_ms)
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)

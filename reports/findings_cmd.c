@@ -441,9 +441,7 @@ int cmd_findings(int argc, char **argv)
 	store_abandon(s);
 	if (stop_signal)
 		return 128 + (int)stop_signal;
-	if (status == STORE_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-		fprintf(stderr, "scatterproof findings: cannot write to standard output: %s\n", strerror(errno));
-		return 3;
-	}
+	if (status == STORE_OK && (fflush(stdout) != 0 || ferror(stdout)))
+		return 3;       /* whoever closes standard output says why (eager/output.h) */
 	return store_exit_code(status);
 }
