@@ -85,7 +85,7 @@ void builtin_take(struct result *out, struct arena *a, struct proc *p, const str
 
 /* ---- the child ---- */
 
-/* plant=KIND spoils the results of one program in eight (by its text, so that a program behaves the same every time): the campaign,
+/* plant=KIND spoils the results of one program in eight (by its text without `call` lines, so that a program behaves the same every time): the campaign,
  * the store and the comparison are tested with it, without any real compiler. */
 enum { PLANT_ONE_IN = 8 };
 
@@ -125,7 +125,8 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 			.message = arena_printf(a, "plant=%s is not one of zero, row, stale, scale, crash, hang", kind)};
 		return;
 	}
-	if (hash_bytes(text, ntext).b[0] % PLANT_ONE_IN != 0)
+	const char *calls = memmem(text, ntext, "\ncall (", 7);
+	if (hash_bytes(text, calls ? (size_t)(calls + 1 - text) : ntext).b[0] % PLANT_ONE_IN != 0)
 		return;
 	if (str_eq(kind, "crash"))
 		BUG("planted crash");
