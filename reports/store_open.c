@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const char MAGIC[16] = "SQLite format 3";        /* with its NUL */
-enum { HEADER = 100, AT_WRITE_VERSION = 18, AT_READ_VERSION = 19, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
+enum { HEADER = 100, AT_WRITE_VERSION = 18, AT_READ_VERSION = 19, AT_ENCODING = 56, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
 
 int store_exit_code(enum store_status status)
 {
@@ -170,12 +170,53 @@ static enum store_status judge_header(const char *path, const unsigned char *hea
 			(unsigned)be32(header + AT_USER_VERSION), STORE_SCHEMA_VERSION);
 		return STORE_NEWER;
 	}
+	if (be32(header + AT_ENCODING) > 1) {   /* keys are hashes of UTF-8; 0: nothing is in it yet */
+		err_set(err, "%s keeps its texts in UTF-16, a findings store keeps UTF-8", path);
+		return STORE_CORRUPT;
+	}
 	if (header[AT_WRITE_VERSION] == 2 || header[AT_READ_VERSION] == 2) {
 		err_set(err, "%s was switched to write-ahead logging, which scatterproof does not use: "
 			"sqlite3 %s 'pragma journal_mode=delete' switches back", path, path);
 		return STORE_CORRUPT;
 	}
 	return STORE_OK;
+}
+
+/* Does a rollback journal end in the name of a super-journal (SQLite's file format, 3.0)? */
+static bool names_super_journal(const char *journal)
+{
+	static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+	unsigned char tail[sizeof magic] = {0};
+	FILE *f = fopen(journal, "rb");
+	bool yes = f && fseek(f, -(long)sizeof tail, SEEK_END) == 0 && fread(tail, 1, sizeof tail, f) == sizeof tail &&
+		memcmp(tail, magic, sizeof magic) == 0;
+	if (f)
+		fclose(f);
+	return yes;
+}
+
+/* What lies beside a store belongs to it, for SQLite. A journal that names a super-journal makes SQLite delete the file of that name,
+ * whatever it is; a write-ahead log replaces pages of the store, the header too. Neither is ever ours. */
+static enum store_status judge_neighbours(const char *path, struct err *err)
+{
+	char *real = realpath(path, NULL);
+	struct strbuf sb;
+	enum store_status status = STORE_OK;
+	sb_init(&sb);
+	sb_printf(&sb, "%s-wal", real ? real : path);
+	if (access(sb.s, F_OK) == 0) {
+		err_set(err, "%s has a write-ahead log beside it, which scatterproof does not use: move %s away", path, sb.s);
+		status = STORE_CORRUPT;
+	}
+	sb_reset(&sb);
+	sb_printf(&sb, "%s-journal", real ? real : path);
+	if (names_super_journal(sb.s)) {
+		err_set(err, "%s has a journal beside it that names another file, which SQLite would delete: move %s away", path, sb.s);
+		status = STORE_CORRUPT;
+	}
+	sb_free(&sb);
+	free(real);
+	return status;
 }
 
 static enum store_status judge(enum shape *shape, const char *path, struct err *err)
@@ -201,7 +242,10 @@ static enum store_status judge(enum shape *shape, const char *path, struct err *
 		return STORE_OK;
 	unsigned char header[HEADER] = {0};
 	int rc = read_header(path, header);
-	return rc == SQLITE_OK ? judge_header(path, header, st.st_size, err) : store_open_fail(err, NULL, rc, path, "reading its header");
+	if (rc != SQLITE_OK)
+		return store_open_fail(err, NULL, rc, path, "reading its header");
+	enum store_status status = judge_header(path, header, st.st_size, err);
+	return status == STORE_OK ? judge_neighbours(path, err) : status;
 }
 
 static bool dir_writable(const char *path)

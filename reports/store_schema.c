@@ -1,9 +1,8 @@
 /* store_schema.c: is it our schema, our whole schema and nothing but our schema?
  *
  * A database file can hold programs: triggers, views, generated columns, checks, expressions in indices. So a store may have exactly
- * the objects that this version would create, word for word; the tables of words (states, kinds) decide what events mean, so
- * their rows are compared too. What is asked for is sqlite_master, never sqlite_schema: a hostile file can hold a table of the latter
- * name, which shadows the real one. */
+ * the objects that this version would create, word for word (SQLite does not look at the type that sqlite_master gives a trigger, and
+ * compares names without case); the tables of words (states, kinds) decide what events mean, so their rows are compared too. */
 #include <stdlib.h>
 
 #include "reports/findings_show.h"
