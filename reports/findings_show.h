@@ -4,7 +4,8 @@
 
 #include "reports/store.h"
 
-/* short_id: a prefix that finds it; db: the path given by the user, for the repro command. */
+/* short_id: a prefix that finds it; db: the path given by the user, for the commands. Text cuts long artifacts and programs, and says which
+ * command prints all; JSON has everything. */
 void finding_show_text(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db);
 void finding_show_json(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db);
 /* Text that may hold anything, made harmless (escape.h), newline and tab kept. Each line is preceded by indent; a final newline is

@@ -124,7 +124,7 @@ x.prog: pass$esc.prog"
 		rm -f "$tmp/h.db"
 		signature=chosen target=torch:inductor@cpu tensor=x.grad
 		eval "$where=\"\$$where\$code\$esc\""
-		id=$("$finding_of" "$tmp/h.db" "$seed" torch:inductor@cpu gradient "$tensor" 0 "$signature" "$target")
+		id=$("$finding_of" --as "$signature" "$target" "$tmp/h.db" torch:inductor@cpu gradient mismatch "$seed" "$tensor" 0)
 		run repro "$id" --db "$tmp/h.db" --target torch:inductor@cpu --script "$tmp/s.py"
 		expect "a script of a hostile $where" 0 $?
 		harmless "a script of a hostile $where" "$tmp/s.py"
@@ -139,7 +139,7 @@ x.prog: pass$esc.prog"
 }
 
 full() { # output that cannot be written is exit 3 with the true reason, of every verb
-	id=$("$finding_of" "$tmp/f.db" "$seed" torch:inductor@cpu gradient x.grad 0)
+	id=$("$finding_of" "$tmp/f.db" torch:inductor@cpu gradient mismatch "$seed" x.grad 0)
 	while read -r words; do
 		timeout 60 "$bin" $words >/dev/full 2>"$tmp/err"
 		expect "exit of $words > /dev/full" 3 $?
@@ -205,7 +205,7 @@ descendants() { # descendants PID
 }
 
 small() { # a small machine: one thread everywhere, little memory, few descriptors
-	id=$("$finding_of" "$tmp/n.db" "$seed" torch:inductor@cpu gradient x.grad 0)
+	id=$("$finding_of" "$tmp/n.db" torch:inductor@cpu gradient mismatch "$seed" x.grad 0)
 	mkfifo "$tmp/pipe"
 	"$bin" check - <"$tmp/pipe" >"$tmp/out" 2>&1 &
 	pid=$!
