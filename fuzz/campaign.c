@@ -411,7 +411,7 @@ static void summary(const struct campaign *c)
 	printf("%" PRId64 " new findings, %" PRId64 " more that differ in strides only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
 	       c->nnew, c->nmeta, c->nobs, c->nknown);
 	if (c->o->db && c->nnew + c->nmeta)
-		printf("list them:  scatterproof findings --db %s\n", c->o->db);
+		progress_command("list them:  scatterproof findings", c->o->db);
 }
 
 static int exit_code(const struct campaign *c)
@@ -508,6 +508,8 @@ int cmd_fuzz(const struct options *given)
 	arena_init(&c.scratch);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
+	if (signal(SIGHUP, on_signal) == SIG_IGN)       /* as nohup(1) wants it */
+		signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;

@@ -1,6 +1,8 @@
 /* progress.c: the status line of a campaign and its findings as they come. */
 #include "fuzz/progress.h"
 
+#include "eager/escape.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <time.h>
@@ -68,6 +70,15 @@ void progress_end(const struct progress *p)
 {
 	if (p->tty && !p->o->quiet)
 		fputc('\n', stderr);
+}
+
+void progress_command(const char *command, const char *db)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	escape_shell(&sb, db);
+	printf("%s --db %s\n", command, sb.s);
+	sb_free(&sb);
 }
 
 /* ---- findings ------------------------------------------------------------------------------------------------------------------ */

@@ -150,10 +150,14 @@ static bool check_mark(struct options *o, struct err *err)
 static bool parse(struct options *o, int argc, char **argv, struct err *err)
 {
 	int nwords = 0;
-	bool ok = true;
+	bool ok = true, options = true;         /* until -- */
 	*o = (struct options){.limit_s = SQL_LIMIT_S, .filter = {.since = INT64_MIN, .limit = -1}};
-	for (int i = 1; i < argc && ok; i++)
-		ok = argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
+	for (int i = 1; i < argc && ok; i++) {
+		if (options && str_eq(argv[i], "--"))
+			options = false;
+		else
+			ok = options && argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
+	}
 	if (!ok || o->help)
 		return ok;
 	if (o->verb != VERB_LIST && !o->argument)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
-# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small
+# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small | usage
 set -u
 bin=$1
 src=$2
@@ -254,7 +254,92 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	fi
 }
 
+usage() { # careless command lines: a sentence and exit 2, nothing else
+	printf '# scatterproof 1\nx = input([4])\nreturn (x,)\n' >"$tmp/-x.prog"
+	while IFS='|' read -r words sentence; do
+		run $words
+		expect "$words" 2 $?
+		has "$words" "$tmp/err" "$sentence"
+		expect "$words: on standard output" "" "$(cat "$tmp/out")"
+		expect "$words: one sentence" 1 "$(grep -c '^scatterproof' "$tmp/err")"
+	done <<-END
+		--help fuzz|'fuzz' is not understood after --help
+		--version now|'now' is not understood
+		fuzz --target builtin:eager --programs 3 $tmp/new.db|fuzz: '.*new.db' is not understood: it takes options only
+		targets extra|targets: 'extra' is not understood
+		gen 5|gen: '5' is not understood
+		ops sum extra|no operator 'extra'
+		ops extra sum|no operator 'extra'
+		bench reference extra|no section 'extra'
+		repro 012345 6789ab --db x|repro: '6789ab' is not understood: it takes one word
+		findings extra --db x|'extra' is not understood
+		findings show 012345 extra --db x|'extra' is not understood
+		gen --program 3 --programs 5|--program and --programs exclude each other
+		gen --programs 5 --program 3|--program and --programs exclude each other
+		check $seed --target builtin:eager+foo=1|builtin has no option 'foo'; it has: plant
+		check $seed --target builtin:eager+plnt=zero|did you mean 'plant'\?$
+		check $seed --target builtin:eager+plant=zer|plant=zer is not one of zero, row, .*; did you mean 'zero'\?$
+		fuzz --target builtin:eager+foo=1 --programs 3|builtin has no option 'foo'
+		fuzz -- --target builtin:eager|'--target' is not understood
+		check -- --target|cannot open '--target'
+		findings -- --open|'--open' is not understood
+	END
+	expect "nothing was made" 0 "$(ls "$tmp" | grep -c new.db)"
+	(cd "$tmp" && "$bin" check -- -x.prog >"$tmp/out" 2>&1)
+	expect "a file that looks like an option" 0 $?
+	(cd "$tmp" && "$bin" eval --out "$tmp/out" -- -x.prog)
+	expect "eval of it" 0 $?
+
+	unset HOME XDG_DATA_HOME SCATTERPROOF_TARGETS # and where environments would be
+	run check "$seed" --target torch:eager
+	expect "check without HOME" 3 $?
+	has "check without HOME" "$tmp/err" "^scatterproof: .*HOME is not set"
+	run fuzz --target torch:eager --programs 3
+	expect "fuzz without HOME" 3 $?
+	has "fuzz without HOME" "$tmp/err" "^scatterproof: .*HOME is not set"
+	run targets
+	expect "targets without HOME" 0 $?
+	has "targets without HOME" "$tmp/out" "^  .*HOME is not set"
+	HOME=/nonexistent run targets
+	has "targets with another HOME" "$tmp/out" "no version is installed in /nonexistent/.local/share/scatterproof/targets"
+
+	db="$tmp/a b's; touch pwned\$(touch pwned).db" # what is printed can be pasted
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db "$db" >"$tmp/out" 2>"$tmp/err"
+	expect "a campaign into a name with blanks and quotes" 1 $?
+	n=0
+	cd "$tmp" || exit 2
+	for what in "see it again" "list them"; do
+		command=$(sed -n "s/^$what:  scatterproof //p" "$tmp/out" | head -1)
+		eval "\"\$bin\" $command" >"$tmp/out2" 2>"$tmp/err"
+		expect "$what: the command, pasted" "$n" "$((1 - $?))"
+		n=$((n + 1))
+	done
+	id=$("$bin" findings sql "select id from v_findings limit 1" --db "$db" | tail -1)
+	command=$("$bin" findings show "$id" --db "$db" | sed -n 's/^  scatterproof repro/repro/p')
+	eval "\"\$bin\" $command" >"$tmp/out2" 2>"$tmp/err"
+	expect "findings show: the command, pasted" 1 $?
+	expect "nothing else ran" 0 "$(ls "$tmp" | grep -c '^pwned$')"
+
+	"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed 5 --db "$tmp/hup.db" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	sleep 1
+	kill -HUP $pid
+	wait $pid
+	expect "SIGHUP" 129 $?
+	expect "every divergence is in the store" 0 "$(sqlite3 "$tmp/hup.db" "select (select sum(n) from counter where verdict = 'mismatch') - (select sum(nobs) from v_findings)")"
+	(trap '' HUP; exec "$bin" fuzz --target builtin:eager --time 2s --seed 5 >"$tmp/out" 2>"$tmp/err") &
+	pid=$!
+	sleep 0.5
+	kill -HUP $pid
+	wait $pid
+	expect "SIGHUP under nohup" 0 $?
+	cd - >/dev/null || exit 2
+	(cd "$src/tests" && HOSTILE=refuse "$bin" fuzz --target torch:eager --programs 2 --python ./hostile_worker.py >"$tmp/out" 2>"$tmp/err")
+	has "an interpreter by a relative path" "$tmp/out" "unsupported 2"
+}
+
 case $part in
+usage) usage ;;
 small) small ;;
 full) full ;;
 hostile) hostile ;;
