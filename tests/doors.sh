@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
-# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small | usage
+# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small | usage | status
 set -u
 bin=$1
 src=$2
@@ -338,7 +338,67 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	has "an interpreter by a relative path" "$tmp/out" "unsupported 2"
 }
 
+window() { # window WIDTH COMMAND: in a terminal of its own, which is full already
+	$tmux kill-server 2>/dev/null
+	nwindows=$((nwindows + 1))
+	tmux="tmux -L doors$$.$nwindows -f /dev/null"
+	$tmux new-session -d -x "$1" -y 24 "seq 40; $2; echo ended with \$?; sleep 1000"
+}
+until_end() {
+	for _ in $(seq 300); do
+		rows | grep -q '^ended with' && return
+		sleep 0.2
+	done
+	expect "the campaign ended" yes no
+}
+rows() { $tmux capture-pane -p -J -S - 2>/dev/null | sed 's/ *$//'; } # what stands there, lines that were wrapped in one
+status='^[0-9]+s( finishing)?  [0-9]+ programs'
+
+status() { # a campaign on a terminal: one line that fits, findings of a few lines
+	command -v tmux >/dev/null || { echo "SKIPPED: no tmux"; exit 77; }
+	export TMUX_TMPDIR=$tmp
+	tmux=: nwindows=0
+	trap '$tmux kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+	for width in 80 40; do
+		rm -f "$tmp/t.db"
+		window $width "$bin fuzz --target builtin:eager+plant=zero --time 5s --seed 5 --db $tmp/t.db"
+		sleep 3
+		rows >"$tmp/running"
+		until_end
+		rows >"$tmp/out"
+		has "$width columns: exit" "$tmp/out" "^ended with 1$"
+		expect "$width columns: status lines left" 1 "$(grep -cE "$status" "$tmp/out")"
+		expect "$width columns: of those, too long" "" "$(grep -E "$status" "$tmp/running" "$tmp/out" -h | awk -v w=$width 'length($0) >= w')"
+		sed -n '/^scatterproof fuzz/,/^default: seed/p' "$tmp/out" | sed '1d;$d' >"$tmp/body"
+		n=$(grep -c '^FINDING [0-9a-f]* ' "$tmp/body")
+		expect "$width columns: findings" yes "$([ "$n" -ge 5 ] && echo yes)"
+		expect "$width columns: lines of a finding, junk" "$((5 * n)) " "$(grep -cE "^(FINDING |  )" "$tmp/body") $(grep -vE "^(FINDING |  |$)|$status" "$tmp/body")"
+		expect "$width columns: commands" "$n" "$(grep -cE "^  scatterproof findings show [0-9a-f]{8} --db $tmp/t.db$" "$tmp/body")"
+		expect "$width columns: other lines that are too long" "" "$(grep -E '^(FINDING|  )' "$tmp/body" | grep -v '^  scatterproof' | awk -v w=$width 'length($0) >= w')"
+	done
+	window 80 "$bin fuzz --target builtin:eager --time 8s --seed 5"
+	for width in 40 100 30 80 60; do # narrower and wider while it runs
+		sleep 1.2
+		$tmux resize-window -x $width -y 24
+	done
+	until_end
+	rows >"$tmp/out"
+	expect "status lines left by resizing" 1 "$(grep -cE "$status" "$tmp/out")"
+	window 80 "COLUMNS=50 $bin fuzz --target builtin:eager+plant=zero --programs 100 --seed 5"
+	until_end
+	rows >"$tmp/out"
+	has "without a store, all of it" "$tmp/out" "^# scatterproof 1$"
+	window 80 "$bin fuzz --target builtin:eager+plant=zero --programs 100 --seed 5 --db $tmp/u.db >$tmp/file"
+	until_end
+	has "into a file, all of it" "$tmp/file" "^# scatterproof 1$"
+	window 80 "TERM=dumb $bin fuzz --target builtin:eager --programs 100 --seed 5 2>&1 | cat -v"
+	until_end
+	rows >"$tmp/out"
+	expect "no control sequence into a pipe" 0 "$(grep -c '\^\[' "$tmp/out")"
+}
+
 case $part in
+status) status ;;
 usage) usage ;;
 small) small ;;
 full) full ;;
