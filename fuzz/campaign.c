@@ -639,7 +639,7 @@ static void summary(const struct campaign *c)
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);
 	if (c->o->db && c->nobs)
-		printf("list them:  scatterproof findings --db %s\n", c->o->db);
+		progress_command("list them:  scatterproof findings", c->o->db);
 }
 
 static int exit_code(const struct campaign *c)
@@ -773,6 +773,8 @@ int cmd_fuzz(const struct options *given)
 	arena_init(&c.scratch);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
+	if (signal(SIGHUP, on_signal) == SIG_IGN)       /* as nohup(1) wants it */
+		signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;
