@@ -116,8 +116,7 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 {
 	if (str_starts(kind, "bug-") || str_starts(kind, "kill-"))     /* the shard dies of them, not this child (fuzz/shard.c) */
 		kind = str_eq(kind, "bug-confirming") ? "zero" : "none";
-	const char *calls = memmem(text, ntext, "
-call (", 7);
+	const char *calls = memmem(text, ntext, "\ncall (", 7);
 	if (hash_bytes(text, calls ? (size_t)(calls + 1 - text) : ntext).b[0] % PLANT_ONE_IN != 0)
 		return;
 	if (str_eq(kind, "crash"))
