@@ -14,6 +14,6 @@ if(TARGET eager)
     add_test(NAME autograd_torch COMMAND ${SP_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/autograd_check.py
       ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py ${interp_progs})
     add_test(NAME autograd_saves COMMAND ${SP_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/saves_check.py
-      ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py $<TARGET_FILE:interp_test>)
+      ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py $<TARGET_FILE:interp_test> $<TARGET_FILE:opcall>)
   endif()
 endif()

@@ -5,7 +5,7 @@
  *     # storage 0: 1 2 3                             every input storage afterwards, cell by cell
  * once per call. The expectations are written by tests/autograd_check.py from PyTorch, not by the interpreter.
  * Usage: interp_test FILE…       compares
- *        interp_test --print FILE    prints what the interpreter says */
+ *        interp_test --print FILE…   prints what the interpreter says, "==== FILE" before each */
 #include "eager/fill.h"
 #include "eager/interp.h"
 #include "eager/legality.h"
@@ -107,7 +107,7 @@ static void check_file(const char *path, bool print)
 		interp_run(&r, &p, &a, NULL, NULL);
 		put_result(&got, &p, &r);
 		if (print)
-			printf("%s", got.s);
+			printf("==== %s\n%s", path, got.s);
 		const char *want = strstr(text.s, "# expect:");
 		if (!print)
 			EXPECT(want && fits(want, got.s), "%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
