@@ -5,7 +5,6 @@ backward raise, and if not, are outputs and gradients the same to 1e-5? Tests th
 rules and autograd.h together. The examples are derived from the table (examples.py). Usage: saves_check.py FILL_PY INTERP_TEST OPCALL
 """
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -42,11 +41,9 @@ SPECIAL = [
 
 def every_example(opcall: str) -> tuple[list, dict]:
     """Examples, and how many results their rows have (-1: a list)."""
-    table = [json.loads(line) for line in subprocess.run([opcall, "--ops"], capture_output=True, text=True, check=True).stdout.splitlines()]
-    calls.set_table(table)
-    by_name = {op["name"]: op for op in table}
-    derived = [e for op in table if examples.differentiable(op) for e in examples.examples(op, by_name)]
-    return derived + SPECIAL, {op["name"]: op["nret"] for op in table}
+    table = calls.read_table(opcall)
+    derived = [e for op in table.values() if examples.differentiable(op) for e in examples.examples(op, table)]
+    return derived + SPECIAL, {name: op["nret"] for name, op in table.items()}
 
 
 def program(example, number: int, grads: dict, write) -> str:
