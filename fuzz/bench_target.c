@@ -15,14 +15,14 @@
 
 struct worker_figures { int64_t programs, ok, rss; double wall, target, first; };
 
-static bool drive(struct worker_figures *f, const struct options *o, const struct target *t, int64_t n, double limit, struct err *why)
+static bool drive(struct worker_figures *f, const struct options *o, struct target *t, int64_t n, double limit, struct err *why)
 {
 	struct exec_options eo = {.self = o->self, .python = o->python};
 	struct exec *e = exec_open(t, &eo, why);
 	struct source src = {.policy = o->policy, .seed = o->seed};
 	struct arena a;
 	double begin = wall_s();
-	bool ok = e != NULL;
+	bool ok = e && exec_identify(t, e, why) == EXEC_IDENTIFIED;
 	arena_init(&a);
 	for (int64_t i = -1; ok && i < n && (i < 1 || wall_s() - begin < limit); i++) {
 		struct prog p;
@@ -68,8 +68,12 @@ bool bench_fake(const struct options *o, struct err *err)
 			return true;
 		}
 		double n = (double)MAX(f.programs, 1);
-		table_row(&tb, targets[i], (double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
+		struct strbuf name;
+		sb_init(&name);
+		target_print(&name, &t);
+		table_row(&tb, name.s, (double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
 			(double)(f.rss >> 20)});
+		sb_free(&name);
 	}
 	return true;
 }

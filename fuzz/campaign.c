@@ -10,10 +10,27 @@
 #include <unistd.h>
 
 #include "compiled/targets/proc.h"
+#include "fuzz/environment.h"
+#include "fuzz/message.h"
 #include "fuzz/shard.h"
+#include "fuzz/shard_note.h"
+#include "fuzz/tally.h"
+#include "reports/json.h"
 #include "reports/lifecycle.h"
 
-enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
+enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
+
+/* Where a shard stands, for the process that takes the place of a dead one. */
+struct place {
+	struct arena arena;             /* of state */
+	struct shard_state state;       /* at its last answer */
+	struct shard_culprit skip[MAX_RESTARTS];
+	int nskip, deaths;
+	bool begun;                     /* its present process was told all that */
+	struct shard_note *note;
+	char note_path[64];
+	int note_fd;
+};
 
 struct campaign {
 	const struct options *o;
@@ -24,16 +41,22 @@ struct campaign {
 	struct proc **shard;
 	struct shard_stats *stats;      /* latest of each shard's present process */
 	struct shard_stats *past;       /* sums of processes that died */
+	struct place *place;
+	struct target target[MAX_TARGETS + 1];  /* with the version that they are, once a shard has said it; the last is the cheap stage */
+	char *versions, *hello;         /* as exec_versions says; NULL while unknown */
+	struct hash128 env[MAX_TARGETS + 1];
+	bool env_stored[MAX_TARGETS + 1];
 	struct shard_reason reason[MAX_REASONS];
 	int nreason;
 	bool *done;
-	int64_t nnew, nmeta, nobs, nknown, shard_deaths;
+	struct tally *tally;
+	int64_t nobs, lost_programs, lost_uncounted, lost_shards;       /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
 	double start, last_status, last_flush;
 	enum shard_mode mode;
 	bool tty, store_failed;
-	bool refused;                   /* a shard says that the request itself is wrong */
+	int refused;                    /* exit code with which a shard says that the campaign cannot go on */
 };
 
 static volatile sig_atomic_t stop_signal, nsignals;
@@ -131,7 +154,7 @@ static void status_text(const struct campaign *c, struct strbuf *sb)
 		if (n)
 			sb_printf(sb, " %s %" PRId64, verdict_name[shown[i]], n);
 	}
-	sb_printf(sb, "  undecided %.2f%%  findings %" PRId64, judged ? 100.0 * (double)undecided / (double)judged : 0.0, c->nnew + c->nmeta);
+	sb_printf(sb, "  undecided %.2f%%  findings %" PRId64, judged ? 100.0 * (double)undecided / (double)judged : 0.0, tally_count(c->tally, MET_NEW) + tally_count(c->tally, MET_REGRESSED));
 }
 
 static void status(struct campaign *c, bool force)
@@ -166,30 +189,39 @@ static bool stored(struct campaign *c, enum store_status st)
 static const char *family_text(const char *target, struct arena *a)
 {
 	char *s = arena_strdup(a, target);
-	s[strcspn(s, ":")] = 0;
+	s[strcspn(s, "-:")] = 0;
 	return s;
+}
+
+/* Where f was seen. */
+static bool environment_id(struct campaign *c, struct hash128 *id, const struct shard_finding *f, struct arena *a)
+{
+	struct store_env_text where;
+	struct target t;
+	struct err err = {0};
+	CHECK(target_parse(&t, f->target, &err));
+	environment_of(&where, &t, f->versions, f->device, a);
+	return store_environment(c->store, id, &where) == STORE_OK;
 }
 
 static bool write_rows(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool exists, struct arena *a)
 {
 	struct err err = {0};
 	struct prog p;
-	struct hash128 program, env;
+	struct hash128 program = {{0}}, env;
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
 	const char *tool = SCATTERPROOF;
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	if (store_program(c->store, &program, f->text, ops, nops) != STORE_OK ||
-	    store_environment(c->store, &env, f->target, f->versions, f->device) != STORE_OK)
+	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || !environment_id(c, &env, f, a))
 		return false;
 	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
 		.signature = f->signature, .at = at, .tool = tool};
 	if (!exists && store_finding(c->store, id, &sf) != STORE_OK)
 		return false;
-	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at,
-		.verdict = f->kind == FINDING_CRASH ? "crash" : f->kind == FINDING_HANG ? "hang" : "mismatch", .tensor = f->tensor, .fill = -1,
+	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at, .verdict = f->verdict, .tensor = f->tensor, .fill = -1,
 		.call = f->call, .detail = f->detail};
-	if (store_observation(c->store, &so) != STORE_OK)
+	if (store_observation(c->store, &so, f->text, ops, nops) != STORE_OK)
 		return false;
 	if (!exists) {
 		store_artifact(c->store, id, "report", at, f->report, strlen(f->report));
@@ -247,63 +279,136 @@ static bool regressed(struct campaign *c, const struct shard_finding *f, const s
 	return yes;
 }
 
+/* One that the store had before this run, once per run. */
+static void print_seen_again(struct campaign *c, const struct store_loaded *f)
+{
+	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	if (c->o->json) {
+		struct strbuf sb;
+		sb_init(&sb);
+		json_str(&sb, f->signature);
+		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state, severity, sb.s);
+		sb_free(&sb);
+	} else if (!c->o->quiet) {
+		printf("%sseen again: %.*s  %s, %s: %s\n", c->tty ? "\r\033[K" : "", STORE_ID_DIGITS, f->hex, state, severity, f->signature);
+	}
+	fflush(stdout);
+}
+
+/* A finding that was there before. */
+static void meet_again(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	struct store_loaded old;
+	if (!stored(c, store_load_finding(c->store, &old, id, &c->scratch)))
+		return;
+	enum met how = met_of_state(old.state);
+	if (how == MET_FIXED && f->confirmed && regressed(c, f, id)) {
+		if (tally_meet(c->tally, id, MET_REGRESSED, MAX(old.severity, f->severity)))
+			print_finding(c, f, "regressed", id);
+	} else if (tally_meet(c->tally, id, how, MAX(old.severity, f->severity))) {
+		print_seen_again(c, &old);
+	}
+	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
+	if (f->severity > old.severity)
+		stored(c, store_event(c->store, &worse));
+}
+
 static void accept(struct campaign *c, const struct shard_finding *f)
 {
-	struct hash128 id = hash_bytes(f->text, strlen(f->text));
+	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	const char *what = f->confirmed ? "confirmed" : "candidate";
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
 			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
 		return;
 	}
-	if (exists && state == STATE_FIXED_IN && f->confirmed && regressed(c, f, &id)) {
-		what = "regressed";
-	} else if (exists) {      /* decided already, or counted when it was new */
-		c->nknown += state == STATE_KNOWN || state == STATE_DISMISSED || state == STATE_FIXED_IN;
+	if (exists) {
+		meet_again(c, f, &id);
 		return;
 	}
-	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
+	if (!tally_meet(c->tally, c->store ? &id : &signature, MET_NEW, f->severity))
 		return;
-	if (f->severity == SEVERITY_LOW)
-		c->nmeta++;
-	else
-		c->nnew++;
-	if (c->first_found_ms == 0 && f->severity != SEVERITY_LOW) {
+	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	print_finding(c, f, what, &id);
+	print_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Of what has not said what it is (its shard died before): as it was asked for, version "". */
+static void count(struct campaign *c, const char *draw, int target, const char *verdict, int64_t n)
+{
+	struct store_env_text where;
+	if (!c->store)
+		return;
+	if (!c->env_stored[target]) {
+		environment_of(&where, &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch);
+		if (!stored(c, store_environment(c->store, &c->env[target], &where)))
+			return;
+		c->env_stored[target] = c->versions != NULL;
+	}
+	store_counter_add(c->store, &c->run, draw, &c->env[target], verdict, n);
+}
+
+static void count_lost(struct campaign *c)
+{
+	if (c->lost_uncounted)
+		count(c, "", 0, verdict_name[VD_HARNESS], c->lost_uncounted);
+	c->lost_uncounted = 0;
+}
+
+/* A shard has said which version its targets are. */
+static void identified(struct campaign *c, const struct shard_answer *head)
+{
+	if (c->versions || !head->versions[0])
+		return;
+	c->versions = arena_strdup(&c->arena, head->versions);
+	c->hello = arena_strdup(&c->arena, head->hello);
+	for (int i = 0; i <= MAX_TARGETS; i++)
+		snprintf(c->target[i].version, sizeof c->target[i].version, "%s", head->version);
+	count_lost(c);
+}
+
+static void copy_state(struct place *p, const struct shard_state *s)
+{
+	arena_reset(&p->arena);
+	p->state = *s;
+	p->state.pending = ARENA_NEW(&p->arena, struct shard_pending, s->npending);
+	memcpy(p->state.pending, s->pending, sizeof *s->pending * (size_t)s->npending);
+}
 
 static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, struct err *err)
 {
 	struct arena *a = &c->scratch;
 	arena_reset(a);
 	struct wire w = {.p = p, .end = (const uint8_t *)p + n};
-	const char *fatal = wire_str(&w, a);
-	struct shard_stats s;
-	shard_get_stats(&s, &w);
+	struct shard_answer head;
+	shard_get_answer(&head, &w, a);
 	if (w.bad)
 		return err_set(err, "a shard's answer does not decode");
-	c->stats[i] = s;
-	c->done[i] = s.exhausted;
+	identified(c, &head);
+	c->stats[i] = head.stats;
+	c->done[i] = head.stats.exhausted;
+	copy_state(&c->place[i], &head.state);
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
-		const char *draw = wire_str(&w, a), *target = wire_str(&w, a), *verdict = wire_str(&w, a);
-		int64_t count = wire_i64(&w);
-		if (!w.bad && c->store)
-			store_counter_add(c->store, &c->run, draw, target, verdict, count);
+		const char *draw = wire_str(&w, a);
+		uint32_t target = wire_u32(&w);
+		const char *verdict = wire_str(&w, a);
+		int64_t times = wire_i64(&w);
+		w.bad |= target > MAX_TARGETS;
+		if (!w.bad)
+			count(c, draw, (int)target, verdict, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		int target = (int)wire_u32(&w);
 		const char *text = wire_str(&w, a);
-		int64_t count = wire_i64(&w);
+		int64_t times = wire_i64(&w);
 		if (!w.bad)
-			shard_reason_add(c->reason, &c->nreason, target, text, count);
+			shard_reason_add(c->reason, &c->nreason, target, text, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		struct shard_finding f;
@@ -311,30 +416,131 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 		if (!w.bad)
 			accept(c, &f);
 	}
-	c->refused = fatal[0] != 0;
-	return fatal[0] ? err_set(err, "%s", fatal) : true;
+	c->refused = head.fatal[0] ? head.fatal_code : 0;
+	return head.fatal[0] ? err_set(err, "%s", head.fatal) : true;
 }
 
 static bool submit_chunk(struct campaign *c, int i, struct err *err)
 {
+	struct place *p = &c->place[i];
 	struct strbuf sb;
+	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) {        /* it died with nothing to do */
+		add_stats(&c->past[i], &c->stats[i]);
+		c->stats[i] = (struct shard_stats){0};
+		p->begun = false;
+	}
+	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_path, .state = p->state, .nskip = p->nskip,
+		.skip = p->skip};
 	sb_init(&sb);
-	wire_put_u32(&sb, CHUNK_MS);
-	wire_put_u8(&sb, (uint8_t)c->mode);
+	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
+	p->begun = true;
 	sb_free(&sb);
 	return ok;
 }
 
+/* ---- shards that die --------------------------------------------------------------------------------------------------------------------- */
+
+/* What a BUG of ours said, else how the process ended: the signature of such faults. */
+static const char *fault_text(struct proc *p, struct arena *a)
+{
+	static const char mark[] = "scatterproof: BUG at ";
+	const char *bug = NULL;
+	for (const char *s = proc_tail(p); (s = strstr(s, mark)) != NULL;)
+		bug = s += strlen(mark);
+	if (!bug)
+		return message_generalised(proc_why(p), a);
+	size_t path = strcspn(bug, ":\n"), base = path;
+	while (base && bug[base - 1] != '/')
+		base--;
+	return arena_printf(a, "BUG at %.*s", (int)strcspn(bug + base, "\n"), bug + base);
+}
+
+/* Kept like any finding, under the family `scatterproof`: with its program, told apart by what went wrong. *id: its short id. */
+static void keep_fault(struct campaign *c, char id_text[33], const struct shard_note *n, struct proc *shard)
+{
+	struct arena *a = &c->scratch;
+	struct shard_finding f = {.target = "scatterproof", .kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .tensor = "", .detail = proc_why(shard)};
+	struct store_env_text where;
+	struct hash128 id = {{0}}, program, env;
+	bool exists = false;
+	struct err err = {0};
+	struct prog p;
+	const char *ops[MAX_NODES];
+	int64_t at = unix_ms();
+	f.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a));
+	f.text = n->text[0] ? n->text : arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n", n->index,
+	                                             c->o->seed);
+	int nops = prog_read(&p, a, f.text, strlen(f.text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
+	environment_of_tool(&where, a);
+	if (!stored(c, store_open_by_signature(c->store, &exists, &id, NULL, f.signature, where.family)))
+		return;
+	store_begin(c->store);
+	store_program(c->store, &program, f.text, ops, nops);
+	store_environment(c->store, &env, &where);
+	const struct store_finding sf = {.program = program, .family = where.family, .kind = f.kind, .severity = f.severity, .signature = f.signature, .at = at,
+		.tool = SCATTERPROOF};
+	if (!exists)
+		store_finding(c->store, &id, &sf);
+	const struct store_observation so = {.finding = id, .environment = env, .run = c->run, .at = at, .verdict = "crash", .tensor = "", .fill = -1, .call = -1,
+		.detail = arena_printf(a, "%s; %s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", proc_why(shard), n->doing, n->twin ? " (its wide twin)" : "", n->index,
+	                               c->o->seed, c->o->policy)};
+	store_observation(c->store, &so, f.text, ops, nops);
+	if (!exists)
+		store_artifact(c->store, &id, "stderr", at, proc_tail(shard), strlen(proc_tail(shard)));
+	if (stored(c, store_commit(c->store)))
+		hash_hex(id_text, &id);
+}
+
+/* The program is one that its last answer still had to do with: then it is counted as made already. */
+static bool take_from_pending(struct shard_state *s, const struct shard_note *n)
+{
+	for (int i = 0; i < s->npending; i++)
+		if (s->pending[i].index == n->index && s->pending[i].twin == n->twin) {
+			s->pending[i] = s->pending[--s->npending];
+			return true;
+		}
+	return false;
+}
+
+/* A program ended its shard: it is counted, kept, and not done again. */
+static void lose_program(struct campaign *c, int i)
+{
+	struct place *p = &c->place[i];
+	char id[33] = "";
+	c->lost_programs++;
+	if (c->store && !c->store_failed)
+		keep_fault(c, id, p->note, c->shard[i]);
+	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n", p->note->doing,
+	        p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id, p->note->text);
+	if (!take_from_pending(&p->state, p->note)) {
+		c->past[i].generated += !p->note->twin;
+		p->skip[p->nskip++] = (struct shard_culprit){p->note->index, p->note->twin};
+	}
+	c->past[i].verdict[0][VD_HARNESS]++;
+	c->lost_uncounted++;
+	if (c->versions)
+		count_lost(c);
+}
+
 static void shard_died(struct campaign *c, int i)
 {
+	struct place *p = &c->place[i];
+	arena_reset(&c->scratch);
 	fprintf(stderr, "%sscatterproof: shard %d ended: %s\n%s\n", c->tty ? "\n" : "", i, proc_why(c->shard[i]), proc_tail(c->shard[i]));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
-	c->past[i].verdict[0][VD_HARNESS]++;
 	c->stats[i] = (struct shard_stats){0};
-	c->shard_deaths++;
-	c->done[i] = true;      /* its numbering cannot be resumed in the same place: the campaign goes on without it */
+	p->begun = false;
+	p->deaths++;
+	if (p->note->index >= 0)
+		lose_program(c, i);
+	p->note->index = -1;
+	c->done[i] = c->mode == SHARD_GIVE_UP || p->deaths >= MAX_RESTARTS;
+	if (p->deaths >= MAX_RESTARTS) {
+		fprintf(stderr, "scatterproof: shard %d ended %d times: it is given up\n", i, p->deaths);
+		c->lost_shards++;
+	}
 }
 
 static bool all_done(const struct campaign *c)
@@ -378,7 +584,7 @@ static bool run(struct campaign *c, struct err *err)
 			if (proc_state(c->shard[i]) == PROC_DONE) {
 				const void *p = proc_answer(c->shard[i], &n);
 				ok = answer_decode(c, i, p, n, err);
-			} else if (c->shard_deaths == 0 && c->stats[i].generated == 0) {
+			} else if (!c->versions && c->place[i].note->index < 0) {       /* it never began */
 				ok = err_set(err, "%s", proc_tail(c->shard[i])[0] ? proc_tail(c->shard[i]) : proc_why(c->shard[i]));
 			} else {
 				shard_died(c, i);
@@ -403,8 +609,17 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	       c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
 	for (int v = 0; v < NVERDICTS; v++)
 		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
-	printf(", \"new_findings\": %" PRId64 ", \"new_strides_only\": %" PRId64 ", \"divergent\": %" PRId64 ", \"known\": %" PRId64 "}}\n",
-	       c->nnew, c->nmeta, c->nobs, c->nknown);
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_json(&sb, c->tally);
+	printf(", %s, \"divergent\": %" PRId64 ", \"lost_programs\": %" PRId64, sb.s, c->nobs, c->lost_programs);
+	sb_reset(&sb);
+	for (int t = 0; t < c->o->ntarget; t++) {
+		sb_puts(&sb, t ? "\", \"" : "\"");
+		target_print(&sb, &c->target[t]);
+	}
+	printf(", \"targets\": [%s\"]}}\n", sb.s);
+	sb_free(&sb);
 }
 
 static void summary(const struct campaign *c)
@@ -432,7 +647,7 @@ static void summary(const struct campaign *c)
 		struct strbuf sb;
 		sb_init(&sb);
 		if (t < MAX_TARGETS)
-			target_print(&sb, &c->o->target[t]);
+			target_print(&sb, &c->target[t]);
 		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
 		for (int v = 0; v < NVERDICTS; v++)
 			if (s.verdict[t][v])
@@ -464,9 +679,15 @@ static void summary(const struct campaign *c)
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
 	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
-	printf("%" PRId64 " new findings, %" PRId64 " more that differ in strides only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
-	       c->nnew, c->nmeta, c->nobs, c->nknown);
-	if (c->o->db && c->nnew + c->nmeta)
+	if (c->lost_programs)
+		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
+		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = 'scatterproof'\"" : "");
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_print(&sb, c->tally);
+	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
+	sb_free(&sb);
+	if (c->o->db && c->nobs)
 		printf("list them:  scatterproof findings --db %s\n", c->o->db);
 }
 
@@ -478,17 +699,17 @@ static int exit_code(const struct campaign *c)
 		return 128 + (int)stop_signal;
 	if (c->store_failed)
 		return EXIT_TARGET;
-	if (c->nnew || (c->nmeta && c->o->fail_on_meta))
+	if (tally_fails(c->tally, &c->o->fail_on))
 		return EXIT_FINDINGS;
 	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
-	if (judged == 0 && harness && !c->shard_deaths) {
+	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
 		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
 		return EXIT_TARGET;
 	}
-	if (judged == 0 || harness > judged || c->shard_deaths) {
+	if (judged == 0 || harness > judged || c->lost_shards) {
 		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
-		        harness, c->shard_deaths);
+		        harness, c->lost_shards);
 		return EXIT_VOID;
 	}
 	return EXIT_CLEAN;
@@ -533,6 +754,43 @@ static bool policy_usable(const struct options *o, struct err *err)
 	return ok;
 }
 
+/* Shards with the places where they stand. */
+static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		struct place *p = &c->place[i];
+		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
+		p->state.next = c->o->shard_index * c->o->jobs + i;
+		p->note = shard_note_new(p->note_path, &p->note_fd, err);
+		c->shard[i] = p->note ? proc_open(&spec[i], err) : NULL;
+		if (!c->shard[i])
+			return false;
+	}
+	return true;
+}
+
+static void close_shards(struct campaign *c)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		proc_close(c->shard[i]);
+		shard_note_free(c->place[i].note, c->place[i].note_fd);
+		arena_free(&c->place[i].arena);
+	}
+}
+
+/* The names by which they were asked for, until a shard says what they are. */
+static void name_targets(struct campaign *c)
+{
+	const struct target_family_info *f = &target_families[c->o->target[0].family];
+	for (int i = 0; i < c->o->ntarget; i++)
+		c->target[i] = c->o->target[i];
+	c->target[MAX_TARGETS] = c->o->target[0];
+	c->target[MAX_TARGETS].noptions = 0;
+	for (int k = 0; k < f->nstages; k++)
+		if (str_eq(f->stage[k].name, "fake"))
+			c->target[MAX_TARGETS].stage = k;
+}
+
 /* A shard has one environment; cross-version questions are `repro --target`'s. */
 static bool one_home(const struct options *o, struct err *err)
 {
@@ -570,13 +828,14 @@ int cmd_fuzz(const struct options *given)
 	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
-	struct proc_spec *spec = ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards);
-	bool ok = true;
-	for (int i = 0; ok && i < c.nshards; i++) {
-		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(&o, SHARD_VERB, i, &c.arena)};
-		c.shard[i] = proc_open(&spec[i], &err);
-		ok = c.shard[i] != NULL;
+	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
+	c.tally = tally_new();
+	for (int i = 0; i < c.nshards; i++) {
+		arena_init(&c.place[i].arena);
+		c.place[i].note_fd = -1;
 	}
+	name_targets(&c);
+	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	if (!o.quiet)
 		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s",
 		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
@@ -584,19 +843,20 @@ int cmd_fuzz(const struct options *given)
 	status(&c, true);
 	if (c.tty && !o.quiet)
 		fputc('\n', stderr);
-	for (int i = 0; i < c.nshards; i++)
-		proc_close(c.shard[i]);
+	close_shards(&c);
+	count_lost(&c);
 	if (ok) {
 		summary(&c);
 		rc = exit_code(&c);
 	} else {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		rc = c.refused ? EXIT_USAGE : EXIT_TARGET;
+		rc = c.refused ? c.refused : EXIT_TARGET;
 	}
 	if (c.store && store_close(c.store, &err) != STORE_OK) {
 		fprintf(stderr, "scatterproof: %s\n", err.msg);
 		rc = EXIT_TARGET;
 	}
+	tally_free(c.tally);
 	arena_free(&c.scratch);
 	arena_free(&c.arena);
 	return rc;

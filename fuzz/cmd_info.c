@@ -73,6 +73,7 @@ int cmd_gen(const struct options *o)
 		struct policy_limits limits = {o->ops, o->dtypes};
 		arena_reset(&a);
 		sb_reset(&sb);
+		bug_context(arena_printf(&a, "program %" PRId64 " of seed %" PRIu64 ", policy %s", i, o->seed, o->policy));
 		bool ok = true;
 		if (i == first || i % POLICY_BLOCK == 0) {
 			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
@@ -90,6 +91,7 @@ int cmd_gen(const struct options *o)
 			fprintf(f, "%s%s", i > first ? "\n" : "", sb.s);
 		}
 	}
+	bug_context(NULL);
 	sb_free(&sb);
 	arena_free(&a);
 	if (f != stdout && fclose(f) != 0)

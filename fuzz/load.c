@@ -31,7 +31,9 @@ static void load_text(struct loading *l, const char *text, size_t n, int line, b
 	struct err err = {0};
 	arena_init(&a);
 	if (prog_read(&p, &a, text, n, n >= 14 && memcmp(text, "# scatterproof", 14) == 0 ? READ_STRICT : READ_LENIENT, &err)) {
+		bug_context(arena_printf(&a, "%s:%d:\n%.*s", l->path, line, (int)n, text));
 		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
+		bug_context(NULL);
 		l->rc = exit_of_both(l->rc, rc);
 	} else {
 		if (!err.line)

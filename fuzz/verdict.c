@@ -7,6 +7,7 @@
 
 #include "fuzz/message.h"
 #include "fuzz/signature.h"
+#include "fuzz/tensor_name.h"
 #include "oracle/spread.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
@@ -78,28 +79,20 @@ static const enum finding_kind kind_of[NMISMATCH] = {
 /* Silent wrong data is high: a wrong shape is data that belongs elsewhere. */
 static const enum finding_severity severity_of[NMISMATCH] = {
 	[MM_VALUE] = SEVERITY_HIGH, [MM_GRADIENT] = SEVERITY_HIGH, [MM_MUTATION] = SEVERITY_HIGH, [MM_SHAPE] = SEVERITY_HIGH,
-	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_LOW,
+	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_TRIVIAL,
 	[MM_REQUIRES_GRAD] = SEVERITY_NORMAL,
 };
 
 static const char *tensor_text(const struct prog *p, const struct tensor_verdict *w, struct arena *a)
 {
-	if (!w)
-		return "";
-	const char *name = w->node >= 0 ? p->node[w->node].name : "";
-	if (w->role == TR_OUTPUT)
-		return arena_printf(a, "out %d (%s)", w->index, name);
-	if (w->role == TR_GRADIENT)
-		return arena_printf(a, "%s.grad", name);
-	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input && p->node[i].out[0].storage == w->index)
-			return arena_printf(a, "input %s afterwards", p->node[i].name);
-	return arena_printf(a, "input storage %d afterwards", w->index);
+	struct tensor_name n;
+	tensor_name_of(&n, p, w->role, w->index);
+	return tensor_name_text(&n, a);
 }
 
 static void describe(struct outcome *out, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a)
 {
-	out->tensor = tensor_text(p, w, a);
+	out->tensor = w ? tensor_text(p, w, a) : "";
 	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
 	out->call = w ? w->call : 0;
 	out->signature = signature_of(out->kind, p, w, hint, a);
@@ -174,8 +167,7 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	out->detail = out->why;
 }
 
-/* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
-static bool eager_raises(const struct prog *p, struct arena *a)
+bool program_raises(const struct prog *p, struct arena *a)
 {
 	struct result plain;
 	struct err err = {0};
@@ -186,7 +178,7 @@ static bool eager_raises(const struct prog *p, struct arena *a)
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	out->why = r->message;
-	if (!target_stage(t)->compiles || eager_raises(p, a)) {
+	if (!target_stage(t)->compiles || program_raises(p, a)) {
 		out->verdict = VD_INVALID;
 		return;
 	}
@@ -198,18 +190,25 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
 }
 
+static bool reference(struct outcome *out, struct judge_case *jc, const struct prog *p, const struct licence_profile *profile, struct arena *a)
+{
+	bool ok = judge_prepare(jc, p, profile, TAPE_LIMITS_DEFAULT, a);
+	out->reference = jc->status;
+	return ok;
+}
+
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
 {
 	struct strbuf name;
 	struct licence_profile profile;
 	struct judge_case jc;
-	struct judgement j = {0};
-	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = ""};
+	struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
+	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
+		.reference = REF_UNSUPPORTED};
 	sb_init(&name);
 	target_print(&name, t);
 	const char *target = arena_strdup(a, name.s);
 	sb_free(&name);
-	bool judged = false;
 	if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
 		out->why = r->message;
@@ -227,7 +226,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
-	} else if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && jc.status != REF_RAISES) {
+	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
 	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {
@@ -236,18 +235,18 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
 	} else {
-		judge(&j, &jc, r, freedoms_of(t), a);
+		judge(j, &jc, r, freedoms_of(t), a);
+		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (target_stage(t)->compiles || j.weak)
-			spread_judge(&j, &jc, r, a);
-		if (j.suspect)
-			out->suspicion = suspicion(p, &j, a);
-		out->freedoms = j.used;
-		from_judgement(out, p, &j, target_stage(t)->compiles ? hint : NULL, a);
-		judged = true;
+		if (target_stage(t)->compiles || j->weak)
+			spread_judge(j, &jc, r, a);
+		if (j->suspect)
+			out->suspicion = suspicion(p, j, a);
+		out->freedoms = j->used;
+		from_judgement(out, p, j, target_stage(t)->compiles ? hint : NULL, a);
 	}
 	if (verdict_diverges(out->verdict))
-		report(out, p, judged ? &j : NULL, r, target, a);
+		report(out, p, out->judgement, r, target, a);
 }
 
 const char *verdict_reason(const struct outcome *o, struct arena *a)

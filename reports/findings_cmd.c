@@ -255,19 +255,6 @@ static void list_header(struct strbuf *sb)
 	sb_putc(sb, '\n');
 }
 
-/* The view knows no duplicates, only what is dismissed; the finding's history does. */
-static bool is_duplicate(struct store *s, const struct store_value *state, const struct store_value *id)
-{
-	struct hash128 h;
-	struct store_loaded f;
-	struct arena a;
-	arena_init(&a);
-	bool is = str_eq(state->s, finding_state_name[STATE_DISMISSED]) && store_find_by_prefix(s, &h, id->s) == STORE_OK
-		&& store_load_finding(s, &f, &h, &a) == STORE_OK && finding_original(&f)[0];
-	arena_free(&a);
-	return is;
-}
-
 static const struct store_value *column(int ncols, const char *const *names, const struct store_value *v, const char *name)
 {
 	for (int i = 0; i < ncols; i++)
@@ -288,15 +275,10 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 	}
 	if (p->nrows == 1)
 		list_header(&p->line);
-	const struct store_value *state = column(ncols, names, v, "state");
-	bool duplicate = is_duplicate(p->store, state, column(ncols, names, v, "full_id"));
 	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
 		const struct store_value *cell = column(ncols, names, v, list_columns[k].name);
 		size_t before = p->line.len;
-		if (cell == state && duplicate)
-			sb_puts(&p->line, decision_name[DECIDE_DUPLICATE]);
-		else
-			cell_text(&p->line, cell);
+		cell_text(&p->line, cell);
 		pad(&p->line, before, &list_columns[k]);
 	}
 	sb_putc(&p->line, '\n');
@@ -374,8 +356,8 @@ static enum store_status do_mark(struct store *s, struct options *o, struct prin
 	if (status == STORE_OK)
 		status = store_load_finding(s, &after, &d->finding, &a);
 	if (status == STORE_OK) {
-		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_text(&before),
-			finding_state_text(&after));
+		sb_printf(&p->line, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_name[before.state],
+			finding_state_name[after.state]);
 		print_line(p);
 	}
 	arena_free(&a);

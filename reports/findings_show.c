@@ -95,7 +95,7 @@ static void show_header(struct strbuf *sb, const struct store_loaded *f, const c
 {
 	sb_printf(sb, "finding %s: %s on ", short_id, finding_kind_name[f->kind]);
 	cell(sb, target_of(f));
-	sb_printf(sb, ", %s%s%.*s, severity %s\n", finding_state_text(f), finding_original(f)[0] ? " of " : "", STORE_ID_DIGITS, finding_original(f),
+	sb_printf(sb, ", %s%s%.*s, severity %s\n", finding_state_name[f->state], finding_original(f)[0] ? " of " : "", STORE_ID_DIGITS, finding_original(f),
 		finding_severity_name[f->severity]);
 	sb_printf(sb, "  id          %s\n  signature   ", f->hex);
 	cell(sb, f->signature[0] ? f->signature : "(none yet)");

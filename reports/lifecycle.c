@@ -5,8 +5,6 @@
 
 const char *const decision_name[NDECISIONS] = {"open", "known", "fixed-in", "dismissed", "duplicate"};
 
-static const char DUPLICATE_OF[] = "duplicate of ";
-
 bool decision_find(enum decision_kind *out, const char *name)
 {
 	for (int i = 0; i < NDECISIONS; i++)
@@ -39,7 +37,7 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 	struct store_event note = e;
 	note.kind = EVENT_NOTE;
 	note.payload = d->note;
-	char other[33], duplicate[64];
+	char other[33];
 	hash_hex(other, &d->duplicate_of);
 	switch (d->kind) {
 	case DECIDE_OPEN:
@@ -60,9 +58,8 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 		e.payload = finding_state_name[STATE_DISMISSED];
 		break;
 	case DECIDE_DUPLICATE:
-		e.payload = finding_state_name[STATE_DISMISSED];
-		snprintf(duplicate, sizeof duplicate, "%s%s", DUPLICATE_OF, other);
-		store_event(s, &(struct store_event){.finding = e.finding, .at = e.at, .kind = EVENT_NOTE, .tool = e.tool, .payload = duplicate});
+		e.kind = EVENT_DUPLICATE;
+		e.payload = other;
 		break;
 	case NDECISIONS:
 		BUG("no decision");
@@ -74,27 +71,15 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 
 const char *finding_original(const struct store_loaded *f)
 {
-	int decided = f->nevents - 1;
-	while (decided >= 0 && !str_eq(f->event[decided].kind, event_kind_name[EVENT_STATE]))
-		decided--;
-	for (int i = 0; f->state == STATE_DISMISSED && decided >= 0 && i < f->nevents; i++) {
-		const struct store_loaded_event *e = &f->event[i];
-		const char *id = e->payload + sizeof DUPLICATE_OF - 1;
-		if (e->at == f->event[decided].at && str_eq(e->kind, event_kind_name[EVENT_NOTE]) && str_starts(e->payload, DUPLICATE_OF)
-			&& strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32)
-			return id;
-	}
+	for (int i = f->nevents - 1; f->state == STATE_DUPLICATE && i >= 0; i--)
+		if (str_eq(f->event[i].kind, event_kind_name[EVENT_DUPLICATE]))
+			return f->event[i].payload;
 	return "";
-}
-
-const char *finding_state_text(const struct store_loaded *f)
-{
-	return finding_original(f)[0] ? decision_name[DECIDE_DUPLICATE] : finding_state_name[f->state];
 }
 
 enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original)
 {
-	enum { LONGEST = 1000 };        /* findings that became duplicates of each other in two stores which were merged */
+	enum { LONGEST = 1000 };        /* a chain that long is a circle, which only a damaged store can hold */
 	struct hash128 at = *original;
 	enum store_status status = STORE_OK;
 	*found = memcmp(&at, finding, sizeof at) == 0;

@@ -5,7 +5,7 @@
  *     known       reported upstream or accepted; seen again it stays known
  *     fixed-in V  seen again in a version that is not older than V it is regressed, and open
  *     dismissed   not a bug; seen again it stays dismissed
- *     duplicate   dismissed, with a note of the same moment that names the other finding; people are shown "duplicate" */
+ *     duplicate   of another finding, which the event names; seen again it stays so */
 #ifndef SCATTERPROOF_LIFECYCLE_H
 #define SCATTERPROOF_LIFECYCLE_H
 
@@ -25,8 +25,6 @@ struct decision {
 };
 /* The finding that f was last said to be a duplicate of, 32 hex digits; "" if it is none (any more). */
 const char *finding_original(const struct store_loaded *f);
-/* The state's name for people: finding_state_name, or "duplicate". */
-const char *finding_state_text(const struct store_loaded *f);
 /* *found: `original` is, directly or through others, a duplicate of `finding`, which therefore cannot be its duplicate. */
 enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original);
 

@@ -1,7 +1,7 @@
 /* store.c: writing to the findings store.
  *
  * Every writing function: write_enter, puts of immutable rows, an update of the finding's cached summary, write_leave.
- * What is only counted (counters, observations beyond the first few) waits in memory and is written by store_flush. */
+ * What is only counted (counters; observations without a row, store_obs.c) waits in memory and is written by store_flush. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,15 +17,16 @@ const char *const finding_kind_name[NFINDING_KINDS] = {
 const char *const finding_state_name[NFINDING_STATES] = {
 	[STATE_CANDIDATE] = "candidate", [STATE_CONFIRMED] = "confirmed", [STATE_MINIMISED] = "minimised",
 	[STATE_BLAMED] = "blamed", [STATE_KNOWN] = "known", [STATE_FIXED_IN] = "fixed-in", [STATE_REGRESSED] = "regressed",
-	[STATE_DISMISSED] = "dismissed",
+	[STATE_DISMISSED] = "dismissed", [STATE_DUPLICATE] = "duplicate",
 };
 const char *const finding_severity_name[NSEVERITIES] = {
-	[SEVERITY_LOW] = "low", [SEVERITY_NORMAL] = "normal", [SEVERITY_HIGH] = "high",
+	[SEVERITY_TRIVIAL] = "trivial", [SEVERITY_NORMAL] = "normal", [SEVERITY_HIGH] = "high",
 };
 const char *const event_kind_name[NEVENT_KINDS] = {
 	[EVENT_FOUND] = "found", [EVENT_SEVERITY] = "severity", [EVENT_SIGNATURE] = "signature", [EVENT_CONFIRMED] = "confirmed",
 	[EVENT_MINIMIZED] = "minimized", [EVENT_BLAME] = "blame", [EVENT_KNOWN] = "known", [EVENT_FIXED] = "fixed",
 	[EVENT_REGRESSED] = "regressed", [EVENT_STATE] = "state", [EVENT_NOTE] = "note",
+	[EVENT_DUPLICATE] = "duplicate",
 };
 
 static int find_word(const char *const *names, int n, const char *name)
@@ -52,40 +53,72 @@ bool finding_state_find(enum finding_state *out, const char *name)
 	return i >= 0;
 }
 
+bool finding_severity_find(enum finding_severity *out, const char *name)
+{
+	int i = find_word(finding_severity_name, NSEVERITIES, name);
+	if (i >= 0)
+		*out = (enum finding_severity)i;
+	return i >= 0;
+}
+
 /* ---- statements ----------------------------------------------------------------------------------------------------- */
 
 #define SUMMARY_COLUMNS "finding, target, state, severity, signature, program, ops, first_seen, last_seen, nobs, npass"
+
+/* Which observations are kept (store.h): of each (finding, program, environment) the earliest; then by this order. */
+#define OBS_ORDER "o.program <> f.program, o.at, o.id"
+#define OBS_OF_FINDING "FROM observation o JOIN finding f ON f.id = o.finding"
+#define OBS_NTH "row_number() OVER (PARTITION BY o.finding ORDER BY " OBS_ORDER ")"
+#define OBS_REPEAT "row_number() OVER (PARTITION BY o.finding, o.program, o.environment ORDER BY o.at, o.id)"
+#define PROGRAM_UNUSED(p) "NOT EXISTS (SELECT 1 FROM finding WHERE program = " p ") AND NOT EXISTS (SELECT 1 FROM observation" \
+	" WHERE program = " p ") AND NOT EXISTS (SELECT 1 FROM event WHERE program = " p ")"
 
 static const char *const query_sql[NQUERIES] = {
 	[Q_BEGIN] = "BEGIN IMMEDIATE",
 	[Q_COMMIT] = "COMMIT",
 	[Q_PROGRAM_OP] = "INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING",
-	[Q_COUNTER] = "INSERT INTO counter (run, draw, target, verdict, n) VALUES (?, ?, ?, ?, ?)"
-		" ON CONFLICT (run, draw, target, verdict) DO UPDATE SET n = n + excluded.n",
+	[Q_COUNTER] = "INSERT INTO counter (run, draw, environment, verdict, n) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT (run, draw, environment, verdict) DO UPDATE SET n = n + excluded.n",
 	[Q_OBS_COUNT] = "INSERT INTO observation_count (finding, environment, run, verdict, n, first, last)"
 		" VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = n + excluded.n,"
 		" first = min(first, excluded.first), last = max(last, excluded.last)",
-	[Q_OBS_STORED] = "SELECT count(*) FROM observation WHERE finding = ? AND environment = ?",
+	[Q_OBS_RANK] = "SELECT (SELECT count(*) " OBS_OF_FINDING " WHERE o.finding = ?1 AND (o.program <> f.program, o.at, o.id) <"
+		" (?2 <> f.program, ?4, ?5)), EXISTS (SELECT 1 FROM observation WHERE finding = ?1 AND program = ?2 AND environment = ?3"
+		" AND (at, id) <= (?4, ?5))",
 	[Q_SUMMARY] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
 		" FROM finding_now WHERE finding = ?",
+	/* A decision can break a circle of duplicates, which changes the others in it. */
+	[Q_SUMMARY_DUPLICATES] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
+		" FROM finding_now WHERE finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
 	[Q_SUMMARY_CLEAR] = "DELETE FROM finding_summary",
 	[Q_SUMMARY_ALL] = "INSERT INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS " FROM finding_now",
-	[Q_TRIM] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT rowid, row_number() OVER"
-		" (PARTITION BY finding, environment ORDER BY at, id) AS nth FROM observation) WHERE nth > ?)",
+	[Q_TRIM_REPEATS] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_REPEAT " AS nth"
+		" FROM observation o WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
+	[Q_TRIM] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_NTH " AS nth " OBS_OF_FINDING
+		" WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
+	[Q_TRIM_ALL_REPEATS] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_REPEAT " AS nth"
+		" FROM observation o) WHERE nth > 1)",
+	[Q_TRIM_ALL] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_NTH " AS nth " OBS_OF_FINDING
+		") WHERE nth > ?)",
+	[Q_DROP_OPS] = "DELETE FROM program_op WHERE program = ?1 AND " PROGRAM_UNUSED("?1"),
+	[Q_DROP_PROGRAM] = "DELETE FROM program WHERE id = ?1 AND " PROGRAM_UNUSED("?1"),
+	[Q_DROP_ALL_OPS] = "DELETE FROM program_op AS p WHERE " PROGRAM_UNUSED("p.program"),
+	[Q_DROP_ALL_PROGRAMS] = "DELETE FROM program AS p WHERE " PROGRAM_UNUSED("p.id"),
 	[Q_CURRENT] = "SELECT severity, signature FROM finding_summary WHERE finding = ?",
 	[Q_BY_SIGNATURE] = "SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
-		" WHERE s.signature = ? AND f.family = ? ORDER BY s.first_seen, s.finding LIMIT 1",
+		" WHERE s.signature = ?1 AND (f.family = ?2 OR substr(f.family, 1, length(?2) + 1) = ?2 || '-') ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
 		" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
+	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
 		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END FROM finding f"
 		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
 		" WHERE f.id = ?",
-	[Q_LOAD_ENV] = "SELECT n.id, n.target, n.versions, n.device, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
+	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
 		" min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
 		" GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
-	[Q_LOAD_OBS] = "SELECT environment, at, verdict, tensor, detail, fill, call FROM observation WHERE finding = ?"
-		" ORDER BY at, id",
+	[Q_LOAD_OBS] = "SELECT o.environment, o.program, p.text, o.at, o.verdict, o.tensor, o.detail, o.fill, o.call"
+		" FROM observation o JOIN program p ON p.id = o.program WHERE o.finding = ? ORDER BY o.at, o.id",
 	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
 		" WHERE e.finding = ? ORDER BY e.at, e.id",
 	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
@@ -219,10 +252,10 @@ enum store_status store_run_begin(struct store *s, struct hash128 *id, const str
 	return put_alone(s, id, TABLE_RUN, v);
 }
 
-enum store_status store_environment(struct store *s, struct hash128 *id, const char *target, const char *versions,
-	const char *device)
+enum store_status store_environment(struct store *s, struct hash128 *id, const struct store_env_text *e)
 {
-	const struct value v[] = {value_text(target), value_text(versions), value_text(device)};
+	const struct value v[] = {value_text(e->family), value_text(e->version), value_text(e->target), value_text(e->versions),
+		value_text(e->device), value_text(e->machine)};
 	return put_alone(s, id, TABLE_ENVIRONMENT, v);
 }
 
@@ -232,13 +265,11 @@ enum store_status store_issue(struct store *s, struct hash128 *id, const char *u
 	return put_alone(s, id, TABLE_ISSUE, v);
 }
 
-enum store_status store_program(struct store *s, struct hash128 *id, const char *text, const char *const *ops, int nops)
+enum store_status store_put_program(struct store *s, const struct hash128 *id, const char *text, const char *const *ops, int nops)
 {
 	const struct value v[] = {value_text(text)};
-	*id = table_key(&store_table[TABLE_PROGRAM], v);
-	enum store_status status = write_enter(s);
-	if (status == STORE_OK)
-		status = store_put(s, id, TABLE_PROGRAM, v);
+	struct hash128 same;
+	enum store_status status = store_put(s, &same, TABLE_PROGRAM, v);
 	for (int i = 0; i < nops && status == STORE_OK; i++) {
 		sqlite3_stmt *st = NULL;
 		status = store_stmt(s, &st, Q_PROGRAM_OP);
@@ -248,6 +279,21 @@ enum store_status store_program(struct store *s, struct hash128 *id, const char 
 		bind_hash(st, 2, id);
 		status = store_run_stmt(s, st, "writing a program's operators");
 	}
+	return status;
+}
+
+struct hash128 program_key(const char *text)
+{
+	const struct value v[] = {value_text(text)};
+	return table_key(&store_table[TABLE_PROGRAM], v);
+}
+
+enum store_status store_program(struct store *s, struct hash128 *id, const char *text, const char *const *ops, int nops)
+{
+	*id = program_key(text);
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = store_put_program(s, id, text, ops, nops);
 	return write_leave(s, status);
 }
 
@@ -261,15 +307,24 @@ static enum store_status put_event(struct store *s, const struct store_event *e)
 	return store_put(s, &id, TABLE_EVENT, v);
 }
 
+/* As in the table event_kind. */
+static bool decides(enum event_kind kind)
+{
+	return kind == EVENT_KNOWN || kind == EVENT_FIXED || kind == EVENT_REGRESSED || kind == EVENT_STATE || kind == EVENT_DUPLICATE;
+}
+
 enum store_status store_event(struct store *s, const struct store_event *e)
 {
 	enum finding_state ignored;
-	CHECK(e->kind != EVENT_STATE || finding_state_find(&ignored, e->payload));
+	CHECK(e->kind != EVENT_STATE || (finding_state_find(&ignored, e->payload) && ignored != STATE_DUPLICATE));
+	CHECK(e->kind != EVENT_DUPLICATE || strlen(e->payload) == 32);
 	enum store_status status = write_enter(s);
 	if (status == STORE_OK)
 		status = put_event(s, e);
 	if (status == STORE_OK)
 		status = summary_update(s, &e->finding);
+	if (status == STORE_OK && decides(e->kind))
+		status = run_query(s, Q_SUMMARY_DUPLICATES, NULL, "summing up duplicates");
 	return write_leave(s, status);
 }
 
@@ -334,111 +389,20 @@ enum store_status store_artifact(struct store *s, const struct hash128 *finding,
 	return put_alone(s, &id, TABLE_ARTIFACT, v);
 }
 
-/* ---- observations --------------------------------------------------------------------------------------------------------- */
-
-static enum store_status nstored(struct store *s, int64_t *n, const struct store_observation *o)
-{
-	sqlite3_stmt *st = NULL;
-	enum store_status status = store_stmt(s, &st, Q_OBS_STORED);
-	if (status != STORE_OK)
-		return status;
-	bind_hash(st, 1, &o->finding);
-	bind_hash(st, 2, &o->environment);
-	int rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW)
-		*n = sqlite3_column_int64(st, 0);
-	else
-		status = store_fail(s, rc, "counting observations");
-	sqlite3_reset(st);
-	return status;
-}
-
-static enum store_status put_count(struct store *s, const struct pending_count *c)
-{
-	sqlite3_stmt *st = NULL;
-	enum store_status status = store_stmt(s, &st, Q_OBS_COUNT);
-	if (status != STORE_OK)
-		return status;
-	bind_hash(st, 1, &c->finding);
-	bind_hash(st, 2, &c->environment);
-	bind_hash(st, 3, &c->run);
-	bind_text(st, 4, c->verdict);
-	sqlite3_bind_int64(st, 5, c->n);
-	sqlite3_bind_int64(st, 6, c->first);
-	sqlite3_bind_int64(st, 7, c->last);
-	return store_run_stmt(s, st, "counting an observation");
-}
-
-static void count_later(struct store *s, const struct store_observation *o)
-{
-	for (int i = 0; i < s->ncounts; i++) {
-		struct pending_count *c = &s->count[i];
-		if (memcmp(&c->finding, &o->finding, sizeof o->finding) == 0 && memcmp(&c->run, &o->run, sizeof o->run) == 0 &&
-			memcmp(&c->environment, &o->environment, sizeof o->environment) == 0 && str_eq(c->verdict, o->verdict)) {
-			c->n++;
-			c->first = MIN(c->first, o->at);
-			c->last = MAX(c->last, o->at);
-			return;
-		}
-	}
-	if (s->ncounts == s->count_cap) {
-		s->count_cap = s->count_cap ? 2 * s->count_cap : 16;
-		s->count = xrealloc(s->count, mul_size((size_t)s->count_cap, sizeof *s->count));
-	}
-	s->count[s->ncounts++] = (struct pending_count){.finding = o->finding, .environment = o->environment, .run = o->run,
-		.verdict = xstrdup(o->verdict), .n = 1, .first = o->at, .last = o->at};
-}
-
-static enum store_status put_observation(struct store *s, const struct store_observation *o, bool row)
-{
-	enum store_status status = STORE_OK;
-	if (row) {
-		struct hash128 id;
-		const struct value v[] = {value_hash(&o->finding), value_hash(&o->environment), value_hash(&o->run), value_int(o->at),
-			value_text(o->verdict), value_text(o->tensor), value_int(o->fill), value_int(o->call), value_text(o->detail)};
-		status = store_put(s, &id, TABLE_OBSERVATION, v);
-	}
-	char *verdict = (char *)(uintptr_t)o->verdict;  /* read only */
-	const struct pending_count c = {.finding = o->finding, .environment = o->environment, .run = o->run, .verdict = verdict,
-		.n = 1, .first = o->at, .last = o->at};
-	if (status == STORE_OK)
-		status = put_count(s, &c);
-	return status == STORE_OK ? summary_update(s, &o->finding) : status;
-}
-
-enum store_status store_observation(struct store *s, const struct store_observation *o)
-{
-	int64_t n = 0;
-	CHECK(s->mode != STORE_READ);
-	enum store_status status = s->in_batch ? s->batch : nstored(s, &n, o);
-	if (status != STORE_OK)
-		return status;
-	if (!s->in_batch && n >= STORE_MAX_OBS) {
-		count_later(s, o);
-		return STORE_OK;
-	}
-	status = write_enter(s);
-	if (status == STORE_OK)
-		status = nstored(s, &n, o);     /* again, now under the lock */
-	if (status == STORE_OK)
-		status = put_observation(s, o, n < STORE_MAX_OBS);
-	return write_leave(s, status);
-}
-
 /* ---- counters ---------------------------------------------------------------------------------------------------------------- */
 
-static struct hash128 counter_key(const struct hash128 *run, const char *draw, const char *target, const char *verdict)
+static struct hash128 counter_key(const struct hash128 *run, const char *draw, const struct hash128 *environment, const char *verdict)
 {
 	const struct table t = {"counter", 4, "", ""};
-	const struct value v[] = {value_hash(run), value_text(draw), value_text(target), value_text(verdict)};
+	const struct value v[] = {value_hash(run), value_text(draw), value_hash(environment), value_text(verdict)};
 	return table_key(&t, v);
 }
 
-void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const char *target,
+void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment,
 	const char *verdict, int64_t n)
 {
 	CHECK(n >= 0);
-	struct hash128 key = counter_key(run, draw, target, verdict);
+	struct hash128 key = counter_key(run, draw, environment, verdict);
 	for (int i = s->ncounters - 1; i >= 0; i--)
 		if (memcmp(&s->counter[i].key, &key, sizeof key) == 0) {
 			s->counter[i].n += n;
@@ -448,8 +412,8 @@ void store_counter_add(struct store *s, const struct hash128 *run, const char *d
 		s->counter_cap = s->counter_cap ? 2 * s->counter_cap : 64;
 		s->counter = xrealloc(s->counter, mul_size((size_t)s->counter_cap, sizeof *s->counter));
 	}
-	s->counter[s->ncounters++] = (struct pending_counter){.key = key, .run = *run, .draw = xstrdup(draw),
-		.target = xstrdup(target), .verdict = xstrdup(verdict), .n = n};
+	s->counter[s->ncounters++] = (struct pending_counter){.key = key, .run = *run, .environment = *environment,
+		.draw = xstrdup(draw), .verdict = xstrdup(verdict), .n = n};
 }
 
 static enum store_status put_counter(struct store *s, const struct pending_counter *c)
@@ -464,7 +428,7 @@ static enum store_status put_counter(struct store *s, const struct pending_count
 		return status;
 	bind_hash(st, 1, &c->run);
 	bind_hash(st, 2, &draw);
-	bind_text(st, 3, c->target);
+	bind_hash(st, 3, &c->environment);
 	bind_text(st, 4, c->verdict);
 	sqlite3_bind_int64(st, 5, c->n);
 	return store_run_stmt(s, st, "writing a counter");
@@ -474,7 +438,6 @@ static void forget_pending(struct store *s)
 {
 	for (int i = 0; i < s->ncounters; i++) {
 		free(s->counter[i].draw);
-		free(s->counter[i].target);
 		free(s->counter[i].verdict);
 	}
 	for (int i = 0; i < s->ncounts; i++)
@@ -491,12 +454,12 @@ enum store_status store_flush(struct store *s)
 	for (int i = 0; i < s->ncounters && status == STORE_OK; i++)
 		status = put_counter(s, &s->counter[i]);
 	for (int i = 0; i < s->ncounts && status == STORE_OK; i++) {
-		status = put_count(s, &s->count[i]);
+		status = store_put_count(s, &s->count[i]);
 		if (status == STORE_OK)
 			status = summary_update(s, &s->count[i].finding);
 	}
 	status = write_leave(s, status);
-	if (status == STORE_OK || status == STORE_BAD)  /* bad: a run that was never stored; it would fail for ever */
+	if (status == STORE_OK || status == STORE_BAD)  /* bad: run or environment were never stored; it would fail for ever */
 		forget_pending(s);
 	return status;
 }

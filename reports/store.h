@@ -7,6 +7,11 @@
  * they merge by maximum. finding_summary is a local cache: written with the events it sums up, rebuilt after a merge,
  * never merged. tests/test_store_merge.c checks that merging is commutative, associative and idempotent.
  *
+ * AN OBSERVATION IS OF A PROGRAM: a finding's signature comes back in other programs, and which tensor was wrong, in which call, is
+ * true of the program that was observed, not of the finding's first one. A row is kept per (finding, program, environment), the
+ * earliest by (time, key). Of these at most STORE_MAX_OBS are kept per finding: those of its first program, then the earliest.
+ * Everything is counted, a "pass" is only counted. A program that no row refers to any more is deleted.
+ *
  * DURABILITY. Rollback journal, synchronous=FULL. Each writing function commits before it returns STORE_OK, except
  * between store_begin and store_commit (one transaction), and except counters and the observations beyond the first
  * STORE_MAX_OBS, which wait in memory for store_flush (call it at most once a second; store_close calls it).
@@ -26,7 +31,7 @@
 #include "eager/base.h"
 
 enum {
-	STORE_MAX_OBS = 20,             /* observations kept per (finding, environment), the earliest; the rest are counted */
+	STORE_MAX_OBS = 20,             /* observations kept per finding; the rest are counted */
 	STORE_ID_DIGITS = 8,            /* hex digits of an id shown to people */
 	STORE_MIN_PREFIX = 6,           /* hex digits that a person must type */
 	STORE_MAX_BLOB = 64 << 20,      /* bytes of one text or artifact */
@@ -64,14 +69,15 @@ bool finding_kind_find(enum finding_kind *out, const char *name);
 
 enum finding_state {
 	STATE_CANDIDATE, STATE_CONFIRMED, STATE_MINIMISED, STATE_BLAMED,        /* progress: the furthest one reached counts */
-	STATE_KNOWN, STATE_FIXED_IN, STATE_REGRESSED, STATE_DISMISSED,          /* decisions: the latest one counts */
+	STATE_KNOWN, STATE_FIXED_IN, STATE_REGRESSED, STATE_DISMISSED, STATE_DUPLICATE, /* decisions: the latest one counts */
 	NFINDING_STATES
 };
-extern const char *const finding_state_name[NFINDING_STATES]; /* candidate confirmed ... fixed-in regressed dismissed */
+extern const char *const finding_state_name[NFINDING_STATES]; /* candidate confirmed ... dismissed duplicate */
 bool finding_state_find(enum finding_state *out, const char *name);
 
-enum finding_severity { SEVERITY_LOW, SEVERITY_NORMAL, SEVERITY_HIGH, NSEVERITIES };
-extern const char *const finding_severity_name[NSEVERITIES];
+enum finding_severity { SEVERITY_TRIVIAL, SEVERITY_NORMAL, SEVERITY_HIGH, NSEVERITIES };
+extern const char *const finding_severity_name[NSEVERITIES];    /* in order of the alphabet the most severe comes first */
+bool finding_severity_find(enum finding_severity *out, const char *name);
 
 enum event_kind {       /* payload */
 	EVENT_FOUND,            /* "" */
@@ -83,8 +89,9 @@ enum event_kind {       /* payload */
 	EVENT_KNOWN,            /* text; .issue is the upstream issue, if there is one */
 	EVENT_FIXED,            /* the version in which it is fixed */
 	EVENT_REGRESSED,        /* the version in which it is back */
-	EVENT_STATE,            /* a person's word: a state's name. A progress state starts progress afresh from there */
+	EVENT_STATE,            /* a person's word: a state's name, not "duplicate". A progress state starts progress afresh from there */
 	EVENT_NOTE,             /* text */
+	EVENT_DUPLICATE,        /* the original's id, 32 hex digits. Of a circle (from merging) the least id counts as the original */
 	NEVENT_KINDS
 };
 extern const char *const event_kind_name[NEVENT_KINDS];
@@ -112,21 +119,29 @@ void store_rollback(struct store *s);
 struct store_run {
 	uint64_t seed;
 	const char *shard;      /* "0/4" */
-	const char *policy;     /* the policy's name and text */
+	const char *policy;     /* of a campaign; "repro" or "check" for runs of stored or given programs (seed 0, shard "") */
 	const char *versions;   /* of scatterproof and what it was built from */
 	int64_t started;
 };
 enum store_status store_run_begin(struct store *s, struct hash128 *id, const struct store_run *run);
 
-/* target "torch:inductor@cpu", versions "torch 2.11.0, python 3.11.2, gcc 12.2", device "cpu: ..." */
-enum store_status store_environment(struct store *s, struct hash128 *id, const char *target, const char *versions,
-	const char *device);
-/* text: the program's canonical text. ops: the operators' names with overload, any order, repeats allowed. */
+/* What ran; "" for what is not known. */
+struct store_env_text {
+	const char *family;     /* "torch", "builtin" */
+	const char *version;    /* of the family, as what ran says itself, without local suffix: "2.11.0" */
+	const char *target;     /* canonical, with that version where names of the family have one: "torch-2.11.0:inductor@cpu" */
+	const char *versions;   /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
+	const char *device;     /* "cpu", "cuda: NVIDIA H200" */
+	const char *machine;    /* "x86_64, Intel(R) Xeon(R) ..., 2 CPUs"; no host name */
+};
+enum store_status store_environment(struct store *s, struct hash128 *id, const struct store_env_text *e);
+/* A finding's first program, or its minimised one; those of observations come with them.
+ * text: the program's canonical text. ops: the operators' names with overload, any order, repeats allowed. */
 enum store_status store_program(struct store *s, struct hash128 *id, const char *text, const char *const *ops, int nops);
 
 struct store_finding {
 	struct hash128 program;         /* the first program; stored before */
-	const char *family;             /* target family with version, if the target names one: "torch", "torch-2.15.0" */
+	const char *family;             /* the target's family, without version: "torch" */
 	enum finding_kind kind;
 	enum finding_severity severity;
 	const char *signature;          /* "" if not known yet */
@@ -141,12 +156,14 @@ struct store_observation {
 	struct hash128 finding, environment, run;
 	int64_t at;
 	const char *verdict;    /* "mismatch", "crash", "pass", ... */
-	const char *tensor;     /* which is wrong: "grad x", "out 0", "input y after"; "" if none */
+	const char *tensor;     /* which is wrong: "x.grad", "out 0 (sum_1)", "input y afterwards" (fuzz/verdict.c); "" if none */
 	int fill, call;         /* index of the fill and of the call; -1 if it does not apply */
 	const char *detail;     /* one or few lines: "12 of 78 wrong, all zero, expected up to 4" */
 };
-/* Counts, and stores the row if fewer than STORE_MAX_OBS are there for (finding, environment). */
-enum store_status store_observation(struct store *s, const struct store_observation *o);
+/* Counts, and stores row and program if the row is one of those that are kept (head of this file). program, ops: of the program that
+ * was observed, as for store_program. */
+enum store_status store_observation(struct store *s, const struct store_observation *o, const char *program,
+	const char *const *ops, int nops);
 
 /* Names used by the tool: report (text block for people), expected, got, stderr, script, environment. Storing another content
  * under the same name adds one; the latest is the current one. At most STORE_MAX_BLOB bytes (more: STORE_BAD). */
@@ -164,29 +181,33 @@ struct store_event {
 };
 enum store_status store_event(struct store *s, const struct store_event *e);
 
-/* Adds n to (run, draw, target, verdict) in memory: cheap, cannot fail. draw: text of the block's policy draw, "" if none. */
-void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const char *target,
+/* Adds n to (run, draw, environment, verdict) in memory: cheap, cannot fail. draw: text of the block's policy draw, "" if none. */
+void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment,
 	const char *verdict, int64_t n);
-/* Writes counters and counts of observations that wait in memory; they go on waiting if it fails (but for STORE_BAD, a run that
- * was never stored: those are dropped). Nothing waits: STORE_OK without touching the disk. Not inside a batch. */
+/* Writes counters and counts of observations that wait in memory; they go on waiting if it fails (but for STORE_BAD, a run or an
+ * environment that was never stored: those are dropped). Nothing waits: STORE_OK without touching the disk. Not inside a batch. */
 enum store_status store_flush(struct store *s);
 
 /* ---- reading ------------------------------------------------------------------------------------------------- */
 /* The earliest finding (first_seen, then id) whose current signature and family are these, in whatever state: a known,
  * fixed or dismissed one absorbs its likes too. *found tells; id and state are set only then. state may be NULL.
- * An empty signature is never found. */
+ * An empty signature is never found. family "torch" finds those that stores of schema version 1 keep under "torch-2.15.0", too. */
 enum store_status store_open_by_signature(struct store *s, bool *found, struct hash128 *id, enum finding_state *state,
 	const char *signature, const char *family);
+/* When the latest campaign of this store began (runs of the policies "repro" and "check" are none); INT64_MIN if there is none. */
+enum store_status store_last_campaign(struct store *s, int64_t *started);
 /* prefix: STORE_MIN_PREFIX to 32 hex digits. Unknown or ambiguous (the sentence lists candidates): STORE_BAD. */
 enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, const char *prefix);
 
 struct store_loaded_env {
 	struct hash128 id;
-	const char *target, *versions, *device;
+	const char *family, *version, *target, *versions, *device, *machine;
 	int64_t nobs, npass, first_seen, last_seen;     /* observations of the bug; verdict "pass" is counted apart */
 };
 struct store_loaded_obs {
 	int env;                                        /* index into envs */
+	struct hash128 program;                         /* that was observed; often the finding's first one, not always */
+	const char *program_text;
 	int64_t at;
 	const char *verdict, *tensor, *detail;
 	int fill, call;
@@ -256,7 +277,7 @@ typedef bool store_stop_fn(void *ctx);
 enum store_status store_query_sql(struct store *s, const char *sql, store_stop_fn *stop, store_row_fn *row, void *ctx);
 
 /* ---- small helpers for whoever prints ------------------------------------------------------------------------------- */
-void store_time_text(char out[32], int64_t at);         /* "2026-01-31 23:59:59.123Z"; outside years 0-9999 the number */
+void store_time_text(char out[32], int64_t at);         /* "2026-01-31T23:59:59Z"; outside years 0-9999 the number */
 /* "2026-01-31", "2026-01-31T23:59", "2026-01-31 23:59:59", optional Z; UTC. */
 bool store_time_parse(int64_t *out, const char *text, struct err *err);
 

@@ -10,7 +10,7 @@
 
 #include "reports/store.h"
 
-enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 1, STORE_MAX_COLS = 10 };
+enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 2, STORE_MAX_COLS = 12 };
 
 /* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
 /* In an order in which references point backwards: merging follows it. */
@@ -37,12 +37,13 @@ struct hash128 table_key(const struct table *t, const struct value *values);
 
 /* ---- the store ------------------------------------------------------------------------------------------------------ */
 enum query {
-	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_STORED, Q_SUMMARY, Q_SUMMARY_ALL, Q_SUMMARY_CLEAR,
-	Q_TRIM, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT, Q_LOAD_ARTIFACT,
-	Q_LIST, NQUERIES
+	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_RANK, Q_SUMMARY, Q_SUMMARY_DUPLICATES, Q_SUMMARY_ALL,
+	Q_SUMMARY_CLEAR, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
+	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
+	Q_LOAD_ARTIFACT, Q_LIST, NQUERIES
 };
 
-struct pending_counter { struct hash128 key, run; char *draw, *target, *verdict; int64_t n; };
+struct pending_counter { struct hash128 key, run, environment; char *draw, *verdict; int64_t n; };
 struct pending_count { struct hash128 finding, environment, run; char *verdict; int64_t n, first, last; };
 
 struct store {
@@ -76,10 +77,18 @@ bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col);       /* false
 /* INSERT ... ON CONFLICT(id) DO NOTHING. *id is computed from the values. */
 enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values);
 
+/* Program and operators, inside a transaction. id: of the text, see program_key. */
+enum store_status store_put_program(struct store *s, const struct hash128 *id, const char *text, const char *const *ops, int nops);
+struct hash128 program_key(const char *text);
+/* Adds to observation_count, inside a transaction. (store_obs.c) */
+enum store_status store_put_count(struct store *s, const struct pending_count *c);
+
 enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
+/* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
+enum store_status trim_all_observations(struct store *s);
 
 /* Steps through a query and hands its rows over; the last result code, SQLITE_DONE if row stopped it. (store_query.c) */
 int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx);

@@ -124,6 +124,21 @@ enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, cons
 	return status;
 }
 
+enum store_status store_last_campaign(struct store *s, int64_t *started)
+{
+	sqlite3_stmt *st = NULL;
+	enum store_status status = store_stmt(s, &st, Q_LAST_CAMPAIGN);
+	if (status != STORE_OK)
+		return status;
+	int rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*started = sqlite3_column_type(st, 0) == SQLITE_INTEGER ? sqlite3_column_int64(st, 0) : INT64_MIN;
+	else
+		status = store_fail(s, rc, "looking for the latest campaign");
+	sqlite3_reset(st);
+	return status;
+}
+
 /* ---- loading one ------------------------------------------------------------------------------------------------------ */
 
 static const char *text_of(struct arena *a, sqlite3_stmt *st, int col)
@@ -170,13 +185,16 @@ static void load_env(struct store_loaded *out, sqlite3_stmt *st, int nth, struct
 {
 	struct store_loaded_env *e = &out->env[nth];
 	column_hash(&e->id, st, 0);
-	e->target = text_of(a, st, 1);
-	e->versions = text_of(a, st, 2);
-	e->device = text_of(a, st, 3);
-	e->nobs = sqlite3_column_int64(st, 4);
-	e->npass = sqlite3_column_int64(st, 5);
-	e->first_seen = sqlite3_column_int64(st, 6);
-	e->last_seen = sqlite3_column_int64(st, 7);
+	e->family = text_of(a, st, 1);
+	e->version = text_of(a, st, 2);
+	e->target = text_of(a, st, 3);
+	e->versions = text_of(a, st, 4);
+	e->device = text_of(a, st, 5);
+	e->machine = text_of(a, st, 6);
+	e->nobs = sqlite3_column_int64(st, 7);
+	e->npass = sqlite3_column_int64(st, 8);
+	e->first_seen = sqlite3_column_int64(st, 9);
+	e->last_seen = sqlite3_column_int64(st, 10);
 }
 
 static int env_index(const struct store_loaded *f, const struct hash128 *id)
@@ -192,12 +210,14 @@ static void load_obs(struct store_loaded *out, sqlite3_stmt *st, int nth, struct
 	struct store_loaded_obs *o = &out->obs[nth];
 	struct hash128 env;
 	o->env = column_hash(&env, st, 0) ? env_index(out, &env) : -1;
-	o->at = sqlite3_column_int64(st, 1);
-	o->verdict = text_of(a, st, 2);
-	o->tensor = text_of(a, st, 3);
-	o->detail = text_of(a, st, 4);
-	o->fill = sqlite3_column_int(st, 5);
-	o->call = sqlite3_column_int(st, 6);
+	column_hash(&o->program, st, 1);
+	o->program_text = memcmp(&o->program, &out->program_id, sizeof o->program) == 0 ? out->program : text_of(a, st, 2);
+	o->at = sqlite3_column_int64(st, 3);
+	o->verdict = text_of(a, st, 4);
+	o->tensor = text_of(a, st, 5);
+	o->detail = text_of(a, st, 6);
+	o->fill = sqlite3_column_int(st, 7);
+	o->call = sqlite3_column_int(st, 8);
 }
 
 static void load_event(struct store_loaded *out, sqlite3_stmt *st, int nth, struct arena *a)
@@ -222,19 +242,15 @@ static void load_artifact(struct store_loaded *out, sqlite3_stmt *st, int nth, s
 
 static enum store_status load_head(struct store *s, struct store_loaded *out, sqlite3_stmt *st, struct arena *a)
 {
-	int rc = sqlite3_step(st), severity = 0;
+	int rc = sqlite3_step(st);
 	if (rc == SQLITE_DONE)
 		return store_refuse(s, STORE_BAD, "no finding %.*s in %s", STORE_ID_DIGITS, out->hex, s->path);
 	if (rc != SQLITE_ROW)
 		return store_fail(s, rc, "reading a finding");
-	const char *severity_name = text_of(a, st, 4);
-	while (severity < NSEVERITIES && !str_eq(finding_severity_name[severity], severity_name))
-		severity++;
 	if (!finding_kind_find(&out->kind, text_of(a, st, 1)) || !column_hash(&out->program_id, st, 2) ||
-		!finding_state_find(&out->state, text_of(a, st, 3)) || severity == NSEVERITIES)
+		!finding_state_find(&out->state, text_of(a, st, 3)) || !finding_severity_find(&out->severity, text_of(a, st, 4)))
 		return store_refuse(s, STORE_CORRUPT, "%s: finding %.*s holds words that do not exist", s->path, STORE_ID_DIGITS,
 			out->hex);
-	out->severity = (enum finding_severity)severity;
 	out->family = text_of(a, st, 0);
 	out->signature = text_of(a, st, 5);
 	out->first_seen = sqlite3_column_int64(st, 6);

@@ -1,9 +1,8 @@
 /* store_merge.c: adding one store to another.
  *
  * Shared rows are a set (their key is their content), so merging them is union. Each run has one writer, so its counters only
- * grow, and the greater one is the later one. Of observations, the earliest STORE_MAX_OBS by (time, key) per (finding,
- * environment) are kept: "the first k of a union" is a union too. Hence commutative, associative, idempotent. Summaries are
- * computed again at the end. */
+ * grow, and the greater one is the later one. Of observations, those that store.h says are kept: "the least k of a union" is a union
+ * too. Hence commutative, associative, idempotent. Programs that nothing refers to then are deleted, summaries computed again. */
 #include <sys/stat.h>
 
 #include "reports/store_internal.h"
@@ -79,9 +78,9 @@ static enum store_status merge_shared(struct merge *m, enum table_id which)
 static const struct copy { const char *table, *select, *insert; } copies[] = {
 	{"program_op", "SELECT op, program FROM program_op ORDER BY 1, 2",
 		"INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING"},
-	{"counter", "SELECT run, draw, target, verdict, n FROM counter ORDER BY 1, 2, 3, 4",
-		"INSERT INTO counter (run, draw, target, verdict, n) VALUES (?, ?, ?, ?, ?)"
-		" ON CONFLICT (run, draw, target, verdict) DO UPDATE SET n = max(n, excluded.n)"},
+	{"counter", "SELECT run, draw, environment, verdict, n FROM counter ORDER BY 1, 2, 3, 4",
+		"INSERT INTO counter (run, draw, environment, verdict, n) VALUES (?, ?, ?, ?, ?)"
+		" ON CONFLICT (run, draw, environment, verdict) DO UPDATE SET n = max(n, excluded.n)"},
 	{"observation_count", "SELECT finding, environment, run, verdict, n, first, last FROM observation_count ORDER BY 1, 2, 3, 4",
 		"INSERT INTO observation_count (finding, environment, run, verdict, n, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)"
 		" ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = max(n, excluded.n),"
@@ -111,16 +110,6 @@ static enum store_status copy_table(struct merge *m, const struct copy *copy)
 	return status;
 }
 
-static enum store_status trim_observations(struct store *s)
-{
-	sqlite3_stmt *st = NULL;
-	enum store_status status = store_stmt(s, &st, Q_TRIM);
-	if (status != STORE_OK)
-		return status;
-	sqlite3_bind_int(st, 1, STORE_MAX_OBS);
-	return store_run_stmt(s, st, "keeping the first observations");
-}
-
 /* One read transaction on src, so that its tables fit together. */
 static enum store_status merge_all(struct merge *m)
 {
@@ -131,7 +120,7 @@ static enum store_status merge_all(struct merge *m)
 	for (int i = 0; i < ARRAY_LEN(copies) && status == STORE_OK; i++)
 		status = copy_table(m, &copies[i]);
 	if (status == STORE_OK)
-		status = trim_observations(m->dst);
+		status = trim_all_observations(m->dst);
 	return status == STORE_OK ? summary_update(m->dst, NULL) : status;
 }
 

@@ -302,7 +302,7 @@ enum store_status store_migrate(sqlite3 *db, const struct migration *steps, int 
 
 static enum store_status migrate(sqlite3 *db, struct err *err)
 {
-	const struct migration steps[] = {{1, (const char *)store_schema_sql}};
+	const struct migration steps[] = {{STORE_SCHEMA_VERSION, (const char *)store_schema_sql}};
 	return store_migrate(db, steps, ARRAY_LEN(steps), err);
 }
 
@@ -501,7 +501,6 @@ static void pending_free(struct store *s)
 {
 	for (int i = 0; i < s->ncounters; i++) {
 		free(s->counter[i].draw);
-		free(s->counter[i].target);
 		free(s->counter[i].verdict);
 	}
 	for (int i = 0; i < s->ncounts; i++)

@@ -10,11 +10,12 @@
 const struct table store_table[NTABLES] = {
 	[TABLE_RUN] = {"run", 5, "seed, shard, policy, versions, started", "ittti"},
 	[TABLE_DRAW] = {"draw", 1, "text", "t"},
-	[TABLE_ENVIRONMENT] = {"environment", 3, "target, versions, device", "ttt"},
+	[TABLE_ENVIRONMENT] = {"environment", 6, "family, version, target, versions, device, machine", "tttttt"},
 	[TABLE_PROGRAM] = {"program", 1, "text", "t"},
 	[TABLE_FINDING] = {"finding", 3, "program, family, kind", "btt"},
 	[TABLE_ISSUE] = {"issue", 2, "url, title", "tt"},
-	[TABLE_OBSERVATION] = {"observation", 9, "finding, environment, run, at, verdict, tensor, fill, call, detail", "bbbittiit"},
+	[TABLE_OBSERVATION] = {"observation", 10, "finding, program, environment, run, at, verdict, tensor, fill, call, detail",
+		"bbbbittiit"},
 	[TABLE_ARTIFACT] = {"artifact", 4, "finding, name, at, bytes", "btib"},
 	[TABLE_EVENT] = {"event", 7, "finding, at, kind, tool, payload, program, issue", "bitttBB"},
 };

@@ -34,8 +34,8 @@ void store_time_text(char out[32], int64_t at)
 	}
 	int64_t days = floor_div(at, DAY_MS), ms = at - days * DAY_MS, y, month, day;
 	date_from_days(&y, &month, &day, days);
-	snprintf(out, 32, "%04d-%02d-%02d %02d:%02d:%02d.%03dZ", (int)(y % 10000), (int)(month % 100), (int)(day % 100),
-		(int)(ms / 3600000 % 100), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60), (int)(ms % 1000));
+	snprintf(out, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", (int)(y % 10000), (int)(month % 100), (int)(day % 100),
+		(int)(ms / 3600000 % 100), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60));
 }
 
 /* n digits at *p */

@@ -46,5 +46,5 @@ const char *version_of_environment(const char *versions, struct arena *a)
 	if (!s || !digit(s[1]))
 		return "";
 	s++;
-	return arena_printf(a, "%.*s", (int)strcspn(s, ", "), s);
+	return arena_printf(a, "%.*s", (int)strcspn(s, ", +"), s);
 }

@@ -101,7 +101,7 @@ static void commits(void)
 	printf("one observation only counted, us   %8.2f\n", (now_ms() - t) / N);
 	t = now_ms();
 	for (int i = 0; i < 10000 * N; i++)
-		store_counter_add(s, &run, "a policy draw of some length", "torch:inductor@cpu", i % 2 ? "pass" : "mismatch", 1);
+		store_counter_add(s, &run, "a policy draw of some length", &env, i % 2 ? "pass" : "mismatch", 1);
 	printf("one counter_add, us                %8.3f\n", (now_ms() - t) / 10 / N);
 	t = now_ms();
 	CHECK(store_flush(s) == STORE_OK);

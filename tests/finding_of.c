@@ -28,10 +28,11 @@ int main(int argc, char **argv)
 	struct store_finding f = {.family = "torch", .kind = kind, .severity = SEVERITY_HIGH, .signature = "chosen", .at = 1, .tool = "finding_of"};
 	struct store_observation o = {.at = 1, .verdict = "mismatch", .tensor = argv[5], .call = atoi(argv[6]), .detail = "chosen"};
 	st = store_run_begin(s, &o.run, &run);
-	st = st ? st : store_environment(s, &o.environment, argv[3], "", "");
-	st = st ? st : store_program(s, &f.program, prog_text(&p, &a), ops, prog_ops(ops, MAX_NODES, &p));
+	st = st ? st : store_environment(s, &o.environment, &(struct store_env_text){"torch", "", argv[3], "", "", ""});
+	int nops = prog_ops(ops, MAX_NODES, &p);
+	st = st ? st : store_program(s, &f.program, prog_text(&p, &a), ops, nops);
 	st = st ? st : store_finding(s, &o.finding, &f);
-	st = st ? st : store_observation(s, &o);
+	st = st ? st : store_observation(s, &o, prog_text(&p, &a), ops, nops);
 	if (st)
 		fprintf(stderr, "%s\n", store_message(s));
 	char hex[33];

@@ -66,14 +66,14 @@ static void write_a_little(struct store *s)
 	const struct store_run r = {.seed = 1, .shard = "", .policy = "", .versions = "", .started = 1};
 	store_begin(s);
 	store_run_begin(s, &run, &r);
-	store_environment(s, &env, "t", "", "");
+	store_environment(s, &env, &(struct store_env_text){"t", "", "t", "", "", ""});
 	store_program(s, &program, "text", ops, 1);
 	const struct store_finding finding = {.program = program, .family = "t", .kind = FINDING_VALUE, .signature = "x", .at = NOW,
 		.tool = "t"};
 	store_finding(s, &f, &finding);
 	put_obs(s, &f, &env, &run, NOW, "mismatch");
 	store_commit(s);
-	store_counter_add(s, &run, "", "t", "pass", 1);
+	store_counter_add(s, &run, "", &env, "pass", 1);
 	store_close(s, NULL);
 }
 

@@ -16,7 +16,7 @@ static void make_store(const char *path, unsigned nfindings)
 		store_artifact(s, &f, "got", NOW, "bytes", 5);
 		put_event(s, &f, NOW + 10, i % 2 ? EVENT_CONFIRMED : EVENT_FIXED, "x");
 	}
-	store_counter_add(s, &run, "draw", "t", "pass", 5);
+	store_counter_add(s, &run, "draw", &env, "pass", 5);
 	CHECK(store_close(s, NULL) == STORE_OK);
 }
 

@@ -177,18 +177,27 @@ struct hash128 put_env(struct store *s, unsigned n)
 {
 	struct hash128 id;
 	char target[64];
-	snprintf(target, sizeof target, "torch:inductor@cpu+option=%u", n);
-	CHECK(store_environment(s, &id, target, "torch 2.11.0, python 3.11.2", "cpu: a model") == STORE_OK);
+	snprintf(target, sizeof target, "torch-2.11.0:inductor@cpu+option=%u", n);
+	const struct store_env_text e = {.family = "torch", .version = "2.11.0", .target = target,
+		.versions = "torch 2.11.0+cu130, python 3.11.2", .device = "cpu", .machine = "x86_64, a model, 2 CPUs"};
+	CHECK(store_environment(s, &id, &e) == STORE_OK);
 	return id;
+}
+
+static const char *const some_ops[] = {"slice_scatter", "sum.dim_IntList", "expand", "slice_scatter", "mul.Tensor"};
+static int nops_of(unsigned n) { return n % 2 ? 3 : 5; }
+
+static void program_text(char out[256], unsigned n)
+{
+	snprintf(out, 256, "# scatterproof 1\nx: \"f32[4]\" = input([4], seed=%u, requires_grad=True)\nreturn (x,)\n", n);
 }
 
 struct hash128 put_program(struct store *s, unsigned n)
 {
-	static const char *const ops[] = {"slice_scatter", "sum.dim_IntList", "expand", "slice_scatter", "mul.Tensor"};
 	struct hash128 id;
 	char text[256];
-	snprintf(text, sizeof text, "# scatterproof 1\nx: \"f32[4]\" = input([4], seed=%u, requires_grad=True)\nreturn (x,)\n", n);
-	CHECK(store_program(s, &id, text, ops, n % 2 ? 3 : 5) == STORE_OK);
+	program_text(text, n);
+	CHECK(store_program(s, &id, text, some_ops, nops_of(n)) == STORE_OK);
 	return id;
 }
 
@@ -204,12 +213,36 @@ struct hash128 put_finding(struct store *s, unsigned n)
 	return id;
 }
 
+static enum store_status put_obs_text(struct store *s, const struct hash128 *finding, const char *text, int nops, const struct hash128 *env,
+	const struct hash128 *run, int64_t at, const char *verdict)
+{
+	const struct store_observation o = {.finding = *finding, .environment = *env, .run = *run, .at = at, .verdict = verdict,
+		.tensor = "x.grad", .fill = 1, .call = 0, .detail = "12 of 78 elements wrong, all zero, expected up to 4"};
+	return store_observation(s, &o, text, some_ops, nops);
+}
+
 enum store_status put_obs(struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run,
 	int64_t at, const char *verdict)
 {
-	const struct store_observation o = {.finding = *finding, .environment = *env, .run = *run, .at = at, .verdict = verdict,
-		.tensor = "grad x", .fill = 1, .call = 0, .detail = "12 of 78 elements wrong, all zero, expected up to 4"};
-	return store_observation(s, &o);
+	struct strbuf text;
+	sqlite3_stmt *st;
+	sb_init(&text);
+	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st, NULL) == SQLITE_OK);
+	bind_hash(st, 1, finding);
+	if (sqlite3_step(st) == SQLITE_ROW)
+		sb_puts(&text, (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	enum store_status status = put_obs_text(s, finding, text.s, 0, env, run, at, verdict);
+	sb_free(&text);
+	return status;
+}
+
+enum store_status put_obs_of(struct store *s, const struct hash128 *finding, unsigned n, const struct hash128 *env,
+	const struct hash128 *run, int64_t at, const char *verdict)
+{
+	char text[256];
+	program_text(text, n);
+	return put_obs_text(s, finding, text, nops_of(n), env, run, at, verdict);
 }
 
 enum store_status put_event(struct store *s, const struct hash128 *finding, int64_t at, enum event_kind kind, const char *payload)

@@ -31,8 +31,12 @@ struct hash128 put_run(struct store *s, unsigned n);
 struct hash128 put_env(struct store *s, unsigned n);
 struct hash128 put_program(struct store *s, unsigned n);
 struct hash128 put_finding(struct store *s, unsigned n);
+/* Of the finding's first program. */
 enum store_status put_obs(struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run,
 	int64_t at, const char *verdict);
+/* Of program n. */
+enum store_status put_obs_of(struct store *s, const struct hash128 *finding, unsigned n, const struct hash128 *env,
+	const struct hash128 *run, int64_t at, const char *verdict);
 enum store_status put_event(struct store *s, const struct hash128 *finding, int64_t at, enum event_kind kind, const char *payload);
 
 #endif

@@ -31,7 +31,7 @@ static enum store_status write_one(struct store *s, unsigned n)
 	const struct store_run r = {.seed = 1, .shard = "", .policy = "", .versions = "", .started = 1};
 	store_begin(s);
 	store_run_begin(s, &run, &r);
-	store_environment(s, &env, "torch:eager", "", "");
+	store_environment(s, &env, &(struct store_env_text){"torch", "", "torch:eager", "", "", ""});
 	store_program(s, &program, text, ops, 2);
 	const struct store_finding finding = {.program = program, .family = "torch", .kind = FINDING_VALUE, .signature = signature,
 		.at = NOW + n, .tool = "t"};
@@ -40,7 +40,7 @@ static enum store_status write_one(struct store *s, unsigned n)
 	store_artifact(s, &f, "got", NOW, big, sizeof big);
 	enum store_status status = store_commit(s);
 	if (status == STORE_OK)
-		store_counter_add(s, &run, "", "torch:eager", "pass", 10);
+		store_counter_add(s, &run, "", &env, "pass", 10);
 	return status;
 }
 

@@ -338,11 +338,11 @@ static void vanishing_file(void)
 {
 	const char *path = sample("vanish.db", 2);
 	struct store *s = open_ok(path, STORE_WRITE);
-	struct hash128 run = put_run(s, 1), f = put_finding(s, 7);
+	struct hash128 run = put_run(s, 1), env = put_env(s, 1), f = put_finding(s, 7);
 	CHECK(rename(path, tmp_path("moved.db")) == 0);
 	EXPECT_INT(put_event(s, &f, 1, EVENT_NOTE, "lost?"), STORE_IO);
 	EXPECT(strstr(store_message(s), "vanished") != NULL, "%s", store_message(s));
-	store_counter_add(s, &run, "", "t", "pass", 3);
+	store_counter_add(s, &run, "", &env, "pass", 3);
 	EXPECT_INT(store_flush(s), STORE_IO);
 	CHECK(rename(tmp_path("moved.db"), path) == 0);
 	EXPECT_INT(put_event(s, &f, 1, EVENT_NOTE, "back"), STORE_OK);         /* and the waiting counter is not lost */
@@ -360,15 +360,15 @@ static void locked_file(void)
 	CHECK(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
 	sqlite3_busy_timeout(s->db, 50);
 	struct hash128 id;
-	EXPECT_INT(store_environment(s, &id, "t", "v", "d"), STORE_BUSY);
+	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);
 	EXPECT(strstr(store_message(s), "locked") != NULL, "%s", store_message(s));
 	EXPECT_INT(store_begin(s), STORE_BUSY);
-	EXPECT_INT(store_environment(s, &id, "t", "v", "d"), STORE_BUSY);
+	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);
 	EXPECT_INT(store_commit(s), STORE_BUSY);
 	CHECK(sqlite3_exec(other, "ROLLBACK; BEGIN; SELECT * FROM run", NULL, NULL, NULL) == SQLITE_OK);
-	EXPECT_INT(store_environment(s, &id, "t", "v", "d"), STORE_BUSY);       /* a reader holds up the commit */
+	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);       /* a reader holds up the commit */
 	sqlite3_close(other);
-	EXPECT_INT(store_environment(s, &id, "t", "v", "d"), STORE_OK);
+	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_OK);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM environment"), 1);
 }
