@@ -120,9 +120,9 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 	bool known = str_eq(kind, "none");
 	for (int i = 0; i < ARRAY_LEN(values); i++)
 		known |= str_eq(kind, values[i]);
-	if (!known && !str_eq(kind, "crash") && !str_eq(kind, "hang")) {
+	if (!known && !str_eq(kind, "crash") && !str_eq(kind, "hang") && !str_eq(kind, "refuse")) {
 		*r = (struct result){.status = RES_UNSUPPORTED, .stderr_tail = "",
-			.message = arena_printf(a, "plant=%s is not one of zero, row, stale, scale, crash, hang", kind)};
+			.message = arena_printf(a, "plant=%s is not one of zero, row, stale, scale, crash, hang, refuse", kind)};
 		return;
 	}
 	if (hash_bytes(text, ntext).b[0] % PLANT_ONE_IN != 0)
@@ -131,6 +131,8 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		BUG("planted crash");
 	while (str_eq(kind, "hang"))
 		pause();
+	if (str_eq(kind, "refuse"))
+		*r = (struct result){.status = RES_RAISED, .message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext), .stderr_tail = ""};
 	if (r->status == RES_OK)
 		plant_values(r, kind, a);
 }
