@@ -258,6 +258,11 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
+	if (str_eq(f->verdict, verdict_name[VD_INVALID])) {     /* no divergence: the summary says it */
+		if (c->store)
+			store_it(c, f, &id, &exists, &state);
+		return;
+	}
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
@@ -354,11 +359,10 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 			count(c, draw, (int)target, verdict, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
-		int target = (int)wire_u32(&w);
-		const char *text = wire_str(&w, a);
-		int64_t times = wire_i64(&w);
+		struct shard_reason r;
+		shard_get_reason(&r, &w, a);
 		if (!w.bad)
-			shard_reason_add(c->reason, &c->nreason, target, text, times);
+			shard_reason_add(c->reason, &c->nreason, &r);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		struct shard_finding f;
@@ -554,6 +558,23 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
+static void reasons_json(struct strbuf *sb, const struct campaign *c)
+{
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < c->nreason; i++) {
+		const struct shard_reason *r = &c->reason[i];
+		sb_printf(sb, "%s{\"target\": \"", i ? ", " : "");
+		target_print(sb, &c->target[r->target]);
+		sb_puts(sb, "\", \"reason\": ");
+		json_str(sb, r->text);
+		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
+		json_str(sb, arena_printf(&a, "scatterproof %s", shard_gen_command(c->o, r->index, &a)));
+		sb_puts(sb, "}");
+	}
+	arena_free(&a);
+}
+
 static void summary_json(const struct campaign *c, const struct shard_stats *s)
 {
 	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64 ", \"cheap\": %" PRId64,
@@ -569,8 +590,27 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 		sb_puts(&sb, t ? "\", \"" : "\"");
 		target_print(&sb, &c->target[t]);
 	}
-	printf(", \"targets\": [%s\"]}}\n", sb.s);
+	printf(", \"targets\": [%s\"]", sb.s);
+	sb_reset(&sb);
+	reasons_json(&sb, c);
+	printf(", \"reasons\": [%s]}}\n", sb.s);
 	sb_free(&sb);
+}
+
+/* Programs that were refused, or that broke something of ours, can be seen again. */
+static bool has_command(const struct shard_reason *r)
+{
+	return str_starts(r->text, verdict_name[VD_INVALID]) || str_starts(r->text, verdict_name[VD_HARNESS]);
+}
+
+static void print_reason(const struct campaign *c, const struct shard_reason *r)
+{
+	struct arena a;
+	arena_init(&a);
+	printf("    %8" PRId64 "  %s\n", r->n, r->text);
+	if (has_command(r))
+		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", shard_gen_command(c->o, r->index, &a));
+	arena_free(&a);
 }
 
 static void summary(const struct campaign *c)
@@ -607,7 +647,7 @@ static void summary(const struct campaign *c)
 		sb_free(&sb);
 		for (int i = 0; i < c->nreason; i++)
 			if (c->reason[i].target == t)
-				printf("    %8" PRId64 "  %s\n", c->reason[i].n, c->reason[i].text);
+				print_reason(c, &c->reason[i]);
 	}
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];

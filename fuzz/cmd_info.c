@@ -6,17 +6,29 @@
 #include "fuzz/gen.h"
 #include "reports/json.h"
 
-static void print_op(const struct op_info *op, bool json)
+static void print_op_json(int op)
 {
-	if (json) {
-		struct strbuf sb;
-		sb_init(&sb);
-		json_str(&sb, op->schema);
-		printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op->name, family_name[op->family], sb.s);
-		sb_free(&sb);
-		return;
+	struct strbuf sb;
+	const char *what, *why;
+	sb_init(&sb);
+	json_str(&sb, op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++) {
+		sb_puts(&sb, k ? ", {\"what\": " : ", \"not_generated\": [{\"what\": ");
+		json_str(&sb, what);
+		sb_puts(&sb, ", \"why\": ");
+		json_str(&sb, why);
+		sb_puts(&sb, gen_never(op, k + 1, &what) ? "}" : "}]");
 	}
-	printf("%-26s %-10s %s\n", op->name, family_name[op->family], op->schema);
+	printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op_info[op].name, family_name[op_info[op].family], sb.s);
+	sb_free(&sb);
+}
+
+static void print_op(int op)
+{
+	const char *what, *why;
+	printf("%-26s %-10s %s\n", op_info[op].name, family_name[op_info[op].family], op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++)
+		printf("%-26s            not generated%s%s: %s\n", "", what[0] ? ": " : "", what, why);
 }
 
 /* By its name, or by the name that it shares with other overloads. */
@@ -41,8 +53,10 @@ int cmd_ops(const struct options *o)
 		bool shown = o->nfile == 0;
 		for (int i = 0; i < o->nfile; i++)
 			shown |= op_named(op, o->file[i]);
-		if (shown)
-			print_op(&op_info[op], o->json);
+		if (shown && o->json)
+			print_op_json(op);
+		else if (shown)
+			print_op(op);
 	}
 	if (!o->json && !o->nfile)
 		printf("%d operators\n", NOPS);

@@ -27,4 +27,8 @@ bool gen_program(struct prog *out, struct arena *a, struct choices *c, const str
 bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats,
                        struct err *err);
 
+/* What is never made under the default policy (nogen.def): of row op the reason number k, NULL after the last. *what: "" the row itself,
+ * a dtype of self, or an argument that keeps its default. */
+const char *gen_never(int op, int k, const char **what);
+
 #endif

@@ -123,6 +123,8 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		BUG("planted crash");
 	while (str_eq(kind, "hang"))
 		pause();
+	if (str_eq(kind, "refuse"))
+		*r = (struct result){.status = RES_RAISED, .message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext), .stderr_tail = ""};
 	if (r->status == RES_OK)
 		plant_values(r, kind, a);
 }

@@ -128,7 +128,7 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 	               guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
-static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
+static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
 
 /* The built-in target knows plant=KIND alone (builtin.c). */
 static bool builtin_option_fits(const struct target_option *o, const char *text, struct err *err)
@@ -139,7 +139,7 @@ static bool builtin_option_fits(const struct target_option *o, const char *text,
 	for (int i = 0; i < ARRAY_LEN(plants); i++)
 		if (str_eq(o->value, plants[i]))
 			return true;
-	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
+	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
 	               guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
 }
 
