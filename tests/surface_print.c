@@ -17,9 +17,8 @@ static void print_choices(const struct prog *p)
 	spell_plan(&plan, p, forward, TDEV_CPU);
 	printf("# choices");
 	for (int i = 0; i < p->nnode; i++) {
-		int c = forward[i] && p->surface != SURFACE_ATEN ? spell_choice(p, i) : -1;
-		if (c >= 0)
-			printf(" %s/%d", op_info[p->node[i].op].name, c);
+		if (plan.choice[i] >= 0)
+			printf(" %s/%d", op_info[p->node[i].op].name, plan.choice[i]);
 		if (forward[i] && plan.form[i] != SPELL_ALONE)
 			printf(" %s/%s", op_info[p->node[i].op].name, plan.form[i] == SPELL_FOLDED ? "+" : plan.form[i] == SPELL_ASSIGN ? "=" : "+=");
 	}

@@ -240,18 +240,34 @@ static bool alternative(struct template *t, const struct prog *p, int node, int 
 	return true;
 }
 
-static int choose(struct template *t, const struct prog *p, int node)
+/* The program as each call binds it: its own data first, then every call of other sizes. */
+struct bindings { int n; struct prog prog[MAX_CALLS + 1]; };
+
+static void bind_calls(struct bindings *out, const struct prog *p, struct arena *a)
 {
-	for (int nth = 0; alternative(t, p, node, nth); nth++)
-		if (fits(t))
+	out->n = 0;
+	for (int k = 0; k <= p->ncall; k++)
+		if ((k == 0 || p->call[k - 1].nsym > 0) && prog_bind(&out->prog[out->n], p, k, a, NULL))
+			out->n++;
+}
+
+static int first_that_fits(const struct bindings *b, int node)
+{
+	struct template t;
+	for (int nth = 0; alternative(&t, &b->prog[0], node, nth); nth++) {
+		bool ok = true;
+		for (int k = 0; k < b->n && ok; k++)
+			ok = alternative(&t, &b->prog[k], node, nth) && fits(&t);
+		if (ok)
 			return nth;
+	}
 	return -1;
 }
 
-int spell_choice(const struct prog *p, int node)
+/* The template that was chosen; false: none. */
+static bool chosen(struct template *t, const struct spell_plan *plan, const struct prog *p, int node)
 {
-	struct template t;
-	return choose(&t, p, node);
+	return plan->choice[node] >= 0 && alternative(t, p, node, plan->choice[node]);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------- */
@@ -382,14 +398,16 @@ static void write_alone(struct strbuf *sb, const struct spell_plan *plan, const 
 static void write_assignment(struct strbuf *sb, const struct spell_plan *plan, const struct prog *p, int node)
 {
 	struct template view, write;
-	choose(&view, p, plan->from[node]);
+	bool some = chosen(&view, plan, p, plan->from[node]);
+	CHECK(some);
 	sb_puts(sb, "    ");
 	write_template(sb, &view, plan->device);
 	if (plan->form[node] == SPELL_ASSIGN) {
 		sb_puts(sb, " = ");
 		emit_arg(sb, p, arg_of(&p->node[node], "src"));
 	} else {
-		choose(&write, p, plan->by[node]);
+		some = chosen(&write, plan, p, plan->by[node]);
+		CHECK(some);
 		write.s = find(write.s, write.end, " ");
 		write_template(sb, &write, plan->device);
 	}
@@ -407,7 +425,7 @@ bool spell_node(struct strbuf *sb, const struct spell_plan *plan, const struct p
 		return true;
 	case SPELL_ALONE: break;
 	}
-	if (choose(&t, p, node) < 0)
+	if (!chosen(&t, plan, p, node))
 		return false;
 	write_alone(sb, plan, &t, node);
 	return true;
@@ -435,33 +453,32 @@ static void count_uses(struct spell_plan *plan, const struct prog *p)
 }
 
 /* Is the node written as an index of its first operand? */
-static bool is_subscript(const struct prog *p, int node, bool view)
+static bool is_subscript(const struct spell_plan *plan, const struct prog *p, int node, bool view)
 {
 	struct template t;
-	return op_has(p->node[node].op, T_VIEW) == view && choose(&t, p, node) >= 0 && find(t.s, t.end, view ? "~" : "[$@");
+	return op_has(p->node[node].op, T_VIEW) == view && chosen(&t, plan, p, node) && find(t.s, t.end, view ? "~" : "[$@");
 }
 
 /* Is it written x += y, with operand `self` and nothing that the statement does not say? */
-static bool is_augmented(const struct prog *p, int node, int self)
+static bool is_augmented(const struct spell_plan *plan, const struct prog *p, int node, int self)
 {
 	struct template t;
-	return op_has(p->node[node].op, T_MUTATES) && p->node[node].arg[0].node == self && choose(&t, p, node) >= 0 && t.statement && find(t.s, t.end, "= ") &&
-	       !find(t.s, t.end, "[");
+	if (!op_has(p->node[node].op, T_MUTATES) || p->node[node].arg[0].node != self || !chosen(&t, plan, p, node))
+		return false;
+	return t.statement && find(t.s, t.end, "= ") && !find(t.s, t.end, "[");
 }
 
-static bool same_text(const struct prog *p, int a, int b)
+static bool same_text(const struct spell_plan *plan, const struct prog *p, int a, int b)
 {
+	struct template t, u;
 	struct strbuf x, y;
-	struct template t;
+	if (p->node[a].op != p->node[b].op || !chosen(&t, plan, p, a) || !chosen(&u, plan, p, b))
+		return false;
 	sb_init(&x);
 	sb_init(&y);
-	bool same = p->node[a].op == p->node[b].op && choose(&t, p, a) >= 0;
-	if (same) {
-		write_template(&x, &t, TDEV_CPU);
-		same = choose(&t, p, b) >= 0;
-		write_template(&y, &t, TDEV_CPU);
-		same = same && str_eq(x.s, y.s);
-	}
+	write_template(&x, &t, plan->device);
+	write_template(&y, &u, plan->device);
+	bool same = str_eq(x.s, y.s);
 	sb_free(&x);
 	sb_free(&y);
 	return same;
@@ -475,13 +492,17 @@ static void fold(struct spell_plan *plan, enum spell_form form, int last, int fr
 }
 
 /* x[1:3] = y: nodes at[0], at[1]. */
-static bool fold_assign(struct spell_plan *plan, const struct prog *p, const int *at, int n)
+static bool fold_assign(struct spell_plan *plan, const struct bindings *b, const int *at, int n)
 {
-	if (n < 2 || p->node[at[1]].op != OP_copy_ || !is_subscript(p, at[0], true) || plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 0)
+	const struct prog *p = &b->prog[0];
+	if (n < 2 || p->node[at[1]].op != OP_copy_ || !is_subscript(plan, p, at[0], true) || plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 0)
 		return false;
 	const struct node *copy = &p->node[at[1]];
-	if (copy->arg[0].node != at[0] || arg_of(copy, "src")->tag != ARG_TENSOR || !same_sizes(p, copy))
+	if (copy->arg[0].node != at[0] || arg_of(copy, "src")->tag != ARG_TENSOR)
 		return false;
+	for (int k = 0; k < b->n; k++)
+		if (!same_sizes(&b->prog[k], &b->prog[k].node[at[1]]))
+			return false;
 	plan->form[at[0]] = SPELL_FOLDED;
 	fold(plan, SPELL_ASSIGN, at[1], at[0], -1);
 	return true;
@@ -490,7 +511,8 @@ static bool fold_assign(struct spell_plan *plan, const struct prog *p, const int
 /* x[1:3] += y: a view, the write, the same view, copy_ of what was written. */
 static bool fold_view_augment(struct spell_plan *plan, const struct prog *p, const int *at, int n)
 {
-	if (n < 4 || p->node[at[3]].op != OP_copy_ || !is_subscript(p, at[0], true) || !is_augmented(p, at[1], at[0]) || !same_text(p, at[0], at[2]))
+	if (n < 4 || p->node[at[3]].op != OP_copy_ || !is_subscript(plan, p, at[0], true) || !is_augmented(plan, p, at[1], at[0]) ||
+	    !same_text(plan, p, at[0], at[2]))
 		return false;
 	const struct node *copy = &p->node[at[3]];
 	const struct arg *src = arg_of(copy, "src");
@@ -508,11 +530,11 @@ static bool fold_view_augment(struct spell_plan *plan, const struct prog *p, con
 static bool fold_index_augment(struct spell_plan *plan, const struct prog *p, const int *at, int n)
 {
 	struct template put;
-	if (n < 3 || p->node[at[2]].op != OP_index_put_ || !is_subscript(p, at[0], false) || !is_augmented(p, at[1], at[0]))
+	if (n < 3 || p->node[at[2]].op != OP_index_put_ || !is_subscript(plan, p, at[0], false) || !is_augmented(plan, p, at[1], at[0]))
 		return false;
 	const struct node *get = &p->node[at[0]], *last = &p->node[at[2]];
 	const struct arg *a = arg_of(get, "indices"), *b = arg_of(last, "indices"), *values = arg_of(last, "values");
-	if (choose(&put, p, at[2]) < 0 || !put.statement || last->arg[0].node != get->arg[0].node || a->n != b->n || values->tag != ARG_TENSOR ||
+	if (!chosen(&put, plan, p, at[2]) || !put.statement || last->arg[0].node != get->arg[0].node || a->n != b->n || values->tag != ARG_TENSOR ||
 	    values->node != at[1] || memcmp(a->nodes, b->nodes, sizeof *a->nodes * (size_t)a->n) != 0)
 		return false;
 	if (plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 1 || plan->nuse[at[2]] != 0)
@@ -524,14 +546,24 @@ static bool fold_index_augment(struct spell_plan *plan, const struct prog *p, co
 
 void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, enum target_device device)
 {
+	struct bindings b;
+	struct arena a;
 	int line[MAX_NODES], n = 0;
 	memset(out->form, 0, sizeof out->form);
+	memset(out->choice, -1, sizeof out->choice);
 	out->device = device;
+	if (p->surface == SURFACE_ATEN)
+		return;
+	arena_init(&a);
+	bind_calls(&b, p, &a);
 	count_uses(out, p);
-	for (int i = 0; i < p->nnode; i++)
+	for (int i = 0; i < p->nnode; i++) {
+		out->choice[i] = (signed char)(mine[i] ? first_that_fits(&b, i) : -1);
 		if (mine[i] && op_info[p->node[i].op].family != F_INPUT)
 			line[n++] = i;
+	}
 	for (int i = 0; p->surface == SURFACE_PYTHON && i < n; i++)
 		if (out->form[line[i]] == SPELL_ALONE && !fold_view_augment(out, p, line + i, n - i) && !fold_index_augment(out, p, line + i, n - i))
-			fold_assign(out, p, line + i, n - i);
+			fold_assign(out, &b, line + i, n - i);
+	arena_free(&a);
 }

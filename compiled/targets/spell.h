@@ -23,14 +23,13 @@ struct spell_plan {
 	int nuse[MAX_NODES];            /* operands and returned values that are this node */
 	enum spell_form form[MAX_NODES];
 	short from[MAX_NODES], by[MAX_NODES];
+	signed char choice[MAX_NODES];  /* the row's alternative that says the node in every call, -1: none */
 };
 
-/* mine: the nodes of the function that is written. */
+/* mine: the nodes of the function that is written. Calls of other sizes run the same text, so a spelling must be right in all of them. */
 void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, enum target_device device);
 /* Appends the lines of a node (none if it is folded). False: it has no spelling, so it is written as in aten. */
 bool spell_node(struct strbuf *sb, const struct spell_plan *plan, const struct prog *p, int node);
-/* Which of the row's alternatives says the node, 0…, or -1; how many there are. */
-int spell_choice(const struct prog *p, int node);
-int spell_alternatives(int op, enum surface surface);
+int spell_alternatives(int op, enum surface surface);   /* how many the row has */
 
 #endif
