@@ -41,7 +41,8 @@
 	FEATURE(positive, 40, 1)        /* operands of divisions and transcendental functions are positive */ \
 	FEATURE(special, 12, 1)         /* a further call has inf, nan, -0.0, limits */ \
 	FEATURE(ties, 20, 1)            /* a further call has few distinct values */ \
-	FEATURE(symbols, 20, 0)         /* a size changes from call to call, if the program allows it: about half do */ \
+	FEATURE(symbols, 12, 0)         /* a size changes from call to call, if the program allows it: four of five do */ \
+	FEATURE(sized, 60, 0)           /* a symbolic program has a view or two that state sizes, as x.view(n, -1) */ \
 	FEATURE(read_sizes, 50, 0)      /* a symbol is read off a tensor wherever one has that size (x.shape[0]) ... */ \
 	FEATURE(mixed_sizes, 20, 0)     /* ... or here and there; otherwise it is an argument of its own */ \
 	FEATURE(torch, 25, 0)           /* the program is written torch.add(x, y) ... */ \
