@@ -535,7 +535,7 @@ static bool do_node(struct run *s, int i)
 	const struct node *n = &r->p->node[i];
 	struct ref_ctx c = {.r = r, .t = &r->tape, .p = r->p, .n = n, .err = s->err, .inplace = op_has(n->op, T_MUTATES)};
 	tape_at(&r->tape, i, n->op);
-	if (n->op == OP_sym)
+	if (node_is_sym(n))
 		return true;
 	if (n->op == OP_input || n->op == OP_input_view) {
 		r->node[i].nout = 1;
