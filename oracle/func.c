@@ -724,6 +724,7 @@ UNARY(CLAMP)
 }
 
 #define v_DETACH v_COPY
+#define v_GRAFT v_COPY
 
 struct num sin_of(const struct num *a, const struct how *h) { return v_SIN(&a, h); }
 struct num cos_of(const struct num *a, const struct how *h) { return v_COS(&a, h); }

@@ -65,6 +65,7 @@ ADJ(ABS)
 		s.flags |= NUM_NAN | NUM_UNDEC;
 	gx[0] = mul_only(g, &s, h);
 }
+ADJ(GRAFT) { NOTHING; gx[1] = *g; }
 ADJ(ZERO) { NOTHING; gx[0] = zero_of(h); }
 ADJ(EXP) { (void)x; gx[0] = mul_only(g, y, h); }
 ADJ(LOG) { (void)y; gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false}); }

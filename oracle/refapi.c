@@ -44,14 +44,8 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 	const sid *ids = meta_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);
 	if (!dtype_is_float(t->meta.dtype) || n == 0 || c->t->over)
 		return ids;
-	if (s->detached && !c->r->base[t->base].grad) {
-		/* Inputs share this storage and a gradient was written through another one: autograd does not see it from here. */
-		sid first = tape_map1(c->t, SF_DETACH, t->meta.dtype, ids, n);
-		sid *out = tape_ids(c->t, n);
-		for (int64_t i = 0; i < n; i++)
-			out[i] = c->t->over ? 0 : first + (sid)i;
-		return out;
-	}
+	if (s->graded)
+		ids = shared_read(c, t, ids, m, n);
 	if (t->overlapping && c->r->base[t->base].grad) {
 		/* Backward of unfold and as_strided accumulates in the tensor's dtype: a consumer of its own. */
 		enum licence_class lc = LC_ACCUM;

@@ -27,14 +27,14 @@ static bool unsupported(struct run *s, const char *what)
 }
 
 /* ---- growing arrays ---- */
-static int new_storage(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
+int ref_storage_new(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
 {
 	if (r->nstorage == r->cap_storage) {
 		int cap = MAX(64, r->cap_storage * 2);
 		r->storage = ARENA_GROW(r->arena, struct ref_storage, r->storage, r->cap_storage, cap);
 		r->cap_storage = cap;
 	}
-	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory, .grad_base = -1};
+	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory};
 	return r->nstorage++;
 }
 
@@ -158,7 +158,7 @@ static void own_leaves(struct ref *r, struct ref_tensor *t, sid first)
 	st->leaf_elsewhere = true;
 	for (int64_t k = 0; k < n; k++)
 		ids[k] = first + (sid)k;
-	t->storage = new_storage(r, m->dtype, n, ids, st->memory);
+	t->storage = ref_storage_new(r, m->dtype, n, ids, st->memory);
 	meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
 }
 
@@ -178,10 +178,12 @@ static bool do_input(struct run *s, int i)
 	int64_t ncells = meta_extent(&t->meta);
 	sid *ids = root == i ? tape_ids(&r->tape, ncells) : NULL;
 	if (root == i) {
-		r->input_storage[number] = new_storage(r, t->meta.dtype, ncells, ids, number);
+		r->input_storage[number] = ref_storage_new(r, t->meta.dtype, ncells, ids, number);
 		for (int k = 0; k < p->nnode; k++)
 			if (p->node[k].op == OP_input_view && input_root(p, k) == i)
 				r->storage[r->input_storage[number]].shared = true;
+		if (r->storage[r->input_storage[number]].shared)
+			shared_begin(r, &r->storage[r->input_storage[number]]);
 	} else if (ncells > r->storage[r->input_storage[number]].ncells) {
 		return err_set(s->err, "input_view reaches beyond its base");
 	}
@@ -326,7 +328,7 @@ static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 		}
 		ids = at;
 	}
-	return new_storage(r, m->dtype, cells, ids, r->nmemory++);
+	return ref_storage_new(r, m->dtype, cells, ids, r->nmemory++);
 }
 
 /* An element that was read several times into a fresh result has one adjoint per copy, rounded and then accumulated by this
@@ -513,14 +515,10 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		} while (meta_iter_next(&it, &self.map));
 	}
 	st->ids = cells;
-	struct ref_base *b = &r->base[self.base];
-	if (c->grad && dtype_is_float(self.meta.dtype)) {
-		if (st->shared && st->grad_base >= 0 && st->grad_base != self.base)
-			return unsupported(s, "two inputs of one memory are both written with gradients");
-		st->detached = st->shared;
-		st->grad_base = self.base;
-		b->grad = true;
-	}
+	bool grad = c->grad && dtype_is_float(self.meta.dtype);
+	if (st->shared)
+		shared_write(r, i, &self, ids, n, grad);
+	r->base[self.base].grad |= grad;
 	note_write(r, i, self.base);
 	self.requires_grad = ref_has_grad(r, &self);
 	r->node[i].nout = 1;
@@ -547,7 +545,7 @@ static bool do_node(struct run *s, int i)
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
-	bool ok = ref_rule[n->op](&c);
+	bool ok = shared_rule(&c, i);
 	s->unsupported = s->unsupported || c.unsupported;
 	if (!ok || r->tape.over) {
 		if (r->tape.over)
@@ -761,23 +759,32 @@ static bool collect(struct run *s, struct reference *out)
 	return !r->tape.over || unsupported(s, "above the reference's budget of scalars or entries");
 }
 
+/* All nodes, on a fresh tape. final: NULL, or what the memory of several inputs holds when backward begins. */
+static bool forward(struct run *s, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, uint64_t sample,
+	const struct ref_final *final, struct arena *a)
+{
+	s->r = (struct ref){.arena = a, .p = p, .final = final};
+	tape_init(&s->r.tape, a, l, limit);
+	s->r.tape.sample = sample;
+	s->r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
+	s->leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
+	s->r.ninput_storage = s->r.nmemory = prog_input_storages(p);
+	s->r.input_storage = ARENA_ZNEW(a, int, s->r.ninput_storage + 1);
+	bool ok = true;
+	for (int i = 0; i < p->nnode && ok; i++)
+		ok = do_node(s, i);
+	return ok;
+}
+
 enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	uint64_t sample, struct arena *a, struct err *err)
 {
 	struct err own = {0};
 	struct run s = {.err = err ? err : &own};
 	memset(out, 0, sizeof *out);
-	s.r.arena = a;
-	s.r.p = p;
-	tape_init(&s.r.tape, a, l, limit);
-	s.r.tape.sample = sample;
-	s.r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
-	s.leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
-	s.r.ninput_storage = s.r.nmemory = prog_input_storages(p);
-	s.r.input_storage = ARENA_ZNEW(a, int, s.r.ninput_storage + 1);
-	bool ok = true;
-	for (int i = 0; i < p->nnode && ok; i++)
-		ok = do_node(&s, i);
+	bool ok = forward(&s, p, l, limit, sample, NULL, a);
+	if (ok && p->has_backward && shared_any_stale(&s.r))
+		ok = forward(&s, p, l, limit, sample, shared_final(&s.r), a);
 	ok = ok && gradients(&s, out) && collect(&s, out);
 	out->nscalar = s.r.tape.nscalar;
 	out->nentry = s.r.tape.nentry;

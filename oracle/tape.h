@@ -69,6 +69,9 @@ sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s); /* a Pyth
 /* n elements of dtype dt at data (dense): constants or leaves. Zero signs are kept. */
 sid tape_load(struct tape *t, enum sf leaf_or_const, enum dtype dt, const void *data, int64_t n);
 
+/* n constants that are known as sets. */
+sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n);
+
 /* ---- blocks: n scalars, ids consecutive from the returned one ---- */
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n);
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n);
