@@ -498,7 +498,11 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 	struct num zero = num_exact(s->h.dt, 0), part = *g;
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
-	int64_t count = pick_candidates(t, s->b, e, n, cand), first = -1;
+	int64_t count = n, first = -1;
+	if (s->b->f == SF_ONEOF)
+		memset(cand, 1, (size_t)n * sizeof *cand);
+	else
+		count = pick_candidates(t, s->b, e, n, cand);
 	if (count > 1 && s->b->param == PICK_FIRST)
 		first = pick_first(t, e, n, cand);
 	bool group = count > 1 && first < 0;
@@ -763,7 +767,8 @@ static void list_block(const struct pass *s)
 		case SF_MAXN:
 		case SF_MINN: adj_extreme(s, e, n, &g, y); break;
 		case SF_KMAX:
-		case SF_KMIN: adj_picked(s, e, n, &g); break;
+		case SF_KMIN:
+		case SF_ONEOF: adj_picked(s, e, n, &g); break;
 		case SF_VAR:
 		case SF_VARALL: adj_var(s, e, n, &g); break;
 		case SF_LSE: adj_lse(s, e, n, &g, y); break;

@@ -681,6 +681,20 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 	return r;
 }
 
+static struct num one_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct num r = t->val[e[0]];
+	for (int64_t i = 1; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (h->l)
+			r = num_either(&r, x);
+		else if (!same_int(&r, x))
+			r = num_any(h->dt);
+	}
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+
 static struct num any_all(const struct tape *t, const sid *e, int64_t n, int want)
 {
 	bool open = false;
@@ -954,6 +968,7 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 	case SF_KMIN:
 	case SF_KARGMAX:
 	case SF_KARGMIN: return pick(t, b, e, n, h);
+	case SF_ONEOF: return one_of(t, e, n, h);
 	case SF_ANY: return any_all(t, e, n, 1);
 	case SF_ALL: return any_all(t, e, n, 0);
 	case SF_VAR:

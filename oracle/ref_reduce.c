@@ -343,7 +343,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
 	bool narrower = dt != m->dtype && dtype_nbytes(dt) <= dtype_nbytes(m->dtype);
 	if (c->grad && dtype_is_float(m->dtype) && (narrower || (f == SF_CUMPROD && dt != m->dtype)))
-		return ref_unsupported(c, "backward of %s in another dtype than self's works in self's", op_info[c->n->op].name);
+		return ref_unsupported(c, "gradient of %s of %s in %s, whose backward works in %s: convert self first", op_info[c->n->op].name,
+			dtype_info[m->dtype].name, dtype_info[dt].name, dtype_info[m->dtype].name);
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;
@@ -393,8 +394,6 @@ bool ref_topk(struct ref_ctx *c)
 		return err_set(c->err, "selected index k out of range");
 	if (m->dtype == DT_B8)
 		return err_set(c->err, "topk does not support bool dtypes");
-	if (!flag_of(c, 4) && k > 1)
-		return ref_unsupported(c, "topk(sorted=False) leaves the order open");
 	rows_of(c, &r, mask, true, m->dtype);
 	memcpy(size, m->size, sizeof size);
 	if (m->rank)
@@ -406,6 +405,8 @@ bool ref_topk(struct ref_ctx *c)
 	sid *val = ref_out(c, 0, m->dtype, size, m->rank, NULL), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, NULL) : NULL;
 	if (!pos)
 		return false;
+	if (!flag_of(c, 4) && k > 1)
+		c->out[0].shuffled = c->out[1].shuffled = 1 + d;        /* the same elements in any order: refrun.c looks who reads them */
 	for (int64_t j = 0; j < k; j++) {
 		double rank = (double)(largest ? j : r.len - 1 - j);
 		sid v = tape_rows(c->t, SF_KMAX, m->dtype, r.e, r.n, r.len, rank);

@@ -3,6 +3,7 @@
 #include "oracle/refrun.h"
 #include "eager/fill.h"
 #include "oracle/ref_impl.h"
+#include "oracle/tape_impl.h"
 
 #include <stdlib.h>
 
@@ -460,6 +461,9 @@ static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref
 	return hit;
 }
 
+/* Rows that write one number, and write it only where they say. */
+static bool sets_one_value(int op) { return op == OP_fill_ || op == OP_zero_ || op == OP_masked_fill_ || op == OP_index_fill_; }
+
 static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
 {
 	struct ref *r = &s->r;
@@ -475,13 +479,50 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
 		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
-	if (meta_has_duplicates(&t->map))
-		return unsupported(s, "a write through a view that overlaps itself");
+	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
+		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, and PyTorch "
+			"leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged", op_info[c->n->op].name));
 	if (c->grad && st->overlapping)
 		return unsupported(s, "a write with gradients into a tensor that overlaps itself");
 	for (int k = 1; k < op_info[c->n->op].nparam; k++)
 		if (c->n->arg[k].tag == ARG_TENSOR && c->in[k] && crosses(s, t, c->in[k]))
 			return unsupported(s, "a write into memory that it also reads, elsewhere");
+	return true;
+}
+
+/* The element was left as it was: reading it through a view that overlaps itself may have made a copy. */
+static bool left_alone(const struct tape *t, sid was, sid is)
+{
+	const struct tape_block *b = is == was ? NULL : tape_block_of(t, is);
+	return is == was || (b->f == SF_COPY && b->a[is - b->first] == was);
+}
+
+/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, afterwards its cell's. */
+static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct ref_tensor *self, sid *ids, int64_t n)
+{
+	struct ref *r = &s->r;
+	const struct ref_storage *st = &r->storage[self->storage];
+	sid *cells = tape_ids(&r->tape, st->ncells);
+	memcpy(cells, st->ids, (size_t)st->ncells * sizeof *cells);
+	struct meta_iter it;
+	for (int pass = 0; pass < 2 && n && !r->tape.over; pass++) {
+		int64_t k = 0;
+		meta_iter_start(&it, &self->map);
+		do {
+			sid was = st->ids[it.off], *cell = &cells[it.off], is = ids[k++];
+			if (pass == 1) {
+				bool mixed = c->grad && *cell != was && left_alone(&r->tape, was, is);
+				if (mixed)
+					return unsupported(s, arena_printf(r->arena, "gradient of %s through a view that overlaps itself: one index of a cell is set, "
+						"another is not, and the last of them decides; give all indices of a cell the same mask", op_info[c->n->op].name));
+				ids[k - 1] = *cell;
+			} else if (!left_alone(&r->tape, was, is)) {
+				if (*cell != was && *cell != is)
+					return unsupported(s, "a write through a view that overlaps itself, of a mask that is not certain");
+				*cell = is;
+			}
+		} while (meta_iter_next(&it, &self->map));
+	}
 	return true;
 }
 
@@ -497,10 +538,14 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);
-	if (c->grad && dtype_is_float(self.meta.dtype)) {
+	bool overlaps = meta_has_duplicates(&self.map);
+	if (overlaps || (c->grad && dtype_is_float(self.meta.dtype))) {
 		sid *own = tape_ids(&r->tape, n);
 		memcpy(own, ids, (size_t)n * sizeof *own);
-		separate(r, own, n, self.meta.dtype);
+		if (!overlaps)
+			separate(r, own, n, self.meta.dtype);
+		else if (!agree_on_cells(s, c, &self, own, n))
+			return false;
 		ids = own;
 	}
 	struct ref_storage *st = &r->storage[self.storage];
@@ -527,6 +572,49 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 	return true;
 }
 
+/* ---- elements in any order ---- */
+/* Reductions whose result the order of their entries does not change. Positions do depend on it. */
+static bool ignores_order(int op)
+{
+	const struct op_info *o = &op_info[op];
+	bool positions = o->licence == LC_MINMAX && (o->family == F_MULTI || o->traits & T_NONDIFF);
+	return o->traits & T_REDUCE && !positions;
+}
+
+/* The reduction is over dim d of a tensor of this rank, among others. */
+static bool reduces(const struct node *n, int d, int rank)
+{
+	int k = op_param(n->op, "dim");
+	const struct arg *a = k >= 0 ? &n->arg[k] : NULL;
+	if (!a || a->tag == ARG_NONE || (a->tag == ARG_INTS && a->n == 0))
+		return true;
+	for (int i = 0; a->tag == ARG_INTS && i < a->n; i++)
+		if ((a->ints[i].value + rank) % rank == d)
+			return true;
+	return a->tag == ARG_INT && (a->i.value + rank) % rank == d;
+}
+
+static bool order_is_open(struct run *s, const struct ref_tensor *t, const struct node *n)
+{
+	if (!t || !t->shuffled || (n && (n->op == OP_getitem || (ignores_order(n->op) && reduces(n, t->shuffled - 1, t->meta.rank)))))
+		return false;
+	const char *who = n ? op_info[n->op].name : "the program's result";
+	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's dim", who));
+	return true;
+}
+
+static bool reads_open_order(struct run *s, const struct ref_ctx *c)
+{
+	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
+		if (order_is_open(s, c->in[k], c->n))
+			return true;
+		for (int i = 0; c->n->arg[k].tag == ARG_TENSORS && i < c->n->arg[k].n; i++)
+			if (order_is_open(s, c->list[k][i], c->n))
+				return true;
+	}
+	return false;
+}
+
 static bool do_node(struct run *s, int i)
 {
 	struct ref *r = &s->r;
@@ -545,6 +633,8 @@ static bool do_node(struct run *s, int i)
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
+	if (reads_open_order(s, &c))
+		return false;
 	bool ok = shared_rule(&c, i);
 	s->unsupported = s->unsupported || c.unsupported;
 	if (!ok || r->tape.over) {
@@ -739,6 +829,8 @@ static bool collect(struct run *s, struct reference *out)
 		const struct ref_tensor *t = &r->node[p->ret[k]].out[0];
 		struct ref_ctx c = reader(s);
 		struct ref_value *v = &out->out[k];
+		if (order_is_open(s, t, NULL))
+			return false;
 		v->present = true;
 		v->requires_grad = ref_has_grad(r, t);
 		v->meta = t->meta;
