@@ -326,7 +326,8 @@ bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)
 	return i->expr < 0 || eval_expr(p, i->expr, &i->value, err);
 }
 
-bool prog_rebind(struct prog *p, struct err *err)
+/* All expressions. */
+static bool eval_values(struct prog *p, struct err *err)
 {
 	for (int i = 0; i < p->nnode; i++) {
 		struct node *n = &p->node[i];
@@ -339,10 +340,34 @@ bool prog_rebind(struct prog *p, struct err *err)
 					return err_node(err, n, err ? err->msg : "");
 		}
 	}
-	return prog_infer(p, err);
+	return true;
 }
 
-bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+bool prog_rebind(struct prog *p, struct err *err) { return eval_values(p, err) && prog_infer(p, err); }
+
+/* The layout that an input row states, taken at its word. */
+static bool state_input(struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
+	struct meta *m = &p->node[node].out[0].meta;
+	int64_t sizes[MAX_RANK];
+	int device = m->device;
+	if (size->n > MAX_RANK)
+		return err_node(err, n, "too many dimensions");
+	for (int d = 0; d < size->n; d++)
+		sizes[d] = size->ints[d].value;
+	if (!meta_check_sizes(sizes, size->n, err))
+		return false;
+	meta_make_contiguous(m, m->dtype, sizes, size->n);
+	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
+		m->stride[d] = stride->ints[d].value;
+	m->offset = node_int(n, op_param(n->op, "offset"));
+	m->device = (enum device)device;
+	return true;
+}
+
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
 {
 	CHECK(k >= 0 && k <= p->ncall);
 	struct prog q;
@@ -357,8 +382,18 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 		if (call->input[i].fill)
 			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
 	}
-	bool symbolic = call->nsym > 0;
-	if (symbolic && !prog_rebind(&q, err))
+	bool ok = !call->nsym || eval_values(&q, err);
+	for (int i = 0; ok && call->nsym && i < q.nnode; i++)
+		ok = (q.node[i].op != OP_input && q.node[i].op != OP_input_view) || state_input(&q, i, err);
+	if (ok)
+		*out = q;
+	return ok;
+}
+
+bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+{
+	struct prog q;
+	if (!prog_bind_inputs(&q, p, k, a, err) || (k && p->call[k - 1].nsym && !prog_infer(&q, err)))
 		return false;
 	*out = q;
 	return true;

@@ -114,6 +114,8 @@ bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
+/* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
 bool prog_rebind(struct prog *p, struct err *err);      /* after sym_values changed: all values, then prog_infer */
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
