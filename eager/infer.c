@@ -157,7 +157,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		return err_node(err, n, err->msg);
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
 	if (n->op == OP_sym_size)
-		n->sym_value = c.in[0]->size[node_int(n, 1) < 0 ? node_int(n, 1) + c.in[0]->rank : node_int(n, 1)];
+		prog_size_read(p, node, c.in[0]);
 	if (op_has(n->op, T_MUTATES)) {
 		if (!check_inplace(&c, err))
 			return false;
@@ -329,7 +329,7 @@ bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)
 	return i->expr < 0 || eval_expr(p, i->expr, &i->value, err);
 }
 
-static bool rebind_node(struct prog *p, struct node *n, struct err *err)
+static bool eval_node(struct prog *p, struct node *n, struct err *err)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		struct arg *a = &n->arg[k];
@@ -346,12 +346,49 @@ bool prog_rebind(struct prog *p, struct err *err)
 {
 	p->nstorage = 0;
 	for (int i = 0; i < p->nnode; i++)
-		if (!rebind_node(p, &p->node[i], err) || !prog_infer_node(p, i, err))
+		if (!eval_node(p, &p->node[i], err) || !prog_infer_node(p, i, err))
 			return false;
 	return true;
 }
 
-bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+/* The layout that an input row states, taken at its word. */
+static bool state_input(struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
+	struct meta *m = &p->node[node].out[0].meta;
+	int64_t sizes[MAX_RANK];
+	int device = m->device;
+	if (size->n > MAX_RANK)
+		return err_node(err, n, "too many dimensions");
+	for (int d = 0; d < size->n; d++)
+		sizes[d] = size->ints[d].value;
+	if (!meta_check_sizes(sizes, size->n, err))
+		return false;
+	meta_make_contiguous(m, m->dtype, sizes, size->n);
+	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
+		m->stride[d] = stride->ints[d].value;
+	m->offset = node_int(n, op_param(n->op, "offset"));
+	m->device = (enum device)device;
+	return true;
+}
+
+bool prog_eval_node(struct prog *p, int node, struct err *err)
+{
+	struct node *n = &p->node[node];
+	if (!eval_node(p, n, err))
+		return false;
+	return (n->op != OP_input && n->op != OP_input_view) || state_input(p, node, err);
+}
+
+void prog_size_read(struct prog *p, int node, const struct meta *of)
+{
+	struct node *n = &p->node[node];
+	int64_t dim = node_int(n, op_param(OP_sym_size, "dim"));
+	n->sym_value = of->size[dim < 0 ? dim + of->rank : dim];
+}
+
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
 {
 	CHECK(k >= 0 && k <= p->ncall);
 	struct prog q;
@@ -366,8 +403,21 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 		if (call->input[i].fill)
 			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
 	}
-	bool symbolic = call->nsym > 0;
-	if (symbolic && !prog_rebind(&q, err))
+	for (int i = 0; call->nsym && i < q.nnode; i++) {
+		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;
+		if (!prog_eval_node(&q, i, err))
+			return false;
+		if (of && (of->op == OP_input || of->op == OP_input_view))
+			prog_size_read(&q, i, &of->out[0].meta);
+	}
+	*out = q;
+	return true;
+}
+
+bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+{
+	struct prog q;
+	if (!prog_bind_inputs(&q, p, k, a, err) || (k && p->call[k - 1].nsym && !prog_rebind(&q, err)))
 		return false;
 	*out = q;
 	return true;

@@ -123,7 +123,12 @@ bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
+/* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
+/* The integers of one node from the current binding; of an input row also the meta that it states. No shape rule. */
+bool prog_eval_node(struct prog *p, int node, struct err *err);
+void prog_size_read(struct prog *p, int node, const struct meta *of);  /* sets the value of a sym_size row, whose operand has this meta */
 /* After sym_values of `sym` rows changed: all values and metas, in node order (a size read off a tensor follows the tensor's meta). */
 bool prog_rebind(struct prog *p, struct err *err);
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */

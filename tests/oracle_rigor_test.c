@@ -205,7 +205,7 @@ static int kth_place(const double *x, int n, int k, int sign)
 
 static double eval_list(struct exec *e, const struct tape_block *b, const sid *id, int n)
 {
-	double x[64], y[64], s;
+	double x[64] = {0}, y[64], s;
 	for (int i = 0; i < n; i++)
 		x[i] = e->v[id[i]];
 	switch (b->f) {
