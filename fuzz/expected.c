@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "eager/escape.h"
+
 struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
 
 /* ---- which tensor --------------------------------------------------------------------------------------------------------------- */

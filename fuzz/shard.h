@@ -72,6 +72,14 @@ struct shard_answer {
 	struct shard_stats stats;
 	struct shard_state state;
 };
+/* Of all targets, the cheap stage left out. */
+static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
+{
+	int64_t n = 0;
+	for (int t = 0; t < MAX_TARGETS; t++)
+		n += s->verdict[t][v];
+	return n;
+}
 
 struct shard_finding {
 	const char *target, *versions, *device, *text, *policy;        /* device: as exec_versions says it */
@@ -85,11 +93,15 @@ struct shard_finding {
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
-/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. */
-enum { MAX_REASONS = 64 };
-struct shard_reason { int target; char text[136]; int64_t n; };
-/* Adds to a list of at most MAX_REASONS, the last of which collects the rest. */
-void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times);
+/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: of the first program. */
+enum { MAX_REASONS = 256 };
+struct shard_reason { int target; char text[136]; int64_t n, index; bool twin; };
+/* Adds add->n to a list of at most MAX_REASONS, the last of which collects the rest. */
+void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add);
+void shard_put_reason(struct strbuf *sb, const struct shard_reason *r);
+void shard_get_reason(struct shard_reason *r, struct wire *w, struct arena *a);
+/* The command that prints a program of the campaign. */
+const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a);
 
 void shard_put_request(struct strbuf *sb, const struct shard_request *r);
 void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);

@@ -23,7 +23,7 @@ bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct lic
 		struct prog *bound = ARENA_NEW(a, struct prog, 1);
 		struct err err = {0};
 		jc->bound[k] = bound;
-		if (!prog_bind(bound, p, k, a, &err)) {
+		if (!prog_bind_inputs(bound, p, k, a, &err)) {
 			jc->status = REF_UNSUPPORTED;
 			jc->message = arena_strdup(a, err.msg);
 			return false;

@@ -3,8 +3,8 @@
  *   struct reference ref;
  *   ref_run(&ref, &bound, &profile, arena, &err)
  *
- * Everything lives in the arena. The program's annotated metas (node->out) are not consulted, except for the storage numbers
- * of input rows through fill_storage. */
+ * Everything lives in the arena. The program's annotated metas (node->out) are not consulted, except for those of input rows, through
+ * fill_storage (prog_bind_inputs is enough). */
 #ifndef SCATTERPROOF_REFRUN_H
 #define SCATTERPROOF_REFRUN_H
 

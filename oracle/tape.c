@@ -133,6 +133,15 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 	return b->first;
 }
 
+sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n)
+{
+	if (!reserve(t, n, 0))
+		return 0;
+	struct tape_block *b = new_block(t, SF_CONST, dt, n);
+	memcpy(&t->val[b->first], set, (size_t)n * sizeof *set);
+	return b->first;
+}
+
 /* ---- maps ---- */
 const struct tape_block *tape_block_of(const struct tape *t, sid id)
 {

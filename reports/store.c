@@ -111,7 +111,7 @@ static const char *const query_sql[NQUERIES] = {
 		" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
 	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
-		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END FROM finding f"
+		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
 		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
 		" WHERE f.id = ?",
 	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
@@ -122,14 +122,6 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
 		" WHERE e.finding = ? ORDER BY e.at, e.id",
 	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
-	[Q_LIST] = "SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
-		" strftime('%Y-%m-%d %H:%M:%S', s.first_seen / 1000, 'unixepoch') AS first_seen,"
-		" strftime('%Y-%m-%d %H:%M:%S', s.last_seen / 1000, 'unixepoch') AS last_seen,"
-		" s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id"
-		" FROM finding_summary s JOIN finding f ON f.id = s.finding JOIN finding_state t ON t.name = s.state"
-		" WHERE (?1 = 0 OR t.open) AND s.last_seen >= ?3 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM program_op o"
-		" WHERE o.program IN (f.program, s.program) AND (o.op = ?2 OR substr(o.op, 1, length(?2) + 1) = ?2 || '.')))"
-		" ORDER BY s.last_seen DESC, f.id LIMIT ?4",
 };
 
 enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q)
