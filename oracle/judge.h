@@ -19,7 +19,7 @@ enum mismatch {
 	MM_SHAPE,               /* sizes, dtype or device */
 	MM_RAISE,               /* raised where it must not, or the reverse */
 	MM_NONENESS,            /* a gradient that should be None, or is */
-	MM_ALIAS,
+	MM_ALIAS,               /* outputs and gradients that share memory and should not, or the reverse; where an output begins in it */
 	MM_STRIDES,             /* only where they mean something */
 	MM_REQUIRES_GRAD,
 	NMISMATCH
@@ -69,21 +69,27 @@ enum {
 	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
 	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
-	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros */
+	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
 	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };
 
-/* Which memory output i may lie in, for whoever compares without a result at hand: with output k < i, or (k = -1) with the input storage
- * that the reference says. As judge() compares: outputs on an input's storage are not compared with each other. */
+/* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */
+/* May two tensors of a call share memory? */
 enum alias_rule {
 	ALIAS_APART,
-	ALIAS_SHARED,
+	ALIAS_SHARED,                   /* they must */
 	ALIAS_EQUAL,                    /* apart, or one tensor if they are equal byte for byte and in layout */
 	ALIAS_ANY
 };
-enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
-
+/* Output i with output k < i; with the input storage that the reference says (k = -1). Outputs on an input's storage are not compared with
+ * each other. */
+enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
+/* Gradient i with storage k, with output k, with gradient k < i. */
+enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a);
+/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason): where
+ * it may be NaN, zeros for None may. NULL: nowhere. */
+const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a);
 /* What the gradients of group w of ref->winners add up to, and within what. False: anything. */
 bool judge_winners(double *total, double *room, const struct reference *ref, int w);
 
