@@ -1,5 +1,6 @@
 /* bench_target.c: what driving PyTorch costs: programs per second of one worker, and what a campaign does beside waiting for its
  * target. Campaigns are real ones: this binary's `fuzz` as a child, read by its summary. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,14 +16,14 @@
 
 struct worker_figures { int64_t programs, ok, rss; double wall, target, first; };
 
-static bool drive(struct worker_figures *f, const struct options *o, const struct target *t, int64_t n, double limit, struct err *why)
+static bool drive(struct worker_figures *f, const struct options *o, struct target *t, int64_t n, double limit, struct err *why)
 {
 	struct exec_options eo = {.self = o->self, .python = o->python};
 	struct exec *e = exec_open(t, &eo, why);
 	struct source src = {.policy = o->policy, .seed = o->seed};
 	struct arena a;
 	double begin = wall_s();
-	bool ok = e != NULL;
+	bool ok = e && exec_identify(t, e, why) == EXEC_IDENTIFIED;
 	arena_init(&a);
 	for (int64_t i = -1; ok && i < n && (i < 1 || wall_s() - begin < limit); i++) {
 		struct prog p;
@@ -68,8 +69,12 @@ bool bench_fake(const struct options *o, struct err *err)
 			return true;
 		}
 		double n = (double)MAX(f.programs, 1);
-		table_row(&tb, targets[i], (double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
+		struct strbuf name;
+		sb_init(&name);
+		target_print(&name, &t);
+		table_row(&tb, name.s, (double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
 			(double)(f.rss >> 20)});
+		sb_free(&name);
 	}
 	return true;
 }
@@ -85,8 +90,8 @@ static int run_self(struct strbuf *out, char *const *argv)
 	CHECK(pipe(fd) == 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		FILE *null = freopen("/dev/null", "w", stderr);
-		if (null && dup2(fd[1], 1) == 1) {
+		int null = open("/dev/null", O_WRONLY);
+		if (dup2(null, 2) == 2 && dup2(fd[1], 1) == 1) {
 			close(fd[0]);
 			close(fd[1]);
 			execv(argv[0], argv);

@@ -10,11 +10,30 @@
 #include <unistd.h>
 
 #include "compiled/targets/proc.h"
+#include "eager/escape.h"
+#include "eager/output.h"
+#include "fuzz/environment.h"
+#include "fuzz/message.h"
+#include "fuzz/progress.h"
 #include "fuzz/shard.h"
+#include "fuzz/shard_note.h"
+#include "fuzz/tally.h"
+#include "reports/json.h"
 #include "reports/lifecycle.h"
-#include "reports/version.h"
 
-enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5 };
+enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
+
+/* Where a shard stands, for the process that takes the place of a dead one. */
+struct place {
+	struct arena arena;             /* of state */
+	struct shard_state state;       /* at its last answer */
+	struct shard_culprit skip[MAX_RESTARTS];
+	int nskip, deaths;
+	bool begun;                     /* its present process was told all that */
+	struct shard_note *note;
+	char note_path[64];
+	int note_fd;
+};
 
 struct campaign {
 	const struct options *o;
@@ -25,16 +44,23 @@ struct campaign {
 	struct proc **shard;
 	struct shard_stats *stats;      /* latest of each shard's present process */
 	struct shard_stats *past;       /* sums of processes that died */
+	struct place *place;
+	struct target target[MAX_TARGETS + 1];  /* with the version that they are, once a shard has said it; the last is the cheap stage */
+	char *versions, *hello;         /* as exec_versions says; NULL while unknown */
+	struct hash128 env[MAX_TARGETS + 1];
+	bool env_stored[MAX_TARGETS + 1];
 	struct shard_reason reason[MAX_REASONS];
 	int nreason;
 	bool *done;
-	int64_t nnew, nmeta, nobs, nknown, shard_deaths;
+	struct tally *tally;
+	int64_t nobs, lost_programs, lost_uncounted, lost_shards;       /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
-	double start, last_status, last_flush;
+	double start, last_flush;
 	enum shard_mode mode;
-	bool tty, store_failed;
-	bool refused;                   /* a shard says that the request itself is wrong */
+	struct progress progress;
+	bool store_failed;
+	int refused;                    /* exit code with which a shard says that the campaign cannot go on */
 };
 
 static volatile sig_atomic_t stop_signal, nsignals;
@@ -100,66 +126,16 @@ static void total(const struct campaign *c, struct shard_stats *out)
 	}
 }
 
-static int64_t verdicts(const struct shard_stats *s, enum verdict v)
-{
-	int64_t n = 0;
-	for (int t = 0; t < MAX_TARGETS; t++)
-		n += s->verdict[t][v];
-	return n;
-}
-
-/* ---- the status line -------------------------------------------------------------------------------------------------------- */
-
-static void status_text(const struct campaign *c, struct strbuf *sb)
-{
-	struct shard_stats s;
-	total(c, &s);
-	double sec = (now_ms() - c->start) / 1e3, wall = MAX(s.wall_ms, 1.0);
-	int64_t judged = 0, undecided = 0;
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct element_counts *e = &s.elements[k];
-		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
-		undecided += e->undecided;
-	}
-	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->mode != SHARD_WORK ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
-	if (s.compiled)
-		sb_printf(sb, "  %" PRId64 " compiled", s.compiled);
-	sb_printf(sb, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s.generate_ms / wall, 100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
-	sb_printf(sb, "  pass %" PRId64, verdicts(&s, VD_PASS));
-	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
-	for (int i = 0; i < ARRAY_LEN(shown); i++) {
-		int64_t n = verdicts(&s, shown[i]) + s.verdict[MAX_TARGETS][shown[i]];
-		if (n)
-			sb_printf(sb, " %s %" PRId64, verdict_name[shown[i]], n);
-	}
-	sb_printf(sb, "  undecided %.2f%%  findings %" PRId64, judged ? 100.0 * (double)undecided / (double)judged : 0.0, c->nnew + c->nmeta);
-}
-
-static void status(struct campaign *c, bool force)
-{
-	double t = now_ms();
-	if (c->o->quiet || (!force && t - c->last_status < (c->tty ? 500 : 30000)))
-		return;
-	c->last_status = t;
-	struct strbuf sb;
-	sb_init(&sb);
-	status_text(c, &sb);
-	if (c->tty)
-		fprintf(stderr, "\r\033[K%.*s", 200, sb.s);
-	else
-		fprintf(stderr, "%s\n", sb.s);
-	fflush(stderr);
-	sb_free(&sb);
-}
-
 /* ---- findings ------------------------------------------------------------------------------------------------------------------ */
 
 static bool stored(struct campaign *c, enum store_status st)
 {
 	if (st == STORE_OK)
 		return true;
-	if (!c->store_failed)
-		fprintf(stderr, "%sscatterproof: %s\n", c->tty ? "\n" : "", store_message(c->store));
+	if (!c->store_failed) {
+		progress_clear(&c->progress);
+		complain("%s", store_message(c->store));
+	}
 	c->store_failed = true;
 	return false;
 }
@@ -171,6 +147,17 @@ static const char *family_text(const char *target, struct arena *a)
 	return s;
 }
 
+/* Where f was seen. */
+static bool environment_id(struct campaign *c, struct hash128 *id, const struct shard_finding *f, struct arena *a)
+{
+	struct store_env_text where;
+	struct target t;
+	struct err err = {0};
+	CHECK(target_parse(&t, f->target, &err));
+	environment_of(&where, &t, f->versions, f->device, a);
+	return store_environment(c->store, id, &where) == STORE_OK;
+}
+
 static bool write_rows(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool exists, struct arena *a)
 {
 	struct err err = {0};
@@ -180,16 +167,13 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 	int64_t at = unix_ms();
 	const char *tool = SCATTERPROOF;
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	const struct store_env_text where = {.family = family_text(f->target, a), .version = version_of_environment(f->versions, a),
-		.target = f->target, .versions = f->versions, .device = f->device, .machine = ""};
-	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || store_environment(c->store, &env, &where) != STORE_OK)
+	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || !environment_id(c, &env, f, a))
 		return false;
 	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
 		.signature = f->signature, .at = at, .tool = tool};
 	if (!exists && store_finding(c->store, id, &sf) != STORE_OK)
 		return false;
-	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at,
-		.verdict = f->kind == FINDING_CRASH ? "crash" : f->kind == FINDING_HANG ? "hang" : "mismatch", .tensor = f->tensor, .fill = -1,
+	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at, .verdict = f->verdict, .tensor = f->tensor, .fill = -1,
 		.call = f->call, .detail = f->detail};
 	if (store_observation(c->store, &so, f->text, ops, nops) != STORE_OK)
 		return false;
@@ -207,27 +191,6 @@ static bool write_rows(struct campaign *c, const struct shard_finding *f, struct
 		store_event(c->store, &ev);
 	}
 	return true;
-}
-
-static void print_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
-{
-	char hex[33];
-	hash_hex(hex, id);
-	hex[STORE_ID_DIGITS] = 0;
-	if (c->tty)
-		fprintf(stderr, "\r\033[K");
-	if (c->o->json) {
-		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", hex, f->target,
-		       finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
-		printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
-	} else if (!c->o->quiet) {
-		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, what, f->how, f->report);
-		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
-		if (c->o->db)
-			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
-	}
-	if (fflush(stdout) != 0 && errno == EPIPE && !stop_signal)
-		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
 }
 
 /* In one transaction. exists, state: of a finding with this signature that was there before. */
@@ -249,47 +212,123 @@ static bool regressed(struct campaign *c, const struct shard_finding *f, const s
 	return yes;
 }
 
+static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
+{
+	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
+		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+}
+
+/* One that the store had before this run, once per run. */
+static void print_seen_again(struct campaign *c, const struct store_loaded *f)
+{
+	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	progress_clear(&c->progress);
+	if (c->o->json) {
+		struct strbuf sb;
+		sb_init(&sb);
+		json_str(&sb, f->signature);
+		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state, severity, sb.s);
+		sb_free(&sb);
+	} else if (!c->o->quiet) {
+		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
+	}
+	fflush(stdout);
+}
+
+/* A finding that was there before. */
+static void meet_again(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	struct store_loaded old;
+	if (!stored(c, store_load_finding(c->store, &old, id, &c->scratch)))
+		return;
+	enum met how = met_of_state(old.state);
+	if (how == MET_FIXED && f->confirmed && regressed(c, f, id)) {
+		if (tally_meet(c->tally, id, MET_REGRESSED, MAX(old.severity, f->severity)))
+			show_finding(c, f, "regressed", id);
+	} else if (tally_meet(c->tally, id, how, MAX(old.severity, f->severity))) {
+		print_seen_again(c, &old);
+	}
+	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
+	if (f->severity > old.severity)
+		stored(c, store_event(c->store, &worse));
+}
+
 static void accept(struct campaign *c, const struct shard_finding *f)
 {
-	struct hash128 id = hash_bytes(f->text, strlen(f->text));
+	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	const char *what = f->confirmed ? "confirmed" : "candidate";
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
 			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
 		return;
 	}
-	if (exists && state == STATE_FIXED_IN && f->confirmed && regressed(c, f, &id)) {
-		what = "regressed";
-	} else if (exists) {      /* decided already, or counted when it was new */
-		c->nknown += state == STATE_KNOWN || state == STATE_DISMISSED || state == STATE_FIXED_IN;
+	if (exists) {
+		meet_again(c, f, &id);
 		return;
 	}
-	if (!c->store && str_eq(f->how, HOW_SEEN_BEFORE))
+	if (!tally_meet(c->tally, c->store ? &id : &signature, MET_NEW, f->severity))
 		return;
-	if (f->severity == SEVERITY_TRIVIAL)
-		c->nmeta++;
-	else
-		c->nnew++;
 	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	print_finding(c, f, what, &id);
+	show_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+}
+
+/* The status line, if it is due. */
+static void status(struct campaign *c, bool force)
+{
+	struct shard_stats s;
+	if (!force && !progress_due(&c->progress))
+		return;
+	total(c, &s);
+	progress_status(&c->progress, &s, tally_count(c->tally, MET_NEW) + tally_count(c->tally, MET_REGRESSED), c->mode != SHARD_WORK);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
 
-/* What ran is not known here: an environment without version. */
-static void count(struct campaign *c, const char *draw, const char *target, const char *verdict, int64_t n)
+/* Of what has not said what it is (its shard died before): as it was asked for, version "". */
+static void count(struct campaign *c, const char *draw, int target, const char *verdict, int64_t n)
 {
-	struct hash128 env;
-	const struct store_env_text where = {.family = family_text(target, &c->scratch), .version = "", .target = target, .versions = "",
-		.device = "", .machine = ""};
-	if (stored(c, store_environment(c->store, &env, &where)))
-		store_counter_add(c->store, &c->run, draw, &env, verdict, n);
+	struct store_env_text where;
+	if (!c->store)
+		return;
+	if (!c->env_stored[target]) {
+		environment_of(&where, &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch);
+		if (!stored(c, store_environment(c->store, &c->env[target], &where)))
+			return;
+		c->env_stored[target] = c->versions != NULL;
+	}
+	store_counter_add(c->store, &c->run, draw, &c->env[target], verdict, n);
+}
+
+static void count_lost(struct campaign *c)
+{
+	if (c->lost_uncounted)
+		count(c, "", 0, verdict_name[VD_HARNESS], c->lost_uncounted);
+	c->lost_uncounted = 0;
+}
+
+/* A shard has said which version its targets are. */
+static void identified(struct campaign *c, const struct shard_answer *head)
+{
+	if (c->versions || !head->versions[0])
+		return;
+	c->versions = arena_strdup(&c->arena, head->versions);
+	c->hello = arena_strdup(&c->arena, head->hello);
+	for (int i = 0; i <= MAX_TARGETS; i++)
+		snprintf(c->target[i].version, sizeof c->target[i].version, "%s", head->version);
+	count_lost(c);
+}
+
+static void copy_state(struct place *p, const struct shard_state *s)
+{
+	arena_reset(&p->arena);
+	p->state = *s;
+	p->state.pending = ARENA_NEW(&p->arena, struct shard_pending, s->npending);
+	memcpy(p->state.pending, s->pending, sizeof *s->pending * (size_t)s->npending);
 }
 
 static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, struct err *err)
@@ -297,25 +336,29 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 	struct arena *a = &c->scratch;
 	arena_reset(a);
 	struct wire w = {.p = p, .end = (const uint8_t *)p + n};
-	const char *fatal = wire_str(&w, a);
-	struct shard_stats s;
-	shard_get_stats(&s, &w);
+	struct shard_answer head;
+	shard_get_answer(&head, &w, a);
 	if (w.bad)
 		return err_set(err, "a shard's answer does not decode");
-	c->stats[i] = s;
-	c->done[i] = s.exhausted;
+	identified(c, &head);
+	c->stats[i] = head.stats;
+	c->done[i] = head.stats.exhausted;
+	copy_state(&c->place[i], &head.state);
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
-		const char *draw = wire_str(&w, a), *target = wire_str(&w, a), *verdict = wire_str(&w, a);
+		const char *draw = wire_str(&w, a);
+		uint32_t target = wire_u32(&w);
+		const char *verdict = wire_str(&w, a);
 		int64_t times = wire_i64(&w);
-		if (!w.bad && c->store)
-			count(c, draw, target, verdict, times);
+		w.bad |= target > MAX_TARGETS;
+		if (!w.bad)
+			count(c, draw, (int)target, verdict, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		int target = (int)wire_u32(&w);
 		const char *text = wire_str(&w, a);
-		int64_t count = wire_i64(&w);
+		int64_t times = wire_i64(&w);
 		if (!w.bad)
-			shard_reason_add(c->reason, &c->nreason, target, text, count);
+			shard_reason_add(c->reason, &c->nreason, target, text, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		struct shard_finding f;
@@ -323,30 +366,132 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 		if (!w.bad)
 			accept(c, &f);
 	}
-	c->refused = fatal[0] != 0;
-	return fatal[0] ? err_set(err, "%s", fatal) : true;
+	c->refused = head.fatal[0] ? head.fatal_code : 0;
+	return head.fatal[0] ? err_set(err, "%s", head.fatal) : true;
 }
 
 static bool submit_chunk(struct campaign *c, int i, struct err *err)
 {
+	struct place *p = &c->place[i];
 	struct strbuf sb;
+	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) {        /* it died with nothing to do */
+		add_stats(&c->past[i], &c->stats[i]);
+		c->stats[i] = (struct shard_stats){0};
+		p->begun = false;
+	}
+	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_path, .state = p->state, .nskip = p->nskip,
+		.skip = p->skip};
 	sb_init(&sb);
-	wire_put_u32(&sb, CHUNK_MS);
-	wire_put_u8(&sb, (uint8_t)c->mode);
+	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
+	p->begun = true;
 	sb_free(&sb);
 	return ok;
 }
 
+/* ---- shards that die --------------------------------------------------------------------------------------------------------------------- */
+
+/* What a BUG of ours said, else how the process ended: the signature of such faults. */
+static const char *fault_text(struct proc *p, struct arena *a)
+{
+	static const char mark[] = "scatterproof: BUG at ";
+	const char *bug = NULL;
+	for (const char *s = proc_tail(p); (s = strstr(s, mark)) != NULL;)
+		bug = s += strlen(mark);
+	if (!bug)
+		return message_generalised(proc_why(p), a);
+	size_t path = strcspn(bug, ":\n"), base = path;
+	while (base && bug[base - 1] != '/')
+		base--;
+	return arena_printf(a, "BUG at %.*s", (int)strcspn(bug + base, "\n"), bug + base);
+}
+
+/* Kept like any finding, under the family `scatterproof`: with its program, told apart by what went wrong. *id: its short id. */
+static void keep_fault(struct campaign *c, char id_text[33], const struct shard_note *n, struct proc *shard)
+{
+	struct arena *a = &c->scratch;
+	struct shard_finding f = {.target = "scatterproof", .kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .tensor = "", .detail = proc_why(shard)};
+	struct store_env_text where;
+	struct hash128 id = {{0}}, program, env;
+	bool exists = false;
+	struct err err = {0};
+	struct prog p;
+	const char *ops[MAX_NODES];
+	int64_t at = unix_ms();
+	f.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a));
+	f.text = n->text[0] ? n->text : arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n", n->index,
+	                                             c->o->seed);
+	int nops = prog_read(&p, a, f.text, strlen(f.text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
+	environment_of_tool(&where, a);
+	if (!stored(c, store_open_by_signature(c->store, &exists, &id, NULL, f.signature, where.family)))
+		return;
+	store_begin(c->store);
+	store_program(c->store, &program, f.text, ops, nops);
+	store_environment(c->store, &env, &where);
+	const struct store_finding sf = {.program = program, .family = where.family, .kind = f.kind, .severity = f.severity, .signature = f.signature, .at = at,
+		.tool = SCATTERPROOF};
+	if (!exists)
+		store_finding(c->store, &id, &sf);
+	const struct store_observation so = {.finding = id, .environment = env, .run = c->run, .at = at, .verdict = "crash", .tensor = "", .fill = -1, .call = -1,
+		.detail = arena_printf(a, "%s; %s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", proc_why(shard), n->doing, n->twin ? " (its wide twin)" : "", n->index,
+	                               c->o->seed, c->o->policy)};
+	store_observation(c->store, &so, f.text, ops, nops);
+	if (!exists)
+		store_artifact(c->store, &id, "stderr", at, proc_tail(shard), strlen(proc_tail(shard)));
+	if (stored(c, store_commit(c->store)))
+		hash_hex(id_text, &id);
+}
+
+/* The program is one that its last answer still had to do with: then it is counted as made already. */
+static bool take_from_pending(struct shard_state *s, const struct shard_note *n)
+{
+	for (int i = 0; i < s->npending; i++)
+		if (s->pending[i].index == n->index && s->pending[i].twin == n->twin) {
+			s->pending[i] = s->pending[--s->npending];
+			return true;
+		}
+	return false;
+}
+
+/* A program ended its shard: it is counted, kept, and not done again. */
+static void lose_program(struct campaign *c, int i)
+{
+	struct place *p = &c->place[i];
+	char id[33] = "";
+	c->lost_programs++;
+	if (c->store && !c->store_failed)
+		keep_fault(c, id, p->note, c->shard[i]);
+	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n", p->note->doing,
+	        p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id, p->note->text);
+	if (!take_from_pending(&p->state, p->note)) {
+		c->past[i].generated += !p->note->twin;
+		p->skip[p->nskip++] = (struct shard_culprit){p->note->index, p->note->twin};
+	}
+	c->past[i].verdict[0][VD_HARNESS]++;
+	c->lost_uncounted++;
+	if (c->versions)
+		count_lost(c);
+}
+
 static void shard_died(struct campaign *c, int i)
 {
-	fprintf(stderr, "%sscatterproof: shard %d ended: %s\n%s\n", c->tty ? "\n" : "", i, proc_why(c->shard[i]), proc_tail(c->shard[i]));
+	struct place *p = &c->place[i];
+	arena_reset(&c->scratch);
+	progress_clear(&c->progress);
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]), escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
-	c->past[i].verdict[0][VD_HARNESS]++;
 	c->stats[i] = (struct shard_stats){0};
-	c->shard_deaths++;
-	c->done[i] = true;      /* its numbering cannot be resumed in the same place: the campaign goes on without it */
+	p->begun = false;
+	p->deaths++;
+	if (p->note->index >= 0)
+		lose_program(c, i);
+	p->note->index = -1;
+	c->done[i] = c->mode == SHARD_GIVE_UP || p->deaths >= MAX_RESTARTS;
+	if (p->deaths >= MAX_RESTARTS) {
+		fprintf(stderr, "scatterproof: shard %d ended %d times: it is given up\n", i, p->deaths);
+		c->lost_shards++;
+	}
 }
 
 static bool all_done(const struct campaign *c)
@@ -390,7 +535,7 @@ static bool run(struct campaign *c, struct err *err)
 			if (proc_state(c->shard[i]) == PROC_DONE) {
 				const void *p = proc_answer(c->shard[i], &n);
 				ok = answer_decode(c, i, p, n, err);
-			} else if (c->shard_deaths == 0 && c->stats[i].generated == 0) {
+			} else if (!c->versions && c->place[i].note->index < 0) {       /* it never began */
 				ok = err_set(err, "%s", proc_tail(c->shard[i])[0] ? proc_tail(c->shard[i]) : proc_why(c->shard[i]));
 			} else {
 				shard_died(c, i);
@@ -415,8 +560,17 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	       c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
 	for (int v = 0; v < NVERDICTS; v++)
 		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
-	printf(", \"new_findings\": %" PRId64 ", \"new_strides_only\": %" PRId64 ", \"divergent\": %" PRId64 ", \"known\": %" PRId64 "}}\n",
-	       c->nnew, c->nmeta, c->nobs, c->nknown);
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_json(&sb, c->tally);
+	printf(", %s, \"divergent\": %" PRId64 ", \"lost_programs\": %" PRId64, sb.s, c->nobs, c->lost_programs);
+	sb_reset(&sb);
+	for (int t = 0; t < c->o->ntarget; t++) {
+		sb_puts(&sb, t ? "\", \"" : "\"");
+		target_print(&sb, &c->target[t]);
+	}
+	printf(", \"targets\": [%s\"]}}\n", sb.s);
+	sb_free(&sb);
 }
 
 static void summary(const struct campaign *c)
@@ -444,7 +598,7 @@ static void summary(const struct campaign *c)
 		struct strbuf sb;
 		sb_init(&sb);
 		if (t < MAX_TARGETS)
-			target_print(&sb, &c->o->target[t]);
+			target_print(&sb, &c->target[t]);
 		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
 		for (int v = 0; v < NVERDICTS; v++)
 			if (s.verdict[t][v])
@@ -476,9 +630,15 @@ static void summary(const struct campaign *c)
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
 	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
-	printf("%" PRId64 " new findings, %" PRId64 " more that differ in strides only, %" PRId64 " divergent programs in all (%" PRId64 " of known findings)\n",
-	       c->nnew, c->nmeta, c->nobs, c->nknown);
-	if (c->o->db && c->nnew + c->nmeta)
+	if (c->lost_programs)
+		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
+		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = 'scatterproof'\"" : "");
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_print(&sb, c->tally);
+	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
+	sb_free(&sb);
+	if (c->o->db && c->nobs)
 		printf("list them:  scatterproof findings --db %s\n", c->o->db);
 }
 
@@ -490,17 +650,17 @@ static int exit_code(const struct campaign *c)
 		return 128 + (int)stop_signal;
 	if (c->store_failed)
 		return EXIT_TARGET;
-	if (c->nnew || (c->nmeta && c->o->fail_on_meta))
+	if (tally_fails(c->tally, &c->o->fail_on))
 		return EXIT_FINDINGS;
 	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
-	if (judged == 0 && harness && !c->shard_deaths) {
+	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
 		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
 		return EXIT_TARGET;
 	}
-	if (judged == 0 || harness > judged || c->shard_deaths) {
+	if (judged == 0 || harness > judged || c->lost_shards) {
 		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
-		        harness, c->shard_deaths);
+		        harness, c->lost_shards);
 		return EXIT_VOID;
 	}
 	return EXIT_CLEAN;
@@ -514,7 +674,7 @@ static bool open_store(struct campaign *c, int *rc)
 		return true;
 	c->store = store_open(&st, c->o->db, STORE_CREATE, &err);
 	if (!c->store) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		*rc = store_exit_code(st);
 		return false;
 	}
@@ -522,7 +682,7 @@ static bool open_store(struct campaign *c, int *rc)
 		.versions = SCATTERPROOF, .started = unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
-	fprintf(stderr, "scatterproof: %s\n", store_message(c->store));
+	complain("%s", store_message(c->store));
 	*rc = EXIT_TARGET;
 	return false;
 }
@@ -545,6 +705,43 @@ static bool policy_usable(const struct options *o, struct err *err)
 	return ok;
 }
 
+/* Shards with the places where they stand. */
+static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		struct place *p = &c->place[i];
+		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
+		p->state.next = c->o->shard_index * c->o->jobs + i;
+		p->note = shard_note_new(p->note_path, &p->note_fd, err);
+		c->shard[i] = p->note ? proc_open(&spec[i], err) : NULL;
+		if (!c->shard[i])
+			return false;
+	}
+	return true;
+}
+
+static void close_shards(struct campaign *c)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		proc_close(c->shard[i]);
+		shard_note_free(c->place[i].note, c->place[i].note_fd);
+		arena_free(&c->place[i].arena);
+	}
+}
+
+/* The names by which they were asked for, until a shard says what they are. */
+static void name_targets(struct campaign *c)
+{
+	const struct target_family_info *f = &target_families[c->o->target[0].family];
+	for (int i = 0; i < c->o->ntarget; i++)
+		c->target[i] = c->o->target[i];
+	c->target[MAX_TARGETS] = c->o->target[0];
+	c->target[MAX_TARGETS].noptions = 0;
+	for (int k = 0; k < f->nstages; k++)
+		if (str_eq(f->stage[k].name, "fake"))
+			c->target[MAX_TARGETS].stage = k;
+}
+
 /* A shard has one environment; cross-version questions are `repro --target`'s. */
 static bool one_home(const struct options *o, struct err *err)
 {
@@ -565,12 +762,13 @@ int cmd_fuzz(const struct options *given)
 		return EXIT_USAGE;
 	}
 	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms(), .tty = isatty(2) != 0};
+	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms()};
+	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
 	signal(SIGINT, on_signal);
@@ -582,33 +780,34 @@ int cmd_fuzz(const struct options *given)
 	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
-	struct proc_spec *spec = ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards);
-	bool ok = true;
-	for (int i = 0; ok && i < c.nshards; i++) {
-		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(&o, SHARD_VERB, i, &c.arena)};
-		c.shard[i] = proc_open(&spec[i], &err);
-		ok = c.shard[i] != NULL;
+	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
+	c.tally = tally_new();
+	for (int i = 0; i < c.nshards; i++) {
+		arena_init(&c.place[i].arena);
+		c.place[i].note_fd = -1;
 	}
+	name_targets(&c);
+	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	if (!o.quiet)
 		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s",
 		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
 	ok = ok && run(&c, &err);
 	status(&c, true);
-	if (c.tty && !o.quiet)
-		fputc('\n', stderr);
-	for (int i = 0; i < c.nshards; i++)
-		proc_close(c.shard[i]);
+	progress_end(&c.progress);
+	close_shards(&c);
+	count_lost(&c);
 	if (ok) {
 		summary(&c);
 		rc = exit_code(&c);
 	} else {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		rc = c.refused ? EXIT_USAGE : EXIT_TARGET;
+		complain("%s", err.msg);
+		rc = c.refused ? c.refused : EXIT_TARGET;
 	}
 	if (c.store && store_close(c.store, &err) != STORE_OK) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
+	tally_free(c.tally);
 	arena_free(&c.scratch);
 	arena_free(&c.arena);
 	return rc;

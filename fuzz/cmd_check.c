@@ -1,7 +1,8 @@
 /* cmd_check.c: judge programs on targets. */
-#include <errno.h>
 #include <inttypes.h>
 
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
 #include "fuzz/load.h"
@@ -29,19 +30,19 @@ static void print_json(const char *file, const char *target, const struct outcom
 	sb_free(&sb);
 }
 
-static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out)
+static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
 {
-	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
+	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
 		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
 		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
 		       r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
-		printf(": %s\n", out->why);
+		printf(": %s\n", escaped_lines(a, "  ", out->why));
 	for (int i = 0; i < r->nmismatch; i++)
-		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "", r->mismatch[i].op,
-		       r->mismatch[i].detail);
+		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
+		       escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -51,21 +52,18 @@ struct checking {
 	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
 	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
 	int64_t programs, verdicts[NVERDICTS];
-	int lost;                       /* errno of the first line that could not be printed */
 };
 
-static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out)
+static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
 {
 	c->verdicts[out->verdict]++;
 	if (c->o.quiet && out->verdict == VD_PASS)
 		return;
-	errno = 0;
 	if (c->o.json)
 		print_json(file, target, out);
 	else
-		print_text(&c->o, file, target, r, out);
-	if ((fflush(stdout) != 0 || ferror(stdout)) && !c->lost)
-		c->lost = errno;
+		print_text(&c->o, file, target, r, out, a);
+	fflush(stdout);
 }
 
 /* "7 programs on 2 targets: 12 pass, 2 mismatch". */
@@ -97,31 +95,38 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	target_print(&name, t);
 	exec_run(&r, a, c->warm[target], p, t);
 	if (r.bad_target) {
-		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+		complain("target '%s': %s", name.s, r.message);
 		rc = c->refused[target] = EXIT_USAGE;
 	} else {
 		outcome_of(&out, p, &r, t, NULL, a);
-		print_one(c, file, name.s, &r, &out);
+		print_one(c, file, name.s, &r, &out, a);
 		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	}
 	sb_free(&name);
 	return rc;
 }
 
-/* 0 pass, 1 diverges, 2 the target's options are bad, 3 the target is broken, 4 not judged. exit_of_both over files and targets. */
-static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+/* Its child; from now on the target has the name of the version that it is. */
+static int open_target(struct checking *c, int target)
 {
 	struct exec_options eo = {.self = c->o.self, .python = c->o.python, .limit_ms = c->o.limit_ms};
 	struct err err = {0};
+	c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
+	enum exec_identity id = c->warm[target] ? exec_identify(&c->o.target[target], c->warm[target], &err) : EXEC_BROKEN;
+	if (id != EXEC_IDENTIFIED)
+		complain("%s", err.msg);
+	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+}
+
+/* 0 pass, 1 diverges, 2 the target's options or version are not what its name says, 3 the target is broken, 4 not judged. exit_of_both over
+ * files and targets. */
+static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+{
 	struct arena a;
+	if (!c->warm[target] && !c->refused[target])
+		c->refused[target] = open_target(c, target);
 	if (c->refused[target])
 		return c->refused[target];
-	if (!c->warm[target])
-		c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
-	if (!c->warm[target]) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
-		return c->refused[target] = EXIT_TARGET;
-	}
 	arena_init(&a);
 	int rc = run_one(c, file, p, target, &a);
 	arena_free(&a);
@@ -133,7 +138,7 @@ static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 	struct checking *c = ctx;
 	int rc = EXIT_VOID;
 	c->programs++;
-	for (int t = 0; t < c->o.ntarget && !c->lost; t++) {
+	for (int t = 0; t < c->o.ntarget && !ferror(stdout); t++) {
 		int one = check_one(c, name, p, t);
 		rc = exit_of_both(rc, one);
 	}
@@ -146,20 +151,18 @@ int cmd_check(const struct options *given)
 	struct err err = {0};
 	int rc = EXIT_VOID;
 	if (!c.o.nfile) {
-		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
+		complain("check: no program given (try --help)");
 		return EXIT_USAGE;
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
-	for (int i = 0; i < c.o.nfile && !c.lost; i++) {
+	for (int i = 0; i < c.o.nfile && !ferror(stdout); i++) {
 		int one = load_programs(c.o.file[i], check_on_targets, &c);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c.o.ntarget; t++)
 		exec_close(c.warm[t]);
-	if (!c.lost && !c.o.json && (c.programs > 1 || (c.programs && c.o.ntarget > 1)))
+	if (!c.o.json && (c.programs > 1 || (c.programs && c.o.ntarget > 1)))
 		print_summary(&c);
-	if (c.lost)
-		errno = c.lost;         /* main says why */
 	return rc;
 }

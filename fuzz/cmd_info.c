@@ -1,6 +1,7 @@
 /* cmd_info.c: ops, gen: what there is. */
 #include <inttypes.h>
 
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/gen.h"
 #include "reports/json.h"
@@ -33,7 +34,7 @@ int cmd_ops(const struct options *o)
 		}
 	}
 	if (!n)
-		fprintf(stderr, "scatterproof: no operator '%s'%s\n", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
+		complain("no operator '%s'%s", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
 	else if (!o->json && !o->nfile)
 		printf("%d operators\n", n);
 	return n ? EXIT_CLEAN : EXIT_USAGE;
@@ -44,20 +45,18 @@ int cmd_gen(const struct options *o)
 	struct arena a;
 	struct err err = {0};
 	struct strbuf sb;
-	FILE *f = open_out(o->out);
-	if (!f)
-		return EXIT_TARGET;
 	arena_init(&a);
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
 	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
 	struct policy pol;
-	for (int64_t i = first; i < n && rc == EXIT_CLEAN; i++) {
+	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
 		struct prog p;
 		struct choices c;
 		struct policy_limits limits = {o->ops, o->dtypes};
 		arena_reset(&a);
 		sb_reset(&sb);
+		bug_context(arena_printf(&a, "program %" PRId64 " of seed %" PRIu64 ", policy %s", i, o->seed, o->policy));
 		bool ok = true;
 		if (i == first || i % POLICY_BLOCK == 0) {
 			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
@@ -68,16 +67,15 @@ int cmd_gen(const struct options *o)
 		ok = ok && gen_program(&p, &a, &c, &pol, &err);
 		choices_free(&c);
 		if (!ok) {
-			fprintf(stderr, "scatterproof: %s\n", err.msg);
+			complain("%s", err.msg);
 			rc = EXIT_USAGE;
 		} else {
 			prog_print(&sb, &p);
-			fprintf(f, "%s%s", i > first ? "\n" : "", sb.s);
+			printf("%s%s", i > first ? "\n" : "", sb.s);
 		}
 	}
+	bug_context(NULL);
 	sb_free(&sb);
 	arena_free(&a);
-	if (f != stdout && fclose(f) != 0)
-		rc = EXIT_TARGET;
 	return rc;
 }

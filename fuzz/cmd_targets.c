@@ -1,5 +1,6 @@
 /* cmd_targets.c: what programs can be run on, and which versions of it are here. */
 #include "compiled/targets/installed.h"
+#include "eager/escape.h"
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
 #include "reports/json.h"
@@ -49,9 +50,9 @@ static bool probe(struct strbuf *what, const struct options *o, enum target_fami
 		exec_versions(what, &device, e);
 		sb_printf(what, ", works on %s", device.s);
 	} else {
-		sb_printf(what, "does not start: %s", r.message);
+		sb_printf(what, "does not start: %s", escaped_line(&a, r.message));
 		if (r.stderr_tail && r.stderr_tail[0])
-			sb_printf(what, " (%s)", last_line(r.stderr_tail, &a));
+			sb_printf(what, " (%s)", escaped_line(&a, last_line(r.stderr_tail, &a)));
 	}
 	exec_close(e);
 	sb_free(&device);

@@ -1,4 +1,4 @@
-/* exec.c: see exec.h. A request that cannot even be submitted is kept as a harness result until exec_take. */
+/* exec.c: the families of targets behind one door. A request that cannot even be submitted is kept as a harness result until exec_take. */
 #include "fuzz/exec.h"
 
 #include "compiled/targets/builtin.h"
@@ -7,12 +7,15 @@
 
 #include <stdlib.h>
 
+#include "reports/version.h"
+
 struct exec {
 	enum target_family family;
 	struct proc *proc;
 	struct arena spec_arena, arena;
 	struct proc_spec spec;
 	struct torch_request request;
+	struct target target;           /* of the program in hand */
 	const struct prog *prog;
 	bool busy, failed;
 	int limit_ms;
@@ -54,8 +57,60 @@ void exec_close(struct exec *e)
 	free(e);
 }
 
-void exec_restart(struct exec *e) { proc_kill(e->proc); }
 bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err); }
+
+/* The version that the child said, in the form of names; false: it has said nothing. */
+static bool version_said(char out[MAX_VERSION_TEXT], const struct exec *e)
+{
+	struct torch_hello h;
+	size_t n = e->family == FAM_TORCH && torch_hello(&h, e->proc) ? strcspn(h.torch, "+") : 0;
+	if (n == 0 || n >= MAX_VERSION_TEXT)
+		return false;
+	snprintf(out, MAX_VERSION_TEXT, "%.*s", (int)n, h.torch);
+	return true;
+}
+
+/* "2.11" and "2.11.0+cu130" are named by a 2.11.0+cu130, "2.11.0+cpu" is not. */
+static bool names(const struct target *t, const struct exec *e, struct err *err)
+{
+	struct torch_hello h;
+	struct strbuf name;
+	CHECK(torch_hello(&h, e->proc));
+	if (!t->version[0] || (version_compare(t->version, h.torch) == 0 && (!strchr(t->version, '+') || str_eq(t->version, h.torch))))
+		return true;
+	sb_init(&name);
+	target_print(&name, t);
+	err_set(err, "target '%s' names version %s, but %s has %s %s", name.s, t->version, e->spec.argv[0], target_families[t->family].name, h.torch);
+	sb_free(&name);
+	return false;
+}
+
+enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *err)
+{
+	enum { STEP_MS = 100 };
+	char version[MAX_VERSION_TEXT];
+	if (e->family == FAM_BUILTIN)
+		return EXEC_IDENTIFIED;
+	if (proc_state(e->proc) == PROC_EMPTY && !proc_start(e->proc, err))
+		return EXEC_BROKEN;
+	while (proc_state(e->proc) == PROC_STARTING)
+		proc_wait(&e->proc, 1, STEP_MS);
+	if (!version_said(version, e)) {
+		const char *tail = proc_tail(e->proc);
+		size_t end = strlen(tail), begin;
+		while (end && tail[end - 1] == '\n')
+			end--;
+		for (begin = end; begin && tail[begin - 1] != '\n';)
+			begin--;
+		err_set(err, "%s%s%.*s", proc_why(e->proc)[0] ? proc_why(e->proc) : "the child does not say which version it is", end ? ": " : "",
+		        (int)MIN(end - begin, (size_t)200), tail + begin);
+		return EXEC_BROKEN;
+	}
+	if (!names(t, e, err))
+		return EXEC_OTHER;
+	snprintf(t->version, sizeof t->version, "%s", version);
+	return EXEC_IDENTIFIED;
+}
 
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 {
@@ -63,6 +118,7 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 	arena_reset(&e->arena);
 	e->err = (struct err){0};
 	e->prog = p;
+	e->target = *t;
 	e->busy = true;
 	if (e->family == FAM_BUILTIN) {
 		e->failed = !builtin_submit(e->proc, p, t, e->limit_ms, &e->err);
@@ -87,6 +143,10 @@ void exec_take(struct result *out, struct arena *a, struct exec *e)
 		builtin_take(out, a, e->proc, e->prog);
 	else
 		torch_take(out, a, e->proc, &e->request);
+	struct err other = {0};
+	char version[MAX_VERSION_TEXT];
+	if (version_said(version, e) && !names(&e->target, e, &other))
+		*out = (struct result){.status = RES_HARNESS, .bad_target = true, .message = arena_strdup(a, other.msg), .stderr_tail = ""};
 }
 
 void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t)

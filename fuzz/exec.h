@@ -18,10 +18,19 @@ struct exec;
 /* A slot for targets of t's family, version and device. NULL: it cannot exist on this machine (no environment): err says why. */
 struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err);
 void exec_close(struct exec *e);
-void exec_restart(struct exec *e);      /* kills the child: the next program meets a fresh process */
-bool exec_warm(struct exec *e, struct err *err);        /* starts the child now */
+bool exec_warm(struct exec *e, struct err *err);        /* starts the child now; does not wait for it */
 
-/* The program must stay unchanged until exec_take. One at a time. */
+/* A name is what runs: waits for the child (started if need be) to say which version it is. */
+enum exec_identity {
+	EXEC_IDENTIFIED,        /* t->version is that version, without local suffix ("2.11.0"); families without versions: "" as before */
+	EXEC_BROKEN,            /* it does not start */
+	EXEC_OTHER              /* it is not the version that t names */
+};
+/* t: any target of the slot. err: the sentence for the latter two. */
+enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *err);
+
+/* The program must stay unchanged until exec_take. One at a time. A child that is not the version that t names gives RES_HARNESS with
+ * bad_target. */
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
 bool exec_busy(const struct exec *e);   /* submitted and not taken */
 bool exec_ready(const struct exec *e);

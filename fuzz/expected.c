@@ -1,21 +1,21 @@
-/* expected.c: see expected.h. Elements become text first; equal neighbours are written once, so most tables are short. */
+/* expected.c: tables of what must be. Elements become text first; equal neighbours are written once, so most tables are short. */
 #include "fuzz/expected.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "oracle/judge.h"
+#include "eager/escape.h"
 
 struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
 
 /* ---- which tensor --------------------------------------------------------------------------------------------------------------- */
 
-static const struct store_loaded_obs *latest_mismatch(const struct store_loaded *f)
+void expected_name(struct strbuf *sb, const struct tensor_name *n)
 {
-	for (int i = f->nobs_stored - 1; i >= 0; i--)
-		if (str_eq(f->obs[i].verdict, "mismatch") && f->obs[i].tensor[0] && f->obs[i].call >= 0)
-			return &f->obs[i];
-	return NULL;
+	if (n->role == TR_OUTPUT)
+		sb_printf(sb, "output %d", n->index);
+	else
+		tensor_name_print(sb, n);
 }
 
 static int64_t row_length(const struct meta *m)
@@ -26,36 +26,28 @@ static int64_t row_length(const struct meta *m)
 	return MAX(n, 1);
 }
 
-static bool take_value(struct wanted *w, const struct ref_value *v)
+/* An output or gradient; NULL: the reference has none of that number. */
+static const struct ref_value *value_of(const struct reference *ref, const struct tensor_name *n)
 {
-	*w = (struct wanted){v->val, v->n, row_length(&v->meta), v->meta.dtype};
-	return v->present && v->meta.device != DEV_META;
+	int count = n->role == TR_OUTPUT ? ref->nouts : n->role == TR_GRADIENT ? ref->ngrads : 0;
+	return n->index >= count ? NULL : n->role == TR_OUTPUT ? &ref->out[n->index] : &ref->grad[n->index];
 }
 
-/* The reference of the tensor that an observation names as verdict.c does: "out 0 (name)", "x.grad", "input x afterwards".
- * *grad: its index among the gradients, -1 if it is none. */
-static bool find_tensor(struct wanted *w, struct expected *out, int *grad, const struct prog *p, const struct reference *ref, const char *text,
-                        struct arena *a)
+/* False: there are no elements to speak of. */
+static bool find_elements(struct wanted *w, const struct reference *ref, const struct tensor_name *n)
 {
-	*grad = -1;
-	if (str_starts(text, "out ")) {
-		int i = atoi(text + 4);
-		out->name = arena_printf(a, "output %d", i);
-		return i >= 0 && i < ref->nouts && take_value(w, &ref->out[i]);
+	if (n->role == TR_STORAGE) {
+		if (n->index >= ref->nstorages)
+			return false;
+		const struct ref_cells *c = &ref->storage[n->index];
+		*w = (struct wanted){c->val, c->n, MAX(c->n, 1), c->dtype};
+		return true;
 	}
-	out->name = text;
-	for (int i = 0; i < ref->ngrads; i++)
-		if (str_eq(text, arena_printf(a, "%s.grad", p->node[ref->grad[i].node].name))) {
-			*grad = i;
-			return take_value(w, &ref->grad[i]);
-		}
-	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input && str_eq(text, arena_printf(a, "input %s afterwards", p->node[i].name))) {
-			const struct ref_cells *c = &ref->storage[p->node[i].out[0].storage];
-			*w = (struct wanted){c->val, c->n, MAX(c->n, 1), c->dtype};
-			return true;
-		}
-	return false;
+	const struct ref_value *v = value_of(ref, n);
+	if (!v || !v->present || v->meta.device == DEV_META)
+		return false;
+	*w = (struct wanted){v->val, v->n, row_length(&v->meta), v->meta.dtype};
+	return true;
 }
 
 /* ---- one element ------------------------------------------------------------------------------------------------------------------- */
@@ -78,39 +70,47 @@ static void float_text(struct strbuf *sb, double v)
 		sb_puts(sb, ".0");
 }
 
-/* The largest number of a float dtype that is not greater than v; v itself where there is none. */
-static double number_below(enum dtype dt, double v)
+/* The number of a float dtype after v, a finite number of it, upwards or downwards; may be infinite. */
+static double number_after(enum dtype dt, double v, bool up)
 {
 	unsigned char cell[8] = {0};
-	double near = num_rn(dt, v, 0);
-	if (!isfinite(near))
-		return v;
-	if (near <= v)
-		return near;
-	dtype_store_f(dt, cell, near);
-	uint64_t bits = 0;
-	int nbytes = dtype_nbytes(dt);
-	memcpy(&bits, cell, (size_t)nbytes);
-	if (near == 0)
-		bits = ((uint64_t)1 << (8 * nbytes - 1)) | 1;   /* the smallest negative one */
+	uint64_t bits = 0, sign = (uint64_t)1 << (8 * dtype_nbytes(dt) - 1);
+	dtype_store_f(dt, cell, v);
+	memcpy(&bits, cell, (size_t)dtype_nbytes(dt));
+	if (v == 0)
+		bits = up ? 1 : sign | 1;
 	else
-		bits = near > 0 ? bits - 1 : bits + 1;
-	memcpy(cell, &bits, (size_t)nbytes);
-	double below = dtype_load_f(dt, cell);
-	return isfinite(below) ? below : v;
+		bits = (v > 0) == up ? bits + 1 : bits - 1;
+	memcpy(cell, &bits, (size_t)dtype_nbytes(dt));
+	return dtype_load_f(dt, cell);
 }
 
-/* The outermost numbers of dt in the finite part: what num_has allows, and a little more for the roundings of num_low and num_high. */
+/* The outermost number of dt, upwards or downwards, that num_has accepts; `end` if it accepts none. end: where about the finite part ends. */
+static double outermost(const struct num *v, enum dtype dt, double end, bool up)
+{
+	enum { STEPS = 64 };    /* ends are known to a few units in the last place */
+	double at = num_rn(dt, end, 0);
+	if (!isfinite(at))
+		at = at > 0 ? num_format[dt].max : -num_format[dt].max;
+	for (int i = 0; i < STEPS && !num_has(v, at); i++) {
+		at = number_after(dt, at, !up);
+		if (!isfinite(at))
+			return end;
+	}
+	if (!num_has(v, at))
+		return end;
+	for (double next = number_after(dt, at, up); isfinite(next) && num_has(v, next); next = number_after(dt, at, up))
+		at = next;
+	return at;
+}
+
 static void finite_ends(double *low, double *high, const struct num *v, enum dtype dt)
 {
 	*low = *high = v->hi;
 	if (v->rad == 0 && v->lo == 0)
 		return;
-	*low = num_low(v) - v->rad * 0x1p-49;
-	*high = num_high(v) + v->rad * 0x1p-49;
-	double inner_low = -number_below(dt, -*low), inner_high = number_below(dt, *high);
-	if (inner_low <= inner_high)
-		*low = inner_low, *high = inner_high;
+	*low = outermost(v, dt, num_low(v), false);
+	*high = outermost(v, dt, num_high(v), true);
 }
 
 static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
@@ -146,14 +146,23 @@ static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 static void int_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 {
 	int64_t last = v->flags & NUM_UNDEC ? wrap_add(v->i, (int64_t)v->rad) : v->i;
-	if (v->flags & NUM_ANY || last < v->i)
+	const char *before = "{";
+	if (v->flags & NUM_ANY || last < v->i) {
 		sb_puts(sb, "None");
-	else if (dt == DT_B8)
+	} else if (dt == DT_B8) {
 		sb_puts(sb, v->i == last ? v->i ? "True" : "False" : "None");
-	else if (v->i == last)
+	} else if (v->i == last) {
 		sb_printf(sb, "%" PRId64, v->i);
-	else
+	} else if (!v->among) {
 		sb_printf(sb, "(%" PRId64 ", %" PRId64 ")", v->i, last);
+	} else {
+		for (int64_t k = 0; k <= last - v->i && k < 64; k++)
+			if (v->among >> k & 1) {
+				sb_printf(sb, "%s%" PRId64, before, v->i + k);
+				before = ", ";
+			}
+		sb_putc(sb, '}');
+	}
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------------------- */
@@ -213,9 +222,9 @@ static void list_row(struct strbuf *sb, const char *const *text, int64_t at, int
 	sb_putc(sb, ']');
 }
 
-static void list_elements(struct strbuf *sb, const struct wanted *w, struct arena *a)
+/* For a person to read. */
+static void list_short(struct strbuf *sb, const char *const *text, const struct wanted *w)
 {
-	const char *const *text = element_texts(w, a);
 	sb_puts(sb, w->n ? "" : "[]");
 	for (int64_t at = 0; at < w->n;) {
 		sb_puts(sb, at ? "\n        + " : "");
@@ -233,64 +242,171 @@ static void list_elements(struct strbuf *sb, const struct wanted *w, struct aren
 	}
 }
 
-/* Elements between which a gradient is divided as nobody can know: together they get it, so one of them is not zero. */
-static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, int grad)
+/* A sum of thousands of lists is too deep for Python's compiler. */
+static void list_long(struct strbuf *sb, const char *const *text, const struct wanted *w)
 {
-	sb_puts(sb, "NOT_ALL_ZERO = [");
-	size_t empty = sb->len;
-	for (int i = 0; i < ref->nwinners; i++) {
-		const struct ref_winners *q = &ref->winners[i];
-		if (q->grad != grad || q->g.flags & NUM_SPECIAL || num_has(&q->g, 0))
-			continue;
-		const char *before = "\n    [";
-		for (int k = 0; k < q->n; k++) {
-			const struct num *v = &w->val[q->index[k]];
-			if (num_is_exact(v) && v->hi == 0)
-				continue;               /* surely not the one */
-			sb_printf(sb, "%s%" PRId64, before, q->index[k]);
-			before = ", ";
-		}
-		sb_puts(sb, before[0] == ',' ? "]," : "");
+	enum { PER_LINE = 6 };
+	sb_puts(sb, "[x for n, x in [");
+	for (int64_t at = 0, k = 0, run; at < w->n; at += run, k++) {
+		run = run_length(text, at, w->n);
+		sb_printf(sb, "%s(%" PRId64 ", %s),", k % PER_LINE ? " " : "\n        ", run, text[at]);
 	}
-	sb_puts(sb, sb->len > empty ? "\n]  # elements that share a gradient, nobody can know how: one of them must get it\n" : "]\n");
+	sb_puts(sb, "\n        ] for _ in range(n)]");
 }
 
-static bool about_elements(enum finding_kind k) { return k == FINDING_VALUE || k == FINDING_GRADIENT || k == FINDING_MUTATION; }
+/* Elements between which a gradient is divided as nobody can know: what they add up to, as judge.c allows it. */
+static void list_winners(struct strbuf *sb, const struct reference *ref, const struct tensor_name *n)
+{
+	sb_putc(sb, '[');
+	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
+		const struct ref_winners *q = &ref->winners[i];
+		double total, room;
+		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
+			continue;
+		sb_puts(sb, "\n        ([");
+		for (int k = 0; k < q->n; k++)
+			sb_printf(sb, "%s%" PRId64, k ? ", " : "", q->index[k]);
+		sb_puts(sb, "], ");
+		float_text(sb, total);
+		sb_puts(sb, ", ");
+		float_text(sb, room);
+		sb_puts(sb, "),");
+	}
+	sb_putc(sb, ']');
+}
 
-bool expected_emit(struct strbuf *sb, struct expected *out, const char **why, const struct prog *p, const struct target *t,
-                   const struct store_loaded *finding, struct arena *a)
+/* ---- by version ------------------------------------------------------------------------------------------------------------------- */
+
+static bool profile_of(struct licence_profile *out, const struct target *t)
 {
 	struct strbuf name;
+	sb_init(&name);
+	target_print(&name, t);
+	bool known = licence_find(out, name.s);
+	sb_free(&name);
+	return known;
+}
+
+/* The elements and groups, or "None, []". */
+static void one_version(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
 	struct licence_profile profile;
 	struct judge_case jc;
 	struct wanted w;
-	int grad;
-	const struct store_loaded_obs *o = finding && about_elements(finding->kind) ? latest_mismatch(finding) : NULL;
-	*why = "";
-	if (!o)
-		return false;
-	sb_init(&name);
-	target_print(&name, t);
-	bool known = licence_find(&profile, name.s);
-	sb_free(&name);
+	bool ok = profile_of(&profile, t) && judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a);
+	if (!ok || c->call >= jc.ncalls || !find_elements(&w, &jc.ref[c->call], &c->tensor)) {
+		sb_puts(sb, "None, []");
+		return;
+	}
+	const char *const *text = element_texts(&w, a);
+	if (w.n <= EXPECTED_SHORT)
+		list_short(sb, text, &w);
+	else
+		list_long(sb, text, &w);
+	sb_puts(sb, ",\n        ");
+	list_winners(sb, &jc.ref[c->call], &c->tensor);
+}
+
+static void all_versions(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct strbuf table;
+	const char *before = "";
+	sb_init(&table);
+	sb_puts(sb, "EXPECTED = [\n");
+	for (int i = 0; i < NLICENCE_STEPS; i++) {
+		struct target at = *t;
+		struct arena_mark mark = arena_mark(a);
+		snprintf(at.version, sizeof at.version, "%d.%d.0", licence_steps[i].major, licence_steps[i].minor);
+		sb_reset(&table);
+		one_version(&table, c, p, &at, a);
+		arena_release(a, mark);
+		if (!str_eq(table.s, before))
+			sb_printf(sb, "    ((%d, %d),\n        %s),\n", licence_steps[i].major, licence_steps[i].minor, table.s);
+		before = arena_strdup(a, table.s);
+	}
+	sb_puts(sb, "]\n");
+	sb_free(&table);
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------------------- */
+
+static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value *v)
+{
+	const struct meta *m = &v->meta;
+	if (parts & CLAIM_REQUIRES_GRAD)
+		sb_printf(sb, "    \"requires_grad\": %s,\n", v->requires_grad ? "True" : "False");
+	if (!v->present)
+		return;
+	if (parts & CLAIM_SHAPE) {
+		sb_printf(sb, "    \"shape\": (\"torch.%s\", [", dtype_info[m->dtype].torch);
+		for (int d = 0; d < m->rank; d++)
+			sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->size[d]);
+		sb_puts(sb, "]),\n");
+	}
+	if (parts & CLAIM_STRIDES) {
+		sb_puts(sb, "    \"strides\": [");
+		for (int d = 0; d < m->rank; d++)
+			sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->stride[d]);
+		sb_puts(sb, "],\n");
+	}
+}
+
+static void memory_facts(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free)
+{
+	static const char *const rule[] = {[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any"};
+	const struct ref_value *v = &ref->out[i];
+	if (v->n == 0)
+		return;
+	if (v->memory < ref->nstorages) {
+		struct tensor_name input;
+		tensor_name_of(&input, p, TR_STORAGE, v->memory);
+		sb_printf(sb, "    \"input\": (\"input %s\", %" PRId64 ", %s),  # whose memory it is, from which element on; or else may be its own\n", input.node,
+		          v->meta.offset, judge_alias_rule(p, ref, i, -1, free) == ALIAS_ANY ? "True" : "False");
+		return;
+	}
+	sb_puts(sb, "    \"memory\": {");
+	const char *before = "";
+	for (int k = 0; k < i; k++)
+		if (ref->out[k].n) {
+			sb_printf(sb, "%s\"output %d\": \"%s\"", before, k, rule[judge_alias_rule(p, ref, i, k, free)]);
+			before = ", ";
+		}
+	sb_puts(sb, "},  # of its own, but for these outputs\n");
+}
+
+bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct licence_profile profile;
+	struct judge_case jc;
+	struct wanted w;
 	*why = "the reference knows nothing of this target";
-	if (!known)
+	if (!profile_of(&profile, t))
 		return false;
 	if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a)) {
 		*why = arena_printf(a, "the reference does not judge this program: %s", jc.message);
 		return false;
 	}
-	*why = arena_printf(a, "the reference has no elements of %s in call %d", o->tensor, o->call);
-	out->call = o->call;
-	if (o->call >= jc.ncalls || !find_tensor(&w, out, &grad, p, &jc.ref[o->call], o->tensor, a))
+	const struct reference *ref = &jc.ref[c->call];
+	const struct ref_value *v = value_of(ref, &c->tensor);
+	bool elements = c->parts & CLAIM_ELEMENTS && find_elements(&w, ref, &c->tensor);
+	*why = arena_printf(a, "the reference has no %s in call %d", tensor_name_text(&c->tensor, a), c->call);
+	if (c->tensor.role == TR_STORAGE ? !elements : !v || v->meta.device == DEV_META)
 		return false;
-	*why = arena_printf(a, "%s has more than %d elements", out->name, MAX_EXPECTED);
-	if (w.n > MAX_EXPECTED)
+	*why = arena_printf(a, "%s has more than %d elements", tensor_name_text(&c->tensor, a), MAX_EXPECTED);
+	if (elements && w.n > MAX_EXPECTED)
 		return false;
 	*why = "";
-	sb_printf(sb, "EXPECTED = {\n    (%d, \"%s\"):\n        ", out->call, out->name);
-	list_elements(sb, &w, a);
-	sb_puts(sb, ",\n}\n");
-	list_winners(sb, &w, &jc.ref[o->call], grad);
+	sb_puts(sb, "MUST = {\n");
+	if (v && c->parts & CLAIM_PRESENT)
+		sb_printf(sb, "    \"present\": %s,\n", v->present ? "True" : freedoms_of(t) & JUDGE_ZERO_FOR_NONE ? "\"or zeros\"" : "False");
+	if (v)
+		meta_facts(sb, c->tensor.role == TR_OUTPUT ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
+	if (c->tensor.role == TR_OUTPUT && c->parts & CLAIM_MEMORY)
+		memory_facts(sb, ref, p, c->tensor.index, freedoms_of(t));
+	sb_puts(sb, "}\n");
+	if (elements)
+		all_versions(sb, c, p, t, a);
+	else
+		sb_puts(sb, "EXPECTED = []\n");
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "eager/output.h"
 #include "fuzz/options.h"
 
 struct loading {
@@ -14,12 +15,12 @@ struct loading {
 	int rc;         /* exit_of_both so far */
 };
 
-static void complain(struct loading *l, const struct err *err, int line)
+static void pass_over(struct loading *l, const struct err *err, int line)
 {
 	if (err->line)
-		fprintf(stderr, "scatterproof: %s:%d:%d: %s\n", l->path, line + err->line - 1, err->col, err->msg);
+		complain("%s:%d:%d: %s", l->path, line + err->line - 1, err->col, err->msg);
 	else
-		fprintf(stderr, "scatterproof: %s\n", err->msg);
+		complain("%s", err->msg);
 	l->rc = exit_of_both(l->rc, EXIT_USAGE);
 }
 
@@ -31,12 +32,14 @@ static void load_text(struct loading *l, const char *text, size_t n, int line, b
 	struct err err = {0};
 	arena_init(&a);
 	if (prog_read(&p, &a, text, n, n >= 14 && memcmp(text, "# scatterproof", 14) == 0 ? READ_STRICT : READ_LENIENT, &err)) {
+		bug_context(arena_printf(&a, "%s:%d:\n%.*s", l->path, line, (int)n, text));
 		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
+		bug_context(NULL);
 		l->rc = exit_of_both(l->rc, rc);
 	} else {
 		if (!err.line)
 			err.line = err.col = 1;
-		complain(l, &err, line);
+		pass_over(l, &err, line);
 	}
 	arena_free(&a);
 }
@@ -75,7 +78,7 @@ static void load_file(struct loading *l)
 	struct err err = {0};
 	sb_init(&sb);
 	if (!sb_read_file(&sb, str_eq(l->path, "-") ? "/dev/stdin" : l->path, MAX_FILE_TEXT, &err)) {
-		complain(l, &err, 0);
+		pass_over(l, &err, 0);
 		sb_free(&sb);
 		return;
 	}
@@ -112,7 +115,7 @@ static void load_directory(struct loading *l)
 	int n = scandir(dir, &entry, is_prog, by_name);
 	if (n <= 0) {
 		err_set(&err, n < 0 ? "%s cannot be listed" : "%s has no file *.prog", dir);
-		complain(l, &err, 0);
+		pass_over(l, &err, 0);
 		if (n == 0)
 			free(entry);
 		return;
@@ -127,7 +130,7 @@ static void load_directory(struct loading *l)
 			load_file(l);
 		} else {                        /* a pipe would be waited for */
 			err_set(&err, "%s is no file", path.s);
-			complain(l, &err, 0);
+			pass_over(l, &err, 0);
 		}
 		sb_free(&path);
 		free(entry[i]);

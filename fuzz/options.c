@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fuzz/bench.h"
 #include "reports/duration.h"
 
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
+	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
@@ -29,11 +30,14 @@ static const struct opt_info opts[NOPTS] = {
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
+	[O_PROGRAM_ID] = {"--program", "ID", "repro", "another of the finding's programs (`findings show` lists them); default: its first"},
+	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
-	[O_FAIL_ON] = {"--fail-on", "meta", "fuzz", "also exit 1 for findings that differ only in strides"},
+	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
+		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
@@ -135,6 +139,8 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 		o->limit_ms = t > 1e6 ? 1000000000 : (int)(t * 1000);
 		return true;
 	case O_NO_CHEAP: o->no_cheap = true; return true;
+	case O_PROGRAM_ID: o->program_id = v; return true;
+	case O_NO_STORE: o->no_store = true; return true;
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
 	case O_QUIET: o->quiet = true; return true;
@@ -142,11 +148,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_SCRIPT: o->script = v; return true;
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;
-	case O_FAIL_ON:
-		if (!str_eq(v, "meta"))
-			return err_set(err, "--fail-on: 'meta' is the only kind that does not fail by itself, not '%s'", v);
-		o->fail_on_meta = true;
-		return true;
+	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
 	case NOPTS: break;
 	}
 	BUG("option %d", (int)k);
@@ -170,7 +172,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 {
 	const char *verb = argv[0];
 	const char *self = o->self;
-	*o = (struct options){.jobs = 1, .shard_count = 1, .policy = "default", .self = self};
+	*o = (struct options){.jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
 	for (int i = 1; i < argc; i++) {
 		if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h")) {
@@ -185,9 +187,9 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		}
 		size_t len = strcspn(argv[i], "=");
 		int k = 0;
-		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0))
+		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0 || (verb[0] != '_' && !strstr(opts[k].verbs, verb))))
 			k++;
-		if (k == NOPTS || (verb[0] != '_' && !strstr(opts[k].verbs, verb)))
+		if (k == NOPTS)
 			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
 			               option_guess(&(struct guess){0}, verb, argv[i], len));
 		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
@@ -209,6 +211,13 @@ static void arg(char ***av, struct arena *a, const char *name, const char *value
 	*(*av)++ = arena_strdup(a, name);
 	if (value)
 		*(*av)++ = arena_strdup(a, value);
+}
+
+/* Shards change directory. A name without a slash is looked for in PATH. */
+static const char *absolute(const char *path, struct arena *a)
+{
+	char cwd[4096];
+	return strchr(path, '/') && path[0] != '/' && getcwd(cwd, sizeof cwd) ? arena_printf(a, "%s/%s", cwd, path) : path;
 }
 
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
@@ -233,7 +242,7 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 	if (o->dtypes)
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->python)
-		arg(&av, a, "--python", o->python);
+		arg(&av, a, "--python", absolute(o->python, a));
 	if (o->limit_ms)
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)

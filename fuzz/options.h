@@ -4,6 +4,7 @@
 
 #include "compiled/targets/target.h"
 #include "eager/guess.h"
+#include "fuzz/tally.h"
 
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
@@ -23,6 +24,8 @@ struct options {
 	double time_s;                  /* --time; 0: no limit */
 	int64_t program;                /* --program, if one_program */
 	bool one_program;
+	const char *program_id;         /* --program of repro: a prefix */
+	bool no_store;
 	int64_t programs;               /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
@@ -31,7 +34,7 @@ struct options {
 	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
 	bool json, quiet, probe;
-	bool fail_on_meta;
+	struct fail_on fail_on;
 	int nfile;
 	const char *file[MAX_FILES];
 	const char *self;               /* path of this binary */

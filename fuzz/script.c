@@ -1,11 +1,13 @@
 /* script.c: the script in the order in which a person reads it: what is wrong, the function, the inputs, what must come out; then the
- * machinery that is the same in every script (fill.py, script_run.py). */
+ * machinery that is the same in every script (fill.py, script_run.py), which reads the names in capitals that are written here. */
 #include "fuzz/script.h"
 
 #include <inttypes.h>
 
 #include "compiled/targets/emit_python.h"
+#include "eager/escape.h"
 #include "fuzz/expected.h"
+#include "reports/json.h"
 
 extern const unsigned char fill_py[], script_run_py[];  /* embedded by the build, NUL-terminated */
 
@@ -23,13 +25,14 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
-	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m),
-	          n->arg[op_param(OP_input, "fill")].str, (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
+	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
+	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
 	          node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
-	sb_printf(sb, ", %" PRId64 "),\n", m->offset);
+	sb_printf(sb, ", %" PRId64 ").to(%s),\n", m->offset, m->device == DEV_RUN ? "DEVICE" : m->device == DEV_CPU ? "\"cpu\"" : "\"meta\"");
 }
 
 static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torch_request *r, struct arena *a, struct err *err)
@@ -65,9 +68,12 @@ static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torc
 static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 {
 	sb_puts(sb, "# name, storage (-1: a number), requires_grad, goes to f, goes to cotangents\nINPUTS = [\n");
-	for (int i = 0; i < r->ninputs; i++)
-		sb_printf(sb, "    (\"%s\", %d, %s, %s, %s),\n", r->input[i].name, r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
+	for (int i = 0; i < r->ninputs; i++) {
+		sb_puts(sb, "    (");
+		escape_python(sb, r->input[i].name);
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
 		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+	}
 	sb_puts(sb, "]\n");
 }
 
@@ -97,25 +103,44 @@ static const char option_values[] =
 	"            options[name] = int(text) if not isinstance(known[name], str) and text.lstrip(\"-\").isdigit() else text\n"
 	"    return options\n";
 
+/* AOTAutograd as worker.py drives it for this stage, without the comparison of what it predicts. */
+static const char aot_fake_backend[] =
+	"\n\ndef aot_with_decompositions():\n"
+	"    from torch._dynamo.backends.common import aot_autograd\n"
+	"    from torch._functorch.aot_autograd import make_boxed_func\n"
+	"    from torch._functorch.partitioners import min_cut_rematerialization_partition\n"
+	"    from torch._inductor.decomposition import select_decomp_table\n\n"
+	"    def interpreted(graph, _inputs):\n"
+	"        return make_boxed_func(lambda *args: torch.fx.Interpreter(graph).run(*args))\n\n"
+	"    def partition(*args, **kwargs):\n"
+	"        return min_cut_rematerialization_partition(*args, compiler=\"inductor\", **kwargs)\n\n"
+	"    return aot_autograd(fw_compiler=interpreted, bw_compiler=interpreted, decompositions=select_decomp_table(),\n"
+	"                        partition_fn=partition, keep_inference_input_mutations=True)\n";
+
 static void wrap_target(struct strbuf *sb, const struct target *t)
 {
 	const char *stage = target_stage(t)->name;
 	const char *dynamic = NULL;
+	bool aot_fake = str_eq(stage, "aot_fake");
 	struct strbuf options;
 	sb_init(&options);
 	for (int i = 0; i < t->noptions; i++) {
-		if (str_eq(t->option[i].name, "dynamic"))
-			dynamic = str_eq(t->option[i].value, "0") || str_eq(t->option[i].value, "False") ? "False" : "True";
-		else
-			sb_printf(&options, "%s\"%s\": \"%s\"", options.len ? ", " : "", t->option[i].name, t->option[i].value);
+		if (str_eq(t->option[i].name, "dynamic")) {
+			dynamic = str_eq(t->option[i].value, "0") ? "False" : "True";
+			continue;
+		}
+		sb_puts(&options, options.len ? ", " : "");
+		escape_python(&options, t->option[i].name);
+		sb_puts(&options, ": ");
+		escape_python(&options, t->option[i].value);
 	}
-	if (options.len)
-		sb_puts(sb, option_values);
+	sb_puts(sb, options.len ? option_values : aot_fake ? aot_fake_backend : "");
 	sb_puts(sb, "\n\ndef under_test(fn):\n");
-	if (str_eq(stage, "eager") || str_eq(stage, "fake")) {
+	if (!target_stage(t)->compiles) {
 		sb_puts(sb, "    return fn\n");
 	} else {
-		sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=\"%s\"", str_starts(stage, "aot_fake") ? "aot_eager" : stage);
+		sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=%s%s%s", aot_fake ? "" : "\"", aot_fake ? "aot_with_decompositions()" : stage,
+		          aot_fake ? "" : "\"");
 		if (dynamic)
 			sb_printf(sb, ", dynamic=%s", dynamic);
 		if (options.len)
@@ -133,71 +158,108 @@ static const char *after_imports(const char *py)
 	return last + strlen("\nimport torch\n");
 }
 
-static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why)
+/* Of any text, a comment line per line: nothing of it can run, and Python can read it. */
+static void comment(struct strbuf *sb, const char *text)
 {
-	struct strbuf name;
-	sb_init(&name);
-	target_print(&name, t);
+	sb_puts(sb, "# ");
+	escape_lines(sb, "# ", text, strlen(text));
+	sb_putc(sb, '\n');
+}
+
+/* What the target's stage does beside running the program, which this script does not. */
+static const char *not_here(const struct target *t)
+{
+	return str_eq(target_stage(t)->name, "fake") ? "the prediction of layouts, which torch:fake makes beside running the program" : NULL;
+}
+
+static void header(struct strbuf *sb, const struct claim *c, const struct target *t, const char *headline, const char *why, struct arena *a)
+{
 	sb_puts(sb, "#!/usr/bin/env python3\n");
-	if (finding)
-		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, finding->signature,
-			finding->nenvs ? finding->env[0].target : "no target", name.s);
-	if (x->name)
-		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n", x->name, x->call);
-	else
-		sb_printf(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not%s.\n",
-			finding && finding->kind == FINDING_CRASH ? "; it crashed where it was found" : "");
+	comment(sb, headline);
+	comment(sb, arena_printf(a, "Exits 1 if %s, 0 if not, 2 if that cannot be told.", claim_text(c, a)));
 	if (why[0])
-		sb_printf(sb, "# Only eager says what must come out: %s.\n", why);
-	sb_puts(sb, "import math\nimport sys\n\nimport torch\n\n"
+		comment(sb, arena_printf(a, "It cannot be told unless the program does not run: %s.", why));
+	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\nimport torch\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
 		sb_puts(sb, "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"
 			"torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False\n");
 	sb_printf(sb, "DEVICE = \"%s\"\n", target_device_name(t->device));
-	sb_free(&name);
 }
 
-static void expected_table(struct strbuf *sb, const struct expected *x, const char *table)
+static void python_text(struct strbuf *sb, const char *name, const char *value)
 {
-	if (!x->name) {
-		sb_puts(sb, "\nEXPECTED, NOT_ALL_ZERO = {}, []\n");
-		return;
-	}
-	sb_printf(sb, "\n# What %s of call %d must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler\n"
-		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n", x->name, x->call);
-	if (strstr(table, "inf") || strstr(table, "nan"))
-		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
-	sb_puts(sb, table);
+	sb_printf(sb, "%s = ", name);
+	if (value)
+		escape_python(sb, value);
+	else
+		sb_puts(sb, "None");
+	sb_putc(sb, '\n');
 }
 
-bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t, const struct store_loaded *finding, struct arena *a, struct err *err)
+/* How a run that does not go through is to be understood. */
+static void run_facts(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct outcome asked;
+	struct torch_refusals known;
+	const struct result none = {.status = RES_RAISED, .message = "", .stderr_tail = ""};
+	outcome_of(&asked, p, &none, t, NULL, a);
+	torch_refusals(&known, t);
+	sb_printf(sb, "COMPILES = %s\n", target_stage(t)->compiles ? "True" : "False");
+	sb_printf(sb, "MUST_RAISE = %s\n", asked.reference == REF_RAISES ? "True" : "False");
+	sb_printf(sb, "AUTOGRAD_REFUSES = %s  # whoever runs it\n", program_raises(p, a) ? "True" : "False");
+	sb_puts(sb, "KNOWN_REFUSALS = [");
+	for (int i = 0; i < known.n; i++) {
+		sb_puts(sb, i ? ", " : "");
+		escape_python(sb, known.fragment[i]);
+	}
+	sb_puts(sb, "]  # of the compiler: no bugs by themselves\n");
+	python_text(sb, "NOT_HERE", c->subject == CLAIM_RUN ? not_here(t) : NULL);
+	sb_printf(sb, "FLAKY = %s  # not seen again when it was found: not to see it says nothing\n", c->flaky ? "True" : "False");
+	sb_printf(sb, "LIMIT = %d  # seconds; what takes longer hangs\n", torch_limit_ms(t) / 1000);
+}
+
+bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *program, const struct target *t, const char *headline, struct arena *a,
+                 struct err *err)
 {
 	struct torch_request r;
-	struct expected x = {0};
-	struct strbuf table;
-	const char *why;
+	struct strbuf table, name;
+	const struct prog p = claim_program(c, program);
+	const char *why = "";
 	if (t->family != FAM_TORCH)
 		return err_set(err, "a stand-alone script is for PyTorch targets only");
-	if (!emit_request(&r, p, t, a, err))
+	if (c->subject == CLAIM_ANYTHING)
+		return err_set(err, "no observation of this program says which tensor is wrong: a script could not show it");
+	if (!emit_request(&r, &p, t, a, err))
 		return false;
 	sb_init(&table);
-	if (!expected_emit(&table, &x, &why, p, t, finding, a))
-		x.name = NULL;
-	header(sb, t, finding, &x, why);
+	sb_init(&name);
+	if (c->subject == CLAIM_TENSOR)
+		expected_name(&name, &c->tensor);
+	bool known = c->subject == CLAIM_TENSOR && expected_emit(&table, &why, c, &p, t, a);
+	header(sb, c, t, headline, why, a);
 	sb_printf(sb, "\n\n%s", r.source);
 	wrap_target(sb, t);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);
-	bool ok = call_rows(sb, p, &r, a, err);
-	expected_table(sb, &x, table.s);
-	sb_printf(sb, "MEMORY = %s  # whether to compare which results share memory\n", finding && finding->kind == FINDING_ALIAS ? "True" : "False");
+	bool ok = call_rows(sb, &p, &r, a, err);
+	sb_puts(sb, "\n# What is looked at: this tensor, after the last call; None: whether the program runs as it must.\n");
+	python_text(sb, "TENSOR", c->subject == CLAIM_TENSOR ? name.s : NULL);
+	python_text(sb, "UNKNOWN", why[0] ? why : NULL);
+	run_facts(sb, c, &p, t, a);
+	if (strstr(table.s, "inf") || strstr(table.s, "nan"))
+		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
+	sb_puts(sb, "# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler chooses.\n"
+		"# EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that share a gradient. An element is a\n"
+		"# number (exactly that; the int 0: a zero of either sign), (low, high, or one of these), {one, of, these} or None (anything).\n");
+	sb_puts(sb, known ? table.s : "MUST = {}\nEXPECTED = []\n");
 	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
 		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");
 	sb_puts(sb, after_imports((const char *)fill_py));
 	sb_puts(sb, "\n\n# ---- running and comparing ----\n\n\n");
 	sb_puts(sb, (const char *)script_run_py);
+	sb_free(&name);
 	sb_free(&table);
 	return ok;
 }

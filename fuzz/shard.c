@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,13 +13,17 @@
 #include "fuzz/exec.h"
 #include "fuzz/gen.h"
 #include "fuzz/novelty.h"
+#include "fuzz/shard_note.h"
 #include "fuzz/sightings.h"
 
 struct job {
 	struct arena arena;
 	struct prog prog;
+	const char *text;
 	int64_t index;
 	int draw, next_target;
+	int counted;                    /* verdicts of it that a shard before this one counted: see struct shard_pending */
+	bool diverged;                  /* there */
 	double score;
 	bool hit;                       /* a rank-1 prediction mismatch */
 	bool twin;                      /* made of a program that passed with suspects */
@@ -40,6 +45,10 @@ struct delta { int draw, target; int64_t n[NVERDICTS]; };
 struct shard {
 	const struct options *o;
 	struct arena arena;             /* lives as long as the shard */
+	struct target target[MAX_TARGETS];
+	struct shard_note *note;
+	bool begun, identified;         /* a first request came; targets have the version that they are */
+	struct strbuf versions, hello;
 	struct exec *main, *cheap, *fresh;
 	struct job *in_main, *in_cheap;
 	struct trial *trial;
@@ -52,7 +61,12 @@ struct shard {
 	int64_t next;                   /* number of the next program */
 	int64_t made;
 	int nfailed;                    /* numbers in a row that gave no program */
+	struct shard_pending *again;    /* what a shard before this one still had to do with; npending of them */
+	int nagain;
+	struct shard_culprit *skip;     /* what it died of */
+	int nskip;
 	struct policy policy;
+	int64_t policy_block;           /* whose policy that is; -1: nobody's */
 	int ndraw;
 	char **draw;
 	struct novelty *novelty;
@@ -65,6 +79,7 @@ struct shard {
 	uint32_t nfindings;
 	double start;
 	struct err fatal;
+	int fatal_code;
 };
 
 static double now_ms(void)
@@ -99,6 +114,35 @@ static void count_reasons(struct shard *s, struct arena *a, int target, const st
 			shard_reason_add(s->reason, &s->nreason, target, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], freedoms[i].reason), 1);
 }
 
+/* In hand from now on: what its parent and a BUG name. */
+static void take_up(struct shard *s, int64_t index, bool twin, const char *text, const char *doing, const struct target *t)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_puts(&sb, doing);
+	if (t)
+		target_print(&sb, t);
+	shard_note_take(s->note, index, twin, sb.s, text);
+	sb_free(&sb);
+}
+
+static void take_up_job(struct shard *s, const struct job *j, const char *doing, const struct target *t)
+{
+	take_up(s, j->index, j->twin, j->text, doing, t);
+}
+
+/* plant=bug-making, bug-judging, bug-confirming, kill-judging of builtin:eager: this process dies of some programs. */
+static void planted(const struct shard *s, const char *when, bool this_one)
+{
+	const char *plant = target_option(&s->target[0], "plant");
+	if (s->target[0].family != FAM_BUILTIN || !plant || !this_one)
+		return;
+	if (str_starts(plant, "kill-") && str_eq(plant + 5, when))
+		raise(SIGKILL);
+	if (str_starts(plant, "bug-") && str_eq(plant + 4, when))
+		BUG("planted");
+}
+
 static void count_elements(struct shard *s, const struct outcome *o)
 {
 	for (int k = 0; k < NFILL_CLASSES; k++) {
@@ -121,55 +165,119 @@ static void job_free(struct job *j)
 	free(j);
 }
 
+/* s->policy becomes the block's. */
 static bool draw_policy(struct shard *s, int64_t block)
 {
-	if (block < s->ndraw && s->draw[block])
+	if (s->policy_block == block)
 		return true;
 	struct choices c;
 	struct policy_limits limits = {s->o->ops, s->o->dtypes};
 	choices_from_seed(&c, mix64(s->o->seed ^ mix64((uint64_t)block + 0x5ca77e4)));
 	if (!policy_draw(&s->policy, s->o->policy, &limits, &c, &s->fatal))
 		return false;
+	s->policy_block = block;
+	choices_free(&c);
+	if (block >= s->ndraw) {
+		s->draw = xrealloc(s->draw, sizeof *s->draw * (size_t)(block + 1));
+		for (; s->ndraw <= block; s->ndraw++)
+			s->draw[s->ndraw] = NULL;
+	}
+	if (s->draw[block])
+		return true;
 	struct strbuf sb;
 	sb_init(&sb);
 	policy_print(&sb, &s->policy);
-	s->draw = xrealloc(s->draw, sizeof *s->draw * (size_t)(block + 1));
-	for (; s->ndraw <= block; s->ndraw++)
-		s->draw[s->ndraw] = NULL;
 	s->draw[block] = arena_strdup(&s->arena, sb.s);
 	sb_free(&sb);
-	choices_free(&c);
 	return true;
+}
+
+/* The program of a number; NULL: it has none, err says why, or s->fatal. */
+static struct job *job_of(struct shard *s, int64_t index, struct err *err)
+{
+	double t = now_ms();
+	int64_t block = index / PROGRAMS_PER_DRAW;
+	take_up(s, index, false, "", "making", NULL);
+	planted(s, "making", index % 64 == 5);
+	if (!draw_policy(s, block))
+		return NULL;
+	struct job *j = xmalloc(sizeof *j);
+	*j = (struct job){.index = index, .draw = (int)block, .hint = ""};
+	arena_init(&j->arena);
+	struct choices c;
+	choices_from_seed(&c, mix64(s->o->seed + mix64((uint64_t)index)));
+	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, err);
+	choices_free(&c);
+	s->stats.generate_ms += now_ms() - t;
+	if (!ok) {
+		job_free(j);
+		return NULL;
+	}
+	j->text = prog_text(&j->prog, &j->arena);
+	return j;
+}
+
+/* The same on data of a dtype that leaves no room. NULL: dtypes do not fit together any more. */
+static struct job *job_widened(struct shard *s, const struct job *of)
+{
+	struct err err = {0};
+	take_up_job(s, of, "widening", NULL);
+	struct job *j = xmalloc(sizeof *j);
+	*j = (struct job){.index = of->index, .draw = of->draw, .hint = "", .twin = true};
+	arena_init(&j->arena);
+	if (!edit_widen(&j->prog, &of->prog, &j->arena, &err)) {
+		job_free(j);
+		return NULL;
+	}
+	j->text = prog_text(&j->prog, &j->arena);
+	return j;
+}
+
+static bool skipped(const struct shard *s, int64_t index, bool twin)
+{
+	for (int i = 0; i < s->nskip; i++)
+		if (s->skip[i].index == index && s->skip[i].twin == twin)
+			return true;
+	return false;
 }
 
 /* The program of the next number; NULL: it has none. */
 static struct job *job_of_next(struct shard *s)
 {
-	double t = now_ms();
-	int64_t block = s->next / PROGRAMS_PER_DRAW;
-	if (!draw_policy(s, block))
-		return NULL;
-	struct job *j = xmalloc(sizeof *j);
-	*j = (struct job){.index = s->next, .draw = (int)block, .hint = ""};
-	arena_init(&j->arena);
-	struct choices c;
-	choices_from_seed(&c, mix64(s->o->seed + mix64((uint64_t)s->next)));
 	struct err err = {0};
-	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, &err);
-	choices_free(&c);
+	bool dead = skipped(s, s->next, false);
+	struct job *j = dead ? NULL : job_of(s, s->next, &err);
 	s->next += s->o->shard_count;
-	s->stats.generate_ms += now_ms() - t;
-	if (!ok) {              /* a number without a program, now and then; operators and dtypes that have none together: always */
+	s->made += dead || j;
+	if (j) {
+		s->nfailed = 0;
+		s->stats.generated++;
+	} else if (!dead && !s->fatal.msg[0]) {         /* a number without a program, now and then; operators and dtypes that have none together: always */
 		enum { ALWAYS = 50 };
 		if (++s->nfailed == ALWAYS)
 			err_set(&s->fatal, "%s", err.msg);
-		job_free(j);
-		return NULL;
 	}
-	s->nfailed = 0;
-	s->made++;
-	s->stats.generated++;
 	return j;
+}
+
+/* What a shard before this one still had to do with. NULL: there is nothing (any more). */
+static struct job *job_again(struct shard *s)
+{
+	while (s->nagain) {
+		const struct shard_pending *q = &s->again[--s->nagain];
+		struct err err = {0};
+		struct job *j = s->draining && !q->diverged ? NULL : job_of(s, q->index, &err), *of = j;
+		if (j && q->twin) {
+			j = job_widened(s, of);
+			job_free(of);
+		}
+		if (j) {
+			j->counted = q->counted;
+			j->diverged = q->diverged;
+			return j;
+		}
+	}
+	return NULL;
 }
 
 static bool may_generate(const struct shard *s)
@@ -180,7 +288,7 @@ static bool may_generate(const struct shard *s)
 
 static struct job *job_new(struct shard *s)
 {
-	struct job *j = NULL;
+	struct job *j = job_again(s);
 	while (!j && may_generate(s))
 		j = job_of_next(s);
 	return j;
@@ -188,13 +296,27 @@ static struct job *job_new(struct shard *s)
 
 /* ---- judging ------------------------------------------------------------------------------------------------------------------ */
 
-static void judge_job(struct shard *s, struct job *j, const struct result *r, const struct target *t, struct outcome *out)
+static const struct target *target_of(const struct shard *s, int target)
 {
+	return target < s->o->ntarget ? &s->target[target] : &s->cheap_target;
+}
+
+/* stage: 1 the cheap one, 2 + t target t. Counts, if nobody has yet. */
+static void judge_job(struct shard *s, struct job *j, const struct result *r, int target, struct outcome *out)
+{
+	const struct target *t = target_of(s, target);
+	int stage = target == MAX_TARGETS ? 1 : 2 + target;
 	double begin = now_ms();
+	take_up_job(s, j, "judging on ", t);
+	planted(s, "judging", hash_bytes(j->text, strlen(j->text)).b[1] % 64 == 5);
 	outcome_of(out, &j->prog, r, t, j->hint, &j->arena);
 	s->stats.reference_ms += now_ms() - begin;
 	s->stats.target_ms += r->target_ms;
+	if (stage <= j->counted)
+		return;
 	count_elements(s, out);
+	count(s, j->draw, target, out->verdict);
+	count_reasons(s, &j->arena, target, out);
 }
 
 /* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
@@ -209,8 +331,9 @@ static void describe(struct strbuf *out, const struct shard *s, const struct job
 	sb_init(&name);
 	exec_versions(&versions, &device, e);
 	target_print(&name, t);
-	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = prog_text(&j->prog, &a),
-		.policy = j->twin ? arena_printf(&a, "%s, its wide twin", s->draw[j->draw]) : s->draw[j->draw], .kind = o->kind, .severity = o->severity, .signature = o->signature, .tensor = o->tensor,
+	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = j->text,
+		.policy = j->twin ? arena_printf(&a, "%s, its wide twin", s->draw[j->draw]) : s->draw[j->draw], .kind = o->kind, .severity = o->severity, .verdict = verdict_name[o->verdict],
+		.signature = o->signature, .tensor = o->tensor,
 		.pattern = o->pattern, .detail = o->detail, .report = o->report, .stderr_tail = stderr_tail, .call = o->call, .how = "",
 		.program_index = j->index, .compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
 	shard_put_finding(out, &f);
@@ -266,11 +389,6 @@ static uint64_t signature_key(const struct outcome *o, const struct target *t)
 	return key;
 }
 
-static const struct target *target_of(const struct shard *s, int target)
-{
-	return target < s->o->ntarget ? &s->o->target[target] : &s->cheap_target;
-}
-
 /* A divergence: new signatures wait for a trial in a fresh process, those of settled ones are further observations. Takes the job. */
 static void diverged(struct shard *s, struct job *j, const struct exec *e, int target, const struct outcome *o, const struct result *r)
 {
@@ -279,7 +397,7 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 		s->stats.first_divergence_ms = now_ms() - s->start;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}
-	struct sighting w = {.key = signature_key(o, t), .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
+	struct sighting w = {.key = signature_key(o, t), .index = j->index, .twin = j->twin, .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
 	sb_init(&w.finding);
 	describe(&w.finding, s, j, e, t, o, r->stderr_tail);
 	const char *name = sightings_name(s->sightings, w.key);
@@ -304,6 +422,10 @@ static double promise(const struct shard *s, const struct job *j)
 
 static void queue_push(struct shard *s, struct job *j)
 {
+	if (s->draining && !j->diverged) {
+		job_free(j);
+		return;
+	}
 	if (s->nqueue == QUEUE_MAX) {   /* drop the least promising */
 		int worst = 0;
 		for (int i = 1; i < s->nqueue; i++)
@@ -333,17 +455,11 @@ static struct job *queue_pop(struct shard *s)
 	return j;
 }
 
-/* The same on data of a dtype that leaves no room. */
 static void queue_twin(struct shard *s, const struct job *of)
 {
-	struct err err = {0};
-	struct job *j = xmalloc(sizeof *j);
-	*j = (struct job){.index = of->index, .draw = of->draw, .hint = "", .twin = true};
-	arena_init(&j->arena);
-	if (!edit_widen(&j->prog, &of->prog, &j->arena, &err)) {        /* dtypes that do not fit together any more */
-		job_free(j);
+	struct job *j = skipped(s, of->index, true) ? NULL : job_widened(s, of);
+	if (!j)
 		return;
-	}
 	j->score = promise(s, j);
 	s->stats.twins++;
 	queue_push(s, j);
@@ -379,9 +495,7 @@ static void take_cheap(struct shard *s)
 	s->in_cheap = NULL;
 	exec_take(&r, &j->arena, s->cheap);
 	s->stats.cheap_runs++;
-	judge_job(s, j, &r, &s->cheap_target, &o);
-	count(s, j->draw, MAX_TARGETS, o.verdict);
-	count_reasons(s, &j->arena, MAX_TARGETS, &o);
+	judge_job(s, j, &r, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
 	if (verdict_diverges(o.verdict)) {
@@ -407,9 +521,7 @@ static void take_main(struct shard *s)
 		job_free(j);
 		return;
 	}
-	judge_job(s, j, &r, &s->o->target[target], &o);
-	count(s, j->draw, target, o.verdict);
-	count_reasons(s, &j->arena, target, &o);
+	judge_job(s, j, &r, target, &o);
 	if (o.all.suspect)
 		suspected(s, j, target, &o);
 	if (s->compiles) {
@@ -420,7 +532,7 @@ static void take_main(struct shard *s)
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->main, target, &o, &r);
 	else if (j->next_target < s->o->ntarget && o.verdict != VD_INVALID)
-		s->in_main = j, exec_submit(s->main, &j->prog, &s->o->target[j->next_target]);
+		s->in_main = j, exec_submit(s->main, &j->prog, &s->target[j->next_target]);
 	else
 		job_free(j);
 }
@@ -462,6 +574,7 @@ static void start_fresh(struct shard *s)
 	arena_init(&x->arena);
 	finding_of(&x->f, &x->of, &x->arena);
 	x->hint = x->of.hint;
+	take_up(s, x->of.index, x->of.twin, x->f.text, "confirming on ", target_of(s, x->of.target));
 	const struct target *t = target_of(s, x->of.target);
 	struct exec_options eo = {.self = s->o->self, .python = s->o->python, .limit_ms = s->o->limit_ms};
 	struct err err = {0};
@@ -492,7 +605,7 @@ static void send_tried(struct shard *s, const struct target *ran, const struct o
 	if (verdict_diverges(o->verdict)) {
 		f.confirmed = true;
 		f.how = x->on_target ? "again in a fresh process" : "the plain stage diverges, in a fresh process";
-		f.kind = o->kind, f.severity = o->severity, f.call = o->call;
+		f.kind = o->kind, f.severity = o->severity, f.call = o->call, f.verdict = verdict_name[o->verdict];
 		f.signature = o->signature, f.tensor = o->tensor, f.pattern = o->pattern, f.detail = o->detail, f.report = o->report;
 	} else {
 		f.kind = FINDING_NONDETERMINISTIC;
@@ -508,7 +621,9 @@ static void take_fresh(struct shard *s)
 	const struct target *t = target_of(s, x->of.target), *ran = x->on_target ? t : &s->plain_target;
 	struct result r;
 	struct outcome o;
+	take_up(s, x->of.index, x->of.twin, x->f.text, "confirming on ", ran);
 	exec_take(&r, &x->arena, s->fresh);
+	planted(s, "confirming", hash_bytes(x->f.text, strlen(x->f.text)).b[1] % 4 == 1);
 	for (int i = 0; i < r.nmismatch; i++)
 		if (r.mismatch[i].rank == 1)
 			x->hint = r.mismatch[i].op;
@@ -556,11 +671,12 @@ static void give_up_trials(struct shard *s)
 
 static void submit_main(struct shard *s, struct job *j)
 {
+	take_up_job(s, j, "sending to ", &s->target[0]);
 	if (s->compiles)
 		novelty_mark(s->novelty, &j->prog);
 	j->next_target = 0;
 	s->in_main = j;
-	exec_submit(s->main, &j->prog, &s->o->target[0]);
+	exec_submit(s->main, &j->prog, &s->target[0]);
 }
 
 /* Everything that can be started now; false: nothing could. */
@@ -578,6 +694,7 @@ static bool start_work(struct shard *s)
 	struct job *j;
 	if (s->cheap_on && !s->in_cheap && (j = job_new(s))) {
 		s->in_cheap = j;
+		take_up_job(s, j, "sending to ", &s->cheap_target);
 		exec_submit(s->cheap, &j->prog, &s->cheap_target);
 		did = true;
 	}
@@ -603,18 +720,24 @@ static bool take_work(struct shard *s)
 
 static bool idle(const struct shard *s)
 {
-	return !s->in_main && !s->trial && !s->in_cheap && !sightings_waiting(s->sightings) && (!s->nqueue || s->draining) && !may_generate(s);
+	return !s->in_main && !s->trial && !s->in_cheap && !sightings_waiting(s->sightings) && !s->nqueue && !s->nagain && !may_generate(s);
 }
 
 static void work(struct shard *s, double until)
 {
 	if (s->draining) {      /* no new compiles: what runs is finished, what waits for confirmation is confirmed */
-		while (s->nqueue)
-			job_free(s->queue[--s->nqueue]);
+		int kept = 0;
+		for (int i = 0; i < s->nqueue; i++)
+			if (s->queue[i]->diverged)
+				s->queue[kept++] = s->queue[i];
+			else
+				job_free(s->queue[i]);
+		s->nqueue = kept;
 	}
 	do {
 		bool did = take_work(s);
 		did |= start_work(s);
+		shard_note_clear(s->note);
 		if (idle(s))
 			break;
 		if (!did) {
@@ -627,54 +750,148 @@ static void work(struct shard *s, double until)
 	} while (now_ms() < until);
 }
 
-static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
+/* ---- requests and answers --------------------------------------------------------------------------------------------------------- */
+
+/* Another shard's place is taken, or number one's. */
+static bool begin_at(struct shard *s, struct shard_request *r)
 {
-	struct shard *s = ctx;
-	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
-	double ms = (double)wire_u32(&w), begin = now_ms();
-	enum shard_mode mode = (enum shard_mode)wire_u8(&w);
-	s->draining = mode != SHARD_WORK;
-	if (mode == SHARD_GIVE_UP)
-		give_up_trials(s);
-	else
-		work(s, begin + ms);
-	s->stats.wall_ms += now_ms() - begin;
-	s->stats.exhausted = mode == SHARD_GIVE_UP || idle(s);
-	s->stats.queue = s->nqueue;
-	s->stats.target_rss = proc_rss(exec_proc(s->main)) + (s->cheap ? proc_rss(exec_proc(s->cheap)) : 0);
-	wire_put_str(answer, s->fatal.msg);
-	shard_put_stats(answer, &s->stats);
+	if (r->note[0] && !(s->note = shard_note_open(r->note, &s->fatal)))
+		return false;
+	s->next = r->state.next;
+	s->made = r->state.made;
+	s->again = r->state.pending;
+	s->nagain = r->state.npending;
+	s->skip = r->skip;
+	s->nskip = r->nskip;
+	return true;
+}
+
+/* Which version is it? Both children start side by side. */
+static bool identify(struct shard *s)
+{
+	if (!exec_warm(s->main, &s->fatal) || (s->cheap && !exec_warm(s->cheap, &s->fatal)))
+		return false;
+	struct target first = s->target[0];
+	enum exec_identity id = exec_identify(&first, s->main, &s->fatal);
+	s->fatal_code = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+	if (id != EXEC_IDENTIFIED)
+		return false;
+	struct target *all[MAX_TARGETS + 2] = {&s->cheap_target, &s->plain_target};
+	for (int i = 0; i < s->o->ntarget; i++)
+		all[2 + i] = &s->target[i];
+	for (int i = 0; i < s->o->ntarget + 2; i++)
+		memcpy(all[i]->version, first.version, sizeof first.version);
+	for (int i = 0; i <= MAX_TARGETS; i++) {
+		struct strbuf sb;
+		sb_init(&sb);
+		target_print(&sb, target_of(s, i));
+		s->target_name[i] = arena_strdup(&s->arena, sb.s);
+		sb_free(&sb);
+	}
+	exec_versions(&s->versions, &s->hello, s->main);
+	return s->identified = true;
+}
+
+static int add_pending(struct shard_pending *list, int n, const struct job *j, int counted)
+{
+	list[n] = (struct shard_pending){.index = j->index, .twin = j->twin, .counted = MAX(j->counted, counted)};
+	return n + 1;
+}
+
+static struct shard_pending diverged_of(const struct sighting *w)
+{
+	return (struct shard_pending){.index = w->index, .twin = w->twin, .diverged = true, .counted = w->target == MAX_TARGETS ? 1 : 2 + w->target};
+}
+
+/* Everything that this shard would still have to do. */
+static struct shard_state where_it_stands(const struct shard *s, struct arena *a)
+{
+	struct shard_pending *list = ARENA_ZNEW(a, struct shard_pending, s->nqueue + sightings_waiting(s->sightings) + s->nagain + 3);
 	int n = 0;
-	struct strbuf counters;
-	sb_init(&counters);
+	for (int i = 0; i < s->nqueue; i++)
+		n = add_pending(list, n, s->queue[i], s->queue[i]->next_target + 1);
+	if (s->in_main)
+		n = add_pending(list, n, s->in_main, s->in_main->next_target + 1);
+	if (s->in_cheap)
+		n = add_pending(list, n, s->in_cheap, 0);
+	if (s->trial)
+		list[n++] = diverged_of(&s->trial->of);
+	for (int i = 0; i < sightings_waiting(s->sightings); i++)
+		list[n++] = diverged_of(sightings_at(s->sightings, i));
+	for (int i = 0; i < s->nagain; i++)
+		list[n++] = s->again[i];
+	return (struct shard_state){.next = s->next, .made = s->made, .npending = n, .pending = list};
+}
+
+static void put_counters(struct shard *s, struct strbuf *answer)
+{
+	int n = 0;
+	struct strbuf sb;
+	sb_init(&sb);
 	for (int i = 0; i < s->ndelta; i++)
 		for (int v = 0; v < NVERDICTS; v++)
 			if (s->delta[i].n[v]) {
-				wire_put_str(&counters, s->draw[s->delta[i].draw]);
-				wire_put_str(&counters, s->target_name[s->delta[i].target]);
-				wire_put_str(&counters, verdict_name[v]);
-				wire_put_i64(&counters, s->delta[i].n[v]);
+				wire_put_str(&sb, s->draw[s->delta[i].draw]);
+				wire_put_u32(&sb, (uint32_t)s->delta[i].target);
+				wire_put_str(&sb, verdict_name[v]);
+				wire_put_i64(&sb, s->delta[i].n[v]);
 				n++;
 			}
 	s->ndelta = 0;
-	struct strbuf reasons;
-	sb_init(&reasons);
-	for (int i = 0; i < s->nreason; i++) {
-		wire_put_u32(&reasons, (uint32_t)s->reason[i].target);
-		wire_put_str(&reasons, s->reason[i].text);
-		wire_put_i64(&reasons, s->reason[i].n);
-	}
 	wire_put_u32(answer, (uint32_t)n);
-	sb_put(answer, counters.s, counters.len);
-	sb_free(&counters);
+	sb_put(answer, sb.s, sb.len);
+	sb_free(&sb);
+}
+
+static void put_reasons(struct shard *s, struct strbuf *answer)
+{
 	wire_put_u32(answer, (uint32_t)s->nreason);
-	sb_put(answer, reasons.s, reasons.len);
-	sb_free(&reasons);
+	for (int i = 0; i < s->nreason; i++) {
+		wire_put_u32(answer, (uint32_t)s->reason[i].target);
+		wire_put_str(answer, s->reason[i].text);
+		wire_put_i64(answer, s->reason[i].n);
+	}
 	s->nreason = 0;
+}
+
+static void put_answer(struct shard *s, struct strbuf *answer)
+{
+	struct arena a;
+	arena_init(&a);
+	const struct shard_answer head = {.fatal = s->fatal.msg, .fatal_code = s->fatal_code, .version = s->identified ? s->target[0].version : "",
+		.versions = s->versions.s, .hello = s->hello.s, .stats = s->stats, .state = where_it_stands(s, &a)};
+	shard_put_answer(answer, &head);
+	arena_free(&a);
+	put_counters(s, answer);
+	put_reasons(s, answer);
 	wire_put_u32(answer, s->nfindings);
 	sb_put(answer, s->findings.s, s->findings.len);
 	sb_reset(&s->findings);
 	s->nfindings = 0;
+}
+
+static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
+{
+	struct shard *s = ctx;
+	struct shard_request r;
+	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
+	double begin = now_ms();
+	shard_get_request(&r, &w, &s->arena);
+	CHECK(!w.bad);
+	s->draining = r.mode != SHARD_WORK;
+	CHECK(r.fresh == !s->begun);
+	s->begun = true;
+	bool ok = (!r.fresh || begin_at(s, &r)) && (s->identified || identify(s));
+	if (ok && r.mode == SHARD_GIVE_UP)
+		give_up_trials(s);
+	else if (ok)
+		work(s, now_ms() + r.ms);
+	shard_note_clear(s->note);
+	s->stats.wall_ms += now_ms() - begin;
+	s->stats.exhausted = r.mode == SHARD_GIVE_UP || idle(s);
+	s->stats.queue = s->nqueue;
+	s->stats.target_rss = proc_rss(exec_proc(s->main)) + (s->cheap ? proc_rss(exec_proc(s->cheap)) : 0);
+	put_answer(s, answer);
 	return !s->fatal.msg[0];
 }
 
@@ -682,8 +899,10 @@ static bool open_slots(struct shard *s, struct err *err)
 {
 	const struct target *t = &s->o->target[0];
 	struct exec_options eo = {.self = s->o->self, .python = s->o->python, .limit_ms = s->o->limit_ms};
-	for (int i = 0; i < s->o->ntarget; i++)
-		s->compiles |= target_stage(&s->o->target[i])->compiles;
+	for (int i = 0; i < s->o->ntarget; i++) {
+		s->target[i] = s->o->target[i];
+		s->compiles |= target_stage(&s->target[i])->compiles;
+	}
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
 		return false;
@@ -696,13 +915,6 @@ static bool open_slots(struct shard *s, struct err *err)
 			s->plain_target.stage = s->cheap_target.stage = k;      /* plain values, and which prediction is impossible */
 	if (s->cheap_on)
 		s->cheap = exec_open(t, &eo, err);
-	for (int i = 0; i <= MAX_TARGETS; i++) {
-		struct strbuf sb;
-		sb_init(&sb);
-		target_print(&sb, i < s->o->ntarget ? &s->o->target[i] : &s->cheap_target);
-		s->target_name[i] = arena_strdup(&s->arena, sb.s);
-		sb_free(&sb);
-	}
 	return !s->cheap_on || s->cheap;
 }
 
@@ -710,9 +922,11 @@ int shard_main(const struct options *o)
 {
 	struct shard *s = xmalloc(sizeof *s);
 	struct err err = {0};
-	*s = (struct shard){.o = o, .next = o->shard_index, .start = now_ms()};
+	*s = (struct shard){.o = o, .policy_block = -1, .start = now_ms(), .fatal_code = EXIT_USAGE};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
+	sb_init(&s->versions);
+	sb_init(&s->hello);
 	s->sightings = sightings_new();
 	s->novelty = xmalloc(sizeof *s->novelty);
 	memset(s->novelty, 0, sizeof *s->novelty);
@@ -730,6 +944,8 @@ int shard_main(const struct options *o)
 	free(s->delta);
 	free(s->draw);
 	sb_free(&s->findings);
+	sb_free(&s->versions);
+	sb_free(&s->hello);
 	arena_free(&s->arena);
 	free(s);
 	return rc;

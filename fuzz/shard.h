@@ -1,5 +1,5 @@
 /* shard.h: one shard of a campaign: generates programs, runs them on its own target children, computes the reference, compares,
- * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs a chunk.
+ * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs one program.
  *
  * Programs are numbered; shard i of n makes the programs i, i+n, i+2n, … of the campaign. Program number and seed alone decide a
  * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
@@ -10,7 +10,11 @@
  *
  * A program that passes with suspects (oracle/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
- * Messages: request = u32 milliseconds to work, u8 enum shard_mode; answer = counters since the last answer, then the findings. */
+ * An answer is a commit: it says what happened since the last one, and where the shard stands (struct shard_state). When a shard dies, another
+ * one begins where the last answer stood, without the program that the dead one had in hand (shard_note.h): what it did since then is done
+ * again, because a program is its number. So nothing is lost or counted twice but that program, which its parent counts as `harness`.
+ *
+ * Messages: request = struct shard_request; answer = struct shard_answer, then counters, reasons and findings since the last one. */
 #ifndef SCATTERPROOF_SHARD_H
 #define SCATTERPROOF_SHARD_H
 
@@ -40,10 +44,48 @@ struct shard_stats {
 	bool exhausted;                                 /* --programs reached and nothing in flight */
 };
 
+/* A program that a shard still has to do with: in a slot, in the queue, or waiting for its trial. */
+struct shard_pending {
+	int64_t index;
+	bool twin, diverged;
+	int counted;            /* how many of its verdicts are counted: 0 none, 1 the cheap stage's, 2 + t also target t's */
+};
+struct shard_state {
+	int64_t next, made;     /* number of the next program; how many of --programs were made */
+	int npending;
+	struct shard_pending *pending;
+};
+struct shard_culprit { int64_t index; bool twin; };
+struct shard_request {
+	int ms;                 /* to work */
+	enum shard_mode mode;
+	bool fresh;             /* the first of a process: what follows is there */
+	const char *note;       /* path for shard_note_open */
+	struct shard_state state;
+	int nskip;
+	struct shard_culprit *skip;     /* programs that are not done again */
+};
+struct shard_answer {
+	const char *fatal;      /* "": goes on; else why the whole campaign cannot … */
+	int fatal_code;         /* … and its exit code */
+	const char *version, *versions, *hello;         /* of every target: for its name; and as exec_versions says. "" while unknown */
+	struct shard_stats stats;
+	struct shard_state state;
+};
+/* Of all targets, the cheap stage left out. */
+static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
+{
+	int64_t n = 0;
+	for (int t = 0; t < MAX_TARGETS; t++)
+		n += s->verdict[t][v];
+	return n;
+}
+
 struct shard_finding {
-	const char *target, *versions, *device, *text, *policy;
+	const char *target, *versions, *device, *text, *policy;        /* device: as exec_versions says it */
 	enum finding_kind kind;
 	enum finding_severity severity;
+	const char *verdict;                            /* of the observation: "mismatch", "crash", "hang" */
 	const char *signature, *tensor, *pattern, *detail, *report, *stderr_tail;
 	int call;
 	bool confirmed;
@@ -57,8 +99,10 @@ struct shard_reason { int target; char text[136]; int64_t n; };
 /* Adds to a list of at most MAX_REASONS, the last of which collects the rest. */
 void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times);
 
-void shard_put_stats(struct strbuf *sb, const struct shard_stats *s);
-void shard_get_stats(struct shard_stats *s, struct wire *w);
+void shard_put_request(struct strbuf *sb, const struct shard_request *r);
+void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);
+void shard_put_answer(struct strbuf *sb, const struct shard_answer *s);
+void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a);
 void shard_put_finding(struct strbuf *sb, const struct shard_finding *f);
 void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a);
 

@@ -1,4 +1,4 @@
-/* shard_wire.c: shard's answers as bytes, both directions side by side so that they stay each other's inverse. */
+/* shard_wire.c: what shards are asked and answer, as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/shard.h"
 
 enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
@@ -30,7 +30,7 @@ static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
 		floats[f] = ms[f];
 }
 
-void shard_put_stats(struct strbuf *sb, const struct shard_stats *s)
+static void put_stats(struct strbuf *sb, const struct shard_stats *s)
 {
 	struct shard_stats copy = *s;
 	int64_t *ints[NSTAT_INTS];
@@ -43,7 +43,7 @@ void shard_put_stats(struct strbuf *sb, const struct shard_stats *s)
 	wire_put_u8(sb, s->exhausted);
 }
 
-void shard_get_stats(struct shard_stats *s, struct wire *w)
+static void get_stats(struct shard_stats *s, struct wire *w)
 {
 	int64_t *ints[NSTAT_INTS];
 	double *floats[NSTAT_FLOATS];
@@ -56,12 +56,102 @@ void shard_get_stats(struct shard_stats *s, struct wire *w)
 	s->exhausted = wire_u8(w) != 0;
 }
 
+static void put_state(struct strbuf *sb, const struct shard_state *s)
+{
+	wire_put_i64(sb, s->next);
+	wire_put_i64(sb, s->made);
+	wire_put_u32(sb, (uint32_t)s->npending);
+	for (int i = 0; i < s->npending; i++) {
+		const struct shard_pending *q = &s->pending[i];
+		wire_put_i64(sb, q->index);
+		wire_put_u8(sb, (uint8_t)(q->twin | q->diverged << 1));
+		wire_put_u32(sb, (uint32_t)q->counted);
+	}
+}
+
+/* The count of a list whose entries have at least nbytes each; 0 if the bytes are not there. */
+static int list_count(struct wire *w, size_t nbytes)
+{
+	uint32_t n = wire_u32(w);
+	w->bad |= n > (size_t)(w->end - w->p) / nbytes;
+	return w->bad ? 0 : (int)n;
+}
+
+static void get_state(struct shard_state *s, struct wire *w, struct arena *a)
+{
+	s->next = wire_i64(w);
+	s->made = wire_i64(w);
+	s->npending = list_count(w, 13);
+	s->pending = ARENA_ZNEW(a, struct shard_pending, s->npending);
+	for (int i = 0; i < s->npending; i++) {
+		int64_t index = wire_i64(w);
+		unsigned flags = wire_u8(w);
+		s->pending[i] = (struct shard_pending){.index = index, .twin = flags & 1, .diverged = flags >> 1 & 1, .counted = (int)wire_u32(w)};
+	}
+}
+
+void shard_put_request(struct strbuf *sb, const struct shard_request *r)
+{
+	wire_put_u32(sb, (uint32_t)r->ms);
+	wire_put_u8(sb, (uint8_t)r->mode);
+	wire_put_u8(sb, r->fresh);
+	if (!r->fresh)
+		return;
+	wire_put_str(sb, r->note);
+	put_state(sb, &r->state);
+	wire_put_u32(sb, (uint32_t)r->nskip);
+	for (int i = 0; i < r->nskip; i++) {
+		wire_put_i64(sb, r->skip[i].index);
+		wire_put_u8(sb, r->skip[i].twin);
+	}
+}
+
+void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a)
+{
+	*r = (struct shard_request){0};
+	r->ms = (int)wire_u32(w);
+	r->mode = (enum shard_mode)wire_u8(w);
+	r->fresh = wire_u8(w) != 0;
+	if (!r->fresh)
+		return;
+	r->note = wire_str(w, a);
+	get_state(&r->state, w, a);
+	r->nskip = list_count(w, 9);
+	r->skip = ARENA_ZNEW(a, struct shard_culprit, r->nskip);
+	for (int i = 0; i < r->nskip; i++) {
+		r->skip[i].index = wire_i64(w);
+		r->skip[i].twin = wire_u8(w) != 0;
+	}
+}
+
+void shard_put_answer(struct strbuf *sb, const struct shard_answer *s)
+{
+	wire_put_str(sb, s->fatal);
+	wire_put_u32(sb, (uint32_t)s->fatal_code);
+	wire_put_str(sb, s->version);
+	wire_put_str(sb, s->versions);
+	wire_put_str(sb, s->hello);
+	put_stats(sb, &s->stats);
+	put_state(sb, &s->state);
+}
+
+void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a)
+{
+	s->fatal = wire_str(w, a);
+	s->fatal_code = (int)wire_u32(w);
+	s->version = wire_str(w, a);
+	s->versions = wire_str(w, a);
+	s->hello = wire_str(w, a);
+	get_stats(&s->stats, w);
+	get_state(&s->state, w, a);
+}
+
 static void finding_texts(struct shard_finding *f, const char ***field, int *n)
 {
-	static const int count = 12;
+	static const int count = 13;
 	field[0] = &f->target, field[1] = &f->versions, field[2] = &f->device, field[3] = &f->text, field[4] = &f->policy;
 	field[5] = &f->signature, field[6] = &f->tensor, field[7] = &f->pattern, field[8] = &f->detail, field[9] = &f->report;
-	field[10] = &f->stderr_tail, field[11] = &f->how;
+	field[10] = &f->stderr_tail, field[11] = &f->how, field[12] = &f->verdict;
 	*n = count;
 }
 

@@ -84,6 +84,12 @@ bool sightings_next(struct sighting *out, struct sightings *s)
 
 int sightings_waiting(const struct sightings *s) { return s->n; }
 
+const struct sighting *sightings_at(const struct sightings *s, int i)
+{
+	CHECK(i >= 0 && i < s->n);
+	return &s->queue[i];
+}
+
 void sightings_settle(struct sightings *s, uint64_t key, const char *name, sighting_fn *fn, void *ctx)
 {
 	struct signature *k = find_or_add(s, key);

@@ -16,6 +16,8 @@ enum {
 
 struct sighting {
 	uint64_t key;           /* of the signature */
+	int64_t index;          /* number of the program */
+	bool twin;              /* its wide twin */
 	int draw, target;       /* whose it is: index of the policy draw, of the target */
 	char *hint;             /* see outcome_of */
 	struct strbuf finding;  /* shard_put_finding */
@@ -34,6 +36,8 @@ bool sightings_wait(struct sightings *s, struct sighting *w);
 /* The one that has waited longest, which is the caller's then. False: none waits. */
 bool sightings_next(struct sighting *out, struct sightings *s);
 int sightings_waiting(const struct sightings *s);
+/* The one of that place in the queue, 0 is the next. */
+const struct sighting *sightings_at(const struct sightings *s, int i);
 /* From now on the signature has this name. Those of it that wait go to fn, in order, and are freed. */
 typedef void sighting_fn(void *ctx, const struct sighting *w);
 void sightings_settle(struct sightings *s, uint64_t key, const char *name, sighting_fn *fn, void *ctx);

@@ -1,12 +1,14 @@
 /* verdict.c: see verdict.h. */
 #include "fuzz/verdict.h"
 
+#include "eager/escape.h"
 #include "eager/interp.h"
 
 #include <inttypes.h>
 
 #include "fuzz/message.h"
 #include "fuzz/signature.h"
+#include "fuzz/tensor_name.h"
 #include "oracle/spread.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
@@ -84,22 +86,14 @@ static const enum finding_severity severity_of[NMISMATCH] = {
 
 static const char *tensor_text(const struct prog *p, const struct tensor_verdict *w, struct arena *a)
 {
-	if (!w)
-		return "";
-	const char *name = w->node >= 0 ? p->node[w->node].name : "";
-	if (w->role == TR_OUTPUT)
-		return arena_printf(a, "out %d (%s)", w->index, name);
-	if (w->role == TR_GRADIENT)
-		return arena_printf(a, "%s.grad", name);
-	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input && p->node[i].out[0].storage == w->index)
-			return arena_printf(a, "input %s afterwards", p->node[i].name);
-	return arena_printf(a, "input storage %d afterwards", w->index);
+	struct tensor_name n;
+	tensor_name_of(&n, p, w->role, w->index);
+	return tensor_name_text(&n, a);
 }
 
 static void describe(struct outcome *out, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a)
 {
-	out->tensor = tensor_text(p, w, a);
+	out->tensor = w ? tensor_text(p, w, a) : "";
 	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
 	out->call = w ? w->call : 0;
 	out->signature = signature_of(out->kind, p, w, hint, a);
@@ -126,12 +120,12 @@ static void report(struct outcome *out, const struct prog *p, const struct judge
 {
 	struct strbuf sb;
 	sb_init(&sb);
-	sb_printf(&sb, "%s on %s: %s\n", finding_kind_name[out->kind], target, out->why);
+	sb_printf(&sb, "%s on %s: %s\n", finding_kind_name[out->kind], target, escaped_lines(a, "  ", out->why));
 	if (j)
 		judgement_print(&sb, j, p);
 	if (r->stderr_tail[0] && out->verdict != VD_MISMATCH)
-		sb_printf(&sb, "last output of the target:\n%s\n", r->stderr_tail);
-	sb_printf(&sb, "signature: %s\n", out->signature);
+		sb_printf(&sb, "last output of the target:\n  %s\n", escaped_lines(a, "  ", r->stderr_tail));
+	sb_printf(&sb, "signature: %s\n", escaped_line(a, out->signature));
 	sb_puts(&sb, prog_text(p, a));
 	out->report = arena_strdup(a, sb.s);
 	sb_free(&sb);
@@ -174,8 +168,7 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	out->detail = out->why;
 }
 
-/* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
-static bool eager_raises(const struct prog *p, struct arena *a)
+bool program_raises(const struct prog *p, struct arena *a)
 {
 	struct result plain;
 	struct err err = {0};
@@ -186,7 +179,7 @@ static bool eager_raises(const struct prog *p, struct arena *a)
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	out->why = r->message;
-	if (!target_stage(t)->compiles || eager_raises(p, a)) {
+	if (!target_stage(t)->compiles || program_raises(p, a)) {
 		out->verdict = VD_INVALID;
 		return;
 	}
@@ -198,18 +191,25 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
 }
 
+static bool reference(struct outcome *out, struct judge_case *jc, const struct prog *p, const struct licence_profile *profile, struct arena *a)
+{
+	bool ok = judge_prepare(jc, p, profile, TAPE_LIMITS_DEFAULT, a);
+	out->reference = jc->status;
+	return ok;
+}
+
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
 {
 	struct strbuf name;
 	struct licence_profile profile;
 	struct judge_case jc;
-	struct judgement j = {0};
-	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = ""};
+	struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
+	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
+		.reference = REF_UNSUPPORTED};
 	sb_init(&name);
 	target_print(&name, t);
 	const char *target = arena_strdup(a, name.s);
 	sb_free(&name);
-	bool judged = false;
 	if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
 		out->why = r->message;
@@ -227,7 +227,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
-	} else if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && jc.status != REF_RAISES) {
+	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
 	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {
@@ -236,18 +236,18 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
 	} else {
-		judge(&j, &jc, r, freedoms_of(t), a);
+		judge(j, &jc, r, freedoms_of(t), a);
+		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (target_stage(t)->compiles || j.weak)
-			spread_judge(&j, &jc, r, a);
-		if (j.suspect)
-			out->suspicion = suspicion(p, &j, a);
-		out->freedoms = j.used;
-		from_judgement(out, p, &j, target_stage(t)->compiles ? hint : NULL, a);
-		judged = true;
+		if (target_stage(t)->compiles || j->weak)
+			spread_judge(j, &jc, r, a);
+		if (j->suspect)
+			out->suspicion = suspicion(p, j, a);
+		out->freedoms = j->used;
+		from_judgement(out, p, j, target_stage(t)->compiles ? hint : NULL, a);
 	}
 	if (verdict_diverges(out->verdict))
-		report(out, p, judged ? &j : NULL, r, target, a);
+		report(out, p, out->judgement, r, target, a);
 }
 
 const char *verdict_reason(const struct outcome *o, struct arena *a)

@@ -31,6 +31,9 @@ struct outcome {
 	const char *signature, *tensor, *pattern, *detail;
 	int call;
 	const char *report;             /* text block for people: the program, the wrong tensor, expected and got */
+	/* what the verdict was made of */
+	enum ref_status reference;      /* UNSUPPORTED also where it was not asked */
+	const struct judgement *judgement;      /* NULL: there was nothing to compare */
 };
 
 /* Computes the reference of every call and compares. Everything of *out lives in a. hint: the operator whose predicted meta
@@ -38,6 +41,8 @@ struct outcome {
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
 const char *verdict_reason(const struct outcome *o, struct arena *a);
+/* Whether autograd refuses the program, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
+bool program_raises(const struct prog *p, struct arena *a);
 /* Canonical text of a program, in a. */
 const char *prog_text(const struct prog *p, struct arena *a);
 /* Operators of a program for the store. Returns how many. */

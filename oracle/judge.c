@@ -140,6 +140,13 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 	return free;
 }
 
+enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
+{
+	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
+		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
+}
+
 /* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
 static void compare_alias(struct tensor_verdict *v, const struct prog *p, const struct reference *ref, const struct result_call *got, int i,
 	unsigned freedoms, struct arena *a)
@@ -170,20 +177,28 @@ static void compare_alias(struct tensor_verdict *v, const struct prog *p, const 
 }
 
 /* However an undecided winner is chosen, the group's gradients add up to g, up to the rounding of each share. */
+bool judge_winners(double *total, double *room, const struct reference *ref, int w)
+{
+	const struct ref_winners *q = &ref->winners[w];
+	double half = num_half_ulp(&num_format[ref->grad[q->grad].meta.dtype], num_mag(&q->g));
+	*total = q->g.hi;
+	*room = (q->g.rad + half * (q->n + 2)) * (1 + 0x1p-20);
+	return !(q->g.flags & NUM_SPECIAL);
+}
+
 static void compare_winners(struct tensor_verdict *v, const struct reference *ref, int grad, const struct result_tensor *got, struct arena *a)
 {
 	for (int w = 0; w < ref->nwinners; w++) {
 		const struct ref_winners *q = &ref->winners[w];
-		if (q->grad != grad || !got->present || !got->data || q->g.flags & NUM_SPECIAL)
+		double total, room, sum = 0;
+		if (q->grad != grad || !got->present || !got->data || !judge_winners(&total, &room, ref, w))
 			continue;
 		enum dtype dt = ref->grad[grad].meta.dtype;
-		double sum = 0, half = num_half_ulp(&num_format[dt], num_mag(&q->g));
 		for (int k = 0; k < q->n; k++)
 			sum += dtype_load_f(dt, (const unsigned char *)got->data + q->index[k] * dtype_nbytes(dt));
-		double room = (q->g.rad + half * (q->n + 2)) * (1 + 0x1p-20);
-		if (!(fabs(sum - q->g.hi) <= room)) {
+		if (!(fabs(sum - total) <= room)) {
 			note(v, MM_GRADIENT, a, "no legal winner: %d elements from %lld on share a gradient of %g and add up to %g", q->n,
-				(long long)q->index[0], q->g.hi, sum);
+				(long long)q->index[0], total, sum);
 			return;
 		}
 	}

@@ -74,6 +74,19 @@ enum {
 	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };
 
+/* Which memory output i may lie in, for whoever compares without a result at hand: with output k < i, or (k = -1) with the input storage
+ * that the reference says. As judge() compares: outputs on an input's storage are not compared with each other. */
+enum alias_rule {
+	ALIAS_APART,
+	ALIAS_SHARED,
+	ALIAS_EQUAL,                    /* apart, or one tensor if they are equal byte for byte and in layout */
+	ALIAS_ANY
+};
+enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
+
+/* What the gradients of group w of ref->winners add up to, and within what. False: anything. */
+bool judge_winners(double *total, double *room, const struct reference *ref, int w);
+
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);
 void judge(struct judgement *j, const struct judge_case *jc, const struct result *r, unsigned freedoms, struct arena *a);
 /* A paragraph for people: kinds, wrong tensors, samples, pattern. */

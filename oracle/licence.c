@@ -68,6 +68,11 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	}
 }
 
+/* clamp_backward: 2.11.0 passes g at a bound, 2.15.0 does not (both measured); between, nobody looked. */
+const struct licence_step licence_steps[NLICENCE_STEPS] = {{0, 0}, {2, 12}, {2, 15}};
+
+static bool at_least(const struct licence_step *s, int major, int minor) { return major > s->major || (major == s->major && minor >= s->minor); }
+
 /* family[-version]:stage[@device][+options] */
 bool licence_find(struct licence_profile *out, const char *target)
 {
@@ -85,10 +90,9 @@ bool licence_find(struct licence_profile *out, const char *target)
 	bool plain = str_starts(colon, ":eager") || str_starts(colon, ":fake") || str_starts(colon, ":aot_fake")
 		|| (str_starts(colon, ":aot_eager") && !str_starts(colon, ":aot_eager_decomp"));
 	licence_resolve(out, plain ? LT_TORCH_EAGER : LT_TORCH_INDUCTOR, dev);
-	/* clamp_backward: 2.11.0 passes g at a bound, 2.15.0 does not (both measured). */
 	int major = 2, minor = 11;
 	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
-	bool newer = known && (major > 2 || minor >= 15), between = !known || (major == 2 && minor > 11 && minor < 15);
+	bool newer = known && at_least(&licence_steps[2], major, minor), between = !newer && (!known || at_least(&licence_steps[1], major, minor));
 	unsigned more = newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u, less = 0;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	if (newer && dev == LD_CPU)

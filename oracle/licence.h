@@ -53,6 +53,10 @@ enum licence_device { LD_CPU, LD_CUDA, NLD };
 void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
 /* The profile of a target written as in `--target` ("torch-2.15.0:inductor@cuda+freezing=1"); false if nothing is known of it. */
 bool licence_find(struct licence_profile *out, const char *target);
+/* Profiles of one target name differ by version only from one of these to the next: the first version of each range, the first is 0.0. */
+enum { NLICENCE_STEPS = 3 };
+struct licence_step { int major, minor; };
+extern const struct licence_step licence_steps[NLICENCE_STEPS];
 const char *licence_class_name(enum licence_class c);
 
 #endif

@@ -6,48 +6,22 @@
 
 /* ---- harmless text -------------------------------------------------------------------------------------------------- */
 
-/* One character from s; control characters and broken bytes as \xNN. Returns the bytes used. */
-static size_t put_char(struct strbuf *sb, const char *s, size_t n)
-{
-	size_t len = 1;
-	unsigned char c = (unsigned char)s[0];
-	while (len < 4 && len < n && ((unsigned char)s[len] & 0xc0) == 0x80)
-		len++;
-	if (c < 0x80)
-		len = 1;
-	bool c1_control = c == 0xc2 && len == 2 && (unsigned char)s[1] < 0xa0;
-	if ((c >= 0x20 && c < 0x7f) || (c >= 0x80 && !c1_control && utf8_valid(s, len))) {
-		sb_put(sb, s, len);
-		return len;
-	}
-	sb_printf(sb, "\\x%02x", c);
-	return 1;
-}
-
 void text_block(struct strbuf *sb, const char *indent, const char *s, size_t n)
 {
-	bool start = true;
-	for (size_t i = 0; i < n;) {
-		if (start)
-			sb_puts(sb, indent);
-		start = s[i] == '\n';
-		if (s[i] == '\n' || s[i] == '\t')
-			sb_putc(sb, s[i++]);
-		else
-			i += put_char(sb, s + i, n - i);
-	}
-	if (n && !start)
+	sb_puts(sb, n ? indent : "");
+	escape_lines(sb, indent, s, n);
+	if (n && s[n - 1] != '\n')
 		sb_putc(sb, '\n');
 }
 
 void text_cell(struct strbuf *sb, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n;) {
-		if (s[i] == '\n' || s[i] == '\t' || s[i] == '\\') {
-			sb_puts(sb, s[i] == '\n' ? "\\n" : s[i] == '\t' ? "\\t" : "\\\\");
+		if (s[i] == '\\') {
+			sb_puts(sb, "\\\\");
 			i++;
 		} else {
-			i += put_char(sb, s + i, n - i);
+			i += escape_char(sb, s + i, n - i);
 		}
 	}
 }
@@ -59,35 +33,21 @@ static void put_time(struct strbuf *sb, int64_t at)
 	sb_puts(sb, text);
 }
 
-/* In single quotes for a shell, if it needs any. */
-static void shell_word(struct strbuf *sb, const char *s)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
-	if (*s && strspn(s, plain) == strlen(s)) {
-		sb_puts(sb, s);
-		return;
-	}
-	sb_putc(sb, '\'');
-	for (; *s; s++)
-		*s == '\'' ? sb_puts(sb, "'\\''") : sb_putc(sb, *s);
-	sb_putc(sb, '\'');
-}
-
 /* What commands need to name the finding. */
 struct shown { const struct store_loaded *f; const char *short_id, *db; };
 
 static void repro_command(struct strbuf *sb, const struct shown *x)
 {
 	sb_printf(sb, "scatterproof repro %s --db ", x->short_id);
-	shell_word(sb, x->db);
+	escape_shell(sb, x->db);
 }
 
 static void show_command(struct strbuf *sb, const struct shown *x, const char *option, const char *value)
 {
 	sb_printf(sb, "scatterproof findings show %s %s ", x->short_id, option);
-	shell_word(sb, value);
+	escape_shell(sb, value);
 	sb_puts(sb, " --db ");
-	shell_word(sb, x->db);
+	escape_shell(sb, x->db);
 }
 
 static const char *target_of(const struct store_loaded *f) { return f->nenvs ? f->env[0].target : f->family; }

@@ -1,5 +1,5 @@
 /* finding_of.c: a finding about a program of our choice, where a campaign would have to meet it first:
- * finding_of DB FILE TARGET KIND TENSOR CALL stores it, with one observation, and prints its id. */
+ * finding_of DB FILE TARGET KIND TENSOR CALL [SIGNATURE STORED_TARGET] stores it, with one observation, and prints its id. */
 #include <stdlib.h>
 
 #include "compiled/targets/target.h"
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	enum store_status st;
 	sb_init(&sb);
 	arena_init(&a);
-	CHECK(argc == 7 && finding_kind_find(&kind, argv[4]));
+	CHECK((argc == 7 || argc == 9) && finding_kind_find(&kind, argv[4]));
 	if (!sb_read_file(&sb, argv[2], 1 << 20, &err) || !prog_read(&p, &a, sb.s, sb.len, READ_STRICT, &err) || !target_parse(&t, argv[3], &err)) {
 		fprintf(stderr, "%s:%d:%d: %s\n", argv[2], err.line, err.col, err.msg);
 		return 2;
@@ -25,10 +25,10 @@ int main(int argc, char **argv)
 	CHECK(s);
 	const char *ops[MAX_NODES];
 	struct store_run run = {.seed = 1, .shard = "0/1", .policy = "chosen", .versions = "", .started = 1};
-	struct store_finding f = {.family = "torch", .kind = kind, .severity = SEVERITY_HIGH, .signature = "chosen", .at = 1, .tool = "finding_of"};
+	struct store_finding f = {.family = "torch", .kind = kind, .severity = SEVERITY_HIGH, .signature = argc == 9 ? argv[7] : "chosen", .at = 1, .tool = "finding_of"};
 	struct store_observation o = {.at = 1, .verdict = "mismatch", .tensor = argv[5], .call = atoi(argv[6]), .detail = "chosen"};
 	st = store_run_begin(s, &o.run, &run);
-	st = st ? st : store_environment(s, &o.environment, &(struct store_env_text){"torch", "", argv[3], "", "", ""});
+	st = st ? st : store_environment(s, &o.environment, &(struct store_env_text){"torch", "", argc == 9 ? argv[8] : argv[3], "", "", ""});
 	int nops = prog_ops(ops, MAX_NODES, &p);
 	st = st ? st : store_program(s, &f.program, prog_text(&p, &a), ops, nops);
 	st = st ? st : store_finding(s, &o.finding, &f);

@@ -115,7 +115,9 @@ static void plant_values(struct result *r, const char *kind, struct arena *a)
 static void plant(struct result *r, const char *kind, const char *text, size_t ntext, struct arena *a)
 {
 	static const char *const values[] = {"zero", "row", "stale", "scale"};
-	bool known = false;
+	if (str_starts(kind, "bug-") || str_starts(kind, "kill-"))     /* the shard dies of them, not this child (fuzz/shard.c) */
+		kind = str_eq(kind, "bug-confirming") ? "zero" : "none";
+	bool known = str_eq(kind, "none");
 	for (int i = 0; i < ARRAY_LEN(values); i++)
 		known |= str_eq(kind, values[i]);
 	if (!known && !str_eq(kind, "crash") && !str_eq(kind, "hang")) {

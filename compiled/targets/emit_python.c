@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "eager/escape.h"
 #include "eager/fill.h"
 
 static void emit_name(struct strbuf *sb, const struct prog *p, int node)
@@ -70,7 +71,7 @@ static void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *
 	case ARG_SCALAR: emit_scalar(sb, &a->scalar); return;
 	case ARG_BOOL: sb_puts(sb, a->b ? "True" : "False"); return;
 	case ARG_DTYPE: sb_printf(sb, "torch.%s", dtype_info[a->dtype].torch); return;
-	case ARG_STR: sb_printf(sb, "'%s'", a->str); return;
+	case ARG_STR: escape_python(sb, a->str); return;
 	case ARG_TENSORS:
 	case ARG_INTS: break;
 	}

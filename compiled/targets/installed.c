@@ -63,6 +63,9 @@ int targets_installed(struct target_installed **out, enum target_family f, struc
 			t->python = arena_strdup(a, path.s);
 			sb_free(&path);
 			read_versions(t, dir, a);
+			size_t public = strcspn(t->torch, "+");
+			if (!t->problem[0] && public && (strlen(t->version) != public || strncmp(t->version, t->torch, public) != 0))
+				t->problem = arena_printf(a, "holds PyTorch %s, which its name does not say", t->torch);
 		}
 		free(entry[i]);
 	}

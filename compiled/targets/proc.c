@@ -54,11 +54,20 @@ static int64_t ms(int64_t n) { return n * 1000000; }
 
 /* ---- starting --------------------------------------------------------------------------------------------- */
 
+/* Said before anything is started: a child that runs out of descriptors cannot say it. */
+static bool enough_files(struct err *err)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= PROC_MIN_FILES)
+		return true;
+	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets", (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
+}
+
 struct proc *proc_open(const struct proc_spec *spec, struct err *err)
 {
 	CHECK(spec->argv[0][0] == '/');
 	struct proc_dir dir = {.lock_fd = -1};
-	if (!proc_dir_make(&dir, err))
+	if (!enough_files(err) || !proc_dir_make(&dir, err))
 		return NULL;
 	struct proc *p = xmalloc(sizeof *p);
 	*p = (struct proc){.spec = spec, .dir = dir, .sock = -1, .out = -1};

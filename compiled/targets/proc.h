@@ -29,6 +29,7 @@
 #include "eager/base.h"
 
 enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4 };
+enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children, and a child of its own kind, may need (ulimit -n) */
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
@@ -66,7 +67,7 @@ enum proc_end {
 };
 
 struct proc;
-struct proc *proc_open(const struct proc_spec *spec, struct err *err);  /* NULL: no private directory could be made */
+struct proc *proc_open(const struct proc_spec *spec, struct err *err);  /* NULL: no private directory, or too few descriptors */
 void proc_close(struct proc *p);                        /* kills, removes the private directory; NULL is fine */
 bool proc_start(struct proc *p, struct err *err);       /* warms the slot up; proc_submit does it by itself */
 /* PROC_EMPTY, _STARTING or _IDLE only (a PROC_ENDED that nobody released becomes EMPTY). Copies the bytes. False: the child

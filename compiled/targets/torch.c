@@ -116,13 +116,14 @@ static void put_request(struct strbuf *sb, const struct torch_request *r)
 }
 
 /* Generous: a limit is for hangs, and the machine may be busy. Stages that compile get more, a child's first compile most. */
-static int time_limit(const struct proc *p, const struct torch_request *r)
+static int time_limit(const struct target *t, int given, bool fresh)
 {
-	bool compiles = target_stage(&r->target)->compiles;
-	int limit = r->limit_ms > 0 ? r->limit_ms : compiles ? 120000 : 30000;
-	bool fresh = proc_noted(p) != WARMED;
+	bool compiles = target_stage(t)->compiles;
+	int limit = given > 0 ? given : compiles ? 120000 : 30000;
 	return compiles && fresh ? limit + FIRST_COMPILE_MS : limit;
 }
+
+int torch_limit_ms(const struct target *t) { return time_limit(t, 0, true); }
 
 bool torch_submit(struct proc *p, const struct torch_request *req, struct err *err)
 {
@@ -130,7 +131,7 @@ bool torch_submit(struct proc *p, const struct torch_request *req, struct err *e
 	check_request(req);
 	sb_init(&sb);
 	put_request(&sb, req);
-	bool ok = proc_submit(p, sb.s, sb.len, time_limit(p, req), err);
+	bool ok = proc_submit(p, sb.s, sb.len, time_limit(&req->target, req->limit_ms, proc_noted(p) != WARMED), err);
 	sb_free(&sb);
 	return ok;
 }
@@ -192,6 +193,16 @@ static int rung_of(const char *stage)
 		if (str_eq(f->stage[i].name, stage))
 			return i;
 	BUG("refusals.def: stage '%s' is unknown", stage);
+}
+
+void torch_refusals(struct torch_refusals *out, const struct target *t)
+{
+	out->n = 0;
+	for (int i = 0; i < ARRAY_LEN(refusals); i++)
+		if (target_stage(t)->compiles && t->stage >= rung_of(refusals[i].stage)) {
+			CHECK(out->n < MAX_TORCH_REFUSALS);
+			out->fragment[out->n++] = refusals[i].fragment;
+		}
 }
 
 /* A failure of the compiler that we know becomes `unsupported`; so does a compiling stage that compiled nothing. */

@@ -55,6 +55,12 @@ struct torch_hello { char torch[64], git[64], python[32], cuda[32], device[96]; 
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python);
 bool torch_hello(struct torch_hello *out, const struct proc *p);       /* false: no hello yet, or rubbish */
 
+/* What a script must know to take a run as we do: fragments of messages, raised while compiling, that are known refusals of t's stage … */
+enum { MAX_TORCH_REFUSALS = 32 };
+struct torch_refusals { int n; const char *fragment[MAX_TORCH_REFUSALS]; };
+void torch_refusals(struct torch_refusals *out, const struct target *t);
+int torch_limit_ms(const struct target *t);             /* … and the time limit of the first program of a child. */
+
 /* Checks the request (our bug if it is inconsistent: CHECK) and submits it. */
 bool torch_submit(struct proc *p, const struct torch_request *req, struct err *err);
 /* When proc_ready(p): turns what happened into *out (memory in a) and releases the slot. */

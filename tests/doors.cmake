@@ -1,0 +1,11 @@
+# What comes in from outside and what goes out: hostile text, output that cannot be written, limits of the machine, the command line.
+if(TARGET reports)
+  add_executable(escape_test ${CMAKE_CURRENT_LIST_DIR}/escape_test.c)
+  target_link_libraries(escape_test PRIVATE reports)
+  add_test(NAME escape COMMAND escape_test)
+endif()
+if(TARGET scatterproof)
+  foreach(part hostile full small)
+    add_test(NAME doors_${part} COMMAND ${CMAKE_CURRENT_LIST_DIR}/doors.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR} ${part} $<TARGET_FILE:finding_of>)
+  endforeach()
+endif()
