@@ -25,8 +25,8 @@ struct session {
 
 /* ---- the list: a few columns of v_findings, in fixed places under their names ------------------------------------------------------ */
 
-static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8}, {"kind", 10},
-	{"nobs", 6}, {"first_seen", 20}, {"last_seen", 20}, {"target", 26}, {"signature", 40}, {"ops", 0}};
+static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8},
+	{"kind", 10}, {"nobs", 6}, {"first_seen", 20}, {"last_seen", 20}, {"target", 26}, {"signature", 40}, {"ops", 0}};
 
 /* To the column's width, and two blanks more; the last one ends where it ends. */
 static void pad(struct strbuf *sb, size_t from, const struct list_column *c)

@@ -116,7 +116,8 @@ static const char *const query_sql[NQUERIES] = {
 		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
 		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
 		" WHERE f.id = ?",
-	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
+	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine,"
+		" sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
 		" min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
 		" GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
 	[Q_LOAD_OBS] = "SELECT o.environment, o.program, p.text, o.at, o.verdict, o.tensor, o.detail, o.fill, o.call"

@@ -88,8 +88,8 @@ enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
-/* Writers look at them when they open a store: what a campaign makes of a finding must not rest on a summary that no event supports. Rebuilt
- * if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
+/* Writers look at all summaries when they open a store: what a campaign makes of a finding must not rest on one that no event supports.
+ * They are rebuilt if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
 enum store_status summary_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
