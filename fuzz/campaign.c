@@ -113,6 +113,10 @@ static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
 	sum->wait_ms += s->wait_ms;
 	sum->confirm_ms += s->confirm_ms;
 	sum->wall_ms += s->wall_ms;
+	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
+	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
+	sum->main_ms += s->main_ms;
+	sum->starved_ms += s->starved_ms;
 	sum->queue += s->queue;
 	sum->target_rss += s->target_rss;
 }
@@ -558,6 +562,16 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
+enum { FEW_COMPILED = 10 };
+static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	bool compiles = false;
+	for (int t = 0; t < c->o->ntarget; t++)
+		compiles |= target_stage(&c->target[t])->compiles;
+	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
+}
+
 static void reasons_json(struct strbuf *sb, const struct campaign *c)
 {
 	struct arena a;
@@ -593,7 +607,9 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	printf(", \"targets\": [%s\"]", sb.s);
 	sb_reset(&sb);
 	reasons_json(&sb, c);
-	printf(", \"reasons\": [%s]}}\n", sb.s);
+	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
+	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, \"confirm_ms\": %.0f}}\n", s->ready_ms,
+	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
 	sb_free(&sb);
 }
 
@@ -613,6 +629,26 @@ static void print_reason(const struct campaign *c, const struct shard_reason *r)
 	arena_free(&a);
 }
 
+/* Where the time went instead, as far as it was spent: what a reader can change. */
+static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	double load[1] = {0};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled, s->compiled == 1 ? " WAS" : "S WERE");
+	if (s->ready_ms > 0)
+		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
+	if (s->first_compile_ms > 0)
+		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
+	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
+	if (s->confirmations || s->confirm_ms > 0)
+		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
+	if (s->cheap_runs)
+		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
+	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
+		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
+	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
+}
+
 static void summary(const struct campaign *c)
 {
 	struct shard_stats s;
@@ -627,6 +663,8 @@ static void summary(const struct campaign *c)
 	if (s.cheap_runs)
 		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
 	printf("\n");
+	if (few_compiled(c, &s))
+		print_few_compiled(c, &s);
 	for (int t = 0; t <= MAX_TARGETS; t++) {
 		if (t >= c->o->ntarget && t < MAX_TARGETS)
 			continue;

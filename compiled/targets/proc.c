@@ -154,6 +154,8 @@ NORETURN static void become(const struct proc *p, char *const *env, int sock, in
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	if (p->spec->nice)
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + p->spec->nice);
 	int nothing = open("/dev/null", O_RDWR);
 	/* sock and out may themselves be 0..3: park both above before they are put in place. */
 	sock = fcntl(sock, F_DUPFD, 10);

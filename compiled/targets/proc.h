@@ -48,6 +48,7 @@ struct proc_spec {                      /* every pointer must outlive the slot *
 	int max_served;                 /* recycle after that many answers; 0: never */
 	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
+	int nice;                       /* added to its niceness: 19 takes what nobody else wants */
 	int last_words;                 /* signal to a child that exceeded its time; 0: none */
 };
 
