@@ -115,6 +115,7 @@ bool prog_validate(const struct prog *p, struct err *err);      /* every invaria
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err);  /* one operation on numbers; NEG: of a */
 bool prog_rebind(struct prog *p, struct err *err);      /* after sym_values changed: all values, then prog_infer */
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
 struct hash128 prog_hash(const struct prog *p);
