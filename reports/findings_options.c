@@ -30,7 +30,7 @@ const char findings_usage[] =
 	"  --sort WORD      last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)\n"
 	"  --limit N        at most N; for sql: end the query after this time (90s, 10m; 60s if not given)\n"
 	"Other options:\n"
-	"  --artifact NAME  all of what was kept under this name (report, stderr), as it is; a terminal is shown harmless text\n"
+	"  --artifact NAME  all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)\n"
 	"  --program ID     the text of this program (ids: `findings show`)\n"
 	"  --note TEXT      kept in the finding's history\n"
 	"  --json           one JSON object per line\n"

@@ -260,7 +260,7 @@ static void artifacts(void)
 	EXPECT(r.code == 0 && str_eq(r.out.s, lines_of_it.s), "the report as it is: exit %d, %zu bytes", r.code, r.out.len);
 	snprintf(args, sizeof args, "show|%.8s|--artifact|stderr|--db|sample.db", hex);
 	run_verb(&r, args);
-	EXPECT(r.code == 0 && str_eq(r.out.s, "\x1b[31mred\n"), "bytes as they are, for a file: exit %d", r.code);
+	EXPECT(r.code == 0 && str_eq(r.out.s, "\\x1b[31mred\n"), "harmless bytes: exit %d, %s", r.code, r.out.s);
 	snprintf(args, sizeof args, "show|%.8s|--artifact|reprot|--db|sample.db", hex);
 	expect_verb(args, 2, "", "has no artifact 'reprot'; did you mean 'report'?");
 	sb_free(&r.out);

@@ -273,6 +273,28 @@ static void a_journal_that_deletes(void)
 	unlink(wal);
 }
 
+/* A summary says what no event says: whoever writes finds out. */
+static void forged_summaries(void)
+{
+	static const char *const forged[] = {"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
+		"UPDATE finding_summary SET signature = 'x', nobs = 9", "PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, state,"
+		" severity, signature, program, ops, first_seen, last_seen, nobs, npass FROM finding_summary LIMIT 1"};
+	for (int i = 0; i < ARRAY_LEN(forged); i++) {
+		const char *path = sample("forged.db", 3);
+		struct strbuf before, after;
+		sb_init(&before);
+		sb_init(&after);
+		dump(&before, path, true);
+		exec_on(path, forged[i]);
+		EXPECT_INT(store_close(open_ok(path, STORE_WRITE), NULL), STORE_OK);
+		dump(&after, path, true);
+		EXPECT(str_eq(before.s, after.s), "'%s' is believed", forged[i]);
+		sb_free(&before);
+		sb_free(&after);
+		unlink(path);
+	}
+}
+
 static void other_encodings(void)
 {
 	const char *path = tmp_path("utf16.db");
@@ -528,6 +550,7 @@ int main(void)
 	RUN(the_attack_is_real);
 	RUN(crafted_schemas);
 	RUN(a_journal_that_deletes);
+	RUN(forged_summaries);
 	RUN(other_encodings);
 	RUN(truncated);
 	RUN(damaged_pages);
