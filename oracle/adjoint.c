@@ -316,9 +316,11 @@ static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const
 	}
 }
 
+static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 : num_mag(x); }
+
 /* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
 /* What is known of a list before its entries' gradients are formed. */
-struct factors { int64_t n, zeros, maybe_zeros; double big, small; bool special; };
+struct factors { int64_t n, maybe_zeros; double big, small; bool special; };
 
 static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 {
@@ -331,19 +333,34 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 			continue;
 		f.big *= fmax(m, 1);
 		f.small *= m > 0 ? fmin(m, 1) : 1;
-		f.zeros += m == 0 && x->rad == 0;
 		f.maybe_zeros += m <= x->rad;
 	}
 	return f;
 }
 
-/* Infinities or NaN among the entries: g * the product of the others, which PyTorch's eager takes only where there is a zero; g * (result / x)
- * where there is none; 0 where there are two and no dim was given. */
+/* Roundings of the finite part of c, whichever form made it. */
+static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
+{
+	const struct num_format *own = &num_format[s->h.dt];
+	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
+	double gy = finite_mag(g) * finite_mag(y);
+	num_widen(c, mag * rel);
+	if (gy >= own->overflow)                /* g * result comes first */
+		c->flags |= NUM_INF;
+	if (gy < own->normal * 2 && m > 0)
+		num_widen(c, 2 * own->tiny / m);
+	if (f->small < own->normal * 4)         /* the result or a partial product underflows */
+		num_widen(c, mag + finite_mag(g) * own->tiny * f->big * (double)f->n);
+	how_last(c, &s->h);
+}
+
+/* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
+ * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
 static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
 	const struct factors *f)
 {
 	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
-	if (!f->zeros) {
+	if (!num_is_exact(x) || x->hi != 0) {
 		q = num_mul(g, &q);
 		c = num_hull(&c, &q);
 	}
@@ -351,8 +368,7 @@ static struct num prod_special(const struct pass *s, const struct num *g, const 
 		c = num_hull(&none, &c);
 	c.dtype = (uint8_t)s->h.dt;
 	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
-		num_widen(&c, num_mag(&c) * ((double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * num_format[s->h.dt].u));
-	how_last(&c, &s->h);
+		round_share(s, &c, g, y, x, f);
 	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
 		c.flags |= NUM_INF | NUM_NAN;           /* partial products of the finite ones: infinity, or 0 times infinity */
 	return c;
@@ -363,23 +379,11 @@ static struct num prod_finite(const struct pass *s, const struct num *g, const s
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
-	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u;
 	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
 		c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
 	c.dtype = (uint8_t)s->h.dt;
-	if (!num_is_exact(&c) || c.hi != 0) {
-		double mag = num_mag(&c);
-		if (!(c.flags & NUM_SPECIAL))
-			num_widen(&c, mag * rel);
-		double m = fabs(x->hi), gy = num_mag(g) * num_mag(y);
-		if (gy >= own->overflow)                /* g * result comes first */
-			c.flags |= NUM_INF;
-		if (gy < own->normal * 2 && m > 0)
-			num_widen(&c, 2 * own->tiny / m);
-		if (f->small < own->normal * 4)         /* the result or a partial product underflows */
-			num_widen(&c, mag + num_mag(g) * own->tiny * f->big * (double)f->n);
-		how_last(&c, &s->h);
-	}
+	if (!num_is_exact(&c) || c.hi != 0)
+		round_share(s, &c, g, y, x, f);
 	if (g->flags & NUM_INF && f->small < own->normal * 4)
 		c.flags |= NUM_INF | NUM_NAN;
 	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow)
@@ -553,7 +557,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 	bool special = false, one = var_of_one(t, e, n, h);
 	for (int64_t i = 0; i < n; i++) {
 		special = special || t->val[e[i]].flags & NUM_SPECIAL;
-		top = fmax(top, num_mag(&t->val[e[i]]));
+		top = fmax(top, finite_mag(&t->val[e[i]]));
 	}
 	/* The mean, a difference or a partial product overflows, as the order has it. */
 	bool over = top * k >= f->overflow || 2 * num_mag(g) >= f->overflow || 2 * top >= f->overflow || 4 * top * num_mag(g) >= f->overflow
@@ -579,7 +583,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 			c = num_mul(&gs, &diff);
 			how_last(&c, h);
 		}
-		if (over && !(c.flags & NUM_NOFIN && special))
+		if (over)
 			c.flags |= NUM_INF | NUM_NAN;
 		send_to(s, e[i], c);
 	}
@@ -638,8 +642,6 @@ static void adj_cumsum(const struct pass *s)
 	}
 	arena_release(t->arena, m);
 }
-
-static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 : num_mag(x); }
 
 /* Infinities, NaN or overflow on the way of a scan's derivative: what the sum comes to, or its terms before the next zero (what follows is not
  * looked at), or 0 (behind the first zero), infinity or NaN. */
@@ -777,13 +779,13 @@ static void list_block(const struct pass *s)
 	}
 }
 
-void adjoint_run(struct adjoint *A, const bool *path)
+void adjoint_run(struct adjoint *A, const uint32_t *path)
 {
 	const struct tape *t = A->t;
 	for (int i = t->nblock - 1; i >= 0; i--) {
 		const struct tape_block *b = &t->block[i];
 		int arity = sf_info[b->f].arity;
-		if (b->node < 0 || !path[b->node] || !dtype_is_float(b->dt) || arity == 0)
+		if (b->node < 0 || !(path[b->node] >> b->result & 1) || !dtype_is_float(b->dt) || arity == 0)
 			continue;
 		struct pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;

@@ -50,6 +50,7 @@ struct ref {
 	int ninput_storage;
 	int *input_storage;                     /* program storage -> index into storage[] */
 	const struct ref_final *final;          /* [ninput_storage] in a second run over the program, else NULL */
+	bool zero_cotangents;                   /* ref_zero_cotangents */
 	struct ref_save *saved;                 /* what autograd saved in shared memory (shared.c) */
 	int64_t nlevel, cap_level;
 	struct ref_level *level;

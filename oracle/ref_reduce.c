@@ -311,9 +311,11 @@ bool ref_var_mean(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, 0)->dtype;
-	return var_rows(c, &r, &correction, &f)
-		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction))
-		&& ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
+	if (!var_rows(c, &r, &correction, &f)
+		|| !ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
+		return false;
+	c->t->result = 1;               /* each has a derivative of its own, left out if nothing asks for it */
+	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */

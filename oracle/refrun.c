@@ -20,6 +20,7 @@ struct run {
 	bool unsupported;
 	sid *leaf;              /* [nnode] first leaf scalar of an input row that requires grad */
 	struct prog *own;       /* see own_sizes */
+	bool zero_cotangents;
 };
 
 static bool unsupported(struct run *s, const char *what)
@@ -671,19 +672,34 @@ bool ref_getitem(struct ref_ctx *c)
 }
 
 /* ---- gradients ---- */
-/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent. Reads depend on every writer
- * that their history had at that moment. */
-static void mark_path(const struct ref *r, bool *path)
+static void need_all(const struct ref *r, int *need, const struct ref_tensor *t) { need[t->base] = MAX(need[t->base], r->base[t->base].nwriter); }
+
+/* The results of a node that have this history, as bits. */
+static uint32_t results_of(const struct ref_node *n, int base)
+{
+	uint32_t bits = 0;
+	for (int k = 0; k < n->nout; k++)
+		bits |= n->out[k].base == base ? (uint32_t)1 << MIN(k, 31) : 0;
+	return bits;
+}
+
+/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads depend
+ * on every writer that their history had at that moment. */
+static void mark_path(const struct ref *r, uint32_t *path)
 {
 	int *need = ARENA_ZNEW(r->arena, int, r->nbase + 1);
-	for (int b = 0; b < r->p->nback; b++) {
-		const struct ref_tensor *t = &r->node[r->p->back[b].node].out[0];
-		need[t->base] = MAX(need[t->base], r->base[t->base].nwriter);
-	}
+	for (int b = 0; b < r->p->nback && !r->zero_cotangents; b++)
+		need_all(r, need, &r->node[r->p->back[b].node].out[0]);
+	for (int k = 0; k < r->p->nret && r->zero_cotangents; k++)
+		need_all(r, need, &r->node[r->p->ret[k]].out[0]);
+	for (int i = 0; i < r->p->nnode && r->zero_cotangents; i++)
+		if (r->p->node[i].op == OP_input || r->p->node[i].op == OP_input_view)
+			need_all(r, need, &r->node[i].out[0]);
 	for (int i = r->p->nnode - 1; i >= 0; i--) {
 		const struct ref_node *n = &r->node[i];
-		for (int w = 0; w < n->nwrite && !path[i]; w++)
-			path[i] = n->write[w].grad && n->write[w].count < need[n->write[w].base];
+		for (int w = 0; w < n->nwrite; w++)
+			if (n->write[w].grad && n->write[w].count < need[n->write[w].base])
+				path[i] |= results_of(n, n->write[w].base);
 		for (int k = 0; path[i] && k < n->nread; k++)
 			need[n->read[k].base] = MAX(need[n->read[k].base], n->read[k].count);
 	}
@@ -713,10 +729,10 @@ struct seeds { int n; const sid *y[MAX_RETURNS], *g[MAX_RETURNS]; int64_t numel[
 
 /* Reading may append copies of views that overlap, which belong to the view's node and put it on the path: before the adjoints have
  * their array. */
-static bool read_seeds(struct run *s, struct seeds *out, bool *path)
+static bool read_seeds(struct run *s, struct seeds *out, uint32_t *path)
 {
 	struct ref *r = &s->r;
-	out->n = r->p->nback;
+	out->n = r->zero_cotangents ? 0 : r->p->nback;
 	for (int b = 0; b < out->n; b++) {
 		int node = r->p->back[b].node;
 		const struct ref_tensor *y = &r->node[node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
@@ -728,7 +744,7 @@ static bool read_seeds(struct run *s, struct seeds *out, bool *path)
 		int64_t before = r->tape.nscalar;
 		tape_at(&r->tape, node, r->p->node[node].op);
 		out->y[b] = ref_ids(&c, y);
-		path[node] = path[node] || r->tape.nscalar != before;
+		path[node] |= r->tape.nscalar != before;
 		out->g[b] = ref_ids(&c, g);
 		out->numel[b] = meta_numel(&y->meta);
 	}
@@ -790,7 +806,7 @@ static bool gradients(struct run *s, struct reference *out)
 		out->ngrads = 0;
 		return true;
 	}
-	bool *path = ARENA_ZNEW(r->arena, bool, p->nnode + 1);
+	uint32_t *path = ARENA_ZNEW(r->arena, uint32_t, p->nnode + 1);
 	struct adjoint A;
 	mark_path(r, path);
 	struct seeds seeds;
@@ -812,7 +828,7 @@ static bool gradients(struct run *s, struct reference *out)
 		struct ref_value *g = &out->grad[k++];
 		const struct ref_tensor *t = &r->node[i].out[0];
 		g->node = i;
-		g->present = path[i];
+		g->present = path[i] != 0;
 		g->meta = grad_meta(&t->meta);
 		g->memory = -1;
 		g->leaf = s->leaf[i];
@@ -840,6 +856,7 @@ static bool collect(struct run *s, struct reference *out)
 			return false;
 		v->present = true;
 		v->requires_grad = ref_has_grad(r, t);
+		v->offset_known = !r->storage[t->storage].cloned;
 		v->meta = t->meta;
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];
@@ -875,7 +892,7 @@ static bool forward(struct run *s, const struct prog *p, const struct licence_pr
 	const struct ref_final *final, struct arena *a)
 {
 	s->own = own_sizes(p, a);
-	s->r = (struct ref){.arena = a, .p = s->own ? s->own : p, .final = final};
+	s->r = (struct ref){.arena = a, .p = s->own ? s->own : p, .final = final, .zero_cotangents = s->zero_cotangents};
 	tape_init(&s->r.tape, a, l, limit);
 	s->r.tape.sample = sample;
 	s->r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
@@ -888,11 +905,11 @@ static bool forward(struct run *s, const struct prog *p, const struct licence_pr
 	return ok;
 }
 
-enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
-	uint64_t sample, struct arena *a, struct err *err)
+static enum ref_status run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t sample, bool zero_cotangents, struct arena *a, struct err *err)
 {
 	struct err own = {0};
-	struct run s = {.err = err ? err : &own};
+	struct run s = {.err = err ? err : &own, .zero_cotangents = zero_cotangents};
 	memset(out, 0, sizeof *out);
 	bool ok = forward(&s, p, l, limit, sample, NULL, a);
 	if (ok && p->has_backward && shared_any_stale(&s.r))
@@ -901,8 +918,11 @@ enum ref_status ref_sample(struct reference *out, const struct prog *p, const st
 	out->nscalar = s.r.tape.nscalar;
 	out->nentry = s.r.tape.nentry;
 	struct tape *tape = ARENA_NEW(a, struct tape, 1);
+	struct ref *state = ARENA_NEW(a, struct ref, 1);
 	*tape = s.r.tape;
+	*state = s.r;
 	out->tape = tape;
+	out->run = state;
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;
@@ -911,5 +931,17 @@ enum ref_status ref_sample(struct reference *out, const struct prog *p, const st
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err)
 {
-	return ref_sample(out, p, l, limit, 0, a, err);
+	return run(out, p, l, limit, 0, false, a, err);
+}
+
+enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t seed, struct arena *a, struct err *err)
+{
+	return run(out, p, l, limit, seed, false, a, err);
+}
+
+enum ref_status ref_zero_cotangents(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err)
+{
+	return run(out, p, l, limit, 0, true, a, err);
 }

@@ -50,6 +50,7 @@ struct tape {
 	int nblock, cap_block;
 	int node;                       /* program node that blocks belong to now (-1 outside) */
 	int op;                         /* its operator: licence class */
+	int result;                     /* and to which of its results; tape_at begins with 0 */
 	bool over;
 	uint64_t sample;                /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
 };

@@ -7,7 +7,7 @@
 struct tape_block {
 	enum sf f;
 	enum dtype dt;
-	int16_t node;                   /* program node */
+	int16_t node, result;           /* program node, and which of its results this is a part of */
 	enum licence_class lc;
 	sid first;
 	int64_t n;                      /* scalars first … first + n - 1 */
