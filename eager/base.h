@@ -44,6 +44,7 @@ enum {
 	MAX_RETURNS = 16,       /* values after `return` */
 	MAX_CALLS = 8,          /* `call` lines */
 	MAX_SYMS = 8,           /* size symbols */
+	MAX_TERMS = 256,        /* operations of one size expression */
 	MAX_TEXT = 1 << 20,     /* bytes of a program's text */
 	MAX_ERR = 480           /* bytes of an error message */
 };

@@ -1,20 +1,36 @@
-/* legality.c: see legality.h. The table is a column of the op table for in-place rows; a row that is not named behaves like
- * TensorIterator, as most of ATen does. */
+/* legality.c: see legality.h. What an in-place row does about memory that overlaps is a column of the op table that only this file
+ * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". */
 #include "eager/legality.h"
 
-enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_DATA_RETURNS = 4 };
+enum {
+	OV_ITERATOR = 1,        /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */
+	OV_REFUSE_FULL = 2,     /* no operand may be self, either */
+	OV_ACCEPT_SELF = 4,     /* self may overlap itself */
+	OV_SAME_DATA_RETURNS = 8        /* nothing is done if the first operand is self's data */
+};
+enum {
+	OVERLAP_copy_ = OV_SAME_DATA_RETURNS,
+	OVERLAP_fill_ = OV_ACCEPT_SELF,
+	OVERLAP_zero_ = OV_ACCEPT_SELF,
+	OVERLAP_add_ = OV_ITERATOR,
+	OVERLAP_sub_ = OV_ITERATOR,
+	OVERLAP_mul_ = OV_ITERATOR,
+	OVERLAP_mul_Scalar_ = OV_ITERATOR,
+	OVERLAP_relu_ = OV_ITERATOR,
+	OVERLAP_masked_fill_ = OV_ACCEPT_SELF,
+	OVERLAP_index_fill_ = OV_ACCEPT_SELF | OV_REFUSE_FULL,
+	OVERLAP_index_put_ = OV_ACCEPT_SELF | OV_REFUSE_FULL,
+	OVERLAP_index_add_ = OV_REFUSE_FULL,
+	OVERLAP_index_copy_ = OV_REFUSE_FULL,
+	OVERLAP_scatter_src_ = OV_REFUSE_FULL,
+	OVERLAP_scatter_value_ = OV_REFUSE_FULL,
+	OVERLAP_scatter_add_ = OV_REFUSE_FULL
+};
 static const uint8_t overlap[NOPS] = {
-	[OP_copy_] = OV_SAME_DATA_RETURNS,
-	[OP_fill_] = OV_ACCEPT_SELF,
-	[OP_zero_] = OV_ACCEPT_SELF,
-	[OP_masked_fill_] = OV_ACCEPT_SELF,
-	[OP_index_fill_] = OV_ACCEPT_SELF | OV_REFUSE_FULL,
-	[OP_index_put_] = OV_ACCEPT_SELF | OV_REFUSE_FULL,
-	[OP_index_add_] = OV_REFUSE_FULL,
-	[OP_index_copy_] = OV_REFUSE_FULL,
-	[OP_scatter_src_] = OV_REFUSE_FULL,
-	[OP_scatter_value_] = OV_REFUSE_FULL,
-	[OP_scatter_add_] = OV_REFUSE_FULL,
+#define OP(...)
+#define POINTWISE(...)
+#define INPLACE(id, ...) [OP_##id] = OVERLAP_##id,
+#include "eager/ops.def"
 };
 
 enum common { COMMON_NONE, COMMON_FULL, COMMON_PARTIAL };

@@ -53,3 +53,44 @@ int op_param(int op, const char *name)
 			return k;
 	return -1;
 }
+
+bool role_is_self(const struct param *q)
+{
+	if (q->kind == K_TENSORS)
+		return q->role == R_CAT || q->role == R_SAME;
+	if (q->kind != K_TENSOR)
+		return false;
+	switch (q->role) {
+	case R_ANY:
+	case R_RANK1:
+	case R_RANK2:
+	case R_VECTOR:
+	case R_MATRIX:
+	case R_BATCH:
+	case R_DENSE: return true;
+	default: return false;
+	}
+}
+
+int op_self(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (role_is_self(&op_info[op].param[k]))
+			return k;
+	return -1;
+}
+
+bool role_selects(enum role r)
+{
+	switch (r) {
+	case R_INDEX1:
+	case R_UNIQUE1:
+	case R_INDEXN:
+	case R_UNIQUEN:
+	case R_IDS:
+	case R_INDICES:
+	case R_UINDICES:
+	case R_MASK: return true;
+	default: return false;
+	}
+}

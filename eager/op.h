@@ -156,6 +156,9 @@ int op_find(const char *name);          /* exact name, "aten." prefix and ".defa
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name);          /* see guess_text */
 int op_param(int op, const char *name); /* index of a parameter, -1 if none */
+int op_self(int op);                    /* index of self: the first argument with a role_is_self; -1 if the row has none */
+bool role_is_self(const struct param *q);       /* sizes and dtypes of the other arguments follow from it */
+bool role_selects(enum role r);         /* positions or a mask: decides where, not what */
 static inline bool op_has(int op, uint32_t traits) { return (op_info[op].traits & traits) != 0; }
 
 #endif

@@ -185,6 +185,9 @@ static int saved_name(const struct names *names, const char *w)
 static void saves(const struct names *names)
 {
 	int n = 0;
+	cursor = current->saves;
+	if (*cursor && strstr(current->traits, "T_NONDIFF"))
+		fail("saves: nothing is saved for a result that never requires grad");
 	printf("\t.save = {");
 	for (cursor = current->saves; *cursor; n++) {
 		char when[32], what[32];

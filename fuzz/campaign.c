@@ -113,6 +113,10 @@ static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
 	sum->wait_ms += s->wait_ms;
 	sum->confirm_ms += s->confirm_ms;
 	sum->wall_ms += s->wall_ms;
+	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
+	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
+	sum->main_ms += s->main_ms;
+	sum->starved_ms += s->starved_ms;
 	sum->queue += s->queue;
 	sum->target_rss += s->target_rss;
 }
@@ -258,6 +262,11 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
+	if (str_eq(f->verdict, verdict_name[VD_INVALID])) {     /* no divergence: the summary says it */
+		if (c->store)
+			store_it(c, f, &id, &exists, &state);
+		return;
+	}
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
@@ -354,11 +363,10 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 			count(c, draw, (int)target, verdict, times);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
-		int target = (int)wire_u32(&w);
-		const char *text = wire_str(&w, a);
-		int64_t times = wire_i64(&w);
+		struct shard_reason r;
+		shard_get_reason(&r, &w, a);
 		if (!w.bad)
-			shard_reason_add(c->reason, &c->nreason, target, text, times);
+			shard_reason_add(c->reason, &c->nreason, &r);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		struct shard_finding f;
@@ -554,6 +562,33 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
+enum { FEW_COMPILED = 10 };
+static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	bool compiles = false;
+	for (int t = 0; t < c->o->ntarget; t++)
+		compiles |= target_stage(&c->target[t])->compiles;
+	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
+}
+
+static void reasons_json(struct strbuf *sb, const struct campaign *c)
+{
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < c->nreason; i++) {
+		const struct shard_reason *r = &c->reason[i];
+		sb_printf(sb, "%s{\"target\": \"", i ? ", " : "");
+		target_print(sb, &c->target[r->target]);
+		sb_puts(sb, "\", \"reason\": ");
+		json_str(sb, r->text);
+		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
+		json_str(sb, arena_printf(&a, "scatterproof %s", shard_gen_command(c->o, r->index, &a)));
+		sb_puts(sb, "}");
+	}
+	arena_free(&a);
+}
+
 static void summary_json(const struct campaign *c, const struct shard_stats *s)
 {
 	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64 ", \"cheap\": %" PRId64,
@@ -569,8 +604,49 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 		sb_puts(&sb, t ? "\", \"" : "\"");
 		target_print(&sb, &c->target[t]);
 	}
-	printf(", \"targets\": [%s\"]}}\n", sb.s);
+	printf(", \"targets\": [%s\"]", sb.s);
+	sb_reset(&sb);
+	reasons_json(&sb, c);
+	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
+	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, \"confirm_ms\": %.0f}}\n", s->ready_ms,
+	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
 	sb_free(&sb);
+}
+
+/* Programs that were refused, or that broke something of ours, can be seen again. */
+static bool has_command(const struct shard_reason *r)
+{
+	return str_starts(r->text, verdict_name[VD_INVALID]) || str_starts(r->text, verdict_name[VD_HARNESS]);
+}
+
+static void print_reason(const struct campaign *c, const struct shard_reason *r)
+{
+	struct arena a;
+	arena_init(&a);
+	printf("    %8" PRId64 "  %s\n", r->n, r->text);
+	if (has_command(r))
+		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", shard_gen_command(c->o, r->index, &a));
+	arena_free(&a);
+}
+
+/* Where the time went instead, as far as it was spent: what a reader can change. */
+static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	double load[1] = {0};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled, s->compiled == 1 ? " WAS" : "S WERE");
+	if (s->ready_ms > 0)
+		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
+	if (s->first_compile_ms > 0)
+		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
+	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
+	if (s->confirmations || s->confirm_ms > 0)
+		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
+	if (s->cheap_runs)
+		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
+	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
+		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
+	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
 }
 
 static void summary(const struct campaign *c)
@@ -587,6 +663,8 @@ static void summary(const struct campaign *c)
 	if (s.cheap_runs)
 		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
 	printf("\n");
+	if (few_compiled(c, &s))
+		print_few_compiled(c, &s);
 	for (int t = 0; t <= MAX_TARGETS; t++) {
 		if (t >= c->o->ntarget && t < MAX_TARGETS)
 			continue;
@@ -607,7 +685,7 @@ static void summary(const struct campaign *c)
 		sb_free(&sb);
 		for (int i = 0; i < c->nreason; i++)
 			if (c->reason[i].target == t)
-				printf("    %8" PRId64 "  %s\n", c->reason[i].n, c->reason[i].text);
+				print_reason(c, &c->reason[i]);
 	}
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];
@@ -639,7 +717,7 @@ static void summary(const struct campaign *c)
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);
 	if (c->o->db && c->nobs)
-		printf("list them:  scatterproof findings --db %s\n", c->o->db);
+		progress_command("list them:  scatterproof findings", c->o->db);
 }
 
 static int exit_code(const struct campaign *c)
@@ -773,6 +851,8 @@ int cmd_fuzz(const struct options *given)
 	arena_init(&c.scratch);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
+	if (signal(SIGHUP, on_signal) == SIG_IGN)       /* as nohup(1) wants it */
+		signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;

@@ -2,6 +2,8 @@
  * the claim: a target that crashes where it returned a wrong value has not become right. */
 #include "fuzz/claim.h"
 
+#include "fuzz/message.h"
+
 enum { ALL_PARTS = CLAIM_PRESENT | CLAIM_SHAPE | CLAIM_ELEMENTS | CLAIM_STRIDES | CLAIM_MEMORY | CLAIM_REQUIRES_GRAD };
 
 static const unsigned parts_of[NFINDING_KINDS] = {
@@ -22,7 +24,7 @@ static const struct { enum claim_part part; unsigned mismatches; } mismatch_of[]
 void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, const char *tensor, int call, const struct prog *p)
 {
 	bool mismatch = str_eq(verdict, verdict_name[VD_MISMATCH]);
-	*out = (struct claim){.subject = CLAIM_RUN, .flaky = kind == FINDING_NONDETERMINISTIC};
+	*out = (struct claim){.subject = CLAIM_RUN, .refused = str_eq(verdict, verdict_name[VD_INVALID]), .flaky = kind == FINDING_NONDETERMINISTIC};
 	if (!mismatch || kind == FINDING_RAISE || kind == FINDING_CRASH || kind == FINDING_HANG)
 		return;
 	if (call >= 0 && call <= p->ncall && tensor_name_read(&out->tensor, tensor, p, NULL)) {
@@ -36,6 +38,8 @@ void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, co
 
 const char *claim_text(const struct claim *c, struct arena *a)
 {
+	if (c->refused)
+		return "eager refuses the program, which both sets of rules accept";
 	if (c->subject == CLAIM_RUN)
 		return "the program does not run as it must";
 	if (c->subject == CLAIM_ANYTHING)
@@ -102,6 +106,10 @@ enum claim_verdict claim_judge(const char **why, const struct claim *c, const st
 	}
 	if (r->status != RES_OK && r->status != RES_RAISED)
 		return CLAIM_OPEN;
+	if (c->refused && o->unexpected) {
+		*why = arena_printf(a, "eager refuses it, neither the reference nor the interpreter does: %s", message_shown(o->why, a));
+		return CLAIM_HOLDS;
+	}
 	if (r->status == RES_RAISED && o->reference != REF_RAISES)
 		return judge_raise(why, p, o, t, a);
 	if (c->subject == CLAIM_RUN) {

@@ -21,6 +21,7 @@ struct claim {
 	struct tensor_name tensor;      /* TENSOR: this one is wrong … */
 	int call;                       /* … in this call; later calls do not matter */
 	unsigned parts;                 /* … in one of these facts */
+	bool refused;                   /* RUN: eager refuses the program and must not; otherwise what eager refuses says nothing about a target */
 	bool flaky;                     /* not seen again when it was found: not seeing it now says nothing */
 };
 

@@ -6,38 +6,61 @@
 #include "fuzz/gen.h"
 #include "reports/json.h"
 
-static void print_op(const struct op_info *op, bool json)
+static void print_op_json(int op)
 {
-	if (json) {
-		struct strbuf sb;
-		sb_init(&sb);
-		json_str(&sb, op->schema);
-		printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op->name, family_name[op->family], sb.s);
-		sb_free(&sb);
-		return;
+	struct strbuf sb;
+	const char *what, *why;
+	sb_init(&sb);
+	json_str(&sb, op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++) {
+		sb_puts(&sb, k ? ", {\"what\": " : ", \"not_generated\": [{\"what\": ");
+		json_str(&sb, what);
+		sb_puts(&sb, ", \"why\": ");
+		json_str(&sb, why);
+		sb_puts(&sb, gen_never(op, k + 1, &what) ? "}" : "}]");
 	}
-	printf("%-26s %-10s %s\n", op->name, family_name[op->family], op->schema);
+	printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op_info[op].name, family_name[op_info[op].family], sb.s);
+	sb_free(&sb);
+}
+
+static void print_op(int op)
+{
+	const char *what, *why;
+	printf("%-26s %-10s %s\n", op_info[op].name, family_name[op_info[op].family], op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++)
+		printf("%-26s            not generated%s%s: %s\n", "", what[0] ? ": " : "", what, why);
+}
+
+/* By its name, or by the name that it shares with other overloads. */
+static bool op_named(int op, const char *name)
+{
+	size_t n = strlen(name);
+	return strncmp(op_info[op].name, name, n) == 0 && (op_info[op].name[n] == 0 || op_info[op].name[n] == '.');
 }
 
 int cmd_ops(const struct options *o)
 {
-	int n = 0;
-	for (int op = 0; op < NOPS; op++) {
-		bool shown = o->nfile == 0;
-		for (int i = 0; i < o->nfile; i++) {
-			size_t len = strlen(o->file[i]);
-			shown |= strncmp(op_info[op].name, o->file[i], len) == 0 && (op_info[op].name[len] == 0 || op_info[op].name[len] == '.');
-		}
-		if (shown) {
-			print_op(&op_info[op], o->json);
-			n++;
+	for (int i = 0; i < o->nfile; i++) {
+		int op = 0;
+		while (op < NOPS && !op_named(op, o->file[i]))
+			op++;
+		if (op == NOPS) {
+			complain("no operator '%s'%s", o->file[i], op_guess(&(struct guess){0}, o->file[i]));
+			return EXIT_USAGE;
 		}
 	}
-	if (!n)
-		complain("no operator '%s'%s", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
-	else if (!o->json && !o->nfile)
-		printf("%d operators\n", n);
-	return n ? EXIT_CLEAN : EXIT_USAGE;
+	for (int op = 0; op < NOPS; op++) {
+		bool shown = o->nfile == 0;
+		for (int i = 0; i < o->nfile; i++)
+			shown |= op_named(op, o->file[i]);
+		if (shown && o->json)
+			print_op_json(op);
+		else if (shown)
+			print_op(op);
+	}
+	if (!o->json && !o->nfile)
+		printf("%d operators\n", NOPS);
+	return EXIT_CLEAN;
 }
 
 int cmd_gen(const struct options *o)

@@ -210,7 +210,7 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 		return;
 	if (v->claim == CLAIM_HOLDS) {
 		bool died = v->o.verdict == VD_CRASH || v->o.verdict == VD_HANG;
-		obs.verdict = verdict_name[died ? v->o.verdict : VD_MISMATCH];
+		obs.verdict = verdict_name[died || x->claim.refused ? v->o.verdict : VD_MISMATCH];
 		obs.tensor = died || x->claim.subject != CLAIM_TENSOR ? "" : tensor_name_text(&x->claim.tensor, a);
 		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;
 	}
@@ -302,7 +302,7 @@ static int run_again(const struct options *o, struct found *x, struct exec *e, s
 		v.hello = hello.s;
 		outcome_of(&v.o, &p, &r, &x->t, NULL, a);
 		v.claim = claim_judge(&v.why, &x->claim, &p, &v.o, &r, &x->t, a);
-		if (v.claim == CLAIM_HOLDS && r.status == RES_RAISED)
+		if (v.claim == CLAIM_HOLDS && r.status == RES_RAISED && !x->claim.refused)
 			ask_eager(&v, e, &p, &x->t, a);
 		rc = say(x, &v, a);
 		record(o, x, &v, a);

@@ -117,13 +117,16 @@ static int print_versions(const struct options *o, enum target_family f)
 	struct target_installed *t;
 	struct arena a;
 	struct strbuf dir;
+	struct err err = {0};
 	int rc = EXIT_CLEAN;
 	arena_init(&a);
 	sb_init(&dir);
-	targets_dir(&dir);
+	bool place = targets_dir(&dir, &err);
 	int n = targets_installed(&t, f, &a);
 	if (!o->json && n)
 		printf("versions in %s:\n", dir.s);
+	else if (!o->json && !place)
+		printf("  %s\n", err.msg);
 	else if (!o->json)
 		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, family, TORCH_DEFAULT_VERSION);
 	for (int i = 0; i < n; i++) {

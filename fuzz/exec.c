@@ -39,6 +39,7 @@ struct exec *exec_open(const struct target *t, const struct exec_options *o, str
 			torch_spec(&e->spec, &e->spec_arena, arena_strdup(&e->spec_arena, path.s));
 		sb_free(&path);
 	}
+	e->spec.nice = o->background ? 19 : 0;
 	e->proc = ok ? proc_open(&e->spec, err) : NULL;
 	if (!e->proc) {
 		exec_close(e);

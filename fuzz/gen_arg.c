@@ -110,7 +110,7 @@ static void draw_expand(struct world *w, struct making *m, int k)
 			new = new <= room ? new : 1;
 			room /= new;
 		}
-		size[d] = old != 1 && d >= lead && choose_chance(w->c, 15) ? -1 : new;
+		size[d] = old != 1 && d >= lead && chance(w, PF_minus_one) ? -1 : new;
 	}
 	m->arg[k] = arg_ints(w->p, size, rank);
 }
@@ -158,7 +158,7 @@ static void draw_reshape(struct world *w, struct making *m, int k, bool strict)
 			s.rank++;
 		}
 	}
-	if (numel && s.rank && choose_chance(w->c, 15))
+	if (numel && s.rank && chance(w, PF_minus_one))
 		s.size[choose_below(w->c, (uint64_t)s.rank)] = -1;
 	m->arg[k] = arg_ints(w->p, s.size, s.rank);
 }
@@ -200,8 +200,8 @@ static void draw_strided(struct world *w, struct making *m, int k)
 		m->arg[k] = arg_ints(w->p, s->size, s->rank);
 	} else if (param_of(m, k)->kind == K_INTS) {
 		m->arg[k] = arg_ints(w->p, m->strided.stride, m->strided.rank);
-	} else {
-		m->arg[k] = arg_int(m->strided.offset);
+	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
+		m->arg[k] = arg_int(m->strided.offset);         /* None: self's own */
 	}
 }
 
@@ -302,6 +302,15 @@ static bool draw_int(struct world *w, struct making *m, int k)
 	}
 }
 
+/* Of a row without self: what its dtype argument says. */
+static enum dtype result_dtype(const struct making *m)
+{
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (m->arg[k].tag == ARG_DTYPE)
+			return m->arg[k].dtype;
+	return DT_F32;
+}
+
 static void draw_scalar(struct world *w, struct making *m, int k)
 {
 	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
@@ -310,7 +319,7 @@ static void draw_scalar(struct world *w, struct making *m, int k)
 	bool needed = q->role == R_BOUND && k && param_of(m, k - 1)->role == R_BOUND && m->arg[k - 1].tag == ARG_NONE;
 	if (keep_default(w, q) && !needed)
 		return;
-	enum dtype t = m->anchor >= 0 ? m->meta.dtype : DT_F32;
+	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
 	if (dtype_is_float(t)) {
 		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
 		if (v == (double)(int64_t)v && choose_chance(w->c, 30))
@@ -342,11 +351,11 @@ static void draw_dtype_arg(struct world *w, struct making *m, int k)
 	bool conversion = op_info[m->op].licence == LC_CONVERT;
 	if (m->anchor < 0) {
 		enum dtype t;
-		if (!keep_default(w, q) && draw_dtype(w, DTS_FLOAT, &t))
+		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
 			m->arg[k] = arg_dtype(t);
 		return;
 	}
-	if (!conversion && chance(w, PF_plain))
+	if (conversion ? choose_chance(w->c, 5) : chance(w, PF_plain))
 		return;
 	/* PyTorch's derivatives that read self expect it in the result's dtype (cumprod with zeros raises otherwise). */
 	for (int i = 0; i < op_info[m->op].nsave; i++)
@@ -412,6 +421,12 @@ bool draw_plain_args(struct world *w, struct making *m)
 		m->done[k] = true;
 		if (!(kind == K_DIM ? draw_dim(w, m, k) : draw_dims(w, m, k)))
 			return false;
+	}
+	for (int k = 0; k < nparam && m->anchor < 0; k++) {     /* without self the dtype decides which scalars fit */
+		if (param_of(m, k)->kind != K_DTYPE)
+			continue;
+		m->done[k] = true;
+		draw_dtype_arg(w, m, k);
 	}
 	for (int k = 0; k < nparam; k++) {
 		enum kind kind = param_of(m, k)->kind;

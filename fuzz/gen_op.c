@@ -6,24 +6,7 @@ enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
-/* ---- which parameter is self ------------------------------------------------------------------------------------- */
-
-static bool is_anchor(const struct param *q)
-{
-	if (q->kind == K_TENSORS)
-		return q->role == R_CAT || q->role == R_SAME;
-	if (q->kind != K_TENSOR)
-		return false;
-	return q->role == R_ANY || (q->role >= R_RANK1 && q->role <= R_DENSE);
-}
-
-static int anchor_of(int op)
-{
-	for (int k = 0; k < op_info[op].nparam; k++)
-		if (is_anchor(&op_info[op].param[k]))
-			return k;
-	return -1;
-}
+/* ---- self --------------------------------------------------------------------------------------------------------- */
 
 static void rank_range(const struct param *q, int *lo, int *hi)
 {
@@ -522,7 +505,7 @@ static bool small_enough(struct world *w, int node)
 	return n <= 4 * w->max_numel;
 }
 
-static void count_uses(struct world *w, const struct node *n)
+void count_uses(struct world *w, const struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)
@@ -573,7 +556,7 @@ int add_op(struct world *w, int op, int self)
 	struct prog *p = w->p;
 	int nnode = p->nnode, nstorage = p->nstorage;
 	int64_t seed = w->seed;
-	struct making m = {.op = op, .anchor = anchor_of(op), .self = self};
+	struct making m = {.op = op, .anchor = op_self(op), .self = self};
 	if (!build(w, &m)) {
 		p->nnode = nnode;
 		p->nstorage = nstorage;

@@ -27,6 +27,7 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 	if (base >= 0) {
 		f.home = base;
 		w->fact[base].shared = true;
+		w->fact[base].frozen |= grad;   /* memory of a leaf */
 	}
 	w->fact[node] = f;
 }
@@ -81,9 +82,7 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 		const int *v;
 		int b = 0;
 		for (int i = 0, c = operands(n, k, &v); i < c; i++) {
-			/* Positions and masks decide where, not what. */
-			bool selects = (q->role >= R_INDEX1 && q->role <= R_UINDICES && q->role != R_SRCN) || q->role == R_MASK;
-			if (v[i] < 0 || selects)
+			if (v[i] < 0 || role_selects(q->role))
 				continue;
 			const struct meta *m = w->p->node[v[i]].nout ? node_meta(w->p, v[i]) : NULL;
 			b = MAX(b, home_of(w, v[i])->bits);

@@ -70,11 +70,16 @@ static int run_verb(verb_fn *run, int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "--help";
-	if (str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help")) {
+	bool help = str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help"), version = str_eq(verb, "--version");
+	if ((help || version) && argc > 2) {
+		complain("'%s' is not understood after %s (VERB --help tells the options of a verb)", argv[2], verb);
+		return EXIT_USAGE;
+	}
+	if (help) {
 		options_help(argc > 1 ? stdout : stderr, NULL);
 		return argc > 1 ? EXIT_CLEAN : EXIT_USAGE;
 	}
-	if (str_eq(verb, "--version")) {
+	if (version) {
 		puts(SCATTERPROOF);
 		return EXIT_CLEAN;
 	}

@@ -42,17 +42,18 @@ static const struct opt_info opts[NOPTS] = {
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
-static const char *const verbs[][3] = {
-	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
-	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')"},
-	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
-	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
-	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs"},
-	{"ops", "[NAME]", "the operators of the language"},
-	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read"},
-	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees"},
-	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES},
+/* words: how many may follow the verb beside its options. */
+static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
+	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
+	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')", MAX_FILES},
+	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
+	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
+	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
+	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
+	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
 void options_help(FILE *f, const char *verb)
@@ -61,9 +62,9 @@ void options_help(FILE *f, const char *verb)
 		fprintf(f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
 	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (!verb)
-			fprintf(f, "  %-9s %s\n", verbs[i][0], verbs[i][2]);
-		else if (str_eq(verb, verbs[i][0]))
-			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i][1], verbs[i][2]);
+			fprintf(f, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+		else if (str_eq(verb, verbs[i].name))
+			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i].usage, verbs[i].help);
 	}
 	if (!verb)
 		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
@@ -165,7 +166,20 @@ static const char *option_guess(struct guess *g, const char *verb, const char *g
 
 const char *verb_guess(struct guess *g, const char *given)
 {
-	return guess_from(g, given, &verbs[0][0], sizeof verbs[0], ARRAY_LEN(verbs));
+	return guess_from(g, given, &verbs[0].name, sizeof verbs[0], ARRAY_LEN(verbs));
+}
+
+/* What options and words say together. */
+static bool check_together(const struct options *o, const char *verb, struct err *err)
+{
+	int words = 0;          /* of verbs that only we start */
+	for (int i = 0; i < ARRAY_LEN(verbs); i++)
+		if (str_eq(verb, verbs[i].name))
+			words = verbs[i].words;
+	if (o->nfile > words)
+		return err_set(err, "%s: '%s' is not understood: %s", verb, o->file[words], words ? "it takes one word beside its options (try --help)" :
+		               "it takes options only (try --help)");
+	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
@@ -174,12 +188,17 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	const char *self = o->self;
 	*o = (struct options){.jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
+	bool options = true;            /* until -- */
 	for (int i = 1; i < argc; i++) {
-		if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h")) {
+		if (options && str_eq(argv[i], "--")) {
+			options = false;
+			continue;
+		}
+		if (options && (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))) {
 			*help = true;
 			return true;
 		}
-		if (argv[i][0] != '-' || !argv[i][1]) {
+		if (!options || argv[i][0] != '-' || !argv[i][1]) {
 			if (o->nfile == MAX_FILES)
 				return err_set(err, "more than %d files", MAX_FILES);
 			o->file[o->nfile++] = argv[i];
@@ -203,7 +222,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		if (!apply(o, (enum opt)k, v, err))
 			return false;
 	}
-	return true;
+	return check_together(o, verb, err);
 }
 
 static void arg(char ***av, struct arena *a, const char *name, const char *value)

@@ -19,7 +19,8 @@ static const int family_base[NFAMILIES] = {
 	[F_POINTWISE] = 4, [F_INPLACE] = 3, [F_MULTI] = 2,
 };
 static const int dtype_base[NDTYPES] = {
-	[DT_F32] = 10, [DT_F64] = 4, [DT_F16] = 3, [DT_BF16] = 3, [DT_I64] = 2, [DT_I32] = 2, [DT_U8] = 1, [DT_B8] = 1,
+	[DT_F32] = 10, [DT_F64] = 4, [DT_F16] = 3, [DT_BF16] = 3, [DT_I64] = 2, [DT_I32] = 2, [DT_U8] = 1, [DT_I8] = 1, [DT_I16] = 1,
+	[DT_B8] = 1,
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */
@@ -95,7 +96,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		}
 		p->chance[f] = MIN(base, 95);
 	}
-	p->chance[PF_symbols] = nm->symbols;
+	if (nm->symbols)
+		p->chance[PF_symbols] = nm->symbols;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }

@@ -208,6 +208,7 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 	sb_printf(sb, "COMPILES = %s\n", target_stage(t)->compiles ? "True" : "False");
 	sb_printf(sb, "MUST_RAISE = %s\n", asked.reference == REF_RAISES ? "True" : "False");
 	sb_printf(sb, "AUTOGRAD_REFUSES = %s  # whoever runs it\n", program_raises(p, a) ? "True" : "False");
+	sb_printf(sb, "REFUSED = %s  # that eager refuses it is what this script is about\n", c->refused ? "True" : "False");
 	sb_puts(sb, "KNOWN_REFUSALS = [");
 	for (int i = 0; i < known.n; i++) {
 		sb_puts(sb, i ? ", " : "");

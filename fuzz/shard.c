@@ -75,9 +75,13 @@ struct shard {
 	int ndelta;
 	struct shard_reason reason[MAX_REASONS];
 	int nreason;
+	const char *refused[MAX_REASONS];       /* reasons of which a program was kept: see send_refused */
+	int nrefused;
 	struct strbuf findings;
 	uint32_t nfindings;
 	double start;
+	double main_since;              /* when the main slot got what it has, or lost what it had */
+	int64_t last_hit;               /* cheap runs until the latest hit */
 	struct err fatal;
 	int fatal_code;
 };
@@ -89,7 +93,53 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a)
+{
+	bool plain = str_eq(o->policy, "default");
+	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, o->seed, plain ? "" : " --policy ", plain ? "" : o->policy,
+		o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "", index);
+}
+
+static const struct target *target_of(const struct shard *s, int target)
+{
+	return target < s->o->ntarget ? &s->target[target] : &s->cheap_target;
+}
+
 /* ---- counting ------------------------------------------------------------------------------------------------------------- */
+
+/* Which program something is said of. */
+struct made { int64_t index; bool twin; int draw; const char *text; };
+
+static void send_finding(struct shard *s, const struct shard_finding *f)
+{
+	shard_put_finding(&s->findings, f);
+	s->nfindings++;
+}
+
+/* Eager refuses a program that neither the reference nor the interpreter refuses: the first one of each reason is kept. */
+static void send_refused(struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason, const char *message)
+{
+	struct strbuf name;
+	struct target eager = *ran;
+	for (int i = 0; i < s->nrefused; i++)
+		if (str_eq(s->refused[i], reason))
+			return;
+	if (s->nrefused == MAX_REASONS)
+		return;
+	s->refused[s->nrefused++] = arena_strdup(&s->arena, reason);
+	eager.noptions = target_stage(ran)->compiles ? 0 : ran->noptions;
+	eager.stage = 0;
+	sb_init(&name);
+	target_print(&name, &eager);
+	const char *policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
+	const struct shard_finding f = {.target = name.s, .versions = s->versions.s, .device = s->hello.s, .text = m->text, .policy = policy,
+		.kind = FINDING_RAISE, .severity = SEVERITY_TRIVIAL, .verdict = verdict_name[VD_INVALID], .signature = reason, .tensor = "", .pattern = "",
+		.detail = message, .report = arena_printf(a, "%s\n%s", message, m->text), .stderr_tail = "", .call = -1,
+		.how = "eager refuses it, neither the reference nor the interpreter does", .program_index = m->index, .compiles = s->stats.compiled,
+		.found_ms = now_ms() - s->start};
+	send_finding(s, &f);
+	sb_free(&name);
+}
 
 static void count(struct shard *s, int draw, int target, enum verdict v)
 {
@@ -104,14 +154,23 @@ static void count(struct shard *s, int draw, int target, enum verdict v)
 	s->delta[s->ndelta++].n[v]++;
 }
 
-static void count_reasons(struct shard *s, struct arena *a, int target, const struct outcome *o)
+static void add_reason(struct shard *s, int target, const struct made *m, const char *text)
+{
+	struct shard_reason r = {.target = target, .n = 1, .index = m->index, .twin = m->twin};
+	snprintf(r.text, sizeof r.text, "%s", text);
+	shard_reason_add(s->reason, &s->nreason, &r);
+}
+
+static void count_reasons(struct shard *s, struct arena *a, int target, const struct made *m, const struct outcome *o)
 {
 	const char *why = verdict_reason(o, a);
 	if (why[0])
-		shard_reason_add(s->reason, &s->nreason, target, why, 1);
+		add_reason(s, target, m, why);
 	for (int i = 0; i < NFREEDOMS; i++)
 		if (o->freedoms & freedoms[i].bit)
-			shard_reason_add(s->reason, &s->nreason, target, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], freedoms[i].reason), 1);
+			add_reason(s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], freedoms[i].reason));
+	if (o->unexpected)
+		send_refused(s, a, m, target_of(s, target), why, o->why);
 }
 
 /* In hand from now on: what its parent and a BUG name. */
@@ -296,11 +355,6 @@ static struct job *job_new(struct shard *s)
 
 /* ---- judging ------------------------------------------------------------------------------------------------------------------ */
 
-static const struct target *target_of(const struct shard *s, int target)
-{
-	return target < s->o->ntarget ? &s->target[target] : &s->cheap_target;
-}
-
 /* stage: 1 the cheap one, 2 + t target t. Counts, if nobody has yet. */
 static void judge_job(struct shard *s, struct job *j, const struct result *r, int target, struct outcome *out)
 {
@@ -316,7 +370,7 @@ static void judge_job(struct shard *s, struct job *j, const struct result *r, in
 		return;
 	count_elements(s, out);
 	count(s, j->draw, target, out->verdict);
-	count_reasons(s, &j->arena, target, out);
+	count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, j->text}, out);
 }
 
 /* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
@@ -341,12 +395,6 @@ static void describe(struct strbuf *out, const struct shard *s, const struct job
 	sb_free(&device);
 	sb_free(&name);
 	arena_free(&a);
-}
-
-static void send_finding(struct shard *s, const struct shard_finding *f)
-{
-	shard_put_finding(&s->findings, f);
-	s->nfindings++;
 }
 
 static void finding_of(struct shard_finding *out, const struct sighting *w, struct arena *a)
@@ -468,12 +516,10 @@ static void queue_twin(struct shard *s, const struct job *of)
 static void suspected(struct shard *s, struct job *j, int target, const struct outcome *o)
 {
 	enum { SHOWN = 4 };     /* per shard: there is not much room for reasons */
-	const char *again = arena_printf(&j->arena, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, s->o->seed,
-		str_eq(s->o->policy, "default") ? "" : " --policy ", str_eq(s->o->policy, "default") ? "" : s->o->policy,
-		s->o->ops ? " --ops " : "", s->o->ops ? s->o->ops : "", s->o->dtypes ? " --dtypes " : "", s->o->dtypes ? s->o->dtypes : "", j->index);
+	const char *again = shard_gen_command(s->o, j->index, &j->arena);
 	const char *what = s->stats.suspected++ >= SHOWN ? "others" : arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect,
 		j->twin ? ", as its wide twin" : "", again);
-	shard_reason_add(s->reason, &s->nreason, target, arena_printf(&j->arena, "pass with suspects: %s", what), 1);
+	add_reason(s, target, &(struct made){j->index, j->twin, j->draw, j->text}, arena_printf(&j->arena, "pass with suspects: %s", what));
 	if (!j->twin)
 		queue_twin(s, j);
 }
@@ -498,6 +544,8 @@ static void take_cheap(struct shard *s)
 	judge_job(s, j, &r, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
+	if (j->hit)
+		s->last_hit = s->stats.cheap_runs;
 	if (verdict_diverges(o.verdict)) {
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
 	} else if (o.verdict == VD_PASS) {
@@ -508,6 +556,14 @@ static void take_cheap(struct shard *s)
 	}
 }
 
+/* To the target that is next. */
+static void send_main(struct shard *s, struct job *j)
+{
+	s->in_main = j;
+	s->main_since = now_ms();
+	exec_submit(s->main, &j->prog, &s->target[j->next_target]);
+}
+
 static void take_main(struct shard *s)
 {
 	struct job *j = s->in_main;
@@ -515,6 +571,8 @@ static void take_main(struct shard *s)
 	struct outcome o;
 	int target = j->next_target++;
 	s->in_main = NULL;
+	s->stats.main_ms += now_ms() - s->main_since;
+	s->main_since = now_ms();
 	exec_take(&r, &j->arena, s->main);
 	if (r.bad_target) {             /* as every other program would be */
 		err_set(&s->fatal, "target '%s': %s", s->target_name[target], r.message);
@@ -532,7 +590,7 @@ static void take_main(struct shard *s)
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->main, target, &o, &r);
 	else if (j->next_target < s->o->ntarget && o.verdict != VD_INVALID)
-		s->in_main = j, exec_submit(s->main, &j->prog, &s->target[j->next_target]);
+		send_main(s, j);
 	else
 		job_free(j);
 }
@@ -637,7 +695,7 @@ static void take_fresh(struct shard *s)
 	s->stats.confirmations++;
 	if (!x->on_target && !verdict_diverges(o.verdict)) {    /* the plain stage refuses the program: invalid, unsupported, harness */
 		s->stats.refused_confirmations++;
-		count_reasons(s, &x->arena, x->of.target, &o);
+		count_reasons(s, &x->arena, x->of.target, &(struct made){x->of.index, x->of.twin, x->of.draw, x->f.text}, &o);
 		count(s, x->of.draw, x->of.target, o.verdict);
 		trial_failed(s);
 	} else {
@@ -675,8 +733,19 @@ static void submit_main(struct shard *s, struct job *j)
 	if (s->compiles)
 		novelty_mark(s->novelty, &j->prog);
 	j->next_target = 0;
-	s->in_main = j;
-	exec_submit(s->main, &j->prog, &s->target[0]);
+	s->stats.starved_ms += now_ms() - s->main_since;
+	send_main(s, j);
+}
+
+/* The cheap stage has its turn: it still predicts something, or the queue needs it. */
+static bool cheap_wanted(const struct shard *s)
+{
+	return s->cheap_on && !s->in_cheap && (s->nqueue < CHEAP_ENOUGH || s->stats.cheap_runs - s->last_hit < CHEAP_PATIENCE);
+}
+
+static bool main_starves(const struct shard *s)
+{
+	return s->cheap_on && !s->in_main && !s->nqueue && now_ms() - s->main_since > MAIN_PATIENCE_MS;
 }
 
 /* Everything that can be started now; false: nothing could. */
@@ -692,7 +761,11 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	struct job *j;
-	if (s->cheap_on && !s->in_cheap && (j = job_new(s))) {
+	if (main_starves(s) && (j = job_new(s))) {
+		submit_main(s, j);
+		did = true;
+	}
+	if (cheap_wanted(s) && (j = job_new(s))) {
 		s->in_cheap = j;
 		take_up_job(s, j, "sending to ", &s->cheap_target);
 		exec_submit(s->cheap, &j->prog, &s->cheap_target);
@@ -741,10 +814,10 @@ static void work(struct shard *s, double until)
 		if (idle(s))
 			break;
 		if (!did) {
-			double begin = now_ms();
+			double begin = now_ms(), most = s->cheap_on && !s->in_main ? MAIN_PATIENCE_MS / 4 : until - begin;
 			struct proc *p[3] = {s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL,
 				s->trial ? exec_proc(s->fresh) : NULL};
-			proc_wait(p, 3, (int)MAX(1.0, until - begin));
+			proc_wait(p, 3, (int)MAX(1.0, MIN(most, until - begin)));
 			s->stats.wait_ms += now_ms() - begin;
 		}
 	} while (now_ms() < until);
@@ -769,13 +842,16 @@ static bool begin_at(struct shard *s, struct shard_request *r)
 /* Which version is it? Both children start side by side. */
 static bool identify(struct shard *s)
 {
-	if (!exec_warm(s->main, &s->fatal) || (s->cheap && !exec_warm(s->cheap, &s->fatal)))
+	if (!exec_warm(s->main, &s->fatal) || (s->cheap && !exec_warm(s->cheap, &s->fatal))) {
+		s->fatal_code = EXIT_TARGET;
 		return false;
+	}
 	struct target first = s->target[0];
 	enum exec_identity id = exec_identify(&first, s->main, &s->fatal);
-	s->fatal_code = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
-	if (id != EXEC_IDENTIFIED)
+	if (id != EXEC_IDENTIFIED) {
+		s->fatal_code = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 		return false;
+	}
 	struct target *all[MAX_TARGETS + 2] = {&s->cheap_target, &s->plain_target};
 	for (int i = 0; i < s->o->ntarget; i++)
 		all[2 + i] = &s->target[i];
@@ -789,6 +865,8 @@ static bool identify(struct shard *s)
 		sb_free(&sb);
 	}
 	exec_versions(&s->versions, &s->hello, s->main);
+	s->main_since = now_ms();
+	s->stats.ready_ms = s->main_since - s->start;
 	return s->identified = true;
 }
 
@@ -846,11 +924,8 @@ static void put_counters(struct shard *s, struct strbuf *answer)
 static void put_reasons(struct shard *s, struct strbuf *answer)
 {
 	wire_put_u32(answer, (uint32_t)s->nreason);
-	for (int i = 0; i < s->nreason; i++) {
-		wire_put_u32(answer, (uint32_t)s->reason[i].target);
-		wire_put_str(answer, s->reason[i].text);
-		wire_put_i64(answer, s->reason[i].n);
-	}
+	for (int i = 0; i < s->nreason; i++)
+		shard_put_reason(answer, &s->reason[i]);
 	s->nreason = 0;
 }
 
@@ -913,6 +988,7 @@ static bool open_slots(struct shard *s, struct err *err)
 	for (int k = 0; k < target_families[t->family].nstages; k++)
 		if (str_eq(target_families[t->family].stage[k].name, "fake"))
 			s->plain_target.stage = s->cheap_target.stage = k;      /* plain values, and which prediction is impossible */
+	eo.background = true;
 	if (s->cheap_on)
 		s->cheap = exec_open(t, &eo, err);
 	return !s->cheap_on || s->cheap;

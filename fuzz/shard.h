@@ -5,8 +5,11 @@
  * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
  * them get a compile does.
  *
- * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
+ * With compiling targets programs first pass the cheap stage (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
+ * Compiles have the processor first: the cheap stage runs in the background; when it has predicted nothing for CHEAP_PATIENCE
+ * programs it only keeps CHEAP_ENOUGH in the queue; and a compile slot that has waited MAIN_PATIENCE_MS for the queue takes the next
+ * program as it is.
  *
  * A program that passes with suspects (oracle/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
@@ -24,7 +27,7 @@
 #include "fuzz/verdict.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48 };
+enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
 
 enum shard_mode {
 	SHARD_WORK,
@@ -38,7 +41,8 @@ struct shard_stats {
 	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */
 	struct element_counts elements[NFILL_CLASSES];
 	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;
-	double first_compile_ms, first_divergence_ms;   /* since the shard began; 0: not yet */
+	double ready_ms, first_compile_ms, first_divergence_ms; /* since the shard began: the target is there, …; 0: not yet */
+	double main_ms, starved_ms;                     /* a program was on the main slot; none was there for it */
 	int64_t first_divergence_compiles;
 	int64_t queue, rss, target_rss;
 	bool exhausted;                                 /* --programs reached and nothing in flight */
@@ -93,11 +97,15 @@ struct shard_finding {
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
-/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. */
-enum { MAX_REASONS = 64 };
-struct shard_reason { int target; char text[136]; int64_t n; };
-/* Adds to a list of at most MAX_REASONS, the last of which collects the rest. */
-void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times);
+/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: of the first program. */
+enum { MAX_REASONS = 256 };
+struct shard_reason { int target; char text[136]; int64_t n, index; bool twin; };
+/* Adds add->n to a list of at most MAX_REASONS, the last of which collects the rest. */
+void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add);
+void shard_put_reason(struct strbuf *sb, const struct shard_reason *r);
+void shard_get_reason(struct shard_reason *r, struct wire *w, struct arena *a);
+/* The command that prints a program of the campaign. */
+const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a);
 
 void shard_put_request(struct strbuf *sb, const struct shard_request *r);
 void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);

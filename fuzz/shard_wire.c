@@ -1,7 +1,7 @@
 /* shard_wire.c: what shards are asked and answer, as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/shard.h"
 
-enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
+enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 11 };
 
 /* Every number of the struct in one order, for both directions. */
 static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
@@ -25,7 +25,7 @@ static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
 		ints[n++] = tail[i];
 	CHECK(n == NSTAT_INTS);
 	double *ms[] = {&s->generate_ms, &s->reference_ms, &s->target_ms, &s->wait_ms, &s->confirm_ms, &s->wall_ms, &s->first_compile_ms,
-		&s->first_divergence_ms};
+		&s->first_divergence_ms, &s->ready_ms, &s->main_ms, &s->starved_ms};
 	for (f = 0; f < NSTAT_FLOATS; f++)
 		floats[f] = ms[f];
 }
@@ -193,19 +193,35 @@ void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
 	f->confirm_ms = wire_f64(w);
 }
 
-void shard_reason_add(struct shard_reason *list, int *n, int target, const char *text, int64_t times)
+void shard_put_reason(struct strbuf *sb, const struct shard_reason *r)
+{
+	wire_put_u32(sb, (uint32_t)r->target);
+	wire_put_str(sb, r->text);
+	wire_put_i64(sb, r->n);
+	wire_put_i64(sb, r->index);
+	wire_put_u8(sb, r->twin);
+}
+
+void shard_get_reason(struct shard_reason *r, struct wire *w, struct arena *a)
+{
+	*r = (struct shard_reason){.target = (int)wire_u32(w)};
+	snprintf(r->text, sizeof r->text, "%s", wire_str(w, a));
+	r->n = wire_i64(w);
+	r->index = wire_i64(w);
+	r->twin = wire_u8(w) != 0;
+}
+
+void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add)
 {
 	struct shard_reason *r = list;
-	while (r < list + *n && !(r->target == target && str_eq(r->text, text)))
+	while (r < list + *n && !(r->target == add->target && str_eq(r->text, add->text)))
 		r++;
-	if (r == list + *n) {
-		bool last = *n >= MAX_REASONS - 1;
-		if (last && *n == MAX_REASONS)
-			r = list + *n - 1;
-		else
-			++*n;
-		*r = (struct shard_reason){.target = target, .n = r < list + MAX_REASONS - 1 ? 0 : r->n};
-		snprintf(r->text, sizeof r->text, "%s", last ? "other reasons" : text);
+	if (r == list + *n && *n == MAX_REASONS) {      /* the last one collects the rest */
+		r = list + *n - 1;
+		snprintf(r->text, sizeof r->text, "other reasons");
+	} else if (r == list + *n) {
+		list[(*n)++] = *add;
+		return;
 	}
-	r->n += times;
+	r->n += add->n;
 }

@@ -178,9 +178,11 @@ bool program_raises(const struct prog *p, struct arena *a)
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
+	bool ours = program_raises(p, a);
 	out->why = r->message;
-	if (!target_stage(t)->compiles || program_raises(p, a)) {
+	if (!target_stage(t)->compiles || ours) {
 		out->verdict = VD_INVALID;
+		out->unexpected = !ours;
 		return;
 	}
 	out->verdict = VD_MISMATCH;

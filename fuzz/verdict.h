@@ -23,6 +23,7 @@ struct outcome {
 	enum verdict verdict;
 	unsigned freedoms;              /* bits of the freedoms made use of */
 	const char *why;                /* one line: the reason of anything but pass */
+	bool unexpected;                /* invalid: eager refuses what neither the reference nor the interpreter refuses */
 	const char *suspicion;          /* a pass with suspects: a line for each tensor that has some; else "" */
 	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
 	/* set if the verdict diverges */

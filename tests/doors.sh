@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
-# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small
+# usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small | usage | status
 set -u
 bin=$1
 src=$2
@@ -124,7 +124,7 @@ x.prog: pass$esc.prog"
 		rm -f "$tmp/h.db"
 		signature=chosen target=torch:inductor@cpu tensor=x.grad
 		eval "$where=\"\$$where\$code\$esc\""
-		id=$("$finding_of" "$tmp/h.db" "$seed" torch:inductor@cpu gradient "$tensor" 0 "$signature" "$target")
+		id=$("$finding_of" --as "$signature" "$target" "$tmp/h.db" torch:inductor@cpu gradient mismatch "$seed" "$tensor" 0)
 		run repro "$id" --db "$tmp/h.db" --target torch:inductor@cpu --script "$tmp/s.py"
 		expect "a script of a hostile $where" 0 $?
 		harmless "a script of a hostile $where" "$tmp/s.py"
@@ -139,7 +139,7 @@ x.prog: pass$esc.prog"
 }
 
 full() { # output that cannot be written is exit 3 with the true reason, of every verb
-	id=$("$finding_of" "$tmp/f.db" "$seed" torch:inductor@cpu gradient x.grad 0)
+	id=$("$finding_of" "$tmp/f.db" torch:inductor@cpu gradient mismatch "$seed" x.grad 0)
 	while read -r words; do
 		timeout 60 "$bin" $words >/dev/full 2>"$tmp/err"
 		expect "exit of $words > /dev/full" 3 $?
@@ -205,7 +205,7 @@ descendants() { # descendants PID
 }
 
 small() { # a small machine: one thread everywhere, little memory, few descriptors
-	id=$("$finding_of" "$tmp/n.db" "$seed" torch:inductor@cpu gradient x.grad 0)
+	id=$("$finding_of" "$tmp/n.db" torch:inductor@cpu gradient mismatch "$seed" x.grad 0)
 	mkfifo "$tmp/pipe"
 	"$bin" check - <"$tmp/pipe" >"$tmp/out" 2>&1 &
 	pid=$!
@@ -254,7 +254,152 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	fi
 }
 
+usage() { # careless command lines: a sentence and exit 2, nothing else
+	printf '# scatterproof 1\nx = input([4])\nreturn (x,)\n' >"$tmp/-x.prog"
+	while IFS='|' read -r words sentence; do
+		run $words
+		expect "$words" 2 $?
+		has "$words" "$tmp/err" "$sentence"
+		expect "$words: on standard output" "" "$(cat "$tmp/out")"
+		expect "$words: one sentence" 1 "$(grep -c '^scatterproof' "$tmp/err")"
+	done <<-END
+		--help fuzz|'fuzz' is not understood after --help
+		--version now|'now' is not understood
+		fuzz --target builtin:eager --programs 3 $tmp/new.db|fuzz: '.*new.db' is not understood: it takes options only
+		targets extra|targets: 'extra' is not understood
+		gen 5|gen: '5' is not understood
+		ops sum extra|no operator 'extra'
+		ops extra sum|no operator 'extra'
+		bench reference extra|no section 'extra'
+		repro 012345 6789ab --db x|repro: '6789ab' is not understood: it takes one word
+		findings extra --db x|'extra' is not understood
+		findings show 012345 extra --db x|'extra' is not understood
+		gen --program 3 --programs 5|--program and --programs exclude each other
+		gen --programs 5 --program 3|--program and --programs exclude each other
+		check $seed --target builtin:eager+foo=1|builtin has no option 'foo'; it has: plant
+		check $seed --target builtin:eager+plnt=zero|did you mean 'plant'\?$
+		check $seed --target builtin:eager+plant=zer|plant=zer is not one of zero, row, .*; did you mean 'zero'\?$
+		fuzz --target builtin:eager+foo=1 --programs 3|builtin has no option 'foo'
+		fuzz -- --target builtin:eager|'--target' is not understood
+		check -- --target|cannot open '--target'
+		findings -- --open|'--open' is not understood
+	END
+	expect "nothing was made" 0 "$(ls "$tmp" | grep -c new.db)"
+	(cd "$tmp" && "$bin" check -- -x.prog >"$tmp/out" 2>&1)
+	expect "a file that looks like an option" 0 $?
+	(cd "$tmp" && "$bin" eval --out "$tmp/out" -- -x.prog)
+	expect "eval of it" 0 $?
+
+	unset HOME XDG_DATA_HOME SCATTERPROOF_TARGETS # and where environments would be
+	run check "$seed" --target torch:eager
+	expect "check without HOME" 3 $?
+	has "check without HOME" "$tmp/err" "^scatterproof: .*HOME is not set"
+	run fuzz --target torch:eager --programs 3
+	expect "fuzz without HOME" 3 $?
+	has "fuzz without HOME" "$tmp/err" "^scatterproof: .*HOME is not set"
+	run targets
+	expect "targets without HOME" 0 $?
+	has "targets without HOME" "$tmp/out" "^  .*HOME is not set"
+	HOME=/nonexistent run targets
+	has "targets with another HOME" "$tmp/out" "no version is installed in /nonexistent/.local/share/scatterproof/targets"
+
+	db="$tmp/a b's; touch pwned\$(touch pwned).db" # what is printed can be pasted
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db "$db" >"$tmp/out" 2>"$tmp/err"
+	expect "a campaign into a name with blanks and quotes" 1 $?
+	n=0
+	cd "$tmp" || exit 2
+	for what in "see it again" "list them"; do
+		command=$(sed -n "s/^$what:  scatterproof //p" "$tmp/out" | head -1)
+		eval "\"\$bin\" $command" >"$tmp/out2" 2>"$tmp/err"
+		expect "$what: the command, pasted" "$n" "$((1 - $?))"
+		n=$((n + 1))
+	done
+	id=$("$bin" findings sql "select id from v_findings limit 1" --db "$db" | tail -1)
+	command=$("$bin" findings show "$id" --db "$db" | sed -n 's/^  scatterproof repro/repro/p')
+	eval "\"\$bin\" $command" >"$tmp/out2" 2>"$tmp/err"
+	expect "findings show: the command, pasted" 1 $?
+	expect "nothing else ran" 0 "$(ls "$tmp" | grep -c '^pwned$')"
+
+	"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed 5 --db "$tmp/hup.db" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	sleep 1
+	kill -HUP $pid
+	wait $pid
+	expect "SIGHUP" 129 $?
+	expect "every divergence is in the store" 0 "$(sqlite3 "$tmp/hup.db" "select (select sum(n) from counter where verdict = 'mismatch') - (select sum(nobs) from v_findings)")"
+	(trap '' HUP; exec "$bin" fuzz --target builtin:eager --time 2s --seed 5 >"$tmp/out" 2>"$tmp/err") &
+	pid=$!
+	sleep 0.5
+	kill -HUP $pid
+	wait $pid
+	expect "SIGHUP under nohup" 0 $?
+	cd - >/dev/null || exit 2
+	(cd "$src/tests" && HOSTILE=refuse "$bin" fuzz --target torch:eager --programs 2 --python ./hostile_worker.py >"$tmp/out" 2>"$tmp/err")
+	has "an interpreter by a relative path" "$tmp/out" "unsupported 2"
+}
+
+window() { # window WIDTH COMMAND: in a terminal of its own, which is full already
+	$tmux kill-server 2>/dev/null
+	nwindows=$((nwindows + 1))
+	tmux="tmux -L doors$$.$nwindows -f /dev/null"
+	$tmux new-session -d -x "$1" -y 24 "seq 40; $2; echo ended with \$?; sleep 1000"
+}
+until_end() {
+	for _ in $(seq 300); do
+		rows | grep -q '^ended with' && return
+		sleep 0.2
+	done
+	expect "the campaign ended" yes no
+}
+rows() { $tmux capture-pane -p -J -S - 2>/dev/null | sed 's/ *$//'; } # what stands there, lines that were wrapped in one
+status='^[0-9]+s( finishing)?  [0-9]+ programs'
+
+status() { # a campaign on a terminal: one line that fits, findings of a few lines
+	command -v tmux >/dev/null || { echo "SKIPPED: no tmux"; exit 77; }
+	export TMUX_TMPDIR=$tmp
+	tmux=: nwindows=0
+	trap '$tmux kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+	for width in 80 40; do
+		rm -f "$tmp/t.db"
+		window $width "$bin fuzz --target builtin:eager+plant=zero --time 5s --seed 5 --db $tmp/t.db"
+		sleep 3
+		rows >"$tmp/running"
+		until_end
+		rows >"$tmp/out"
+		has "$width columns: exit" "$tmp/out" "^ended with 1$"
+		expect "$width columns: status lines left" 1 "$(grep -cE "$status" "$tmp/out")"
+		expect "$width columns: of those, too long" "" "$(grep -E "$status" "$tmp/running" "$tmp/out" -h | awk -v w=$width 'length($0) >= w')"
+		sed -n '/^scatterproof fuzz/,/^default: seed/p' "$tmp/out" | sed '1d;$d' >"$tmp/body"
+		n=$(grep -c '^FINDING [0-9a-f]* ' "$tmp/body")
+		expect "$width columns: findings" yes "$([ "$n" -ge 5 ] && echo yes)"
+		expect "$width columns: lines of a finding, junk" "$((5 * n)) " "$(grep -cE "^(FINDING |  )" "$tmp/body") $(grep -vE "^(FINDING |  |$)|$status" "$tmp/body")"
+		expect "$width columns: commands" "$n" "$(grep -cE "^  scatterproof findings show [0-9a-f]{8} --db $tmp/t.db$" "$tmp/body")"
+		expect "$width columns: other lines that are too long" "" "$(grep -E '^(FINDING|  )' "$tmp/body" | grep -v '^  scatterproof' | awk -v w=$width 'length($0) >= w')"
+	done
+	window 80 "$bin fuzz --target builtin:eager --time 8s --seed 5"
+	for width in 40 100 30 80 60; do # narrower and wider while it runs
+		sleep 1.2
+		$tmux resize-window -x $width -y 24
+	done
+	until_end
+	rows >"$tmp/out"
+	expect "status lines left by resizing" 1 "$(grep -cE "$status" "$tmp/out")"
+	window 80 "COLUMNS=50 $bin fuzz --target builtin:eager+plant=zero --programs 100 --seed 5"
+	until_end
+	rows >"$tmp/out"
+	has "without a store, all of it" "$tmp/out" "^# scatterproof 1$"
+	window 80 "$bin fuzz --target builtin:eager+plant=zero --programs 100 --seed 5 --db $tmp/u.db >$tmp/file"
+	until_end
+	has "into a file, all of it" "$tmp/file" "^# scatterproof 1$"
+	window 80 "TERM=dumb $bin fuzz --target builtin:eager --programs 100 --seed 5 2>&1 | cat -v"
+	until_end
+	rows >"$tmp/out"
+	expect "no control sequence into a pipe" 0 "$(grep -c '\^\[' "$tmp/out")"
+}
+
 case $part in
+status) status ;;
+usage) usage ;;
 small) small ;;
 full) full ;;
 hostile) hostile ;;

@@ -3,14 +3,16 @@
  *     # out 0: f32[2, 3][3, 1] grad 1 2 0.5 …        values in row-major order of the logical index; "grad" if it requires grad
  *     # grad x: none                                 or      a tensor as above, without "grad"
  *     # storage 0: 1 2 3                             every input storage afterwards, cell by cell
- * once per call. The expectations are written by tests/autograd_check.py from PyTorch, not by the interpreter.
+ * once per call. A line `# within: 1e-6` before it: numbers may be apart by so much times max(1, |number|). The expectations are written by tests/autograd_check.py from PyTorch, not by the interpreter.
  * Usage: interp_test FILE…       compares
- *        interp_test --print FILE    prints what the interpreter says */
+ *        interp_test --print FILE…   prints what the interpreter says, "==== FILE" before each */
 #include "eager/fill.h"
 #include "eager/interp.h"
 #include "eager/legality.h"
 #include "tests/test.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,14 +82,37 @@ static void put_result(struct strbuf *sb, const struct prog *p, const struct res
 		put_call(sb, p, &r->call[k]);
 }
 
+/* The next word of a text; words end at blanks and line ends, which are words of their own. */
+static size_t word_length(const char *s)
+{
+	size_t n = strcspn(s, " \n");
+	return n ? n : *s != 0;
+}
+
+static bool words_fit(const char *want, const char *got, double within)
+{
+	while (*want && *got) {
+		size_t n = word_length(want), m = word_length(got);
+		char *end_want, *end_got;
+		double a = strtod(want, &end_want), b = strtod(got, &end_got);
+		bool numbers = end_want == want + n && end_got == got + m;
+		bool same = n == m && strncmp(want, got, n) == 0;
+		if (!same && !(numbers && fabs(a - b) <= within * fmax(1, fabs(a))))
+			return false;
+		want += n;
+		got += m;
+	}
+	return *want == *got;
+}
+
 /* Lines of the expectation; the raised text is a prefix. Returns whether `got` fits. */
-static bool fits(const char *want, const char *got)
+static bool fits(const char *want, const char *got, double within)
 {
 	if (str_starts(want, "# expect: raised") && str_starts(got, "# expect: raised")) {
 		size_t n = strcspn(want, "\n");
 		return strncmp(want, got, n) == 0;
 	}
-	return str_eq(want, got);
+	return within > 0 ? words_fit(want, got, within) : str_eq(want, got);
 }
 
 static void check_file(const char *path, bool print)
@@ -107,10 +132,10 @@ static void check_file(const char *path, bool print)
 		interp_run(&r, &p, &a, NULL, NULL);
 		put_result(&got, &p, &r);
 		if (print)
-			printf("%s", got.s);
-		const char *want = strstr(text.s, "# expect:");
+			printf("==== %s\n%s", path, got.s);
+		const char *want = strstr(text.s, "# expect:"), *within = strstr(text.s, "# within: ");
 		if (!print)
-			EXPECT(want && fits(want, got.s), "%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
+			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0), "%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
 	}
 	arena_free(&a);
 	sb_free(&text);
@@ -236,6 +261,21 @@ static void red_zone_aborts(void)
 	EXPECT(strstr(text, "wrote outside of storage 0") && strstr(text, "slice.Tensor(x"), "%s", text);
 }
 
+/* Every row has a program of its own, tests/prog/rows/NAME.prog, with PyTorch's answers. */
+static void every_row_has_a_program(int nfile, char *const *file)
+{
+	for (int op = 0; op < NOPS; op++) {
+		bool found = op_info[op].family == F_INPUT || op == OP_getitem;
+		for (int i = 0; i < nfile && !found; i++) {
+			size_t n = strlen(file[i]), k = strlen(op_info[op].name);
+			found = n > k + 11 && str_eq(file[i] + n - 5, ".prog") && strncmp(file[i] + n - 5 - k, op_info[op].name, k) == 0
+				&& strncmp(file[i] + n - 11 - k, "/rows/", 6) == 0;
+		}
+		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/fill.py BUILD/tests/opcall tests/prog/rows",
+		       op_info[op].name);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	bool print = argc > 1 && str_eq(argv[1], "--print");
@@ -243,6 +283,9 @@ int main(int argc, char **argv)
 		check_file(argv[i], print);
 	if (print)
 		return 0;
+	int before = test_nexpect;
+	every_row_has_a_program(argc - 1, argv + 1);
+	printf("%d rows\n", test_nexpect - before);
 	RUN(meta_device);
 	RUN(limits_and_bad_calls);
 	RUN(storage_ids);

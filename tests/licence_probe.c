@@ -195,6 +195,25 @@ static int probed_op(const struct prog *p, int node)
 	return p->node[node].op == OP_getitem ? p->node[p->node[node].arg[0].node].op : p->node[node].op;
 }
 
+/* A row that computes has a probe: moves and comparisons have no liberties, and their classes are probed below. */
+static void check_every_row(void)
+{
+	bool probed[NOPS] = {false};
+	struct arena a;
+	arena_init(&a);
+	for (int first = 0; first < ARRAY_LEN(probes); first += MAX_RETURNS) {
+		const struct prog *p = make_program(&a, first, MIN(MAX_RETURNS, ARRAY_LEN(probes) - first), DT_F32);
+		for (int k = 0; k < p->nret; k++)
+			probed[probed_op(p, p->ret[k])] = true;
+	}
+	arena_free(&a);
+	for (int op = 0; op < NOPS; op++) {
+		const struct op_info *o = &op_info[op];
+		bool computes = o->licence != LC_MOVE && o->licence != LC_COMPARE && o->dtypes & DTS_FLOAT;
+		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name, licence_class_name(o->licence));
+	}
+}
+
 /* The dtype whose row is in force: of the conversion's result, else of the inputs. */
 static void add_entry(const struct licence_profile *l, const struct prog *p, int node, int probe, bool gradient, const char *target,
 	const struct ref_value *want, const struct result_tensor *got, enum dtype dt)
@@ -406,6 +425,7 @@ int main(int argc, char **argv)
 	}
 	struct exec_options eo = {.self = argv[1], .python = python, .limit_ms = 300000};
 	check_dead_rows();
+	check_every_row();
 	for (int k = 0; k < ntarget; k++)
 		if (!run_target(target[k], &eo, full))
 			return SKIP;

@@ -20,7 +20,8 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * times. A child that is about to be killed for its time gets last_words and a second to say where it is. Memory: as a watch on the child's resident
+ * times. A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its end is the
+ * time limit all the same. A child is dead when it is, whoever of its own children still holds its descriptors. Memory: as a watch on the child's resident
  * set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every PROC_WATCH_MS while busy. */
 #ifndef SCATTERPROOF_PROC_H
 #define SCATTERPROOF_PROC_H
@@ -33,6 +34,7 @@ enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process wi
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
+#define PROC_MAX_HELLO   ((uint64_t)1 << 20)    /* a longer first frame, too */
 
 struct proc_spec {                      /* every pointer must outlive the slot */
 	const char *name;               /* for sentences: "torch-2.11.0 worker" */
@@ -46,6 +48,7 @@ struct proc_spec {                      /* every pointer must outlive the slot *
 	int max_served;                 /* recycle after that many answers; 0: never */
 	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
+	int nice;                       /* added to its niceness: 19 takes what nobody else wants */
 	int last_words;                 /* signal to a child that exceeded its time; 0: none */
 };
 

@@ -1,10 +1,12 @@
 """calls.py: random operator calls, driven by the kinds and roles of the op table's schemas; mostly valid, some wrong on purpose."""
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
 import struct
+import subprocess
 
 import torch
 
@@ -29,6 +31,13 @@ def set_table(table):
         for p, r in zip(op["params"], roles):
             p["role"] = r
         _table[op["name"]] = op
+
+
+def read_table(opcall):
+    """The op table by name, as the program `opcall` prints it."""
+    lines = subprocess.run([opcall, "--ops"], capture_output=True, text=True, check=True).stdout.splitlines()
+    set_table([json.loads(line) for line in lines])
+    return _table
 
 
 # ---- data ----

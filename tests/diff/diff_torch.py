@@ -292,8 +292,9 @@ def main():
                 print(f"    {n:4} torch: {a}\n         ours:  {b}")
         for call, run, why in failures[:opt.show]:
             print(f"    {why}\n" + "".join("        " + line + "\n" for line in call.text().splitlines()), end="")
-        if not stats["ran"]:
-            print("    nothing ran")
+        differentiable = not op["traits"] & (T_VIEW | T_NONDIFF) and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS)
+        if not stats["ran"] or (differentiable and not stats["grads"]):
+            print("    no gradient was compared" if stats["ran"] else "    nothing ran")
             bad += 1
         bad += len(failures) > 0
     print(f"{total} calls compared, {bad} operators differ")
