@@ -126,7 +126,7 @@ static void test_sizes(void)
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (x,)\ncall (n=3)\n", 5, 10, "'n' is not a symbol given an integer");
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (n,)\n", 4, 1, "not a single tensor");
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\ny = neg(n)\nreturn (y,)\n", 4, 9, "must be a tensor");
-	expect_error(HEAD "x = input([2])\ny = neg(x)\nn = sym_size.int(y, 0)\ng = full([n], 1.0)\nreturn (y,)\nbackward (y: g,)\n", 2, 1,
+	expect_error(HEAD "x = input([2])\ny = neg(x)\nn = sym_size.int(x, 0)\ng = full([n], 1.0)\nreturn (y,)\nbackward (y: g,)\n", 2, 1,
 	             "needed by a cotangent and by the function itself");
 	sb_free(&sb);
 }
