@@ -1,5 +1,5 @@
 #!/bin/sh
-# surface.sh SURFACE_PRINT VERSION PLANTED FILE…: what spellings dispatch to (surface_check.py): N programs of every row, 1,000 of the default policy,
+# surface.sh SURFACE_PRINT VERSION PLANTED FILE…: what spellings dispatch to (surface_check.py): six programs of every row, 600 of two policies,
 # and the files. With PLANTED = yes some spellings are wrong, and that must be seen. 77 where that PyTorch is not installed.
 print=$1 planted=$3
 python=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/torch-$2/bin/python
@@ -17,4 +17,4 @@ if [ "$planted" = yes ]; then
   done
   exit 0
 fi
-{ "$print" each 8 1; "$print" 600 1; "$print" 300 2 symbols; "$print" "$@"; } | $check --least 2
+{ "$print" each 6 1; "$print" 400 1; "$print" 200 2 symbols; "$print" "$@"; } | $check --least 2
