@@ -26,8 +26,8 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 	const struct meta *m = node_meta(q, node);
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
 	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
-	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
-	          node_int(n, op_param(OP_input, "dim")));
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
+	          node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
@@ -70,8 +70,8 @@ static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 	for (int i = 0; i < r->ninputs; i++) {
 		sb_puts(sb, "    (");
 		escape_python(sb, r->input[i].name);
-		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
-		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage,
+		          r->input[i].requires_grad ? "True" : "False", r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
 	}
 	sb_puts(sb, "]\n");
 }
@@ -151,8 +151,8 @@ static void header(struct strbuf *sb, const struct target *t, const struct store
 	target_print(&name, t);
 	sb_puts(sb, "#!/usr/bin/env python3\n");
 	if (finding)
-		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, escaped_line(a, finding->signature),
-			finding->nenvs ? escaped_line(a, finding->env[0].target) : "no target", name.s);
+		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex,
+			escaped_line(a, finding->signature), finding->nenvs ? escaped_line(a, finding->env[0].target) : "no target", name.s);
 	if (x->name)
 		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n",
 			escaped_line(a, x->name), x->call);
@@ -177,7 +177,8 @@ static void expected_table(struct strbuf *sb, const struct expected *x, const ch
 		return;
 	}
 	sb_printf(sb, "\n# What %s of call %d must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler\n"
-		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n", escaped_line(a, x->name), x->call);
+		"# chooses: a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these) or None (anything).\n",
+		escaped_line(a, x->name), x->call);
 	if (strstr(table, "inf") || strstr(table, "nan"))
 		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
 	sb_puts(sb, table);

@@ -156,7 +156,8 @@ static bool parse(struct options *o, int argc, char **argv, struct err *err)
 		if (options && str_eq(argv[i], "--"))
 			options = false;
 		else
-			ok = options && argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err) : take_word(o, nwords++, argv[i], err);
+			ok = options && argv[i][0] == '-' && argv[i][1] ? take_option(o, argc, argv, &i, err)
+			                                                : take_word(o, nwords++, argv[i], err);
 	}
 	if (!ok || o->help)
 		return ok;

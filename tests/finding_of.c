@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 	CHECK(s);
 	const char *ops[MAX_NODES];
 	struct store_run run = {.seed = 1, .shard = "0/1", .policy = "chosen", .versions = "", .started = 1};
-	struct store_finding f = {.family = "torch", .kind = kind, .severity = SEVERITY_HIGH, .signature = argc == 9 ? argv[7] : "chosen", .at = 1, .tool = "finding_of"};
+	struct store_finding f = {.family = "torch", .kind = kind, .severity = SEVERITY_HIGH, .signature = argc == 9 ? argv[7] : "chosen", .at = 1,
+		.tool = "finding_of"};
 	struct store_observation o = {.at = 1, .verdict = "mismatch", .tensor = argv[5], .call = atoi(argv[6]), .detail = "chosen"};
 	st = store_run_begin(s, &o.run, &run);
 	st = st ? st : store_environment(s, &o.environment, argc == 9 ? argv[8] : argv[3], "", "");
