@@ -24,7 +24,7 @@
 #define NORETURN               __attribute__((noreturn))
 #define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
-#define BEFORE_CONSTRUCTORS    __attribute__((constructor(101)))      /* runs before the constructors of libraries that are linked statically */
+#define BEFORE_CONSTRUCTORS    __attribute__((constructor(101)))      /* earlier than statically linked libraries' own */
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 #define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */

@@ -70,6 +70,17 @@ static void on_signal(int sig)
 	nsignals++;
 }
 
+/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
+static void catch_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+	struct sigaction hup;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &end, NULL);
+}
+
 static double now_ms(void)
 {
 	struct timespec t;
@@ -486,7 +497,8 @@ static void shard_died(struct campaign *c, int i)
 	struct place *p = &c->place[i];
 	arena_reset(&c->scratch);
 	progress_clear(&c->progress);
-	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]), escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
+	        escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
@@ -849,10 +861,7 @@ int cmd_fuzz(const struct options *given)
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	if (signal(SIGHUP, on_signal) == SIG_IGN)       /* as nohup(1) wants it */
-		signal(SIGHUP, SIG_IGN);
+	catch_signals();
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;

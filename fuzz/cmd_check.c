@@ -30,7 +30,8 @@ static void print_json(const char *file, const char *target, const struct outcom
 	sb_free(&sb);
 }
 
-static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
+static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out,
+                       struct arena *a)
 {
 	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS)
@@ -54,7 +55,8 @@ struct checking {
 	int64_t programs, verdicts[NVERDICTS];
 };
 
-static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
+static void print_one(struct checking *c, const char *file, const char *target, const struct result *r, const struct outcome *out,
+                      struct arena *a)
 {
 	c->verdicts[out->verdict]++;
 	if (c->o.quiet && out->verdict == VD_PASS)

@@ -177,8 +177,8 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		if (str_eq(verb, verbs[i].name))
 			words = verbs[i].words;
 	if (o->nfile > words)
-		return err_set(err, "%s: '%s' is not understood: %s", verb, o->file[words], words ? "it takes one word beside its options (try --help)" :
-		               "it takes options only (try --help)");
+		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
+		               words ? "one word beside its options" : "options only");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 

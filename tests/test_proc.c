@@ -306,7 +306,7 @@ static void test_time(void)
 	proc_close(p);
 }
 
-/* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; a child that died idle is replaced. */
+/* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; who died idle is replaced. */
 static void test_orphans(void)
 {
 	const char *argv[4];

@@ -60,7 +60,8 @@ static bool enough_files(struct err *err)
 	struct rlimit files;
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= PROC_MIN_FILES)
 		return true;
-	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets", (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
+	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets",
+	               (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
 }
 
 struct proc *proc_open(const struct proc_spec *spec, struct err *err)
