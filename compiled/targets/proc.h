@@ -20,7 +20,7 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * times. A child that is about to be killed for its time gets last_words and a second to say where it is. Memory: as a watch on the child's resident
+ * (a nice child: PROC_STARVED_NICE) times. A child that is about to be killed for its time gets last_words and a second to say where it is. Memory: as a watch on the child's resident
  * set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every PROC_WATCH_MS while busy. */
 #ifndef SCATTERPROOF_PROC_H
 #define SCATTERPROOF_PROC_H
@@ -28,7 +28,7 @@
 #include <poll.h>
 #include "eager/base.h"
 
-enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4 };
+enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
@@ -45,7 +45,7 @@ struct proc_spec {                      /* every pointer must outlive the slot *
 	int max_served;                 /* recycle after that many answers; 0: never */
 	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
-	int nice;                       /* added to its niceness: 19 takes what nobody else wants */
+	int nice;                       /* added to its niceness: others have the processor first */
 	int last_words;                 /* signal to a child that exceeded its time; 0: none */
 };
 
