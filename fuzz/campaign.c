@@ -13,6 +13,7 @@
 #include "eager/escape.h"
 #include "eager/output.h"
 #include "fuzz/environment.h"
+#include "fuzz/keep.h"
 #include "fuzz/message.h"
 #include "fuzz/progress.h"
 #include "fuzz/shard.h"
@@ -155,68 +156,13 @@ static bool stored(struct campaign *c, enum store_status st)
 	return false;
 }
 
-static const char *family_text(const char *target, struct arena *a)
-{
-	char *s = arena_strdup(a, target);
-	s[strcspn(s, "-:")] = 0;
-	return s;
-}
-
-/* Where f was seen. */
-static bool environment_id(struct campaign *c, struct hash128 *id, const struct shard_finding *f, struct arena *a)
-{
-	struct store_env_text where;
-	struct target t;
-	struct err err = {0};
-	CHECK(target_parse(&t, f->target, &err));
-	environment_of(&where, &t, f->versions, f->device, a);
-	return store_environment(c->store, id, &where) == STORE_OK;
-}
-
-static bool write_rows(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool exists, struct arena *a)
-{
-	struct err err = {0};
-	struct prog p;
-	struct hash128 program = {{0}}, env;
-	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
-	const char *tool = SCATTERPROOF;
-	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || !environment_id(c, &env, f, a))
-		return false;
-	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
-		.signature = f->signature, .at = at, .tool = tool};
-	if (!exists && store_finding(c->store, id, &sf) != STORE_OK)
-		return false;
-	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at, .verdict = f->verdict, .tensor = f->tensor, .fill = -1,
-		.call = f->call, .detail = f->detail};
-	if (store_observation(c->store, &so, f->text, ops, nops) != STORE_OK)
-		return false;
-	if (!exists) {
-		store_artifact(c->store, id, "report", at, f->report, strlen(f->report));
-		if (f->stderr_tail[0])
-			store_artifact(c->store, id, "stderr", at, f->stderr_tail, strlen(f->stderr_tail));
-		struct store_event note = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = tool,
-			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed,
-		                                f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy)};
-		store_event(c->store, &note);
-	}
-	if (f->confirmed) {
-		struct store_event ev = {.finding = *id, .at = at, .kind = EVENT_CONFIRMED, .tool = tool, .payload = f->how};
-		store_event(c->store, &ev);
-	}
-	return true;
-}
-
 /* In one transaction. exists, state: of a finding with this signature that was there before. */
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;
-	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))))
-		return false;
-	store_begin(c->store);  /* its failure is store_commit's too */
-	write_rows(c, f, id, *exists, a);
-	return stored(c, store_commit(c->store));
+	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed, f->compiles,
+	                                f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
 /* Seen again after its fix: as good as new. */
@@ -312,12 +258,10 @@ static void status(struct campaign *c, bool force)
 /* Of what has not said what it is (its shard died before): as it was asked for, version "". */
 static void count(struct campaign *c, const char *draw, int target, const char *verdict, int64_t n)
 {
-	struct store_env_text where;
 	if (!c->store)
 		return;
 	if (!c->env_stored[target]) {
-		environment_of(&where, &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch);
-		if (!stored(c, store_environment(c->store, &c->env[target], &where)))
+		if (!stored(c, keep_environment(c->store, &c->env[target], &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch)))
 			return;
 		c->env_stored[target] = c->versions != NULL;
 	}

@@ -515,11 +515,11 @@ int64_t proc_rss(const struct proc *p)
 static bool starved(struct proc *p, int64_t now)
 {
 	double limit = p->limit_ms / 1e3, wall = (double)(now - p->started) / 1e9;
-	if (p->state != PROC_BUSY || wall > PROC_STARVED * limit)
+	if (p->state != PROC_BUSY || wall > (p->spec->nice ? PROC_STARVED_NICE : PROC_STARVED) * limit)
 		return false;
 	double cpu = group_cpu(p->pid), since = cpu - p->cpu_seen, used = cpu - p->cpu_begin;
 	p->cpu_seen = cpu;
-	if (used >= PROC_CPU_SHARE * limit || since < 0.02 * limit / 4)
+	if (used >= PROC_CPU_SHARE * limit || since < (p->spec->nice ? 0.0005 : 0.02) * limit / 4)
 		return false;
 	p->deadline = now + ms(p->limit_ms) / 4;
 	return true;

@@ -20,7 +20,7 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * times. A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its
+ * times (a nice child: PROC_STARVED_NICE). A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its
  * end is the time limit all the same. A child that died is dead, whichever of its own children still hold its descriptors. Memory: as a
  * watch on the child's resident set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every
  * PROC_WATCH_MS while busy. */
@@ -30,7 +30,7 @@
 #include <poll.h>
 #include "eager/base.h"
 
-enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4 };
+enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
 enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children must be allowed (ulimit -n) */
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
@@ -49,7 +49,7 @@ struct proc_spec {                      /* every pointer must outlive the slot *
 	int max_served;                 /* recycle after that many answers; 0: never */
 	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
-	int nice;                       /* added to its niceness: 19 takes what nobody else wants */
+	int nice;                       /* added to its niceness: others have the processor first */
 	int last_words;                 /* signal to a child that exceeded its time; 0: none */
 };
 
