@@ -24,7 +24,7 @@
 #define NORETURN               __attribute__((noreturn))
 #define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
-#define BEFORE_CONSTRUCTORS    __attribute__((constructor(101)))      /* runs before the constructors of libraries that are linked statically */
+#define BEFORE_CONSTRUCTORS    __attribute__((constructor(101)))      /* earlier than statically linked libraries' own */
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 #define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */
@@ -44,6 +44,7 @@ enum {
 	MAX_RETURNS = 16,       /* values after `return` */
 	MAX_CALLS = 8,          /* `call` lines */
 	MAX_SYMS = 8,           /* size symbols */
+	MAX_TERMS = 256,        /* operations of one size expression */
 	MAX_TEXT = 1 << 20,     /* bytes of a program's text */
 	MAX_ERR = 480           /* bytes of an error message */
 };

@@ -1,8 +1,8 @@
 /* escape.h: the one way in which text from outside (a program, a store, a worker, a command line) reaches a terminal, a report or a script.
  *
  * Harmful are: control characters (C0 with ESC and CR, DEL, C1 as the byte 0x9b or as UTF-8), characters that change the direction of
- * writing (U+061C, U+200E/F, U+202A to E, U+2066 to 9), U+2028/9, which some readers take for the end of a line, and bytes that are no valid
- * UTF-8. They come out as \x1b, \r, \u202e, \xff. Newline and tab are harmful where one line is meant, and fine in a block of lines.
+ * writing (U+061C, U+200E/F, U+202A to E, U+2066 to 9), U+2028/9, which some readers take for the end of a line, and bytes that are
+ * no valid UTF-8. They come out as \x1b, \r, \u202e, \xff. Newline and tab are harmful where one line is meant, and fine in a block.
  * A backslash stays as it is: text is escaped for people, not to be read back, and escaping twice changes nothing. */
 #ifndef SCATTERPROOF_ESCAPE_H
 #define SCATTERPROOF_ESCAPE_H

@@ -296,6 +296,22 @@ static int64_t floordiv(int64_t a, int64_t b)
 	return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err)
+{
+	bool ok = true;
+	switch (op) {
+	case EX_ADD: ok = add_i64(out, a, b); break;
+	case EX_SUB: ok = b != INT64_MIN && add_i64(out, a, -b); break;
+	case EX_MUL: ok = mul_i64(out, a, b); break;
+	case EX_NEG: ok = mul_i64(out, a, -1); break;
+	default:
+		if (b == 0 || (a == INT64_MIN && b == -1))
+			return err_set(err, "division of %" PRId64 " by %" PRId64 " in a size expression", a, b);
+		*out = op == EX_FLOORDIV ? floordiv(a, b) : a - b * floordiv(a, b);
+	}
+	return ok ? true : err_set(err, "overflow in a size expression");
+}
+
 static bool eval_expr(const struct prog *p, int e, int64_t *out, struct err *err)
 {
 	const struct expr *x = &p->expr[e];
@@ -310,18 +326,7 @@ static bool eval_expr(const struct prog *p, int e, int64_t *out, struct err *err
 	}
 	if (!eval_expr(p, x->a, &a, err) || (x->op != EX_NEG && !eval_expr(p, x->b, &b, err)))
 		return false;
-	bool ok = true;
-	switch (x->op) {
-	case EX_ADD: ok = add_i64(out, a, b); break;
-	case EX_SUB: ok = b != INT64_MIN && add_i64(out, a, -b); break;
-	case EX_MUL: ok = mul_i64(out, a, b); break;
-	case EX_NEG: ok = mul_i64(out, a, -1); break;
-	default:
-		if (b == 0 || (a == INT64_MIN && b == -1))
-			return err_set(err, "division of %" PRId64 " by %" PRId64 " in a size expression", a, b);
-		*out = x->op == EX_FLOORDIV ? floordiv(a, b) : a - b * floordiv(a, b);
-	}
-	return ok ? true : err_set(err, "overflow in a size expression");
+	return expr_apply(out, x->op, a, b, err);
 }
 
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)

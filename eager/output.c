@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@ static int write_all(int fd, const char *s, size_t n)
 {
 	while (n > 0) {
 		ssize_t done = write(fd, s, n);
+		if (done < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1) == 1)
+			continue;       /* somebody made a terminal that we share non-blocking */
 		if (done < 0)
 			return errno;
 		s += done;
@@ -41,7 +44,8 @@ static int write_harmless(struct output *out, const char *s, size_t n, bool last
 	sb_put(&all, out->held, out->nheld);
 	sb_put(&all, s, n);
 	out->nheld = 0;
-	for (size_t i = 0; i < all.len;) {
+	bool lost = out->error && out->fd != STDERR_FILENO;
+	for (size_t i = 0; i < all.len && !lost;) {
 		const char *at = all.s + i;
 		size_t left = all.len - i;
 		if (!last && unfinished(at, left)) {
@@ -55,7 +59,7 @@ static int write_harmless(struct output *out, const char *s, size_t n, bool last
 			i += escape_char(&sb, at, left);
 		}
 	}
-	int error = write_all(out->fd, sb.s, sb.len);
+	int error = lost ? out->error : write_all(out->fd, sb.s, sb.len);
 	out->error = out->error ? out->error : error;
 	sb_free(&all);
 	sb_free(&sb);
@@ -101,6 +105,16 @@ bool output_close(struct output *out, struct err *err)
 	if (out->fd > STDERR_FILENO && close(out->fd) != 0 && !out->error)
 		out->error = errno;
 	return !out->error || err_set(err, "cannot write to %s: %s", out->name, strerror(out->error));
+}
+
+bool output_text(const char *path, const struct strbuf *text, struct err *err)
+{
+	struct output out;
+	bool standard = str_eq(path, "-");
+	if (!standard && !output_file(&out, path, err))
+		return false;
+	fwrite(text->s, 1, text->len, standard ? stdout : out.file);
+	return standard || output_close(&out, err);
 }
 
 void complain(const char *fmt, ...)

@@ -126,6 +126,7 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 /* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */
 bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err);  /* one operation on numbers; NEG: of a */
 /* The integers of one node from the current binding; of an input row also the meta that it states. No shape rule. */
 bool prog_eval_node(struct prog *p, int node, struct err *err);
 void prog_size_read(struct prog *p, int node, const struct meta *of);  /* sets the value of a sym_size row, whose operand has this meta */

@@ -27,7 +27,7 @@ struct reader {
 	struct prog *p;
 	struct arena *a;
 	const char *s, *end, *line_start;
-	int line, mode, depth;
+	int line, mode, depth, nterms;  /* nterms: operations of the expression that is being read */
 	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
 	int return_line, backward_line; /* 0: none yet */
 	bool surface_given;
@@ -225,7 +225,8 @@ static bool named_value(struct reader *r, struct raw *out)
 static bool list(struct reader *r, struct raw *out, const char *close)
 {
 	*out = raw_here(r, RAW_LIST);
-	struct raw *item = ARENA_NEW(r->a, struct raw, MAX_RAW);
+	struct raw *item = NULL;        /* grows: a text may have many lists */
+	int room = 0;
 	while (!eat(r, close)) {
 		if (out->n && !want(r, ","))
 			return false;
@@ -233,6 +234,13 @@ static bool list(struct reader *r, struct raw *out, const char *close)
 			break;
 		if (out->n == MAX_RAW)
 			return FAIL(r, "a list of more than %d entries", MAX_RAW);
+		if (out->n == room) {
+			struct raw *more = ARENA_NEW(r->a, struct raw, room ? 2 * room : 4);
+			if (room)
+				memcpy(more, item, (size_t)room * sizeof *item);
+			item = more;
+			room = room ? 2 * room : 4;
+		}
 		if (!value(r, &item[out->n]))
 			return false;
 		out->n++;
@@ -306,9 +314,11 @@ static bool combine(struct reader *r, struct raw *x, enum expr_op op, const stru
 {
 	if (x->tag != RAW_INT || y->tag != RAW_INT)
 		return FAIL(r, "arithmetic on something that is not an integer");
+	if (++r->nterms > MAX_TERMS)
+		return FAIL(r, "a size expression of more than %d operations", MAX_TERMS);
 	struct expr e = {.op = op, .a = expr_of(r, &x->i), .b = expr_of(r, &y->i)};
 	x->i.expr = prog_add_expr(r->p, e);
-	if (iexpr_eval(r->p, &x->i, r->err))
+	if (expr_apply(&x->i.value, op, x->i.value, y->i.value, r->err))
 		return true;
 	if (r->err)
 		r->err->line = x->line, r->err->col = x->col;
@@ -355,6 +365,7 @@ static bool sum(struct reader *r, struct raw *out)
 
 static bool value(struct reader *r, struct raw *out)
 {
+	r->nterms = 0;
 	if (!sum(r, out))
 		return false;
 	if (out->tag == RAW_INT && out->b && out->i.expr < 0)
@@ -870,7 +881,9 @@ static bool call_line(struct reader *r)
 		if (!known_node(r, &node))
 			return false;
 		if (eat(r, ":")) {
-			if (c->ninput == MAX_NODES || !call_input(r, &c->input[c->ninput++], node))
+			if (c->ninput == MAX_NODES)
+				return FAIL(r, "call: more than %d inputs", MAX_NODES);
+			if (!call_input(r, &c->input[c->ninput++], node))
 				return false;
 		} else {
 			struct raw v;

@@ -13,6 +13,7 @@
 #include "eager/escape.h"
 #include "eager/output.h"
 #include "fuzz/environment.h"
+#include "fuzz/keep.h"
 #include "fuzz/message.h"
 #include "fuzz/progress.h"
 #include "fuzz/shard.h"
@@ -70,6 +71,17 @@ static void on_signal(int sig)
 	nsignals++;
 }
 
+/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
+static void catch_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+	struct sigaction hup;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &end, NULL);
+}
+
 static double now_ms(void)
 {
 	struct timespec t;
@@ -113,6 +125,10 @@ static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
 	sum->wait_ms += s->wait_ms;
 	sum->confirm_ms += s->confirm_ms;
 	sum->wall_ms += s->wall_ms;
+	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
+	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
+	sum->main_ms += s->main_ms;
+	sum->starved_ms += s->starved_ms;
 	sum->queue += s->queue;
 	sum->target_rss += s->target_rss;
 }
@@ -140,68 +156,13 @@ static bool stored(struct campaign *c, enum store_status st)
 	return false;
 }
 
-static const char *family_text(const char *target, struct arena *a)
-{
-	char *s = arena_strdup(a, target);
-	s[strcspn(s, "-:")] = 0;
-	return s;
-}
-
-/* Where f was seen. */
-static bool environment_id(struct campaign *c, struct hash128 *id, const struct shard_finding *f, struct arena *a)
-{
-	struct store_env_text where;
-	struct target t;
-	struct err err = {0};
-	CHECK(target_parse(&t, f->target, &err));
-	environment_of(&where, &t, f->versions, f->device, a);
-	return store_environment(c->store, id, &where) == STORE_OK;
-}
-
-static bool write_rows(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool exists, struct arena *a)
-{
-	struct err err = {0};
-	struct prog p;
-	struct hash128 program = {{0}}, env;
-	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
-	const char *tool = SCATTERPROOF;
-	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	if ((!exists && store_program(c->store, &program, f->text, ops, nops) != STORE_OK) || !environment_id(c, &env, f, a))
-		return false;
-	struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
-		.signature = f->signature, .at = at, .tool = tool};
-	if (!exists && store_finding(c->store, id, &sf) != STORE_OK)
-		return false;
-	struct store_observation so = {.finding = *id, .environment = env, .run = c->run, .at = at, .verdict = f->verdict, .tensor = f->tensor, .fill = -1,
-		.call = f->call, .detail = f->detail};
-	if (store_observation(c->store, &so, f->text, ops, nops) != STORE_OK)
-		return false;
-	if (!exists) {
-		store_artifact(c->store, id, "report", at, f->report, strlen(f->report));
-		if (f->stderr_tail[0])
-			store_artifact(c->store, id, "stderr", at, f->stderr_tail, strlen(f->stderr_tail));
-		struct store_event note = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = tool,
-			.payload = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed,
-		                                f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy)};
-		store_event(c->store, &note);
-	}
-	if (f->confirmed) {
-		struct store_event ev = {.finding = *id, .at = at, .kind = EVENT_CONFIRMED, .tool = tool, .payload = f->how};
-		store_event(c->store, &ev);
-	}
-	return true;
-}
-
 /* In one transaction. exists, state: of a finding with this signature that was there before. */
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;
-	if (!stored(c, store_open_by_signature(c->store, exists, id, state, f->signature, family_text(f->target, a))))
-		return false;
-	store_begin(c->store);  /* its failure is store_commit's too */
-	write_rows(c, f, id, *exists, a);
-	return stored(c, store_commit(c->store));
+	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed, f->compiles,
+	                                f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
 /* Seen again after its fix: as good as new. */
@@ -297,12 +258,10 @@ static void status(struct campaign *c, bool force)
 /* Of what has not said what it is (its shard died before): as it was asked for, version "". */
 static void count(struct campaign *c, const char *draw, int target, const char *verdict, int64_t n)
 {
-	struct store_env_text where;
 	if (!c->store)
 		return;
 	if (!c->env_stored[target]) {
-		environment_of(&where, &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch);
-		if (!stored(c, store_environment(c->store, &c->env[target], &where)))
+		if (!stored(c, keep_environment(c->store, &c->env[target], &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch)))
 			return;
 		c->env_stored[target] = c->versions != NULL;
 	}
@@ -482,7 +441,8 @@ static void shard_died(struct campaign *c, int i)
 	struct place *p = &c->place[i];
 	arena_reset(&c->scratch);
 	progress_clear(&c->progress);
-	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]), escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
+	        escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
@@ -558,6 +518,16 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
+/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
+enum { FEW_COMPILED = 10 };
+static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	bool compiles = false;
+	for (int t = 0; t < c->o->ntarget; t++)
+		compiles |= target_stage(&c->target[t])->compiles;
+	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
+}
+
 static void reasons_json(struct strbuf *sb, const struct campaign *c)
 {
 	struct arena a;
@@ -593,7 +563,9 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	printf(", \"targets\": [%s\"]", sb.s);
 	sb_reset(&sb);
 	reasons_json(&sb, c);
-	printf(", \"reasons\": [%s]}}\n", sb.s);
+	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
+	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, \"confirm_ms\": %.0f}}\n", s->ready_ms,
+	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
 	sb_free(&sb);
 }
 
@@ -613,6 +585,26 @@ static void print_reason(const struct campaign *c, const struct shard_reason *r)
 	arena_free(&a);
 }
 
+/* Where the time went instead, as far as it was spent: what a reader can change. */
+static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	double load[1] = {0};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled, s->compiled == 1 ? " WAS" : "S WERE");
+	if (s->ready_ms > 0)
+		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
+	if (s->first_compile_ms > 0)
+		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
+	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
+	if (s->confirmations || s->confirm_ms > 0)
+		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
+	if (s->cheap_runs)
+		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
+	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
+		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
+	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
+}
+
 static void summary(const struct campaign *c)
 {
 	struct shard_stats s;
@@ -627,6 +619,8 @@ static void summary(const struct campaign *c)
 	if (s.cheap_runs)
 		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
 	printf("\n");
+	if (few_compiled(c, &s))
+		print_few_compiled(c, &s);
 	for (int t = 0; t <= MAX_TARGETS; t++) {
 		if (t >= c->o->ntarget && t < MAX_TARGETS)
 			continue;
@@ -811,10 +805,7 @@ int cmd_fuzz(const struct options *given)
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	if (signal(SIGHUP, on_signal) == SIG_IGN)       /* as nohup(1) wants it */
-		signal(SIGHUP, SIG_IGN);
+	catch_signals();
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;

@@ -145,17 +145,6 @@ static int identify(struct target *t, const struct options *o)
 	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 }
 
-/* To the file, or to standard output for "-". */
-static bool write_out(const char *path, const struct strbuf *text, struct err *err)
-{
-	struct output out;
-	bool standard = str_eq(path, "-");
-	if (!standard && !output_file(&out, path, err))
-		return false;
-	fwrite(text->s, 1, text->len, standard ? stdout : out.file);
-	return standard || output_close(&out, err);
-}
-
 static int write_script(const struct options *o, struct found *x, struct arena *a)
 {
 	struct strbuf sb, name;
@@ -172,7 +161,7 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		complain("%s", err.msg);
 		rc = EXIT_USAGE;
 	}
-	if (rc == EXIT_CLEAN && !write_out(o->script, &sb, &err)) {
+	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err)) {
 		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}

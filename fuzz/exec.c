@@ -39,6 +39,10 @@ struct exec *exec_open(const struct target *t, const struct exec_options *o, str
 			torch_spec(&e->spec, &e->spec_arena, arena_strdup(&e->spec_arena, path.s));
 		sb_free(&path);
 	}
+	if (o->background) {
+		e->spec.nice = 10;      /* about a tenth of what others get, so that it comes to an end */
+		e->spec.start_limit_ms = 600000;
+	}
 	e->proc = ok ? proc_open(&e->spec, err) : NULL;
 	if (!e->proc) {
 		exec_close(e);

@@ -12,6 +12,7 @@ struct exec_options {
 	const char *self;       /* path of this binary, for built-in targets */
 	const char *python;     /* --python; NULL: the target's own environment */
 	int limit_ms;           /* per program; 0: the target's default */
+	bool background;        /* others have the processor first; slowness is no hang */
 };
 
 struct exec;

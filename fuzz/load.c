@@ -11,6 +11,7 @@
 struct loading {
 	const char *path;
 	loaded_fn *fn;
+	unread_fn *unread;      /* or NULL */
 	void *ctx;
 	int rc;         /* exit_of_both so far */
 };
@@ -22,6 +23,10 @@ static void pass_over(struct loading *l, const struct err *err, int line)
 	else
 		complain("%s", err->msg);
 	l->rc = exit_of_both(l->rc, EXIT_USAGE);
+	struct err at = *err;
+	at.line += at.line ? line - 1 : 0;
+	if (l->unread)
+		l->unread(l->ctx, l->path, &at);
 }
 
 /* One program, whose text begins at this line of the file. */
@@ -139,9 +144,11 @@ static void load_directory(struct loading *l)
 	free(entry);
 }
 
-int load_programs(const char *path, loaded_fn *fn, void *ctx)
+int load_programs(const char *path, loaded_fn *fn, void *ctx) { return load_programs_telling(path, fn, NULL, ctx); }
+
+int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx)
 {
-	struct loading l = {.path = path, .fn = fn, .ctx = ctx, .rc = EXIT_VOID};
+	struct loading l = {.path = path, .fn = fn, .unread = unread, .ctx = ctx, .rc = EXIT_VOID};
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		load_directory(&l);

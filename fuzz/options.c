@@ -7,16 +7,17 @@
 #include <unistd.h>
 
 #include "fuzz/bench.h"
+#include "fuzz/verdict.h"
 #include "reports/duration.h"
 
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
+	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_EXPECT, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
-	[O_DB] = {"--db", "FILE", "fuzz repro findings", "the findings store; `fuzz` makes it if absent"},
+	[O_DB] = {"--db", "FILE", "fuzz check repro findings", "the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
@@ -34,7 +35,8 @@ static const struct opt_info opts[NOPTS] = {
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
-	[O_SCRIPT] = {"--script", "FILE", "repro", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_EXPECT] = {"--expect", "VERDICT", "check", "every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
+	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
@@ -147,6 +149,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
+	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;
 	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
@@ -177,8 +180,8 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		if (str_eq(verb, verbs[i].name))
 			words = verbs[i].words;
 	if (o->nfile > words)
-		return err_set(err, "%s: '%s' is not understood: %s", verb, o->file[words], words ? "it takes one word beside its options (try --help)" :
-		               "it takes options only (try --help)");
+		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
+		               words ? "one word beside its options" : "options only");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
@@ -186,7 +189,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 {
 	const char *verb = argv[0];
 	const char *self = o->self;
-	*o = (struct options){.jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
+	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
 	bool options = true;            /* until -- */
 	for (int i = 1; i < argc; i++) {

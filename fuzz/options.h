@@ -34,6 +34,7 @@ struct options {
 	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
 	bool json, quiet, probe;
+	int expect;                     /* --expect: an enum verdict, -1: none */
 	struct fail_on fail_on;
 	int nfile;
 	const char *file[MAX_FILES];

@@ -1,6 +1,6 @@
-/* progress.c: the status line of a campaign and its findings as they come. The line is made of pieces, of which a terminal gets those that
- * fit, the important ones first. The cursor waits at the line's beginning: whatever a resize makes of the line lies behind it and is cleared
- * with it. */
+/* progress.c: the status line of a campaign and its findings as they come. The line is made of pieces, of which a terminal gets those
+ * that fit, the important ones first. The cursor waits at the line's beginning: whatever a resize makes of the line lies behind it and is
+ * cleared with it. */
 #include "fuzz/progress.h"
 
 #include <errno.h>
@@ -31,10 +31,12 @@ static bool is_terminal(int fd)
 
 void progress_begin(struct progress *p, const struct options *o)
 {
-	*p = (struct progress){.o = o, .start = now_ms(), .status_tty = is_terminal(STDERR_FILENO), .finding_tty = is_terminal(STDOUT_FILENO)};
+	*p = (struct progress){.o = o, .start = now_ms()};
+	p->status_tty = is_terminal(STDERR_FILENO);
+	p->finding_tty = is_terminal(STDOUT_FILENO);
 }
 
-/* Columns that may be written without reaching the last one, where some terminals wrap at once. Asked anew every time: windows are resized. */
+/* Columns that may be written without reaching the last one, where some terminals wrap at once. Asked anew every time: windows change. */
 static int columns(int fd)
 {
 	struct winsize w;
@@ -84,7 +86,8 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 	add(l, 2, " (%.1f/s)", (double)s->generated / MAX(sec, 0.001));
 	if (s->compiled)
 		add(l, 2, "  %" PRId64 " compiled", s->compiled);
-	add(l, 6, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s->generate_ms / wall, 100 * s->reference_ms / wall, 100 * s->wait_ms / wall);
+	add(l, 6, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s->generate_ms / wall, 100 * s->reference_ms / wall,
+	    100 * s->wait_ms / wall);
 	add(l, 3, "  pass %" PRId64, verdicts(s, VD_PASS));
 	for (int i = 0; i < ARRAY_LEN(shown); i++) {
 		int64_t n = verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
@@ -197,7 +200,8 @@ static void finding_whole(const struct progress *p, const struct shard_finding *
 {
 	char command[64];
 	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], f->target, what, f->how, f->report);
-	printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
+	printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
+	       f->confirm_ms / 1e3);
 	snprintf(command, sizeof command, "see it again:  scatterproof repro %s", id);
 	if (p->o->db)
 		progress_command(command, p->o->db);

@@ -1,6 +1,6 @@
 /* progress.h: what a person sees of a running campaign: the status line on standard error and the findings on standard output.
- * On a terminal the line is written over again and again, never longer than the terminal is wide; whoever else prints clears it first. A
- * finding is a few lines there, and the command that shows the rest; the whole report if there is no store, or standard output is a file. */
+ * On a terminal the line is written over again and again, never longer than the terminal is wide; whoever else prints clears it first.
+ * A finding is a few lines there, and the command that shows the rest; the whole report if there is no store, or into a file. */
 #ifndef SCATTERPROOF_PROGRESS_H
 #define SCATTERPROOF_PROGRESS_H
 

@@ -27,8 +27,8 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 	const struct meta *m = node_meta(q, node);
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
 	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
-	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
-	          node_int(n, op_param(OP_input, "dim")));
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
+	          node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
@@ -71,8 +71,8 @@ static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 	for (int i = 0; i < r->ninputs; i++) {
 		sb_puts(sb, "    (");
 		escape_python(sb, r->input[i].name);
-		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
-		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage,
+		          r->input[i].requires_grad ? "True" : "False", r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
 	}
 	sb_puts(sb, "]\n");
 }

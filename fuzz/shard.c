@@ -80,6 +80,8 @@ struct shard {
 	struct strbuf findings;
 	uint32_t nfindings;
 	double start;
+	double main_since;              /* when the main slot got what it has, or lost what it had */
+	int64_t last_hit;               /* cheap runs until the latest hit */
 	struct err fatal;
 	int fatal_code;
 };
@@ -542,6 +544,8 @@ static void take_cheap(struct shard *s)
 	judge_job(s, j, &r, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
+	if (j->hit)
+		s->last_hit = s->stats.cheap_runs;
 	if (verdict_diverges(o.verdict)) {
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
 	} else if (o.verdict == VD_PASS) {
@@ -552,6 +556,14 @@ static void take_cheap(struct shard *s)
 	}
 }
 
+/* To the target that is next. */
+static void send_main(struct shard *s, struct job *j)
+{
+	s->in_main = j;
+	s->main_since = now_ms();
+	exec_submit(s->main, &j->prog, &s->target[j->next_target]);
+}
+
 static void take_main(struct shard *s)
 {
 	struct job *j = s->in_main;
@@ -559,6 +571,8 @@ static void take_main(struct shard *s)
 	struct outcome o;
 	int target = j->next_target++;
 	s->in_main = NULL;
+	s->stats.main_ms += now_ms() - s->main_since;
+	s->main_since = now_ms();
 	exec_take(&r, &j->arena, s->main);
 	if (r.bad_target) {             /* as every other program would be */
 		err_set(&s->fatal, "target '%s': %s", s->target_name[target], r.message);
@@ -576,7 +590,7 @@ static void take_main(struct shard *s)
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->main, target, &o, &r);
 	else if (j->next_target < s->o->ntarget && o.verdict != VD_INVALID)
-		s->in_main = j, exec_submit(s->main, &j->prog, &s->target[j->next_target]);
+		send_main(s, j);
 	else
 		job_free(j);
 }
@@ -719,8 +733,19 @@ static void submit_main(struct shard *s, struct job *j)
 	if (s->compiles)
 		novelty_mark(s->novelty, &j->prog);
 	j->next_target = 0;
-	s->in_main = j;
-	exec_submit(s->main, &j->prog, &s->target[0]);
+	s->stats.starved_ms += now_ms() - s->main_since;
+	send_main(s, j);
+}
+
+/* The cheap stage has its turn: it still predicts something, or the queue needs it. */
+static bool cheap_wanted(const struct shard *s)
+{
+	return s->cheap_on && !s->in_cheap && (s->nqueue < CHEAP_ENOUGH || s->stats.cheap_runs - s->last_hit < CHEAP_PATIENCE);
+}
+
+static bool main_starves(const struct shard *s)
+{
+	return s->cheap_on && !s->in_main && !s->nqueue && now_ms() - s->main_since > MAIN_PATIENCE_MS;
 }
 
 /* Everything that can be started now; false: nothing could. */
@@ -736,7 +761,11 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	struct job *j;
-	if (s->cheap_on && !s->in_cheap && (j = job_new(s))) {
+	if (main_starves(s) && (j = job_new(s))) {
+		submit_main(s, j);
+		did = true;
+	}
+	if (cheap_wanted(s) && (j = job_new(s))) {
 		s->in_cheap = j;
 		take_up_job(s, j, "sending to ", &s->cheap_target);
 		exec_submit(s->cheap, &j->prog, &s->cheap_target);
@@ -785,10 +814,10 @@ static void work(struct shard *s, double until)
 		if (idle(s))
 			break;
 		if (!did) {
-			double begin = now_ms();
+			double begin = now_ms(), most = s->cheap_on && !s->in_main ? MAIN_PATIENCE_MS / 4 : until - begin;
 			struct proc *p[3] = {s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL,
 				s->trial ? exec_proc(s->fresh) : NULL};
-			proc_wait(p, 3, (int)MAX(1.0, until - begin));
+			proc_wait(p, 3, (int)MAX(1.0, MIN(most, until - begin)));
 			s->stats.wait_ms += now_ms() - begin;
 		}
 	} while (now_ms() < until);
@@ -836,6 +865,8 @@ static bool identify(struct shard *s)
 		sb_free(&sb);
 	}
 	exec_versions(&s->versions, &s->hello, s->main);
+	s->main_since = now_ms();
+	s->stats.ready_ms = s->main_since - s->start;
 	return s->identified = true;
 }
 
@@ -957,6 +988,7 @@ static bool open_slots(struct shard *s, struct err *err)
 	for (int k = 0; k < target_families[t->family].nstages; k++)
 		if (str_eq(target_families[t->family].stage[k].name, "fake"))
 			s->plain_target.stage = s->cheap_target.stage = k;      /* plain values, and which prediction is impossible */
+	eo.background = true;
 	if (s->cheap_on)
 		s->cheap = exec_open(t, &eo, err);
 	return !s->cheap_on || s->cheap;

@@ -5,8 +5,11 @@
  * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
  * them get a compile does.
  *
- * With compiling targets every program first passes the cheap stages (torch:fake: eager values and fake-tensor metas, ~10 ms); a
+ * With compiling targets programs first pass the cheap stage (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
+ * Compiles have the processor first: the cheap stage runs in the background; when it has predicted nothing for CHEAP_PATIENCE
+ * programs it only keeps CHEAP_ENOUGH in the queue; and a compile slot that has waited MAIN_PATIENCE_MS for the queue takes the next
+ * program as it is.
  *
  * A program that passes with suspects (oracle/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
@@ -24,7 +27,7 @@
 #include "fuzz/verdict.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48 };
+enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
 
 enum shard_mode {
 	SHARD_WORK,
@@ -38,7 +41,8 @@ struct shard_stats {
 	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */
 	struct element_counts elements[NFILL_CLASSES];
 	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;
-	double first_compile_ms, first_divergence_ms;   /* since the shard began; 0: not yet */
+	double ready_ms, first_compile_ms, first_divergence_ms; /* since the shard began: the target is there, …; 0: not yet */
+	double main_ms, starved_ms;                     /* a program was on the main slot; none was there for it */
 	int64_t first_divergence_compiles;
 	int64_t queue, rss, target_rss;
 	bool exhausted;                                 /* --programs reached and nothing in flight */

@@ -1,7 +1,7 @@
 /* shard_wire.c: what shards are asked and answer, as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/shard.h"
 
-enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 8 };
+enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 11 };
 
 /* Every number of the struct in one order, for both directions. */
 static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
@@ -25,7 +25,7 @@ static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
 		ints[n++] = tail[i];
 	CHECK(n == NSTAT_INTS);
 	double *ms[] = {&s->generate_ms, &s->reference_ms, &s->target_ms, &s->wait_ms, &s->confirm_ms, &s->wall_ms, &s->first_compile_ms,
-		&s->first_divergence_ms};
+		&s->first_divergence_ms, &s->ready_ms, &s->main_ms, &s->starved_ms};
 	for (f = 0; f < NSTAT_FLOATS; f++)
 		floats[f] = ms[f];
 }

@@ -2,6 +2,7 @@
 #include "fuzz/verdict.h"
 
 #include "eager/escape.h"
+#include "eager/guess.h"
 #include "eager/interp.h"
 
 #include <inttypes.h>
@@ -12,6 +13,14 @@
 #include "oracle/spread.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
+bool verdict_find(int *out, const char *name, struct err *err)
+{
+	for (*out = 0; *out < NVERDICTS; ++*out)
+		if (str_eq(name, verdict_name[*out]))
+			return true;
+	return err_set(err, "'%s' is no verdict%s", name, guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
+}
+
 const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
 
 const char *prog_text(const struct prog *p, struct arena *a)

@@ -11,6 +11,7 @@
 
 enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED, NVERDICTS };
 extern const char *const verdict_name[NVERDICTS];       /* unjudged: the reference said unsupported */
+bool verdict_find(int *out, const char *name, struct err *err);
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
 
 /* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider

@@ -338,6 +338,22 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 	return f;
 }
 
+/* Roundings of the finite part of c, whichever form made it. */
+static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
+{
+	const struct num_format *own = &num_format[s->h.dt];
+	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
+	double gy = finite_mag(g) * finite_mag(y);
+	num_widen(c, mag * rel);
+	if (gy >= own->overflow)                /* g * result comes first */
+		c->flags |= NUM_INF;
+	if (gy < own->normal * 2 && m > 0)
+		num_widen(c, 2 * own->tiny / m);
+	if (f->small < own->normal * 4)         /* the result or a partial product underflows */
+		num_widen(c, mag + finite_mag(g) * own->tiny * f->big * (double)f->n);
+	how_last(c, &s->h);
+}
+
 /* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
  * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
 static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
@@ -352,8 +368,7 @@ static struct num prod_special(const struct pass *s, const struct num *g, const 
 		c = num_hull(&none, &c);
 	c.dtype = (uint8_t)s->h.dt;
 	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
-		num_widen(&c, num_mag(&c) * ((double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * num_format[s->h.dt].u));
-	how_last(&c, &s->h);
+		round_share(s, &c, g, y, x, f);
 	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
 		c.flags |= NUM_INF | NUM_NAN;           /* partial products of the finite ones: infinity, or 0 times infinity */
 	return c;
@@ -364,23 +379,11 @@ static struct num prod_finite(const struct pass *s, const struct num *g, const s
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
-	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u;
 	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
 		c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
 	c.dtype = (uint8_t)s->h.dt;
-	if (!num_is_exact(&c) || c.hi != 0) {
-		double mag = num_mag(&c);
-		if (!(c.flags & NUM_SPECIAL))
-			num_widen(&c, mag * rel);
-		double m = fabs(x->hi), gy = num_mag(g) * num_mag(y);
-		if (gy >= own->overflow)                /* g * result comes first */
-			c.flags |= NUM_INF;
-		if (gy < own->normal * 2 && m > 0)
-			num_widen(&c, 2 * own->tiny / m);
-		if (f->small < own->normal * 4)         /* the result or a partial product underflows */
-			num_widen(&c, mag + num_mag(g) * own->tiny * f->big * (double)f->n);
-		how_last(&c, &s->h);
-	}
+	if (!num_is_exact(&c) || c.hi != 0)
+		round_share(s, &c, g, y, x, f);
 	if (g->flags & NUM_INF && f->small < own->normal * 4)
 		c.flags |= NUM_INF | NUM_NAN;
 	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow)

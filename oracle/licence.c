@@ -73,23 +73,36 @@ const struct licence_step licence_steps[NLICENCE_STEPS] = {{0, 0}, {2, 12}, {2, 
 
 static bool at_least(const struct licence_step *s, int major, int minor) { return major > s->major || (major == s->major && minor >= s->minor); }
 
+/* Which rows speak of a stage. A stage that is not here has no licence: nothing of it is judged, and test_verdict fails. The decompositions of
+ * aot_eager_decomp_partition and the emission of inductor need the wider rows. */
+static const struct { const char *family, *stage; enum licence_target rows; } stages[] = {
+	{"builtin", "eager", LT_BUILTIN},
+	{"torch", "eager", LT_TORCH_EAGER},
+	{"torch", "fake", LT_TORCH_EAGER},
+	{"torch", "aot_fake", LT_TORCH_EAGER},
+	{"torch", "aot_eager", LT_TORCH_EAGER},
+	{"torch", "aot_eager_decomp_partition", LT_TORCH_INDUCTOR},
+	{"torch", "inductor", LT_TORCH_INDUCTOR},
+};
+
+static bool span_is(const char *s, size_t n, const char *word) { return strlen(word) == n && memcmp(s, word, n) == 0; }
+
 /* family[-version]:stage[@device][+options] */
 bool licence_find(struct licence_profile *out, const char *target)
 {
 	const char *colon = strchr(target, ':');
+	int stage = 0;
 	if (!colon)
 		return false;
-	enum licence_device dev = strstr(colon, "@cuda") ? LD_CUDA : LD_CPU;
-	if (str_starts(target, "builtin")) {
-		licence_resolve(out, LT_BUILTIN, dev);
-		return true;
-	}
-	if (!str_starts(target, "torch"))
+	while (stage < ARRAY_LEN(stages) && !(span_is(target, strcspn(target, "-:"), stages[stage].family)
+	                                      && span_is(colon + 1, strcspn(colon + 1, "@+"), stages[stage].stage)))
+		stage++;
+	if (stage == ARRAY_LEN(stages))
 		return false;
-	/* The decompositions of aot_eager_decomp_partition and the emission of inductor need the wider rows. */
-	bool plain = str_starts(colon, ":eager") || str_starts(colon, ":fake") || str_starts(colon, ":aot_fake")
-		|| (str_starts(colon, ":aot_eager") && !str_starts(colon, ":aot_eager_decomp"));
-	licence_resolve(out, plain ? LT_TORCH_EAGER : LT_TORCH_INDUCTOR, dev);
+	enum licence_device dev = strstr(colon, "@cuda") ? LD_CUDA : LD_CPU;
+	licence_resolve(out, stages[stage].rows, dev);
+	if (stages[stage].rows == LT_BUILTIN)
+		return true;
 	int major = 2, minor = 11;
 	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
 	bool newer = known && at_least(&licence_steps[2], major, minor), between = !newer && (!known || at_least(&licence_steps[1], major, minor));

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
+#include <strings.h>
 
 #include "eager/guess.h"
 #include "eager/op.h"
@@ -25,8 +25,8 @@ struct session {
 
 /* ---- the list: a few columns of v_findings, in fixed places under their names ------------------------------------------------------ */
 
-static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8}, {"kind", 10},
-	{"nobs", 6}, {"first_seen", 20}, {"last_seen", 20}, {"target", 26}, {"signature", 40}, {"ops", 0}};
+static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8},
+	{"kind", 10}, {"nobs", 6}, {"first_seen", 20}, {"last_seen", 20}, {"target", 26}, {"signature", 40}, {"ops", 0}};
 
 /* To the column's width, and two blanks more; the last one ends where it ends. */
 static void pad(struct strbuf *sb, size_t from, const struct list_column *c)
@@ -131,21 +131,12 @@ static void short_id(char out[33], struct store *s, const struct store_loaded *f
 	while (n <= 32 && store_find_by_prefix(s, &other, out) == STORE_BAD);
 }
 
-/* As it is, but harmless for a terminal. */
-static void put_bytes(struct printer *p, const char *s, size_t n)
-{
-	if (isatty(1))
-		text_block(&p->pending, "", s, n);
-	else
-		sb_put(&p->pending, s, n);
-}
-
 static enum store_status put_artifact(struct session *x, const struct store_loaded *f)
 {
 	const struct store_loaded_artifact *artifact = store_loaded_artifact(f, x->o->artifact);
 	struct guess g;
 	if (artifact) {
-		put_bytes(&x->out, artifact->bytes, artifact->nbytes);
+		text_block(&x->out.pending, "", artifact->bytes, artifact->nbytes);
 		return STORE_OK;
 	}
 	guess_start(&g, x->o->artifact, strlen(x->o->artifact));
@@ -166,7 +157,7 @@ static enum store_status put_program(struct session *x, const struct store_loade
 			text = f->programs[i].text;
 		}
 	if (text && !several) {
-		put_bytes(&x->out, text, strlen(text));
+		text_block(&x->out.pending, "", text, strlen(text));
 		return STORE_OK;
 	}
 	sb_printf(&x->complaint, "%s of finding %.*s begins with '%.40s' (`findings show %.*s` lists them; at least %d digits)",
@@ -263,7 +254,8 @@ static int exit_code(struct session *x, enum store_status status)
 		fprintf(stderr, "scatterproof findings: %s\n", x->complaint.len ? x->complaint.s : store_message(x->s));
 	if (x->signal)
 		return 128 + x->signal;
-	return status == STORE_OK && x->out.failed ? 3 : store_exit_code(status);  /* whoever closes standard output says why (eager/output.h) */
+	/* whoever closes standard output says why (eager/output.h) */
+	return status == STORE_OK && x->out.failed ? 3 : store_exit_code(status);
 }
 
 static int open_and_run(struct session *x)

@@ -30,7 +30,7 @@ const char findings_usage[] =
 	"  --sort WORD      last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)\n"
 	"  --limit N        at most N; for sql: end the query after this time (90s, 10m; 60s if not given)\n"
 	"Other options:\n"
-	"  --artifact NAME  all of what was kept under this name (report, stderr), as it is; a terminal is shown harmless text\n"
+	"  --artifact NAME  all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)\n"
 	"  --program ID     the text of this program (ids: `findings show`)\n"
 	"  --note TEXT      kept in the finding's history\n"
 	"  --json           one JSON object per line\n"
@@ -39,7 +39,9 @@ const char findings_usage[] =
 
 enum { SQL_LIMIT_S = 60 };      /* a query of people takes a second at most; a recursive one may be endless */
 static const char *const verb_name[NFINDINGS_VERBS] = {"", "show", "sql", "mark", "schema"};
-static const char *const order_name[NORDERS] = {[ORDER_LAST] = "last", [ORDER_FIRST] = "first", [ORDER_SEVERITY] = "severity", [ORDER_NOBS] = "nobs"};
+static const char *const order_name[NORDERS] = {
+	[ORDER_LAST] = "last", [ORDER_FIRST] = "first", [ORDER_SEVERITY] = "severity", [ORDER_NOBS] = "nobs",
+};
 
 struct parser {
 	struct findings_options *o;
@@ -164,8 +166,8 @@ enum opt {
 	O_JSON, O_HELP, O_H, O_OPEN, O_DB, O_OP, O_STATE, O_SEVERITY, O_KIND, O_TARGET, O_VERSION, O_SINCE, O_SORT, O_LIMIT, O_ARTIFACT, O_PROGRAM,
 	O_NOTE, O_ISSUE, O_OF, NOPTS
 };
-static const char *const opt_name[NOPTS] = {"--json", "--help", "-h", "--open", "--db", "--op", "--state", "--severity", "--kind", "--target",
-	"--version", "--since", "--sort", "--limit", "--artifact", "--program", "--note", "--issue", "--of"};
+static const char *const opt_name[NOPTS] = {"--json", "--help", "-h", "--open", "--db", "--op", "--state", "--severity", "--kind",
+	"--target", "--version", "--since", "--sort", "--limit", "--artifact", "--program", "--note", "--issue", "--of"};
 static bool takes_value(enum opt k) { return k >= O_DB; }
 static bool of_list(enum opt k) { return k == O_OPEN || (k >= O_OP && k <= O_SORT); }
 

@@ -77,7 +77,8 @@ static size_t cut_length(const char *s, size_t n)
 }
 
 /* A block of lines; if it is cut, a line says so, with the command that prints all (option and value). */
-static void put_block(struct strbuf *sb, const char *indent, const char *s, size_t n, const struct shown *x, const char *option, const char *value)
+static void put_block(struct strbuf *sb, const char *indent, const char *s, size_t n, const struct shown *x, const char *option,
+	const char *value)
 {
 	size_t shown = cut_length(s, n);
 	text_block(sb, indent, s, shown);
@@ -105,8 +106,8 @@ static void show_header(struct strbuf *sb, const struct store_loaded *f, const c
 {
 	sb_printf(sb, "finding %s: %s on ", short_id, finding_kind_name[f->kind]);
 	cell(sb, target_of(f));
-	sb_printf(sb, ", %s%s%.*s, severity %s\n", finding_state_name[f->state], finding_original(f)[0] ? " of " : "", STORE_ID_DIGITS, finding_original(f),
-		finding_severity_name[f->severity]);
+	sb_printf(sb, ", %s%s%.*s, severity %s\n", finding_state_name[f->state], finding_original(f)[0] ? " of " : "", STORE_ID_DIGITS,
+		finding_original(f), finding_severity_name[f->severity]);
 	sb_printf(sb, "  id          %s\n  signature   ", f->hex);
 	cell(sb, f->signature[0] ? f->signature : "(none yet)");
 	sb_puts(sb, "\n  operators   ");

@@ -38,7 +38,7 @@ struct hash128 table_key(const struct table *t, const struct value *values);
 /* ---- the store ------------------------------------------------------------------------------------------------------ */
 enum query {
 	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_RANK, Q_SUMMARY, Q_SUMMARY_DUPLICATES, Q_SUMMARY_ALL,
-	Q_SUMMARY_CLEAR, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
+	Q_SUMMARY_CLEAR, Q_SUMMARY_DIFFERS, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
 	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
 	Q_LOAD_ARTIFACT, NQUERIES
 };
@@ -88,6 +88,9 @@ enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
+/* Writers look at all summaries when they open a store: what a campaign makes of a finding must not rest on one that no event supports.
+ * They are rebuilt if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
+enum store_status summary_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
 

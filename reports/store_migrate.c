@@ -125,7 +125,8 @@ static enum store_status upgrade_locked(struct store *s, struct err *err)
 			status = summary_update(s, NULL);
 		return status == STORE_OK ? status : (err_set(err, "%s", s->message.s), status);
 	}
-	return rc == SQLITE_OK ? STORE_OK : store_open_fail(err, s->db, rc, s->path, version ? "moving it to a newer schema" : "making its tables");
+	const char *doing = version ? "moving it to a newer schema" : "making its tables";
+	return rc == SQLITE_OK ? STORE_OK : store_open_fail(err, s->db, rc, s->path, doing);
 }
 
 enum store_status store_upgrade(struct store *s, struct err *err)

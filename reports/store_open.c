@@ -435,6 +435,11 @@ static enum store_status prepare(struct store *s, struct err *err)
 		status = store_upgrade(s, err);
 	if (status == STORE_OK)
 		status = store_check_schema(s->db, STORE_SCHEMA_VERSION, s->path, err);
+	if (status == STORE_OK && s->mode != STORE_READ) {
+		status = summary_verify(s);
+		if (status != STORE_OK)
+			err_set(err, "%s", s->message.s);
+	}
 	if (status == STORE_OK && s->mode == STORE_READ) {
 		int rc = sqlite3_exec(s->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 		status = rc == SQLITE_OK ? STORE_OK : store_open_fail(err, s->db, rc, s->path, "preparing to read");

@@ -125,8 +125,8 @@ static void wrong_object(struct err *err, const char *path, int version, sqlite3
 static void wrong_word(struct err *err, const char *path, int version, sqlite3_stmt *have, sqlite3_stmt *want)
 {
 	char *name = shown(have ? have : want, 0);
-	err_set(err, "%s has the marks of a findings store of schema version %d, but its words are not those of that version: '%s' is %s", path, version,
-		name, !want ? "none of them" : have ? "another one" : "missing");
+	err_set(err, "%s has the marks of a findings store of schema version %d, but its words are not those of that version: '%s' is %s",
+		path, version, name, !want ? "none of them" : have ? "another one" : "missing");
 	free(name);
 }
 

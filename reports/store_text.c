@@ -86,7 +86,8 @@ bool store_time_parse(int64_t *out, const char *text, struct err *err)
 /* "90m", "1h", "2d", "1w": a whole number and a unit. */
 static bool span_parse(int64_t *ms, const char *text)
 {
-	static const struct { char unit; int64_t ms; } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', DAY_MS}, {'w', 7 * (int64_t)DAY_MS}};
+	static const struct { char unit; int64_t ms; } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', DAY_MS},
+		{'w', 7 * (int64_t)DAY_MS}};
 	int64_t n = 0;
 	const char *p = text;
 	for (; *p >= '0' && *p <= '9' && n < 1000000; p++)

@@ -34,6 +34,12 @@ harmless() { # harmless WHAT FILE...: no control character but newline and tab, 
 	expect "$1: says something" yes "$(cat "${@:2}" | grep -q . && echo yes)"
 }
 run() { "$bin" "$@" >"$tmp/out" 2>"$tmp/err"; }
+descendants() { # descendants PID
+	for p in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+		echo "$p"
+		descendants "$p"
+	done
+}
 esc=$'\x1b[31m\x9b31m\xc2\x9b\r\xe2\x80\xae'
 seed=$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog
 
@@ -44,7 +50,7 @@ hostile() { # text of workers, programs, stores and command lines on its way to 
 		for target in torch:eager torch:aot_eager; do
 			run check "$seed" --target $target --python "$worker"
 			harmless "check, $mode on $target" "$tmp/out" "$tmp/err"
-			expect "no line of a worker's poses as ours: check, $mode on $target" 0 "$(grep -c '^x.prog' "$tmp/out" "$tmp/err" | awk -F: '{ n += $2 } END { print n }')"
+			expect "no line of a worker's poses as ours: check, $mode on $target" 0 "$(cat "$tmp/out" "$tmp/err" | grep -c '^x.prog')"
 			run check "$seed" --target $target --python "$worker" --json
 			harmless "check --json, $mode on $target" "$tmp/out" "$tmp/err"
 			python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1], encoding="utf-8")]' "$tmp/out"
@@ -197,13 +203,6 @@ full() { # output that cannot be written is exit 3 with the true reason, of ever
 threads() { # threads WHAT PID: one, however many processors there are
 	expect "threads of $1" 1 "$(sed -n 's/^Threads:\t//p' "/proc/$2/status" 2>/dev/null)"
 }
-descendants() { # descendants PID
-	for p in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
-		echo "$p"
-		descendants "$p"
-	done
-}
-
 small() { # a small machine: one thread everywhere, little memory, few descriptors
 	id=$("$finding_of" "$tmp/n.db" torch:inductor@cpu gradient mismatch "$seed" x.grad 0)
 	mkfifo "$tmp/pipe"
@@ -222,8 +221,9 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	expect "a campaign, its shards and their targets" yes "$([ "$(echo $pid $all | wc -w)" -ge 5 ] && echo yes)"
 	kill $pid
 	wait $pid
-	for words in "check $seed" "fuzz --target builtin:eager --programs 5" "fuzz --target torch:eager --programs 5 --python $src/tests/hostile_worker.py" \
-		"check $seed --target torch:eager --python $src/tests/hostile_worker.py" "repro $id --db $tmp/n.db --target builtin:eager"; do
+	python="--python $src/tests/hostile_worker.py"
+	for words in "check $seed" "fuzz --target builtin:eager --programs 5" "fuzz --target torch:eager --programs 5 $python" \
+		"check $seed --target torch:eager $python" "repro $id --db $tmp/n.db --target builtin:eager"; do
 		(ulimit -n 12; exec timeout -s KILL 20 "$bin" $words >"$tmp/out" 2>"$tmp/err")
 		expect "$words with 12 descriptors" 3 $?
 		has "$words with 12 descriptors" "$tmp/err" "^scatterproof: only 12 files may be open at once \(ulimit -n\), [0-9]+ are needed"
@@ -326,7 +326,16 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	kill -HUP $pid
 	wait $pid
 	expect "SIGHUP" 129 $?
-	expect "every divergence is in the store" 0 "$(sqlite3 "$tmp/hup.db" "select (select sum(n) from counter where verdict = 'mismatch') - (select sum(nobs) from v_findings)")"
+	lost="select (select sum(n) from v_counters where verdict = 'mismatch') - (select sum(nobs) from v_findings)"
+	expect "every divergence is in the store" 0 "$("$bin" findings sql "$lost" --db "$tmp/hup.db" | tail -1)"
+	mkfifo "$tmp/stuck"
+	exec 8<>"$tmp/stuck" # a reader that does not read
+	timeout -s KILL 20 "$bin" fuzz --target builtin:eager+plant=zero --time 15s --seed 5 --db "$tmp/stuck.db" >"$tmp/stuck" 2>"$tmp/err" &
+	sleep 4
+	kill -TERM "$(descendants $! | head -1)"
+	wait $!
+	expect "SIGTERM while the reader does not read" 143 $?
+	exec 8>&-
 	(trap '' HUP; exec "$bin" fuzz --target builtin:eager --time 2s --seed 5 >"$tmp/out" 2>"$tmp/err") &
 	pid=$!
 	sleep 0.5
@@ -372,9 +381,11 @@ status() { # a campaign on a terminal: one line that fits, findings of a few lin
 		sed -n '/^scatterproof fuzz/,/^default: seed/p' "$tmp/out" | sed '1d;$d' >"$tmp/body"
 		n=$(grep -c '^FINDING [0-9a-f]* ' "$tmp/body")
 		expect "$width columns: findings" yes "$([ "$n" -ge 5 ] && echo yes)"
-		expect "$width columns: lines of a finding, junk" "$((5 * n)) " "$(grep -cE "^(FINDING |  )" "$tmp/body") $(grep -vE "^(FINDING |  |$)|$status" "$tmp/body")"
+		expect "$width columns: lines of findings" "$((5 * n))" "$(grep -cE "^(FINDING |  )" "$tmp/body")"
+		expect "$width columns: junk" "" "$(grep -vE "^(FINDING |  |$)|$status" "$tmp/body")"
 		expect "$width columns: commands" "$n" "$(grep -cE "^  scatterproof findings show [0-9a-f]{8} --db $tmp/t.db$" "$tmp/body")"
-		expect "$width columns: other lines that are too long" "" "$(grep -E '^(FINDING|  )' "$tmp/body" | grep -v '^  scatterproof' | awk -v w=$width 'length($0) >= w')"
+		grep -E '^(FINDING|  )' "$tmp/body" | grep -v '^  scatterproof' >"$tmp/lines"
+		expect "$width columns: other lines that are too long" "" "$(awk -v w=$width 'length($0) >= w' "$tmp/lines")"
 	done
 	window 80 "$bin fuzz --target builtin:eager --time 8s --seed 5"
 	for width in 40 100 30 80 60; do # narrower and wider while it runs

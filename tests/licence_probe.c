@@ -259,23 +259,36 @@ static void run_program(struct exec *e, const struct target *t, const char *targ
 	arena_free(&a);
 }
 
-static bool run_target(const char *target, const struct exec_options *eo, bool full)
+/* Is there an interpreter at all? Asked before anything runs: what fails later is a failure. */
+static bool installed(const char *target, const struct exec_options *eo)
+{
+	struct target t;
+	struct err err = {0};
+	struct strbuf path;
+	if (!target_parse(&t, target, &err))
+		BUG("%s", err.msg);
+	sb_init(&path);
+	bool there = t.family == FAM_BUILTIN || target_python(&path, &t, eo->python, &err);
+	sb_free(&path);
+	if (!there)
+		printf("SKIPPED: %s: %s\n", target, err.msg);
+	return there;
+}
+
+static void run_target(const char *target, const struct exec_options *eo, bool full)
 {
 	struct target t;
 	struct err err = {0};
 	if (!target_parse(&t, target, &err))
 		BUG("%s", err.msg);
 	struct exec *e = exec_open(&t, eo, &err);
-	if (!e) {
-		printf("SKIPPED: %s: %s\n", target, err.msg);
-		return false;
-	}
+	if (!e)
+		BUG("%s: %s", target, err.msg);         /* it is installed: main has looked */
 	bool all = full || !target_stage(&t)->compiles;
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
 		for (int first = 0; first < ARRAY_LEN(probes) && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += MAX_RETURNS)
 			run_program(e, &t, target, first, MIN(MAX_RETURNS, ARRAY_LEN(probes) - first), dtypes[d]);
 	exec_close(e);
-	return true;
 }
 
 /* ---- reporting ---- */
@@ -427,8 +440,10 @@ int main(int argc, char **argv)
 	check_dead_rows();
 	check_every_row();
 	for (int k = 0; k < ntarget; k++)
-		if (!run_target(target[k], &eo, full))
+		if (!installed(target[k], &eo))
 			return SKIP;
+	for (int k = 0; k < ntarget; k++)
+		run_target(target[k], &eo, full);
 	for (int i = 0; i < nentry && all; i++)
 		print_entry(&entries[i]);
 	for (int k = 0; k < ntarget; k++)

@@ -1,6 +1,11 @@
 # What goes unjudged is said and counted.
 if(TARGET scatterproof)
-  foreach(part refused)
-    add_test(NAME seen_${part} COMMAND ${CMAKE_CURRENT_LIST_DIR}/seen.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR} ${part})
+  set(seen ${CMAKE_CURRENT_LIST_DIR}/seen.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR})
+  foreach(part refused expected json keeps)
+    add_test(NAME seen_${part} COMMAND ${seen} ${part})
+  endforeach()
+  foreach(part few script)
+    add_test(NAME seen_${part}_torch COMMAND ${CMAKE_CURRENT_LIST_DIR}/with_torch.sh 2.11.0 ${seen} ${part})
+    set_tests_properties(seen_${part}_torch PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 900)
   endforeach()
 endif()

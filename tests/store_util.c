@@ -235,7 +235,8 @@ enum store_status put_obs(struct store *s, const struct hash128 *finding, const 
 	struct strbuf text;
 	sqlite3_stmt *st;
 	sb_init(&text);
-	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st, NULL) == SQLITE_OK);
+	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st,
+		NULL) == SQLITE_OK);
 	bind_hash(st, 1, finding);
 	if (sqlite3_step(st) == SQLITE_ROW)
 		sb_puts(&text, (const char *)sqlite3_column_text(st, 0));

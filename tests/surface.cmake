@@ -1,5 +1,14 @@
-# Spellings in the surfaces `torch` and `python` dispatch to the program's own operators. Exits 77 = skipped where PyTorch is not installed.
+# How programs are spelled: the Python of files, and what spellings dispatch to in PyTorch (77 = skipped where that version is not installed).
 if(TARGET gen)
+  file(GLOB surface_progs CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/prog/surface/*.prog)
+  add_executable(surface_test ${CMAKE_CURRENT_LIST_DIR}/surface_test.c)
+  target_link_libraries(surface_test PRIVATE compiled eager)
+  add_test(NAME surface COMMAND surface_test ${surface_progs})
   add_executable(surface_print ${CMAKE_CURRENT_LIST_DIR}/surface_print.c)
   target_link_libraries(surface_print PRIVATE gen compiled eager)
+  foreach(version 2.11.0 2.15.0)
+    add_test(NAME surface_torch_${version} COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/surface.sh $<TARGET_FILE:surface_print> ${version} no ${surface_progs})
+  endforeach()
+  add_test(NAME surface_torch_sees COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/surface.sh $<TARGET_FILE:surface_print> 2.11.0 yes ${surface_progs})
+  set_tests_properties(surface_torch_2.11.0 surface_torch_2.15.0 surface_torch_sees PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,6 +28,16 @@ static void raw(const char *bytes, size_t n)
 {
 	if (write(PROC_FD, bytes, n) < 0)
 		_exit(9);
+}
+
+/* rounds of a little work and much sleep. */
+static void doze(int rounds, int work_ms, int sleep_ms)
+{
+	for (int i = 0; i < rounds; i++) {
+		for (clock_t begin = clock(); clock() - begin < CLOCKS_PER_SEC * work_ms / 1000;)
+			;
+		usleep((useconds_t)sleep_ms * 1000);
+	}
 }
 
 static void say_where(int sig)
@@ -51,11 +62,12 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 		for (;;)
 			pause();
 	} else if (str_starts(word, "slow")) {  /* a fifth of a processor for longer than the limit of its test */
-		for (int i = 0; i < 30; i++) {
-			for (clock_t begin = clock(); clock() - begin < CLOCKS_PER_SEC / 50;)
-				;
-			usleep(80000);
-		}
+		doze(30, 20, 80);
+	} else if (str_starts(word, "crawl")) { /* a tenth, for longer than PROC_STARVED times the limit */
+		doze(40, 10, 90);
+	} else if (str_starts(word, "nice")) {
+		sb_printf(answer, "nice %d", getpriority(PRIO_PROCESS, 0));
+		return true;
 	} else if (str_starts(word, "speak")) {
 		signal(SIGUSR1, say_where);
 		for (;;)
@@ -306,7 +318,7 @@ static void test_time(void)
 	proc_close(p);
 }
 
-/* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; a child that died idle is replaced. */
+/* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; who died idle is replaced. */
 static void test_orphans(void)
 {
 	const char *argv[4];
@@ -341,6 +353,25 @@ static void test_hellos(void)
 		EXPECT(row[i].fine || (proc_end(p) == PROC_END_START && strstr(proc_why(p), "no answer")), "%s: '%s'", row[i].kind, proc_why(p));
 		proc_close(p);
 	}
+}
+
+/* A child in the background yields to others, and is given the time that this takes. */
+static void test_nice(void)
+{
+	char want[32];
+	const char *argv[4];
+	struct proc_spec spec = spec_of(argv, "serve");
+	struct proc *p = open_child(&spec);
+	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0));
+	expect_answer(p, "nice", want);
+	EXPECT_INT(ask(p, "crawl", 900), PROC_ENDED);
+	proc_close(p);
+	spec.nice = 1;
+	p = open_child(&spec);
+	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0) + 1);
+	expect_answer(p, "nice", want);
+	EXPECT(ask(p, "crawl", 900) == PROC_DONE, "'%s'", proc_why(p));
+	proc_close(p);
 }
 
 static void test_bad_starts(void)
@@ -700,6 +731,7 @@ int main(int argc, char **argv)
 	RUN(test_time);
 	RUN(test_orphans);
 	RUN(test_hellos);
+	RUN(test_nice);
 	RUN(test_bad_starts);
 	RUN(test_flood);
 	RUN(test_idle_death);

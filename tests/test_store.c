@@ -245,7 +245,8 @@ static void an_observation_has_its_program(void)
 	EXPECT_INT(l.nobs, STORE_MAX_OBS + 2);  /* those that never had a row wait to be counted */
 	EXPECT_INT(l.nprograms, STORE_MAX_OBS);
 	EXPECT(strstr(l.obs[0].program_text, "seed=105,") && str_eq(l.obs[0].verdict, "crash"), "%s", l.obs[0].program_text);
-	EXPECT(l.obs[STORE_MAX_OBS - 1].program_text == l.program && same_hash(&l.obs[STORE_MAX_OBS - 1].program, &l.program_id), "its own program");
+	EXPECT(l.obs[STORE_MAX_OBS - 1].program_text == l.program &&
+		same_hash(&l.obs[STORE_MAX_OBS - 1].program, &l.program_id), "its own program");
 	for (int i = 0; i < l.nobs_stored; i++) {
 		struct hash128 key = program_key(l.obs[i].program_text);
 		EXPECT(same_hash(&key, &l.obs[i].program), "observation %d has another program's text", i);
@@ -469,10 +470,10 @@ static void words_match_the_schema(void)
 static void keys_are_stable(void)
 {
 	char hex[33];
-	const struct value v[] = {value_text("torch"), value_text("2.11.0"), value_text("torch-2.11.0:eager"), value_text("torch 2.11.0"), value_text("cpu"),
-		value_text("x86")};
-	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6" "2.11.0t\0\0\0\0\0\0\0\22torch-2.11.0:eager"
-		"t\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
+	const struct value v[] = {value_text("torch"), value_text("2.11.0"), value_text("torch-2.11.0:eager"), value_text("torch 2.11.0"),
+		value_text("cpu"), value_text("x86")};
+	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6" "2.11.0t\0\0\0\0\0\0\0\22"
+		"torch-2.11.0:eagert\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
 	struct hash128 key = table_key(&store_table[TABLE_ENVIRONMENT], v), by_hand = hash_bytes(canonical, sizeof canonical - 1);
 	EXPECT(same_hash(&key, &by_hand), "the canonical bytes of an environment");
 	hash_hex(hex, &key);

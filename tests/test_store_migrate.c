@@ -13,7 +13,7 @@
 
 static const int64_t NOW = (int64_t)T0 * 1000;
 
-/* ---- stores of version 1 ----------------------------------------------------------------------------------------------------------- */
+/* ---- stores of version 1 ----------------------------------------------------------------------------------------------------- */
 
 static void exec_on(sqlite3 *db, const char *sql)
 {
@@ -80,7 +80,7 @@ static struct hash128 put_v1(sqlite3 *db, const char *table, const char *types, 
 	return id;
 }
 
-/* ---- what a store says, in words of version 2 ---------------------------------------------------------------------------------------- */
+/* ---- what a store says, in words of version 2 -------------------------------------------------------------------------------- */
 
 static void say(struct strbuf *out, sqlite3 *db, const char *sql)
 {
@@ -116,9 +116,11 @@ static void what_it_says(struct strbuf *out, const char *path)
 		" FROM event WHERE kind = 'duplicate' ORDER BY 1, 2");
 	say(out, db, "SELECT hex(id), hex(finding), name, at, hex(bytes) FROM artifact ORDER BY 1");
 	say(out, db, "SELECT hex(run), hex(draw), verdict, sum(n) FROM counter GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
-	say(out, db, "SELECT hex(finding), hex(run), verdict, sum(n), min(first), max(last) FROM observation_count GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+	say(out, db, "SELECT hex(finding), hex(run), verdict, sum(n), min(first), max(last) FROM observation_count"
+		" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
 	say(out, db, "SELECT hex(id), seed, shard, policy, versions, started FROM run ORDER BY 1");
-	say(out, db, "SELECT hex(p.id), p.text FROM program p WHERE id IN (SELECT program FROM finding UNION SELECT program FROM event) ORDER BY 1");
+	say(out, db, "SELECT hex(p.id), p.text FROM program p WHERE id IN"
+		" (SELECT program FROM finding UNION SELECT program FROM event) ORDER BY 1");
 	say(out, db, "SELECT hex(o.finding), o.at, o.verdict, o.tensor, o.call, o.detail FROM observation o WHERE o.at = (SELECT min(at)"
 		" FROM observation x WHERE x.finding = o.finding) ORDER BY 1, 2, 4");
 	sqlite3_close(db);
@@ -154,7 +156,7 @@ static void shown(struct strbuf *out, struct store *s)
 	}
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tests ------------------------------------------------------------------------------------------------------------------- */
 
 static void a_real_store(void)
 {
@@ -177,8 +179,8 @@ static void a_real_store(void)
 	EXPECT_INT(sql_int(path, "SELECT sum(substr(payload, 1, instr(payload, ' ')) + 0) FROM event WHERE tool = 'schema version 2'"), 22);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), 13);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program_op WHERE program NOT IN (SELECT id FROM program)"), 0);
-	EXPECT_STR(sql_text(path, "SELECT DISTINCT family || ' ' || version || ' ' || target || ' ' || device || ' ' || machine FROM v_environments"
-		" WHERE versions = 'torch 2.11.0+cu130, python 3.11.7'"), "torch 2.11.0 torch-2.11.0:aot_eager@cpu cpu x86_64 AVX512");
+	EXPECT_STR(sql_text(path, "SELECT DISTINCT family || ' ' || version || ' ' || target || ' ' || device || ' ' || machine"
+		" FROM v_environments WHERE versions = 'torch 2.11.0+cu130, python 3.11.7'"), "torch 2.11.0 torch-2.11.0:aot_eager@cpu cpu x86_64 AVX512");
 	EXPECT_INT(sql_int(path, "SELECT sum(n) FROM v_counters WHERE version = '2.11.0' AND verdict = 'pass'"), 100);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_counters WHERE target = 'torch-2.15.0:fake@cpu' AND version = ''"), 1);
 	sb_free(&before);
@@ -289,7 +291,7 @@ static void merging(void)
 	sb_free(&got);
 }
 
-/* ---- what can go wrong on the way --------------------------------------------------------------------------------------------------------- */
+/* ---- what can go wrong on the way -------------------------------------------------------------------------------------------- */
 
 static int in_child(int (*body)(void))
 {
@@ -425,8 +427,8 @@ static void hostile_stores(void)
 {
 	static const char *const harm[] = {
 		"CREATE TRIGGER t AFTER INSERT ON environment BEGIN DELETE FROM finding; END",
-		"PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES ('Trigger', 't', 'event', 0, 'CREATE TRIGGER t AFTER INSERT ON event BEGIN"
-		" DELETE FROM finding; END')",
+		("PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES ('Trigger', 't', 'event', 0, 'CREATE TRIGGER t AFTER INSERT ON event BEGIN"
+		" DELETE FROM finding; END')"),
 		"CREATE VIEW mine AS SELECT 1", "CREATE INDEX mine ON event (kind)", "ALTER TABLE run ADD COLUMN x INTEGER",
 		"UPDATE finding_state SET open = 0", "UPDATE event_kind SET state = 'dismissed', decides = 1 WHERE name = 'found'",
 		"PRAGMA user_version=0"};
@@ -445,7 +447,7 @@ static void hostile_stores(void)
 	}
 }
 
-/* ---- rows that no real store at hand has ------------------------------------------------------------------------------------------------- */
+/* ---- rows that no real store at hand has ------------------------------------------------------------------------------------- */
 
 /* Target and versions of version 1 -> family, version, target, device, machine of version 2. */
 static void environments(void)
@@ -465,7 +467,8 @@ static void environments(void)
 		put_v1(db, "environment", "ttt", cases[i].target, cases[i].versions, cases[i].device);
 		sqlite3_close(db);
 		migrate(path);
-		EXPECT_STR(sql_text(path, "SELECT family || '|' || version || '|' || target || '|' || device || '|' || machine FROM environment"), cases[i].want);
+		EXPECT_STR(sql_text(path, "SELECT family || '|' || version || '|' || target || '|' || device || '|' || machine"
+			" FROM environment"), cases[i].want);
 		EXPECT_STR(sql_text(path, "SELECT versions FROM environment"), cases[i].versions);
 	}
 }
@@ -488,7 +491,8 @@ static struct v1 small_v1(const char *path)
 static struct hash128 observe_v1(const struct v1 *x, int64_t at, const char *verdict, const char *tensor)
 {
 	sqlite3_stmt *st;
-	struct hash128 id = put_v1(x->db, "observation", "bbbittiit", &x->finding, &x->env, &x->run, at, verdict, tensor, (int64_t)0, (int64_t)0, "");
+	struct hash128 id = put_v1(x->db, "observation", "bbbittiit", &x->finding, &x->env, &x->run, at, verdict, tensor, (int64_t)0,
+		(int64_t)0, "");
 	CHECK(sqlite3_prepare_v2(x->db, "INSERT INTO observation_count VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5) ON CONFLICT DO UPDATE SET n = n + 1,"
 		" first = min(first, ?5), last = max(last, ?5)", -1, &st, NULL) == SQLITE_OK);
 	bind_hash(st, 1, &x->finding);

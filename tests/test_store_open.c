@@ -136,7 +136,8 @@ static void foreign_and_newer(void)
 
 static void strange_schema(void)
 {
-	static const char *const harm[] = {"DROP VIEW v_open", "DROP INDEX event_finding", "ALTER TABLE run ADD COLUMN x INTEGER", "DROP TABLE finding_summary"};
+	static const char *const harm[] = {"DROP VIEW v_open", "DROP INDEX event_finding",
+		"ALTER TABLE run ADD COLUMN x INTEGER", "DROP TABLE finding_summary"};
 	for (int i = 0; i < ARRAY_LEN(harm); i++) {
 		char name[32];
 		snprintf(name, sizeof name, "harm%d.db", i);
@@ -151,12 +152,14 @@ static void strange_schema(void)
 	EXPECT_STR(integrity(path), "ok");
 }
 
-/* ---- doors: what a crafted file could do while we write --------------------------------------------------------------------------- */
+/* ---- doors: what a crafted file could do while we write ---------------------------------------------------------------------- */
 
-#define ROW(type, name, table, root, sql) "PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES (" type ", " name ", " table ", " root ", " sql ")"
-#define EDIT(object, from, to) "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, '" from "', '" to "') WHERE name = '" object "'"
-#define DISMISS "'CREATE TRIGGER t AFTER INSERT ON finding BEGIN INSERT INTO event VALUES (new.id, new.id, 9000000000000, ''state'', ''x''," \
-	" ''dismissed'', NULL, NULL); END'"
+#define ROW(type, name, table, root, sql) \
+	"PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES (" type ", " name ", " table ", " root ", " sql ")"
+#define EDIT(object, from, to) \
+	"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, '" from "', '" to "') WHERE name = '" object "'"
+#define DISMISS "'CREATE TRIGGER t AFTER INSERT ON finding BEGIN INSERT INTO event VALUES (new.id, new.id, 9000000000000, ''state''," \
+	" ''x'', ''dismissed'', NULL, NULL); END'"
 
 static const struct { const char *sql, *says; } crafted[] = {
 	/* code that runs (no sentence: SQLite itself refuses it, or its sentence would do) */
@@ -168,7 +171,8 @@ static const struct { const char *sql, *says; } crafted[] = {
 	{ROW("'table'", "'t'", "'finding'", "0", DISMISS), NULL},
 	{ROW("'tRigger'", "'v_open'", "'finding'", "0", DISMISS), NULL},
 	{ROW("'Trigger'", "'event_finding'", "'finding'", "0", "replace(" DISMISS ", 'TRIGGER t', 'TRIGGER event_finding')"), NULL},
-	{ROW("'Trigger'", "'x\x1b[31m'", "'finding'", "0", "replace(" DISMISS ", 'TRIGGER t', 'TRIGGER \"x\x1b[31m\"')"), "has a Trigger 'x\\x1b[31m'"},
+	{ROW("'Trigger'", "'x\x1b[31m'", "'finding'", "0", "replace(" DISMISS ", 'TRIGGER t', 'TRIGGER \"x\x1b[31m\"')"),
+		"has a Trigger 'x\\x1b[31m'"},
 	{"CREATE VIEW mine AS SELECT 1", "has a view 'mine' (on mine)"},
 	{"DROP TABLE finding_summary; CREATE VIEW finding_summary AS SELECT * FROM finding_now", "the view 'finding_summary' is another one"},
 	{"DROP VIEW v_open; CREATE VIEW v_open AS SELECT * FROM v_findings WHERE 0", "'v_open' is another one"},
@@ -182,7 +186,8 @@ static const struct { const char *sql, *says; } crafted[] = {
 	{EDIT("event", "payload TEXT NOT NULL", "payload TEXT NOT NULL CHECK (payload <> ''found'')"), "'event' is another one"},
 	{EDIT("event", "STRICT", ""), "'event' is another one"}, {EDIT("run", "CREATE TABLE run", "CREATE TABLE \"run\""), "'run' is another one"},
 	{EDIT("run", "CREATE TABLE run", "create table run"), "'run' is another one"}, {EDIT("run", "STRICT", "STRICT "), "'run' is another one"},
-	{EDIT("run", "STRICT", "STRICT /* x */"), "'run' is another one"}, {EDIT("event_finding", "finding, at", "finding, at DESC"), "'event_finding' is another"},
+	{EDIT("run", "STRICT", "STRICT /* x */"), "'run' is another one"},
+	{EDIT("event_finding", "finding, at", "finding, at DESC"), "'event_finding' is another"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = CAST(sql AS BLOB) WHERE name = 'run'", "'run' is another one"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = sql || char(0) || 'x' WHERE name = 'run'", "'run' is another one"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET type = 'Table' WHERE name = 'run'", "'run' is another one"},
@@ -197,8 +202,8 @@ static const struct { const char *sql, *says; } crafted[] = {
 	{"CREATE TABLE fake (type, name, tbl_name, rootpage, sql); INSERT INTO fake SELECT * FROM sqlite_master WHERE name <> 'fake';"
 		" PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_schema', tbl_name = 'sqlite_schema', sql ="
 		" 'CREATE TABLE sqlite_schema (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'", NULL},
-	{"CREATE TABLE fake (type, name, tbl_name, rootpage, sql); PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_master', tbl_name ="
-		" 'sqlite_master', sql = 'CREATE TABLE sqlite_master (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'", NULL},
+	{"CREATE TABLE fake (type, name, tbl_name, rootpage, sql); PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_master',"
+		" tbl_name = 'sqlite_master', sql = 'CREATE TABLE sqlite_master (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'", NULL},
 	/* places */
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'event')"
 		" WHERE name = 'artifact'", "two of its tables are in one place"},
@@ -271,6 +276,30 @@ static void a_journal_that_deletes(void)
 	write_file(wal, "", 0);
 	refused_always(path, STORE_CORRUPT, "write-ahead log");
 	unlink(wal);
+}
+
+/* A summary says what no event says: whoever writes finds out. */
+static void forged_summaries(void)
+{
+	static const char *const forged[] = {
+		"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
+		"UPDATE finding_summary SET signature = 'x', nobs = 9",
+		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, state, severity, signature, program, ops,"
+		" first_seen, last_seen, nobs, npass FROM finding_summary LIMIT 1")};
+	for (int i = 0; i < ARRAY_LEN(forged); i++) {
+		const char *path = sample("forged.db", 3);
+		struct strbuf before, after;
+		sb_init(&before);
+		sb_init(&after);
+		dump(&before, path, true);
+		exec_on(path, forged[i]);
+		EXPECT_INT(store_close(open_ok(path, STORE_WRITE), NULL), STORE_OK);
+		dump(&after, path, true);
+		EXPECT(str_eq(before.s, after.s), "'%s' is believed", forged[i]);
+		sb_free(&before);
+		sb_free(&after);
+		unlink(path);
+	}
 }
 
 static void other_encodings(void)
@@ -485,6 +514,7 @@ static void vanishing_file(void)
 
 static void locked_file(void)
 {
+	static const struct store_env_text somewhere = {"t", "v", "t", "v", "d", "m"};
 	const char *path = sample("locked.db", 1);
 	struct store *s = open_ok(path, STORE_WRITE);
 	sqlite3 *other;
@@ -492,15 +522,15 @@ static void locked_file(void)
 	CHECK(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
 	sqlite3_busy_timeout(s->db, 50);
 	struct hash128 id;
-	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);
+	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY);
 	EXPECT(strstr(store_message(s), "locked") != NULL, "%s", store_message(s));
 	EXPECT_INT(store_begin(s), STORE_BUSY);
-	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);
+	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY);
 	EXPECT_INT(store_commit(s), STORE_BUSY);
 	CHECK(sqlite3_exec(other, "ROLLBACK; BEGIN; SELECT * FROM run", NULL, NULL, NULL) == SQLITE_OK);
-	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_BUSY);       /* a reader holds up the commit */
+	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY);       /* a reader holds up the commit */
 	sqlite3_close(other);
-	EXPECT_INT(store_environment(s, &id, &(struct store_env_text){"t", "v", "t", "v", "d", "m"}), STORE_OK);
+	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_OK);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM environment"), 1);
 }
@@ -528,6 +558,7 @@ int main(void)
 	RUN(the_attack_is_real);
 	RUN(crafted_schemas);
 	RUN(a_journal_that_deletes);
+	RUN(forged_summaries);
 	RUN(other_encodings);
 	RUN(truncated);
 	RUN(damaged_pages);

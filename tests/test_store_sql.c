@@ -115,6 +115,52 @@ static void a_query_beside_a_writer(void)
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 }
 
+/* ---- the README ------------------------------------------------------------------------------------------------------------ */
+
+static bool take_text(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct strbuf *out = ctx;
+	for (int i = 0; i < ncols; i++) {
+		if (!v)
+			sb_printf(out, "%s ", names[i]);
+		else if (v[i].type == STORE_INT)
+			sb_printf(out, "%lld ", (long long)v[i].i);
+		else
+			sb_printf(out, "%s ", v[i].s ? v[i].s : "NULL");
+	}
+	sb_putc(out, '|');
+	return true;
+}
+
+/* Its queries, as they stand there, on a store of which the answers are known. */
+static void queries_of_the_readme(void)
+{
+	static const char begin[] = "findings sql \"", end[] = "\" --db";
+	struct strbuf text, out;
+	int n = 0;
+	sb_init(&text);
+	sb_init(&out);
+	CHECK(sb_read_file(&text, README, 1 << 20, NULL));
+	make_two_versions(tmp_path("two.db"));
+	struct store *s = open_ok(tmp_path("two.db"), STORE_READ);
+	for (char *p = text.s; (p = strstr(p, begin)) != NULL; n++) {
+		char *sql = p + sizeof begin - 1, *stop = strstr(sql, end);
+		CHECK(stop && !memchr(sql, '\n', (size_t)(stop - sql)));        /* one line each */
+		*stop = '\0';
+		EXPECT(store_query_sql(s, sql, NULL, take_text, &out) == STORE_OK, "%s: %s", sql, store_message(s));
+		p = stop + 1;
+	}
+	store_abandon(s);
+	EXPECT_INT(n, 3);
+	EXPECT(strstr(out.s, "version policy programs |2.11.0 default 1000 |2.15.0 default 2000 |"), "%s", out.s);
+	char want[100];
+	snprintf(want, sizeof want, "id signature |%s slice_scatter>sum grad zero #1 |", sql_text(tmp_path("two.db"),
+		"SELECT id FROM v_findings WHERE signature GLOB '*#1'"));
+	EXPECT(strlen(out.s) > strlen(want) && str_eq(out.s + strlen(out.s) - strlen(want), want), "%s", out.s);
+	sb_free(&text);
+	sb_free(&out);
+}
+
 int main(void)
 {
 	path = xstrdup(tmp_path("sample.db"));
@@ -122,6 +168,7 @@ int main(void)
 	RUN(nothing_can_be_written);
 	RUN(everything_can_be_read);
 	RUN(a_query_beside_a_writer);
+	RUN(queries_of_the_readme);
 	EXPECT_STR(integrity(path), "ok");
 	free((char *)(uintptr_t)path);
 	return TEST_END();

@@ -235,9 +235,32 @@ static void test_clamp_by_version(void)
 	EXPECT_INT(judged(q, &r, "torch-2.13.1:eager@cpu").verdict, VD_PASS);
 }
 
+/* Every stage that can be named has a licence of its own, no other name has one: a new stage cannot pass by another's. */
+static void test_every_stage_has_a_licence(void)
+{
+	struct licence_profile l;
+	for (int f = 0; f < NTARGET_FAMILIES; f++)
+		for (int k = 0; k < target_families[f].nstages; k++) {
+			struct target t = {.family = (enum target_family)f, .stage = k};
+			struct strbuf name;
+			sb_init(&name);
+			target_print(&name, &t);
+			EXPECT(licence_find(&l, name.s), "%s has no row in stages[] of oracle/licence.c", name.s);
+			sb_free(&name);
+		}
+	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu", "torch:aot",
+		"torchx:eager", "torch", "jax:jit@cpu"};
+	for (int i = 0; i < ARRAY_LEN(none); i++)
+		EXPECT(!licence_find(&l, none[i]), "%s is judged as %s", none[i], l.name);
+	EXPECT(licence_find(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);
+	EXPECT(licence_find(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
+	EXPECT(licence_find(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
+}
+
 int main(void)
 {
 	arena_init(&arena);
+	RUN(test_every_stage_has_a_licence);
 	RUN(test_raise_signatures);
 	RUN(test_dtypes_in_messages);
 	RUN(test_long_messages);

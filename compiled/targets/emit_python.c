@@ -27,7 +27,7 @@ void emit_name(struct strbuf *sb, const struct prog *p, int node)
 	}
 }
 
-static void emit_expr(struct strbuf *sb, const struct prog *p, int e)
+static void emit_expr(struct strbuf *sb, const struct prog *p, int e, bool outermost)
 {
 	static const char *const sign[] = {[EX_ADD] = " + ", [EX_SUB] = " - ", [EX_MUL] = " * ", [EX_FLOORDIV] = " // ", [EX_MOD] = " % "};
 	const struct expr *x = &p->expr[e];
@@ -36,22 +36,22 @@ static void emit_expr(struct strbuf *sb, const struct prog *p, int e)
 	} else if (x->op == EX_SYM) {
 		emit_name(sb, p, x->a);
 	} else {
-		sb_putc(sb, '(');
+		sb_puts(sb, outermost ? "" : "(");
 		if (x->op == EX_NEG)
 			sb_putc(sb, '-');
-		emit_expr(sb, p, x->a);
+		emit_expr(sb, p, x->a, false);
 		if (x->op != EX_NEG) {
 			sb_puts(sb, sign[x->op]);
-			emit_expr(sb, p, x->b);
+			emit_expr(sb, p, x->b, false);
 		}
-		sb_putc(sb, ')');
+		sb_puts(sb, outermost ? "" : ")");
 	}
 }
 
 void emit_int(struct strbuf *sb, const struct prog *p, const struct iexpr *i)
 {
 	if (i->expr >= 0)
-		emit_expr(sb, p, i->expr);
+		emit_expr(sb, p, i->expr, true);
 	else
 		sb_printf(sb, "%" PRId64, i->value);
 }

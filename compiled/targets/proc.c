@@ -60,7 +60,8 @@ static bool enough_files(struct err *err)
 	struct rlimit files;
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= PROC_MIN_FILES)
 		return true;
-	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets", (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
+	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets",
+	               (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
 }
 
 struct proc *proc_open(const struct proc_spec *spec, struct err *err)
@@ -154,6 +155,8 @@ NORETURN static void become(const struct proc *p, char *const *env, int sock, in
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	if (p->spec->nice)
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + p->spec->nice);
 	int nothing = open("/dev/null", O_RDWR);
 	/* sock and out may themselves be 0..3: park both above before they are put in place. */
 	sock = fcntl(sock, F_DUPFD, 10);
@@ -512,11 +515,11 @@ int64_t proc_rss(const struct proc *p)
 static bool starved(struct proc *p, int64_t now)
 {
 	double limit = p->limit_ms / 1e3, wall = (double)(now - p->started) / 1e9;
-	if (p->state != PROC_BUSY || wall > PROC_STARVED * limit)
+	if (p->state != PROC_BUSY || wall > (p->spec->nice ? PROC_STARVED_NICE : PROC_STARVED) * limit)
 		return false;
 	double cpu = group_cpu(p->pid), since = cpu - p->cpu_seen, used = cpu - p->cpu_begin;
 	p->cpu_seen = cpu;
-	if (used >= PROC_CPU_SHARE * limit || since < 0.02 * limit / 4)
+	if (used >= PROC_CPU_SHARE * limit || since < (p->spec->nice ? 0.0005 : 0.02) * limit / 4)
 		return false;
 	p->deadline = now + ms(p->limit_ms) / 4;
 	return true;

@@ -20,17 +20,18 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * times. A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its end is the
- * time limit all the same. A child is dead when it is, whoever of its own children still holds its descriptors. Memory: as a watch on the child's resident
- * set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every PROC_WATCH_MS while busy. */
+ * times (a nice child: PROC_STARVED_NICE). A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its
+ * end is the time limit all the same. A child that died is dead, whichever of its own children still hold its descriptors. Memory: as a
+ * watch on the child's resident set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every
+ * PROC_WATCH_MS while busy. */
 #ifndef SCATTERPROOF_PROC_H
 #define SCATTERPROOF_PROC_H
 
 #include <poll.h>
 #include "eager/base.h"
 
-enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4 };
-enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children, and a child of its own kind, may need (ulimit -n) */
+enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
+enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children must be allowed (ulimit -n) */
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
@@ -48,6 +49,7 @@ struct proc_spec {                      /* every pointer must outlive the slot *
 	int max_served;                 /* recycle after that many answers; 0: never */
 	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
+	int nice;                       /* added to its niceness: others have the processor first */
 	int last_words;                 /* signal to a child that exceeded its time; 0: none */
 };
 

@@ -92,44 +92,54 @@ static bool assigned_at_once(const struct prog *p, const struct node *n)
 /* Assignment expands the value by operators of its own. */
 static bool same_sizes(const struct prog *p, const struct node *n) { return meta_same_sizes(operand(p, n, "self"), operand(p, n, "src")); }
 
-typedef bool condition_fn(const struct prog *p, const struct node *n);
 #define CONDITION(f) {#f, f}
-static const struct { const char *name; condition_fn *holds; } conditions[] = {
+static const struct condition { const char *name; bool (*holds)(const struct prog *p, const struct node *n); } conditions[] = {
 	CONDITION(part_of_dim), CONDITION(has_dtype), CONDITION(converts), CONDITION(real_value), CONDITION(no_holes), CONDITION(an_index),
 	CONDITION(assigned_at_once), CONDITION(same_sizes),
 };
 
-static bool condition_holds(const struct prog *p, const struct node *n, const char *text)
+static const struct condition *condition_find(int op, const char *name)
+{
+	for (int i = 0; i < ARRAY_LEN(conditions); i++)
+		if (str_eq(conditions[i].name, name))
+			return &conditions[i];
+	BUG("spellings.def: %s: no condition '%s'", op_info[op].name, name);
+}
+
+/* x=TEXT: the argument's own text. */
+static bool is_written(const struct template *t, const char *text)
 {
 	char name[MAX_NAME];
 	const char *equals = strchr(text, '=');
-	for (int i = 0; !equals && i < ARRAY_LEN(conditions); i++)
-		if (str_eq(conditions[i].name, text))
-			return conditions[i].holds(p, n);
-	if (!equals)
-		BUG("spellings.def: %s: no condition '%s'", op_info[n->op].name, text);
 	snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
 	struct strbuf sb;
 	sb_init(&sb);
-	emit_arg(&sb, p, arg_of(n, name));
+	emit_arg(&sb, t->p, arg_of(t->n, name));
 	bool same = str_eq(sb.s, equals + 1);
 	sb_free(&sb);
 	return same;
 }
 
-static bool conditions_hold(const struct template *t)
+/* The next condition into text; false: there is none. */
+static bool next_condition(const struct template *t, const char **s, char *text, size_t max)
 {
 	static const char and[] = " and ";
+	if (*s >= t->cond_end)
+		return false;
+	const char *stop = strstr(*s, and);
+	if (!stop || stop > t->cond_end)
+		stop = t->cond_end;
+	snprintf(text, max, "%.*s", (int)(stop - *s), *s);
+	*s = stop + (sizeof and - 1);
+	return true;
+}
+
+static bool conditions_hold(const struct template *t)
+{
 	char text[64];
-	for (const char *s = t->cond; s < t->cond_end;) {
-		const char *stop = strstr(s, and);
-		if (!stop || stop > t->cond_end)
-			stop = t->cond_end;
-		snprintf(text, sizeof text, "%.*s", (int)(stop - s), s);
-		if (!condition_holds(t->p, t->n, text))
+	for (const char *s = t->cond; next_condition(t, &s, text, sizeof text);)
+		if (!(strchr(text, '=') ? is_written(t, text) : condition_find(t->n->op, text)->holds(t->p, t->n)))
 			return false;
-		s = stop + (sizeof and - 1);
-	}
 	return true;
 }
 
@@ -210,17 +220,6 @@ static bool fits(const struct template *t)
 	return conditions_hold(t);
 }
 
-int spell_alternatives(int op, enum surface surface)
-{
-	const char *s = spelling[op][surface];
-	int n = s && *s;
-	while (n && (s = strstr(s, " | ")) != NULL) {
-		s += 3;
-		n++;
-	}
-	return n;
-}
-
 /* The nth alternative; false: there are no more. */
 static bool alternative(struct template *t, const struct prog *p, int node, int nth)
 {
@@ -238,6 +237,28 @@ static bool alternative(struct template *t, const struct prog *p, int node, int 
 	t->statement = str_starts(s, "do ");
 	t->s += t->statement ? 3 : 0;
 	return true;
+}
+
+int spell_alternatives(int op, enum surface surface)
+{
+	struct node node = {.op = op};
+	struct prog p = {.nnode = 1, .node = &node, .surface = surface};
+	struct template t;
+	int n = 0;
+	for (; alternative(&t, &p, 0, n); n++) {
+		bool mentioned[MAX_ARGS];
+		enum mark mark[MAX_ARGS];
+		char text[64];
+		mentions(&t, mentioned, mark);
+		for (const char *s = t.cond; next_condition(&t, &s, text, sizeof text);)
+			if (strchr(text, '=')) {
+				*strchr(text, '=') = 0;
+				arg_of(&node, text);
+			} else {
+				condition_find(op, text);
+			}
+	}
+	return n;
 }
 
 /* The program as each call binds it: its own data first, then every call of other sizes. */

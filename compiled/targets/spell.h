@@ -30,6 +30,7 @@ struct spell_plan {
 void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, enum target_device device);
 /* Appends the lines of a node (none if it is folded). False: it has no spelling, so it is written as in aten. */
 bool spell_node(struct strbuf *sb, const struct spell_plan *plan, const struct prog *p, int node);
-int spell_alternatives(int op, enum surface surface);   /* how many the row has */
+/* How many the row has. Reads each of them: one that names an argument or a condition that does not exist is our bug. */
+int spell_alternatives(int op, enum surface surface);
 
 #endif

@@ -243,7 +243,8 @@ bool targets_dir(struct strbuf *path, struct err *err)
 	else if (home && home[0])
 		sb_printf(path, "%s/.local/share/scatterproof/targets", home);
 	else
-		return err_set(err, "where PyTorch environments are is unknown: HOME is not set (nor XDG_DATA_HOME, nor SCATTERPROOF_TARGETS)");
+		return err_set(err, "where PyTorch environments are is unknown: HOME is not set (nor XDG_DATA_HOME, nor "
+		               "SCATTERPROOF_TARGETS)");
 	return true;
 }
 
