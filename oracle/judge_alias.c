@@ -54,13 +54,6 @@ static void compare_offset(struct tensor_verdict *v, const struct reference *ref
 		judge_note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)have->meta.offset, (long long)expected);
 }
 
-enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
-{
-	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
-		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
-	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
-}
-
 /* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
 void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const struct reference *ref, const struct result_call *got, int i,
 	unsigned freedoms, struct arena *a)
