@@ -160,8 +160,8 @@ static bool stored(struct campaign *c, enum store_status st)
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;
-	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index, c->o->seed, f->compiles,
-	                                f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index,
+	                                c->o->seed, f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
 	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
@@ -188,7 +188,8 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 		struct strbuf sb;
 		sb_init(&sb);
 		json_str(&sb, f->signature);
-		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state, severity, sb.s);
+		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state,
+		       severity, sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
 		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
@@ -209,7 +210,8 @@ static void meet_again(struct campaign *c, const struct shard_finding *f, const 
 	} else if (tally_meet(c->tally, id, how, MAX(old.severity, f->severity))) {
 		print_seen_again(c, &old);
 	}
-	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
+	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF,
+		.payload = finding_severity_name[f->severity]};
 	if (f->severity > old.severity)
 		stored(c, store_event(c->store, &worse));
 }
@@ -261,7 +263,8 @@ static void count(struct campaign *c, const char *draw, int target, const char *
 	if (!c->store)
 		return;
 	if (!c->env_stored[target]) {
-		if (!stored(c, keep_environment(c->store, &c->env[target], &c->target[target], c->versions ? c->versions : "", c->hello ? c->hello : "", &c->scratch)))
+		const char *versions = c->versions ? c->versions : "", *hello = c->hello ? c->hello : "";
+		if (!stored(c, keep_environment(c->store, &c->env[target], &c->target[target], versions, hello, &c->scratch)))
 			return;
 		c->env_stored[target] = c->versions != NULL;
 	}
@@ -342,8 +345,8 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
-	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_path, .state = p->state, .nskip = p->nskip,
-		.skip = p->skip};
+	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_path, .state = p->state,
+		.nskip = p->nskip, .skip = p->skip};
 	sb_init(&sb);
 	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
@@ -352,7 +355,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 	return ok;
 }
 
-/* ---- shards that die --------------------------------------------------------------------------------------------------------------------- */
+/* ---- shards that die ----------------------------------------------------------------------------------------------------------------- */
 
 /* What a BUG of ours said, else how the process ended: the signature of such faults. */
 static const char *fault_text(struct proc *p, struct arena *a)
@@ -369,39 +372,22 @@ static const char *fault_text(struct proc *p, struct arena *a)
 	return arena_printf(a, "BUG at %.*s", (int)strcspn(bug + base, "\n"), bug + base);
 }
 
-/* Kept like any finding, under the family `scatterproof`: with its program, told apart by what went wrong. *id: its short id. */
+/* Kept like any finding, of the target `scatterproof`: with its program, told apart by what went wrong. id_text: "" if it is not kept. */
 static void keep_fault(struct campaign *c, char id_text[33], const struct shard_note *n, struct proc *shard)
 {
 	struct arena *a = &c->scratch;
-	struct shard_finding f = {.target = "scatterproof", .kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .tensor = "", .detail = proc_why(shard)};
-	struct store_env_text where;
-	struct hash128 id = {{0}}, program, env;
+	struct hash128 id = {{0}};
 	bool exists = false;
-	struct err err = {0};
-	struct prog p;
-	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
-	f.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a));
-	f.text = n->text[0] ? n->text : arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n", n->index,
-	                                             c->o->seed);
-	int nops = prog_read(&p, a, f.text, strlen(f.text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	environment_of_tool(&where, a);
-	if (!stored(c, store_open_by_signature(c->store, &exists, &id, NULL, f.signature, where.family)))
-		return;
-	store_begin(c->store);
-	store_program(c->store, &program, f.text, ops, nops);
-	store_environment(c->store, &env, &where);
-	const struct store_finding sf = {.program = program, .family = where.family, .kind = f.kind, .severity = f.severity, .signature = f.signature, .at = at,
-		.tool = SCATTERPROOF};
-	if (!exists)
-		store_finding(c->store, &id, &sf);
-	const struct store_observation so = {.finding = id, .environment = env, .run = c->run, .at = at, .verdict = "crash", .tensor = "", .fill = -1, .call = -1,
-		.detail = arena_printf(a, "%s; %s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", proc_why(shard), n->doing, n->twin ? " (its wide twin)" : "", n->index,
-	                               c->o->seed, c->o->policy)};
-	store_observation(c->store, &so, f.text, ops, nops);
-	if (!exists)
-		store_artifact(c->store, &id, "stderr", at, proc_tail(shard), strlen(proc_tail(shard)));
-	if (stored(c, store_commit(c->store)))
+	enum finding_state state;
+	const char *none = arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n",
+	                                n->index, c->o->seed);
+	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing, n->twin ? " (its wide twin)" : "",
+	                                 n->index, c->o->seed, c->o->policy);
+	const struct shard_finding f = {.target = TOOL_TARGET, .versions = SCATTERPROOF, .device = "", .text = n->text[0] ? n->text : none,
+		.kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .verdict = verdict_name[VD_CRASH], .tensor = "", .call = -1, .how = "",
+		.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a)),
+		.detail = arena_printf(a, "%s; %s", proc_why(shard), where), .report = where, .stderr_tail = proc_tail(shard)};
+	if (stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
 		hash_hex(id_text, &id);
 }
 
@@ -424,8 +410,9 @@ static void lose_program(struct campaign *c, int i)
 	c->lost_programs++;
 	if (c->store && !c->store_failed)
 		keep_fault(c, id, p->note, c->shard[i]);
-	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n", p->note->doing,
-	        p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id, p->note->text);
+	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n",
+	        p->note->doing, p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id,
+	        p->note->text);
 	if (!take_from_pending(&p->state, p->note)) {
 		c->past[i].generated += !p->note->twin;
 		p->skip[p->nskip++] = (struct shard_culprit){p->note->index, p->note->twin};
@@ -666,7 +653,7 @@ static void summary(const struct campaign *c)
 	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
 	if (c->lost_programs)
 		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
-		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = 'scatterproof'\"" : "");
+		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
 	struct strbuf sb;
 	sb_init(&sb);
 	tally_print(&sb, c->tally);

@@ -17,11 +17,12 @@ enum claim_part {
 	CLAIM_REQUIRES_GRAD = 32
 };
 struct claim {
-	enum claim_subject { CLAIM_TENSOR, CLAIM_RUN, CLAIM_ANYTHING } subject; /* ANYTHING: an observation that does not say what was wrong */
+	/* ANYTHING: an observation that does not say what was wrong. */
+	enum claim_subject { CLAIM_TENSOR, CLAIM_RUN, CLAIM_ANYTHING } subject;
 	struct tensor_name tensor;      /* TENSOR: this one is wrong … */
 	int call;                       /* … in this call; later calls do not matter */
 	unsigned parts;                 /* … in one of these facts */
-	bool refused;                   /* RUN: eager refuses the program and must not; otherwise what eager refuses says nothing about a target */
+	bool refused;                   /* RUN: eager refuses the program and must not; else what eager refuses says nothing about a target */
 	bool flaky;                     /* not seen again when it was found: not seeing it now says nothing */
 };
 
@@ -34,7 +35,7 @@ struct prog claim_program(const struct claim *c, const struct prog *p);
 enum claim_verdict { CLAIM_HOLDS, CLAIM_REFUTED, CLAIM_OPEN };          /* OPEN: nobody can tell */
 /* o: of claim_program's run r on t. *why: one line, in a. A claim that holds because the target raises holds only if eager does not:
  * the caller asks. */
-enum claim_verdict claim_judge(const char **why, const struct claim *c, const struct prog *p, const struct outcome *o, const struct result *r,
-                               const struct target *t, struct arena *a);
+enum claim_verdict claim_judge(const char **why, const struct claim *c, const struct prog *p, const struct outcome *o,
+                               const struct result *r, const struct target *t, struct arena *a);
 
 #endif

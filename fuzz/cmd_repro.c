@@ -20,7 +20,7 @@ struct found {
 	struct claim claim;
 };
 
-/* ---- which observation ---------------------------------------------------------------------------------------------------------------- */
+/* ---- which observation --------------------------------------------------------------------------------------------------------------- */
 
 static bool is_program(const struct store_loaded_obs *o, const char *prefix)
 {
@@ -84,7 +84,7 @@ static bool choose_target(struct target *t, const struct options *o, const struc
 		return true;
 	}
 	const char *target = x->f.env[x->obs->env].target;
-	if (str_eq(x->f.family, "scatterproof"))
+	if (str_eq(x->f.family, TOOL_TARGET))
 		return err_set(err, "this is a fault of scatterproof itself; give a --target on which its program is to be run");
 	if (!target_parse(t, target, &why))
 		return err_set(err, "the stored target is not usable: %s", why.msg);
@@ -126,7 +126,7 @@ static const char *program_text(const struct found *x, struct arena *a)
 	return arena_printf(a, "program %.*s, %s of %d", STORE_ID_DIGITS, x->program_id, first ? "the first" : "one", n);
 }
 
-/* ---- the script -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
 /* The interpreter, if one was named: what it is decides the target's name. */
 static int identify(struct target *t, const struct options *o)
@@ -155,7 +155,8 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 	sb_init(&sb);
 	sb_init(&name);
 	target_print(&name, &x->t);
-	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS, x->f.hex,
+	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s",
+		STORE_ID_DIGITS, x->f.hex,
 		escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
 	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
 		complain("%s", err.msg);
@@ -170,7 +171,7 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 	return rc;
 }
 
-/* ---- the store ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
 
 struct seen { enum claim_verdict claim; const char *why; struct outcome o; const char *versions, *hello; };
 
@@ -189,7 +190,8 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
 	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
-	struct store_observation obs = {.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1, .detail = v->why};
+	struct store_observation obs = {.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1,
+		.detail = v->why};
 	environment_of(&where, &x->t, v->versions, v->hello, a);
 	store_run_begin(s, &obs.run, &run);
 	store_environment(s, &env, &where);
@@ -204,8 +206,10 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;
 	}
 	store_observation(s, &obs, x->obs->program_text, ops, prog_ops(ops, MAX_NODES, &x->p));
+	const struct store_event again = {.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF,
+		.payload = "again in a fresh process, by repro"};
 	if (v->claim == CLAIM_HOLDS && x->f.state == STATE_CANDIDATE)
-		store_event(s, &(struct store_event){.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF, .payload = "again in a fresh process, by repro"});
+		store_event(s, &again);
 }
 
 /* What cannot be written is said; the answer to the question stands, and so does its exit code. */
@@ -232,7 +236,7 @@ static void record(const struct options *o, const struct found *x, const struct 
 		printf("it was marked fixed: it is regressed now\n");
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------------------------------------- */
 
 /* A target that raises diverges only if eager does not raise, too. */
 static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, struct arena *a)
@@ -254,7 +258,9 @@ static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, cons
 
 static int say(const struct found *x, const struct seen *v, struct arena *a)
 {
-	static const char *const words[] = {[CLAIM_HOLDS] = "still happens", [CLAIM_REFUTED] = "does not happen", [CLAIM_OPEN] = "cannot be told"};
+	static const char *const words[] = {
+		[CLAIM_HOLDS] = "still happens", [CLAIM_REFUTED] = "does not happen", [CLAIM_OPEN] = "cannot be told",
+	};
 	struct strbuf name;
 	sb_init(&name);
 	target_print(&name, &x->t);

@@ -30,7 +30,9 @@ static const char *machine_text(const char *hello, struct arena *a)
 	struct utsname u;
 	const char *model = cpu_model(a);
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	const char *kind = str_starts(hello, "cpu") || !hello[0] ? uname(&u) == 0 ? u.machine : "" : arena_printf(a, "%.*s", (int)strcspn(hello, ","), hello);
+	const char *kind = arena_printf(a, "%.*s", (int)strcspn(hello, ","), hello);
+	if (!hello[0] || str_starts(hello, "cpu"))
+		kind = uname(&u) == 0 ? u.machine : "";
 	return arena_printf(a, "%s%s%s, %ld CPU%s", kind, model[0] ? ", " : "", model, n, n == 1 ? "" : "s");
 }
 
@@ -38,16 +40,18 @@ void environment_of(struct store_env_text *out, const struct target *t, const ch
 {
 	struct strbuf name;
 	const char *gpus = strstr(hello, ", ");
+	gpus = gpus ? gpus + 2 : "unknown";
 	sb_init(&name);
 	target_print(&name, t);
 	*out = (struct store_env_text){.family = target_families[t->family].name, .version = version_of_environment(versions, a),
 		.target = arena_strdup(a, name.s), .versions = arena_strdup(a, versions), .machine = machine_text(hello, a),
-		.device = t->device == TDEV_CPU ? "cpu" : arena_printf(a, "%s: %s", target_device_name(t->device), gpus ? gpus + 2 : "unknown")};
+		.device = t->device == TDEV_CPU ? "cpu" : arena_printf(a, "%s: %s", target_device_name(t->device), gpus)};
 	sb_free(&name);
 }
 
 void environment_of_tool(struct store_env_text *out, struct arena *a)
 {
-	*out = (struct store_env_text){.family = "scatterproof", .version = version_of_environment(SCATTERPROOF, a), .target = "scatterproof",
+	const char *version = version_of_environment(SCATTERPROOF, a);
+	*out = (struct store_env_text){.family = TOOL_TARGET, .version = version, .target = TOOL_TARGET,
 		.versions = SCATTERPROOF, .device = "cpu", .machine = machine_text("", a)};
 }

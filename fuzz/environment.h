@@ -7,7 +7,8 @@
 
 /* t: as exec_identify left it. versions, hello: as exec_versions said. Texts live in a. */
 void environment_of(struct store_env_text *out, const struct target *t, const char *versions, const char *hello, struct arena *a);
-/* What is no target: the tool itself. */
+/* What is no target: the tool itself, whose faults are findings, too. */
+#define TOOL_TARGET "scatterproof"
 void environment_of_tool(struct store_env_text *out, struct arena *a);
 
 #endif

@@ -106,7 +106,8 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 			end--;
 		for (begin = end; begin && tail[begin - 1] != '\n';)
 			begin--;
-		err_set(err, "%s%s%.*s", proc_why(e->proc)[0] ? proc_why(e->proc) : "the child does not say which version it is", end ? ": " : "",
+		const char *why = proc_why(e->proc);
+		err_set(err, "%s%s%.*s", why[0] ? why : "the child does not say which version it is", end ? ": " : "",
 		        (int)MIN(end - begin, (size_t)200), tail + begin);
 		return EXEC_BROKEN;
 	}

@@ -376,7 +376,9 @@ static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value
 	}
 }
 
-static const char *const rule_name[] = {[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any"};
+static const char *const rule_name[] = {
+	[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any",
+};
 
 static const char *input_name(const struct prog *p, int storage, struct arena *a)
 {
@@ -420,12 +422,14 @@ static void gradient_memory(struct strbuf *sb, const struct reference *ref, cons
 	for (int k = 0; k < i; k++)
 		if (ref->grad[k].n) {
 			tensor_name_of(&n, p, TR_GRADIENT, k);
-			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a), rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
+			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a),
+			          rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
 		}
 	sb_puts(sb, "},\n");
 }
 
-static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free, struct arena *a)
+static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free,
+                  struct arena *a)
 {
 	const struct reference *ref = &jc->ref[c->call];
 	bool output = c->tensor.role == TR_OUTPUT;
@@ -435,10 +439,11 @@ static void facts(struct strbuf *sb, const struct claim *c, const struct judge_c
 	}
 	meta_facts(sb, output ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
 	if (c->parts & CLAIM_MEMORY && v->present && v->n)
-		output ? output_memory(sb, ref, jc->p, c->tensor.index, free, a) : gradient_memory(sb, ref, jc->p, c->tensor.index, free, a);
+		(output ? output_memory : gradient_memory)(sb, ref, jc->p, c->tensor.index, free, a);
 }
 
-bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t,
+                   struct arena *a)
 {
 	struct licence_profile profile;
 	struct judge_case jc;

@@ -26,6 +26,20 @@ enum store_status keep_environment(struct store *s, struct hash128 *id, const st
 	return store_environment(s, id, &where);
 }
 
+/* Where f was seen. */
+static bool environment_id(struct store *s, struct hash128 *id, const struct shard_finding *f, struct arena *a)
+{
+	struct store_env_text where;
+	struct target t;
+	struct err err = {0};
+	if (str_eq(f->target, TOOL_TARGET)) {
+		environment_of_tool(&where, a);
+		return store_environment(s, id, &where) == STORE_OK;
+	}
+	CHECK(target_parse(&t, f->target, &err));
+	return keep_environment(s, id, &t, f->versions, f->device, a) == STORE_OK;
+}
+
 static void write_new(struct store *s, const struct shard_finding *f, const struct hash128 *id, int64_t at, const char *note)
 {
 	const struct store_event ev = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = SCATTERPROOF, .payload = note};
@@ -40,13 +54,11 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 {
 	struct err err = {0};
 	struct prog p;
-	struct target t;
 	struct hash128 program = {{0}}, env;
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	CHECK(target_parse(&t, f->target, &err));
-	if ((!exists && store_program(s, &program, f->text, ops, nops) != STORE_OK) || keep_environment(s, &env, &t, f->versions, f->device, a) != STORE_OK)
+	if ((!exists && store_program(s, &program, f->text, ops, nops) != STORE_OK) || !environment_id(s, &env, f, a))
 		return;
 	const struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
 		.signature = f->signature, .at = at, .tool = SCATTERPROOF};

@@ -48,7 +48,7 @@ static const struct opt_info opts[NOPTS] = {
 static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
 	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')", MAX_FILES},
-	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
+	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
 	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
@@ -70,8 +70,9 @@ void options_help(FILE *f, const char *verb)
 	}
 	if (!verb)
 		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
-			   "exit codes: 0 clean or only known; 1 new findings (repro: still happens); 2 usage or bad input; 3 a target, device or\n"
-			   "file is missing or broken; 4 the run does not count (too little was judged); 128+n ended by signal n, store committed\n");
+			   "exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
+			   "(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
+			   "not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
 	for (int i = 0; verb && i < NOPTS; i++)
 		if (strstr(opts[i].verbs, verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
@@ -185,11 +186,17 @@ static bool check_together(const struct options *o, const char *verb, struct err
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
+static bool is_option(int k, const char *given, size_t len)
+{
+	return strlen(opts[k].name) == len && strncmp(opts[k].name, given, len) == 0;
+}
+
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
 {
 	const char *verb = argv[0];
 	const char *self = o->self;
-	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
+	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self,
+		.fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
 	bool options = true;            /* until -- */
 	for (int i = 1; i < argc; i++) {
@@ -209,7 +216,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		}
 		size_t len = strcspn(argv[i], "=");
 		int k = 0;
-		while (k < NOPTS && (strlen(opts[k].name) != len || strncmp(opts[k].name, argv[i], len) != 0 || (verb[0] != '_' && !strstr(opts[k].verbs, verb))))
+		while (k < NOPTS && !(is_option(k, argv[i], len) && (verb[0] == '_' || strstr(opts[k].verbs, verb))))
 			k++;
 		if (k == NOPTS)
 			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],

@@ -139,8 +139,8 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	if (!target_stage(t)->compiles) {
 		sb_puts(sb, "    return fn\n");
 	} else {
-		sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=%s%s%s", aot_fake ? "" : "\"", aot_fake ? "aot_with_decompositions()" : stage,
-		          aot_fake ? "" : "\"");
+		sb_puts(sb, "    return torch.compile(fn, fullgraph=True, backend=");
+		sb_printf(sb, aot_fake ? "aot_with_decompositions()" : "\"%s\"", stage);
 		if (dynamic)
 			sb_printf(sb, ", dynamic=%s", dynamic);
 		if (options.len)
@@ -169,7 +169,8 @@ static void comment(struct strbuf *sb, const char *text)
 /* What the target's stage does beside running the program, which this script does not. */
 static const char *not_here(const struct target *t)
 {
-	return str_eq(target_stage(t)->name, "fake") ? "the prediction of layouts, which torch:fake makes beside running the program" : NULL;
+	bool fake = str_eq(target_stage(t)->name, "fake");
+	return fake ? "the prediction of layouts, which torch:fake makes beside running the program" : NULL;
 }
 
 static void header(struct strbuf *sb, const struct claim *c, const struct target *t, const char *headline, const char *why, struct arena *a)
@@ -179,7 +180,8 @@ static void header(struct strbuf *sb, const struct claim *c, const struct target
 	comment(sb, arena_printf(a, "Exits 1 if %s, 0 if not, 2 if that cannot be told.", claim_text(c, a)));
 	if (why[0])
 		comment(sb, arena_printf(a, "It cannot be told unless the program does not run: %s.", why));
-	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\nimport torch\n\n"
+	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
+		"import torch\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
 		sb_puts(sb, "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"
@@ -220,8 +222,8 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 	sb_printf(sb, "LIMIT = %d  # seconds; what takes longer hangs\n", torch_limit_ms(t) / 1000);
 }
 
-bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *program, const struct target *t, const char *headline, struct arena *a,
-                 struct err *err)
+bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *program, const struct target *t, const char *headline,
+                 struct arena *a, struct err *err)
 {
 	struct torch_request r;
 	struct strbuf table, name;
@@ -251,9 +253,10 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	run_facts(sb, c, &p, t, a);
 	if (strstr(table.s, "inf") || strstr(table.s, "nan"))
 		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
-	sb_puts(sb, "# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct compiler chooses.\n"
-		"# EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that share a gradient. An element is a\n"
-		"# number (exactly that; the int 0: a zero of either sign), (low, high, or one of these), {one, of, these} or None (anything).\n");
+	sb_puts(sb, "# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct\n"
+		"# compiler chooses. EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that share\n"
+		"# a gradient. An element is a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these),\n"
+		"# {one, of, these} or None (anything).\n");
 	sb_puts(sb, known ? table.s : "MUST = {}\nEXPECTED = []\n");
 	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
 		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");

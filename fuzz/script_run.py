@@ -116,7 +116,8 @@ def in_a_child():
         target = wait_for(".target", LIMIT if started else 0)
         how = f"hangs: it still runs after {LIMIT} seconds"
         if process.poll() is not None:
-            how = f"dies: {signal.Signals(-process.returncode).name}" if process.returncode < 0 else f"ends its process: exit code {process.returncode}"
+            status = process.returncode
+            how = f"dies: {signal.Signals(-status).name}" if status < 0 else f"ends its process: exit code {status}"
         eager = wait_for(".eager", LIMIT if target else 0) or ("does not run through", None)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -105,7 +105,8 @@ static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, 
 	unsigned freedoms, struct arena *a)
 {
 	bool sizes = meta_same_sizes(&want->meta, &got->meta) && want->meta.dtype == got->meta.dtype;
-	if (freedoms & JUDGE_ZERO_FOR_NONE && sizes && (all_zero(got, NULL) || all_zero(got, judge_zero_gradient(jc, v->call, v->index, a))))
+	bool free = freedoms & JUDGE_ZERO_FOR_NONE && sizes;
+	if (free && (all_zero(got, NULL) || all_zero(got, judge_zero_gradient(jc, v->call, v->index, a))))
 		v->used |= JUDGE_ZERO_FOR_NONE;
 	else
 		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & JUDGE_ZERO_FOR_NONE ? " that is not zero" : "");

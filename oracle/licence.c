@@ -105,7 +105,8 @@ bool licence_find(struct licence_profile *out, const char *target)
 		return true;
 	int major = 2, minor = 11;
 	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
-	bool newer = known && at_least(&licence_steps[2], major, minor), between = !newer && (!known || at_least(&licence_steps[1], major, minor));
+	bool newer = known && at_least(&licence_steps[2], major, minor);
+	bool between = !newer && (!known || at_least(&licence_steps[1], major, minor));
 	unsigned more = newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u, less = 0;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	if (newer && dev == LD_CPU)

@@ -172,7 +172,8 @@ again() { # the next nights: exit codes do not forget, what is seen again is sai
 	$fuzz >"$tmp/out" 2>"$tmp/err"
 	expect "the second night, nothing marked" 1 $?
 	has "the second night" "$tmp/out" "^0 new findings, $n seen again and open; "
-	expect "every finding has a line, once" "$(sql "select id || '  ' || state || ', ' || severity || ': ' || signature from v_findings order by 1" "$tmp/a.db")" \
+	query="select id || '  ' || state || ', ' || severity || ': ' || signature from v_findings order by 1"
+	expect "every finding has a line, once" "$(sql "$query" "$tmp/a.db")" \
 		"$(sed -n 's/^seen again: //p' "$tmp/out" | sort)"
 	$fuzz --json >"$tmp/out" 2>"$tmp/err"
 	expect "and in JSON" "$n" "$(grep -c '^{"seen_again": "[0-9a-f]*", "state": "confirmed", "severity": "high", "signature": "' "$tmp/out")"
@@ -209,14 +210,17 @@ lost() { # a fault of ours costs one program, not the campaign
 			extra=$([ $k = bug-confirming ] && echo "$n" || echo 0)
 			expect "$k: some did" yes "$([ "${n:-0}" -gt 2 ] && echo yes)"
 			expect "$k: each is counted" "$n" "$(sql "select sum(n) from v_counters where verdict = 'harness'" "$db")"
-			total=$(sql "select sum(n) from v_counters" "$db")      # what died while it was confirmed may have been counted as a mismatch before
+			# What died while it was confirmed may have been counted as a mismatch before.
+			total=$(sql "select sum(n) from v_counters" "$db")
 			expect "$k: all others are judged" yes "$([ "$total" -ge 400 ] && [ "$total" -le $((400 + extra)) ] && echo yes)"
 			expect "$k: each is in the store" "$n" "$(sql "select nobs from v_findings where target = 'scatterproof'" "$db")"
-			has "$k: said" "$tmp/err" "a fault of scatterproof itself, .* with program [0-9]+ of seed 5; this campaign goes on without it; kept as [0-9a-f]{8}"
+			has "$k: said" "$tmp/err" \
+				"a fault of scatterproof itself, .* with program [0-9]+ of seed 5; this campaign goes on without it; kept as [0-9a-f]{8}"
 			number=$(sed -n 's/.*with program \([0-9]*\) of seed 5;.*/\1/p' "$tmp/err" | head -1)
 			"$bin" gen --seed 5 --program "$number" >"$tmp/prog"
 			[ $k = bug-making ] && continue
-			expect "$k: with its program" 1 "$(sql "select count(*) from v_programs where text = '$(cat "$tmp/prog")' || char(10)" "$db")"
+			query="select count(*) from v_programs where text = '$(cat "$tmp/prog")' || char(10)"
+			expect "$k: with its program" 1 "$(sql "$query" "$db")"
 			expect "$k: in the message, too" yes "$(grep -qF "$(sed -n 2p "$tmp/prog")" "$tmp/err" && echo yes)"
 			id=$(sql "select id from v_findings where target = 'scatterproof'" "$db")
 			"$bin" repro "$id" --db "$db" >"$tmp/out" 2>&1

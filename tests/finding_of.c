@@ -35,7 +35,8 @@ static void observe(struct finding *f, const char *path, const char *tensor, int
 		struct store_finding sf = {.family = "torch", .kind = f->kind, .severity = SEVERITY_HIGH, .signature = f->signature, .at = 1, .tool = "finding_of"};
 		CHECK(store_program(f->s, &sf.program, text, ops, nops) == STORE_OK && store_finding(f->s, &f->o.finding, &sf) == STORE_OK);
 	}
-	CHECK(store_observation(f->s, &f->o, text, ops, nops) == STORE_OK && store_program(f->s, &program, text, ops, nops) == STORE_OK);
+	CHECK(store_observation(f->s, &f->o, text, ops, nops) == STORE_OK);
+	CHECK(store_program(f->s, &program, text, ops, nops) == STORE_OK);
 	char hex[33];
 	hash_hex(hex, f->o.at == 1 ? &f->o.finding : &program);
 	printf("%.*s\n", STORE_ID_DIGITS, hex);

@@ -10,6 +10,7 @@ finding_of=$4
 seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
 envs=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}
 
+prog() { printf '%s\n' '# scatterproof 1' "$@" >"$tmp/w.prog"; } # prog LINE...: a program in $tmp/w.prog
 script_of() { # script_of FILE TARGET KIND TENSOR CALL [VERDICT]: the script of such a finding, in $tmp/s.py
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" "$2" "$3" "${6:-mismatch}" "$1" "$4" "$5")
@@ -62,7 +63,8 @@ observations() { # each observation has its own program, tensor and call; repro 
 	expect "another tensor is wrong" 0 $?
 	has "another tensor is wrong" "$tmp/out" "does not happen: out 1 \(w\) of call 1 is right"
 	has "and it is said" "$tmp/out" "besides, and not what this finding is about: out 0 \(v\) wrong in 5 of 5"
-	expect "what was seen" "builtin 0.1 0 1" "$(sql "select family || ' ' || version || ' ' || nfail || ' ' || npass from v_by_version where family = 'builtin'" "$tmp/p.db")"
+	query="select family || ' ' || version || ' ' || nfail || ' ' || npass from v_by_version where family = 'builtin'"
+	expect "what was seen" "builtin 0.1 0 1" "$(sql "$query" "$tmp/p.db")"
 	expect "and the run" "repro mismatch 1" "$(sql "select policy || ' ' || verdict || ' ' || n from v_counters" "$tmp/p.db")"
 	ids=($("$finding_of" "$tmp/q.db" torch:inductor@cpu value mismatch "$tmp/p$k.prog" "out 0 (v)" 1))
 	"$bin" repro "${ids[0]}" --db "$tmp/q.db" --target builtin:eager+plant=zero --no-store >"$tmp/out"
@@ -107,8 +109,9 @@ versions() { # a name is what ran
 	"$bin" fuzz --target torch:inductor@cpu --no-cheap --programs 3 --python "$tmp/python" --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
 	expect "a campaign in which nothing is judged" 4 $?
 	has "the summary's names" "$tmp/out" "^  torch-2.16.0.dev20260101:inductor@cpu unsupported 3$"
-	expect "what ran is in the store, also when nothing diverged" "torch 2.16.0.dev20260101 torch-2.16.0.dev20260101:inductor@cpu cpu unsupported 3" \
-		"$(sql "select family || ' ' || version || ' ' || target || ' ' || device || ' ' || verdict || ' ' || n from v_counters" "$tmp/f.db")"
+	query="select family || ' ' || version || ' ' || target || ' ' || device || ' ' || verdict || ' ' || n from v_counters"
+	want="torch 2.16.0.dev20260101 torch-2.16.0.dev20260101:inductor@cpu cpu unsupported 3"
+	expect "what ran is in the store, also when nothing diverged" "$want" "$(sql "$query" "$tmp/f.db")"
 	expect "and on which machine" 1 "$(sql "select count(*) from v_environments where machine like 'x86_64 FAKE, %CPU%'" "$tmp/f.db")"
 	"$bin" fuzz --target torch:inductor@cpu --no-cheap --programs 3 --json --python "$tmp/python" >"$tmp/out" 2>"$tmp/err"
 	has "and in JSON" "$tmp/out" '"targets": \["torch-2.16.0.dev20260101:inductor@cpu"\]'
@@ -145,18 +148,19 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "an integer" "$tmp/s.py" '^        \[63\],$'
 	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:aot_eager@cpu mutation "input x afterwards" 0
 	has "a storage, its moved zeros with their sign" "$tmp/s.py" '^        \[-1.875, -0.25, .* 0.0, 3.25\],$'
-	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = topk(x, 1)\nv = getitem(m, 0)\ng = full([1], 1.5)\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	prog 'x = input([40], seed=1, fill="ties", requires_grad=True)' 'm = topk(x, 1)' 'v = getitem(m, 0)' 'g = full([1], 1.5)' \
+		'return (v,)' 'backward (v: g)'
 	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
 	has "a winner that nobody knows" "$tmp/s.py" '^        \(\[5, 9, 15, 20, 24, 26, 34, 38\], 1.5, [0-9.e-]*\),\]\),$'
-	printf '# scatterproof 1\nx = input([4], seed=1, fill="special")\ny = exp(x)\nz = div.Tensor(x, y)\nreturn (x, z)\n' >"$tmp/w.prog"
+	prog 'x = input([4], seed=1, fill="special")' 'y = exp(x)' 'z = div.Tensor(x, y)' 'return (x, z)'
 	script_of "$tmp/w.prog" torch:inductor@cpu value "out 1 (z)" 0
 	has "enclosures" "$tmp/s.py" '^        \[nan, \(-0.32100647[0-9]*, -0.32100623[0-9]*\), nan, nan\],$'
-	printf '# scatterproof 1\nx = input([65, 65], seed=1)\ny = neg(x)\nreturn (y,)\n' >"$tmp/w.prog"
+	prog 'x = input([65, 65], seed=1)' 'y = neg(x)' 'return (y,)'
 	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
 	has "too large for a person" "$tmp/s.py" '^        \[x for n, x in \[$'
 	! command -v python3 >/dev/null || python3 -m py_compile "$tmp/s.py"
 	expect "it is Python, too" 0 $?
-	printf '# scatterproof 1\nx = input([512, 513], seed=1)\ny = neg(x)\nreturn (y,)\n' >"$tmp/w.prog"
+	prog 'x = input([512, 513], seed=1)' 'y = neg(x)' 'return (y,)'
 	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
 	has "too large for a table" "$tmp/s.py" "^# It cannot be told .*: out 0 \(y\) has more than 262144 elements.$"
 	script_of "$src/corpus/regressions/scatter_reduce_amax_without_self.prog" torch:inductor@cpu value "out 0 (scatter_reduce)" 0
@@ -164,7 +168,8 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (c)" 0
 	has "an alias finding compares memory" "$tmp/s.py" '^    "memory": \{\},$'
 	has "and no elements" "$tmp/s.py" "^EXPECTED = \[\]$"
-	printf '# scatterproof 1\nx = input([4], seed=1, fill="ties", requires_grad=True)\ny = clamp(x, min=0.0, max=1.0)\ng = full([4], 1.0)\nreturn (y,)\nbackward (y: g)\n' >"$tmp/w.prog"
+	prog 'x = input([4], seed=1, fill="ties", requires_grad=True)' 'y = clamp(x, min=0.0, max=1.0)' 'g = full([4], 1.0)' \
+		'return (y,)' 'backward (y: g)'
 	script_of "$tmp/w.prog" torch:inductor@cpu gradient x.grad 0
 	has "what differs by version has a table for each" "$tmp/s.py" '^    \(\(2, 15\),$'
 	rm -f "$tmp/s.db"
@@ -174,7 +179,11 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "a tensor that the program does not have" "$tmp/out" "no observation of this program says which tensor is wrong"
 }
 
-torch_or_skip() { [ -x "$envs/torch-2.11.0/bin/python" ] || { echo "SKIPPED: no torch-2.11.0 environment, run scripts/setup-targets"; exit 77; }; }
+torch_or_skip() {
+	[ -x "$envs/torch-2.11.0/bin/python" ] && return
+	echo "SKIPPED: no torch-2.11.0 environment, run scripts/setup-targets"
+	exit 77
+}
 run() { "$envs/torch-$1/bin/python" "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"; }
 instead() { sed -i "s/^    return fn\$/    $1/; s/^    return torch.compile.*/    $1/" "$tmp/s.py"; }  # of the target
 
@@ -201,7 +210,8 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	expect "the last bit is wrong" 1 $?
 	has "the last bit is wrong" "$tmp/out" "^call 0, output 0: 5 of 5 elements are wrong$"
 	has "the last bit is wrong" "$tmp/out" "^  \(1, 0\) must be 2.375, eager gives 2.375, the target 2.37500023"
-	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = topk(x, 1)\nv = getitem(m, 0)\ng = input([1], seed=2, fill="positive")\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	prog 'x = input([40], seed=1, fill="ties", requires_grad=True)' 'm = topk(x, 1)' 'v = getitem(m, 0)' \
+		'g = input([1], seed=2, fill="positive")' 'return (v,)' 'backward (v: g)'
 	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
 	sed -i 's/^DEVICE = "cuda"/DEVICE = "cpu"/' "$tmp/s.py"
 	sed -i 's/^COMPILES = .*/COMPILES = False/' "$tmp/s.py"
@@ -218,7 +228,7 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	run 2.11.0
 	expect "eager does not run, either" 2 $?
 	has "eager does not run, either" "$tmp/out" "nothing to compare$"
-	printf '# scatterproof 1\nx = input([3, 4], seed=1, requires_grad=True)\ny = permute(x, [1, 0])\nz = mul.Tensor(y, y)\nreturn (y, z)\n' >"$tmp/w.prog"
+	prog 'x = input([3, 4], seed=1, requires_grad=True)' 'y = permute(x, [1, 0])' 'z = mul.Tensor(y, y)' 'return (y, z)'
 	while IFS='|' read -r kind tensor spoilt said; do       # facts other than elements
 		script_of "$tmp/w.prog" torch:eager "$kind" "$tensor" 0
 		instead "return lambda *a: [$spoilt for o in fn(*a)]"
@@ -237,11 +247,12 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	END
 	"$bin" check "$src/corpus/seeds" --target torch:inductor@cpu+no_such_option=1 --target torch:eager >"$tmp/out" 2>"$tmp/err"
 	expect "an option that Inductor does not have" 2 $?
-	expect "is said once" 1 "$(grep -c "target 'torch-2.11.0:inductor@cpu+no_such_option=1': option 'no_such_option' is unknown" "$tmp/err")"
+	said="target 'torch-2.11.0:inductor@cpu+no_such_option=1': option 'no_such_option' is unknown"
+	expect "is said once" 1 "$(grep -cF "$said" "$tmp/err")"
 	has "beside a good target" "$tmp/out" "^7 programs on 2 targets: 7 pass, 7 not run$"
 	"$bin" fuzz --target torch:inductor@cpu+no_such_option=1 --no-cheap --time 100s >"$tmp/out" 2>"$tmp/err"
 	expect "a campaign with it" 2 $?
-	has "a campaign with it" "$tmp/err" "^scatterproof: target 'torch-2.11.0:inductor@cpu\+no_such_option=1': option 'no_such_option' is unknown"
+	expect "a campaign with it" 1 "$(grep -cF "scatterproof: $said" "$tmp/err")"
 	script_of "$seed" torch:inductor@cpu+no_such_option=1 gradient x.grad 0
 	run 2.11.0
 	expect "a script with it" 2 $?
@@ -275,8 +286,10 @@ agree() { # agree CODE FILE TARGET KIND TENSOR CALL [VERDICT]: repro and script 
 agree_torch() { # one of each kind on the cheapest stage that shows it
 	torch_or_skip
 	r=$src/corpus/regressions
-	agree 1 "$r/scatter_add_of_expanded_index.prog" torch:eager@cpu value "$(wrong_tensor "$r/scatter_add_of_expanded_index.prog" torch:eager@cpu)" 0
-	agree 1 "$r/contiguous_before_write.prog" torch:aot_eager@cpu value "$(wrong_tensor "$r/contiguous_before_write.prog" torch:aot_eager@cpu)" 0
+	p=$r/scatter_add_of_expanded_index.prog
+	agree 1 "$p" torch:eager@cpu value "$(wrong_tensor "$p" torch:eager@cpu)" 0
+	p=$r/contiguous_before_write.prog
+	agree 1 "$p" torch:aot_eager@cpu value "$(wrong_tensor "$p" torch:aot_eager@cpu)" 0
 	agree 1 "$r/unfold_write_with_gaps.prog" torch:aot_eager@cpu mutation "input x afterwards" 0
 	agree 1 "$r/expand_write_of_bool.prog" torch:aot_eager@cpu raise "" 0
 	agree 0 "$r/expand_write_of_bool.prog" torch:eager@cpu raise "" 0
@@ -288,19 +301,20 @@ agree_torch() { # one of each kind on the cheapest stage that shows it
 	agree 0 "$seed" torch:eager@cpu alias "out 0 (sum_1)" 0
 	agree 4 "$r/scatter_reduce_amax_without_self.prog" torch:eager@cpu value "out 0 (scatter_reduce)" 0
 	# Autograd refuses, whoever runs it: no claim about the compiler.
-	printf '# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\nreturn (e,)\nbackward (e: g,)\n' >"$tmp/w.prog"
+	prog 'x = input([2], seed=1, requires_grad=True)' 'e = exp(x)' 'z = mul_.Scalar(e, 2.0)' 'g = full([2], 1.0)' 'return (e,)' \
+		'backward (e: g,)'
 	agree 4 "$tmp/w.prog" torch:aot_eager@cpu raise "" 0
 	# What must raise, and does.
-	printf '# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n' >"$tmp/w.prog"
+	prog 'x = input([3], seed=1)' 'i = full([2], 7, dtype=i64)' 'y = index_select(x, 0, i)' 'return (y,)'
 	agree 0 "$tmp/w.prog" torch:aot_eager@cpu raise "" 0
 	# Nothing that a graph could hold.
-	printf '# scatterproof 1\nx = input([3], seed=1)\nreturn (x,)\n' >"$tmp/w.prog"
+	prog 'x = input([3], seed=1)' 'return (x,)'
 	agree 4 "$tmp/w.prog" torch:aot_eager@cpu value "out 0 (x)" 0
 	# The second call; symbols.
-	printf '# scatterproof 1\nn = sym(4)\nx = input([n, 2], seed=1)\ny = sum.dim_IntList(x, dim=[0])\nreturn (y,)\ncall (x: seed=5, n=6)\n' >"$tmp/w.prog"
+	prog 'n = sym(4)' 'x = input([n, 2], seed=1)' 'y = sum.dim_IntList(x, dim=[0])' 'return (y,)' 'call (x: seed=5, n=6)'
 	agree 0 "$tmp/w.prog" torch:aot_eager@cpu+dynamic=1 value "out 0 (y)" 1
 	# More elements than a person reads.
-	printf '# scatterproof 1\nx = input([70, 70], seed=1)\ny = neg(x)\nreturn (y,)\n' >"$tmp/w.prog"
+	prog 'x = input([70, 70], seed=1)' 'y = neg(x)' 'return (y,)'
 	agree 0 "$tmp/w.prog" torch:eager@cpu value "out 0 (y)" 0
 	instead 'return lambda *a: [o * 2 for o in fn(*a)]'
 	run 2.11.0

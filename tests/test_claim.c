@@ -1,5 +1,5 @@
-/* test_claim.c: names of tensors, what an observation claims of its program, when that holds, and that a script's tables accept exactly what
- * the judge accepts. Results are builtin:eager's, spoiled as a target might. */
+/* test_claim.c: names of tensors, what an observation claims of its program, when that holds, and that a script's tables accept exactly
+ * what the judge accepts. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/interp.h"
 #include "fuzz/expected.h"
 #include "tests/test.h"
@@ -16,9 +16,9 @@ static struct prog *program(const char *text)
 }
 
 /* Two outputs, two gradients, a written input, a second call. */
-static const char TWO[] = "# scatterproof 1\nx = input([4], seed=1, requires_grad=True)\nb = input([3], seed=2)\nw = input_view(b, size=[2], stride=[1])\n"
-	"z = input([4], seed=3, requires_grad=True)\ny = mul.Tensor(x, z)\nc = mul_.Scalar(b, 2.0)\ng = full([4], 1.0)\nreturn (y, c)\nbackward (y: g)\n"
-	"call (x: seed=7, z: seed=8)\n";
+static const char TWO[] = "# scatterproof 1\nx = input([4], seed=1, requires_grad=True)\nb = input([3], seed=2)\n"
+	"w = input_view(b, size=[2], stride=[1])\nz = input([4], seed=3, requires_grad=True)\ny = mul.Tensor(x, z)\n"
+	"c = mul_.Scalar(b, 2.0)\ng = full([4], 1.0)\nreturn (y, c)\nbackward (y: g)\ncall (x: seed=7, z: seed=8)\n";
 
 static void test_names(void)
 {
@@ -27,12 +27,14 @@ static void test_names(void)
 		{TR_OUTPUT, 0, "out 0 (y)"}, {TR_OUTPUT, 1, "out 1 (c)"}, {TR_GRADIENT, 0, "x.grad"}, {TR_GRADIENT, 1, "z.grad"},
 		{TR_STORAGE, 0, "input x afterwards"}, {TR_STORAGE, 1, "input b afterwards"}, {TR_STORAGE, 2, "input z afterwards"},
 	};
-	static const char *const none[] = {"", "out 0", "out 0 (x)", "out 2 (y)", "out 10 (y)", "b.grad", "y.grad", "input w afterwards", "input y afterwards",
+	static const char *const none[] = {"", "out 0", "out 0 (x)", "out 2 (y)", "out 10 (y)", "b.grad", "y.grad",
+		"input w afterwards", "input y afterwards",
 		"out 0 (y) ", "grad x", "input storage 1 afterwards"};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct tensor_name n;
 		struct err err = {0};
-		EXPECT(tensor_name_read(&n, row[i].text, p, &err) && n.role == row[i].role && n.index == row[i].index, "%s: %s", row[i].text, err.msg);
+		EXPECT(tensor_name_read(&n, row[i].text, p, &err), "%s: %s", row[i].text, err.msg);
+		EXPECT(n.role == row[i].role && n.index == row[i].index, "%s is %d of %d", row[i].text, n.index, (int)n.role);
 		EXPECT_STR(tensor_name_text(&n, &arena), row[i].text);
 		tensor_name_of(&n, p, row[i].role, row[i].index);
 		EXPECT_STR(tensor_name_text(&n, &arena), row[i].text);
@@ -54,7 +56,8 @@ static struct claim claim(enum finding_kind kind, const char *verdict, const cha
 static void test_what_is_claimed(void)
 {
 	struct claim c = claim(FINDING_GRADIENT, "mismatch", "z.grad", 1);
-	EXPECT(c.subject == CLAIM_TENSOR && c.call == 1 && c.parts == (CLAIM_PRESENT | CLAIM_SHAPE | CLAIM_ELEMENTS) && !c.flaky, "parts %u", c.parts);
+	EXPECT(c.subject == CLAIM_TENSOR && c.call == 1 && !c.flaky, "subject %d, call %d", (int)c.subject, c.call);
+	EXPECT_INT(c.parts, CLAIM_PRESENT | CLAIM_SHAPE | CLAIM_ELEMENTS);
 	EXPECT_STR(claim_text(&c, &arena), "z.grad of call 1 is wrong");
 	EXPECT_INT(claim(FINDING_ALIAS, "mismatch", "out 0 (y)", 0).parts, CLAIM_MEMORY);
 	EXPECT_INT(claim(FINDING_META, "mismatch", "out 0 (y)", 0).parts & CLAIM_ELEMENTS, 0);
@@ -114,9 +117,10 @@ static void test_only_what_is_claimed(void)
 {
 	static const char T[] = "torch-2.11.0:inductor@cpu";
 	struct prog *p = program(TWO);
-	struct claim y0 = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0), y1 = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 1),
-		gx = claim(FINDING_GRADIENT, "mismatch", "x.grad", 0), any = claim(FINDING_VALUE, "mismatch", "", 0), y_alias = claim(FINDING_ALIAS, "mismatch", "out 0 (y)", 0),
-		strides = claim(FINDING_META, "mismatch", "out 0 (y)", 0), none = claim(FINDING_NONENESS, "mismatch", "x.grad", 0);
+	struct claim y0 = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0), y1 = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 1);
+	struct claim gx = claim(FINDING_GRADIENT, "mismatch", "x.grad", 0), any = claim(FINDING_VALUE, "mismatch", "", 0);
+	struct claim y_alias = claim(FINDING_ALIAS, "mismatch", "out 0 (y)", 0), strides = claim(FINDING_META, "mismatch", "out 0 (y)", 0);
+	struct claim none = claim(FINDING_NONENESS, "mismatch", "x.grad", 0);
 	struct result r;
 	ran(&r, p);
 	EXPECT_INT(judged(&y1, p, &r, T), CLAIM_REFUTED);
@@ -153,7 +157,8 @@ static void test_what_does_not_run(void)
 {
 	static const char T[] = "torch-2.11.0:inductor@cpu";
 	struct prog *p = program(TWO);
-	struct claim y = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0), crash = claim(FINDING_CRASH, "crash", "", 0), raise = claim(FINDING_RAISE, "mismatch", "", 0);
+	struct claim y = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0), crash = claim(FINDING_CRASH, "crash", "", 0);
+	struct claim raise = claim(FINDING_RAISE, "mismatch", "", 0);
 	struct result r = {.status = RES_CRASH, .message = "died", .stderr_tail = ""};
 	EXPECT_INT(judged(&y, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_HOLDS);
@@ -173,13 +178,15 @@ static void test_what_does_not_run(void)
 	ran(&r, p);
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_REFUTED);
 	EXPECT_INT(judged(&raise, p, &r, T), CLAIM_REFUTED);
-	struct prog *refused = program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\n"
-		"return (e,)\nbackward (e: g)\n");
+	struct prog *refused = program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\n"
+		"g = full([2], 1.0)\nreturn (e,)\nbackward (e: g)\n");
 	r = (struct result){.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
 	EXPECT_INT(judged(&raise, refused, &r, T), CLAIM_OPEN);
-	struct prog *must = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct prog *must = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\n"
+		"return (y,)\n");
 	EXPECT_INT(judged(&raise, must, &r, T), CLAIM_REFUTED);
-	struct prog *fine = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct prog *fine = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\n"
+		"return (y,)\n");
 	ran(&r, fine);
 	EXPECT_INT(judged(&raise, must, &r, T), CLAIM_HOLDS);
 }
@@ -189,13 +196,15 @@ static void test_what_does_not_run(void)
 static uint64_t state = 12345;
 static uint64_t lot(void) { return mix64(state += 0x9e3779b97f4a7c15u); }
 
+static double fraction(void) { return 1 + (double)(lot() >> 11) * 0x1p-53; }   /* from 1 to 2 */
+
 static double next_number(enum dtype dt, double v, bool up)
 {
 	unsigned char cell[8] = {0};
 	uint64_t bits = 0;
 	dtype_store_f(dt, cell, v);
 	memcpy(&bits, cell, (size_t)dtype_nbytes(dt));
-	bits = v == 0 ? (up ? 1 : ((uint64_t)1 << (8 * dtype_nbytes(dt) - 1)) | 1) : (v > 0) == up ? bits + 1 : bits - 1;
+	bits = (v > 0) == up ? bits + 1 : bits - 1;     /* v is not 0 */
 	memcpy(cell, &bits, (size_t)dtype_nbytes(dt));
 	return dtype_load_f(dt, cell);
 }
@@ -207,14 +216,15 @@ static void test_ends(void)
 	int wide = 0;
 	for (int i = 0; i < 20000; i++) {
 		enum dtype dt = dtypes[i % ARRAY_LEN(dtypes)];
-		const struct num_format *f = &num_format[dt];
-		double m = ldexp(1 + (double)(lot() >> 11) * 0x1p-53, dt == DT_F16 ? (int)(lot() % 24) - 18 : (int)(lot() % 60) - 40) * (lot() & 1 ? 1 : -1);
-		struct num v = {.hi = m, .lo = lot() & 1 ? m * 0x1p-60 : 0, .dtype = (uint8_t)dt, .rad = fabs(m) * f->u * ldexp(1 + (double)(lot() >> 11) * 0x1p-53, (int)(lot() % 12) - 1)};
+		double m = ldexp(fraction(), dt == DT_F16 ? (int)(lot() % 24) - 18 : (int)(lot() % 60) - 40) * (lot() & 1 ? 1 : -1);
+		double lo = lot() & 1 ? m * 0x1p-60 : 0, rad = fabs(m) * num_format[dt].u * ldexp(fraction(), (int)(lot() % 12) - 1);
+		struct num v = {.hi = m, .lo = lo, .dtype = (uint8_t)dt, .rad = rad};
 		double low, high;
 		if (!num_has(&v, num_rn(dt, m, 0)))     /* between two numbers */
 			continue;
 		expected_ends(&low, &high, &v, dt);
-		EXPECT(num_has(&v, low) && num_has(&v, high) && num_rn(dt, low, 0) == low && num_rn(dt, high, 0) == high, "%a rad %a: %a to %a", v.hi, v.rad, low, high);
+		EXPECT(num_has(&v, low) && num_has(&v, high), "%a rad %a: %a to %a", v.hi, v.rad, low, high);
+		EXPECT(num_rn(dt, low, 0) == low && num_rn(dt, high, 0) == high, "%a to %a: no numbers of the dtype", low, high);
 		double below = next_number(dt, low, false), above = next_number(dt, high, true);
 		EXPECT(!num_has(&v, below) && !num_has(&v, above), "%a rad %a: beyond %a or %a", v.hi, v.rad, low, high);
 		wide += low < high;
