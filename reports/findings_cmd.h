@@ -1,11 +1,5 @@
-/* findings_cmd.h: the `findings` verb.
- *
- *   scatterproof findings [--open] [--op NAME] [--since DATE] [--limit N] [--json] --db FILE
- *   scatterproof findings show ID [--json] --db FILE
- *   scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE
- *   scatterproof findings mark ID STATE [VERSION] [--note TEXT] [--issue URL] [--of ID] --db FILE      (lifecycle.h)
- *
- * Options may stand anywhere. Output on stdout, complaints (one sentence) on stderr.
+/* findings_cmd.h: the `findings` verb: a list with filters, show, sql, schema, mark (usage: findings_options.c). Output on stdout,
+ * complaints (one sentence) on stderr.
  * Returns the exit code: 0; 2 usage or bad input (foreign, newer, damaged file, unknown id, SQL error, a query beyond its limit);
  * 3 when the world fails (unreadable, locked, cannot write to stdout); 128+n: a query ended by signal n. */
 #ifndef SCATTERPROOF_FINDINGS_CMD_H

@@ -169,7 +169,7 @@ struct store_observation {
 enum store_status store_observation(struct store *s, const struct store_observation *o, const char *program,
 	const char *const *ops, int nops);
 
-/* Names used by the tool: report (text block for people), expected, got, stderr, script, environment. Storing another content
+/* Names used by the tool: report (text block for people), stderr. Storing another content
  * under the same name adds one; the latest is the current one. At most STORE_MAX_BLOB bytes (more: STORE_BAD). */
 enum store_status store_artifact(struct store *s, const struct hash128 *finding, const char *name, int64_t at,
 	const void *bytes, size_t nbytes);
