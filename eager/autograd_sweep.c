@@ -178,14 +178,17 @@ static void context(struct grad_ctx *c, struct graph *g, int node, struct arena 
 		}
 	}
 	struct tensor *out = ARENA_NEW(s, struct tensor, n->nout), *gout = ARENA_NEW(s, struct tensor, n->nout);
+	bool *arrived = ARENA_NEW(s, bool, n->nout);
 	for (int k = 0; k < n->nout; k++) {
 		graph_tensor(&out[k], g, node, k);
 		new_like(&gout[k], &out[k].meta, s);
+		arrived[k] = g->root[g->var[g->var_of[node][k]].root].adjoint != NULL;
 		if (dtype_is_float(out[k].meta.dtype))
 			adjoint_get(&gout[k], g, &g->var[g->var_of[node][k]]);
 	}
 	c->out = out;
 	c->gout = gout;
+	c->arrived = arrived;
 	for (int e = 0; e < f->nedge; e++) {
 		struct tensor *t = ARENA_NEW(s, struct tensor, 1);
 		new_like(t, &g->var[f->edge[e].var].meta, s);

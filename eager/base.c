@@ -1,6 +1,8 @@
 /* base.c: errors, arena, strings, checked arithmetic, hashing. Nothing clever: everything else leans on it. */
 #include "eager/base.h"
 
+#include "eager/escape.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,7 +34,16 @@ static void err_fill(struct err *err, int line, int col, const char *fmt, va_lis
 		return;
 	err->line = line;
 	err->col = col;
-	vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+	struct strbuf raw, harmless;    /* what an error quotes may come from anywhere */
+	sb_init(&raw);
+	sb_init(&harmless);
+	sb_vprintf(&raw, fmt, ap);
+	while (raw.len && raw.s[raw.len - 1] == '\n')
+		raw.s[--raw.len] = 0;
+	escape_line(&harmless, raw.s);
+	snprintf(err->msg, sizeof err->msg, "%.*s", (int)utf8_cut(harmless.s, sizeof err->msg - 1), harmless.s);
+	sb_free(&raw);
+	sb_free(&harmless);
 	if (!err->msg[0])
 		snprintf(err->msg, sizeof err->msg, "unspecified error");
 }

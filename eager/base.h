@@ -24,6 +24,7 @@
 #define NORETURN               __attribute__((noreturn))
 #define INLINE                 static inline __attribute__((always_inline))   /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
+#define BEFORE_CONSTRUCTORS    __attribute__((constructor(101)))      /* earlier than statically linked libraries' own */
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
 #define trailing_zeros(u)      __builtin_ctzll(u)      /* of a uint64_t other than 0 */
@@ -43,6 +44,7 @@ enum {
 	MAX_RETURNS = 16,       /* values after `return` */
 	MAX_CALLS = 8,          /* `call` lines */
 	MAX_SYMS = 8,           /* size symbols */
+	MAX_TERMS = 256,        /* operations of one size expression */
 	MAX_TEXT = 1 << 20,     /* bytes of a program's text */
 	MAX_ERR = 480           /* bytes of an error message */
 };
@@ -59,7 +61,7 @@ void bug_context(const char *text);
 /* ---- bad input -------------------------------------------------------------------------------------------- */
 struct err {
 	int line, col;          /* 1-based place in the text; 0 = no place */
-	char msg[MAX_ERR];      /* one sentence, no newline; "" = no error */
+	char msg[MAX_ERR];      /* one sentence, harmless (escape.h), no newline; "" = no error */
 };
 /* Keeps the FIRST error (sticky); always returns false so that `return err_set(...)` reads well. err may be NULL. */
 bool err_set(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);

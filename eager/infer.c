@@ -23,7 +23,7 @@ static bool err_node(struct err *err, const struct node *n, const char *what)
 
 static bool single(const struct prog *p, int node, const struct node *user, struct err *err)
 {
-	if (node < 0 || node >= p->nnode || p->node[node].nout != 1 || p->node[node].op == OP_sym)
+	if (node < 0 || node >= p->nnode || p->node[node].nout != 1 || node_is_sym(&p->node[node]))
 		return err_at(err, user->line, user->col, "%s: operand '%s' is not a single tensor", op_info[user->op].name,
 		              node >= 0 && node < p->nnode ? p->node[node].name : "?");
 	return true;
@@ -60,6 +60,20 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 				return err_at(err, n->line, n->col, "%s: bad entry %d of '%s'", op->name, i, q->name);
 		}
 	}
+	return true;
+}
+
+/* Symbols come before the integers that read them. */
+static bool check_symbols(const struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	bool read[MAX_NODES] = {0};
+	if (!p->nexpr)
+		return true;
+	node_mark_operands(p, n, read);
+	for (int i = node; i < p->nnode; i++)
+		if (read[i])
+			return err_at(err, n->line, n->col, "%s: symbol '%s' comes later", op_info[n->op].name, p->node[i].name);
 	return true;
 }
 
@@ -125,7 +139,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	struct err local = {0};
 	if (!err)
 		err = &local;
-	if (!check_args(p, node, err))
+	if (!check_args(p, node, err) || !check_symbols(p, node, err))
 		return false;
 	if (p->nstorage == 0)
 		p->nstorage = MAX_NODES;        /* fresh storages are numbered after all possible inputs */
@@ -142,6 +156,8 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	if (!op_meta[n->op](&c))
 		return err_node(err, n, err->msg);
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
+	if (n->op == OP_sym_size)
+		prog_size_read(p, node, c.in[0]);
 	if (op_has(n->op, T_MUTATES)) {
 		if (!check_inplace(&c, err))
 			return false;
@@ -172,36 +188,23 @@ bool prog_infer(struct prog *p, struct err *err)
 
 /* ---- which node belongs to which function ------------------------------------------------------------------------- */
 
-static void need(const struct prog *p, bool *set, int node);
-
-static void need_operands(const struct prog *p, bool *set, const struct node *n)
+/* Operands come before their users, so one sweep from the end finds all. */
+static void close_operands(const struct prog *p, bool *set)
 {
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR)
-			need(p, set, n->arg[k].node);
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0)
-				need(p, set, n->arg[k].nodes[i]);
-	}
-}
-
-static void need(const struct prog *p, bool *set, int node)
-{
-	if (set[node])
-		return;
-	set[node] = true;
-	need_operands(p, set, &p->node[node]);
+	for (int i = p->nnode - 1; i >= 0; i--)
+		if (set[i])
+			node_mark_operands(p, &p->node[i], set);
 }
 
 void prog_partition(const struct prog *p, bool *forward, bool *cot)
 {
-	memset(forward, 0, (size_t)p->nnode * sizeof *forward);
 	memset(cot, 0, (size_t)p->nnode * sizeof *cot);
 	for (int i = 0; i < p->nback; i++)
-		need(p, cot, p->back[i].cotangent);
+		cot[p->back[i].cotangent] = true;
+	close_operands(p, cot);
 	for (int i = 0; i < p->nnode; i++)
-		if (!cot[i])
-			need(p, forward, i);
+		forward[i] = !cot[i];
+	close_operands(p, forward);
 }
 
 static bool shape_same(const struct value *a, const struct value *b)
@@ -228,7 +231,7 @@ static bool validate_ends(const struct prog *p, struct err *err)
 	if (p->nret < 1)
 		return err_set(err, "the program returns nothing");
 	for (int i = 0; i < p->nret; i++)
-		if (p->node[p->ret[i]].nout != 1 || p->node[p->ret[i]].op == OP_sym)
+		if (p->node[p->ret[i]].nout != 1 || node_is_sym(&p->node[p->ret[i]]))
 			return err_set(err, "return: '%s' is not a single tensor", p->node[p->ret[i]].name);
 	for (int i = 0; i < p->nback; i++) {
 		const struct backward *b = &p->back[i];
@@ -269,7 +272,7 @@ bool prog_validate(const struct prog *p, struct err *err)
 	arena_init(&a);
 	struct prog q;
 	prog_clone(&q, p, &a);
-	bool ok = prog_infer(&q, err);
+	bool ok = prog_rebind(&q, err);
 	for (int i = 0; ok && i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		if (prog_find(p, n->name) != i)
@@ -293,6 +296,22 @@ static int64_t floordiv(int64_t a, int64_t b)
 	return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err)
+{
+	bool ok = true;
+	switch (op) {
+	case EX_ADD: ok = add_i64(out, a, b); break;
+	case EX_SUB: ok = b != INT64_MIN && add_i64(out, a, -b); break;
+	case EX_MUL: ok = mul_i64(out, a, b); break;
+	case EX_NEG: ok = mul_i64(out, a, -1); break;
+	default:
+		if (b == 0 || (a == INT64_MIN && b == -1))
+			return err_set(err, "division of %" PRId64 " by %" PRId64 " in a size expression", a, b);
+		*out = op == EX_FLOORDIV ? floordiv(a, b) : a - b * floordiv(a, b);
+	}
+	return ok ? true : err_set(err, "overflow in a size expression");
+}
+
 static bool eval_expr(const struct prog *p, int e, int64_t *out, struct err *err)
 {
 	const struct expr *x = &p->expr[e];
@@ -307,18 +326,7 @@ static bool eval_expr(const struct prog *p, int e, int64_t *out, struct err *err
 	}
 	if (!eval_expr(p, x->a, &a, err) || (x->op != EX_NEG && !eval_expr(p, x->b, &b, err)))
 		return false;
-	bool ok = true;
-	switch (x->op) {
-	case EX_ADD: ok = add_i64(out, a, b); break;
-	case EX_SUB: ok = b != INT64_MIN && add_i64(out, a, -b); break;
-	case EX_MUL: ok = mul_i64(out, a, b); break;
-	case EX_NEG: ok = mul_i64(out, a, -1); break;
-	default:
-		if (b == 0 || (a == INT64_MIN && b == -1))
-			return err_set(err, "division of %" PRId64 " by %" PRId64 " in a size expression", a, b);
-		*out = x->op == EX_FLOORDIV ? floordiv(a, b) : a - b * floordiv(a, b);
-	}
-	return ok ? true : err_set(err, "overflow in a size expression");
+	return expr_apply(out, x->op, a, b, err);
 }
 
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)
@@ -326,23 +334,66 @@ bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)
 	return i->expr < 0 || eval_expr(p, i->expr, &i->value, err);
 }
 
-bool prog_rebind(struct prog *p, struct err *err)
+static bool eval_node(struct prog *p, struct node *n, struct err *err)
 {
-	for (int i = 0; i < p->nnode; i++) {
-		struct node *n = &p->node[i];
-		for (int k = 0; k < op_info[n->op].nparam; k++) {
-			struct arg *a = &n->arg[k];
-			if (a->tag == ARG_INT && !iexpr_eval(p, &a->i, err))
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		struct arg *a = &n->arg[k];
+		if (a->tag == ARG_INT && !iexpr_eval(p, &a->i, err))
+			return err_node(err, n, err ? err->msg : "");
+		for (int j = 0; a->tag == ARG_INTS && j < a->n; j++)
+			if (!iexpr_eval(p, &a->ints[j], err))
 				return err_node(err, n, err ? err->msg : "");
-			for (int j = 0; a->tag == ARG_INTS && j < a->n; j++)
-				if (!iexpr_eval(p, &a->ints[j], err))
-					return err_node(err, n, err ? err->msg : "");
-		}
 	}
-	return prog_infer(p, err);
+	return true;
 }
 
-bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+bool prog_rebind(struct prog *p, struct err *err)
+{
+	p->nstorage = 0;
+	for (int i = 0; i < p->nnode; i++)
+		if (!eval_node(p, &p->node[i], err) || !prog_infer_node(p, i, err))
+			return false;
+	return true;
+}
+
+/* The layout that an input row states, taken at its word. */
+static bool state_input(struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
+	struct meta *m = &p->node[node].out[0].meta;
+	int64_t sizes[MAX_RANK];
+	int device = m->device;
+	if (size->n > MAX_RANK)
+		return err_node(err, n, "too many dimensions");
+	for (int d = 0; d < size->n; d++)
+		sizes[d] = size->ints[d].value;
+	if (!meta_check_sizes(sizes, size->n, err))
+		return false;
+	meta_make_contiguous(m, m->dtype, sizes, size->n);
+	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
+		m->stride[d] = stride->ints[d].value;
+	m->offset = node_int(n, op_param(n->op, "offset"));
+	m->device = (enum device)device;
+	return true;
+}
+
+bool prog_eval_node(struct prog *p, int node, struct err *err)
+{
+	struct node *n = &p->node[node];
+	if (!eval_node(p, n, err))
+		return false;
+	return (n->op != OP_input && n->op != OP_input_view) || state_input(p, node, err);
+}
+
+void prog_size_read(struct prog *p, int node, const struct meta *of)
+{
+	struct node *n = &p->node[node];
+	int64_t dim = node_int(n, op_param(OP_sym_size, "dim"));
+	n->sym_value = of->size[dim < 0 ? dim + of->rank : dim];
+}
+
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
 {
 	CHECK(k >= 0 && k <= p->ncall);
 	struct prog q;
@@ -357,8 +408,21 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 		if (call->input[i].fill)
 			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
 	}
-	bool symbolic = call->nsym > 0;
-	if (symbolic && !prog_rebind(&q, err))
+	for (int i = 0; call->nsym && i < q.nnode; i++) {
+		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;
+		if (!prog_eval_node(&q, i, err))
+			return false;
+		if (of && (of->op == OP_input || of->op == OP_input_view))
+			prog_size_read(&q, i, &of->out[0].meta);
+	}
+	*out = q;
+	return true;
+}
+
+bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err)
+{
+	struct prog q;
+	if (!prog_bind_inputs(&q, p, k, a, err) || (k && p->call[k - 1].nsym && !prog_rebind(&q, err)))
 		return false;
 	*out = q;
 	return true;

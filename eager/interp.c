@@ -253,7 +253,7 @@ static enum step run_input(struct run *r, int node)
 static enum step run_node(struct run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
-	if (n->op == OP_sym)
+	if (node_is_sym(n))
 		return STEP_OK;
 	if (n->op == OP_input || n->op == OP_input_view)
 		return run_input(r, node);

@@ -4,6 +4,30 @@
 #include "eager/rules.h"
 
 #include <cblas.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* OpenBLAS starts its threads in a constructor, in every verb, and waits for ever for one that cannot be started. It asks the environment
+ * how many: this comes first. */
+BEFORE_CONSTRUCTORS static void one_thread(void)
+{
+	setenv("OPENBLAS_NUM_THREADS", "1", 1);
+}
+
+/* It also asks for ever for the work space of its first large product if there is no room: so ask once, before. It keeps what it got. */
+static void require_workspace(void)
+{
+	static bool fits;
+	const size_t nbytes = ((size_t)128 << 20) + 8192;       /* BUFFER_SIZE of x86-64 and a little more */
+	void *p = fits ? NULL : mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "scatterproof: out of memory (%zu bytes for a matrix product)\n", nbytes);
+		exit(3);
+	}
+	if (p)
+		munmap(p, nbytes);
+	fits = true;
+}
 
 struct product { int64_t batch, m, n, k; bool wide; };   /* wide: double; else float */
 struct packed { float *f; double *d; };
@@ -57,7 +81,7 @@ static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, d
 	blasint lda = MAX(ta ? im : ik, 1), ldb = MAX(tb ? ik : in, 1), ldc = MAX(in, 1);
 	if (m == 0 || n == 0)
 		return;
-	openblas_set_num_threads(1);
+	require_workspace();
 	if (wide)
 		cblas_dgemm(CblasRowMajor, oa, ob, im, in, ik, alpha, a->d + at * m * k, lda, b->d + at * k * n, ldb, beta, c->d + at * m * n, ldc);
 	else

@@ -284,6 +284,10 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k) &&
 		    !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
+		/* f32 kernels have the exponent in f64. */
+		bool exponent = str_eq(q->name, "exponent") && common != DT_F32 && meta_numel(c->in[0]) > 0;
+		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+			return false;
 		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
 			return false;
 	}

@@ -76,12 +76,14 @@ static T FN(scalar)(const struct scalar *s)
 #define ROW_KEEP(e)    (e)
 #define ROW_PROMOTE(e) (e)
 #define ROW_BOOL(e)    (e)
+#define AS_WRITTEN    k->exact                                          /* s before it became a T */
+#define LESS_ONE      FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1))      /* pow's derivative forms the exponent anew */
 #define SIGN(x)       ((T)(((x) > 0) - ((x) < 0)))
 #define RELU(x)       ((x) <= 0 ? 0 : (x))              /* NaN stays */
 #define INSIDE(x)     ((!has_s || (x) >= s) && (!has_t || (x) <= t))
 #define CLAMP(x)      FN(clamp)(x, k)
 
-struct FN(consts) { T s, t; bool has_s, has_t; enum dtype common; };
+struct FN(consts) { T s, t; bool has_s, has_t; enum dtype common; double exact; };
 
 /* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
  * the only one; a NaN x stays. */
@@ -163,7 +165,9 @@ static struct FN(consts) FN(constants)(const struct operands *c)
 		if (c->scalar[q] && c->narrow_scalars)
 			v[q] = FN(in_dtype)(c->common, v[q]);
 	}
-	return (struct FN(consts)){v[0], v[1], c->scalar[0] != NULL, c->scalar[1] != NULL, c->common};
+	const struct scalar *s = c->scalar[0];
+	double exact = !s ? 0 : s->kind == SC_FLOAT ? s->f : (double)s->i;
+	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
 }
 
 static void FN(forward)(const struct operands *c, struct walk *w, struct tensor *out,
@@ -223,6 +227,8 @@ static void FN(backward)(const struct operands *c, struct walk *w, const struct 
 #undef ROW_PROMOTE
 #undef ROW_BOOL
 #undef SIGN
+#undef AS_WRITTEN
+#undef LESS_ONE
 #undef RELU
 #undef INSIDE
 #undef CLAMP

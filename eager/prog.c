@@ -1,6 +1,8 @@
 /* prog.c: building and copying programs. Operands are indices, so a copy is a copy of arrays. */
 #include "eager/prog.h"
 
+const char *const surface_name[NSURFACES] = {"aten", "torch", "python"};
+
 void prog_init(struct prog *p, struct arena *a) { *p = (struct prog){.arena = a}; }
 
 static void *grow(struct arena *a, void *old, int n, int *cap, size_t size)
@@ -172,25 +174,41 @@ int64_t prog_storage_cells(const struct prog *p, int storage)
 
 /* ---- operands ------------------------------------------------------------------------------------------------------------ */
 
-bool node_reads(const struct node *n, const bool *set)
+void expr_mark(const struct prog *p, int expr, bool *set)
 {
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR && set[n->arg[k].node])
-			return true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0 && set[n->arg[k].nodes[i]])
-				return true;
+	if (expr < 0)
+		return;
+	const struct expr *x = &p->expr[expr];
+	if (x->op == EX_SYM) {
+		set[x->a] = true;
+	} else if (x->op != EX_CONST) {
+		expr_mark(p, x->a, set);
+		expr_mark(p, x->op == EX_NEG ? -1 : x->b, set);
 	}
-	return false;
 }
 
-void node_mark_operands(const struct node *n, bool *set)
+void node_mark_operands(const struct prog *p, const struct node *n, bool *set)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		if (n->arg[k].tag == ARG_TENSOR)
-			set[n->arg[k].node] = true;
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-			if (n->arg[k].nodes[i] >= 0)
-				set[n->arg[k].nodes[i]] = true;
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR)
+			set[a->node] = true;
+		else if (a->tag == ARG_INT)
+			expr_mark(p, a->i.expr, set);
+		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
+			if (a->nodes[i] >= 0)
+				set[a->nodes[i]] = true;
+		for (int i = 0; a->tag == ARG_INTS && i < a->n; i++)
+			expr_mark(p, a->ints[i].expr, set);
 	}
+}
+
+bool node_reads(const struct prog *p, const struct node *n, const bool *set)
+{
+	bool mine[MAX_NODES] = {0};
+	node_mark_operands(p, n, mine);
+	for (int i = 0; i < p->nnode; i++)
+		if (mine[i] && set[i])
+			return true;
+	return false;
 }

@@ -13,9 +13,12 @@
  *   backward (sum_1: g,)
  *   call (x: seed=3 fill=normal, s0=7)
  *
+ * Sizes come from symbols: `sym` is given by each call, `sym_size.int` is read off a tensor (x.shape[0]). The line `surface python` (or
+ * `surface torch`) after the first says how the program is spelled for targets that are Python libraries; its meaning is the same.
+ *
  * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
  * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
- * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over `sym` nodes;
+ * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over symbols before them;
  * `value` always holds the number under the current binding, so that whoever executes never sees a symbol. */
 #ifndef SCATTERPROOF_PROG_H
 #define SCATTERPROOF_PROG_H
@@ -26,7 +29,7 @@
 /* Integer expression: a constant, or (expr >= 0) an entry of prog.expr; value is its number under the current binding. */
 struct iexpr { int64_t value; int expr; };
 enum expr_op { EX_CONST, EX_SYM, EX_ADD, EX_SUB, EX_MUL, EX_FLOORDIV, EX_MOD, EX_NEG };
-struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the sym node; others: entries of prog.expr */
+struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
 enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR };
 struct arg {
@@ -57,7 +60,7 @@ struct node {
 	struct arg arg[MAX_ARGS];       /* in schema order; defaults filled in */
 	int nout;                       /* results: 1 for most */
 	struct value *out;
-	int64_t sym_value;              /* OP_sym only, current binding */
+	int64_t sym_value;              /* symbols only (node_is_sym), current binding */
 };
 
 struct backward { int node, cotangent; };       /* node is one of ret[] */
@@ -67,8 +70,14 @@ struct call_input { int node; uint64_t seed; const char *fill; };       /* fill 
 struct call_sym { int node; int64_t value; };
 struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; };
 
+/* How a program is written down for a target that is a Python library: torch.ops.aten.add.Tensor(x, y, alpha=2); torch.add(x, y,
+ * alpha=2); x.add(y, alpha=2) and, where there is one, an operator or an index. What has no such spelling is written as in aten. */
+enum surface { SURFACE_ATEN, SURFACE_TORCH, SURFACE_PYTHON, NSURFACES };
+extern const char *const surface_name[NSURFACES];
+
 struct prog {
 	struct arena *arena;
+	enum surface surface;
 	int nnode, nexpr, nret, nback, ncall, nstorage;
 	struct node *node;              /* capacity grows by doubling in the arena; do not keep pointers across prog_add */
 	struct expr *expr;
@@ -114,17 +123,27 @@ bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
+/* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */
+bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
-bool prog_rebind(struct prog *p, struct err *err);      /* after sym_values changed: all values, then prog_infer */
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err);  /* one operation on numbers; NEG: of a */
+/* The integers of one node from the current binding; of an input row also the meta that it states. No shape rule. */
+bool prog_eval_node(struct prog *p, int node, struct err *err);
+void prog_size_read(struct prog *p, int node, const struct meta *of);  /* sets the value of a sym_size row, whose operand has this meta */
+/* After sym_values of `sym` rows changed: all values and metas, in node order (a size read off a tensor follows the tensor's meta). */
+bool prog_rebind(struct prog *p, struct err *err);
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
 struct hash128 prog_hash(const struct prog *p);
 /* needed[i]: node i is needed by a returned value or is a mutation (forward), resp. by a cotangent (cot). Arrays of nnode. */
 void prog_partition(const struct prog *p, bool *forward, bool *cot);
 
-/* Is an operand of n in the set; puts the operands of n into it. set: bool per node. */
-bool node_reads(const struct node *n, const bool *set);
-void node_mark_operands(const struct node *n, bool *set);
+/* Operands of a node, symbols in its integers included. Is one of n in the set; puts those of n into it. set: bool per node. */
+bool node_reads(const struct prog *p, const struct node *n, const bool *set);
+void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
+/* Symbols that an expression reads (entry of prog.expr; -1: none). */
+void expr_mark(const struct prog *p, int expr, bool *set);
 
+static inline bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size; }
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
 static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }

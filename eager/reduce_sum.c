@@ -193,6 +193,7 @@ bool kern_var_mean(struct kern_ctx *c)
 
 /* d var = 2 / (n - correction) (x - mean) g, d mean = g / n. Over all elements PyTorch says NaN at the mean and infinity
  * elsewhere where n <= correction; over chosen dims it divides as written, and counts n = 1 for dim=[]. */
+/* Either may be NULL. */
 static void variance_gradient(struct grad_ctx *c, const double *gvar, const double *gmean)
 {
 	struct lanes l;
@@ -208,16 +209,16 @@ static void variance_gradient(struct grad_ctx *c, const double *gvar, const doub
 		double mu = lane_sum(&l, lane, x) / n;
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
-			double d = over_all && dof <= 0 ? gvar[lane] * (x[at] == mu ? NAN : INFINITY) : 2 / dof * gvar[lane] * (x[at] - mu);
+			double d = !gvar ? 0 : over_all && dof <= 0 ? gvar[lane] * (x[at] == mu ? NAN : INFINITY) : 2 / dof * gvar[lane] * (x[at] - mu);
 			put_double(c->gin[0], at, gmean ? d + gmean[lane] / n : d);
 		}
 	}
 }
 
-void grad_var(struct grad_ctx *c) { variance_gradient(c, load_doubles(&c->gout[0], c->gout[0].meta.dtype, c->scratch), NULL); }
-
-void grad_var_mean(struct grad_ctx *c)
+static const double *arrived(const struct grad_ctx *c, int k)
 {
-	const double *gvar = load_doubles(&c->gout[0], c->gout[0].meta.dtype, c->scratch);
-	variance_gradient(c, gvar, load_doubles(&c->gout[1], c->gout[1].meta.dtype, c->scratch));
+	return c->arrived[k] ? load_doubles(&c->gout[k], c->gout[k].meta.dtype, c->scratch) : NULL;
 }
+
+void grad_var(struct grad_ctx *c) { variance_gradient(c, arrived(c, 0), NULL); }
+void grad_var_mean(struct grad_ctx *c) { variance_gradient(c, arrived(c, 0), arrived(c, 1)); }

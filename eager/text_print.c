@@ -119,22 +119,29 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 	}
 }
 
-void node_print(struct strbuf *sb, const struct prog *p, int node)
+/* One, or a tuple of them. */
+static void print_annotations(struct strbuf *sb, const struct node *n)
 {
-	const struct node *n = &p->node[node];
-	const struct op_info *op = &op_info[n->op];
-	sb_puts(sb, n->name);
-	if (n->op == OP_sym) {
-		sb_printf(sb, ": \"Sym(%" PRId64 ")\" = sym(%" PRId64 ")\n", n->arg[0].i.value, n->arg[0].i.value);
-		return;
-	}
-	sb_puts(sb, op->nret == 1 ? ": " : ": (");
+	bool single = op_info[n->op].nret == 1;
+	sb_puts(sb, single ? ": " : ": (");
 	for (int k = 0; k < n->nout; k++) {
 		sb_puts(sb, k ? ", \"" : "\"");
 		meta_print(sb, &n->out[k].meta);
 		sb_putc(sb, '"');
 	}
-	sb_printf(sb, "%s = %s(", op->nret == 1 ? "" : n->nout == 1 ? ",)" : ")", op->name);
+	sb_puts(sb, single ? "" : n->nout == 1 ? ",)" : ")");
+}
+
+void node_print(struct strbuf *sb, const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	const struct op_info *op = &op_info[n->op];
+	sb_puts(sb, n->name);
+	if (node_is_sym(n))
+		sb_printf(sb, ": \"Sym(%" PRId64 ")\"", n->op == OP_sym ? n->arg[0].i.value : n->sym_value);
+	else
+		print_annotations(sb, n);
+	sb_printf(sb, " = %s(", op->name);
 	bool named = false, first = true;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
@@ -167,6 +174,8 @@ static void print_call(struct strbuf *sb, const struct prog *p, const struct cal
 void prog_print(struct strbuf *sb, const struct prog *p)
 {
 	sb_puts(sb, "# scatterproof 1\n");
+	if (p->surface != SURFACE_ATEN)
+		sb_printf(sb, "surface %s\n", surface_name[p->surface]);
 	for (int i = 0; i < p->nnode; i++)
 		node_print(sb, p, i);
 	sb_puts(sb, "return (");

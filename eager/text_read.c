@@ -27,9 +27,10 @@ struct reader {
 	struct prog *p;
 	struct arena *a;
 	const char *s, *end, *line_start;
-	int line, mode, depth;
+	int line, mode, depth, nterms;  /* nterms: operations of the expression that is being read */
 	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
 	int return_line, backward_line; /* 0: none yet */
+	bool surface_given;
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -202,7 +203,7 @@ static bool named_value(struct reader *r, struct raw *out)
 		return parse_nan(r, out);
 	} else {
 		int node = prog_find(r->p, name);
-		if (node >= 0 && r->p->node[node].op == OP_sym && node != r->defining) {
+		if (node >= 0 && node_is_sym(&r->p->node[node]) && node != r->defining) {
 			out->tag = RAW_INT;
 			out->i.value = r->p->node[node].sym_value;
 			out->i.expr = prog_add_expr(r->p, (struct expr){.op = EX_SYM, .a = node});
@@ -224,7 +225,8 @@ static bool named_value(struct reader *r, struct raw *out)
 static bool list(struct reader *r, struct raw *out, const char *close)
 {
 	*out = raw_here(r, RAW_LIST);
-	struct raw *item = ARENA_NEW(r->a, struct raw, MAX_RAW);
+	struct raw *item = NULL;        /* grows: a text may have many lists */
+	int room = 0;
 	while (!eat(r, close)) {
 		if (out->n && !want(r, ","))
 			return false;
@@ -232,6 +234,13 @@ static bool list(struct reader *r, struct raw *out, const char *close)
 			break;
 		if (out->n == MAX_RAW)
 			return FAIL(r, "a list of more than %d entries", MAX_RAW);
+		if (out->n == room) {
+			struct raw *more = ARENA_NEW(r->a, struct raw, room ? 2 * room : 4);
+			if (room)
+				memcpy(more, item, (size_t)room * sizeof *item);
+			item = more;
+			room = room ? 2 * room : 4;
+		}
 		if (!value(r, &item[out->n]))
 			return false;
 		out->n++;
@@ -305,9 +314,11 @@ static bool combine(struct reader *r, struct raw *x, enum expr_op op, const stru
 {
 	if (x->tag != RAW_INT || y->tag != RAW_INT)
 		return FAIL(r, "arithmetic on something that is not an integer");
+	if (++r->nterms > MAX_TERMS)
+		return FAIL(r, "a size expression of more than %d operations", MAX_TERMS);
 	struct expr e = {.op = op, .a = expr_of(r, &x->i), .b = expr_of(r, &y->i)};
 	x->i.expr = prog_add_expr(r->p, e);
-	if (iexpr_eval(r->p, &x->i, r->err))
+	if (expr_apply(&x->i.value, op, x->i.value, y->i.value, r->err))
 		return true;
 	if (r->err)
 		r->err->line = x->line, r->err->col = x->col;
@@ -354,6 +365,7 @@ static bool sum(struct reader *r, struct raw *out)
 
 static bool value(struct reader *r, struct raw *out)
 {
+	r->nterms = 0;
 	if (!sum(r, out))
 		return false;
 	if (out->tag == RAW_INT && out->b && out->i.expr < 0)
@@ -680,14 +692,16 @@ static bool finish_node(struct reader *r, int node, const struct annotation *an,
 		n->sym_value = n->arg[0].i.value;
 		if (n->arg[0].i.expr >= 0)
 			return err_at(r->err, n->line, n->col, "sym: the value must be a constant");
-		if (nan && (!an[0].is_sym || an[0].sym != n->sym_value))
-			return err_at(r->err, an[0].line, an[0].col, "sym: '%s' is annotated differently from its value", n->name);
 	}
 	prog_defaults(r->p, node);
 	if (!prog_infer_node(r->p, node, r->err))
 		return false;
 	n = &r->p->node[node];
-	if (n->op == OP_sym || !nan)
+	if (!nan)
+		return true;
+	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym != n->sym_value))
+		return err_at(r->err, an[0].line, an[0].col, "%s: '%s' is annotated differently from its value", op_info[n->op].name, n->name);
+	if (node_is_sym(n))
 		return true;
 	if (nan != n->nout)
 		return err_at(r->err, an[0].line, an[0].col, "%s: %d annotations for %d results", op_info[n->op].name, nan, n->nout);
@@ -867,7 +881,9 @@ static bool call_line(struct reader *r)
 		if (!known_node(r, &node))
 			return false;
 		if (eat(r, ":")) {
-			if (c->ninput == MAX_NODES || !call_input(r, &c->input[c->ninput++], node))
+			if (c->ninput == MAX_NODES)
+				return FAIL(r, "call: more than %d inputs", MAX_NODES);
+			if (!call_input(r, &c->input[c->ninput++], node))
 				return false;
 		} else {
 			struct raw v;
@@ -922,6 +938,38 @@ static bool def_line(struct reader *r)
 	return true;
 }
 
+/* surface python: before the first node. A node of that name goes on with ':' or '='. */
+static bool surface_line(struct reader *r)
+{
+	char word_[MAX_NAME];
+	int col = (int)(r->s - r->line_start) + 1;
+	if (r->surface_given)
+		return FAIL(r, "a second `surface`");
+	if (r->p->nnode)
+		return FAIL(r, "`surface` after the first node");
+	if (!word(r, word_, sizeof word_, false))
+		return false;
+	for (int k = 0; k < NSURFACES; k++)
+		if (str_eq(word_, surface_name[k])) {
+			r->p->surface = (enum surface)k;
+			r->surface_given = true;
+			return true;
+		}
+	return err_at(r->err, r->line, col, "surface '%s' is unknown (aten, torch, python)", word_);
+}
+
+static bool at_surface(struct reader *r)
+{
+	const char *was = r->s;
+	if (!keyword(r, "surface"))
+		return false;
+	blanks(r);
+	if (peek(r) != ':' && peek(r) != '=')
+		return true;
+	r->s = was;
+	return false;
+}
+
 static bool statement(struct reader *r)
 {
 	if (r->mode == READ_LENIENT) {
@@ -943,6 +991,8 @@ static bool statement(struct reader *r)
 	}
 	if (keyword(r, "call"))
 		return call_line(r);
+	if (at_surface(r))
+		return surface_line(r);
 	if (r->p->nret)
 		return FAIL(r, "a node after `return`");
 	return node_line(r);

@@ -154,7 +154,7 @@ static int64_t storage_cells(const struct meta_ctx *c, int arg)
 	int64_t cells = 0;
 	for (int i = 0; i < p->nnode && &p->node[i] != c->n; i++) {
 		const struct node *n = &p->node[i];
-		for (int k = 0; k < n->nout && n->op != OP_sym; k++)
+		for (int k = 0; k < n->nout; k++)
 			if (n->out[k].storage == storage)
 				return MAX(cells, meta_extent(&n->out[k].meta));
 	}
@@ -416,4 +416,14 @@ bool meta_sym(struct meta_ctx *c)
 {
 	c->nout = 0;
 	return true;
+}
+
+/* The same, read off a tensor. */
+bool meta_sym_size(struct meta_ctx *c)
+{
+	int d;
+	c->nout = 0;
+	if (c->in[0]->rank == 0)
+		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", node_int(c->n, 1));
+	return dim_wrap(&d, node_int(c->n, 1), c->in[0]->rank, c->err);
 }

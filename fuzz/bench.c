@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/gen.h"
 
@@ -106,8 +107,8 @@ int cmd_bench(const struct options *o)
 		while (k < ARRAY_LEN(sections) && !str_eq(sections[k].name, o->file[i]))
 			k++;
 		if (k == ARRAY_LEN(sections)) {
-			fprintf(stderr, "scatterproof: bench: no section '%s' (there are:" BENCH_NAMES ")%s\n", o->file[i],
-			        guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
+			complain("bench: no section '%s' (there are:" BENCH_NAMES ")%s", o->file[i],
+			         guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
 			return EXIT_USAGE;
 		}
 	}
@@ -116,7 +117,7 @@ int cmd_bench(const struct options *o)
 	for (int k = 0; k < ARRAY_LEN(sections); k++) {
 		struct err err = {0};
 		if (wanted(o, sections[k].name) && !sections[k].run(o, &err)) {
-			fprintf(stderr, "scatterproof: bench %s: %s\n", sections[k].name, err.msg);
+			complain("bench %s: %s", sections[k].name, err.msg);
 			return EXIT_USAGE;
 		}
 	}

@@ -1,5 +1,6 @@
 /* bench_target.c: what driving PyTorch costs: programs per second of one worker, and what a campaign does beside waiting for its
  * target. Campaigns are real ones: this binary's `fuzz` as a child, read by its summary. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -89,8 +90,8 @@ static int run_self(struct strbuf *out, char *const *argv)
 	CHECK(pipe(fd) == 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		FILE *null = freopen("/dev/null", "w", stderr);
-		if (null && dup2(fd[1], 1) == 1) {
+		int null = open("/dev/null", O_WRONLY);
+		if (dup2(null, 2) == 2 && dup2(fd[1], 1) == 1) {
 			close(fd[0]);
 			close(fd[1]);
 			execv(argv[0], argv);

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "compiled/targets/proc.h"
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/environment.h"
 #include "fuzz/keep.h"
 #include "fuzz/message.h"
+#include "fuzz/progress.h"
 #include "fuzz/shard.h"
 #include "fuzz/shard_note.h"
 #include "fuzz/tally.h"
@@ -54,9 +57,10 @@ struct campaign {
 	int64_t nobs, lost_programs, lost_uncounted, lost_shards;       /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
-	double start, last_status, last_flush;
+	double start, last_flush;
 	enum shard_mode mode;
-	bool tty, store_failed;
+	struct progress progress;
+	bool store_failed;
 	int refused;                    /* exit code with which a shard says that the campaign cannot go on */
 };
 
@@ -65,6 +69,17 @@ static void on_signal(int sig)
 {
 	stop_signal = sig;
 	nsignals++;
+}
+
+/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
+static void catch_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+	struct sigaction hup;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &end, NULL);
 }
 
 static double now_ms(void)
@@ -127,89 +142,18 @@ static void total(const struct campaign *c, struct shard_stats *out)
 	}
 }
 
-static int64_t verdicts(const struct shard_stats *s, enum verdict v)
-{
-	int64_t n = 0;
-	for (int t = 0; t < MAX_TARGETS; t++)
-		n += s->verdict[t][v];
-	return n;
-}
-
-/* ---- the status line -------------------------------------------------------------------------------------------------------- */
-
-static void status_text(const struct campaign *c, struct strbuf *sb)
-{
-	struct shard_stats s;
-	total(c, &s);
-	double sec = (now_ms() - c->start) / 1e3, wall = MAX(s.wall_ms, 1.0);
-	int64_t judged = 0, undecided = 0;
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct element_counts *e = &s.elements[k];
-		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
-		undecided += e->undecided;
-	}
-	sb_printf(sb, "%.0fs%s  %" PRId64 " programs (%.1f/s)", sec, c->mode != SHARD_WORK ? " finishing" : "", s.generated, (double)s.generated / MAX(sec, 0.001));
-	if (s.compiled)
-		sb_printf(sb, "  %" PRId64 " compiled", s.compiled);
-	sb_printf(sb, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s.generate_ms / wall, 100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
-	sb_printf(sb, "  pass %" PRId64, verdicts(&s, VD_PASS));
-	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
-	for (int i = 0; i < ARRAY_LEN(shown); i++) {
-		int64_t n = verdicts(&s, shown[i]) + s.verdict[MAX_TARGETS][shown[i]];
-		if (n)
-			sb_printf(sb, " %s %" PRId64, verdict_name[shown[i]], n);
-	}
-	sb_printf(sb, "  undecided %.2f%%  findings %" PRId64, judged ? 100.0 * (double)undecided / (double)judged : 0.0, tally_count(c->tally, MET_NEW) + tally_count(c->tally, MET_REGRESSED));
-}
-
-static void status(struct campaign *c, bool force)
-{
-	double t = now_ms();
-	if (c->o->quiet || (!force && t - c->last_status < (c->tty ? 500 : 30000)))
-		return;
-	c->last_status = t;
-	struct strbuf sb;
-	sb_init(&sb);
-	status_text(c, &sb);
-	if (c->tty)
-		fprintf(stderr, "\r\033[K%.*s", 200, sb.s);
-	else
-		fprintf(stderr, "%s\n", sb.s);
-	fflush(stderr);
-	sb_free(&sb);
-}
-
 /* ---- findings ------------------------------------------------------------------------------------------------------------------ */
 
 static bool stored(struct campaign *c, enum store_status st)
 {
 	if (st == STORE_OK)
 		return true;
-	if (!c->store_failed)
-		fprintf(stderr, "%sscatterproof: %s\n", c->tty ? "\n" : "", store_message(c->store));
+	if (!c->store_failed) {
+		progress_clear(&c->progress);
+		complain("%s", store_message(c->store));
+	}
 	c->store_failed = true;
 	return false;
-}
-
-static void print_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
-{
-	char hex[33];
-	hash_hex(hex, id);
-	hex[STORE_ID_DIGITS] = 0;
-	if (c->tty)
-		fprintf(stderr, "\r\033[K");
-	if (c->o->json) {
-		printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", hex, f->target,
-		       finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
-		printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
-	} else if (!c->o->quiet) {
-		printf("\nFINDING %s  %s on %s, %s (%s)\n%s", hex, finding_kind_name[f->kind], f->target, what, f->how, f->report);
-		printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, f->confirm_ms / 1e3);
-		if (c->o->db)
-			printf("see it again:  scatterproof repro %s --db %s\n", hex, c->o->db);
-	}
-	if (fflush(stdout) != 0 && errno == EPIPE && !stop_signal)
-		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
 }
 
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
@@ -228,10 +172,17 @@ static bool regressed(struct campaign *c, const struct shard_finding *f, const s
 	return yes;
 }
 
+static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
+{
+	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
+		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+}
+
 /* One that the store had before this run, once per run. */
 static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 {
 	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	progress_clear(&c->progress);
 	if (c->o->json) {
 		struct strbuf sb;
 		sb_init(&sb);
@@ -239,7 +190,7 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state, severity, sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
-		printf("%sseen again: %.*s  %s, %s: %s\n", c->tty ? "\r\033[K" : "", STORE_ID_DIGITS, f->hex, state, severity, f->signature);
+		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
 	}
 	fflush(stdout);
 }
@@ -253,7 +204,7 @@ static void meet_again(struct campaign *c, const struct shard_finding *f, const 
 	enum met how = met_of_state(old.state);
 	if (how == MET_FIXED && f->confirmed && regressed(c, f, id)) {
 		if (tally_meet(c->tally, id, MET_REGRESSED, MAX(old.severity, f->severity)))
-			print_finding(c, f, "regressed", id);
+			show_finding(c, f, "regressed", id);
 	} else if (tally_meet(c->tally, id, how, MAX(old.severity, f->severity))) {
 		print_seen_again(c, &old);
 	}
@@ -288,7 +239,17 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	print_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+	show_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+}
+
+/* The status line, if it is due. */
+static void status(struct campaign *c, bool force)
+{
+	struct shard_stats s;
+	if (!force && !progress_due(&c->progress))
+		return;
+	total(c, &s);
+	progress_status(&c->progress, &s, tally_count(c->tally, MET_NEW) + tally_count(c->tally, MET_REGRESSED), c->mode != SHARD_WORK);
 }
 
 /* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
@@ -478,7 +439,9 @@ static void shard_died(struct campaign *c, int i)
 {
 	struct place *p = &c->place[i];
 	arena_reset(&c->scratch);
-	fprintf(stderr, "%sscatterproof: shard %d ended: %s\n%s\n", c->tty ? "\n" : "", i, proc_why(c->shard[i]), proc_tail(c->shard[i]));
+	progress_clear(&c->progress);
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
+	        escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
@@ -709,7 +672,7 @@ static void summary(const struct campaign *c)
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);
 	if (c->o->db && c->nobs)
-		printf("list them:  scatterproof findings --db %s\n", c->o->db);
+		progress_command("list them:  scatterproof findings", c->o->db);
 }
 
 static int exit_code(const struct campaign *c)
@@ -744,7 +707,7 @@ static bool open_store(struct campaign *c, int *rc)
 		return true;
 	c->store = store_open(&st, c->o->db, STORE_CREATE, &err);
 	if (!c->store) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		*rc = store_exit_code(st);
 		return false;
 	}
@@ -752,7 +715,7 @@ static bool open_store(struct campaign *c, int *rc)
 		.versions = SCATTERPROOF, .started = unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
-	fprintf(stderr, "scatterproof: %s\n", store_message(c->store));
+	complain("%s", store_message(c->store));
 	*rc = EXIT_TARGET;
 	return false;
 }
@@ -832,16 +795,16 @@ int cmd_fuzz(const struct options *given)
 		return EXIT_USAGE;
 	}
 	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms(), .tty = isatty(2) != 0};
+	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms()};
+	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
+	catch_signals();
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;
@@ -862,19 +825,18 @@ int cmd_fuzz(const struct options *given)
 		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
 	ok = ok && run(&c, &err);
 	status(&c, true);
-	if (c.tty && !o.quiet)
-		fputc('\n', stderr);
+	progress_end(&c.progress);
 	close_shards(&c);
 	count_lost(&c);
 	if (ok) {
 		summary(&c);
 		rc = exit_code(&c);
 	} else {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		rc = c.refused ? c.refused : EXIT_TARGET;
 	}
 	if (c.store && store_close(c.store, &err) != STORE_OK) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
 	tally_free(c.tally);

@@ -1,9 +1,10 @@
 /* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do not
  * read and targets that do not run are counted, and --expect makes them an exit code. */
-#include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/check_json.h"
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
@@ -12,19 +13,20 @@
 #include "fuzz/script.h"
 #include "reports/json.h"
 
-static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out)
+static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out,
+                       struct arena *a)
 {
-	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
+	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
 		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
 		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
 		       r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
-		printf(": %s\n", out->why);
+		printf(": %s\n", escaped_lines(a, "  ", out->why));
 	for (int i = 0; i < r->nmismatch; i++)
-		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "", r->mismatch[i].op,
-		       r->mismatch[i].detail);
+		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
+		       escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -36,35 +38,27 @@ struct checking {
 	int64_t programs, unread, verdicts[NVERDICTS];
 	int64_t unexpected;             /* --expect: verdicts that are another, programs that were not run */
 	int strict;                     /* --expect: the exit code that they make */
-	int lost;                       /* errno of the first line that could not be printed */
 	struct store *store;            /* --db */
 	struct hash128 run;
 	bool scripted;                  /* --script: it was written */
 	int script_rc;
 };
 
-static void flush(struct checking *c)
-{
-	if ((fflush(stdout) != 0 || ferror(stdout)) && !c->lost)
-		c->lost = errno;
-}
-
-static void print_one(struct checking *c, const struct checked *one)
+static void print_one(struct checking *c, const struct checked *one, struct arena *a)
 {
 	struct strbuf sb;
 	c->verdicts[one->o->verdict]++;
 	if (c->o.quiet && one->o->verdict == VD_PASS)
 		return;
-	errno = 0;
 	sb_init(&sb);
 	if (c->o.json) {
 		check_json(&sb, one);
 		printf("%s\n", sb.s);
 	} else {
-		print_text(&c->o, one->file, one->target, one->r, one->o);
+		print_text(&c->o, one->file, one->target, one->r, one->o, a);
 	}
 	sb_free(&sb);
-	flush(c);
+	fflush(stdout);
 }
 
 static int64_t not_run(const struct checking *c)
@@ -120,7 +114,7 @@ static void not_expected(struct checking *c, int rc)
 static bool stored(struct checking *c, enum store_status st)
 {
 	if (st != STORE_OK)
-		fprintf(stderr, "scatterproof: %s\n", store_message(c->store));
+		complain("%s", store_message(c->store));
 	return st == STORE_OK;
 }
 
@@ -133,7 +127,7 @@ static int open_store(struct checking *c)
 	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
 	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
 	if (!c->store)
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 	else if (stored(c, st = store_run_begin(c->store, &c->run, &run)))
 		return EXIT_CLEAN;
 	return store_exit_code(st);
@@ -177,16 +171,10 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor, one->o->call, one->p);
 	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], one->target, one->o->why);
 	c->script_rc = EXIT_USAGE;
-	if (!script_emit(&sb, &claim, one->p, t, headline, a, &err)) {
-		fprintf(stderr, "scatterproof: --script: %s\n", err.msg);
-	} else {
-		FILE *f = open_out(c->o.script);
-		bool ok = f && fwrite(sb.s, 1, sb.len, f) == sb.len;
-		ok = f && f != stdout ? fclose(f) == 0 && ok : ok;
-		if (f && !ok)
-			perror(c->o.script);
-		c->script_rc = ok ? EXIT_CLEAN : EXIT_TARGET;
-	}
+	if (script_emit(&sb, &claim, one->p, t, headline, a, &err))
+		c->script_rc = script_write(c->o.script, &sb, &err) ? EXIT_CLEAN : EXIT_TARGET;
+	if (c->script_rc != EXIT_CLEAN)
+		complain("--script: %s", err.msg);
 	c->scripted = true;
 	sb_free(&sb);
 }
@@ -201,7 +189,7 @@ static int code_of(const struct outcome *o)
 static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
-	print_one(c, one);
+	print_one(c, one, a);
 	if (c->store)
 		keep(c, one, t, a);
 	if (c->o.script)
@@ -226,7 +214,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	exec_run(&r, a, c->warm[target], p, t);
 	exec_versions(&versions, &device, c->warm[target]);
 	if (r.bad_target) {
-		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+		complain("target '%s': %s", name.s, r.message);
 		rc = c->refused[target] = EXIT_USAGE;
 	} else {
 		outcome_of(&out, p, &r, t, NULL, a);
@@ -246,7 +234,7 @@ static int open_target(struct checking *c, int target)
 	c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
 	enum exec_identity id = c->warm[target] ? exec_identify(&c->o.target[target], c->warm[target], &err) : EXEC_BROKEN;
 	if (id != EXEC_IDENTIFIED)
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 }
 
@@ -274,7 +262,7 @@ static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 	struct checking *c = ctx;
 	int rc = EXIT_VOID;
 	c->programs++;
-	for (int t = 0; t < c->o.ntarget && !c->lost; t++) {
+	for (int t = 0; t < c->o.ntarget && !ferror(stdout); t++) {
 		int one = check_one(c, name, p, t);
 		rc = exit_of_both(rc, one);
 	}
@@ -290,7 +278,6 @@ static void passed_over(void *ctx, const char *name, const struct err *why)
 	not_expected(c, EXIT_USAGE);
 	if (!c->o.json)
 		return;
-	errno = 0;
 	sb_init(&sb);
 	json_str(&sb, name);
 	sb_puts(&sb, ", \"error\": ");
@@ -299,24 +286,23 @@ static void passed_over(void *ctx, const char *name, const struct err *why)
 		sb_printf(&sb, ", \"line\": %d, \"col\": %d", why->line, why->col);
 	printf("{\"file\": %s}\n", sb.s);
 	sb_free(&sb);
-	flush(c);
+	fflush(stdout);
 }
 
 static int check_all(struct checking *c)
 {
 	int rc = EXIT_VOID;
-	for (int i = 0; i < c->o.nfile && !c->lost; i++) {
+	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
 		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
 		exec_close(c->warm[t]);
-	errno = 0;
-	if (!c->lost && c->o.json)
+	if (!ferror(stdout) && c->o.json)
 		print_summary_json(c);
-	else if (!c->lost && (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0))))
+	else if (!ferror(stdout) && (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0))))
 		print_summary(c);
-	flush(c);
+	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;
 }
 
@@ -325,7 +311,7 @@ int cmd_check(const struct options *given)
 	struct checking c = {.o = *given, .strict = EXIT_CLEAN};
 	struct err err = {0};
 	if (!c.o.nfile) {
-		fprintf(stderr, "scatterproof: check: no program given (try --help)\n");
+		complain("check: no program given (try --help)");
 		return EXIT_USAGE;
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
@@ -334,14 +320,12 @@ int cmd_check(const struct options *given)
 	if (rc == EXIT_CLEAN)
 		rc = check_all(&c);
 	if (c.store && store_close(c.store, &err) != STORE_OK) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
 	if (c.o.script && !c.scripted)
-		fprintf(stderr, "scatterproof: --script: nothing diverges, so there is nothing that a script could show\n");
+		complain("--script: nothing diverges, so there is nothing that a script could show");
 	if (c.script_rc != EXIT_CLEAN)
 		rc = c.script_rc;
-	if (c.lost)
-		errno = c.lost;         /* main says why */
 	return rc;
 }

@@ -1,19 +1,21 @@
 /* cmd_eval.c: programs on the eager interpreter, in this process: every result of every call, with the reference beside it. */
 #include <inttypes.h>
 
+#include "eager/escape.h"
 #include "eager/interp.h"
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/load.h"
 #include "fuzz/verdict.h"
 
 enum { SHOWN = 16 };
 
-static void print_tensor(FILE *f, const char *name, const struct result_tensor *t)
+static void print_tensor(const char *name, const struct result_tensor *t)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	if (!t->present) {
-		fprintf(f, "  %s: None\n", name);
+		printf("  %s: None\n", name);
 		return;
 	}
 	meta_print(&sb, &t->meta);
@@ -28,32 +30,29 @@ static void print_tensor(FILE *f, const char *name, const struct result_tensor *
 		else
 			sb_printf(&sb, "%" PRId64, dtype_load_i(t->meta.dtype, p));
 	}
-	fprintf(f, "  %s: %s%s\n", name, sb.s, n > SHOWN ? " ..." : "");
+	printf("  %s: %s%s\n", name, sb.s, n > SHOWN ? " ..." : "");
 	sb_free(&sb);
 }
 
-static void print_call(FILE *f, const struct prog *p, const struct result_call *c, int k)
+static void print_call(const struct prog *p, const struct result_call *c, int k)
 {
 	char name[MAX_NAME + 16];
-	fprintf(f, "call %d\n", k);
+	printf("call %d\n", k);
 	for (int i = 0; i < c->nouts; i++)
-		print_tensor(f, p->node[p->ret[i]].name, &c->out[i]);
+		print_tensor(p->node[p->ret[i]].name, &c->out[i]);
 	int g = 0;
 	for (int i = 0; i < p->nnode && g < c->ngrads; i++) {
 		int rg = p->node[i].op == OP_input || p->node[i].op == OP_input_view ? op_param(p->node[i].op, "requires_grad") : -1;
 		if (rg < 0 || !p->node[i].arg[rg].b)
 			continue;
 		snprintf(name, sizeof name, "%s.grad", p->node[i].name);
-		print_tensor(f, name, &c->grad[g++]);
+		print_tensor(name, &c->grad[g++]);
 	}
 }
 
-struct evaluating { FILE *f; int n; };
-
 static int eval_one(void *ctx, const char *name, const struct prog *p)
 {
-	struct evaluating *e = ctx;
-	FILE *f = e->f;
+	int *n = ctx;
 	struct arena a;
 	struct result r;
 	struct outcome out;
@@ -61,16 +60,16 @@ static int eval_one(void *ctx, const char *name, const struct prog *p)
 	struct err err = {0};
 	arena_init(&a);
 	CHECK(target_parse(&t, "builtin:eager", &err));
-	fprintf(f, "%s%s\n", e->n++ ? "\n" : "", name);
+	printf("%s%s\n", (*n)++ ? "\n" : "", escaped_line(&a, name));
 	interp_run(&r, p, &a, NULL, &err);
 	if (r.status != RES_OK)
-		fprintf(f, "%s: %s\n", result_status_name[r.status], r.message);
+		printf("%s: %s\n", result_status_name[r.status], escaped_lines(&a, "  ", r.message));
 	for (int k = 0; k < r.ncalls; k++)
-		print_call(f, p, &r.call[k], k);
+		print_call(p, &r.call[k], k);
 	outcome_of(&out, p, &r, &t, NULL, &a);
-	fprintf(f, "reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", out.why);
+	printf("reference: %s%s%s\n", verdict_name[out.verdict], out.why[0] ? ": " : "", escaped_lines(&a, "  ", out.why));
 	if (verdict_diverges(out.verdict))
-		fprintf(f, "%s", out.report);
+		printf("%s", out.report);
 	arena_free(&a);
 	return out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : EXIT_VOID;
 }
@@ -78,18 +77,13 @@ static int eval_one(void *ctx, const char *name, const struct prog *p)
 int cmd_eval(const struct options *o)
 {
 	if (!o->nfile) {
-		fprintf(stderr, "scatterproof: eval: no program given (try --help)\n");
+		complain("eval: no program given (try --help)");
 		return EXIT_USAGE;
 	}
-	struct evaluating e = {.f = open_out(o->out)};
-	int rc = EXIT_VOID;
-	if (!e.f)
-		return EXIT_TARGET;
-	for (int i = 0; i < o->nfile; i++) {
-		int one = load_programs(o->file[i], eval_one, &e);
+	int rc = EXIT_VOID, n = 0;
+	for (int i = 0; i < o->nfile && !ferror(stdout); i++) {
+		int one = load_programs(o->file[i], eval_one, &n);
 		rc = exit_of_both(rc, one);
 	}
-	if (e.f != stdout && fclose(e.f) != 0)
-		rc = EXIT_TARGET;
 	return rc;
 }

@@ -1,6 +1,7 @@
 /* cmd_info.c: ops, gen: what there is. */
 #include <inttypes.h>
 
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/gen.h"
 #include "reports/json.h"
@@ -30,28 +31,36 @@ static void print_op(int op)
 		printf("%-26s            not generated%s%s: %s\n", "", what[0] ? ": " : "", what, why);
 }
 
+/* By its name, or by the name that it shares with other overloads. */
+static bool op_named(int op, const char *name)
+{
+	size_t n = strlen(name);
+	return strncmp(op_info[op].name, name, n) == 0 && (op_info[op].name[n] == 0 || op_info[op].name[n] == '.');
+}
+
 int cmd_ops(const struct options *o)
 {
-	int n = 0;
-	for (int op = 0; op < NOPS; op++) {
-		bool shown = o->nfile == 0;
-		for (int i = 0; i < o->nfile; i++) {
-			size_t len = strlen(o->file[i]);
-			shown |= strncmp(op_info[op].name, o->file[i], len) == 0 && (op_info[op].name[len] == 0 || op_info[op].name[len] == '.');
-		}
-		if (shown) {
-			if (o->json)
-				print_op_json(op);
-			else
-				print_op(op);
-			n++;
+	for (int i = 0; i < o->nfile; i++) {
+		int op = 0;
+		while (op < NOPS && !op_named(op, o->file[i]))
+			op++;
+		if (op == NOPS) {
+			complain("no operator '%s'%s", o->file[i], op_guess(&(struct guess){0}, o->file[i]));
+			return EXIT_USAGE;
 		}
 	}
-	if (!n)
-		fprintf(stderr, "scatterproof: no operator '%s'%s\n", o->file[0], op_guess(&(struct guess){0}, o->file[0]));
-	else if (!o->json && !o->nfile)
-		printf("%d operators\n", n);
-	return n ? EXIT_CLEAN : EXIT_USAGE;
+	for (int op = 0; op < NOPS; op++) {
+		bool shown = o->nfile == 0;
+		for (int i = 0; i < o->nfile; i++)
+			shown |= op_named(op, o->file[i]);
+		if (shown && o->json)
+			print_op_json(op);
+		else if (shown)
+			print_op(op);
+	}
+	if (!o->json && !o->nfile)
+		printf("%d operators\n", NOPS);
+	return EXIT_CLEAN;
 }
 
 int cmd_gen(const struct options *o)
@@ -59,15 +68,12 @@ int cmd_gen(const struct options *o)
 	struct arena a;
 	struct err err = {0};
 	struct strbuf sb;
-	FILE *f = open_out(o->out);
-	if (!f)
-		return EXIT_TARGET;
 	arena_init(&a);
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
 	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
 	struct policy pol;
-	for (int64_t i = first; i < n && rc == EXIT_CLEAN; i++) {
+	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
 		struct prog p;
 		struct choices c;
 		struct policy_limits limits = {o->ops, o->dtypes};
@@ -84,17 +90,15 @@ int cmd_gen(const struct options *o)
 		ok = ok && gen_program(&p, &a, &c, &pol, &err);
 		choices_free(&c);
 		if (!ok) {
-			fprintf(stderr, "scatterproof: %s\n", err.msg);
+			complain("%s", err.msg);
 			rc = EXIT_USAGE;
 		} else {
 			prog_print(&sb, &p);
-			fprintf(f, "%s%s", i > first ? "\n" : "", sb.s);
+			printf("%s%s", i > first ? "\n" : "", sb.s);
 		}
 	}
 	bug_context(NULL);
 	sb_free(&sb);
 	arena_free(&a);
-	if (f != stdout && fclose(f) != 0)
-		rc = EXIT_TARGET;
 	return rc;
 }

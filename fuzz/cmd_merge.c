@@ -1,6 +1,7 @@
 /* cmd_merge.c: findings stores into one, such as those of a nightly run's shards. */
 #include <inttypes.h>
 
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "reports/store.h"
 
@@ -12,9 +13,9 @@ static bool take_count(void *ctx, int ncols, const char *const *names, const str
 	return true;
 }
 
-static int complain(const char *message, enum store_status status)
+static int fail(const char *message, enum store_status status)
 {
-	fprintf(stderr, "scatterproof: merge: %s\n", message);
+	complain("merge: %s", message);
 	return store_exit_code(status);
 }
 
@@ -26,7 +27,7 @@ static int check_sources(const struct options *o)
 		struct err err = {0};
 		struct store *s = store_open(&status, o->file[i], STORE_READ, &err);
 		if (!s)
-			return complain(err.msg, status);
+			return fail(err.msg, status);
 		store_abandon(s);
 	}
 	return EXIT_CLEAN;
@@ -40,7 +41,7 @@ int cmd_merge(const struct options *o)
 	struct err err = {0};
 	int64_t before = 0, after = 0;
 	if (!o->nfile || !o->into) {
-		fprintf(stderr, "scatterproof: merge: databases and --into FILE are needed (try --help)\n");
+		complain("merge: databases and --into FILE are needed (try --help)");
 		return EXIT_USAGE;
 	}
 	int rc = check_sources(o);
@@ -48,14 +49,14 @@ int cmd_merge(const struct options *o)
 		return rc;
 	struct store *s = store_open(&status, o->into, STORE_CREATE, &err);
 	if (!s)
-		return complain(err.msg, status);
+		return fail(err.msg, status);
 	status = store_query_sql(s, count, NULL, take_count, &before);
 	for (int i = 0; i < o->nfile && status == STORE_OK; i++)
 		status = store_merge(s, o->file[i]);
 	if (status == STORE_OK)
 		status = store_query_sql(s, count, NULL, take_count, &after);
 	if (status != STORE_OK)
-		rc = complain(store_message(s), status);
+		rc = fail(store_message(s), status);
 	else
 		printf("%s: %" PRId64 " findings, %" PRId64 " of them new\n", o->into, after, after - before);
 	store_abandon(s);

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/commands.h"
 #include "fuzz/environment.h"
 #include "fuzz/exec.h"
@@ -61,14 +63,14 @@ static int load_finding(struct store_loaded *f, const struct options *o, struct 
 	struct hash128 id;
 	struct store *s = store_open(&st, o->db, STORE_READ, &err);
 	if (!s) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		return store_exit_code(st);
 	}
 	st = store_find_by_prefix(s, &id, o->file[0]);
 	if (st == STORE_OK)
 		st = store_load_finding(s, f, &id, a);
 	if (st != STORE_OK)
-		fprintf(stderr, "scatterproof: %s\n", store_message(s));
+		complain("%s", store_message(s));
 	store_close(s, NULL);
 	return store_exit_code(st);
 }
@@ -106,7 +108,7 @@ static int load(struct found *x, const struct options *o, struct arena *a)
 			claim_of(&x->claim, x->f.kind, x->obs->verdict, x->obs->tensor, x->obs->call, &x->p);
 	}
 	if (err.msg[0])
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 	return err.msg[0] ? EXIT_USAGE : EXIT_CLEAN;
 }
 
@@ -138,7 +140,7 @@ static int identify(struct target *t, const struct options *o)
 	struct exec *e = exec_open(t, &eo, &err);
 	enum exec_identity id = e ? exec_identify(t, e, &err) : EXEC_BROKEN;
 	if (id != EXEC_IDENTIFIED)
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 	exec_close(e);
 	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 }
@@ -153,21 +155,16 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 	sb_init(&sb);
 	sb_init(&name);
 	target_print(&name, &x->t);
-	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS, x->f.hex, x->f.signature,
-		program_text(x, a), x->f.env[x->obs->env].target, name.s);
+	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS, x->f.hex,
+		escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
 	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 		rc = EXIT_USAGE;
 	}
-	FILE *f = rc == EXIT_CLEAN ? open_out(o->script) : NULL;
-	if (rc == EXIT_CLEAN && !f)
-		rc = EXIT_TARGET;
-	if (f && fwrite(sb.s, 1, sb.len, f) != sb.len) {
-		perror(o->script);
+	if (rc == EXIT_CLEAN && !script_write(o->script, &sb, &err)) {
+		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
-	if (f && f != stdout && fclose(f) != 0)
-		rc = EXIT_TARGET;
 	sb_free(&name);
 	sb_free(&sb);
 	return rc;
@@ -316,7 +313,7 @@ static int open_and_run(const struct options *o, struct found *x, struct arena *
 	if (id == EXEC_IDENTIFIED)
 		rc = run_again(o, x, e, a);
 	else
-		fprintf(stderr, "scatterproof: %s\n", err.msg);
+		complain("%s", err.msg);
 	exec_close(e);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /* cmd_targets.c: what programs can be run on, and which versions of it are here. */
 #include "compiled/targets/installed.h"
+#include "eager/escape.h"
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
 #include "reports/json.h"
@@ -49,9 +50,9 @@ static bool probe(struct strbuf *what, const struct options *o, enum target_fami
 		exec_versions(what, &device, e);
 		sb_printf(what, ", works on %s", device.s);
 	} else {
-		sb_printf(what, "does not start: %s", r.message);
+		sb_printf(what, "does not start: %s", escaped_line(&a, r.message));
 		if (r.stderr_tail && r.stderr_tail[0])
-			sb_printf(what, " (%s)", last_line(r.stderr_tail, &a));
+			sb_printf(what, " (%s)", escaped_line(&a, last_line(r.stderr_tail, &a)));
 	}
 	exec_close(e);
 	sb_free(&device);
@@ -116,13 +117,16 @@ static int print_versions(const struct options *o, enum target_family f)
 	struct target_installed *t;
 	struct arena a;
 	struct strbuf dir;
+	struct err err = {0};
 	int rc = EXIT_CLEAN;
 	arena_init(&a);
 	sb_init(&dir);
-	targets_dir(&dir);
+	bool place = targets_dir(&dir, &err);
 	int n = targets_installed(&t, f, &a);
 	if (!o->json && n)
 		printf("versions in %s:\n", dir.s);
+	else if (!o->json && !place)
+		printf("  %s\n", err.msg);
 	else if (!o->json)
 		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, family, TORCH_DEFAULT_VERSION);
 	for (int i = 0; i < n; i++) {

@@ -14,7 +14,4 @@ int cmd_gen(const struct options *o);
 int cmd_eval(const struct options *o);          /* cmd_eval.c */
 int cmd_bench(const struct options *o);         /* bench.c */
 
-/* Opens FILE for output, NULL or "-" is standard output; prints the error. */
-FILE *open_out(const char *path);
-
 #endif

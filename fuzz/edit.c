@@ -42,9 +42,23 @@ static void map_ends(struct prog *q, const int *to)
 		}
 		k->nsym = m;
 	}
-	for (int i = 0; i < q->nexpr; i++)
-		if (q->expr[i].op == EX_SYM)
+	for (int i = 0; i < q->nexpr; i++)      /* an expression that is left over reads nothing */
+		if (q->expr[i].op == EX_SYM && to[q->expr[i].a] >= 0)
 			q->expr[i].a = to[q->expr[i].a];
+		else if (q->expr[i].op == EX_SYM)
+			q->expr[i] = (struct expr){.op = EX_CONST};
+}
+
+/* Do nodes read symbols that were dropped? */
+static bool symbols_kept(const struct prog *q, const struct node *node, int n, const int *to, struct err *err)
+{
+	bool read[MAX_NODES] = {false};
+	for (int i = 0; i < n; i++)
+		node_mark_operands(q, &node[i], read);
+	for (int i = 0; i < q->nnode; i++)
+		if (read[i] && node_is_sym(&q->node[i]) && to[i] < 0)
+			return err_set(err, "edit: a size needs a symbol that was dropped");
+	return true;
 }
 
 bool edit_reorder(struct prog *q, const int *order, int n, struct err *err)
@@ -55,14 +69,13 @@ bool edit_reorder(struct prog *q, const int *order, int n, struct err *err)
 		to[i] = -1;
 	for (int i = 0; i < n; i++)
 		to[order[i]] = i;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		node[i] = q->node[order[i]];
+	if (!symbols_kept(q, node, n, to, err))
+		return false;
+	for (int i = 0; i < n; i++)
 		for (int k = 0; k < op_info[node[i].op].nparam; k++)
 			map_arg(&node[i].arg[k], to);
-	}
-	for (int i = 0; i < q->nexpr; i++)
-		if (q->expr[i].op == EX_SYM && to[q->expr[i].a] < 0)
-			return err_set(err, "edit: a size needs a symbol that was dropped");
 	q->node = node;
 	q->nnode = n;
 	q->cap_node = n;
@@ -89,15 +102,12 @@ static bool keep_needed(struct prog *out, const struct prog *p, const bool *dead
 		need[p->ret[i]] |= !dead[p->ret[i]];
 	for (int i = 0; i < p->nback; i++)
 		need[p->back[i].cotangent] |= !dead[p->back[i].node] && !dead[p->back[i].cotangent];
-	for (int i = 0; i < p->nexpr; i++)
-		if (p->expr[i].op == EX_SYM)
-			need[p->expr[i].a] = true;
 	for (int i = p->nnode - 1; i >= 0; i--) {
 		if (dead[i])
 			continue;
 		need[i] |= op_has(p->node[i].op, T_MUTATES);
 		if (need[i])
-			node_mark_operands(&p->node[i], need);
+			node_mark_operands(p, &p->node[i], need);
 	}
 	for (int i = 0; i < p->nnode; i++)
 		if (need[i] && !dead[i])
@@ -124,7 +134,7 @@ bool edit_drop(struct prog *out, const struct prog *p, int node, struct arena *a
 	bool dead[MAX_NODES] = {false};
 	dead[node] = true;
 	for (int i = node + 1; i < p->nnode; i++)
-		dead[i] = node_reads(&p->node[i], dead);
+		dead[i] = node_reads(p, &p->node[i], dead);
 	return keep_needed(out, p, dead, a, err);
 }
 
@@ -137,7 +147,7 @@ bool edit_replace(struct prog *out, const struct prog *p, int node, int by, stru
 	for (int i = 0; i < q.nnode; i++)
 		to[i] = i == node ? by : i;
 	for (int i = 0; i < q.nnode; i++) {
-		if (!node_reads(&q.node[i], (dead[node] = true, dead)))
+		if (!node_reads(&q, &q.node[i], (dead[node] = true, dead)))
 			continue;
 		if (by >= i)
 			return err_set(err, "edit: '%s' comes after a user of '%s'", q.node[by].name, q.node[node].name);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "eager/escape.h"
+
 struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
 
 /* ---- which tensor --------------------------------------------------------------------------------------------------------------- */
@@ -102,7 +104,7 @@ static double outermost(const struct num *v, enum dtype dt, double end, bool up)
 	return at;
 }
 
-static void finite_ends(double *low, double *high, const struct num *v, enum dtype dt)
+void expected_ends(double *low, double *high, const struct num *v, enum dtype dt)
 {
 	*low = *high = v->hi;
 	if (v->rad == 0 && v->lo == 0)
@@ -123,7 +125,7 @@ static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 	if (v->flags & NUM_NOFIN && n > 2)
 		first++, value[1] = value[2];
 	else
-		finite_ends(&value[0], &value[1], v, dt);
+		expected_ends(&value[0], &value[1], v, dt);
 	n -= (int)(first - value);
 	if (v->flags & NUM_ANY) {
 		sb_puts(sb, "None");
@@ -253,7 +255,7 @@ static void list_long(struct strbuf *sb, const char *const *text, const struct w
 }
 
 /* Elements between which a gradient is divided as nobody can know: what they add up to, as judge.c allows it. */
-static void list_winners(struct strbuf *sb, const struct reference *ref, const struct tensor_name *n)
+static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
 {
 	sb_putc(sb, '[');
 	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
@@ -261,10 +263,15 @@ static void list_winners(struct strbuf *sb, const struct reference *ref, const s
 		double total, room;
 		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
 			continue;
-		sb_puts(sb, "\n        ([");
-		for (int k = 0; k < q->n; k++)
-			sb_printf(sb, "%s%" PRId64, k ? ", " : "", q->index[k]);
-		sb_puts(sb, "], ");
+		const char *before = "\n        ([";
+		for (int k = 0; k < q->n; k++) {
+			const struct num *v = &w->val[q->index[k]];
+			if (num_is_exact(v) && v->hi == 0)
+				continue;               /* surely not the one; it is looked at by itself */
+			sb_printf(sb, "%s%" PRId64, before, q->index[k]);
+			before = ", ";
+		}
+		sb_printf(sb, "%s], ", before[0] == ',' ? "" : before);
 		float_text(sb, total);
 		sb_puts(sb, ", ");
 		float_text(sb, room);
@@ -302,7 +309,7 @@ static void one_version(struct strbuf *sb, const struct claim *c, const struct p
 	else
 		list_long(sb, text, &w);
 	sb_puts(sb, ",\n        ");
-	list_winners(sb, &jc.ref[c->call], &c->tensor);
+	list_winners(sb, &w, &jc.ref[c->call], &c->tensor);
 }
 
 static void all_versions(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
@@ -377,6 +384,9 @@ bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, c
 	struct licence_profile profile;
 	struct judge_case jc;
 	struct wanted w;
+	*why = "a script does not see which memory this tensor lies in";
+	if (c->tensor.role != TR_OUTPUT && c->parts == CLAIM_MEMORY)
+		return false;
 	*why = "the reference knows nothing of this target";
 	if (!profile_of(&profile, t))
 		return false;

@@ -20,7 +20,7 @@ static bool add_nodes(struct world *w)
 			return false;
 		if (w->p->nnode > MAX_NODES / 2)
 			break;
-		made += add_op(w, op, -1) >= 0;
+		made += chance(w, PF_assign) ? add_assignment(w) : add_op(w, op, -1) >= 0;
 	}
 	return made > 0;
 }
@@ -61,7 +61,7 @@ static void add_ends(struct world *w)
 		if (!w->fact[i].usable || is_input(w, i))
 			continue;
 		bool changed = home_of(w, i)->written && !op_has(p->node[i].op, T_MUTATES);
-		if (w->fact[i].nuse == 0 || chance(w, PF_extra_return) || (changed && chance(w, PF_alias)))
+		if (w->fact[i].nuse == 0 || w->fact[i].kept || chance(w, PF_extra_return) || (changed && chance(w, PF_alias)))
 			sink[n++] = i;
 	}
 	for (int i = 0; i < n; i++)
@@ -180,6 +180,15 @@ static bool inputs_first(struct world *w, int ncompute, struct err *err)
 	return edit_reorder(p, order, n, err);
 }
 
+/* ---- surface ------------------------------------------------------------------------------------------------------------------- */
+
+static void draw_surface(struct world *w)
+{
+	int torch = w->pol->chance[PF_torch], python = w->pol->chance[PF_python];
+	const int weight[NSURFACES] = {[SURFACE_ATEN] = MAX(100 - torch - python, 0), [SURFACE_TORCH] = torch, [SURFACE_PYTHON] = python};
+	w->p->surface = (enum surface)choose_weighted(w->c, weight, NSURFACES);
+}
+
 bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats,
                        struct err *err)
 {
@@ -210,6 +219,7 @@ bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, con
 	add_calls(w);
 	if (chance(w, PF_symbols))
 		add_symbol(w);
+	draw_surface(w);
 	if (stats)
 		stats->nprogram++;
 	return true;

@@ -2,14 +2,16 @@
  *
  * Valid means: PyTorch eager runs it, forward and backward, with every fill of its `call` lines, without raising and without
  * undefined behaviour (TARGETS.md, "Eager's rules"). Driven by parameter kinds and roles (op.h), traits, `saves` and licence
- * classes; no operator is named except those that any program is built of (input, input_view, full, expand, getitem).
+ * classes; no operator is named except those that any program is built of (input, input_view, full, expand, getitem) and those that Python
+ * makes of an assignment (copy_, index, index_put_).
  *
  * Shape of what is made: a DAG of policy.nodes operator nodes over inputs made on demand, with fan-out and views; unused values are
  * returned, differentiable ones mostly after a linear reduction; a cotangent of ordinary nodes for each; two or more `call` lines.
  * Inputs come first in the text, cotangents last.
  *
  * Files: gen.c (a program), gen_op.c (one node), gen_arg.c (arguments that are not tensors), gen_input.c (sizes, layouts, inputs),
- * gen_rules.c (autograd's rules and magnitudes), gen_symbol.c (a size that changes from call to call). edit.h has the structural edits that shrinking and mutation need. */
+ * gen_assign.c (x[1:3] = y), gen_rules.c (autograd's rules and magnitudes), gen_symbol.c and gen_size.c (sizes that change from call to call).
+ * edit.h has the structural edits that shrinking and mutation need. */
 #ifndef SCATTERPROOF_GEN_H
 #define SCATTERPROOF_GEN_H
 

@@ -110,7 +110,7 @@ static void draw_expand(struct world *w, struct making *m, int k)
 			new = new <= room ? new : 1;
 			room /= new;
 		}
-		size[d] = old != 1 && d >= lead && choose_chance(w->c, 15) ? -1 : new;
+		size[d] = old != 1 && d >= lead && chance(w, PF_minus_one) ? -1 : new;
 	}
 	m->arg[k] = arg_ints(w->p, size, rank);
 }
@@ -158,7 +158,7 @@ static void draw_reshape(struct world *w, struct making *m, int k, bool strict)
 			s.rank++;
 		}
 	}
-	if (numel && s.rank && choose_chance(w->c, 15))
+	if (numel && s.rank && chance(w, PF_minus_one))
 		s.size[choose_below(w->c, (uint64_t)s.rank)] = -1;
 	m->arg[k] = arg_ints(w->p, s.size, s.rank);
 }

@@ -17,7 +17,8 @@ struct fact {
 	int home;               /* node that owns the storage */
 	int nuse;
 	bool born_grad;         /* the root required grad when this view of it was made */
-	bool usable;            /* may be an operand: single tensor */
+	bool usable;            /* may be an operand: single tensor, not part of an assignment */
+	bool kept;              /* part of it was assigned: to be returned */
 	bool index;             /* holds positions: read as an index, never written */
 	int high;               /* index: values are in [0, high) */
 	bool unique;            /* index: no value twice along dim unique_dim */
@@ -89,6 +90,11 @@ int making_dim(const struct making *m);         /* the first Dim argument, count
 /* ---- gen_op.c ---- */
 /* Appends one node of `op` (and its inputs); self = an existing node or -1. Returns the node, or -1 and leaves no trace. */
 int add_op(struct world *w, int op, int self);
+void count_uses(struct world *w, const struct node *n);
+
+/* ---- gen_assign.c ---- */
+/* Appends the nodes of one assignment to part of a value; false: it did not work out, and nothing was added. */
+bool add_assignment(struct world *w);
 
 /* ---- gen_symbol.c ---- */
 void add_symbol(struct world *w);        /* to a finished program; leaves it as it is if that does not work out */

@@ -505,7 +505,7 @@ static bool small_enough(struct world *w, int node)
 	return n <= 4 * w->max_numel;
 }
 
-static void count_uses(struct world *w, const struct node *n)
+void count_uses(struct world *w, const struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)

@@ -1,94 +1,187 @@
-/* gen_symbol.c: one size of a finished program becomes a symbol that grows from call to call. Where that size occurs in inputs and
- * in size arguments it is written as the symbol (or a multiple of it); whether the program still makes sense is found out by
- * binding every call and validating the result: what does not stays as it was.
- *
- * Growing keeps positions in range. Rows whose operands must match data or a derivative that metas do not show (R_SOURCE, R_SRCN)
- * are left alone. */
-#include "fuzz/edit.h"
-#include "fuzz/gen_internal.h"
+/* gen_symbol.c: one size of a finished program, or two, become symbols, and calls give them other values. Where that size occurs in inputs and
+ * in size arguments it is written as the symbol (or a multiple of it, or one less); whether the program still makes sense is found out by
+ * binding every call and validating the result: what does not stays as it was. */
+#include "fuzz/gen_symbol.h"
 
-static bool suits(const struct prog *p)
+#include "fuzz/edit.h"
+
+/* ---- writing the symbol ----------------------------------------------------------------------------------------------- */
+
+/* May dimension d of an input grow? With strides of its own: if nothing comes to overlap, because d steps over everything else or stays in
+ * place. Unique positions are as many as they were. */
+static bool may_grow(const struct node *n, int d)
 {
-	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; k < op_info[p->node[i].op].nparam; k++)
-			if (op_info[p->node[i].op].param[k].role == R_SOURCE || op_info[p->node[i].op].param[k].role == R_SRCN)
-				return false;
+	const struct iexpr *stride = n->arg[IN_STRIDE].ints, *size = n->arg[IN_SIZE].ints;
+	if (str_eq(n->arg[IN_FILL].str, "unique"))
+		return false;
+	if (n->arg[IN_STRIDE].tag == ARG_NONE || stride[d].value == 0)
+		return true;
+	for (int e = 0; e < n->arg[IN_SIZE].n; e++)
+		if (e != d && size[e].value > 1 && stride[e].value * (size[e].value - 1) >= stride[d].value)
+			return false;
 	return true;
 }
 
-/* An input of own strides or of positions keeps its size. */
-static bool fixed(const struct node *n)
+/* i is the symbol's value, a multiple of it or (a position) one less. */
+static void write_symbol(struct prog *p, struct iexpr *i, int sym, int64_t value, bool position)
 {
-	return n->op == OP_input_view ||
-	       (n->op == OP_input && (n->arg[IN_STRIDE].tag != ARG_NONE || str_eq(n->arg[IN_FILL].str, "index") || str_eq(n->arg[IN_FILL].str, "unique")));
-}
-
-static void make_symbolic(struct prog *p, struct iexpr *i, int sym, int64_t value)
-{
-	if (i->expr >= 0 || i->value < value || i->value % value)
+	if (i->expr >= 0 || i->value <= 0)
 		return;
+	bool less = position && value > 1 && i->value == value - 1;
+	if (!less && i->value % value)
+		return;
+	int number = prog_add_expr(p, (struct expr){.op = EX_CONST, .value = less ? 1 : i->value / value});
 	i->expr = prog_add_expr(p, (struct expr){.op = EX_SYM, .a = sym});
-	if (i->value == value)
-		return;
-	int times = prog_add_expr(p, (struct expr){.op = EX_CONST, .value = i->value / value});
-	i->expr = prog_add_expr(p, (struct expr){.op = EX_MUL, .a = i->expr, .b = times});
+	if (i->value != value)
+		i->expr = prog_add_expr(p, (struct expr){.op = less ? EX_SUB : EX_MUL, .a = i->expr, .b = number});
 }
 
-static int replace_sizes(struct world *w, struct prog *p, int sym, int64_t value)
+/* Sizes of inputs; how many there are. */
+static int write_inputs(struct prog *p, int sym, int64_t value)
 {
-	int ninput = 0;
-	for (int j = 0; j < p->nnode; j++) {
-		struct node *n = &p->node[j];
-		if (n->op == OP_sym || fixed(n))
-			continue;
-		for (int k = 0; k < op_info[n->op].nparam; k++) {
-			const struct param *q = &op_info[n->op].param[k];
-			if (q->kind == K_SIZE && q->role != R_REPEAT && q->role != R_STRIDED) {
-				for (int e = 0; e < n->arg[k].n; e++) {
-					ninput += n->op == OP_input && n->arg[k].ints[e].value == value;
-					if (n->op != OP_input || n->arg[k].ints[e].value == value)
-						make_symbolic(p, &n->arg[k].ints[e], sym, value);
-				}
-			} else if (q->kind == K_INDEX && q->optional && n->arg[k].tag == ARG_INT && n->arg[k].i.value == value && choose_chance(w->c, 50)) {
-				make_symbolic(p, &n->arg[k].i, sym, value);
-			}
+	int n = 0;
+	for (int i = 0; i < p->nnode; i++) {
+		struct node *d = &p->node[i];
+		for (int e = 0; d->op == OP_input && e < d->arg[IN_SIZE].n; e++) {
+			struct iexpr *size = &d->arg[IN_SIZE].ints[e];
+			if (size->expr >= 0 || size->value != value || !may_grow(d, e))
+				continue;
+			write_symbol(p, size, sym, value, false);
+			n++;
 		}
 	}
-	return ninput;
+	return n;
 }
 
-static bool calls_bind(const struct prog *p)
+/* Sizes that operators take, and every other position. */
+static void write_arguments(struct world *w, struct prog *p, int sym, int64_t value)
 {
-	struct arena a;
-	bool ok = true;
-	arena_init(&a);
-	for (int k = 0; ok && k <= p->ncall; k++) {
-		struct prog q;
-		ok = prog_bind(&q, p, k, &a, NULL) && prog_validate(&q, NULL);
+	for (int i = 0; i < p->nnode; i++) {
+		struct node *n = &p->node[i];
+		for (int k = 0; op_info[n->op].family != F_INPUT && k < op_info[n->op].nparam; k++) {
+			const struct param *q = &op_info[n->op].param[k];
+			if (q->kind == K_INDEX && q->role == R_ANY && n->arg[k].tag == ARG_INT && choose_chance(w->c, 50))
+				write_symbol(p, &n->arg[k].i, sym, value, true);
+			for (int e = 0; q->kind == K_SIZE && q->role != R_REPEAT && q->role != R_STRIDED && e < n->arg[k].n; e++)
+				write_symbol(p, &n->arg[k].ints[e], sym, value, false);
+		}
 	}
-	arena_free(&a);
-	return ok;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* With fewer elements, positions that are data may come to lie outside. */
+static bool may_shrink(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_input && node_int(&p->node[i], IN_HIGH))
+			return false;
+	return true;
+}
+
+/* Three calls at least: a compiler compiles the first other size again, and may use that for the next; the last call has the program's own
+ * size, as a call with data alone. */
+static void more_calls(struct prog *p)
+{
+	while (p->ncall < 3) {
+		const struct call *last = &p->call[p->ncall - 1];
+		struct call *c = &p->call[p->ncall++];
+		*c = *last;
+		c->input = ARENA_NEW(p->arena, struct call_input, last->ninput);
+		memcpy(c->input, last->input, sizeof *c->input * (size_t)last->ninput);
+		for (int i = 0; i < c->ninput; i++)
+			c->input[i].seed += 100;
+	}
+	for (int k = 0; k < p->ncall; k++) {    /* room for another one */
+		struct call_sym *sym = ARENA_NEW(p->arena, struct call_sym, MAX_SYMS);
+		if (p->call[k].nsym)
+			memcpy(sym, p->call[k].sym, sizeof *sym * (size_t)p->call[k].nsym);
+		p->call[k].sym = sym;
+	}
+}
+
+static void size_calls(struct world *w, struct prog *p, int sym, int64_t value)
+{
+	bool shrinks = may_shrink(p);
+	for (int k = 0; k + 1 < p->ncall; k++) {
+		struct call *c = &p->call[k];
+		int64_t other = shrinks && choose_chance(w->c, 25) ? choose_int(w->c, 1, value) : value + choose_int(w->c, 1, 6);
+		c->sym[c->nsym++] = (struct call_sym){sym, other};
+	}
+}
+
+/* What metas do not show and PyTorch demands: a source has enough elements, and the index's sizes where it had them. */
+static bool sources_fit(const struct prog *p, const struct prog *call)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		int index = -1;
+		for (int k = 0; k < op_info[n->op].nparam; k++) {
+			enum role role = op_info[n->op].param[k].role;
+			int from = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
+			if (role == R_INDEXN || role == R_UNIQUEN)
+				index = from;
+			if (role == R_SRCN && meta_same_sizes(node_meta(p, from), node_meta(p, index)) && !meta_same_sizes(node_meta(call, from), node_meta(call, index)))
+				return false;
+			if (role == R_SOURCE && meta_numel(node_meta(call, from)) < meta_numel(node_meta(call, i)))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool symbolic_bind(struct symbolic *s)
+{
+	arena_reset(&s->arena);
+	s->nbound = 0;
+	for (int k = 0; k <= s->p.ncall; k++) {
+		struct prog *q = &s->bound[s->nbound++];
+		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the symbol --------------------------------------------------------------------------------------------------------- */
+
+static bool introduce(struct symbolic *s, int64_t value)
+{
+	struct prog q;
+	int order[MAX_NODES];
+	prog_clone(&q, &s->p, s->p.arena);
+	int sym = prog_add(&q, OP_sym, arena_printf(q.arena, "s%d", s->nsym));
+	q.node[sym].arg[0] = arg_int(value);
+	q.node[sym].sym_value = value;
+	for (int i = 0; i < q.nnode; i++)
+		order[i] = i < s->nsym ? i : i == s->nsym ? sym : i - 1;
+	if (!edit_reorder(&q, order, q.nnode, NULL) || !write_inputs(&q, s->nsym, value))
+		return false;
+	write_arguments(s->w, &q, s->nsym, value);
+	more_calls(&q);
+	size_calls(s->w, &q, s->nsym, value);
+	struct prog was = s->p;
+	s->p = q;
+	if (symbolic_bind(s)) {
+		s->nsym++;
+		return true;
+	}
+	s->p = was;
+	return false;
 }
 
 void add_symbol(struct world *w)
 {
-	struct prog q;
-	int64_t value = w->pool[choose_below(w->c, (uint64_t)w->npool)];
-	if (!suits(w->p))
-		return;
-	prog_clone(&q, w->p, w->p->arena);
-	int sym = prog_add(&q, OP_sym, "s0"), order[MAX_NODES];
-	q.node[sym].arg[0] = arg_int(value);
-	q.node[sym].sym_value = value;
-	order[0] = sym;
-	for (int i = 0; i < sym; i++)
-		order[i + 1] = i;
-	/* The last call keeps the size, as a call with data alone. */
-	for (int c = 0; c + 1 < q.ncall; c++) {
-		q.call[c].sym = ARENA_NEW(q.arena, struct call_sym, 1);
-		q.call[c].sym[0] = (struct call_sym){sym, value + choose_int(w->c, 1, 6)};
-		q.call[c].nsym = 1;
+	struct symbolic *s = ARENA_NEW(w->p->arena, struct symbolic, 1);
+	*s = (struct symbolic){.w = w, .p = *w->p};
+	arena_init(&s->arena);
+	int first = (int)choose_below(w->c, (uint64_t)w->npool), most = 1 + choose_chance(w->c, 25);
+	for (int i = 0; i < w->npool && s->nsym < most; i++)
+		introduce(s, w->pool[(first + i) % w->npool]);
+	if (s->nsym && symbolic_bind(s)) {
+		sizes_stated(s);
+		sizes_follow(s);
+		sizes_read(s);
+		*w->p = s->p;
 	}
-	if (edit_reorder(&q, order, sym + 1, NULL) && replace_sizes(w, &q, 0, value) && calls_bind(&q))
-		*w->p = q;
+	arena_free(&s->arena);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "eager/output.h"
 #include "fuzz/options.h"
 
 struct loading {
@@ -15,12 +16,12 @@ struct loading {
 	int rc;         /* exit_of_both so far */
 };
 
-static void complain(struct loading *l, const struct err *err, int line)
+static void pass_over(struct loading *l, const struct err *err, int line)
 {
 	if (err->line)
-		fprintf(stderr, "scatterproof: %s:%d:%d: %s\n", l->path, line + err->line - 1, err->col, err->msg);
+		complain("%s:%d:%d: %s", l->path, line + err->line - 1, err->col, err->msg);
 	else
-		fprintf(stderr, "scatterproof: %s\n", err->msg);
+		complain("%s", err->msg);
 	l->rc = exit_of_both(l->rc, EXIT_USAGE);
 	struct err at = *err;
 	at.line += at.line ? line - 1 : 0;
@@ -43,7 +44,7 @@ static void load_text(struct loading *l, const char *text, size_t n, int line, b
 	} else {
 		if (!err.line)
 			err.line = err.col = 1;
-		complain(l, &err, line);
+		pass_over(l, &err, line);
 	}
 	arena_free(&a);
 }
@@ -82,7 +83,7 @@ static void load_file(struct loading *l)
 	struct err err = {0};
 	sb_init(&sb);
 	if (!sb_read_file(&sb, str_eq(l->path, "-") ? "/dev/stdin" : l->path, MAX_FILE_TEXT, &err)) {
-		complain(l, &err, 0);
+		pass_over(l, &err, 0);
 		sb_free(&sb);
 		return;
 	}
@@ -119,7 +120,7 @@ static void load_directory(struct loading *l)
 	int n = scandir(dir, &entry, is_prog, by_name);
 	if (n <= 0) {
 		err_set(&err, n < 0 ? "%s cannot be listed" : "%s has no file *.prog", dir);
-		complain(l, &err, 0);
+		pass_over(l, &err, 0);
 		if (n == 0)
 			free(entry);
 		return;
@@ -134,7 +135,7 @@ static void load_directory(struct loading *l)
 			load_file(l);
 		} else {                        /* a pipe would be waited for */
 			err_set(&err, "%s is no file", path.s);
-			complain(l, &err, 0);
+			pass_over(l, &err, 0);
 		}
 		sb_free(&path);
 		free(entry[i]);

@@ -53,7 +53,7 @@ static void grad_path(const struct prog *p, bool *on)
 static void operand(struct visit *v, const struct prog *p, const struct node *n, int k, int from, bool grad, uint64_t *shape)
 {
 	const struct node *d = &p->node[from];
-	if (d->nout < 1 || d->op == OP_sym)
+	if (d->nout < 1)
 		return;
 	uint64_t layout = layout_of(&d->out[0].meta);
 	*shape = mix64(*shape ^ (layout + 16 * (uint64_t)k) * 0x9e3779b97f4a7c15u);
@@ -66,7 +66,7 @@ static void walk(struct visit *v, const struct prog *p)
 	grad_path(p, on);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		if (n->op == OP_sym || n->nout < 1)
+		if (n->nout < 1)
 			continue;
 		uint64_t shape = (uint64_t)n->op << 32 ^ (uint64_t)n->out[0].meta.dtype << 8 ^ on[i];
 		for (int k = 0; k < op_info[n->op].nparam; k++) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fuzz/bench.h"
 #include "fuzz/verdict.h"
@@ -43,17 +44,18 @@ static const struct opt_info opts[NOPTS] = {
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
-static const char *const verbs[][3] = {
-	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges"},
-	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')"},
-	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not"},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one"},
-	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing"},
-	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs"},
-	{"ops", "[NAME]", "the operators of the language"},
-	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read"},
-	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees"},
-	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES},
+/* words: how many may follow the verb beside its options. */
+static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
+	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
+	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')", MAX_FILES},
+	{"repro", "ID --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
+	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
+	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
+	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
+	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
 void options_help(FILE *f, const char *verb)
@@ -62,9 +64,9 @@ void options_help(FILE *f, const char *verb)
 		fprintf(f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
 	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (!verb)
-			fprintf(f, "  %-9s %s\n", verbs[i][0], verbs[i][2]);
-		else if (str_eq(verb, verbs[i][0]))
-			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i][1], verbs[i][2]);
+			fprintf(f, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+		else if (str_eq(verb, verbs[i].name))
+			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i].usage, verbs[i].help);
 	}
 	if (!verb)
 		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
@@ -167,7 +169,20 @@ static const char *option_guess(struct guess *g, const char *verb, const char *g
 
 const char *verb_guess(struct guess *g, const char *given)
 {
-	return guess_from(g, given, &verbs[0][0], sizeof verbs[0], ARRAY_LEN(verbs));
+	return guess_from(g, given, &verbs[0].name, sizeof verbs[0], ARRAY_LEN(verbs));
+}
+
+/* What options and words say together. */
+static bool check_together(const struct options *o, const char *verb, struct err *err)
+{
+	int words = 0;          /* of verbs that only we start */
+	for (int i = 0; i < ARRAY_LEN(verbs); i++)
+		if (str_eq(verb, verbs[i].name))
+			words = verbs[i].words;
+	if (o->nfile > words)
+		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
+		               words ? "one word beside its options" : "options only");
+	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
@@ -176,12 +191,17 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	const char *self = o->self;
 	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
+	bool options = true;            /* until -- */
 	for (int i = 1; i < argc; i++) {
-		if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h")) {
+		if (options && str_eq(argv[i], "--")) {
+			options = false;
+			continue;
+		}
+		if (options && (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))) {
 			*help = true;
 			return true;
 		}
-		if (argv[i][0] != '-' || !argv[i][1]) {
+		if (!options || argv[i][0] != '-' || !argv[i][1]) {
 			if (o->nfile == MAX_FILES)
 				return err_set(err, "more than %d files", MAX_FILES);
 			o->file[o->nfile++] = argv[i];
@@ -205,7 +225,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		if (!apply(o, (enum opt)k, v, err))
 			return false;
 	}
-	return true;
+	return check_together(o, verb, err);
 }
 
 static void arg(char ***av, struct arena *a, const char *name, const char *value)
@@ -213,6 +233,13 @@ static void arg(char ***av, struct arena *a, const char *name, const char *value
 	*(*av)++ = arena_strdup(a, name);
 	if (value)
 		*(*av)++ = arena_strdup(a, value);
+}
+
+/* Shards change directory. A name without a slash is looked for in PATH. */
+static const char *absolute(const char *path, struct arena *a)
+{
+	char cwd[4096];
+	return strchr(path, '/') && path[0] != '/' && getcwd(cwd, sizeof cwd) ? arena_printf(a, "%s/%s", cwd, path) : path;
 }
 
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
@@ -237,7 +264,7 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 	if (o->dtypes)
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->python)
-		arg(&av, a, "--python", o->python);
+		arg(&av, a, "--python", absolute(o->python, a));
 	if (o->limit_ms)
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)

@@ -96,7 +96,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		}
 		p->chance[f] = MIN(base, 95);
 	}
-	p->chance[PF_symbols] = nm->symbols;
+	if (nm->symbols)
+		p->chance[PF_symbols] = nm->symbols;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }

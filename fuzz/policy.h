@@ -28,7 +28,9 @@
 	FEATURE(size_one, 12, 1)        /* per dim */ \
 	FEATURE(ladder, 25, 1)          /* a size of the pool is 15/16/17/31/32/33/63/65 */ \
 	FEATURE(large, 2, 1)            /* ... or around 256 or 1024 */ \
-	FEATURE(negative, 20, 1)        /* dims and indices counted from the end */ \
+	FEATURE(negative, 25, 1)        /* dims and indices counted from the end */ \
+	FEATURE(minus_one, 25, 1)       /* a size that follows from the others is -1 */ \
+	FEATURE(assign, 5, 1)           /* instead of a node: part of a value is assigned to, as x[1:3] = y or x[i] += y */ \
 	FEATURE(plain, 60, 1)           /* an argument that has a default keeps it */ \
 	FEATURE(mixed, 6, 1)            /* the other operand has another dtype */ \
 	FEATURE(input_view, 6, 1)       /* an input shares another input's storage */ \
@@ -39,7 +41,16 @@
 	FEATURE(positive, 40, 1)        /* operands of divisions and transcendental functions are positive */ \
 	FEATURE(special, 12, 1)         /* a further call has inf, nan, -0.0, limits */ \
 	FEATURE(ties, 20, 1)            /* a further call has few distinct values */ \
-	FEATURE(symbols, 0, 0)          /* sizes that change from call to call */
+	FEATURE(symbols, 12, 0)         /* a size changes from call to call, if the program allows it: four of five do */ \
+	FEATURE(sized, 60, 0)           /* a symbolic program has a view or two that state sizes, as x.view(n, -1) */ \
+	FEATURE(read_sizes, 50, 0)      /* a symbol is read off a tensor wherever one has that size (x.shape[0]) ... */ \
+	FEATURE(mixed_sizes, 20, 0)     /* ... or here and there; otherwise it is an argument of its own */ \
+	FEATURE(torch, 25, 0)           /* the program is written torch.add(x, y) ... */ \
+	FEATURE(python, 25, 0)          /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */
+
+/* Why half of the programs stay in the surface aten: every row has that spelling, in it a reproducer names the overload that is wrong, and
+ * below Dynamo, where compilers have had their wrong values so far, surfaces are alike. What only the other two reach is Dynamo's own
+ * handling of operators, methods, indexing and assignment: as people use both, they share the other half. */
 
 enum feature {
 #define FEATURE(id, base, swarm) PF_##id,

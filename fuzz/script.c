@@ -5,6 +5,8 @@
 #include <inttypes.h>
 
 #include "compiled/targets/emit_python.h"
+#include "eager/escape.h"
+#include "eager/output.h"
 #include "fuzz/expected.h"
 #include "reports/json.h"
 
@@ -24,9 +26,10 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
-	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m),
-	          n->arg[op_param(OP_input, "fill")].str, (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
-	          node_int(n, op_param(OP_input, "dim")));
+	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
+	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
+	          node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
@@ -66,9 +69,12 @@ static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torc
 static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 {
 	sb_puts(sb, "# name, storage (-1: a number), requires_grad, goes to f, goes to cotangents\nINPUTS = [\n");
-	for (int i = 0; i < r->ninputs; i++)
-		sb_printf(sb, "    (\"%s\", %d, %s, %s, %s),\n", r->input[i].name, r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
-		          r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+	for (int i = 0; i < r->ninputs; i++) {
+		sb_puts(sb, "    (");
+		escape_python(sb, r->input[i].name);
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage,
+		          r->input[i].requires_grad ? "True" : "False", r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+	}
 	sb_puts(sb, "]\n");
 }
 
@@ -120,10 +126,14 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	struct strbuf options;
 	sb_init(&options);
 	for (int i = 0; i < t->noptions; i++) {
-		if (str_eq(t->option[i].name, "dynamic"))
+		if (str_eq(t->option[i].name, "dynamic")) {
 			dynamic = str_eq(t->option[i].value, "0") ? "False" : "True";
-		else
-			sb_printf(&options, "%s\"%s\": \"%s\"", options.len ? ", " : "", t->option[i].name, t->option[i].value);
+			continue;
+		}
+		sb_puts(&options, options.len ? ", " : "");
+		escape_python(&options, t->option[i].name);
+		sb_puts(&options, ": ");
+		escape_python(&options, t->option[i].value);
 	}
 	sb_puts(sb, options.len ? option_values : aot_fake ? aot_fake_backend : "");
 	sb_puts(sb, "\n\ndef under_test(fn):\n");
@@ -152,16 +162,9 @@ static const char *after_imports(const char *py)
 /* Of any text, a comment line per line: nothing of it can run, and Python can read it. */
 static void comment(struct strbuf *sb, const char *text)
 {
-	const char *before = "# ";
-	for (const char *s = text; *s; s++) {
-		sb_puts(sb, before);
-		before = *s == '\n' ? "# " : "";
-		if (*s == '\n' || (*s >= ' ' && *s < 0x7f))
-			sb_putc(sb, *s);
-		else
-			sb_printf(sb, "\\x%02x", (unsigned char)*s);
-	}
-	sb_puts(sb, before[0] ? "" : "\n");
+	sb_puts(sb, "# ");
+	escape_lines(sb, "# ", text, strlen(text));
+	sb_putc(sb, '\n');
 }
 
 /* What the target's stage does beside running the program, which this script does not. */
@@ -189,7 +192,7 @@ static void python_text(struct strbuf *sb, const char *name, const char *value)
 {
 	sb_printf(sb, "%s = ", name);
 	if (value)
-		json_str(sb, value);
+		escape_python(sb, value);
 	else
 		sb_puts(sb, "None");
 	sb_putc(sb, '\n');
@@ -210,7 +213,7 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 	sb_puts(sb, "KNOWN_REFUSALS = [");
 	for (int i = 0; i < known.n; i++) {
 		sb_puts(sb, i ? ", " : "");
-		json_str(sb, known.fragment[i]);
+		escape_python(sb, known.fragment[i]);
 	}
 	sb_puts(sb, "]  # of the compiler: no bugs by themselves\n");
 	python_text(sb, "NOT_HERE", c->subject == CLAIM_RUN ? not_here(t) : NULL);
@@ -261,4 +264,14 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	sb_free(&name);
 	sb_free(&table);
 	return ok;
+}
+
+bool script_write(const char *path, const struct strbuf *text, struct err *err)
+{
+	struct output out;
+	bool standard = str_eq(path, "-");
+	if (!standard && !output_file(&out, path, err))
+		return false;
+	fwrite(text->s, 1, text->len, standard ? stdout : out.file);
+	return standard || output_close(&out, err);
 }

@@ -842,13 +842,16 @@ static bool begin_at(struct shard *s, struct shard_request *r)
 /* Which version is it? Both children start side by side. */
 static bool identify(struct shard *s)
 {
-	if (!exec_warm(s->main, &s->fatal) || (s->cheap && !exec_warm(s->cheap, &s->fatal)))
+	if (!exec_warm(s->main, &s->fatal) || (s->cheap && !exec_warm(s->cheap, &s->fatal))) {
+		s->fatal_code = EXIT_TARGET;
 		return false;
+	}
 	struct target first = s->target[0];
 	enum exec_identity id = exec_identify(&first, s->main, &s->fatal);
-	s->fatal_code = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
-	if (id != EXEC_IDENTIFIED)
+	if (id != EXEC_IDENTIFIED) {
+		s->fatal_code = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 		return false;
+	}
 	struct target *all[MAX_TARGETS + 2] = {&s->cheap_target, &s->plain_target};
 	for (int i = 0; i < s->o->ntarget; i++)
 		all[2 + i] = &s->target[i];

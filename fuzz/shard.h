@@ -76,6 +76,14 @@ struct shard_answer {
 	struct shard_stats stats;
 	struct shard_state state;
 };
+/* Of all targets, the cheap stage left out. */
+static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
+{
+	int64_t n = 0;
+	for (int t = 0; t < MAX_TARGETS; t++)
+		n += s->verdict[t][v];
+	return n;
+}
 
 struct shard_finding {
 	const char *target, *versions, *device, *text, *policy;        /* device: as exec_versions says it */

@@ -17,13 +17,13 @@ static void neighbours(const struct prog *p, const struct tensor_verdict *w, boo
 	if (w && w->role == TR_GRADIENT && w->node >= 0) {
 		through[w->node] = true;
 		for (int i = 0; i < p->nnode; i++)
-			if (node_reads(&p->node[i], through))
+			if (node_reads(p, &p->node[i], through))
 				*(passes_through(p->node[i].op) ? &through[i] : &set[i]) = true;
 	} else if (w && w->role == TR_OUTPUT && w->node >= 0) {
 		through[w->node] = true;
 		for (int i = p->nnode - 1; i >= 0; i--)
 			if (through[i] && passes_through(p->node[i].op))
-				node_mark_operands(&p->node[i], through);
+				node_mark_operands(p, &p->node[i], through);
 			else
 				set[i] = through[i];
 	} else {

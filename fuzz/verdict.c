@@ -1,6 +1,7 @@
 /* verdict.c: see verdict.h. */
 #include "fuzz/verdict.h"
 
+#include "eager/escape.h"
 #include "eager/guess.h"
 #include "eager/interp.h"
 
@@ -128,12 +129,12 @@ static void report(struct outcome *out, const struct prog *p, const struct judge
 {
 	struct strbuf sb;
 	sb_init(&sb);
-	sb_printf(&sb, "%s on %s: %s\n", finding_kind_name[out->kind], target, out->why);
+	sb_printf(&sb, "%s on %s: %s\n", finding_kind_name[out->kind], target, escaped_lines(a, "  ", out->why));
 	if (j)
 		judgement_print(&sb, j, p);
 	if (r->stderr_tail[0] && out->verdict != VD_MISMATCH)
-		sb_printf(&sb, "last output of the target:\n%s\n", r->stderr_tail);
-	sb_printf(&sb, "signature: %s\n", out->signature);
+		sb_printf(&sb, "last output of the target:\n  %s\n", escaped_lines(a, "  ", r->stderr_tail));
+	sb_printf(&sb, "signature: %s\n", escaped_line(a, out->signature));
 	sb_puts(&sb, prog_text(p, a));
 	out->report = arena_strdup(a, sb.s);
 	sb_free(&sb);

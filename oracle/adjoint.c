@@ -316,53 +316,98 @@ static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const
 	}
 }
 
+static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 : num_mag(x); }
+
 /* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
+/* What is known of a list before its entries' gradients are formed. */
+struct factors { int64_t n, maybe_zeros; double big, small; bool special; };
+
+static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
+{
+	struct factors f = {.n = n, .big = 1, .small = 1};
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		double m = fabs(x->hi);
+		f.special = f.special || x->flags & NUM_SPECIAL;
+		if (x->flags & NUM_NOFIN)
+			continue;
+		f.big *= fmax(m, 1);
+		f.small *= m > 0 ? fmin(m, 1) : 1;
+		f.maybe_zeros += m <= x->rad;
+	}
+	return f;
+}
+
+/* Roundings of the finite part of c, whichever form made it. */
+static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
+{
+	const struct num_format *own = &num_format[s->h.dt];
+	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
+	double gy = finite_mag(g) * finite_mag(y);
+	num_widen(c, mag * rel);
+	if (gy >= own->overflow)                /* g * result comes first */
+		c->flags |= NUM_INF;
+	if (gy < own->normal * 2 && m > 0)
+		num_widen(c, 2 * own->tiny / m);
+	if (f->small < own->normal * 4)         /* the result or a partial product underflows */
+		num_widen(c, mag + finite_mag(g) * own->tiny * f->big * (double)f->n);
+	how_last(c, &s->h);
+}
+
+/* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
+ * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
+static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
+	const struct factors *f)
+{
+	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
+	if (!num_is_exact(x) || x->hi != 0) {
+		q = num_mul(g, &q);
+		c = num_hull(&c, &q);
+	}
+	if (f->maybe_zeros > 1)
+		c = num_hull(&none, &c);
+	c.dtype = (uint8_t)s->h.dt;
+	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
+		round_share(s, &c, g, y, x, f);
+	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
+		c.flags |= NUM_INF | NUM_NAN;           /* partial products of the finite ones: infinity, or 0 times infinity */
+	return c;
+}
+
+static struct num prod_finite(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
+	const struct factors *f)
+{
+	const struct num_format *own = &num_format[s->h.dt];
+	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
+	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
+		c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
+	c.dtype = (uint8_t)s->h.dt;
+	if (!num_is_exact(&c) || c.hi != 0)
+		round_share(s, &c, g, y, x, f);
+	if (g->flags & NUM_INF && f->small < own->normal * 4)
+		c.flags |= NUM_INF | NUM_NAN;
+	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow)
+		c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
+	return c;
+}
+
 static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	struct tape *t = s->A->t;
 	struct arena_mark m = arena_mark(t->arena);
 	struct num *pre = ARENA_NEW(t->arena, struct num, n + 1), suf = num_exact(DT_F64, 1);
-	bool special = false;
+	struct factors f = factors_of(t, e, n);
 	pre[0] = num_exact(DT_F64, 1);
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		special = special || x->flags & NUM_SPECIAL;
-		pre[i + 1] = num_mul(&pre[i], x);
-	}
-	const struct num_format *own = &num_format[s->h.dt];
-	double rel = (double)(n + 3) * num_format[s->h.l->acc].u + 3 * own->u, big = 1, small = 1;
-	int64_t zeros = 0;
-	for (int64_t i = 0; i < n; i++) {
-		double x = fabs(t->val[e[i]].hi);
-		big *= fmax(x, 1);
-		small *= x > 0 ? fmin(x, 1) : 1;
-		zeros += x == 0;
-	}
+	for (int64_t i = 0; i < n; i++)
+		pre[i + 1] = num_mul(&pre[i], &t->val[e[i]]);
 	for (int64_t i = n - 1; i >= 0; i--) {
-		struct num others = num_mul(&pre[i], &suf), c = num_mul(g, &others), none = num_exact(DT_F64, 0);
-		if (c.flags & NUM_NAN && zeros > 1)
-			c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
-		suf = num_mul(&suf, &t->val[e[i]]);
-		c.dtype = (uint8_t)s->h.dt;
-		if (special || y->flags & NUM_ANY) {
+		const struct num *x = &t->val[e[i]];
+		struct num others = num_mul(&pre[i], &suf), c;
+		suf = num_mul(&suf, x);
+		if (y->flags & NUM_ANY)
 			c = num_any(s->h.dt);
-		} else if (!num_is_exact(&c) || c.hi != 0) {
-			double mag = num_mag(&c);
-			if (!(c.flags & NUM_SPECIAL))
-				num_widen(&c, mag * rel);
-			double x = fabs(t->val[e[i]].hi), gy = num_mag(g) * num_mag(y);
-			if (gy >= own->overflow)                /* g * result comes first */
-				c.flags |= NUM_INF;
-			if (gy < own->normal * 2 && x > 0)
-				num_widen(&c, 2 * own->tiny / x);
-			if (small < own->normal * 4)            /* the result or a partial product underflows */
-				num_widen(&c, mag + num_mag(g) * own->tiny * big * (double)n);
-			how_last(&c, &s->h);
-		}
-		if (g->flags & NUM_INF && small < own->normal * 4)
-			c.flags |= NUM_INF | NUM_NAN;
-		if (big >= own->overflow || big >= num_format[s->h.l->acc].overflow)
-			c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
+		else
+			c = f.special ? prod_special(s, g, y, x, &others, &f) : prod_finite(s, g, y, x, &others, &f);
 		send_to(s, e[i], c);
 	}
 	arena_release(t->arena, m);
@@ -385,32 +430,60 @@ static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool 
 	return true;
 }
 
-static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y, bool shared)
+/* Each of `count` winners' share of g. */
+static struct num share_of(const struct pass *s, const struct num *g, int64_t count)
+{
+	struct num k = num_exact(s->h.dt, (double)count), part = quotient(g, &k, &s->h);
+	if (count == 1)
+		return *g;
+	if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL))       /* the count is a sum in the dtype */
+		num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
+	how_only(&part, &s->h);
+	return part;
+}
+
+/* The NaNs of the list; 0 if it is not certain which they are. */
+static int64_t sure_nans(const struct tape *t, const sid *e, int64_t n, bool *is)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		is[i] = sure_nan(x);
+		if (!is[i] && x->flags & (NUM_NAN | NUM_ANY))
+			return 0;
+		count += is[i];
+	}
+	return count;
+}
+
+static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	struct tape *t = s->A->t;
 	struct num open = undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
-	if (shared && g->flags & NUM_SPECIAL) { /* who does not win gets mask * g: 0 * inf, 0 * nan; or a select */
+	if (g->flags & NUM_SPECIAL) { /* who does not win gets mask * g: 0 * inf, 0 * nan; or a select */
 		zero.flags |= NUM_NAN;
 		open.flags |= NUM_NAN;
 	}
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
 	struct tape_block as = *s->b;
-	as.param = shared ? 0 : as.param;
-	as.f = s->b->f == SF_MINN || s->b->f == SF_KMIN ? SF_KMIN : SF_KMAX;
-	int64_t count = pick_candidates(t, &as, e, n, cand);
+	as.param = 0;
+	as.f = s->b->f == SF_MINN ? SF_KMIN : SF_KMAX;
+	int64_t count = pick_candidates(t, &as, e, n, cand), nans = 0;
 	bool group = false;
-	if (y->flags & (NUM_NAN | NUM_ANY)) {
+	if (s->b->param == NANS_SHARE && y->flags & NUM_NAN)
+		nans = sure_nans(t, e, n, cand);
+	if (nans) {
+		part = share_of(s, g, nans);
+	} else if (sure_nan(y) && s->b->param != NANS_SHARE) {
+		part = zero = num_exact(s->h.dt, NAN);          /* nothing equals NaN: 0 / 0 for all */
+	} else if (y->flags & (NUM_NAN | NUM_ANY)) {
 		open.flags |= NUM_NAN;
 		for (int64_t i = 0; i < n; i++)
 			cand[i] = true;
 		part = open;
-	} else if (count > 1 && shared && all_equal(t, e, n, cand)) {
-		struct num k = num_exact(s->h.dt, (double)count);
-		part = quotient(g, &k, &s->h);
-		if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL))       /* the count is a sum in the dtype */
-			num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
-		how_only(&part, &s->h);
+	} else if (count > 1 && all_equal(t, e, n, cand)) {
+		part = share_of(s, g, count);
 	} else if (count > 1) {
 		part = open;
 		group = true;
@@ -422,37 +495,96 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 		add_group(s, e, n, g);
 }
 
+/* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
+static void adj_picked(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+{
+	struct tape *t = s->A->t;
+	struct num zero = num_exact(s->h.dt, 0), part = *g;
+	struct arena_mark m = arena_mark(t->arena);
+	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
+	int64_t count = n, first = -1;
+	if (s->b->f == SF_ONEOF)
+		memset(cand, 1, (size_t)n * sizeof *cand);
+	else
+		count = pick_candidates(t, s->b, e, n, cand);
+	if (count > 1 && s->b->param == PICK_FIRST)
+		first = pick_first(t, e, n, cand);
+	bool group = count > 1 && first < 0;
+	if (group)
+		part = undecided(g, &s->h);
+	for (int64_t i = 0; i < n; i++)
+		send_to(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
+	arena_release(t->arena, m);
+	if (group)
+		add_group(s, e, n, g);
+}
+
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
+/* The mean as the derivative has it. */
+static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
+{
+	const struct how *h = &s->h;
+	struct num mean = num_exact(DT_F64, 0), k = num_exact(DT_F64, (double)n);
+	if (special) {
+		for (int64_t i = 0; i < n; i++)
+			mean = num_add(&mean, &s->A->t->val[e[i]]);
+		mean = num_div(&mean, &k);
+		return mean;
+	}
+	struct var_parts p = var_mean_of(s->A->t, e, n, h);
+	double rounded = 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
+	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64};
+}
+
+/* Of a whole tensor with n <= c: g * NaN where x equals the mean, g * infinity elsewhere (FunctionsManual.cpp, var_backward). */
+static struct num no_freedom(const struct num *x, const struct num *mean, bool one, const struct num *g, const struct how *h)
+{
+	int eq = one && !(x->flags & NUM_SPECIAL) ? 1 : num_eq(x, mean);
+	struct num f = num_exact(DT_F64, eq == 1 ? NAN : INFINITY);
+	if (eq < 0)
+		f.flags |= NUM_NAN;
+	f = num_mul(g, &f);
+	f.dtype = (uint8_t)h->dt;
+	return f;
+}
+
 static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
 	const struct how *h = &s->h;
-	double k = (double)n, denom = fmax(0, k - s->b->param);
+	double k = (double)n, dof = k - s->b->param, top = 0;
 	const struct num_format *f = &num_format[h->dt];
-	bool special = g->flags & NUM_SPECIAL || denom == 0;
-	double top = 0;
+	bool special = false, one = var_of_one(t, e, n, h);
 	for (int64_t i = 0; i < n; i++) {
 		special = special || t->val[e[i]].flags & NUM_SPECIAL;
-		top = fmax(top, num_mag(&t->val[e[i]]));
+		top = fmax(top, finite_mag(&t->val[e[i]]));
 	}
-	special = special || top * k >= f->overflow || 2 * num_mag(g) >= f->overflow || 2 * top >= f->overflow
-		|| 4 * top * num_mag(g) >= f->overflow;         /* the mean, a difference or a partial product overflows */
-	if (special) {
-		for (int64_t i = 0; i < n; i++)
-			send_to(s, e[i], num_any(h->dt));
-		return;
+	/* The mean, a difference or a partial product overflows, as the order has it. */
+	bool over = top * k >= f->overflow || 2 * num_mag(g) >= f->overflow || 2 * top >= f->overflow || 4 * top * num_mag(g) >= f->overflow
+		|| (dof != 0 && 2 / fabs(dof) * num_mag(g) >= f->overflow);
+	struct num mean = mean_again(s, e, n, special), two = num_exact(DT_F64, 2), d = num_exact(DT_F64, dof), gs;
+	if (dof == 0) {
+		two = num_exact(DT_F64, INFINITY);      /* 2 / 0, times g */
+		gs = num_mul(&two, g);
+	} else {
+		struct num scale = num_scale(*g, 2);
+		gs = num_div(&scale, &d);
 	}
-	struct var_parts p = var_mean_of(t, e, n, h);
-	double mean_err = p.mean_rad + 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
-	struct num mean = {.hi = p.mean.hi, .lo = p.mean.lo, .rad = mean_err, .dtype = DT_F64};
-	struct num scale = num_scale(*g, 2), d = num_exact(DT_F64, denom), gs = num_div(&scale, &d);
 	gs.dtype = (uint8_t)h->dt;
 	how_step(&gs, h);
 	for (int64_t i = 0; i < n; i++) {
-		struct num x = num_sub(&t->val[e[i]], &mean);
-		how_step(&x, h);
-		struct num c = num_mul(&gs, &x);
-		how_last(&c, h);
+		const struct num *x = &t->val[e[i]];
+		struct num c, zero = num_exact(DT_F64, 0), diff = one && !(x->flags & NUM_SPECIAL) ? zero : num_sub(x, &mean);
+		if (s->b->f == SF_VARALL && dof <= 0) {
+			c = no_freedom(x, &mean, one, g, h);
+		} else {
+			diff.dtype = (uint8_t)h->dt;
+			how_step(&diff, h);
+			c = num_mul(&gs, &diff);
+			how_last(&c, h);
+		}
+		if (over)
+			c.flags |= NUM_INF | NUM_NAN;
 		send_to(s, e[i], c);
 	}
 }
@@ -461,10 +593,6 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	for (int64_t i = 0; i < n; i++) {
-		if (y->flags & NUM_SPECIAL) {
-			send_to(s, e[i], num_any(s->h.dt));
-			continue;
-		}
 		struct num d = num_sub(&s->A->t->val[e[i]], y);
 		how_step(&d, &s->h);
 		struct num w = num_exp_of(&d, &s->h);
@@ -515,52 +643,62 @@ static void adj_cumsum(const struct pass *s)
 	arena_release(t->arena, m);
 }
 
+/* Infinities, NaN or overflow on the way of a scan's derivative: what the sum comes to, or its terms before the next zero (what follows is not
+ * looked at), or 0 (behind the first zero), infinity or NaN. */
+static void leave_open(struct num *sum, const struct num *before_zero, const struct how *h)
+{
+	struct num none = num_exact(DT_F64, 0);
+	*sum = num_hull(sum, before_zero);
+	*sum = num_hull(sum, &none);
+	sum->dtype = (uint8_t)h->dt;
+	sum->flags |= NUM_INF | NUM_NAN | NUM_UNDEC;
+}
+
 /* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
  * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
  * sum may come to before y, however small, scales it. */
 static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
 {
 	const struct num *v = s->A->t->val;
+	const struct num_format *own = &num_format[s->h.dt];
 	struct num pre = num_exact(DT_F64, 1);
-	double rel = ((double)len * 2 + 4) * num_format[s->h.dt].u;
-	bool special = false;
-	double big = 1, small = 1, gsum = 0;
-	for (int64_t i = 0; i < len; i++) {
-		double x = fabs(v[e[i]].hi);
-		special = special || v[e[i]].flags & NUM_SPECIAL;
-		big *= fmax(1, x);
-		small *= x > 0 ? fmin(1, x) : 1;
-		gsum += num_mag(&g[i]);
-	}
-	bool lost = small < num_format[s->h.dt].normal * 4;             /* prefixes underflow */
-	special = special || big >= num_format[s->h.dt].overflow;       /* prefixes overflow, and 0 * inf may follow */
+	double rel = ((double)len * 2 + 4) * own->u, gsum = 0;
+	for (int64_t i = 0; i < len; i++)
+		gsum += finite_mag(&g[i]);
+	struct factors f = factors_of(s->A->t, e, len);
+	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
+	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
 	for (int64_t j = 0; j < len; j++) {
-		struct num run = pre, sum = num_mul(&g[j], &run);
-		double abs = num_mag(&sum), after = 1, later = num_mag(&g[j]);
-		bool first_zero = s->h.l->flags & LF_STEPS && fabs(v[e[j]].hi) <= v[e[j]].rad && !(num_is_exact(&pre) && pre.hi == 0);
+		const struct num *x = &v[e[j]];
+		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
+		bool zero = false;
+		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
+		bool first_zero = s->h.l->flags & LF_STEPS && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
 			run = num_mul(&run, &v[e[k]]);
 			struct num c = num_mul(&g[k], &run);
-			abs += num_mag(&c);
-			after *= num_mag(&v[e[k]]);
-			later += num_mag(&g[k]) * after;
+			abs += finite_mag(&c);
+			after *= finite_mag(&v[e[k]]);
+			later += finite_mag(&g[k]) * after;
 			sum = num_add(&sum, &c);
+			zero = zero || fabs(v[e[k]].hi) <= v[e[k]].rad;
+			if (!zero)
+				before_zero = num_add(&before_zero, &c);
 		}
-		pre = num_mul(&pre, &v[e[j]]);
+		pre = num_mul(&pre, x);
 		sum.dtype = (uint8_t)s->h.dt;
 		/* The formula's sum of g * result comes before the division by x. */
-		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, fabs(v[e[j]].hi)) >= num_format[s->h.dt].overflow) {
-			sum = num_any(s->h.dt);
-		} else if (abs != 0) {
-			const struct num *x = &v[e[j]];
-			double low = fabs(x->hi) - x->rad, tiny = num_format[s->h.dt].tiny;
-			num_widen(&sum, abs * rel + (double)len * tiny * (1 + big));
+		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow)
+			leave_open(&sum, &before_zero, &s->h);
+		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
+			double low = fabs(x->hi) - x->rad;
+			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));
 			if (x->hi != 0 || x->rad != 0)          /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
-				num_widen(&sum, (double)len * tiny * (1 + gsum) / fmax(low, tiny));
+				num_widen(&sum, (double)len * own->tiny * (1 + gsum) / fmax(low, own->tiny));
 			if (lost)
-				num_widen(&sum, abs + gsum * num_format[s->h.dt].tiny * big * (double)len);
+				num_widen(&sum, abs + gsum * own->tiny * f.big * (double)len);
 			how_last(&sum, &s->h);
-			if (first_zero && later * (1 + rel) >= num_format[s->h.dt].overflow)
+			if (first_zero && later * (1 + rel) >= own->overflow)
 				sum.flags |= NUM_INF | NUM_NAN;
 		}
 		send_to(s, e[j], sum);
@@ -629,23 +767,25 @@ static void list_block(const struct pass *s)
 		case SF_SUMPROD: adj_sumprod(s, e, n, &g); break;
 		case SF_PROD: adj_prod(s, e, n, &g, y); break;
 		case SF_MAXN:
-		case SF_MINN: adj_extreme(s, e, n, &g, y, true); break;
+		case SF_MINN: adj_extreme(s, e, n, &g, y); break;
 		case SF_KMAX:
-		case SF_KMIN: adj_extreme(s, e, n, &g, y, false); break;
-		case SF_VAR: adj_var(s, e, n, &g); break;
+		case SF_KMIN:
+		case SF_ONEOF: adj_picked(s, e, n, &g); break;
+		case SF_VAR:
+		case SF_VARALL: adj_var(s, e, n, &g); break;
 		case SF_LSE: adj_lse(s, e, n, &g, y); break;
 		default: return;
 		}
 	}
 }
 
-void adjoint_run(struct adjoint *A, const bool *path)
+void adjoint_run(struct adjoint *A, const uint32_t *path)
 {
 	const struct tape *t = A->t;
 	for (int i = t->nblock - 1; i >= 0; i--) {
 		const struct tape_block *b = &t->block[i];
 		int arity = sf_info[b->f].arity;
-		if (b->node < 0 || !path[b->node] || !dtype_is_float(b->dt) || arity == 0)
+		if (b->node < 0 || !(path[b->node] >> b->result & 1) || !dtype_is_float(b->dt) || arity == 0)
 			continue;
 		struct pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;

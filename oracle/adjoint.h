@@ -5,7 +5,7 @@
  * over its consumers, in the scalar's own dtype; both roundings are in the radius.
  *
  * Which scalars have a gradient is NOT decided here: `path[node]` says which program nodes lie on the tensor-level requires-grad
- * path. On the path adjoints are dense: a scalar that nothing reads any more (overwritten) has the exact adjoint 0, and it still
+ * path, as bits: through which of their results. On the path adjoints are dense: a scalar that nothing reads any more (overwritten) has the exact adjoint 0, and it still
  * multiplies (0 * inf = NaN). Off the path nothing is differentiated. */
 #ifndef SCATTERPROOF_ADJOINT_H
 #define SCATTERPROOF_ADJOINT_H
@@ -37,7 +37,7 @@ struct adjoint {
 void adjoint_init(struct adjoint *A, struct tape *t);
 /* Adds the cotangent of one returned element. consumer: any number that tells returned values apart (>= number of nodes). */
 void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer);
-void adjoint_run(struct adjoint *A, const bool *path);
+void adjoint_run(struct adjoint *A, const uint32_t *path);
 /* The finished adjoint of a scalar, rounded to its dtype. */
 struct num adjoint_of(const struct adjoint *A, sid id);
 

@@ -606,48 +606,60 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	return of_long_double(y, fabs((double)y) * grow);
 }
 
-/* Not a number that somebody wrote down: f32 has rounded it. */
-static bool has_many_bits(double b)
+/* a ^ b for an exponent as one kernel has it. rounded: b is not what was written, so that no kernel for that very number is chosen. */
+static struct num pow_at(const struct num *a, double b, bool rounded, const struct how *h)
 {
-	int e;
-	double m = frexp(b, &e) * 0x1p12;
-	return isfinite(b) && m != floor(m);
-}
-
-UNARY(POW)
-{
-	double b = B->hi;
-	if (b == 0) {
-		struct num one = num_exact(h->dt, 1);
-		return one;
-	}
-	if (b == 1)
-		return *A;
+	if (b == 0)
+		return num_exact(h->dt, 1);
+	if (b == 1 && !rounded)
+		return *a;
 	if (b == 2 || b == 3)
-		return pow_product(A, (int)b, h);
-	struct num y = num_each(A, each_pow, &(struct power){b, narrow_of(h) != NULL});
+		return pow_product(a, (int)b, h);
+	struct num y = num_each(a, each_pow, &(struct power){b, narrow_of(h) != NULL});
 	/* Whole exponents may be products, of the reciprocal if negative (inductor's pow_recursive, below 32): 2|b| - 1 roundings. */
 	double products = b == floor(b) && fabs(b) < 32 ? fabs(b) : 0;
 	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
 		num_widen(&y, fmax(products, pow_ulp(h, b) - h->l->ulp) * how_ulp(h, num_mag(&y)));
 	y.dtype = (uint8_t)h->dt;
 	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
-		y.flags |= A->flags & NUM_NINF ? NUM_NAN : 0;
-		y.flags |= b < 0 && !(A->flags & NUM_NOFIN) && fabs(A->hi) <= A->rad ? NUM_INF : 0;
+		y.flags |= a->flags & NUM_NINF ? NUM_NAN : 0;
+		y.flags |= b < 0 && !(a->flags & NUM_NOFIN) && fabs(a->hi) <= a->rad ? NUM_INF : 0;
 	}
 	for (int i = 0; i < 2 && (b == -2 || b == -0.5); i++)
 		how_step(&y, h);                /* the reciprocal of a rounded square or root, or the reverse */
-	double square = A->hi * A->hi;
+	double square = a->hi * a->hi;
 	if (b == -2 && h->l->flags & LF_POW && square < num_format[h->dt].normal && square > 0 && !(y.flags & NUM_NOFIN))
 		num_widen(&y, num_mag(&y) * num_half_ulp(&num_format[h->dt], square) / square);         /* PowKernel.cu: 1.0 / (base * base) */
-	if (b == -2 && !(A->flags & NUM_NOFIN) && num_mag(A) * num_mag(A) >= num_format[h->l->compute].overflow && !(y.flags & NUM_NOFIN))
+	if (b == -2 && !(a->flags & NUM_NOFIN) && num_mag(a) * num_mag(a) >= num_format[h->l->compute].overflow && !(y.flags & NUM_NOFIN))
 		num_widen(&y, num_mag(&y));     /* 1 / (a * a), whose square overflows */
-	if (has_many_bits(b) && !(y.flags & NUM_NOFIN) && num_format[h->l->compute].p < 53) {
-		/* Vector lanes have the exponent in f32, the tail of a loop in f64 (PyTorch's CPU kernels: measured). */
-		double log_a = fmax(fabs(log(num_mag(A))), fabs(log(fmax(fabs(A->hi) - A->rad, 0x1p-1000))));
-		num_widen(&y, num_mag(&y) * fabs(b) * 0x1p-24 * log_a * (1 + 0x1p-10));
-	}
 	return budget(y, h);
+}
+
+/* The exponents that kernels may have in place of b: PyTorch's f32 kernels (PowKernel.cpp) have it in f32 in vector lanes and in f64 in the
+ * tail of a loop, those of halves in the half dtype; where a half may stay in f32, so may its exponent. Returns how many. */
+static int pow_exponents(double out[3], double b, const struct how *h)
+{
+	double single = num_rn(DT_F32, b, 0), half = num_rn(h->dt, single, 0);
+	bool is_half = h->dt == DT_F16 || h->dt == DT_BF16;
+	int n = 0;
+	out[n++] = is_half ? half : b;
+	if (is_half ? h->l->flags & LF_WIDE && b != half : h->dt == DT_F32 && single != b)
+		out[n++] = is_half ? b : single;
+	if (is_half && h->l->flags & LF_WIDE && single != b && single != half)
+		out[n++] = single;
+	return n;
+}
+
+UNARY(POW)
+{
+	double b[3];
+	int n = pow_exponents(b, B->hi, h);
+	struct num y = pow_at(A, b[0], b[0] != B->hi, h);
+	for (int i = 1; i < n; i++) {
+		struct num other = pow_at(A, b[i], b[i] != B->hi, h);
+		y = num_hull(&y, &other);
+	}
+	return y;
 }
 
 static struct num extreme(const struct num *a, const struct num *b, const struct how *h, int sign)
@@ -694,13 +706,25 @@ UNARY(SELECT)
 	return r;
 }
 
+/* A bound that is absent is the operand itself. */
 UNARY(CLAMP)
 {
-	struct num m = extreme(x[0], x[1], h, 1);
-	return extreme(&m, x[2], h, -1);
+	bool lower = x[1] != x[0], upper = x[2] != x[0], both = lower && upper;
+	if ((lower && sure_nan(x[1])) || (upper && sure_nan(x[2]))) {
+		/* 2.15.0: NaN. 2.11.0: NaN if there are two bounds; alone it bounds nothing (TensorCompare.cpp, both measured). */
+		struct num nan = num_exact(h->dt, NAN);
+		if (both || (h->l->flags & LF_OPEN && !(h->l->flags & LF_CLOSED)))
+			return nan;
+		return h->l->flags & LF_OPEN ? num_hull(x[0], &nan) : *x[0];
+	}
+	struct num m = lower ? extreme(x[0], x[1], h, 1) : *x[0];
+	m = upper ? extreme(&m, x[2], h, -1) : m;
+	m.flags &= ~NUM_MOVED;
+	return m;
 }
 
 #define v_DETACH v_COPY
+#define v_GRAFT v_COPY
 
 struct num sin_of(const struct num *a, const struct how *h) { return v_SIN(&a, h); }
 struct num cos_of(const struct num *a, const struct how *h) { return v_COS(&a, h); }

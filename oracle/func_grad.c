@@ -65,6 +65,7 @@ ADJ(ABS)
 		s.flags |= NUM_NAN | NUM_UNDEC;
 	gx[0] = mul_only(g, &s, h);
 }
+ADJ(GRAFT) { NOTHING; gx[1] = *g; }
 ADJ(ZERO) { NOTHING; gx[0] = zero_of(h); }
 ADJ(EXP) { (void)x; gx[0] = mul_only(g, y, h); }
 ADJ(LOG) { (void)y; gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false}); }
@@ -168,24 +169,30 @@ ADJ(POW)
 		gx[0] = zero_of(h);
 		return;
 	}
-	struct num e = num_exact(h->dt, b - 1), k = num_exact(h->dt, b);
+	if (b == 1) {
+		gx[0] = *g;
+		return;
+	}
+	/* g * (b * a^(b - 1)): b - 1 is formed in f64 and then an exponent like any other; as a factor b has the compute type. */
+	struct num e = num_exact(DT_F64, b - 1), k = num_exact(h->dt, num_rn(tape_inner(h->dt), b, 0));
 	/* Overflow on the way is optional: the power may be taken in the compute type. */
 	struct lic_rule wide = *h->l;
 	wide.flags |= LF_WIDE;
 	struct how inside = {h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), &wide, false};
-	struct num p = b == 1 ? num_exact(h->dt, 1) : pow_of(x[0], &e, &inside);
+	struct num p = pow_of(x[0], &e, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);
 	struct num m = num_mul(&k, &p);
 	how_step(&m, h);
-	gx[0] = b == 1 ? *g : mul_last(g, &m, h);
+	gx[0] = mul_last(g, &m, h);
 }
 static void adj_extreme(struct num *gx, const struct num *g, const struct num *a, const struct num *b, const struct how *h)
 {
 	int eq = num_eq(a, b), lt = num_lt(a, b);
 	struct num half = half_of(g, h), z = zero_of(h);
-	if (may_nan(a) || may_nan(b)) {
-		/* masked_fill(a <= b) and (b <= a): with a NaN neither holds, both get g or none, as the form has it */
+	if (sure_nan(a) || sure_nan(b)) {
+		gx[0] = gx[1] = *g;             /* masked_fill(a < b) and (b < a): neither holds */
+	} else if (may_nan(a) || may_nan(b)) {
 		gx[0] = gx[1] = num_either(g, &z);
 	} else if (eq == 1) {
 		gx[0] = gx[1] = half;
@@ -206,18 +213,22 @@ ADJ(SELECT)
 	gx[1] = gate(t, g, h);
 	gx[2] = gate(not3(t), g, h);
 }
+/* g where both bounds hold. An absent bound, which is the operand itself, holds for all but NaN. */
 ADJ(CLAMP)
 {
 	(void)y;
-	int low = num_le(x[1], x[0]), high = num_le(x[0], x[2]);
+	bool lower = x[1] != x[0], upper = x[2] != x[0];
+	int low = lower ? num_le(x[1], x[0]) : 1, high = upper ? num_le(x[0], x[2]) : 1;
 	int t = low == 0 || high == 0 ? 0 : low == 1 && high == 1 ? 1 : -1;
-	if (h->l->flags & LF_OPEN) {    /* an absent bound is infinite, and open to nobody */
-		int above = isinf(x[1]->hi) ? low : num_lt(x[1], x[0]), below = isinf(x[2]->hi) ? high : num_lt(x[0], x[2]);
+	if (h->l->flags & LF_OPEN) {
+		int above = lower ? num_lt(x[1], x[0]) : 1, below = upper ? num_lt(x[0], x[2]) : 1;
 		int open = above == 0 || below == 0 ? 0 : above == 1 && below == 1 ? 1 : -1;
 		t = h->l->flags & LF_CLOSED && open != t ? -1 : open;
 	}
-	if (may_nan(x[0]))
-		t = -1;
+	if (sure_nan(x[0]))
+		t = 0;                          /* no comparison holds */
+	else if (may_nan(x[0]))
+		t = t == 0 ? 0 : -1;
 	gx[0] = gate(t, g, h);
 }
 

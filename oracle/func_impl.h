@@ -47,6 +47,11 @@ INLINE struct num of_double(double y, double rad)
 }
 
 INLINE long double ld(const struct num *a) { return (long double)a->hi + (long double)a->lo; }
+/* NaN, and nothing else. */
+INLINE bool sure_nan(const struct num *a)
+{
+	return dtype_is_float((enum dtype)a->dtype) && (a->flags & (NUM_SPECIAL & ~NUM_NOFIN)) == NUM_NAN && a->flags & NUM_NOFIN;
+}
 INLINE bool fin(const struct num *a) { return !(a->flags & NUM_NOFIN); }
 /* Radius of the argument as the function sees it: long double loses what is below 64 bits, double the low part. */
 INLINE double arg_rad(const struct num *a, bool narrow)

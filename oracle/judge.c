@@ -1,5 +1,5 @@
 /* judge.c: all calls, all tensors, all facts. */
-#include "oracle/judge.h"
+#include "oracle/judge_alias.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct lic
 		struct prog *bound = ARENA_NEW(a, struct prog, 1);
 		struct err err = {0};
 		jc->bound[k] = bound;
-		if (!prog_bind(bound, p, k, a, &err)) {
+		if (!prog_bind_inputs(bound, p, k, a, &err)) {
 			jc->status = REF_UNSUPPORTED;
 			jc->message = arena_strdup(a, err.msg);
 			return false;
@@ -38,8 +38,7 @@ bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct lic
 }
 
 /* ---- one tensor ---- */
-static void note(struct tensor_verdict *v, enum mismatch kind, struct arena *a, const char *fmt, ...) PRINTF_LIKE(4, 5);
-static void note(struct tensor_verdict *v, enum mismatch kind, struct arena *a, const char *fmt, ...)
+void judge_note(struct tensor_verdict *v, enum mismatch kind, struct arena *a, const char *fmt, ...)
 {
 	char buf[300];
 	va_list ap;
@@ -66,7 +65,7 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	bool same = meta_same_sizes(want, got) && want->dtype == got->dtype;
 	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
 	if (!same || !device) {
-		note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+		judge_note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 		return same && got->device != DEV_META;
 	}
 	bool strides = true;
@@ -75,105 +74,65 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	if (!strides && meta_numel(want) && freedoms & JUDGE_STRIDES_FREE)
 		v->used |= JUDGE_STRIDES_FREE;
 	else if (!strides && meta_numel(want))
-		note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+		judge_note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 	return true;
 }
 
-static bool all_zero(const struct result_tensor *t)
+/* Zeros of either sign; NaN where `zero` says that a zero cotangent meets infinity on its way. NULL: nowhere. */
+static bool all_zero(const struct result_tensor *t, const struct ref_value *zero)
 {
-	const unsigned char *p = t->data;
-	for (size_t i = 0; i < t->nbytes; i++)
-		if (p[i])
+	enum dtype dt = t->meta.dtype;
+	for (int64_t k = 0; k < meta_numel(&t->meta) && t->data; k++) {
+		double got = dtype_load_f(dt, (const unsigned char *)t->data + k * dtype_nbytes(dt));
+		bool nan = zero && zero->present && zero->val[k].flags & (NUM_NAN | NUM_ANY);
+		if (got != 0 && !(isnan(got) && nan))
 			return false;
+	}
 	return true;
 }
 
-static void compare_tensor(struct tensor_verdict *v, const struct ref_value *want, const struct result_tensor *got, enum mismatch wrong,
+/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason). */
+static const struct ref_value *zero_gradient(const struct judge_case *jc, const struct tensor_verdict *v, struct arena *a)
+{
+	struct reference *zero = ARENA_NEW(a, struct reference, 1);
+	struct err err = {0};
+	if (ref_zero_cotangents(zero, jc->bound[v->call], jc->licence, jc->limit, a, &err) != REF_OK)
+		return NULL;
+	return &zero->grad[v->index];
+}
+
+/* A gradient where there should be none. */
+static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want, const struct result_tensor *got,
+	unsigned freedoms, struct arena *a)
+{
+	bool sizes = meta_same_sizes(&want->meta, &got->meta) && want->meta.dtype == got->meta.dtype;
+	if (freedoms & JUDGE_ZERO_FOR_NONE && sizes && (all_zero(got, NULL) || all_zero(got, zero_gradient(jc, v, a))))
+		v->used |= JUDGE_ZERO_FOR_NONE;
+	else
+		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & JUDGE_ZERO_FOR_NONE ? " that is not zero" : "");
+}
+
+static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want, const struct result_tensor *got,
 	unsigned freedoms, const struct stale *stale, int nstale, struct arena *a)
 {
-	if (!want->present && got->present && freedoms & JUDGE_ZERO_FOR_NONE && all_zero(got)) {
-		v->used |= JUDGE_ZERO_FOR_NONE;
-		return;
-	}
-	if (want->present != got->present) {
-		note(v, MM_NONENESS, a, want->present ? "expected a tensor, got None" : "expected None, got a tensor");
-		return;
-	}
-	if (!want->present)
+	enum mismatch wrong = v->role == TR_GRADIENT ? MM_GRADIENT : MM_VALUE;
+	if (!want->present && got->present)
+		compare_none(v, jc, want, got, freedoms, a);
+	if (want->present && !got->present)
+		judge_note(v, MM_NONENESS, a, "expected a tensor, got None");
+	if (!want->present || !got->present)
 		return;
 	if (v->role == TR_OUTPUT && want->requires_grad != got->requires_grad)
-		note(v, MM_REQUIRES_GRAD, a, "requires_grad should be %s", want->requires_grad ? "True" : "False");
+		judge_note(v, MM_REQUIRES_GRAD, a, "requires_grad should be %s", want->requires_grad ? "True" : "False");
 	if (!compare_meta(v, &want->meta, &got->meta, freedoms, a) || want->meta.device == DEV_META)
 		return;
 	if (got->nbytes != (size_t)want->n * (size_t)dtype_nbytes(want->meta.dtype) || (want->n && !got->data)) {
-		note(v, MM_SHAPE, a, "%zu bytes of data for %lld elements", got->nbytes, (long long)want->n);
+		judge_note(v, MM_SHAPE, a, "%zu bytes of data for %lld elements", got->nbytes, (long long)want->n);
 		return;
 	}
 	compare_values(&v->cmp, want->val, want->n, &want->meta, got->data, stale, nstale);
 	if (v->cmp.count[EL_DISAGREE])
 		v->kinds |= 1u << wrong;
-}
-
-static bool equal(const struct result_tensor *a, const struct result_tensor *b)
-{
-	return meta_same_sizes(&a->meta, &b->meta) && a->meta.dtype == b->meta.dtype && a->meta.offset == b->meta.offset && a->nbytes == b->nbytes
-		&& memcmp(a->meta.stride, b->meta.stride, (size_t)a->meta.rank * sizeof *a->meta.stride) == 0 && memcmp(a->data, b->data, a->nbytes) == 0;
-}
-
-/* One of the views that unbind or split made. */
-static bool one_of_several(const struct prog *p, int node)
-{
-	return node >= 0 && p->node[node].op == OP_getitem && op_has(p->node[p->node[node].arg[0].node].op, T_VIEW);
-}
-
-/* Which freedom lets the aliasing of output i with output k (-1: with an input) differ. want: they should share. */
-static unsigned alias_freedom(const struct prog *p, const struct reference *ref, const struct result_call *got, int i, int k, bool want)
-{
-	bool grad = ref->out[i].requires_grad || (k >= 0 && ref->out[k].requires_grad);
-	if (!want)
-		return k >= 0 && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
-	unsigned free = JUDGE_ALIAS_FREE;
-	if (k >= 0 && !grad)
-		free |= JUDGE_PLAIN_ALIAS_FREE;
-	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) || (k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
-		free |= JUDGE_SEVERAL_VIEWS_FREE;
-	return free;
-}
-
-enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
-{
-	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
-		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
-	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
-}
-
-/* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
-static void compare_alias(struct tensor_verdict *v, const struct prog *p, const struct reference *ref, const struct result_call *got, int i,
-	unsigned freedoms, struct arena *a)
-{
-	int want = ref->out[i].memory, have = got->out[i].storage;
-	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
-	if (ref->out[i].n == 0)
-		return;                                         /* empty tensors: PyTorch gives them null pointers */
-	if (have_input && (!want_input || want != have)) {
-		note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
-	} else if (want_input && !have_input) {
-		unsigned free = freedoms & alias_freedom(p, ref, got, i, -1, true);
-		v->used |= free;
-		if (!free)
-			note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
-	}
-	for (int k = 0; k < i; k++) {
-		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
-		if (ref->out[k].n == 0 || want_input || have_input || w == h)
-			continue;
-		unsigned free = freedoms & alias_freedom(p, ref, got, i, k, w);
-		v->used |= free;
-		if (!free)
-			note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
-	}
-	if (want_input && have == want && ref->out[i].meta.offset != got->out[i].meta.offset)
-		note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)got->out[i].meta.offset, (long long)ref->out[i].meta.offset);
 }
 
 /* However an undecided winner is chosen, the group's gradients add up to g, up to the rounding of each share. */
@@ -197,7 +156,7 @@ static void compare_winners(struct tensor_verdict *v, const struct reference *re
 		for (int k = 0; k < q->n; k++)
 			sum += dtype_load_f(dt, (const unsigned char *)got->data + q->index[k] * dtype_nbytes(dt));
 		if (!(fabs(sum - total) <= room)) {
-			note(v, MM_GRADIENT, a, "no legal winner: %d elements from %lld on share a gradient of %g and add up to %g", q->n,
+			judge_note(v, MM_GRADIENT, a, "no legal winner: %d elements from %lld on share a gradient of %g and add up to %g", q->n,
 				(long long)q->index[0], total, sum);
 			return;
 		}
@@ -208,7 +167,7 @@ static void compare_storage(struct tensor_verdict *v, const struct ref_cells *wa
 {
 	struct meta m;
 	if (got->nbytes != (size_t)want->n * (size_t)dtype_nbytes(want->dtype) || (want->n && !got->data)) {
-		note(v, MM_MUTATION, a, "%zu bytes for %lld cells", got->nbytes, (long long)want->n);
+		judge_note(v, MM_MUTATION, a, "%zu bytes for %lld cells", got->nbytes, (long long)want->n);
 		return;
 	}
 	meta_make_contiguous(&m, want->dtype, &want->n, 1);
@@ -246,8 +205,8 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 		for (int k = 0; k < jc->ncalls; k++)
 			if (k != call && i < jc->ref[k].nouts)
 				stale[n++] = (struct stale){jc->ref[k].out[i].n, jc->ref[k].out[i].val};
-		compare_tensor(v, &ref->out[i], &got->out[i], MM_VALUE, freedoms, stale, n, a);
-		compare_alias(v, jc->p, ref, got, i, freedoms, a);
+		compare_tensor(v, jc, &ref->out[i], &got->out[i], freedoms, stale, n, a);
+		judge_output_alias(v, jc->p, ref, got, i, freedoms, a);
 	}
 	for (int i = 0; i < ref->ngrads; i++) {
 		struct tensor_verdict *v = next(j, TR_GRADIENT, call, i, ref->grad[i].node);
@@ -255,8 +214,9 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 		for (int k = 0; k < jc->ncalls; k++)
 			if (k != call && i < jc->ref[k].ngrads && jc->ref[k].grad[i].present)
 				stale[n++] = (struct stale){jc->ref[k].grad[i].n, jc->ref[k].grad[i].val};
-		compare_tensor(v, &ref->grad[i], &got->grad[i], MM_GRADIENT, freedoms, stale, n, a);
+		compare_tensor(v, jc, &ref->grad[i], &got->grad[i], freedoms, stale, n, a);
 		compare_winners(v, ref, i, &got->grad[i], a);
+		judge_gradient_alias(v, ref, got, i, freedoms, a);
 	}
 	for (int s = 0; s < ref->nstorages; s++)
 		compare_storage(next(j, TR_STORAGE, call, s, -1), &ref->storage[s], &got->storage[s], a);

@@ -19,7 +19,7 @@ enum mismatch {
 	MM_SHAPE,               /* sizes, dtype or device */
 	MM_RAISE,               /* raised where it must not, or the reverse */
 	MM_NONENESS,            /* a gradient that should be None, or is */
-	MM_ALIAS,
+	MM_ALIAS,               /* outputs and gradients that share memory and should not, or the reverse; where an output begins in it */
 	MM_STRIDES,             /* only where they mean something */
 	MM_REQUIRES_GRAD,
 	NMISMATCH
@@ -69,7 +69,7 @@ enum {
 	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
 	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
-	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros */
+	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
 	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };

@@ -428,6 +428,19 @@ static void prod_step(struct prod_state *s, const struct num *x)
 	s->n++;
 }
 
+/* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An infinity has
+ * the sign of the whole product, and where no factor is below 1 it is sure if the whole product overflows, impossible if that does not. */
+static void partial_products(struct num *r, const struct prod_state *s, double m, const struct num_format *acc)
+{
+	bool lost = s->zero || s->small < acc->normal;
+	if (s->big < acc->overflow && !(r->flags & NUM_INF && s->small < acc->normal))
+		return;
+	if (lost)
+		r->flags |= NUM_INF | NUM_NAN;
+	else if (s->small < 1 || m >= acc->overflow)
+		r->flags |= s->p.hi < 0 ? NUM_NINF : NUM_PINF;
+}
+
 static struct num prod_finish(const struct prod_state *s, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc];
@@ -449,8 +462,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 		if (s->small < acc->normal || s->zero)          /* a partial product may underflow, then be multiplied */
 			num_widen(&r, s->n * s->big * (h->l->flags & LF_FTZ ? acc->normal : acc->tiny));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
-		if (s->big >= acc->overflow || (r.flags & NUM_INF && s->small < acc->normal))
-			r.flags |= NUM_INF | (s->zero || s->small < acc->normal ? NUM_NAN : 0);
+		partial_products(&r, s, m, acc);
 	}
 	return r;
 }
@@ -611,16 +623,32 @@ int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const 
 	return count;
 }
 
-/* Nothing is known of it but one number. */
-static bool one_number(const struct num *x)
+/* It is one value for certain: a number, an infinity, NaN. */
+static bool one_value(const struct num *x)
 {
-	return dtype_is_float((enum dtype)x->dtype) ? num_is_exact(x) && !(x->flags & (NUM_SPECIAL | NUM_UNDEC)) : !(x->flags & (NUM_UNDEC | NUM_ANY));
+	if (!dtype_is_float((enum dtype)x->dtype))
+		return !(x->flags & (NUM_UNDEC | NUM_ANY));
+	int kinds = !!(x->flags & NUM_PINF) + !!(x->flags & NUM_NINF) + !!(x->flags & NUM_NAN);
+	return num_is_exact(x) || (x->flags & NUM_NOFIN && !(x->flags & (NUM_UNDEC | NUM_ANY)) && kinds == 1);
 }
+
+int64_t pick_first(const struct tape *t, const sid *e, int64_t n, const bool *cand)
+{
+	int64_t first = -1;
+	for (int64_t i = 0; i < n; i++) {
+		if (cand[i] && !one_value(&t->val[e[i]]))
+			return -1;
+		if (cand[i] && first < 0)
+			first = i;
+	}
+	return first;
+}
+
+static bool same_int(const struct num *a, const struct num *b) { return a->i == b->i && one_value(a) && one_value(b); }
 
 static struct num pick(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	int64_t first = -1, last = -1;
-	bool tie = true;                        /* the candidates are equal for certain */
 	struct arena_mark m = arena_mark(t->arena);
 	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
 	pick_candidates(t, b, e, n, cand);
@@ -629,28 +657,39 @@ static struct num pick(const struct tape *t, const struct tape_block *b, const s
 		if (!cand[i])
 			continue;
 		const struct num *x = &t->val[e[i]];
-		tie = tie && one_number(x);
 		if (first < 0)
 			r = *x;
 		else if (h->l)
 			r = num_hull(&r, x);
-		else if (r.i != x->i || !one_number(&r) || !one_number(x))
+		else if (!same_int(&r, x))
 			r = num_any(h->dt);
 		first = first < 0 ? i : first;
 		last = i;
 	}
-	uint64_t among = 0;
-	for (int64_t i = MAX(first, 0); i <= last && last - first < 64; i++)
-		among |= (uint64_t)cand[i] << (i - first);
-	arena_release(t->arena, m);
 	CHECK(first >= 0);
 	if (b->f == SF_KARGMAX || b->f == SF_KARGMIN) {
 		r = num_int(DT_I64, first);
-		if (last != first && !(tie && b->param == PICK_FIRST)) {
+		if (last != first && !(b->param == PICK_FIRST && pick_first(t, e, n, cand) >= 0)) {
 			r.flags = NUM_UNDEC;
 			r.rad = (double)(last - first);
-			r.among = among;
+			for (int64_t i = first; i <= last && last - first < 64; i++)
+				r.among |= (uint64_t)cand[i] << (i - first);
 		}
+	}
+	arena_release(t->arena, m);
+	r.flags &= (uint8_t)~NUM_MOVED;
+	return r;
+}
+
+static struct num one_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct num r = t->val[e[0]];
+	for (int64_t i = 1; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (h->l)
+			r = num_either(&r, x);
+		else if (!same_int(&r, x))
+			r = num_any(h->dt);
 	}
 	r.flags &= (uint8_t)~NUM_MOVED;
 	return r;
@@ -681,6 +720,12 @@ static const struct num_format *mean_format(const struct how *h)
 	return &num_format[h->l->flags & LF_STEPS ? tape_inner(h->dt) : h->l->acc];
 }
 
+/* The mean of one entry is that entry, but where a half may be kept in f32 in one place and rounded in another. */
+bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	return n == 1 && (!halves(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&t->val[e[0]]));
+}
+
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
 	struct dd c = {0, 0};
@@ -693,8 +738,18 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 	}
 	double k = (double)n;
 	struct var_parts p = {.mean = dd_div(c, (struct dd){k, 0})};
-	p.mean_rad = (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40);
+	p.mean_rad = var_of_one(t, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40);
 	return p;
+}
+
+/* A sum of squares over +0: infinity, but NaN if the sum is 0. */
+static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
+{
+	struct num y = num_exact(h->dt, zero ? NAN : INFINITY);
+	y.flags |= sum->flags & NUM_UNDEC;
+	if (over || (!zero && sum->hi <= sum->rad))
+		y.flags |= NUM_NAN;
+	return y;
 }
 
 /* Two passes: the mean is off by d <= n u mean|x|; sum (x - m')^2 = S + n d^2 - 0, plus n + 3 roundings of S.
@@ -725,19 +780,22 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		sq += x->hi * x->hi;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
-	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;     /* the mean is rounded, too */
-	r.rad = rad + (k + 5) * u * s.hi + k * md * md;
-	if (h->l->flags & LF_WELFORD)
+	bool one = var_of_one(t, e, n, h);
+	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;   /* the mean is rounded, too */
+	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
+	if (h->l->flags & LF_WELFORD && !one)
 		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
 	if (s.hi != 0)                          /* squares that underflow */
 		r.rad += k * num_format[h->l->acc].tiny;
-	bool zero = s.hi == 0 && r.rad == 0;
+	bool zero = s.hi == 0 && r.rad == 0, over = !one && sq >= num_format[h->l->acc].overflow;
+	if (denom == 0)
+		return over_nothing(&r, zero, over, h);
 	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);
 	y.dtype = (uint8_t)h->dt;
 	if (!zero && !(y.flags & NUM_NOFIN))
 		num_widen(&y, 2 * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
-	if (sq >= num_format[h->l->acc].overflow)
+	if (over)
 		y.flags |= NUM_PINF | NUM_NAN;
 	return y;
 }
@@ -910,9 +968,11 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 	case SF_KMIN:
 	case SF_KARGMAX:
 	case SF_KARGMIN: return pick(t, b, e, n, h);
+	case SF_ONEOF: return one_of(t, e, n, h);
 	case SF_ANY: return any_all(t, e, n, 1);
 	case SF_ALL: return any_all(t, e, n, 0);
-	case SF_VAR: return var(t, b, e, n, h);
+	case SF_VAR:
+	case SF_VARALL: return var(t, b, e, n, h);
 	case SF_LSE: return lse(t, e, n, h);
 	default: BUG("list function %s", sf_name[b->f]);
 	}

@@ -321,20 +321,22 @@ struct num num_div(const struct num *a, const struct num *b)
 }
 
 /* ---- rounding ---- */
-/* The double after which every value of the format overflows when it is rounded. */
-static void overflow(struct num *v, enum dtype dt, int nr)
+/* What lies within `before` of the centre is rounded: from f->overflow on, to infinity. Halves were rounded to f32 first, which may lift
+ * a number to f->overflow, but takes none below it. */
+static void overflow(struct num *v, double before, enum dtype dt, int nr)
 {
 	const struct num_format *f = &num_format[dt];
 	bool halves = dt == DT_F16 || dt == DT_BF16;
-	double top = v->hi + v->rad, bottom = v->hi - v->rad;
-	bool up = top >= f->overflow || (dt == DT_F64 && top == INFINITY), down = bottom <= -f->overflow;
-	if (up)
+	if (before != 0 || v->lo != 0)
+		before += fabs(v->hi) * 0x1p-50;
+	double lift = fabs(v->hi) * (halves ? 0x1p-23 : 0x1p-50), sure = f->overflow + before;
+	if (v->hi + before + lift >= f->overflow)
 		v->flags |= NUM_PINF;
-	if (down)
+	if (v->hi - before - lift <= -f->overflow)
 		v->flags |= NUM_NINF;
 	if ((nr & NR_WIDE && halves) || nr & NR_LOOSE)
 		return;
-	if (bottom >= f->overflow || top <= -f->overflow) {
+	if (fabs(v->hi) >= sure) {
 		v->hi = v->hi > 0 ? INFINITY : -INFINITY;
 		v->lo = v->rad = 0;
 		v->flags |= NUM_NOFIN;
@@ -367,7 +369,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 			return;
 		}
 	}
-	double m = fabs(v->hi) * (1 + 0x1p-52) + v->rad;
+	double before = v->rad, m = fabs(v->hi) * (1 + 0x1p-52) + v->rad;
 	double half = num_half_ulp(f, m);
 	v->rad = (v->rad + (halves ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);
 	if (v->rad < 0x1p-1070)
@@ -375,7 +377,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 	if (nr & NR_FTZ && fabs(v->hi) - v->rad < f->normal)
 		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40));     /* zero is inside */
 	if (UNLIKELY(m + v->rad >= f->overflow || !isfinite(m + v->rad)))
-		overflow(v, dt, nr);
+		overflow(v, before, dt, nr);
 	if (!isfinite(v->rad))
 		*v = num_any(dt);
 }

@@ -27,6 +27,7 @@ struct ref_tensor {
 	int storage;            /* memory identity; index into the driver's storages */
 	int base;               /* autograd identity: tensors with one base share a history */
 	bool requires_grad;
+	int shuffled;           /* 1 + a dim along which the order of the elements is open (topk(sorted=False)); 0: none */
 	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
 	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
 	                         * or its backward adds all the same */
@@ -73,6 +74,8 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
 /* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id);
+/* The positions that an integer scalar may be: one, or several if an undecided comparison made it. Returns how many; 0: too many to list. */
+int64_t ref_positions(struct ref_ctx *c, const int64_t **at, sid id);
 /* A whole index or mask tensor, row-major, as numbers in the arena; NULL on failure. */
 const int64_t *ref_ints(struct ref_ctx *c, const struct ref_tensor *t);
 

@@ -8,17 +8,35 @@ static bool give_copies(struct ref_ctx *c, enum dtype dt, const int64_t *size, i
 	return ref_out_ids(c, 0, dt, size, rank, stride, ref_copies(c, read, shape_numel(size, rank), dt));
 }
 
+/* An undecided position (of one of several equals, mostly) reads one of several elements. */
+static void read_open(struct ref_ctx *c, sid *read, const struct along *a, const sid *ids, enum dtype dt)
+{
+	uint32_t *start = ARENA_NEW(c->t->arena, uint32_t, a->nopen + 1);
+	start[0] = 0;
+	for (int64_t q = 0; q < a->nopen; q++)
+		start[q + 1] = start[q] + (uint32_t)a->open[q].n;
+	sid *entry = tape_ids(c->t, start[a->nopen]);
+	for (int64_t q = 0; q < a->nopen; q++)
+		for (int64_t i = 0; i < a->open[q].n; i++)
+			entry[start[q] + i] = ids[a->open[q].cell[i]];
+	sid first = tape_nary(c->t, SF_ONEOF, dt, start, entry, a->nopen, 0);
+	for (int64_t q = 0; q < a->nopen; q++)
+		read[a->open[q].k] = c->t->over ? 0 : first + (sid)q;
+}
+
 /* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
 bool ref_gather(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0), *ix = meta_of(c, 2);
-	struct along a;
+	struct along a = {.takes_open = true};
 	if (!shape_along(c, &a, m, 1, 2, NULL))
 		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
 	sid *read = tape_ids(c->t, a.n);
 	for (int64_t k = 0; k < a.n; k++)
 		read[k] = ids[a.cell[k]];
+	if (a.nopen)
+		read_open(c, read, &a, ids, m->dtype);
 	return give_copies(c, m->dtype, ix->size, ix->rank, NULL, read);
 }
 

@@ -4,7 +4,8 @@
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {
 	if (a->dtype != b->dtype && (meta_numel(a) == 0 || meta_numel(b) == 0))
-		return ref_unsupported(c, "dtypes of a product of nothing");    /* not always looked at */
+		return ref_unsupported(c, "%s of %s and %s without elements: PyTorch does not always look at the dtypes", op_info[c->n->op].name,
+			dtype_info[a->dtype].name, dtype_info[b->dtype].name);
 	return a->dtype == b->dtype || err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
 		dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
 }

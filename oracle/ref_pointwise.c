@@ -92,7 +92,8 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (ref_has_grad(c->r, t))
-			return ref_unsupported(c, "gradient of one %s beside a half tensor", dtype_info[b->dtype].name);
+			return ref_unsupported(c, "gradient of one element in %s beside a tensor in %s (%s): convert it first, or give it no gradient",
+				dtype_info[b->dtype].name, dtype_info[p->dt].name, op_info[c->n->op].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
@@ -106,7 +107,8 @@ static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
 		return false;
 	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
-		return ref_unsupported(c, "backward of an in-place operator with a wider operand works in self's dtype");
+		return ref_unsupported(c, "gradient of %s into %s with an operand in %s, whose backward works in %s: convert the operand first",
+			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name, dtype_info[p->dt].name, dtype_info[meta_of(c, 0)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
@@ -209,10 +211,12 @@ bool ref_addcmul(struct ref_ctx *c)
 	for (int k = 1; k <= 2 && c->grad; k++) {
 		const struct meta *m = meta_of(c, k);
 		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
-			return ref_unsupported(c, "gradient of addcmul beside %s in %s", dtype_info[m->dtype].name, dtype_info[dt].name);
+			return ref_unsupported(c, "gradient of addcmul in %s with %s in %s%s: its backward rounds value * tensor in a dtype of its own; use mul and add",
+				dtype_info[dt].name, k == 1 ? "tensor1" : "tensor2", dtype_info[m->dtype].name, plain ? "" : " and a value that is not 1");
 	}
 	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
-		return ref_unsupported(c, "gradient of a %s given thrice", dtype_info[dt].name);        /* the adjoint adds one node's shares at once */
+		return ref_unsupported(c, "gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
+			dtype_info[dt].name);   /* the adjoint adds one node's shares at once */
 	int64_t n = shape_numel(size, rank);
 	for (int k = 0; k < 3; k++) {
 		const struct meta *m = meta_of(c, k);
@@ -241,7 +245,8 @@ bool ref_addcmul(struct ref_ctx *c)
 	for (int64_t k = 0; k < n; k++) {
 		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN) &&
 		    !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
-			return ref_unsupported(c, "addcmul: the product overflows, but not in a fused multiply-add");
+			return ref_unsupported(c, "addcmul in %s: value * tensor1 * tensor2 overflows, but not in a fused multiply-add; use smaller numbers",
+				dtype_info[dt].name);
 		entry[4 * k] = x[0][k];
 		entry[4 * k + 1] = one;
 		entry[4 * k + 2] = prod[k];
@@ -260,7 +265,7 @@ static bool extreme(struct ref_ctx *c, enum sf f)
 bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
 bool ref_minimum(struct ref_ctx *c) { return extreme(c, SF_MIN2); }
 
-/* The exponent becomes an element of the result's dtype (a half one is rounded) and must fit it. */
+/* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
 bool ref_pow_Scalar(struct ref_ctx *c)
 {
 	struct pair p;
@@ -272,13 +277,9 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, p.n))
 		return false;
 	if (!dtype_is_float(p.dt))
-		return ref_unsupported(c, "integer powers");
-	/* Backward uses the exponent as it was given, forward as the dtype holds it. */
-	double e = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	bool near = isfinite(e) && (shape_is_half(p.dt) ? !num_fits(p.dt, e, 0) || !num_fits(p.dt, e - 1, 0) : fabs(e - 1) < 0x1p-20 && e != 1);
-	if (c->grad && near)
-		return ref_unsupported(c, "gradient of a power that the dtype does not hold");
-	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, p.b, p.n);
+		return ref_unsupported(c, "integer powers (%s to a power): give self a floating dtype", dtype_info[p.dt].name);
+	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
+	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
 	if (c->inplace)
 		return give(c, &p, first);
 	return give_unary(c, p.dt, p.dt, first);
@@ -370,26 +371,36 @@ bool ref_logical_not(struct ref_ctx *c)
 	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[0]), meta_numel(m)));
 }
 
-/* A bound of clamp as an element of dt; absent: the widest. */
-static bool bound(struct ref_ctx *c, sid *out, int arg, enum dtype dt)
+/* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
+ * all but the negative ones of u8, which wrap (shape_fits). Both measured. */
+enum beyond { BEYOND_NOT, BEYOND_NOTHING, BEYOND_REFUSED };
+static enum beyond beyond(const struct scalar *s, enum dtype dt, bool upper)
+{
+	if (dtype_is_float(dt) || dt == DT_B8 || s->kind == SC_FLOAT || dtype_wrap(dt, s->i) == s->i)
+		return BEYOND_NOT;
+	return (s->i > 0) == upper ? BEYOND_NOTHING : BEYOND_REFUSED;
+}
+
+/* A bound of clamp as an element of dt. *given is false if it bounds nothing. */
+static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype dt)
 {
 	const struct scalar *s = scalar_of(c, arg);
-	bool upper = arg == 2;
-	if (ref_given(c, arg)) {
-		if (!shape_fits(c, s, dt, 1))           /* looked at even if there are no elements */
-			return false;
-		if (s->kind == SC_FLOAT && isnan(s->f))
-			return ref_unsupported(c, "clamp to NaN");
-		*out = shape_const(c, dt, s);
+	unsigned flags = c->t->lic->rule[LC_MINMAX][dt].flags;
+	*given = ref_given(c, arg);
+	if (!*given)
 		return true;
+	enum beyond b = beyond(s, dt, arg == 2);
+	if (b != BEYOND_NOT && flags & LF_OPEN && flags & LF_CLOSED)
+		return ref_unsupported(c, "clamp of %s by %lld, which that dtype does not hold: versions of PyTorch between 2.11 and 2.15 differ",
+			dtype_info[dt].name, (long long)s->i);
+	if (b != BEYOND_NOT && flags & LF_OPEN) {
+		*given = false;
+		return b == BEYOND_NOTHING || err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min",
+			(long long)s->i, dtype_info[dt].torch);
 	}
-	int bits = 8 * dtype_nbytes(dt);
-	if (dtype_is_float(dt))
-		*out = tape_const_f(c->t, dt, upper ? (double)INFINITY : -(double)INFINITY);
-	else if (dt == DT_U8)
-		*out = tape_const_i(c->t, dt, upper ? 255 : 0);
-	else
-		*out = tape_const_i(c->t, dt, upper ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits));
+	if (!shape_fits(c, s, dt, 1))           /* looked at even if there are no elements */
+		return false;
+	*out = shape_const(c, dt, s);
 	return true;
 }
 
@@ -406,9 +417,11 @@ bool ref_clamp(struct ref_ctx *c)
 			shape_type_scalar(&r, scalar_of(c, k));
 	enum dtype dt = shape_type(&r);
 	int64_t n = meta_numel(m);
-	sid lo, hi;
-	if (!bound(c, &lo, 1, dt) || !bound(c, &hi, 2, dt))
+	sid end[2];
+	bool given[2];
+	if (!bound(c, &end[0], &given[0], 1, dt) || !bound(c, &end[1], &given[1], 2, dt))
 		return false;
 	const sid *x = ref_cast(c, ref_ids(c, c->in[0]), n, dt);
-	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, ref_ids_repeat(c, lo, n), ref_ids_repeat(c, hi, n), n));
+	const sid *low = given[0] ? ref_ids_repeat(c, end[0], n) : x, *high = given[1] ? ref_ids_repeat(c, end[1], n) : x;
+	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, low, high, n));
 }

@@ -3,6 +3,7 @@
  *
  * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
 #include "oracle/licence.h"
+#include "oracle/ref_impl.h"
 #include "oracle/shape_index.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
 	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
 	if (!repeats && meta_has_duplicates(m) && !c->inplace)
-		return ref_unsupported(c, "scatter into a base whose windows overlap");
+		return ref_unsupported(c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
 	if (repeats)
 		shape_strides_like(stride, m);
 	else
@@ -135,13 +136,31 @@ static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
 	return out;
 }
 
-static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
+/* One number for certain, bit for bit, the sign of a zero included. */
+static bool same_number(const struct tape *t, sid a, sid b)
+{
+	const struct num *x = tape_val(t, a), *y = tape_val(t, b);
+	if (a == b)
+		return true;
+	if (!dtype_is_float((enum dtype)x->dtype))
+		return !((x->flags | y->flags) & (NUM_UNDEC | NUM_ANY)) && x->i == y->i;
+	if (!num_is_exact(x) || !num_is_exact(y) || x->hi != y->hi)
+		return false;
+	return x->hi != 0 || (x->flags & y->flags & NUM_MOVED && signbit(x->hi) == signbit(y->hi));
+}
+
+/* src: whose elements are written. If it requires grad, each write to an element has a share, also those that another one hides. */
+static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct ref_tensor *src)
 {
 	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)n + 1);
-	for (int64_t k = 0; k < w->count; k++) {
+	bool grad = c->grad && ref_has_grad(c->r, src);
+	for (int64_t k = 0; k < w->count && !c->t->over; k++) {
 		int64_t at = w->cell[k];
-		if (hit[at] && (c->grad || out[at] != w->val[k]))      /* one value for all: its gradient has a share for each */
-			return ref_unsupported(c, "an element is written twice without accumulation");
+		if (hit[at] && grad)
+			return ref_unsupported(c, "gradient of the values that %s writes twice to one element: make the indices distinct", op_info[c->n->op].name);
+		if (hit[at] && !same_number(c->t, out[at], w->val[k]))
+			return ref_unsupported(c, "%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
+				op_info[c->n->op].name);
 		hit[at] = 1;
 		out[at] = w->val[k];
 	}
@@ -230,17 +249,17 @@ static const sid *values_along(struct ref_ctx *c, const struct along *a, int src
 bool ref_scatter_src(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
-	struct along a;
+	struct along a = {0};
 	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
 		return false;
 	sid *out = start_from_self(c, NULL);
-	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
+	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, c->in[3]);
 }
 
 bool ref_scatter_value(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
-	struct along a;
+	struct along a = {0};
 	if (!shape_along(c, &a, m, 1, 2, NULL) || !shape_fits(c, scalar_of(c, 3), m->dtype, a.n))
 		return false;
 	sid *out = start_from_self(c, NULL), value = shape_const(c, m->dtype, scalar_of(c, 3));
@@ -252,7 +271,7 @@ bool ref_scatter_value(struct ref_ctx *c)
 bool ref_scatter_add(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);
-	struct along a;
+	struct along a = {0};
 	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
 		return false;
 	sid *out = start_from_self(c, NULL);
@@ -290,7 +309,7 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 		if (!ref_int(c, &v, out[i]))
 			return false;
 		if (d == 0)
-			return ref_unsupported(c, "mean of more values than the dtype can count");
+			return ref_unsupported(c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i], dtype_info[dt].name);
 		out[i] = tape_const_i(c->t, dt, v / d - (v % d != 0 && (v < 0) != (d < 0)));
 	}
 	if (!hits)
@@ -326,7 +345,7 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 		mode++;
 	if (mode == ARRAY_LEN(modes))
 		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
-	struct along a;
+	struct along a = {0};
 	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
 		return false;
 	sid *out = start_from_self(c, NULL);
@@ -337,9 +356,9 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
 	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
-		return ref_unsupported(c, "gradient of a scatter_reduce whose index and src differ in size");
+		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
-		return ref_unsupported(c, "amax, amin without self: PyTorch's backward still counts a self that equals the result");
+		return ref_unsupported(c, "gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the result; include self", name);
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 
@@ -363,7 +382,7 @@ bool ref_index_put(struct ref_ctx *c)
 	int64_t stride[MAX_RANK];
 	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
 	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
-		return ref_unsupported(c, "index_put of one value of another dtype by a mask");
+		return ref_unsupported(c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name, dtype_info[m->dtype].name);
 	if (m->dtype != v->dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))
@@ -379,7 +398,7 @@ bool ref_index_put(struct ref_ctx *c)
 		return false;
 	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[2], a.size, a.rank)};
 	int64_t n = meta_numel(m);
-	return flag_of(c, 3) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w);
+	return flag_of(c, 3) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w, c->in[2]);
 }
 
 /* ---- positions along a dim -------------------------------------------------------------------------------------------- */
@@ -459,7 +478,7 @@ bool ref_index_copy(struct ref_ctx *c)
 		return scalar ? err_set(c->err, "index_copy_(): when source is scalar, index should have one element (got %lld)", (long long)p.n) : false;
 	sid *out = start_from_self(c, NULL);
 	return out && overwrite(c, out, meta_numel(m),
-		&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])});
+		&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])}, c->in[3]);
 }
 
 bool ref_index_fill(struct ref_ctx *c)

@@ -44,14 +44,8 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 	const sid *ids = meta_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);
 	if (!dtype_is_float(t->meta.dtype) || n == 0 || c->t->over)
 		return ids;
-	if (s->detached && !c->r->base[t->base].grad) {
-		/* Inputs share this storage and a gradient was written through another one: autograd does not see it from here. */
-		sid first = tape_map1(c->t, SF_DETACH, t->meta.dtype, ids, n);
-		sid *out = tape_ids(c->t, n);
-		for (int64_t i = 0; i < n; i++)
-			out[i] = c->t->over ? 0 : first + (sid)i;
-		return out;
-	}
+	if (s->graded)
+		ids = shared_read(c, t, ids, m, n);
 	if (t->overlapping && c->r->base[t->base].grad) {
 		/* Backward of unfold and as_strided accumulates in the tensor's dtype: a consumer of its own. */
 		enum licence_class lc = LC_ACCUM;
@@ -127,9 +121,43 @@ bool ref_int(struct ref_ctx *c, int64_t *out, sid id)
 {
 	const struct num *v = tape_val(c->t, id);
 	if (c->t->over || dtype_is_float((enum dtype)v->dtype) || v->flags & (NUM_UNDEC | NUM_ANY))
-		return ref_unsupported(c, "an index or mask depends on an undecided comparison");
+		return ref_unsupported(c, "an index or mask of %s depends on an undecided comparison", op_info[c->n->op].name);
 	*out = v->i;
 	return true;
+}
+
+/* What an argmax or topk may have picked. */
+static int64_t picked(struct ref_ctx *c, int64_t *at, const struct tape_block *b, sid id)
+{
+	int64_t n, count = 0;
+	const sid *e = block_list(b, id - b->first, &n);
+	struct arena_mark m = arena_mark(c->t->arena);
+	bool *cand = ARENA_NEW(c->t->arena, bool, n + 1);
+	pick_candidates(c->t, b, e, n, cand);
+	for (int64_t i = 0; i < n; i++)
+		if (cand[i])
+			at[count++] = i;
+	arena_release(c->t->arena, m);
+	return count;
+}
+
+int64_t ref_positions(struct ref_ctx *c, const int64_t **at, sid id)
+{
+	enum { MOST = 4096 };
+	const struct num *v = tape_val(c->t, id);
+	const struct tape_block *b = tape_block_of(c->t, id);
+	bool open = v->flags & NUM_UNDEC, arg = b->f == SF_KARGMAX || b->f == SF_KARGMIN;
+	int64_t last = open ? (int64_t)v->rad : 0, n = 0;
+	if (v->flags & NUM_ANY || last >= MOST)
+		return 0;
+	int64_t *out = ARENA_NEW(c->t->arena, int64_t, last + 1);
+	*at = out;
+	if (open && arg)
+		return picked(c, out, b, id);
+	for (int64_t k = 0; k <= last; k++)
+		if (!open || !v->among || v->among >> k & 1)
+			out[n++] = v->i + k;
+	return n;
 }
 
 const int64_t *ref_ints(struct ref_ctx *c, const struct ref_tensor *t)

@@ -3,6 +3,7 @@
 #include "oracle/refrun.h"
 #include "eager/fill.h"
 #include "oracle/ref_impl.h"
+#include "oracle/tape_impl.h"
 
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@ struct run {
 	struct err *err;
 	bool unsupported;
 	sid *leaf;              /* [nnode] first leaf scalar of an input row that requires grad */
+	struct prog *own;       /* see own_sizes */
+	bool zero_cotangents;
 };
 
 static bool unsupported(struct run *s, const char *what)
@@ -27,14 +30,14 @@ static bool unsupported(struct run *s, const char *what)
 }
 
 /* ---- growing arrays ---- */
-static int new_storage(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
+int ref_storage_new(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
 {
 	if (r->nstorage == r->cap_storage) {
 		int cap = MAX(64, r->cap_storage * 2);
 		r->storage = ARENA_GROW(r->arena, struct ref_storage, r->storage, r->cap_storage, cap);
 		r->cap_storage = cap;
 	}
-	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory, .grad_base = -1};
+	r->storage[r->nstorage] = (struct ref_storage){.dtype = dt, .ncells = ncells, .ids = ids, .memory = memory};
 	return r->nstorage++;
 }
 
@@ -158,7 +161,7 @@ static void own_leaves(struct ref *r, struct ref_tensor *t, sid first)
 	st->leaf_elsewhere = true;
 	for (int64_t k = 0; k < n; k++)
 		ids[k] = first + (sid)k;
-	t->storage = new_storage(r, m->dtype, n, ids, st->memory);
+	t->storage = ref_storage_new(r, m->dtype, n, ids, st->memory);
 	meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
 }
 
@@ -178,10 +181,12 @@ static bool do_input(struct run *s, int i)
 	int64_t ncells = meta_extent(&t->meta);
 	sid *ids = root == i ? tape_ids(&r->tape, ncells) : NULL;
 	if (root == i) {
-		r->input_storage[number] = new_storage(r, t->meta.dtype, ncells, ids, number);
+		r->input_storage[number] = ref_storage_new(r, t->meta.dtype, ncells, ids, number);
 		for (int k = 0; k < p->nnode; k++)
 			if (p->node[k].op == OP_input_view && input_root(p, k) == i)
 				r->storage[r->input_storage[number]].shared = true;
+		if (r->storage[r->input_storage[number]].shared)
+			shared_begin(r, &r->storage[r->input_storage[number]]);
 	} else if (ncells > r->storage[r->input_storage[number]].ncells) {
 		return err_set(s->err, "input_view reaches beyond its base");
 	}
@@ -326,7 +331,7 @@ static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 		}
 		ids = at;
 	}
-	return new_storage(r, m->dtype, cells, ids, r->nmemory++);
+	return ref_storage_new(r, m->dtype, cells, ids, r->nmemory++);
 }
 
 /* An element that was read several times into a fresh result has one adjoint per copy, rounded and then accumulated by this
@@ -458,6 +463,9 @@ static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref
 	return hit;
 }
 
+/* Rows that write one number, and write it only where they say. */
+static bool sets_one_value(int op) { return op == OP_fill_ || op == OP_zero_ || op == OP_masked_fill_ || op == OP_index_fill_; }
+
 static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
 {
 	struct ref *r = &s->r;
@@ -473,13 +481,50 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
 		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
-	if (meta_has_duplicates(&t->map))
-		return unsupported(s, "a write through a view that overlaps itself");
+	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
+		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, and PyTorch "
+			"leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged", op_info[c->n->op].name));
 	if (c->grad && st->overlapping)
 		return unsupported(s, "a write with gradients into a tensor that overlaps itself");
 	for (int k = 1; k < op_info[c->n->op].nparam; k++)
 		if (c->n->arg[k].tag == ARG_TENSOR && c->in[k] && crosses(s, t, c->in[k]))
 			return unsupported(s, "a write into memory that it also reads, elsewhere");
+	return true;
+}
+
+/* The element was left as it was: reading it through a view that overlaps itself may have made a copy. */
+static bool left_alone(const struct tape *t, sid was, sid is)
+{
+	const struct tape_block *b = is == was ? NULL : tape_block_of(t, is);
+	return is == was || (b->f == SF_COPY && b->a[is - b->first] == was);
+}
+
+/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, afterwards its cell's. */
+static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct ref_tensor *self, sid *ids, int64_t n)
+{
+	struct ref *r = &s->r;
+	const struct ref_storage *st = &r->storage[self->storage];
+	sid *cells = tape_ids(&r->tape, st->ncells);
+	memcpy(cells, st->ids, (size_t)st->ncells * sizeof *cells);
+	struct meta_iter it;
+	for (int pass = 0; pass < 2 && n && !r->tape.over; pass++) {
+		int64_t k = 0;
+		meta_iter_start(&it, &self->map);
+		do {
+			sid was = st->ids[it.off], *cell = &cells[it.off], is = ids[k++];
+			if (pass == 1) {
+				bool mixed = c->grad && *cell != was && left_alone(&r->tape, was, is);
+				if (mixed)
+					return unsupported(s, arena_printf(r->arena, "gradient of %s through a view that overlaps itself: one index of a cell is set, "
+						"another is not, and the last of them decides; give all indices of a cell the same mask", op_info[c->n->op].name));
+				ids[k - 1] = *cell;
+			} else if (!left_alone(&r->tape, was, is)) {
+				if (*cell != was && *cell != is)
+					return unsupported(s, "a write through a view that overlaps itself, of a mask that is not certain");
+				*cell = is;
+			}
+		} while (meta_iter_next(&it, &self->map));
+	}
 	return true;
 }
 
@@ -495,10 +540,14 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);
-	if (c->grad && dtype_is_float(self.meta.dtype)) {
+	bool overlaps = meta_has_duplicates(&self.map);
+	if (overlaps || (c->grad && dtype_is_float(self.meta.dtype))) {
 		sid *own = tape_ids(&r->tape, n);
 		memcpy(own, ids, (size_t)n * sizeof *own);
-		separate(r, own, n, self.meta.dtype);
+		if (!overlaps)
+			separate(r, own, n, self.meta.dtype);
+		else if (!agree_on_cells(s, c, &self, own, n))
+			return false;
 		ids = own;
 	}
 	struct ref_storage *st = &r->storage[self.storage];
@@ -513,14 +562,10 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 		} while (meta_iter_next(&it, &self.map));
 	}
 	st->ids = cells;
-	struct ref_base *b = &r->base[self.base];
-	if (c->grad && dtype_is_float(self.meta.dtype)) {
-		if (st->shared && st->grad_base >= 0 && st->grad_base != self.base)
-			return unsupported(s, "two inputs of one memory are both written with gradients");
-		st->detached = st->shared;
-		st->grad_base = self.base;
-		b->grad = true;
-	}
+	bool grad = c->grad && dtype_is_float(self.meta.dtype);
+	if (st->shared)
+		shared_write(r, i, &self, ids, n, grad);
+	r->base[self.base].grad |= grad;
 	note_write(r, i, self.base);
 	self.requires_grad = ref_has_grad(r, &self);
 	r->node[i].nout = 1;
@@ -529,13 +574,62 @@ static bool write_back(struct run *s, struct ref_ctx *c, int i)
 	return true;
 }
 
+/* ---- elements in any order ---- */
+/* Reductions whose result the order of their entries does not change. Positions do depend on it. */
+static bool ignores_order(int op)
+{
+	const struct op_info *o = &op_info[op];
+	bool positions = o->licence == LC_MINMAX && (o->family == F_MULTI || o->traits & T_NONDIFF);
+	return o->traits & T_REDUCE && !positions;
+}
+
+/* The reduction is over dim d of a tensor of this rank, among others. */
+static bool reduces(const struct node *n, int d, int rank)
+{
+	int k = op_param(n->op, "dim");
+	const struct arg *a = k >= 0 ? &n->arg[k] : NULL;
+	if (!a || a->tag == ARG_NONE || (a->tag == ARG_INTS && a->n == 0))
+		return true;
+	for (int i = 0; a->tag == ARG_INTS && i < a->n; i++)
+		if ((a->ints[i].value + rank) % rank == d)
+			return true;
+	return a->tag == ARG_INT && (a->i.value + rank) % rank == d;
+}
+
+static bool order_is_open(struct run *s, const struct ref_tensor *t, const struct node *n)
+{
+	if (!t || !t->shuffled || (n && (n->op == OP_getitem || (ignores_order(n->op) && reduces(n, t->shuffled - 1, t->meta.rank)))))
+		return false;
+	const char *who = n ? op_info[n->op].name : "the program's result";
+	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's dim", who));
+	return true;
+}
+
+static bool reads_open_order(struct run *s, const struct ref_ctx *c)
+{
+	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
+		if (order_is_open(s, c->in[k], c->n))
+			return true;
+		for (int i = 0; c->n->arg[k].tag == ARG_TENSORS && i < c->n->arg[k].n; i++)
+			if (order_is_open(s, c->list[k][i], c->n))
+				return true;
+	}
+	return false;
+}
+
 static bool do_node(struct run *s, int i)
 {
 	struct ref *r = &s->r;
 	const struct node *n = &r->p->node[i];
 	struct ref_ctx c = {.r = r, .t = &r->tape, .p = r->p, .n = n, .err = s->err, .inplace = op_has(n->op, T_MUTATES)};
 	tape_at(&r->tape, i, n->op);
-	if (n->op == OP_sym)
+	if (s->own && !prog_eval_node(s->own, i, s->err)) {
+		s->unsupported = true;
+		return false;
+	}
+	if (n->op == OP_sym_size)
+		prog_size_read(s->own, i, &r->node[n->arg[0].node].out[0].meta);
+	if (node_is_sym(n))
 		return true;
 	if (n->op == OP_input || n->op == OP_input_view) {
 		r->node[i].nout = 1;
@@ -547,7 +641,9 @@ static bool do_node(struct run *s, int i)
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
-	bool ok = ref_rule[n->op](&c);
+	if (reads_open_order(s, &c))
+		return false;
+	bool ok = shared_rule(&c, i);
 	s->unsupported = s->unsupported || c.unsupported;
 	if (!ok || r->tape.over) {
 		if (r->tape.over)
@@ -576,19 +672,34 @@ bool ref_getitem(struct ref_ctx *c)
 }
 
 /* ---- gradients ---- */
-/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent. Reads depend on every writer
- * that their history had at that moment. */
-static void mark_path(const struct ref *r, bool *path)
+static void need_all(const struct ref *r, int *need, const struct ref_tensor *t) { need[t->base] = MAX(need[t->base], r->base[t->base].nwriter); }
+
+/* The results of a node that have this history, as bits. */
+static uint32_t results_of(const struct ref_node *n, int base)
+{
+	uint32_t bits = 0;
+	for (int k = 0; k < n->nout; k++)
+		bits |= n->out[k].base == base ? (uint32_t)1 << MIN(k, 31) : 0;
+	return bits;
+}
+
+/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads depend
+ * on every writer that their history had at that moment. */
+static void mark_path(const struct ref *r, uint32_t *path)
 {
 	int *need = ARENA_ZNEW(r->arena, int, r->nbase + 1);
-	for (int b = 0; b < r->p->nback; b++) {
-		const struct ref_tensor *t = &r->node[r->p->back[b].node].out[0];
-		need[t->base] = MAX(need[t->base], r->base[t->base].nwriter);
-	}
+	for (int b = 0; b < r->p->nback && !r->zero_cotangents; b++)
+		need_all(r, need, &r->node[r->p->back[b].node].out[0]);
+	for (int k = 0; k < r->p->nret && r->zero_cotangents; k++)
+		need_all(r, need, &r->node[r->p->ret[k]].out[0]);
+	for (int i = 0; i < r->p->nnode && r->zero_cotangents; i++)
+		if (r->p->node[i].op == OP_input || r->p->node[i].op == OP_input_view)
+			need_all(r, need, &r->node[i].out[0]);
 	for (int i = r->p->nnode - 1; i >= 0; i--) {
 		const struct ref_node *n = &r->node[i];
-		for (int w = 0; w < n->nwrite && !path[i]; w++)
-			path[i] = n->write[w].grad && n->write[w].count < need[n->write[w].base];
+		for (int w = 0; w < n->nwrite; w++)
+			if (n->write[w].grad && n->write[w].count < need[n->write[w].base])
+				path[i] |= results_of(n, n->write[w].base);
 		for (int k = 0; path[i] && k < n->nread; k++)
 			need[n->read[k].base] = MAX(need[n->read[k].base], n->read[k].count);
 	}
@@ -618,10 +729,10 @@ struct seeds { int n; const sid *y[MAX_RETURNS], *g[MAX_RETURNS]; int64_t numel[
 
 /* Reading may append copies of views that overlap, which belong to the view's node and put it on the path: before the adjoints have
  * their array. */
-static bool read_seeds(struct run *s, struct seeds *out, bool *path)
+static bool read_seeds(struct run *s, struct seeds *out, uint32_t *path)
 {
 	struct ref *r = &s->r;
-	out->n = r->p->nback;
+	out->n = r->zero_cotangents ? 0 : r->p->nback;
 	for (int b = 0; b < out->n; b++) {
 		int node = r->p->back[b].node;
 		const struct ref_tensor *y = &r->node[node].out[0], *g = &r->node[r->p->back[b].cotangent].out[0];
@@ -633,7 +744,7 @@ static bool read_seeds(struct run *s, struct seeds *out, bool *path)
 		int64_t before = r->tape.nscalar;
 		tape_at(&r->tape, node, r->p->node[node].op);
 		out->y[b] = ref_ids(&c, y);
-		path[node] = path[node] || r->tape.nscalar != before;
+		path[node] |= r->tape.nscalar != before;
 		out->g[b] = ref_ids(&c, g);
 		out->numel[b] = meta_numel(&y->meta);
 	}
@@ -695,7 +806,7 @@ static bool gradients(struct run *s, struct reference *out)
 		out->ngrads = 0;
 		return true;
 	}
-	bool *path = ARENA_ZNEW(r->arena, bool, p->nnode + 1);
+	uint32_t *path = ARENA_ZNEW(r->arena, uint32_t, p->nnode + 1);
 	struct adjoint A;
 	mark_path(r, path);
 	struct seeds seeds;
@@ -717,7 +828,7 @@ static bool gradients(struct run *s, struct reference *out)
 		struct ref_value *g = &out->grad[k++];
 		const struct ref_tensor *t = &r->node[i].out[0];
 		g->node = i;
-		g->present = path[i];
+		g->present = path[i] != 0;
 		g->meta = grad_meta(&t->meta);
 		g->memory = -1;
 		g->leaf = s->leaf[i];
@@ -741,8 +852,11 @@ static bool collect(struct run *s, struct reference *out)
 		const struct ref_tensor *t = &r->node[p->ret[k]].out[0];
 		struct ref_ctx c = reader(s);
 		struct ref_value *v = &out->out[k];
+		if (order_is_open(s, t, NULL))
+			return false;
 		v->present = true;
 		v->requires_grad = ref_has_grad(r, t);
+		v->offset_known = !r->storage[t->storage].cloned;
 		v->meta = t->meta;
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];
@@ -761,29 +875,54 @@ static bool collect(struct run *s, struct reference *out)
 	return !r->tape.over || unsupported(s, "above the reference's budget of scalars or entries");
 }
 
-enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
-	uint64_t sample, struct arena *a, struct err *err)
+/* A copy of a program that reads sizes off tensors: there they are what the reference derives. NULL: it reads none. */
+static struct prog *own_sizes(const struct prog *p, struct arena *a)
 {
-	struct err own = {0};
-	struct run s = {.err = err ? err : &own};
-	memset(out, 0, sizeof *out);
-	s.r.arena = a;
-	s.r.p = p;
-	tape_init(&s.r.tape, a, l, limit);
-	s.r.tape.sample = sample;
-	s.r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
-	s.leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
-	s.r.ninput_storage = s.r.nmemory = prog_input_storages(p);
-	s.r.input_storage = ARENA_ZNEW(a, int, s.r.ninput_storage + 1);
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_sym_size) {
+			struct prog *own = ARENA_NEW(a, struct prog, 1);
+			prog_clone(own, p, a);
+			return own;
+		}
+	return NULL;
+}
+
+/* All nodes, on a fresh tape. final: NULL, or what the memory of several inputs holds when backward begins. */
+static bool forward(struct run *s, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, uint64_t sample,
+	const struct ref_final *final, struct arena *a)
+{
+	s->own = own_sizes(p, a);
+	s->r = (struct ref){.arena = a, .p = s->own ? s->own : p, .final = final, .zero_cotangents = s->zero_cotangents};
+	tape_init(&s->r.tape, a, l, limit);
+	s->r.tape.sample = sample;
+	s->r.node = ARENA_ZNEW(a, struct ref_node, p->nnode + 1);
+	s->leaf = ARENA_ZNEW(a, sid, p->nnode + 1);
+	s->r.ninput_storage = s->r.nmemory = prog_input_storages(p);
+	s->r.input_storage = ARENA_ZNEW(a, int, s->r.ninput_storage + 1);
 	bool ok = true;
 	for (int i = 0; i < p->nnode && ok; i++)
-		ok = do_node(&s, i);
+		ok = do_node(s, i);
+	return ok;
+}
+
+static enum ref_status run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t sample, bool zero_cotangents, struct arena *a, struct err *err)
+{
+	struct err own = {0};
+	struct run s = {.err = err ? err : &own, .zero_cotangents = zero_cotangents};
+	memset(out, 0, sizeof *out);
+	bool ok = forward(&s, p, l, limit, sample, NULL, a);
+	if (ok && p->has_backward && shared_any_stale(&s.r))
+		ok = forward(&s, p, l, limit, sample, shared_final(&s.r), a);
 	ok = ok && gradients(&s, out) && collect(&s, out);
 	out->nscalar = s.r.tape.nscalar;
 	out->nentry = s.r.tape.nentry;
 	struct tape *tape = ARENA_NEW(a, struct tape, 1);
+	struct ref *state = ARENA_NEW(a, struct ref, 1);
 	*tape = s.r.tape;
+	*state = s.r;
 	out->tape = tape;
+	out->run = state;
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;
@@ -792,5 +931,17 @@ enum ref_status ref_sample(struct reference *out, const struct prog *p, const st
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err)
 {
-	return ref_sample(out, p, l, limit, 0, a, err);
+	return run(out, p, l, limit, 0, false, a, err);
+}
+
+enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	uint64_t seed, struct arena *a, struct err *err)
+{
+	return run(out, p, l, limit, seed, false, a, err);
+}
+
+enum ref_status ref_zero_cotangents(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err)
+{
+	return run(out, p, l, limit, 0, true, a, err);
 }

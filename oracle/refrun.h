@@ -3,8 +3,8 @@
  *   struct reference ref;
  *   ref_run(&ref, &bound, &profile, arena, &err)
  *
- * Everything lives in the arena. The program's annotated metas (node->out) are not consulted, except for the storage numbers
- * of input rows through fill_storage. */
+ * Everything lives in the arena. The program's annotated metas (node->out) are not consulted, except for those of input rows, through
+ * fill_storage (prog_bind_inputs is enough). */
 #ifndef SCATTERPROOF_REFRUN_H
 #define SCATTERPROOF_REFRUN_H
 
@@ -21,6 +21,7 @@ enum ref_status {
 struct ref_value {
 	bool present;           /* gradients: false = None */
 	bool requires_grad;
+	bool offset_known;      /* outputs: not so of a scatter's result that keeps cells of self which are not modelled */
 	struct meta meta;       /* the oracle's own derivation */
 	int memory;             /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
 	int node;               /* the program node it belongs to */
@@ -46,9 +47,14 @@ struct reference {
 	/* The tape that it was read off, and the adjoints of its scalars (NULL without backward): for addends.h, and whoever asks why. */
 	const struct tape *tape;
 	const struct adj *adj;
+	const struct ref *run;          /* the driver's state: histories and storages (ref_impl.h) */
 };
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
+	struct arena *a, struct err *err);
+/* The same, but the gradients are those of zeros: for every returned value that requires grad and every input that was written with gradients,
+ * in place of the program's cotangents. What has a gradient here and none there is what a compiled program may give zeros. */
+enum ref_status ref_zero_cotangents(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err);
 /* The same for one licensed evaluation, drawn at random: all sets are single numbers (sample.h). seed: not 0. */
 enum ref_status ref_sample(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,

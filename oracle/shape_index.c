@@ -12,7 +12,7 @@ static bool push_mask(struct ref_ctx *c, struct index_vec *vec, int *n, const st
 {
 	const struct meta *m = &t->meta;
 	if (m->rank == 0)
-		return ref_unsupported(c, "0-d mask as an index");
+		return ref_unsupported(c, "a mask without dimensions as an index of %s", op_info[c->n->op].name);
 	if (*n + m->rank > self->rank)
 		return err_set(c->err, "too many indices for tensor of dimension %d", self->rank);
 	for (int d = 0; d < m->rank; d++)
@@ -73,7 +73,7 @@ static bool collect(struct ref_ctx *c, struct index_vec *vec, int *n, int list_a
 		(*n)++;
 	}
 	if (!any && meta_numel(self) == 0)
-		return ref_unsupported(c, "no index into a tensor without elements");
+		return ref_unsupported(c, "%s without any index into a tensor without elements", op_info[c->n->op].name);
 	if (!any)
 		return err_set(c->err, "at least one index must be provided");
 	while (*n < self->rank)
@@ -207,11 +207,51 @@ bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *se
 
 /* ---- gather, scatter -------------------------------------------------------------------------------------------- */
 
+/* Positions, and the first of several where one is undecided: those are noted, still as positions. */
+static const int64_t *first_positions(struct ref_ctx *c, struct along *a, const struct ref_tensor *index)
+{
+	const sid *ids = ref_ids(c, index);
+	if (c->t->over) {
+		ref_unsupported(c, "too many scalars");
+		return NULL;
+	}
+	int64_t *pos = ARENA_NEW(c->t->arena, int64_t, a->n);
+	a->open = ARENA_NEW(c->t->arena, struct open_position, a->n);
+	for (int64_t k = 0; k < a->n; k++) {
+		const int64_t *at = NULL;
+		int64_t n = ref_positions(c, &at, ids[k]);
+		if (n == 0) {
+			ref_unsupported(c, "an index of %s depends on an undecided comparison", op_info[c->n->op].name);
+			return NULL;
+		}
+		pos[k] = at[0];
+		if (n > 1)
+			a->open[a->nopen++] = (struct open_position){k, n, at};
+	}
+	return pos;
+}
+
+/* From positions to cells; step: between neighbours along dim. */
+static bool open_cells(struct ref_ctx *c, struct along *a, const int64_t *pos, int64_t step, int64_t limit)
+{
+	for (int64_t q = 0; q < a->nopen; q++) {
+		struct open_position *o = &a->open[q];
+		int64_t *cell = ARENA_NEW(c->t->arena, int64_t, o->n);
+		for (int64_t i = 0; i < o->n; i++) {
+			if (o->cell[i] < 0 || o->cell[i] >= limit)
+				return ref_unsupported(c, "an index of %s may be out of bounds, as an undecided comparison has it", op_info[c->n->op].name);
+			cell[i] = a->cell[o->k] + (o->cell[i] - pos[o->k]) * step;
+		}
+		o->cell = cell;
+	}
+	return true;
+}
+
 bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, int dim_arg, int index_arg, const struct meta *src)
 {
 	const struct meta *ix = meta_of(c, index_arg);
 	int dim, rank = MAX(self->rank, 1);
-	*a = (struct along){.n = meta_numel(ix)};
+	*a = (struct along){.n = meta_numel(ix), .takes_open = a->takes_open};
 	if (!shape_dim(c, &dim, dim_arg, self))
 		return false;
 	if (a->n > 0 && ix->dtype != DT_I64 && ix->dtype != DT_I32)
@@ -228,7 +268,7 @@ bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, in
 			return err_set(c->err, "expected index %s to be no larger than self %s apart from dimension %d, and than src",
 				shape_text(c, ix->size, ix->rank), shape_text(c, self->size, self->rank), dim);
 	}
-	const int64_t *pos = ref_ints(c, c->in[index_arg]);
+	const int64_t *pos = a->takes_open ? first_positions(c, a, c->in[index_arg]) : ref_ints(c, c->in[index_arg]);
 	if (!pos)
 		return false;
 	a->cell = ARENA_NEW(c->t->arena, int64_t, a->n);
@@ -252,7 +292,7 @@ bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, in
 			a->from[k] = from;
 		shape_next(index, ix->size, ix->rank);
 	}
-	return true;
+	return open_cells(c, a, pos, self->rank ? dense[dim] : 1, limit);
 }
 
 /* ---- positions along one dim --------------------------------------------------------------------------------------- */

@@ -16,8 +16,11 @@ struct advanced {
 bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *self, int list_arg);
 
 /* gather and scatter: element k of index names cell[k] of self along dim, other coordinates its own. Checks ranks and sizes;
- * src (NULL: none) must cover index. from[k]: the element of src (NULL if src is). n: elements of index. */
-struct along { int64_t n; int64_t *cell, *from; };
+ * src (NULL: none) must cover index. from[k]: the element of src (NULL if src is). n: elements of index.
+ * open: elements of index whose position is undecided, if the caller takes them (takes_open): they name one of several cells, the first
+ * of which is cell[k]. */
+struct open_position { int64_t k, n; const int64_t *cell; };
+struct along { int64_t n; int64_t *cell, *from; bool takes_open; int64_t nopen; struct open_position *open; };
 bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, int dim_arg, int index_arg, const struct meta *src);
 
 /* index_select, index_add, index_copy, index_fill: a list of positions along dim. outer, inner: elements before and after dim. */

@@ -26,6 +26,7 @@ void tape_at(struct tape *t, int node, int op)
 {
 	t->node = node;
 	t->op = op;
+	t->result = 0;
 }
 
 /* Room for n more scalars with nentry operand reads; false if the budget is spent. */
@@ -62,6 +63,7 @@ static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, in
 	b->f = f;
 	b->dt = dt;
 	b->node = (int16_t)t->node;
+	b->result = (int16_t)t->result;
 	b->lc = t->op < 0 ? LC_MOVE : op_info[t->op].licence;
 	b->first = (sid)t->nscalar;
 	b->n = n;
@@ -130,6 +132,15 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 		x.flags |= NUM_MOVED;
 		num_put(&v[i], x);
 	}
+	return b->first;
+}
+
+sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n)
+{
+	if (!reserve(t, n, 0))
+		return 0;
+	struct tape_block *b = new_block(t, SF_CONST, dt, n);
+	memcpy(&t->val[b->first], set, (size_t)n * sizeof *set);
 	return b->first;
 }
 

@@ -29,7 +29,7 @@ enum sf {
 };
 extern const char *const sf_name[NSF];
 
-enum { PICK_FIRST = -1 };
+enum { PICK_FIRST = -1, NANS_SHARE = 1 };       /* param of KMAX … KARGMIN; of MAXN, MINN */
 
 typedef uint32_t sid;           /* name of a scalar */
 
@@ -50,6 +50,7 @@ struct tape {
 	int nblock, cap_block;
 	int node;                       /* program node that blocks belong to now (-1 outside) */
 	int op;                         /* its operator: licence class */
+	int result;                     /* and to which of its results; tape_at begins with 0 */
 	bool over;
 	uint64_t sample;                /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
 };
@@ -69,12 +70,15 @@ sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s); /* a Pyth
 /* n elements of dtype dt at data (dense): constants or leaves. Zero signs are kept. */
 sid tape_load(struct tape *t, enum sf leaf_or_const, enum dtype dt, const void *data, int64_t n);
 
+/* n constants that are known as sets. */
+sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n);
+
 /* ---- blocks: n scalars, ids consecutive from the returned one ---- */
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n);
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n);
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n);
 /* Scalar k has the entries entry[start[k]] … entry[start[k+1]-1] (SUMPROD: pairs, so an even count); start has n+1 values.
- * param: KMAX/KMIN/KARG*: rank, KARG* also PICK_FIRST: rank 0, the first of equals; VAR: correction; else 0. KARG*: dt is I64, entries of any dtype; ANY/ALL: dt B8, entries of any. */
+ * param: KMAX/KMIN/KARG*: rank, or PICK_FIRST: rank 0, the first of equals; MAXN/MINN: NANS_SHARE or 0; VAR, VARALL: correction; else 0. KARG*: dt is I64, entries of any dtype; ANY/ALL: dt B8, entries of any. */
 sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param);
 /* The same with every list of length len: entries entry[k*len …]. */
 sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param);

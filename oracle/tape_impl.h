@@ -7,7 +7,7 @@
 struct tape_block {
 	enum sf f;
 	enum dtype dt;
-	int16_t node;                   /* program node */
+	int16_t node, result;           /* program node, and which of its results this is a part of */
 	enum licence_class lc;
 	sid first;
 	int64_t n;                      /* scalars first … first + n - 1 */
@@ -79,8 +79,11 @@ static inline int last_bit(double v)    /* exponent of the last set bit; v finit
 }
 /* Which entries may be the one that KMAX/KMIN of this list picks; returns how many. cand: n flags. */
 int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand);
+/* The first of these candidates, if they are equal for certain (infinities and NaNs are, too); else -1. */
+int64_t pick_first(const struct tape *t, const sid *e, int64_t n, const bool *cand);
 /* Parts that the value of VAR and LSE share with their derivatives. */
 struct var_parts { struct dd mean; double mean_rad; };
+bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h);    /* x - mean is 0 */
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h);
 
 #endif

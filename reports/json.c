@@ -1,64 +1,34 @@
-/* json.c: see json.h. UTF-8 as in RFC 3629: no overlong forms, no surrogates, at most U+10FFFF. */
+/* json.c: strings, numbers and keys; lists and braces are their callers'. */
 #include "reports/json.h"
 
 #include <math.h>
 
-/* Bytes of the character at s, 0 if it is not valid. */
-static size_t utf8_length(const unsigned char *s, size_t n)
+static void put_code(struct strbuf *sb, uint32_t code, const char *s, size_t len)
 {
-	if (s[0] < 0x80)
-		return 1;
-	size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) ||
-		(s[0] == 0xf4 && s[1] >= 0x90);
-	return bad ? 0 : len;
-}
-
-bool utf8_valid(const void *p, size_t n)
-{
-	const unsigned char *s = p;
-	for (size_t i = 0, len; i < n; i += len) {
-		len = utf8_length(s + i, n - i);
-		if (len == 0)
-			return false;
-	}
-	return true;
-}
-
-static void put_ascii(struct strbuf *sb, unsigned char c)
-{
-	switch (c) {
+	switch (code) {
 	case '"': sb_puts(sb, "\\\""); break;
 	case '\\': sb_puts(sb, "\\\\"); break;
 	case '\n': sb_puts(sb, "\\n"); break;
 	case '\t': sb_puts(sb, "\\t"); break;
 	case '\r': sb_puts(sb, "\\r"); break;
 	default:
-		if (c < 0x20 || c == 0x7f)
-			sb_printf(sb, "\\u%04x", (unsigned)c);
+		if (code_harmful(code))
+			sb_printf(sb, "\\u%04x", (unsigned)code);
 		else
-			sb_putc(sb, (char)c);
+			sb_put(sb, s, len);
 	}
 }
 
 void json_text(struct strbuf *sb, const char *s, size_t n)
 {
-	const unsigned char *u = (const unsigned char *)s;
+	uint32_t code;
 	sb_putc(sb, '"');
-	for (size_t i = 0; i < n;) {
-		size_t len = utf8_length(u + i, n - i);
-		if (len == 0)
-			sb_puts(sb, "\\ufffd");
-		else if (len == 1)
-			put_ascii(sb, u[i]);
+	for (size_t i = 0, len; i < n; i += len ? len : 1) {
+		len = utf8_read(&code, s + i, n - i);
+		if (len)
+			put_code(sb, code, s + i, len);
 		else
-			sb_put(sb, u + i, len);
-		i += len ? len : 1;
+			sb_puts(sb, "\\ufffd");
 	}
 	sb_putc(sb, '"');
 }

@@ -91,6 +91,8 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_SUMMARY_DUPLICATES] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
 		" FROM finding_now WHERE finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
 	[Q_SUMMARY_CLEAR] = "DELETE FROM finding_summary",
+	[Q_SUMMARY_DIFFERS] = "SELECT EXISTS (SELECT " SUMMARY_COLUMNS " FROM finding_now EXCEPT SELECT " SUMMARY_COLUMNS
+		" FROM finding_summary) OR (SELECT count(*) FROM finding) <> (SELECT count(*) FROM finding_summary)",
 	[Q_SUMMARY_ALL] = "INSERT INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS " FROM finding_now",
 	[Q_TRIM_REPEATS] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_REPEAT " AS nth"
 		" FROM observation o WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
@@ -111,10 +113,11 @@ static const char *const query_sql[NQUERIES] = {
 		" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
 	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
-		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END FROM finding f"
+		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
 		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
 		" WHERE f.id = ?",
-	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine, sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
+	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine,"
+		" sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
 		" min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
 		" GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
 	[Q_LOAD_OBS] = "SELECT o.environment, o.program, p.text, o.at, o.verdict, o.tensor, o.detail, o.fill, o.call"
@@ -122,14 +125,6 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
 		" WHERE e.finding = ? ORDER BY e.at, e.id",
 	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
-	[Q_LIST] = "SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
-		" strftime('%Y-%m-%d %H:%M:%S', s.first_seen / 1000, 'unixepoch') AS first_seen,"
-		" strftime('%Y-%m-%d %H:%M:%S', s.last_seen / 1000, 'unixepoch') AS last_seen,"
-		" s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id"
-		" FROM finding_summary s JOIN finding f ON f.id = s.finding JOIN finding_state t ON t.name = s.state"
-		" WHERE (?1 = 0 OR t.open) AND s.last_seen >= ?3 AND (?2 IS NULL OR EXISTS (SELECT 1 FROM program_op o"
-		" WHERE o.program IN (f.program, s.program) AND (o.op = ?2 OR substr(o.op, 1, length(?2) + 1) = ?2 || '.')))"
-		" ORDER BY s.last_seen DESC, f.id LIMIT ?4",
 };
 
 enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q)
@@ -232,6 +227,23 @@ enum store_status summary_update(struct store *s, const struct hash128 *finding)
 		return run_query(s, Q_SUMMARY, finding, "summing up a finding");
 	enum store_status status = run_query(s, Q_SUMMARY_CLEAR, NULL, "clearing the summaries");
 	return status == STORE_OK ? run_query(s, Q_SUMMARY_ALL, NULL, "summing up the findings") : status;
+}
+
+enum store_status summary_verify(struct store *s)
+{
+	sqlite3_stmt *st = NULL;
+	enum store_status status = store_stmt(s, &st, Q_SUMMARY_DIFFERS);
+	if (status != STORE_OK)
+		return status;
+	int rc = sqlite3_step(st);
+	bool differs = rc == SQLITE_ROW && sqlite3_column_int(st, 0) != 0;
+	if (rc != SQLITE_ROW)
+		status = store_fail(s, rc, "looking at the summaries");
+	sqlite3_reset(st);
+	if (status != STORE_OK || !differs)
+		return status;
+	status = write_enter(s);
+	return write_leave(s, status == STORE_OK ? summary_update(s, NULL) : status);
 }
 
 /* ---- rows without a life of their own ------------------------------------------------------------------------------------- */

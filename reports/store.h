@@ -35,11 +35,12 @@ enum {
 	STORE_ID_DIGITS = 8,            /* hex digits of an id shown to people */
 	STORE_MIN_PREFIX = 6,           /* hex digits that a person must type */
 	STORE_MAX_BLOB = 64 << 20,      /* bytes of one text or artifact */
+	STORE_QUERY_MIB = 512,          /* memory of one SQL query */
 	STORE_BUSY_MS = 10000           /* how long a writer or reader waits for another one's lock */
 };
 
 enum store_mode {
-	STORE_READ,     /* must exist; if it can be written, a killed writer's journal is rolled back, an older schema migrated */
+	STORE_READ,     /* must exist; if it can be written, a killed writer's journal is rolled back; an older schema is migrated in memory */
 	STORE_WRITE,    /* must exist and be writable; an older schema is migrated */
 	STORE_CREATE    /* as STORE_WRITE, or made new if absent or empty */
 };
@@ -72,6 +73,9 @@ enum finding_state {
 	STATE_KNOWN, STATE_FIXED_IN, STATE_REGRESSED, STATE_DISMISSED, STATE_DUPLICATE, /* decisions: the latest one counts */
 	NFINDING_STATES
 };
+/* Masks of 1u << state. Open: nobody has decided about it, or it is back. New: nobody has looked at it, or not since it is back. */
+#define STATES_OPEN (1u << STATE_CANDIDATE | 1u << STATE_CONFIRMED | 1u << STATE_MINIMISED | 1u << STATE_BLAMED | 1u << STATE_REGRESSED)
+#define STATES_NEW (1u << STATE_CANDIDATE | 1u << STATE_CONFIRMED | 1u << STATE_REGRESSED)
 extern const char *const finding_state_name[NFINDING_STATES]; /* candidate confirmed ... dismissed duplicate */
 bool finding_state_find(enum finding_state *out, const char *name);
 
@@ -212,6 +216,12 @@ struct store_loaded_obs {
 	const char *verdict, *tensor, *detail;
 	int fill, call;
 };
+struct store_loaded_program {
+	struct hash128 id;
+	char hex[33];
+	const char *text;
+	int64_t nobs;                                   /* observations that are kept */
+};
 struct store_loaded_event {
 	int64_t at;
 	const char *kind, *tool, *payload, *issue_url;  /* issue_url "" if none */
@@ -233,11 +243,12 @@ struct store_loaded {                                   /* everything lives in t
 	const char *ops;                                /* of the current program, "expand slice_scatter sum.dim_IntList" */
 	const char *program;                            /* the first program's text */
 	const char *minimised;                          /* NULL if not minimised yet */
-	int nenvs, nobs_stored, nevents, nartifacts;
+	int nenvs, nobs_stored, nevents, nartifacts, nprograms;
 	struct store_loaded_env *env;                   /* by first_seen: env[0] is where it was found */
 	struct store_loaded_obs *obs;                   /* by time */
 	struct store_loaded_event *event;               /* by time */
 	struct store_loaded_artifact *artifact;         /* by name, then latest first */
+	struct store_loaded_program *programs;          /* the first one, the minimised one, then by time of observation; none twice */
 };
 enum store_status store_load_finding(struct store *s, struct store_loaded *out, const struct hash128 *id, struct arena *a);
 /* The latest artifact of that name, or NULL. */
@@ -255,14 +266,27 @@ struct store_value {
  * has its header too. false stops (not an error). */
 typedef bool store_row_fn(void *ctx, int ncols, const char *const *names, const struct store_value *value);
 
+enum store_order { ORDER_LAST, ORDER_FIRST, ORDER_SEVERITY, ORDER_NOBS, NORDERS };      /* latest, most severe, most first */
+enum { STORE_MAX_FILTER = 32 };
+/* All of it must hold: all operators, one of the states, kinds, severities, and one environment in which it was seen (passing there
+ * does not count) that has one of the targets and one of the versions. Nothing given: any. */
 struct store_filter {
-	bool open_only;         /* states candidate confirmed minimised blamed regressed */
-	const char *op;         /* NULL: any; "sum" also means "sum.dim_IntList" */
-	int64_t since;          /* last seen at or after; INT64_MIN: any */
-	int64_t limit;          /* rows; negative: all */
+	const char *op[STORE_MAX_FILTER];               /* "sum" also means "sum.dim_IntList" */
+	const char *target[STORE_MAX_FILTER];           /* a target's name or its head, with or without version: "torch:inductor" */
+	const char *version[STORE_MAX_FILTER];
+	int nops, ntargets, nversions;
+	unsigned states, kinds, severities;             /* masks of 1u << enum */
+	int64_t since;                                  /* last seen at or after; INT64_MIN: any */
+	int64_t limit;                                  /* rows; negative: all */
+	enum store_order order[NORDERS];                /* the first one counts most; after them latest seen first */
+	int norders;
 };
-/* Latest seen first. Columns as in view v_findings. */
+/* Columns as in view v_findings. */
 enum store_status store_list(struct store *s, const struct store_filter *filter, store_row_fn *row, void *ctx);
+/* Does the store have such a thing, as a filter means it? If not, *g has been given all that it has. */
+enum store_word { WORD_OP, WORD_TARGET, WORD_VERSION, NSTORE_WORDS };
+struct guess;
+enum store_status store_word_known(struct store *s, bool *known, struct guess *g, enum store_word word, const char *text);
 
 /* ---- merging ---------------------------------------------------------------------------------------------------- */
 /* Adds to dst what the store at src_path has, in one transaction. dst keeps what it had if anything fails; src is not changed
@@ -272,13 +296,16 @@ enum store_status store_merge(struct store *dst, const char *src_path);
 /* ---- SQL for people ------------------------------------------------------------------------------------------------ */
 /* Asked after every thousand steps of SQLite's virtual machine (some ten microseconds); true ends the query. */
 typedef bool store_stop_fn(void *ctx);
-/* One SELECT (or VALUES, WITH, EXPLAIN) on a connection of its own whose authorizer permits only reading. stop may be NULL; it
- * is given ctx, like row. SQL errors, refusals and a stop: STORE_BAD. */
+/* One SELECT (or VALUES, WITH, EXPLAIN) on a connection of its own whose authorizer permits only reading, in at most
+ * STORE_QUERY_MIB more of SQLite's memory. stop may be NULL; it is given ctx, like row. SQL errors, refusals, too much memory and a
+ * stop: STORE_BAD. */
 enum store_status store_query_sql(struct store *s, const char *sql, store_stop_fn *stop, store_row_fn *row, void *ctx);
 
 /* ---- small helpers for whoever prints ------------------------------------------------------------------------------- */
 void store_time_text(char out[32], int64_t at);         /* "2026-01-31T23:59:59Z"; outside years 0-9999 the number */
 /* "2026-01-31", "2026-01-31T23:59", "2026-01-31 23:59:59", optional Z; UTC. */
 bool store_time_parse(int64_t *out, const char *text, struct err *err);
+/* The same, or "today", "yesterday" (since its midnight, UTC), "90m", "1h", "2d", "1w" (before now). */
+bool store_since_parse(int64_t *out, const char *text, int64_t now, struct err *err);
 
 #endif

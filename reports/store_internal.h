@@ -38,9 +38,9 @@ struct hash128 table_key(const struct table *t, const struct value *values);
 /* ---- the store ------------------------------------------------------------------------------------------------------ */
 enum query {
 	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_RANK, Q_SUMMARY, Q_SUMMARY_DUPLICATES, Q_SUMMARY_ALL,
-	Q_SUMMARY_CLEAR, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
+	Q_SUMMARY_CLEAR, Q_SUMMARY_DIFFERS, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
 	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
-	Q_LOAD_ARTIFACT, Q_LIST, NQUERIES
+	Q_LOAD_ARTIFACT, NQUERIES
 };
 
 struct pending_counter { struct hash128 key, run, environment; char *draw, *verdict; int64_t n; };
@@ -51,6 +51,7 @@ struct store {
 	sqlite3 *db;
 	enum store_mode mode;
 	pid_t owner;                            /* the process that opened it */
+	bool in_memory;                         /* db is a migrated copy; the file has an older schema */
 	sqlite3_stmt *stmt[NQUERIES], *put[NTABLES];
 	bool in_batch;
 	enum store_status batch;                /* first failure inside the batch */
@@ -87,6 +88,9 @@ enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
+/* Writers look at all summaries when they open a store: what a campaign makes of a finding must not rest on one that no event supports.
+ * They are rebuilt if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
+enum store_status summary_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
 
@@ -94,10 +98,21 @@ enum store_status trim_all_observations(struct store *s);
 int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx);
 
 /* ---- opening (store_open.c) --------------------------------------------------------------------------------------------- */
-struct migration { int version; const char *sql; };     /* sql leads from version - 1 to version */
-/* Runs the steps that the database lacks, in one transaction. The last step's version is what it has afterwards. */
-enum store_status store_migrate(sqlite3 *db, const struct migration *steps, int nsteps, struct err *err);
 /* A bare connection to an already judged file with the settings that every connection has. NULL: *rc says why. */
 sqlite3 *store_connect(const char *path, bool create, int *rc);
+/* A connection to a copy in memory, which is the caller's to close even if *rc is not SQLITE_OK. */
+sqlite3 *store_copy(sqlite3 *from, int *rc);
+int store_read_int(sqlite3 *db, const char *sql, int64_t *out);
+/* As store_fail, before there is a store. */
+enum store_status store_open_fail(struct err *err, sqlite3 *db, int rc, const char *path, const char *doing);
+
+/* ---- schemas (store_schema.c, store_migrate.c) --------------------------------------------------------------------------- */
+/* A new database in memory with the tables of that version (0 < version <= STORE_SCHEMA_VERSION). NULL: *rc says why. */
+sqlite3 *store_fresh(int version, int *rc);
+const char *store_schema_text(int version);
+/* STORE_CORRUPT unless db has exactly the tables, indices and views of that version, and the same words in its tables of words. */
+enum store_status store_check_schema(sqlite3 *db, int version, const char *path, struct err *err);
+/* Brings an empty or older database to STORE_SCHEMA_VERSION, in one transaction. */
+enum store_status store_upgrade(struct store *s, struct err *err);
 
 #endif

@@ -240,14 +240,14 @@ static void load_artifact(struct store_loaded *out, sqlite3_stmt *st, int nth, s
 	f->bytes = copy;
 }
 
-static enum store_status load_head(struct store *s, struct store_loaded *out, sqlite3_stmt *st, struct arena *a)
+static enum store_status load_head(struct store *s, struct store_loaded *out, struct hash128 *current, sqlite3_stmt *st, struct arena *a)
 {
 	int rc = sqlite3_step(st);
 	if (rc == SQLITE_DONE)
 		return store_refuse(s, STORE_BAD, "no finding %.*s in %s", STORE_ID_DIGITS, out->hex, s->path);
 	if (rc != SQLITE_ROW)
 		return store_fail(s, rc, "reading a finding");
-	if (!finding_kind_find(&out->kind, text_of(a, st, 1)) || !column_hash(&out->program_id, st, 2) ||
+	if (!finding_kind_find(&out->kind, text_of(a, st, 1)) || !column_hash(&out->program_id, st, 2) || !column_hash(current, st, 13) ||
 		!finding_state_find(&out->state, text_of(a, st, 3)) || !finding_severity_find(&out->severity, text_of(a, st, 4)))
 		return store_refuse(s, STORE_CORRUPT, "%s: finding %.*s holds words that do not exist", s->path, STORE_ID_DIGITS,
 			out->hex);
@@ -263,14 +263,37 @@ static enum store_status load_head(struct store *s, struct store_loaded *out, sq
 	return STORE_OK;
 }
 
+static void add_program(struct store_loaded *f, const struct hash128 *id, const char *text, int nobs)
+{
+	int i = 0;
+	while (i < f->nprograms && memcmp(&f->programs[i].id, id, sizeof *id) != 0)
+		i++;
+	if (i == f->nprograms) {
+		f->programs[f->nprograms++] = (struct store_loaded_program){.id = *id, .text = text};
+		hash_hex(f->programs[i].hex, id);
+	}
+	f->programs[i].nobs += nobs;
+}
+
+static void list_programs(struct store_loaded *f, const struct hash128 *current, struct arena *a)
+{
+	f->programs = ARENA_ZNEW(a, struct store_loaded_program, 2 + f->nobs_stored);
+	add_program(f, &f->program_id, f->program, 0);
+	if (f->minimised)
+		add_program(f, current, f->minimised, 0);
+	for (int i = 0; i < f->nobs_stored; i++)
+		add_program(f, &f->obs[i].program, f->obs[i].program_text, 1);
+}
+
 static enum store_status load_all(struct store *s, struct store_loaded *f, struct arena *a)
 {
 	sqlite3_stmt *st = NULL;
+	struct hash128 current;
 	enum store_status status = store_stmt(s, &st, Q_LOAD);
 	if (status != STORE_OK)
 		return status;
 	bind_hash(st, 1, &f->id);
-	status = load_head(s, f, st, a);
+	status = load_head(s, f, &current, st, a);
 	sqlite3_reset(st);
 	if (status == STORE_OK)
 		status = load_rows(s, f, Q_LOAD_ENV, &f->nenvs, &f->env, sizeof *f->env, load_env, a);
@@ -280,6 +303,8 @@ static enum store_status load_all(struct store *s, struct store_loaded *f, struc
 		status = load_rows(s, f, Q_LOAD_EVENT, &f->nevents, &f->event, sizeof *f->event, load_event, a);
 	if (status == STORE_OK)
 		status = load_rows(s, f, Q_LOAD_ARTIFACT, &f->nartifacts, &f->artifact, sizeof *f->artifact, load_artifact, a);
+	if (status == STORE_OK)
+		list_programs(f, &current, a);
 	return status;
 }
 
@@ -305,24 +330,4 @@ const struct store_loaded_artifact *store_loaded_artifact(const struct store_loa
 		if (str_eq(f->artifact[i].name, name))
 			return &f->artifact[i];
 	return NULL;
-}
-
-/* ---- listing ------------------------------------------------------------------------------------------------------------ */
-
-enum store_status store_list(struct store *s, const struct store_filter *filter, store_row_fn *row, void *ctx)
-{
-	sqlite3_stmt *st = NULL;
-	enum store_status status = store_stmt(s, &st, Q_LIST);
-	if (status != STORE_OK)
-		return status;
-	sqlite3_bind_int(st, 1, filter->open_only);
-	if (filter->op)
-		bind_text(st, 2, filter->op);
-	sqlite3_bind_int64(st, 3, filter->since);
-	sqlite3_bind_int64(st, 4, filter->limit);
-	int rc = store_each_row(st, row, ctx);
-	if (rc != SQLITE_DONE)
-		status = store_fail(s, rc, "listing findings");
-	sqlite3_reset(st);
-	return status;
 }

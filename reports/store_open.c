@@ -1,4 +1,4 @@
-/* store_open.c: opening, judging, migrating, closing.
+/* store_open.c: opening, judging, closing.
  *
  * The one idea: judge the file's first 100 bytes (SQLite's database header) before SQLite may act on them, so that a refused
  * file stays as it was. They are read through SQLite's own VFS: a plain open/close of a database file in a process that
@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern const unsigned char store_schema_sql[];
-
 static const char MAGIC[16] = "SQLite format 3";        /* with its NUL */
-enum { HEADER = 100, AT_WRITE_VERSION = 18, AT_READ_VERSION = 19, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
+enum { HEADER = 100, AT_WRITE_VERSION = 18, AT_READ_VERSION = 19, AT_ENCODING = 56, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
 
 int store_exit_code(enum store_status status)
 {
@@ -111,7 +109,7 @@ enum store_status store_refuse(struct store *s, enum store_status status, const 
 	return status;
 }
 
-static enum store_status fail(struct err *err, sqlite3 *db, int rc, const char *path, const char *doing)
+enum store_status store_open_fail(struct err *err, sqlite3 *db, int rc, const char *path, const char *doing)
 {
 	enum store_status status = store_classify(db, rc);
 	err_set(err, "%s: %s, %s (%s)", path, doing, status_sentence(status), db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
@@ -172,12 +170,53 @@ static enum store_status judge_header(const char *path, const unsigned char *hea
 			(unsigned)be32(header + AT_USER_VERSION), STORE_SCHEMA_VERSION);
 		return STORE_NEWER;
 	}
+	if (be32(header + AT_ENCODING) > 1) {   /* keys are hashes of UTF-8; 0: nothing is in it yet */
+		err_set(err, "%s keeps its texts in UTF-16, a findings store keeps UTF-8", path);
+		return STORE_CORRUPT;
+	}
 	if (header[AT_WRITE_VERSION] == 2 || header[AT_READ_VERSION] == 2) {
 		err_set(err, "%s was switched to write-ahead logging, which scatterproof does not use: "
 			"sqlite3 %s 'pragma journal_mode=delete' switches back", path, path);
 		return STORE_CORRUPT;
 	}
 	return STORE_OK;
+}
+
+/* Does a rollback journal end in the name of a super-journal (SQLite's file format, 3.0)? */
+static bool names_super_journal(const char *journal)
+{
+	static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+	unsigned char tail[sizeof magic] = {0};
+	FILE *f = fopen(journal, "rb");
+	bool yes = f && fseek(f, -(long)sizeof tail, SEEK_END) == 0 && fread(tail, 1, sizeof tail, f) == sizeof tail &&
+		memcmp(tail, magic, sizeof magic) == 0;
+	if (f)
+		fclose(f);
+	return yes;
+}
+
+/* What lies beside a store belongs to it, for SQLite. A journal that names a super-journal makes SQLite delete the file of that name,
+ * whatever it is; a write-ahead log replaces pages of the store, the header too. Neither is ever ours. */
+static enum store_status judge_neighbours(const char *path, struct err *err)
+{
+	char *real = realpath(path, NULL);
+	struct strbuf sb;
+	enum store_status status = STORE_OK;
+	sb_init(&sb);
+	sb_printf(&sb, "%s-wal", real ? real : path);
+	if (access(sb.s, F_OK) == 0) {
+		err_set(err, "%s has a write-ahead log beside it, which scatterproof does not use: move %s away", path, sb.s);
+		status = STORE_CORRUPT;
+	}
+	sb_reset(&sb);
+	sb_printf(&sb, "%s-journal", real ? real : path);
+	if (names_super_journal(sb.s)) {
+		err_set(err, "%s has a journal beside it that names another file, which SQLite would delete: move %s away", path, sb.s);
+		status = STORE_CORRUPT;
+	}
+	sb_free(&sb);
+	free(real);
+	return status;
 }
 
 static enum store_status judge(enum shape *shape, const char *path, struct err *err)
@@ -203,7 +242,10 @@ static enum store_status judge(enum shape *shape, const char *path, struct err *
 		return STORE_OK;
 	unsigned char header[HEADER] = {0};
 	int rc = read_header(path, header);
-	return rc == SQLITE_OK ? judge_header(path, header, st.st_size, err) : fail(err, NULL, rc, path, "reading its header");
+	if (rc != SQLITE_OK)
+		return store_open_fail(err, NULL, rc, path, "reading its header");
+	enum store_status status = judge_header(path, header, st.st_size, err);
+	return status == STORE_OK ? judge_neighbours(path, err) : status;
 }
 
 static bool dir_writable(const char *path)
@@ -247,7 +289,19 @@ sqlite3 *store_connect(const char *path, bool create, int *rc)
 	return db;
 }
 
-static int read_int(sqlite3 *db, const char *sql, int64_t *out)
+sqlite3 *store_copy(sqlite3 *from, int *rc)
+{
+	sqlite3 *to = store_connect(":memory:", true, rc);
+	if (*rc != SQLITE_OK)
+		return to;
+	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
+	if (b)
+		sqlite3_backup_step(b, -1);
+	*rc = b ? sqlite3_backup_finish(b) : sqlite3_errcode(to);
+	return to;
+}
+
+int store_read_int(sqlite3 *db, const char *sql, int64_t *out)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
@@ -259,100 +313,6 @@ static int read_int(sqlite3 *db, const char *sql, int64_t *out)
 	}
 	sqlite3_finalize(st);
 	return rc;
-}
-
-/* ---- migrations ---------------------------------------------------------------------------------------------------------- */
-
-static int migrate_locked(sqlite3 *db, const struct migration *steps, int nsteps)
-{
-	char pragma[96];
-	int64_t version = 0;
-	int rc = read_int(db, "PRAGMA user_version", &version);
-	for (int i = 0; i < nsteps && rc == SQLITE_OK; i++)
-		if (steps[i].version > version)
-			rc = sqlite3_exec(db, steps[i].sql, NULL, NULL, NULL);
-	if (rc == SQLITE_OK && version < steps[nsteps - 1].version) {
-		snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d; PRAGMA user_version=%d", STORE_APPLICATION_ID,
-			steps[nsteps - 1].version);
-		rc = sqlite3_exec(db, pragma, NULL, NULL, NULL);
-	}
-	return rc;
-}
-
-enum store_status store_migrate(sqlite3 *db, const struct migration *steps, int nsteps, struct err *err)
-{
-	CHECK(nsteps > 0);
-	int64_t version = 0;
-	int rc = read_int(db, "PRAGMA user_version", &version);
-	if (rc == SQLITE_OK && version >= steps[nsteps - 1].version)
-		return STORE_OK;
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	if (rc == SQLITE_OK)
-		rc = migrate_locked(db, steps, nsteps);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	if (rc == SQLITE_OK)
-		return STORE_OK;
-	enum store_status status = fail(err, db, rc, sqlite3_db_filename(db, "main"), "making its tables");
-	if (!sqlite3_get_autocommit(db))
-		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-	return status;
-}
-
-static enum store_status migrate(sqlite3 *db, struct err *err)
-{
-	const struct migration steps[] = {{STORE_SCHEMA_VERSION, (const char *)store_schema_sql}};
-	return store_migrate(db, steps, ARRAY_LEN(steps), err);
-}
-
-/* ---- is it our schema? ------------------------------------------------------------------------------------------------------ */
-
-/* Every object of a fresh store must be in db, word for word; others may be there (a person's own view or index), but no
- * trigger: one could act while we write. */
-static int schema_matches(sqlite3 *db, sqlite3 *fresh, bool *ok)
-{
-	static const char want_sql[] = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL";
-	static const char have_sql[] = "SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND sql = ?2";
-	sqlite3_stmt *want = NULL, *have = NULL;
-	int64_t ntriggers = 0;
-	int rc = read_int(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'", &ntriggers);
-	*ok = ntriggers == 0;
-	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(fresh, want_sql, -1, &want, NULL);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db, have_sql, -1, &have, NULL);
-	while (rc == SQLITE_OK && *ok && sqlite3_step(want) == SQLITE_ROW) {
-		for (int i = 0; i < 2; i++)
-			sqlite3_bind_text(have, i + 1, (const char *)sqlite3_column_text(want, i), -1, SQLITE_TRANSIENT);
-		int step = sqlite3_step(have);
-		*ok = step == SQLITE_ROW && sqlite3_column_int(have, 0) == 1;
-		rc = step == SQLITE_ROW ? SQLITE_OK : step;
-		sqlite3_reset(have);
-	}
-	sqlite3_finalize(want);
-	sqlite3_finalize(have);
-	return rc;
-}
-
-static enum store_status check_schema(sqlite3 *db, const char *path, struct err *err)
-{
-	bool ok = false;
-	int rc;
-	sqlite3 *fresh = store_connect(":memory:", true, &rc);
-	enum store_status status = rc == SQLITE_OK ? migrate(fresh, err) : fail(err, fresh, rc, path, "checking its tables");
-	if (status == STORE_OK) {
-		rc = schema_matches(db, fresh, &ok);
-		if (rc != SQLITE_OK) {
-			status = fail(err, db, rc, path, "checking its tables");
-		} else if (!ok) {
-			status = STORE_CORRUPT;
-			err_set(err, "%s has the marks of a findings store of schema version %d, but its tables are not those of that "
-				"version", path, STORE_SCHEMA_VERSION);
-		}
-	}
-	sqlite3_close(fresh);
-	return status;
 }
 
 /* ---- open and close ------------------------------------------------------------------------------------------------------------ */
@@ -401,9 +361,9 @@ static int check_length(struct identity *id, sqlite3 *db)
 	int64_t npages = 0, page_size = 0;
 	sqlite3_int64 size = 0;
 	sqlite3_file *file = NULL;
-	int rc = read_int(db, "PRAGMA page_count", &npages);
+	int rc = store_read_int(db, "PRAGMA page_count", &npages);
 	if (rc == SQLITE_OK)
-		rc = read_int(db, "PRAGMA page_size", &page_size);
+		rc = store_read_int(db, "PRAGMA page_size", &page_size);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 	if (rc == SQLITE_OK)
@@ -417,11 +377,11 @@ static enum store_status identify(struct identity *id, struct store *s, struct e
 	int rc = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
 	/* The first read: it rolls back a hot journal. */
 	if (rc == SQLITE_OK)
-		rc = read_int(s->db, "SELECT count(*) FROM sqlite_schema", &id->nobjects);
+		rc = store_read_int(s->db, "SELECT count(*) FROM sqlite_schema", &id->nobjects);
 	if (rc == SQLITE_OK)
-		rc = read_int(s->db, "PRAGMA application_id", &id->application);
+		rc = store_read_int(s->db, "PRAGMA application_id", &id->application);
 	if (rc == SQLITE_OK)
-		rc = read_int(s->db, "PRAGMA user_version", &id->version);
+		rc = store_read_int(s->db, "PRAGMA user_version", &id->version);
 	if (rc == SQLITE_OK)
 		rc = check_length(id, s->db);
 	if (rc == SQLITE_OK)
@@ -434,7 +394,23 @@ static enum store_status identify(struct identity *id, struct store *s, struct e
 		err_set(err, "%s is truncated: its last page is damaged", s->path);
 		return STORE_CORRUPT;
 	}
-	return rc == SQLITE_OK ? STORE_OK : fail(err, s->db, rc, s->path, "reading its tables");
+	return rc == SQLITE_OK ? STORE_OK : store_open_fail(err, s->db, rc, s->path, "reading its tables");
+}
+
+/* Who only reads an older store gets it migrated in memory: a program of its version may be writing to the file. */
+static enum store_status into_memory(struct store *s, struct err *err)
+{
+	int rc;
+	sqlite3 *memory = store_copy(s->db, &rc);
+	if (rc != SQLITE_OK) {
+		enum store_status status = store_open_fail(err, s->db, rc, s->path, "reading all of it");
+		sqlite3_close(memory);
+		return status;
+	}
+	sqlite3_close(s->db);
+	s->db = memory;
+	s->in_memory = true;
+	return STORE_OK;
 }
 
 /* What admit() judged from outside is judged again from inside: a rollback may have changed it. */
@@ -453,13 +429,20 @@ static enum store_status prepare(struct store *s, struct err *err)
 		err_set(err, "%s was written by a newer scatterproof", s->path);
 		return STORE_NEWER;
 	}
-	if (id.version < STORE_SCHEMA_VERSION)
-		status = migrate(s->db, err);
+	if (id.version < STORE_SCHEMA_VERSION && !empty && s->mode == STORE_READ)
+		status = into_memory(s, err);
+	if (status == STORE_OK && id.version < STORE_SCHEMA_VERSION)
+		status = store_upgrade(s, err);
 	if (status == STORE_OK)
-		status = check_schema(s->db, s->path, err);
+		status = store_check_schema(s->db, STORE_SCHEMA_VERSION, s->path, err);
+	if (status == STORE_OK && s->mode != STORE_READ) {
+		status = summary_verify(s);
+		if (status != STORE_OK)
+			err_set(err, "%s", s->message.s);
+	}
 	if (status == STORE_OK && s->mode == STORE_READ) {
 		int rc = sqlite3_exec(s->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
-		status = rc == SQLITE_OK ? STORE_OK : fail(err, s->db, rc, s->path, "preparing to read");
+		status = rc == SQLITE_OK ? STORE_OK : store_open_fail(err, s->db, rc, s->path, "preparing to read");
 	}
 	return status;
 }
@@ -490,7 +473,7 @@ struct store *store_open(enum store_status *status, const char *path, enum store
 	*s = (struct store){.path = plain_path(path), .mode = mode, .owner = getpid()};
 	sb_init(&s->message);
 	s->db = store_connect(s->path, mode == STORE_CREATE, &rc);
-	*status = rc == SQLITE_OK ? prepare(s, err) : fail(err, s->db, rc, path, "opening it");
+	*status = rc == SQLITE_OK ? prepare(s, err) : store_open_fail(err, s->db, rc, path, "opening it");
 	if (*status == STORE_OK)
 		return s;
 	store_abandon(s);

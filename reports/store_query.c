@@ -3,7 +3,8 @@
  * `mode=ro` would not do: it still lets ATTACH and VACUUM INTO create files, and query_only can be switched off by the query.
  * So the authorizer answers every prepared action, and permits four: SELECT, READ, RECURSIVE, and FUNCTION but for the few
  * functions that reach outside. Temporary tables and sorts stay in memory; nothing can be attached. The connection is opened
- * writable, and read once before the authorizer is there, so that a hot journal is rolled back first. */
+ * writable, and read once before the authorizer is there, so that a hot journal is rolled back first. Memory has a hard limit, and
+ * whoever asks can stop the query. */
 #include <strings.h>
 
 #include "reports/store_internal.h"
@@ -35,6 +36,14 @@ static int ask_whether_to_stop(void *p)
 	return asking->stop(asking->ctx);
 }
 
+/* Far more than a person's query needs. */
+static const struct { int id, most; } limits[] = {
+	{SQLITE_LIMIT_LENGTH, STORE_MAX_BLOB + (1 << 20)}, {SQLITE_LIMIT_SQL_LENGTH, 1 << 20}, {SQLITE_LIMIT_COLUMN, 500},
+	{SQLITE_LIMIT_EXPR_DEPTH, 500}, {SQLITE_LIMIT_COMPOUND_SELECT, 200}, {SQLITE_LIMIT_VDBE_OP, 1 << 20}, {SQLITE_LIMIT_FUNCTION_ARG, 100},
+	{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}, {SQLITE_LIMIT_VARIABLE_NUMBER, 100}, {SQLITE_LIMIT_ATTACHED, 0},
+	{SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
 static int guard(sqlite3 *db)
 {
 	int rc = sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema; PRAGMA query_only=ON", NULL, NULL, NULL);
@@ -44,8 +53,8 @@ static int guard(sqlite3 *db)
 		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, NULL);
 	/* These come into being when first used, which the authorizer would take for CREATE TABLE. Absent: so be it. */
 	sqlite3_exec(db, "SELECT 1 FROM json_each('[]'); SELECT 1 FROM json_tree('[]')", NULL, NULL, NULL);
-	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	for (int i = 0; i < ARRAY_LEN(limits); i++)
+		sqlite3_limit(db, limits[i].id, limits[i].most);
 	return rc == SQLITE_OK ? sqlite3_set_authorizer(db, authorize, NULL) : rc;
 }
 
@@ -58,14 +67,22 @@ static struct store_value column_value(sqlite3_stmt *st, int col)
 	case SQLITE_FLOAT: return (struct store_value){.type = STORE_REAL, .r = sqlite3_column_double(st, col)};
 	case SQLITE_TEXT: {
 		const char *s = (const char *)sqlite3_column_text(st, col);
-		return (struct store_value){.type = STORE_TEXT, .s = s ? s : "", .nbytes = (size_t)sqlite3_column_bytes(st, col)};
+		return (struct store_value){.type = STORE_TEXT, .s = s ? s : "", .nbytes = s ? (size_t)sqlite3_column_bytes(st, col) : 0};
 	}
 	case SQLITE_BLOB: {
 		const char *s = sqlite3_column_blob(st, col);
-		return (struct store_value){.type = STORE_BLOB, .s = s ? s : "", .nbytes = (size_t)sqlite3_column_bytes(st, col)};
+		return (struct store_value){.type = STORE_BLOB, .s = s ? s : "", .nbytes = s ? (size_t)sqlite3_column_bytes(st, col) : 0};
 	}
 	default: return (struct store_value){.type = STORE_NULL};
 	}
+}
+
+/* A value can be larger in the hand than in the store (zeroblob): its memory is asked for only now. */
+static int take_values(struct store_value *value, sqlite3_stmt *st, int ncols)
+{
+	for (int i = 0; i < ncols; i++)
+		value[i] = column_value(st, i);
+	return sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM ? SQLITE_NOMEM : SQLITE_ROW;
 }
 
 int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx)
@@ -80,11 +97,8 @@ int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx)
 		names[i] = arena_strdup(&a, name ? name : "");
 	}
 	bool go = row(ctx, ncols, names, NULL);
-	while (go && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-		for (int i = 0; i < ncols; i++)
-			value[i] = column_value(st, i);
+	while (go && (rc = sqlite3_step(st)) == SQLITE_ROW && (rc = take_values(value, st, ncols)) == SQLITE_ROW)
 		go = row(ctx, ncols, names, value);
-	}
 	arena_free(&a);
 	return go ? rc : SQLITE_DONE;
 }
@@ -100,6 +114,8 @@ static enum store_status query_failed(struct store *s, sqlite3 *db, int rc)
 		return store_refuse(s, STORE_BAD, "findings are only read by SQL: %s", sqlite3_errmsg(db));
 	case SQLITE_INTERRUPT:
 		return store_refuse(s, STORE_BAD, "the query was stopped");
+	case SQLITE_NOMEM:
+		return store_refuse(s, STORE_BAD, "the query needs more memory than %d MiB", STORE_QUERY_MIB);
 	default:
 		return store_refuse(s, status == STORE_OK ? STORE_IO : status, "SQL error: %s", sqlite3_errmsg(db));
 	}
@@ -148,9 +164,11 @@ enum store_status store_query_sql(struct store *s, const char *sql, store_stop_f
 	enum { UNIT = 1000 };
 	int rc;
 	struct asking asking = {stop, ctx};
-	sqlite3 *db = store_connect(s->path, false, &rc);
+	sqlite3 *db = s->in_memory ? store_copy(s->db, &rc) : store_connect(s->path, false, &rc);
 	if (rc == SQLITE_OK)
 		rc = guard(db);
+	/* The limit is this process's, not the connection's: what is there already does not count. */
+	sqlite3_int64 before = sqlite3_hard_heap_limit64(sqlite3_memory_used() + ((sqlite3_int64)STORE_QUERY_MIB << 20));
 	enum store_status status;
 	if (rc == SQLITE_OK) {
 		if (stop)
@@ -160,5 +178,6 @@ enum store_status store_query_sql(struct store *s, const char *sql, store_stop_f
 		status = store_refuse(s, store_classify(db, rc), "%s: %s", s->path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
 	}
 	sqlite3_close(db);
+	sqlite3_hard_heap_limit64(before);
 	return status;
 }

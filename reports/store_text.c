@@ -82,3 +82,35 @@ bool store_time_parse(int64_t *out, const char *text, struct err *err)
 	*out = days_from_date(y, month, day) * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000;
 	return true;
 }
+
+/* "90m", "1h", "2d", "1w": a whole number and a unit. */
+static bool span_parse(int64_t *ms, const char *text)
+{
+	static const struct { char unit; int64_t ms; } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', DAY_MS},
+		{'w', 7 * (int64_t)DAY_MS}};
+	int64_t n = 0;
+	const char *p = text;
+	for (; *p >= '0' && *p <= '9' && n < 1000000; p++)
+		n = n * 10 + (*p - '0');
+	for (int i = 0; i < ARRAY_LEN(units); i++)
+		if (p > text && p[0] == units[i].unit && p[1] == '\0') {
+			*ms = n * units[i].ms;
+			return true;
+		}
+	return false;
+}
+
+bool store_since_parse(int64_t *out, const char *text, int64_t now, struct err *err)
+{
+	int64_t midnight = floor_div(now, DAY_MS) * DAY_MS, span;
+	if (str_eq(text, "today") || str_eq(text, "yesterday")) {
+		*out = midnight - (text[0] == 'y' ? DAY_MS : 0);
+		return true;
+	}
+	if (span_parse(&span, text)) {
+		*out = now - span;
+		return true;
+	}
+	return store_time_parse(out, text, NULL) || err_set(err, "'%.60s' is no date: 2026-01-31, 2026-01-31T23:59:59, today, yesterday, 90m,"
+		" 1h, 2d, 1w or last-run is expected (UTC)", text);
+}

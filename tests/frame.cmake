@@ -7,7 +7,7 @@ add_executable(test_guess test_guess.c)
 target_link_libraries(test_guess PRIVATE eager)
 add_test(NAME guess COMMAND test_guess)
 if(TARGET oracle)
-  add_test(NAME arrows COMMAND ${CMAKE_CURRENT_LIST_DIR}/arrows.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:oracle>)
+  add_test(NAME arrows COMMAND ${CMAKE_CURRENT_LIST_DIR}/arrows.sh ${CMAKE_SOURCE_DIR} $<TARGET_FILE:oracle> $<TARGET_FILE:eager>)
 endif()
 
 # sp_fuzz_target(NAME CORPUS LIBS...): tests/fuzz_NAME.c

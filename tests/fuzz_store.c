@@ -29,8 +29,11 @@ static void read_everything(struct store *s)
 {
 	static const char *const queries[] = {"SELECT * FROM v_findings", "SELECT * FROM v_open", "SELECT * FROM v_new",
 		"SELECT * FROM v_by_signature", "SELECT * FROM v_fixed", "SELECT * FROM v_events", "SELECT * FROM v_counters",
+		"SELECT * FROM v_runs", "SELECT * FROM v_environments",
+		"SELECT * FROM v_observations", "SELECT * FROM v_programs", "SELECT * FROM v_by_version",
 		"SELECT * FROM finding_now", "SELECT * FROM program_op JOIN program ON id = program"};
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1}, some = {.open_only = true, .op = "sum", .limit = 3};
+	const struct store_filter all = {.since = INT64_MIN, .limit = -1}, some = {.states = STATES_OPEN,
+		.op = {"sum"}, .nops = 1, .target = {"torch"}, .ntargets = 1, .version = {"2.11.0"}, .nversions = 1, .limit = 3};
 	struct reading r = {0};
 	struct arena a;
 	arena_init(&a);

@@ -59,7 +59,7 @@ class Program:
                 entries = re.findall(r"(\w+): ((?:\w+=\w+ ?)+)", line)
                 symbols = {n: {"value": v} for n, v in re.findall(r"(\w+)=(\d+)[,)]", re.sub(r"\w+: (?:\w+=\w+ ?)+", "", line))}
                 self.calls.append(symbols | {n: dict(kv.split("=") for kv in rest.split()) for n, rest in entries})
-            elif line and not line.startswith("#"):
+            elif line and not line.startswith(("#", "surface ")):
                 node = Node(line)
                 self.nodes[node.name] = node
         self.cot: set[str] = set()
@@ -69,6 +69,13 @@ class Program:
             if name in self.nodes and name not in self.cot and self.nodes[name].op != "sym":
                 self.cot.add(name)
                 todo += self.nodes[name].words
+
+    def inputs(self, call: dict[str, dict[str, str]]) -> dict[str, Any]:
+        """Tensors and numbers that the functions take in this call, by name."""
+        env: dict[str, Any] = dict(NAMES)
+        made = [n for n in self.nodes.values() if n.op in ("input", "input_view", "sym")]
+        self.evaluate(made, env, call, collections.Counter())
+        return {n.name: env[n.name] for n in made}
 
     def run(self, call: dict[str, dict[str, str]], mismatch: collections.Counter[str]) -> None:
         env: dict[str, Any] = dict(NAMES)
@@ -88,7 +95,7 @@ class Program:
             env["call"] = self.maker(node, call, env)
             value = eval(node.code, env)
             env[node.name] = value
-            if node.op == "sym" or any("value" in over for over in call.values()):
+            if node.op in ("sym", "sym_size.int") or any("value" in over for over in call.values()):
                 continue  # annotations speak of the first call's sizes
             for got, want in zip(value if isinstance(value, (tuple, list)) else [value], META.findall(node.annotation), strict=True):
                 check(node.op, got, want, mismatch)

@@ -54,13 +54,13 @@ static void count_gradients(const struct prog *p)
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		int grad = op_param(n->op, "requires_grad");
-		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(n, above) && !op_has(n->op, T_NONDIFF);
+		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(p, n, above) && !op_has(n->op, T_NONDIFF);
 	}
 	for (int i = 0; i < p->nback; i++)
 		below[p->back[i].node] = true;
 	for (int i = p->nnode - 1; i >= 0; i--) {
 		if (below[i] && above[i])
-			node_mark_operands(&p->node[i], below);
+			node_mark_operands(p, &p->node[i], below);
 		seen[p->node[i].op].gradient += above[i] && below[i];
 	}
 }

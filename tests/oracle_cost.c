@@ -56,7 +56,7 @@ static void build(struct tape *t, int kind, int64_t n)
 
 int main(void)
 {
-	static const bool path[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+	static const uint32_t path[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 	struct arena a;
 	struct licence_profile l;
 	arena_init(&a);

@@ -205,7 +205,7 @@ static int kth_place(const double *x, int n, int k, int sign)
 
 static double eval_list(struct exec *e, const struct tape_block *b, const sid *id, int n)
 {
-	double x[64], y[64], s;
+	double x[64] = {0}, y[64], s;
 	for (int i = 0; i < n; i++)
 		x[i] = e->v[id[i]];
 	switch (b->f) {
@@ -726,7 +726,7 @@ static void count(struct tally *q, const struct num *w, enum dtype dt)
 static bool one_tape(struct arena *a, const struct licence_profile *l, enum dtype dt, int seed, struct tally *f, struct tally *b)
 {
 	struct exec *e = arena_zalloc(a, sizeof *e);
-	bool path[MAX_BLOCKS + 2];
+	uint32_t path[MAX_BLOCKS + 2];
 	state = mix64((uint64_t)seed * 977 + (uint64_t)dt);
 	e->base = e->dt = dt;
 	tape_init(&e->t, a, l, TAPE_LIMITS_DEFAULT);

@@ -41,7 +41,7 @@ static void key_of(struct strbuf *sb, const struct judgement *j, const struct pr
 {
 	sb_printf(sb, "%s:", mismatch_name[j->kind]);
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op != OP_input && p->node[i].op != OP_full && p->node[i].op != OP_expand && p->node[i].op != OP_sym)
+		if (p->node[i].op != OP_input && p->node[i].op != OP_full && p->node[i].op != OP_expand && !node_is_sym(&p->node[i]))
 			sb_printf(sb, " %s", op_info[p->node[i].op].name);
 }
 

@@ -1,11 +1,14 @@
 # The findings store: one program per question.
 add_library(store_util STATIC store_util.c fault_vfs.c)
 target_link_libraries(store_util PUBLIC reports sp_sqlite)
-foreach(question test_store test_store_open test_store_sql test_store_merge test_store_fault test_store_kill test_lifecycle)
+foreach(question test_store test_store_open test_store_sql test_findings
+    test_store_merge test_store_migrate test_store_fault test_store_kill test_lifecycle)
   add_executable(${question} ${question}.c)
   target_link_libraries(${question} PRIVATE store_util)
   add_test(NAME ${question} COMMAND ${question})
 endforeach()
+target_compile_definitions(test_store_sql PRIVATE README="${CMAKE_SOURCE_DIR}/README.md")
+target_compile_definitions(test_store_migrate PRIVATE STORE_VERSION_1="${CMAKE_CURRENT_SOURCE_DIR}/store_version_1.sql")
 sp_fuzz_target(store ${CMAKE_SOURCE_DIR}/tests/corpus/store store_util)
 add_executable(store_corpus store_corpus.c)
 target_link_libraries(store_corpus PRIVATE store_util)

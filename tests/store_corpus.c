@@ -27,6 +27,31 @@ static void exec_on(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
+/* A store to be migrated. Its keys are made up: a migration does not look at them. */
+static void make_version_1(const char *path)
+{
+	unlink(path);
+	exec_on(path, store_schema_text(1));
+	exec_on(path, "INSERT INTO run VALUES (x'01010101010101010101010101010101', 1, '0/1', 'default', 'scatterproof 0.1', 1);"
+		"INSERT INTO draw VALUES (x'02020202020202020202020202020202', 'a draw');"
+		"INSERT INTO environment VALUES (x'03030303030303030303030303030303', 'torch-2.15.0:eager@cpu', 'torch 2.11.0+cu130', 'x86_64');"
+		"INSERT INTO program VALUES (x'04040404040404040404040404040404', 'text');"
+		"INSERT INTO program_op VALUES ('sum', x'04040404040404040404040404040404');"
+		"INSERT INTO finding VALUES (x'05050505050505050505050505050505', x'04040404040404040404040404040404', 'torch', 'value');"
+		"INSERT INTO observation VALUES (x'06060606060606060606060606060606', x'05050505050505050505050505050505',"
+		" x'03030303030303030303030303030303', x'01010101010101010101010101010101', 7, 'mismatch', 'out 0', 0, 0, ''),"
+		" (x'07070707070707070707070707070707', x'05050505050505050505050505050505',"
+		" x'03030303030303030303030303030303', x'01010101010101010101010101010101', 8, 'mismatch', 'out 0', 0, 0, '');"
+		"INSERT INTO event SELECT CAST(printf('event%011d', row_number() OVER ()) AS BLOB),"
+		" x'05050505050505050505050505050505', 7, column1, 't', column2, NULL, NULL"
+		" FROM (VALUES ('found', ''), ('severity', 'low'), ('state', 'dismissed'),"
+		" ('note', 'duplicate of 00112233445566778899aabbccddeeff'));"
+		"INSERT INTO counter VALUES (x'01010101010101010101010101010101', x'02020202020202020202020202020202', 'torch:fake@cpu', 'pass', 3);"
+		"INSERT INTO observation_count VALUES (x'05050505050505050505050505050505', x'03030303030303030303030303030303',"
+		" x'01010101010101010101010101010101', 'mismatch', 2, 7, 8);"
+		"PRAGMA page_size=512; VACUUM; PRAGMA application_id=1397769811; PRAGMA user_version=1");
+}
+
 /* The rest of the corpus is cut or changed from it. */
 static void make_corpus(const char *dir)
 {
@@ -39,6 +64,8 @@ static void make_corpus(const char *dir)
 	CHECK(sb_read_file(&sb, whole, 1 << 20, NULL));
 	snprintf(path, sizeof path, "%s/whole", dir);
 	write_file(path, sb.s, sb.len);
+	snprintf(path, sizeof path, "%s/version_1", dir);
+	make_version_1(path);
 	snprintf(path, sizeof path, "%s/header", dir);
 	write_file(path, sb.s, 100);
 	snprintf(path, sizeof path, "%s/magic", dir);

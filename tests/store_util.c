@@ -184,6 +184,14 @@ struct hash128 put_env(struct store *s, unsigned n)
 	return id;
 }
 
+struct hash128 put_env_on(struct store *s, const char *version, const char *target)
+{
+	struct hash128 id;
+	const struct store_env_text e = {.family = "torch", .version = version, .target = target, .versions = "", .device = "cpu", .machine = ""};
+	CHECK(store_environment(s, &id, &e) == STORE_OK);
+	return id;
+}
+
 static const char *const some_ops[] = {"slice_scatter", "sum.dim_IntList", "expand", "slice_scatter", "mul.Tensor"};
 static int nops_of(unsigned n) { return n % 2 ? 3 : 5; }
 
@@ -227,7 +235,8 @@ enum store_status put_obs(struct store *s, const struct hash128 *finding, const 
 	struct strbuf text;
 	sqlite3_stmt *st;
 	sb_init(&text);
-	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st, NULL) == SQLITE_OK);
+	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st,
+		NULL) == SQLITE_OK);
 	bind_hash(st, 1, finding);
 	if (sqlite3_step(st) == SQLITE_ROW)
 		sb_puts(&text, (const char *)sqlite3_column_text(st, 0));
@@ -249,4 +258,53 @@ enum store_status put_event(struct store *s, const struct hash128 *finding, int6
 {
 	const struct store_event e = {.finding = *finding, .at = at, .kind = kind, .tool = "scatterproof test", .payload = payload};
 	return store_event(s, &e);
+}
+
+struct hash128 make_sample(const char *path)
+{
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 run = put_run(s, 1), env = put_env(s, 1), odd, program, first = {{0}};
+	for (unsigned i = 0; i < 5; i++) {
+		struct hash128 f = put_finding(s, i);
+		if (i == 1)
+			first = f;
+		CHECK(put_obs(s, &f, &env, &run, (int64_t)T0 * 1000 + 86400000 * (int64_t)i, "mismatch") == STORE_OK);
+	}
+	CHECK(put_event(s, &first, (int64_t)T0 * 1000 + 5, EVENT_CONFIRMED, "5 of 5 in a fresh process") == STORE_OK);
+	CHECK(store_artifact(s, &first, "report", (int64_t)T0 * 1000, "element  expected  got\n[0, 1]   4.0       0.0\n", 45) == STORE_OK);
+	CHECK(store_artifact(s, &first, "got", (int64_t)T0 * 1000, "\0\377", 2) == STORE_OK);
+	CHECK(store_program(s, &program, "bad \xff\x1b[31m\"bytes\"\n", NULL, 0) == STORE_OK);
+	const struct store_finding f = {.program = program, .family = "torch", .kind = FINDING_CRASH, .severity = SEVERITY_TRIVIAL,
+		.signature = "tab\there\xfe", .at = (int64_t)T0 * 1000, .tool = "t"};
+	CHECK(store_finding(s, &odd, &f) == STORE_OK);
+	CHECK(put_event(s, &odd, (int64_t)T0 * 1000 + 1, EVENT_FIXED, "2.15.0") == STORE_OK);
+	CHECK(store_close(s, NULL) == STORE_OK);
+	return first;
+}
+
+void make_two_versions(const char *path)
+{
+	const int64_t at = (int64_t)T0 * 1000, night = 86400000;
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 f[3], run[2], old = put_env_on(s, "2.11.0", "torch-2.11.0:inductor@cpu"), new = put_env_on(s, "2.15.0",
+		"torch-2.15.0:inductor@cpu+freezing=1"), repro;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct store_run r = {.seed = i, .shard = "0/1", .policy = "default", .versions = SCATTERPROOF, .started = at + i * night};
+		CHECK(store_run_begin(s, &run[i], &r) == STORE_OK);
+	}
+	const struct store_run again = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at + 3 * night};
+	CHECK(store_run_begin(s, &repro, &again) == STORE_OK);
+	for (unsigned i = 0; i < 3; i++)
+		f[i] = put_finding(s, i + 1);
+	CHECK(put_obs(s, &f[0], &old, &run[0], at + 10, "mismatch") == STORE_OK);
+	CHECK(put_obs(s, &f[0], &new, &repro, at + 3 * night, "pass") == STORE_OK);
+	CHECK(put_obs(s, &f[1], &old, &run[0], at + 20, "mismatch") == STORE_OK);
+	CHECK(put_obs(s, &f[1], &new, &run[1], at + night + 20, "mismatch") == STORE_OK);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(put_obs_of(s, &f[2], i ? 50 + i : 3, &new, &run[1], at + night + 30 + i, "crash") == STORE_OK);
+	store_counter_add(s, &run[0], "a draw", &old, "pass", 1000);
+	store_counter_add(s, &run[1], "a draw", &new, "pass", 1200);
+	store_counter_add(s, &run[1], "another", &new, "pass", 800);
+	store_counter_add(s, &run[1], "another", &new, "mismatch", 4);
+	CHECK(store_close(s, NULL) == STORE_OK);
 }

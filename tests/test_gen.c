@@ -229,7 +229,7 @@ static void programs_replay(void)
 	free(b);
 }
 
-/* Symbols are off by default; with the policy that has them on, every call binds, and many programs keep one. */
+/* With the policy that has most of them, every call binds, and many programs keep a symbol. */
 static void symbols_bind(void)
 {
 	struct blocks *b = xmalloc(sizeof *b);
@@ -251,6 +251,101 @@ static void symbols_bind(void)
 	}
 	printf("symbols: %d of 1000 programs\n", nsym);
 	EXPECT(nsym > 100, "only %d programs have a symbol", nsym);
+	arena_free(&a);
+	free(b);
+}
+
+/* What the policy states, counted: surfaces, where sizes come from, -1, counting from the end. */
+struct shares {
+	int64_t n, surface[NSURFACES];
+	int64_t symbolic, given, read, both;    /* programs with symbols; whose operators take them from arguments, from tensors, from either */
+	int64_t size, minus_one;                /* sizes where one entry could follow from the others, and does */
+	int64_t dim, dim_negative, index, index_negative;       /* that are not left at their defaults */
+};
+
+static bool could_follow(const struct prog *p, const struct node *n, const struct param *q)
+{
+	const struct meta *self = n->arg[0].tag == ARG_TENSOR ? node_meta(p, n->arg[0].node) : NULL;
+	if (q->role == R_VIEW || q->role == R_RESHAPE)
+		return meta_numel(self) > 0 && n->out[0].meta.rank > 0;
+	for (int d = 0; q->role == R_EXPAND && d < self->rank; d++)
+		if (self->size[d] != 1)
+			return true;
+	return false;
+}
+
+static void share_of_arg(struct shares *s, const struct prog *p, const struct node *n, int k)
+{
+	const struct param *q = &op_info[n->op].param[k];
+	const struct arg *a = &n->arg[k];
+	bool negative = a->tag == ARG_INT && a->i.value < 0 && a->i.expr < 0;
+	for (int e = 0; a->tag == ARG_INTS && e < a->n; e++)
+		negative |= a->ints[e].value < 0 && a->ints[e].expr < 0;
+	if (a->tag == ARG_NONE || arg_is_default(q, a))
+		return;
+	if (q->kind == K_SIZE && could_follow(p, n, q)) {
+		s->size++;
+		s->minus_one += negative;
+	} else if ((q->kind == K_DIM && a->tag == ARG_INT) || (q->kind == K_DIMS && a->n > 0)) {
+		s->dim++;
+		s->dim_negative += negative;
+	} else if (q->kind == K_INDEX && q->role == R_ANY) {
+		s->index++;
+		s->index_negative += negative;
+	}
+}
+
+static void share_of_symbols(struct shares *s, const struct prog *p)
+{
+	bool forward[MAX_NODES], cot[MAX_NODES], reads[MAX_NODES] = {0}, given = false, read = false;
+	prog_partition(p, forward, cot);
+	for (int i = 0; i < p->nnode; i++)
+		if (forward[i] && op_info[p->node[i].op].family != F_INPUT)
+			node_mark_operands(p, &p->node[i], reads);
+	for (int i = 0; i < p->nnode; i++) {
+		given |= reads[i] && p->node[i].op == OP_sym;
+		read |= reads[i] && p->node[i].op == OP_sym_size;
+	}
+	s->symbolic++;
+	s->given += given && !read;
+	s->read += read && !given;
+	s->both += read && given;
+}
+
+static void share(struct shares *s, const struct prog *p)
+{
+	s->n++;
+	s->surface[p->surface]++;
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; op_info[p->node[i].op].family != F_INPUT && k < op_info[p->node[i].op].nparam; k++)
+			share_of_arg(s, p, &p->node[i], k);
+	if (p->node[0].op == OP_sym)
+		share_of_symbols(s, p);
+}
+
+static void shares_are_as_stated(void)
+{
+	enum { N = 10000 };
+	struct blocks *b = xmalloc(sizeof *b);
+	struct shares s = {0};
+	*b = (struct blocks){.seed = 23};
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < N; i++) {
+		struct prog p;
+		next_program(b, &p, &a, NULL);
+		share(&s, &p);
+		arena_reset(&a);
+	}
+	for (int k = 0; k < NSURFACES; k++)
+		EXPECT(llabs(s.surface[k] - N * (k ? 25 : 50) / 100) < N * 2 / 100, "surface %s: %" PRId64 " of %d", surface_name[k], s.surface[k], N);
+	EXPECT(s.minus_one * 10 >= s.size, "-1 in %" PRId64 " of %" PRId64 " sizes", s.minus_one, s.size);
+	EXPECT(s.dim_negative * 10 >= s.dim, "%" PRId64 " of %" PRId64 " dims are negative", s.dim_negative, s.dim);
+	EXPECT(s.index_negative * 10 >= s.index, "%" PRId64 " of %" PRId64 " indices are negative", s.index_negative, s.index);
+	EXPECT(s.symbolic * 100 >= N * 7, "%" PRId64 " of %d programs have symbols", s.symbolic, N);
+	int64_t taken = s.given + s.read + s.both;
+	EXPECT(taken * 4 >= s.symbolic, "operators take sizes in %" PRId64 " of %" PRId64 " symbolic programs", taken, s.symbolic);
+	EXPECT(s.read * 100 >= taken * 35 && s.given * 100 >= taken * 15 && s.both > 0, "given %" PRId64 ", read %" PRId64 ", both %" PRId64, s.given, s.read, s.both);
 	arena_free(&a);
 	free(b);
 }
@@ -364,7 +459,24 @@ static void founding_condition_is_common(void)
 
 static void print_share(const char *what, int64_t n, int64_t of) { printf("  %-24s %8" PRId64 "  %5.1f %%\n", what, n, 100.0 * (double)n / (double)of); }
 
+static void print_shares(const struct shares *s)
+{
+	printf("surfaces:\n");
+	for (int k = 0; k < NSURFACES; k++)
+		print_share(surface_name[k], s->surface[k], s->n);
+	printf("sizes:\n");
+	print_share("programs with symbols", s->symbolic, s->n);
+	print_share("  of inputs only", s->symbolic - s->given - s->read - s->both, s->symbolic);
+	print_share("  from arguments", s->given, s->symbolic);
+	print_share("  from tensors", s->read, s->symbolic);
+	print_share("  from both", s->both, s->symbolic);
+	print_share("-1 in a size", s->minus_one, s->size);
+	print_share("dims from the end", s->dim_negative, s->dim);
+	print_share("indices from the end", s->index_negative, s->index);
+}
+
 struct census {
+	struct shares shares;
 	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap, offset, empty, across;
 };
 
@@ -431,6 +543,7 @@ static void count(struct census *s, const struct prog *p)
 	s->mutation += mutates;
 	s->across += read_across(p);
 	s->founding += founding(p);
+	share(&s->shares, p);
 }
 
 static int measure(int n, uint64_t seed, bool print, const char *name)
@@ -480,6 +593,7 @@ static int measure(int n, uint64_t seed, bool print, const char *name)
 	print_share("writes", s.mutation, n);
 	print_share("  seen through another view", s.across, n);
 	print_share("founding condition", s.founding, n);
+	print_shares(&s.shares);
 	printf("rows: made, refused by the shape rules (last reason):\n");
 	for (int op = 0; op < NOPS; op++)
 		if (st->made[op] || st->refused[op] || op_info[op].family != F_INPUT)
@@ -500,6 +614,7 @@ int main(int argc, char **argv)
 	RUN(programs_are_valid);
 	RUN(programs_replay);
 	RUN(symbols_bind);
+	RUN(shares_are_as_stated);
 	RUN(any_bytes_are_a_program);
 	RUN(interpreter_accepts);
 	RUN(edits_keep_programs_valid);

@@ -110,6 +110,59 @@ static void duplicates(void)
 	store_abandon(s);
 }
 
+/* What two people mark in two stores: each finding a duplicate of the next one. */
+static void circles(void)
+{
+	for (int n = 2; n <= 4; n++) {
+		struct hash128 id[4];
+		struct arena a;
+		struct strbuf dumps[2];
+		char name[64], hex[33];
+		arena_init(&a);
+		for (int order = 0; order < 2; order++) {
+			snprintf(name, sizeof name, "circle%d-%d.db", n, order);
+			struct store *all = open_ok(tmp_path(name), STORE_CREATE);
+			for (int k = 0; k < n; k++) {
+				int i = order ? n - 1 - k : k;
+				snprintf(name, sizeof name, "part%d-%d-%d.db", n, order, i);
+				struct store *s = open_ok(tmp_path(name), STORE_CREATE);
+				for (unsigned f = 0; f < (unsigned)n; f++)
+					id[f] = put_finding(s, f);
+				mark_duplicate(s, &id[i], &id[(i + 1) % n]);
+				EXPECT_INT(store_close(s, NULL), STORE_OK);
+				EXPECT_INT(store_merge(all, tmp_path(name)), STORE_OK);
+			}
+			EXPECT_INT(store_close(all, NULL), STORE_OK);
+			sb_init(&dumps[order]);
+			snprintf(name, sizeof name, "circle%d-%d.db", n, order);
+			dump(&dumps[order], tmp_path(name), true);
+		}
+		EXPECT(str_eq(dumps[0].s, dumps[1].s), "the order of merging decides");
+		/* the one with the least id is the original: nobody's duplicate, and open */
+		int least = 0;
+		for (int i = 1; i < n; i++)
+			if (memcmp(&id[i], &id[least], sizeof id[i]) < 0)
+				least = i;
+		struct store *s = open_ok(tmp_path(name), STORE_WRITE);
+		for (int i = 0; i < n; i++) {
+			EXPECT_INT(state_of(s, &id[i]), i == least ? STATE_CANDIDATE : STATE_DUPLICATE);
+			hash_hex(hex, &id[(i + 1) % n]);
+			EXPECT_STR(original_of(s, &id[i], &a), i == least ? "" : hex);
+		}
+		EXPECT_INT(sql_int(tmp_path(name), "SELECT count(*) FROM v_open"), 1);
+		/* a decision about another one breaks the circle: then the least is a duplicate as it was marked */
+		decide(s, &id[(least + 1) % n], DECIDE_KNOWN, "reported", "");
+		EXPECT_INT(state_of(s, &id[(least + 1) % n]), STATE_KNOWN);
+		EXPECT_INT(state_of(s, &id[least]), STATE_DUPLICATE);
+		EXPECT_INT(sql_int(tmp_path(name), "SELECT count(*) FROM finding_summary s JOIN finding_state_now n ON n.finding = s.finding"
+			" WHERE n.state <> s.state"), 0);
+		EXPECT_INT(store_close(s, NULL), STORE_OK);
+		sb_free(&dumps[0]);
+		sb_free(&dumps[1]);
+		arena_free(&a);
+	}
+}
+
 static void regressions(void)
 {
 	static const struct { const char *fixed, *versions; bool regressed; } cases[] = {
@@ -157,6 +210,7 @@ int main(void)
 {
 	RUN(decisions);
 	RUN(duplicates);
+	RUN(circles);
 	RUN(regressions);
 	RUN(versions);
 	return TEST_END();

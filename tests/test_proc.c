@@ -108,6 +108,18 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 				pause();
 		for (;;)
 			pause();
+	} else if (str_starts(word, "orphan")) { /* dies, and leaves somebody who holds its descriptors */
+		if (fork() == 0)
+			for (;;)
+				pause();
+		if (str_eq(word, "orphan answer"))
+			proc_send_frame(PROC_FD, seq, "orphan answer", 13);
+		if (str_eq(word, "orphan later"))
+			alarm(1);
+		else
+			raise(SIGKILL);
+		sb_put(answer, request, n);
+		return true;
 	} else if (str_starts(word, "after")) {
 		sb_puts(answer, "served, then gone");
 		return false;
@@ -155,6 +167,12 @@ static int child(const char *kind)
 	if (str_eq(kind, "stillborn")) {
 		fputs("no such library\n", stderr);
 		return 42;
+	}
+	if (str_starts(kind, "hello ")) {       /* of so many bytes */
+		size_t n = (size_t)atol(kind + 6);
+		char *hello = xmalloc(n);
+		memset(hello, 'h', n);
+		return proc_serve(hello, n, behave, &nrequests);
 	}
 	if (str_eq(kind, "babble")) {
 		raw("I never learned to speak in frames", 34);
@@ -291,6 +309,12 @@ static void test_time(void)
 	EXPECT_INT(ask(p, "speak", 500), PROC_ENDED);
 	EXPECT(proc_end(p) == PROC_END_TIME && strstr(proc_why(p), "within 500 ms"), "end %d, '%s'", proc_end(p), proc_why(p));
 	EXPECT(strstr(proc_tail(p), "I was here"), "tail '%s'", proc_tail(p));
+	proc_release(p);
+	EXPECT_INT(ask(p, "hang", 500), PROC_ENDED);    /* and dies of being asked */
+	EXPECT(proc_end(p) == PROC_END_TIME && strstr(proc_why(p), "gave no answer within 500 ms"), "end %d, '%s'", proc_end(p), proc_why(p));
+	EXPECT_INT(proc_signal(p), 0);
+	proc_release(p);
+	expect_answer(p, "echo", "echo");
 	proc_close(p);
 }
 
@@ -311,6 +335,43 @@ static void test_nice(void)
 	expect_answer(p, "nice", want);
 	EXPECT(ask(p, "crawl", 900) == PROC_DONE, "'%s'", proc_why(p));
 	proc_close(p);
+}
+
+/* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; who died idle is replaced. */
+static void test_orphans(void)
+{
+	const char *argv[4];
+	struct proc_spec spec = spec_of(argv, "serve");
+	spec.last_words = SIGUSR1;
+	struct proc *p = open_child(&spec);
+	for (int i = 0; i < 3; i++) {
+		EXPECT_INT(ask(p, "orphan", 20000), PROC_ENDED);
+		EXPECT(proc_end(p) == PROC_END_DIED && proc_signal(p) == SIGKILL, "end %d, '%s'", proc_end(p), proc_why(p));
+		EXPECT(proc_elapsed_ms(p) < 5000, "after %.0f ms", proc_elapsed_ms(p));
+		proc_release(p);
+		expect_answer(p, "orphan answer", "orphan answer");
+		proc_wait(&p, 1, 100);
+		expect_answer(p, "echo", "echo");
+	}
+	expect_answer(p, "orphan later", "orphan later");
+	proc_wait(&p, 1, 1500);
+	expect_answer(p, "echo", "echo");
+	proc_close(p);
+}
+
+static void test_hellos(void)
+{
+	static const struct { const char *kind; bool fine; } row[] = {{"hello 0", true}, {"hello 1048576", true}, {"hello 1048577", false},
+		{"hello 200000000", false}};
+	const char *argv[4];
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct proc_spec spec = spec_of(argv, row[i].kind);
+		struct proc *p = open_child(&spec);
+		enum proc_state s = ask(p, "echo", 5000);
+		EXPECT(s == (row[i].fine ? PROC_DONE : PROC_ENDED), "%s: state %d, '%s'", row[i].kind, s, proc_why(p));
+		EXPECT(row[i].fine || (proc_end(p) == PROC_END_START && strstr(proc_why(p), "no answer")), "%s: '%s'", row[i].kind, proc_why(p));
+		proc_close(p);
+	}
 }
 
 static void test_bad_starts(void)
@@ -669,6 +730,8 @@ int main(int argc, char **argv)
 	RUN(test_misbehaviour);
 	RUN(test_time);
 	RUN(test_nice);
+	RUN(test_orphans);
+	RUN(test_hellos);
 	RUN(test_bad_starts);
 	RUN(test_flood);
 	RUN(test_idle_death);

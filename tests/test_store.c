@@ -186,6 +186,97 @@ static void observations_are_capped_and_counted(void)
 	EXPECT_INT(sql_int(path, "SELECT nobs FROM finding_summary"), 56);
 }
 
+/* Which rows are kept does not depend on the order in which they come, nor on batches. */
+static void kept_observations_in_any_order(void)
+{
+	enum { N = 60, ROUNDS = 6 };
+	struct strbuf want, got;
+	sb_init(&want);
+	sb_init(&got);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		const char *path = tmp_path("order.db");
+		unlink(path);
+		struct store *s = open_ok(path, STORE_CREATE);
+		struct hash128 run = put_run(s, 1), env[2] = {put_env(s, 1), put_env(s, 2)}, f[2] = {put_finding(s, 1), put_finding(s, 2)};
+		if (round % 2)
+			CHECK(store_begin(s) == STORE_OK);
+		for (unsigned k = 0; k < N; k++) {
+			unsigned i = (k * 7 + round * 11) % N;  /* 7 and 60 have no common divisor: all of them, in another order */
+			unsigned program = i % 3 == 0 ? 1 + i % 2 : 300 + i / 3;
+			EXPECT_INT(put_obs_of(s, &f[i % 2], program, &env[i / 2 % 2], &run, NOW + 1000 - 10 * i, i % 5 ? "mismatch" : "crash"), STORE_OK);
+		}
+		if (round % 2)
+			CHECK(store_commit(s) == STORE_OK);
+		EXPECT_INT(store_close(s, NULL), STORE_OK);
+		sb_reset(&got);
+		dump(&got, path, true);
+		if (round == 0)
+			sb_puts(&want, got.s);
+		EXPECT(want.len > 5000 && str_eq(want.s, got.s), "round %u differs", round);
+		EXPECT_INT(sql_int(path, "SELECT max(n) FROM (SELECT count(*) AS n FROM observation GROUP BY finding)"), STORE_MAX_OBS);
+		EXPECT_INT(sql_int(path, "SELECT sum(nobs) FROM finding_summary"), N);
+		EXPECT_INT(sql_int(path, "SELECT count(*) FROM program p WHERE NOT EXISTS (SELECT 1 FROM observation WHERE program = p.id)"
+			" AND NOT EXISTS (SELECT 1 FROM finding WHERE program = p.id)"), 0);
+	}
+	sb_free(&want);
+	sb_free(&got);
+}
+
+/* A finding's own program comes first, however late; each row knows its program, and what was wrong with that. */
+static void an_observation_has_its_program(void)
+{
+	const char *path = tmp_path("programs.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 run = put_run(s, 1), env[2] = {put_env(s, 1), put_env(s, 2)}, f = put_finding(s, 1);
+	for (unsigned i = 0; i < STORE_MAX_OBS + 5; i++)
+		EXPECT_INT(put_obs_of(s, &f, 100 + i, &env[0], &run, NOW + 10 + i, "mismatch"), STORE_OK);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), STORE_MAX_OBS + 1);
+	EXPECT_INT(put_obs(s, &f, &env[1], &run, NOW + 500, "mismatch"), STORE_OK);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation"), STORE_MAX_OBS);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), STORE_MAX_OBS);        /* the twentieth of the others has gone */
+	EXPECT_INT(sql_int(path, "SELECT count(DISTINCT program) FROM program_op"), STORE_MAX_OBS);
+	EXPECT_INT(put_obs_of(s, &f, 105, &env[0], &run, NOW + 1, "crash"), STORE_OK);  /* the same program earlier: the row is replaced */
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation"), STORE_MAX_OBS);
+	struct arena a;
+	struct store_loaded l;
+	arena_init(&a);
+	EXPECT_INT(store_load_finding(s, &l, &f, &a), STORE_OK);
+	EXPECT_INT(l.nobs_stored, STORE_MAX_OBS);
+	EXPECT_INT(l.nobs, STORE_MAX_OBS + 2);  /* those that never had a row wait to be counted */
+	EXPECT_INT(l.nprograms, STORE_MAX_OBS);
+	EXPECT(strstr(l.obs[0].program_text, "seed=105,") && str_eq(l.obs[0].verdict, "crash"), "%s", l.obs[0].program_text);
+	EXPECT(l.obs[STORE_MAX_OBS - 1].program_text == l.program &&
+		same_hash(&l.obs[STORE_MAX_OBS - 1].program, &l.program_id), "its own program");
+	for (int i = 0; i < l.nobs_stored; i++) {
+		struct hash128 key = program_key(l.obs[i].program_text);
+		EXPECT(same_hash(&key, &l.obs[i].program), "observation %d has another program's text", i);
+	}
+	EXPECT_INT(put_obs_of(s, &f, 900, &env[0], &run, NOW, "pass"), STORE_OK);       /* however early */
+	EXPECT_INT(store_flush(s), STORE_OK);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation WHERE verdict = 'pass'"), 0);
+	EXPECT_INT(sql_int(path, "SELECT nobs * 100 + npass FROM finding_summary"), (STORE_MAX_OBS + 7) * 100 + 1);
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	EXPECT_STR(integrity(path), "ok");
+	arena_free(&a);
+}
+
+static void latest_campaign(void)
+{
+	struct store *s = open_ok(tmp_path("runs.db"), STORE_CREATE);
+	int64_t started = 0;
+	struct hash128 id;
+	EXPECT_INT(store_last_campaign(s, &started), STORE_OK);
+	EXPECT_INT(started, INT64_MIN);
+	static const struct { const char *policy; int at; } runs[] = {{"default", 1}, {"quick", 5}, {"check", 7}, {"default", 3}, {"repro", 9}};
+	for (int i = 0; i < ARRAY_LEN(runs); i++) {
+		const struct store_run r = {.seed = 1, .shard = "", .policy = runs[i].policy, .versions = "", .started = NOW + runs[i].at};
+		EXPECT_INT(store_run_begin(s, &id, &r), STORE_OK);
+	}
+	EXPECT_INT(store_last_campaign(s, &started), STORE_OK);
+	EXPECT_INT(started, NOW + 5);
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+}
+
 static void batches_are_whole(void)
 {
 	const char *path = tmp_path("batch.db");
@@ -228,6 +319,25 @@ static void counters(void)
 	EXPECT_INT(store_close(s, NULL), STORE_OK);                             /* flushes */
 	EXPECT_INT(sql_int(path, "SELECT sum(n) FROM counter"), 1007);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM draw"), 2);
+}
+
+/* A store of version 1 kept findings of torch-2.15.0 apart; their likes are looked for as torch's. */
+static void old_families(void)
+{
+	struct store *s = open_ok(tmp_path("family.db"), STORE_CREATE);
+	struct hash128 old, id;
+	const struct store_finding f = {.program = put_program(s, 1), .family = "torch-2.15.0", .kind = FINDING_VALUE, .severity = SEVERITY_HIGH,
+		.signature = "the same", .at = NOW, .tool = "t"};
+	bool found;
+	EXPECT_INT(store_finding(s, &old, &f), STORE_OK);
+	EXPECT_INT(store_open_by_signature(s, &found, &id, NULL, "the same", "torch"), STORE_OK);
+	EXPECT(found && same_hash(&old, &id), "torch-2.15.0 is torch");
+	static const char *const others[] = {"torc", "torch-2.15", "jax", "torch-2.11.0"};
+	for (int i = 0; i < ARRAY_LEN(others); i++) {
+		EXPECT_INT(store_open_by_signature(s, &found, &id, NULL, "the same", others[i]), STORE_OK);
+		EXPECT(!found, "torch-2.15.0 is not %s", others[i]);
+	}
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
 }
 
 static void signatures(void)
@@ -344,7 +454,8 @@ static void words_match_the_schema(void)
 		EXPECT_INT(sql_int(path, sql), 1);
 	}
 	for (int i = 0; i < NFINDING_STATES; i++) {
-		snprintf(sql, sizeof sql, "SELECT count(*) FROM finding_state WHERE name = '%s' AND rank = %d", finding_state_name[i], i);
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM finding_state WHERE name = '%s' AND rank = %d AND open = %d", finding_state_name[i], i,
+			(STATES_OPEN & 1u << i) != 0);
 		EXPECT_INT(sql_int(path, sql), 1);
 	}
 	for (int i = 0; i < NEVENT_KINDS; i++) {
@@ -359,10 +470,10 @@ static void words_match_the_schema(void)
 static void keys_are_stable(void)
 {
 	char hex[33];
-	const struct value v[] = {value_text("torch"), value_text("2.11.0"), value_text("torch-2.11.0:eager"), value_text("torch 2.11.0"), value_text("cpu"),
-		value_text("x86")};
-	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6" "2.11.0t\0\0\0\0\0\0\0\22torch-2.11.0:eager"
-		"t\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
+	const struct value v[] = {value_text("torch"), value_text("2.11.0"), value_text("torch-2.11.0:eager"), value_text("torch 2.11.0"),
+		value_text("cpu"), value_text("x86")};
+	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6" "2.11.0t\0\0\0\0\0\0\0\22"
+		"torch-2.11.0:eagert\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
 	struct hash128 key = table_key(&store_table[TABLE_ENVIRONMENT], v), by_hand = hash_bytes(canonical, sizeof canonical - 1);
 	EXPECT(same_hash(&key, &by_hand), "the canonical bytes of an environment");
 	hash_hex(hex, &key);
@@ -422,9 +533,13 @@ int main(void)
 	RUN(views_for_people);
 	RUN(repeated_writes_add_nothing);
 	RUN(observations_are_capped_and_counted);
+	RUN(kept_observations_in_any_order);
+	RUN(an_observation_has_its_program);
+	RUN(latest_campaign);
 	RUN(batches_are_whole);
 	RUN(counters);
 	RUN(signatures);
+	RUN(old_families);
 	RUN(prefixes);
 	RUN(a_fork_inside_a_batch);
 	RUN(odd_texts);

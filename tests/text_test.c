@@ -74,6 +74,63 @@ static void test_errors(void)
 	expect_error(HEAD "x = input([100000, 100000])\nreturn (x,)\n", 2, 1, "elements");
 }
 
+static void test_surface(void)
+{
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	sb_init(&sb);
+	static const char text[] = HEAD "surface python\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n";
+	EXPECT(read_text(&p, text, READ_STRICT, &err) && p.surface == SURFACE_PYTHON, "%s", err.msg);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(read_text(&q, HEAD "surface aten\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n", READ_STRICT, &err) && q.surface == SURFACE_ATEN, "%s", err.msg);
+	struct hash128 a = prog_hash(&p), b = prog_hash(&q);
+	EXPECT(memcmp(&a, &b, sizeof a) != 0, "the surface is not part of the hash");
+	EXPECT(read_text(&q, "surface torch\nx = input([2])\nreturn (x,)\n", READ_LENIENT, &err) && q.surface == SURFACE_TORCH, "%s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface = input([2])\nreturn (surface,)\n", READ_STRICT, &err), "a node may have that name: %s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface: \"f32[2][1]\" = input([2])\nreturn (surface,)\n", READ_STRICT, &err), "a node may have that name: %s", err.msg);
+	expect_error(HEAD "surface lisp\nx = input([2])\nreturn (x,)\n", 2, 9, "surface 'lisp' is unknown (aten, torch, python)");
+	expect_error(HEAD "surface torch\nsurface torch\nx = input([2])\nreturn (x,)\n", 3, 9, "a second `surface`");
+	expect_error(HEAD "x = input([2])\nsurface torch\nreturn (x,)\n", 3, 9, "`surface` after the first node");
+	sb_free(&sb);
+}
+
+/* A size that is read off a tensor: it follows every binding, prints as it was read, and is not given by calls. */
+static void test_sizes(void)
+{
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	static const char text[] =
+		HEAD "s0: \"Sym(6)\" = sym(6)\n"
+		"x: \"f32[6, 2][2, 1]\" = input([s0, 2])\n"
+		"n: \"Sym(6)\" = sym_size.int(x, dim=-2)\n"
+		"e: \"f32[12][1]\" = view(x, [n*2])\n"
+		"m: \"Sym(12)\" = sym_size.int(e, dim=0)\n"
+		"s: \"f32[5][1]\" = slice.Tensor(e, start=n + 1, end=m)\n"
+		"return (s,)\n"
+		"call (s0=8)\n";
+	sb_init(&sb);
+	EXPECT(read_text(&p, text, READ_STRICT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
+	EXPECT_INT(q.node[prog_find(&q, "m")].sym_value, 16);
+	EXPECT_INT(node_meta(&q, prog_find(&q, "s"))->size[0], 7);
+	EXPECT(read_text(&q, "x = input([4, 2])\nn = torch.ops.aten.sym_size.int(x, 0)\ne = torch.ops.aten.view.default(x, [n, 2])\nreturn (e,)\n", READ_LENIENT, &err),
+	       "as FX has it: %s", err.msg);
+	expect_error(HEAD "x = input([2])\nn: \"Sym(3)\" = sym_size.int(x, 0)\nreturn (x,)\n", 3, 4, "annotated differently");
+	expect_error(HEAD "x = input([])\nn = sym_size.int(x, 0)\nreturn (x,)\n", 3, 1, "tensor has no dimensions");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 1)\nreturn (x,)\n", 3, 1, "Dimension out of range");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (x,)\ncall (n=3)\n", 5, 10, "'n' is not a symbol given an integer");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (n,)\n", 4, 1, "not a single tensor");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\ny = neg(n)\nreturn (y,)\n", 4, 9, "must be a tensor");
+	expect_error(HEAD "x = input([2])\ny = neg(x)\nn = sym_size.int(x, 0)\ng = full([n], 1.0)\nreturn (y,)\nbackward (y: g,)\n", 2, 1,
+	             "needed by a cotangent and by the function itself");
+	sb_free(&sb);
+}
+
 static void test_lenient(void)
 {
 	static const char fx[] =
@@ -143,6 +200,8 @@ int main(int argc, char **argv)
 	arena_init(&arena);
 	RUN(test_round_trip);
 	RUN(test_errors);
+	RUN(test_surface);
+	RUN(test_sizes);
 	RUN(test_lenient);
 	RUN(test_scalars);
 	round_trip_files(argc - 1, argv + 1);

@@ -1,17 +1,20 @@
-/* emit_python.c: one line per node, driven by the schema's kinds: no operator is named here but those that are not ATen's
- * (input, input_view, sym, getitem). */
+/* emit_python.c: one line per node, as the program's surface has it (spell.c) or, driven by the schema's kinds, as ATen has it: no
+ * operator is named here but those that are not ATen's (input, input_view, sym, getitem). */
 #include "compiled/targets/emit_python.h"
 
 #include <inttypes.h>
 #include <math.h>
 
+#include "compiled/targets/spell.h"
+#include "eager/escape.h"
 #include "eager/fill.h"
 
-static void emit_name(struct strbuf *sb, const struct prog *p, int node)
+void emit_name(struct strbuf *sb, const struct prog *p, int node)
 {
 	static const char *const reserved[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
 		"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
-		"pass", "raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "f", "cotangents"};
+		"pass", "raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "abs", "f",
+		"cotangents"};
 	const char *name = p->node[node].name;
 	size_t n = strlen(name);
 	sb_puts(sb, name);
@@ -24,7 +27,7 @@ static void emit_name(struct strbuf *sb, const struct prog *p, int node)
 	}
 }
 
-static void emit_expr(struct strbuf *sb, const struct prog *p, int e)
+static void emit_expr(struct strbuf *sb, const struct prog *p, int e, bool outermost)
 {
 	static const char *const sign[] = {[EX_ADD] = " + ", [EX_SUB] = " - ", [EX_MUL] = " * ", [EX_FLOORDIV] = " // ", [EX_MOD] = " % "};
 	const struct expr *x = &p->expr[e];
@@ -33,22 +36,22 @@ static void emit_expr(struct strbuf *sb, const struct prog *p, int e)
 	} else if (x->op == EX_SYM) {
 		emit_name(sb, p, x->a);
 	} else {
-		sb_putc(sb, '(');
+		sb_puts(sb, outermost ? "" : "(");
 		if (x->op == EX_NEG)
 			sb_putc(sb, '-');
-		emit_expr(sb, p, x->a);
+		emit_expr(sb, p, x->a, false);
 		if (x->op != EX_NEG) {
 			sb_puts(sb, sign[x->op]);
-			emit_expr(sb, p, x->b);
+			emit_expr(sb, p, x->b, false);
 		}
-		sb_putc(sb, ')');
+		sb_puts(sb, outermost ? "" : ")");
 	}
 }
 
-static void emit_int(struct strbuf *sb, const struct prog *p, const struct iexpr *i)
+void emit_int(struct strbuf *sb, const struct prog *p, const struct iexpr *i)
 {
 	if (i->expr >= 0)
-		emit_expr(sb, p, i->expr);
+		emit_expr(sb, p, i->expr, true);
 	else
 		sb_printf(sb, "%" PRId64, i->value);
 }
@@ -61,7 +64,7 @@ static void emit_scalar(struct strbuf *sb, const struct scalar *s)
 		scalar_print(sb, s);
 }
 
-static void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
+void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
 {
 	switch (a->tag) {
 	case ARG_NONE: sb_puts(sb, "None"); return;
@@ -70,7 +73,7 @@ static void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *
 	case ARG_SCALAR: emit_scalar(sb, &a->scalar); return;
 	case ARG_BOOL: sb_puts(sb, a->b ? "True" : "False"); return;
 	case ARG_DTYPE: sb_printf(sb, "torch.%s", dtype_info[a->dtype].torch); return;
-	case ARG_STR: sb_printf(sb, "'%s'", a->str); return;
+	case ARG_STR: escape_python(sb, a->str); return;
 	case ARG_TENSORS:
 	case ARG_INTS: break;
 	}
@@ -87,7 +90,7 @@ static void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *
 	sb_putc(sb, ']');
 }
 
-static void emit_node(struct strbuf *sb, const struct prog *p, int node, enum target_device device)
+static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum target_device device)
 {
 	const struct node *n = &p->node[node];
 	const struct op_info *op = &op_info[n->op];
@@ -124,13 +127,35 @@ static void emit_node(struct strbuf *sb, const struct prog *p, int node, enum ta
 
 static bool is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view || n->op == OP_sym; }
 
-/* Symbols go to every function that exists; tensors to the one that needs them. */
-static void emit_function(struct strbuf *sb, const struct prog *p, const char *name, const bool *mine, enum target_device device)
+/* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that only
+ * they read is nobody's. */
+static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 {
-	sb_printf(sb, "def %s(", name);
-	bool first = true;
+	bool forward[MAX_NODES], cot[MAX_NODES], f_reads[MAX_NODES] = {0}, cot_reads[MAX_NODES] = {0};
+	prog_partition(p, forward, cot);
 	for (int i = 0; i < p->nnode; i++) {
-		if (!is_input(&p->node[i]) || (p->node[i].op != OP_sym && !mine[i]))
+		if (is_input(&p->node[i]))
+			continue;
+		if (forward[i])
+			node_mark_operands(p, &p->node[i], f_reads);
+		if (cot[i])
+			node_mark_operands(p, &p->node[i], cot_reads);
+	}
+	for (int i = 0; i < p->nnode; i++) {
+		bool sym = p->node[i].op == OP_sym, input = is_input(&p->node[i]);
+		to_f[i] = input && (sym ? f_reads[i] : forward[i]);
+		to_cotangents[i] = p->nback && input && (sym ? cot_reads[i] : cot[i]);
+	}
+}
+
+static void emit_function(struct strbuf *sb, const struct prog *p, const char *name, const bool *mine, const bool *takes, enum target_device device)
+{
+	struct spell_plan plan;
+	bool first = true;
+	spell_plan(&plan, p, mine, device);
+	sb_printf(sb, "def %s(", name);
+	for (int i = 0; i < p->nnode; i++) {
+		if (!takes[i])
 			continue;
 		sb_puts(sb, first ? "" : ", ");
 		emit_name(sb, p, i);
@@ -138,8 +163,8 @@ static void emit_function(struct strbuf *sb, const struct prog *p, const char *n
 	}
 	sb_puts(sb, "):\n");
 	for (int i = 0; i < p->nnode; i++)
-		if (mine[i] && !is_input(&p->node[i]))
-			emit_node(sb, p, i, device);
+		if (mine[i] && !is_input(&p->node[i]) && !spell_node(sb, &plan, p, i))
+			emit_aten(sb, p, i, device);
 }
 
 static void emit_tuple(struct strbuf *sb, const struct prog *p, const int *node, int n)
@@ -154,9 +179,10 @@ static void emit_tuple(struct strbuf *sb, const struct prog *p, const int *node,
 
 void emit_python(struct strbuf *sb, const struct prog *p, enum target_device device)
 {
-	bool forward[MAX_NODES], cot[MAX_NODES];
+	bool forward[MAX_NODES], cot[MAX_NODES], to_f[MAX_NODES], to_cotangents[MAX_NODES];
 	prog_partition(p, forward, cot);
-	emit_function(sb, p, "f", forward, device);
+	parameters(p, to_f, to_cotangents);
+	emit_function(sb, p, "f", forward, to_f, device);
 	emit_tuple(sb, p, p->ret, p->nret);
 	if (!p->nback)
 		return;
@@ -164,7 +190,7 @@ void emit_python(struct strbuf *sb, const struct prog *p, enum target_device dev
 	for (int i = 0; i < p->nback; i++)
 		cotangent[i] = p->back[i].cotangent;
 	sb_puts(sb, "\n\n");
-	emit_function(sb, p, "cotangents", cot, device);
+	emit_function(sb, p, "cotangents", cot, to_cotangents, device);
 	emit_tuple(sb, p, cotangent, p->nback);
 }
 
@@ -200,8 +226,8 @@ static bool requires_grad(const struct node *n)
 
 bool emit_request(struct torch_request *out, const struct prog *p, const struct target *t, struct arena *a, struct err *err)
 {
-	bool forward[MAX_NODES], cot[MAX_NODES];
-	prog_partition(p, forward, cot);
+	bool to_f[MAX_NODES], to_cotangents[MAX_NODES];
+	parameters(p, to_f, to_cotangents);
 	int *node = ARENA_NEW(a, int, p->nnode), *back = ARENA_NEW(a, int, MAX_RETURNS);
 	struct torch_input *input = ARENA_ZNEW(a, struct torch_input, p->nnode);
 	struct torch_call *call = ARENA_ZNEW(a, struct torch_call, p->ncall + 1);
@@ -211,7 +237,7 @@ bool emit_request(struct torch_request *out, const struct prog *p, const struct 
 		if (!is_input(d))
 			continue;
 		bool sym = d->op == OP_sym;
-		input[n] = (struct torch_input){.name = d->name, .symbol = sym, .to_f = sym || forward[i], .to_cotangents = p->nback && (sym || cot[i]),
+		input[n] = (struct torch_input){.name = d->name, .symbol = sym, .to_f = to_f[i], .to_cotangents = to_cotangents[i],
 			.requires_grad = requires_grad(d), .storage = sym ? 0 : d->out[0].storage};
 		node[n++] = i;
 	}

@@ -43,8 +43,7 @@ int targets_installed(struct target_installed **out, enum target_family f, struc
 	struct dirent **entry;
 	struct strbuf base;
 	sb_init(&base);
-	targets_dir(&base);
-	int n = target_families[f].versions ? scandir(base.s, &entry, NULL, by_name) : -1, found = 0;
+	int n = target_families[f].versions && targets_dir(&base, NULL) ? scandir(base.s, &entry, NULL, by_name) : -1, found = 0;
 	*out = ARENA_ZNEW(a, struct target_installed, MAX(n, 0));
 	for (int i = 0; i < n; i++) {
 		const char *family = target_families[f].name;

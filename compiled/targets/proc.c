@@ -54,11 +54,21 @@ static int64_t ms(int64_t n) { return n * 1000000; }
 
 /* ---- starting --------------------------------------------------------------------------------------------- */
 
+/* Said before anything is started: a child that runs out of descriptors cannot say it. */
+static bool enough_files(struct err *err)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= PROC_MIN_FILES)
+		return true;
+	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets",
+	               (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
+}
+
 struct proc *proc_open(const struct proc_spec *spec, struct err *err)
 {
 	CHECK(spec->argv[0][0] == '/');
 	struct proc_dir dir = {.lock_fd = -1};
-	if (!proc_dir_make(&dir, err))
+	if (!enough_files(err) || !proc_dir_make(&dir, err))
 		return NULL;
 	struct proc *p = xmalloc(sizeof *p);
 	*p = (struct proc){.spec = spec, .dir = dir, .sock = -1, .out = -1};
@@ -210,7 +220,7 @@ bool proc_start(struct proc *p, struct err *err)
 	p->out = out[0];
 	p->state = PROC_STARTING;
 	p->seq = 0;
-	p->recycle = p->eof = false;
+	p->recycle = p->eof = p->asked = false;
 	p->nserved = p->note = 0;
 	p->nstarted++;
 	p->ntail = 0;
@@ -305,14 +315,11 @@ static void end_child(struct proc *p, enum proc_end end, const char *why, bool k
 	p->state = owed ? PROC_ENDED : PROC_EMPTY;
 }
 
-/* Dead already? Then bury it without a kill deciding what its status says. */
-static bool reap_if_dead(struct proc *p)
+/* Whatever its socket says: a grandchild may hold that. */
+static bool is_dead(const struct proc *p)
 {
 	siginfo_t info = {0};
-	if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != p->pid)
-		return false;
-	end_child(p, PROC_END_DIED, "", false);
-	return true;
+	return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == p->pid;
 }
 
 /* ---- moving bytes ----------------------------------------------------------------------------------------- */
@@ -446,7 +453,8 @@ static size_t frame_needs(const struct proc *p, size_t max)
 		return HEAD - have;
 	uint64_t nbytes = get_le(p->recv.s + 8, 8);
 	uint32_t want_seq = p->state == PROC_STARTING ? 0 : p->seq;
-	if (get_le(p->recv.s, 4) != PROC_MAGIC || get_le(p->recv.s + 4, 4) != want_seq || nbytes > PROC_MAX_MESSAGE)
+	uint64_t most = p->state == PROC_STARTING ? PROC_MAX_HELLO : PROC_MAX_MESSAGE;
+	if (get_le(p->recv.s, 4) != PROC_MAGIC || get_le(p->recv.s + 4, 4) != want_seq || nbytes > most)
 		return SIZE_MAX;
 	uint64_t left = nbytes - (have - HEAD);
 	return (size_t)MIN(left, (uint64_t)max);
@@ -482,7 +490,7 @@ static void watch_idle(struct proc *p)
 {
 	char c;
 	ssize_t n = recv(p->sock, &c, 1, MSG_DONTWAIT | MSG_PEEK);
-	if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+	if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) || is_dead(p))
 		end_child(p, PROC_END_DIED, "ended while idle", true);
 }
 
@@ -517,9 +525,32 @@ static bool starved(struct proc *p, int64_t now)
 	return true;
 }
 
-static void out_of_time(struct proc *p, int64_t now)
+static void end_for_time(struct proc *p)
 {
 	char why[WHY / 2];
+	int64_t limit = p->state == PROC_BUSY ? p->limit_ms : (p->deadline - p->started) / 1000000;
+	snprintf(why, sizeof why, "%s within %" PRId64 " ms", p->state == PROC_STARTING ? "was not ready" : "gave no answer", limit);
+	end_child(p, PROC_END_TIME, why, true);
+}
+
+/* Buries a dead child, without a kill deciding what its status says. One that we had asked for its last words died of that. */
+static bool bury_if_dead(struct proc *p)
+{
+	if (!is_dead(p))
+		return false;
+	if (!p->eof)
+		receive_some(p);        /* it may have answered before */
+	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
+		return true;
+	if (p->asked)
+		end_for_time(p);
+	else
+		end_child(p, PROC_END_DIED, "", false);
+	return true;
+}
+
+static void out_of_time(struct proc *p, int64_t now)
+{
 	if (!p->asked && starved(p, now))
 		return;
 	if (!p->asked && p->spec->last_words && p->state == PROC_BUSY && kill(p->pid, p->spec->last_words) == 0) {
@@ -527,32 +558,35 @@ static void out_of_time(struct proc *p, int64_t now)
 		p->deadline = now + ms(LAST_WORDS_MS);
 		return;
 	}
-	int64_t limit = p->state == PROC_BUSY ? p->limit_ms : (p->deadline - p->started) / 1000000;
-	snprintf(why, sizeof why, "%s within %" PRId64 " ms", p->state == PROC_STARTING ? "was not ready" : "gave no answer", limit);
-	end_child(p, PROC_END_TIME, why, true);
+	end_for_time(p);
 }
 
 static void check_limits(struct proc *p)
 {
 	char why[WHY / 2];
 	int64_t now = now_ns();
-	if (p->eof && !reap_if_dead(p)) {
+	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
+		return;
+	bool look = p->eof || now >= p->watch || (p->deadline && now >= p->deadline);
+	if (look && bury_if_dead(p))
+		return;
+	if (p->eof) {
 		/* The socket closes a moment before the process is a zombie; a child that lives on has hung up on us. */
 		if (p->deadline == 0 || p->deadline > now + ms(GRACE_MS))
 			p->deadline = now + ms(GRACE_MS);
-		if (now >= p->deadline)
+		if (now >= p->deadline && p->asked)
+			end_for_time(p);
+		else if (now >= p->deadline)
 			end_child(p, PROC_END_RUBBISH, "closed its message socket and lives on", true);
 		return;
 	}
-	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
-		return;
 	if (p->deadline && now >= p->deadline) {
 		out_of_time(p, now);
 		return;
 	}
-	if (p->spec->max_rss && now >= p->watch) {
+	if (now >= p->watch) {
 		p->watch = now + ms(PROC_WATCH_MS);
-		int64_t rss = proc_rss(p);
+		int64_t rss = p->spec->max_rss ? proc_rss(p) : 0;
 		if (rss > p->spec->max_rss) {
 			snprintf(why, sizeof why, "used %" PRId64 " MiB of memory, limit %" PRId64 " MiB", rss >> 20, p->spec->max_rss >> 20);
 			end_child(p, PROC_END_MEMORY, why, true);
@@ -598,7 +632,7 @@ int proc_timeout_ms(const struct proc *p)
 	if (p->eof)
 		return 1;
 	int64_t now = now_ns(), left = p->deadline ? MAX((p->deadline - now) / 1000000 + 1, 0) : INT32_MAX;
-	return (int)MIN(left, p->spec->max_rss ? PROC_WATCH_MS : INT32_MAX);
+	return (int)MIN(left, PROC_WATCH_MS);
 }
 
 int proc_wait(struct proc *const *p, int n, int timeout_ms)

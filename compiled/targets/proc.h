@@ -20,8 +20,10 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * (a nice child: PROC_STARVED_NICE) times. A child that is about to be killed for its time gets last_words and a second to say where it is. Memory: as a watch on the child's resident
- * set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every PROC_WATCH_MS while busy. */
+ * (a nice child: PROC_STARVED_NICE) times. A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its
+ * end is the time limit all the same. A child that died is dead, whichever of its own children still hold its descriptors. Memory: as a
+ * watch on the child's resident set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every
+ * PROC_WATCH_MS while busy. */
 #ifndef SCATTERPROOF_PROC_H
 #define SCATTERPROOF_PROC_H
 
@@ -29,9 +31,11 @@
 #include "eager/base.h"
 
 enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
+enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children must be allowed (ulimit -n) */
 #define PROC_CPU_SHARE   0.75
 #define PROC_MAGIC       0x31465053u            /* "SPF1" */
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
+#define PROC_MAX_HELLO   ((uint64_t)1 << 20)    /* a longer first frame, too */
 
 struct proc_spec {                      /* every pointer must outlive the slot */
 	const char *name;               /* for sentences: "torch-2.11.0 worker" */
@@ -67,7 +71,7 @@ enum proc_end {
 };
 
 struct proc;
-struct proc *proc_open(const struct proc_spec *spec, struct err *err);  /* NULL: no private directory could be made */
+struct proc *proc_open(const struct proc_spec *spec, struct err *err);  /* NULL: no private directory, or too few descriptors */
 void proc_close(struct proc *p);                        /* kills, removes the private directory; NULL is fine */
 bool proc_start(struct proc *p, struct err *err);       /* warms the slot up; proc_submit does it by itself */
 /* PROC_EMPTY, _STARTING or _IDLE only (a PROC_ENDED that nobody released becomes EMPTY). Copies the bytes. False: the child

@@ -128,10 +128,27 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 	               guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
+static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
+
+/* The built-in target knows plant=KIND alone (builtin.c). */
+static bool builtin_option_fits(const struct target_option *o, const char *text, struct err *err)
+{
+	if (!str_eq(o->name, "plant"))
+		return err_set(err, "target '%s': builtin has no option '%s'; it has: plant%s", text, o->name,
+		               guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
+	for (int i = 0; i < ARRAY_LEN(plants); i++)
+		if (str_eq(o->value, plants[i]))
+			return true;
+	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
+	               guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
+}
+
 /* `dynamic` belongs to every compiling stage of torch, all other names to stages that take options. */
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	const struct target_stage *st = target_stage(t);
+	if (t->family == FAM_BUILTIN && st->options)
+		return builtin_option_fits(o, text, err);
 	if (str_eq(o->name, "dynamic") && st->compiles && t->family == FAM_TORCH)
 		return str_eq(o->value, "0") || str_eq(o->value, "1") ||
 		       err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
@@ -215,7 +232,7 @@ int target_ladder(struct target *out, int max, const struct target *t)
 	return n;
 }
 
-void targets_dir(struct strbuf *path)
+bool targets_dir(struct strbuf *path, struct err *err)
 {
 	const char *own = getenv("SCATTERPROOF_TARGETS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	sb_reset(path);
@@ -223,8 +240,12 @@ void targets_dir(struct strbuf *path)
 		sb_puts(path, own);
 	else if (data && data[0])
 		sb_printf(path, "%s/scatterproof/targets", data);
+	else if (home && home[0])
+		sb_printf(path, "%s/.local/share/scatterproof/targets", home);
 	else
-		sb_printf(path, "%s/.local/share/scatterproof/targets", home ? home : "");
+		return err_set(err, "where PyTorch environments are is unknown: HOME is not set (nor XDG_DATA_HOME, nor "
+		               "SCATTERPROOF_TARGETS)");
+	return true;
 }
 
 /* Children change directory, so a relative path is made absolute. No symlink is resolved: a virtual environment is its path. */
@@ -271,7 +292,8 @@ bool target_python(struct strbuf *path, const struct target *t, const char *over
 		make_absolute(path);
 		return access(path->s, X_OK) == 0 || err_set(err, "--python %s: %s", override, strerror(errno));
 	}
-	targets_dir(path);
+	if (!targets_dir(path, err))
+		return false;
 	make_absolute(path);
 	/* The mark of scripts/setup-targets for an install that is not finished. */
 	size_t base = path->len;

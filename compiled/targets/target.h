@@ -52,8 +52,9 @@ const char *target_option(const struct target *t, const char *name);    /* value
  * many were written to out (at most max). t itself is not among them. */
 int target_ladder(struct target *out, int max, const struct target *t);
 
-/* ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}: where scripts/setup-targets makes environments. */
-void targets_dir(struct strbuf *path);
+/* ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}: where scripts/setup-targets makes environments.
+ * False: none of the three is set. */
+bool targets_dir(struct strbuf *path, struct err *err);
 /* The Python interpreter that runs t (a family with versions): `override` if not NULL (looked for in PATH if
  * it has no slash), else FAMILY-VERSION/bin/python in targets_dir. False: it is not there or not executable; err says which path
  * and what to do. */

@@ -1,0 +1,171 @@
+/* judge_alias.c: who shares memory with whom: outputs with inputs and with each other, as eager does it; gradients with nothing but what
+ * eager's autograd hands on without copying it. */
+#include "oracle/judge_alias.h"
+#include "oracle/ref_impl.h"
+
+/* ---- outputs ---- */
+static bool equal(const struct result_tensor *a, const struct result_tensor *b)
+{
+	return meta_same_sizes(&a->meta, &b->meta) && a->meta.dtype == b->meta.dtype && a->meta.offset == b->meta.offset && a->nbytes == b->nbytes
+		&& memcmp(a->meta.stride, b->meta.stride, (size_t)a->meta.rank * sizeof *a->meta.stride) == 0 && memcmp(a->data, b->data, a->nbytes) == 0;
+}
+
+/* One of the views that unbind or split made. */
+static bool one_of_several(const struct prog *p, int node)
+{
+	return node >= 0 && p->node[node].op == OP_getitem && op_has(p->node[p->node[node].arg[0].node].op, T_VIEW);
+}
+
+/* Which freedom lets the aliasing of output i with output k (-1: with an input) differ. want: they should share. */
+static unsigned alias_freedom(const struct prog *p, const struct reference *ref, const struct result_call *got, int i, int k, bool want)
+{
+	bool grad = ref->out[i].requires_grad || (k >= 0 && ref->out[k].requires_grad);
+	if (!want)
+		return k >= 0 && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
+	unsigned free = JUDGE_ALIAS_FREE;
+	if (k >= 0 && !grad)
+		free |= JUDGE_PLAIN_ALIAS_FREE;
+	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) || (k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
+		free |= JUDGE_SEVERAL_VIEWS_FREE;
+	return free;
+}
+
+/* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is free
+ * to differ from eager (a compiled program need not make what comes before the output). */
+static void compare_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+{
+	const struct ref_value *want = &ref->out[i];
+	const struct result_tensor *have = &got->out[i];
+	int64_t expected = want->meta.offset;
+	bool known = freedoms == 0 ? want->offset_known : want->memory < ref->nstorages && have->storage == want->memory;
+	for (int k = 0; k < i && !known; k++) {
+		known = want->memory == ref->out[k].memory && have->storage == got->out[k].storage && ref->out[k].n > 0;
+		if (known)
+			expected = got->out[k].meta.offset + want->meta.offset - ref->out[k].meta.offset;
+	}
+	if (known && have->meta.offset != expected)
+		judge_note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)have->meta.offset, (long long)expected);
+}
+
+enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
+{
+	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
+		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
+}
+
+/* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
+void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const struct reference *ref, const struct result_call *got, int i,
+	unsigned freedoms, struct arena *a)
+{
+	int want = ref->out[i].memory, have = got->out[i].storage;
+	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
+	if (ref->out[i].n == 0)
+		return;                                         /* empty tensors: PyTorch gives them null pointers */
+	if (have_input && (!want_input || want != have)) {
+		judge_note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
+	} else if (want_input && !have_input) {
+		unsigned free = freedoms & alias_freedom(p, ref, got, i, -1, true);
+		v->used |= free;
+		if (!free)
+			judge_note(v, MM_ALIAS, a, "output should share the storage of input %d", want);
+	}
+	for (int k = 0; k < i; k++) {
+		bool w = want == ref->out[k].memory, h = have == got->out[k].storage;
+		if (ref->out[k].n == 0 || want_input || have_input || w == h)
+			continue;
+		unsigned free = freedoms & alias_freedom(p, ref, got, i, k, w);
+		v->used |= free;
+		if (!free)
+			judge_note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
+	}
+	compare_offset(v, ref, got, i, freedoms, a);
+}
+
+/* ---- gradients ---- */
+/* Eager's backward hands on a gradient, or a view of it, through operators that do not change it (add, clone; view, cat), and a leaf keeps
+ * what it gets if nobody else holds the very same tensor. So two leaves may share a gradient's memory, or one a cotangent's: if both take it
+ * from one place, and at least one of them as a view. How a leaf takes it from a history (a base): */
+enum takes { TAKES_NOT, TAKES_SAME, TAKES_VIEW };
+
+/* May backward of this operator hand on what it gets? Generously (a product of one factor does, and addmm its bias): what makes a new gradient
+ * all the same only permits too much. */
+static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || op_info[op].licence == LC_ARITH; }
+
+static bool as_view(int op)
+{
+	return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || op == OP_cat || op == OP_stack;
+}
+
+/* how[base], for a leaf whose own base is known. */
+static enum takes *taken_from(const struct ref *r, int leaf, struct arena *a)
+{
+	enum takes *how = ARENA_ZNEW(a, enum takes, r->nbase + 1);
+	how[r->node[leaf].out[0].base] = TAKES_SAME;
+	for (int i = 0; i < r->p->nnode; i++) {
+		const struct ref_node *n = &r->node[i];
+		int op = r->p->node[i].op;
+		if (n->nout == 0 || op_info[op].family == F_INPUT || !hands_on(op))
+			continue;
+		enum takes best = TAKES_NOT;
+		for (int k = 0; k < n->nread; k++)
+			best = MAX(best, how[n->read[k].base]);
+		if (best && as_view(op))
+			best = TAKES_VIEW;
+		for (int k = 0; k < n->nout; k++)
+			how[n->out[k].base] = MAX(how[n->out[k].base], best);
+	}
+	return how;
+}
+
+static bool may_share(const struct ref *r, int leaf, int other, struct arena *a)
+{
+	const enum takes *x = taken_from(r, leaf, a), *y = taken_from(r, other, a);
+	for (int b = 0; b < r->nbase; b++)
+		if (x[b] && y[b] && MAX(x[b], y[b]) == TAKES_VIEW)
+			return true;
+	/* One cotangent, or two in one memory, for two results. */
+	for (int i = 0; i < r->p->nback; i++)
+		for (int k = 0; k < r->p->nback; k++) {
+			const struct ref_tensor *g = &r->node[r->p->back[i].cotangent].out[0], *h = &r->node[r->p->back[k].cotangent].out[0];
+			enum takes u = x[r->node[r->p->back[i].node].out[0].base], w = y[r->node[r->p->back[k].node].out[0].base];
+			if (g->storage == h->storage && u && w && MAX(u, w) == TAKES_VIEW)
+				return true;
+		}
+	return false;
+}
+
+/* The memory is that of a cotangent which the leaf may take as it is. */
+static bool may_keep(const struct ref *r, int leaf, int memory, struct arena *a)
+{
+	const enum takes *how = taken_from(r, leaf, a);
+	for (int i = 0; i < r->p->nback; i++) {
+		const struct ref_tensor *g = &r->node[r->p->back[i].cotangent].out[0];
+		if (r->storage[g->storage].memory == memory && how[r->node[r->p->back[i].node].out[0].base] == TAKES_VIEW)
+			return true;
+	}
+	return false;
+}
+
+void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+{
+	const struct result_tensor *g = &got->grad[i];
+	if (!g->present || !ref->grad[i].present || ref->grad[i].n == 0)
+		return;
+	if (g->storage >= 0 && g->storage < got->nstorages && !may_keep(ref->run, ref->grad[i].node, g->storage, a))
+		judge_note(v, MM_ALIAS, a, "gradient shares the storage of input %d", g->storage);
+	for (int k = 0; k < got->nouts; k++)
+		if (ref->out[k].n && g->storage >= got->nstorages && got->out[k].storage == g->storage)
+			judge_note(v, MM_ALIAS, a, "gradient shares storage with output %d", k);
+	for (int k = 0; k < i; k++) {
+		const struct result_tensor *h = &got->grad[k];
+		if (!h->present || !ref->grad[k].n || h->storage != g->storage || g->storage < got->nstorages)
+			continue;
+		if (may_share(ref->run, ref->grad[i].node, ref->grad[k].node, a))
+			continue;
+		if (freedoms & JUDGE_EQUAL_SHARED && equal(g, h))
+			v->used |= JUDGE_EQUAL_SHARED;
+		else
+			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d", k);
+	}
+}

@@ -1,0 +1,17 @@
+# Observations, names of targets, stand-alone scripts.
+if(TARGET scatterproof)
+  add_executable(finding_of ${CMAKE_CURRENT_LIST_DIR}/finding_of.c)
+  target_link_libraries(finding_of PRIVATE campaign)
+  add_executable(test_claim ${CMAKE_CURRENT_LIST_DIR}/test_claim.c)
+  target_link_libraries(test_claim PRIVATE campaign)
+  add_test(NAME claim COMMAND test_claim)
+  add_executable(test_tally ${CMAKE_CURRENT_LIST_DIR}/test_tally.c)
+  target_link_libraries(test_tally PRIVATE campaign)
+  add_test(NAME tally COMMAND test_tally)
+  foreach(part observations versions script script_torch agree_torch)
+    add_test(NAME reproducers_${part}
+      COMMAND ${CMAKE_CURRENT_LIST_DIR}/reproducers.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR} ${part} $<TARGET_FILE:finding_of>)
+  endforeach()
+  set_tests_properties(reproducers_versions PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(reproducers_script_torch reproducers_agree_torch PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 1800)
+endif()
