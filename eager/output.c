@@ -107,6 +107,16 @@ bool output_close(struct output *out, struct err *err)
 	return !out->error || err_set(err, "cannot write to %s: %s", out->name, strerror(out->error));
 }
 
+bool output_text(const char *path, const struct strbuf *text, struct err *err)
+{
+	struct output out;
+	bool standard = str_eq(path, "-");
+	if (!standard && !output_file(&out, path, err))
+		return false;
+	fwrite(text->s, 1, text->len, standard ? stdout : out.file);
+	return standard || output_close(&out, err);
+}
+
 void complain(const char *fmt, ...)
 {
 	struct strbuf raw, line;

@@ -24,6 +24,9 @@ bool output_file(struct output *out, const char *path, struct err *err);
 /* Writes what is left and closes. False: something could not be written; err says what and why. */
 bool output_close(struct output *out, struct err *err);
 
+/* All of a text, to a file or, for "-", to standard output (whoever closes that says if it failed). */
+bool output_text(const char *path, const struct strbuf *text, struct err *err);
+
 /* One line on standard error, "scatterproof: " before it, newlines escaped too. */
 void complain(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

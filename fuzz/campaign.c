@@ -156,6 +156,7 @@ static bool stored(struct campaign *c, enum store_status st)
 	return false;
 }
 
+/* In one transaction. exists, state: of a finding with this signature that was there before. */
 static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;

@@ -44,7 +44,7 @@ struct checking {
 	int script_rc;
 };
 
-static void print_one(struct checking *c, const struct checked *one, struct arena *a)
+static void print_one(struct checking *c, const struct checked *one)
 {
 	struct strbuf sb;
 	c->verdicts[one->o->verdict]++;
@@ -55,7 +55,10 @@ static void print_one(struct checking *c, const struct checked *one, struct aren
 		check_json(&sb, one);
 		printf("%s\n", sb.s);
 	} else {
-		print_text(&c->o, one->file, one->target, one->r, one->o, a);
+		struct arena a;
+		arena_init(&a);
+		print_text(&c->o, one->file, one->target, one->r, one->o, &a);
+		arena_free(&a);
 	}
 	sb_free(&sb);
 	fflush(stdout);
@@ -171,10 +174,14 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor, one->o->call, one->p);
 	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], one->target, one->o->why);
 	c->script_rc = EXIT_USAGE;
-	if (script_emit(&sb, &claim, one->p, t, headline, a, &err))
-		c->script_rc = script_write(c->o.script, &sb, &err) ? EXIT_CLEAN : EXIT_TARGET;
-	if (c->script_rc != EXIT_CLEAN)
+	if (!script_emit(&sb, &claim, one->p, t, headline, a, &err)) {
 		complain("--script: %s", err.msg);
+	} else {
+		bool ok = output_text(c->o.script, &sb, &err);
+		if (!ok)
+			complain("%s", err.msg);
+		c->script_rc = ok ? EXIT_CLEAN : EXIT_TARGET;
+	}
 	c->scripted = true;
 	sb_free(&sb);
 }
@@ -189,7 +196,7 @@ static int code_of(const struct outcome *o)
 static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
-	print_one(c, one, a);
+	print_one(c, one);
 	if (c->store)
 		keep(c, one, t, a);
 	if (c->o.script)
@@ -298,9 +305,9 @@ static int check_all(struct checking *c)
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
 		exec_close(c->warm[t]);
-	if (!ferror(stdout) && c->o.json)
+	if (c->o.json)
 		print_summary_json(c);
-	else if (!ferror(stdout) && (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0))))
+	else if (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
 		print_summary(c);
 	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;

@@ -161,7 +161,7 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		complain("%s", err.msg);
 		rc = EXIT_USAGE;
 	}
-	if (rc == EXIT_CLEAN && !script_write(o->script, &sb, &err)) {
+	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err)) {
 		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}

@@ -335,20 +335,40 @@ static void all_versions(struct strbuf *sb, const struct claim *c, const struct 
 
 /* ---- facts ------------------------------------------------------------------------------------------------------------------------- */
 
+static void shape_fact(struct strbuf *sb, const struct meta *m)
+{
+	sb_printf(sb, "    \"shape\": (\"torch.%s\", [", dtype_info[m->dtype].torch);
+	for (int d = 0; d < m->rank; d++)
+		sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->size[d]);
+	sb_puts(sb, "]),\n");
+}
+
+/* Where nothing reaches, zeros may stand for None, and NaN where a zero meets infinity on its way. */
+static void zeros_fact(struct strbuf *sb, const struct judge_case *jc, const struct claim *c, const struct ref_value *v, struct arena *a)
+{
+	const struct ref_value *zero = judge_zero_gradient(jc, c->call, c->tensor.index, a);
+	const char *before = "";
+	sb_puts(sb, "    \"present\": \"or zeros\",\n");
+	shape_fact(sb, &v->meta);
+	sb_puts(sb, "    \"or nan at\": [");
+	for (int64_t k = 0; zero && zero->present && k < zero->n; k++)
+		if (zero->val[k].flags & (NUM_NAN | NUM_ANY)) {
+			sb_printf(sb, "%s%" PRId64, before, k);
+			before = ", ";
+		}
+	sb_puts(sb, "],\n");
+}
+
 static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value *v)
 {
 	const struct meta *m = &v->meta;
+	if (parts & CLAIM_PRESENT)
+		sb_printf(sb, "    \"present\": %s,\n", v->present ? "True" : "False");
 	if (parts & CLAIM_REQUIRES_GRAD)
 		sb_printf(sb, "    \"requires_grad\": %s,\n", v->requires_grad ? "True" : "False");
-	if (!v->present)
-		return;
-	if (parts & CLAIM_SHAPE) {
-		sb_printf(sb, "    \"shape\": (\"torch.%s\", [", dtype_info[m->dtype].torch);
-		for (int d = 0; d < m->rank; d++)
-			sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->size[d]);
-		sb_puts(sb, "]),\n");
-	}
-	if (parts & CLAIM_STRIDES) {
+	if (v->present && parts & CLAIM_SHAPE)
+		shape_fact(sb, m);
+	if (v->present && parts & CLAIM_STRIDES) {
 		sb_puts(sb, "    \"strides\": [");
 		for (int d = 0; d < m->rank; d++)
 			sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->stride[d]);
@@ -356,27 +376,66 @@ static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value
 	}
 }
 
-static void memory_facts(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free)
+static const char *const rule_name[] = {[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any"};
+
+static const char *input_name(const struct prog *p, int storage, struct arena *a)
 {
-	static const char *const rule[] = {[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any"};
+	struct tensor_name n;
+	tensor_name_of(&n, p, TR_STORAGE, storage);
+	return arena_printf(a, "input %s", n.node);
+}
+
+/* What an output may share memory with, and where it begins. */
+static void output_memory(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free, struct arena *a)
+{
 	const struct ref_value *v = &ref->out[i];
-	if (v->n == 0)
-		return;
-	if (v->memory < ref->nstorages) {
-		struct tensor_name input;
-		tensor_name_of(&input, p, TR_STORAGE, v->memory);
-		sb_printf(sb, "    \"input\": (\"input %s\", %" PRId64 ", %s),  # whose memory it is, from which element on; or else may be its own\n", input.node,
-		          v->meta.offset, judge_alias_rule(p, ref, i, -1, free) == ALIAS_ANY ? "True" : "False");
+	bool of_input = v->memory < ref->nstorages;
+	sb_puts(sb, "    \"memory\": {");
+	if (of_input)
+		sb_printf(sb, "\"%s\": \"%s\"", input_name(p, v->memory, a), rule_name[judge_output_rule(p, ref, i, -1, free)]);
+	for (int k = 0; k < i && !of_input; k++)
+		if (ref->out[k].n)
+			sb_printf(sb, "\"output %d\": \"%s\", ", k, rule_name[judge_output_rule(p, ref, i, k, free)]);
+	sb_puts(sb, "},\n");
+	if (free == 0 && v->offset_known)
+		sb_printf(sb, "    \"offset\": (%" PRId64 ", None),\n", v->meta.offset);
+	else if (of_input)
+		sb_printf(sb, "    \"offset\": (%" PRId64 ", \"%s\"),\n", v->meta.offset, input_name(p, v->memory, a));
+	sb_puts(sb, "    \"offset from\": {");
+	for (int k = 0; k < i; k++)
+		if (ref->out[k].n && ref->out[k].memory == v->memory)
+			sb_printf(sb, "\"output %d\": %" PRId64 ", ", k, v->meta.offset - ref->out[k].meta.offset);
+	sb_puts(sb, "},\n");
+}
+
+static void gradient_memory(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free, struct arena *a)
+{
+	struct tensor_name n;
+	sb_puts(sb, "    \"memory\": {");
+	for (int k = 0; k < ref->nstorages; k++)
+		sb_printf(sb, "\"%s\": \"%s\", ", input_name(p, k, a), rule_name[judge_gradient_rule(ref, i, TR_STORAGE, k, free, a)]);
+	for (int k = 0; k < ref->nouts; k++)
+		if (ref->out[k].n)
+			sb_printf(sb, "\"output %d\": \"%s\", ", k, rule_name[judge_gradient_rule(ref, i, TR_OUTPUT, k, free, a)]);
+	for (int k = 0; k < i; k++)
+		if (ref->grad[k].n) {
+			tensor_name_of(&n, p, TR_GRADIENT, k);
+			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a), rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
+		}
+	sb_puts(sb, "},\n");
+}
+
+static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free, struct arena *a)
+{
+	const struct reference *ref = &jc->ref[c->call];
+	bool output = c->tensor.role == TR_OUTPUT;
+	if (!v->present && c->parts & CLAIM_PRESENT && free & JUDGE_ZERO_FOR_NONE) {
+		zeros_fact(sb, jc, c, v, a);
 		return;
 	}
-	sb_puts(sb, "    \"memory\": {");
-	const char *before = "";
-	for (int k = 0; k < i; k++)
-		if (ref->out[k].n) {
-			sb_printf(sb, "%s\"output %d\": \"%s\"", before, k, rule[judge_alias_rule(p, ref, i, k, free)]);
-			before = ", ";
-		}
-	sb_puts(sb, "},  # of its own, but for these outputs\n");
+	meta_facts(sb, output ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
+	if (c->parts & CLAIM_MEMORY && v->present && v->n)
+		output ? output_memory(sb, ref, jc->p, c->tensor.index, free, a) : gradient_memory(sb, ref, jc->p, c->tensor.index, free, a);
 }
 
 bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
@@ -384,9 +443,6 @@ bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, c
 	struct licence_profile profile;
 	struct judge_case jc;
 	struct wanted w;
-	*why = "a script does not see which memory this tensor lies in";
-	if (c->tensor.role != TR_OUTPUT && c->parts == CLAIM_MEMORY)
-		return false;
 	*why = "the reference knows nothing of this target";
 	if (!profile_of(&profile, t))
 		return false;
@@ -405,12 +461,8 @@ bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, c
 		return false;
 	*why = "";
 	sb_puts(sb, "MUST = {\n");
-	if (v && c->parts & CLAIM_PRESENT)
-		sb_printf(sb, "    \"present\": %s,\n", v->present ? "True" : freedoms_of(t) & JUDGE_ZERO_FOR_NONE ? "\"or zeros\"" : "False");
 	if (v)
-		meta_facts(sb, c->tensor.role == TR_OUTPUT ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
-	if (c->tensor.role == TR_OUTPUT && c->parts & CLAIM_MEMORY)
-		memory_facts(sb, ref, p, c->tensor.index, freedoms_of(t));
+		facts(sb, c, &jc, v, freedoms_of(t), a);
 	sb_puts(sb, "}\n");
 	if (elements)
 		all_versions(sb, c, p, t, a);

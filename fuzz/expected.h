@@ -8,7 +8,7 @@
  *             []),
  *     ]
  *
- * MUST holds the facts that the claim speaks of. EXPECTED is there if it speaks of elements, with an entry for each range of versions of
+ * MUST holds the facts that the claim speaks of (script_run.py's wrong() reads them). EXPECTED is there if it speaks of elements, with an entry for each range of versions of
  * PyTorch between which what is legal differs: its first version; the elements in row-major order (of an input afterwards: the storage's
  * cells), None where the reference does not judge that version; groups of elements that share a gradient, nobody can know how:
  * (indices, what they add up to, within). An element is None (any value is legal), a number (that one and no other; the int 0 in a float

@@ -6,7 +6,6 @@
 
 #include "compiled/targets/emit_python.h"
 #include "eager/escape.h"
-#include "eager/output.h"
 #include "fuzz/expected.h"
 #include "reports/json.h"
 
@@ -264,14 +263,4 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	sb_free(&name);
 	sb_free(&table);
 	return ok;
-}
-
-bool script_write(const char *path, const struct strbuf *text, struct err *err)
-{
-	struct output out;
-	bool standard = str_eq(path, "-");
-	if (!standard && !output_file(&out, path, err))
-		return false;
-	fwrite(text->s, 1, text->len, standard ? stdout : out.file);
-	return standard || output_close(&out, err);
 }

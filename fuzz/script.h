@@ -12,7 +12,4 @@
 bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *headline, struct arena *a,
                  struct err *err);
 
-/* Into a file; path "-": standard output. */
-bool script_write(const char *path, const struct strbuf *text, struct err *err);
-
 #endif

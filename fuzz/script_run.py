@@ -181,20 +181,29 @@ def wrong_elements(seen, eager):
 
 
 def wrong_memory(all_seen, seen):
-    where = seen["memory"]
-    if "input" in MUST:
-        name, offset, free = MUST["input"]
-        if where == name and seen["offset"] != offset:
-            yield f"begins at element {seen['offset']} of {name}, not at {offset}"
-        elif where != name and (str(where).startswith("input ") or not free):
-            yield f"must lie in the memory of {name}, lies in {where}'s"
-    for other, rule in MUST.get("memory", {}).items():
-        with_it = all_seen[other]["memory"] == where
-        same = all(str(seen[k]) == str(all_seen[other][k]) for k in ("shape", "strides", "offset", "numbers"))
-        if not str(where).startswith("input ") and (rule == "shared" and not with_it or with_it and (rule == "apart" or rule == "apart unless equal" and not same)):
-            yield f"{'shares memory' if with_it else 'does not share memory'} with {other}: must be {rule}"
-    if "memory" in MUST and str(where).startswith("input "):
-        yield f"must not lie in the memory of {where}"
+    rules, where = MUST.get("memory"), seen["memory"]
+    if rules is None:
+        return
+    if str(where).startswith("input "):
+        if rules.get(where) not in ("shared", "any"):
+            yield f"must not lie in the memory of {where}"
+    else:
+        for name, rule in rules.items():
+            other = all_seen.get(name)
+            if name.startswith("input ") and rule == "shared":
+                yield f"must lie in the memory of {name}"
+            if other is None:
+                continue
+            shared = other["memory"] == where
+            same = all(str(seen[k]) == str(other[k]) for k in ("shape", "strides", "offset", "numbers"))
+            if not shared if rule == "shared" else shared and (rule == "apart" or rule == "apart unless equal" and not same):
+                yield f"{'shares memory' if shared else 'does not share memory'} with {name}: must be {rule}"
+    offset, only_in = MUST.get("offset", (None, None))
+    if offset is None or only_in not in (None, where):
+        beside = [(all_seen[n]["offset"], by) for n, by in MUST.get("offset from", {}).items() if all_seen[n]["memory"] == where]
+        offset = sum(beside[0]) if beside else seen["offset"]
+    if seen["offset"] != offset:
+        yield f"must begin at element {offset} of its memory, begins at {seen['offset']}"
 
 
 def meaningful(shape, strides):
@@ -207,8 +216,9 @@ def wrong(all_seen, eager):
     seen = all_seen[TENSOR]
     present = MUST.get("present", seen is not None)
     if present is not True:  # where nothing reaches, a compiler may give zeros for None
-        if seen is not None and not (present == "or zeros" and not any(seen["numbers"])):
-            yield "must be None, is a tensor"
+        zeros = present == "or zeros" and seen is not None and seen["shape"] == MUST["shape"]
+        if seen is not None and not (zeros and all(x == 0 or (x != x and i in MUST["or nan at"]) for i, x in enumerate(seen["numbers"]))):
+            yield f"must be None{' or zeros' if present == 'or zeros' else ''}, is a tensor"
         return
     if seen is None:
         yield "must be a tensor, is None"

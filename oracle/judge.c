@@ -91,14 +91,13 @@ static bool all_zero(const struct result_tensor *t, const struct ref_value *zero
 	return true;
 }
 
-/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason). */
-static const struct ref_value *zero_gradient(const struct judge_case *jc, const struct tensor_verdict *v, struct arena *a)
+const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a)
 {
 	struct reference *zero = ARENA_NEW(a, struct reference, 1);
 	struct err err = {0};
-	if (ref_zero_cotangents(zero, jc->bound[v->call], jc->licence, jc->limit, a, &err) != REF_OK)
+	if (ref_zero_cotangents(zero, jc->bound[call], jc->licence, jc->limit, a, &err) != REF_OK)
 		return NULL;
-	return &zero->grad[v->index];
+	return &zero->grad[index];
 }
 
 /* A gradient where there should be none. */
@@ -106,7 +105,7 @@ static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, 
 	unsigned freedoms, struct arena *a)
 {
 	bool sizes = meta_same_sizes(&want->meta, &got->meta) && want->meta.dtype == got->meta.dtype;
-	if (freedoms & JUDGE_ZERO_FOR_NONE && sizes && (all_zero(got, NULL) || all_zero(got, zero_gradient(jc, v, a))))
+	if (freedoms & JUDGE_ZERO_FOR_NONE && sizes && (all_zero(got, NULL) || all_zero(got, judge_zero_gradient(jc, v->call, v->index, a))))
 		v->used |= JUDGE_ZERO_FOR_NONE;
 	else
 		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & JUDGE_ZERO_FOR_NONE ? " that is not zero" : "");

@@ -74,16 +74,22 @@ enum {
 	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
 };
 
-/* Which memory output i may lie in, for whoever compares without a result at hand: with output k < i, or (k = -1) with the input storage
- * that the reference says. As judge() compares: outputs on an input's storage are not compared with each other. */
+/* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */
+/* May two tensors of a call share memory? */
 enum alias_rule {
 	ALIAS_APART,
-	ALIAS_SHARED,
+	ALIAS_SHARED,                   /* they must */
 	ALIAS_EQUAL,                    /* apart, or one tensor if they are equal byte for byte and in layout */
 	ALIAS_ANY
 };
-enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
-
+/* Output i with output k < i; with the input storage that the reference says (k = -1). Outputs on an input's storage are not compared with
+ * each other. */
+enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
+/* Gradient i with storage k, with output k, with gradient k < i. */
+enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a);
+/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason): where
+ * it may be NaN, zeros for None may. NULL: nowhere. */
+const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a);
 /* What the gradients of group w of ref->winners add up to, and within what. False: anything. */
 bool judge_winners(double *total, double *room, const struct reference *ref, int w);
 

@@ -30,6 +30,13 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 	return free;
 }
 
+enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
+{
+	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
+		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
+}
+
 /* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is free
  * to differ from eager (a compiled program need not make what comes before the output). */
 static void compare_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
@@ -45,13 +52,6 @@ static void compare_offset(struct tensor_verdict *v, const struct reference *ref
 	}
 	if (known && have->meta.offset != expected)
 		judge_note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)have->meta.offset, (long long)expected);
-}
-
-enum alias_rule judge_alias_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
-{
-	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
-		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
-	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
 }
 
 /* Output i shares memory with an input, or with output k < i, exactly when the reference says so. */
@@ -168,4 +168,14 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 		else
 			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d", k);
 	}
+}
+
+enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a)
+{
+	int leaf = ref->grad[i].node;
+	if (other == TR_STORAGE)
+		return may_keep(ref->run, leaf, k, a) ? ALIAS_ANY : ALIAS_APART;
+	if (other == TR_OUTPUT)
+		return ALIAS_APART;
+	return may_share(ref->run, leaf, ref->grad[k].node, a) ? ALIAS_ANY : freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
 }

@@ -54,7 +54,7 @@ observations() { # each observation has its own program, tensor and call; repro 
 	has "nothing is wrong" "$tmp/out" "^${ids[0]} on builtin:eager: does not happen: out 1 \(w\) of call 1 is right$"
 	has "which program" "$tmp/out" "^  program ${ids[1]}, one of 2; ran on scatterproof 0.1$"
 	for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do    # a program in eight is spoilt, by its text
-		sed "s/seed=7/seed=$((7 + k))/" "$tmp/two.prog" >"$tmp/p$k.prog"
+		sed "s/seed=1)/seed=$((100 + k)))/" "$tmp/two.prog" >"$tmp/p$k.prog"
 		"$bin" check "$tmp/p$k.prog" --target builtin:eager+plant=zero --quiet >/dev/null || break
 	done
 	ids=($("$finding_of" "$tmp/p.db" torch:inductor@cpu value mismatch "$tmp/p$k.prog" "out 1 (w)" 1 "$tmp/one.prog" "out 0 (y)" 0))
@@ -145,7 +145,7 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "an integer" "$tmp/s.py" '^        \[63\],$'
 	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:aot_eager@cpu mutation "input x afterwards" 0
 	has "a storage, its moved zeros with their sign" "$tmp/s.py" '^        \[-1.875, -0.25, .* 0.0, 3.25\],$'
-	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = full([], 1.5)\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = topk(x, 1)\nv = getitem(m, 0)\ng = full([1], 1.5)\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
 	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
 	has "a winner that nobody knows" "$tmp/s.py" '^        \(\[5, 9, 15, 20, 24, 26, 34, 38\], 1.5, [0-9.e-]*\),\]\),$'
 	printf '# scatterproof 1\nx = input([4], seed=1, fill="special")\ny = exp(x)\nz = div.Tensor(x, y)\nreturn (x, z)\n' >"$tmp/w.prog"
@@ -162,7 +162,7 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	script_of "$src/corpus/regressions/scatter_reduce_amax_without_self.prog" torch:inductor@cpu value "out 0 (scatter_reduce)" 0
 	has "not judged" "$tmp/s.py" '^UNKNOWN = "the reference does not judge this program: '
 	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (c)" 0
-	has "an alias finding compares memory" "$tmp/s.py" '^    "memory": \{\},'
+	has "an alias finding compares memory" "$tmp/s.py" '^    "memory": \{\},$'
 	has "and no elements" "$tmp/s.py" "^EXPECTED = \[\]$"
 	printf '# scatterproof 1\nx = input([4], seed=1, fill="ties", requires_grad=True)\ny = clamp(x, min=0.0, max=1.0)\ng = full([4], 1.0)\nreturn (y,)\nbackward (y: g)\n' >"$tmp/w.prog"
 	script_of "$tmp/w.prog" torch:inductor@cpu gradient x.grad 0
@@ -201,7 +201,7 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	expect "the last bit is wrong" 1 $?
 	has "the last bit is wrong" "$tmp/out" "^call 0, output 0: 5 of 5 elements are wrong$"
 	has "the last bit is wrong" "$tmp/out" "^  \(1, 0\) must be 2.375, eager gives 2.375, the target 2.37500023"
-	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = max.dim(x, 0)\nv = getitem(m, 0)\ng = input([], seed=2, fill="positive")\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
+	printf '# scatterproof 1\nx = input([40], seed=1, fill="ties", requires_grad=True)\nm = topk(x, 1)\nv = getitem(m, 0)\ng = input([1], seed=2, fill="positive")\nreturn (v,)\nbackward (v: g)\n' >"$tmp/w.prog"
 	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
 	sed -i 's/^DEVICE = "cuda"/DEVICE = "cpu"/' "$tmp/s.py"
 	sed -i 's/^COMPILES = .*/COMPILES = False/' "$tmp/s.py"

@@ -318,25 +318,6 @@ static void test_time(void)
 	proc_close(p);
 }
 
-/* A child in the background yields to others, and is given the time that this takes. */
-static void test_nice(void)
-{
-	char want[32];
-	const char *argv[4];
-	struct proc_spec spec = spec_of(argv, "serve");
-	struct proc *p = open_child(&spec);
-	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0));
-	expect_answer(p, "nice", want);
-	EXPECT_INT(ask(p, "crawl", 900), PROC_ENDED);
-	proc_close(p);
-	spec.nice = 1;
-	p = open_child(&spec);
-	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0) + 1);
-	expect_answer(p, "nice", want);
-	EXPECT(ask(p, "crawl", 900) == PROC_DONE, "'%s'", proc_why(p));
-	proc_close(p);
-}
-
 /* Whoever holds a dead child's descriptors changes nothing: a crash is one, at once; an answer is one; who died idle is replaced. */
 static void test_orphans(void)
 {
@@ -372,6 +353,25 @@ static void test_hellos(void)
 		EXPECT(row[i].fine || (proc_end(p) == PROC_END_START && strstr(proc_why(p), "no answer")), "%s: '%s'", row[i].kind, proc_why(p));
 		proc_close(p);
 	}
+}
+
+/* A child in the background yields to others, and is given the time that this takes. */
+static void test_nice(void)
+{
+	char want[32];
+	const char *argv[4];
+	struct proc_spec spec = spec_of(argv, "serve");
+	struct proc *p = open_child(&spec);
+	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0));
+	expect_answer(p, "nice", want);
+	EXPECT_INT(ask(p, "crawl", 900), PROC_ENDED);
+	proc_close(p);
+	spec.nice = 1;
+	p = open_child(&spec);
+	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0) + 1);
+	expect_answer(p, "nice", want);
+	EXPECT(ask(p, "crawl", 900) == PROC_DONE, "'%s'", proc_why(p));
+	proc_close(p);
 }
 
 static void test_bad_starts(void)
@@ -729,9 +729,9 @@ int main(int argc, char **argv)
 	RUN(test_big_messages);
 	RUN(test_misbehaviour);
 	RUN(test_time);
-	RUN(test_nice);
 	RUN(test_orphans);
 	RUN(test_hellos);
+	RUN(test_nice);
 	RUN(test_bad_starts);
 	RUN(test_flood);
 	RUN(test_idle_death);
