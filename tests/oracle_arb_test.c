@@ -279,7 +279,7 @@ static void list_value(arb_struct *y, struct balls *b, enum sf f, const sid *e, 
 	}
 	if (f == SF_LSE)
 		arb_log(y, y, PREC);
-	if (f == SF_VAR)
+	if (f == SF_VAR || f == SF_VARALL)
 		variance(y, b, e, n, param);
 	arb_clear(x);
 }
@@ -301,7 +301,7 @@ static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 static const struct { enum sf f; int op; } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor},
 	{SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
 static const struct { enum sf f; int op; } lists[] = {{SF_SUM, OP_sum}, {SF_SUMPROD, OP_mm}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax}, {SF_MINN, OP_amin},
-	{SF_KMAX, OP_max_dim}, {SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}};
+	{SF_KMAX, OP_max_dim}, {SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}, {SF_VARALL, OP_var_correction}};
 
 /* What scalar id must be, by definition; the reference's set holds it. False: nothing further can be said of this tape. */
 static bool compare(struct balls *b, sid id, int seed)
@@ -362,7 +362,7 @@ static bool add_clamp(struct balls *b, int node, int seed, sid *e)
 
 static bool add_list(struct balls *b, int node, int seed, const sid *e, int len)
 {
-	int k = below(ARRAY_LEN(lists)), param = lists[k].f == SF_VAR ? below(2) : 0, n = lists[k].f == SF_SUMPROD ? 2 * len : len;
+	int k = below(ARRAY_LEN(lists)), param = lists[k].f == SF_VAR || lists[k].f == SF_VARALL ? below(2) : 0, n = lists[k].f == SF_SUMPROD ? 2 * len : len;
 	tape_at(&b->t, node, lists[k].op);
 	sid id = tape_rows(&b->t, lists[k].f, DT_F64, e, 1, n, param);
 	list_value(ball(b, id), b, lists[k].f, e, n, param);
@@ -447,6 +447,8 @@ static bool is_discrete(enum sf f)
 	switch (f) {
 	case SF_COPY:
 	case SF_DETACH:
+	case SF_GRAFT:
+	case SF_ONEOF:
 	case SF_CAST:
 	case SF_NOT:
 	case SF_EQ:

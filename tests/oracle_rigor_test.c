@@ -25,6 +25,7 @@ struct exec {
 	enum dtype base, dt;            /* of the tape's leaves; of the block in hand */
 	double v[MAX_SCALARS], g[MAX_SCALARS], part[MAX_SCALARS];
 	bool have[MAX_SCALARS], touched[MAX_SCALARS];
+	int chosen[MAX_SCALARS];        /* ONEOF: which entry forward took */
 	const struct lic_rule *l;       /* of the block in hand */
 };
 
@@ -171,7 +172,8 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_TRUNC: return trunc(x[0]);
 	case SF_SIGN: return (x[0] > 0) - (x[0] < 0);
 	case SF_CLAMP: return isnan(x[0]) ? NAN : fmin(fmax(x[0], x[1]), x[2]);
-	case SF_DETACH: return x[0];
+	case SF_DETACH:
+	case SF_GRAFT: return x[0];
 	case SF_SELECT: return x[0] != 0 ? x[1] : x[2];
 	case SF_NOT: return x[0] == 0;
 	case SF_EQ: return x[0] == x[1];
@@ -187,10 +189,10 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	return out(e, r);
 }
 
-/* The position of the k-th largest (sign 1) or smallest entry, NaN first; any of equals. */
-static int kth_place(const double *x, int n, int k, int sign)
+/* The position of the k-th largest (sign 1) or smallest entry, NaN first; any of equals, with PICK_FIRST the first. */
+static int kth_place(const double *x, int n, int param, int sign)
 {
-	int place[64], nplace = 0;
+	int place[64], nplace = 0, k = MAX(param, 0);
 	for (int i = 0; i < n; i++) {
 		int before = 0, equal = 0;
 		for (int j = 0; j < n; j++) {
@@ -200,10 +202,10 @@ static int kth_place(const double *x, int n, int k, int sign)
 		if (before <= k && k < before + equal)
 			place[nplace++] = i;
 	}
-	return place[below(nplace)];
+	return place[param == PICK_FIRST ? 0 : below(nplace)];
 }
 
-static double eval_list(struct exec *e, const struct tape_block *b, const sid *id, int n)
+static double eval_list(struct exec *e, const struct tape_block *b, sid at, const sid *id, int n)
 {
 	double x[64] = {0}, y[64], s;
 	for (int i = 0; i < n; i++)
@@ -228,6 +230,7 @@ static double eval_list(struct exec *e, const struct tape_block *b, const sid *i
 		for (int i = 1; i < n; i++)
 			s = b->f == SF_MAXN ? maxnan(s, x[i]) : minnan(s, x[i]);
 		return s;
+	case SF_ONEOF: return x[e->chosen[at] = below(n)];
 	case SF_KMAX:
 	case SF_KMIN: return x[kth_place(x, n, (int)b->param, b->f == SF_KMAX ? 1 : -1)];
 	case SF_KARGMAX:
@@ -238,7 +241,8 @@ static double eval_list(struct exec *e, const struct tape_block *b, const sid *i
 		for (int i = 0; i < n; i++)
 			s += x[i] != 0;
 		return b->f == SF_ANY ? s > 0 : (int)s == n;
-	case SF_VAR: {
+	case SF_VAR:
+	case SF_VARALL: {
 		double m = 0, q = 0, z[64];
 		memcpy(z, x, sizeof z);
 		if (chance(50)) {                       /* two passes */
@@ -307,6 +311,8 @@ static void forward(struct exec *e)
 					x[q] = e->v[op[q][i]];
 				if ((b->f == SF_ADD || b->f == SF_SUB) && !(e->l->flags & LF_IEEE) && e->dt == DT_F32 && chance(50))
 					x[0] = contracted(e, b->a[i]);
+				if (b->f == SF_CLAMP && b->c[i] == b->a[i])
+					x[2] = INFINITY;        /* no upper bound */
 				e->v[id] = eval_map(e, b, x);
 			} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
 				double y = e->v[b->a[i]];
@@ -324,7 +330,7 @@ static void forward(struct exec *e)
 				e->v[id] = out(e, dot(e, p, q, (int)n));
 			} else {
 				const sid *list = block_list(b, i, &n);
-				e->v[id] = eval_list(e, b, list, (int)n);
+				e->v[id] = eval_list(e, b, id, list, (int)n);
 			}
 		}
 	}
@@ -340,10 +346,11 @@ static void give(struct exec *e, sid id, double c)
 }
 
 /* Which of the two conventions of clamp's gradient at a bound (licence.h: LF_OPEN). */
-static bool inside_bounds(const struct exec *e, double a, double low, double high)
+static bool inside_bounds(const struct exec *e, const sid *id)
 {
-	bool open = e->l->flags & LF_OPEN && !(e->l->flags & LF_CLOSED && chance(50));
-	return open ? a > low && a < high : a >= low && a <= high;
+	bool open = e->l->flags & LF_OPEN && !(e->l->flags & LF_CLOSED && chance(50)), upper = id[2] != id[0];
+	double a = e->v[id[0]], low = e->v[id[1]], high = e->v[id[2]];
+	return open ? a > low && (!upper || a < high) : a >= low && (!upper || a <= high);
 }
 
 static void back_map(struct exec *e, const struct tape_block *b, double g, double y, const sid *id)
@@ -374,12 +381,13 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 	case SF_CEIL:
 	case SF_TRUNC:
 	case SF_SIGN: give(e, id[0], 0); break;
-	case SF_CLAMP: give(e, id[0], inside_bounds(e, a, c, e->v[id[2]]) ? g : 0); break;
+	case SF_CLAMP: give(e, id[0], inside_bounds(e, id) ? g : 0); break;
 	case SF_CAST: give(e, id[0], g); break;
 	case SF_SELECT:
 		give(e, id[1], a != 0 ? g : 0);
 		give(e, id[2], a != 0 ? 0 : g);
 		break;
+	case SF_GRAFT: give(e, id[1], g); break;
 	case SF_DETACH: break;
 	case SF_ADD: give(e, id[0], g); give(e, id[1], g); break;
 	case SF_SUB: give(e, id[0], g); give(e, id[1], -g); break;
@@ -401,14 +409,16 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 	}
 }
 
-static void back_list(struct exec *e, const struct tape_block *b, double g, double y, const sid *id, int n)
+static void back_list(struct exec *e, const struct tape_block *b, sid at, const sid *id, int n)
 {
-	int count = 0, zeros = 0;
+	int count = 0, zeros = 0, nans = 0;
+	double g = e->g[at], y = e->v[at];
 	double x[64];
 	for (int i = 0; i < n; i++) {
 		x[i] = e->v[id[i]];
 		count += x[i] == y;
 		zeros += x[i] == 0;
+		nans += isnan(x[i]);
 	}
 	switch (b->f) {
 	case SF_SUM:
@@ -431,7 +441,14 @@ static void back_list(struct exec *e, const struct tape_block *b, double g, doub
 	case SF_MAXN:
 	case SF_MINN:
 		for (int i = 0; i < n; i++)
-			give(e, id[i], isnan(y) ? NAN : x[i] == y ? out(e, g / count) : 0);
+			if (isnan(y) && b->param == NANS_SHARE)
+				give(e, id[i], isnan(x[i]) ? out(e, g / nans) : 0);
+			else
+				give(e, id[i], isnan(y) ? NAN : x[i] == y ? out(e, g / count) : 0);
+		break;
+	case SF_ONEOF:
+		for (int i = 0; i < n; i++)
+			give(e, id[i], i == e->chosen[at] ? g : 0);
 		break;
 	case SF_KMAX:
 	case SF_KMIN: {
@@ -440,12 +457,16 @@ static void back_list(struct exec *e, const struct tape_block *b, double g, doub
 			give(e, id[i], i == picked ? g : 0);
 		break;
 	}
-	case SF_VAR: {
+	case SF_VAR:
+	case SF_VARALL: {
 		double z[64];
 		memcpy(z, x, sizeof z);
 		double m = step(e, acc(e, tree_sum(e, z, n) / n)), k = step(e, 2 * g / fmax(0, n - b->param));
 		for (int i = 0; i < n; i++)
-			give(e, id[i], out(e, k * step(e, x[i] - m)));
+			if (b->f == SF_VARALL && n <= b->param)
+				give(e, id[i], g * (x[i] == m ? NAN : INFINITY));
+			else
+				give(e, id[i], out(e, k * step(e, x[i] - m)));
 		break;
 	}
 	case SF_LSE:
@@ -511,7 +532,7 @@ static void back_block(struct exec *e, const struct tape_block *b)
 				back_map(e, b, e->g[id], e->v[id], op);
 			} else {
 				const sid *list = block_list(b, i, &n);
-				back_list(e, b, e->g[id], e->v[id], list, (int)n);
+				back_list(e, b, id, list, (int)n);
 			}
 		}
 	}
@@ -536,7 +557,7 @@ static const struct { enum sf f; int op; } choices[] = {
 	{SF_CEIL, OP_ceil}, {SF_TRUNC, OP_trunc}, {SF_SIGN, OP_sign}, {SF_CLAMP, OP_clamp}, {SF_DETACH, OP_clone}, {SF_CAST, OP_to_copy}, {SF_CAST, OP_to_copy},
 	{SF_SELECT, OP_where_self}, {SF_NOT, OP_logical_not}, {SF_EQ, OP_eq_Tensor}, {SF_NE, OP_ne_Tensor}, {SF_LT, OP_lt_Tensor}, {SF_LE, OP_le_Tensor},
 	{SF_GT, OP_gt_Tensor}, {SF_GE, OP_ge_Tensor}, {SF_AND, OP_logical_and}, {SF_MINN, OP_amin}, {SF_KMAX, OP_topk}, {SF_KMIN, OP_min_dim},
-	{SF_KARGMAX, OP_topk}, {SF_KARGMIN, OP_argmin}, {SF_ANY, OP_any}, {SF_ALL, OP_all},
+	{SF_GRAFT, OP_clone}, {SF_ONEOF, OP_index_Tensor}, {SF_VARALL, OP_var_correction}, {SF_KARGMAX, OP_topk}, {SF_KARGMIN, OP_argmin}, {SF_ANY, OP_any}, {SF_ALL, OP_all},
 	{SF_ADD, OP_add_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_SUM, OP_sum_dim}, {SF_MUL, OP_mul_Tensor}, {SF_ADD, OP_add_Tensor},
 };
 
@@ -614,8 +635,9 @@ static void add_map(struct exec *e, enum sf f, int n)
 		if (cond)
 			tape_map3(t, f, dt, cond, pick_ids(e, n), pick_ids(e, n), n);
 	} else if (f == SF_CLAMP) {
-		sid *low = same_constant(e, n, below(5) - 3), *high = same_constant(e, n, chance(20) ? (double)INFINITY : (double)below(4));
-		tape_map3(t, f, dt, pick_ids(e, n), low, high, n);
+		/* The operand itself is a bound that is absent: so it is picked before the constants are there. */
+		sid *x = pick_ids(e, n), *low = same_constant(e, n, below(5) - 3), *high = chance(20) ? x : same_constant(e, n, below(4));
+		tape_map3(t, f, dt, x, low, high, n);
 	} else if (sf_info[f].arity == 1) {
 		tape_map1(t, f, dt, pick_ids(e, n), n);
 	} else {
@@ -629,7 +651,9 @@ static void add_map(struct exec *e, enum sf f, int n)
 static void add_list(struct exec *e, enum sf f, int n, int len)
 {
 	enum dtype dt = f == SF_ANY || f == SF_ALL ? DT_B8 : f == SF_KARGMAX || f == SF_KARGMIN ? DT_I64 : e->base;
-	double param = f == SF_VAR ? below(2) : f == SF_KMAX || f == SF_KARGMAX ? below(len) : 0;
+	bool largest = f == SF_KMAX || f == SF_KARGMAX, smallest = f == SF_KMIN || f == SF_KARGMIN, shares = f == SF_MAXN || f == SF_MINN;
+	double param = f == SF_VAR || f == SF_VARALL ? below(2) : largest ? below(len) : shares && chance(50) ? NANS_SHARE : 0;
+	param = (largest || smallest) && chance(40) ? PICK_FIRST : param;
 	len = f == SF_SUMPROD ? 2 * ((len + 1) / 2) : len;
 	tape_rows(&e->t, f, dt, pick_ids(e, n * len), n, len, param);
 }

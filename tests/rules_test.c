@@ -106,7 +106,9 @@ static bool run_forward(struct bench *b, struct node *n, const struct tensor *co
 
 static void run_backward(struct strbuf *sb, struct bench *b, struct node *n, const struct tensor *const *in)
 {
-	struct grad_ctx c = {.n = n, .out = b->out, .nout = n->nout, .scratch = &b->a};
+	bool arrived[MAX_OUTS];
+	memset(arrived, true, sizeof arrived);
+	struct grad_ctx c = {.n = n, .out = b->out, .nout = n->nout, .scratch = &b->a, .arrived = arrived};
 	memcpy(c.in, in, sizeof c.in);
 	struct tensor *gout = ARENA_NEW(&b->a, struct tensor, n->nout), gin[MAX_ARGS];
 	for (int i = 0; i < n->nout; i++) {

@@ -229,7 +229,9 @@ static bool saves_self(int op)
 
 static void gradients(struct request *r, struct node *n)
 {
-	struct grad_ctx c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena};
+	bool arrived[MAX_OUTS];
+	struct grad_ctx c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena, .arrived = arrived};
+	memset(arrived, true, sizeof arrived);
 	const struct tensor *in[MAX_ARGS] = {0};
 	operands(r, n, in, c.list);
 	if (op_has(n->op, T_MUTATES)) {
