@@ -97,8 +97,9 @@ static const char option_values[] =
 	"            options[name] = int(text) if not isinstance(known[name], str) and text.lstrip(\"-\").isdigit() else text\n"
 	"    return options\n";
 
-static void wrap_target(struct strbuf *sb, const struct target *t)
+static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 {
+	enum { RECOMPILES = 8 };        /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
 	const char *dynamic = NULL;
 	struct strbuf options;
@@ -115,6 +116,8 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	if (str_eq(stage, "eager") || str_eq(stage, "fake")) {
 		sb_puts(sb, "    return fn\n");
 	} else {
+		if (ncalls > RECOMPILES)
+			sb_printf(sb, "    torch._dynamo.config.recompile_limit = %d  # calls, each may be compiled by itself\n", ncalls);
 		sb_printf(sb, "    return torch.compile(fn, fullgraph=True, backend=\"%s\"", str_starts(stage, "aot_fake") ? "aot_eager" : stage);
 		if (dynamic)
 			sb_printf(sb, ", dynamic=%s", dynamic);
@@ -186,7 +189,7 @@ bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t
 		x.name = NULL;
 	header(sb, t, finding, &x, why);
 	sb_printf(sb, "\n\n%s", r.source);
-	wrap_target(sb, t);
+	wrap_target(sb, t, r.ncalls);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);
