@@ -62,13 +62,13 @@ static void operand(struct visit *v, const struct prog *p, const struct node *n,
 
 static void walk(struct visit *v, const struct prog *p)
 {
-	bool on[MAX_NODES];
+	bool on[MAX_NODES], symbolic = p->nnode && p->node[0].op == OP_sym;
 	grad_path(p, on);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		if (n->nout < 1)
 			continue;
-		uint64_t shape = (uint64_t)n->op << 32 ^ (uint64_t)n->out[0].meta.dtype << 8 ^ on[i];
+		uint64_t shape = (uint64_t)n->op << 32 ^ (uint64_t)p->surface << 28 ^ (uint64_t)symbolic << 27 ^ (uint64_t)n->out[0].meta.dtype << 8 ^ on[i];
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct arg *a = &n->arg[k];
 			if (a->tag == ARG_TENSOR)

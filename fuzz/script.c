@@ -117,8 +117,9 @@ static const char aot_fake_backend[] =
 	"    return aot_autograd(fw_compiler=interpreted, bw_compiler=interpreted, decompositions=select_decomp_table(),\n"
 	"                        partition_fn=partition, keep_inference_input_mutations=True)\n";
 
-static void wrap_target(struct strbuf *sb, const struct target *t)
+static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 {
+	enum { RECOMPILES = 8 };        /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
 	const char *dynamic = NULL;
 	bool aot_fake = str_eq(stage, "aot_fake");
@@ -139,6 +140,8 @@ static void wrap_target(struct strbuf *sb, const struct target *t)
 	if (!target_stage(t)->compiles) {
 		sb_puts(sb, "    return fn\n");
 	} else {
+		if (ncalls > RECOMPILES)
+			sb_printf(sb, "    torch._dynamo.config.recompile_limit = %d  # calls, each may be compiled by itself\n", ncalls);
 		sb_puts(sb, "    return torch.compile(fn, fullgraph=True, backend=");
 		sb_printf(sb, aot_fake ? "aot_with_decompositions()" : "\"%s\"", stage);
 		if (dynamic)
@@ -242,7 +245,7 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	bool known = c->subject == CLAIM_TENSOR && expected_emit(&table, &why, c, &p, t, a);
 	header(sb, c, t, headline, why, a);
 	sb_printf(sb, "\n\n%s", r.source);
-	wrap_target(sb, t);
+	wrap_target(sb, t, r.ncalls);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);

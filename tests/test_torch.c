@@ -275,6 +275,31 @@ static void test_calls(void)
 	EXPECT(memcmp(r.call[1].storage[0].data, zeros, other[0].nbytes) == 0, "second call: other data expected");
 }
 
+/* Nine sizes: compiled once for its own size and once for any, or nine times where sizes are static. */
+static void test_sizes(void)
+{
+	static const struct { const char *target; int ngraphs; } row[] = {{"torch:aot_eager", 2}, {"torch:aot_eager+dynamic=0", 9}, {"torch:eager", 0}};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct hand h;
+		struct torch_call call[9];
+		struct meta meta[9];
+		begin(&h, row[i].target, "def f(x):\n    return (x.expand(2, x.shape[0]).sum(dim=0),)\n", 1, false);
+		add_input(&h, "x", 1, (const int64_t[]){12}, false);
+		for (int k = 0; k < 9; k++) {
+			meta_make_contiguous(&meta[k], DT_F32, (const int64_t[]){12 - k}, 1);
+			call[k] = h.call[0];
+			call[k].meta = &meta[k];
+		}
+		h.req.call = call;
+		h.req.ncalls = 9;
+		struct result r = run(&h);
+		EXPECT(r.status == RES_OK, "%s: %s: %s", row[i].target, result_status_name[r.status], r.message);
+		EXPECT_INT(r.ngraphs, row[i].ngraphs);
+		for (int k = 0; r.status == RES_OK && k < 9; k++)
+			EXPECT_INT(r.call[k].out[0].meta.size[0], 12 - k);
+	}
+}
+
 /* What a program can do to its worker costs one result, and the next one is served. */
 static void test_death(void)
 {
@@ -399,6 +424,7 @@ int main(int argc, char **argv)
 		RUN(test_aliasing);
 		RUN(test_raises);
 		RUN(test_calls);
+		RUN(test_sizes);
 		RUN(test_founding_inductor);
 		RUN(test_planted);
 		RUN(test_death);

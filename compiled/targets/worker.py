@@ -574,6 +574,7 @@ class Answer:
     bad_target: bool = False
 
 
+RECOMPILES = 8  # Dynamo's default
 COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor")
 
 
@@ -589,6 +590,8 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
 
         torch._dynamo.reset()
         counters.clear()
+        # Dynamo's limit is 8 per function. Each call may have sizes of its own, and with dynamic=False each is compiled.
+        torch._dynamo.config.recompile_limit = max(RECOMPILES, len(req.calls))
         fn = compiled(req, f, answer.mismatches)
     elif req.options:
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
