@@ -5,7 +5,7 @@
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
 #include "fuzz/load.h"
-#include "fuzz/verdict.h"
+#include "fuzz/plain.h"
 #include "reports/json.h"
 
 static void print_json(const char *file, const char *target, const struct outcome *o)
@@ -101,6 +101,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		rc = c->refused[target] = EXIT_USAGE;
 	} else {
 		outcome_of(&out, p, &r, t, NULL, a);
+		plain_ask(&out, c->warm[target], p, &r, t, a);
 		print_one(c, file, name.s, &r, &out);
 		rc = out.verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(out.verdict) ? EXIT_FINDINGS : out.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	}

@@ -3,8 +3,8 @@
 
 #include "fuzz/commands.h"
 #include "fuzz/exec.h"
+#include "fuzz/plain.h"
 #include "fuzz/script.h"
-#include "fuzz/verdict.h"
 
 struct found {
 	struct store_loaded f;
@@ -70,10 +70,11 @@ static int write_script(const struct options *o, const struct found *x, struct a
 	return rc;
 }
 
-static int judge_again(const struct found *x, const struct result *r, const char *target, struct arena *a)
+static int judge_again(const struct found *x, struct exec *e, const struct result *r, const char *target, struct arena *a)
 {
 	struct outcome out;
 	outcome_of(&out, &x->p, r, &x->t, NULL, a);
+	plain_ask(&out, e, &x->p, r, &x->t, a);
 	/* Right data in other strides is not what a finding of wrong data was about. */
 	bool diverges = verdict_diverges(out.verdict), less = diverges && out.severity == SEVERITY_LOW && x->f.kind != FINDING_META;
 	printf("%.8s on %s: %s\n", x->f.hex, target, less ? "does not happen; what is left are strides:" : diverges ? "still happens" :
@@ -101,7 +102,7 @@ static int run_again(const struct options *o, const struct found *x, struct aren
 	if (r.bad_target)
 		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
 	else
-		rc = judge_again(x, &r, name.s, a);
+		rc = judge_again(x, e, &r, name.s, a);
 	sb_free(&name);
 	exec_close(e);
 	return rc;

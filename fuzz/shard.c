@@ -12,6 +12,7 @@
 #include "fuzz/exec.h"
 #include "fuzz/gen.h"
 #include "fuzz/novelty.h"
+#include "fuzz/plain.h"
 #include "fuzz/sightings.h"
 
 struct job {
@@ -22,6 +23,8 @@ struct job {
 	double score;
 	bool hit;                       /* a rank-1 prediction mismatch */
 	bool twin;                      /* made of a program that passed with suspects */
+	struct outcome *raised;         /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
+	struct result *raised_result;
 	const char *hint;               /* operator of the worst mismatch, "" if none */
 };
 
@@ -394,11 +397,45 @@ static void take_cheap(struct shard *s)
 	}
 }
 
+/* A raise of a compiled program that no cheap stage has run: the plain stage is asked first. */
+static void doubt(struct shard *s, struct job *j, int target, const struct outcome *o, const struct result *r)
+{
+	struct target plain = plain_of(&s->o->target[target]);
+	j->raised = ARENA_NEW(&j->arena, struct outcome, 1);
+	j->raised_result = ARENA_NEW(&j->arena, struct result, 1);
+	*j->raised = *o;
+	*j->raised_result = *r;
+	s->in_main = j;
+	exec_submit(s->main, &j->prog, &plain);
+}
+
+static void take_doubted(struct shard *s)
+{
+	struct job *j = s->in_main;
+	struct result plain;
+	struct outcome *o = j->raised;
+	int target = j->next_target - 1;
+	s->in_main = NULL;
+	j->raised = NULL;
+	exec_take(&plain, &j->arena, s->main);
+	plain_settle(o, &plain);
+	count(s, j->draw, target, o->verdict);
+	count_reasons(s, &j->arena, target, o);
+	if (verdict_diverges(o->verdict))
+		diverged(s, j, s->main, target, o, j->raised_result);
+	else
+		job_free(j);
+}
+
 static void take_main(struct shard *s)
 {
 	struct job *j = s->in_main;
 	struct result r;
 	struct outcome o;
+	if (j->raised) {
+		take_doubted(s);
+		return;
+	}
 	int target = j->next_target++;
 	s->in_main = NULL;
 	exec_take(&r, &j->arena, s->main);
@@ -408,15 +445,19 @@ static void take_main(struct shard *s)
 		return;
 	}
 	judge_job(s, j, &r, &s->o->target[target], &o);
-	count(s, j->draw, target, o.verdict);
-	count_reasons(s, &j->arena, target, &o);
-	if (o.all.suspect)
-		suspected(s, j, target, &o);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)
 			s->stats.first_compile_ms = now_ms() - s->start;
 	}
+	if (!s->cheap_on && plain_needed(&o, &r, &s->o->target[target])) {
+		doubt(s, j, target, &o, &r);
+		return;
+	}
+	count(s, j->draw, target, o.verdict);
+	count_reasons(s, &j->arena, target, &o);
+	if (o.all.suspect)
+		suspected(s, j, target, &o);
 	if (verdict_diverges(o.verdict))
 		diverged(s, j, s->main, target, &o, &r);
 	else if (j->next_target < s->o->ntarget && o.verdict != VD_INVALID)
