@@ -39,7 +39,8 @@
 	FEATURE(positive, 40, 1)        /* operands of divisions and transcendental functions are positive */ \
 	FEATURE(special, 12, 1)         /* a further call has inf, nan, -0.0, limits */ \
 	FEATURE(ties, 20, 1)            /* a further call has few distinct values */ \
-	FEATURE(symbols, 0, 0)          /* sizes that change from call to call */
+	FEATURE(symbols, 0, 0)          /* sizes that change from call to call */ \
+	FEATURE(overlap_write, 30, 1)   /* a row that writes one number does it through a view that overlaps itself, if there is one */
 
 enum feature {
 #define FEATURE(id, base, swarm) PF_##id,
