@@ -32,8 +32,7 @@ struct place {
 	int nskip, deaths;
 	bool begun;                     /* its present process was told all that */
 	struct shard_note *note;
-	char note_path[64];
-	int note_fd;
+	char note_name[SHARD_NOTE_NAME];
 };
 
 struct campaign {
@@ -345,7 +344,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
-	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_path, .state = p->state,
+	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state,
 		.nskip = p->nskip, .skip = p->skip};
 	sb_init(&sb);
 	shard_put_request(&sb, &r);
@@ -733,7 +732,7 @@ static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *
 		struct place *p = &c->place[i];
 		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
 		p->state.next = c->o->shard_index * c->o->jobs + i;
-		p->note = shard_note_new(p->note_path, &p->note_fd, err);
+		p->note = shard_note_new(p->note_name, err);
 		c->shard[i] = p->note ? proc_open(&spec[i], err) : NULL;
 		if (!c->shard[i])
 			return false;
@@ -745,7 +744,7 @@ static void close_shards(struct campaign *c)
 {
 	for (int i = 0; i < c->nshards; i++) {
 		proc_close(c->shard[i]);
-		shard_note_free(c->place[i].note, c->place[i].note_fd);
+		shard_note_free(c->place[i].note);
 		arena_free(&c->place[i].arena);
 	}
 }
@@ -802,10 +801,8 @@ int cmd_fuzz(const struct options *given)
 	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
 	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
 	c.tally = tally_new();
-	for (int i = 0; i < c.nshards; i++) {
+	for (int i = 0; i < c.nshards; i++)
 		arena_init(&c.place[i].arena);
-		c.place[i].note_fd = -1;
-	}
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	if (!o.quiet)

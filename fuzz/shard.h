@@ -64,7 +64,7 @@ struct shard_request {
 	int ms;                 /* to work */
 	enum shard_mode mode;
 	bool fresh;             /* the first of a process: what follows is there */
-	const char *note;       /* path for shard_note_open */
+	const char *note;       /* name for shard_note_open */
 	struct shard_state state;
 	int nskip;
 	struct shard_culprit *skip;     /* programs that are not done again */

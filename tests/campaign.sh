@@ -6,7 +6,7 @@ bin=$1
 src=$2
 part=$3
 . "$(dirname "$0")/shell.sh"
-unobserved="select (select sum(n) from v_counters where verdict = 'mismatch') - (select sum(nobs) from v_findings)"
+unobserved="select (select coalesce(sum(n), 0) from v_counters where verdict = 'mismatch') - (select coalesce(sum(nobs), 0) from v_findings)"
 
 clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs whatever --jobs
 	"$bin" fuzz --target builtin:eager --programs 1500 --seed 11 --jobs 2 --db "$tmp/c.db" >"$tmp/out" 2>"$tmp/err"
@@ -141,7 +141,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "a duplicate of itself" 2 $?
 	"$bin" findings --db "$tmp/m.db" >"$tmp/out"
-	has "columns have names" "$tmp/out" "^id +state +kind "
+	has "columns have names" "$tmp/out" "^id +state +severity +kind "
 	expect "the list's duplicates" "${ids[2]}" "$(sed -n 's/^\([0-9a-f]*\) *duplicate .*/\1/p' "$tmp/out")"
 	"$bin" findings show "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
 	has "show says of which" "$tmp/out" "^finding ${ids[2]}: .*, duplicate of ${ids[0]}, severity"

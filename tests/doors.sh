@@ -344,7 +344,7 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	expect "SIGHUP under nohup" 0 $?
 	cd - >/dev/null || exit 2
 	(cd "$src/tests" && HOSTILE=refuse "$bin" fuzz --target torch:eager --programs 2 --python ./hostile_worker.py >"$tmp/out" 2>"$tmp/err")
-	has "an interpreter by a relative path" "$tmp/out" "unsupported 2"
+	has "an interpreter by a relative path" "$tmp/err" "the child does not say which version it is"
 }
 
 window() { # window WIDTH COMMAND: in a terminal of its own, which is full already
