@@ -235,6 +235,39 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 	return STEP_OK;
 }
 
+static const char *sizes_text(struct arena *a, const struct meta *m)
+{
+	const char *s = "[";
+	for (int d = 0; d < m->rank; d++)
+		s = arena_printf(a, "%s%s%lld", s, d ? ", " : "", (long long)m->size[d]);
+	return arena_printf(a, "%s]", s);
+}
+
+/* FunctionsManual.cpp gathers the cotangent of src by index. amax, amin and prod compare it with src before anybody looks at its sizes. */
+bool graph_source_ok(const struct graph *g, int node, struct err *err)
+{
+	const struct node *n = &g->p->node[node];
+	int src = -1, index = -1, wrong = -1;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		enum role role = op_info[n->op].param[k].role;
+		src = role == R_SRCN ? k : src;
+		index = role == R_INDEXN || role == R_UNIQUEN ? k : index;
+	}
+	if (src < 0 || index < 0 || !var_grad(g, g->var_of[n->arg[src].node][0]))
+		return true;
+	const struct meta *s = node_meta(g->p, n->arg[src].node), *i = node_meta(g->p, n->arg[index].node);
+	for (int d = 0; d < s->rank && s->rank == i->rank; d++)
+		wrong = s->size[d] != i->size[d] && s->size[d] != 1 ? d : wrong;
+	if (wrong < 0)
+		return true;
+	int how = op_param(n->op, "reduce");
+	if (how >= 0 && !str_eq(n->arg[how].str, "sum") && !str_eq(n->arg[how].str, "mean"))
+		return err_set(err, "RuntimeError: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+			(long long)s->size[wrong], (long long)i->size[wrong], wrong);
+	return err_set(err, "RuntimeError: Function %s returned an invalid gradient at index 1 - got %s but expected shape compatible with %s",
+		backward_name(g->a, n->op), sizes_text(g->a, i), sizes_text(g->a, s));
+}
+
 /* ---- rows that compute ------------------------------------------------------------------------------------------ */
 
 /* Walks the tensor operands of a node: entry -1 for plain arguments. */

@@ -29,6 +29,7 @@
  *   - an in-place row makes its destination's whole family require grad; the derivative of fill_ and zero_ is a defined zero;
  *   - a write through a stride-0 view (fill_, zero_, masked_fill_, … are accepted) is an error of backward if the base had a gradient;
  *   - backward from an output that does not require grad is an error;
+ *   - the gradient of a scatter's source has the index's sizes, and backward refuses a source that is larger;
  *   - as_strided of a view sees only the cells of that view (PyTorch's derivative drops the others): such a program is refused as
  *     unsupported when a gradient would pass. */
 #ifndef SCATTERPROOF_AUTOGRAD_H
@@ -86,6 +87,8 @@ struct graph {
 enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED };   /* with err: "Class: text" of what PyTorch raises; a reason */
 
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
+/* False with PyTorch's text if backward of this scatter refuses the sizes of its source. */
+bool graph_source_ok(const struct graph *g, int node, struct err *err);
 /* False with PyTorch's text if v is a view of split/unbind whose base was written since. */
 bool graph_history_ok(const struct graph *g, int var, struct err *err);
 void graph_tensor(struct tensor *out, const struct graph *g, int node, int k);

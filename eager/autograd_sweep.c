@@ -217,6 +217,8 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 		err_set(err, "%s has no derivative yet", op_info[n->op].name);
 		return STEP_UNSUPPORTED;
 	}
+	if (!graph_source_ok(g, node, err))
+		return STEP_RAISED;
 	struct grad_ctx c;
 	context(&c, g, node, s);
 	op_grad[n->op](&c);

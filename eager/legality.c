@@ -91,6 +91,8 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	return true;
 }
 
+bool legality_sets_one_value(int op) { return overlap[op] == OV_ACCEPT_SELF; }
+
 static bool cells_meet(const struct meta *a, const struct meta *b)
 {
 	if (meta_numel(a) == 0 || meta_numel(b) == 0)

@@ -217,7 +217,7 @@ static void variance_gradient(struct grad_ctx *c, const double *gvar, const doub
 
 static const double *arrived(const struct grad_ctx *c, int k)
 {
-	return c->arrived[k] ? load_doubles(&c->gout[k], c->gout[k].meta.dtype, c->scratch) : NULL;
+	return !c->arrived || c->arrived[k] ? load_doubles(&c->gout[k], c->gout[k].meta.dtype, c->scratch) : NULL;
 }
 
 void grad_var(struct grad_ctx *c) { variance_gradient(c, arrived(c, 0), NULL); }

@@ -10,6 +10,7 @@
 #include "fuzz/exec.h"
 #include "fuzz/keep.h"
 #include "fuzz/load.h"
+#include "fuzz/plain.h"
 #include "fuzz/script.h"
 #include "reports/json.h"
 
@@ -231,6 +232,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		rc = c->refused[target] = EXIT_USAGE;
 	} else {
 		outcome_of(&out, p, &r, t, NULL, a);
+		plain_ask(&out, c->warm[target], p, &r, t, a);
 		rc = judged(c, &(struct checked){file, name.s, versions.s, device.s, p, &r, &out}, t, a);
 	}
 	sb_free(&name);

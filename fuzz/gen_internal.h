@@ -44,6 +44,7 @@ struct world {
 	int64_t pool[4];                /* sizes that this program likes */
 	int64_t max_numel;
 	int64_t seed;                   /* of the next input */
+	bool overlap;                   /* the row in the making may write through a view that overlaps itself */
 	bool no_special;                /* some integer arithmetic or conversion would be undefined for `special` */
 };
 
@@ -101,7 +102,7 @@ void add_symbol(struct world *w);        /* to a finished program; leaves it as 
 
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);
-/* May node be written by the in-place row `op` whose other operands are known to be elsewhere? */
+/* May node be written by an in-place row whose other operands are known to be elsewhere? */
 bool writable(struct world *w, int node);
 /* After inference: is the node legal? If so its consequences are recorded; if not nothing changes. */
 bool admit(struct world *w, int node, const char **why);

@@ -2,6 +2,8 @@
  * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
 #include "fuzz/gen_internal.h"
 
+#include "eager/legality.h"
+
 enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
@@ -54,7 +56,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	if (needs_elements(m->op))
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
-	spec.no_overlap = op_has(m->op, T_MUTATES) || q->role == R_DENSE;
+	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
 	spec.no_grad = op_has(m->op, T_MUTATES);
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
@@ -75,20 +77,73 @@ static int prefer_aliases(struct world *w, int op, int *node, int n)
 	return kept;
 }
 
+static bool has_mask(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (op_info[op].param[k].role == R_MASK)
+			return true;
+	return false;
+}
+
+/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on the
+ * order, so there gradients stay away.) */
+static int prefer_overlaps(struct world *w, int op, int *node, int n)
+{
+	int kept = 0, some[MAX_SELF];
+	for (int i = 0; i < n && w->overlap; i++)
+		if (meta_has_duplicates(node_meta(w->p, node[i])) && !(has_mask(op) && has_grad(w, node[i])))
+			some[kept++] = node[i];
+	if (kept)
+		memcpy(node, some, sizeof *node * (size_t)kept);
+	return kept ? kept : n;
+}
+
+/* A new view of base that overlaps itself; -1: none came of a few tries, and nothing is left of them. */
+static int overlapping_view(struct world *w, int base)
+{
+	enum { TRIES = 6 };
+	const struct policy *pol = w->pol;
+	for (int i = 0; i < TRIES && pol->nby_family[F_VIEW]; i++) {
+		int nnode = w->p->nnode, nstorage = w->p->nstorage;
+		int64_t seed = w->seed;
+		int node = add_op(w, pol->by_family[F_VIEW][choose_below(w->c, (uint64_t)pol->nby_family[F_VIEW])], base);
+		if (node >= 0 && meta_has_duplicates(node_meta(w->p, node)))
+			return node;
+		w->p->nnode = nnode;
+		w->p->nstorage = nstorage;
+		w->seed = seed;
+	}
+	return -1;
+}
+
+static void make_overlap(struct world *w, struct making *m, const struct param *q)
+{
+	if (m->self < 0 || meta_has_duplicates(node_meta(w->p, m->self)))
+		return;
+	int view = overlapping_view(w, m->self);
+	w->overlap = true;              /* the view was made by a row of its own */
+	if (view >= 0 && self_fits(w, m->op, q, view) && !(has_mask(m->op) && has_grad(w, view)))
+		m->self = view;
+}
+
 static bool choose_self(struct world *w, struct making *m)
 {
 	const struct param *q = param_of(m, m->anchor);
 	int found[MAX_SELF], n = 0;
+	w->overlap = legality_sets_one_value(m->op) && chance(w, PF_overlap_write);
 	if (m->self < 0 && w->p->nnode && chance(w, PF_chain)) {
 		for (int i = w->p->nnode - 1; i >= 0 && n < MAX_SELF; i--)
 			if (self_fits(w, m->op, q, i))
 				found[n++] = i;
+		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
 		return false;
 	}
 	if (m->self < 0)
 		m->self = new_self(w, m, q);
+	if (w->overlap)
+		make_overlap(w, m, q);
 	if (m->self < 0)
 		return false;
 	m->meta = *node_meta(w->p, m->self);

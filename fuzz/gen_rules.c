@@ -32,12 +32,19 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 	w->fact[node] = f;
 }
 
+/* Elements that share cells may be written by a row that sets one number, but not through stride 0 where backward would follow. */
+static bool writable_cells(const struct world *w, int node)
+{
+	const struct meta *m = node_meta(w->p, node);
+	return !meta_has_duplicates(m) || (w->overlap && !(has_grad(w, node) && meta_overlaps_itself(m)));
+}
+
 bool writable(struct world *w, int node)
 {
 	const struct fact *h = home_of(w, node), *f = &w->fact[node];
 	/* PyTorch takes a view made before its base came to require grad for a leaf. */
 	bool stale = f->root != node && has_grad(w, node) && !f->born_grad;
-	return !h->saved && !h->frozen && !stale && !meta_has_duplicates(node_meta(w->p, node));
+	return !h->saved && !h->frozen && !stale && writable_cells(w, node);
 }
 
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */

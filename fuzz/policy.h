@@ -46,7 +46,8 @@
 	FEATURE(read_sizes, 50, 0)      /* a symbol is read off a tensor wherever one has that size (x.shape[0]) ... */ \
 	FEATURE(mixed_sizes, 20, 0)     /* ... or here and there; otherwise it is an argument of its own */ \
 	FEATURE(torch, 25, 0)           /* the program is written torch.add(x, y) ... */ \
-	FEATURE(python, 25, 0)          /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */
+	FEATURE(python, 25, 0)          /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */ \
+	FEATURE(overlap_write, 30, 1)   /* a row that writes one number does it through a view that overlaps itself, if there is one */
 
 /* Why half of the programs stay in the surface aten: every row has that spelling, in it a reproducer names the overload that is wrong, and
  * below Dynamo, where compilers have had their wrong values so far, surfaces are alike. What only the other two reach is Dynamo's own

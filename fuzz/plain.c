@@ -1,0 +1,33 @@
+/* plain.c: asks the plain stage (see plain.h). */
+#include "fuzz/plain.h"
+
+bool plain_needed(const struct outcome *o, const struct result *r, const struct target *t)
+{
+	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && r->status == RES_RAISED && target_stage(t)->compiles;
+}
+
+struct target plain_of(const struct target *t)
+{
+	struct target plain = *t;
+	plain.stage = 0;
+	plain.noptions = 0;
+	return plain;
+}
+
+void plain_settle(struct outcome *o, const struct result *plain)
+{
+	if (plain->status != RES_RAISED)
+		return;
+	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "",
+		.suspicion = ""};
+}
+
+void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
+{
+	struct target plain = plain_of(t);
+	struct result says;
+	if (!plain_needed(o, r, t))
+		return;
+	exec_run(&says, a, e, p, &plain);
+	plain_settle(o, &says);
+}
