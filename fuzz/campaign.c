@@ -550,7 +550,8 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	sb_reset(&sb);
 	reasons_json(&sb, c);
 	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
-	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, \"confirm_ms\": %.0f}}\n", s->ready_ms,
+	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, "
+		"\"confirm_ms\": %.0f}}\n", s->ready_ms,
 	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
 	sb_free(&sb);
 }
@@ -576,7 +577,8 @@ static void print_few_compiled(const struct campaign *c, const struct shard_stat
 {
 	double load[1] = {0};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled, s->compiled == 1 ? " WAS" : "S WERE");
+	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled,
+		s->compiled == 1 ? " WAS" : "S WERE");
 	if (s->ready_ms > 0)
 		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
 	if (s->first_compile_ms > 0)

@@ -37,7 +37,10 @@ static void put_elements(struct strbuf *sb, const char *key, const struct elemen
 	sb_puts(sb, "}");
 }
 
-static bool has_elements(const struct element_counts *e) { return e->exact || e->agree || e->weak || e->suspect || e->undecided || e->disagree; }
+static bool has_elements(const struct element_counts *e)
+{
+	return e->exact || e->agree || e->weak || e->suspect || e->undecided || e->disagree;
+}
 
 static void put_counts(struct strbuf *sb, const struct outcome *o)
 {

@@ -1,5 +1,5 @@
-/* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do not
- * read and targets that do not run are counted, and --expect makes them an exit code. */
+/* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
+ * not read and targets that do not run are counted, and --expect makes them an exit code. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -128,7 +128,8 @@ static int open_store(struct checking *c)
 	struct err err = {0};
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF,
+		.started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
 	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
 	if (!c->store)
 		complain("%s", err.msg);
@@ -151,16 +152,19 @@ static void keep(struct checking *c, const struct checked *one, const struct tar
 		return;
 	bool refused = !verdict_diverges(o->verdict);
 	const char *text = prog_text(one->p, a), *how = "seen by check, in a process that may have run other programs";
-	const struct shard_finding f = {.target = one->target, .versions = one->versions, .device = one->device, .text = text, .policy = "check",
-		.kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity, .verdict = verdict_name[o->verdict],
-		.signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor, .pattern = o->pattern, .detail = refused ? o->why : o->detail,
-		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report, .stderr_tail = one->r->stderr_tail, .call = refused ? -1 : o->call, .how = how};
+	const struct shard_finding f = {.target = one->target, .versions = one->versions, .device = one->device, .text = text,
+		.policy = "check", .kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity,
+		.verdict = verdict_name[o->verdict], .signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor,
+		.pattern = o->pattern, .detail = refused ? o->why : o->detail,
+		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report, .stderr_tail = one->r->stderr_tail,
+		.call = refused ? -1 : o->call, .how = how};
 	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, how), &id, &exists, &state, a)))
 		return;
 	char hex[33];
 	hash_hex(hex, &id);
 	if (!c->o.json && !c->o.quiet)
-		printf("  kept as %.*s%s%s\n", STORE_ID_DIGITS, hex, exists ? ", there before: " : "", exists ? finding_state_name[state] : "");
+		printf("  kept as %.*s%s%s\n", STORE_ID_DIGITS, hex, exists ? ", there before: " : "",
+			exists ? finding_state_name[state] : "");
 }
 
 /* Of the first divergence. */
@@ -172,7 +176,8 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	if (c->scripted || (!verdict_diverges(one->o->verdict) && !one->o->unexpected))
 		return;
 	sb_init(&sb);
-	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor, one->o->call, one->p);
+	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor,
+		one->o->call, one->p);
 	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], one->target, one->o->why);
 	c->script_rc = EXIT_USAGE;
 	if (!script_emit(&sb, &claim, one->p, t, headline, a, &err)) {
@@ -191,7 +196,8 @@ static void write_script(struct checking *c, const struct checked *one, const st
 
 static int code_of(const struct outcome *o)
 {
-	return o->verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(o->verdict) ? EXIT_FINDINGS : o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	return o->verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(o->verdict) ? EXIT_FINDINGS
+		: o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 }
 
 static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)

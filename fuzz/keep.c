@@ -19,7 +19,8 @@ static const char *family_text(const char *target, struct arena *a)
 	return s;
 }
 
-enum store_status keep_environment(struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello, struct arena *a)
+enum store_status keep_environment(struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello,
+	struct arena *a)
 {
 	struct store_env_text where;
 	environment_of(&where, t, versions, hello, a);
@@ -49,8 +50,8 @@ static void write_new(struct store *s, const struct shard_finding *f, const stru
 	store_event(s, &ev);
 }
 
-static void write_rows(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note, struct hash128 *id, bool exists,
-                       struct arena *a)
+static void write_rows(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
+	struct hash128 *id, bool exists, struct arena *a)
 {
 	struct err err = {0};
 	struct prog p;
@@ -64,8 +65,8 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 		.signature = f->signature, .at = at, .tool = SCATTERPROOF};
 	if (!exists && store_finding(s, id, &sf) != STORE_OK)
 		return;
-	const struct store_observation so = {.finding = *id, .environment = env, .run = *run, .at = at, .verdict = f->verdict, .tensor = f->tensor, .fill = -1,
-		.call = f->call, .detail = f->detail};
+	const struct store_observation so = {.finding = *id, .environment = env, .run = *run, .at = at, .verdict = f->verdict,
+		.tensor = f->tensor, .fill = -1, .call = f->call, .detail = f->detail};
 	if (store_observation(s, &so, f->text, ops, nops) != STORE_OK)
 		return;
 	if (!exists)
@@ -75,8 +76,8 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 		store_event(s, &ev);
 }
 
-enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note, struct hash128 *id,
-                               bool *exists, enum finding_state *state, struct arena *a)
+enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
+	struct hash128 *id, bool *exists, enum finding_state *state, struct arena *a)
 {
 	enum store_status st = store_open_by_signature(s, exists, id, state, f->signature, family_text(f->target, a));
 	if (st != STORE_OK)

@@ -4,11 +4,12 @@
 
 #include "fuzz/shard.h"
 
-/* In one transaction: the finding, unless one of its signature and family is there already, and this observation of it. note: kept with a new
- * finding: where its program is from. *exists, *id, *state: of the finding that was there before. */
-enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note, struct hash128 *id,
-                               bool *exists, enum finding_state *state, struct arena *a);
+/* In one transaction: the finding, unless one of its signature and family is there already, and this observation of it. note: kept with a
+ * new finding: where its program is from. *exists, *id, *state: of the finding that was there before. */
+enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
+	struct hash128 *id, bool *exists, enum finding_state *state, struct arena *a);
 /* The id of where target ran; versions, hello: as exec_versions said. */
-enum store_status keep_environment(struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello, struct arena *a);
+enum store_status keep_environment(struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello,
+	struct arena *a);
 
 #endif

@@ -17,7 +17,8 @@ enum opt {
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro findings", "the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
+	[O_DB] = {"--db", "FILE", "fuzz check repro findings",
+		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
@@ -35,7 +36,8 @@ static const struct opt_info opts[NOPTS] = {
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
-	[O_EXPECT] = {"--expect", "VERDICT", "check", "every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
+	[O_EXPECT] = {"--expect", "VERDICT", "check",
+		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"

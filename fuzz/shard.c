@@ -96,8 +96,8 @@ static double now_ms(void)
 const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a)
 {
 	bool plain = str_eq(o->policy, "default");
-	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, o->seed, plain ? "" : " --policy ", plain ? "" : o->policy,
-		o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "", index);
+	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, o->seed, plain ? "" : " --policy ",
+		plain ? "" : o->policy, o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "", index);
 }
 
 static const struct target *target_of(const struct shard *s, int target)
@@ -117,7 +117,8 @@ static void send_finding(struct shard *s, const struct shard_finding *f)
 }
 
 /* Eager refuses a program that neither the reference nor the interpreter refuses: the first one of each reason is kept. */
-static void send_refused(struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason, const char *message)
+static void send_refused(struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason,
+	const char *message)
 {
 	struct strbuf name;
 	struct target eager = *ran;
@@ -132,11 +133,12 @@ static void send_refused(struct shard *s, struct arena *a, const struct made *m,
 	sb_init(&name);
 	target_print(&name, &eager);
 	const char *policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
-	const struct shard_finding f = {.target = name.s, .versions = s->versions.s, .device = s->hello.s, .text = m->text, .policy = policy,
-		.kind = FINDING_RAISE, .severity = SEVERITY_TRIVIAL, .verdict = verdict_name[VD_INVALID], .signature = reason, .tensor = "", .pattern = "",
+	const struct shard_finding f = {.target = name.s, .versions = s->versions.s, .device = s->hello.s, .text = m->text,
+		.policy = policy, .kind = FINDING_RAISE, .severity = SEVERITY_TRIVIAL, .verdict = verdict_name[VD_INVALID],
+		.signature = reason, .tensor = "", .pattern = "",
 		.detail = message, .report = arena_printf(a, "%s\n%s", message, m->text), .stderr_tail = "", .call = -1,
-		.how = "eager refuses it, neither the reference nor the interpreter does", .program_index = m->index, .compiles = s->stats.compiled,
-		.found_ms = now_ms() - s->start};
+		.how = "eager refuses it, neither the reference nor the interpreter does", .program_index = m->index,
+		.compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
 	send_finding(s, &f);
 	sb_free(&name);
 }
@@ -168,7 +170,8 @@ static void count_reasons(struct shard *s, struct arena *a, int target, const st
 		add_reason(s, target, m, why);
 	for (int i = 0; i < NFREEDOMS; i++)
 		if (o->freedoms & freedoms[i].bit)
-			add_reason(s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], freedoms[i].reason));
+			add_reason(s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict],
+				freedoms[i].reason));
 	if (o->unexpected)
 		send_refused(s, a, m, target_of(s, target), why, o->why);
 }

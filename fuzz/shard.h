@@ -97,7 +97,7 @@ struct shard_finding {
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
-/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: of the first program. */
+/* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: the first program's. */
 enum { MAX_REASONS = 256 };
 struct shard_reason { int target; char text[136]; int64_t n, index; bool twin; };
 /* Adds add->n to a list of at most MAX_REASONS, the last of which collects the rest. */

@@ -18,7 +18,8 @@ bool verdict_find(int *out, const char *name, struct err *err)
 	for (*out = 0; *out < NVERDICTS; ++*out)
 		if (str_eq(name, verdict_name[*out]))
 			return true;
-	return err_set(err, "'%s' is no verdict%s", name, guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
+	return err_set(err, "'%s' is no verdict%s", name,
+		guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
 }
 
 const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};

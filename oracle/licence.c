@@ -73,8 +73,8 @@ const struct licence_step licence_steps[NLICENCE_STEPS] = {{0, 0}, {2, 12}, {2, 
 
 static bool at_least(const struct licence_step *s, int major, int minor) { return major > s->major || (major == s->major && minor >= s->minor); }
 
-/* Which rows speak of a stage. A stage that is not here has no licence: nothing of it is judged, and test_verdict fails. The decompositions of
- * aot_eager_decomp_partition and the emission of inductor need the wider rows. */
+/* Which rows speak of a stage. A stage that is not here has no licence: nothing of it is judged, and test_verdict fails. The decompositions
+ * of aot_eager_decomp_partition and the emission of inductor need the wider rows. */
 static const struct { const char *family, *stage; enum licence_target rows; } stages[] = {
 	{"builtin", "eager", LT_BUILTIN},
 	{"torch", "eager", LT_TORCH_EAGER},

@@ -1,8 +1,8 @@
-"""examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, and one per argument that leaves its default.
+"""examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, one per argument that leaves its default.
 
 A row that needs what is not known here (a new kind or role) raises Unknown: whoever asks fails, and nobody has to list rows.
-An example is (row, operands, call): operands maps names to arguments of `input` ("{s}" stands for a seed; one letter: a float that may require
-grad; two: an index or mask), call is the text of the arguments with "{name}" for operands.
+An example is (row, operands, call): operands maps names to arguments of `input` ("{s}" stands for a seed; one letter: a float that may
+require grad; two: an index or mask), call is the text of the arguments with "{name}" for operands.
 """
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import string
 import torch
 
 T_NONDIFF = 1 << 8
-SELF = {"any": [2, 3], "rank1": [2, 3], "rank2": [2, 3], "dense": [2, 3], "matrix": [2, 3], "vector": [3], "batch": [2, 2, 3], "cat": [2, 3], "same": [2, 3]}
+SELF = {"any": [2, 3], "rank1": [2, 3], "rank2": [2, 3], "dense": [2, 3], "matrix": [2, 3], "vector": [3], "batch": [2, 2, 3],
+        "cat": [2, 3], "same": [2, 3]}
 SIZES = {"expand": [4, 2, 3], "view": [3, 2], "reshape": [6], "repeat": [2, 1], "strided": [3, 2], "any": [2, 3]}
 INTS = {"strided": [1, 3], "pad": [1, 1], "shifts": [1]}
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'

@@ -1,6 +1,6 @@
 /* gen_cover_test.c: what the default policy makes: every row of the op table, with every dtype that it allows, every argument with its
- * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/nogen.def, and what is stated
- * there must not be made: a new row that the generator cannot make fails here by itself.
+ * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/nogen.def, and what is
+ * stated there must not be made: a new row that the generator cannot make fails here by itself.
  *
  *   gen_cover_test [programs]         at most so many; fewer if everything was seen */
 #include "fuzz/gen.h"
@@ -182,7 +182,8 @@ static void what_is_stated_is_not_made(void)
 			enum dtype t;
 			int arg = op_param(op, what);
 			bool dtype = what[0] && arg < 0 && dtype_find(&t, what);
-			EXPECT(!what[0] || arg >= 0 || dtype || str_eq(what, "gradient"), "nogen.def: %s has no '%s'", op_info[op].name, what);
+			EXPECT(!what[0] || arg >= 0 || dtype || str_eq(what, "gradient"), "nogen.def: %s has no '%s'",
+			       op_info[op].name, what);
 			bool made = !what[0] ? s->made : arg >= 0 ? s->other[arg] && s->plain[arg] : dtype ? s->dtype[t] : s->gradient;
 			EXPECT(!made, "nogen.def says that %s %s is not made, but it is: delete the row", op_info[op].name, what);
 			EXPECT(strlen(why) > 10, "nogen.def: %s gives no reason", op_info[op].name);

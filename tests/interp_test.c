@@ -3,7 +3,8 @@
  *     # out 0: f32[2, 3][3, 1] grad 1 2 0.5 …        values in row-major order of the logical index; "grad" if it requires grad
  *     # grad x: none                                 or      a tensor as above, without "grad"
  *     # storage 0: 1 2 3                             every input storage afterwards, cell by cell
- * once per call. A line `# within: 1e-6` before it: numbers may be apart by so much times max(1, |number|). The expectations are written by tests/autograd_check.py from PyTorch, not by the interpreter.
+ * once per call. A line `# within: 1e-6` before it: numbers may be apart by so much times max(1, |number|). The expectations are
+ * PyTorch's (tests/autograd_check.py, tests/rows.py), not the interpreter's.
  * Usage: interp_test FILE…       compares
  *        interp_test --print FILE…   prints what the interpreter says, "==== FILE" before each */
 #include "eager/fill.h"
@@ -135,7 +136,8 @@ static void check_file(const char *path, bool print)
 			printf("==== %s\n%s", path, got.s);
 		const char *want = strstr(text.s, "# expect:"), *within = strstr(text.s, "# within: ");
 		if (!print)
-			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0), "%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
+			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0),
+				"%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
 	}
 	arena_free(&a);
 	sb_free(&text);
@@ -271,8 +273,8 @@ static void every_row_has_a_program(int nfile, char *const *file)
 			found = n > k + 11 && str_eq(file[i] + n - 5, ".prog") && strncmp(file[i] + n - 5 - k, op_info[op].name, k) == 0
 				&& strncmp(file[i] + n - 11 - k, "/rows/", 6) == 0;
 		}
-		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/fill.py BUILD/tests/opcall tests/prog/rows",
-		       op_info[op].name);
+		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/fill.py "
+		       "BUILD/tests/opcall tests/prog/rows", op_info[op].name);
 	}
 }
 

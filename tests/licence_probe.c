@@ -210,7 +210,8 @@ static void check_every_row(void)
 	for (int op = 0; op < NOPS; op++) {
 		const struct op_info *o = &op_info[op];
 		bool computes = o->licence != LC_MOVE && o->licence != LC_COMPARE && o->dtypes & DTS_FLOAT;
-		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name, licence_class_name(o->licence));
+		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name,
+			licence_class_name(o->licence));
 	}
 }
 

@@ -298,10 +298,10 @@ static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 	}
 }
 
-static const struct { enum sf f; int op; } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor},
-	{SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
-static const struct { enum sf f; int op; } lists[] = {{SF_SUM, OP_sum}, {SF_SUMPROD, OP_mm}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax}, {SF_MINN, OP_amin},
-	{SF_KMAX, OP_max_dim}, {SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}, {SF_VARALL, OP_var_correction}};
+static const struct { enum sf f; int op; } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor},
+	{SF_DIV, OP_div_Tensor}, {SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
+static const struct { enum sf f; int op; } lists[] = {{SF_SUM, OP_sum}, {SF_SUMPROD, OP_mm}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax},
+	{SF_MINN, OP_amin}, {SF_KMAX, OP_max_dim}, {SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}, {SF_VARALL, OP_var_correction}};
 
 /* What scalar id must be, by definition; the reference's set holds it. False: nothing further can be said of this tape. */
 static bool compare(struct balls *b, sid id, int seed)
@@ -311,7 +311,8 @@ static bool compare(struct balls *b, sid id, int seed)
 	/* Exact answers of correctly rounded operations (NR_IEEE) are the rounded ones: follow them. */
 	if (num_is_exact(r) && !(r->flags & NUM_SPECIAL)) {
 		if (arb_is_finite(y))
-			EXPECT(fabs(arf_get_d(arb_midref(y), ARF_RND_NEAR) - r->hi) <= 2 * num_half_ulp(&num_format[DT_F64], fabs(r->hi)), "rounded");
+			EXPECT(fabs(arf_get_d(arb_midref(y), ARF_RND_NEAR) - r->hi) <= 2
+				* num_half_ulp(&num_format[DT_F64], fabs(r->hi)), "rounded");
 		arb_set_d(y, r->hi);
 		return true;
 	}
@@ -470,7 +471,8 @@ static bool is_discrete(enum sf f)
 static void every_function_was_compared(void)
 {
 	for (int f = 0; f < NSF; f++)
-		EXPECT(compared[f] || sf_info[f].arity == 0 || is_discrete((enum sf)f), "%s of sf.def was never compared with Arb: add it to a table here", sf_name[f]);
+		EXPECT(compared[f] || sf_info[f].arity == 0 || is_discrete((enum sf)f),
+			"%s of sf.def was never compared with Arb: add it to a table here", sf_name[f]);
 }
 
 int main(int argc, char **argv)

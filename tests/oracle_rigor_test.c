@@ -554,10 +554,11 @@ static const struct { enum sf f; int op; } choices[] = {
 	{SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_COPY, OP_gather}, {SF_COPY, OP_repeat},
 	{SF_SUM, OP_sum_dim}, {SF_SUM, OP_index_add}, {SF_SUM, OP_sum}, {SF_SUMPROD, OP_add_Tensor}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax},
 	{SF_VAR, OP_var_correction}, {SF_LSE, OP_logsumexp}, {SF_CUMSUM, OP_cumsum}, {SF_CUMPROD, OP_cumprod}, {SF_MATMUL, OP_mm},
-	{SF_CEIL, OP_ceil}, {SF_TRUNC, OP_trunc}, {SF_SIGN, OP_sign}, {SF_CLAMP, OP_clamp}, {SF_DETACH, OP_clone}, {SF_CAST, OP_to_copy}, {SF_CAST, OP_to_copy},
-	{SF_SELECT, OP_where_self}, {SF_NOT, OP_logical_not}, {SF_EQ, OP_eq_Tensor}, {SF_NE, OP_ne_Tensor}, {SF_LT, OP_lt_Tensor}, {SF_LE, OP_le_Tensor},
-	{SF_GT, OP_gt_Tensor}, {SF_GE, OP_ge_Tensor}, {SF_AND, OP_logical_and}, {SF_MINN, OP_amin}, {SF_KMAX, OP_topk}, {SF_KMIN, OP_min_dim},
-	{SF_GRAFT, OP_clone}, {SF_ONEOF, OP_index_Tensor}, {SF_VARALL, OP_var_correction}, {SF_KARGMAX, OP_topk}, {SF_KARGMIN, OP_argmin}, {SF_ANY, OP_any}, {SF_ALL, OP_all},
+	{SF_CEIL, OP_ceil}, {SF_TRUNC, OP_trunc}, {SF_SIGN, OP_sign}, {SF_CLAMP, OP_clamp}, {SF_DETACH, OP_clone}, {SF_CAST, OP_to_copy},
+	{SF_CAST, OP_to_copy}, {SF_SELECT, OP_where_self}, {SF_NOT, OP_logical_not}, {SF_EQ, OP_eq_Tensor}, {SF_NE, OP_ne_Tensor}, {SF_LT, OP_lt_Tensor},
+	{SF_LE, OP_le_Tensor}, {SF_GT, OP_gt_Tensor}, {SF_GE, OP_ge_Tensor}, {SF_AND, OP_logical_and}, {SF_MINN, OP_amin}, {SF_KMAX, OP_topk},
+	{SF_KMIN, OP_min_dim}, {SF_GRAFT, OP_clone}, {SF_ONEOF, OP_index_Tensor}, {SF_VARALL, OP_var_correction}, {SF_KARGMAX, OP_topk},
+	{SF_KARGMIN, OP_argmin}, {SF_ANY, OP_any}, {SF_ALL, OP_all},
 	{SF_ADD, OP_add_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_SUM, OP_sum_dim}, {SF_MUL, OP_mul_Tensor}, {SF_ADD, OP_add_Tensor},
 };
 
@@ -728,7 +729,8 @@ static bool check(const struct exec *e, sid id, const struct num *want, double g
 		while (k + 1 < e->t.nblock && b[k + 1].first <= id)
 			k++;
 		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id, sf_name[b[k].f],
-			dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags, fabs(got - want->hi));
+			dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags,
+			fabs(got - want->hi));
 		if (getenv("RIGOR_TRACE"))
 			trace(e, id, k);
 	} else {

@@ -23,7 +23,7 @@ def body(op: dict, found: list) -> tuple[list, list]:
     inputs, nodes, results = [], [], []
     for k, (name, operands, call) in enumerate(found):
         names = {}
-        # Gradients of scans and products in another dtype than self's: what PyTorch works in differs by version, and the reference declines.
+        # Gradients of scans and products in another dtype than self's: what PyTorch works in differs by version, the reference declines.
         unclear = "dtype=" in call and op["licence"] in ("SCAN", "PROD")
         for i, (o, args) in enumerate(operands.items()):
             names[o] = f"{o}{k}"

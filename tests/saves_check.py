@@ -132,7 +132,8 @@ def main() -> int:
             todo.append((what, path, text, want))
             ran[op] = ran.get(op, 0) + ("# grad" in want)
             raised += "raised" in want
-        answers = subprocess.run([sys.argv[2], "--print", *(path for _, path, _, _ in todo)], capture_output=True, text=True, check=False).stdout
+        answers = subprocess.run([sys.argv[2], "--print", *(path for _, path, _, _ in todo)], capture_output=True, text=True,
+                                 check=False).stdout
     got = dict(part.split("\n", 1) for part in answers.split("==== ")[1:])
     for what, path, text, want in todo:
         if not same(want, got.get(path, "nothing\n")):

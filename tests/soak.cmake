@@ -1,5 +1,5 @@
-# Programs that were judged wrongly once, and every row of the op table: a pass on builtin:eager and, where it is installed, on PyTorch eager.
-# --expect: a rule of the reference that decays to "cannot say" fails here, and so does a target that is there and does not run.
+# Programs that were judged wrongly once, and every row of the op table: a pass on builtin:eager and, where it is installed, on
+# PyTorch eager. --expect: a rule of the reference that decays to "cannot say" fails here, and so does a target that is there and does not run.
 if(TARGET scatterproof)
   set(with_torch ${CMAKE_CURRENT_LIST_DIR}/with_torch.sh)
   set(must_pass ${CMAKE_CURRENT_LIST_DIR}/prog/oracle ${CMAKE_CURRENT_LIST_DIR}/prog/rows)

@@ -248,8 +248,8 @@ static void test_every_stage_has_a_licence(void)
 			EXPECT(licence_find(&l, name.s), "%s has no row in stages[] of oracle/licence.c", name.s);
 			sb_free(&name);
 		}
-	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu", "torch:aot",
-		"torchx:eager", "torch", "jax:jit@cpu"};
+	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu",
+		"torch:aot_eager_decomp@cpu", "torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
 		EXPECT(!licence_find(&l, none[i]), "%s is judged as %s", none[i], l.name);
 	EXPECT(licence_find(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# with_torch.sh VERSION COMMAND...: runs COMMAND if an environment torch-VERSION is installed, `{python}` in it standing for its interpreter;
-# 77 (skipped) if there is none. That is decided here and before: whatever COMMAND returns is a result, also 3 for a broken target or 77.
+# with_torch.sh VERSION COMMAND...: runs COMMAND if an environment torch-VERSION is installed, `{python}` in it standing for its
+# interpreter; 77 (skipped) if there is none. That is decided here and before: whatever COMMAND returns is a result, also 3 for a broken target or 77.
 version=$1
 shift
 python=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/torch-$version/bin/python

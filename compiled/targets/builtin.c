@@ -124,7 +124,8 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 	while (str_eq(kind, "hang"))
 		pause();
 	if (str_eq(kind, "refuse"))
-		*r = (struct result){.status = RES_RAISED, .message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext), .stderr_tail = ""};
+		*r = (struct result){.status = RES_RAISED, .stderr_tail = "",
+			.message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext)};
 	if (r->status == RES_OK)
 		plant_values(r, kind, a);
 }
