@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,16 +24,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from gen_accept import Program  # noqa: E402
 
-# Where Python's bindings say the same in other words. Nothing else may differ.
-SAME = {
-    "dim": "counted from the front or from the end: x[..., 1:3] says its place from the front",
-    "end": "no end is the largest integer in an index",
-    "start": "no start is 0 in an index",
-    "device, pin_memory, layout, memory_format": "torch.full and its like state the defaults",
-}
-LAST = 2**63 - 1
-DIMS = re.compile(r"^(dim\d?|dims|dimension)$")
-INSERTS = ("unsqueeze", "stack")
+INSERTS = ("unsqueeze", "stack")  # a dimension may be the one after the last
+
+
+def from_front(v: Any, rank: int) -> Any:
+    return None if v is None else [d % rank for d in v] if isinstance(v, (list, tuple)) else v % rank
+
+
+# Where Python's bindings say the same in other words: name of the argument, what both are taken for, why. Nothing else may differ.
+SAME: list[tuple[str, Callable[[Any, int], Any], str]] = [
+    (r"dim\d?|dims|dimension", from_front, "an index says its place from the front: x[..., 1:3] of three dimensions is slice of dim 2"),
+    ("start", lambda v, _: 0 if v is None else v, "x[:3] has start 0"),
+    ("end", lambda v, _: 2**63 - 1 if v is None else v, "x[1:] ends at the largest integer"),
+    ("device|pin_memory|layout|memory_format", lambda v, _: None, "torch.full and its like state the defaults"),
+]
 
 
 class Recorder(TorchDispatchMode):
@@ -69,14 +74,8 @@ class Recorder(TorchDispatchMode):
         rank = max(rank + any(n in str(func) for n in INSERTS), 1)
         for i, a in enumerate(func._schema.arguments):
             v = args[i] if i < len(args) else kwargs.get(a.name, a.default_value if a.has_default_value() else None)
-            if a.name in ("device", "pin_memory", "layout", "memory_format"):
-                continue
-            if DIMS.match(a.name) and v is not None:
-                v = [d % rank for d in v] if isinstance(v, (list, tuple)) else v % rank
-            if a.name == "start" and v is None:
-                v = 0
-            if a.name == "end" and v is None:
-                v = LAST
+            for name, same, _ in SAME:
+                v = same(v, rank) if re.fullmatch(name, a.name) else v
             said.append((a.name, self.value(v)))
         return said
 

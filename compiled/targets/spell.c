@@ -7,6 +7,7 @@
 
 static const char *const spelling[NOPS][NSURFACES] = {
 #define SPELL(id, torch, python) [OP_##id] = {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)},
+#define ASIS(id, reason) [OP_##id] = {NULL},
 #include "compiled/targets/spellings.def"
 };
 
