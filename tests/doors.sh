@@ -326,7 +326,7 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	kill -HUP $pid
 	wait $pid
 	expect "SIGHUP" 129 $?
-	lost="select (select sum(n) from v_counters where verdict = 'mismatch') - (select sum(nobs) from v_findings)"
+	lost="select (select coalesce(sum(n), 0) from v_counters where verdict = 'mismatch') - (select coalesce(sum(nobs), 0) from v_findings)"
 	expect "every divergence is in the store" 0 "$("$bin" findings sql "$lost" --db "$tmp/hup.db" | tail -1)"
 	mkfifo "$tmp/stuck"
 	exec 8<>"$tmp/stuck" # a reader that does not read
