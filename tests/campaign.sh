@@ -141,7 +141,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "a duplicate of itself" 2 $?
 	"$bin" findings --db "$tmp/m.db" >"$tmp/out"
-	has "columns have names" "$tmp/out" "^id +state +kind "
+	has "columns have names" "$tmp/out" "^id +state +severity +kind "
 	expect "the list's duplicates" "${ids[2]}" "$(sed -n 's/^\([0-9a-f]*\) *duplicate .*/\1/p' "$tmp/out")"
 	"$bin" findings show "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
 	has "show says of which" "$tmp/out" "^finding ${ids[2]}: .*, duplicate of ${ids[0]}, severity"
