@@ -363,7 +363,7 @@ static bool state_input(struct prog *p, int node, struct err *err)
 	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
 	struct meta *m = &p->node[node].out[0].meta;
 	int64_t sizes[MAX_RANK];
-	int device = m->device;
+	const enum device device = m->device;
 	if (size->n > MAX_RANK)
 		return err_node(err, n, "too many dimensions");
 	for (int d = 0; d < size->n; d++)
@@ -374,7 +374,7 @@ static bool state_input(struct prog *p, int node, struct err *err)
 	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
 		m->stride[d] = stride->ints[d].value;
 	m->offset = node_int(n, op_param(n->op, "offset"));
-	m->device = (enum device)device;
+	m->device = device;
 	return true;
 }
 
