@@ -165,6 +165,10 @@ static void context(struct grad_ctx *c, struct graph *g, int node, struct arena 
 			struct tensor *t = ARENA_NEW(s, struct tensor, 1);
 			graph_tensor(t, g, a->node, 0);
 			c->in[k] = k == 0 && f->self_before ? f->self_before : t;
+		} else if (a->tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR) {
+			struct tensor *t = ARENA_NEW(s, struct tensor, 1);
+			tensor_number(t, &a->scalar, s);
+			c->in[k] = t;
 		} else if (a->tag == ARG_TENSORS) {
 			struct tensor *t = ARENA_NEW(s, struct tensor, a->n);
 			const struct tensor **list = ARENA_ZNEW(s, const struct tensor *, a->n);

@@ -12,6 +12,18 @@ const struct meta *meta_list(const struct meta_ctx *c, int arg, int k)
 	return node < 0 ? NULL : node_meta(c->p, node);
 }
 
+const struct meta *meta_operand(const struct prog *p, const struct node *n, int k)
+{
+	static const struct meta number[] = {
+		[SC_BOOL] = {.dtype = DT_B8, .number = true}, [SC_INT] = {.dtype = DT_I64, .number = true}, [SC_FLOAT] = {.dtype = DT_F64, .number = true},
+	};
+	const struct arg *a = &n->arg[k];
+	const struct param *q = &op_info[n->op].param[k];
+	if (q->kind != K_TENSOR || q->role == R_TUPLE)
+		return NULL;
+	return a->tag == ARG_TENSOR ? node_meta(p, a->node) : a->tag == ARG_SCALAR ? &number[a->scalar.kind] : NULL;
+}
+
 static bool err_node(struct err *err, const struct node *n, const char *what)
 {
 	char copy[MAX_ERR];
@@ -27,6 +39,16 @@ static bool single(const struct prog *p, int node, const struct node *user, stru
 		return err_at(err, user->line, user->col, "%s: operand '%s' is not a single tensor", op_info[user->op].name,
 		              node >= 0 && node < p->nnode ? p->node[node].name : "?");
 	return true;
+}
+
+/* Where numbers may stand for tensors, one operand must still be a tensor: of numbers alone PyTorch makes a tensor that no graph holds. */
+static bool check_numbers(const struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (n->arg[k].tag == ARG_TENSOR)
+			return true;
+	return err_at(err, n->line, n->col, "%s: every operand is a number; at least one must be a tensor", op_info[n->op].name);
 }
 
 /* Tags fit kinds, required arguments are there, operands are earlier single tensors. */
@@ -47,7 +69,8 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 				return err_at(err, n->line, n->col, "%s: argument '%s' is missing", op->name, q->name);
 			continue;
 		}
-		if (a->tag != want[q->kind])
+		bool number = q->kind == K_TENSOR && a->tag == ARG_SCALAR && op_takes_number(n->op, k);
+		if (a->tag != want[q->kind] && !number)
 			return err_at(err, n->line, n->col, "%s: argument '%s' has the wrong kind", op->name, q->name);
 		if (a->tag == ARG_TENSOR && q->role != R_TUPLE && !single(p, a->node, n, err))
 			return false;
@@ -60,7 +83,7 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 				return err_at(err, n->line, n->col, "%s: bad entry %d of '%s'", op->name, i, q->name);
 		}
 	}
-	return true;
+	return !op_has(n->op, T_NUMBERS) || check_numbers(p, node, err);
 }
 
 static bool check_self_dtype(const struct meta_ctx *c, struct err *err)
@@ -135,8 +158,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	for (int i = 0; i < MAX_OUTS; i++)
 		c.alias[i] = -1;
 	for (int k = 0; k < op->nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR && op->param[k].role != R_TUPLE)
-			c.in[k] = node_meta(p, n->arg[k].node);
+		c.in[k] = meta_operand(p, n, k);
 	if (!check_self_dtype(&c, err))
 		return false;
 	if (!op_meta[n->op](&c))

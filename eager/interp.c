@@ -111,6 +111,12 @@ static void kernel_context(struct kern_ctx *c, struct run *r, int node, struct e
 	*data = true;
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct arg *a = &n->arg[k];
+		if (op_info[n->op].param[k].kind == K_TENSOR && a->tag == ARG_SCALAR) {
+			struct tensor *number = ARENA_NEW(&r->scratch, struct tensor, 1);
+			tensor_number(number, &a->scalar, &r->scratch);
+			c->in[k] = number;
+			continue;
+		}
 		int count = a->tag == ARG_TENSORS ? a->n : a->tag == ARG_TENSOR;
 		struct tensor *t = ARENA_NEW(&r->scratch, struct tensor, MAX(count, 1));
 		const struct tensor **list = ARENA_ZNEW(&r->scratch, const struct tensor *, MAX(count, 1));
@@ -174,8 +180,8 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 		c.alias[k] = -1;
 	struct meta in[MAX_ARGS];
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR) {
-			in[k] = *node_meta(r->p, n->arg[k].node);
+		if (meta_operand(r->p, n, k)) {
+			in[k] = *meta_operand(r->p, n, k);
 			in[k].device = node_meta(r->p, n->arg[0].node)->device;
 			c.in[k] = &in[k];
 		}

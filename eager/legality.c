@@ -60,7 +60,8 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_DATA_RETURNS && same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
+	if (flags & OV_SAME_DATA_RETURNS && n->arg[1].tag == ARG_TENSOR &&
+	    same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
 		return true;
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
 		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "

@@ -107,7 +107,8 @@ enum trait {
 	T_ORDER = 1 << 9,       /* result depends on an order PyTorch leaves open */
 	T_PURE_MOVE = 1 << 10,  /* moves values unchanged: results are bit-exact, zero signs and NaN payloads included */
 	T_MULTI_VIEW = 1 << 11, /* several views of one base (split, unbind): not to be written */
-	T_ACCUMULATES = 1 << 12 /* several values may land on one cell */
+	T_ACCUMULATES = 1 << 12,        /* several values may land on one cell */
+	T_NUMBERS = 1 << 13     /* a Python number may stand for a Tensor that is not written (op_takes_number) */
 };
 
 /* Licence classes: which rows of oracle/licence.def speak about an op. */
@@ -157,5 +158,8 @@ int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name);          /* see guess_text */
 int op_param(int op, const char *name); /* index of a parameter, -1 if none */
 static inline bool op_has(int op, uint32_t traits) { return (op_info[op].traits & traits) != 0; }
+/* May a Python number stand for parameter k, whose kind is K_TENSOR? PyTorch has a list of names (should_allow_numbers_as_tensors in
+ * torch/csrc/utils/python_arg_parser.cpp); a test asks the installed versions about every Tensor parameter of the table. */
+static inline bool op_takes_number(int op, int k) { return op_has(op, T_NUMBERS) && !op_info[op].param[k].is_written; }
 
 #endif

@@ -253,6 +253,8 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 		in[0] = k->out;
 	call_gather(&c, k->n, in, r->promo);
 	c.narrow_scalars = info->licence == LC_MINMAX;  /* derivatives multiply by scalars; clamp's compares */
+	for (int q = 0; q < c.nin; q++)                 /* a product's cotangent times a number, which comes second there */
+		c.narrow[q] = c.narrow[q] && !(c.in[q]->meta.number && info->licence == LC_MUL);
 	for (int p = 0, which = 0; p < info->nparam; p++) {
 		if (info->param[p].kind != K_TENSOR)
 			continue;

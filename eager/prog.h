@@ -33,7 +33,7 @@ struct arg {
 	enum arg_tag tag;               /* ARG_NONE: None, or not given and the default is None */
 	int n;                          /* entries of a list */
 	union {
-		int node;               /* ARG_TENSOR */
+		int node;               /* ARG_TENSOR. A Tensor parameter may be ARG_SCALAR instead: op_takes_number */
 		int *nodes;             /* ARG_TENSORS: -1 is a hole */
 		struct iexpr i;         /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
 		struct iexpr *ints;     /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */

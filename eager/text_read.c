@@ -430,6 +430,14 @@ static bool coerce_scalar(struct arg *a, const struct op_info *op, const struct 
 	}
 }
 
+/* A Python number where the schema says Tensor: it stays what it is, and the overload with it. */
+static bool coerce_number(struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+{
+	if (!op_takes_number((int)(op - op_info), (int)(q - op->param)))
+		return REFUSE(err, v, op, q, "a tensor");
+	return coerce_scalar(a, op, q, v, err);
+}
+
 static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag == RAW_NONE) {
@@ -438,6 +446,8 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 	}
 	switch (q->kind) {
 	case K_TENSOR:
+		if (v->tag == RAW_INT || v->tag == RAW_FLOAT || v->tag == RAW_BOOL)
+			return coerce_number(a, op, q, v, err);
 		*a = arg_tensor(v->node);
 		return v->tag == RAW_NODE ? true : REFUSE(err, v, op, q, "a tensor");
 	case K_TENSORS: return coerce_tensors(r, a, op, q, v, err);
@@ -519,10 +529,8 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 	if (str_starts(bare, "aten."))
 		bare += 5;
 	bool has_overload = strchr(bare, '.') != NULL;
-	if (!has_overload && (exact < 0 || r->mode == READ_LENIENT))
+	if (!has_overload)      /* of a bare name every overload, as PyTorch's packets; one that is named is the only one */
 		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, bare);
-	if (has_overload && exact >= 0 && r->mode == READ_LENIENT)      /* add.Tensor(x, 1), as FX has it, is add.Scalar here */
-		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, arena_printf(r->a, "%.*s", (int)strcspn(bare, "."), bare));
 	if (!ncand)
 		return err_at(r->err, line, col, "unknown operator '%s'%s", opname, op_guess(&(struct guess){0}, bare));
 	struct err first = {0};

@@ -324,6 +324,40 @@ static void draw_scalar(struct world *w, struct making *m, int k)
 	}
 }
 
+/* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
+static struct arg number_for(struct world *w, const struct making *m)
+{
+	static const double reals[] = {1, 2, 0.5, 0, -1, 3, 0.25, -2, 1.5, 10, 0.1, 1e-5};
+	static const int64_t ints[] = {1, 2, 0, 3, -1, -2};
+	enum dtype t = m->meta.dtype;
+	bool writes = op_has(m->op, T_MUTATES), other_kind = chance(w, PF_mixed);
+	bool bools = op_info[m->op].dtypes & DTS(DT_B8);
+	if (bools && (t == DT_B8 ? writes || !other_kind : other_kind && choose_chance(w->c, 30)))
+		return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_BOOL, choose_chance(w->c, 50), 0}};
+	if (dtype_is_float(t) || (other_kind && !writes)) {
+		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
+		return v == (double)(int64_t)v && choose_chance(w->c, 50) ? arg_scalar_i((int64_t)v) : arg_scalar_f(v);
+	}
+	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+}
+
+bool draw_number(struct world *w, struct making *m, int k)
+{
+	if (!op_takes_number(m->op, k) || !chance(w, PF_number))
+		return false;
+	m->arg[k] = number_for(w, m);
+	return true;
+}
+
+void draw_number_first(struct world *w, struct making *m)
+{
+	if (!op_has(m->op, T_NUMBERS) || !op_takes_number(m->op, 0) || m->arg[1].tag != ARG_SCALAR || !choose_chance(w->c, 25))
+		return;
+	struct arg t = m->arg[0];
+	m->arg[0] = m->arg[1];
+	m->arg[1] = t;
+}
+
 static void draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);

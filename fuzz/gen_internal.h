@@ -83,6 +83,10 @@ struct making {
 	int window;                     /* R_STRIDED: where the strides and offset that belong to the drawn size are */
 	struct meta strided;
 };
+/* A Python number for Tensor parameter k, if PyTorch takes one there and the policy wants it. */
+bool draw_number(struct world *w, struct making *m, int k);
+/* Now and then it comes first, as in 1 - x. */
+void draw_number_first(struct world *w, struct making *m);
 bool draw_plain_args(struct world *w, struct making *m);        /* all but tensors; false: impossible for this self */
 int making_dim(const struct making *m);         /* the first Dim argument, counted from the front; 0 if none */
 

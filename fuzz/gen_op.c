@@ -495,6 +495,8 @@ static bool draw_operands(struct world *w, struct making *m)
 				}
 				continue;
 			}
+			if (draw_number(w, m, k))
+				continue;
 			int node = draw_operand(w, m, k);
 			if (node < 0)
 				return false;
@@ -557,6 +559,7 @@ static bool build(struct world *w, struct making *m)
 		return false;
 	if (!draw_plain_args(w, m) || !draw_operands(w, m))
 		return false;
+	draw_number_first(w, m);
 	int node = prog_add(w->p, m->op, NULL);
 	memcpy(w->p->node[node].arg, m->arg, sizeof m->arg);
 	prog_defaults(w->p, node);

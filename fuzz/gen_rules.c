@@ -93,6 +93,7 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 		if (n->arg[k].tag == ARG_SCALAR) {
 			const struct scalar *x = &n->arg[k].scalar;
 			b = x->kind == SC_FLOAT ? 4 : log2_ceil(x->i < 0 ? -x->i : x->i);
+			s.from_float |= q->kind == K_TENSOR && x->kind == SC_FLOAT;
 		}
 		s.bits = MAX(s.bits, b);
 		s.sum += b;
