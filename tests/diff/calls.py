@@ -12,7 +12,7 @@ DT = {"b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16,
       "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAME = {v: k for k, v in DT.items()}
 FLOATS = ["f16", "bf16", "f32", "f64"]
-T_MUTATES, T_ACCUMULATES = 4, 1 << 12
+T_MUTATES, T_ACCUMULATES, T_NUMBERS = 4, 1 << 12, 1 << 13
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 17]
 
 _table: dict[str, dict] = {}
@@ -564,11 +564,19 @@ class Gen:
         """An integer around [lo, hi], out of it when spoiled."""
         return self.rng.randint(lo, max(lo, hi)) if not self.spoil() else self.rng.choice([lo - 1, hi + 1, lo - 3, hi + 7])
 
+    def number_stands(self, k, p):
+        """A Python number in place of a tensor: where the row takes one, beside at least one tensor."""
+        if not self.op["traits"] & T_NUMBERS or p["written"] or self.rng.random() > 0.3:
+            return False
+        return k == 0 or bool(self.call.tensors)
+
     def value(self, k, p):
         rng, kind, role, name = self.rng, p["kind"], p["role"], p["name"]
         rank = len(self.self_size)
+        if kind == "Tensor" and self.number_stands(k, p):
+            return rng.choice([1, 2, 0, -1, 3, 0.5, 0.1, 1e-5, 3.7, -2.25, 1e30, math.inf, math.nan, True, False, 300, 2**40])
         if kind == "Tensor":
-            s = self.tensor(p)
+            s = self.own(random_size(rng)) if k and not self.call.tensors else self.tensor(p)
             return None if s is None else self.call.add(k, 0, s)
         if kind == "Tensors":
             return self.tensors(k, p)
