@@ -143,7 +143,7 @@ static enum step saved_check(const struct graph *g, int node, struct err *err)
 {
 	const struct fn *f = &g->fn[node];
 	for (int s = 0; s < f->nsave; s++) {
-		int64_t now = g->root[f->save[s].root].version;
+		int64_t now = *graph_version(g, f->save[s].root);
 		if (now == f->save[s].version)
 			continue;
 		err_set(err, "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "

@@ -2,10 +2,11 @@
  * TensorIterator, as most of ATen does. */
 #include "eager/legality.h"
 
-enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_DATA_RETURNS = 4 };
+enum { OV_REFUSE_FULL = 1, OV_ACCEPT_SELF = 2, OV_SAME_DATA_RETURNS = 4, OV_CLONES_OPERAND = 8 };
 static const uint8_t overlap[NOPS] = {
 	[OP_copy_] = OV_SAME_DATA_RETURNS,
 	[OP_fill_] = OV_ACCEPT_SELF,
+	[OP_fill_Tensor_] = OV_CLONES_OPERAND,
 	[OP_zero_] = OV_ACCEPT_SELF,
 	[OP_masked_fill_] = OV_ACCEPT_SELF,
 	[OP_index_fill_] = OV_ACCEPT_SELF | OV_REFUSE_FULL,
@@ -66,7 +67,7 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
 		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
 		                    "memory location. Please clone() the tensor before performing the operation.");
-	for (int k = 1; k < op_info[n->op].nparam; k++) {
+	for (int k = 1; k < op_info[n->op].nparam && !(flags & OV_CLONES_OPERAND); k++) {
 		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(g, n, n->arg[k].node, err))
 			return false;
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
@@ -101,7 +102,7 @@ static bool cells_meet(const struct meta *a, const struct meta *b)
 static bool reads_written(const struct prog *p, const struct node *n, int operand)
 {
 	const struct value *self = &p->node[n->arg[0].node].out[0], *other = &p->node[operand].out[0];
-	if (self->storage != other->storage || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
+	if (self->storage != other->storage || overlap[n->op] & OV_CLONES_OPERAND || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
 		return false;
 	return cells_meet(&self->meta, &other->meta);
 }

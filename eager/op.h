@@ -64,6 +64,7 @@ enum role {
 	R_RANK2,        /* rank >= 2 */
 	R_VECTOR,       /* rank 1 */
 	R_MATRIX,       /* rank 2 */
+	R_UPTO2,        /* rank <= 2 */
 	R_BATCH,        /* rank 3 */
 	R_DENSE,        /* non-overlapping and dense (PyTorch's derivative of as_strided elsewhere depends on the layout) */
 	/* lists of tensors: sizes like the first entry's (R_SAME), or */
@@ -84,6 +85,7 @@ enum role {
 	R_COUNT,        /* Int: 0..size(dim) */
 	R_CHUNK,        /* Step: makes at most MAX_OUTS pieces of size(dim) */
 	R_BOUND,        /* Scalar?: at least one of several is given */
+	R_RANGE,        /* Scalar: end; start and end; or start, end and step of a range */
 	R_FACTOR,       /* Scalar: taken straight into the type computed in (f32 for halves): never promotes, must fit */
 	R_ACCUMULATE,   /* bool: if true, R_UINDICES may hit an element twice */
 	R_KEEP,         /* bool: other values than the default leave the result open */

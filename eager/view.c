@@ -65,6 +65,20 @@ bool meta_permute(struct meta_ctx *c)
 	return true;
 }
 
+/* A matrix transposed; 0-d and 1-d as they are. */
+bool meta_t(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	struct meta *o = view_of_self(c);
+	if (in->rank > 2)
+		return err_set(c->err, "t() expects a tensor with <= 2 dimensions, but self is %dD", in->rank);
+	for (int d = 0; d < in->rank; d++) {
+		o->size[d] = in->size[in->rank - 1 - d];
+		o->stride[d] = in->stride[in->rank - 1 - d];
+	}
+	return true;
+}
+
 bool meta_transpose(struct meta_ctx *c)
 {
 	const struct meta *in = c->in[0];

@@ -17,6 +17,8 @@ bool ref_clone(struct ref_ctx *c)
 }
 
 /* self itself if it is contiguous. */
+bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
+
 bool ref_contiguous(struct ref_ctx *c)
 {
 	return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL);

@@ -137,7 +137,15 @@ static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 	return shape_fits(c, s, dt, 1);
 }
 
-/* a + alpha * b, or a - alpha * b. With a factor the product may be contracted or not: a sum of products. */
+static void swap_operands(struct pair *p)
+{
+	const sid *ids = p->a;
+	enum dtype dt = p->at;
+	p->a = p->b, p->at = p->bt;
+	p->b = ids, p->bt = dt;
+}
+
+/* a + alpha * b, or a - alpha * b; rsub: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
 static bool add_scaled(struct ref_ctx *c, enum sf f)
 {
 	const struct scalar *alpha = scalar_of(c, 2);
@@ -146,6 +154,8 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 	bool wide = (is_number(c, 0) || is_number(c, 1)) && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
 	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
 		return false;
+	if (c->n->op == OP_rsub_Scalar)
+		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
@@ -182,6 +192,7 @@ static bool sub_scaled(struct ref_ctx *c)
 
 bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
 bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
 
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
@@ -317,6 +328,9 @@ bool ref_le_Tensor(struct ref_ctx *c) { return compare(c, SF_LE); }
 bool ref_gt_Tensor(struct ref_ctx *c) { return compare(c, SF_GT); }
 bool ref_ge_Tensor(struct ref_ctx *c) { return compare(c, SF_GE); }
 bool ref_eq_Scalar(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_ne_Scalar(struct ref_ctx *c) { return compare(c, SF_NE); }
+bool ref_le_Scalar(struct ref_ctx *c) { return compare(c, SF_LE); }
+bool ref_ge_Scalar(struct ref_ctx *c) { return compare(c, SF_GE); }
 bool ref_gt_Scalar(struct ref_ctx *c) { return compare(c, SF_GT); }
 bool ref_lt_Scalar(struct ref_ctx *c) { return compare(c, SF_LT); }
 bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }

@@ -386,6 +386,18 @@ static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
 	return self->meta.offset != 0 || !meta_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
 }
 
+/* A view without history: from here on two histories share the storage, and autograd sees each from itself only. */
+static int detached_base(struct ref *r, const struct ref_tensor *t)
+{
+	struct ref_storage *st = &r->storage[t->storage];
+	st->shared = true;
+	if (r->base[t->base].grad && dtype_is_float(t->meta.dtype)) {
+		st->detached = true;
+		st->grad_base = t->base;
+	}
+	return new_base(r, false);
+}
+
 static bool take_results(struct run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
@@ -408,6 +420,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
+			if (op_has(c->n->op, T_NONDIFF))
+				t->base = detached_base(r, t);
 			t->levels = levels_of_view(c->in[v], t, op_param(c->n->op, "storage_offset") >= 0);
 			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
@@ -473,6 +487,8 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
 		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
+	if (st->detached && st->grad_base != t->base && !c->grad && r->base[st->grad_base].grad)
+		return unsupported(s, "a write that the history of what it writes does not see");
 	if (meta_has_duplicates(&t->map))
 		return unsupported(s, "a write through a view that overlaps itself");
 	if (c->grad && st->overlapping)

@@ -288,6 +288,9 @@ class Gen:
             return make(self.rng, self.odd_dtype(), [m, self.inner])
         return self.own(random_size(self.rng, 2 if not self.spoil() else 1))
 
+    def t_upto2(self, p):
+        return self.own(random_size(self.rng, self.rng.choice([0, 1, 2, 2]) if not self.spoil() else 3))
+
     def t_batch(self, p):
         return self.own(random_size(self.rng, 3 if not self.spoil() else 2))
 
@@ -545,6 +548,11 @@ class Gen:
             return rng.choice([OMIT, None, 0, 1, 1, 2, 3, 0.5])
         if p["role"] == "bound" and rng.random() < 0.3:
             return None
+        if p["role"] == "range":
+            v = rng.choice([0, 1, 3, 7, -2, 2.5, 4.0, -1.5, True] if p["name"] != "step" else [1, 2, -1, 0.5, -0.25, 3])
+            return v if not self.spoil() else rng.choice([0, -5, math.nan, math.inf, 1e30])
+        if "default" in p and p["name"] == "step" and rng.random() < 0.3:
+            return OMIT
         if self.op["name"] == "addmm":
             return rng.choice([OMIT, 0, 1, 2, -1, 0.5, -1.25, 3.7])
         if p["name"] == "exponent":
@@ -589,6 +597,8 @@ class Gen:
                 return OMIT
             return rng.choice([OMIT, True, False]) if "default" in p else rng.random() < 0.5
         if kind == "dtype":
+            if any(isinstance(v, float) for v in self.call.args):
+                return rng.choice([OMIT, ("dtype", rng.choice(FLOATS))])    # integers of such a range: 2.11 dies of a step of 0.5
             if rng.random() < 0.7:
                 return OMIT
             return ("dtype", rng.choice(list(DT) if rng.random() < 0.3 else FLOATS))
