@@ -302,8 +302,33 @@ static bool draw_int(struct world *w, struct making *m, int k)
 	}
 }
 
+/* A range of a drawn length, as `end`, `start, end` or `start, end, step`. Quarters and small integers: no dtype rounds their sums. */
+static void draw_range(struct world *w, struct making *m, int k)
+{
+	int part[3], n = 0;
+	for (int j = k; j < op_info[m->op].nparam; j++)
+		if (param_of(m, j)->role == R_RANGE)
+			part[n++] = j;
+	static const int64_t steps[] = {4, 8, 2, 1, -4, -2};    /* of a quarter */
+	bool ints = choose_chance(w->c, 50);
+	int64_t length = MIN(draw_size(w), 100);
+	int64_t start = n > 1 ? 4 * ((int64_t)choose_below(w->c, 8) - 3) : 0, step = n > 2 ? steps[choose_below(w->c, ARRAY_LEN(steps))] : 4;
+	if (ints)
+		step = step % 4 ? 4 * step : step;
+	int64_t value[] = {start, start + length * step, step};
+	for (int i = 0; i < n; i++) {
+		int64_t v = n == 1 ? value[1] : value[i];
+		m->arg[part[i]] = ints ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
+		m->done[part[i]] = true;
+	}
+}
+
 static void draw_scalar(struct world *w, struct making *m, int k)
 {
+	if (param_of(m, k)->role == R_RANGE) {
+		draw_range(w, m, k);
+		return;
+	}
 	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
 	static const int64_t ints[] = {1, 0, 2, 3, -1, -2};
 	const struct param *q = param_of(m, k);

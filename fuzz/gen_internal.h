@@ -18,6 +18,7 @@ struct fact {
 	int nuse;
 	bool born_grad;         /* the root required grad when this view of it was made */
 	bool usable;            /* may be an operand: single tensor */
+	bool unseen;            /* without the history of what it is a view of (detach): a write through it is not seen there */
 	bool index;             /* holds positions: read as an index, never written */
 	int high;               /* index: values are in [0, high) */
 	bool unique;            /* index: no value twice along dim unique_dim */

@@ -29,7 +29,11 @@ P2 = {"a": POS, "b": POS}
 EXAMPLES = [
     *[(op, TWO, "{a}, {b}") for op in ("add.Tensor", "sub.Tensor", "mul.Tensor", "maximum", "minimum")],
     *[(op, {"a": F, "b": "[3], seed={s}"}, "{a}, {b}") for op in ("add.Tensor", "mul.Tensor", "copy_", "add_.Tensor", "sub_.Tensor", "mul_.Tensor")],
-    ("div.Tensor", P2, "{a}, {b}"),
+    ("div.Tensor", P2, "{a}, {b}"), ("div_.Tensor", P2, "{a}, {b}"),
+    *[(op, ONE, call) for op in ("add.Tensor", "sub.Tensor", "mul.Tensor") for call in ("{a}, 2", "1.5, {a}")],
+    *[(op, ONE, "{a}, 2") for op in ("add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor", "copy_")],
+    ("div.Tensor", P1, "{a}, 2"), ("div.Tensor", P1, "1.5, {a}"), ("rsub.Scalar", ONE, "{a}, 2.0, 3"), ("fill.Scalar", ONE, "{a}, 2.0"),
+    *[(op, {"a": F, "b": "[], seed={s}"}, "{a}, {b}") for op in ("fill.Tensor", "fill_.Tensor")], ("lift_fresh_copy", ONE, "{a}"),
     *[(op, ONE, "{a}, 2.0") for op in ("add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar", "fill_.Scalar")],
     *[(op, P1, "{a}, " + e) for op, e in (("pow.Tensor_Scalar", "2"), ("pow.Tensor_Scalar", "3.0"), ("pow.Tensor_Scalar", "0"), ("pow.Tensor_Scalar", "1.0"), ("pow.Tensor_Scalar", "0.5"))],
     *[(op, ONE, "{a}") for op in ("neg", "abs", "sign", "exp", "expm1", "sin", "cos", "tanh", "sigmoid", "relu", "floor", "ceil", "trunc", "relu_", "zero_", "clone", "sum", "mean", "prod", "max", "min")],
