@@ -3,6 +3,7 @@
  * Arguments are read into raw values first (a name, a number, a list ...) and then coerced to the kinds of the operator's schema,
  * so that a bare name like `add` can be resolved by trying its overloads: the first whose schema accepts the raw values wins. */
 #include "eager/fill.h"
+#include "eager/fx.h"
 #include "eager/prog.h"
 
 #include <ctype.h>
@@ -564,6 +565,8 @@ static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
 		if (*n == MAX_RANK)
 			return FAIL(r, "annotation: rank exceeds %d", MAX_RANK);
 		out[*n] = strtoll(*s, &stop, 10);
+		if (stop == *s && r->mode == READ_LENIENT && word_char(**s, true))
+			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False", (int)strcspn(*s, ",]"), *s);
 		if (stop == *s)
 			return FAIL(r, "annotation: expected an integer");
 		*s = stop + strspn(stop, " ");
@@ -727,6 +730,53 @@ static bool annotations(struct reader *r, struct annotation *an, int *nan)
 	return true;
 }
 
+/* ---- forms of printed graphs ---- */
+
+/* The rest of the line has these characters somewhere. */
+static bool line_has(const struct reader *r, const char *part)
+{
+	size_t n = strlen(part);
+	for (const char *s = r->s; (size_t)(r->end - s) >= n && *s != '\n'; s++)
+		if (memcmp(s, part, n) == 0)
+			return true;
+	return false;
+}
+
+/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
+static bool annotated_input(struct reader *r, const char *name, int line, int col, const struct annotation *an)
+{
+	if (an->is_sym)
+		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
+	if (!new_node(r, name, line, col))
+		return false;
+	int node = r->p->nnode - 1;
+	struct prog *p = r->p;
+	p->node[node].op = OP_input;
+	p->node[node].arg[op_param(OP_input, "size")] = arg_ints(p, an->meta.size, an->meta.rank);
+	if (an->has_stride)
+		p->node[node].arg[op_param(OP_input, "stride")] = arg_ints(p, an->meta.stride, an->meta.rank);
+	p->node[node].arg[op_param(OP_input, "dtype")] = arg_dtype(an->meta.dtype);
+	p->node[node].arg[op_param(OP_input, "seed")] = arg_int(++r->nplaceholder);
+	return finish_node(r, node, an, 1);
+}
+
+/* What is left of a line without a value: `primals_1: "f32[4][1]cpu"; primals_2: …` of a joint graph declares its inputs one after the
+ * other, `primals_1, primals_2, = fx_pytree.tree_flatten_spec(…)` says nothing more. *done: the statement is over. */
+static bool declaration(struct reader *r, const char *name, int line, int col, const struct annotation *an, int nan, bool *done)
+{
+	blanks(r);
+	*done = true;
+	if (nan == 1 && (peek(r) == ';' || at_line_end(r)))
+		return annotated_input(r, name, line, col, an);
+	if (!nan && peek(r) == ',' && line_has(r, "= fx_pytree.")) {
+		while (peek(r) && peek(r) != '\n')
+			r->s++;
+		return true;
+	}
+	*done = false;
+	return true;
+}
+
 /* FX prints getitem as max_1[0]. */
 static bool subscript(struct reader *r, int node, const char *tuple, int col)
 {
@@ -747,8 +797,17 @@ static bool node_line(struct reader *r)
 	eat(r, "%");
 	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
 	int nan, nraw;
-	if (!word(r, name, sizeof name, false) || !annotations(r, an, &nan) || !want(r, "="))
+	bool done = false;
+	if (!word(r, name, sizeof name, false) || !annotations(r, an, &nan))
 		return false;
+	if (r->mode == READ_LENIENT && (!declaration(r, name, line, col, an, nan, &done) || done))
+		return done && !r->err->msg[0];
+	if (!want(r, "="))
+		return false;
+	if (r->mode == READ_LENIENT && nan == 1 && eat(r, "self.")) {   /* a tensor that the module holds, as _tensor_constant0 */
+		char attribute[2 * MAX_NAME];
+		return word(r, attribute, sizeof attribute, true) && annotated_input(r, name, line, col, an);
+	}
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
@@ -782,6 +841,57 @@ static bool known_node(struct reader *r, int *node)
 		return false;
 	*node = prog_find(r->p, name);
 	return *node >= 0 ? true : err_at(r->err, r->line, col, "'%s' is not defined", name);
+}
+
+/* `return (a, None, [b, c])` and `return pytree.tree_unflatten([a, b], self._out_spec)` of a printed graph, over one line or several: its
+ * tensors in order. */
+static bool returned_tree(struct reader *r)
+{
+	while (at_line_end(r) && r->s < r->end)
+		skip_line(r);
+	const char *close = eat(r, "(") ? ")" : eat(r, "[") ? "]" : NULL;
+	if (!close) {
+		if (keyword(r, "None"))
+			return true;
+		if (r->p->nret == MAX_RETURNS)
+			return FAIL(r, "more than %d returned values", MAX_RETURNS);
+		return known_node(r, &r->p->ret[r->p->nret]) && (r->p->nret++, true);
+	}
+	for (;;) {
+		while (at_line_end(r) && r->s < r->end)
+			skip_line(r);
+		if (eat(r, close))
+			return true;
+		if (++r->depth > MAX_DEPTH)
+			return FAIL(r, "nested deeper than %d", MAX_DEPTH);
+		if (!returned_tree(r))
+			return false;
+		r->depth--;
+		while (at_line_end(r) && r->s < r->end)
+			skip_line(r);
+		if (!eat(r, ",") && !eat(r, close))
+			return want(r, close);
+		if (r->s[-1] == *close)
+			return true;
+	}
+}
+
+static bool graph_return(struct reader *r)
+{
+	if (r->p->nret)
+		return FAIL(r, "a second `return`");
+	if (!eat(r, "pytree.tree_unflatten(")) {
+		do
+			if (!returned_tree(r))
+				return false;
+		while (eat(r, ","));
+		return true;
+	}
+	if (!returned_tree(r) || !want(r, ","))
+		return false;
+	while (peek(r) && peek(r) != ')' && peek(r) != '\n')
+		r->s++;
+	return want(r, ")");
 }
 
 static bool return_line(struct reader *r)
@@ -907,19 +1017,9 @@ static bool def_line(struct reader *r)
 		if (!word(r, name, sizeof name, false))
 			return false;
 		if (eat(r, ":")) {
-			if (!annotation(r, &an) || !new_node(r, name, line, col))
+			if (!annotation(r, &an) || !annotated_input(r, name, line, col, &an))
 				return false;
-			int node = r->p->nnode - 1;
-			struct prog *p = r->p;
-			p->node[node].op = OP_input;
-			p->node[node].arg[op_param(OP_input, "size")] = arg_ints(p, an.meta.size, an.meta.rank);
-			if (an.has_stride)
-				p->node[node].arg[op_param(OP_input, "stride")] = arg_ints(p, an.meta.stride, an.meta.rank);
-			p->node[node].arg[op_param(OP_input, "dtype")] = arg_dtype(an.meta.dtype);
-			p->node[node].arg[op_param(OP_input, "seed")] = arg_int(++r->nplaceholder);
-			if (!finish_node(r, node, &an, 1))
-				return false;
-		} else if (!str_eq(name, "self")) {
+		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) {       /* those are declared below */
 			return err_at(r->err, line, col, "parameter '%s' has no annotation: its sizes are unknown", name);
 		}
 		eat(r, ",");
@@ -943,7 +1043,7 @@ static bool statement(struct reader *r)
 	}
 	if (keyword(r, "return")) {
 		r->return_line = r->line;
-		return return_line(r);
+		return r->mode == READ_LENIENT ? graph_return(r) : return_line(r);
 	}
 	if (keyword(r, "backward")) {
 		r->backward_line = r->line;
@@ -954,6 +1054,14 @@ static bool statement(struct reader *r)
 	if (r->p->nret)
 		return FAIL(r, "a node after `return`");
 	return node_line(r);
+}
+
+/* `;  x = y = None` says when a tensor goes; another declaration is a statement of its own. */
+static void after_semicolon(struct reader *r)
+{
+	bool declares = line_has(r, "\"");
+	while (!declares && peek(r) && peek(r) != '\n')
+		r->s++;
 }
 
 static bool header(struct reader *r)
@@ -982,19 +1090,20 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	if (!header(&r))
 		return false;
 	while (r.s < r.end) {
-		if (!at_line_end(&r)) {
+		while (!at_line_end(&r)) {
 			if (!statement(&r))
 				return false;
 			if (mode == READ_LENIENT && eat(&r, ";"))
-				while (peek(&r) && peek(&r) != '\n')
-					r.s++;
-			if (!at_line_end(&r))
+				after_semicolon(&r);
+			else if (!at_line_end(&r))
 				return FAIL(&r, "unexpected text after the end of the statement");
 		}
 		skip_line(&r);
 	}
-	if (!p.nret)
+	if (!p.nret && !r.return_line)
 		return FAIL(&r, "no `return`");
+	if (r.nplaceholder)
+		fx_positions(&p);
 	if (!prog_validate(&p, r.err)) {
 		if (!r.err->line) {
 			r.err->line = str_starts(r.err->msg, "backward") ? r.backward_line : r.return_line;
