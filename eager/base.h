@@ -39,6 +39,7 @@ enum {
 	MAX_ARGS = 12,          /* arguments of an operator */
 	MAX_OUTS = 32,          /* results of one node (split, unbind) */
 	MAX_LIST = 64,          /* entries of a list argument */
+	MAX_DATA = 1 << 14,     /* numbers of an input's data */
 	MAX_NAME = 64,          /* bytes of a node's name, NUL included */
 	MAX_RETURNS = 64,       /* values after `return` */
 	MAX_CALLS = 8,          /* `call` lines */

@@ -57,7 +57,7 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 	static const enum arg_tag want[NKINDS] = {
 		[K_TENSOR] = ARG_TENSOR, [K_TENSORS] = ARG_TENSORS, [K_SIZE] = ARG_INTS, [K_INTS] = ARG_INTS, [K_DIM] = ARG_INT,
 		[K_DIMS] = ARG_INTS, [K_INDEX] = ARG_INT, [K_STEP] = ARG_INT, [K_INT] = ARG_INT, [K_SCALAR] = ARG_SCALAR,
-		[K_BOOL] = ARG_BOOL, [K_DTYPE] = ARG_DTYPE, [K_STR] = ARG_STR,
+		[K_BOOL] = ARG_BOOL, [K_DTYPE] = ARG_DTYPE, [K_STR] = ARG_STR, [K_DATA] = ARG_DATA,
 	};
 	const struct node *n = &p->node[node];
 	const struct op_info *op = &op_info[n->op];
@@ -378,6 +378,8 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 		n->arg[op_param(OP_input, "seed")] = arg_int((int64_t)call->input[i].seed);
 		if (call->input[i].fill)
 			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
+		if (call->input[i].data.tag == ARG_DATA)
+			n->arg[op_param(OP_input, "data")] = call->input[i].data;
 	}
 	bool symbolic = call->nsym > 0;
 	if (symbolic && !prog_rebind(&q, err))

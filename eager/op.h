@@ -32,6 +32,7 @@ enum kind {
 	K_BOOL,         /* bool */
 	K_DTYPE,        /* ScalarType */
 	K_STR,          /* str from a closed set (reduce=) */
+	K_DATA,         /* numbers: an input's data */
 	NKINDS
 };
 

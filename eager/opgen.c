@@ -14,7 +14,7 @@ static const struct row rows[] = {
 static const char *const kinds[][2] = {
 	{"Tensor[]", "K_TENSORS"}, {"Tensor?[]", "K_TENSORS"}, {"Tensor", "K_TENSOR"}, {"Size", "K_SIZE"}, {"Ints", "K_INTS"},
 	{"Dims", "K_DIMS"}, {"Dim", "K_DIM"}, {"Index", "K_INDEX"}, {"Step", "K_STEP"}, {"Int", "K_INT"}, {"Scalar", "K_SCALAR"},
-	{"bool", "K_BOOL"}, {"ScalarType", "K_DTYPE"}, {"str", "K_STR"},
+	{"bool", "K_BOOL"}, {"ScalarType", "K_DTYPE"}, {"str", "K_STR"}, {"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
 	{"bcast", "R_BCAST"}, {"bcast_to", "R_BCAST_TO"}, {"same", "R_SAME"}, {"zero_dim", "R_ZERO_DIM"}, {"index1", "R_INDEX1"},

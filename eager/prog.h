@@ -13,6 +13,9 @@
  *   backward (sum_1: g,)
  *   call (x: seed=3 fill=normal, s0=7)
  *
+ * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it other
+ * (call (i: data=[2, 2, 2])).
+ *
  * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
  * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
  * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over `sym` nodes;
@@ -28,7 +31,7 @@ struct iexpr { int64_t value; int expr; };
 enum expr_op { EX_CONST, EX_SYM, EX_ADD, EX_SUB, EX_MUL, EX_FLOORDIV, EX_MOD, EX_NEG };
 struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the sym node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR };
+enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR, ARG_DATA };
 struct arg {
 	enum arg_tag tag;               /* ARG_NONE: None, or not given and the default is None */
 	int n;                          /* entries of a list */
@@ -41,6 +44,7 @@ struct arg {
 		bool b;
 		enum dtype dtype;
 		const char *str;
+		struct scalar *data;    /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
 
@@ -63,7 +67,7 @@ struct node {
 struct backward { int node, cotangent; };       /* node is one of ret[] */
 
 /* One `call` line: what differs from the program's own data. */
-struct call_input { int node; uint64_t seed; const char *fill; };       /* fill NULL: unchanged */
+struct call_input { int node; uint64_t seed; const char *fill; struct arg data; };      /* fill NULL, data ARG_NONE: unchanged */
 struct call_sym { int node; int64_t value; };
 struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; };
 
@@ -93,6 +97,7 @@ struct arg arg_scalar_f(double v);
 struct arg arg_dtype(enum dtype t);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
+struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
 int prog_add_expr(struct prog *p, struct expr e);       /* operands must be entries that exist; returns its index */
 int prog_find(const struct prog *p, const char *name);  /* node index or -1 */

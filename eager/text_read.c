@@ -225,14 +225,16 @@ static bool named_value(struct reader *r, struct raw *out)
 static bool list(struct reader *r, struct raw *out, const char *close)
 {
 	*out = raw_here(r, RAW_LIST);
-	struct raw *item = ARENA_NEW(r->a, struct raw, MAX_RAW);
+	struct raw *item = NULL;
 	while (!eat(r, close)) {
 		if (out->n && !want(r, ","))
 			return false;
 		if (eat(r, close))
 			break;
-		if (out->n == MAX_RAW)
-			return FAIL(r, "a list of more than %d entries", MAX_RAW);
+		if (out->n == MAX_DATA)
+			return FAIL(r, "a list of more than %d entries", MAX_DATA);
+		if (!(out->n & (out->n - 1)))   /* 0 or a power of two: doubled */
+			item = ARENA_GROW(r->a, struct raw, item, out->n, MAX(2 * out->n, 1));
 		if (!value(r, &item[out->n]))
 			return false;
 		out->n++;
@@ -392,6 +394,8 @@ static bool coerce_tensors(struct reader *r, struct arg *a, const struct op_info
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of tensors");
+	if (v->n > MAX_LIST)
+		return err_at(err, v->line, v->col, "%s: '%s' has more than %d entries", op->name, q->name, MAX_LIST);
 	*a = (struct arg){.tag = ARG_TENSORS, .n = v->n, .nodes = ARENA_NEW(r->a, int, v->n)};
 	for (int k = 0; k < v->n; k++) {
 		if (v->item[k].tag != RAW_NODE && !(v->item[k].tag == RAW_NONE && q->holes))
@@ -407,6 +411,8 @@ static bool coerce_ints(struct reader *r, struct arg *a, const struct op_info *o
 	int n = v->tag == RAW_LIST ? v->n : 1;
 	if (v->tag != RAW_LIST && v->tag != RAW_INT)
 		return REFUSE(err, v, op, q, "a list of integers");
+	if (n > MAX_LIST)
+		return err_at(err, v->line, v->col, "%s: '%s' has more than %d entries", op->name, q->name, MAX_LIST);
 	*a = (struct arg){.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(r->a, struct iexpr, n)};
 	for (int k = 0; k < n; k++) {
 		if (item[k].tag != RAW_INT)
@@ -429,6 +435,20 @@ static bool coerce_scalar(struct arg *a, const struct op_info *op, const struct 
 	case RAW_BOOL: a->scalar = (struct scalar){SC_BOOL, v->b, 0}; return true;
 	default: return REFUSE(err, v, op, q, "a number");
 	}
+}
+
+static bool coerce_data(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+{
+	if (v->tag != RAW_LIST)
+		return REFUSE(err, v, op, q, "a list of numbers");
+	*a = (struct arg){.tag = ARG_DATA, .n = v->n, .data = ARENA_NEW(r->a, struct scalar, v->n)};
+	for (int k = 0; k < v->n; k++) {
+		struct arg one;
+		if (!coerce_scalar(&one, op, q, &v->item[k], err))
+			return false;
+		a->data[k] = one.scalar;
+	}
+	return true;
 }
 
 /* A Python number where the schema says Tensor: it stays what it is, and the overload with it. */
@@ -477,6 +497,7 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 		*a = arg_dtype(t);
 		return true;
 	}
+	case K_DATA: return coerce_data(r, a, op, q, v, err);
 	case NKINDS: break;
 	}
 	BUG("kind %d", (int)q->kind);
@@ -939,6 +960,23 @@ static bool backward_line(struct reader *r)
 	return true;
 }
 
+/* What follows `data`. With other sizes in the same call the numbers are counted when it is bound. */
+static bool call_data(struct reader *r, struct call_input *in)
+{
+	struct raw v;
+	const struct node *n = &r->p->node[in->node];
+	int k = op_param(OP_input, "data"), col = (int)(r->s - r->line_start) + 1;
+	struct err why = {0};
+	if (!want(r, "=") || !value(r, &v) || !coerce_data(r, &in->data, &op_info[OP_input], &op_info[OP_input].param[k], &v, r->err))
+		return false;
+	bool symbolic = false;
+	for (int d = 0; d < n->arg[0].n; d++)
+		symbolic = symbolic || n->arg[0].ints[d].expr >= 0;
+	if (!str_eq(n->arg[op_param(OP_input, "fill")].str, "dyadic"))
+		return err_at(r->err, r->line, col, "call: '%s' has a fill, so no data", n->name);
+	return symbolic || fill_data_check(&in->data, &n->out[0].meta, &why) || err_at(r->err, r->line, col, "call: %s", why.msg);
+}
+
 static bool call_input(struct reader *r, struct call_input *in, int node)
 {
 	struct raw v;
@@ -961,8 +999,14 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			if (fill_find(w) < 0)
 				return FAIL(r, "call: fill '%s' is unknown (%s)%s", w, fill_names(), fill_guess(&(struct guess){0}, w));
 			in->fill = arena_strdup(r->a, w);
+		} else if (keyword(r, "data")) {
+			if (any)
+				return FAIL(r, "call: an input has data or a seed, not both");
+			return call_data(r, in);
+		} else if (any && node_given(&r->p->node[node], op_param(OP_input, "data"))) {
+			return FAIL(r, "call: '%s' has data, so no seed and no fill; give it other data=", r->p->node[node].name);
 		} else {
-			return any ? true : FAIL(r, "call: expected seed= or fill=");
+			return any ? true : FAIL(r, "call: expected seed=, fill= or data=");
 		}
 	}
 }

@@ -154,12 +154,12 @@ static void add_calls(struct world *w)
 		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
 		for (int i = 0; i < p->nnode; i++) {
 			const struct node *n = &p->node[i];
-			if (n->op != OP_input)
+			if (n->op != OP_input || node_given(n, op_param(OP_input, "data")))
 				continue;
 			bool plain = str_eq(n->arg[IN_FILL].str, "dyadic") && dtype_is_float(n->arg[IN_DTYPE].dtype);
 			bool ints = str_eq(n->arg[IN_FILL].str, "dyadic") && n->arg[IN_DTYPE].dtype != DT_B8;
 			uint64_t seed = (uint64_t)n->arg[IN_SEED].i.value + 100 * (uint64_t)(c + 1);
-			k->input[k->ninput++] = (struct call_input){i, seed, plain || ints ? fill : NULL};
+			k->input[k->ninput++] = (struct call_input){.node = i, .seed = seed, .fill = plain || ints ? fill : NULL};
 		}
 	}
 }

@@ -3,8 +3,10 @@
 #include "fuzz/script.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "compiled/targets/emit_python.h"
+#include "eager/fill.h"
 #include "fuzz/expected.h"
 
 extern const unsigned char fill_py[], script_run_py[];  /* embedded by the build, NUL-terminated */
@@ -18,11 +20,48 @@ static void int_list(struct strbuf *sb, const int64_t *v, int n)
 	sb_putc(sb, ')');
 }
 
+static int64_t cell_bits(const void *cell, int nbytes)
+{
+	uint64_t bits = 0;
+	memcpy(&bits, cell, (size_t)nbytes);
+	uint64_t sign = (uint64_t)1 << (8 * nbytes - 1);
+	return (int64_t)((bits ^ sign) - sign);
+}
+
+/* Cells given in the program, as the values that their dtype holds; as bits if there are NaNs, which may differ in theirs. */
+static void data_row(struct strbuf *sb, const struct prog *q, int storage, enum dtype t, int n)
+{
+	struct arena a;
+	arena_init(&a);
+	const unsigned char *cells = fill_storage(q, storage, &a);
+	struct arg data = fill_to_data(cells, n, t, &a);
+	bool bits = false;
+	for (int i = 0; i < n; i++)
+		bits = bits || (data.data[i].kind == SC_FLOAT && isnan(data.data[i].f));
+	sb_printf(sb, "        make_data(\"%s\", [", dtype_info[t].name);
+	for (int i = 0; i < n; i++) {
+		sb_puts(sb, i ? ", " : "");
+		if (bits)
+			sb_printf(sb, "%" PRId64, cell_bits(cells + i * dtype_nbytes(t), dtype_nbytes(t)));
+		else if (data.data[i].kind == SC_FLOAT && isinf(data.data[i].f))
+			sb_puts(sb, data.data[i].f < 0 ? "-math.inf" : "math.inf");
+		else
+			scalar_print(sb, &data.data[i]);
+	}
+	sb_printf(sb, "]%s),\n", bits ? ", bits=True" : "");
+	arena_free(&a);
+}
+
 /* One storage: how its cells are made in this call. */
 static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
+	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	if (given->tag == ARG_DATA) {
+		data_row(sb, q, n->out[0].storage, m->dtype, given->n);
+		return;
+	}
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m),
 	          n->arg[op_param(OP_input, "fill")].str, (uint64_t)node_int(n, op_param(OP_input, "seed")), node_int(n, op_param(OP_input, "high")),
 	          node_int(n, op_param(OP_input, "dim")));

@@ -378,6 +378,11 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "too large for a table" "$tmp/s.py" "^# Only eager says .*: output 0 has more than 4096 elements.$"
 	script_of "$src/corpus/regressions/scatter_reduce_amax_without_self.prog" torch:inductor@cpu value "out 0 (y)" 0
 	has "not judged" "$tmp/s.py" "^# Only eager says .*: the reference does not judge this program: "
+	printf '# scatterproof 1\nx = input([4], data=[0.1, -0.0, -inf, 1e-45])\nh = input([2], dtype=f16, data=[nan(0x7ff8040000000000), 2])\ni = input([2], dtype=i64, data=[0, 3])\ny = index_select(x, 0, i)\nreturn (y, h)\ncall (i: data=[1, 2])\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "data, as the dtype holds it" "$tmp/s.py" '^        make_data\("f32", \[0.10000000149011612, -0.0, -math.inf, 1.401298464324817e-45\]\),$'
+	has "data with a NaN, by its bits" "$tmp/s.py" '^        make_data\("f16", \[32257, 16384\], bits=True\),$'
+	has "data of the second call" "$tmp/s.py" '^        make_data\("i64", \[1, 2\]\),$'
 	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (a)" 0
 	has "an alias finding compares memory" "$tmp/s.py" "^MEMORY = True"
 	has "and has no table" "$tmp/s.py" "^EXPECTED, NOT_ALL_ZERO = "
