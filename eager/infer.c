@@ -183,11 +183,41 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	return true;
 }
 
+static const char *operand_refusal(const struct prog *p, const struct node *n)
+{
+	const char *why = NULL;
+	for (int k = 0; !why && k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR)
+			why = p->node[a->node].refusal;
+		for (int i = 0; !why && a->tag == ARG_TENSORS && i < a->n; i++)
+			why = a->nodes[i] < 0 ? NULL : p->node[a->nodes[i]].refusal;
+	}
+	return why;
+}
+
+bool prog_infer_or_refuse(struct prog *p, int node, struct err *err)
+{
+	struct node *n = &p->node[node];
+	const char *name = op_info[n->op].name;
+	struct err own = {0};
+	n->refusal = p->must_raise ? operand_refusal(p, n) : NULL;
+	if (!n->refusal && prog_infer_node(p, node, &own))
+		return true;
+	if (!n->refusal && (!p->must_raise || op_info[n->op].family == F_INPUT))
+		return err_at(err, own.line, own.col, "%s", own.msg);
+	if (!n->refusal)        /* PyTorch's text does not begin with our row's name */
+		n->refusal = arena_strdup(p->arena, own.msg + (str_starts(own.msg, name) ? strlen(name) + 2 : 0));
+	n->nout = 0;
+	n->out = NULL;
+	return true;
+}
+
 bool prog_infer(struct prog *p, struct err *err)
 {
 	p->nstorage = 0;
 	for (int i = 0; i < p->nnode; i++)
-		if (!prog_infer_node(p, i, err))
+		if (!prog_infer_or_refuse(p, i, err))
 			return false;
 	return true;
 }
@@ -250,7 +280,7 @@ static bool validate_ends(const struct prog *p, struct err *err)
 	if (p->nret < 1)
 		return err_set(err, "the program returns nothing");
 	for (int i = 0; i < p->nret; i++)
-		if (p->node[p->ret[i]].nout != 1 || p->node[p->ret[i]].op == OP_sym)
+		if (!p->node[p->ret[i]].refusal && (p->node[p->ret[i]].nout != 1 || p->node[p->ret[i]].op == OP_sym))
 			return err_set(err, "return: '%s' is not a single tensor", p->node[p->ret[i]].name);
 	for (int i = 0; i < p->nback; i++) {
 		const struct backward *b = &p->back[i];
@@ -259,6 +289,8 @@ static bool validate_ends(const struct prog *p, struct err *err)
 			returned |= p->ret[k] == b->node;
 		if (!returned)
 			return err_set(err, "backward: '%s' is not returned", p->node[b->node].name);
+		if (p->must_raise)      /* whatever is wrong here eager refuses */
+			continue;
 		const struct meta *o = node_meta(p, b->node), *c = node_meta(p, b->cotangent);
 		if (o->dtype != c->dtype || !meta_same_sizes(o, c))
 			return unlike_cotangent(p, b, err);

@@ -131,6 +131,7 @@ static void node_clone(struct node *n, struct arena *a)
 			g->str = arena_strdup(a, g->str);
 	}
 	n->out = copy_array(a, n->out, (size_t)n->nout, sizeof *n->out);
+	n->refusal = n->refusal ? arena_strdup(a, n->refusal) : NULL;
 }
 
 void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
@@ -139,6 +140,7 @@ void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
 	q.arena = a;
 	q.node = copy_array(a, p->node, (size_t)p->nnode, sizeof *p->node);
 	q.expr = copy_array(a, p->expr, (size_t)p->nexpr, sizeof *p->expr);
+	q.raises = p->raises ? arena_strdup(a, p->raises) : NULL;
 	q.cap_node = p->nnode;
 	q.cap_expr = p->nexpr;
 	for (int i = 0; i < q.nnode; i++)

@@ -16,6 +16,9 @@
  * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it other
  * (call (i: data=[2, 2, 2])).
  *
+ * A program may say that eager must refuse it: `raises`, or `raises "some of PyTorch's message"`, after `return` and `backward`. Only such
+ * programs may hold rows that the shape rules refuse; they, and the rows that need them, have no metas (node.refusal).
+ *
  * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
  * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
  * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over `sym` nodes;
@@ -60,6 +63,7 @@ struct node {
 	int line, col;                  /* place in the text it was read from, 0 if built */
 	struct arg arg[MAX_ARGS];       /* in schema order; defaults filled in */
 	int nout;                       /* results: 1 for most */
+	const char *refusal;            /* must-raise programs: what eager says of this row, or of one that it needs, and nout is 0; NULL: nothing */
 	struct value *out;
 	int64_t sym_value;              /* OP_sym only, current binding */
 };
@@ -80,6 +84,8 @@ struct prog {
 	int ret[MAX_RETURNS];
 	bool has_backward;
 	struct backward back[MAX_RETURNS];
+	bool must_raise;
+	const char *raises;             /* part of the message; NULL: any message */
 	struct call call[MAX_CALLS];
 };
 
@@ -115,6 +121,8 @@ void node_print(struct strbuf *sb, const struct prog *p, int node);
 /* ---- meaning of the structure ----------------------------------------------------------------------------------- */
 /* Shape rules: recomputes out[] (metas and storages) of one node from its operands, or of all. Errors name the node. */
 bool prog_infer_node(struct prog *p, int node, struct err *err);
+/* The same but in a must-raise program, where a refused row that is no input is told to node.refusal. */
+bool prog_infer_or_refuse(struct prog *p, int node, struct err *err);
 bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */

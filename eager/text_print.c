@@ -131,13 +131,14 @@ void node_print(struct strbuf *sb, const struct prog *p, int node)
 		sb_printf(sb, ": \"Sym(%" PRId64 ")\" = sym(%" PRId64 ")\n", n->arg[0].i.value, n->arg[0].i.value);
 		return;
 	}
-	sb_puts(sb, op->nret == 1 ? ": " : ": (");
+	if (!n->refusal)
+		sb_puts(sb, op->nret == 1 ? ": " : ": (");
 	for (int k = 0; k < n->nout; k++) {
 		sb_puts(sb, k ? ", \"" : "\"");
 		meta_print(sb, &n->out[k].meta);
 		sb_putc(sb, '"');
 	}
-	sb_printf(sb, "%s = %s(", op->nret == 1 ? "" : n->nout == 1 ? ",)" : ")", op->name);
+	sb_printf(sb, "%s = %s(", op->nret == 1 || n->refusal ? "" : n->nout == 1 ? ",)" : ")", op->name);
 	bool named = false, first = true;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
@@ -187,6 +188,13 @@ void prog_print(struct strbuf *sb, const struct prog *p)
 		for (int i = 0; i < p->nback; i++)
 			sb_printf(sb, "%s%s: %s", i ? ", " : "", p->node[p->back[i].node].name, p->node[p->back[i].cotangent].name);
 		sb_puts(sb, p->nback == 1 ? ",)\n" : ")\n");
+	}
+	if (p->must_raise) {
+		char quote = p->raises && strchr(p->raises, '"') ? '\'' : '"';
+		sb_puts(sb, "raises");
+		if (p->raises)
+			sb_printf(sb, " %c%s%c", quote, p->raises, quote);
+		sb_putc(sb, '\n');
 	}
 	for (int i = 0; i < p->ncall; i++)
 		print_call(sb, p, &p->call[i]);

@@ -30,7 +30,7 @@ struct reader {
 	const char *s, *end, *line_start;
 	int line, mode, depth;
 	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
-	int return_line, backward_line; /* 0: none yet */
+	int return_line, backward_line, raises_line;    /* 0: none yet */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -716,10 +716,10 @@ static bool finish_node(struct reader *r, int node, const struct annotation *an,
 			return err_at(r->err, an[0].line, an[0].col, "sym: '%s' is annotated differently from its value", n->name);
 	}
 	prog_defaults(r->p, node);
-	if (!prog_infer_node(r->p, node, r->err))
+	if (!prog_infer_or_refuse(r->p, node, r->err))
 		return false;
 	n = &r->p->node[node];
-	if (n->op == OP_sym || !nan)
+	if (n->op == OP_sym || !nan || n->refusal)
 		return true;
 	if (nan != n->nout)
 		return err_at(r->err, an[0].line, an[0].col, "%s: %d annotations for %d results", op_info[n->op].name, nan, n->nout);
@@ -960,6 +960,38 @@ static bool backward_line(struct reader *r)
 	return true;
 }
 
+static bool raises_line(struct reader *r)
+{
+	struct raw v;
+	if (!r->p->nret)
+		return FAIL(r, "`raises` before `return`");
+	if (r->raises_line)
+		return FAIL(r, "a second `raises`");
+	r->raises_line = r->line;
+	if (at_line_end(r))
+		return true;
+	if (peek(r) != '"' && peek(r) != '\'')
+		return FAIL(r, "raises: expected part of the message in quotes");
+	if (!string(r, &v, peek(r)))
+		return false;
+	r->p->raises = v.s;
+	return true;
+}
+
+/* Whether the program says so is known before its rows are read. */
+static bool says_raises(const char *text, const char *end)
+{
+	for (const char *s = text; s < end; s++) {
+		while (s < end && (*s == ' ' || *s == '\t'))
+			s++;
+		if (end - s >= 6 && memcmp(s, "raises", 6) == 0 && (end - s == 6 || !(word_char(s[6], false) || s[6] == ':' || strchr("=.(", s[6]))))
+			return true;
+		while (s < end && *s != '\n')
+			s++;
+	}
+	return false;
+}
+
 /* What follows `data`. With other sizes in the same call the numbers are counted when it is bound. */
 static bool call_data(struct reader *r, struct call_input *in)
 {
@@ -1093,6 +1125,8 @@ static bool statement(struct reader *r)
 		r->backward_line = r->line;
 		return backward_line(r);
 	}
+	if (keyword(r, "raises"))
+		return raises_line(r);
 	if (keyword(r, "call"))
 		return call_line(r);
 	if (r->p->nret)
@@ -1133,6 +1167,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
 	if (!header(&r))
 		return false;
+	p.must_raise = mode == READ_STRICT && says_raises(text, r.end);
 	while (r.s < r.end) {
 		while (!at_line_end(&r)) {
 			if (!statement(&r))
@@ -1148,6 +1183,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return FAIL(&r, "no `return`");
 	if (r.nplaceholder)
 		fx_positions(&p);
+	p.must_raise = r.raises_line != 0;
 	if (!prog_validate(&p, r.err)) {
 		if (!r.err->line) {
 			r.err->line = str_starts(r.err->msg, "backward") ? r.backward_line : r.return_line;

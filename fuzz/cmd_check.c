@@ -32,7 +32,9 @@ static void print_json(const char *file, const char *target, const struct outcom
 static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out)
 {
 	printf("%s: %s on %s", file, verdict_name[out->verdict], target);
-	if (out->verdict == VD_PASS)
+	if (out->verdict == VD_PASS && out->why[0])
+		printf(" (%s)\n", out->why);
+	else if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
 		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
 		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,

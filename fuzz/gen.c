@@ -123,9 +123,9 @@ static void add_backward(struct world *w)
 {
 	struct prog *p = w->p;
 	for (int i = 0; i < p->nret; i++) {
-		struct meta m = *node_meta(p, p->ret[i]);
-		if (!has_grad(w, p->ret[i]))
+		if (p->node[p->ret[i]].refusal || !has_grad(w, p->ret[i]))
 			continue;
+		struct meta m = *node_meta(p, p->ret[i]);
 		int cot = add_cotangent(w, &m);
 		p->back[p->nback++] = (struct backward){p->ret[i], cot};
 		p->has_backward = true;
@@ -203,12 +203,14 @@ bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, con
 		if (attempt == 8)
 			return err_set(err, "the policy admits no operator for its dtypes");
 	}
+	if (!pol->restricted && chance(w, PF_illegal) && choose_chance(c, 50))
+		add_illegality(w);
 	int ncompute = out->nnode;
 	add_backward(w);
 	if (!inputs_first(w, ncompute, err))
 		return false;
 	add_calls(w);
-	if (chance(w, PF_symbols))
+	if (!out->must_raise && chance(w, PF_symbols))
 		add_symbol(w);
 	if (stats)
 		stats->nprogram++;

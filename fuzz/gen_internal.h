@@ -98,6 +98,10 @@ int add_op(struct world *w, int op, int self);
 /* ---- gen_symbol.c ---- */
 void add_symbol(struct world *w);        /* to a finished program; leaves it as it is if that does not work out */
 
+/* ---- gen_illegal.c ---- */
+/* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */
+void add_illegality(struct world *w);
+
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);
 /* May node be written by the in-place row `op` whose other operands are known to be elsewhere? */

@@ -40,6 +40,7 @@
 	FEATURE(positive, 40, 1)        /* operands of divisions and transcendental functions are positive */ \
 	FEATURE(special, 12, 1)         /* a further call has inf, nan, -0.0, limits */ \
 	FEATURE(ties, 20, 1)            /* a further call has few distinct values */ \
+	FEATURE(illegal, 1, 0)          /* half of those: one deliberate mistake, which eager must refuse */ \
 	FEATURE(symbols, 0, 0)          /* sizes that change from call to call */
 
 enum feature {

@@ -174,19 +174,55 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	out->detail = out->why;
 }
 
+/* The version whose rules hold: 2.<minor>. */
+static int torch_minor(const struct target *t)
+{
+	int major, minor;
+	return t->family == FAM_TORCH && sscanf(t->version, "%d.%d", &major, &minor) == 2 && major == 2 ? minor : 0;
+}
+
 /* Autograd refuses, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
-static bool eager_raises(const struct prog *p, struct arena *a)
+static const char *eager_raises(const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct result plain;
 	struct err err = {0};
-	return interp_run(&plain, p, a, NULL, &err) == INTERP_OK && plain.status == RES_RAISED;
+	struct interp_options o = {.torch_minor = torch_minor(t)};
+	return interp_run(&plain, p, a, &o, &err) == INTERP_OK && plain.status == RES_RAISED ? plain.message : NULL;
+}
+
+/* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's. */
+static void from_must_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc,
+                            struct arena *a)
+{
+	bool plain = !target_stage(t)->compiles;
+	if (r->status == RES_RAISED && plain && p->raises && !strstr(r->message, p->raises)) {
+		out->verdict = VD_INVALID;
+		out->why = arena_printf(a, "eager refuses it, but does not say '%s': %s", p->raises, r->message);
+	} else if (r->status == RES_RAISED) {
+		out->verdict = VD_PASS;
+		out->why = "raises, as it must";
+	} else if (plain) {
+		out->verdict = VD_INVALID;
+		out->why = "it says that eager must refuse it, and eager does not";
+	} else {
+		const char *eager = eager_raises(p, t, a);
+		eager = eager ? eager : jc->status == REF_RAISES ? jc->message : NULL;
+		out->verdict = eager ? VD_MISMATCH : VD_UNJUDGED;
+		out->why = eager ? arena_printf(a, "runs what eager refuses: %s", eager) : "no rule of ours says why eager must refuse it";
+	}
+	if (out->verdict != VD_MISMATCH)
+		return;
+	out->kind = FINDING_RAISE;
+	out->severity = SEVERITY_NORMAL;
+	out->detail = out->why;
+	out->signature = arena_printf(a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
 }
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	out->why = r->message;
-	if (!target_stage(t)->compiles || eager_raises(p, a)) {
+	if (!target_stage(t)->compiles || eager_raises(p, t, a)) {
 		out->verdict = VD_INVALID;
 		return;
 	}
@@ -227,6 +263,9 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
+	} else if (p->must_raise) {
+		judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a);
+		from_must_raise(out, p, r, t, &jc, a);
 	} else if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && jc.status != REF_RAISES) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
