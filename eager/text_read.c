@@ -1167,7 +1167,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
 	if (!header(&r))
 		return false;
-	p.must_raise = mode == READ_STRICT && says_raises(text, r.end);
+	p.must_raise = says_raises(text, r.end);
 	while (r.s < r.end) {
 		while (!at_line_end(&r)) {
 			if (!statement(&r))

@@ -59,7 +59,7 @@ void exec_restart(struct exec *e) { proc_kill(e->proc); }
 bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err); }
 
 /* A program that must raise because of a position in its data, not of its metas: kernels on a GPU check by an assertion. */
-static bool reads_nowhere(const struct prog *p)
+bool exec_withholds(const struct prog *p, const struct target *t)
 {
 	bool positions = false, refused = false;
 	for (int i = 0; p->must_raise && i < p->nnode; i++) {
@@ -68,7 +68,7 @@ static bool reads_nowhere(const struct prog *p)
 			positions = positions || (o->param[k].role >= R_INDEX1 && o->param[k].role <= R_UINDICES && o->param[k].role != R_SRCN);
 		refused = refused || p->node[i].refusal;
 	}
-	return p->must_raise && positions && !refused;
+	return t->device == TDEV_CUDA && p->must_raise && positions && !refused;
 }
 
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
@@ -79,7 +79,7 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 	e->prog = p;
 	e->busy = true;
 	e->unsent = NULL;
-	if (t->device == TDEV_CUDA && reads_nowhere(p)) {
+	if (exec_withholds(p, t)) {
 		e->unsent = "an index out of range takes a CUDA device down";
 		return;
 	}

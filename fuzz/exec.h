@@ -22,6 +22,8 @@ void exec_restart(struct exec *e);      /* kills the child: the next program mee
 bool exec_warm(struct exec *e, struct err *err);        /* starts the child now */
 
 /* The program must stay unchanged until exec_take. One at a time. */
+/* Does t not get p, because p would take its device down? Such a program is unsupported there. */
+bool exec_withholds(const struct prog *p, const struct target *t);
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
 bool exec_busy(const struct exec *e);   /* submitted and not taken */
 bool exec_ready(const struct exec *e);

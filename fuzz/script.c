@@ -172,7 +172,8 @@ static const char *after_imports(const char *py)
 	return last + strlen("\nimport torch\n");
 }
 
-static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why)
+static void header(struct strbuf *sb, const struct target *t, const struct store_loaded *finding, const struct expected *x, const char *why,
+                   bool must_raise)
 {
 	struct strbuf name;
 	sb_init(&name);
@@ -181,12 +182,14 @@ static void header(struct strbuf *sb, const struct target *t, const struct store
 	if (finding)
 		sb_printf(sb, "# scatterproof finding %.8s (%s), found on %s; this is %s\n", finding->hex, finding->signature,
 			finding->nenvs ? finding->env[0].target : "no target", name.s);
-	if (x->name)
+	if (must_raise)
+		sb_puts(sb, "# Exits 1 if the target runs what eager refuses, 0 if it refuses it, too.\n");
+	else if (x->name)
 		sb_printf(sb, "# Exits 1 if %s of call %d is not what EXPECTED says that it must be, 0 if it is. The rest is compared with eager.\n", x->name, x->call);
 	else
 		sb_printf(sb, "# Exits 1 if the target differs from eager (values: beyond the tolerances of torch.testing.assert_close), 0 if not%s.\n",
 			finding && finding->kind == FINDING_CRASH ? "; it crashed where it was found" : "");
-	if (why[0])
+	if (why[0] && !must_raise)
 		sb_printf(sb, "# Only eager says what must come out: %s.\n", why);
 	sb_puts(sb, "import math\nimport sys\n\nimport torch\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
@@ -223,7 +226,7 @@ bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t
 	sb_init(&table);
 	if (!expected_emit(&table, &x, &why, p, t, finding, a))
 		x.name = NULL;
-	header(sb, t, finding, &x, why);
+	header(sb, t, finding, &x, why, p->must_raise);
 	sb_printf(sb, "\n\n%s", r.source);
 	wrap_target(sb, t);
 	sb_puts(sb, "\n\n");
@@ -231,6 +234,7 @@ bool script_emit(struct strbuf *sb, const struct prog *p, const struct target *t
 	backward_list(sb, &r);
 	bool ok = call_rows(sb, p, &r, a, err);
 	expected_table(sb, &x, table.s);
+	sb_printf(sb, "MUST_RAISE = %s  # whether eager must refuse the program, and the target with it\n", p->must_raise ? "True" : "False");
 	sb_printf(sb, "MEMORY = %s  # whether to compare which results share memory\n", finding && finding->kind == FINDING_ALIAS ? "True" : "False");
 	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
 		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "fuzz/exec.h"
 #include "fuzz/message.h"
 #include "fuzz/signature.h"
 #include "oracle/spread.h"
@@ -246,7 +247,10 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	const char *target = arena_strdup(a, name.s);
 	sb_free(&name);
 	bool judged = false;
-	if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
+	if (r->status == RES_UNSUPPORTED && p->must_raise && target_stage(t)->compiles && !exec_withholds(p, t)) {
+		out->verdict = VD_PASS;         /* a known refusal is one */
+		out->why = "raises, as it must";
+	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
 		out->why = r->message;
 	} else if (r->status == RES_CRASH || r->status == RES_HANG) {

@@ -383,6 +383,9 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "data, as the dtype holds it" "$tmp/s.py" '^        make_data\("f32", \[0.10000000149011612, -0.0, -math.inf, 1.401298464324817e-45\]\),$'
 	has "data with a NaN, by its bits" "$tmp/s.py" '^        make_data\("f16", \[32257, 16384\], bits=True\),$'
 	has "data of the second call" "$tmp/s.py" '^        make_data\("i64", \[1, 2\]\),$'
+	script_of "$src/tests/prog/raises/expanded_written.prog" torch:aot_eager@cpu raise "" 0
+	has "what eager must refuse" "$tmp/s.py" "^MUST_RAISE = True"
+	has "and when it exits 1" "$tmp/s.py" "^# Exits 1 if the target runs what eager refuses"
 	script_of "$src/corpus/regressions/clone_after_index_put.prog" torch:inductor@cpu alias "out 0 (a)" 0
 	has "an alias finding compares memory" "$tmp/s.py" "^MEMORY = True"
 	has "and has no table" "$tmp/s.py" "^EXPECTED, NOT_ALL_ZERO = "
@@ -396,6 +399,14 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	run 2.11.0
 	expect "eager is right" 0 $?
 	has "eager is right" "$tmp/out" "^torch 2.11.0.*: x.grad of call 0 is right$"
+	script_of "$src/tests/prog/raises/expanded_written.prog" torch:aot_eager@cpu raise "" 0
+	run 2.11.0
+	expect "the target runs what eager refuses" 1 $?
+	has "the target runs what eager refuses" "$tmp/out" "^call 0: eager raises RuntimeError: .*, the target runs$"
+	script_of "$src/tests/prog/raises/wrong_shape.prog" torch:aot_eager@cpu raise "" 0
+	run 2.11.0
+	expect "both refuse it" 0 $?
+	has "both refuse it" "$tmp/out" "and so does the target, as it must$"
 	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:eager value "out 0 (w)" 0
 	sed -i 's/^    return fn$/    return lambda *a: [o.detach().nextafter(o + 1) for o in fn(*a)]/' "$tmp/s.py"
 	run 2.11.0
