@@ -7,7 +7,13 @@
 static int draw_op(struct world *w)
 {
 	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
-	return f < 0 ? -1 : w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	if (f < 0)
+		return -1;
+	/* x + 1, x / 2 are what Python programs are full of: pointwise rows that take a number have three draws, the others one. */
+	int op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	for (int again = 0; again < 2 && f == F_POINTWISE && !op_has(op, T_NUMBERS); again++)
+		op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	return op;
 }
 
 static bool add_nodes(struct world *w)

@@ -31,7 +31,7 @@
 	FEATURE(negative, 20, 1)        /* dims and indices counted from the end */ \
 	FEATURE(plain, 60, 1)           /* an argument that has a default keeps it */ \
 	FEATURE(mixed, 6, 1)            /* the other operand has another dtype */ \
-	FEATURE(number, 30, 1)          /* a Python number stands for the other operand, where PyTorch takes one */ \
+	FEATURE(number, 60, 1)          /* a Python number stands for the other operand, where PyTorch takes one */ \
 	FEATURE(input_view, 6, 1)       /* an input shares another input's storage */ \
 	FEATURE(self_operand, 2, 1)     /* an in-place operand is the written tensor itself */ \
 	FEATURE(extra_return, 12, 1)    /* a value that has users is returned too */ \
