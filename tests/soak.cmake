@@ -1,7 +1,11 @@
-# Programs that were judged wrongly once: a pass on builtin:eager and, where it is installed, on PyTorch eager.
+# Programs that were judged wrongly once, or not at all: the verdicts that they state, and the errors that must be seen in their results.
 if(TARGET scatterproof)
-  file(GLOB judged ${CMAKE_CURRENT_LIST_DIR}/prog/oracle/*.prog)
-  add_test(NAME oracle_progs COMMAND scatterproof check --quiet ${judged})
-  add_test(NAME oracle_progs_torch COMMAND scatterproof check --quiet --target torch:eager ${judged})
-  set_tests_properties(oracle_progs_torch PROPERTIES LABELS torch SKIP_RETURN_CODE 3 TIMEOUT 300)
+  file(GLOB judged CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/prog/oracle/*.prog)
+  foreach(kind builtin torch)
+    add_test(NAME oracle_progs_${kind} COMMAND ${CMAKE_CURRENT_LIST_DIR}/verdicts.sh $<TARGET_FILE:scatterproof> ${kind} ${judged})
+  endforeach()
+  set_tests_properties(oracle_progs_torch PROPERTIES LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 300)
+  add_executable(planted_test ${CMAKE_CURRENT_LIST_DIR}/planted_test.c)
+  target_link_libraries(planted_test PRIVATE campaign)
+  add_test(NAME oracle_planted COMMAND planted_test ${judged})
 endif()
