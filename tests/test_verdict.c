@@ -2,6 +2,7 @@
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/interp.h"
 #include "fuzz/message.h"
+#include "fuzz/plain.h"
 #include "fuzz/verdict.h"
 #include "tests/test.h"
 
@@ -109,6 +110,33 @@ static void test_both_raise(void)
 	struct result r = {.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
 	EXPECT_INT(judged(p, &r, "torch:inductor@cpu").verdict, VD_INVALID);
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
+}
+
+/* What a compiling target raises is asked of the plain stage, and only that: a program that eager refuses is invalid everywhere. */
+static void test_plain_stage_is_asked(void)
+{
+	struct prog *p = program(NEG);
+	struct result compiled = {.status = RES_RAISED, .message = "compile: RuntimeError: odd", .stderr_tail = ""}, plain = compiled, fine;
+	struct target inductor = target("torch-2.15.0:inductor@cuda+freezing=1"), eager = target("torch:eager@cpu"), of = plain_of(&inductor);
+	struct strbuf sb;
+	ran(&fine, p);
+	sb_init(&sb);
+	target_print(&sb, &of);
+	EXPECT_STR(sb.s, "torch-2.15.0:eager@cuda");
+	sb_free(&sb);
+	struct outcome o = judged(p, &compiled, "torch:inductor@cpu");
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT(plain_needed(&o, &compiled, &inductor), "a raise of a compiled program");
+	EXPECT(!plain_needed(&o, &compiled, &eager), "nobody below eager");
+	plain_settle(&o, &fine);
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	plain.message = "RuntimeError: eager refuses";
+	plain_settle(&o, &plain);
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT_STR(o.why, "RuntimeError: eager refuses");
+	((float *)(uintptr_t)fine.call[0].out[0].data)[0] += 1;
+	o = judged(p, &fine, "torch:inductor@cpu");
+	EXPECT(o.verdict == VD_MISMATCH && !plain_needed(&o, &fine, &inductor), "wrong data is wrong");
 }
 
 /* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
@@ -243,6 +271,7 @@ int main(void)
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);
+	RUN(test_plain_stage_is_asked);
 	RUN(test_must_raise);
 	RUN(test_device_fault);
 	RUN(test_where_it_died);
