@@ -18,8 +18,8 @@ void plain_settle(struct outcome *o, const struct result *plain)
 {
 	if (plain->status != RES_RAISED)
 		return;
-	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "",
-		.suspicion = ""};
+	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .signature = "", .tensor = "", .pattern = "", .detail = "",
+		.report = "", .suspicion = ""};
 }
 
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)

@@ -433,8 +433,9 @@ static void prod_step(struct prod_state *s, const struct num *x)
 	s->n++;
 }
 
-/* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An infinity has
- * the sign of the whole product, and where no factor is below 1 it is sure if the whole product overflows, impossible if that does not. */
+/* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An
+ * infinity has the sign of the whole product, and where no factor is below 1 it is sure if the whole product overflows, impossible if
+ * that does not. */
 static void partial_products(struct num *r, const struct prod_state *s, double m, const struct num_format *acc)
 {
 	bool lost = s->zero || s->small < acc->normal;

@@ -92,8 +92,8 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (ref_has_grad(c->r, t))
-			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, or give it no gradient",
-				dtype_info[p->dt].name, op_info[c->n->op].name);
+			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
+				"or give it no gradient", dtype_info[p->dt].name, op_info[c->n->op].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);

@@ -41,8 +41,8 @@ static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, e
 
 /* ---- sums --------------------------------------------------------------------------------------------------------- */
 
-/* PyTorch's CPU sum of n numbers (SumKernel.cpp, multi_row_sum): blocks of 2^p, p = max(4, log2(n) / 4), blocks of blocks, and so on, four levels;
- * then the levels, four interleaved rows and the lanes of a vector are added up. */
+/* PyTorch's CPU sum of n numbers (SumKernel.cpp, multi_row_sum): blocks of 2^p, p = max(4, log2(n) / 4), blocks of blocks, and so on,
+ * four levels; then the levels, four interleaved rows and the lanes of a vector are added up. */
 static double cascade_depth(int64_t n)
 {
 	enum { LEVELS = 4, REST = LEVELS - 1 + 6 + 2 * 16 };   /* levels; four rows and what is left of them; lanes and the tail */
@@ -272,8 +272,8 @@ static bool extreme_dims(struct ref_ctx *c, enum sf f)
 bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
 bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
 
-/* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the CPU
- * (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
+/* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
+ * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK], whole = !ref_given(c, 1);
@@ -334,7 +334,8 @@ static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum
 	if (!ref_dims(c, mask, 1, m->rank, true))
 		return false;
 	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
-		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); name the dims");
+		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
+			"name the dims");
 	*f = ref_given(c, 1) && m->rank > 0 ? SF_VAR : SF_VARALL;
 	const struct scalar *s = scalar_of(c, 2);
 	*correction = !ref_given(c, 2) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;

@@ -9,7 +9,7 @@
 
 enum { SPREAD_SAMPLES = 12, SPREAD_FACTOR = 4 };
 
-/* Some result is, or has as gradient, a sum of so many terms that its enclosure hides what a person would call an error (n u sum|terms|). */
+/* Some result is, or has as gradient, a sum of so many terms that its enclosure (n u sum|terms|) hides what a person calls an error. */
 enum { LONG_SUM = 1024 };
 bool spread_has_long_sum(const struct judge_case *jc);
 

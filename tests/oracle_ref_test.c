@@ -121,12 +121,14 @@ static void test_undecided_winner(void)
 		const struct num *x = &ref.storage[0].val[i], *g = &grad_of(&ref, 0)[i];
 		bool wins = x->hi == top->hi;
 		tied += wins;
-		EXPECT(wins ? undecided(g) && num_has(g, 0) && num_has(g, 2) && !num_has(g, 3) : num_is_exact(g) && g->hi == 0, "element %d: %g", i, g->hi);
+		EXPECT(wins ? undecided(g) && num_has(g, 0) && num_has(g, 2) && !num_has(g, 3) : num_is_exact(g) && g->hi == 0,
+			"element %d: %g", i, g->hi);
 	}
 	EXPECT(tied > 1, "%d tied", tied);
 }
 
-/* Values that rounding may reorder (kept in f32, or rounded to bf16, where they are equal): each may be the largest, or share with others. */
+/* Values that rounding may reorder (kept in f32, or rounded to bf16, where they are equal): each may be the largest, or share with
+ * others. */
 static void test_reordered_by_rounding(void)
 {
 	struct reference ref;

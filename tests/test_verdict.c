@@ -236,7 +236,8 @@ static void test_unjudged(void)
 	static const char *const text[] = {
 		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
 		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
-		"x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\ng = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n",
+		"x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\n"
+		"g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n",
 	};
 	for (int i = 0; i < ARRAY_LEN(text); i++) {
 		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", text[i]));
