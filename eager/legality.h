@@ -15,6 +15,9 @@ bool legality_check(const struct graph *g, int node, struct err *err);
  * base had a gradient: autograd.h.) */
 bool legality_sets_one_value(int op);
 
+/* PyTorch's versions refuse different things in a few rows; false with the text of PyTorch 2.<minor>. Asked of every row that runs. */
+bool legality_version(const struct prog *p, int node, int minor, struct err *err);
+
 /* The row's result depends on the order in which elements are visited, though PyTorch accepts it (or may): self holds a cell twice, or an
  * operand reads cells of self other than element by element. Exact, by cells. The interpreter computes the new value from the old operands;
  * PyTorch reads what it has just written: such programs mean nothing and are not to be generated. */

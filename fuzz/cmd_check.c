@@ -18,7 +18,9 @@ static void print_text(const struct options *o, const char *file, const char *ta
                        struct arena *a)
 {
 	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
-	if (out->verdict == VD_PASS)
+	if (out->verdict == VD_PASS && out->why[0])
+		printf(" (%s)\n", escaped_line(a, out->why));
+	else if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
 		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
 		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,

@@ -61,6 +61,37 @@ static void test_raise_signatures(void)
 	EXPECT_STR(raised(""), "raise ");
 }
 
+/* Programs that say that eager must refuse them. */
+static void test_says_that_it_must_raise(void)
+{
+	static const char SIZES[] = "# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\n"
+		"raises \"must match the size of tensor b\"\n";
+	static const char CLAMP[] = "# scatterproof 1\nx = input([4], dtype=u8, seed=1)\nz = clamp(x, max=-1)\nreturn (z,)\nraises\n";
+	static const char FINE[] = "# scatterproof 1\nx = input([4], seed=1)\nz = neg(x)\nreturn (z,)\nraises\n";
+	static const struct { const char *program, *target, *raised; enum verdict verdict; const char *why; } row[] = {
+		{SIZES, "torch:eager", "RuntimeError: The size of tensor a (4) must match the size of tensor b (3)", VD_PASS, "raises, as it must"},
+		{SIZES, "torch:eager", "RuntimeError: something else", VD_INVALID, "does not say 'must match the size of tensor b': RuntimeError: something"},
+		{SIZES, "torch:eager", NULL, VD_INVALID, "eager does not"},
+		{SIZES, "torch:inductor@cpu", "compile: TorchRuntimeError: in its own words", VD_PASS, "raises, as it must"},
+		{SIZES, "torch:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: The size of tensor a (4) must match"},
+		{FINE, "torch:inductor@cpu", NULL, VD_UNJUDGED, "no rule of ours says why"},
+		{CLAMP, "torch-2.15.0:eager", "RuntimeError: Clamp max value -1 is outside the representable range of Byte", VD_PASS, "as it must"},
+		{CLAMP, "torch-2.15.0:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: Clamp max value -1 is outside"},
+		{CLAMP, "torch-2.11.0:inductor@cpu", NULL, VD_UNJUDGED, "no rule of ours says why"},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct result r = {.status = row[i].raised ? RES_RAISED : RES_OK, .message = row[i].raised ? row[i].raised : "", .stderr_tail = ""};
+		struct outcome o = judged(program(row[i].program), &r, row[i].target);
+		EXPECT(o.verdict == row[i].verdict && strstr(o.why, row[i].why), "%d: %s: %s", i, verdict_name[o.verdict], o.why);
+	}
+	struct result ok = {.status = RES_OK, .message = "", .stderr_tail = ""};
+	struct outcome o = judged(program(SIZES), &ok, "torch:inductor@cpu");
+	EXPECT_INT(o.kind, FINDING_RAISE);
+	EXPECT_STR(o.signature, "raise accepts: must match the size of tensor b");
+	struct result known = {.status = RES_UNSUPPORTED, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
+	EXPECT_INT(judged(program(SIZES), &known, "torch:inductor@cpu").verdict, VD_PASS);
+}
+
 /* A dtype's number says something, a temporary's does not. Signatures are keys of stores and keep neither. */
 static void test_dtypes_in_messages(void)
 {
@@ -262,6 +293,7 @@ int main(void)
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
 	RUN(test_raise_signatures);
+	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
