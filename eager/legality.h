@@ -11,8 +11,8 @@
 /* False with PyTorch's text ("RuntimeError: …") if node may not write to self. */
 bool legality_check(const struct graph *g, int node, struct err *err);
 
-/* The row writes one number, and PyTorch accepts a self that overlaps itself: fill_, zero_, masked_fill_. (Backward refuses stride 0 where the
- * base had a gradient: autograd.h.) */
+/* The row writes one number, and PyTorch accepts a self that overlaps itself: fill_, zero_, masked_fill_. (Backward refuses stride 0
+ * where the base had a gradient: autograd.h.) */
 bool legality_sets_one_value(int op);
 
 /* The row's result depends on the order in which elements are visited, though PyTorch accepts it (or may): self holds a cell twice, or an
