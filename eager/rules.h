@@ -47,7 +47,7 @@ struct grad_ctx {
 	const struct tensor *out;       /* forward results (in-place rows: self after the write) */
 	int nout;
 	const struct tensor *gout;      /* cotangents of the results, contiguous, in the results' dtypes; zeros where none arrived */
-	const bool *arrived;            /* by result: one did (NULL: all). A rule of several results leaves the others out: 0 times infinity is NaN */
+	const bool *arrived;            /* by result: one did (NULL: all); a rule of several results leaves the others out (0 * inf is NaN) */
 	struct tensor *gin[MAX_ARGS];   /* to fill: contiguous, the operand's sizes and dtype, zeroed; NULL where not needed */
 	struct tensor **glist[MAX_ARGS];        /* the same for list arguments; entries NULL where not needed */
 	struct arena *scratch;

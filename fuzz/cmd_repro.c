@@ -8,6 +8,7 @@
 #include "fuzz/commands.h"
 #include "fuzz/environment.h"
 #include "fuzz/exec.h"
+#include "fuzz/plain.h"
 #include "fuzz/script.h"
 #include "reports/lifecycle.h"
 
@@ -242,10 +243,8 @@ static void record(const struct options *o, const struct found *x, const struct 
 static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
 {
 	struct result r;
-	struct target plain = *t;
+	struct target plain = plain_of(t);
 	struct strbuf name;
-	plain.stage = 0;
-	plain.noptions = 0;
 	exec_run(&r, a, e, p, &plain);
 	if (r.status == wanted)
 		return;

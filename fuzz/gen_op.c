@@ -101,8 +101,8 @@ static bool has_mask(int op)
 	return false;
 }
 
-/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on the
- * order, so there gradients stay away.) */
+/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on
+ * the order, so there gradients stay away.) */
 static int prefer_overlaps(struct world *w, int op, int *node, int n)
 {
 	int kept = 0, some[MAX_SELF];

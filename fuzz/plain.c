@@ -10,7 +10,7 @@ struct target plain_of(const struct target *t)
 {
 	struct target plain = *t;
 	plain.stage = 0;
-	plain.noptions = 0;
+	plain.noptions = target_stage(t)->compiles ? 0 : t->noptions;
 	return plain;
 }
 
@@ -18,8 +18,8 @@ void plain_settle(struct outcome *o, const struct result *plain)
 {
 	if (plain->status != RES_RAISED)
 		return;
-	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "",
-		.suspicion = ""};
+	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .unexpected = true, .signature = "", .tensor = "", .pattern = "",
+		.detail = "", .report = "", .suspicion = "", .reference = o->reference};
 }
 
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)

@@ -8,8 +8,10 @@
 
 /* The plain stage must be asked about this outcome. */
 bool plain_needed(const struct outcome *o, const struct result *r, const struct target *t);
+/* Options are the compilers': what does not compile keeps its own. */
 struct target plain_of(const struct target *t);
-/* plain: its answer. If it raises, too, *o becomes invalid. */
+/* plain: its answer. If it raises, too, *o becomes invalid, and unexpected: neither the reference nor the interpreter refuses the program,
+ * or nobody would have asked. */
 void plain_settle(struct outcome *o, const struct result *plain);
 /* All of that in one go, in the child that ran t. */
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a);

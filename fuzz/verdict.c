@@ -296,7 +296,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		judge(j, &jc, r, freedoms_of(t), a);
 		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (target_stage(t)->compiles || j->weak)
+		if (target_stage(t)->compiles || j->weak || spread_has_long_sum(&jc))
 			spread_judge(j, &jc, r, a);
 		if (j->suspect)
 			out->suspicion = suspicion(p, j, a);

@@ -70,8 +70,8 @@ void shared_split(struct ref *r, struct ref_storage *s, int base);
 const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid *ids, const struct meta *m, int64_t n);
 /* Node `node` writes n ids through t, whose storage is shared; before the storage has them. grad: the values may have gradients. */
 void shared_write(struct ref *r, int node, const struct ref_tensor *t, const sid *ids, int64_t n, bool grad);
-/* The rule of a node, as ref_rule: notes what autograd saves in shared memory; in a second run gives the results the derivative that backward
- * will compute. */
+/* The rule of a node, as ref_rule: notes what autograd saves in shared memory; in a second run gives the results the derivative that
+ * backward will compute. */
 bool shared_rule(struct ref_ctx *c, int node);
 /* After a first run: did somebody overwrite what was saved? And what the memory ends with. */
 bool shared_any_stale(const struct ref *r);

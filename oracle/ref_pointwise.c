@@ -108,8 +108,8 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (ref_has_grad(c->r, t))
-			return ref_unsupported(c, "gradient of one element in %s beside a tensor in %s (%s): convert it first, or give it no gradient",
-				dtype_info[b->dtype].name, dtype_info[p->dt].name, op_info[c->n->op].name);
+			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
+				"or give it no gradient", dtype_info[p->dt].name, op_info[c->n->op].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
@@ -123,8 +123,8 @@ static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
 		return false;
 	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
-		return ref_unsupported(c, "gradient of %s into %s with an operand in %s, whose backward works in %s: convert the operand first",
-			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name, dtype_info[p->dt].name, dtype_info[meta_of(c, 0)->dtype].name);
+		return ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
@@ -239,8 +239,8 @@ bool ref_addcmul(struct ref_ctx *c)
 	for (int k = 1; k <= 2 && c->grad; k++) {
 		const struct meta *m = meta_of(c, k);
 		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
-			return ref_unsupported(c, "gradient of addcmul in %s with %s in %s%s: its backward rounds value * tensor in a dtype of its own; use mul and add",
-				dtype_info[dt].name, k == 1 ? "tensor1" : "tensor2", dtype_info[m->dtype].name, plain ? "" : " and a value that is not 1");
+			return ref_unsupported(c, "gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
+				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
 	}
 	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
 		return ref_unsupported(c, "gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",

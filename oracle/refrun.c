@@ -506,10 +506,11 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 	if (st->detached && st->strangers)
 		return unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
 	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
-		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, and PyTorch "
-			"leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged", op_info[c->n->op].name));
+		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, "
+			"and PyTorch leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged",
+			op_info[c->n->op].name));
 	if (c->grad && st->overlapping)
-		return unsupported(s, "a write with gradients into a tensor that overlaps itself");
+		return unsupported(s, "a write with gradients into a tensor that overlaps itself: detach the tensor first, or write into a clone");
 	for (int k = 1; k < op_info[c->n->op].nparam; k++)
 		if (c->n->arg[k].tag == ARG_TENSOR && c->in[k] && crosses(s, t, c->in[k]))
 			return unsupported(s, "a write into memory that it also reads, elsewhere");
@@ -523,7 +524,7 @@ static bool left_alone(const struct tape *t, sid was, sid is)
 	return is == was || (b->f == SF_COPY && b->a[is - b->first] == was);
 }
 
-/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, afterwards its cell's. */
+/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, then its cell's. */
 static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct ref_tensor *self, sid *ids, int64_t n)
 {
 	struct ref *r = &s->r;
@@ -625,7 +626,8 @@ static bool order_is_open(struct run *s, const struct ref_tensor *t, const struc
 	if (!t || !t->shuffled || (n && (n->op == OP_getitem || (ignores_order(n->op) && reduces(n, t->shuffled - 1, t->meta.rank)))))
 		return false;
 	const char *who = n ? op_info[n->op].name : "the program's result";
-	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's dim", who));
+	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's "
+		"dim", who));
 	return true;
 }
 
@@ -696,7 +698,10 @@ bool ref_getitem(struct ref_ctx *c)
 }
 
 /* ---- gradients ---- */
-static void need_all(const struct ref *r, int *need, const struct ref_tensor *t) { need[t->base] = MAX(need[t->base], r->base[t->base].nwriter); }
+static void need_all(const struct ref *r, int *need, const struct ref_tensor *t)
+{
+	need[t->base] = MAX(need[t->base], r->base[t->base].nwriter);
+}
 
 /* The results of a node that have this history, as bits. */
 static uint32_t results_of(const struct ref_node *n, int base)
@@ -707,8 +712,8 @@ static uint32_t results_of(const struct ref_node *n, int base)
 	return bits;
 }
 
-/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads depend
- * on every writer that their history had at that moment. */
+/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads
+ * depend on every writer that their history had at that moment. */
 static void mark_path(const struct ref *r, uint32_t *path)
 {
 	int *need = ARENA_ZNEW(r->arena, int, r->nbase + 1);

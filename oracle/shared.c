@@ -61,8 +61,8 @@ const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid 
 			}
 		}
 		if (count)
-			place(out, chosen, n, strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) : tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count),
-				c->t->over);
+			place(out, chosen, n, strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) :
+				tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count), c->t->over);
 	}
 	return out;
 }
@@ -174,7 +174,10 @@ const struct ref_final *shared_final(const struct ref *r)
 	return f;
 }
 
-static const struct ref_final *final_of(const struct ref *r, const struct ref_tensor *t) { return &r->final[r->storage[t->storage].memory]; }
+static const struct ref_final *final_of(const struct ref *r, const struct ref_tensor *t)
+{
+	return &r->final[r->storage[t->storage].memory];
+}
 
 static bool saves_lost(struct ref_ctx *c, int node, const struct ref_tensor *t)
 {
@@ -287,7 +290,8 @@ static bool join(struct ref_ctx *c, const struct ref_ctx *value, const struct re
 		const struct meta *m = &value->out[k].meta;
 		int64_t n = meta_numel(m);
 		if (!value->ids[k] || !later->ids[k] || !meta_same_sizes(m, &later->out[k].meta))
-			return ref_unsupported(c, "backward of %s meets an index that selects another number of elements than in forward", op_info[c->n->op].name);
+			return ref_unsupported(c, "backward of %s meets an index that selects another number of elements than in forward",
+				op_info[c->n->op].name);
 		c->out[k] = value->out[k];
 		c->ids[k] = value->ids[k];
 		c->view_of[k] = -1;

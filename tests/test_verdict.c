@@ -2,6 +2,7 @@
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/interp.h"
 #include "fuzz/message.h"
+#include "fuzz/plain.h"
 #include "fuzz/verdict.h"
 #include "tests/test.h"
 
@@ -142,6 +143,33 @@ static void test_both_raise(void)
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
 }
 
+/* What a compiling target raises is asked of the plain stage, and only that: a program that eager refuses is invalid everywhere. */
+static void test_plain_stage_is_asked(void)
+{
+	struct prog *p = program(NEG);
+	struct result compiled = {.status = RES_RAISED, .message = "compile: RuntimeError: odd", .stderr_tail = ""}, plain = compiled, fine;
+	struct target inductor = target("torch-2.15.0:inductor@cuda+freezing=1"), eager = target("torch:eager@cpu"), of = plain_of(&inductor);
+	struct strbuf sb;
+	ran(&fine, p);
+	sb_init(&sb);
+	target_print(&sb, &of);
+	EXPECT_STR(sb.s, "torch-2.15.0:eager@cuda");
+	sb_free(&sb);
+	struct outcome o = judged(p, &compiled, "torch:inductor@cpu");
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT(plain_needed(&o, &compiled, &inductor), "a raise of a compiled program");
+	EXPECT(!plain_needed(&o, &compiled, &eager), "nobody below eager");
+	plain_settle(&o, &fine);
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	plain.message = "RuntimeError: eager refuses";
+	plain_settle(&o, &plain);
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT_STR(o.why, "RuntimeError: eager refuses");
+	((float *)(uintptr_t)fine.call[0].out[0].data)[0] += 1;
+	o = judged(p, &fine, "torch:inductor@cpu");
+	EXPECT(o.verdict == VD_MISMATCH && !plain_needed(&o, &fine, &inductor), "wrong data is wrong");
+}
+
 /* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
 static void test_must_raise(void)
 {
@@ -239,7 +267,8 @@ static void test_unjudged(void)
 	static const char *const text[] = {
 		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
 		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
-		"x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\ng = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n",
+		("x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\n"
+			"g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n"),
 	};
 	for (int i = 0; i < ARRAY_LEN(text); i++) {
 		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", text[i]));
@@ -298,6 +327,7 @@ int main(void)
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);
+	RUN(test_plain_stage_is_asked);
 	RUN(test_must_raise);
 	RUN(test_device_fault);
 	RUN(test_where_it_died);
