@@ -616,7 +616,7 @@ static void take_doubted(struct shard *s)
 	exec_take(&plain, &j->arena, s->main);
 	s->stats.target_ms += plain.target_ms;
 	take_up_job(s, j, "judging on ", &s->target[target]);
-	plain_settle(&o, &plain);
+	plain_settle(&o, j->raised_result, &plain);
 	j->raised = NULL;
 	settle_main(s, j, target, &o, j->raised_result);
 }
@@ -646,7 +646,7 @@ static void take_main(struct shard *s)
 		if (s->stats.first_compile_ms == 0)
 			s->stats.first_compile_ms = now_ms() - s->start;
 	}
-	if (!j->ran_eagerly && plain_needed(&o, &r, &s->target[target]))
+	if (!j->ran_eagerly && plain_needed(&o, &s->target[target]))
 		doubt(s, j, target, &o, &r);
 	else
 		settle_main(s, j, target, &o, &r);

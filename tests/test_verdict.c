@@ -157,17 +157,26 @@ static void test_plain_stage_is_asked(void)
 	sb_free(&sb);
 	struct outcome o = judged(p, &compiled, "torch:inductor@cpu");
 	EXPECT_INT(o.verdict, VD_MISMATCH);
-	EXPECT(plain_needed(&o, &compiled, &inductor), "a raise of a compiled program");
-	EXPECT(!plain_needed(&o, &compiled, &eager), "nobody below eager");
-	plain_settle(&o, &fine);
+	EXPECT(plain_needed(&o, &inductor), "a raise of a compiled program");
+	EXPECT(!plain_needed(&o, &eager), "nobody below eager");
+	plain_settle(&o, &compiled, &fine);
 	EXPECT_INT(o.verdict, VD_MISMATCH);
 	plain.message = "RuntimeError: eager refuses";
-	plain_settle(&o, &plain);
+	plain_settle(&o, &compiled, &plain);
 	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT_STR(o.why, "RuntimeError: eager refuses");
+	struct result accepted = {.status = RES_OK, .message = "", .stderr_tail = ""};
+	struct prog *wrong = program("# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\nraises\n");
+	o = judged(wrong, &accepted, "torch:inductor@cpu");
+	EXPECT(plain_needed(&o, &inductor), "what a compiled program accepts");
+	plain_settle(&o, &accepted, &plain);
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	plain_settle(&o, &accepted, &fine);
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT(o.unexpected, "nobody says why eager refuses it");
 	((float *)(uintptr_t)fine.call[0].out[0].data)[0] += 1;
 	o = judged(p, &fine, "torch:inductor@cpu");
-	EXPECT(o.verdict == VD_MISMATCH && !plain_needed(&o, &fine, &inductor), "wrong data is wrong");
+	EXPECT(o.verdict == VD_MISMATCH && !plain_needed(&o, &inductor), "wrong data is wrong");
 }
 
 /* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
