@@ -25,7 +25,7 @@ static void *grown(struct arena *a, void *old, int n, int *cap, size_t size)
 static int add_root(struct graph *g, unsigned char *base, int64_t ncells)
 {
 	g->root = grown(g->a, g->root, g->nroot, &g->cap_root, sizeof *g->root);
-	g->root[g->nroot] = (struct root){.base = base, .ncells = ncells, .fn = FN_NONE};
+	g->root[g->nroot] = (struct root){.base = base, .ncells = ncells, .counter = g->nroot, .fn = FN_NONE};
 	return g->nroot++;
 }
 
@@ -188,9 +188,22 @@ static bool multi_error(const struct graph *g, const struct var *v, const char *
 bool graph_history_ok(const struct graph *g, int var, struct err *err)
 {
 	const struct var *v = &g->var[var];
-	if (!v->multi || !var_grad(g, var) || g->root[v->root].version == v->seen)
+	if (!v->multi || !var_grad(g, var) || *graph_version(g, v->root) == v->seen)
 		return true;
 	return multi_error(g, v, "its base or another view of its base has been", err);
+}
+
+static void detach(struct graph *g, int node)
+{
+	struct var self = *var_at(g, g->p->node[node].arg[0].node), v = {.meta = *node_meta(g->p, node), .adj = *node_meta(g->p, node)};
+	const struct root from = g->root[self.root];
+	v.root = add_root(g, from.base, from.logical ? meta_extent(&v.meta) : from.ncells);
+	g->root[v.root].counter = from.counter;
+	g->root[v.root].unsaid = from.unsaid;
+	if (from.logical || meta_has_duplicates(&v.meta))
+		v.opaque = "a detached view of a tensor that overlaps itself";
+	g->var_of[node] = ARENA_NEW(g->a, int, 1);
+	g->var_of[node][0] = add_var(g, &v);
 }
 
 enum step graph_view(struct graph *g, int node, struct err *err)
@@ -205,6 +218,10 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		g->var_of[node] = g->var_of[n->arg[0].node];
 		return STEP_OK;
 	}
+	if (op_has(n->op, T_NONDIFF)) {
+		detach(g, node);
+		return STEP_OK;
+	}
 	if (!graph_history_ok(g, self_id, err))
 		return STEP_RAISED;
 	struct var self = g->var[self_id];
@@ -215,9 +232,10 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		opaque = "as_strided of a tensor that overlaps itself";
 	else if (r->logical && !opaque && !same_rule(&c, g, node, &self))
 		map_view(&c.out[0], &self.map, g, node, &self);
-	else if (n->op == OP_as_strided && self.view && dtype_is_float(self.meta.dtype) && !covers(&self.meta, &n->out[0].meta, g->a))
+	else if (n->op == OP_as_strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype) && !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	bool multi = op_has(n->op, T_MULTI_VIEW);
+	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[0].is_alias;
 	g->var_of[node] = ARENA_NEW(g->a, int, MAX(n->nout, 1));
 	for (int k = 0; k < n->nout; k++) {
 		struct var v = self;
@@ -229,7 +247,7 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		v.maker = node;
 		v.maker_out = k;
 		v.named = r->fn != FN_NONE;
-		v.seen = r->version;
+		v.seen = *graph_version(g, v.root);
 		g->var_of[node][k] = add_var(g, &v);
 	}
 	return STEP_OK;
@@ -323,7 +341,7 @@ static void save_operands(struct graph *g, int node, const struct operand *op, i
 		for (int i = 0; i < nop; i++)
 			if (op[i].arg == info->save[s].what) {
 				int root = var_at(g, op[i].node)->root;
-				f->save[f->nsave++] = (struct save){root, g->root[root].version};
+				f->save[f->nsave++] = (struct save){root, *graph_version(g, root)};
 			}
 	}
 }
@@ -343,6 +361,10 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		return STEP_OK;
 	if (writes && !leaf_check(g, node, err))
 		return STEP_RAISED;
+	if (writes && g->root[var_at(g, n->arg[0].node)->root].unsaid) {
+		err_set(err, "a write into memory that _unsafe_view shares without saying so");
+		return STEP_UNSUPPORTED;
+	}
 	for (int i = 0; i < nop; i++)
 		if (!graph_history_ok(g, g->var_of[op[i].node][0], err))
 			return STEP_RAISED;
@@ -373,12 +395,11 @@ void graph_written(struct graph *g, int node)
 	g->var_of[node] = g->var_of[n->arg[0].node];
 	struct var *v = var_at(g, node);
 	struct root *r = &g->root[v->root];
-	r->version++;
-	v->seen = r->version;
+	v->seen = ++*graph_version(g, v->root);
 	if (!f->tracked)
 		return;
 	r->fn = node;
 	for (int s = 0; s < op_info[n->op].nsave; s++)
 		if (op_info[n->op].save[s].what >= SAVE_RESULT && when_holds(f, op_info[n->op].save[s].when))
-			f->save[f->nsave++] = (struct save){v->root, r->version};
+			f->save[f->nsave++] = (struct save){v->root, v->seen};
 }

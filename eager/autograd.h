@@ -19,6 +19,7 @@
  *
  * FACTS of PyTorch 2.11 that this follows (tests/prog/autograd/ has a program for each, checked against it):
  *   - a result requires grad if its row is differentiable, a floating operand requires grad and the result is floating point;
+ *   - detach gives a root of its own on the same memory: another history, the same version counter;
  *   - writes with any operand (self included) that requires grad are refused on a leaf that requires grad and on its views, and on
  *     results of split/unbind and views of them; writes without are allowed everywhere;
  *   - a view of split/unbind is unusable on a differentiable path after its base was written through anything;
@@ -43,8 +44,10 @@ struct root {
 	unsigned char *base;            /* the storage; NULL on device meta */
 	int64_t ncells;                 /* of the adjoint */
 	int64_t version;
+	int counter;                    /* whose version counts: its own, or (detach) that of the root whose memory this is */
 	int fn;
 	bool logical;                   /* overlaps itself: adjoint per logical index */
+	bool unsaid;                    /* a view whose schema does not say so (_unsafe_view) has a history of its own here */
 	bool reached;                   /* leaf: a cotangent arrived */
 	void *adjoint;                  /* NULL: nothing arrived */
 };
@@ -86,6 +89,7 @@ struct graph {
 
 enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED };   /* with err: "Class: text" of what PyTorch raises; a reason */
 
+static inline int64_t *graph_version(const struct graph *g, int root) { return &g->root[g->root[root].counter].version; }
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
 /* False with PyTorch's text if backward of this scatter refuses the sizes of its source. */
 bool graph_source_ok(const struct graph *g, int node, struct err *err);

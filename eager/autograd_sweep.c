@@ -143,7 +143,7 @@ static enum step saved_check(const struct graph *g, int node, struct err *err)
 {
 	const struct fn *f = &g->fn[node];
 	for (int s = 0; s < f->nsave; s++) {
-		int64_t now = g->root[f->save[s].root].version;
+		int64_t now = *graph_version(g, f->save[s].root);
 		if (now == f->save[s].version)
 			continue;
 		err_set(err, "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -165,6 +165,10 @@ static void context(struct grad_ctx *c, struct graph *g, int node, struct arena 
 			struct tensor *t = ARENA_NEW(s, struct tensor, 1);
 			graph_tensor(t, g, a->node, 0);
 			c->in[k] = k == 0 && f->self_before ? f->self_before : t;
+		} else if (a->tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR) {
+			struct tensor *t = ARENA_NEW(s, struct tensor, 1);
+			tensor_number(t, &a->scalar, s);
+			c->in[k] = t;
 		} else if (a->tag == ARG_TENSORS) {
 			struct tensor *t = ARENA_NEW(s, struct tensor, a->n);
 			const struct tensor **list = ARENA_ZNEW(s, const struct tensor *, a->n);

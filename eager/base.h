@@ -40,13 +40,14 @@ enum {
 	MAX_ARGS = 12,          /* arguments of an operator */
 	MAX_OUTS = 32,          /* results of one node (split, unbind) */
 	MAX_LIST = 64,          /* entries of a list argument */
+	MAX_DATA = 1 << 14,     /* numbers of an input's data */
 	MAX_NAME = 64,          /* bytes of a node's name, NUL included */
-	MAX_RETURNS = 16,       /* values after `return` */
+	MAX_RETURNS = 64,       /* values after `return` */
 	MAX_CALLS = 8,          /* `call` lines */
 	MAX_SYMS = 8,           /* size symbols */
 	MAX_TERMS = 256,        /* operations of one size expression */
 	MAX_TEXT = 1 << 20,     /* bytes of a program's text */
-	MAX_ERR = 480           /* bytes of an error message */
+	MAX_ERR = 2000          /* bytes of an error message */
 };
 #define MAX_NUMEL ((int64_t)1 << 24)         /* elements of one tensor, logical or stored */
 #define MAX_ARENA ((size_t)1 << 32)          /* bytes of one arena: beyond it is our bug, limits are checked before */

@@ -13,6 +13,14 @@ bool meta_clone(struct meta_ctx *c)
 	return true;
 }
 
+/* lift_fresh, then a contiguous copy. */
+bool meta_lift_fresh_copy(struct meta_ctx *c)
+{
+	meta_make_contiguous(&c->out[0], c->in[0]->dtype, c->in[0]->size, c->in[0]->rank);
+	c->out[0].device = c->in[0]->device;
+	return true;
+}
+
 bool kern_clone(struct kern_ctx *c)
 {
 	tensor_move(&c->out[0], c->in[0]);

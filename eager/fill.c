@@ -198,6 +198,12 @@ void *fill_storage(const struct prog *p, int storage, struct arena *a)
 	CHECK(fill >= 0);
 	int64_t ncells = prog_storage_cells(p, storage);
 	void *data = arena_alloc(a, mul_size((size_t)ncells, (size_t)dtype_nbytes(n->out[0].meta.dtype)));
+	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	if (given->tag == ARG_DATA) {
+		CHECK(given->n == ncells);
+		fill_from_data(data, n->out[0].meta.dtype, given);
+		return data;
+	}
 	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, op_param(OP_input, "seed")),
 	           node_int(n, op_param(OP_input, "high")), (int)node_int(n, op_param(OP_input, "dim")));
 	return data;

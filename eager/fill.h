@@ -38,6 +38,11 @@ const char *fill_guess(struct guess *g, const char *name);      /* see guess_tex
 int64_t fill_high(enum dtype t, int64_t high);
 /* Fills `ncells` cells of dtype m->dtype at data for input `m`; unique also reads m's geometry (and needs ncells >= its extent). */
 void fill_cells(void *data, int64_t ncells, const struct meta *m, enum fill fill, uint64_t seed, int64_t high, int dim);
+/* Data given in the program (fill_data.c). Right number of cells for input `m`, each of a value that the dtype has? */
+bool fill_data_check(const struct arg *data, const struct meta *m, struct err *err);
+void fill_from_data(void *cells, enum dtype t, const struct arg *data);
+/* The numbers that give these cells, bit for bit. n at most MAX_DATA. */
+struct arg fill_to_data(const void *cells, int n, enum dtype t, struct arena *a);
 /* The bytes of input storage `storage` of a bound program (prog_storage_cells cells), in the arena. An unknown fill name is
  * our bug: the shape rule of `input` refuses it. */
 void *fill_storage(const struct prog *p, int storage, struct arena *a);

@@ -12,6 +12,18 @@ const struct meta *meta_list(const struct meta_ctx *c, int arg, int k)
 	return node < 0 ? NULL : node_meta(c->p, node);
 }
 
+const struct meta *meta_operand(const struct prog *p, const struct node *n, int k)
+{
+	static const struct meta number[] = {
+		[SC_BOOL] = {.dtype = DT_B8, .number = true}, [SC_INT] = {.dtype = DT_I64, .number = true}, [SC_FLOAT] = {.dtype = DT_F64, .number = true},
+	};
+	const struct arg *a = &n->arg[k];
+	const struct param *q = &op_info[n->op].param[k];
+	if (q->kind != K_TENSOR || q->role == R_TUPLE)
+		return NULL;
+	return a->tag == ARG_TENSOR ? node_meta(p, a->node) : a->tag == ARG_SCALAR ? &number[a->scalar.kind] : NULL;
+}
+
 static bool err_node(struct err *err, const struct node *n, const char *what)
 {
 	char copy[MAX_ERR];
@@ -29,13 +41,23 @@ static bool single(const struct prog *p, int node, const struct node *user, stru
 	return true;
 }
 
+/* Where numbers may stand for tensors, one operand must still be a tensor: of numbers alone PyTorch makes a tensor that no graph holds. */
+static bool check_numbers(const struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (n->arg[k].tag == ARG_TENSOR)
+			return true;
+	return err_at(err, n->line, n->col, "%s: every operand is a number; at least one must be a tensor", op_info[n->op].name);
+}
+
 /* Tags fit kinds, required arguments are there, operands are earlier single tensors. */
 static bool check_args(const struct prog *p, int node, struct err *err)
 {
 	static const enum arg_tag want[NKINDS] = {
 		[K_TENSOR] = ARG_TENSOR, [K_TENSORS] = ARG_TENSORS, [K_SIZE] = ARG_INTS, [K_INTS] = ARG_INTS, [K_DIM] = ARG_INT,
 		[K_DIMS] = ARG_INTS, [K_INDEX] = ARG_INT, [K_STEP] = ARG_INT, [K_INT] = ARG_INT, [K_SCALAR] = ARG_SCALAR,
-		[K_BOOL] = ARG_BOOL, [K_DTYPE] = ARG_DTYPE, [K_STR] = ARG_STR,
+		[K_BOOL] = ARG_BOOL, [K_DTYPE] = ARG_DTYPE, [K_STR] = ARG_STR, [K_DATA] = ARG_DATA,
 	};
 	const struct node *n = &p->node[node];
 	const struct op_info *op = &op_info[n->op];
@@ -47,7 +69,8 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 				return err_at(err, n->line, n->col, "%s: argument '%s' is missing", op->name, q->name);
 			continue;
 		}
-		if (a->tag != want[q->kind])
+		bool number = q->kind == K_TENSOR && a->tag == ARG_SCALAR && op_takes_number(n->op, k);
+		if (a->tag != want[q->kind] && !number)
 			return err_at(err, n->line, n->col, "%s: argument '%s' has the wrong kind", op->name, q->name);
 		if (a->tag == ARG_TENSOR && q->role != R_TUPLE && !single(p, a->node, n, err))
 			return false;
@@ -60,7 +83,7 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 				return err_at(err, n->line, n->col, "%s: bad entry %d of '%s'", op->name, i, q->name);
 		}
 	}
-	return true;
+	return !op_has(n->op, T_NUMBERS) || check_numbers(p, node, err);
 }
 
 /* Symbols come before the integers that read them. */
@@ -149,8 +172,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	for (int i = 0; i < MAX_OUTS; i++)
 		c.alias[i] = -1;
 	for (int k = 0; k < op->nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR && op->param[k].role != R_TUPLE)
-			c.in[k] = node_meta(p, n->arg[k].node);
+		c.in[k] = meta_operand(p, n, k);
 	if (!check_self_dtype(&c, err))
 		return false;
 	if (!op_meta[n->op](&c))
@@ -177,11 +199,41 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	return true;
 }
 
+static const char *operand_refusal(const struct prog *p, const struct node *n)
+{
+	const char *why = NULL;
+	for (int k = 0; !why && k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR)
+			why = p->node[a->node].refusal;
+		for (int i = 0; !why && a->tag == ARG_TENSORS && i < a->n; i++)
+			why = a->nodes[i] < 0 ? NULL : p->node[a->nodes[i]].refusal;
+	}
+	return why;
+}
+
+bool prog_infer_or_refuse(struct prog *p, int node, struct err *err)
+{
+	struct node *n = &p->node[node];
+	const char *name = op_info[n->op].name;
+	struct err own = {0};
+	n->refusal = p->must_raise ? operand_refusal(p, n) : NULL;
+	if (!n->refusal && prog_infer_node(p, node, &own))
+		return true;
+	if (!n->refusal && (!p->must_raise || op_info[n->op].family == F_INPUT))
+		return err_at(err, own.line, own.col, "%s", own.msg);
+	if (!n->refusal)        /* PyTorch's text does not begin with our row's name */
+		n->refusal = arena_strdup(p->arena, own.msg + (str_starts(own.msg, name) ? strlen(name) + 2 : 0));
+	n->nout = 0;
+	n->out = NULL;
+	return true;
+}
+
 bool prog_infer(struct prog *p, struct err *err)
 {
 	p->nstorage = 0;
 	for (int i = 0; i < p->nnode; i++)
-		if (!prog_infer_node(p, i, err))
+		if (!prog_infer_or_refuse(p, i, err))
 			return false;
 	return true;
 }
@@ -231,7 +283,7 @@ static bool validate_ends(const struct prog *p, struct err *err)
 	if (p->nret < 1)
 		return err_set(err, "the program returns nothing");
 	for (int i = 0; i < p->nret; i++)
-		if (p->node[p->ret[i]].nout != 1 || node_is_sym(&p->node[p->ret[i]]))
+		if (!p->node[p->ret[i]].refusal && (p->node[p->ret[i]].nout != 1 || node_is_sym(&p->node[p->ret[i]])))
 			return err_set(err, "return: '%s' is not a single tensor", p->node[p->ret[i]].name);
 	for (int i = 0; i < p->nback; i++) {
 		const struct backward *b = &p->back[i];
@@ -240,6 +292,8 @@ static bool validate_ends(const struct prog *p, struct err *err)
 			returned |= p->ret[k] == b->node;
 		if (!returned)
 			return err_set(err, "backward: '%s' is not returned", p->node[b->node].name);
+		if (p->must_raise)      /* whatever is wrong here eager refuses */
+			continue;
 		const struct meta *o = node_meta(p, b->node), *c = node_meta(p, b->cotangent);
 		if (o->dtype != c->dtype || !meta_same_sizes(o, c))
 			return unlike_cotangent(p, b, err);
@@ -351,7 +405,7 @@ bool prog_rebind(struct prog *p, struct err *err)
 {
 	p->nstorage = 0;
 	for (int i = 0; i < p->nnode; i++)
-		if (!eval_node(p, &p->node[i], err) || !prog_infer_node(p, i, err))
+		if (!eval_node(p, &p->node[i], err) || !prog_infer_or_refuse(p, i, err))
 			return false;
 	return true;
 }
@@ -407,6 +461,8 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 		n->arg[op_param(OP_input, "seed")] = arg_int((int64_t)call->input[i].seed);
 		if (call->input[i].fill)
 			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
+		if (call->input[i].data.tag == ARG_DATA)
+			n->arg[op_param(OP_input, "data")] = call->input[i].data;
 	}
 	for (int i = 0; call->nsym && i < q.nnode; i++) {
 		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;

@@ -111,6 +111,12 @@ static void kernel_context(struct kern_ctx *c, struct run *r, int node, struct e
 	*data = true;
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct arg *a = &n->arg[k];
+		if (op_info[n->op].param[k].kind == K_TENSOR && a->tag == ARG_SCALAR) {
+			struct tensor *number = ARENA_NEW(&r->scratch, struct tensor, 1);
+			tensor_number(number, &a->scalar, &r->scratch);
+			c->in[k] = number;
+			continue;
+		}
 		int count = a->tag == ARG_TENSORS ? a->n : a->tag == ARG_TENSOR;
 		struct tensor *t = ARENA_NEW(&r->scratch, struct tensor, MAX(count, 1));
 		const struct tensor **list = ARENA_ZNEW(&r->scratch, const struct tensor *, MAX(count, 1));
@@ -174,8 +180,8 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 		c.alias[k] = -1;
 	struct meta in[MAX_ARGS];
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR) {
-			in[k] = *node_meta(r->p, n->arg[k].node);
+		if (meta_operand(r->p, n, k)) {
+			in[k] = *meta_operand(r->p, n, k);
 			in[k].device = node_meta(r->p, n->arg[0].node)->device;
 			c.in[k] = &in[k];
 		}
@@ -255,6 +261,13 @@ static enum step run_node(struct run *r, int node)
 	const struct node *n = &r->p->node[node];
 	if (node_is_sym(n))
 		return STEP_OK;
+	if (n->refusal) {
+		struct err why = {0};
+		err_set(&why, "%s", n->refusal);
+		return raised(r, &why);
+	}
+	if (!legality_version(r->p, node, r->o ? r->o->torch_minor : 0, r->err))
+		return STEP_RAISED;
 	if (n->op == OP_input || n->op == OP_input_view)
 		return run_input(r, node);
 	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
@@ -307,6 +320,11 @@ static enum step run_backward(struct run *r)
 {
 	struct cotangent cot[MAX_RETURNS];
 	for (int i = 0; i < r->p->nback; i++) {
+		const struct meta *y = node_meta(r->p, r->p->back[i].node), *g = node_meta(r->p, r->p->back[i].cotangent);
+		if (!meta_same_sizes(y, g) || y->dtype != g->dtype) {   /* must-raise programs */
+			err_set(r->err, "RuntimeError: Mismatch in %s: grad_output[%d] and output[%d] differ", meta_same_sizes(y, g) ? "dtype" : "shape", i, i);
+			return STEP_RAISED;
+		}
 		cot[i].node = r->p->back[i].node;
 		graph_tensor(&cot[i].value, &r->g, r->p->back[i].cotangent, 0);
 		if (!cot[i].value.base || node_meta(r->p, cot[i].node)->device == DEV_META) {

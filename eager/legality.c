@@ -6,15 +6,18 @@ enum {
 	OV_ITERATOR = 1,        /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */
 	OV_REFUSE_FULL = 2,     /* no operand may be self, either */
 	OV_ACCEPT_SELF = 4,     /* self may overlap itself */
-	OV_SAME_DATA_RETURNS = 8        /* nothing is done if the first operand is self's data */
+	OV_SAME_DATA_RETURNS = 8,       /* nothing is done if the first operand is self's data */
+	OV_CLONES_OPERAND = 16          /* an operand may be any part of self: a copy of it is read */
 };
 enum {
 	OVERLAP_copy_ = OV_SAME_DATA_RETURNS,
 	OVERLAP_fill_ = OV_ACCEPT_SELF,
+	OVERLAP_fill_Tensor_ = OV_CLONES_OPERAND,
 	OVERLAP_zero_ = OV_ACCEPT_SELF,
 	OVERLAP_add_ = OV_ITERATOR,
 	OVERLAP_sub_ = OV_ITERATOR,
 	OVERLAP_mul_ = OV_ITERATOR,
+	OVERLAP_div_ = OV_ITERATOR,
 	OVERLAP_mul_Scalar_ = OV_ITERATOR,
 	OVERLAP_relu_ = OV_ITERATOR,
 	OVERLAP_masked_fill_ = OV_ACCEPT_SELF,
@@ -76,12 +79,13 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_DATA_RETURNS && same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
+	if (flags & OV_SAME_DATA_RETURNS && n->arg[1].tag == ARG_TENSOR &&
+	    same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
 		return true;
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
 		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
 		                    "memory location. Please clone() the tensor before performing the operation.");
-	for (int k = 1; k < op_info[n->op].nparam; k++) {
+	for (int k = 1; k < op_info[n->op].nparam && !(flags & OV_CLONES_OPERAND); k++) {
 		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(g, n, n->arg[k].node, err))
 			return false;
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
@@ -92,6 +96,32 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 }
 
 bool legality_sets_one_value(int op) { return overlap[op] == OV_ACCEPT_SELF; }
+
+/* ---- what differs from version to version ----------------------------------------------------------------------------------
+ *
+ * Known from 91,800 random calls, 12 % of them wrong on purpose, on 2.11.0 and 2.15.0 (CPU); what lies between has not been tried. Autograd's
+ * refusals are the same in all of tests/prog/autograd, but for a word ("Output 0 of SplitBackward0" is "Output 0 of Split" in 2.15).
+ *   clamp          a bound outside the range of u8: 2.15 refuses, 2.11 wraps it
+ *   arange         an infinite step: 2.15 refuses; integer ranges with parts that are not whole: another length, or (a step of 0.5) the end of
+ *                  the process in 2.11. The shape rule refuses both always.
+ *   mv             of a matrix without elements by a vector of another dtype: 2.15 refuses. The shape rule refuses it always. */
+enum { CLAMP_IN_RANGE = 15 };
+
+static bool clamp_in_range(const struct prog *p, const struct node *n, struct err *err)
+{
+	if (n->op != OP_clamp || node_meta(p, n->arg[0].node)->dtype != DT_U8 || n->out[0].meta.dtype != DT_U8)
+		return true;
+	for (int k = 1; k <= 2; k++)
+		if (n->arg[k].tag == ARG_SCALAR && (n->arg[k].scalar.i < 0 || n->arg[k].scalar.i > UINT8_MAX))
+			return err_set(err, "RuntimeError: Clamp %s value %lld is outside the representable range of Byte", k == 1 ? "min" : "max",
+			               (long long)n->arg[k].scalar.i);
+	return true;
+}
+
+bool legality_version(const struct prog *p, int node, int minor, struct err *err)
+{
+	return minor < CLAMP_IN_RANGE || clamp_in_range(p, &p->node[node], err);
+}
 
 static bool cells_meet(const struct meta *a, const struct meta *b)
 {
@@ -118,7 +148,7 @@ static bool cells_meet(const struct meta *a, const struct meta *b)
 static bool reads_written(const struct prog *p, const struct node *n, int operand)
 {
 	const struct value *self = &p->node[n->arg[0].node].out[0], *other = &p->node[operand].out[0];
-	if (self->storage != other->storage || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
+	if (self->storage != other->storage || overlap[n->op] & OV_CLONES_OPERAND || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
 		return false;
 	return cells_meet(&self->meta, &other->meta);
 }

@@ -11,9 +11,12 @@
 /* False with PyTorch's text ("RuntimeError: …") if node may not write to self. */
 bool legality_check(const struct graph *g, int node, struct err *err);
 
-/* The row writes one number, and PyTorch accepts a self that overlaps itself: fill_, zero_, masked_fill_. (Backward refuses stride 0 where the
- * base had a gradient: autograd.h.) */
+/* The row writes one number, and PyTorch accepts a self that overlaps itself: fill_, zero_, masked_fill_. (Backward refuses stride 0
+ * where the base had a gradient: autograd.h.) */
 bool legality_sets_one_value(int op);
+
+/* PyTorch's versions refuse different things in a few rows; false with the text of PyTorch 2.<minor>. Asked of every row that runs. */
+bool legality_version(const struct prog *p, int node, int minor, struct err *err);
 
 /* The row's result depends on the order in which elements are visited, though PyTorch accepts it (or may): self holds a cell twice, or an
  * operand reads cells of self other than element by element. Exact, by cells. The interpreter computes the new value from the old operands;

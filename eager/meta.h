@@ -11,6 +11,7 @@ enum device { DEV_RUN, DEV_CPU, DEV_META, NDEVICES };   /* DEV_RUN: the run's de
 struct meta {
 	enum dtype dtype;
 	enum device device;
+	bool number;            /* an operand that is a Python number (PyTorch's wrapped number): 0-d, promotes as a scalar. Never a result. */
 	int rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int64_t offset;

@@ -67,6 +67,7 @@ bool role_is_self(const struct param *q)
 	case R_VECTOR:
 	case R_MATRIX:
 	case R_BATCH:
+	case R_UPTO2:
 	case R_DENSE: return true;
 	default: return false;
 	}

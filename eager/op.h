@@ -32,6 +32,7 @@ enum kind {
 	K_BOOL,         /* bool */
 	K_DTYPE,        /* ScalarType */
 	K_STR,          /* str from a closed set (reduce=) */
+	K_DATA,         /* numbers: an input's data */
 	NKINDS
 };
 
@@ -64,6 +65,7 @@ enum role {
 	R_RANK2,        /* rank >= 2 */
 	R_VECTOR,       /* rank 1 */
 	R_MATRIX,       /* rank 2 */
+	R_UPTO2,        /* rank <= 2 */
 	R_BATCH,        /* rank 3 */
 	R_DENSE,        /* non-overlapping and dense (PyTorch's derivative of as_strided elsewhere depends on the layout) */
 	/* lists of tensors: sizes like the first entry's (R_SAME), or */
@@ -84,6 +86,7 @@ enum role {
 	R_COUNT,        /* Int: 0..size(dim) */
 	R_CHUNK,        /* Step: makes at most MAX_OUTS pieces of size(dim) */
 	R_BOUND,        /* Scalar?: at least one of several is given */
+	R_RANGE,        /* Scalar: end; start and end; or start, end and step of a range */
 	R_FACTOR,       /* Scalar: taken straight into the type computed in (f32 for halves): never promotes, must fit */
 	R_ACCUMULATE,   /* bool: if true, R_UINDICES may hit an element twice */
 	R_KEEP,         /* bool: other values than the default leave the result open */
@@ -107,7 +110,8 @@ enum trait {
 	T_ORDER = 1 << 9,       /* result depends on an order PyTorch leaves open */
 	T_PURE_MOVE = 1 << 10,  /* moves values unchanged: results are bit-exact, zero signs and NaN payloads included */
 	T_MULTI_VIEW = 1 << 11, /* several views of one base (split, unbind): not to be written */
-	T_ACCUMULATES = 1 << 12 /* several values may land on one cell */
+	T_ACCUMULATES = 1 << 12,        /* several values may land on one cell */
+	T_NUMBERS = 1 << 13     /* a Python number may stand for a Tensor that is not written (op_takes_number) */
 };
 
 /* Licence classes: which rows of oracle/licence.def speak about an op. */
@@ -160,5 +164,8 @@ int op_self(int op);                    /* index of self: the first argument wit
 bool role_is_self(const struct param *q);       /* sizes and dtypes of the other arguments follow from it */
 bool role_selects(enum role r);         /* positions or a mask: decides where, not what */
 static inline bool op_has(int op, uint32_t traits) { return (op_info[op].traits & traits) != 0; }
+/* May a Python number stand for parameter k, whose kind is K_TENSOR? PyTorch has a list of names (should_allow_numbers_as_tensors in
+ * torch/csrc/utils/python_arg_parser.cpp); a test asks the installed versions about every Tensor parameter of the table. */
+static inline bool op_takes_number(int op, int k) { return op_has(op, T_NUMBERS) && !op_info[op].param[k].is_written; }
 
 #endif

@@ -14,17 +14,17 @@ static const struct row rows[] = {
 static const char *const kinds[][2] = {
 	{"Tensor[]", "K_TENSORS"}, {"Tensor?[]", "K_TENSORS"}, {"Tensor", "K_TENSOR"}, {"Size", "K_SIZE"}, {"Ints", "K_INTS"},
 	{"Dims", "K_DIMS"}, {"Dim", "K_DIM"}, {"Index", "K_INDEX"}, {"Step", "K_STEP"}, {"Int", "K_INT"}, {"Scalar", "K_SCALAR"},
-	{"bool", "K_BOOL"}, {"ScalarType", "K_DTYPE"}, {"str", "K_STR"},
+	{"bool", "K_BOOL"}, {"ScalarType", "K_DTYPE"}, {"str", "K_STR"}, {"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
 	{"bcast", "R_BCAST"}, {"bcast_to", "R_BCAST_TO"}, {"same", "R_SAME"}, {"zero_dim", "R_ZERO_DIM"}, {"index1", "R_INDEX1"},
 	{"unique1", "R_UNIQUE1"}, {"indexn", "R_INDEXN"}, {"uniquen", "R_UNIQUEN"}, {"srcn", "R_SRCN"}, {"ids", "R_IDS"},
 	{"indices", "R_INDICES"}, {"uindices", "R_UINDICES"}, {"values", "R_VALUES"}, {"mask", "R_MASK"}, {"source", "R_SOURCE"},
 	{"mat2", "R_MAT2"}, {"bias", "R_BIAS"}, {"tuple", "R_TUPLE"}, {"vec2", "R_VEC2"}, {"rank1", "R_RANK1"}, {"rank2", "R_RANK2"},
-	{"vector", "R_VECTOR"}, {"matrix", "R_MATRIX"}, {"batch", "R_BATCH"}, {"dense", "R_DENSE"}, {"cat", "R_CAT"},
+	{"vector", "R_VECTOR"}, {"matrix", "R_MATRIX"}, {"upto2", "R_UPTO2"}, {"batch", "R_BATCH"}, {"dense", "R_DENSE"}, {"cat", "R_CAT"},
 	{"expand", "R_EXPAND"}, {"view", "R_VIEW"}, {"reshape", "R_RESHAPE"}, {"repeat", "R_REPEAT"}, {"strided", "R_STRIDED"},
 	{"pad", "R_PAD"}, {"shifts", "R_SHIFTS"}, {"perm", "R_PERM"}, {"insert", "R_INSERT"}, {"distinct", "R_DISTINCT"},
-	{"diag", "R_DIAG"}, {"window", "R_WINDOW"}, {"count", "R_COUNT"}, {"chunk", "R_CHUNK"}, {"bound", "R_BOUND"},
+	{"diag", "R_DIAG"}, {"window", "R_WINDOW"}, {"count", "R_COUNT"}, {"chunk", "R_CHUNK"}, {"bound", "R_BOUND"}, {"range", "R_RANGE"},
 	{"factor", "R_FACTOR"}, {"accumulate", "R_ACCUMULATE"}, {"keep", "R_KEEP"}, {"reduce", "R_REDUCE"},
 };
 

@@ -228,14 +228,24 @@ static void operand_gradient(const struct grad_ctx *k, const struct row *r, cons
 		dtype_store_f(gin->meta.dtype, tensor_at(gin, gin->meta.offset + i), dtype_round(c->common, acc[i]));
 }
 
-/* A derivative is computed from the cotangent and the OTHER operands: in in-place rows that can be narrower than the common dtype. */
-static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which)
+/* By `saves`: the derivative by parameter p reads p itself (a quotient's by its divisor). */
+static bool reads_itself(const struct op_info *info, int p)
+{
+	for (int i = 0; i < info->nsave; i++)
+		if (info->save[i].when == p && info->save[i].what == p)
+			return true;
+	return false;
+}
+
+/* A derivative is computed from the cotangent and what it reads, mostly the OTHER operands: in in-place rows that can be narrower than the
+ * common dtype. */
+static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which, bool itself)
 {
 	struct promotion p = PROMOTION_START;
 	struct meta g = {.dtype = gout, .rank = 1};
 	promote_tensor(&p, &g);
 	for (int k = 0; k < c->nin; k++)
-		if (k != which)
+		if (k != which || itself)
 			promote_tensor(&p, &c->in[k]->meta);
 	return promote_result(&p);
 }
@@ -253,11 +263,13 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 		in[0] = k->out;
 	call_gather(&c, k->n, in, r->promo);
 	c.narrow_scalars = info->licence == LC_MINMAX;  /* derivatives multiply by scalars; clamp's compares */
+	for (int q = 0; q < c.nin; q++)                 /* a product's cotangent times a number, which comes second there */
+		c.narrow[q] = c.narrow[q] && !(c.in[q]->meta.number && info->licence == LC_MUL);
 	for (int p = 0, which = 0; p < info->nparam; p++) {
 		if (info->param[p].kind != K_TENSOR)
 			continue;
 		if (k->gin[p]) {
-			c.common = derivative_dtype(&c, k->gout[0].meta.dtype, which);
+			c.common = derivative_dtype(&c, k->gout[0].meta.dtype, which, reads_itself(info, p));
 			operand_gradient(k, r, &c, which, k->gin[p]);
 		}
 		which++;
@@ -327,7 +339,7 @@ static bool check_sub(const struct meta_ctx *c)
 static bool check_row(const struct meta_ctx *c, enum dtype common)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	if (str_starts(info->name, "sub") && !check_sub(c))
+	if ((str_starts(info->name, "sub") || str_starts(info->name, "rsub")) && !check_sub(c))
 		return false;
 	if (str_eq(info->name, "neg") && common == DT_B8)
 		return err_set(c->err, "Negation, the `-` operator, on a bool tensor is not supported. "

@@ -92,6 +92,15 @@ struct arg arg_ints(struct prog *p, const int64_t *v, int n)
 	return a;
 }
 
+struct arg arg_data(struct prog *p, const struct scalar *v, int n)
+{
+	CHECK(n <= MAX_DATA);
+	struct arg a = {.tag = ARG_DATA, .n = n, .data = ARENA_NEW(p->arena, struct scalar, n)};
+	for (int i = 0; i < n; i++)
+		a.data[i] = v[i];
+	return a;
+}
+
 struct arg arg_nodes(struct prog *p, const int *node, int n)
 {
 	CHECK(n <= MAX_LIST);
@@ -118,10 +127,13 @@ static void node_clone(struct node *n, struct arena *a)
 			g->nodes = copy_array(a, g->nodes, (size_t)g->n, sizeof *g->nodes);
 		else if (g->tag == ARG_INTS)
 			g->ints = copy_array(a, g->ints, (size_t)g->n, sizeof *g->ints);
+		else if (g->tag == ARG_DATA)
+			g->data = copy_array(a, g->data, (size_t)g->n, sizeof *g->data);
 		else if (g->tag == ARG_STR)
 			g->str = arena_strdup(a, g->str);
 	}
 	n->out = copy_array(a, n->out, (size_t)n->nout, sizeof *n->out);
+	n->refusal = n->refusal ? arena_strdup(a, n->refusal) : NULL;
 }
 
 void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
@@ -130,6 +142,7 @@ void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
 	q.arena = a;
 	q.node = copy_array(a, p->node, (size_t)p->nnode, sizeof *p->node);
 	q.expr = copy_array(a, p->expr, (size_t)p->nexpr, sizeof *p->expr);
+	q.raises = p->raises ? arena_strdup(a, p->raises) : NULL;
 	q.cap_node = p->nnode;
 	q.cap_expr = p->nexpr;
 	for (int i = 0; i < q.nnode; i++)
@@ -138,9 +151,13 @@ void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
 		struct call *k = &q.call[c];
 		k->input = copy_array(a, k->input, (size_t)k->ninput, sizeof *k->input);
 		k->sym = copy_array(a, k->sym, (size_t)k->nsym, sizeof *k->sym);
-		for (int i = 0; i < k->ninput; i++)
+		for (int i = 0; i < k->ninput; i++) {
+			struct arg *d = &k->input[i].data;
 			if (k->input[i].fill)
 				k->input[i].fill = arena_strdup(a, k->input[i].fill);
+			if (d->tag == ARG_DATA)
+				d->data = copy_array(a, d->data, (size_t)d->n, sizeof *d->data);
+		}
 	}
 	*out = q;
 }

@@ -16,6 +16,12 @@
  * Sizes come from symbols: `sym` is given by each call, `sym_size.int` is read off a tensor (x.shape[0]). The line `surface python` (or
  * `surface torch`) after the first says how the program is spelled for targets that are Python libraries; its meaning is the same.
  *
+ * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it other
+ * (call (i: data=[2, 2, 2])).
+ *
+ * A program may say that eager must refuse it: `raises`, or `raises "some of PyTorch's message"`, after `return` and `backward`. Only such
+ * programs may hold rows that the shape rules refuse; they, and the rows that need them, have no metas (node.refusal).
+ *
  * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
  * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
  * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over symbols before them;
@@ -31,12 +37,12 @@ struct iexpr { int64_t value; int expr; };
 enum expr_op { EX_CONST, EX_SYM, EX_ADD, EX_SUB, EX_MUL, EX_FLOORDIV, EX_MOD, EX_NEG };
 struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR };
+enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR, ARG_DATA };
 struct arg {
 	enum arg_tag tag;               /* ARG_NONE: None, or not given and the default is None */
 	int n;                          /* entries of a list */
 	union {
-		int node;               /* ARG_TENSOR */
+		int node;               /* ARG_TENSOR. A Tensor parameter may be ARG_SCALAR instead: op_takes_number */
 		int *nodes;             /* ARG_TENSORS: -1 is a hole */
 		struct iexpr i;         /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
 		struct iexpr *ints;     /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
@@ -44,6 +50,7 @@ struct arg {
 		bool b;
 		enum dtype dtype;
 		const char *str;
+		struct scalar *data;    /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
 
@@ -59,6 +66,7 @@ struct node {
 	int line, col;                  /* place in the text it was read from, 0 if built */
 	struct arg arg[MAX_ARGS];       /* in schema order; defaults filled in */
 	int nout;                       /* results: 1 for most */
+	const char *refusal;            /* must-raise programs: what eager says of this row, or of one that it needs, and nout is 0; NULL: nothing */
 	struct value *out;
 	int64_t sym_value;              /* symbols only (node_is_sym), current binding */
 };
@@ -66,7 +74,7 @@ struct node {
 struct backward { int node, cotangent; };       /* node is one of ret[] */
 
 /* One `call` line: what differs from the program's own data. */
-struct call_input { int node; uint64_t seed; const char *fill; };       /* fill NULL: unchanged */
+struct call_input { int node; uint64_t seed; const char *fill; struct arg data; };      /* fill NULL, data ARG_NONE: unchanged */
 struct call_sym { int node; int64_t value; };
 struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; };
 
@@ -85,6 +93,8 @@ struct prog {
 	int ret[MAX_RETURNS];
 	bool has_backward;
 	struct backward back[MAX_RETURNS];
+	bool must_raise;
+	const char *raises;             /* part of the message; NULL: any message */
 	struct call call[MAX_CALLS];
 };
 
@@ -102,6 +112,7 @@ struct arg arg_scalar_f(double v);
 struct arg arg_dtype(enum dtype t);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
+struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
 int prog_add_expr(struct prog *p, struct expr e);       /* operands must be entries that exist; returns its index */
 int prog_find(const struct prog *p, const char *name);  /* node index or -1 */
@@ -119,6 +130,8 @@ void node_print(struct strbuf *sb, const struct prog *p, int node);
 /* ---- meaning of the structure ----------------------------------------------------------------------------------- */
 /* Shape rules: recomputes out[] (metas and storages) of one node from its operands, or of all. Errors name the node. */
 bool prog_infer_node(struct prog *p, int node, struct err *err);
+/* The same but in a must-raise program, where a refused row that is no input is told to node.refusal. */
+bool prog_infer_or_refuse(struct prog *p, int node, struct err *err);
 bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */

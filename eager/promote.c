@@ -22,7 +22,14 @@ enum dtype promote_types(enum dtype a, enum dtype b)
 
 static void add(int *slot, enum dtype t) { *slot = *slot < 0 ? (int)t : (int)promote_types((enum dtype)*slot, t); }
 
-void promote_tensor(struct promotion *p, const struct meta *m) { add(m->rank > 0 ? &p->dim : &p->zero, m->dtype); }
+/* A wrapped number counts as torch.get_default_dtype() if it is a float. */
+void promote_tensor(struct promotion *p, const struct meta *m)
+{
+	if (m->number)
+		add(&p->wrapped, dtype_is_float(m->dtype) ? DT_F32 : m->dtype);
+	else
+		add(m->rank > 0 ? &p->dim : &p->zero, m->dtype);
+}
 
 void promote_scalar(struct promotion *p, const struct scalar *s)
 {
@@ -57,7 +64,7 @@ static bool common_device(struct meta *out, const struct meta *const *in, int n,
 				       name[who->device], name[in[k]->device]);
 		who = in[k];
 	}
-	out->device = (who ? who : in[0])->device;
+	out->device = (who ? who : in[0]->number && n > 1 ? in[1] : in[0])->device;
 	return true;
 }
 

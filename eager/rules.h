@@ -19,6 +19,8 @@ typedef bool meta_fn(struct meta_ctx *c);
 extern meta_fn *const op_meta[NOPS];
 /* Meta of entry k of a Tensor[] argument, NULL for a hole. */
 const struct meta *meta_list(const struct meta_ctx *c, int arg, int k);
+/* Meta of the operand that argument k is: a node's, or that of a Python number (0-d f64, i64 or b8, marked so); NULL if it is neither. */
+const struct meta *meta_operand(const struct prog *p, const struct node *n, int k);
 /* In-place rows: op_meta gives the functional result; prog_infer_node then checks PyTorch's rules for writing it to self. */
 
 /* ---- kernels and derivatives: tensors with data ---- */
@@ -45,7 +47,7 @@ struct grad_ctx {
 	const struct tensor *out;       /* forward results (in-place rows: self after the write) */
 	int nout;
 	const struct tensor *gout;      /* cotangents of the results, contiguous, in the results' dtypes; zeros where none arrived */
-	const bool *arrived;            /* by result: one did (NULL: all). A rule of several results leaves the others out: 0 times infinity is NaN */
+	const bool *arrived;            /* by result: one did (NULL: all); a rule of several results leaves the others out (0 * inf is NaN) */
 	struct tensor *gin[MAX_ARGS];   /* to fill: contiguous, the operand's sizes and dtype, zeroed; NULL where not needed */
 	struct tensor **glist[MAX_ARGS];        /* the same for list arguments; entries NULL where not needed */
 	struct arena *scratch;
@@ -65,6 +67,7 @@ extern grad_fn *const op_grad[NOPS];
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */
 static inline unsigned char *tensor_at(const struct tensor *t, int64_t cell) { return t->base + cell * dtype_nbytes(t->meta.dtype); }
 void tensor_new(struct tensor *out, const struct meta *m, struct arena *a);     /* contiguous strides of m kept; storage zeroed */
+void tensor_number(struct tensor *out, const struct scalar *s, struct arena *a);        /* a Python number as an operand */
 void tensor_copy(struct tensor *dst, const struct tensor *src); /* same sizes; converts dtype as aten::copy_ */
 bool tensor_broadcast(struct tensor *out, const struct tensor *t, const int64_t *size, int rank); /* a view; false if it cannot */
 

@@ -9,6 +9,16 @@ void tensor_new(struct tensor *out, const struct meta *m, struct arena *a)
 	out->base = arena_zalloc(a, mul_size((size_t)cells, (size_t)dtype_nbytes(m->dtype)));
 }
 
+void tensor_number(struct tensor *out, const struct scalar *s, struct arena *a)
+{
+	struct meta m = {.dtype = s->kind == SC_FLOAT ? DT_F64 : s->kind == SC_INT ? DT_I64 : DT_B8, .number = true};
+	tensor_new(out, &m, a);
+	if (s->kind == SC_FLOAT)
+		dtype_store_f(DT_F64, out->base, s->f);
+	else
+		dtype_store_i(m.dtype, out->base, s->i);
+}
+
 bool tensor_broadcast(struct tensor *out, const struct tensor *t, const int64_t *size, int rank)
 {
 	int shift = rank - t->meta.rank;

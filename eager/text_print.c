@@ -87,13 +87,16 @@ static void print_arg(struct strbuf *sb, const struct prog *p, const struct arg 
 	case ARG_DTYPE: sb_puts(sb, dtype_info[a->dtype].name); return;
 	case ARG_STR: sb_printf(sb, "\"%s\"", a->str); return;
 	case ARG_TENSORS:
-	case ARG_INTS: break;
+	case ARG_INTS:
+	case ARG_DATA: break;
 	}
 	sb_putc(sb, '[');
 	for (int k = 0; k < a->n; k++) {
 		sb_puts(sb, k ? ", " : "");
 		if (a->tag == ARG_INTS)
 			print_int(sb, p, &a->ints[k]);
+		else if (a->tag == ARG_DATA)
+			scalar_print(sb, &a->data[k]);
 		else
 			sb_puts(sb, a->nodes[k] < 0 ? "None" : p->node[a->nodes[k]].name);
 	}
@@ -139,7 +142,7 @@ void node_print(struct strbuf *sb, const struct prog *p, int node)
 	sb_puts(sb, n->name);
 	if (node_is_sym(n))
 		sb_printf(sb, ": \"Sym(%" PRId64 ")\"", n->op == OP_sym ? n->arg[0].i.value : n->sym_value);
-	else
+	else if (!n->refusal)
 		print_annotations(sb, n);
 	sb_printf(sb, " = %s(", op->name);
 	bool named = false, first = true;
@@ -162,7 +165,13 @@ static void print_call(struct strbuf *sb, const struct prog *p, const struct cal
 	sb_puts(sb, "call (");
 	for (int i = 0; i < c->ninput; i++) {
 		const struct call_input *in = &c->input[i];
-		sb_printf(sb, "%s%s: seed=%" PRIu64, i ? ", " : "", p->node[in->node].name, in->seed);
+		sb_printf(sb, "%s%s: ", i ? ", " : "", p->node[in->node].name);
+		if (in->data.tag == ARG_DATA) {
+			sb_puts(sb, "data=");
+			print_arg(sb, p, &in->data);
+			continue;
+		}
+		sb_printf(sb, "seed=%" PRIu64, in->seed);
 		if (in->fill)
 			sb_printf(sb, " fill=%s", in->fill);
 	}
@@ -187,6 +196,13 @@ void prog_print(struct strbuf *sb, const struct prog *p)
 		for (int i = 0; i < p->nback; i++)
 			sb_printf(sb, "%s%s: %s", i ? ", " : "", p->node[p->back[i].node].name, p->node[p->back[i].cotangent].name);
 		sb_puts(sb, p->nback == 1 ? ",)\n" : ")\n");
+	}
+	if (p->must_raise) {
+		char quote = p->raises && strchr(p->raises, '"') ? '\'' : '"';
+		sb_puts(sb, "raises");
+		if (p->raises)
+			sb_printf(sb, " %c%s%c", quote, p->raises, quote);
+		sb_putc(sb, '\n');
 	}
 	for (int i = 0; i < p->ncall; i++)
 		print_call(sb, p, &p->call[i]);

@@ -3,6 +3,7 @@
  * Arguments are read into raw values first (a name, a number, a list ...) and then coerced to the kinds of the operator's schema,
  * so that a bare name like `add` can be resolved by trying its overloads: the first whose schema accepts the raw values wins. */
 #include "eager/fill.h"
+#include "eager/fx.h"
 #include "eager/prog.h"
 
 #include <ctype.h>
@@ -29,7 +30,7 @@ struct reader {
 	const char *s, *end, *line_start;
 	int line, mode, depth, nterms;  /* nterms: operations of the expression that is being read */
 	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
-	int return_line, backward_line; /* 0: none yet */
+	int return_line, backward_line, raises_line;    /* 0: none yet */
 	bool surface_given;
 	struct err *err;
 };
@@ -225,22 +226,16 @@ static bool named_value(struct reader *r, struct raw *out)
 static bool list(struct reader *r, struct raw *out, const char *close)
 {
 	*out = raw_here(r, RAW_LIST);
-	struct raw *item = NULL;        /* grows: a text may have many lists */
-	int room = 0;
+	struct raw *item = NULL;
 	while (!eat(r, close)) {
 		if (out->n && !want(r, ","))
 			return false;
 		if (eat(r, close))
 			break;
-		if (out->n == MAX_RAW)
-			return FAIL(r, "a list of more than %d entries", MAX_RAW);
-		if (out->n == room) {
-			struct raw *more = ARENA_NEW(r->a, struct raw, room ? 2 * room : 4);
-			if (room)
-				memcpy(more, item, (size_t)room * sizeof *item);
-			item = more;
-			room = room ? 2 * room : 4;
-		}
+		if (out->n == MAX_DATA)
+			return FAIL(r, "a list of more than %d entries", MAX_DATA);
+		if (!(out->n & (out->n - 1)))   /* 0 or a power of two: doubled */
+			item = ARENA_GROW(r->a, struct raw, item, out->n, MAX(2 * out->n, 1));
 		if (!value(r, &item[out->n]))
 			return false;
 		out->n++;
@@ -403,6 +398,8 @@ static bool coerce_tensors(struct reader *r, struct arg *a, const struct op_info
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of tensors");
+	if (v->n > MAX_LIST)
+		return err_at(err, v->line, v->col, "%s: '%s' has more than %d entries", op->name, q->name, MAX_LIST);
 	*a = (struct arg){.tag = ARG_TENSORS, .n = v->n, .nodes = ARENA_NEW(r->a, int, v->n)};
 	for (int k = 0; k < v->n; k++) {
 		if (v->item[k].tag != RAW_NODE && !(v->item[k].tag == RAW_NONE && q->holes))
@@ -418,6 +415,8 @@ static bool coerce_ints(struct reader *r, struct arg *a, const struct op_info *o
 	int n = v->tag == RAW_LIST ? v->n : 1;
 	if (v->tag != RAW_LIST && v->tag != RAW_INT)
 		return REFUSE(err, v, op, q, "a list of integers");
+	if (n > MAX_LIST)
+		return err_at(err, v->line, v->col, "%s: '%s' has more than %d entries", op->name, q->name, MAX_LIST);
 	*a = (struct arg){.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(r->a, struct iexpr, n)};
 	for (int k = 0; k < n; k++) {
 		if (item[k].tag != RAW_INT)
@@ -442,6 +441,28 @@ static bool coerce_scalar(struct arg *a, const struct op_info *op, const struct 
 	}
 }
 
+static bool coerce_data(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+{
+	if (v->tag != RAW_LIST)
+		return REFUSE(err, v, op, q, "a list of numbers");
+	*a = (struct arg){.tag = ARG_DATA, .n = v->n, .data = ARENA_NEW(r->a, struct scalar, v->n)};
+	for (int k = 0; k < v->n; k++) {
+		struct arg one;
+		if (!coerce_scalar(&one, op, q, &v->item[k], err))
+			return false;
+		a->data[k] = one.scalar;
+	}
+	return true;
+}
+
+/* A Python number where the schema says Tensor: it stays what it is, and the overload with it. */
+static bool coerce_number(struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+{
+	if (!op_takes_number((int)(op - op_info), (int)(q - op->param)))
+		return REFUSE(err, v, op, q, "a tensor");
+	return coerce_scalar(a, op, q, v, err);
+}
+
 static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag == RAW_NONE) {
@@ -450,6 +471,8 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 	}
 	switch (q->kind) {
 	case K_TENSOR:
+		if (v->tag == RAW_INT || v->tag == RAW_FLOAT || v->tag == RAW_BOOL)
+			return coerce_number(a, op, q, v, err);
 		*a = arg_tensor(v->node);
 		return v->tag == RAW_NODE ? true : REFUSE(err, v, op, q, "a tensor");
 	case K_TENSORS: return coerce_tensors(r, a, op, q, v, err);
@@ -478,6 +501,7 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 		*a = arg_dtype(t);
 		return true;
 	}
+	case K_DATA: return coerce_data(r, a, op, q, v, err);
 	case NKINDS: break;
 	}
 	BUG("kind %d", (int)q->kind);
@@ -531,10 +555,8 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 	if (str_starts(bare, "aten."))
 		bare += 5;
 	bool has_overload = strchr(bare, '.') != NULL;
-	if (!has_overload && (exact < 0 || r->mode == READ_LENIENT))
+	if (!has_overload)      /* of a bare name every overload, as PyTorch's packets; one that is named is the only one */
 		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, bare);
-	if (has_overload && exact >= 0 && r->mode == READ_LENIENT)      /* add.Tensor(x, 1), as FX has it, is add.Scalar here */
-		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, arena_printf(r->a, "%.*s", (int)strcspn(bare, "."), bare));
 	if (!ncand)
 		return err_at(r->err, line, col, "unknown operator '%s'%s", opname, op_guess(&(struct guess){0}, bare));
 	struct err first = {0};
@@ -568,6 +590,8 @@ static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
 		if (*n == MAX_RANK)
 			return FAIL(r, "annotation: rank exceeds %d", MAX_RANK);
 		out[*n] = strtoll(*s, &stop, 10);
+		if (stop == *s && r->mode == READ_LENIENT && word_char(**s, true))
+			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False", (int)strcspn(*s, ",]"), *s);
 		if (stop == *s)
 			return FAIL(r, "annotation: expected an integer");
 		*s = stop + strspn(stop, " ");
@@ -694,10 +718,10 @@ static bool finish_node(struct reader *r, int node, const struct annotation *an,
 			return err_at(r->err, n->line, n->col, "sym: the value must be a constant");
 	}
 	prog_defaults(r->p, node);
-	if (!prog_infer_node(r->p, node, r->err))
+	if (!prog_infer_or_refuse(r->p, node, r->err))
 		return false;
 	n = &r->p->node[node];
-	if (!nan)
+	if (!nan || n->refusal)
 		return true;
 	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym != n->sym_value))
 		return err_at(r->err, an[0].line, an[0].col, "%s: '%s' is annotated differently from its value", op_info[n->op].name, n->name);
@@ -733,6 +757,53 @@ static bool annotations(struct reader *r, struct annotation *an, int *nan)
 	return true;
 }
 
+/* ---- forms of printed graphs ---- */
+
+/* The rest of the line has these characters somewhere. */
+static bool line_has(const struct reader *r, const char *part)
+{
+	size_t n = strlen(part);
+	for (const char *s = r->s; (size_t)(r->end - s) >= n && *s != '\n'; s++)
+		if (memcmp(s, part, n) == 0)
+			return true;
+	return false;
+}
+
+/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
+static bool annotated_input(struct reader *r, const char *name, int line, int col, const struct annotation *an)
+{
+	if (an->is_sym)
+		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
+	if (!new_node(r, name, line, col))
+		return false;
+	int node = r->p->nnode - 1;
+	struct prog *p = r->p;
+	p->node[node].op = OP_input;
+	p->node[node].arg[op_param(OP_input, "size")] = arg_ints(p, an->meta.size, an->meta.rank);
+	if (an->has_stride)
+		p->node[node].arg[op_param(OP_input, "stride")] = arg_ints(p, an->meta.stride, an->meta.rank);
+	p->node[node].arg[op_param(OP_input, "dtype")] = arg_dtype(an->meta.dtype);
+	p->node[node].arg[op_param(OP_input, "seed")] = arg_int(++r->nplaceholder);
+	return finish_node(r, node, an, 1);
+}
+
+/* What is left of a line without a value: `primals_1: "f32[4][1]cpu"; primals_2: …` of a joint graph declares its inputs one after the
+ * other, `primals_1, primals_2, = fx_pytree.tree_flatten_spec(…)` says nothing more. *done: the statement is over. */
+static bool declaration(struct reader *r, const char *name, int line, int col, const struct annotation *an, int nan, bool *done)
+{
+	blanks(r);
+	*done = true;
+	if (nan == 1 && (peek(r) == ';' || at_line_end(r)))
+		return annotated_input(r, name, line, col, an);
+	if (!nan && peek(r) == ',' && line_has(r, "= fx_pytree.")) {
+		while (peek(r) && peek(r) != '\n')
+			r->s++;
+		return true;
+	}
+	*done = false;
+	return true;
+}
+
 /* FX prints getitem as max_1[0]. */
 static bool subscript(struct reader *r, int node, const char *tuple, int col)
 {
@@ -753,8 +824,17 @@ static bool node_line(struct reader *r)
 	eat(r, "%");
 	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
 	int nan, nraw;
-	if (!word(r, name, sizeof name, false) || !annotations(r, an, &nan) || !want(r, "="))
+	bool done = false;
+	if (!word(r, name, sizeof name, false) || !annotations(r, an, &nan))
 		return false;
+	if (r->mode == READ_LENIENT && (!declaration(r, name, line, col, an, nan, &done) || done))
+		return done && !r->err->msg[0];
+	if (!want(r, "="))
+		return false;
+	if (r->mode == READ_LENIENT && nan == 1 && eat(r, "self.")) {   /* a tensor that the module holds, as _tensor_constant0 */
+		char attribute[2 * MAX_NAME];
+		return word(r, attribute, sizeof attribute, true) && annotated_input(r, name, line, col, an);
+	}
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
@@ -788,6 +868,57 @@ static bool known_node(struct reader *r, int *node)
 		return false;
 	*node = prog_find(r->p, name);
 	return *node >= 0 ? true : err_at(r->err, r->line, col, "'%s' is not defined", name);
+}
+
+/* `return (a, None, [b, c])` and `return pytree.tree_unflatten([a, b], self._out_spec)` of a printed graph, over one line or several: its
+ * tensors in order. */
+static bool returned_tree(struct reader *r)
+{
+	while (at_line_end(r) && r->s < r->end)
+		skip_line(r);
+	const char *close = eat(r, "(") ? ")" : eat(r, "[") ? "]" : NULL;
+	if (!close) {
+		if (keyword(r, "None"))
+			return true;
+		if (r->p->nret == MAX_RETURNS)
+			return FAIL(r, "more than %d returned values", MAX_RETURNS);
+		return known_node(r, &r->p->ret[r->p->nret]) && (r->p->nret++, true);
+	}
+	for (;;) {
+		while (at_line_end(r) && r->s < r->end)
+			skip_line(r);
+		if (eat(r, close))
+			return true;
+		if (++r->depth > MAX_DEPTH)
+			return FAIL(r, "nested deeper than %d", MAX_DEPTH);
+		if (!returned_tree(r))
+			return false;
+		r->depth--;
+		while (at_line_end(r) && r->s < r->end)
+			skip_line(r);
+		if (!eat(r, ",") && !eat(r, close))
+			return want(r, close);
+		if (r->s[-1] == *close)
+			return true;
+	}
+}
+
+static bool graph_return(struct reader *r)
+{
+	if (r->p->nret)
+		return FAIL(r, "a second `return`");
+	if (!eat(r, "pytree.tree_unflatten(")) {
+		do
+			if (!returned_tree(r))
+				return false;
+		while (eat(r, ","));
+		return true;
+	}
+	if (!returned_tree(r) || !want(r, ","))
+		return false;
+	while (peek(r) && peek(r) != ')' && peek(r) != '\n')
+		r->s++;
+	return want(r, ")");
 }
 
 static bool return_line(struct reader *r)
@@ -835,6 +966,55 @@ static bool backward_line(struct reader *r)
 	return true;
 }
 
+static bool raises_line(struct reader *r)
+{
+	struct raw v;
+	if (!r->p->nret)
+		return FAIL(r, "`raises` before `return`");
+	if (r->raises_line)
+		return FAIL(r, "a second `raises`");
+	r->raises_line = r->line;
+	if (at_line_end(r))
+		return true;
+	if (peek(r) != '"' && peek(r) != '\'')
+		return FAIL(r, "raises: expected part of the message in quotes");
+	if (!string(r, &v, peek(r)))
+		return false;
+	r->p->raises = v.s;
+	return true;
+}
+
+/* Whether the program says so is known before its rows are read. */
+static bool says_raises(const char *text, const char *end)
+{
+	for (const char *s = text; s < end; s++) {
+		while (s < end && (*s == ' ' || *s == '\t'))
+			s++;
+		if (end - s >= 6 && memcmp(s, "raises", 6) == 0 && (end - s == 6 || !(word_char(s[6], false) || s[6] == ':' || strchr("=.(", s[6]))))
+			return true;
+		while (s < end && *s != '\n')
+			s++;
+	}
+	return false;
+}
+
+/* What follows `data`. With other sizes in the same call the numbers are counted when it is bound. */
+static bool call_data(struct reader *r, struct call_input *in)
+{
+	struct raw v;
+	const struct node *n = &r->p->node[in->node];
+	int k = op_param(OP_input, "data"), col = (int)(r->s - r->line_start) + 1;
+	struct err why = {0};
+	if (!want(r, "=") || !value(r, &v) || !coerce_data(r, &in->data, &op_info[OP_input], &op_info[OP_input].param[k], &v, r->err))
+		return false;
+	bool symbolic = false;
+	for (int d = 0; d < n->arg[0].n; d++)
+		symbolic = symbolic || n->arg[0].ints[d].expr >= 0;
+	if (!str_eq(n->arg[op_param(OP_input, "fill")].str, "dyadic"))
+		return err_at(r->err, r->line, col, "call: '%s' has a fill, so no data", n->name);
+	return symbolic || fill_data_check(&in->data, &n->out[0].meta, &why) || err_at(r->err, r->line, col, "call: %s", why.msg);
+}
+
 static bool call_input(struct reader *r, struct call_input *in, int node)
 {
 	struct raw v;
@@ -857,8 +1037,14 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			if (fill_find(w) < 0)
 				return FAIL(r, "call: fill '%s' is unknown (%s)%s", w, fill_names(), fill_guess(&(struct guess){0}, w));
 			in->fill = arena_strdup(r->a, w);
+		} else if (keyword(r, "data")) {
+			if (any)
+				return FAIL(r, "call: an input has data or a seed, not both");
+			return call_data(r, in);
+		} else if (any && node_given(&r->p->node[node], op_param(OP_input, "data"))) {
+			return FAIL(r, "call: '%s' has data, so no seed and no fill; give it other data=", r->p->node[node].name);
 		} else {
-			return any ? true : FAIL(r, "call: expected seed= or fill=");
+			return any ? true : FAIL(r, "call: expected seed=, fill= or data=");
 		}
 	}
 }
@@ -915,19 +1101,9 @@ static bool def_line(struct reader *r)
 		if (!word(r, name, sizeof name, false))
 			return false;
 		if (eat(r, ":")) {
-			if (!annotation(r, &an) || !new_node(r, name, line, col))
+			if (!annotation(r, &an) || !annotated_input(r, name, line, col, &an))
 				return false;
-			int node = r->p->nnode - 1;
-			struct prog *p = r->p;
-			p->node[node].op = OP_input;
-			p->node[node].arg[op_param(OP_input, "size")] = arg_ints(p, an.meta.size, an.meta.rank);
-			if (an.has_stride)
-				p->node[node].arg[op_param(OP_input, "stride")] = arg_ints(p, an.meta.stride, an.meta.rank);
-			p->node[node].arg[op_param(OP_input, "dtype")] = arg_dtype(an.meta.dtype);
-			p->node[node].arg[op_param(OP_input, "seed")] = arg_int(++r->nplaceholder);
-			if (!finish_node(r, node, &an, 1))
-				return false;
-		} else if (!str_eq(name, "self")) {
+		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) {       /* those are declared below */
 			return err_at(r->err, line, col, "parameter '%s' has no annotation: its sizes are unknown", name);
 		}
 		eat(r, ",");
@@ -983,12 +1159,14 @@ static bool statement(struct reader *r)
 	}
 	if (keyword(r, "return")) {
 		r->return_line = r->line;
-		return return_line(r);
+		return r->mode == READ_LENIENT ? graph_return(r) : return_line(r);
 	}
 	if (keyword(r, "backward")) {
 		r->backward_line = r->line;
 		return backward_line(r);
 	}
+	if (keyword(r, "raises"))
+		return raises_line(r);
 	if (keyword(r, "call"))
 		return call_line(r);
 	if (at_surface(r))
@@ -996,6 +1174,14 @@ static bool statement(struct reader *r)
 	if (r->p->nret)
 		return FAIL(r, "a node after `return`");
 	return node_line(r);
+}
+
+/* `;  x = y = None` says when a tensor goes; another declaration is a statement of its own. */
+static void after_semicolon(struct reader *r)
+{
+	bool declares = line_has(r, "\"");
+	while (!declares && peek(r) && peek(r) != '\n')
+		r->s++;
 }
 
 static bool header(struct reader *r)
@@ -1023,20 +1209,23 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
 	if (!header(&r))
 		return false;
+	p.must_raise = says_raises(text, r.end);
 	while (r.s < r.end) {
-		if (!at_line_end(&r)) {
+		while (!at_line_end(&r)) {
 			if (!statement(&r))
 				return false;
 			if (mode == READ_LENIENT && eat(&r, ";"))
-				while (peek(&r) && peek(&r) != '\n')
-					r.s++;
-			if (!at_line_end(&r))
+				after_semicolon(&r);
+			else if (!at_line_end(&r))
 				return FAIL(&r, "unexpected text after the end of the statement");
 		}
 		skip_line(&r);
 	}
-	if (!p.nret)
+	if (!p.nret && !r.return_line)
 		return FAIL(&r, "no `return`");
+	if (r.nplaceholder)
+		fx_positions(&p);
+	p.must_raise = r.raises_line != 0;
 	if (!prog_validate(&p, r.err)) {
 		if (!r.err->line) {
 			r.err->line = str_starts(r.err->msg, "backward") ? r.backward_line : r.return_line;

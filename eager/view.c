@@ -65,6 +65,20 @@ bool meta_permute(struct meta_ctx *c)
 	return true;
 }
 
+/* A matrix transposed; 0-d and 1-d as they are. */
+bool meta_t(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	struct meta *o = view_of_self(c);
+	if (in->rank > 2)
+		return err_set(c->err, "t() expects a tensor with <= 2 dimensions, but self is %dD", in->rank);
+	for (int d = 0; d < in->rank; d++) {
+		o->size[d] = in->size[in->rank - 1 - d];
+		o->stride[d] = in->stride[in->rank - 1 - d];
+	}
+	return true;
+}
+
 bool meta_transpose(struct meta_ctx *c)
 {
 	const struct meta *in = c->in[0];
@@ -400,7 +414,11 @@ bool meta_input(struct meta_ctx *c)
 	o->offset = node_int(n, 2);
 	if (o->offset < 0)
 		return err_set(c->err, "offset %" PRId64 " is negative", o->offset);
-	return check_bounds(c, o, MAX_NUMEL) && check_fill(c) && check_leaf(c, n->arg[8].b);
+	if (!check_bounds(c, o, MAX_NUMEL) || !check_fill(c) || !check_leaf(c, n->arg[8].b))
+		return false;
+	if (node_given(n, 9) && !str_eq(n->arg[4].str, "dyadic"))
+		return err_set(c->err, "an input has data or a fill, not both");
+	return !node_given(n, 9) || fill_data_check(&n->arg[9], o, c->err);
 }
 
 bool meta_input_view(struct meta_ctx *c)

@@ -74,6 +74,7 @@ bool source_next(struct prog *out, struct arena *a, struct source *s, struct err
 	if (s->next % POLICY_BLOCK == 0) {
 		choices_from_seed(&c, mix64(s->seed ^ mix64((uint64_t)(s->next / POLICY_BLOCK) + 0x5ca77e4)));
 		ok = policy_draw(&s->draw, s->policy, &limits, &c, err);
+		s->draw.chance[PF_illegal] = 0;         /* there is nothing to measure in what must raise */
 		choices_free(&c);
 	}
 	choices_from_seed(&c, mix64(s->seed + mix64((uint64_t)s->next)));

@@ -65,7 +65,7 @@ static enum claim_verdict judge_raise(const char **why, const struct prog *p, co
 		*why = arena_printf(a, "eager refuses the program: %s", o->why);
 		return CLAIM_OPEN;
 	}
-	if (program_raises(p, a)) {
+	if (program_raises(p, t, a)) {
 		*why = arena_printf(a, "autograd refuses the program, whoever runs it: %s", o->why);
 		return CLAIM_OPEN;
 	}
@@ -78,6 +78,14 @@ static enum claim_verdict judge_run(const char **why, const struct outcome *o, c
 	bool must_raise = o->reference == REF_RAISES;
 	*why = r->status == RES_RAISED ? "it raises, as it must" : must_raise ? "it runs and must raise" : "it runs";
 	return must_raise == (r->status == RES_RAISED) ? CLAIM_REFUTED : CLAIM_HOLDS;
+}
+
+/* A program that states that eager must refuse it. */
+static enum claim_verdict judge_stated(const char **why, const struct outcome *o, const struct target *t, struct arena *a)
+{
+	bool wrong = o->verdict == VD_MISMATCH || (!target_stage(t)->compiles && o->unexpected);
+	*why = message_shown(o->why, a);
+	return wrong ? CLAIM_HOLDS : o->verdict == VD_PASS ? CLAIM_REFUTED : CLAIM_OPEN;
 }
 
 static enum claim_verdict judge_tensor(const char **why, const struct claim *c, const struct outcome *o, struct arena *a)
@@ -106,15 +114,17 @@ enum claim_verdict claim_judge(const char **why, const struct claim *c, const st
 		*why = arena_printf(a, "%s: %s", verdict_name[o->verdict], o->why);
 		return CLAIM_HOLDS;
 	}
-	if (r->status != RES_OK && r->status != RES_RAISED)
+	if (r->status != RES_OK && r->status != RES_RAISED && !(p->must_raise && r->status == RES_UNSUPPORTED))
 		return CLAIM_OPEN;
-	if (c->refused && o->unexpected) {
+	if (c->refused && o->unexpected && !p->must_raise) {
 		*why = arena_printf(a, "eager refuses it, neither the reference nor the interpreter does: %s", message_shown(o->why, a));
 		return CLAIM_HOLDS;
 	}
-	if (r->status == RES_RAISED && o->reference != REF_RAISES)
+	if (r->status == RES_RAISED && o->reference != REF_RAISES && !p->must_raise)
 		return judge_raise(why, p, o, t, a);
-	if (c->subject == CLAIM_RUN) {
+	if (p->must_raise) {
+		v = judge_stated(why, o, t, a);
+	} else if (c->subject == CLAIM_RUN) {
 		v = judge_run(why, o, r);
 	} else if (c->subject == CLAIM_TENSOR && o->reference == REF_OK && o->judgement && o->judgement->status != JUDGE_FAILED) {
 		v = judge_tensor(why, c, o, a);

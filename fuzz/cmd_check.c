@@ -18,7 +18,9 @@ static void print_text(const struct options *o, const char *file, const char *ta
                        struct arena *a)
 {
 	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
-	if (out->verdict == VD_PASS)
+	if (out->verdict == VD_PASS && out->why[0])
+		printf(" (%s)\n", escaped_line(a, out->why));
+	else if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
 		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
 		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
@@ -138,6 +140,19 @@ static int open_store(struct checking *c)
 	return store_exit_code(st);
 }
 
+static const char *target_text(const struct target *t, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	target_print(&sb, t);
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
+/* What eager refuses is no matter of t's. */
+static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
+
 /* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. */
 static void keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
@@ -151,8 +166,9 @@ static void keep(struct checking *c, const struct checked *one, const struct tar
 	if (!verdict_diverges(o->verdict) && !o->unexpected)
 		return;
 	bool refused = !verdict_diverges(o->verdict);
+	const struct target of = concerned(o, t);
 	const char *text = prog_text(one->p, a), *how = "seen by check, in a process that may have run other programs";
-	const struct shard_finding f = {.target = one->target, .versions = one->versions, .device = one->device, .text = text,
+	const struct shard_finding f = {.target = target_text(&of, a), .versions = one->versions, .device = one->device, .text = text,
 		.policy = "check", .kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity,
 		.verdict = verdict_name[o->verdict], .signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor,
 		.pattern = o->pattern, .detail = refused ? o->why : o->detail,
@@ -178,9 +194,10 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	sb_init(&sb);
 	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor,
 		one->o->call, one->p);
-	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], one->target, one->o->why);
+	const struct target of = concerned(one->o, t);
+	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], target_text(&of, a), one->o->why);
 	c->script_rc = EXIT_USAGE;
-	if (!script_emit(&sb, &claim, one->p, t, headline, a, &err)) {
+	if (!script_emit(&sb, &claim, one->p, &of, headline, a, &err)) {
 		complain("--script: %s", err.msg);
 	} else {
 		bool ok = output_text(c->o.script, &sb, &err);

@@ -8,6 +8,7 @@
 #include "fuzz/commands.h"
 #include "fuzz/environment.h"
 #include "fuzz/exec.h"
+#include "fuzz/plain.h"
 #include "fuzz/script.h"
 #include "reports/lifecycle.h"
 
@@ -238,21 +239,19 @@ static void record(const struct options *o, const struct found *x, const struct 
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A target that raises diverges only if eager does not raise, too. */
-static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, struct arena *a)
+/* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
+static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
 {
 	struct result r;
-	struct target plain = *t;
+	struct target plain = plain_of(t);
 	struct strbuf name;
-	plain.stage = 0;
-	plain.noptions = 0;
 	exec_run(&r, a, e, p, &plain);
-	if (r.status == RES_OK)
+	if (r.status == wanted)
 		return;
 	sb_init(&name);
 	target_print(&name, &plain);
 	v->claim = CLAIM_OPEN;
-	v->why = arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
+	v->why = r.status == RES_OK ? arena_printf(a, "%s runs it, too", name.s) : arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
 	sb_free(&name);
 }
 
@@ -297,8 +296,10 @@ static int run_again(const struct options *o, struct found *x, struct exec *e, s
 		v.hello = hello.s;
 		outcome_of(&v.o, &p, &r, &x->t, NULL, a);
 		v.claim = claim_judge(&v.why, &x->claim, &p, &v.o, &r, &x->t, a);
-		if (v.claim == CLAIM_HOLDS && r.status == RES_RAISED && !x->claim.refused)
-			ask_eager(&v, e, &p, &x->t, a);
+		if (v.claim == CLAIM_HOLDS && p.must_raise && target_stage(&x->t)->compiles && r.status == RES_OK)
+			ask_eager(&v, e, &p, &x->t, RES_RAISED, a);
+		else if (v.claim == CLAIM_HOLDS && !p.must_raise && r.status == RES_RAISED && !x->claim.refused)
+			ask_eager(&v, e, &p, &x->t, RES_OK, a);
 		rc = say(x, &v, a);
 		record(o, x, &v, a);
 	}

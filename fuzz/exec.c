@@ -18,6 +18,7 @@ struct exec {
 	struct target target;           /* of the program in hand */
 	const struct prog *prog;
 	bool busy, failed;
+	const char *unsent;             /* why this target does not get the program; NULL: it does */
 	int limit_ms;
 	struct err err;
 };
@@ -117,6 +118,19 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 	return EXEC_IDENTIFIED;
 }
 
+/* A program that must raise because of a position in its data, not of its metas: kernels on a GPU check by an assertion. */
+bool exec_withholds(const struct prog *p, const struct target *t)
+{
+	bool positions = false, refused = false;
+	for (int i = 0; p->must_raise && i < p->nnode; i++) {
+		const struct op_info *o = &op_info[p->node[i].op];
+		for (int k = 0; k < o->nparam; k++)
+			positions = positions || (o->param[k].role >= R_INDEX1 && o->param[k].role <= R_UINDICES && o->param[k].role != R_SRCN);
+		refused = refused || p->node[i].refusal;
+	}
+	return t->device == TDEV_CUDA && p->must_raise && positions && !refused;
+}
+
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 {
 	CHECK(!e->busy);
@@ -125,6 +139,11 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 	e->prog = p;
 	e->target = *t;
 	e->busy = true;
+	e->unsent = NULL;
+	if (exec_withholds(p, t)) {
+		e->unsent = "an index out of range takes a CUDA device down";
+		return;
+	}
 	if (e->family == FAM_BUILTIN) {
 		e->failed = !builtin_submit(e->proc, p, t, e->limit_ms, &e->err);
 		return;
@@ -136,13 +155,15 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 }
 
 bool exec_busy(const struct exec *e) { return e->busy; }
-bool exec_ready(const struct exec *e) { return e->busy && (e->failed || proc_ready(e->proc)); }
+bool exec_ready(const struct exec *e) { return e->busy && (e->failed || e->unsent || proc_ready(e->proc)); }
 
 void exec_take(struct result *out, struct arena *a, struct exec *e)
 {
 	CHECK(exec_ready(e));
 	e->busy = false;
-	if (e->failed)
+	if (e->unsent)
+		*out = (struct result){.status = RES_UNSUPPORTED, .message = e->unsent, .stderr_tail = ""};
+	else if (e->failed)
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, e->err.msg), .stderr_tail = ""};
 	else if (e->family == FAM_BUILTIN)
 		builtin_take(out, a, e->proc, e->prog);

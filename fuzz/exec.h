@@ -30,6 +30,9 @@ enum exec_identity {
 /* t: any target of the slot. err: the sentence for the latter two. */
 enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *err);
 
+/* Does t not get p, because p would take its device down? Such a program is unsupported there. */
+bool exec_withholds(const struct prog *p, const struct target *t);
+
 /* The program must stay unchanged until exec_take. One at a time. A child that is not the version that t names gives RES_HARNESS with
  * bad_target. */
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t);

@@ -7,7 +7,13 @@
 static int draw_op(struct world *w)
 {
 	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
-	return f < 0 ? -1 : w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	if (f < 0)
+		return -1;
+	/* x + 1, x / 2 are what Python programs are full of: pointwise rows that take a number have three draws, the others one. */
+	int op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	for (int again = 0; again < 2 && f == F_POINTWISE && !op_has(op, T_NUMBERS); again++)
+		op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	return op;
 }
 
 static bool add_nodes(struct world *w)
@@ -123,9 +129,9 @@ static void add_backward(struct world *w)
 {
 	struct prog *p = w->p;
 	for (int i = 0; i < p->nret; i++) {
-		struct meta m = *node_meta(p, p->ret[i]);
-		if (!has_grad(w, p->ret[i]))
+		if (p->node[p->ret[i]].refusal || !has_grad(w, p->ret[i]))
 			continue;
+		struct meta m = *node_meta(p, p->ret[i]);
 		int cot = add_cotangent(w, &m);
 		p->back[p->nback++] = (struct backward){p->ret[i], cot};
 		p->has_backward = true;
@@ -154,12 +160,12 @@ static void add_calls(struct world *w)
 		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
 		for (int i = 0; i < p->nnode; i++) {
 			const struct node *n = &p->node[i];
-			if (n->op != OP_input)
+			if (n->op != OP_input || node_given(n, op_param(OP_input, "data")))
 				continue;
 			bool plain = str_eq(n->arg[IN_FILL].str, "dyadic") && dtype_is_float(n->arg[IN_DTYPE].dtype);
 			bool ints = str_eq(n->arg[IN_FILL].str, "dyadic") && n->arg[IN_DTYPE].dtype != DT_B8;
 			uint64_t seed = (uint64_t)n->arg[IN_SEED].i.value + 100 * (uint64_t)(c + 1);
-			k->input[k->ninput++] = (struct call_input){i, seed, plain || ints ? fill : NULL};
+			k->input[k->ninput++] = (struct call_input){.node = i, .seed = seed, .fill = plain || ints ? fill : NULL};
 		}
 	}
 }
@@ -212,12 +218,14 @@ bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, con
 		if (attempt == 8)
 			return err_set(err, "the policy admits no operator for its dtypes");
 	}
+	if (!pol->restricted && chance(w, PF_illegal) && choose_chance(c, 50))
+		add_illegality(w);
 	int ncompute = out->nnode;
 	add_backward(w);
 	if (!inputs_first(w, ncompute, err))
 		return false;
 	add_calls(w);
-	if (chance(w, PF_symbols))
+	if (!out->must_raise && chance(w, PF_symbols))
 		add_symbol(w);
 	draw_surface(w);
 	if (stats)

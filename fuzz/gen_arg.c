@@ -311,8 +311,33 @@ static enum dtype result_dtype(const struct making *m)
 	return DT_F32;
 }
 
+/* A range of a drawn length, as `end`, `start, end` or `start, end, step`. Quarters and small integers: no dtype rounds their sums. */
+static void draw_range(struct world *w, struct making *m, int k)
+{
+	int part[3], n = 0;
+	for (int j = k; j < op_info[m->op].nparam; j++)
+		if (param_of(m, j)->role == R_RANGE)
+			part[n++] = j;
+	static const int64_t steps[] = {4, 8, 2, 1, -4, -2};    /* of a quarter */
+	bool ints = choose_chance(w->c, 50);
+	int64_t length = MIN(draw_size(w), 100);
+	int64_t start = n > 1 ? 4 * ((int64_t)choose_below(w->c, 8) - 3) : 0, step = n > 2 ? steps[choose_below(w->c, ARRAY_LEN(steps))] : 4;
+	if (ints)
+		step = step % 4 ? 4 * step : step;
+	int64_t value[] = {start, start + length * step, step};
+	for (int i = 0; i < n; i++) {
+		int64_t v = n == 1 ? value[1] : value[i];
+		m->arg[part[i]] = ints ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
+		m->done[part[i]] = true;
+	}
+}
+
 static void draw_scalar(struct world *w, struct making *m, int k)
 {
+	if (param_of(m, k)->role == R_RANGE) {
+		draw_range(w, m, k);
+		return;
+	}
 	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
 	static const int64_t ints[] = {1, 0, 2, 3, -1, -2};
 	const struct param *q = param_of(m, k);
@@ -331,6 +356,40 @@ static void draw_scalar(struct world *w, struct making *m, int k)
 	} else {
 		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
 	}
+}
+
+/* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
+static struct arg number_for(struct world *w, const struct making *m)
+{
+	static const double reals[] = {1, 2, 0.5, 0, -1, 3, 0.25, -2, 1.5, 10, 0.1, 1e-5};
+	static const int64_t ints[] = {1, 2, 0, 3, -1, -2};
+	enum dtype t = m->meta.dtype;
+	bool writes = op_has(m->op, T_MUTATES), other_kind = chance(w, PF_mixed);
+	bool bools = op_info[m->op].dtypes & DTS(DT_B8);
+	if (bools && (t == DT_B8 ? writes || !other_kind : other_kind && choose_chance(w->c, 30)))
+		return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_BOOL, choose_chance(w->c, 50), 0}};
+	if (dtype_is_float(t) || (other_kind && !writes)) {
+		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
+		return v == (double)(int64_t)v && choose_chance(w->c, 50) ? arg_scalar_i((int64_t)v) : arg_scalar_f(v);
+	}
+	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+}
+
+bool draw_number(struct world *w, struct making *m, int k)
+{
+	if (!op_takes_number(m->op, k) || !chance(w, PF_number))
+		return false;
+	m->arg[k] = number_for(w, m);
+	return true;
+}
+
+void draw_number_first(struct world *w, struct making *m)
+{
+	if (!op_has(m->op, T_NUMBERS) || !op_takes_number(m->op, 0) || m->arg[1].tag != ARG_SCALAR || !choose_chance(w->c, 25))
+		return;
+	struct arg t = m->arg[0];
+	m->arg[0] = m->arg[1];
+	m->arg[1] = t;
 }
 
 static void draw_bool(struct world *w, struct making *m, int k)

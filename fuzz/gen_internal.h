@@ -19,6 +19,7 @@ struct fact {
 	bool born_grad;         /* the root required grad when this view of it was made */
 	bool usable;            /* may be an operand: single tensor, not part of an assignment */
 	bool kept;              /* part of it was assigned: to be returned */
+	bool unseen;            /* without the history of what it is a view of (detach): a write through it is not seen there */
 	bool index;             /* holds positions: read as an index, never written */
 	int high;               /* index: values are in [0, high) */
 	bool unique;            /* index: no value twice along dim unique_dim */
@@ -85,6 +86,10 @@ struct making {
 	int window;                     /* R_STRIDED: where the strides and offset that belong to the drawn size are */
 	struct meta strided;
 };
+/* A Python number for Tensor parameter k, if PyTorch takes one there and the policy wants it. */
+bool draw_number(struct world *w, struct making *m, int k);
+/* Now and then it comes first, as in 1 - x. */
+void draw_number_first(struct world *w, struct making *m);
 bool draw_plain_args(struct world *w, struct making *m);        /* all but tensors; false: impossible for this self */
 int making_dim(const struct making *m);         /* the first Dim argument, counted from the front; 0 if none */
 
@@ -99,6 +104,10 @@ bool add_assignment(struct world *w);
 
 /* ---- gen_symbol.c ---- */
 void add_symbol(struct world *w);        /* to a finished program; leaves it as it is if that does not work out */
+
+/* ---- gen_illegal.c ---- */
+/* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */
+void add_illegality(struct world *w);
 
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);

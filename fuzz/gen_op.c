@@ -14,13 +14,29 @@ static void rank_range(const struct param *q, int *lo, int *hi)
 {
 	*lo = q->role == R_RANK1 || q->role == R_VECTOR || q->role == R_CAT ? 1 : q->role == R_RANK2 || q->role == R_MATRIX ? 2 :
 	      q->role == R_BATCH ? 3 : 0;
-	*hi = q->role == R_VECTOR ? 1 : q->role == R_MATRIX ? 2 : q->role == R_BATCH ? 3 : 5;
+	*hi = q->role == R_VECTOR ? 1 : q->role == R_MATRIX || q->role == R_UPTO2 ? 2 : q->role == R_BATCH ? 3 : 5;
 }
 
 /* A minimum or maximum over nothing does not exist. */
 static bool needs_elements(int op) { return op_info[op].licence == LC_MINMAX && op_has(op, T_REDUCE | T_ORDER); }
 
 static bool is_transcendental(int op) { return op_info[op].licence == LC_DIV || op_info[op].licence == LC_TRANS; }
+
+/* A view whose schema does not say so: _unsafe_view. */
+static bool shares_unsaid(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (op_info[op].param[k].is_alias)
+			return false;
+	return op_has(op, T_VIEW);
+}
+
+/* Nobody else holds the memory of such a value: fresh and unused. */
+static bool unheld(const struct world *w, int node)
+{
+	const struct fact *f = &w->fact[node];
+	return f->home == node && f->root == node && f->nuse == 0 && op_info[w->p->node[node].op].family != F_INPUT;
+}
 
 static bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
@@ -33,7 +49,7 @@ static bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (needs_elements(op) && meta_numel(m) == 0)
 		return false;
-	return !op_has(op, T_MUTATES) || writable(w, node);
+	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || unheld(w, node));
 }
 
 /* One of several nodes, newest first: the newest is the simplest and the likeliest, so that chains grow. */
@@ -85,8 +101,8 @@ static bool has_mask(int op)
 	return false;
 }
 
-/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on the
- * order, so there gradients stay away.) */
+/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on
+ * the order, so there gradients stay away.) */
 static int prefer_overlaps(struct world *w, int op, int *node, int n)
 {
 	int kept = 0, some[MAX_SELF];
@@ -137,6 +153,8 @@ static bool choose_self(struct world *w, struct making *m)
 				found[n++] = i;
 		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
+		if (m->self < 0 && shares_unsaid(m->op))        /* an input is held by the caller */
+			return false;
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
 		return false;
 	}
@@ -533,6 +551,8 @@ static bool draw_operands(struct world *w, struct making *m)
 				}
 				continue;
 			}
+			if (draw_number(w, m, k))
+				continue;
 			int node = draw_operand(w, m, k);
 			if (node < 0)
 				return false;
@@ -595,6 +615,7 @@ static bool build(struct world *w, struct making *m)
 		return false;
 	if (!draw_plain_args(w, m) || !draw_operands(w, m))
 		return false;
+	draw_number_first(w, m);
 	int node = prog_add(w->p, m->op, NULL);
 	memcpy(w->p->node[node].arg, m->arg, sizeof m->arg);
 	prog_defaults(w->p, node);

@@ -44,7 +44,7 @@ bool writable(struct world *w, int node)
 	const struct fact *h = home_of(w, node), *f = &w->fact[node];
 	/* PyTorch takes a view made before its base came to require grad for a leaf. */
 	bool stale = f->root != node && has_grad(w, node) && !f->born_grad;
-	return !h->saved && !h->frozen && !stale && writable_cells(w, node);
+	return !h->saved && !h->frozen && !stale && !f->unseen && writable_cells(w, node);
 }
 
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */
@@ -99,6 +99,7 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 		if (n->arg[k].tag == ARG_SCALAR) {
 			const struct scalar *x = &n->arg[k].scalar;
 			b = x->kind == SC_FLOAT ? 4 : log2_ceil(x->i < 0 ? -x->i : x->i);
+			s.from_float |= q->kind == K_TENSOR && x->kind == SC_FLOAT;
 		}
 		s.bits = MAX(s.bits, b);
 		s.sum += b;
@@ -265,6 +266,17 @@ bool admit(struct world *w, int node, const char **why)
 	if (of >= 0) {
 		f.root = w->fact[of].root;
 		f.home = w->fact[of].home;
+		f.unseen = w->fact[of].unseen;
+	}
+	if (of >= 0 && op_has(n->op, T_VIEW) && op_has(n->op, T_NONDIFF)) {
+		f.root = node;          /* a history of its own, which begins here */
+		f.unseen = has_grad(w, of);
+		home_of(w, of)->shared = true;
+	}
+	if (of < 0 && op_has(n->op, T_VIEW)) {
+		f.home = n->arg[0].node;        /* shares memory unsaid: what it was made of is given up */
+		w->fact[f.home].usable = false;
+		w->fact[f.home].frozen = true;
 	}
 	w->fact[node] = f;
 	if (op->traits & T_MUTATES) {

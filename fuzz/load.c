@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "eager/fx.h"
 #include "eager/output.h"
 #include "fuzz/options.h"
 
@@ -30,13 +31,13 @@ static void pass_over(struct loading *l, const struct err *err, int line)
 }
 
 /* One program, whose text begins at this line of the file. */
-static void load_text(struct loading *l, const char *text, size_t n, int line, bool alone)
+static void load_one(struct loading *l, const char *text, size_t n, int line, bool alone, int mode)
 {
 	struct arena a;
 	struct prog p;
 	struct err err = {0};
 	arena_init(&a);
-	if (prog_read(&p, &a, text, n, n >= 14 && memcmp(text, "# scatterproof", 14) == 0 ? READ_STRICT : READ_LENIENT, &err)) {
+	if (prog_read(&p, &a, text, n, mode, &err)) {
 		bug_context(arena_printf(&a, "%s:%d:\n%.*s", l->path, line, (int)n, text));
 		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
 		bug_context(NULL);
@@ -47,6 +48,47 @@ static void load_text(struct loading *l, const char *text, size_t n, int line, b
 		pass_over(l, &err, line);
 	}
 	arena_free(&a);
+}
+
+/* A pasted dump: every graph of it that has known operators only; what the others need is said once. */
+static void load_dump(struct loading *l, const char *text, size_t n, int line, bool alone)
+{
+	struct arena a;
+	struct strbuf names;
+	struct fx_graph *g;
+	int unread = 0;
+	arena_init(&a);
+	sb_init(&names);
+	int ngraph = fx_graphs(&g, &a, text, n), first = fx_unknown(&names, text, n);
+	for (int i = 0; i < ngraph; i++) {
+		struct strbuf own;
+		sb_init(&own);
+		if (fx_unknown(&own, g[i].text, g[i].len))
+			unread++;
+		else
+			load_one(l, g[i].text, g[i].len, line + g[i].line - 1, alone && ngraph == 1, READ_LENIENT);
+		sb_free(&own);
+	}
+	if (!ngraph && !first)
+		load_one(l, text, n, line, alone, READ_LENIENT);
+	if (first) {
+		struct err err = {0};
+		if (ngraph)
+			err_at(&err, first, 1, "%d of %d graphs use%s operators that scatterproof does not have: %s", unread, ngraph, unread == 1 ? "s" : "", names.s);
+		else
+			err_at(&err, first, 1, "operators that scatterproof does not have: %s", names.s);
+		pass_over(l, &err, line);
+	}
+	sb_free(&names);
+	arena_free(&a);
+}
+
+static void load_text(struct loading *l, const char *text, size_t n, int line, bool alone)
+{
+	if (n >= 14 && memcmp(text, "# scatterproof", 14) == 0)
+		load_one(l, text, n, line, alone, READ_STRICT);
+	else
+		load_dump(l, text, n, line, alone);
 }
 
 /* The next line that begins a program, `end` if there is none: "# scatterproof" and a version. *line counts the lines passed. */

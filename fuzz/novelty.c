@@ -73,6 +73,8 @@ static void walk(struct visit *v, const struct prog *p)
 			const struct arg *a = &n->arg[k];
 			if (a->tag == ARG_TENSOR)
 				operand(v, p, n, k, a->node, on[i], &shape);
+			else if (a->tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR)
+				shape = mix64(shape ^ (15 + 16 * (uint64_t)k) * 0x9e3779b97f4a7c15u);   /* a number instead of a tensor */
 			for (int j = 0; a->tag == ARG_TENSORS && j < a->n; j++)
 				if (a->nodes[j] >= 0)
 					operand(v, p, n, k, a->nodes[j], on[i], &shape);

@@ -1,33 +1,35 @@
 /* plain.c: asks the plain stage (see plain.h). */
 #include "fuzz/plain.h"
 
-bool plain_needed(const struct outcome *o, const struct result *r, const struct target *t)
+bool plain_needed(const struct outcome *o, const struct target *t)
 {
-	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && r->status == RES_RAISED && target_stage(t)->compiles;
+	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && target_stage(t)->compiles;
 }
 
 struct target plain_of(const struct target *t)
 {
 	struct target plain = *t;
 	plain.stage = 0;
-	plain.noptions = 0;
+	plain.noptions = target_stage(t)->compiles ? 0 : t->noptions;
 	return plain;
 }
 
-void plain_settle(struct outcome *o, const struct result *plain)
+void plain_settle(struct outcome *o, const struct result *r, const struct result *plain)
 {
-	if (plain->status != RES_RAISED)
+	bool both_run = r->status == RES_OK && plain->status == RES_OK, both_raise = r->status == RES_RAISED && plain->status == RES_RAISED;
+	if (!both_run && !both_raise)
 		return;
-	*o = (struct outcome){.verdict = VD_INVALID, .why = plain->message, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "",
-		.suspicion = ""};
+	const char *why = both_run ? "eager runs it, too, though the program or the reference says that eager must refuse it" : plain->message;
+	*o = (struct outcome){.verdict = VD_INVALID, .why = why, .unexpected = true, .signature = "", .tensor = "", .pattern = "",
+		.detail = "", .report = "", .suspicion = "", .reference = o->reference};
 }
 
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	struct target plain = plain_of(t);
 	struct result says;
-	if (!plain_needed(o, r, t))
+	if (!plain_needed(o, t))
 		return;
 	exec_run(&says, a, e, p, &plain);
-	plain_settle(o, &says);
+	plain_settle(o, r, &says);
 }

@@ -24,14 +24,15 @@ static const int dtype_base[NDTYPES] = {
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */
-struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols; };
+struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols, illegal; };
 #define POLICIES(X) \
 	X("default", .short_share = 60) \
 	X("short", .short_share = 100) \
 	X("long", .short_share = 0) \
 	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}) \
 	X("layout", .short_share = 60, .layouts = 3) \
-	X("symbols", .short_share = 60, .symbols = 70)
+	X("symbols", .short_share = 60, .symbols = 70) \
+	X("illegal", .short_share = 90, .illegal = 95)
 #define NAMED(name_, ...) {.name = name_, __VA_ARGS__},
 #define LISTED(name_, ...) ", " name_
 static const struct named named[] = {POLICIES(NAMED)};
@@ -98,6 +99,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 	}
 	if (nm->symbols)
 		p->chance[PF_symbols] = nm->symbols;
+	if (nm->illegal)
+		p->chance[PF_illegal] = nm->illegal;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }

@@ -33,6 +33,7 @@
 	FEATURE(assign, 5, 1)           /* instead of a node: part of a value is assigned to, as x[1:3] = y or x[i] += y */ \
 	FEATURE(plain, 60, 1)           /* an argument that has a default keeps it */ \
 	FEATURE(mixed, 6, 1)            /* the other operand has another dtype */ \
+	FEATURE(number, 60, 1)          /* a Python number stands for the other operand, where PyTorch takes one */ \
 	FEATURE(input_view, 6, 1)       /* an input shares another input's storage */ \
 	FEATURE(self_operand, 2, 1)     /* an in-place operand is the written tensor itself */ \
 	FEATURE(extra_return, 12, 1)    /* a value that has users is returned too */ \
@@ -47,6 +48,7 @@
 	FEATURE(mixed_sizes, 20, 0)     /* ... or here and there; otherwise it is an argument of its own */ \
 	FEATURE(torch, 25, 0)           /* the program is written torch.add(x, y) ... */ \
 	FEATURE(python, 25, 0)          /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */ \
+	FEATURE(illegal, 1, 0)          /* half of those: one deliberate mistake, which eager must refuse */ \
 	FEATURE(overlap_write, 30, 1)   /* a row that writes one number does it through a view that overlaps itself, if there is one */
 
 /* Why half of the programs stay in the surface aten: every row has that spelling, in it a reproducer names the overload that is wrong, and

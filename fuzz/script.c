@@ -3,9 +3,11 @@
 #include "fuzz/script.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "compiled/targets/emit_python.h"
 #include "eager/escape.h"
+#include "eager/fill.h"
 #include "fuzz/expected.h"
 #include "reports/json.h"
 
@@ -20,11 +22,48 @@ static void int_list(struct strbuf *sb, const int64_t *v, int n)
 	sb_putc(sb, ')');
 }
 
+static int64_t cell_bits(const void *cell, int nbytes)
+{
+	uint64_t bits = 0;
+	memcpy(&bits, cell, (size_t)nbytes);
+	uint64_t sign = (uint64_t)1 << (8 * nbytes - 1);
+	return (int64_t)((bits ^ sign) - sign);
+}
+
+/* Cells given in the program, as the values that their dtype holds; as bits if there are NaNs, which may differ in theirs. */
+static void data_row(struct strbuf *sb, const struct prog *q, int storage, enum dtype t, int n)
+{
+	struct arena a;
+	arena_init(&a);
+	const unsigned char *cells = fill_storage(q, storage, &a);
+	struct arg data = fill_to_data(cells, n, t, &a);
+	bool bits = false;
+	for (int i = 0; i < n; i++)
+		bits = bits || (data.data[i].kind == SC_FLOAT && isnan(data.data[i].f));
+	sb_printf(sb, "        make_data(\"%s\", [", dtype_info[t].name);
+	for (int i = 0; i < n; i++) {
+		sb_puts(sb, i ? ", " : "");
+		if (bits)
+			sb_printf(sb, "%" PRId64, cell_bits(cells + i * dtype_nbytes(t), dtype_nbytes(t)));
+		else if (data.data[i].kind == SC_FLOAT && isinf(data.data[i].f))
+			sb_puts(sb, data.data[i].f < 0 ? "-math.inf" : "math.inf");
+		else
+			scalar_print(sb, &data.data[i]);
+	}
+	sb_printf(sb, "]%s),\n", bits ? ", bits=True" : "");
+	arena_free(&a);
+}
+
 /* One storage: how its cells are made in this call. */
 static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
+	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	if (given->tag == ARG_DATA) {
+		data_row(sb, q, n->out[0].storage, m->dtype, given->n);
+		return;
+	}
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
 	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
 	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
@@ -176,11 +215,12 @@ static const char *not_here(const struct target *t)
 	return fake ? "the prediction of layouts, which torch:fake makes beside running the program" : NULL;
 }
 
-static void header(struct strbuf *sb, const struct claim *c, const struct target *t, const char *headline, const char *why, struct arena *a)
+static void header(struct strbuf *sb, const struct target *t, const char *headline, const char *says,
+                   const char *why, struct arena *a)
 {
 	sb_puts(sb, "#!/usr/bin/env python3\n");
 	comment(sb, headline);
-	comment(sb, arena_printf(a, "Exits 1 if %s, 0 if not, 2 if that cannot be told.", claim_text(c, a)));
+	comment(sb, arena_printf(a, "Exits 1 if %s, 0 if not, 2 if that cannot be told.", says));
 	if (why[0])
 		comment(sb, arena_printf(a, "It cannot be told unless the program does not run: %s.", why));
 	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
@@ -212,7 +252,8 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 	torch_refusals(&known, t);
 	sb_printf(sb, "COMPILES = %s\n", target_stage(t)->compiles ? "True" : "False");
 	sb_printf(sb, "MUST_RAISE = %s\n", asked.reference == REF_RAISES ? "True" : "False");
-	sb_printf(sb, "AUTOGRAD_REFUSES = %s  # whoever runs it\n", program_raises(p, a) ? "True" : "False");
+	python_text(sb, "STATED", p->must_raise ? p->raises ? p->raises : "" : NULL);
+	sb_printf(sb, "AUTOGRAD_REFUSES = %s  # whoever runs it\n", program_raises(p, t, a) ? "True" : "False");
 	sb_printf(sb, "REFUSED = %s  # that eager refuses it is what this script is about\n", c->refused ? "True" : "False");
 	sb_puts(sb, "KNOWN_REFUSALS = [");
 	for (int i = 0; i < known.n; i++) {
@@ -243,7 +284,7 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	if (c->subject == CLAIM_TENSOR)
 		expected_name(&name, &c->tensor);
 	bool known = c->subject == CLAIM_TENSOR && expected_emit(&table, &why, c, &p, t, a);
-	header(sb, c, t, headline, why, a);
+	header(sb, t, headline, p.must_raise ? "the target runs what eager refuses" : claim_text(c, a), why, a);
 	sb_printf(sb, "\n\n%s", r.source);
 	wrap_target(sb, t, r.ncalls);
 	sb_puts(sb, "\n\n");

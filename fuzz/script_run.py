@@ -274,6 +274,20 @@ def not_run_through(how, eager_how):
     return 1
 
 
+def as_stated(how, eager_how):
+    """The program says that eager must refuse it; a compiler may do so in words of its own."""
+    refused = how.startswith(("raises", "refuses"))
+    print(f"the target {how}")
+    if refused and (COMPILES or STATED in how):
+        print("as it must")
+        return 2 if FLAKY else 0
+    if not COMPILES:
+        print(f"and must raise {STATED!r}")
+        return 1
+    print(f"eager {eager_how}")
+    return 1 if how == "runs" and eager_how.startswith("raises") else 2
+
+
 def run_through(seen, eager):
     if TENSOR is None:
         print("the target runs" + (", and must raise" if MUST_RAISE else ""))
@@ -302,6 +316,8 @@ def main():
     if target is None:
         print(f"torch {torch.__version__}: the target {how}")
         return 1
+    if STATED is not None:
+        return as_stated(target[0], eager[0])
     if target[1] is None:
         return not_run_through(target[0], eager[0])
     return run_through(target[1], eager[1])

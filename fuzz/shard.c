@@ -13,6 +13,7 @@
 #include "fuzz/exec.h"
 #include "fuzz/gen.h"
 #include "fuzz/novelty.h"
+#include "fuzz/plain.h"
 #include "fuzz/shard_note.h"
 #include "fuzz/sightings.h"
 
@@ -27,6 +28,9 @@ struct job {
 	double score;
 	bool hit;                       /* a rank-1 prediction mismatch */
 	bool twin;                      /* made of a program that passed with suspects */
+	bool ran_eagerly;               /* on the cheap stage: whoever raises now raises alone */
+	struct outcome *raised;         /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
+	struct result *raised_result;
 	const char *hint;               /* operator of the worst mismatch, "" if none */
 };
 
@@ -121,15 +125,13 @@ static void send_refused(struct shard *s, struct arena *a, const struct made *m,
 	const char *message)
 {
 	struct strbuf name;
-	struct target eager = *ran;
+	const struct target eager = plain_of(ran);
 	for (int i = 0; i < s->nrefused; i++)
 		if (str_eq(s->refused[i], reason))
 			return;
 	if (s->nrefused == MAX_REASONS)
 		return;
 	s->refused[s->nrefused++] = arena_strdup(&s->arena, reason);
-	eager.noptions = target_stage(ran)->compiles ? 0 : ran->noptions;
-	eager.stage = 0;
 	sb_init(&name);
 	target_print(&name, &eager);
 	const char *policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
@@ -358,22 +360,26 @@ static struct job *job_new(struct shard *s)
 
 /* ---- judging ------------------------------------------------------------------------------------------------------------------ */
 
-/* stage: 1 the cheap one, 2 + t target t. Counts, if nobody has yet. */
 static void judge_job(struct shard *s, struct job *j, const struct result *r, int target, struct outcome *out)
 {
 	const struct target *t = target_of(s, target);
-	int stage = target == MAX_TARGETS ? 1 : 2 + target;
 	double begin = now_ms();
 	take_up_job(s, j, "judging on ", t);
 	planted(s, "judging", hash_bytes(j->text, strlen(j->text)).b[1] % 64 == 5);
 	outcome_of(out, &j->prog, r, t, j->hint, &j->arena);
 	s->stats.reference_ms += now_ms() - begin;
 	s->stats.target_ms += r->target_ms;
+}
+
+/* If no shard before this one has. Stage 1 is the cheap one, 2 + t is target t. */
+static void count_job(struct shard *s, struct job *j, int target, const struct outcome *o)
+{
+	int stage = target == MAX_TARGETS ? 1 : 2 + target;
 	if (stage <= j->counted)
 		return;
-	count_elements(s, out);
-	count(s, j->draw, target, out->verdict);
-	count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, j->text}, out);
+	count_elements(s, o);
+	count(s, j->draw, target, o->verdict);
+	count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, j->text}, o);
 }
 
 /* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
@@ -545,6 +551,7 @@ static void take_cheap(struct shard *s)
 	exec_take(&r, &j->arena, s->cheap);
 	s->stats.cheap_runs++;
 	judge_job(s, j, &r, MAX_TARGETS, &o);
+	count_job(s, j, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
 	if (j->hit)
@@ -552,6 +559,7 @@ static void take_cheap(struct shard *s)
 	if (verdict_diverges(o.verdict)) {
 		diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
 	} else if (o.verdict == VD_PASS) {
+		j->ran_eagerly = true;
 		j->score = promise(s, j);
 		queue_push(s, j);
 	} else {
@@ -567,11 +575,61 @@ static void send_main(struct shard *s, struct job *j)
 	exec_submit(s->main, &j->prog, &s->target[j->next_target]);
 }
 
+/* Counts what is known now, and goes on with the job. */
+static void settle_main(struct shard *s, struct job *j, int target, const struct outcome *o, const struct result *r)
+{
+	count_job(s, j, target, o);
+	if (o->all.suspect)
+		suspected(s, j, target, o);
+	if (verdict_diverges(o->verdict))
+		diverged(s, j, s->main, target, o, r);
+	else if (j->next_target < s->o->ntarget && o->verdict != VD_INVALID)
+		send_main(s, j);
+	else
+		job_free(j);
+}
+
+/* A raise of a compiled program that no cheap stage has run (--no-cheap, a wide twin, a slot that starved): the plain stage is asked
+ * before anything counts. */
+static void doubt(struct shard *s, struct job *j, int target, const struct outcome *o, const struct result *r)
+{
+	const struct target plain = plain_of(&s->target[target]);
+	take_up_job(s, j, "sending to ", &plain);
+	j->raised = ARENA_NEW(&j->arena, struct outcome, 1);
+	j->raised_result = ARENA_NEW(&j->arena, struct result, 1);
+	*j->raised = *o;
+	*j->raised_result = *r;
+	s->in_main = j;
+	s->main_since = now_ms();
+	exec_submit(s->main, &j->prog, &plain);
+}
+
+static void take_doubted(struct shard *s)
+{
+	struct job *j = s->in_main;
+	struct result plain;
+	struct outcome o = *j->raised;
+	int target = j->next_target - 1;
+	s->in_main = NULL;
+	s->stats.main_ms += now_ms() - s->main_since;
+	s->main_since = now_ms();
+	exec_take(&plain, &j->arena, s->main);
+	s->stats.target_ms += plain.target_ms;
+	take_up_job(s, j, "judging on ", &s->target[target]);
+	plain_settle(&o, j->raised_result, &plain);
+	j->raised = NULL;
+	settle_main(s, j, target, &o, j->raised_result);
+}
+
 static void take_main(struct shard *s)
 {
 	struct job *j = s->in_main;
 	struct result r;
 	struct outcome o;
+	if (j->raised) {
+		take_doubted(s);
+		return;
+	}
 	int target = j->next_target++;
 	s->in_main = NULL;
 	s->stats.main_ms += now_ms() - s->main_since;
@@ -583,19 +641,15 @@ static void take_main(struct shard *s)
 		return;
 	}
 	judge_job(s, j, &r, target, &o);
-	if (o.all.suspect)
-		suspected(s, j, target, &o);
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)
 			s->stats.first_compile_ms = now_ms() - s->start;
 	}
-	if (verdict_diverges(o.verdict))
-		diverged(s, j, s->main, target, &o, &r);
-	else if (j->next_target < s->o->ntarget && o.verdict != VD_INVALID)
-		send_main(s, j);
+	if (!j->ran_eagerly && plain_needed(&o, &s->target[target]))
+		doubt(s, j, target, &o, &r);
 	else
-		job_free(j);
+		settle_main(s, j, target, &o, &r);
 }
 
 /* ---- trials -------------------------------------------------------------------------------------------------------------------- */
@@ -891,8 +945,8 @@ static struct shard_state where_it_stands(const struct shard *s, struct arena *a
 	int n = 0;
 	for (int i = 0; i < s->nqueue; i++)
 		n = add_pending(list, n, s->queue[i], s->queue[i]->next_target + 1);
-	if (s->in_main)
-		n = add_pending(list, n, s->in_main, s->in_main->next_target + 1);
+	if (s->in_main)         /* a raise in doubt is not counted */
+		n = add_pending(list, n, s->in_main, s->in_main->next_target + !s->in_main->raised);
 	if (s->in_cheap)
 		n = add_pending(list, n, s->in_cheap, 0);
 	if (s->trial)

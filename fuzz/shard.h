@@ -9,7 +9,8 @@
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
  * Compiles have the processor first: the cheap stage runs in the background; when it has predicted nothing for CHEAP_PATIENCE
  * programs it only keeps CHEAP_ENOUGH in the queue; and a compile slot that has waited MAIN_PATIENCE_MS for the queue takes the next
- * program as it is.
+ * program as it is. A compiled program that raises and that the cheap stage has not run is asked of the plain stage first (plain.h): if
+ * that raises, too, it is invalid, and no divergence is counted.
  *
  * A program that passes with suspects (oracle/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *

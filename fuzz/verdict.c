@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "fuzz/exec.h"
 #include "fuzz/message.h"
 #include "fuzz/signature.h"
 #include "fuzz/tensor_name.h"
@@ -178,17 +179,55 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	out->detail = out->why;
 }
 
-bool program_raises(const struct prog *p, struct arena *a)
+/* The version whose rules hold: 2.<minor>. */
+static int torch_minor(const struct target *t)
+{
+	int major, minor;
+	return t->family == FAM_TORCH && sscanf(t->version, "%d.%d", &major, &minor) == 2 && major == 2 ? minor : 0;
+}
+
+const char *program_raises(const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct result plain;
 	struct err err = {0};
-	return interp_run(&plain, p, a, NULL, &err) == INTERP_OK && plain.status == RES_RAISED;
+	struct interp_options o = {.torch_minor = torch_minor(t)};
+	return interp_run(&plain, p, a, &o, &err) == INTERP_OK && plain.status == RES_RAISED ? plain.message : NULL;
+}
+
+/* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do instead
+ * neither set of rules expects. */
+static void from_must_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc,
+                            struct arena *a)
+{
+	bool plain = !target_stage(t)->compiles;
+	if (r->status == RES_RAISED && plain && p->raises && !strstr(r->message, p->raises)) {
+		out->verdict = VD_INVALID;
+		out->why = arena_printf(a, "eager refuses it, but does not say '%s': %s", p->raises, r->message);
+	} else if (r->status == RES_RAISED) {
+		out->verdict = VD_PASS;
+		out->why = "raises, as it must";
+	} else if (plain) {
+		out->verdict = VD_INVALID;
+		out->why = "it says that eager must refuse it, and eager does not";
+	} else {
+		const char *eager = program_raises(p, t, a);
+		eager = eager ? eager : jc->status == REF_RAISES ? jc->message : NULL;
+		out->verdict = eager ? VD_MISMATCH : VD_UNJUDGED;
+		out->why = eager ? arena_printf(a, "runs what eager refuses: %s", eager) : "no rule of ours says why eager must refuse it";
+	}
+	out->unexpected = out->verdict == VD_INVALID;
+	if (out->verdict != VD_MISMATCH)
+		return;
+	out->kind = FINDING_RAISE;
+	out->severity = SEVERITY_NORMAL;
+	out->detail = out->why;
+	out->signature = arena_printf(a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
 }
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
-	bool ours = program_raises(p, a);
+	bool ours = program_raises(p, t, a);
 	out->why = r->message;
 	if (!target_stage(t)->compiles || ours) {
 		out->verdict = VD_INVALID;
@@ -222,7 +261,10 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	target_print(&name, t);
 	const char *target = arena_strdup(a, name.s);
 	sb_free(&name);
-	if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
+	if (r->status == RES_UNSUPPORTED && p->must_raise && target_stage(t)->compiles && !exec_withholds(p, t)) {
+		out->verdict = VD_PASS;         /* a known refusal is one */
+		out->why = "raises, as it must";
+	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
 		out->why = r->message;
 	} else if (r->status == RES_CRASH || r->status == RES_HANG) {
@@ -239,6 +281,9 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (!licence_find(&profile, target)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
+	} else if (p->must_raise) {
+		reference(out, &jc, p, &profile, a);
+		from_must_raise(out, p, r, t, &jc, a);
 	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
@@ -251,7 +296,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		judge(j, &jc, r, freedoms_of(t), a);
 		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (target_stage(t)->compiles || j->weak)
+		if (target_stage(t)->compiles || j->weak || spread_has_long_sum(&jc))
 			spread_judge(j, &jc, r, a);
 		if (j->suspect)
 			out->suspicion = suspicion(p, j, a);

@@ -24,7 +24,7 @@ struct outcome {
 	enum verdict verdict;
 	unsigned freedoms;              /* bits of the freedoms made use of */
 	const char *why;                /* one line: the reason of anything but pass */
-	bool unexpected;                /* invalid: eager refuses what neither the reference nor the interpreter refuses */
+	bool unexpected;                /* invalid: eager refuses what neither the reference nor the interpreter refuses, or not what a program says */
 	const char *suspicion;          /* a pass with suspects: a line for each tensor that has some; else "" */
 	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
 	/* set if the verdict diverges */
@@ -43,8 +43,9 @@ struct outcome {
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
 const char *verdict_reason(const struct outcome *o, struct arena *a);
-/* Whether autograd refuses the program, whoever runs it: a tensor saved for backward and then written, a view that must not be written. */
-bool program_raises(const struct prog *p, struct arena *a);
+/* What eager of t's version says when it refuses the program, whoever runs it (a tensor saved for backward and then written, a view that must
+ * not be written, a call that must raise); NULL: no rule of the interpreter's refuses it. */
+const char *program_raises(const struct prog *p, const struct target *t, struct arena *a);
 /* Canonical text of a program, in a. */
 const char *prog_text(const struct prog *p, struct arena *a);
 /* Operators of a program for the store. Returns how many. */

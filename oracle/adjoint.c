@@ -339,7 +339,8 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 }
 
 /* Roundings of the finite part of c, whichever form made it. */
-static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
+static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x,
+	const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
@@ -356,8 +357,8 @@ static void round_share(const struct pass *s, struct num *c, const struct num *g
 
 /* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
  * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
-static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
-	const struct factors *f)
+static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x,
+	const struct num *others, const struct factors *f)
 {
 	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
 	if (!num_is_exact(x) || x->hi != 0) {
@@ -643,8 +644,8 @@ static void adj_cumsum(const struct pass *s)
 	arena_release(t->arena, m);
 }
 
-/* Infinities, NaN or overflow on the way of a scan's derivative: what the sum comes to, or its terms before the next zero (what follows is not
- * looked at), or 0 (behind the first zero), infinity or NaN. */
+/* Infinities, NaN or overflow on the way of a scan's derivative: what the sum comes to, or its terms before the next zero (what follows
+ * is not looked at), or 0 (behind the first zero), infinity or NaN. */
 static void leave_open(struct num *sum, const struct num *before_zero, const struct how *h)
 {
 	struct num none = num_exact(DT_F64, 0);

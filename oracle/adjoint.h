@@ -5,8 +5,8 @@
  * over its consumers, in the scalar's own dtype; both roundings are in the radius.
  *
  * Which scalars have a gradient is NOT decided here: `path[node]` says which program nodes lie on the tensor-level requires-grad
- * path, as bits: through which of their results. On the path adjoints are dense: a scalar that nothing reads any more (overwritten) has the exact adjoint 0, and it still
- * multiplies (0 * inf = NaN). Off the path nothing is differentiated. */
+ * path, as bits: through which of their results. On the path adjoints are dense: a scalar that nothing reads any more (overwritten) has
+ * the exact adjoint 0, and it still multiplies (0 * inf = NaN). Off the path nothing is differentiated. */
 #ifndef SCATTERPROOF_ADJOINT_H
 #define SCATTERPROOF_ADJOINT_H
 

@@ -101,8 +101,8 @@ const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int cal
 }
 
 /* A gradient where there should be none. */
-static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want, const struct result_tensor *got,
-	unsigned freedoms, struct arena *a)
+static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want,
+	const struct result_tensor *got, unsigned freedoms, struct arena *a)
 {
 	bool sizes = meta_same_sizes(&want->meta, &got->meta) && want->meta.dtype == got->meta.dtype;
 	bool free = freedoms & JUDGE_ZERO_FOR_NONE && sizes;
@@ -112,8 +112,8 @@ static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, 
 		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & JUDGE_ZERO_FOR_NONE ? " that is not zero" : "");
 }
 
-static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want, const struct result_tensor *got,
-	unsigned freedoms, const struct stale *stale, int nstale, struct arena *a)
+static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want,
+	const struct result_tensor *got, unsigned freedoms, const struct stale *stale, int nstale, struct arena *a)
 {
 	enum mismatch wrong = v->role == TR_GRADIENT ? MM_GRADIENT : MM_VALUE;
 	if (!want->present && got->present)

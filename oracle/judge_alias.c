@@ -25,7 +25,8 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 	unsigned free = JUDGE_ALIAS_FREE;
 	if (k >= 0 && !grad)
 		free |= JUDGE_PLAIN_ALIAS_FREE;
-	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) || (k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
+	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) ||
+		(k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
 		free |= JUDGE_SEVERAL_VIEWS_FREE;
 	return free;
 }
@@ -37,9 +38,10 @@ enum alias_rule judge_output_rule(const struct prog *p, const struct reference *
 	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
 }
 
-/* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is free
- * to differ from eager (a compiled program need not make what comes before the output). */
-static void compare_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+/* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is
+ * free to differ from eager (a compiled program need not make what comes before the output). */
+static void compare_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms,
+	struct arena *a)
 {
 	const struct ref_value *want = &ref->out[i];
 	const struct result_tensor *have = &got->out[i];
@@ -84,12 +86,12 @@ void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const st
 
 /* ---- gradients ---- */
 /* Eager's backward hands on a gradient, or a view of it, through operators that do not change it (add, clone; view, cat), and a leaf keeps
- * what it gets if nobody else holds the very same tensor. So two leaves may share a gradient's memory, or one a cotangent's: if both take it
- * from one place, and at least one of them as a view. How a leaf takes it from a history (a base): */
+ * what it gets if nobody else holds the very same tensor. So two leaves may share a gradient's memory, or one a cotangent's: if both take
+ * it from one place, and at least one of them as a view. How a leaf takes it from a history (a base): */
 enum takes { TAKES_NOT, TAKES_SAME, TAKES_VIEW };
 
-/* May backward of this operator hand on what it gets? Generously (a product of one factor does, and addmm its bias): what makes a new gradient
- * all the same only permits too much. */
+/* May backward of this operator hand on what it gets? Generously (a product of one factor does, and addmm its bias): what makes a new
+ * gradient all the same only permits too much. */
 static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || op_info[op].licence == LC_ARITH; }
 
 static bool as_view(int op)
@@ -147,7 +149,8 @@ static bool may_keep(const struct ref *r, int leaf, int memory, struct arena *a)
 	return false;
 }
 
-void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
+void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms,
+	struct arena *a)
 {
 	const struct result_tensor *g = &got->grad[i];
 	if (!g->present || !ref->grad[i].present || ref->grad[i].n == 0)

@@ -18,7 +18,7 @@ enum {
 	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
 	LF_WELFORD = 64,        /* var by Welford's recurrence or by two passes, in the accumulation type */
-	LF_OPEN = 512,          /* clamp as in PyTorch 2.15: the gradient at a bound is 0, not g as in 2.11; NaN bounds; integer bounds beyond the dtype */
+	LF_OPEN = 512,          /* clamp as in PyTorch 2.15: gradient 0 at a bound, not g as in 2.11; NaN and integer bounds beyond the dtype */
 	LF_CLOSED = 1024,       /* with LF_OPEN: either (a version between, or one that is not known) */
 	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
 	LF_ONTO = 2048,         /* a matrix product that is added to something may be computed onto it, term by term */
@@ -27,6 +27,7 @@ enum {
 	LF_QUOT = 32768,        /* f32 quotients inside formulas, too, are within 2 ULP only */
 	LF_EX2 = 65536,         /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
 	LF_NUMBER = 131072,     /* a number added to a half tensor stays in f32 */
+	LF_CASCADE = 262144,    /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
 	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */

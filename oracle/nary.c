@@ -78,7 +78,7 @@ static double flushed_entries(const struct num *v, const sid *e, int64_t n, cons
 }
 
 /* Sum with infinities or NaN among the entries: fold the sets, then the rounding error of the finite part. */
-static struct num sum_special(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+static struct num sum_special(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
 {
 	struct num r = num_exact(DT_F64, 0);
 	double abs = 0;
@@ -90,7 +90,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	}
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		num_widen(&r, (double)n * num_format[h->l->acc].u * abs);
+		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
 		if (h->l->flags & LF_FTZ)
 			num_widen(&r, flushed_entries(t->val, e, n, &num_format[h->l->acc]));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
@@ -102,9 +102,14 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, con
 	return r;
 }
 
-static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+/* depth: the additions that an entry goes through at most, 0: n - 1 of them. A tree of that height errs by depth u sum|terms|, but for
+ * terms of higher order. */
+static struct num sum_float(const struct tape *t, const sid *e, int64_t n, double depth, const struct how *h)
 {
 	const struct num *v = t->val;
+	double steps = (double)n - 1, u = num_format[h->l->acc].u;
+	if (depth > 0 && depth * (1 + 2 * depth * u) < steps)
+		steps = depth * (1 + 2 * depth * u);
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
 	int p = num_format[h->l->acc].p;
@@ -132,7 +137,7 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 		s = (struct sum_bounds){abs, rad, flags, false};
 	}
 	if (UNLIKELY(s.flags & NUM_SPECIAL))
-		return sum_special(t, e, n, h);
+		return sum_special(t, e, n, steps, h);
 	if (s.rad == 0) {
 		double q = sum_quantum(s.abs, p);
 		s.exact = q >= num_format[h->l->acc].tiny;
@@ -141,7 +146,7 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, const
 	} else {
 		s.rad += s.abs * ((double)n * 0x1p-100);
 	}
-	double steps = (double)n - 1, flushed = h->l->flags & LF_FTZ ? flushed_entries(v, e, n, &num_format[h->l->acc]) : 0;
+	double flushed = h->l->flags & LF_FTZ ? flushed_entries(v, e, n, &num_format[h->l->acc]) : 0;
 	bool single = n <= 2 && flushed == 0;
 	s.exact = s.exact && flushed == 0;
 	s.rad += flushed;
@@ -428,8 +433,9 @@ static void prod_step(struct prod_state *s, const struct num *x)
 	s->n++;
 }
 
-/* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An infinity has
- * the sign of the whole product, and where no factor is below 1 it is sure if the whole product overflows, impossible if that does not. */
+/* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An
+ * infinity has the sign of the whole product, and where no factor is below 1 it is sure if the whole product overflows, impossible if
+ * that does not. */
 static void partial_products(struct num *r, const struct prod_state *s, double m, const struct num_format *acc)
 {
 	bool lost = s->zero || s->small < acc->normal;
@@ -949,7 +955,7 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	switch (b->f) {
-	case SF_SUM: return h->l ? sum_float(t, e, n, h) : sum_int(t, e, n, b->dt);
+	case SF_SUM: return h->l ? sum_float(t, e, n, b->param, h) : sum_int(t, e, n, b->dt);
 	case SF_SUMPROD:
 		if (h->l)
 			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);

@@ -74,7 +74,7 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
 /* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id);
-/* The positions that an integer scalar may be: one, or several if an undecided comparison made it. Returns how many; 0: too many to list. */
+/* The positions that an integer scalar may be, several if an undecided comparison made it. Returns how many; 0: too many to list. */
 int64_t ref_positions(struct ref_ctx *c, const int64_t **at, sid id);
 /* A whole index or mask tensor, row-major, as numbers in the arena; NULL on failure. */
 const int64_t *ref_ints(struct ref_ctx *c, const struct ref_tensor *t);

@@ -17,6 +17,8 @@ bool ref_clone(struct ref_ctx *c)
 }
 
 /* self itself if it is contiguous. */
+bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
+
 bool ref_contiguous(struct ref_ctx *c)
 {
 	return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL);
@@ -45,8 +47,25 @@ bool ref_to_copy(struct ref_ctx *c)
 }
 
 /* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
+/* copy_(self, number), as x.copy_(0.5). A float becomes an integer by truncation, which is undefined where it does not fit. */
+static bool copy_number(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	const struct scalar *s = scalar_of(c, 1);
+	if (s->kind == SC_FLOAT && !dtype_is_float(m->dtype) && m->dtype != DT_B8) {
+		struct err ignored = {0};
+		struct ref_ctx q = *c;
+		q.err = &ignored;
+		if (!shape_fits(&q, s, m->dtype, 1))
+			return ref_unsupported(c, "a float number that %s does not hold becomes one", dtype_info[m->dtype].name);
+	}
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_ids_repeat(c, shape_number(c, s, m->dtype), meta_numel(m)));
+}
+
 bool ref_copy(struct ref_ctx *c)
 {
+	if (c->n->arg[1].tag == ARG_SCALAR)
+		return copy_number(c);
 	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
 	if (!shape_expands(src, m->size, m->rank))
 		return err_set(c->err, "copy_: the size %s of src does not broadcast to %s", shape_text(c, src->size, src->rank),

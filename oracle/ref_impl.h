@@ -11,7 +11,10 @@ struct ref_storage {
 	int64_t ncells;
 	const sid *ids;
 	int memory;             /* identity for alias questions: program inputs 0.., fresh ones after; private leaf arrays share the input's */
-	bool shared;            /* several input rows live here (shared.c) */
+	bool shared;            /* several histories live here (shared.c): of input rows … */
+	bool strangers;         /* … each with a version counter of its own … */
+	bool detached;          /* … or of a view that was detached */
+	bool unsaid;            /* a view whose schema does not say so (_unsafe_view) has a history of its own here, which is not modelled */
 	bool graded;            /* shared, and a value with a gradient was written through one of them */
 	bool overlapping;       /* an input row here overlaps itself: autograd's base for writes through its views does, too */
 	bool leaf_elsewhere;    /* an input of this memory that requires grad has its own array: writing would split them */
@@ -61,12 +64,14 @@ int ref_storage_new(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids
 bool ref_has_grad(const struct ref *r, const struct ref_tensor *t);
 /* shared.c */
 void shared_begin(struct ref *r, struct ref_storage *s);
+/* Until now all cells belonged to this history, which has gradients. */
+void shared_split(struct ref *r, struct ref_storage *s, int base);
 /* ids (n, in the order of m) as the history of t's base knows them. */
 const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid *ids, const struct meta *m, int64_t n);
 /* Node `node` writes n ids through t, whose storage is shared; before the storage has them. grad: the values may have gradients. */
 void shared_write(struct ref *r, int node, const struct ref_tensor *t, const sid *ids, int64_t n, bool grad);
-/* The rule of a node, as ref_rule: notes what autograd saves in shared memory; in a second run gives the results the derivative that backward
- * will compute. */
+/* The rule of a node, as ref_rule: notes what autograd saves in shared memory; in a second run gives the results the derivative that
+ * backward will compute. */
 bool shared_rule(struct ref_ctx *c, int node);
 /* After a first run: did somebody overwrite what was saved? And what the memory ends with. */
 bool shared_any_stale(const struct ref *r);

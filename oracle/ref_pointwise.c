@@ -16,7 +16,7 @@ struct pair {
 	int64_t size[MAX_RANK], stride[MAX_RANK], n;
 	int rank;
 	const sid *a, *b;
-	enum dtype bt;                  /* dtype of b's scalars: dt, or f32 beside a half */
+	enum dtype at, bt;              /* dtypes of their scalars: dt, or f32 beside a half */
 };
 
 static const sid *block(struct ref_ctx *c, sid first, int64_t n)
@@ -25,16 +25,6 @@ static const sid *block(struct ref_ctx *c, sid first, int64_t n)
 	for (int64_t k = 0; k < n; k++)
 		out[k] = c->t->over ? 0 : first + (sid)k;
 	return out;
-}
-
-/* A Python scalar as an operand of dtype dt; it wraps and overflows silently, as a 0-d tensor converted would. */
-static sid number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
-{
-	if (shape_is_half(dt)) {
-		sid wide = number(c, s, DT_F32);
-		return tape_map1(c->t, SF_CAST, dt, ref_ids_repeat(c, wide, 1), 1);
-	}
-	return shape_const(c, dt, s);
 }
 
 /* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides; CUDA's kernels convert what
@@ -49,41 +39,67 @@ static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum d
 
 enum { COMMON_KEEP, COMMON_FLOAT };     /* FLOAT: integers and bools go to f32 */
 
-/* Arguments 0 and 1 (a tensor or a scalar). wide: numbers beside a half stay f32 (mul, div). */
-static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
+/* Argument k is a Python number, whether the schema says Scalar or Tensor. */
+static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
+static enum dtype tensor_dtype(const struct ref_ctx *c) { return meta_of(c, is_number(c, 0))->dtype; }
+
+/* Sizes, strides and common dtype of arguments 0 and 1, each a tensor or a number. */
+static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
 {
-	const struct meta *a = meta_of(c, 0);
-	bool scalar = c->n->arg[1].tag == ARG_SCALAR;
 	struct result_type r = SHAPE_TYPE_NONE;
-	shape_type_tensor(&r, a);
-	if (scalar)
-		shape_type_scalar(&r, scalar_of(c, 1));
-	else
-		shape_type_tensor(&r, meta_of(c, 1));
+	struct meta op[2];
+	p->rank = 0;
+	for (int k = 0; k < 2; k++) {
+		if (is_number(c, k)) {
+			shape_type_scalar(&r, scalar_of(c, k));
+			continue;
+		}
+		shape_type_tensor(&r, meta_of(c, k));
+		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, k)))
+			return false;
+	}
 	p->dt = shape_type(&r);
 	if (common == COMMON_FLOAT && !dtype_is_float(p->dt))
 		p->dt = DT_F32;
-	p->bt = p->dt;
-	p->rank = a->rank;
-	memcpy(p->size, a->size, sizeof p->size);
-	struct meta op[2] = {operand(c, a, p->dt), {.dtype = p->dt, .rank = 0}};
-	if (!scalar) {
-		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, 1)))
-			return false;
-		op[1] = operand(c, meta_of(c, 1), p->dt);
-	}
+	p->at = p->bt = p->dt;
 	if (!meta_check_sizes(p->size, p->rank, c->err))
 		return false;
 	p->n = shape_numel(p->size, p->rank);
+	for (int k = 0; k < 2; k++)
+		op[k] = is_number(c, k) ? (struct meta){.dtype = p->dt} : operand(c, meta_of(c, k), p->dt);
 	shape_iterator(p->stride, p->size, p->rank, op, 2);
-	p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(a), p->dt), a, p->size, p->rank);
+	return true;
+}
+
+/* A number that comes first. CPU kernels look at the second operand for one to take in f32: the first is rounded like any tensor
+ * (BinaryOpsKernel.cpp: is_cpu_scalar(2)); CUDA's take either. In a derivative, grad * number, it comes second. */
+static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
+{
+	const struct scalar *s = scalar_of(c, 0);
+	bool either = wide && c->grad && op_info[c->n->op].licence == LC_MUL;
+	sid a = wide && c->t->lic->cuda ? shape_const(c, DT_F32, s) : either ? shape_const_or_rounded(c, p->dt, s) : shape_number(c, s, p->dt);
+	p->at = wide && (either || c->t->lic->cuda) ? DT_F32 : p->dt;
+	p->a = ref_ids_repeat(c, a, p->n);
+}
+
+/* Arguments 0 and 1 (tensors or numbers) with their scalars. wide: numbers beside a half stay f32 (mul, div). */
+static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
+{
+	if (!pair_meta(c, p, common))
+		return false;
 	wide &= shape_is_half(p->dt);
-	if (scalar) {
+	if (is_number(c, 0)) {
+		number_first(c, p, wide);
+	} else {
+		const struct meta *a = meta_of(c, 0);
+		p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(a), p->dt), a, p->size, p->rank);
+	}
+	if (is_number(c, 1)) {
 		p->bt = wide ? DT_F32 : p->dt;
 		/* aten::mul_.Scalar is mul(number, self): TensorIterator then rounds the number to self's dtype, which mul(self, number) does not
 		 * (measured: bf16 -2.8125 by 3.7 is -10.4375 in place and -10.375 otherwise); AOTAutograd turns one into the other. */
-		sid b = !wide ? number(c, scalar_of(c, 1), p->dt) : c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1)) :
-			shape_const(c, DT_F32, scalar_of(c, 1));
+		sid b = !wide ? shape_number(c, scalar_of(c, 1), p->dt) :
+			c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1)) : shape_const(c, DT_F32, scalar_of(c, 1));
 		p->b = ref_ids_repeat(c, b, p->n);
 		return true;
 	}
@@ -92,8 +108,8 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (ref_has_grad(c->r, t))
-			return ref_unsupported(c, "gradient of one element in %s beside a tensor in %s (%s): convert it first, or give it no gradient",
-				dtype_info[b->dtype].name, dtype_info[p->dt].name, op_info[c->n->op].name);
+			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
+				"or give it no gradient", dtype_info[p->dt].name, op_info[c->n->op].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
@@ -107,8 +123,8 @@ static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
 		return false;
 	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
-		return ref_unsupported(c, "gradient of %s into %s with an operand in %s, whose backward works in %s: convert the operand first",
-			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name, dtype_info[p->dt].name, dtype_info[meta_of(c, 0)->dtype].name);
+		return ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
@@ -123,19 +139,29 @@ static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 	return shape_fits(c, s, dt, 1);
 }
 
-/* a + alpha * b, or a - alpha * b. With a factor the product may be contracted or not: a sum of products. */
+static void swap_operands(struct pair *p)
+{
+	const sid *ids = p->a;
+	enum dtype dt = p->at;
+	p->a = p->b, p->at = p->bt;
+	p->b = ids, p->bt = dt;
+}
+
+/* a + alpha * b, or a - alpha * b; rsub: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
 static bool add_scaled(struct ref_ctx *c, enum sf f)
 {
 	const struct scalar *alpha = scalar_of(c, 2);
 	struct pair p;
-	enum dtype dt = meta_of(c, 0)->dtype;
-	bool wide = c->n->arg[1].tag == ARG_SCALAR && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
+	enum dtype dt = tensor_dtype(c);
+	bool wide = (is_number(c, 0) || is_number(c, 1)) && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
 	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
 		return false;
+	if (c->n->op == OP_rsub_Scalar)
+		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
-		const sid *factor = ref_ids_repeat(c, number(c, alpha, p.dt), p.n);
+		const sid *factor = ref_ids_repeat(c, shape_number(c, alpha, p.dt), p.n);
 		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
 	}
@@ -145,7 +171,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 	}
 	if (shape_is_half(p.dt))
 		return give(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
-	sid factor = number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
+	sid factor = shape_number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
 	for (int64_t k = 0; k < p.n; k++) {
 		entry[4 * k] = p.a[k];
 		entry[4 * k + 1] = one;
@@ -160,14 +186,15 @@ bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
 
 static bool sub_scaled(struct ref_ctx *c)
 {
-	bool b = c->n->arg[1].tag == ARG_SCALAR ? scalar_of(c, 1)->kind == SC_BOOL : meta_of(c, 1)->dtype == DT_B8;
-	if (b || meta_of(c, 0)->dtype == DT_B8)
-		return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
+	for (int k = 0; k < 2; k++)
+		if (is_number(c, k) ? scalar_of(c, k)->kind == SC_BOOL : meta_of(c, k)->dtype == DT_B8)
+			return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
 	return add_scaled(c, SF_SUB);
 }
 
 bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
 bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
 
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
@@ -175,9 +202,10 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 	struct pair p;
 	if (!pair_of(c, &p, common, true))
 		return false;
-	if (p.bt == p.dt)
+	if (p.at == p.dt && p.bt == p.dt)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
-	const sid *a = ref_cast(c, p.a, p.n, p.bt), *y = block(c, tape_map2(c->t, f, p.bt, a, p.b, p.n), p.n);
+	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
+	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
 	return give(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
 }
 
@@ -211,8 +239,8 @@ bool ref_addcmul(struct ref_ctx *c)
 	for (int k = 1; k <= 2 && c->grad; k++) {
 		const struct meta *m = meta_of(c, k);
 		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
-			return ref_unsupported(c, "gradient of addcmul in %s with %s in %s%s: its backward rounds value * tensor in a dtype of its own; use mul and add",
-				dtype_info[dt].name, k == 1 ? "tensor1" : "tensor2", dtype_info[m->dtype].name, plain ? "" : " and a value that is not 1");
+			return ref_unsupported(c, "gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
+				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
 	}
 	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
 		return ref_unsupported(c, "gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
@@ -301,6 +329,9 @@ bool ref_le_Tensor(struct ref_ctx *c) { return compare(c, SF_LE); }
 bool ref_gt_Tensor(struct ref_ctx *c) { return compare(c, SF_GT); }
 bool ref_ge_Tensor(struct ref_ctx *c) { return compare(c, SF_GE); }
 bool ref_eq_Scalar(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_ne_Scalar(struct ref_ctx *c) { return compare(c, SF_NE); }
+bool ref_le_Scalar(struct ref_ctx *c) { return compare(c, SF_LE); }
+bool ref_ge_Scalar(struct ref_ctx *c) { return compare(c, SF_GE); }
 bool ref_gt_Scalar(struct ref_ctx *c) { return compare(c, SF_GT); }
 bool ref_lt_Scalar(struct ref_ctx *c) { return compare(c, SF_LT); }
 bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }

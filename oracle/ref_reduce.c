@@ -7,10 +7,11 @@
 #include <math.h>
 
 /* Rows of self: n rows of len entries; the result's sizes. */
-struct rows { int64_t n, len, size[MAX_RANK]; int rank; const sid *e; };
+struct rows { int64_t n, len, size[MAX_RANK]; int rank; const sid *e; bool mask[MAX_RANK]; };
 
 static void rows_of(struct ref_ctx *c, struct rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
+	memcpy(r->mask, mask, sizeof r->mask);
 	r->rank = ref_reduced(r->size, meta_of(c, 0), mask, keepdim);
 	r->e = ref_cast(c, ref_rows(c, c->in[0], mask, &r->n, &r->len), meta_numel(meta_of(c, 0)), dt);
 }
@@ -36,6 +37,51 @@ static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, e
 	struct rows r;
 	rows_of(c, &r, mask, keepdim, in);
 	return ref_out_block(c, 0, out, r.size, r.rank, NULL, tape_rows(c->t, f, out, r.e, r.n, r.len, param));
+}
+
+/* ---- sums --------------------------------------------------------------------------------------------------------- */
+
+/* PyTorch's CPU sum of n numbers (SumKernel.cpp, multi_row_sum): blocks of 2^p, p = max(4, log2(n) / 4), blocks of blocks, and so on,
+ * four levels; then the levels, four interleaved rows and the lanes of a vector are added up. */
+static double cascade_depth(int64_t n)
+{
+	enum { LEVELS = 4, REST = LEVELS - 1 + 6 + 2 * 16 };   /* levels; four rows and what is left of them; lanes and the tail */
+	int log = 0, p = 4;
+	while (log < 62 && ((int64_t)1 << log) < n)
+		log++;
+	p = MAX(p, log / LEVELS);
+	double depth = REST, left = (double)n, block = (double)((int64_t)1 << p);
+	for (int k = 0; k < LEVELS; k++) {
+		depth += k < LEVELS - 1 ? fmin(block, left) : left;
+		left = ceil(left / block);
+	}
+	return depth;
+}
+
+/* How many additions an element goes through, 0 where any order is possible. The iterator sums along one run of memory (dims that continue
+ * each other) by the cascade and adds the runs one after the other; which run it takes first the strides decide, here: the worst. */
+static double sum_depth(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt)
+{
+	const struct meta *m = meta_of(c, 0);
+	double worst = 0, all = 1;
+	int64_t run = 1;
+	int last = -1;
+	if (!dtype_is_float(dt) || !(c->t->lic->rule[LC_SUM][dt].flags & LF_CASCADE))
+		return 0;
+	for (int d = 0; d < m->rank; d++)
+		all *= mask[d] ? (double)m->size[d] : 1;
+	for (int d = m->rank - 1; d >= -1; d--) {
+		if (d >= 0 && (!mask[d] || m->size[d] <= 1))
+			continue;
+		bool joins = d >= 0 && last >= 0 && m->dtype == dt && m->stride[d] == m->stride[last] * m->size[last] && m->stride[last] != 0;
+		if (last >= 0 && !joins) {
+			worst = fmax(worst, cascade_depth(run) + all / (double)run);
+			run = 1;
+		}
+		run *= d >= 0 ? m->size[d] : 1;
+		last = d;
+	}
+	return worst;
 }
 
 /* Integers and bools add up and multiply in i64 unless a dtype is given. */
@@ -90,7 +136,7 @@ static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdi
 	int64_t n = r.n * r.len;
 	sid *out = tape_ids(t, r.n);
 	const sid *e = narrowed(c, self, n, dt);
-	sid sum = tape_rows(t, SF_SUM, DT_F32, e, r.n, r.len, 0);
+	sid sum = tape_rows(t, SF_SUM, DT_F32, e, r.n, r.len, sum_depth(c, mask, DT_F32));
 	for (int64_t k = 0; k < r.n; k++)
 		out[k] = t->over ? 0 : sum + (sid)k;
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, ref_cast(c, out, r.n, dt));
@@ -101,7 +147,7 @@ bool ref_sum(struct ref_ctx *c)
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 1);
 	all_dims(mask, meta_of(c, 0));
-	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, 0);
+	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, sum_depth(c, mask, dt));
 }
 
 bool ref_sum_dim(struct ref_ctx *c)
@@ -109,7 +155,7 @@ bool ref_sum_dim(struct ref_ctx *c)
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 3);
 	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true) && (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, 2), dt)
-		: reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, 0));
+		: reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
 bool ref_prod(struct ref_ctx *c)
@@ -147,7 +193,8 @@ static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype d
 	int64_t n = r->n * r->len;
 	bool narrow = n && shape_is_half(dt) && meta_of(c, 0)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
 	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
-	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, 0), count = tape_const_f(c->t, in, (double)r->len);
+	double depth = welford ? 0 : sum_depth(c, r->mask, in);
+	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, depth), count = tape_const_f(c->t, in, (double)r->len);
 	sid *num = tape_ids(c->t, r->n), *out = tape_ids(c->t, r->n);
 	for (int64_t k = 0; k < r->n; k++)
 		num[k] = c->t->over ? 0 : sum + (sid)k;
@@ -225,8 +272,8 @@ static bool extreme_dims(struct ref_ctx *c, enum sf f)
 bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
 bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
 
-/* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the CPU
- * (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
+/* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
+ * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK], whole = !ref_given(c, 1);
@@ -287,7 +334,8 @@ static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum
 	if (!ref_dims(c, mask, 1, m->rank, true))
 		return false;
 	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
-		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); name the dims");
+		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
+			"name the dims");
 	*f = ref_given(c, 1) && m->rank > 0 ? SF_VAR : SF_VARALL;
 	const struct scalar *s = scalar_of(c, 2);
 	*correction = !ref_given(c, 2) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
@@ -345,8 +393,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
 	bool narrower = dt != m->dtype && dtype_nbytes(dt) <= dtype_nbytes(m->dtype);
 	if (c->grad && dtype_is_float(m->dtype) && (narrower || (f == SF_CUMPROD && dt != m->dtype)))
-		return ref_unsupported(c, "gradient of %s of %s in %s, whose backward works in %s: convert self first", op_info[c->n->op].name,
-			dtype_info[m->dtype].name, dtype_info[dt].name, dtype_info[m->dtype].name);
+		return ref_unsupported(c, "gradient of %s into %s, which self is not: its backward works in self's dtype; convert self first",
+			op_info[c->n->op].name, dtype_info[dt].name);
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;

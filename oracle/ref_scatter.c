@@ -157,7 +157,8 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 	for (int64_t k = 0; k < w->count && !c->t->over; k++) {
 		int64_t at = w->cell[k];
 		if (hit[at] && grad)
-			return ref_unsupported(c, "gradient of the values that %s writes twice to one element: make the indices distinct", op_info[c->n->op].name);
+			return ref_unsupported(c, "gradient of the values that %s writes twice to one element: make the indices distinct",
+				op_info[c->n->op].name);
 		if (hit[at] && !same_number(c->t, out[at], w->val[k]))
 			return ref_unsupported(c, "%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
 				op_info[c->n->op].name);
@@ -309,7 +310,8 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 		if (!ref_int(c, &v, out[i]))
 			return false;
 		if (d == 0)
-			return ref_unsupported(c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i], dtype_info[dt].name);
+			return ref_unsupported(c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i],
+				dtype_info[dt].name);
 		out[i] = tape_const_i(c->t, dt, v / d - (v % d != 0 && (v < 0) != (d < 0)));
 	}
 	if (!hits)
@@ -358,7 +360,8 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
 		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
-		return ref_unsupported(c, "gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the result; include self", name);
+		return ref_unsupported(c, "gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the "
+			"result; include self", name);
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 
@@ -382,7 +385,8 @@ bool ref_index_put(struct ref_ctx *c)
 	int64_t stride[MAX_RANK];
 	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
 	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
-		return ref_unsupported(c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name, dtype_info[m->dtype].name);
+		return ref_unsupported(c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name,
+			dtype_info[m->dtype].name);
 	if (m->dtype != v->dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))

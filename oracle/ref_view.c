@@ -94,6 +94,22 @@ bool ref_permute(struct ref_ctx *c)
 	return give(c, &g);
 }
 
+/* The driver cuts the history. */
+bool ref_detach(struct ref_ctx *c) { return ref_alias(c); }
+
+bool ref_t(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct geometry g = geometry_of(m);
+	if (m->rank > 2)
+		return err_set(c->err, "t() expects a tensor with <= 2 dimensions");
+	if (m->rank == 2) {
+		g.size[0] = m->size[1], g.stride[0] = m->stride[1];
+		g.size[1] = m->size[0], g.stride[1] = m->stride[0];
+	}
+	return give(c, &g);
+}
+
 bool ref_transpose(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, 0);

@@ -184,7 +184,7 @@ static bool do_input(struct run *s, int i)
 		r->input_storage[number] = ref_storage_new(r, t->meta.dtype, ncells, ids, number);
 		for (int k = 0; k < p->nnode; k++)
 			if (p->node[k].op == OP_input_view && input_root(p, k) == i)
-				r->storage[r->input_storage[number]].shared = true;
+				r->storage[r->input_storage[number]].shared = r->storage[r->input_storage[number]].strangers = true;
 		if (r->storage[r->input_storage[number]].shared)
 			shared_begin(r, &r->storage[r->input_storage[number]]);
 	} else if (ncells > r->storage[r->input_storage[number]].ncells) {
@@ -391,6 +391,23 @@ static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
 	return self->meta.offset != 0 || !meta_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
 }
 
+/* A view without history: from here on two histories share the storage. (And one version counter: what is saved through one and written
+ * through the other raises.) */
+static int detached_base(struct ref *r, const struct ref_tensor *t)
+{
+	struct ref_storage *st = &r->storage[t->storage];
+	if (!dtype_is_float(t->meta.dtype))
+		return t->base;
+	st->detached = true;
+	if (!st->shared) {
+		st->shared = true;
+		shared_begin(r, st);
+		if (r->base[t->base].grad)
+			shared_split(r, st, t->base);
+	}
+	return new_base(r, false);
+}
+
 static bool take_results(struct run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
@@ -413,6 +430,9 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
+			if (op_has(c->n->op, T_NONDIFF))
+				t->base = detached_base(r, t);
+			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[0].is_alias;
 			t->levels = levels_of_view(c->in[v], t, op_param(c->n->op, "storage_offset") >= 0);
 			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
@@ -481,11 +501,16 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
 		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
+	if (st->unsaid && (c->grad || b->grad))
+		return unsupported(s, "a write into memory that _unsafe_view shares without saying so");
+	if (st->detached && st->strangers)
+		return unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
 	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
-		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, and PyTorch "
-			"leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged", op_info[c->n->op].name));
+		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, "
+			"and PyTorch leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged",
+			op_info[c->n->op].name));
 	if (c->grad && st->overlapping)
-		return unsupported(s, "a write with gradients into a tensor that overlaps itself");
+		return unsupported(s, "a write with gradients into a tensor that overlaps itself: detach the tensor first, or write into a clone");
 	for (int k = 1; k < op_info[c->n->op].nparam; k++)
 		if (c->n->arg[k].tag == ARG_TENSOR && c->in[k] && crosses(s, t, c->in[k]))
 			return unsupported(s, "a write into memory that it also reads, elsewhere");
@@ -499,7 +524,7 @@ static bool left_alone(const struct tape *t, sid was, sid is)
 	return is == was || (b->f == SF_COPY && b->a[is - b->first] == was);
 }
 
-/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, afterwards its cell's. */
+/* Several indices on one cell: it holds what some of them set, whatever the others leave alone. ids: each index's, then its cell's. */
 static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct ref_tensor *self, sid *ids, int64_t n)
 {
 	struct ref *r = &s->r;
@@ -601,7 +626,8 @@ static bool order_is_open(struct run *s, const struct ref_tensor *t, const struc
 	if (!t || !t->shuffled || (n && (n->op == OP_getitem || (ignores_order(n->op) && reduces(n, t->shuffled - 1, t->meta.rank)))))
 		return false;
 	const char *who = n ? op_info[n->op].name : "the program's result";
-	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's dim", who));
+	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's "
+		"dim", who));
 	return true;
 }
 
@@ -672,7 +698,10 @@ bool ref_getitem(struct ref_ctx *c)
 }
 
 /* ---- gradients ---- */
-static void need_all(const struct ref *r, int *need, const struct ref_tensor *t) { need[t->base] = MAX(need[t->base], r->base[t->base].nwriter); }
+static void need_all(const struct ref *r, int *need, const struct ref_tensor *t)
+{
+	need[t->base] = MAX(need[t->base], r->base[t->base].nwriter);
+}
 
 /* The results of a node that have this history, as bits. */
 static uint32_t results_of(const struct ref_node *n, int base)
@@ -683,8 +712,8 @@ static uint32_t results_of(const struct ref_node *n, int base)
 	return bits;
 }
 
-/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads depend
- * on every writer that their history had at that moment. */
+/* path[i]: node i is between a leaf that requires grad and a returned value that has a cotangent, through these of its results. Reads
+ * depend on every writer that their history had at that moment. */
 static void mark_path(const struct ref *r, uint32_t *path)
 {
 	int *need = ARENA_ZNEW(r->arena, int, r->nbase + 1);

@@ -52,8 +52,8 @@ struct reference {
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err);
-/* The same, but the gradients are those of zeros: for every returned value that requires grad and every input that was written with gradients,
- * in place of the program's cotangents. What has a gradient here and none there is what a compiled program may give zeros. */
+/* The same, but the gradients are those of zeros: for every returned value that requires grad and every input that was written with
+ * gradients, in place of the program's cotangents. What has a gradient here and none there is what a compiled program may give zeros. */
 enum ref_status ref_zero_cotangents(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,
 	struct arena *a, struct err *err);
 /* The same for one licensed evaluation, drawn at random: all sets are single numbers (sample.h). seed: not 0. */

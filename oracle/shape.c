@@ -417,6 +417,15 @@ sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 	return tape_const(c->t, dt, s);
 }
 
+sid shape_number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
+{
+	if (shape_is_half(dt)) {
+		sid wide = shape_number(c, s, DT_F32);
+		return tape_map1(c->t, SF_CAST, dt, ref_ids_repeat(c, wide, 1), 1);
+	}
+	return shape_const(c, dt, s);
+}
+
 sid shape_zero(struct ref_ctx *c, enum dtype dt)
 {
 	return dtype_is_float(dt) ? tape_const_f(c->t, dt, 0) : tape_const_i(c->t, dt, 0);

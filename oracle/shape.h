@@ -70,6 +70,9 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 /* ---- ids ---- */
 /* A Python scalar as an element of dt. */
 sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s);
+/* The same as an operand: a half one is a CAST of the f32, which licences that keep f32 may skip; it wraps and overflows silently, as a
+ * 0-d tensor converted would. */
+sid shape_number(struct ref_ctx *c, const struct scalar *s, enum dtype dt);
 /* s as f32 that is s, or s rounded to half: either is permitted. */
 sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s);
 sid shape_zero(struct ref_ctx *c, enum dtype dt);

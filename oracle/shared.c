@@ -1,4 +1,5 @@
-/* shared.c: inputs that share memory. To autograd they are strangers: each has a history and a version counter of its own. So
+/* shared.c: histories that share memory. Of a detached view and what it was taken from: what one reads may have been written through the
+ * other. Inputs are strangers to autograd, each with a history and a version counter of its own. So
  *   - what one reads may have been written through another: the value is what stands in memory, the gradient goes where its own history
  *     says, or nowhere;
  *   - what autograd saved through one may be overwritten through another before backward reads it, and nobody complains: backward computes
@@ -13,6 +14,14 @@ void shared_begin(struct ref *r, struct ref_storage *s)
 	s->writer = ARENA_NEW(r->arena, struct ref_writer, s->ncells + 1);
 	for (int64_t k = 0; k < s->ncells; k++)
 		s->writer[k] = (struct ref_writer){-1, -1};
+}
+
+void shared_split(struct ref *r, struct ref_storage *s, int base)
+{
+	sid *seen = tape_ids(&r->tape, s->ncells);
+	memcpy(seen, s->ids, (size_t)s->ncells * sizeof *seen);
+	r->base[base].seen = seen;
+	s->graded = true;
 }
 
 static sid *cells_of(struct tape *t, const sid *cells, const struct meta *m, int64_t n)
@@ -52,8 +61,8 @@ const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid 
 			}
 		}
 		if (count)
-			place(out, chosen, n, strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) : tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count),
-				c->t->over);
+			place(out, chosen, n, strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) :
+				tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count), c->t->over);
 	}
 	return out;
 }
@@ -97,7 +106,7 @@ static bool has_grad(const struct ref_ctx *c, int arg)
 	return grad;
 }
 
-static bool in_shared(const struct ref *r, const struct ref_tensor *t) { return t && r->storage[t->storage].shared; }
+static bool in_shared(const struct ref *r, const struct ref_tensor *t) { return t && r->storage[t->storage].strangers; }
 
 static bool each_saved(struct ref_ctx *c, int node, saved_fn *f)
 {
@@ -155,7 +164,7 @@ const struct ref_final *shared_final(const struct ref *r)
 	struct ref_final *f = ARENA_ZNEW(r->arena, struct ref_final, r->ninput_storage + 1);
 	for (int i = 0; i < r->ninput_storage; i++) {
 		const struct ref_storage *s = &r->storage[r->input_storage[i]];
-		if (!s->shared)
+		if (!s->strangers)
 			continue;
 		struct num *val = ARENA_NEW(r->arena, struct num, s->ncells + 1);
 		for (int64_t k = 0; k < s->ncells; k++)
@@ -165,7 +174,10 @@ const struct ref_final *shared_final(const struct ref *r)
 	return f;
 }
 
-static const struct ref_final *final_of(const struct ref *r, const struct ref_tensor *t) { return &r->final[r->storage[t->storage].memory]; }
+static const struct ref_final *final_of(const struct ref *r, const struct ref_tensor *t)
+{
+	return &r->final[r->storage[t->storage].memory];
+}
 
 static bool saves_lost(struct ref_ctx *c, int node, const struct ref_tensor *t)
 {
@@ -278,7 +290,8 @@ static bool join(struct ref_ctx *c, const struct ref_ctx *value, const struct re
 		const struct meta *m = &value->out[k].meta;
 		int64_t n = meta_numel(m);
 		if (!value->ids[k] || !later->ids[k] || !meta_same_sizes(m, &later->out[k].meta))
-			return ref_unsupported(c, "backward of %s meets an index that selects another number of elements than in forward", op_info[c->n->op].name);
+			return ref_unsupported(c, "backward of %s meets an index that selects another number of elements than in forward",
+				op_info[c->n->op].name);
 		c->out[k] = value->out[k];
 		c->ids[k] = value->ids[k];
 		c->view_of[k] = -1;

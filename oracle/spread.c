@@ -86,6 +86,31 @@ static void one_call(struct judgement *j, const struct judge_case *jc, const str
 	}
 }
 
+static bool long_list(const struct tape_block *b)
+{
+	if (!dtype_is_float(b->dt) || (b->f != SF_SUM && b->f != SF_SUMPROD && b->f != SF_CUMSUM && b->f != SF_MATMUL))
+		return false;
+	int64_t n = b->len;
+	for (int64_t k = 0; b->start && k < b->n && n < LONG_SUM; k++)
+		block_list(b, k, &n);
+	return n >= LONG_SUM;
+}
+
+bool spread_has_long_sum(const struct judge_case *jc)
+{
+	for (int c = 0; c < jc->ncalls; c++) {
+		const struct reference *ref = &jc->ref[c];
+		for (int i = 0; i < ref->tape->nblock; i++)
+			if (long_list(&ref->tape->block[i]))
+				return true;
+		for (int i = 0; i < ref->ngrads; i++)
+			for (int64_t k = 0; ref->grad[i].present && k < ref->grad[i].n; k++)
+				if (ref->adj[ref->grad[i].leaf + (sid)k].n >= LONG_SUM)
+					return true;
+	}
+	return false;
+}
+
 void spread_judge(struct judgement *j, const struct judge_case *jc, const struct result *r, struct arena *a)
 {
 	if (j->status != JUDGE_PASS)

@@ -9,6 +9,10 @@
 
 enum { SPREAD_SAMPLES = 12, SPREAD_FACTOR = 4 };
 
+/* Some result is, or has as gradient, a sum of so many terms that its enclosure (n u sum|terms|) hides what a person calls an error. */
+enum { LONG_SUM = 1024 };
+bool spread_has_long_sum(const struct judge_case *jc);
+
 /* For a judgement that passed: fills `suspect` (who is one is no longer counted as weak) and the first suspect's sample, and j->suspect.
  * Costs SPREAD_SAMPLES references per call that has elements which are not exact. */
 void spread_judge(struct judgement *j, const struct judge_case *jc, const struct result *r, struct arena *a);

@@ -59,7 +59,7 @@ hostile() { # text of workers, programs, stores and command lines on its way to 
 		run targets --python "$worker" --probe
 		harmless "targets --probe, $mode" "$tmp/out" "$tmp/err"
 	done
-	for mode in raise crash; do
+	for mode in compiled crash; do
 		export HOSTILE=$mode
 		run fuzz --target torch:aot_eager --no-cheap --no-confirm --programs 3 --seed 1 --python "$worker" --db "$tmp/$mode.db"
 		has "a finding by $mode" "$tmp/out" "^FINDING"

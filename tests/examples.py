@@ -10,14 +10,15 @@ import string
 
 import torch
 
-T_NONDIFF = 1 << 8
+T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
 SELF = {"any": [2, 3], "rank1": [2, 3], "rank2": [2, 3], "dense": [2, 3], "matrix": [2, 3], "vector": [3], "batch": [2, 2, 3],
-        "cat": [2, 3], "same": [2, 3]}
+        "cat": [2, 3], "same": [2, 3], "upto2": [2, 3]}
 SIZES = {"expand": [4, 2, 3], "view": [3, 2], "reshape": [6], "repeat": [2, 1], "strided": [3, 2], "any": [2, 3]}
 INTS = {"strided": [1, 3], "pad": [1, 1], "shifts": [1]}
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
+RANGE = {"start": 1, "end": 7, "step": 2}
 REDUCE = ("sum", "prod", "mean", "amax", "amin")
 
 
@@ -95,6 +96,8 @@ class Example:
             return 2 if other or role == "chunk" else 1
         if kind == "Int" and role in ("diag", "window", "count"):
             return 1 if role == "diag" else 2
+        if kind == "Scalar" and role == "range":
+            return RANGE[name]
         if kind == "Scalar":
             return -1.0 if name == "min" else 0 if name == "correction" else 2.0
         if kind == "bool":
@@ -110,6 +113,8 @@ class Example:
             if p["role"] in ("indices", "uindices"):
                 return f"[{self.operand(None, INDEX)}]"
             return f"[{self.tensor(p)}, {self.operand(self.size)}]"
+        if p["kind"] == "Tensor" and self.choice.get(p["name"]) == "number":
+            return "1.5"
         if p["kind"] == "Tensor":
             return self.tensor(p)
         v = self.plain[p["name"]] = self.number(p, self.choice.get(p["name"]))
@@ -128,7 +133,9 @@ class Example:
 def choices(op: dict):
     """Nothing, then each argument that can differ, alone."""
     yield {}
-    for p in op["params"]:
+    for i, p in enumerate(op["params"]):
+        if p["kind"] == "Tensor" and op["traits"] & T_NUMBERS and (i or not op["traits"] & T_MUTATES):
+            yield {p["name"]: "number"}
         if p["kind"].startswith("Tensor") or p["role"] == "keep":
             continue
         if p["role"] == "reduce":

@@ -145,6 +145,100 @@ static void names(void)
 	sb_free(&sb);
 }
 
+/* Cells as numbers, and back: the same bits, of every dtype and fill; NaNs of every payload. */
+static void captured(void)
+{
+	for (int t = 0; t < NDTYPES; t++)
+		for (int fill = 0; fill < NFILLS; fill++) {
+			struct meta m = line_meta((enum dtype)t, 500);
+			size_t nbytes = 500 * (size_t)dtype_nbytes(m.dtype);
+			unsigned char *was = cells(&m, 500, (enum fill)fill, 5, 100, 0), *now = arena_alloc(&arena, nbytes);
+			if (dtype_is_float(m.dtype) && fill == FILL_SPECIAL)
+				for (size_t i = 0; i < nbytes; i++)     /* any bits at all */
+					was[i] = (unsigned char)mix64(i);
+			struct arg data = fill_to_data(was, 500, m.dtype, &arena);
+			struct err err = {0};
+			EXPECT(fill_data_check(&data, &m, &err), "%s", err.msg);
+			fill_from_data(now, m.dtype, &data);
+			EXPECT(memcmp(was, now, nbytes) == 0, "%s %s: other bits", dtype_info[t].name, fill_name[fill]);
+		}
+}
+
+static const struct { const char *row, *error; } data_cases[] = {
+	{"input([3], dtype=i64, data=[0, 1, 0])", NULL},
+	{"input([2, 2], data=[inf, -inf, nan, -0.0])", NULL},
+	{"input([2], dtype=f64, data=[0x1.8p-3, 1e-310])", NULL},
+	{"input([1], data=[nan(0x7ff8000020000000)])", NULL},
+	{"input([3], dtype=b8, data=[True, False, 1])", NULL},
+	{"input([2, 1], stride=[2, 1], data=[1, 2, 3])", NULL},        /* a gap has a number, too */
+	{"input([0], data=[])", NULL},
+	{"input([], dtype=i64, data=[-9223372036854775808])", NULL},
+	{"input([3], data=[1, 2])", "input: data has 2 numbers, the storage 3 cells"},
+	{"input([2, 1], stride=[2, 1], data=[1, 2])", "(one number per cell, in the order of memory)"},
+	{"input([1], dtype=u8, data=[256])", "data: 256 is no u8"},
+	{"input([1], dtype=i32, data=[0.5])", "data: 0.5 is no i32"},
+	{"input([1], dtype=b8, data=[2])", "data: 2 is no b8"},
+	{"input([1], dtype=f16, data=[1e5])", "data: 1e+05 is no f16"},
+	{"input([1], fill=\"ties\", data=[1])", "data or a fill, not both"},
+	{"input([1], data=1)", "argument 'data' must be a list of numbers, not an integer"},
+};
+
+/* The text survives reading and printing. */
+static void data_rows(void)
+{
+	for (int i = 0; i < ARRAY_LEN(data_cases); i++) {
+		struct prog p, q;
+		struct err err = {0};
+		struct strbuf sb;
+		sb_init(&sb);
+		sb_printf(&sb, "# scatterproof 1\nx = %s\nreturn (x,)\n", data_cases[i].row);
+		bool ok = prog_read(&p, &arena, sb.s, sb.len, READ_STRICT, &err);
+		EXPECT(ok == !data_cases[i].error && (ok || strstr(err.msg, data_cases[i].error)), "%s: %s", data_cases[i].row, ok ? "accepted" : err.msg);
+		sb_reset(&sb);
+		if (ok)
+			prog_print(&sb, &p);
+		if (ok && prog_read(&q, &arena, sb.s, sb.len, READ_STRICT, &err)) {
+			size_t nbytes = (size_t)prog_storage_cells(&p, 0) * (size_t)dtype_nbytes(node_meta(&p, 0)->dtype);
+			EXPECT(memcmp(fill_storage(&p, 0, &arena), fill_storage(&q, 0, &arena), nbytes) == 0, "other data after\n%s", sb.s);
+		} else {
+			EXPECT(!ok, "%s\n%s", err.msg, sb.s);
+		}
+		sb_free(&sb);
+	}
+}
+
+static double first(const struct prog *p, int call)
+{
+	struct prog q;
+	struct err err = {0};
+	EXPECT(prog_bind(&q, p, call, &arena, &err), "%s", err.msg);
+	return dtype_load_f(DT_F32, fill_storage(&q, 0, &arena));
+}
+
+static void data_in_calls(void)
+{
+	static const char good[] = "# scatterproof 1\nx = input([1], data=[5])\ny = input([1], seed=1)\nreturn (x, y)\n"
+		"call (y: seed=7)\ncall (x: data=[6.5])\ncall (y: data=[2], x: data=[nan])\n";
+	static const char *const bad[][2] = {{"call (x: seed=3)", "'x' has data, so no seed"}, {"call (x: data=[1, 2])", "data has 2 numbers"},
+		{"call (y: seed=3 data=[1])", "data or a seed, not both"}};
+	struct prog p;
+	struct err err = {0};
+	struct strbuf sb;
+	sb_init(&sb);
+	EXPECT(prog_read(&p, &arena, good, strlen(good), READ_STRICT, &err), "%s", err.msg);
+	EXPECT(first(&p, 0) == 5 && first(&p, 1) == 5 && first(&p, 2) == 6.5 && first(&p, 3) != first(&p, 3), "data of the calls");
+	prog_print(&sb, &p);
+	EXPECT(strstr(sb.s, "call (x: data=[6.5])\ncall (y: data=[2], x: data=[nan])\n"), "printed as\n%s", sb.s);
+	for (int i = 0; i < ARRAY_LEN(bad); i++) {
+		struct prog q;
+		sb_reset(&sb);
+		sb_printf(&sb, "%.*s%s\n", (int)(strstr(good, "call") - good), good, bad[i][0]);
+		err = (struct err){0};
+		EXPECT(!prog_read(&q, &arena, sb.s, sb.len, READ_STRICT, &err) && strstr(err.msg, bad[i][1]), "%s: %s", bad[i][0], err.msg);
+	}
+	sb_free(&sb);
+}
+
 int main(int argc, char **argv)
 {
 	arena_init(&arena);
@@ -158,6 +252,9 @@ int main(int argc, char **argv)
 	RUN(normal_moments);
 	RUN(unique_is_unique);
 	RUN(known_values);
+	RUN(captured);
+	RUN(data_rows);
+	RUN(data_in_calls);
 	arena_free(&arena);
 	return TEST_END();
 }

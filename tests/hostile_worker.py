@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that says what no terminal should see. HOSTILE: raise, refuse, crash, rubbish, tail (before it says hello).
+"""A worker that says what no terminal should see. HOSTILE: raise, compiled (raises on stages that compile, refuses on eager), refuse,
+crash, rubbish, tail (before it says hello).
 
 Given as --python, it is started as `hostile_worker.py worker.py` and speaks compiled/targets/proc.h's frames on descriptor 3.
 """
@@ -43,11 +44,12 @@ if MODE == "tail":
 send(0, text(b"2.11.0") + b"".join(text(TEXT) for _ in range(4)))  # a version, without which nothing is run
 while True:
     _, seq, nbytes = struct.unpack("<IIQ", receive(16))
-    receive(nbytes)
+    payload = receive(nbytes)
+    eager = payload.startswith(text(b"eager"))
     if MODE == "crash":
         os.write(2, TEXT)
         os.kill(os.getpid(), 6)
     elif MODE == "rubbish":
         send(seq, bytes([0, 77]) + text(TEXT))
     else:
-        send(seq, answer(2 if MODE == "refuse" else 1, b"RuntimeError: " + TEXT))
+        send(seq, answer(2 if MODE == "refuse" or (MODE == "compiled" and eager) else 1, b"RuntimeError: " + TEXT))

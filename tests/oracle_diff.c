@@ -27,13 +27,13 @@ void *__wrap_fill_storage(const struct prog *p, int storage, struct arena *a)
 }
 
 /* The reader infers shapes as it reads, by eager's rules; here it learns only how many results a node may have. */
-bool __real_prog_infer_node(struct prog *p, int node, struct err *err);
-bool __wrap_prog_infer_node(struct prog *p, int node, struct err *err);
-bool __wrap_prog_infer_node(struct prog *p, int node, struct err *err)
+bool __real_prog_infer_or_refuse(struct prog *p, int node, struct err *err);
+bool __wrap_prog_infer_or_refuse(struct prog *p, int node, struct err *err);
+bool __wrap_prog_infer_or_refuse(struct prog *p, int node, struct err *err)
 {
 	struct node *n = &p->node[node];
 	if (n->op == OP_input)
-		return __real_prog_infer_node(p, node, err);
+		return __real_prog_infer_or_refuse(p, node, err);
 	n->nout = op_info[n->op].nret < 0 ? MAX_OUTS : MAX(op_info[n->op].nret, 1);
 	n->out = ARENA_ZNEW(p->arena, struct value, n->nout);
 	return true;

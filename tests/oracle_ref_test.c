@@ -96,28 +96,58 @@ static void test_overlapping_leaf(void)
 	EXPECT_INT(ref.grad[0].meta.stride[1], 1);
 }
 
-/* amax of values that inner rounding may reorder: undecided, but the group's gradients must add up to g. */
+static bool undecided(const struct num *v) { return v->flags & NUM_UNDEC; }
+
+/* topk of tied leaves: nothing says which of them gets g, but one of them does. */
 static void test_undecided_winner(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
+		"x: \"f32[40][1]\" = input([40], fill=\"ties\", seed=3, requires_grad=True)\n"
+		"topk: (\"f32[1][1]\", \"i64[1][1]\") = topk(x, 1)\n"
+		"getitem: \"f32[1][1]\" = getitem(topk, 0)\n"
+		"g: \"f32[1][1]\" = full([1], 2.0)\n"
+		"return (getitem,)\n"
+		"backward (getitem: g,)\n";
+	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
+	if (ref.status != REF_OK)
+		return;
+	const struct num *top = &ref.out[0].val[0];
+	EXPECT(num_is_exact(top), "the value is certain");
+	EXPECT_INT(ref.nwinners, 1);
+	EXPECT(ref.nwinners && ref.winners[0].grad == 0 && ref.winners[0].n == 40 && ref.winners[0].g.hi == 2, "together they get 2");
+	int tied = 0;
+	for (int i = 0; i < 40; i++) {
+		const struct num *x = &ref.storage[0].val[i], *g = &grad_of(&ref, 0)[i];
+		bool wins = x->hi == top->hi;
+		tied += wins;
+		EXPECT(wins ? undecided(g) && num_has(g, 0) && num_has(g, 2) && !num_has(g, 3) : num_is_exact(g) && g->hi == 0,
+			"element %d: %g", i, g->hi);
+	}
+	EXPECT(tied > 1, "%d tied", tied);
+}
+
+/* Values that rounding may reorder (kept in f32, or rounded to bf16, where they are equal): each may be the largest, or share with
+ * others. */
+static void test_reordered_by_rounding(void)
+{
+	struct reference ref;
+	const char *text = "# scatterproof 1\n"
 		"x: \"bf16[4][1]\" = input([4], seed=1, dtype=bf16, fill=\"normal\", requires_grad=True)\n"
-		"full: \"bf16[4][1]\" = full([4], 0.0, dtype=bf16)\n"
-		"mul: \"bf16[4][1]\" = mul.Tensor(x, full)\n"
-		"sin: \"bf16[4][1]\" = cos(mul)\n"
-		"amax: \"bf16[][]\" = amax(sin, dim=[0])\n"
-		"g: \"bf16[][]\" = full([], 1.0, dtype=bf16)\n"
-		"amax_1: \"bf16[][]\" = amax(x, dim=[0])\n"
-		"return (amax, amax_1)\n"
-		"backward (amax_1: g,)\n";
+		"mul: \"bf16[4][1]\" = mul.Scalar(x, 0.0009765625)\n"
+		"add: \"bf16[4][1]\" = add.Scalar(mul, 1.0)\n"
+		"amax: \"bf16[][]\" = amax(add, dim=[0])\n"
+		"g: \"bf16[][]\" = full([], 1024.0, dtype=bf16)\n"
+		"return (amax,)\n"
+		"backward (amax: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:inductor@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
-	EXPECT(num_is_exact(&ref.out[0].val[0]) && ref.out[0].val[0].hi == 1, "cos(0) = 1");
-	double sum = 0;
-	for (int i = 0; i < 4; i++)
-		sum += grad_of(&ref, 0)[i].hi;
-	EXPECT(sum == 1, "shares add up to g: %g", sum);
+	for (int i = 0; i < 4; i++) {
+		const struct num *g = &grad_of(&ref, 0)[i];
+		EXPECT(undecided(g) && num_has(g, 0) && num_has(g, 1) && num_has(g, 0.25) && !num_has(g, 2), "element %d: %g +- %g", i, g->hi, g->rad);
+	}
+	EXPECT_INT(ref.nwinners, 0);    /* its entries are no leaves */
 }
 
 int main(void)
@@ -127,6 +157,7 @@ int main(void)
 	RUN(test_dense_zero);
 	RUN(test_overlapping_leaf);
 	RUN(test_undecided_winner);
+	RUN(test_reordered_by_rounding);
 	arena_free(&arena);
 	return TEST_END();
 }

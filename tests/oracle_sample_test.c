@@ -25,7 +25,7 @@ static bool make(struct prog *p, struct arena *a, uint64_t seed)
 	choices_from_seed(&c, seed);
 	bool made = gen_program(p, a, &c, &pol, &err);
 	choices_free(&c);
-	return made;
+	return made && !p->must_raise;
 }
 
 struct tally { int64_t programs, drawn, narrower, element, open, suspects, suspected_programs, planted, found; };

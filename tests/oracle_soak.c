@@ -64,7 +64,7 @@ static void one(struct totals *t, struct arena *a, uint64_t seed, int verbose)
 	choices_free(&c);
 	double t1 = now();
 	t->gen += t1 - t0;
-	if (!made)
+	if (!made || p.must_raise)
 		return;
 	t->programs++;
 	if (verbose < 0) {

@@ -17,7 +17,13 @@ function function_at(file, section, addr,   i, best, at) {
 		}
 	return best
 }
-function hex(s,   i, v) { v = 0; s = tolower(s); for (i = 1; i <= length(s); i++) v = v * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return v }
+function hex(s,   i, v) {
+	v = 0
+	s = tolower(s)
+	for (i = 1; i <= length(s); i++)
+		v = v * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
+	return v
+}
 
 function relocation(text, is_pc,   sym, add, sign, name) {
 	sym = text; add = 0; sign = 1
@@ -45,7 +51,13 @@ function relocation(text, is_pc,   sym, add, sign, name) {
 /^[^ \t]+: +file format/ { object = $1; sub(/:$/, "", object); object = archive "/" object; section = ""; from = ""; next }
 /^SYMBOL TABLE/ { mode = "symbols"; next }
 /^Disassembly of section/ { mode = "code"; section = $4; sub(/:$/, "", section); next }
-/^RELOCATION RECORDS FOR/ { mode = "data"; section = $4; gsub(/[:]|\[|\]/, "", section); from = section ~ /^\.data/ ? object ":" section : ""; next }
+/^RELOCATION RECORDS FOR/ {
+	mode = "data"
+	section = $4
+	gsub(/[:]|\[|\]/, "", section)
+	from = section ~ /^\.data/ ? object ":" section : ""
+	next
+}
 
 # 0000000000000000 l     F .text	0000000000000614 components
 mode == "symbols" && NF >= 5 {

@@ -172,6 +172,15 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 		'return (y,)' 'backward (y: g)'
 	script_of "$tmp/w.prog" torch:inductor@cpu gradient x.grad 0
 	has "what differs by version has a table for each" "$tmp/s.py" '^    \(\(2, 15\),$'
+	printf '# scatterproof 1\nx = input([4], data=[0.1, -0.0, -inf, 1e-45])\nh = input([2], dtype=f16, data=[nan(0x7ff8040000000000), 2])\ni = input([2], dtype=i64, data=[0, 3])\ny = index_select(x, 0, i)\nreturn (y, h)\ncall (i: data=[1, 2])\n' >"$tmp/w.prog"
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 0
+	has "data, as the dtype holds it" "$tmp/s.py" '^        make_data\("f32", \[0.10000000149011612, -0.0, -math.inf, 1.401298464324817e-45\]\),$'
+	has "data with a NaN, by its bits" "$tmp/s.py" '^        make_data\("f16", \[32257, 16384\], bits=True\),$'
+	script_of "$tmp/w.prog" torch:inductor@cpu value "out 0 (y)" 1
+	has "data of the second call" "$tmp/s.py" '^        make_data\("i64", \[1, 2\]\),$'
+	script_of "$src/tests/prog/raises/expanded_written.prog" torch:aot_eager@cpu raise "" 0
+	has "what eager must refuse" "$tmp/s.py" '^STATED = ".'
+	has "and when it exits 1" "$tmp/s.py" "^# Exits 1 if the target runs what eager refuses, 0 if not"
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" torch:inductor@cpu value mismatch "$tmp/w.prog" "out 7 (nonsense)" 0)
 	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>&1
@@ -204,6 +213,14 @@ script_torch() { # … and as they run; options that only PyTorch can refuse
 	run 2.11.0
 	expect "a hang" 1 $?
 	has "a hang" "$tmp/out" "the target hangs: it still runs after 2 seconds"
+	script_of "$src/tests/prog/raises/expanded_written.prog" torch:aot_eager@cpu raise "" 0
+	run 2.11.0
+	expect "the target runs what eager refuses" 1 $?
+	has "the target runs what eager refuses" "$tmp/out" "^eager raises RuntimeError: "
+	script_of "$src/tests/prog/raises/wrong_shape.prog" torch:aot_eager@cpu raise "" 0
+	run 2.11.0
+	expect "both refuse it" 0 $?
+	has "both refuse it" "$tmp/out" "^as it must$"
 	script_of "$src/corpus/regressions/unfold_write_with_gaps.prog" torch:eager value "out 0 (w)" 0
 	instead 'return lambda *a: [o.detach().nextafter(o + 1) for o in fn(*a)]'
 	run 2.11.0

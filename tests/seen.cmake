@@ -1,7 +1,7 @@
 # What goes unjudged is said and counted.
 if(TARGET scatterproof)
   set(seen ${CMAKE_CURRENT_LIST_DIR}/seen.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR})
-  foreach(part refused expected json keeps)
+  foreach(part refused plain expected json keeps)
     add_test(NAME seen_${part} COMMAND ${seen} ${part})
   endforeach()
   foreach(part few script)

@@ -185,6 +185,34 @@ keeps() { # check --db and --script
 	expect "no script" 0 "$(ls "$tmp" | grep -c '^s.py$')"
 }
 
+plain() { # what a compiled program raises counts if eager does not raise, too: where the cheap stage has not run it, eager is asked
+	worker=$src/tests/hostile_worker.py
+	fuzz="fuzz --target torch:aot_eager --target torch:aot_eager+dynamic=1 --no-cheap --programs 12 --seed 1 --python $worker"
+	export HOSTILE=raise
+	"$bin" $fuzz --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
+	expect "nothing is judged" 4 $?
+	expect "no divergence is counted" "invalid 12" \
+		"$(sql "select group_concat(verdict || ' ' || n) from (select verdict, sum(n) as n from v_counters group by 1)")"
+	has "reason and count" "$tmp/out" "^ +12  invalid: RuntimeError"
+	has "the command" "$tmp/out" "^ +see the first:  scatterproof gen --seed 1 --program [0-9]+$"
+	kept="select group_concat(kind || ' ' || severity || ' ' || nobs) from v_findings"
+	where="select group_concat(distinct verdict || ' on ' || target) from v_observations"
+	expect "one is kept" "raise trivial 1" "$(sql "$kept")"
+	"$bin" gen --seed 1 --program 0 >"$tmp/p.prog"
+	"$bin" check "$tmp/p.prog" --target torch:aot_eager --python "$worker" --db "$tmp/s.db" >"$tmp/out"
+	expect "check: invalid" 4 $?
+	has "check keeps it as the campaign does" "$tmp/out" "kept as [0-9a-f]{8}, there before"
+	expect "and nothing else" "raise trivial 2" "$(sql "$kept")"
+	expect "of eager" "invalid on torch-2.11.0:eager@cpu" "$(sql "$where")"
+	rm "$tmp/s.db"
+	export HOSTILE=compiled
+	"$bin" $fuzz --no-confirm --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
+	expect "alone it is a divergence" 1 $?
+	expect "all of them" "mismatch 12" \
+		"$(sql "select group_concat(verdict || ' ' || n) from (select verdict, sum(n) as n from v_counters group by 1)")"
+	expect "and a finding" "raise normal 12" "$(sql "$kept")"
+}
+
 script() { # check --script of the founding bug (needs PyTorch)
 	seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
 	"$bin" check "$seed" --target torch:inductor@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
@@ -197,6 +225,7 @@ script() { # check --script of the founding bug (needs PyTorch)
 
 case $part in
 refused) refused ;;
+plain) plain ;;
 few) few ;;
 expected) expected ;;
 json) json ;;

@@ -67,7 +67,7 @@ static void choices_replay(void)
 
 static void policies_round_trip(void)
 {
-	static const char *const names[] = {"default", "short", "long", "mutation", "layout", "symbols"};
+	static const char *const names[] = {"default", "short", "long", "mutation", "layout", "symbols", "illegal"};
 	struct policy *p = xmalloc(sizeof *p), *q = xmalloc(sizeof *q);
 	int nshort = 0;
 	for (int i = 0; i < 500; i++) {
@@ -317,7 +317,7 @@ static void share(struct shares *s, const struct prog *p)
 	s->n++;
 	s->surface[p->surface]++;
 	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; op_info[p->node[i].op].family != F_INPUT && k < op_info[p->node[i].op].nparam; k++)
+		for (int k = 0; !p->node[i].refusal && op_info[p->node[i].op].family != F_INPUT && k < op_info[p->node[i].op].nparam; k++)
 			share_of_arg(s, p, &p->node[i], k);
 	if (p->node[0].op == OP_sym)
 		share_of_symbols(s, p);
@@ -386,6 +386,8 @@ static void interpreter_accepts(void)
 		struct result r;
 		struct err err = {0};
 		next_program(b, &p, &a, NULL);
+		if (p.must_raise)
+			continue;
 		interp_run(&r, &p, &a, NULL, &err);
 		nok += r.status == RES_OK;
 		nunsupported += r.status == RES_UNSUPPORTED;
@@ -401,6 +403,60 @@ static void interpreter_accepts(void)
 	printf("interpreter: %d ok, %d unsupported\n", nok, nunsupported);
 	EXPECT(nok > 500, "only %d ran", nok);
 	arena_free(&a);
+	free(b);
+}
+
+/* Programs with a deliberate mistake: the interpreter refuses each, in the words that the program gives; the share in default programs. */
+static void mistakes_are_refused(void)
+{
+	struct arena a;
+	struct policy *pol = xmalloc(sizeof *pol);
+	int nmistake = 0, nkind = 0, ndefault = 0;
+	const char *said[32];
+	arena_init(&a);
+	for (uint64_t i = 0; i < 4000; i++) {
+		struct choices c;
+		struct prog p, q;
+		struct result r;
+		struct err err = {0};
+		struct strbuf sb;
+		if (i % 25 == 0) {
+			choices_from_seed(&c, i);
+			EXPECT(policy_draw(pol, "illegal", NULL, &c, &err), "%s", err.msg);
+			choices_free(&c);
+		}
+		choices_from_seed(&c, mix64(i));
+		EXPECT(gen_program(&p, &a, &c, pol, &err), "%s", err.msg);
+		choices_free(&c);
+		nmistake += p.must_raise;
+		if (p.must_raise) {
+			int k = 0;
+			while (k < nkind && !str_eq(said[k], p.raises))
+				k++;
+			if (k == nkind)
+				said[nkind++] = p.raises;
+			sb_init(&sb);
+			prog_print(&sb, &p);
+			interp_run(&r, &p, &a, NULL, &err);
+			EXPECT(r.status == RES_RAISED && strstr(r.message, p.raises), "%s: %s\n%s", result_status_name[r.status], r.message, sb.s);
+			EXPECT(prog_read(&q, &a, sb.s, sb.len, READ_STRICT, &err), "%d:%d: %s\n%s", err.line, err.col, err.msg, sb.s);
+			sb_free(&sb);
+		}
+		arena_reset(&a);
+	}
+	EXPECT(nmistake > 1500 && nkind == 11, "%d programs with %d mistakes", nmistake, nkind);
+	struct blocks *b = xmalloc(sizeof *b);
+	*b = (struct blocks){.seed = 23};
+	for (int i = 0; i < 20000; i++) {
+		struct prog p;
+		next_program(b, &p, &a, NULL);
+		ndefault += p.must_raise;
+		arena_reset(&a);
+	}
+	printf("mistakes: %d of 20000 default programs\n", ndefault);
+	EXPECT(ndefault > 50 && ndefault < 170, "%d of 20000 default programs must raise", ndefault);
+	arena_free(&a);
+	free(pol);
 	free(b);
 }
 
@@ -489,7 +545,7 @@ static bool returned_across(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
 		for (int k = 0; op_has(p->node[i].op, T_MUTATES) && k < p->nret; k++)
-			if (differ(&p->node[p->ret[k]].out[0], &p->node[i].out[0]))
+			if (!p->node[p->ret[k]].refusal && !p->node[i].refusal && differ(&p->node[p->ret[k]].out[0], &p->node[i].out[0]))
 				return true;
 	return false;
 }
@@ -498,7 +554,7 @@ static bool returned_across(const struct prog *p)
 static bool read_across(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
-		if (!op_has(p->node[i].op, T_MUTATES))
+		if (!op_has(p->node[i].op, T_MUTATES) || p->node[i].refusal)
 			continue;
 		const struct value *to = &p->node[i].out[0];
 		for (int k = i + 1; k < p->nnode; k++) {
@@ -617,6 +673,7 @@ int main(int argc, char **argv)
 	RUN(shares_are_as_stated);
 	RUN(any_bytes_are_a_program);
 	RUN(interpreter_accepts);
+	RUN(mistakes_are_refused);
 	RUN(edits_keep_programs_valid);
 	RUN(founding_condition_is_common);
 	return TEST_END();

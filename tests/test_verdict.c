@@ -2,6 +2,7 @@
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/interp.h"
 #include "fuzz/message.h"
+#include "fuzz/plain.h"
 #include "fuzz/verdict.h"
 #include "tests/test.h"
 
@@ -61,6 +62,37 @@ static void test_raise_signatures(void)
 	EXPECT_STR(raised(""), "raise ");
 }
 
+/* Programs that say that eager must refuse them. */
+static void test_says_that_it_must_raise(void)
+{
+	static const char SIZES[] = "# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\n"
+		"raises \"must match the size of tensor b\"\n";
+	static const char CLAMP[] = "# scatterproof 1\nx = input([4], dtype=u8, seed=1)\nz = clamp(x, max=-1)\nreturn (z,)\nraises\n";
+	static const char FINE[] = "# scatterproof 1\nx = input([4], seed=1)\nz = neg(x)\nreturn (z,)\nraises\n";
+	static const struct { const char *program, *target, *raised; enum verdict verdict; const char *why; } row[] = {
+		{SIZES, "torch:eager", "RuntimeError: The size of tensor a (4) must match the size of tensor b (3)", VD_PASS, "raises, as it must"},
+		{SIZES, "torch:eager", "RuntimeError: something else", VD_INVALID, "does not say 'must match the size of tensor b': RuntimeError: something"},
+		{SIZES, "torch:eager", NULL, VD_INVALID, "eager does not"},
+		{SIZES, "torch:inductor@cpu", "compile: TorchRuntimeError: in its own words", VD_PASS, "raises, as it must"},
+		{SIZES, "torch:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: The size of tensor a (4) must match"},
+		{FINE, "torch:inductor@cpu", NULL, VD_UNJUDGED, "no rule of ours says why"},
+		{CLAMP, "torch-2.15.0:eager", "RuntimeError: Clamp max value -1 is outside the representable range of Byte", VD_PASS, "as it must"},
+		{CLAMP, "torch-2.15.0:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: Clamp max value -1 is outside"},
+		{CLAMP, "torch-2.11.0:inductor@cpu", NULL, VD_UNJUDGED, "no rule of ours says why"},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct result r = {.status = row[i].raised ? RES_RAISED : RES_OK, .message = row[i].raised ? row[i].raised : "", .stderr_tail = ""};
+		struct outcome o = judged(program(row[i].program), &r, row[i].target);
+		EXPECT(o.verdict == row[i].verdict && strstr(o.why, row[i].why), "%d: %s: %s", i, verdict_name[o.verdict], o.why);
+	}
+	struct result ok = {.status = RES_OK, .message = "", .stderr_tail = ""};
+	struct outcome o = judged(program(SIZES), &ok, "torch:inductor@cpu");
+	EXPECT_INT(o.kind, FINDING_RAISE);
+	EXPECT_STR(o.signature, "raise accepts: must match the size of tensor b");
+	struct result known = {.status = RES_UNSUPPORTED, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
+	EXPECT_INT(judged(program(SIZES), &known, "torch:inductor@cpu").verdict, VD_PASS);
+}
+
 /* A dtype's number says something, a temporary's does not. Signatures are keys of stores and keep neither. */
 static void test_dtypes_in_messages(void)
 {
@@ -109,6 +141,42 @@ static void test_both_raise(void)
 	struct result r = {.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
 	EXPECT_INT(judged(p, &r, "torch:inductor@cpu").verdict, VD_INVALID);
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
+}
+
+/* What a compiling target raises is asked of the plain stage, and only that: a program that eager refuses is invalid everywhere. */
+static void test_plain_stage_is_asked(void)
+{
+	struct prog *p = program(NEG);
+	struct result compiled = {.status = RES_RAISED, .message = "compile: RuntimeError: odd", .stderr_tail = ""}, plain = compiled, fine;
+	struct target inductor = target("torch-2.15.0:inductor@cuda+freezing=1"), eager = target("torch:eager@cpu"), of = plain_of(&inductor);
+	struct strbuf sb;
+	ran(&fine, p);
+	sb_init(&sb);
+	target_print(&sb, &of);
+	EXPECT_STR(sb.s, "torch-2.15.0:eager@cuda");
+	sb_free(&sb);
+	struct outcome o = judged(p, &compiled, "torch:inductor@cpu");
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT(plain_needed(&o, &inductor), "a raise of a compiled program");
+	EXPECT(!plain_needed(&o, &eager), "nobody below eager");
+	plain_settle(&o, &compiled, &fine);
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	plain.message = "RuntimeError: eager refuses";
+	plain_settle(&o, &compiled, &plain);
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT_STR(o.why, "RuntimeError: eager refuses");
+	struct result accepted = {.status = RES_OK, .message = "", .stderr_tail = ""};
+	struct prog *wrong = program("# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\nraises\n");
+	o = judged(wrong, &accepted, "torch:inductor@cpu");
+	EXPECT(plain_needed(&o, &inductor), "what a compiled program accepts");
+	plain_settle(&o, &accepted, &plain);
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	plain_settle(&o, &accepted, &fine);
+	EXPECT_INT(o.verdict, VD_INVALID);
+	EXPECT(o.unexpected, "nobody says why eager refuses it");
+	((float *)(uintptr_t)fine.call[0].out[0].data)[0] += 1;
+	o = judged(p, &fine, "torch:inductor@cpu");
+	EXPECT(o.verdict == VD_MISMATCH && !plain_needed(&o, &inductor), "wrong data is wrong");
 }
 
 /* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
@@ -208,7 +276,8 @@ static void test_unjudged(void)
 	static const char *const text[] = {
 		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
 		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
-		"x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\ng = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n",
+		("x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\n"
+			"g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n"),
 	};
 	for (int i = 0; i < ARRAY_LEN(text); i++) {
 		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", text[i]));
@@ -262,10 +331,12 @@ int main(void)
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
 	RUN(test_raise_signatures);
+	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);
+	RUN(test_plain_stage_is_asked);
 	RUN(test_must_raise);
 	RUN(test_device_fault);
 	RUN(test_where_it_died);

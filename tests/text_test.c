@@ -151,6 +151,53 @@ static void test_lenient(void)
 	EXPECT(meta_is_contiguous(node_meta(&p, 4)), "a functional scatter of an overlapping base must be dense");
 }
 
+/* Rows that eager refuses, and those that need them, stand without annotations, and only if the program says so. */
+static void test_raises(void)
+{
+	static const char text[] = HEAD "x: \"f32[2, 3][3, 1]\" = input([2, 3], seed=1)\n"
+		"y: \"f32[2, 4][4, 1]\" = input([2, 4], seed=2)\n"
+		"add = add.Tensor(x, y)\n"
+		"neg: \"f32[2, 3][3, 1]\" = neg(x)\n"
+		"max_1 = max.dim(add, dim=0)\n"
+		"v = getitem(max_1, 0)\n"
+		"return (v, neg)\n"
+		"raises \"must match the size\"\n"
+		"call (x: seed=3)\n";
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	sb_init(&sb);
+	bool ok = read_text(&p, text, READ_STRICT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	if (!ok)
+		return;
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(p.must_raise && strstr(p.node[2].refusal, "The size of tensor a (3) must match") == p.node[2].refusal, "refusal: %s", p.node[2].refusal);
+	EXPECT(p.node[5].refusal && !p.node[3].refusal, "what needs the row is refused with it, nothing else");
+	prog_clone(&q, &p, &arena);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
+	struct strbuf again;
+	sb_init(&again);
+	prog_print(&again, &p);
+	EXPECT_STR(again.s, text);
+	sb_free(&again);
+	sb_free(&sb);
+	EXPECT(read_text(&p, HEAD "x = input([2])\nreturn (x,)\nraises\n", READ_STRICT, &err) && p.must_raise && !p.raises, "%s", err.msg);
+	EXPECT(read_text(&p, HEAD "x = input([2])\nreturn (x,)\nraises 'says \"no\"'\n", READ_STRICT, &err), "%s", err.msg);
+	sb_init(&sb);
+	prog_print(&sb, &p);
+	EXPECT(strstr(sb.s, "raises 'says \"no\"'\n"), "printed as\n%s", sb.s);
+	sb_free(&sb);
+	EXPECT(read_text(&p, HEAD "raises_ = input([2])\nreturn (raises_,)\n", READ_STRICT, &err) && !p.must_raise, "a name is no statement");
+	expect_error(HEAD "x = input([2])\ny = view(x, [3])\nreturn (y,)\n", 3, 1, "is invalid for input of size 2");
+	expect_error(HEAD "x = input([2])\nraises\nreturn (x,)\n", 3, 7, "`raises` before `return`");
+	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises\nraises\n", 5, 7, "a second `raises`");
+	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises no\n", 4, 8, "part of the message in quotes");
+	expect_error(HEAD "x = input([-2])\nreturn (x,)\nraises\n", 2, 1, "input:");
+	expect_error(HEAD "x = input([2])\ny = mystery(x)\nreturn (y,)\nraises\n", 3, 5, "unknown operator");
+}
+
 static void test_scalars(void)
 {
 	static const double v[] = {0.0, -0.0, 1.0, 0.1, 1e300, 5e-324, 1.0 / 3, -2.5, 3e5};
@@ -203,6 +250,7 @@ int main(int argc, char **argv)
 	RUN(test_surface);
 	RUN(test_sizes);
 	RUN(test_lenient);
+	RUN(test_raises);
 	RUN(test_scalars);
 	round_trip_files(argc - 1, argv + 1);
 	arena_free(&arena);

@@ -74,6 +74,7 @@ void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
 	case ARG_BOOL: sb_puts(sb, a->b ? "True" : "False"); return;
 	case ARG_DTYPE: sb_printf(sb, "torch.%s", dtype_info[a->dtype].torch); return;
 	case ARG_STR: escape_python(sb, a->str); return;
+	case ARG_DATA: BUG("data belongs to an input, which is not a line of Python");
 	case ARG_TENSORS:
 	case ARG_INTS: break;
 	}

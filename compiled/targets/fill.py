@@ -92,3 +92,12 @@ def make_storage(dtype: str, ncells: int, fill: str, seed: int, high: int = 0, d
             for j in range(n):
                 cells[start + j * step] = (a * j + b) % high
     return cells
+
+
+def make_data(dtype: str, cells: list, bits: bool = False) -> torch.Tensor:
+    """The same from numbers that the dtype holds, or from the bits of its elements as signed integers."""
+    to = _DTYPE[dtype]
+    if bits:
+        signed = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[to.itemsize]
+        return torch.tensor(cells, dtype=signed).view(to)
+    return torch.tensor(cells, dtype=torch.float64 if to.is_floating_point else torch.int64).to(to)

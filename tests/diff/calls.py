@@ -14,7 +14,7 @@ DT = {"b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16,
       "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAME = {v: k for k, v in DT.items()}
 FLOATS = ["f16", "bf16", "f32", "f64"]
-T_MUTATES, T_ACCUMULATES = 4, 1 << 12
+T_MUTATES, T_ACCUMULATES, T_NUMBERS = 4, 1 << 12, 1 << 13
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 17]
 
 _table: dict[str, dict] = {}
@@ -297,6 +297,9 @@ class Gen:
             return make(self.rng, self.odd_dtype(), [m, self.inner])
         return self.own(random_size(self.rng, 2 if not self.spoil() else 1))
 
+    def t_upto2(self, p):
+        return self.own(random_size(self.rng, self.rng.choice([0, 1, 2, 2]) if not self.spoil() else 3))
+
     def t_batch(self, p):
         return self.own(random_size(self.rng, 3 if not self.spoil() else 2))
 
@@ -554,6 +557,11 @@ class Gen:
             return rng.choice([OMIT, None, 0, 1, 1, 2, 3, 0.5])
         if p["role"] == "bound" and rng.random() < 0.3:
             return None
+        if p["role"] == "range":
+            v = rng.choice([0, 1, 3, 7, -2, 2.5, 4.0, -1.5, True] if p["name"] != "step" else [1, 2, -1, 0.5, -0.25, 3])
+            return v if not self.spoil() else rng.choice([0, -5, math.nan, math.inf, 1e30])
+        if "default" in p and p["name"] == "step" and rng.random() < 0.3:
+            return OMIT
         if self.op["name"] == "addmm":
             return rng.choice([OMIT, 0, 1, 2, -1, 0.5, -1.25, 3.7])
         if p["name"] == "exponent":
@@ -573,11 +581,19 @@ class Gen:
         """An integer around [lo, hi], out of it when spoiled."""
         return self.rng.randint(lo, max(lo, hi)) if not self.spoil() else self.rng.choice([lo - 1, hi + 1, lo - 3, hi + 7])
 
+    def number_stands(self, k, p):
+        """A Python number in place of a tensor: where the row takes one, beside at least one tensor."""
+        if not self.op["traits"] & T_NUMBERS or p["written"] or self.rng.random() > 0.3:
+            return False
+        return k == 0 or bool(self.call.tensors)
+
     def value(self, k, p):
         rng, kind, role, name = self.rng, p["kind"], p["role"], p["name"]
         rank = len(self.self_size)
+        if kind == "Tensor" and self.number_stands(k, p):
+            return rng.choice([1, 2, 0, -1, 3, 0.5, 0.1, 1e-5, 3.7, -2.25, 1e30, math.inf, math.nan, True, False, 300, 2**40])
         if kind == "Tensor":
-            s = self.tensor(p)
+            s = self.own(random_size(rng)) if k and not self.call.tensors else self.tensor(p)
             return None if s is None else self.call.add(k, 0, s)
         if kind == "Tensors":
             return self.tensors(k, p)
@@ -590,6 +606,8 @@ class Gen:
                 return OMIT
             return rng.choice([OMIT, True, False]) if "default" in p else rng.random() < 0.5
         if kind == "dtype":
+            if any(isinstance(v, float) for v in self.call.args):
+                return rng.choice([OMIT, ("dtype", rng.choice(FLOATS))])    # integers of such a range: 2.11 dies of a step of 0.5
             if rng.random() < 0.7:
                 return OMIT
             return ("dtype", rng.choice(list(DT) if rng.random() < 0.3 else FLOATS))

@@ -97,7 +97,7 @@ def magnitude(op, call, k):
     try:
         wide = [t.double() if op["licence"] != "ACCUM" and t.dtype != torch.bool else t for t in call.doubled()]
         args, kwargs = call.python_args([t if t.dtype == torch.bool else t.abs() for t in wide])
-        sign = -1 if op["name"].startswith("sub") else 1    # terms must add up, not cancel
+        sign = -1 if op["name"].startswith(("sub", "rsub")) else 1    # terms must add up, not cancel
         args = [abs(a) if isinstance(a, (int, float)) and not isinstance(a, bool) else a for a in args]
         kwargs = {k: sign * abs(a) if k == "alpha" else a for k, a in kwargs.items()}
         if sign < 0 and "alpha" not in kwargs:
@@ -140,11 +140,15 @@ def gradient(op, call, i, run, want, got, stats):
     def go(tensors):
         leaves = [t.detach().requires_grad_() if t.dtype.is_floating_point else t for t in tensors]
         args, kwargs = call.python_args(leaves)
+        if op["traits"] & 4:    # a leaf may not be written
+            args[0] = args[0] * 1
         res = overload(op)(*args, **kwargs)
         outs = list(res) if isinstance(res, (tuple, list)) else [res]
         pairs = [(o, g.to(o.dtype)) for o, g in zip(outs, run.gouts) if g is not None]
         return torch.autograd.grad([o for o, _ in pairs], leaves[i], [g for _, g in pairs], allow_unused=True)[0]
-    ref = None if op["traits"] & 4 else in_double(op, call, go)
+    ref = in_double(op, call, go)
+    if ref is not None and ref.shape != want.shape:
+        ref = None
     s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
     summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
     if (op["licence"] in ("VAR", "MATMUL") or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums

@@ -101,6 +101,11 @@ static void operands(struct request *r, const struct node *n, const struct tenso
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		in[k] = n->arg[k].tag == ARG_TENSOR ? value(r, n->arg[k].node) : NULL;
+		if (n->arg[k].tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR) {
+			struct tensor *number = ARENA_NEW(&r->arena, struct tensor, 1);
+			tensor_number(number, &n->arg[k].scalar, &r->arena);
+			in[k] = number;
+		}
 		list[k] = NULL;
 		if (n->arg[k].tag == ARG_TENSORS) {
 			const struct tensor **entry = ARENA_NEW(&r->arena, const struct tensor *, n->arg[k].n);
@@ -154,8 +159,7 @@ static bool inplace_meta(struct request *r, struct node *n, struct meta *out, st
 {
 	struct meta_ctx c = {.p = &r->p, .n = n, .nout = 1, .err = err};
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR)
-			c.in[k] = node_meta(&r->p, n->arg[k].node);
+		c.in[k] = meta_operand(&r->p, n, k);
 	bool ok = op_meta[n->op](&c);
 	*out = c.out[0];
 	return ok;
@@ -203,7 +207,7 @@ static int alias_of(const struct request *r, const struct node *n, int i)
 
 static struct tensor *gradient_space(const struct tensor *t, struct arena *a)
 {
-	if (!t || !dtype_is_float(t->meta.dtype))
+	if (!t || t->meta.number || !dtype_is_float(t->meta.dtype))
 		return NULL;
 	struct tensor *g = ARENA_NEW(a, struct tensor, 1);
 	struct meta m;
@@ -352,7 +356,7 @@ static void put_default(const struct param *q)
 		printf("%" PRId64, q->dflt.i);
 }
 
-static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "str"};
+static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "str", "data"};
 static const char *const licence_name[NLC] = {"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
 
 static void put_op(int op)

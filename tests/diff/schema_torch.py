@@ -20,6 +20,7 @@ OURS = {"input", "input_view", "sym", "getitem"}        # rows of the language, 
 ATEN = {"Tensor": "Tensor", "Size": "List[int]", "Ints": "List[int]", "Dim": "int", "Dims": "List[int]", "Index": "int", "Step": "int",
         "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "str": "str"}
 DTYPES = {"f32": torch.float32}
+T_NUMBERS = 1 << 13
 
 
 def aten_type(p):
@@ -32,6 +33,42 @@ def aten_type(p):
 def aten_default(p):
     d = p["default"]
     return DTYPES[d] if p["kind"] == "dtype" and d else d
+
+
+def plain_value(p):
+    """Some value of a parameter's type. A call of such values may well be refused, but not for the type of another argument."""
+    ones = torch.ones(3, 3)
+    return {"Tensor": ones, "Tensors": [ones], "Size": [3, 3], "Ints": [1], "Dims": [0], "Dim": 0, "Index": 0, "Step": 1, "Int": 1,
+            "Scalar": 1, "bool": False, "dtype": torch.float32, "str": "sum"}[p["kind"]]
+
+
+def takes_number(op, call, place):
+    """Whether PyTorch takes a Python number for that parameter: not refused for its type."""
+    args, kwargs = [], {}
+    for i, p in enumerate(op["params"]):
+        v = 1 if i == place else plain_value(p)
+        if p["kwonly"]:
+            kwargs[p["name"]] = v
+        else:
+            args.append(v)
+    try:
+        call(*args, **kwargs)
+    except RuntimeError as e:
+        return f"Expected a value of type 'Tensor' for argument '{op['params'][place]['name']}'" not in str(e) and \
+            f"Expected a value of type 'Optional[Tensor]' for argument '{op['params'][place]['name']}'" not in str(e)
+    except Exception:  # noqa: BLE001 - refused later, for another reason
+        return True
+    return True
+
+
+def numbers_differ(op, schema, call):
+    """A number is ours to take beside another operand only, and where nothing is written."""
+    operands = [i for i, p in enumerate(op["params"]) if p["kind"] == "Tensor"]
+    for i in operands:
+        p = op["params"][i]
+        ours = bool(op["traits"] & T_NUMBERS) and not p["written"]
+        if len(operands) > 1 and not p["written"] and takes_number(op, call, i) != ours:
+            yield f"'{p['name']}': one of the two takes a Python number for it"
 
 
 def differences(op):
@@ -68,6 +105,7 @@ def differences(op):
     for a in schema.arguments:
         if a.name not in {p["name"] for p in op["params"]} and not a.has_default_value():
             yield f"parameter '{a.name}' has no default and is left out"
+    yield from numbers_differ(op, schema, getattr(packet, ov or "default"))
     lists = len(schema.returns) == 1 and str(schema.returns[0].type) == "List[Tensor]"
     if op["nret"] != (-1 if lists else len(schema.returns)):
         yield f"{len(schema.returns)} results, here {op['nret']}"
