@@ -1049,6 +1049,17 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 	}
 }
 
+static bool in_call(const struct call *c, int node)
+{
+	for (int i = 0; i < c->ninput; i++)
+		if (c->input[i].node == node)
+			return true;
+	for (int i = 0; i < c->nsym; i++)
+		if (c->sym[i].node == node)
+			return true;
+	return false;
+}
+
 static bool call_line(struct reader *r)
 {
 	struct prog *p = r->p;
@@ -1066,9 +1077,9 @@ static bool call_line(struct reader *r)
 			break;
 		if (!known_node(r, &node))
 			return false;
+		if (in_call(c, node))
+			return FAIL(r, "call: '%s' is given twice", p->node[node].name);
 		if (eat(r, ":")) {
-			if (c->ninput == MAX_NODES)
-				return FAIL(r, "call: more than %d inputs", MAX_NODES);
 			if (!call_input(r, &c->input[c->ninput++], node))
 				return false;
 		} else {

@@ -66,17 +66,17 @@ static enum store_status ambiguous(struct store *s, sqlite3_stmt *st, const stru
 	char hex[33];
 	int n = 1;
 	hash_hex(hex, first);
-	store_refuse(s, STORE_BAD, "several findings begin with %s:\n  %s  %s", prefix, hex, first_text);
+	store_refuse(s, STORE_BAD, "several findings begin with %s: %s %s", prefix, hex, first_text);
 	do {
 		struct hash128 id;
 		if (++n > SHOWN) {
-			sb_puts(&s->message, "\n  ...");
+			sb_puts(&s->message, "; ...");
 			break;
 		}
 		if (column_hash(&id, st, 0)) {
 			hash_hex(hex, &id);
 			const unsigned char *signature = sqlite3_column_text(st, 2);
-			sb_printf(&s->message, "\n  %s  %s %s", hex, (const char *)sqlite3_column_text(st, 1),
+			sb_printf(&s->message, "; %s %s %s", hex, (const char *)sqlite3_column_text(st, 1),
 				signature ? (const char *)signature : "");
 		}
 	} while (sqlite3_step(st) == SQLITE_ROW);
