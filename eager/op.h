@@ -163,6 +163,7 @@ int op_param(int op, const char *name); /* index of a parameter, -1 if none */
 int op_self(int op);                    /* index of self: the first argument with a role_is_self; -1 if the row has none */
 bool role_is_self(const struct param *q);       /* sizes and dtypes of the other arguments follow from it */
 bool role_selects(enum role r);         /* positions or a mask: decides where, not what */
+static inline bool role_is_positions(enum role r) { return role_selects(r) && r != R_MASK; }
 static inline bool op_has(int op, uint32_t traits) { return (op_info[op].traits & traits) != 0; }
 /* May a Python number stand for parameter k, whose kind is K_TENSOR? PyTorch has a list of names (should_allow_numbers_as_tensors in
  * torch/csrc/utils/python_arg_parser.cpp); a test asks the installed versions about every Tensor parameter of the table. */

@@ -125,7 +125,7 @@ bool exec_withholds(const struct prog *p, const struct target *t)
 	for (int i = 0; p->must_raise && i < p->nnode; i++) {
 		const struct op_info *o = &op_info[p->node[i].op];
 		for (int k = 0; k < o->nparam; k++)
-			positions = positions || (o->param[k].role >= R_INDEX1 && o->param[k].role <= R_UINDICES && o->param[k].role != R_SRCN);
+			positions = positions || role_is_positions(o->param[k].role);
 		refused = refused || p->node[i].refusal;
 	}
 	return t->device == TDEV_CUDA && p->must_raise && positions && !refused;

@@ -70,7 +70,7 @@ static void write_arguments(struct world *w, struct prog *p, int sym, int64_t va
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------ */
 
-/* With fewer elements, positions that are data may come to lie outside. */
+/* With fewer elements, positions that are data may come to lie outside. (Views may shrink where an input grows: positions_fit.) */
 static bool may_shrink(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
@@ -110,12 +110,30 @@ static void size_calls(struct world *w, struct prog *p, int sym, int64_t value)
 	}
 }
 
+/* Positions that are data were drawn for the program's own sizes. */
+static bool positions_fit(const struct prog *p, const struct prog *call, int node)
+{
+	const struct node *n = &p->node[node];
+	bool positions = false;
+	for (int k = 1; k < op_info[n->op].nparam; k++)
+		positions = positions || role_is_positions(op_info[n->op].param[k].role);
+	if (!positions || n->arg[0].tag != ARG_TENSOR)
+		return true;
+	const struct meta *self = node_meta(p, n->arg[0].node), *then = node_meta(call, n->arg[0].node);
+	for (int d = 0; d < self->rank; d++)
+		if (then->size[d] < self->size[d])
+			return false;
+	return true;
+}
+
 /* What metas do not show and PyTorch demands: a source has enough elements, and the index's sizes where it had them. */
 static bool sources_fit(const struct prog *p, const struct prog *call)
 {
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		int index = -1;
+		if (!positions_fit(p, call, i))
+			return false;
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			enum role role = op_info[n->op].param[k].role;
 			int from = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
