@@ -213,10 +213,29 @@ bool kern_copy(struct kern_ctx *c)
 	return true;
 }
 
-void grad_copy(struct grad_ctx *c)
+static void grad_everywhere(struct tensor *gin, const struct tensor *gout, struct arena *a)
 {
 	static unsigned char yes = 1;
 	const struct tensor everywhere = {{.dtype = DT_B8}, &yes};
+	grad_chosen(gin, gout, &everywhere, true, a);
+}
+
+/* PyTorch converts the cotangent to src's dtype, then sums what was broadcast. */
+void grad_copy(struct grad_ctx *c)
+{
+	struct tensor as_src;
+	struct meta m;
+	if (!c->gin[1])
+		return;
+	meta_make_contiguous(&m, c->gin[1]->meta.dtype, c->gout[0].meta.size, c->gout[0].meta.rank);
+	tensor_new(&as_src, &m, c->scratch);
+	tensor_copy(&as_src, &c->gout[0]);
+	grad_everywhere(c->gin[1], &as_src, c->scratch);
+}
+
+/* grad.sum(), converted at the end. */
+void grad_fill_Tensor(struct grad_ctx *c)
+{
 	if (c->gin[1])
-		grad_chosen(c->gin[1], &c->gout[0], &everywhere, true, c->scratch);
+		grad_everywhere(c->gin[1], &c->gout[0], c->scratch);
 }
