@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "eager/escape.h"
@@ -35,6 +36,14 @@ static bool unfinished(const char *s, size_t n)
 	return n < len;
 }
 
+/* What the file held goes. Pipes and devices hold nothing. */
+static void replace(struct output *out)
+{
+	out->replaces = false;
+	if (ftruncate(out->fd, 0) != 0 && errno != EINVAL && !out->error)
+		out->error = errno;
+}
+
 /* What was held back, then s. last: nothing follows, so half a character is no character. */
 static int write_harmless(struct output *out, const char *s, size_t n, bool last)
 {
@@ -59,6 +68,8 @@ static int write_harmless(struct output *out, const char *s, size_t n, bool last
 			i += escape_char(&sb, at, left);
 		}
 	}
+	if (out->replaces && sb.len)
+		replace(out);
 	int error = lost ? out->error : write_all(out->fd, sb.s, sb.len);
 	out->error = out->error ? out->error : error;
 	sb_free(&all);
@@ -85,14 +96,31 @@ void output_standard(struct output *out, int fd)
 	setvbuf(out->file, NULL, fd == STDERR_FILENO ? _IONBF : isatty(fd) ? _IOLBF : _IOFBF, BUFSIZ);
 }
 
+static bool is_database(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char begin[sizeof magic] = "";
+	struct stat st;
+	int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	bool is = fd >= 0 && read(fd, begin, sizeof begin) == (ssize_t)sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
 bool output_file(struct output *out, const char *path, struct err *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	bool made = access(path, F_OK) != 0;
+	if (is_database(path))
+		return err_set(err, "cannot write to %s: it is a database (a findings store?), which would be lost", path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return err_set(err, "cannot write to %s: %s", path, strerror(errno));
 	output_standard(out, STDOUT_FILENO);
 	out->fd = fd;
 	out->name = path;
+	out->replaces = true;
+	out->made = made;
 	return true;
 }
 
@@ -102,6 +130,10 @@ bool output_close(struct output *out, struct err *err)
 	if (fclose(out->file) != 0 && !out->error)
 		out->error = errno ? errno : EIO;
 	write_harmless(out, "", 0, true);
+	if (out->replaces && !out->abandoned)
+		replace(out);
+	if (out->replaces && out->made)
+		unlink(out->name);
 	if (out->fd > STDERR_FILENO && close(out->fd) != 0 && !out->error)
 		out->error = errno;
 	return !out->error || err_set(err, "cannot write to %s: %s", out->name, strerror(out->error));

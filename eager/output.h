@@ -13,6 +13,9 @@ struct output {
 	FILE *file;
 	const char *name;       /* for messages; not copied */
 	int fd, error;          /* error: errno of the first write that failed, 0 if none did */
+	bool replaces;          /* a file: what it held before goes when the first byte is written, or at the end if none was */
+	bool made;              /* it was not there before */
+	bool abandoned;         /* set by the caller: if nothing was written, the file stays as it was, or goes if it was not there */
 	char held[4];           /* the beginning of a character whose end has not been written yet */
 	size_t nheld;
 };
@@ -20,6 +23,7 @@ struct output {
 /* On a descriptor that stays open. *out must not move until it is closed. Buffered like stdio's own: lines on a terminal, standard error
  * not at all. */
 void output_standard(struct output *out, int fd);
+/* In the place of a file; never of an SQLite database, which somebody named by mistake. */
 bool output_file(struct output *out, const char *path, struct err *err);
 /* Writes what is left and closes. False: something could not be written; err says what and why. */
 bool output_close(struct output *out, struct err *err);

@@ -76,7 +76,7 @@ struct backward { int node, cotangent; };       /* node is one of ret[] */
 /* One `call` line: what differs from the program's own data. */
 struct call_input { int node; uint64_t seed; const char *fill; struct arg data; };      /* fill NULL, data ARG_NONE: unchanged */
 struct call_sym { int node; int64_t value; };
-struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; };
+struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; int line; };     /* line: of its text, 0 if built */
 
 /* How a program is written down for a target that is a Python library: torch.ops.aten.add.Tensor(x, y, alpha=2); torch.add(x, y,
  * alpha=2); x.add(y, alpha=2) and, where there is one, an operator or an index. What has no such spelling is written as in aten. */

@@ -1066,7 +1066,7 @@ static bool call_line(struct reader *r)
 	if (p->ncall == MAX_CALLS)
 		return FAIL(r, "more than %d calls", MAX_CALLS);
 	struct call *c = &p->call[p->ncall];
-	*c = (struct call){.input = ARENA_NEW(r->a, struct call_input, MAX_NODES), .sym = ARENA_NEW(r->a, struct call_sym, MAX_SYMS)};
+	*c = (struct call){.input = ARENA_NEW(r->a, struct call_input, MAX_NODES), .sym = ARENA_NEW(r->a, struct call_sym, MAX_SYMS), .line = r->line};
 	if (!want(r, "("))
 		return false;
 	for (int n = 0; !eat(r, ")"); n++) {
@@ -1210,6 +1210,27 @@ static bool header(struct reader *r)
 	return true;
 }
 
+/* What is wrong in a call's sizes alone is as wrong as in the program's own. */
+static bool calls_bind(const struct prog *p, struct err *err)
+{
+	struct arena a;
+	bool ok = true;
+	arena_init(&a);
+	for (int k = 0; ok && k < p->ncall; k++) {
+		const struct call *c = &p->call[k];
+		struct err own = {0};
+		struct prog q;
+		if (!c->nsym)
+			continue;
+		ok = prog_bind(&q, p, k + 1, &a, &own) && prog_validate(&q, &own);
+		if (!ok)
+			err_at(err, c->line, 1, "call %d: %s", k + 1, own.msg);
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	return ok;
+}
+
 bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
 	struct prog p;
@@ -1244,6 +1265,8 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		}
 		return false;
 	}
+	if (!calls_bind(&p, r.err))
+		return false;
 	*out = p;
 	return true;
 }

@@ -123,7 +123,6 @@ static void put_tensor(struct strbuf *sb, const struct prog *p, const struct ten
 
 static void put_wrong(struct strbuf *sb, const struct prog *p, const struct tensor_verdict *v)
 {
-	const struct meta *m = v->node >= 0 && v->role != TR_STORAGE ? node_meta(p, v->node) : NULL;
 	sb_puts(sb, "{");
 	put_tensor(sb, p, v);
 	json_key(sb, "kinds");
@@ -146,7 +145,7 @@ static void put_wrong(struct strbuf *sb, const struct prog *p, const struct tens
 	sb_puts(sb, "[");
 	for (int k = 0; k < v->cmp.nsample; k++) {
 		sb_puts(sb, k ? ", " : "");
-		put_sample(sb, &v->cmp.sample[k], m);
+		put_sample(sb, &v->cmp.sample[k], v->shape);
 	}
 	sb_puts(sb, "]}");
 }
@@ -177,7 +176,7 @@ static void put_suspects(struct strbuf *sb, const struct prog *p, const struct j
 		put_tensor(sb, p, v);
 		put_int(sb, "suspect", v->cmp.suspect);
 		json_key(sb, "sample");
-		put_sample(sb, &v->cmp.sample[v->cmp.nsample - 1], v->node >= 0 && v->role != TR_STORAGE ? node_meta(p, v->node) : NULL);
+		put_sample(sb, &v->cmp.sample[v->cmp.nsample - 1], v->shape);
 		sb_puts(sb, "}");
 	}
 	sb_puts(sb, "]");

@@ -80,6 +80,8 @@ static void print_summary(const struct checking *c)
 {
 	printf("%" PRId64 " program%s on %d target%s:", c->programs, c->programs == 1 ? "" : "s", c->o.ntarget, c->o.ntarget == 1 ? "" : "s");
 	const char *before = " ";
+	if (!c->programs)
+		printf(" nothing ran");
 	for (int v = 0; v < NVERDICTS; v++) {
 		if (c->verdicts[v])
 			printf("%s%" PRId64 " %s", before, c->verdicts[v], verdict_name[v]);

@@ -47,6 +47,7 @@ static int run_into_file(verb_fn *run, const struct options *o)
 	stdout = file.file;
 	int rc = run(o);
 	stdout = standard;
+	file.abandoned = rc == EXIT_USAGE;
 	return close_output(&file, rc);
 }
 

@@ -49,7 +49,7 @@ static const struct opt_info opts[NOPTS] = {
 /* words: how many may follow the verb beside its options. */
 static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
-	{"check", "FILE|DIR... --target NAME", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-')", MAX_FILES},
+	{"check", "FILE|DIR... [--target NAME]", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
@@ -200,7 +200,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self,
 		.fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
-	bool options = true;            /* until -- */
+	bool options = true, given[NOPTS] = {0};        /* options: until -- */
 	for (int i = 1; i < argc; i++) {
 		if (options && str_eq(argv[i], "--")) {
 			options = false;
@@ -223,6 +223,9 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		if (k == NOPTS)
 			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
 			               option_guess(&(struct guess){0}, verb, argv[i], len));
+		if (given[k] && k != O_TARGET)
+			return err_set(err, "%s is given twice", opts[k].name);
+		given[k] = true;
 		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
 		if (!opts[k].value && v)
 			return err_set(err, "%s takes no value", opts[k].name);

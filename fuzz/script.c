@@ -224,7 +224,7 @@ static void header(struct strbuf *sb, const struct target *t, const char *headli
 	if (why[0])
 		comment(sb, arena_printf(a, "It cannot be told unless the program does not run: %s.", why));
 	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
-		"import torch\n\n"
+		"try:\n    import torch\nexcept Exception as e:\n    print(f\"PyTorch does not start in this Python: {e}\")\n    sys.exit(2)\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
 		sb_puts(sb, "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"

@@ -201,6 +201,7 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 		stale[nstale++] = (struct stale){ref->storage[s].n, ref->storage[s].val};
 	for (int i = 0; i < ref->nouts; i++) {
 		struct tensor_verdict *v = next(j, TR_OUTPUT, call, i, ref->out[i].node);
+		v->shape = &ref->out[i].meta;
 		int n = nstale;
 		for (int k = 0; k < jc->ncalls; k++)
 			if (k != call && i < jc->ref[k].nouts)
@@ -210,6 +211,7 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 	}
 	for (int i = 0; i < ref->ngrads; i++) {
 		struct tensor_verdict *v = next(j, TR_GRADIENT, call, i, ref->grad[i].node);
+		v->shape = &ref->grad[i].meta;
 		int n = nstale;
 		for (int k = 0; k < jc->ncalls; k++)
 			if (k != call && i < jc->ref[k].ngrads && jc->ref[k].grad[i].present)
@@ -347,6 +349,6 @@ void judgement_print(struct strbuf *sb, const struct judgement *j, const struct 
 		struct meta flat;
 		meta_make_contiguous(&flat, DT_F32, &v->cmp.n, 1);
 		for (int k = 0; k < v->cmp.nsample; k++)
-			print_sample(sb, &v->cmp.sample[k], v->node >= 0 && v->role != TR_STORAGE ? node_meta(p, v->node) : &flat);
+			print_sample(sb, &v->cmp.sample[k], v->shape ? v->shape : &flat);
 	}
 }

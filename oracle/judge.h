@@ -37,6 +37,7 @@ enum tensor_role { TR_OUTPUT, TR_GRADIENT, TR_STORAGE };
 struct tensor_verdict {
 	enum tensor_role role;
 	int call, index, node;          /* index among outputs, gradients, storages; node of the program, -1 for storages */
+	const struct meta *shape;       /* in this call; NULL: a storage, which is flat */
 	unsigned kinds;                 /* 1 << MM_* */
 	unsigned used;                  /* JUDGE_*: freedoms without which this tensor would be wrong */
 	struct compared cmp;
