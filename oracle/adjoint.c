@@ -111,7 +111,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
-			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
+			num_may_overflow(&g, true, true);       /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -623,7 +623,7 @@ static void widen_narrow_scan(const struct pass *s, struct num *out, const struc
 		abs += num_mag(&in[i]);
 		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
 		if (abs >= num_format[from].overflow)
-			out[i].flags |= NUM_INF | NUM_NAN;
+			num_may_overflow(&out[i], true, true);
 	}
 }
 

@@ -26,24 +26,36 @@ struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_rounding
 	return r;
 }
 
-/* Some order of adding may overflow on the way. */
-static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, double abs, const struct how *h)
+/* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
+struct reach { double up, down; int64_t n; };
+
+static void reach_add(struct reach *s, const struct num *x)
 {
-	double limit = num_format[h->l->acc].overflow;
-	if (abs < limit)
+	if (x->flags & NUM_NOFIN)
 		return;
-	double pos = 0, neg = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		pos += fmax(num_high(x), 0);
-		neg -= fmin(num_low(x), 0);
-	}
-	if (pos >= limit)
-		r->flags |= NUM_PINF;
-	if (neg >= limit)
-		r->flags |= NUM_NINF;
-	if (pos >= limit && neg >= limit)
-		r->flags |= NUM_NAN;
+	s->up += fmax(num_high(x), 0);
+	s->down -= fmin(num_low(x), 0);
+	s->n++;
+}
+
+/* Terms of one sign that come to `sum` may overflow. Their roundings may lift them. */
+static bool may_pass(double sum, int64_t n, const struct num_format *f)
+{
+	return sum * (1 + (double)n * (f->u + 0x1p-52)) >= fmin(f->overflow, DBL_MAX);
+}
+
+/* Some order of adding may overflow on the way. */
+static void reach_overflow(struct num *r, const struct reach *s, const struct num_format *f)
+{
+	num_may_overflow(r, may_pass(s->up, s->n, f), may_pass(s->down, s->n, f));
+}
+
+static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct reach s = {0};
+	for (int64_t i = 0; i < n; i++)
+		reach_add(&s, &t->val[e[i]]);
+	reach_overflow(r, &s, &num_format[h->l->acc]);
 }
 
 /* A running mean's step x - mean overflows where the entries lie so far apart; infinity is then subtracted from infinity. */
@@ -81,11 +93,13 @@ static double flushed_entries(const struct num *v, const sid *e, int64_t n, cons
 static struct num sum_special(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
 {
 	struct num r = num_exact(DT_F64, 0);
+	struct reach reach = {0};
 	double abs = 0;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *x = &t->val[e[i]];
 		if (!(x->flags & NUM_NOFIN))
 			abs += num_mag(x);
+		reach_add(&reach, x);
 		r = num_add(&r, x);
 	}
 	r.dtype = (uint8_t)h->dt;
@@ -97,8 +111,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
 		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
-	if (abs >= num_format[h->l->acc].overflow)
-		r.flags |= NUM_INF | NUM_NAN;           /* the finite entries may overflow first */
+	reach_overflow(&r, &reach, &num_format[h->l->acc]);     /* the finite entries may overflow first */
 	return r;
 }
 
@@ -164,7 +177,7 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 	}
 	struct num r = sum_finish(c, &s, steps, single, h);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow)) {
-		partial_overflow(&r, t, e, n, s.abs, h);
+		partial_overflow(&r, t, e, n, h);
 		if (h->l->flags & LF_WELFORD)
 			spread_overflow(&r, t, e, n, h);
 	}
@@ -204,6 +217,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 {
 	const struct num_format *f = &num_format[h->l->acc];
 	struct num r = num_exact(DT_F64, 0);
+	struct reach reach = {0};
 	double abs = 0;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
@@ -212,6 +226,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 			x.flags |= NUM_NAN;             /* a denormal flushed to 0, times infinity */
 		if (!(x.flags & NUM_NOFIN))
 			abs += num_mag(&x);
+		reach_add(&reach, &x);
 		r = num_add(&r, &x);
 	}
 	r.dtype = (uint8_t)h->dt;
@@ -220,8 +235,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 			+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
-	if (abs >= f->overflow)
-		r.flags |= NUM_INF | NUM_NAN;
+	reach_overflow(&r, &reach, f);
 	return r;
 }
 
@@ -412,7 +426,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		}
 	}
 	if (over)
-		r.flags |= NUM_INF | NUM_NAN;
+		num_may_overflow(&r, true, true);
 	if (nan && alpha != 1)
 		r.flags |= NUM_NAN;
 	return r;
@@ -854,6 +868,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];
+	const struct num_format *least = acc->overflow < own->overflow ? acc : own;
 	struct sum_bounds s = {.exact = true};
 	struct dd c = {0, 0};
 	struct num special = num_exact(DT_F64, 0);
@@ -871,8 +886,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			special = num_add(&special, x);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
-			if (s.abs >= acc->overflow || s.abs >= own->overflow)
-				out[i].flags |= NUM_INF | NUM_NAN;
+			if (s.abs >= least->overflow)
+				num_may_overflow(&out[i], true, true);
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));
@@ -889,7 +904,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 		struct sum_bounds now = s;
 		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
 		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
-		if (s.abs >= acc->overflow || s.abs >= own->overflow)
+		if (s.abs >= least->overflow)
 			out[i].flags |= NUM_INF | NUM_NAN;
 	}
 }

@@ -71,6 +71,18 @@ struct num num_any(enum dtype dt)
 	return r;
 }
 
+/* NaN, and nothing else. */
+static bool only_nan(const struct num *a) { return (a->flags & (NUM_NAN | NUM_INF | NUM_NOFIN | NUM_ANY)) == (NUM_NAN | NUM_NOFIN); }
+
+void num_may_overflow(struct num *v, bool up, bool down)
+{
+	bool finite = !(v->flags & NUM_NOFIN);
+	if (up)
+		v->flags |= (finite ? NUM_PINF : 0) | (v->flags & NUM_NINF ? NUM_NAN : 0);
+	if (down)
+		v->flags |= (finite ? NUM_NINF : 0) | (v->flags & NUM_PINF ? NUM_NAN : 0);
+}
+
 /* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 {
@@ -157,8 +169,8 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	int undec = (a->flags | b->flags) & NUM_UNDEC;
-	if ((a->flags | b->flags) & NUM_ANY)
-		return num_any(dt);
+	if ((a->flags | b->flags) & NUM_ANY)    /* whatever the other is, NaN stays */
+		return only_nan(a) || only_nan(b) ? num_exact(dt, NAN) : num_any(dt);
 	struct num ca[NCOMP], cb[NCOMP], r = {0};
 	int na = components(ca, a), nb = components(cb, b);
 	bool first = true;

@@ -229,6 +229,9 @@ struct num num_hull(const struct num *a, const struct num *b);  /* smallest set 
 struct num num_either(const struct num *a, const struct num *b);
 struct num num_scale(struct num a, double c);                   /* times an exact finite number */
 struct num num_any(enum dtype dt);
+/* v is a sum whose finite terms may run into +inf (up) or -inf (down) on the way, in some order: an infinity of that sign in place of a
+ * finite sum, NaN where the other infinity is met, and nothing new beside a NaN. */
+void num_may_overflow(struct num *v, bool up, bool down);
 /* f applied to every component (finite part, +inf, -inf, NaN) of the operands, results united. */
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
