@@ -523,7 +523,8 @@ struct num div_of(const struct num *a, const struct num *b, const struct how *h)
 	struct num y = num_div(a, b);
 	y.dtype = (uint8_t)h->dt;
 	if (h->l->flags & LF_IEEE && !(h->l->flags & LF_RECIP && h->constant_b)) {
-		if (h->dt == DT_F64 && num_is_exact(a) && num_is_exact(b) && !(y.flags & NUM_SPECIAL) && fabs(y.hi) > 0x1p-1000)
+		bool large = y.flags & NUM_BEYOND || (!(y.flags & NUM_SPECIAL) && fabs(y.hi) > 0x1p-1000);
+		if (h->dt == DT_F64 && num_is_exact(a) && num_is_exact(b) && large)
 			return num_exact(DT_F64, a->hi / b->hi);
 		how_only(&y, h);
 	} else if (num_is_exact(b) && is_pow2(b->hi)) {
@@ -547,13 +548,15 @@ static double pow_ulp(const struct how *h, double b) { return h->l->ulp + (h->l-
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
 	struct num y = num_mul(a, a);
+	if (y.flags & NUM_BEYOND && n > 2)      /* a further factor is larger than 1 */
+		return num_exact(h->dt, copysign(INFINITY, a->hi));
 	for (int i = 2; i < n; i++) {
 		y.dtype = (uint8_t)h->dt;
 		how_step(&y, h);
 		y = num_mul(&y, a);
 	}
 	y.dtype = (uint8_t)h->dt;
-	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
+	if (num_is_exact(a) && !(y.flags & NUM_SPECIAL) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
 	if (!(y.flags & NUM_NOFIN))             /* or pow of the library */
 		num_widen(&y, pow_ulp(h, n) * how_ulp(h, num_mag(&y)));
