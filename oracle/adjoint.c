@@ -151,6 +151,13 @@ static struct num huge_sum_of(const struct adj *s, const struct num *g, enum dty
 	return num_huge_sum(num_dd(g), &reach, s->rad, single ? 0 : (by.within + by.across) * (1 + 0x1p-30), nr);
 }
 
+/* Finite terms of either sign may overflow first. */
+static void either_infinity(struct num *v)
+{
+	if (!sure_nan(v))
+		v->flags |= NUM_INF | NUM_NAN;
+}
+
 /* The sum of several contributions. */
 static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtype dt)
 {
@@ -164,7 +171,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 		return huge_sum_of(s, &g, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
-			num_may_overflow(&g, true, true);       /* the finite ones may overflow first */
+			either_infinity(&g);                    /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -181,7 +188,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 		if (abs >= own->overflow && onto)
 			g.flags |= NUM_INF | NUM_NAN;
 		else if (abs >= own->overflow)
-			num_reach_overflow(&g, &reach, by.within + by.across + 0x1p-50, own->overflow);
+			num_reach_overflow(&g, &reach, by.within + by.across + 0x1p-50, own->overflow, false);
 		if (g.rad == 0 && abs != 0)
 			g.rad = abs * 0x1p-1000;
 	}
@@ -706,7 +713,7 @@ static void widen_narrow_scan(const struct pass *s, struct num *out, const struc
 		abs += num_mag(&in[i]);
 		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
 		if (abs >= num_format[from].overflow)
-			num_may_overflow(&out[i], true, true);
+			either_infinity(&out[i]);
 	}
 }
 

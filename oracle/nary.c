@@ -27,9 +27,9 @@ struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_rounding
 }
 
 /* Some order of adding n terms may overflow on the way. */
-static void reach_overflow(struct num *r, const struct num_reach *s, int64_t n, const struct num_format *f)
+static void reach_overflow(struct num *r, const struct num_reach *s, int64_t n, const struct num_format *f, bool sure)
 {
-	num_reach_overflow(r, s, (double)n * (f->u + 0x1p-52), fmin(f->overflow, DBL_MAX));
+	num_reach_overflow(r, s, (double)n * (f->u + 0x1p-52), fmin(f->overflow, DBL_MAX), sure);
 }
 
 static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
@@ -37,7 +37,7 @@ static void partial_overflow(struct num *r, const struct tape *t, const sid *e, 
 	struct num_reach s = {0};
 	for (int64_t i = 0; i < n; i++)
 		num_reach_add(&s, &t->val[e[i]]);
-	reach_overflow(r, &s, n, &num_format[h->l->acc]);
+	reach_overflow(r, &s, n, &num_format[h->l->acc], false);
 }
 
 /* A running mean's step x - mean overflows where the entries lie so far apart; infinity is then subtracted from infinity. */
@@ -86,6 +86,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 		num_reach_add(&reach, x);
 		r = num_add(&r, x);
 	}
+	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
@@ -95,7 +96,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
 		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
-	reach_overflow(&r, &reach, n, &num_format[h->l->acc]);     /* the finite entries may overflow first */
+	reach_overflow(&r, &reach, n, &num_format[h->l->acc], sure);     /* the finite entries may overflow first */
 	return r;
 }
 
@@ -233,13 +234,14 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 		num_reach_add(&reach, &x);
 		r = num_add(&r, &x);
 	}
+	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, ((double)n + 1) * f->u * abs + (double)n * f->tiny        /* products may underflow */
 			+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
-	reach_overflow(&r, &reach, n, f);
+	reach_overflow(&r, &reach, n, f, sure);
 	return r;
 }
 
@@ -262,7 +264,7 @@ static void partial_products_overflow(struct num *r, const struct terms *a, cons
 		struct num x = num_mul(terms_at(a, i), terms_at(b, i));
 		num_reach_add(&s, &x);
 	}
-	reach_overflow(r, &s, n + 1, acc);
+	reach_overflow(r, &s, n + 1, acc, false);
 }
 
 /* A sum of products that leaves double. */
@@ -467,8 +469,8 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 				r.flags |= NUM_INF | NUM_NAN;
 		}
 	}
-	if (over)
-		num_may_overflow(&r, true, true);
+	if (over && !sure_nan(&r))
+		r.flags |= NUM_INF | NUM_NAN;
 	if (nan && alpha != 1)
 		r.flags |= NUM_NAN;
 	return r;
@@ -996,7 +998,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			special = num_add(&special, x);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
-			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX));
+			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX),
+				special.flags & NUM_NOFIN);
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));
@@ -1024,7 +1027,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
 		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
 		if (s.abs >= least->overflow)
-			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), least->overflow);
+			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), least->overflow, false);
 	}
 }
 

@@ -74,15 +74,6 @@ struct num num_any(enum dtype dt)
 /* NaN, and nothing else. */
 static bool only_nan(const struct num *a) { return (a->flags & (NUM_NAN | NUM_INF | NUM_NOFIN | NUM_ANY)) == (NUM_NAN | NUM_NOFIN); }
 
-void num_may_overflow(struct num *v, bool up, bool down)
-{
-	bool finite = !(v->flags & NUM_NOFIN);
-	if (up)
-		v->flags |= (finite ? NUM_PINF : 0) | (v->flags & NUM_NINF ? NUM_NAN : 0);
-	if (down)
-		v->flags |= (finite ? NUM_NINF : 0) | (v->flags & NUM_PINF ? NUM_NAN : 0);
-}
-
 /* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 {
@@ -426,9 +417,12 @@ static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
 		.flags = v->hi > 0 ? NUM_PINF : NUM_NINF};
 }
 
-void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit)
+void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure)
 {
-	num_may_overflow(v, s->up * (1 + rel) >= limit, s->down * (1 + rel) >= limit);
+	if (s->up * (1 + rel) >= limit)
+		v->flags |= (sure ? 0 : NUM_PINF) | (v->flags & NUM_NINF ? NUM_NAN : 0);
+	if (s->down * (1 + rel) >= limit)
+		v->flags |= (sure ? 0 : NUM_NINF) | (v->flags & NUM_PINF ? NUM_NAN : 0);
 }
 
 struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, double rel, int nr)
@@ -441,7 +435,7 @@ struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, doub
 		r = beyond_of(DT_F64, c, err, 0);
 	num_round(&r, DT_F64, rel == 0 && rad == 0 ? nr : nr & ~NR_IEEE);
 	if (rel != 0)
-		num_reach_overflow(&r, s, rel, beyond_double);
+		num_reach_overflow(&r, s, rel, beyond_double, false);
 	return r;
 }
 

@@ -249,13 +249,12 @@ struct num num_hull(const struct num *a, const struct num *b);  /* smallest set 
 struct num num_either(const struct num *a, const struct num *b);
 struct num num_scale(struct num a, double c);                   /* times an exact finite number */
 struct num num_any(enum dtype dt);
-/* v is a sum whose finite terms may run into +inf (up) or -inf (down) on the way, in some order: an infinity of that sign in place of a
- * finite sum, NaN where the other infinity is met, and nothing new beside a NaN. */
-void num_may_overflow(struct num *v, bool up, bool down);
 /* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
 struct num_reach { double up, down; };
-/* v is their sum, whose roundings lift each of the two by the part `rel` of it at most; infinite is what reaches `limit`. */
-void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit);
+/* v is their sum, to which roundings add the part `rel` of either at most; infinite is what reaches `limit`. Then, in some order, an infinity of
+ * that sign comes of it, and it stays: v itself may overflow to the other side. sure: another term is surely an infinity or NaN; then
+ * NaN may come of it, but no other infinity. */
+void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure);
 /* f applied to every component (finite part, +inf, -inf, NaN) of the operands, results united. */
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
