@@ -852,6 +852,22 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 	return p;
 }
 
+/* Equal numbers whose mean is that number in every form: sums of 1 to n of them are exact, and so is the quotient. (In f32 alone compilers
+ * may divide by approximation, and weigh what they merge by w / w that is not 1.) */
+static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	const struct num *first = &t->val[e[0]];
+	double abs = fabs(first->hi) * (double)n;
+	for (int64_t i = 0; i < n; i++)
+		if (!num_is_exact(&t->val[e[i]]) || t->val[e[i]].hi != first->hi)
+			return false;
+	if (first->hi == 0)
+		return true;
+	double q = sum_quantum(abs, MIN(num_format[h->l->acc].p, mean_format(h)->p));
+	bool divides = h->l->acc == DT_F64 && (h->dt != DT_F64 || (n & (n - 1)) == 0);
+	return divides && q >= mean_format(h)->tiny && abs <= mean_format(h)->max && is_multiple(first->hi, q);
+}
+
 /* A sum of squares over +0: infinity, but NaN if the sum is 0. */
 static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
 {
@@ -890,7 +906,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		sq += x->hi * x->hi;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
-	bool one = var_of_one(t, e, n, h);
+	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
 	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;   /* the mean is rounded, too */
 	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD && !one)
