@@ -745,6 +745,60 @@ static void leave_open(struct num *sum, const struct num *before_zero, const str
 	sum->flags |= NUM_INF | NUM_NAN | NUM_UNDEC;
 }
 
+/* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. `beyond`: one of them, and so
+ * their sum, overflows in every form. */
+static int scan_sign(const struct pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
+{
+	const struct num *v = s->A->t->val;
+	const struct num_format *own = &num_format[s->h.dt];
+	double size = 0, limit = (own->p == 53 ? 1024 : log2(own->overflow)) + 1 + (double)len * 0x1p-20;
+	bool negative = false;
+	int sign = 0;
+	*beyond = false;
+	if (f->special || f->maybe_zeros || f->small < own->normal * 4 || own->p < num_format[DT_F32].p)
+		return 0;
+	for (int64_t k = 0; k < len; k++) {
+		if (k != j) {
+			negative ^= v[e[k]].hi < 0;
+			size += log2(fabs(v[e[k]].hi) - v[e[k]].rad);
+		}
+		if (k < j)
+			continue;
+		if (g[k].flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g[k].hi) - g[k].rad < own->normal)
+			return 0;
+		int now = negative ^ (g[k].hi < 0) ? -1 : 1;
+		if (sign == -now)
+			return 0;
+		sign = now;
+		*beyond = *beyond || size + fmin(log2(fabs(g[k].hi) - g[k].rad), 0) > limit;
+	}
+	return sign;
+}
+
+/* Overflow on the way. */
+static void scan_overflows(const struct pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
+{
+	if (sign && beyond)
+		*sum = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
+	else if (sign && !(sum->flags & NUM_SPECIAL))
+		sum->flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
+	else
+		leave_open(sum, before_zero, &s->h);
+}
+
+/* An entry that is NaN is a factor of the last term of every other entry's gradient, and where no entry is 0 no form leaves that out. */
+static int64_t only_nan_of(const struct tape *t, const sid *e, int64_t len, int64_t *count)
+{
+	int64_t at = -1;
+	*count = 0;
+	for (int64_t i = 0; i < len; i++)
+		if (sure_nan(&t->val[e[i]])) {
+			++*count;
+			at = i;
+		}
+	return at;
+}
+
 /* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
  * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
  * sum may come to before y, however small, scales it. */
@@ -759,10 +813,11 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	struct factors f = factors_of(s->A->t, e, len);
 	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
 	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
+	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
 	for (int64_t j = 0; j < len; j++) {
 		const struct num *x = &v[e[j]];
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
-		bool zero = false;
+		bool zero = false, beyond = false;
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
 		bool first_zero = s->h.l->flags & LF_STEPS && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
@@ -778,9 +833,12 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		}
 		pre = num_mul(&pre, x);
 		sum.dtype = (uint8_t)s->h.dt;
+		int sign = special ? scan_sign(s, e, g, len, j, &f, &beyond) : 0;
 		/* The formula's sum of g * result comes before the division by x. */
 		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow)
-			leave_open(&sum, &before_zero, &s->h);
+			scan_overflows(s, &sum, &before_zero, sign, beyond);
+		if (nans > 1 || (nans == 1 && nan_at != j))
+			sum = num_exact(s->h.dt, NAN);
 		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
 			double low = fabs(x->hi) - x->rad;
 			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));
