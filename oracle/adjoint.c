@@ -46,23 +46,47 @@ static inline void settle(struct adj *s)
 		s->last_bit = (int16_t)exact_bit(s->hi, s->lo, s->rad, s->flags);
 }
 
-static void add_to(struct adj *s, const struct num *c)
+/* The sum or its magnitude leaves double: from now on all four numbers are scaled down (NUM_BEYOND). */
+static void add_beyond(struct adj *s, const struct num *c)
+{
+	struct num sum = of_adj(s, DT_F64), size = {.hi = s->abs}, low = num_down(c);
+	if (!(s->flags & NUM_BEYOND)) {
+		sum = num_down(&sum);
+		s->abs = num_down(&size).hi;
+		s->flags |= (uint8_t)(num_any(DT_F64).flags | (s->flags & NUM_UNDEC ? 0 : NUM_BEYOND));
+	}
+	struct dd d = dd_add(num_dd(&sum), num_dd(&low));
+	s->hi = d.hi;
+	s->lo = d.lo;
+	s->rad = sum.rad + low.rad;
+	s->abs += num_mag(&low);
+	if (c->flags & NUM_UNDEC)
+		s->flags &= (uint8_t)~NUM_BEYOND;
+}
+
+/* Adds c, whose magnitude is `size`. */
+static void add_to(struct adj *s, const struct num *c, double size)
 {
 	if (UNLIKELY((c->flags | s->flags) & NUM_SPECIAL)) {
+		if (s->flags & NUM_BEYOND && !(c->flags & NUM_SPECIAL)) {
+			add_beyond(s, c);
+			return;
+		}
 		add_special(s, c);
+		s->abs += size;
 		return;
 	}
 	struct dd d = dd_two_sum(s->hi, c->hi), e = dd_two_sum(s->lo, c->lo);
 	e = dd_fast(d.hi, d.lo + e.hi + e.lo);
+	if (UNLIKELY(num_overflowed(e, s->abs + size))) {
+		add_beyond(s, c);
+		return;
+	}
 	s->hi = e.hi;
 	s->lo = e.lo;
 	s->rad += c->rad;
+	s->abs += size;
 	s->flags |= c->flags & NUM_UNDEC;
-	if (UNLIKELY(!isfinite(e.hi) || !isfinite(e.lo) || !isfinite(s->rad))) {
-		struct num any = num_any(DT_F64);       /* beyond double: may overflow or cancel, as the order has it */
-		s->hi = s->lo = s->rad = 0;
-		s->flags |= (uint8_t)any.flags;
-	}
 }
 
 static inline void send(struct adjoint *A, sid id, const struct num *c, int consumer, int p)
@@ -83,8 +107,7 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 	}
 	settle(s);
 	s->last_bit = (int16_t)MIN(s->last_bit, exact_bit(c->hi, c->lo, c->rad, c->flags));
-	add_to(s, c);
-	s->abs += size;
+	add_to(s, c, size);
 	s->p = (uint8_t)MIN(s->p, p);
 	s->n++;
 	if (s->last != consumer + 1) {
@@ -100,6 +123,41 @@ void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 	send(A, id, g, consumer * SLOTS, num_format[l->acc].p);
 }
 
+/* How far the sum of several contributions may be from the exact one, in parts of their total magnitude: `within` operators and across them. */
+struct sum_parts { double within, across; };
+
+static struct sum_parts parts_of(const struct adj *s, enum dtype dt, int part)
+{
+	uint32_t onto = s->consumers > 1 ? s->onto : 0;
+	double own = num_format[dt].u;
+	return (struct sum_parts){
+		num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto),
+		own * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0)) + own * s->levels};
+}
+
+static struct num_reach reach_of(const struct adj *s, double sum, double abs)
+{
+	double more = s->rad + (double)s->n * 0x1p-52 * abs;
+	return (struct num_reach){fmax(abs / 2 + sum / 2 + more, 0), fmax(abs / 2 - sum / 2 + more, 0)};
+}
+
+static struct num huge_sum_of(const struct adj *s, const struct num *g, enum dtype dt, int part, int nr)
+{
+	if (dt != DT_F64 || s->onto)
+		return num_any(dt);
+	struct sum_parts by = parts_of(s, dt, part);
+	bool single = s->n == 2 && s->rad == 0;
+	struct num_reach reach = reach_of(s, g->hi, s->abs);
+	return num_huge_sum(num_dd(g), &reach, s->rad, single ? 0 : (by.within + by.across) * (1 + 0x1p-30), nr);
+}
+
+/* Finite terms of either sign may overflow first. */
+static void either_infinity(struct num *v)
+{
+	if (!sure_nan(v))
+		v->flags |= NUM_INF | NUM_NAN;
+}
+
 /* The sum of several contributions. */
 static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtype dt)
 {
@@ -109,9 +167,11 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
 	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0);        /* of all that is added, one by one */
 	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
+	if (g.flags & NUM_BEYOND)
+		return huge_sum_of(s, &g, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
-			g.flags |= NUM_INF | NUM_NAN;           /* the finite ones may overflow first */
+			either_infinity(&g);                    /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -121,13 +181,14 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	int nr = (int)(l->flags & LF_ROUND);
 	uint32_t onto = s->consumers > 1 ? s->onto : 0;
 	if (!exact && (s->n > 2 || special || s->rad != 0 || onto)) {
-		double within = num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto);
-		double across = own->u * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0));
-		across += own->u * s->levels;
-		num_widen(&g, (within * abs + across * s->abs) * (1 + 0x1p-30) + abs * (double)s->n * 0x1p-100);
+		struct sum_parts by = parts_of(s, dt, part);
+		struct num_reach reach = reach_of(s, g.hi, abs);
+		num_widen(&g, (by.within * abs + by.across * s->abs) * (1 + 0x1p-30) + abs * (double)s->n * 0x1p-100);
 		nr &= ~LF_IEEE;
-		if (abs >= own->overflow)
+		if (abs >= own->overflow && onto)
 			g.flags |= NUM_INF | NUM_NAN;
+		else if (abs >= own->overflow)
+			num_reach_overflow(&g, &reach, by.within + by.across + 0x1p-50, own->overflow, false);
 		if (g.rad == 0 && abs != 0)
 			g.rad = abs * 0x1p-1000;
 	}
@@ -320,7 +381,7 @@ static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 
 
 /* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
 /* What is known of a list before its entries' gradients are formed. */
-struct factors { int64_t n, maybe_zeros; double big, small; bool special; };
+struct factors { int64_t n, maybe_zeros; double big, small, log2; bool special, negative; };   /* log2: of the product from below, if that is big */
 
 static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 {
@@ -334,8 +395,31 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 		f.big *= fmax(m, 1);
 		f.small *= m > 0 ? fmin(m, 1) : 1;
 		f.maybe_zeros += m <= x->rad;
+		f.negative ^= x->hi < 0;
 	}
+	for (int64_t i = 0; i < n && isinf(f.big) && !f.special && f.maybe_zeros == 0; i++)
+		f.log2 += log2(fabs(t->val[e[i]].hi) - t->val[e[i]].rad);
 	return f;
+}
+
+/* Is the sign of every product of these factors with g known, and none underflows? 0: no. */
+static int share_sign(const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
+{
+	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g->hi) <= g->rad)
+		return 0;
+	return f->negative ^ (x->hi < 0) ^ (g->hi < 0) ? -1 : 1;
+}
+
+/* A share beyond double: infinity in every form. */
+static bool share_overflows(struct num *c, const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
+{
+	int sign = share_sign(s, g, x, f);
+	if (!sign || !isinf(f->big) || num_format[s->h.dt].p < num_format[DT_F32].p)
+		return false;
+	if (f->log2 - log2(num_mag(x)) + fmin(log2(fabs(g->hi) - g->rad), 0) < 1024 + 1 + (double)f->n * 0x1p-20)
+		return false;
+	*c = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
+	return true;
 }
 
 /* Roundings of the finite part of c, whichever form made it. */
@@ -343,11 +427,12 @@ static void round_share(const struct pass *s, struct num *c, const struct num *g
 	const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
+	int sign = share_sign(s, g, x, f);
 	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
 	double gy = finite_mag(g) * finite_mag(y);
 	num_widen(c, mag * rel);
 	if (gy >= own->overflow)                /* g * result comes first */
-		c->flags |= NUM_INF;
+		c->flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF;
 	if (gy < own->normal * 2 && m > 0)
 		num_widen(c, 2 * own->tiny / m);
 	if (f->small < own->normal * 4)         /* the result or a partial product underflows */
@@ -380,6 +465,7 @@ static struct num prod_finite(const struct pass *s, const struct num *g, const s
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
+	int sign = share_sign(s, g, x, f);
 	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
 		c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
 	c.dtype = (uint8_t)s->h.dt;
@@ -387,8 +473,10 @@ static struct num prod_finite(const struct pass *s, const struct num *g, const s
 		round_share(s, &c, g, y, x, f);
 	if (g->flags & NUM_INF && f->small < own->normal * 4)
 		c.flags |= NUM_INF | NUM_NAN;
-	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow)
-		c.flags |= NUM_INF | NUM_NAN;           /* the result or a partial product overflows: g * inf / x, 0 * inf */
+	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow) {
+		/* the result or a partial product overflows: g * inf / x, 0 * inf */
+		c.flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF | NUM_NAN;
+	}
 	return c;
 }
 
@@ -405,7 +493,9 @@ static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct
 		const struct num *x = &t->val[e[i]];
 		struct num others = num_mul(&pre[i], &suf), c;
 		suf = num_mul(&suf, x);
-		if (y->flags & NUM_ANY)
+		if (share_overflows(&c, s, g, x, &f))
+			;
+		else if (y->flags & NUM_ANY)
 			c = num_any(s->h.dt);
 		else
 			c = f.special ? prod_special(s, g, y, x, &others, &f) : prod_finite(s, g, y, x, &others, &f);
@@ -623,7 +713,7 @@ static void widen_narrow_scan(const struct pass *s, struct num *out, const struc
 		abs += num_mag(&in[i]);
 		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
 		if (abs >= num_format[from].overflow)
-			out[i].flags |= NUM_INF | NUM_NAN;
+			either_infinity(&out[i]);
 	}
 }
 
@@ -655,6 +745,60 @@ static void leave_open(struct num *sum, const struct num *before_zero, const str
 	sum->flags |= NUM_INF | NUM_NAN | NUM_UNDEC;
 }
 
+/* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. `beyond`: one of them, and so
+ * their sum, overflows in every form. */
+static int scan_sign(const struct pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
+{
+	const struct num *v = s->A->t->val;
+	const struct num_format *own = &num_format[s->h.dt];
+	double size = 0, limit = (own->p == 53 ? 1024 : log2(own->overflow)) + 1 + (double)len * 0x1p-20;
+	bool negative = false;
+	int sign = 0;
+	*beyond = false;
+	if (f->special || f->maybe_zeros || f->small < own->normal * 4 || own->p < num_format[DT_F32].p)
+		return 0;
+	for (int64_t k = 0; k < len; k++) {
+		if (k != j) {
+			negative ^= v[e[k]].hi < 0;
+			size += log2(fabs(v[e[k]].hi) - v[e[k]].rad);
+		}
+		if (k < j)
+			continue;
+		if (g[k].flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g[k].hi) - g[k].rad < own->normal)
+			return 0;
+		int now = negative ^ (g[k].hi < 0) ? -1 : 1;
+		if (sign == -now)
+			return 0;
+		sign = now;
+		*beyond = *beyond || size + fmin(log2(fabs(g[k].hi) - g[k].rad), 0) > limit;
+	}
+	return sign;
+}
+
+/* Overflow on the way. */
+static void scan_overflows(const struct pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
+{
+	if (sign && beyond)
+		*sum = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
+	else if (sign && !(sum->flags & NUM_SPECIAL))
+		sum->flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
+	else
+		leave_open(sum, before_zero, &s->h);
+}
+
+/* An entry that is NaN is a factor of the last term of every other entry's gradient, and where no entry is 0 no form leaves that out. */
+static int64_t only_nan_of(const struct tape *t, const sid *e, int64_t len, int64_t *count)
+{
+	int64_t at = -1;
+	*count = 0;
+	for (int64_t i = 0; i < len; i++)
+		if (sure_nan(&t->val[e[i]])) {
+			++*count;
+			at = i;
+		}
+	return at;
+}
+
 /* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
  * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
  * sum may come to before y, however small, scales it. */
@@ -669,10 +813,11 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	struct factors f = factors_of(s->A->t, e, len);
 	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
 	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
+	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
 	for (int64_t j = 0; j < len; j++) {
 		const struct num *x = &v[e[j]];
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
-		bool zero = false;
+		bool zero = false, beyond = false;
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
 		bool first_zero = s->h.l->flags & LF_STEPS && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
@@ -688,9 +833,12 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		}
 		pre = num_mul(&pre, x);
 		sum.dtype = (uint8_t)s->h.dt;
+		int sign = special ? scan_sign(s, e, g, len, j, &f, &beyond) : 0;
 		/* The formula's sum of g * result comes before the division by x. */
 		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow)
-			leave_open(&sum, &before_zero, &s->h);
+			scan_overflows(s, &sum, &before_zero, sign, beyond);
+		if (nans > 1 || (nans == 1 && nan_at != j))
+			sum = num_exact(s->h.dt, NAN);
 		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
 			double low = fabs(x->hi) - x->rad;
 			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));

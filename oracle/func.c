@@ -304,6 +304,7 @@ UNARY(RSQRT)
 	struct num s = num_each(A, each_sqrt, NULL);
 	s.dtype = (uint8_t)h->dt;
 	how_step(&s, h);
+	zero_sign(&s, A, A->hi);                /* the root of a zero is that zero */
 	struct num y = recip_of(&s);
 	return budget(y, h);
 }
@@ -427,6 +428,8 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 		r.rad = a->rad;
 		r.flags = NUM_UNDEC;
 	}
+	if (!r.flags && a->i == 0)
+		r.flags = NUM_MOVED;            /* +0, for certain */
 	double through = num_rn(h->dt, num_rn(DT_F32, hi, lo), 0);
 	how_only(&r, h);
 	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) {       /* PyTorch goes through f32 */
@@ -523,7 +526,8 @@ struct num div_of(const struct num *a, const struct num *b, const struct how *h)
 	struct num y = num_div(a, b);
 	y.dtype = (uint8_t)h->dt;
 	if (h->l->flags & LF_IEEE && !(h->l->flags & LF_RECIP && h->constant_b)) {
-		if (h->dt == DT_F64 && num_is_exact(a) && num_is_exact(b) && !(y.flags & NUM_SPECIAL) && fabs(y.hi) > 0x1p-1000)
+		bool large = y.flags & NUM_BEYOND || (!(y.flags & NUM_SPECIAL) && fabs(y.hi) > 0x1p-1000);
+		if (h->dt == DT_F64 && num_is_exact(a) && num_is_exact(b) && large)
 			return num_exact(DT_F64, a->hi / b->hi);
 		how_only(&y, h);
 	} else if (num_is_exact(b) && is_pow2(b->hi)) {
@@ -547,13 +551,15 @@ static double pow_ulp(const struct how *h, double b) { return h->l->ulp + (h->l-
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
 	struct num y = num_mul(a, a);
+	if (y.flags & NUM_BEYOND && n > 2)      /* a further factor is larger than 1 */
+		return num_exact(h->dt, copysign(INFINITY, a->hi));
 	for (int i = 2; i < n; i++) {
 		y.dtype = (uint8_t)h->dt;
 		how_step(&y, h);
 		y = num_mul(&y, a);
 	}
 	y.dtype = (uint8_t)h->dt;
-	if (num_is_exact(a) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
+	if (num_is_exact(a) && !(y.flags & NUM_SPECIAL) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
 	if (!(y.flags & NUM_NOFIN))             /* or pow of the library */
 		num_widen(&y, pow_ulp(h, n) * how_ulp(h, num_mag(&y)));
@@ -579,9 +585,10 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	if (m == 0 && r == 0) {
 		if (b > 0)
 			return num_exact(DT_F64, 0);
-		struct num y = num_exact(DT_F64, INFINITY);
-		if ((b == floor(b) && fmod(b, 2) != 0) || b == -0.5)
-			y.flags |= NUM_NINF;            /* the zero's sign decides */
+		bool odd = b == floor(b) && fmod(b, 2) != 0, known = a->flags & NUM_MOVED;
+		struct num y = num_exact(DT_F64, odd && known ? copysign(INFINITY, a->hi) : INFINITY);
+		if ((odd && !known) || (b == -0.5 && !(known && !signbit(a->hi))))
+			y.flags |= NUM_NINF;            /* the zero's sign decides; 1 / sqrt(-0) is -inf */
 		return y;
 	}
 	if (r == 0)
@@ -623,7 +630,8 @@ static struct num pow_at(const struct num *a, double b, bool rounded, const stru
 	y.dtype = (uint8_t)h->dt;
 	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
 		y.flags |= a->flags & NUM_NINF ? NUM_NAN : 0;
-		y.flags |= b < 0 && !(a->flags & NUM_NOFIN) && fabs(a->hi) <= a->rad ? NUM_INF : 0;
+		bool plus = num_is_exact(a) && a->flags & NUM_MOVED && a->hi == 0 && !signbit(a->hi);
+		y.flags |= b < 0 && !(a->flags & NUM_NOFIN) && fabs(a->hi) <= a->rad && !plus ? NUM_INF : 0;
 	}
 	for (int i = 0; i < 2 && (b == -2 || b == -0.5); i++)
 		how_step(&y, h);                /* the reciprocal of a rounded square or root, or the reverse */

@@ -74,6 +74,8 @@ ADJ(LOG1P)
 	(void)y;
 	struct num one = num_exact(h->dt, 1), d = num_add(x[0], &one);
 	how_step(&d, h);
+	if (num_is_exact(x[0]) && x[0]->hi == -1)
+		d.flags |= NUM_MOVED;                   /* -1 + 1 is +0 */
 	struct num r = quotient(g, &d, h);
 	how_last(&r, h);
 	gx[0] = r;
@@ -87,8 +89,8 @@ ADJ(EXPM1)
 }
 ADJ(SQRT)
 {
-	(void)x;
 	struct num d = num_scale(*y, 2);
+	zero_sign(&d, x[0], x[0]->hi);
 	gx[0] = div_of(g, &d, &(struct how){h->dt, h->l, false});
 }
 ADJ(RSQRT)

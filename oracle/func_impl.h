@@ -14,6 +14,14 @@ INLINE struct num mul_of(const struct num *a, const struct num *b, const struct 
 	}
 	return y;
 }
+/* `to` is 0 where `from` is a zero of known sign; then its own sign is known, too: that of `sign`. */
+INLINE void zero_sign(struct num *to, const struct num *from, double sign)
+{
+	if (UNLIKELY(to->hi == 0 && num_is_exact(to) && num_is_exact(from) && from->flags & NUM_MOVED && from->hi == 0)) {
+		to->hi = copysign(0, sign);
+		to->flags |= NUM_MOVED;
+	}
+}
 /* A quotient inside a formula, unrounded. */
 INLINE struct num quotient(const struct num *a, const struct num *b, const struct how *h)
 {

@@ -26,24 +26,18 @@ struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_rounding
 	return r;
 }
 
-/* Some order of adding may overflow on the way. */
-static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, double abs, const struct how *h)
+/* Some order of adding n terms may overflow on the way. */
+static void reach_overflow(struct num *r, const struct num_reach *s, int64_t n, const struct num_format *f, bool sure)
 {
-	double limit = num_format[h->l->acc].overflow;
-	if (abs < limit)
-		return;
-	double pos = 0, neg = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		pos += fmax(num_high(x), 0);
-		neg -= fmin(num_low(x), 0);
-	}
-	if (pos >= limit)
-		r->flags |= NUM_PINF;
-	if (neg >= limit)
-		r->flags |= NUM_NINF;
-	if (pos >= limit && neg >= limit)
-		r->flags |= NUM_NAN;
+	num_reach_overflow(r, s, (double)n * (f->u + 0x1p-52), fmin(f->overflow, DBL_MAX), sure);
+}
+
+static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct num_reach s = {0};
+	for (int64_t i = 0; i < n; i++)
+		num_reach_add(&s, &t->val[e[i]]);
+	reach_overflow(r, &s, n, &num_format[h->l->acc], false);
 }
 
 /* A running mean's step x - mean overflows where the entries lie so far apart; infinity is then subtracted from infinity. */
@@ -81,13 +75,18 @@ static double flushed_entries(const struct num *v, const sid *e, int64_t n, cons
 static struct num sum_special(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
 {
 	struct num r = num_exact(DT_F64, 0);
+	struct num_reach reach = {0};
 	double abs = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		if (!(x->flags & NUM_NOFIN))
+	for (int64_t k = 0; k < 2 * n; k++) {   /* the sure infinities first: the finite terms' sum may be beyond double */
+		const struct num *x = &t->val[e[k % n]];
+		if (!(x->flags & NUM_NOFIN) != (k >= n))
+			continue;
+		if (k >= n)
 			abs += num_mag(x);
+		num_reach_add(&reach, x);
 		r = num_add(&r, x);
 	}
+	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
@@ -97,9 +96,26 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
 		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
-	if (abs >= num_format[h->l->acc].overflow)
-		r.flags |= NUM_INF | NUM_NAN;           /* the finite entries may overflow first */
+	reach_overflow(&r, &reach, n, &num_format[h->l->acc], sure);     /* the finite entries may overflow first */
 	return r;
+}
+
+/* A sum that leaves double. */
+static struct num sum_huge(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
+{
+	struct dd c = {0, 0};
+	struct num_reach reach = {0};
+	double rad = 0;
+	for (int64_t i = 0; i < n; i++) {
+		struct num x = num_down(&t->val[e[i]]);
+		if (t->val[e[i]].flags & NUM_UNDEC)
+			return num_any(h->dt);
+		c = dd_add(c, num_dd(&x));
+		num_reach_add(&reach, &x);
+		rad += x.rad;
+	}
+	bool single = n <= 2 && rad == 0;
+	return num_huge_sum(c, &reach, rad, single ? 0 : (steps + 1) * num_format[h->l->acc].u, (int)(h->l->flags & LF_ROUND));
 }
 
 /* depth: the additions that an entry goes through at most, 0: n - 1 of them. A tree of that height errs by depth u sum|terms|, but for
@@ -162,9 +178,11 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 		return (struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad + steps * num_format[h->l->acc].u * s.abs, .dtype = (uint8_t)h->dt,
 			.flags = (uint8_t)((s.flags & NUM_UNDEC) | NUM_INF | NUM_NAN)};
 	}
+	if (UNLIKELY(h->dt == DT_F64 && !(h->l->flags & LF_WELFORD) && num_overflowed(c, s.abs)))
+		return sum_huge(t, e, n, steps, h);
 	struct num r = sum_finish(c, &s, steps, single, h);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow)) {
-		partial_overflow(&r, t, e, n, s.abs, h);
+		partial_overflow(&r, t, e, n, h);
 		if (h->l->flags & LF_WELFORD)
 			spread_overflow(&r, t, e, n, h);
 	}
@@ -204,6 +222,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 {
 	const struct num_format *f = &num_format[h->l->acc];
 	struct num r = num_exact(DT_F64, 0);
+	struct num_reach reach = {0};
 	double abs = 0;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
@@ -212,16 +231,17 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 			x.flags |= NUM_NAN;             /* a denormal flushed to 0, times infinity */
 		if (!(x.flags & NUM_NOFIN))
 			abs += num_mag(&x);
+		num_reach_add(&reach, &x);
 		r = num_add(&r, &x);
 	}
+	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
 		num_widen(&r, ((double)n + 1) * f->u * abs + (double)n * f->tiny        /* products may underflow */
 			+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
-	if (abs >= f->overflow)
-		r.flags |= NUM_INF | NUM_NAN;
+	reach_overflow(&r, &reach, n, f, sure);
 	return r;
 }
 
@@ -235,6 +255,35 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 			return false;
 	}
 	return true;
+}
+
+static void partial_products_overflow(struct num *r, const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
+{
+	struct num_reach s = {0};
+	for (int64_t i = 0; i < n; i++) {
+		struct num x = num_mul(terms_at(a, i), terms_at(b, i));
+		num_reach_add(&s, &x);
+	}
+	reach_overflow(r, &s, n + 1, acc, false);
+}
+
+/* A sum of products that leaves double. */
+static struct num sumprod_huge(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h)
+{
+	struct dd c = {0, 0};
+	struct num_reach reach = {0};
+	double rad = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
+		struct num x = num_down_product(a, b);
+		if ((a->flags | b->flags) & NUM_UNDEC)
+			return num_any(h->dt);
+		c = dd_add(c, num_dd(&x));
+		num_reach_add(&reach, &x);
+		rad += x.rad;
+	}
+	bool single = n == 1 && rad == 0;
+	return num_huge_sum(c, &reach, rad, single ? 0 : (double)(n + 1) * num_format[h->l->acc].u, (int)(h->l->flags & LF_ROUND));
 }
 
 /* wide: products do not fit a double. */
@@ -262,6 +311,8 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	}
 	if (UNLIKELY(s.flags & NUM_SPECIAL))
 		return sumprod_special(ta, tb, n, h);
+	if (UNLIKELY(h->dt == DT_F64 && !(h->l->flags & (LF_ONTO | LF_LOOSE)) && num_overflowed(c, s.abs)))
+		return sumprod_huge(ta, tb, n, h);
 	c = dd_fast(c.hi, c.lo);
 	if (sets == 0) {
 		double q = sum_quantum(s.abs, acc->p);
@@ -279,14 +330,21 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	struct num r = sum_finish(c, &s, (double)n, single, h);
 	if (!s.exact && n)
 		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
-	if (UNLIKELY(s.abs >= acc->overflow))
-		r.flags |= NUM_INF | NUM_NAN;
+	if (UNLIKELY(s.abs >= acc->overflow && h->l->flags & LF_ONTO))
+		r.flags |= NUM_INF | NUM_NAN;           /* started from another addend it may overflow elsewhere */
+	else if (UNLIKELY(s.abs >= acc->overflow))
+		partial_products_overflow(&r, ta, tb, n, acc);
 	return r;
 }
 
 struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, const struct how *h)
 {
-	return sumprod_of(ta, tb, n, h, h->dt == DT_F64);
+	struct num r = sumprod_of(ta, tb, n, h, h->dt == DT_F64);
+	if (LIKELY(!(r.flags & NUM_SPECIAL) || !(h->l->flags & LF_LOOSE) || h->l->flags & LF_ONTO))
+		return r;
+	struct lic_rule bound = *h->l;          /* no factor is there to be applied elsewhere: what overflows does */
+	bound.flags &= ~(unsigned)LF_LOOSE;
+	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
 }
 
 /* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of it. */
@@ -411,7 +469,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 				r.flags |= NUM_INF | NUM_NAN;
 		}
 	}
-	if (over)
+	if (over && !sure_nan(&r))
 		r.flags |= NUM_INF | NUM_NAN;
 	if (nan && alpha != 1)
 		r.flags |= NUM_NAN;
@@ -419,13 +477,44 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 }
 
 /* ---- products ---- */
-struct prod_state { struct num p; double big, small, n; bool exact, undec, zero; };
+/* p: the product of the numbers so far over 2^(500 scale), so that it stays in double; scale >= 0. */
+struct prod_state { struct num p; double big, small, n; int scale; bool exact, undec, zero; };
+
+static struct num times_pow2(const struct num *a, double c)
+{
+	return (struct num){.hi = a->hi * c, .lo = a->lo * c, .rad = a->rad * c, .dtype = a->dtype, .flags = a->flags};
+}
+
+static void prod_times(struct prod_state *s, const struct num *x)
+{
+	struct num p = num_mul(&s->p, x);
+	if (UNLIKELY(p.flags & NUM_BEYOND)) {
+		bool x_is_larger = fabs(x->hi) > fabs(s->p.hi);
+		struct num low = times_pow2(x_is_larger ? x : &s->p, 0x1p-500);
+		p = num_mul(&low, x_is_larger ? &s->p : x);
+		s->scale++;
+	}
+	while (UNLIKELY(s->scale > 0 && fabs(p.hi) < 1 && !(p.flags & NUM_SPECIAL))) {
+		p = times_pow2(&p, 0x1p500);
+		s->scale--;
+	}
+	s->p = p;
+}
+
+/* The product itself; what is beyond double as NUM_BEYOND. */
+static struct num prod_value(const struct prod_state *s)
+{
+	struct num r = s->p, factor = num_exact(DT_F64, 0x1p500);
+	for (int k = 0; k < s->scale && !(r.flags & NUM_BEYOND); k++)
+		r = num_mul(&r, &factor);
+	return r;
+}
 
 static void prod_step(struct prod_state *s, const struct num *x)
 {
 	double m = num_mag(x);
 	s->exact = s->exact && num_is_exact(x);
-	s->p = num_mul(&s->p, x);
+	prod_times(s, x);
 	s->exact = s->exact && s->p.lo == 0 && s->p.rad == 0;
 	s->big *= fmax(m, 1);
 	s->small *= fmin(fmax(fabs(x->hi) - x->rad, 0), 1) == 0 ? 1 : fmin(fabs(x->hi) - x->rad, 1);
@@ -447,10 +536,25 @@ static void partial_products(struct num *r, const struct prod_state *s, double m
 		r->flags |= s->p.hi < 0 ? NUM_NINF : NUM_PINF;
 }
 
+/* A product beyond double: infinity in any order, unless a partial product underflows. */
+static struct num prod_beyond(const struct prod_state *s, struct num r, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc];
+	bool single = s->n == 2 && s->p.rad == 0;
+	if (s->zero || s->small < acc->normal)
+		return num_any(h->dt);
+	if (!single)
+		num_widen(&r, s->n * acc->u * num_mag(&r) * (1 + s->n * acc->u));
+	num_round(&r, h->dt, (int)(h->l->flags & (single ? LF_ROUND : LF_INEXACT)));
+	return r;
+}
+
 static struct num prod_finish(const struct prod_state *s, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc];
-	struct num r = s->p;
+	struct num r = prod_value(s);
+	if (UNLIKELY(r.flags & NUM_BEYOND))
+		return prod_beyond(s, r, h);
 	bool safe = s->big < acc->overflow && s->small >= acc->normal;
 	r.dtype = (uint8_t)h->dt;
 	if (r.flags & NUM_INF && s->small < acc->normal)
@@ -748,6 +852,22 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 	return p;
 }
 
+/* Equal numbers whose mean is that number in every form: sums of 1 to n of them are exact, and so is the quotient. (In f32 alone compilers
+ * may divide by approximation, and weigh what they merge by w / w that is not 1.) */
+static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	const struct num *first = &t->val[e[0]];
+	double abs = fabs(first->hi) * (double)n;
+	for (int64_t i = 0; i < n; i++)
+		if (!num_is_exact(&t->val[e[i]]) || t->val[e[i]].hi != first->hi)
+			return false;
+	if (first->hi == 0)
+		return true;
+	double q = sum_quantum(abs, MIN(num_format[h->l->acc].p, mean_format(h)->p));
+	bool divides = h->l->acc == DT_F64 && (h->dt != DT_F64 || (n & (n - 1)) == 0);
+	return divides && q >= mean_format(h)->tiny && abs <= mean_format(h)->max && is_multiple(first->hi, q);
+}
+
 /* A sum of squares over +0: infinity, but NaN if the sum is 0. */
 static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
 {
@@ -786,7 +906,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		sq += x->hi * x->hi;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
-	bool one = var_of_one(t, e, n, h);
+	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
 	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;   /* the mean is rounded, too */
 	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD && !one)
@@ -851,35 +971,68 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 }
 
 /* ---- scans ---- */
+/* A scan leaves double: from here on its total and its reach are scaled down. */
+static struct num scan_down(const struct num *total, struct num_reach *reach)
+{
+	reach->up = num_down(&(struct num){.hi = reach->up}).hi;
+	reach->down = num_down(&(struct num){.hi = reach->down}).hi;
+	return num_down(total);
+}
+
+static struct num scan_beyond(struct num *total, struct num_reach *reach, const struct num *x, int64_t i, double per_step, const struct how *h)
+{
+	struct num low = num_down(x);
+	*total = num_add(total, &low);
+	num_reach_add(reach, &low);
+	return num_huge_sum(num_dd(total), reach, total->rad, i <= 1 && total->rad == 0 ? 0 : ((double)i + 1) * per_step,
+		(int)(h->l->flags & LF_ROUND));
+}
+
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];
+	const struct num_format *least = acc->overflow < own->overflow ? acc : own;
 	struct sum_bounds s = {.exact = true};
 	struct dd c = {0, 0};
 	struct num special = num_exact(DT_F64, 0);
-	bool folded = false;
+	struct num_reach reach = {0};
+	struct num total = special;             /* scaled down, where it leaves double */
+	bool folded = false, huge = false;
 	int qexp = 1 << 20, p = MIN(acc->p, own->p);    /* sequential scans may round each prefix to the dtype */
 	double per_step = acc->u + (halves(h->dt) ? own->u : 0);
 	for (int64_t i = 0; i < len; i++) {
 		const struct num *x = &in[i];
 		s.flags |= x->flags;
 		if (s.flags & NUM_SPECIAL) {
-			if (!folded)
+			if (!folded && huge)
+				special = num_any(DT_F64);
+			else if (!folded)
 				special = (struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad, .dtype = DT_F64};
 			folded = true;
+			num_reach_add(&reach, x);
 			s.abs += x->flags & NUM_NOFIN ? 0 : num_mag(x);
 			special = num_add(&special, x);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
-			if (s.abs >= acc->overflow || s.abs >= own->overflow)
-				out[i].flags |= NUM_INF | NUM_NAN;
+			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX),
+				special.flags & NUM_NOFIN);
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));
 			}
 			continue;
 		}
+		if (huge || (h->dt == DT_F64 && num_overflowed(dd_add(c, num_dd(x)), s.abs + num_mag(x)))) {
+			if (!huge)
+				total = scan_down(&(struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad}, &reach);
+			huge = true;
+			out[i] = scan_beyond(&total, &reach, x, i, per_step, h);
+			if (s.flags & NUM_UNDEC)
+				out[i] = num_any(h->dt);
+			continue;
+		}
 		c = dd_add(c, num_dd(x));
+		num_reach_add(&reach, x);
 		s.abs += num_mag(x);
 		s.rad += x->rad;
 		if (x->rad != 0)
@@ -889,8 +1042,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 		struct sum_bounds now = s;
 		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
 		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
-		if (s.abs >= acc->overflow || s.abs >= own->overflow)
-			out[i].flags |= NUM_INF | NUM_NAN;
+		if (s.abs >= least->overflow)
+			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), least->overflow, false);
 	}
 }
 

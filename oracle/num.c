@@ -71,6 +71,9 @@ struct num num_any(enum dtype dt)
 	return r;
 }
 
+/* NaN, and nothing else. */
+static bool only_nan(const struct num *a) { return (a->flags & (NUM_NAN | NUM_INF | NUM_NOFIN | NUM_ANY)) == (NUM_NAN | NUM_NOFIN); }
+
 /* Beyond double itself (f64 only): whether it overflows here or later, or cancels, depends on the form. */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 {
@@ -79,6 +82,51 @@ struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 	struct num r = num_any(dt);
 	r.flags |= (uint8_t)(flags & NUM_UNDEC);
 	return r;
+}
+
+/* c and rad are scaled down. What is undecided, or of either sign, stays unknown. */
+static struct num beyond_of(enum dtype dt, struct dd c, double rad, int flags)
+{
+	struct num r = num_any(dt);
+	if (num_overflowed(c, rad) || flags & NUM_UNDEC || fabs(c.hi) <= rad)
+		return r;
+	r.hi = c.hi;
+	r.lo = c.lo;
+	r.rad = rad;
+	r.flags |= NUM_BEYOND;
+	return r;
+}
+
+static double down(double v) { return v * 0x1p-550 * 0x1p-550; }
+static double up(double v) { return v * 0x1p550 * 0x1p550; }
+static const double beyond_double = 0x1p-76;    /* 2^1024, scaled down */
+
+static struct num half_down(const struct num *a)
+{
+	return (struct num){.hi = a->hi * 0x1p-550, .lo = a->lo * 0x1p-550, .rad = a->rad * 0x1p-550, .dtype = a->dtype};
+}
+
+struct num num_down(const struct num *a)
+{
+	return (struct num){.hi = down(a->hi), .lo = down(a->lo), .rad = down(a->rad), .dtype = a->dtype};
+}
+
+struct num num_down_product(const struct num *a, const struct num *b)
+{
+	struct num x = half_down(a), y = half_down(b);
+	return num_mul_finite(&x, &y, 0);
+}
+
+struct num num_add_beyond(const struct num *a, const struct num *b, int flags)
+{
+	struct num x = num_down(a), y = num_down(b);
+	return beyond_of((enum dtype)a->dtype, dd_add(num_dd(&x), num_dd(&y)), x.rad + y.rad, flags);
+}
+
+struct num num_mul_beyond(const struct num *a, const struct num *b, int flags)
+{
+	struct num y = num_down_product(a, b);
+	return beyond_of((enum dtype)a->dtype, num_dd(&y), y.rad, flags);
 }
 
 /* ---- components ---- */
@@ -103,7 +151,7 @@ static int components(struct num out[NCOMP], const struct num *a)
 
 struct num num_hull(const struct num *a, const struct num *b)
 {
-	int flags = ((a->flags | b->flags) & ~NUM_NOFIN & ~NUM_MOVED);
+	int flags = ((a->flags | b->flags) & ~NUM_NOFIN & ~NUM_MOVED & ~NUM_BEYOND);
 	if (a->flags & b->flags & NUM_NOFIN) {
 		struct num r = *a;
 		r.flags = (uint8_t)(flags | NUM_NOFIN);
@@ -157,8 +205,8 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	int undec = (a->flags | b->flags) & NUM_UNDEC;
-	if ((a->flags | b->flags) & NUM_ANY)
-		return num_any(dt);
+	if ((a->flags | b->flags) & NUM_ANY)    /* whatever the other is, NaN stays */
+		return only_nan(a) || only_nan(b) ? num_exact(dt, NAN) : num_any(dt);
 	struct num ca[NCOMP], cb[NCOMP], r = {0};
 	int na = components(ca, a), nb = components(cb, b);
 	bool first = true;
@@ -198,7 +246,7 @@ struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx)
 static struct num add_pair(const struct num *a, const struct num *b)
 {
 	if (is_fin(a) && is_fin(b))
-		return num_of((enum dtype)a->dtype, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, 0);
+		return num_add(a, b);
 	return num_exact((enum dtype)a->dtype, (is_fin(a) ? 0 : a->hi) + (is_fin(b) ? 0 : b->hi));
 }
 
@@ -257,6 +305,14 @@ struct num num_scale(struct num a, double c)
 }
 
 /* ---- division ---- */
+static struct num div_beyond(const struct num *a, const struct num *b)
+{
+	double low = (fabs(b->hi) - b->rad) * (1 - 0x1p-50) * 0x1p550;
+	struct dd x = {a->hi * 0x1p-550, a->lo * 0x1p-550}, y = {b->hi * 0x1p550, b->lo * 0x1p550}, q = dd_div(x, y);
+	double rad = a->rad == 0 && b->rad == 0 ? 0 : (a->rad * 0x1p-550 + fabs(q.hi) * (b->rad * 0x1p550)) / low * (1 + 0x1p-48);
+	return beyond_of((enum dtype)a->dtype, q, rad, 0);
+}
+
 static struct num div_fin(const struct num *a, const struct num *b)
 {
 	enum dtype dt = (enum dtype)a->dtype;
@@ -289,6 +345,8 @@ static struct num div_fin(const struct num *a, const struct num *b)
 	}
 	if (a->hi != 0 && fabs(q.hi) < 0x1p-960)
 		rad += 0x1p-1073;
+	if (num_overflowed(q, rad))
+		return div_beyond(a, b);
 	return num_of(dt, q, rad, 0);
 }
 
@@ -343,11 +401,53 @@ static void overflow(struct num *v, double before, enum dtype dt, int nr)
 	}
 }
 
+/* NUM_BEYOND: infinity, if every number of the interval is; if not, that or what lies below it. */
+static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
+{
+	static const struct dd first = {-0x1p-76, 0x1p-130};    /* what rounds to infinity: 2^1024 - 2^970, scaled down */
+	const struct num_format *f = &num_format[dt];
+	double sign = copysign(1, v->hi), low = up((fabs(v->hi) - v->rad) * (1 - 0x1p-50));
+	if ((nr & NR_WIDE && (dt == DT_F16 || dt == DT_BF16)) || nr & NR_LOOSE || !(low > 0))
+		return num_any(dt);
+	struct dd over = dd_add((struct dd){sign * v->hi, sign * v->lo}, first);
+	if ((v->rad == 0 && nr & NR_IEEE && over.hi >= 0) || low > f->max * (dt == DT_F64 ? 1 : 2))
+		return num_exact(dt, sign * INFINITY);
+	double middle = low / 2 + f->max / 2;
+	return (struct num){.hi = sign * middle, .rad = (f->max - low) / 2 * (1 + 0x1p-50) + f->max * 0x1p-52, .dtype = (uint8_t)dt,
+		.flags = v->hi > 0 ? NUM_PINF : NUM_NINF};
+}
+
+void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure)
+{
+	if (s->up * (1 + rel) >= limit)
+		v->flags |= (sure ? 0 : NUM_PINF) | (v->flags & NUM_NINF ? NUM_NAN : 0);
+	if (s->down * (1 + rel) >= limit)
+		v->flags |= (sure ? 0 : NUM_NINF) | (v->flags & NUM_PINF ? NUM_NAN : 0);
+}
+
+struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, double rel, int nr)
+{
+	double err = rad + rel * (s->up + s->down) * (1 + 0x1p-40);
+	struct num r = {.hi = up(c.hi), .lo = up(c.lo), .rad = up(err), .dtype = DT_F64};
+	if (num_overflowed(c, err))
+		return num_any(DT_F64);
+	if (num_overflowed(num_dd(&r), r.rad))
+		r = beyond_of(DT_F64, c, err, 0);
+	num_round(&r, DT_F64, rel == 0 && rad == 0 ? nr : nr & ~NR_IEEE);
+	if (rel != 0)
+		num_reach_overflow(&r, s, rel, beyond_double, false);
+	return r;
+}
+
 static void round_any(struct num *v, enum dtype dt, int nr)
 {
 	const struct num_format *f = &num_format[dt];
 	CHECK(f->p);
 	v->dtype = (uint8_t)dt;
+	if (v->flags & NUM_BEYOND) {
+		*v = round_beyond(v, dt, nr);
+		return;
+	}
 	if (!(v->flags & NUM_SPECIAL) && v->rad == 0 && fabs(v->hi) <= f->max && num_fits(dt, v->hi, v->lo)
 		&& (!(nr & NR_FTZ) || v->hi == 0 || fabs(v->hi) >= f->normal))
 		return;
@@ -428,7 +528,9 @@ bool num_has(const struct num *v, double got)
 	if (v->rad == 0 && v->lo == 0)
 		return false;
 	double d = fabs((got - v->hi) - v->lo);         /* the difference of near numbers is exact (Sterbenz) */
-	return d <= v->rad * (1 + 0x1p-50) || isinf(d);
+	if (isinf(d))
+		return fabs(got / 2 - v->hi / 2) <= v->rad / 2 * (1 + 0x1p-50);
+	return d <= v->rad * (1 + 0x1p-50);
 }
 
 /* Only the finite parts; specials below. */

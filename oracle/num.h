@@ -7,6 +7,8 @@
  * licensed evaluation gives these bits (up to the sign of zero, except through pure moves of raw data: NUM_MOVED).
  * NUM_UNDEC: a discontinuity was straddled on the way: what is inside the set is legal, but not confirmed.
  * NUM_ANY: nothing is known (an undecided index): every value is inside.
+ * NUM_BEYOND, of unrounded f64 results and always with NUM_ANY: the real numbers lie beyond double, and hi, lo and rad have them times
+ * 2^-1100. num_round makes infinities of them; whatever else reads them sees NUM_ANY, because the form decides if it ever overflows.
  * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
  * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it has.
@@ -24,7 +26,8 @@
 
 enum {
 	NUM_PINF = 1, NUM_NINF = 2, NUM_NAN = 4, NUM_NOFIN = 8, NUM_UNDEC = 16, NUM_ANY = 32,
-	NUM_MOVED = 64          /* raw data, only moved: the sign of zero counts */
+	NUM_MOVED = 64,         /* raw data, only moved: the sign of zero counts */
+	NUM_BEYOND = 128
 };
 #define NUM_INF     (NUM_PINF | NUM_NINF)
 #define NUM_SPECIAL (NUM_PINF | NUM_NINF | NUM_NAN | NUM_NOFIN | NUM_ANY)
@@ -183,10 +186,13 @@ INLINE struct num num_take(struct num v)
  * Unrounded results may have lo != 0 with rad == 0: the real number itself. Finite operands are the fast path, here; the rest
  * is in num.c. */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags);
+struct num num_add_beyond(const struct num *a, const struct num *b, int flags);
+struct num num_mul_beyond(const struct num *a, const struct num *b, int flags);
+INLINE bool num_overflowed(struct dd c, double rad) { return (c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0; }   /* NaN unless all are finite */
 /* An unrounded result: infinities that the centre ran into become flags. */
 INLINE struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
 {
-	if (UNLIKELY((c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0))        /* NaN unless all are finite */
+	if (UNLIKELY(num_overflowed(c, rad)))
 		return num_take(num_beyond(dt, c, rad, flags));
 	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)dt, .flags = (uint8_t)flags};
 }
@@ -199,7 +205,12 @@ INLINE struct num num_add(const struct num *a, const struct num *b)
 {
 	if (UNLIKELY((a->flags | b->flags) & NUM_SPECIAL))
 		return num_take(num_add_sets(a, b));
-	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), num_dd(b)), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
+	struct dd c = dd_add(num_dd(a), num_dd(b));
+	double rad = a->rad + b->rad;
+	int flags = (a->flags | b->flags) & NUM_UNDEC;
+	if (UNLIKELY(num_overflowed(c, rad)))
+		return num_take(num_add_beyond(a, b, flags));
+	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)a->dtype, .flags = (uint8_t)flags};
 }
 INLINE struct num num_sub(const struct num *a, const struct num *b)
 {
@@ -207,7 +218,14 @@ INLINE struct num num_sub(const struct num *a, const struct num *b)
 		struct num c = num_neg(*b);
 		return num_take(num_add_sets(a, &c));
 	}
-	return num_of((enum dtype)a->dtype, dd_add(num_dd(a), dd_neg(num_dd(b))), a->rad + b->rad, (a->flags | b->flags) & NUM_UNDEC);
+	struct dd c = dd_add(num_dd(a), dd_neg(num_dd(b)));
+	double rad = a->rad + b->rad;
+	int flags = (a->flags | b->flags) & NUM_UNDEC;
+	if (UNLIKELY(num_overflowed(c, rad))) {
+		struct num n = num_neg(*b);
+		return num_take(num_add_beyond(a, &n, flags));
+	}
+	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)a->dtype, .flags = (uint8_t)flags};
 }
 INLINE struct num num_mul_finite(const struct num *a, const struct num *b, int flags)
 {
@@ -215,7 +233,9 @@ INLINE struct num num_mul_finite(const struct num *a, const struct num *b, int f
 	double rad = a->rad == 0 && b->rad == 0 ? 0 : (fabs(a->hi) * b->rad + fabs(b->hi) * a->rad + a->rad * b->rad) * (1 + 0x1p-50);
 	if (UNLIKELY(fabs(p.hi) < 0x1p-960))
 		return num_take(num_mul_tiny(a, b, p, rad, flags));
-	return num_of((enum dtype)a->dtype, p, rad, flags);
+	if (UNLIKELY(num_overflowed(p, rad)))
+		return num_take(num_mul_beyond(a, b, flags));
+	return (struct num){.hi = p.hi, .lo = p.lo, .rad = rad, .dtype = (uint8_t)a->dtype, .flags = (uint8_t)flags};
 }
 INLINE struct num num_mul(const struct num *a, const struct num *b)
 {
@@ -229,6 +249,12 @@ struct num num_hull(const struct num *a, const struct num *b);  /* smallest set 
 struct num num_either(const struct num *a, const struct num *b);
 struct num num_scale(struct num a, double c);                   /* times an exact finite number */
 struct num num_any(enum dtype dt);
+/* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
+struct num_reach { double up, down; };
+/* v is their sum, to which roundings add the part `rel` of either at most; infinite is what reaches `limit`. Then, in some order, an infinity of
+ * that sign comes of it, and it stays: v itself may overflow to the other side. sure: another term is surely an infinity or NaN; then
+ * NaN may come of it, but no other infinity. */
+void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure);
 /* f applied to every component (finite part, +inf, -inf, NaN) of the operands, results united. */
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
 struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f);
@@ -243,6 +269,13 @@ INLINE struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
 	r.flags |= a->flags & NUM_UNDEC;
 	return r;
 }
+
+/* Finite numbers times 2^-1100, for sums that go beyond double: what is lost of them is less than a unit of their sum. */
+struct num num_down(const struct num *a);
+struct num num_down_product(const struct num *a, const struct num *b);
+/* An f64 sum of scaled-down terms, rounded: c is their exact sum, rad that of their radii, rel the part of their magnitudes that roundings may
+ * come to; rel == 0: one addition, so nothing overflows on the way. */
+struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, double rel, int nr);
 
 /* Rounds to dtype dt under NR_* flags: adds half an ulp, or makes the value exact, marks overflow, flushes. */
 struct num num_rounded(struct num v, enum dtype dt, int nr);
@@ -289,6 +322,15 @@ INLINE void num_widen(struct num *v, double extra)
 bool num_has(const struct num *v, double got);
 double num_low(const struct num *v);    /* ends of the finite part, rounded outwards */
 double num_high(const struct num *v);
+
+INLINE void num_reach_add(struct num_reach *s, const struct num *x)
+{
+	if (!(x->flags & (NUM_NOFIN | NUM_ANY))) {
+		double more = x->rad + fabs(x->lo);
+		s->up += fmax(x->hi + more, 0);
+		s->down += fmax(more - x->hi, 0);
+	}
+}
 
 /* ---- comparison: 1 true for all members, 0 false for all, -1 undecided ---- */
 int num_lt(const struct num *a, const struct num *b);
