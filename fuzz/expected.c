@@ -456,6 +456,8 @@ static void gradient_memory(struct strbuf *sb, const struct reference *ref, cons
 			          rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
 		}
 	sb_puts(sb, "},\n");
+	if (judge_gradient_from_start(ref, i, free, a))
+		sb_puts(sb, "    \"offset\": (0, None),\n");
 }
 
 static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free,
@@ -467,7 +469,7 @@ static void facts(struct strbuf *sb, const struct claim *c, const struct judge_c
 		zeros_fact(sb, jc, c, v, a);
 		return;
 	}
-	meta_facts(sb, output ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
+	meta_facts(sb, c->parts, v);
 	if (c->parts & CLAIM_MEMORY && v->present && v->n)
 		(output ? output_memory : gradient_memory)(sb, ref, jc->p, c->tensor.index, free, a);
 }

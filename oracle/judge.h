@@ -71,7 +71,8 @@ enum {
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
 	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
-	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
+	JUDGE_SEVERAL_VIEWS_FREE = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
+	JUDGE_GRADIENT_PARTS = 64       /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
 };
 
 /* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */
@@ -85,6 +86,8 @@ enum alias_rule {
 /* Output i with output k < i; with the input storage that the reference says (k = -1). Outputs on an input's storage are not compared with
  * each other. */
 enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
+/* Does gradient i begin at 0 of its memory? */
+bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a);
 /* Gradient i with storage k, with output k, with gradient k < i. */
 enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a);
 /* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason): where
