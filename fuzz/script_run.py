@@ -194,6 +194,19 @@ def wrong_elements(seen, eager):
             yield f"elements {places} must add up to {what[0]}, and add up to {sum(there)}"
 
 
+def cells(seen):
+    """The number in each cell of its memory."""
+    shape, strides = seen["shape"][1], seen["strides"]
+    places = (index(shape, i) for i in range(len(seen["numbers"])))
+    return {seen["offset"] + sum(i * s for i, s in zip(at, strides)): x for at, x in zip(places, seen["numbers"])}
+
+
+def contradict(one, other):
+    """Two tensors of one memory that have different numbers in a cell."""
+    x, y = cells(one), cells(other)
+    return any(repr(x[at]) != repr(y[at]) for at in x.keys() & y.keys())
+
+
 def wrong_memory(all_seen, seen):
     rules, where = MUST.get("memory"), seen["memory"]
     if rules is None:
@@ -212,6 +225,8 @@ def wrong_memory(all_seen, seen):
             same = all(str(seen[k]) == str(other[k]) for k in ("shape", "strides", "offset", "numbers"))
             if not shared if rule == "shared" else shared and (rule == "apart" or rule == "apart unless equal" and not same):
                 yield f"{'shares memory' if shared else 'does not share memory'} with {name}: must be {rule}"
+            elif shared and rule == "any" and contradict(seen, other):
+                yield f"shares memory with {name}, which holds other numbers there"
     offset, only_in = MUST.get("offset", (None, None))
     if offset is None or only_in not in (None, where):
         beside = [(all_seen[n]["offset"], by) for n, by in MUST.get("offset from", {}).items() if all_seen[n]["memory"] == where]

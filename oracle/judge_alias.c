@@ -157,6 +157,36 @@ static bool may_be_parts(unsigned *used, const struct ref *r, int leaf, int othe
 	return *used && may_share(r, leaf, other, a);
 }
 
+/* The bytes that a dense tensor has in each cell of its memory, from its offset on. NULL: its elements are not dense, or not known. */
+static const unsigned char *cells_of(const struct result_tensor *t, struct arena *a)
+{
+	size_t size = (size_t)dtype_nbytes(t->meta.dtype);
+	if (!t->data || !meta_is_non_overlapping_and_dense(&t->meta))
+		return NULL;
+	unsigned char *cells = arena_alloc(a, t->nbytes + 1);
+	const unsigned char *from = t->data;
+	struct meta_iter it;
+	meta_iter_start(&it, &t->meta);
+	do {
+		memcpy(cells + (size_t)(it.off - t->meta.offset) * size, from, size);
+		from += size;
+	} while (meta_iter_next(&it, &t->meta));
+	return cells;
+}
+
+/* Two tensors, of one memory by their own account, that have different bytes in a cell: so they are not. */
+static bool contradict(const struct result_tensor *g, const struct result_tensor *h, struct arena *a)
+{
+	int64_t first = MAX(g->meta.offset, h->meta.offset), size = dtype_nbytes(g->meta.dtype);
+	int64_t end = MIN(g->meta.offset + meta_numel(&g->meta), h->meta.offset + meta_numel(&h->meta));
+	struct arena_mark m = arena_mark(a);
+	const unsigned char *x = cells_of(g, a), *y = cells_of(h, a);
+	bool differ = x && y && g->meta.dtype == h->meta.dtype && first < end
+		&& memcmp(x + (first - g->meta.offset) * size, y + (first - h->meta.offset) * size, (size_t)((end - first) * size)) != 0;
+	arena_release(a, m);
+	return differ;
+}
+
 bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a)
 {
 	return !(freedoms & JUDGE_GRADIENT_PARTS) && handed_from_start(ref->run, ref->grad[i].node, a);
@@ -187,6 +217,10 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 		const struct result_tensor *h = &got->grad[k];
 		if (!h->present || !ref->grad[k].n || h->storage != g->storage || g->storage < got->nstorages)
 			continue;
+		if (contradict(g, h, a)) {
+			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d, which holds other numbers there", k);
+			continue;
+		}
 		unsigned used;
 		if (may_be_parts(&used, ref->run, ref->grad[i].node, ref->grad[k].node, freedoms, a)) {
 			v->used |= used;
