@@ -254,24 +254,54 @@ static void list_long(struct strbuf *sb, const char *const *text, const struct w
 	sb_puts(sb, "\n        ] for _ in range(n)]");
 }
 
-/* Elements between which a gradient is divided as nobody can know: what they add up to, as judge.c allows it. */
+static void list_indices(struct strbuf *sb, const struct wanted *w, const struct ref_winners *q)
+{
+	const char *before = "\n        ([";
+	for (int k = 0; k < q->n; k++) {
+		const struct num *v = &w->val[q->index[k]];
+		if (!q->npick && num_is_exact(v) && v->hi == 0)
+			continue;               /* surely not the one; it is looked at by itself */
+		sb_printf(sb, "%s%" PRId64, before, q->index[k]);
+		before = ", ";
+	}
+	sb_printf(sb, "%s], ", before[0] == ',' ? "" : before);
+}
+
+/* The gradients that a group's elements get, one each, as (low, high). */
+static void list_picks(struct strbuf *sb, const struct wanted *w, const struct reference *ref, int i)
+{
+	const struct ref_winners *q = &ref->winners[i];
+	double low, high;
+	bool known = true;
+	for (int k = 0; k < q->npick; k++)
+		known = known && judge_pick(&low, &high, ref, i, k);
+	if (!known)
+		return;
+	list_indices(sb, w, q);
+	sb_putc(sb, '[');
+	for (int k = 0; k < q->npick; k++) {
+		judge_pick(&low, &high, ref, i, k);
+		sb_puts(sb, k ? ", (" : "(");
+		float_text(sb, low);
+		sb_puts(sb, ", ");
+		float_text(sb, high);
+		sb_putc(sb, ')');
+	}
+	sb_puts(sb, "]),");
+}
+
+/* Elements between which a gradient is divided as nobody can know: what they add up to, or which gradients they get, as judge.c allows it. */
 static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
 {
 	sb_putc(sb, '[');
 	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
 		const struct ref_winners *q = &ref->winners[i];
 		double total, room;
+		if (q->grad == n->index && q->npick)
+			list_picks(sb, w, ref, i);
 		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
 			continue;
-		const char *before = "\n        ([";
-		for (int k = 0; k < q->n; k++) {
-			const struct num *v = &w->val[q->index[k]];
-			if (num_is_exact(v) && v->hi == 0)
-				continue;               /* surely not the one; it is looked at by itself */
-			sb_printf(sb, "%s%" PRId64, before, q->index[k]);
-			before = ", ";
-		}
-		sb_printf(sb, "%s], ", before[0] == ',' ? "" : before);
+		list_indices(sb, w, q);
 		float_text(sb, total);
 		sb_puts(sb, ", ");
 		float_text(sb, room);
@@ -426,6 +456,8 @@ static void gradient_memory(struct strbuf *sb, const struct reference *ref, cons
 			          rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
 		}
 	sb_puts(sb, "},\n");
+	if (judge_gradient_from_start(ref, i, free, a))
+		sb_puts(sb, "    \"offset\": (0, None),\n");
 }
 
 static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free,
@@ -437,7 +469,7 @@ static void facts(struct strbuf *sb, const struct claim *c, const struct judge_c
 		zeros_fact(sb, jc, c, v, a);
 		return;
 	}
-	meta_facts(sb, output ? c->parts : c->parts & ~(unsigned)CLAIM_REQUIRES_GRAD, v);
+	meta_facts(sb, c->parts, v);
 	if (c->parts & CLAIM_MEMORY && v->present && v->n)
 		(output ? output_memory : gradient_memory)(sb, ref, jc->p, c->tensor.index, free, a);
 }

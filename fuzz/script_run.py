@@ -163,6 +163,17 @@ def expected():
     return [row for row in EXPECTED if row[0] <= version][-1][1:]
 
 
+def fit(there, picks):
+    """Each number is in an interval of its own; 0 for those that are not picked. In ascending order each takes the one that ends first."""
+    left = sorted([*picks, *[(0, 0)] * (len(there) - len(picks))], key=lambda p: p[1])
+    for x in sorted(there):
+        ours = next((p for p in left if p[0] <= x <= p[1]), None)
+        if ours is None:
+            return x != x  # a NaN is wrong by itself
+        left.remove(ours)
+    return True
+
+
 def wrong_elements(seen, eager):
     want, shares = expected()
     got = seen["numbers"]
@@ -174,11 +185,26 @@ def wrong_elements(seen, eager):
         yield f"{len(wrong)} of {len(want)} elements are wrong" + (f" ({odd} of eager's, too)" if odd else "")
     for i in wrong[:SHOWN]:
         yield f"  {index(seen['shape'][1], i)} {must_be(want[i])}{shown[i]}, the target {got[i]}"
-    for group, total, room in shares:
-        there = sum(got[i] for i in group)
-        if not abs(there - total) <= room:
-            places = ", ".join(str(index(seen["shape"][1], i)) for i in group[:SHOWN])
-            yield f"elements {places} must add up to {total}, and add up to {there}"
+    for group, *what in shares:
+        there = [got[i] for i in group]
+        places = ", ".join(str(index(seen["shape"][1], i)) for i in group[:SHOWN])
+        if len(what) == 1 and not fit(there, what[0]):
+            yield f"of elements {places} each gets one of {what[0]}, or 0, and they get {there[:SHOWN]}"
+        if len(what) == 2 and not abs(sum(there) - what[0]) <= what[1]:
+            yield f"elements {places} must add up to {what[0]}, and add up to {sum(there)}"
+
+
+def cells(seen):
+    """The number in each cell of its memory."""
+    shape, strides = seen["shape"][1], seen["strides"]
+    places = (index(shape, i) for i in range(len(seen["numbers"])))
+    return {seen["offset"] + sum(i * s for i, s in zip(at, strides)): x for at, x in zip(places, seen["numbers"])}
+
+
+def contradict(one, other):
+    """Two tensors of one memory that have different numbers in a cell."""
+    x, y = cells(one), cells(other)
+    return any(repr(x[at]) != repr(y[at]) for at in x.keys() & y.keys())
 
 
 def wrong_memory(all_seen, seen):
@@ -199,6 +225,8 @@ def wrong_memory(all_seen, seen):
             same = all(str(seen[k]) == str(other[k]) for k in ("shape", "strides", "offset", "numbers"))
             if not shared if rule == "shared" else shared and (rule == "apart" or rule == "apart unless equal" and not same):
                 yield f"{'shares memory' if shared else 'does not share memory'} with {name}: must be {rule}"
+            elif shared and rule == "any" and contradict(seen, other):
+                yield f"shares memory with {name}, which holds other numbers there"
     offset, only_in = MUST.get("offset", (None, None))
     if offset is None or only_in not in (None, where):
         beside = [(all_seen[n]["offset"], by) for n, by in MUST.get("offset from", {}).items() if all_seen[n]["memory"] == where]

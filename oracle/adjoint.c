@@ -3,6 +3,8 @@
 #include "oracle/func_impl.h"
 #include "oracle/sample.h"
 
+#include <stdlib.h>
+
 void adjoint_init(struct adjoint *A, struct tape *t)
 {
 	memset(A, 0, sizeof *A);
@@ -263,7 +265,7 @@ static struct num undecided(const struct num *g, const struct how *h)
 	return num_either(g, &z);
 }
 
-static void add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+static void add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g, bool one)
 {
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
@@ -271,7 +273,7 @@ static void add_group(const struct pass *s, const sid *e, int64_t n, const struc
 		A->group = ARENA_GROW(A->t->arena, struct adj_group, A->group, A->cap_group, cap);
 		A->cap_group = cap;
 	}
-	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};
+	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node, one};
 }
 
 /* Copies of copies inside one operator (repeat along several dims): backward may add up level by level or all at once, so what the
@@ -583,7 +585,17 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 		send_to(s, e[i], cand[i] ? part : zero);
 	arena_release(t->arena, m);
 	if (group)      /* after the release: groups outlive it */
-		add_group(s, e, n, g);
+		add_group(s, e, n, g, false);
+}
+
+/* The candidates among the entries, in their order. */
+static const sid *candidates(const struct pass *s, const sid *e, int64_t n, const bool *cand, int64_t count)
+{
+	sid *some = ARENA_NEW(s->A->t->arena, sid, count);
+	for (int64_t i = 0, k = 0; i < n; i++)
+		if (cand[i])
+			some[k++] = e[i];
+	return some;
 }
 
 /* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
@@ -591,8 +603,7 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 {
 	struct tape *t = s->A->t;
 	struct num zero = num_exact(s->h.dt, 0), part = *g;
-	struct arena_mark m = arena_mark(t->arena);
-	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
+	bool *cand = xmalloc((size_t)n + 1);            /* not of the arena: groups outlive it */
 	int64_t count = n, first = -1;
 	if (s->b->f == SF_ONEOF)
 		memset(cand, 1, (size_t)n * sizeof *cand);
@@ -605,9 +616,9 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 		part = undecided(g, &s->h);
 	for (int64_t i = 0; i < n; i++)
 		send_to(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
-	arena_release(t->arena, m);
 	if (group)
-		add_group(s, e, n, g);
+		add_group(s, candidates(s, e, n, cand, count), count, g, true);
+	free(cand);
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */

@@ -23,8 +23,9 @@ struct adj {
 	uint16_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 };
 
-/* Undecided winner groups (amax, max.dim…): whatever the choice, what the entries get must add up to g. See judge.c. */
-struct adj_group { const sid *entry; int64_t n; struct num g; int node; };
+/* Undecided winner groups (amax, topk…): whatever the choice, what the entries get must add up to g. `one`: one of them gets it whole, and
+ * all of them are candidates. See judge.c. */
+struct adj_group { const sid *entry; int64_t n; struct num g; int node; bool one; };
 
 struct adjoint {
 	struct tape *t;

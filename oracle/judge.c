@@ -1,5 +1,7 @@
 /* judge.c: all calls, all tensors, all facts. */
+#include "eager/fill.h"
 #include "oracle/judge_alias.h"
+#include "oracle/ref_impl.h"
 
 #include <stdlib.h>
 
@@ -122,7 +124,7 @@ static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc
 		judge_note(v, MM_NONENESS, a, "expected a tensor, got None");
 	if (!want->present || !got->present)
 		return;
-	if (v->role == TR_OUTPUT && want->requires_grad != got->requires_grad)
+	if (want->requires_grad != got->requires_grad)
 		judge_note(v, MM_REQUIRES_GRAD, a, "requires_grad should be %s", want->requires_grad ? "True" : "False");
 	if (!compare_meta(v, &want->meta, &got->meta, freedoms, a) || want->meta.device == DEV_META)
 		return;
@@ -142,29 +144,123 @@ bool judge_winners(double *total, double *room, const struct reference *ref, int
 	double half = num_half_ulp(&num_format[ref->grad[q->grad].meta.dtype], num_mag(&q->g));
 	*total = q->g.hi;
 	*room = (q->g.rad + half * (q->n + 2)) * (1 + 0x1p-20);
-	return !(q->g.flags & NUM_SPECIAL);
+	return !q->npick && !(q->g.flags & NUM_SPECIAL);
+}
+
+bool judge_pick(double *low, double *high, const struct reference *ref, int w, int k)
+{
+	const struct ref_winners *q = &ref->winners[w];
+	const struct num *g = &q->pick[k];
+	double more = g->rad != 0 ? 2 * num_half_ulp(&num_format[ref->grad[q->grad].meta.dtype], num_mag(g)) : 0;
+	*low = num_low(g) - more;
+	*high = num_high(g) + more;
+	return !(g->flags & NUM_SPECIAL);
+}
+
+struct interval { double low, high; };
+
+static int by_end(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+	return (x->high > y->high) - (x->high < y->high);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Can each number be given an interval of its own that holds it? In ascending order each takes the one that ends first. Sorts both. */
+static bool all_fit(double *got, struct interval *in, int n)
+{
+	int first = 0;
+	qsort(got, (size_t)n, sizeof *got, by_value);
+	qsort(in, (size_t)n, sizeof *in, by_end);
+	for (int i = 0; i < n; i++) {
+		int k = first;
+		while (k < n && !(in[k].low <= got[i] && got[i] <= in[k].high))
+			k++;
+		if (k == n)
+			return false;
+		in[k].low = INFINITY;                           /* taken */
+		while (first < n && in[first].low == INFINITY)
+			first++;
+	}
+	return true;
+}
+
+static double grad_at(const struct result_tensor *got, int64_t k)
+{
+	return dtype_load_f(got->meta.dtype, (const unsigned char *)got->data + k * dtype_nbytes(got->meta.dtype));
+}
+
+static void compare_picks(struct tensor_verdict *v, const struct reference *ref, int w, const struct result_tensor *got, struct arena *a)
+{
+	const struct ref_winners *q = &ref->winners[w];
+	struct arena_mark m = arena_mark(a);
+	struct interval *in = ARENA_ZNEW(a, struct interval, q->n);     /* 0 for those that are not picked */
+	double *there = ARENA_NEW(a, double, q->n);
+	bool known = true;
+	for (int k = 0; k < q->npick && known; k++)
+		known = judge_pick(&in[k].low, &in[k].high, ref, w, k);
+	for (int k = 0; k < q->n; k++) {
+		there[k] = grad_at(got, q->index[k]);
+		known = known && !isnan(there[k]);              /* the element is wrong by itself */
+	}
+	bool wrong = known && !all_fit(there, in, q->n);
+	arena_release(a, m);
+	if (wrong)
+		judge_note(v, MM_GRADIENT, a, "no legal winners: of %d equals from element %lld on, %d get a gradient each and the others 0", q->n,
+			(long long)q->index[0], q->npick);
 }
 
 static void compare_winners(struct tensor_verdict *v, const struct reference *ref, int grad, const struct result_tensor *got, struct arena *a)
 {
-	for (int w = 0; w < ref->nwinners; w++) {
+	if (!got->present || !got->data || got->meta.dtype != ref->grad[grad].meta.dtype || !meta_same_sizes(&ref->grad[grad].meta, &got->meta))
+		return;
+	for (int w = 0; w < ref->nwinners && !(v->kinds & 1u << MM_GRADIENT); w++) {
 		const struct ref_winners *q = &ref->winners[w];
 		double total, room, sum = 0;
-		if (q->grad != grad || !got->present || !got->data || !judge_winners(&total, &room, ref, w))
+		if (q->grad == grad && q->npick)
+			compare_picks(v, ref, w, got, a);
+		if (q->grad != grad || !judge_winners(&total, &room, ref, w))
 			continue;
-		enum dtype dt = ref->grad[grad].meta.dtype;
 		for (int k = 0; k < q->n; k++)
-			sum += dtype_load_f(dt, (const unsigned char *)got->data + q->index[k] * dtype_nbytes(dt));
-		if (!(fabs(sum - total) <= room)) {
+			sum += grad_at(got, q->index[k]);
+		if (!(fabs(sum - total) <= room))
 			judge_note(v, MM_GRADIENT, a, "no legal winner: %d elements from %lld on share a gradient of %g and add up to %g", q->n,
 				(long long)q->index[0], total, sum);
-			return;
-		}
 	}
 }
 
-static void compare_storage(struct tensor_verdict *v, const struct ref_cells *want, const struct result_storage *got, struct arena *a)
+static bool somebody_writes(const struct ref *r, int storage)
 {
+	for (int i = 0; i < r->p->nnode; i++) {
+		const struct ref_node *n = &r->node[i];
+		if (op_has(r->p->node[i].op, T_MUTATES) && n->nout && r->storage[n->out[0].storage].memory == storage)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing may change bits that nobody writes, those of a NaN neither. (A write may choose a NaN's.) */
+static void compare_untouched(struct tensor_verdict *v, const struct prog *p, enum dtype dt, const struct result_storage *got, struct arena *a)
+{
+	struct arena_mark m = arena_mark(a);
+	size_t size = (size_t)dtype_nbytes(dt), at = 0;
+	const unsigned char *was = fill_storage(p, v->index, a), *is = got->data;
+	while (at < got->nbytes && memcmp(was + at, is + at, size) == 0)
+		at += size;
+	arena_release(a, m);
+	if (at < got->nbytes)
+		judge_note(v, MM_MUTATION, a, "bits of element %zu changed, which nobody writes", at / size);
+}
+
+static void compare_storage(struct tensor_verdict *v, const struct judge_case *jc, const struct result_storage *got, struct arena *a)
+{
+	const struct reference *ref = &jc->ref[v->call];
+	const struct ref_cells *want = &ref->storage[v->index];
 	struct meta m;
 	if (got->nbytes != (size_t)want->n * (size_t)dtype_nbytes(want->dtype) || (want->n && !got->data)) {
 		judge_note(v, MM_MUTATION, a, "%zu bytes for %lld cells", got->nbytes, (long long)want->n);
@@ -174,6 +270,8 @@ static void compare_storage(struct tensor_verdict *v, const struct ref_cells *wa
 	compare_values(&v->cmp, want->val, want->n, &m, got->data, NULL, 0);
 	if (v->cmp.count[EL_DISAGREE])
 		v->kinds |= 1u << MM_MUTATION;
+	else if (!somebody_writes(ref->run, v->index))
+		compare_untouched(v, jc->bound[v->call], want->dtype, got, a);
 }
 
 /* ---- one call ---- */
@@ -221,7 +319,7 @@ static bool judge_call(struct judgement *j, const struct judge_case *jc, const s
 		judge_gradient_alias(v, ref, got, i, freedoms, a);
 	}
 	for (int s = 0; s < ref->nstorages; s++)
-		compare_storage(next(j, TR_STORAGE, call, s, -1), &ref->storage[s], &got->storage[s], a);
+		compare_storage(next(j, TR_STORAGE, call, s, -1), jc, &got->storage[s], a);
 	return true;
 }
 

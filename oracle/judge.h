@@ -72,7 +72,8 @@ enum {
 	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
 	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
-	JUDGE_SEVERAL_VIEWS_FREE = 32   /* an output that requires grad and is one of an operator's several views may be fresh */
+	JUDGE_SEVERAL_VIEWS_FREE = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
+	JUDGE_GRADIENT_PARTS = 64       /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
 };
 
 /* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */
@@ -86,13 +87,17 @@ enum alias_rule {
 /* Output i with output k < i; with the input storage that the reference says (k = -1). Outputs on an input's storage are not compared with
  * each other. */
 enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms);
+/* Does gradient i begin at 0 of its memory? */
+bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a);
 /* Gradient i with storage k, with output k, with gradient k < i. */
 enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a);
 /* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason): where
  * it may be NaN, zeros for None may. NULL: nowhere. */
 const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a);
-/* What the gradients of group w of ref->winners add up to, and within what. False: anything. */
+/* What the gradients of group w of ref->winners add up to, and within what. False: anything, or judge_picks says more. */
 bool judge_winners(double *total, double *room, const struct reference *ref, int w);
+/* What one of the group's elements gets for pick k, and no other one does: low to high. False: anything. */
+bool judge_pick(double *low, double *high, const struct reference *ref, int w, int k);
 
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);
 void judge(struct judgement *j, const struct judge_case *jc, const struct result *r, unsigned freedoms, struct arena *a);

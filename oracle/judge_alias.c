@@ -1,7 +1,7 @@
 /* judge_alias.c: who shares memory with whom: outputs with inputs and with each other, as eager does it; gradients with nothing but what
  * eager's autograd hands on without copying it. */
 #include "oracle/judge_alias.h"
-#include "oracle/ref_impl.h"
+#include "oracle/handed.h"
 
 /* ---- outputs ---- */
 static bool equal(const struct result_tensor *a, const struct result_tensor *b)
@@ -85,13 +85,11 @@ void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const st
 }
 
 /* ---- gradients ---- */
-/* Eager's backward hands on a gradient, or a view of it, through operators that do not change it (add, clone; view, cat), and a leaf keeps
- * what it gets if nobody else holds the very same tensor. So two leaves may share a gradient's memory, or one a cotangent's: if both take
- * it from one place, and at least one of them as a view. How a leaf takes it from a history (a base): */
+/* Eager hands on what handed.h says. A compiled backward may merge more operators that change nothing: how a leaf takes its gradient from a
+ * history (a base), at most: */
 enum takes { TAKES_NOT, TAKES_SAME, TAKES_VIEW };
 
-/* May backward of this operator hand on what it gets? Generously (a product of one factor does, and addmm its bias): what makes a new
- * gradient all the same only permits too much. */
+/* May backward of this operator hand on what it gets? (A product of one factor does, and addmm its bias.) */
 static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || op_info[op].licence == LC_ARITH; }
 
 static bool as_view(int op)
@@ -149,6 +147,61 @@ static bool may_keep(const struct ref *r, int leaf, int memory, struct arena *a)
 	return false;
 }
 
+/* May they share memory? *used: the freedom that it takes. */
+static bool may_be_parts(unsigned *used, const struct ref *r, int leaf, int other, unsigned freedoms, struct arena *a)
+{
+	*used = 0;
+	if (handed_together(r, leaf, other, a))
+		return true;
+	*used = freedoms & JUDGE_GRADIENT_PARTS;
+	return *used && may_share(r, leaf, other, a);
+}
+
+/* The bytes that a dense tensor has in each cell of its memory, from its offset on. NULL: its elements are not dense, or not known. */
+static const unsigned char *cells_of(const struct result_tensor *t, struct arena *a)
+{
+	size_t size = (size_t)dtype_nbytes(t->meta.dtype);
+	if (!t->data || !meta_is_non_overlapping_and_dense(&t->meta))
+		return NULL;
+	unsigned char *cells = arena_alloc(a, t->nbytes + 1);
+	const unsigned char *from = t->data;
+	struct meta_iter it;
+	meta_iter_start(&it, &t->meta);
+	do {
+		memcpy(cells + (size_t)(it.off - t->meta.offset) * size, from, size);
+		from += size;
+	} while (meta_iter_next(&it, &t->meta));
+	return cells;
+}
+
+/* Two tensors, of one memory by their own account, that have different bytes in a cell: so they are not. */
+static bool contradict(const struct result_tensor *g, const struct result_tensor *h, struct arena *a)
+{
+	int64_t first = MAX(g->meta.offset, h->meta.offset), size = dtype_nbytes(g->meta.dtype);
+	int64_t end = MIN(g->meta.offset + meta_numel(&g->meta), h->meta.offset + meta_numel(&h->meta));
+	struct arena_mark m = arena_mark(a);
+	const unsigned char *x = cells_of(g, a), *y = cells_of(h, a);
+	bool differ = x && y && g->meta.dtype == h->meta.dtype && first < end
+		&& memcmp(x + (first - g->meta.offset) * size, y + (first - h->meta.offset) * size, (size_t)((end - first) * size)) != 0;
+	arena_release(a, m);
+	return differ;
+}
+
+bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a)
+{
+	return !(freedoms & JUDGE_GRADIENT_PARTS) && handed_from_start(ref->run, ref->grad[i].node, a);
+}
+
+static void compare_gradient_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_tensor *g, int i,
+	unsigned freedoms, struct arena *a)
+{
+	if (g->meta.offset == 0 || !judge_gradient_from_start(ref, i, 0, a))
+		return;
+	v->used |= freedoms & JUDGE_GRADIENT_PARTS;
+	if (judge_gradient_from_start(ref, i, freedoms, a))
+		judge_note(v, MM_ALIAS, a, "gradient begins at element %lld of its memory, expected 0", (long long)g->meta.offset);
+}
+
 void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms,
 	struct arena *a)
 {
@@ -164,21 +217,30 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 		const struct result_tensor *h = &got->grad[k];
 		if (!h->present || !ref->grad[k].n || h->storage != g->storage || g->storage < got->nstorages)
 			continue;
-		if (may_share(ref->run, ref->grad[i].node, ref->grad[k].node, a))
+		if (contradict(g, h, a)) {
+			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d, which holds other numbers there", k);
 			continue;
+		}
+		unsigned used;
+		if (may_be_parts(&used, ref->run, ref->grad[i].node, ref->grad[k].node, freedoms, a)) {
+			v->used |= used;
+			continue;
+		}
 		if (freedoms & JUDGE_EQUAL_SHARED && equal(g, h))
 			v->used |= JUDGE_EQUAL_SHARED;
 		else
 			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d", k);
 	}
+	compare_gradient_offset(v, ref, g, i, freedoms, a);
 }
 
 enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a)
 {
 	int leaf = ref->grad[i].node;
+	unsigned used;
 	if (other == TR_STORAGE)
 		return may_keep(ref->run, leaf, k, a) ? ALIAS_ANY : ALIAS_APART;
 	if (other == TR_OUTPUT)
 		return ALIAS_APART;
-	return may_share(ref->run, leaf, ref->grad[k].node, a) ? ALIAS_ANY : freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY : freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
 }

@@ -800,26 +800,52 @@ static struct meta grad_meta(const struct meta *leaf)
 	return m;
 }
 
-/* Winner groups whose entries are leaves: what they get must add up to g. */
+/* Where the group's entries lie among the leaves of a gradient; each has got `sent` contributions, of the group's operator, and is there
+ * once. NULL: not so. */
+static const int64_t *leaves_of(struct run *s, const struct adjoint *A, const struct adj_group *grp, const struct ref_value *grad,
+	int64_t sent)
+{
+	int64_t *index = ARENA_NEW(s->r.arena, int64_t, grp->n + 1);
+	for (int64_t k = 0; k < grp->n; k++) {
+		index[k] = (int64_t)grp->entry[k] - (int64_t)grad->leaf;
+		if (index[k] < 0 || index[k] >= grad->n || A->a[grp->entry[k]].n != sent || (grp->one && k && index[k] <= index[k - 1]))
+			return NULL;
+	}
+	return index;
+}
+
+/* How often an operator that picks sends something, if only 0, to each entry: topk once for each of its k results. */
+static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
+{
+	const struct node *n = &r->p->node[grp->node];
+	return grp->one && n->op == OP_topk ? n->arg[op_param(OP_topk, "k")].i.value : 1;
+}
+
+/* Winner groups whose entries are leaves. Equals among which topk picks several times are one group. */
 static void winners(struct run *s, const struct adjoint *A, struct reference *out)
 {
 	struct ref *r = &s->r;
-	out->winners = ARENA_NEW(r->arena, struct ref_winners, A->ngroup + 1);
+	if (!A->ngroup)
+		return;
+	out->winners = ARENA_NEW(r->arena, struct ref_winners, A->ngroup);
+	int *group_of = ARENA_ZNEW(r->arena, int, r->tape.nscalar + 1);         /* of a group's first entry: its number + 1 */
 	for (int q = 0; q < A->ngroup; q++) {
 		const struct adj_group *grp = &A->group[q];
-		int64_t *index = ARENA_NEW(r->arena, int64_t, grp->n + 1);
-		for (int v = 0; v < out->ngrads; v++) {
-			sid first = s->leaf[out->grad[v].node];
-			bool all = out->grad[v].present;
-			for (int64_t k = 0; k < grp->n && all; k++) {
-				int64_t at = (int64_t)grp->entry[k] - (int64_t)first;
-				all = at >= 0 && at < out->grad[v].n && A->a[grp->entry[k]].n == 1;
-				index[k] = at;
+		int64_t sent = picks_of(r, grp), most = MIN(sent, grp->n);
+		const int64_t *index = NULL;
+		for (int v = 0; v < out->ngrads && !index && grp->n && grp->n < INT32_MAX; v++) {
+			if (!out->grad[v].present || !(index = leaves_of(s, A, grp, &out->grad[v], sent)))
+				continue;
+			int *number = &group_of[grp->entry[0]];
+			struct ref_winners *w = &out->winners[*number ? *number - 1 : out->nwinners];
+			if (!*number) {
+				*w = (struct ref_winners){.grad = v, .n = (int)grp->n, .index = index, .g = grp->g};
+				w->pick = grp->one ? ARENA_NEW(r->arena, struct num, most) : NULL;
+				*number = ++out->nwinners;
 			}
-			if (all && grp->n && grp->n < INT32_MAX) {
-				out->winners[out->nwinners++] = (struct ref_winners){v, (int)grp->n, index, grp->g};
-				break;
-			}
+			CHECK(!grp->one || w->npick < most);
+			if (grp->one)
+				w->pick[w->npick++] = grp->g;
 		}
 	}
 }

@@ -33,7 +33,9 @@ struct ref_value {
 
 struct ref_cells { enum dtype dtype; int64_t n; const struct num *val; };     /* a whole input storage after the call */
 
-struct ref_winners { int grad, n; const int64_t *index; struct num g; };        /* elements of gradient `grad`: together they get g */
+/* Elements of gradient `grad`: together they get g; or, if npick is not 0, as many of them as that get one number of pick[] each, and the
+ * others 0. */
+struct ref_winners { int grad, n, npick; const int64_t *index; struct num g, *pick; };
 
 struct reference {
 	enum ref_status status;

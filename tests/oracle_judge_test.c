@@ -183,6 +183,34 @@ static void test_freedoms(void)
 	EXPECT_INT(j.status, JUDGE_PASS);
 }
 
+/* Bits of a NaN count where nobody writes: of x; y is written. */
+static void test_bits_of_nans(void)
+{
+	static const char *const nans = "# scatterproof 1\nx = input([3], data=[1, nan, 2])\ny = input([2], data=[nan, 1])\n"
+		"z = mul_.Scalar(y, 2.0)\nreturn (z,)\n";
+	for (int storage = 0; storage < 2; storage++) {
+		struct err err = {0};
+		struct prog p;
+		struct judge_case c;
+		struct result r;
+		struct judgement j;
+		EXPECT(prog_read(&p, &arena, nans, strlen(nans), READ_LENIENT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+		EXPECT(judge_prepare(&c, &p, jc.licence, TAPE_LIMITS_DEFAULT, &arena), "%s", c.message);
+		EXPECT(interp_run(&r, &p, &arena, NULL, &err) == INTERP_OK, "%s", err.msg);
+		judge(&j, &c, &r, 0, &arena);
+		EXPECT_INT(j.status, JUDGE_PASS);
+		unsigned char *nan = (unsigned char *)(uintptr_t)r.call[0].storage[storage].data + (storage ? 0 : 4);
+		nan[0] ^= 1;
+		judge(&j, &c, &r, 0, &arena);
+		EXPECT_INT(j.status, storage ? JUDGE_PASS : JUDGE_MISMATCH);
+		EXPECT_INT(j.kind, storage ? MM_NONE : MM_MUTATION);
+		nan[0] ^= 1;
+		nan[3] ^= 0x80;
+		judge(&j, &c, &r, 0, &arena);
+		EXPECT_INT(j.kind, storage ? MM_NONE : MM_MUTATION);
+	}
+}
+
 /* A position between two ties is no tie. */
 static void test_positions(void)
 {
@@ -206,6 +234,7 @@ int main(void)
 	RUN(test_stale);
 	RUN(test_kinds);
 	RUN(test_freedoms);
+	RUN(test_bits_of_nans);
 	arena_free(&arena);
 	RUN(test_positions);
 	return TEST_END();
