@@ -188,7 +188,7 @@ static void regressions(void)
 static void versions(void)
 {
 	static const char *const order[] = {"", "0.1", "2.9.1", "2.11.0.dev20260101", "2.11.0.dev20260102+cu130", "2.11.0a0+git1", "2.11.0rc2", "2.11.0rc10",
-		"2.11.0", "2.11.1", "2.15.0", "10.0"};
+		"2.11.0", "2.11.0.post1", "2.11.0.post2+cu130", "2.11.0.post10", "2.11.1", "2.15.0", "10.0"};
 	for (int i = 0; i < ARRAY_LEN(order); i++)
 		for (int j = 0; j < ARRAY_LEN(order); j++) {
 			int c = version_compare(order[i], order[j]);
