@@ -31,7 +31,7 @@ static bool is_program(const struct store_loaded_obs *o, const char *prefix)
 }
 
 /* The earliest of the program that was asked for; of the minimised one, or else of the finding's first. NULL: err says why. */
-static const struct store_loaded_obs *choose(const struct store_loaded *f, const char *asked, struct err *err)
+static const struct store_loaded_obs *choose_observation(const struct store_loaded *f, const char *asked, struct err *err)
 {
 	char first[33];
 	hash_hex(first, &f->program_id);
@@ -100,8 +100,11 @@ static int load(struct found *x, const struct options *o, struct arena *a)
 	int rc = load_finding(&x->f, o, a);
 	if (rc != EXIT_CLEAN)
 		return rc;
-	x->obs = choose(&x->f, o->program_id, &err);
-	if (x->obs) {
+	x->obs = choose_observation(&x->f, o->program_id, &err);
+	if (x->obs && x->obs->env < 0) {        /* its row or its count is gone: nothing that scatterproof writes */
+		err_set(&err, "%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
+			"finding was seen", o->db, STORE_ID_DIGITS, x->f.hex);
+	} else if (x->obs) {
 		hash_hex(x->program_id, &x->obs->program);
 		if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
 			err_set(&err, "the stored program does not read: %d:%d: %s", bad.line, bad.col, bad.msg);
