@@ -8,6 +8,7 @@
 
 #include "eager/meta.h"
 
+enum { MAX_RESULT_TEXT = 64 << 10 };    /* bytes of a message or of a mismatch's text that are kept of what a child says */
 enum result_status {
 	RES_OK,                 /* every call ran and reports */
 	RES_RAISED,             /* the program raised: message holds "Class: text" */

@@ -20,7 +20,6 @@
 #include "fuzz/shard_note.h"
 #include "fuzz/tally.h"
 #include "reports/json.h"
-#include "reports/lifecycle.h"
 
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
@@ -164,14 +163,6 @@ static bool store_it(struct campaign *c, const struct shard_finding *f, struct h
 	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
-/* Seen again after its fix: as good as new. */
-static bool regressed(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
-{
-	bool yes = false;
-	stored(c, finding_seen_after_fix(&yes, c->store, id, f->versions, unix_ms(), SCATTERPROOF));
-	return yes;
-}
-
 static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
 	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
@@ -196,23 +187,17 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 	fflush(stdout);
 }
 
-/* A finding that was there before. */
+/* A finding that was there before; regressed, it is as good as new. */
 static void meet_again(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
 {
-	struct store_loaded old;
-	if (!stored(c, store_load_finding(c->store, &old, id, &c->scratch)))
+	struct store_loaded now;
+	enum met how = MET_OPEN;
+	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)) || !tally_meet(c->tally, id, how, now.severity))
 		return;
-	enum met how = met_of_state(old.state);
-	if (how == MET_FIXED && f->confirmed && regressed(c, f, id)) {
-		if (tally_meet(c->tally, id, MET_REGRESSED, MAX(old.severity, f->severity)))
-			show_finding(c, f, "regressed", id);
-	} else if (tally_meet(c->tally, id, how, MAX(old.severity, f->severity))) {
-		print_seen_again(c, &old);
-	}
-	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF,
-		.payload = finding_severity_name[f->severity]};
-	if (f->severity > old.severity)
-		stored(c, store_event(c->store, &worse));
+	if (how == MET_REGRESSED)
+		show_finding(c, f, "regressed", id);
+	else
+		print_seen_again(c, &now);
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
@@ -378,6 +363,8 @@ static void keep_fault(struct campaign *c, char id_text[33], const struct shard_
 	struct hash128 id = {{0}};
 	bool exists = false;
 	enum finding_state state;
+	enum met how;
+	struct store_loaded now;
 	const char *none = arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n",
 	                                n->index, c->o->seed);
 	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing, n->twin ? " (its wide twin)" : "",
@@ -386,8 +373,11 @@ static void keep_fault(struct campaign *c, char id_text[33], const struct shard_
 		.kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .verdict = verdict_name[VD_CRASH], .tensor = "", .call = -1, .how = "",
 		.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a)),
 		.detail = arena_printf(a, "%s; %s", proc_why(shard), where), .report = where, .stderr_tail = proc_tail(shard)};
-	if (stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
-		hash_hex(id_text, &id);
+	if (!stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
+		return;
+	hash_hex(id_text, &id);
+	if (exists)
+		stored(c, keep_meet(&how, &now, c->store, &f, &id, a));
 }
 
 /* The program is one that its last answer still had to do with: then it is counted as made already. */

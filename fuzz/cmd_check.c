@@ -155,34 +155,44 @@ static const char *target_text(const struct target *t, struct arena *a)
 /* What eager refuses is no matter of t's. */
 static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
 
-/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. */
-static void keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+static void say_kept(const struct checking *c, const struct hash128 *id, enum met how, enum finding_state state)
+{
+	char hex[33];
+	hash_hex(hex, id);
+	if (!c->o.json && !c->o.quiet)
+		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, hex, how == MET_NEW ? "" : ", there before: ",
+			how == MET_NEW ? "" : finding_state_name[state], how == MET_FIXED ? ", in a later version" : "");
+}
+
+/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run; MET_NEW if
+ * it cannot be stored. */
+static enum met keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
 	struct hash128 env, id;
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
+	enum met how = MET_NEW;
+	struct store_loaded now;
 	const struct outcome *o = one->o;
 	if (!stored(c, keep_environment(c->store, &env, t, one->versions, one->device, a)))
-		return;
+		return how;
 	store_counter_add(c->store, &c->run, "", &env, verdict_name[o->verdict], 1);
 	if (!verdict_diverges(o->verdict) && !o->unexpected)
-		return;
+		return how;
 	bool refused = !verdict_diverges(o->verdict);
 	const struct target of = concerned(o, t);
-	const char *text = prog_text(one->p, a), *how = "seen by check, in a process that may have run other programs";
+	const char *text = prog_text(one->p, a), *seen = "seen by check, in a process that may have run other programs";
 	const struct shard_finding f = {.target = target_text(&of, a), .versions = one->versions, .device = one->device, .text = text,
 		.policy = "check", .kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity,
 		.verdict = verdict_name[o->verdict], .signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor,
 		.pattern = o->pattern, .detail = refused ? o->why : o->detail,
 		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report, .stderr_tail = one->r->stderr_tail,
-		.call = refused ? -1 : o->call, .how = how};
-	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, how), &id, &exists, &state, a)))
-		return;
-	char hex[33];
-	hash_hex(hex, &id);
-	if (!c->o.json && !c->o.quiet)
-		printf("  kept as %.*s%s%s\n", STORE_ID_DIGITS, hex, exists ? ", there before: " : "",
-			exists ? finding_state_name[state] : "");
+		.call = refused ? -1 : o->call, .how = seen};
+	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a)) ||
+	    (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
+		return how;
+	say_kept(c, &id, how, exists ? now.state : state);
+	return how;
 }
 
 /* Of the first divergence. */
@@ -222,13 +232,16 @@ static int code_of(const struct outcome *o)
 static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
+	enum met how = MET_NEW;
 	print_one(c, one);
 	if (c->store)
-		keep(c, one, t, a);
+		how = keep(c, one, t, a);
 	if (c->o.script)
 		write_script(c, one, t, a);
 	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
 		not_expected(c, rc == EXIT_CLEAN ? EXIT_VOID : rc);
+	if (rc == EXIT_FINDINGS && met_marked(how))
+		rc = EXIT_CLEAN;
 	return rc;
 }
 
@@ -272,7 +285,7 @@ static int open_target(struct checking *c, int target)
 	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 }
 
-/* 0 pass, 1 diverges, 2 the target's options or version are not what its name says, 3 the target is broken, 4 not judged. exit_of_both over
+/* 0 pass, or diverges as a person has marked in the store; 1 diverges, 2 the target's options or version are not what its name says, 3 the target is broken, 4 not judged. exit_of_both over
  * files and targets. */
 static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
 {

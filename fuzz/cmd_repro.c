@@ -31,7 +31,7 @@ static bool is_program(const struct store_loaded_obs *o, const char *prefix)
 }
 
 /* The earliest of the program that was asked for; of the minimised one, or else of the finding's first. NULL: err says why. */
-static const struct store_loaded_obs *choose(const struct store_loaded *f, const char *asked, struct err *err)
+static const struct store_loaded_obs *choose_observation(const struct store_loaded *f, const char *asked, struct err *err)
 {
 	char first[33];
 	hash_hex(first, &f->program_id);
@@ -100,8 +100,11 @@ static int load(struct found *x, const struct options *o, struct arena *a)
 	int rc = load_finding(&x->f, o, a);
 	if (rc != EXIT_CLEAN)
 		return rc;
-	x->obs = choose(&x->f, o->program_id, &err);
-	if (x->obs) {
+	x->obs = choose_observation(&x->f, o->program_id, &err);
+	if (x->obs && x->obs->env < 0) {        /* its row or its count is gone: nothing that scatterproof writes */
+		err_set(&err, "%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
+			"finding was seen", o->db, STORE_ID_DIGITS, x->f.hex);
+	} else if (x->obs) {
 		hash_hex(x->program_id, &x->obs->program);
 		if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
 			err_set(&err, "the stored program does not read: %d:%d: %s", bad.line, bad.col, bad.msg);
@@ -209,7 +212,7 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 	store_observation(s, &obs, x->obs->program_text, ops, prog_ops(ops, MAX_NODES, &x->p));
 	const struct store_event again = {.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF,
 		.payload = "again in a fresh process, by repro"};
-	if (v->claim == CLAIM_HOLDS && x->f.state == STATE_CANDIDATE)
+	if (v->claim == CLAIM_HOLDS && (x->f.state == STATE_CANDIDATE || x->f.state == STATE_FIXED_IN))
 		store_event(s, &again);
 }
 
@@ -218,22 +221,22 @@ static void record(const struct options *o, const struct found *x, const struct 
 {
 	enum store_status st;
 	struct err err = {0};
-	bool back = false;
+	enum after_fix after = FIX_NO_MATTER;
 	if (o->no_store)
 		return;
 	struct store *s = store_open(&st, o->db, STORE_WRITE, &err);
 	if (s) {
 		store_begin(s);
 		write_rows(s, x, v, a);
-		if (store_commit(s) == STORE_OK && v->claim == CLAIM_HOLDS && x->f.state == STATE_FIXED_IN)
-			finding_seen_after_fix(&back, s, &x->f.id, v->versions, unix_ms(), SCATTERPROOF);
+		if (store_commit(s) == STORE_OK && v->claim == CLAIM_HOLDS)
+			finding_seen_after_fix(&after, s, &x->f, v->versions, true, unix_ms(), SCATTERPROOF);
 		if (store_message(s)[0])
 			err_set(&err, "%s", store_message(s));
 		store_close(s, &err);
 	}
 	if (err.msg[0])
 		fprintf(stderr, "scatterproof: what was seen is not recorded: %s (--no-store: it need not be)\n", err.msg);
-	if (back)
+	if (after == FIX_REFUTED)
 		printf("it was marked fixed: it is regressed now\n");
 }
 

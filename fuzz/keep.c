@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "fuzz/environment.h"
+#include "reports/lifecycle.h"
 
 static int64_t unix_ms(void)
 {
@@ -85,4 +86,23 @@ enum store_status keep_finding(struct store *s, const struct hash128 *run, const
 	store_begin(s);         /* what fails from here on is store_commit's failure, too */
 	write_rows(s, run, f, note, id, *exists, a);
 	return store_commit(s);
+}
+
+enum store_status keep_meet(enum met *how, struct store_loaded *now, struct store *s, const struct shard_finding *f, const struct hash128 *id,
+	struct arena *a)
+{
+	enum after_fix after = FIX_NO_MATTER;
+	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF,
+		.payload = finding_severity_name[f->severity]};
+	enum store_status st = store_load_finding(s, now, id, a);
+	bool rises = st == STORE_OK && f->severity > now->severity;
+	if (st == STORE_OK)
+		st = finding_seen_after_fix(&after, s, now, f->versions, f->confirmed, unix_ms(), SCATTERPROOF);
+	if (st == STORE_OK && rises)
+		st = store_event(s, &worse);
+	if (st == STORE_OK && (rises || after != FIX_NO_MATTER))
+		st = store_load_finding(s, now, id, a);
+	if (st == STORE_OK)
+		*how = after == FIX_REFUTED ? MET_REGRESSED : met_of_state(now->state);
+	return st;
 }

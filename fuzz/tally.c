@@ -18,6 +18,8 @@ enum met met_of_state(enum finding_state s)
 	return s == STATE_KNOWN ? MET_KNOWN : s == STATE_DISMISSED ? MET_DISMISSED : s == STATE_DUPLICATE ? MET_DUPLICATE : s == STATE_FIXED_IN ? MET_FIXED : MET_OPEN;
 }
 
+bool met_marked(enum met how) { return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED; }
+
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 {
 	bool which = false, least = false;
@@ -100,7 +102,7 @@ bool tally_fails(const struct tally *t, const struct fail_on *f)
 {
 	for (int i = 0; i < t->n; i++) {
 		enum met how = t->entry[i].how;
-		if (t->entry[i].severity >= f->least && (how == MET_NEW || how == MET_REGRESSED || (how == MET_OPEN && !f->only_new)))
+		if (t->entry[i].severity >= f->least && !met_marked(how) && !(how == MET_OPEN && f->only_new))
 			return true;
 	}
 	return false;

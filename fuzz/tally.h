@@ -16,6 +16,7 @@ enum met {
 	NMETS
 };
 enum met met_of_state(enum finding_state s);    /* of a finding that the store has */
+bool met_marked(enum met how);                  /* a person has: it fails no run */
 
 /* --fail-on: which findings make a run fail. */
 struct fail_on {

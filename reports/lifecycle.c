@@ -1,6 +1,7 @@
 /* lifecycle.c: see lifecycle.h. */
 #include "reports/lifecycle.h"
 
+#include "reports/store_internal.h"
 #include "reports/version.h"
 
 const char *const decision_name[NDECISIONS] = {"open", "known", "fixed-in", "dismissed", "duplicate"};
@@ -15,11 +16,17 @@ bool decision_find(enum decision_kind *out, const char *name)
 	return false;
 }
 
-static int64_t after_all(const struct store_loaded *f, int64_t now)
+/* When something about f is dated so that it is the latest: now, or later if events of f are (a clock elsewhere). */
+static enum store_status after_all(int64_t *at, struct store *s, const struct store_loaded *f, int64_t now)
 {
-	for (int i = 0; i < f->nevents; i++)
-		now = f->event[i].at >= now ? f->event[i].at + 1 : now;
-	return now;
+	*at = now;
+	for (int i = 0; i < f->nevents; i++) {
+		if (f->event[i].at == INT64_MAX)
+			return store_refuse(s, STORE_CORRUPT, "%s is damaged: an event of finding %.*s is dated so late that no decision can follow it",
+				store_path(s), STORE_ID_DIGITS, f->hex);
+		*at = MAX(*at, f->event[i].at + 1);
+	}
+	return STORE_OK;
 }
 
 static bool ever(const struct store_loaded *f, enum event_kind kind)
@@ -106,8 +113,11 @@ enum store_status finding_decide(struct store *s, const struct decision *d, int6
 	enum store_status status = store_begin(s);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &f, &d->finding, &a);
+	int64_t at = 0;
+	if (status == STORE_OK)
+		status = after_all(&at, s, &f, now);
 	if (status == STORE_OK) {
-		write_decision(s, d, &f, (struct store_event){.finding = d->finding, .at = after_all(&f, now), .kind = EVENT_STATE, .tool = tool});
+		write_decision(s, d, &f, (struct store_event){.finding = d->finding, .at = at, .kind = EVENT_STATE, .tool = tool});
 		status = store_commit(s);
 	} else {
 		store_rollback(s);
@@ -116,24 +126,57 @@ enum store_status finding_decide(struct store *s, const struct decision *d, int6
 	return status;
 }
 
-enum store_status finding_seen_after_fix(bool *regressed, struct store *s, const struct hash128 *finding, const char *versions, int64_t now,
-                                         const char *tool)
+/* ---- fixes ------------------------------------------------------------------------------------------------------------------------- */
+
+bool fix_contradicted(const char *fixed, const char *seen) { return !fixed[0] || !seen[0] || version_compare(seen, fixed) >= 0; }
+
+const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a)
+{
+	return arena_printf(a, "a candidate regression: marked fixed%s%s, seen again%s%s, unconfirmed", fixed[0] ? " in " : "", fixed,
+		seen[0] ? " in " : "", seen);
+}
+
+/* The version of the fix that stands, NULL if none does. */
+static const char *standing_fix(const struct store_loaded *f)
+{
+	const char *fixed = NULL;
+	if (!(1u << f->state & (STATES_OPEN | 1u << STATE_FIXED_IN)) || f->state == STATE_REGRESSED)
+		return NULL;
+	for (int i = 0; i < f->nevents; i++) {
+		const struct store_loaded_event *e = &f->event[i];
+		if (str_eq(e->kind, event_kind_name[EVENT_FIXED]))
+			fixed = e->payload;
+		else if (event_decides(e->kind) && !str_eq(e->payload, finding_state_name[STATE_CANDIDATE]))
+			fixed = NULL;
+	}
+	return fixed;
+}
+
+enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions, bool confirmed,
+                                         int64_t now, const char *tool)
 {
 	struct arena a;
-	struct store_loaded f;
-	const char *fixed = "";
 	arena_init(&a);
-	*regressed = false;
-	enum store_status status = store_load_finding(s, &f, finding, &a);
-	for (int i = 0; status == STORE_OK && i < f.nevents; i++)
-		if (str_eq(f.event[i].kind, event_kind_name[EVENT_FIXED]))
-			fixed = f.event[i].payload;
-	const char *seen = version_of_environment(versions, &a);
-	if (status == STORE_OK && f.state == STATE_FIXED_IN && (!fixed[0] || !seen[0] || version_compare(seen, fixed) >= 0)) {
-		struct store_event e = {.finding = *finding, .at = after_all(&f, now), .kind = EVENT_REGRESSED, .tool = tool, .payload = seen};
+	const char *fixed = standing_fix(f), *seen = version_of_environment(versions, &a);
+	enum store_status status = STORE_OK;
+	enum after_fix what = !fixed || !fix_contradicted(fixed, seen) ? FIX_NO_MATTER : confirmed ? FIX_REFUTED
+		: f->state == STATE_FIXED_IN ? FIX_DOUBTED : FIX_NO_MATTER;
+	struct store_event e = {.finding = f->id, .kind = EVENT_REGRESSED, .tool = tool, .payload = seen};
+	if (what != FIX_NO_MATTER)
+		status = after_all(&e.at, s, f, now);
+	if (status == STORE_OK && what == FIX_REFUTED) {
 		status = store_event(s, &e);
-		*regressed = status == STORE_OK;
+	} else if (status == STORE_OK && what == FIX_DOUBTED) {
+		store_begin(s);         /* what fails from here on is store_commit's failure, too */
+		e.kind = EVENT_STATE;
+		e.payload = finding_state_name[STATE_CANDIDATE];
+		store_event(s, &e);
+		e.kind = EVENT_NOTE;
+		e.payload = fix_doubted_note(fixed, seen, &a);
+		store_event(s, &e);
+		status = store_commit(s);
 	}
+	*out = status == STORE_OK ? what : FIX_NO_MATTER;
 	arena_free(&a);
 	return status;
 }

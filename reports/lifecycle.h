@@ -3,7 +3,9 @@
  *
  *     open        looked at again: candidate, or confirmed if it ever was
  *     known       reported upstream or accepted; seen again it stays known
- *     fixed-in V  seen again in a version that is not older than V it is regressed, and open
+ *     fixed-in V  seen again in a version that is not older than V it is open: regressed if that is confirmed in a fresh process; if it is not
+ *                 (fuzz --no-confirm, check), a candidate again, with a note that says so: a candidate regression. One that is confirmed then,
+ *                 in V or later, is regressed. So the fix stands until a decision other than "candidate" follows it
  *     dismissed   not a bug; seen again it stays dismissed
  *     duplicate   of another finding, which the event names; seen again it stays so */
 #ifndef SCATTERPROOF_LIFECYCLE_H
@@ -31,8 +33,14 @@ enum store_status finding_duplicates_turn(bool *found, struct store *s, const st
 /* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
 
-/* For a finding in state fixed-in that was seen again, confirmed, in an environment: records the regression, if it is one. Writes. */
-enum store_status finding_seen_after_fix(bool *regressed, struct store *s, const struct hash128 *finding, const char *versions, int64_t now,
-                                         const char *tool);
+/* What a sighting in version `seen` (version_of_environment; "" if unknown) says of a fix in `fixed` ("" if any later sighting counts). */
+bool fix_contradicted(const char *fixed, const char *seen);
+/* The note that a candidate regression has. */
+const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a);
+
+enum after_fix { FIX_NO_MATTER, FIX_DOUBTED, FIX_REFUTED };    /* nothing new; open as a candidate; regressed */
+/* f, as it is loaded, was seen again in an environment. Records what that makes of a fix that stands. Writes, one transaction. */
+enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions, bool confirmed,
+                                         int64_t now, const char *tool);
 
 #endif

@@ -311,7 +311,7 @@ enum store_status store_program(struct store *s, struct hash128 *id, const char 
 
 /* ---- findings and their events ---------------------------------------------------------------------------------------------- */
 
-static enum store_status put_event(struct store *s, const struct store_event *e)
+enum store_status store_put_event(struct store *s, const struct store_event *e)
 {
 	struct hash128 id;
 	const struct value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]),
@@ -325,6 +325,12 @@ static bool decides(enum event_kind kind)
 	return kind == EVENT_KNOWN || kind == EVENT_FIXED || kind == EVENT_REGRESSED || kind == EVENT_STATE || kind == EVENT_DUPLICATE;
 }
 
+bool event_decides(const char *kind)
+{
+	int i = find_word(event_kind_name, NEVENT_KINDS, kind);
+	return i >= 0 && decides((enum event_kind)i);
+}
+
 enum store_status store_event(struct store *s, const struct store_event *e)
 {
 	enum finding_state ignored;
@@ -332,7 +338,7 @@ enum store_status store_event(struct store *s, const struct store_event *e)
 	CHECK(e->kind != EVENT_DUPLICATE || strlen(e->payload) == 32);
 	enum store_status status = write_enter(s);
 	if (status == STORE_OK)
-		status = put_event(s, e);
+		status = store_put_event(s, e);
 	if (status == STORE_OK)
 		status = summary_update(s, &e->finding);
 	if (status == STORE_OK && decides(e->kind))
@@ -369,16 +375,16 @@ static enum store_status put_finding(struct store *s, struct hash128 *id, const 
 		status = store_put(s, id, TABLE_FINDING, v);
 	struct store_event e = {.finding = *id, .at = f->at, .kind = EVENT_FOUND, .tool = f->tool, .payload = ""};
 	if (status == STORE_OK && !exists)
-		status = put_event(s, &e);
+		status = store_put_event(s, &e);
 	if (status == STORE_OK && severity) {
 		e.kind = EVENT_SEVERITY;
 		e.payload = finding_severity_name[f->severity];
-		status = put_event(s, &e);
+		status = store_put_event(s, &e);
 	}
 	if (status == STORE_OK && signature && f->signature[0]) {
 		e.kind = EVENT_SIGNATURE;
 		e.payload = f->signature;
-		status = put_event(s, &e);
+		status = store_put_event(s, &e);
 	}
 	return status == STORE_OK ? summary_update(s, id) : status;
 }

@@ -5,7 +5,8 @@
  * changes about a finding is an append-only EVENT; "current" values (signature, severity, state, minimised program) are
  * views over events, ties broken by (time, key). Two tables hold numbers that only grow (counter, observation_count);
  * they merge by maximum. finding_summary is a local cache: written with the events it sums up, rebuilt after a merge,
- * never merged. tests/test_store_merge.c checks that merging is commutative, associative and idempotent.
+ * never merged. The events of tool "merge" are conclusions from the other rows: each merge takes them back and concludes again
+ * (store_after_fix.c). tests/test_store_merge.c checks that merging is commutative, associative and idempotent.
  *
  * AN OBSERVATION IS OF A PROGRAM: a finding's signature comes back in other programs, and which tensor was wrong, in which call, is
  * true of the program that was observed, not of the finding's first one. A row is kept per (finding, program, environment), the
@@ -99,6 +100,7 @@ enum event_kind {       /* payload */
 	NEVENT_KINDS
 };
 extern const char *const event_kind_name[NEVENT_KINDS];
+bool event_decides(const char *kind);   /* is it a decision, of which the latest counts? */
 
 /* ---- open, close, transactions --------------------------------------------------------------------------------- */
 struct store;

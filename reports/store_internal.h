@@ -81,6 +81,8 @@ enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t
 /* Program and operators, inside a transaction. id: of the text, see program_key. */
 enum store_status store_put_program(struct store *s, const struct hash128 *id, const char *text, const char *const *ops, int nops);
 struct hash128 program_key(const char *text);
+/* The row alone, inside a transaction. */
+enum store_status store_put_event(struct store *s, const struct store_event *e);
 /* Adds to observation_count, inside a transaction. (store_obs.c) */
 enum store_status store_put_count(struct store *s, const struct pending_count *c);
 
@@ -93,6 +95,9 @@ enum store_status summary_update(struct store *s, const struct hash128 *finding)
 enum store_status summary_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
+
+/* Concludes from all rows which findings were seen after their fix, inside a transaction; summaries are the caller's. (store_after_fix.c) */
+enum store_status conclude_from_merged(struct store *s);
 
 /* Steps through a query and hands its rows over; the last result code, SQLITE_DONE if row stopped it. (store_query.c) */
 int store_each_row(sqlite3_stmt *st, store_row_fn *row, void *ctx);

@@ -2,7 +2,8 @@
  *
  * Shared rows are a set (their key is their content), so merging them is union. Each run has one writer, so its counters only
  * grow, and the greater one is the later one. Of observations, those that store.h says are kept: "the least k of a union" is a union
- * too. Hence commutative, associative, idempotent. Programs that nothing refers to then are deleted, summaries computed again. */
+ * too. Which findings one store's sightings show to be back after another store's fix is concluded from all rows, anew at each merge
+ * (store_after_fix.c). Hence commutative, associative, idempotent. Programs that nothing refers to then are deleted, summaries computed again. */
 #include <sys/stat.h>
 
 #include "reports/store_internal.h"
@@ -121,6 +122,8 @@ static enum store_status merge_all(struct merge *m)
 		status = copy_table(m, &copies[i]);
 	if (status == STORE_OK)
 		status = trim_all_observations(m->dst);
+	if (status == STORE_OK)
+		status = conclude_from_merged(m->dst);
 	return status == STORE_OK ? summary_update(m->dst, NULL) : status;
 }
 

@@ -22,6 +22,9 @@ static int64_t take_number(const char **s)
 
 static bool final(const char *s) { return *s == '\0' || *s == '+'; }
 
+/* What follows the numbers: 2.15.0.dev1, 2.15.0rc1 < 2.15.0 < 2.15.0.post1 (PEP 440). */
+static int phase(const char *s) { return final(s) ? 0 : str_starts(s + (*s == '.' || *s == '-'), "post") ? 1 : -1; }
+
 int version_compare(const char *a, const char *b)
 {
 	while (digit(*a) || digit(*b)) {
@@ -29,8 +32,8 @@ int version_compare(const char *a, const char *b)
 		if (x != y)
 			return x < y ? -1 : 1;
 	}
-	if (final(a) || final(b))
-		return final(a) - final(b);
+	if (phase(a) != phase(b))
+		return phase(a) < phase(b) ? -1 : 1;
 	for (; !final(a) && !final(b); a++, b++) {       /* dev20260101 before dev20260102, rc2 before rc10 */
 		if (digit(*a) && digit(*b))
 			return version_compare(a, b);

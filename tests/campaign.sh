@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | again | lost | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | refixed | again | lost | merge | kill | usage
 set -u
 bin=$1
 src=$2
@@ -161,6 +161,51 @@ mark() { # decisions of people, and what later campaigns make of them
 	done
 	"$bin" findings mark "${ids[1]}" fixed-in 2.16.0.dev20260101+cu130 --db "$tmp/m.db" >"$tmp/out"
 	expect "fixed in a nightly" 0 $?
+}
+
+refixed() { # fixed ones that are seen again unconfirmed: by a campaign that confirms nothing, by check, by a merge
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db $tmp/r.db"
+	decide() { for id in $(sql "select id from v_findings" "$tmp/r.db"); do "$bin" findings mark "$id" "$@" --db "$tmp/r.db" >/dev/null; done; }
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	n=$(sql "select count(*) from v_findings" "$tmp/r.db")
+	decide fixed-in 0.1
+	$fuzz --no-confirm >"$tmp/out" 2>"$tmp/err"
+	expect "seen after the fix, unconfirmed" 1 $?
+	has "open, and no regression yet" "$tmp/out" "^0 new findings, $n seen again and open; "
+	has "each is said" "$tmp/out" "^seen again: [0-9a-f]{8}  candidate, "
+	expect "each is a candidate again" "candidate $n" "$(sql "select state || ' ' || count(*) from v_open group by state" "$tmp/r.db")"
+	expect "its history says why" "$n" "$(sql "select count(*) from v_events where kind = 'note' and
+		payload = 'a candidate regression: marked fixed in 0.1, seen again in 0.1, unconfirmed'" "$tmp/r.db")"
+	$fuzz --fail-on new >"$tmp/out" 2>"$tmp/err"
+	expect "then confirmed" 1 $?
+	has "they are regressed" "$tmp/out" "^0 new findings, $n regressed, 0 seen again and open; "
+	decide fixed-in 0.2
+	$fuzz --no-confirm >"$tmp/out" 2>"$tmp/err"
+	expect "fixed in a later version" 0 $?
+	"$bin" gen --seed 5 --programs 30 >"$tmp/r.prog"
+	while read -r want state decision; do
+		decide $decision
+		"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --quiet --db "$tmp/r.db" >"$tmp/out"
+		expect "check of those that are marked $decision" "$want" $?
+		"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --db "$tmp/r.db" >"$tmp/out"
+		has "check of those that are marked $decision" "$tmp/out" "kept as [0-9a-f]{8}, there before: $state"
+		expect "they are then" "$state $n" "$(sql "select state || ' ' || count(*) from v_findings group by state" "$tmp/r.db")"
+	done <<-END
+		0 known known
+		0 dismissed dismissed
+		0 fixed-in fixed-in 0.2
+		1 candidate fixed-in 0.1
+		1 confirmed open
+	END
+	"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --expect pass --db "$tmp/r.db" >"$tmp/out"
+	expect "--expect asks for verdicts" 1 $?
+	decide known
+	"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --expect pass --db "$tmp/r.db" >"$tmp/out"
+	expect "whatever is marked" 1 $?
+	decide fixed-in 0.1
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db "$tmp/elsewhere.db" >"$tmp/out" 2>"$tmp/err"
+	"$bin" merge "$tmp/elsewhere.db" --into "$tmp/r.db" >"$tmp/out"
+	expect "confirmed in another store" "regressed $n" "$(sql "select state || ' ' || count(*) from v_open group by state" "$tmp/r.db")"
 }
 
 again() { # the next nights: exit codes do not forget, what is seen again is said
@@ -405,6 +450,7 @@ plants) plants ;;
 full) full ;;
 targets) targets ;;
 mark) mark ;;
+refixed) refixed ;;
 again) again ;;
 lost) lost ;;
 merge) merge ;;

@@ -59,6 +59,11 @@ hostile() { # text of workers, programs, stores and command lines on its way to 
 		run targets --python "$worker" --probe
 		harmless "targets --probe, $mode" "$tmp/out" "$tmp/err"
 	done
+	export HOSTILE=long LONG=20             # MiB
+	run check "$seed" --target torch:eager --python "$worker" --db "$tmp/long.db"
+	expect "a long message is cut when it is read" yes "$([ "$(wc -c <"$tmp/out")" -lt 100000 ] && echo yes)"
+	has "and it is said" "$tmp/out" "\.\.\. 209[0-9]{5} bytes more"
+	expect "it is not stored whole, either" yes "$([ "$(wc -c <"$tmp/long.db")" -lt 1000000 ] && echo yes)"
 	for mode in compiled crash; do
 		export HOSTILE=$mode
 		run fuzz --target torch:aot_eager --no-cheap --no-confirm --programs 3 --seed 1 --python "$worker" --db "$tmp/$mode.db"

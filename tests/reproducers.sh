@@ -76,6 +76,17 @@ observations() { # each observation has its own program, tensor and call; repro 
 	expect "seen after its fix" 1 $?
 	has "seen after its fix" "$tmp/out" "it is regressed now"
 	expect "seen after its fix" regressed "$(sql "select state from v_open" "$tmp/q.db")"
+	for damage in "update observation set environment = zeroblob(16)" "delete from environment"; do
+		cp "$tmp/o.db" "$tmp/damaged.db"
+		python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute(sys.argv[2]); db.commit()' "$tmp/damaged.db" "$damage" \
+			2>/dev/null || continue                         # no python3
+		id=$(sql "select id from v_findings" "$tmp/damaged.db")
+		for words in "" "--script -" "--target builtin:eager"; do
+			"$bin" repro "$id" --db "$tmp/damaged.db" $words >"$tmp/out" 2>"$tmp/err"
+			expect "an observation that was made nowhere: repro $words" 2 $?
+			has "an observation that was made nowhere: repro $words" "$tmp/err" "the observation of finding $id names no environment"
+		done
+	done
 	chmod a-w "$tmp/q.db" "$tmp"
 	if ! touch "$tmp/q.db-journal" 2>/dev/null; then        # not as root
 		"$bin" repro "${ids[0]}" --db "$tmp/q.db" --target builtin:eager >"$tmp.out" 2>"$tmp.err"

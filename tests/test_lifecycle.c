@@ -1,4 +1,6 @@
 /* test_lifecycle.c: decisions of people, regressions, and which version is later. */
+#include <unistd.h>
+
 #include "reports/lifecycle.h"
 #include "reports/version.h"
 #include "tests/store_util.h"
@@ -163,32 +165,113 @@ static void circles(void)
 	}
 }
 
+static enum after_fix seen_again(struct store *s, const struct hash128 *id, const char *versions, bool confirmed)
+{
+	struct arena a;
+	struct store_loaded f;
+	enum after_fix out = FIX_NO_MATTER;
+	arena_init(&a);
+	CHECK(store_load_finding(s, &f, id, &a) == STORE_OK);
+	EXPECT_INT(finding_seen_after_fix(&out, s, &f, versions, confirmed, NOW - 5, "t"), STORE_OK);
+	arena_free(&a);
+	return out;
+}
+
 static void regressions(void)
 {
 	static const struct { const char *fixed, *versions; bool regressed; } cases[] = {
 		{"2.15.0", "torch 2.11.0+cu130, python 3.11.2", false}, {"2.15.0", "torch 2.15.0+cu130, python 3.11.2", true},
 		{"2.15.0", "torch 2.16.1, python 3.11.2", true}, {"2.15.0", "torch 2.15.0.dev20260101, python 3", false},
-		{"", "torch 2.11.0, python 3.11.2", true}, {"2.15.0", "", true},
+		{"", "torch 2.11.0, python 3.11.2", true}, {"2.15.0", "", true}, {"0.1.post1", "scatterproof 0.1", false},
 	};
 	struct store *s = open_ok(tmp_path("regress.db"), STORE_CREATE);
-	for (int i = 0; i < ARRAY_LEN(cases); i++) {
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		const char *fixed = cases[i / 2].fixed, *versions = cases[i / 2].versions;
+		bool back = cases[i / 2].regressed, confirmed = i % 2;
 		struct hash128 id = put_finding(s, (unsigned)i);
-		bool regressed = true;
-		EXPECT_INT(finding_seen_after_fix(&regressed, s, &id, cases[i].versions, NOW, "t"), STORE_OK);
-		EXPECT(!regressed, "%d: was never fixed", i);
-		decide(s, &id, DECIDE_FIXED_IN, "", cases[i].fixed);
+		EXPECT_INT(seen_again(s, &id, versions, confirmed), FIX_NO_MATTER);     /* was never fixed */
+		decide(s, &id, DECIDE_FIXED_IN, "", fixed);
 		EXPECT_INT(state_of(s, &id), STATE_FIXED_IN);
-		EXPECT_INT(finding_seen_after_fix(&regressed, s, &id, cases[i].versions, NOW - 5, "t"), STORE_OK);
-		EXPECT(regressed == cases[i].regressed, "fixed in '%s', seen in '%s'", cases[i].fixed, cases[i].versions);
-		EXPECT_INT(state_of(s, &id), regressed ? STATE_REGRESSED : STATE_FIXED_IN);
+		EXPECT_INT(seen_again(s, &id, versions, confirmed), !back ? FIX_NO_MATTER : confirmed ? FIX_REFUTED : FIX_DOUBTED);
+		EXPECT_INT(state_of(s, &id), !back ? STATE_FIXED_IN : confirmed ? STATE_REGRESSED : STATE_CANDIDATE);
+		EXPECT(!back || confirmed || str_starts(payload_of(s, &id, "note", &a), "a candidate regression: marked fixed"), "a note");
+		if (!back)
+			continue;
+		EXPECT_INT(seen_again(s, &id, versions, false), FIX_NO_MATTER);         /* said already */
+		EXPECT_INT(seen_again(s, &id, "torch 2.10.0", true), fixed[0] || confirmed ? FIX_NO_MATTER : FIX_REFUTED);
+		/* what an unconfirmed sighting made a candidate is regressed once it is confirmed, and that once */
+		EXPECT_INT(seen_again(s, &id, versions, true), confirmed || !fixed[0] ? FIX_NO_MATTER : FIX_REFUTED);
+		EXPECT_INT(state_of(s, &id), STATE_REGRESSED);
+		EXPECT_INT(seen_again(s, &id, versions, true), FIX_NO_MATTER);
+		decide(s, &id, DECIDE_KNOWN, "", "");
+		EXPECT_INT(seen_again(s, &id, versions, true), FIX_NO_MATTER);
+		EXPECT_INT(state_of(s, &id), STATE_KNOWN);
+	}
+	arena_free(&a);
+	store_abandon(s);
+}
+
+/* A clock that is far ahead, or a hostile store. */
+static void dates(void)
+{
+	struct store *s = open_ok(tmp_path("dates.db"), STORE_CREATE);
+	struct hash128 id = put_finding(s, 1), last = put_finding(s, 2);
+	CHECK(put_event(s, &id, INT64_MAX - 1, EVENT_NOTE, "late") == STORE_OK && put_event(s, &last, INT64_MAX, EVENT_NOTE, "last") == STORE_OK);
+	decide(s, &id, DECIDE_KNOWN, "", "");
+	EXPECT_INT(state_of(s, &id), STATE_KNOWN);
+	for (int i = 0; i < 2; i++) {
+		struct decision d = {.finding = i ? id : last, .kind = DECIDE_DISMISSED, .note = "", .version = "", .issue_url = ""};
+		EXPECT_INT(finding_decide(s, &d, NOW, "t"), STORE_CORRUPT);
+		EXPECT(strstr(store_message(s), "is dated so late that no decision can follow it"), "%s", store_message(s));
 	}
 	store_abandon(s);
+}
+
+/* What another store saw after the fix comes out as if one store had seen all. Times: marked fixed in 0.2 at 100. */
+static void regressions_elsewhere(void)
+{
+	static const struct { const char *versions; int64_t seen, confirmed; enum finding_state state; } cases[] = {
+		{"t 0.2", 200, 200, STATE_REGRESSED}, {"t 0.2", 200, 0, STATE_CANDIDATE}, {"t 0.1", 200, 200, STATE_FIXED_IN},
+		{"t 0.2", 50, 50, STATE_FIXED_IN}, {"t 0.3", 200, 50, STATE_CANDIDATE},
+	};
+	for (int i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		const char *here = tmp_path("here.db"), *there = tmp_path("there.db"), *into = i % 2 ? here : there, *from = i % 2 ? there : here;
+		const struct store_env_text where = {.family = "t", .target = "t", .version = "", .versions = cases[i / 2].versions, .device = "", .machine = ""};
+		const struct store_run run = {.seed = 1, .shard = "0/1", .policy = "p", .versions = "", .started = 1};
+		unlink(here);
+		unlink(there);
+		struct store *s = open_ok(here, STORE_CREATE);
+		struct hash128 id = put_finding(s, 1), env, r;
+		CHECK(put_event(s, &id, NOW + 100, EVENT_FIXED, "0.2") == STORE_OK && store_close(s, NULL) == STORE_OK);
+		s = open_ok(there, STORE_CREATE);
+		put_finding(s, 1);
+		CHECK(store_environment(s, &env, &where) == STORE_OK && store_run_begin(s, &r, &run) == STORE_OK);
+		const struct store_observation o = {.finding = id, .environment = env, .run = r, .at = NOW + cases[i / 2].seen, .verdict = "mismatch",
+			.tensor = "", .fill = -1, .call = -1, .detail = ""};
+		CHECK(store_observation(s, &o, "# scatterproof 1\n", NULL, 0) == STORE_OK);
+		if (cases[i / 2].confirmed)
+			CHECK(put_event(s, &id, NOW + cases[i / 2].confirmed, EVENT_CONFIRMED, "") == STORE_OK);
+		CHECK(store_close(s, NULL) == STORE_OK);
+		s = open_ok(into, STORE_WRITE);
+		for (int again = 0; again < 2; again++) {
+			EXPECT_INT(store_merge(s, from), STORE_OK);
+			EXPECT(state_of(s, &id) == cases[i / 2].state, "%d: is %s, not %s", i, finding_state_name[state_of(s, &id)],
+				finding_state_name[cases[i / 2].state]);
+		}
+		decide(s, &id, DECIDE_KNOWN, "", "");
+		EXPECT_INT(store_merge(s, from), STORE_OK);
+		EXPECT_INT(state_of(s, &id), STATE_KNOWN);      /* decided after all that */
+		EXPECT_INT(sql_int(into, "SELECT count(*) FROM event WHERE tool = 'merge'"), 0);
+		store_abandon(s);
+	}
 }
 
 static void versions(void)
 {
 	static const char *const order[] = {"", "0.1", "2.9.1", "2.11.0.dev20260101", "2.11.0.dev20260102+cu130", "2.11.0a0+git1", "2.11.0rc2", "2.11.0rc10",
-		"2.11.0", "2.11.1", "2.15.0", "10.0"};
+		"2.11.0", "2.11.0.post1", "2.11.0.post2+cu130", "2.11.0.post10", "2.11.1", "2.15.0", "10.0"};
 	for (int i = 0; i < ARRAY_LEN(order); i++)
 		for (int j = 0; j < ARRAY_LEN(order); j++) {
 			int c = version_compare(order[i], order[j]);
@@ -212,6 +295,8 @@ int main(void)
 	RUN(duplicates);
 	RUN(circles);
 	RUN(regressions);
+	RUN(dates);
+	RUN(regressions_elsewhere);
 	RUN(versions);
 	return TEST_END();
 }

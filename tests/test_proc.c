@@ -1,6 +1,7 @@
 /* test_proc.c: child processes that misbehave in every way we know. The children are this very program, run again with the
  * name of a behaviour; each bad one must cost exactly one request, and the next request must be served by a fresh child. */
 #include "compiled/targets/proc.h"
+#include "compiled/targets/proc_dir.h"
 #include "compiled/targets/torch.h"
 #include "compiled/targets/wire.h"
 #include "tests/test.h"
@@ -520,6 +521,41 @@ static void test_private_dirs(void)
 	EXPECT(!exists(b), "%s outlives its owner", b);
 }
 
+/* Each process sweeps while the others make theirs: a directory that was handed over stays. Exit code: were all there? */
+static void make_and_look(int rounds)
+{
+	bool there = true;
+	for (int i = 0; i < rounds && there; i++) {
+		struct err err = {0};
+		struct proc_dir d;
+		struct strbuf sub;
+		sb_init(&sub);
+		there = proc_dir_make(&d, &err) && proc_dir_sub(&sub, &d, "TMPDIR", &err);
+		if (there)
+			proc_dir_remove(&d);
+		else
+			fprintf(stderr, "round %d: %s\n", i, err.msg);
+		sb_free(&sub);
+	}
+	_exit(there ? 0 : 1);
+}
+
+static void test_private_dirs_at_once(void)
+{
+	enum { PROCESSES = 6, ROUNDS = 400 };
+	pid_t child[PROCESSES];
+	for (int i = 0; i < PROCESSES; i++) {
+		child[i] = fork();
+		if (child[i] == 0)
+			make_and_look(ROUNDS);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		int status = -1;
+		CHECK(waitpid(child[i], &status, 0) == child[i]);
+		EXPECT_INT(status, 0);
+	}
+}
+
 /* An owner that is killed leaves its directory; the next proc_open removes it, and the child died with its parent. */
 static void test_killed_parent(void)
 {
@@ -738,6 +774,7 @@ int main(int argc, char **argv)
 	RUN(test_recycling);
 	RUN(test_group);
 	RUN(test_private_dirs);
+	RUN(test_private_dirs_at_once);
 	RUN(test_killed_parent);
 	RUN(test_many);
 	RUN(test_wrong_answers);

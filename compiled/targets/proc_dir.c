@@ -31,20 +31,30 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Opens and locks the lock file of `dir`; -1 if somebody living holds it or there is none. */
+/* A sweep may take the lock between our open and our flock, unlink the file and let go: then ours is the lock of a file without a name. */
+static bool still_named(int fd, const char *path)
+{
+	struct stat held, named;
+	if (fstat(fd, &held) != 0 || lstat(path, &named) != 0)
+		return false;
+	errno = ENOENT;
+	return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* Opens and locks the lock file of `dir`; -1 if somebody living holds it or there is none (any more). */
 static int lock_dir(const char *dir, int flags)
 {
 	struct strbuf path;
 	sb_init(&path);
 	sb_printf(&path, "%s/" LOCK, dir);
 	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-	sb_free(&path);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path.s))) {
 		int why = errno;
 		close(fd);
 		errno = why;
 		fd = -1;
 	}
+	sb_free(&path);
 	return fd;
 }
 

@@ -1,6 +1,8 @@
 /* wire.c: reading and writing of requests, answers and results as bytes. See wire.h; worker.py speaks the same. */
 #include "compiled/targets/wire.h"
 
+#include "eager/escape.h"
+
 static void put_le(struct strbuf *sb, uint64_t v, int nbytes)
 {
 	uint8_t b[8];
@@ -84,6 +86,16 @@ const char *wire_str(struct wire *w, struct arena *a)
 	memcpy(s, p, n);
 	s[n] = '\0';
 	return s;
+}
+
+/* An exception's message may hold a whole tensor or generated file: each text is kept, printed and stored several times. */
+static const char *get_text(struct wire *w, struct arena *a)
+{
+	uint32_t n = wire_u32(w);
+	const char *p = (const char *)take(w, n);
+	size_t len = p ? strnlen(p, n) : 0, kept = len > MAX_RESULT_TEXT ? utf8_cut(p, MAX_RESULT_TEXT) : len;
+	const char *head = arena_printf(a, "%.*s", (int)kept, p ? p : "");
+	return kept == len ? head : arena_printf(a, "%s... %zu bytes more", head, len - kept);
 }
 
 const void *wire_blob(struct wire *w, struct arena *a, size_t *n)
@@ -275,10 +287,10 @@ static bool get_mismatches(struct result *out, struct arena *a, struct wire *w, 
 	out->mismatch = ARENA_ZNEW(a, struct result_meta_mismatch, n + 1);
 	for (uint32_t i = 0; i < n && !w->bad; i++) {
 		struct result_meta_mismatch *m = &out->mismatch[i];
-		m->op = wire_str(w, a);
+		m->op = get_text(w, a);
 		m->backward = wire_u8(w) != 0;
 		m->rank = wire_u8(w);
-		m->detail = wire_str(w, a);
+		m->detail = get_text(w, a);
 		if (!w->bad && (m->rank < 1 || m->rank > 3))
 			return err_set(err, "answer: meta mismatch %u: rank %d", i, m->rank);
 	}
@@ -289,7 +301,7 @@ bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const 
 {
 	memset(out, 0, sizeof *out);
 	unsigned status = wire_u8(w);
-	out->message = wire_str(w, a);
+	out->message = get_text(w, a);
 	out->stderr_tail = "";
 	out->ngraphs = (int)(wire_u32(w) & INT32_MAX);
 	out->compile_ms = wire_f64(w);
