@@ -99,12 +99,19 @@ static enum handed reached(const struct walk *w, int node)
 	return w->written[base] && w->base[base] ? HANDED_PART : w->node[node];
 }
 
+/* Backward makes a new gradient, but not from 0 on: as_strided's has the leaf's offset, that of the scatters into self is a copy of all of
+ * grad's memory (clone_preserve_strides). */
+static bool keeps_offset(int op)
+{
+	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;
+}
+
 static void through(struct walk *w, int i, int k, int from)
 {
 	if (from < 0 || w->r->node[from].nout == 0 || !reached(w, from))
 		return;
 	enum handed e = hands(w->r, i, k, &w->r->node[from].out[0].meta);
-	w->restrided = w->restrided || w->r->p->node[i].op == OP_as_strided;    /* its backward gives a new gradient the leaf's offset */
+	w->restrided = w->restrided || keeps_offset(w->r->p->node[i].op);
 	if (e)
 		w->node[i] = MAX(w->node[i], MAX(e, reached(w, from)));
 }
