@@ -284,7 +284,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (p->must_raise) {
 		reference(out, &jc, p, &profile, a);
 		from_must_raise(out, p, r, t, &jc, a);
-	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES) {
+	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES && (r->status != RES_RAISED || target_stage(t)->compiles)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = jc.message;
 	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {

@@ -66,6 +66,8 @@ static enum handed as_view(const struct node *n, int k)
 	case OP_unsqueeze:
 	case OP_sum:                    /* grad.expand: kept where it expands nothing */
 	case OP_sum_dim:
+	case OP_prod:                   /* of one element: prod_safe_zeros_backward */
+	case OP_prod_dim_int:
 	case OP_repeat:
 		return HANDED_VIEW;
 	case OP_cat:                    /* narrow */
@@ -99,8 +101,8 @@ static enum handed reached(const struct walk *w, int node)
 	return w->written[base] && w->base[base] ? HANDED_PART : w->node[node];
 }
 
-/* Backward makes a new gradient, but not from 0 on: as_strided's has the leaf's offset, that of the scatters into self is a copy of all of
- * grad's memory (clone_preserve_strides). */
+/* Backward makes a new gradient, but not from 0 on: as_strided's gives it the leaf's offset, and these scatters' clone_preserve_strides
+ * that of the gradient that they get. */
 static bool keeps_offset(int op)
 {
 	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;

@@ -136,7 +136,15 @@ static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
 	return out;
 }
 
-/* One number for certain, bit for bit, the sign of a zero included. */
+/* NaN, or infinity of one sign, and nothing else. */
+static bool same_special(const struct num *x, const struct num *y)
+{
+	uint8_t kind = x->flags & NUM_SPECIAL;
+	bool one = kind == (NUM_NOFIN | NUM_NAN) || kind == (NUM_NOFIN | NUM_PINF) || kind == (NUM_NOFIN | NUM_NINF);
+	return one && kind == (y->flags & NUM_SPECIAL) && !((x->flags | y->flags) & NUM_UNDEC);
+}
+
+/* One number for certain, bit for bit, the sign of a zero included. (Not the bits of a NaN, which nothing here compares.) */
 static bool same_number(const struct tape *t, sid a, sid b)
 {
 	const struct num *x = tape_val(t, a), *y = tape_val(t, b);
@@ -144,6 +152,8 @@ static bool same_number(const struct tape *t, sid a, sid b)
 		return true;
 	if (!dtype_is_float((enum dtype)x->dtype))
 		return !((x->flags | y->flags) & (NUM_UNDEC | NUM_ANY)) && x->i == y->i;
+	if (same_special(x, y))
+		return true;
 	if (!num_is_exact(x) || !num_is_exact(y) || x->hi != y->hi)
 		return false;
 	return x->hi != 0 || (x->flags & y->flags & NUM_MOVED && signbit(x->hi) == signbit(y->hi));

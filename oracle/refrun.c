@@ -484,7 +484,10 @@ static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref
 }
 
 /* Rows that write one number, and write it only where they say. */
-static bool sets_one_value(int op) { return op == OP_fill_ || op == OP_zero_ || op == OP_masked_fill_ || op == OP_index_fill_; }
+static bool sets_one_value(int op)
+{
+	return op == OP_fill_ || op == OP_fill_Tensor_ || op == OP_zero_ || op == OP_masked_fill_ || op == OP_index_fill_;
+}
 
 static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
 {
@@ -500,11 +503,15 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 	if (b->grad && b->nwriter == 1 && (op == OP_input || op == OP_input_view))
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
-		return unsupported(s, "a write into memory that a self-overlapping or aliased leaf shares");
+		return unsupported(s, arena_printf(r->arena, "%s into the memory of an input that requires grad and overlaps itself, or shares it with "
+			"another input: write into a clone, or let the input require no grad", op_info[c->n->op].name));
 	if (st->unsaid && (c->grad || b->grad))
 		return unsupported(s, "a write into memory that _unsafe_view shares without saying so");
 	if (st->detached && st->strangers)
 		return unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
+	if (meta_has_duplicates(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[1]))
+		return unsupported(s, "gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
+			"the value");
 	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
 		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, "
 			"and PyTorch leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged",
