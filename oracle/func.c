@@ -585,7 +585,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	if (m == 0 && r == 0) {
 		if (b > 0)
 			return num_exact(DT_F64, 0);
-		bool odd = b == floor(b) && fmod(b, 2) != 0, known = a->flags & NUM_MOVED;
+		bool odd = isfinite(b) && b == floor(b) && fmod(b, 2) != 0, known = a->flags & NUM_MOVED;
 		struct num y = num_exact(DT_F64, odd && known ? copysign(INFINITY, a->hi) : INFINITY);
 		if ((odd && !known) || (b == -0.5 && !(known && !signbit(a->hi))))
 			y.flags |= NUM_NINF;            /* the zero's sign decides; 1 / sqrt(-0) is -inf */
