@@ -186,21 +186,34 @@ static enum store_status do_show(struct session *x)
 
 /* ---- mark ------------------------------------------------------------------------------------------------------------------------- */
 
-static enum store_status check_original(struct session *x, const struct decision *d)
+static enum store_status find_original(struct session *x, struct decision *d)
 {
 	bool turns;
 	char mine[33], other[33];
-	enum store_status status = finding_duplicates_turn(&turns, x->s, &d->finding, &d->duplicate_of);
+	const struct hash128 given = d->duplicate_of;
+	enum store_status status = finding_last_original(&d->duplicate_of, &turns, x->s, &d->finding, &given);
 	if (status != STORE_OK || !turns)
 		return status;
 	hash_hex(mine, &d->finding);
-	hash_hex(other, &d->duplicate_of);
+	hash_hex(other, &given);
 	if (str_eq(mine, other))
 		sb_puts(&x->complaint, "a finding is no duplicate of itself");
 	else
 		sb_printf(&x->complaint, "%.*s is a duplicate of %.*s already, itself or through others: mark it open first", STORE_ID_DIGITS, other,
 			STORE_ID_DIGITS, mine);
 	return STORE_BAD;
+}
+
+static void say_marked(struct strbuf *sb, const struct store_loaded *before, const struct store_loaded *after)
+{
+	sb_printf(sb, "finding %.*s was %s, is %s", STORE_ID_DIGITS, after->hex, finding_state_name[before->state], finding_state_name[after->state]);
+	if (after->state == STATE_DUPLICATE)
+		sb_printf(sb, " of %.*s", STORE_ID_DIGITS, finding_original(after));
+	if (after->state == STATE_FIXED_IN && finding_fixed_version(after)[0])
+		sb_printf(sb, " %s", finding_fixed_version(after));
+	else if (after->state == STATE_FIXED_IN)
+		sb_puts(sb, " no version that was named: seen again in any, it is a regression");
+	sb_putc(sb, '\n');
 }
 
 /* mark ID STATE: one event, two with a note. */
@@ -212,7 +225,7 @@ static enum store_status do_mark(struct session *x)
 	if (status == STORE_OK && x->o->of)
 		status = store_find_by_prefix(x->s, &d.duplicate_of, x->o->of);
 	if (status == STORE_OK && x->o->of)
-		status = check_original(x, &d);
+		status = find_original(x, &d);
 	if (status == STORE_OK)
 		status = store_load_finding(x->s, &before, &d.finding, &x->a);
 	if (status == STORE_OK)
@@ -220,8 +233,7 @@ static enum store_status do_mark(struct session *x)
 	if (status == STORE_OK)
 		status = store_load_finding(x->s, &after, &d.finding, &x->a);
 	if (status == STORE_OK)
-		sb_printf(&x->out.pending, "finding %.*s was %s, is %s\n", STORE_ID_DIGITS, after.hex, finding_state_name[before.state],
-			finding_state_name[after.state]);
+		say_marked(&x->out.pending, &before, &after);
 	return status;
 }
 

@@ -17,6 +17,7 @@ const char findings_usage[] =
 	"                             [--note TEXT] --db FILE\n"
 	"\n"
 	"Lists findings, shows one, answers an SQL query (`schema` tells what there is to ask); only `mark` writes: what somebody decided.\n"
+	"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again.\n"
 	"Options of the list; each may be given several times or with commas (A,B):\n"
 	"  --op NAME        with this operator; `sum` also means `sum.dim_IntList`. Several: with all of them\n"
 	"  --state WORD     candidate, confirmed, minimised, blamed, known, fixed-in, regressed, dismissed, duplicate; or `open`: nobody has\n"

@@ -37,6 +37,15 @@ static bool ever(const struct store_loaded *f, enum event_kind kind)
 	return false;
 }
 
+const char *finding_fixed_version(const struct store_loaded *f)
+{
+	const char *version = "";
+	for (int i = 0; i < f->nevents; i++)
+		if (str_eq(f->event[i].kind, event_kind_name[EVENT_FIXED]) && f->event[i].payload[0])
+			version = f->event[i].payload;
+	return version;
+}
+
 /* Inside a batch: failures are remembered there. */
 static void write_decision(struct store *s, const struct decision *d, const struct store_loaded *f, struct store_event e)
 {
@@ -59,7 +68,7 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 		break;
 	case DECIDE_FIXED_IN:
 		e.kind = EVENT_FIXED;
-		e.payload = d->version;
+		e.payload = d->version[0] ? d->version : finding_fixed_version(f);
 		break;
 	case DECIDE_DISMISSED:
 		e.payload = finding_state_name[STATE_DISMISSED];
@@ -84,23 +93,22 @@ const char *finding_original(const struct store_loaded *f)
 	return "";
 }
 
-enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original)
+enum store_status finding_last_original(struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding,
+                                        const struct hash128 *original)
 {
-	enum { LONGEST = 1000 };        /* a chain that long is a circle, which only a damaged store can hold */
-	struct hash128 at = *original;
+	enum { LONGEST = 100000 };      /* steps */
 	enum store_status status = STORE_OK;
-	*found = memcmp(&at, finding, sizeof at) == 0;
-	for (int i = 0; i < LONGEST && !*found && status == STORE_OK; i++) {
-		struct arena a;
-		struct store_loaded f;
-		arena_init(&a);
-		status = store_load_finding(s, &f, &at, &a);
-		const char *next = status == STORE_OK ? finding_original(&f) : "";
-		bool end = !next[0] || store_find_by_prefix(s, &at, next) != STORE_OK;  /* its original may be in another store */
-		arena_free(&a);
-		if (end)
-			break;
-		*found = memcmp(&at, finding, sizeof at) == 0;
+	bool more = true;
+	*last = *original;
+	*turns = memcmp(last, finding, sizeof *last) == 0;
+	for (int i = 0; more && !*turns && status == STORE_OK; i++) {
+		struct hash128 next;
+		if (i == LONGEST)
+			return store_refuse(s, STORE_CORRUPT, "%s is damaged: a chain of more than %d duplicates", store_path(s), LONGEST);
+		status = store_original(s, &more, &next, last);
+		more = more && status == STORE_OK;
+		*last = more ? next : *last;
+		*turns = memcmp(last, finding, sizeof *last) == 0;
 	}
 	return status;
 }

@@ -7,7 +7,8 @@
  *                 (fuzz --no-confirm, check), a candidate again, with a note that says so: a candidate regression. One that is confirmed then,
  *                 in V or later, is regressed. So the fix stands until a decision other than "candidate" follows it
  *     dismissed   not a bug; seen again it stays dismissed
- *     duplicate   of another finding, which the event names; seen again it stays so */
+ *     duplicate   of another finding, which the event names (`mark`: no duplicate itself, as long as nobody marks it so); seen again it
+ *                 stays so */
 #ifndef SCATTERPROOF_LIFECYCLE_H
 #define SCATTERPROOF_LIFECYCLE_H
 
@@ -21,14 +22,18 @@ struct decision {
 	struct hash128 finding;
 	enum decision_kind kind;
 	const char *note;               /* "" if none */
-	const char *version;            /* fixed-in: "" if any later sighting is a regression */
+	const char *version;            /* fixed-in: ""; the one that was recorded last, or if there is none any later sighting is a regression */
 	const char *issue_url;          /* known: "" if none */
 	struct hash128 duplicate_of;    /* duplicate */
 };
+/* The version that f was last said to be fixed in, whatever was decided since; "" if none was named. */
+const char *finding_fixed_version(const struct store_loaded *f);
 /* The finding that f was last said to be a duplicate of, 32 hex digits; "" if it is none (any more). */
 const char *finding_original(const struct store_loaded *f);
-/* *found: `original` is, directly or through others, a duplicate of `finding`, which therefore cannot be its duplicate. */
-enum store_status finding_duplicates_turn(bool *found, struct store *s, const struct hash128 *finding, const struct hash128 *original);
+/* What is to be recorded of a finding that is a duplicate of `original`: the last one that this is, directly or through others, a duplicate
+ * of in this store. *turns: that way leads back to `finding`, which therefore cannot be its duplicate. */
+enum store_status finding_last_original(struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding,
+                                        const struct hash128 *original);
 
 /* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);

@@ -65,6 +65,9 @@ bool finding_severity_find(enum finding_severity *out, const char *name)
 
 #define SUMMARY_COLUMNS "finding, target, state, severity, signature, program, ops, first_seen, last_seen, nobs, npass"
 
+/* Of one moment: as a campaign writes them, so that a history reads as it happened. Decisions last. */
+#define EVENT_ORDER "' found severity signature note confirmed minimized blame known fixed regressed state duplicate '"
+
 /* Which observations are kept (store.h): of each (finding, program, environment) the earliest; then by this order. */
 #define OBS_ORDER "o.program <> f.program, o.at, o.id"
 #define OBS_OF_FINDING "FROM observation o JOIN finding f ON f.id = o.finding"
@@ -87,9 +90,14 @@ static const char *const query_sql[NQUERIES] = {
 		" AND (at, id) <= (?4, ?5))",
 	[Q_SUMMARY] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
 		" FROM finding_now WHERE finding = ?",
-	/* A decision can break a circle of duplicates, which changes the others in it. */
+	/* A decision can break a circle of duplicates, which changes its least. */
 	[Q_SUMMARY_DUPLICATES] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
-		" FROM finding_now WHERE finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
+		" FROM finding_now WHERE finding IN (SELECT finding FROM temp.circle_touched)",
+	[Q_DUPLICATES] = "SELECT d.finding, e.payload FROM finding_last_decision d JOIN event e ON e.id = d.event WHERE e.kind = 'duplicate'"
+		" AND d.finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
+	[Q_CIRCLE_PUT] = "INSERT INTO temp.least_of_circle (finding) VALUES (?)",
+	[Q_ORIGINAL] = "SELECT e.payload FROM finding_decision d JOIN event e ON e.id = d.event WHERE d.finding = ? AND e.kind = 'duplicate'",
+	[Q_FINDING] = "SELECT 1 FROM finding WHERE id = ?",
 	[Q_SUMMARY_CLEAR] = "DELETE FROM finding_summary",
 	[Q_SUMMARY_DIFFERS] = "SELECT EXISTS (SELECT " SUMMARY_COLUMNS " FROM finding_now EXCEPT SELECT " SUMMARY_COLUMNS
 		" FROM finding_summary) OR (SELECT count(*) FROM finding) <> (SELECT count(*) FROM finding_summary)",
@@ -123,7 +131,7 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_LOAD_OBS] = "SELECT o.environment, o.program, p.text, o.at, o.verdict, o.tensor, o.detail, o.fill, o.call"
 		" FROM observation o JOIN program p ON p.id = o.program WHERE o.finding = ? ORDER BY o.at, o.id",
 	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
-		" WHERE e.finding = ? ORDER BY e.at, e.id",
+		" WHERE e.finding = ? ORDER BY e.at, instr(" EVENT_ORDER ", ' ' || e.kind || ' '), e.id",
 	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
 };
 
@@ -166,6 +174,7 @@ static void roll_back(struct store *s)
 {
 	if (!sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	s->circles_version = -1;        /* temporary tables are rolled back, too */
 }
 
 static enum store_status commit(struct store *s)
@@ -223,16 +232,22 @@ enum store_status write_leave(struct store *s, enum store_status status)
 
 enum store_status summary_update(struct store *s, const struct hash128 *finding)
 {
+	enum store_status status = finding ? circles_current(s) : circles_refresh(s);
 	if (finding)
-		return run_query(s, Q_SUMMARY, finding, "summing up a finding");
-	enum store_status status = run_query(s, Q_SUMMARY_CLEAR, NULL, "clearing the summaries");
+		return status == STORE_OK ? run_query(s, Q_SUMMARY, finding, "summing up a finding") : status;
+	if (status == STORE_OK)
+		status = run_query(s, Q_SUMMARY_CLEAR, NULL, "clearing the summaries");
 	return status == STORE_OK ? run_query(s, Q_SUMMARY_ALL, NULL, "summing up the findings") : status;
 }
 
 enum store_status summary_verify(struct store *s)
 {
 	sqlite3_stmt *st = NULL;
-	enum store_status status = store_stmt(s, &st, Q_SUMMARY_DIFFERS);
+	enum store_status status = circles_setup(s);
+	if (status == STORE_OK)
+		status = circles_refresh(s);
+	if (status == STORE_OK)
+		status = store_stmt(s, &st, Q_SUMMARY_DIFFERS);
 	if (status != STORE_OK)
 		return status;
 	int rc = sqlite3_step(st);
@@ -339,6 +354,8 @@ enum store_status store_event(struct store *s, const struct store_event *e)
 	enum store_status status = write_enter(s);
 	if (status == STORE_OK)
 		status = store_put_event(s, e);
+	if (status == STORE_OK && decides(e->kind))
+		status = circles_refresh(s);
 	if (status == STORE_OK)
 		status = summary_update(s, &e->finding);
 	if (status == STORE_OK && decides(e->kind))

@@ -205,6 +205,9 @@ enum store_status store_last_campaign(struct store *s, int64_t *started);
 /* prefix: STORE_MIN_PREFIX to 32 hex digits. Unknown or ambiguous (the sentence lists candidates): STORE_BAD. */
 enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, const char *prefix);
 
+/* The finding in this store that this one is said to be a duplicate of, if it is (no more than one step). Stores open for writing. */
+enum store_status store_original(struct store *s, bool *found, struct hash128 *original, const struct hash128 *finding);
+
 struct store_loaded_env {
 	struct hash128 id;
 	const char *family, *version, *target, *versions, *device, *machine;

@@ -39,7 +39,7 @@ struct hash128 table_key(const struct table *t, const struct value *values);
 enum query {
 	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_RANK, Q_SUMMARY, Q_SUMMARY_DUPLICATES, Q_SUMMARY_ALL,
 	Q_SUMMARY_CLEAR, Q_SUMMARY_DIFFERS, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
-	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
+	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_DUPLICATES, Q_CIRCLE_PUT, Q_ORIGINAL, Q_FINDING, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
 	Q_LOAD_ARTIFACT, NQUERIES
 };
 
@@ -53,6 +53,8 @@ struct store {
 	pid_t owner;                            /* the process that opened it */
 	bool in_memory;                         /* db is a migrated copy; the file has an older schema */
 	sqlite3_stmt *stmt[NQUERIES], *put[NTABLES];
+	bool circles;                           /* circles_setup is done: a writer's connection */
+	int64_t circles_version;                /* SQLite's data_version at the latest circles_refresh; negative: none that still holds */
 	bool in_batch;
 	enum store_status batch;                /* first failure inside the batch */
 	struct strbuf message;
@@ -90,6 +92,11 @@ enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
+/* Duplicates in linear time, for those who write (store_duplicates.c). After circles_setup the names finding_decision, finding_state_now and
+ * finding_now mean temporary views, which circles_refresh keeps true: after each decision, and if another process has written. */
+enum store_status circles_setup(struct store *s);
+enum store_status circles_refresh(struct store *s);
+enum store_status circles_current(struct store *s);
 /* Writers look at all summaries when they open a store: what a campaign makes of a finding must not rest on one that no event supports.
  * They are rebuilt if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
 enum store_status summary_verify(struct store *s);

@@ -128,6 +128,8 @@ mark() { # decisions of people, and what later campaigns make of them
 	expect "known ones, and one fixed in a later version, seen again" 0 $?
 	has "are counted" "$tmp/out" "^0 new findings, $((n - 4)) seen again and open, 1 known, 1 dismissed, 1 duplicates, 1 fixed in a later version; "
 	expect "stay decided" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
+	"$bin" findings mark "${ids[1]}" fixed-in --db "$tmp/m.db" >"$tmp/out"
+	has "fixed-in without a version keeps the one that was named" "$tmp/out" "${ids[1]} was fixed-in, is fixed-in 0.2$"
 	"$bin" findings mark "${ids[1]}" fixed-in 0.1 --db "$tmp/m.db" >"$tmp/out"
 	$fuzz >"$tmp/out" 2>"$tmp/err"
 	expect "a fixed one seen again" 1 $?
@@ -147,10 +149,11 @@ mark() { # decisions of people, and what later campaigns make of them
 	has "show says of which" "$tmp/out" "^finding ${ids[2]}: .*, duplicate of ${ids[0]}, severity"
 	"$bin" findings mark "${ids[3]}" duplicate --of "${ids[2]}" --db "$tmp/m.db" >"$tmp/out"
 	expect "a duplicate of a duplicate" 0 $?
+	has "is one of the original" "$tmp/out" "${ids[3]} was confirmed, is duplicate of ${ids[0]}$"
 	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "duplicates of each other" 2 $?
 	has "duplicates of each other" "$tmp/out" "${ids[3]} is a duplicate of ${ids[0]} already"
-	"$bin" findings mark "${ids[2]}" dismissed --db "$tmp/m.db" >"$tmp/out"
+	"$bin" findings mark "${ids[3]}" dismissed --db "$tmp/m.db" >"$tmp/out"
 	has "no duplicate any more" "$tmp/out" "was duplicate, is dismissed"
 	"$bin" findings mark "${ids[0]}" duplicate --of "${ids[3]}" --db "$tmp/m.db" >"$tmp/out"
 	expect "no duplicates of each other any more" 0 $?
