@@ -171,7 +171,7 @@ static void circles(void)
  * are linear in the length. (circles() compares with the schema's own views.) */
 static void long_chains(void)
 {
-	enum { LENGTH = 300, MAX_S = 30 };      /* it takes 2 s; minutes if a mark is quadratic */
+	enum { LENGTH = 300, MAX_S = 30 };      /* it takes about 2 s */
 	static struct hash128 id[LENGTH];
 	const char *path = tmp_path("chain.db");
 	struct store *s = open_ok(path, STORE_CREATE);
