@@ -152,7 +152,7 @@ static void queries_of_the_readme(void)
 	}
 	store_abandon(s);
 	EXPECT_INT(n, 3);
-	EXPECT(strstr(out.s, "version policy programs |2.11.0 default 1000 |2.15.0 default 2000 |"), "%s", out.s);
+	EXPECT(strstr(out.s, "target policy programs |torch-2.11.0:inductor@cpu default 1000 |torch-2.15.0:inductor@cpu+freezing=1 default 2000 |"), "%s", out.s);
 	char want[100];
 	snprintf(want, sizeof want, "id signature |%s slice_scatter>sum grad zero #1 |", sql_text(tmp_path("two.db"),
 		"SELECT id FROM v_findings WHERE signature GLOB '*#1'"));

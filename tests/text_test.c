@@ -67,6 +67,7 @@ static void test_errors(void)
 	expect_error(HEAD "x = input([4, 13])\ny = nonsense(x)\nreturn (y,)\n", 3, 5, "unknown operator 'nonsense'");
 	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x)\nreturn (y,)\n", 3, 17, "'dim' is missing");
 	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x, dim=0, dim=1)\nreturn (y,)\n", 3, 29, "given twice");
+	expect_error(HEAD "n = sym(6)\nx = input([n, 4])\nv = view(x, [24])\nreturn (v,)\ncall (n=6)\ncall (n=5)\n", 7, 1, "call 2: view: ");
 	expect_error(HEAD "x = input([4])\nreturn (x,)\ncall (x: seed=1, x: seed=2)\n", 4, 19, "given twice");
 	expect_error(HEAD "x = input([4, 13])\nx = input([4])\nreturn (x,)\n", 3, 1, "given twice");
 	expect_error(HEAD "x = input([4, 99999999999999999999])\nreturn (x,)\n", 2, 15, "64 bits");
