@@ -265,7 +265,30 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	fi
 }
 
+overwritten() { # what a failed verb would have replaced stays; a store is never replaced
+	printf 'x = 1\n' >"$tmp/own.prog"
+	run eval "$tmp/own.prog" --out "$tmp/own.prog"
+	expect "a text that cannot be read, --out onto itself" 2 $?
+	expect "is still there" "x = 1" "$(cat "$tmp/own.prog")"
+	run gen --ops nosuch --out "$tmp/never.prog"
+	expect "a bad option" 2 $?
+	expect "leaves no empty file" no "$([ -e "$tmp/never.prog" ] && echo yes || echo no)"
+	run fuzz --target builtin:eager --programs 3 --seed 1 --db "$tmp/kept.db"
+	run gen --out "$tmp/kept.db"
+	expect "--out onto a store" 3 $?
+	has "says so" "$tmp/err" "kept.db: it is a database \(a findings store\?\), which would be lost"
+	run findings --db "$tmp/kept.db"
+	expect "and the store is sound" 0 $?
+	run gen --seed 1 --programs 2 --out "$tmp/two.prog"
+	run gen --seed 1 --programs 1 --out "$tmp/two.prog"
+	expect "a shorter text replaces all of a longer one" 1 "$(grep -c '^# scatterproof' "$tmp/two.prog")"
+	run gen --seed 1 --seed 2
+	expect "an option twice" 2 $?
+	has "an option twice" "$tmp/err" "^scatterproof: --seed is given twice"
+}
+
 usage() { # careless command lines: a sentence and exit 2, nothing else
+	overwritten
 	printf '# scatterproof 1\nx = input([4])\nreturn (x,)\n' >"$tmp/-x.prog"
 	while IFS='|' read -r words sentence; do
 		run $words
