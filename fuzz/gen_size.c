@@ -36,8 +36,9 @@ static void place(struct symbolic *s, int first, const int *user, int n)
 				order[k++] = first + j;
 		order[k++] = i;
 	}
-	if (n && (!edit_reorder(&s->p, order, k, &err) || !symbolic_bind(s)))
+	if (n && !edit_reorder(&s->p, order, k, &err))
 		BUG("sizes from tensors: %s", err.msg);
+	s->failed = s->failed || (n && !symbolic_bind(s));
 }
 
 /* What is written in place, and what it is written through: it may be half of an assignment (gen_assign.c). */

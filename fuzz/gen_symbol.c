@@ -197,9 +197,12 @@ void add_symbol(struct world *w)
 		introduce(s, w->pool[(first + i) % w->npool]);
 	if (s->nsym && symbolic_bind(s)) {
 		sizes_stated(s);
-		sizes_follow(s);
-		sizes_read(s);
-		*w->p = s->p;
+		if (!s->failed)
+			sizes_follow(s);
+		if (!s->failed)
+			sizes_read(s);
+		if (!s->failed)
+			*w->p = s->p;
 	}
 	arena_free(&s->arena);
 }

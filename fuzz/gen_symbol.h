@@ -10,6 +10,7 @@ struct symbolic {
 	struct prog p;
 	int nsym;                       /* its first nodes */
 	int nbound;
+	bool failed;                    /* sizes were taken from where they do not hold in every call: the program stays as it was */
 	struct prog bound[MAX_CALLS + 1];
 	struct arena arena;             /* of the bound programs */
 };
