@@ -16,9 +16,9 @@ bool ref_clone(struct ref_ctx *c)
 	return copy_plain(c, stride);
 }
 
-/* self itself if it is contiguous. */
 bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
 
+/* self itself if it is contiguous. */
 bool ref_contiguous(struct ref_ctx *c)
 {
 	return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL);
@@ -46,7 +46,6 @@ bool ref_to_copy(struct ref_ctx *c)
 	return ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(m), dt));
 }
 
-/* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
 /* copy_(self, number), as x.copy_(0.5). A float becomes an integer by truncation, which is undefined where it does not fit. */
 static bool copy_number(struct ref_ctx *c)
 {
@@ -62,6 +61,7 @@ static bool copy_number(struct ref_ctx *c)
 	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_ids_repeat(c, shape_number(c, s, m->dtype), meta_numel(m)));
 }
 
+/* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
 bool ref_copy(struct ref_ctx *c)
 {
 	if (c->n->arg[1].tag == ARG_SCALAR)

@@ -6,21 +6,7 @@ bin=$1
 src=$2
 part=$3
 finding_of=$4
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-fails=0
-checks=0
-expect() { # expect WHAT WANT GOT
-	checks=$((checks + 1))
-	if [ "$2" != "$3" ]; then
-		echo "FAIL: $1: want '$2', got '$3'"
-		fails=$((fails + 1))
-	fi
-}
-has() { # has WHAT FILE PATTERN
-	checks=$((checks + 1))
-	grep -qE -- "$3" "$2" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
-}
+. "$(dirname "$0")/shell.sh"
 harmless() { # harmless WHAT FILE...: no control character but newline and tab, no bidi mark, valid UTF-8, and something at all
 	for f in "${@:2}"; do
 		checks=$((checks + 1))
@@ -450,5 +436,4 @@ full) full ;;
 hostile) hostile ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
-echo "$checks checks, $fails failed"
-[ $checks -gt 3 ] && [ $fails = 0 ]
+end

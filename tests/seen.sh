@@ -1,21 +1,7 @@
 #!/bin/bash
 # seen.sh BIN SOURCE PART: what goes unjudged is said, counted and can be seen again: by campaigns, by `check`, by exit codes.
 bin=$1 src=$2 part=$3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-checks=0 fails=0
-
-expect() { # expect WHAT WANT GOT
-	checks=$((checks + 1))
-	if [ "$2" != "$3" ]; then
-		echo "FAIL: $1: want '$2', got '$3'"
-		fails=$((fails + 1))
-	fi
-}
-has() { # has WHAT FILE PATTERN
-	checks=$((checks + 1))
-	grep -qE "$3" "$2" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
-}
+. "$(dirname "$0")/shell.sh"
 sql() { "$bin" findings sql "$1" --db "$tmp/s.db" | tail -1; }
 
 refused() { # programs that eager refuses and nobody expected: one per reason is kept, with the command that shows it
