@@ -153,16 +153,21 @@ static bool reads_written(const struct prog *p, const struct node *n, int operan
 	return cells_meet(&self->meta, &other->meta);
 }
 
-bool legality_order_matters(const struct prog *p, int node)
+bool legality_reads_written(const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
 	CHECK(op_has(n->op, T_MUTATES));
-	bool matters = meta_has_duplicates(&p->node[n->arg[0].node].out[0].meta);
-	for (int k = 1; k < op_info[n->op].nparam && !matters; k++) {
+	bool reads = false;
+	for (int k = 1; k < op_info[n->op].nparam && !reads; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)
-			matters = reads_written(p, n, n->arg[k].node);
-		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n && !matters; i++)
-			matters = n->arg[k].nodes[i] >= 0 && reads_written(p, n, n->arg[k].nodes[i]);
+			reads = reads_written(p, n, n->arg[k].node);
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n && !reads; i++)
+			reads = n->arg[k].nodes[i] >= 0 && reads_written(p, n, n->arg[k].nodes[i]);
 	}
-	return matters;
+	return reads;
+}
+
+bool legality_order_matters(const struct prog *p, int node)
+{
+	return meta_has_duplicates(&p->node[p->node[node].arg[0].node].out[0].meta) || legality_reads_written(p, node);
 }

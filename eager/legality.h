@@ -18,6 +18,9 @@ bool legality_sets_one_value(int op);
 /* PyTorch's versions refuse different things in a few rows; false with the text of PyTorch 2.<minor>. Asked of every row that runs. */
 bool legality_version(const struct prog *p, int node, int minor, struct err *err);
 
+/* An operand reads cells that the row writes, other than element by element through the same view. Exact, by cells. */
+bool legality_reads_written(const struct prog *p, int node);
+
 /* The row's result depends on the order in which elements are visited, though PyTorch accepts it (or may): self holds a cell twice, or an
  * operand reads cells of self other than element by element. Exact, by cells. The interpreter computes the new value from the old operands;
  * PyTorch reads what it has just written: such programs mean nothing and are not to be generated. */

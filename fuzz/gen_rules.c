@@ -6,6 +6,7 @@
  *
  * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. Signed integers may not overflow,
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
+#include "eager/legality.h"
 #include "fuzz/gen_internal.h"
 
 static int log2_ceil(int64_t n)
@@ -161,12 +162,13 @@ static bool admit_write(struct world *w, const struct node *n, bool grad, const 
 	int self = n->arg[0].node;
 	struct fact *h = home_of(w, self);
 	*why = "write";
-	if (!writable(w, self))
+	if (!writable(w, self) || legality_reads_written(w->p, (int)(n - w->p->node)))
 		return false;
 	bool incoming = false;
 	for (int k = 1; k < op->nparam; k++)
 		incoming |= arg_grad(w, n, k);
-	if (incoming && (h->shared || !dtype_is_float(node_meta(w->p, self)->dtype)))
+	/* Gradients come in through the whole memory: autograd refuses one that overlaps itself. */
+	if (incoming && (h->shared || !dtype_is_float(node_meta(w->p, self)->dtype) || meta_has_duplicates(node_meta(w->p, w->fact[self].home))))
 		return false;
 	if (!grad)
 		return true;

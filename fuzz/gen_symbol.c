@@ -3,6 +3,7 @@
  * binding every call and validating the result: what does not stays as it was. */
 #include "fuzz/gen_symbol.h"
 
+#include "eager/legality.h"
 #include "fuzz/edit.h"
 
 /* ---- writing the symbol ----------------------------------------------------------------------------------------------- */
@@ -148,13 +149,33 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 	return true;
 }
 
+/* as_strided still takes self's own elements: what it names beside them gets no gradient from backward. */
+static bool stays_within(const struct prog *call, const struct node *n)
+{
+	const struct meta *self = node_meta(call, n->arg[0].node), *view = &n->out[0].meta;
+	return !meta_numel(view) || (meta_is_non_overlapping_and_dense(self) && view->offset >= self->offset && meta_extent(view) <= meta_extent(self));
+}
+
+/* Views of one storage meet where they did not: PyTorch refuses some of what is then written, and leaves the rest open. */
+static bool cells_fit(const struct prog *p, const struct prog *call)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		int op = p->node[i].op;
+		if (op_has(op, T_MUTATES) && legality_reads_written(call, i) && !legality_reads_written(p, i))
+			return false;
+		if (op == OP_as_strided && !stays_within(call, &call->node[i]) && stays_within(p, &p->node[i]))
+			return false;
+	}
+	return true;
+}
+
 bool symbolic_bind(struct symbolic *s)
 {
 	arena_reset(&s->arena);
 	s->nbound = 0;
 	for (int k = 0; k <= s->p.ncall; k++) {
 		struct prog *q = &s->bound[s->nbound++];
-		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q))
+		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q) || !cells_fit(&s->bound[0], q))
 			return false;
 	}
 	return true;

@@ -31,6 +31,7 @@ struct ref_tensor {
 	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
 	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
 	                         * or its backward adds all the same */
+	bool beyond;            /* some as_strided on the way names cells that are no elements of its self */
 };
 
 struct ref;                     /* the driver's state: refrun.c */

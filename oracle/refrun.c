@@ -283,6 +283,35 @@ static bool overlaps_partly(const struct meta *m)
 	return !meta_is_non_overlapping_and_dense(&q) && meta_has_duplicates(&q);
 }
 
+static void mark_cells(bool *cell, const struct meta *m)
+{
+	struct meta_iter it;
+	meta_iter_start(&it, m);
+	do
+		cell[it.off] = true;
+	while (meta_iter_next(&it, m));
+}
+
+/* Some element of the view is none of self's. as_strided's backward gives gradients to self's elements alone, so what arrives there is
+ * lost, unless a write through the view made autograd take the base's whole memory (AsStridedBackward0; FunctionsManual.cpp
+ * as_strided_backward). An input's own elements are all that can get gradients: there nothing is lost. */
+static bool names_others(struct ref *r, const struct node *n, const struct ref_tensor *self, const struct meta *view)
+{
+	if (op_param(n->op, "storage_offset") < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[0].node].op == OP_input || !meta_numel(view))
+		return false;
+	struct arena_mark m = arena_mark(r->arena);
+	bool *own = arena_zalloc(r->arena, (size_t)MAX(meta_extent(&self->map), meta_extent(view)) + 1), all = true;
+	if (meta_numel(&self->map))
+		mark_cells(own, &self->map);
+	struct meta_iter it;
+	meta_iter_start(&it, view);
+	do
+		all = own[it.off];
+	while (all && meta_iter_next(&it, view));
+	arena_release(r->arena, m);
+	return !all;
+}
+
 /* unfold's backward adds into zeros even if its windows do not overlap; what is added may be flushed there. */
 static bool adds_in_backward(const struct ref *r, int op, const struct ref_tensor *t)
 {
@@ -433,6 +462,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			if (op_has(c->n->op, T_NONDIFF))
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[0].is_alias;
+			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
 			t->levels = levels_of_view(c->in[v], t, op_param(c->n->op, "storage_offset") >= 0);
 			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
@@ -470,11 +500,8 @@ static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref
 	struct arena_mark m = arena_mark(s->r.arena);
 	int64_t ncells = s->r.storage[to->storage].ncells;
 	bool *written = arena_zalloc(s->r.arena, (size_t)ncells + 1), hit = false;
+	mark_cells(written, &to->map);
 	struct meta_iter it;
-	meta_iter_start(&it, &to->map);
-	do
-		written[it.off] = true;
-	while (meta_iter_next(&it, &to->map));
 	meta_iter_start(&it, &from->map);
 	do
 		hit = written[it.off];
@@ -638,13 +665,28 @@ static bool order_is_open(struct run *s, const struct ref_tensor *t, const struc
 	return true;
 }
 
-static bool reads_open_order(struct run *s, const struct ref_ctx *c)
+/* Gradients may arrive at elements that as_strided did not take from its self (names_others). Views of them read nothing yet. */
+static bool gradient_is_lost(struct run *s, const struct ref_tensor *t, const struct node *n)
+{
+	if (!t || !t->beyond || !s->r.base[t->base].grad || (n && op_has(n->op, T_VIEW)))
+		return false;
+	unsupported(s, "gradient through as_strided beyond the elements of its self, a view: backward drops it there; take as_strided of the whole "
+		"tensor, or detach");
+	return true;
+}
+
+static bool cannot_read(struct run *s, const struct ref_tensor *t, const struct node *n)
+{
+	return order_is_open(s, t, n) || gradient_is_lost(s, t, n);
+}
+
+static bool reads_what_is_open(struct run *s, const struct ref_ctx *c)
 {
 	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
-		if (order_is_open(s, c->in[k], c->n))
+		if (cannot_read(s, c->in[k], c->n))
 			return true;
 		for (int i = 0; c->n->arg[k].tag == ARG_TENSORS && i < c->n->arg[k].n; i++)
-			if (order_is_open(s, c->list[k][i], c->n))
+			if (cannot_read(s, c->list[k][i], c->n))
 				return true;
 	}
 	return false;
@@ -674,7 +716,7 @@ static bool do_node(struct run *s, int i)
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
-	if (reads_open_order(s, &c))
+	if (reads_what_is_open(s, &c))
 		return false;
 	bool ok = shared_rule(&c, i);
 	s->unsupported = s->unsupported || c.unsupported;
@@ -914,7 +956,7 @@ static bool collect(struct run *s, struct reference *out)
 		const struct ref_tensor *t = &r->node[p->ret[k]].out[0];
 		struct ref_ctx c = reader(s);
 		struct ref_value *v = &out->out[k];
-		if (order_is_open(s, t, NULL))
+		if (cannot_read(s, t, NULL))
 			return false;
 		v->present = true;
 		v->requires_grad = ref_has_grad(r, t);
