@@ -20,7 +20,7 @@ forbid() { # forbid ROOM PATTERN
 	fi
 }
 forbid eager 'oracle/|compiled/|reports/|fuzz/'
-forbid oracle 'compiled/|reports/|fuzz/|eager/rules|eager/promote|eager/interp|eager/autograd|eager/layout'
+forbid oracle 'compiled/|reports/|fuzz/|eager/ops/|eager/run/'
 forbid compiled 'oracle/|reports/|fuzz/'
 forbid reports 'fuzz/|compiled/'
 

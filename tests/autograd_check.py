@@ -1,6 +1,6 @@
 """Runs .prog files on the installed PyTorch and compares with (--update: rewrites) the expectations at their end.
 
-The second opinion on eager/autograd.c and eager/legality.c: reads the program text with a few lines of its own and calls
+The second opinion on eager/run/autograd.c and eager/run/legality.c: reads the program text with a few lines of its own and calls
 torch.ops.aten directly. Usage: autograd_check.py [--update] FILL_PY FILE…   The format: tests/interp_test.c.
 """
 import importlib.util

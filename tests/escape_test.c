@@ -1,6 +1,6 @@
 /* escape_test.c: what is harmful and how it comes out; streams that pass through it, and what becomes of their errors. */
-#include "eager/escape.h"
-#include "eager/output.h"
+#include "eager/base/escape.h"
+#include "eager/base/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "reports/json.h"
+#include "eager/base/json.h"
 #include "tests/test.h"
 
 /* given, as one line, as a block with indent "> ", as a Python literal, as a word of a shell, as JSON */

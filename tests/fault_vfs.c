@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "eager/base.h"
+#include "eager/base/base.h"
 
 struct fault_file { sqlite3_file base; sqlite3_file *real; };
 

@@ -1,7 +1,7 @@
 /* fill_test.c: laws of the fills; and the bytes of every dtype and fill for scripts/fill_twin.py to compare with fill.py's.
  * Usage: fill_test            checks the laws
  *        fill_test dump FILE  writes, for each case, "dtype fill seed high dim size stride offset ncells\n" and the bytes */
-#include "eager/fill.h"
+#include "eager/lang/fill.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

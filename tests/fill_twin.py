@@ -1,4 +1,4 @@
-"""Compares compiled/targets/fill.py with eager/fill.c byte for byte. Usage: fill_twin.py FILL_PY FILL_TEST_BINARY"""
+"""Compares compiled/targets/torch/fill.py with eager/lang/fill.c byte for byte. Usage: fill_twin.py FILL_PY FILL_TEST_BINARY"""
 import importlib.util
 import json
 import struct

@@ -4,8 +4,8 @@
  * to be told, word for word: what an attacker writes there. */
 #include <stdlib.h>
 
-#include "fuzz/environment.h"
-#include "fuzz/verdict.h"
+#include "fuzz/campaign/environment.h"
+#include "fuzz/triage/verdict.h"
 
 struct finding { struct store *s; enum finding_kind kind; const char *target, *verdict, *signature; struct store_observation o; };
 

@@ -1,8 +1,8 @@
 /* fuzz_choices.c: libFuzzer target: choice sequences. The bytes decode to a valid program; the eager interpreter runs it; the
  * reference judges: no crash, no divergence, and the printed program reads back. */
-#include "eager/interp.h"
-#include "fuzz/gen.h"
-#include "fuzz/verdict.h"
+#include "eager/run/interp.h"
+#include "fuzz/gen/gen.h"
+#include "fuzz/triage/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

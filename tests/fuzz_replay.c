@@ -2,7 +2,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "eager/base.h"
+#include "eager/base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

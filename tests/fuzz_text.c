@@ -1,6 +1,6 @@
 /* fuzz_text.c: libFuzzer target: the program reader. Any bytes, both modes: no crash; what is accepted prints and reads back to the
  * same bytes, validates, clones and binds. */
-#include "eager/prog.h"
+#include "eager/lang/prog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* gen_cover_test.c: what the default policy makes: every row of the op table, with every dtype that it allows, every argument with its
- * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/nogen.def, and what is
+ * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/gen/nogen.def, and what is
  * stated there must not be made: a new row that the generator cannot make fails here by itself.
  *
  *   gen_cover_test [programs]         at most so many; fewer if everything was seen */
-#include "fuzz/gen.h"
+#include "fuzz/gen/gen.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static int missing(missing_fn *say)
 
 static void report(int op, const char *what)
 {
-	EXPECT(false, "the default policy never makes %s%s%s: teach fuzz/gen_*.c to, or say why not in fuzz/nogen.def", op_info[op].name,
+	EXPECT(false, "the default policy never makes %s%s%s: teach fuzz/gen/gen_*.c to, or say why not in fuzz/gen/nogen.def", op_info[op].name,
 	       what[0] ? " with another " : "", what);
 }
 

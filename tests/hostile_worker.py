@@ -2,7 +2,7 @@
 """A worker that says what no terminal should see. HOSTILE: raise, compiled (raises on stages that compile, refuses on eager), refuse,
 crash, rubbish, tail (before it says hello), long (a message of LONG MiB).
 
-Given as --python, it is started as `hostile_worker.py worker.py` and speaks compiled/targets/proc.h's frames on descriptor 3.
+Given as --python, it is started as `hostile_worker.py worker.py` and speaks eager/base/proc.h's frames on descriptor 3.
 """
 
 import os

@@ -9,7 +9,7 @@ if(TARGET eager)
     ${CMAKE_CURRENT_LIST_DIR}/prog/rows/*.prog)
   add_test(NAME interp COMMAND interp_test ${interp_progs})
   set(with_torch ${CMAKE_CURRENT_LIST_DIR}/with_torch.sh 2.11.0 {python})
-  set(fill_py ${CMAKE_SOURCE_DIR}/compiled/targets/fill.py)
+  set(fill_py ${CMAKE_SOURCE_DIR}/compiled/targets/torch/fill.py)
   add_test(NAME fill_twin COMMAND ${with_torch} ${CMAKE_CURRENT_LIST_DIR}/fill_twin.py ${fill_py} $<TARGET_FILE:fill_test>)
   add_test(NAME autograd_torch COMMAND ${with_torch} ${CMAKE_CURRENT_LIST_DIR}/autograd_check.py ${fill_py} ${interp_progs})
   add_test(NAME autograd_saves

@@ -7,9 +7,9 @@
  * PyTorch's (tests/autograd_check.py, tests/rows.py), not the interpreter's.
  * Usage: interp_test FILE…       compares
  *        interp_test --print FILE…   prints what the interpreter says, "==== FILE" before each */
-#include "eager/fill.h"
-#include "eager/interp.h"
-#include "eager/legality.h"
+#include "eager/lang/fill.h"
+#include "eager/run/interp.h"
+#include "eager/run/legality.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -274,7 +274,7 @@ static void every_row_has_a_program(int nfile, char *const *file)
 			found = n > k + 11 && str_eq(file[i] + n - 5, ".prog") && strncmp(file[i] + n - 5 - k, op_info[op].name, k) == 0
 				&& strncmp(file[i] + n - 11 - k, "/rows/", 6) == 0;
 		}
-		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/fill.py "
+		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/torch/fill.py "
 		       "BUILD/tests/opcall tests/prog/rows", op_info[op].name);
 	}
 }

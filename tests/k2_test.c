@@ -1,6 +1,6 @@
 /* k2_test.c: shape rules, kernels and derivatives of views, copies, scatters and gathers, one call each, against answers that
  * PyTorch gave (k2_cases.def, made by k2_cases.py). Strides of dims of size <= 1 are shown as 0. */
-#include "eager/rules.h"
+#include "eager/ops/rules.h"
 #include "tests/test.h"
 
 static const struct { const char *op, *program, *want; } cases[] = {

@@ -1,4 +1,4 @@
-/* licence_probe.c: is each row of oracle/licence.def as wide as it must be, and not much wider? The programs of licence_probe.def run on
+/* licence_probe.c: is each row of oracle/judge/licence.def as wide as it must be, and not much wider? The programs of licence_probe.def run on
  * the targets that the rows speak of, are judged as `check` judges them, and every enclosed element is measured: |got - centre| / radius.
  *
  *   licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all]         (torch:eager@cuda torch:inductor@cuda)
@@ -8,8 +8,8 @@
  * must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails. --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32
  * and bf16. */
-#include "fuzz/exec.h"
-#include "fuzz/verdict.h"
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/verdict.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const struct probe probes[] = {
 struct row { int line; const char *class_; unsigned targets, devices, dtypes; const char *source; };
 static const struct row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) {__LINE__, #class_, targets, devices, dtypes, source},
-#include "oracle/licence.def"
+#include "oracle/judge/licence.def"
 };
 
 static const char *const scale_name[] = {[WIDE] = "wide", [NARROW] = "narrow"};

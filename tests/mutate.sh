@@ -6,7 +6,7 @@ trap 'rm -rf "$tmp"' EXIT
 "$1/scripts/mutate" --check || exit 1
 sed 's/^- return seen >= 2 && r != 0;$/- return this was never there;/' "$1/tests/mutants.txt" >"$tmp/stale.txt"
 "$1/scripts/mutate" --check --table "$tmp/stale.txt" >"$tmp/out" 2>&1
-[ $? = 2 ] && grep -q 'pattern-order: the old text is found 0 times in oracle/compare.c, not once' "$tmp/out" || { cat "$tmp/out"; exit 1; }
+[ $? = 2 ] && grep -q 'pattern-order: the old text is found 0 times in oracle/judge/compare.c, not once' "$tmp/out" || { cat "$tmp/out"; exit 1; }
 "$1/scripts/mutate" --check --only nonesuch >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q 'no fault is called nonesuch' "$tmp/out" || { cat "$tmp/out"; exit 1; }
 n=$("$1/scripts/mutate" --list | tail -1 | cut -d' ' -f1)

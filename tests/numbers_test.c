@@ -1,6 +1,6 @@
 /* numbers_test.c: a Python number where the schema says Tensor stays what it is, from the text to the Python that PyTorch runs: the
  * same overload, the same number. Bare names choose their overload by the arguments, named overloads are never rewritten. */
-#include "compiled/targets/emit_python.h"
+#include "compiled/targets/torch/emit_python.h"
 #include "tests/test.h"
 
 static struct arena arena;

@@ -3,7 +3,7 @@
  * For random centres and radii each function's set must contain Arb's image of the input ball (up to what Arb itself cannot
  * tell), must not be much wider, and double-double centres must be as accurate as num.h says. Random expression tapes are then
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
-#include "oracle/tape_impl.h"
+#include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
 
 #include <arb.h>

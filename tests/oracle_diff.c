@@ -7,8 +7,8 @@
  *            a gradient that is None: "NONE <k>". Then "END".
  *
  * Only the input rows' metas are inferred: no shape rule of eager has a say. */
-#include "oracle/compare.h"
-#include "eager/fill.h"
+#include "oracle/judge/compare.h"
+#include "eager/lang/fill.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Differential test of the reference's rules (oracle/ref_*.c) against the installed PyTorch: random calls of every operator.
+"""Differential test of the reference's rules (oracle/ref/ref_*.c) against the installed PyTorch: random calls of every operator.
 
 oracle_diff.py ORACLE_DIFF OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--show N] [--texts]
 

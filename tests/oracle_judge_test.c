@@ -1,7 +1,7 @@
 /* oracle_judge_test.c: the judge sees what is planted and nothing else: builtin:eager's result of one program, spoiled in one
  * way at a time, must get the kind of mismatch and the error pattern that it has. */
-#include "eager/interp.h"
-#include "oracle/judge.h"
+#include "eager/run/interp.h"
+#include "oracle/judge/judge.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* oracle_ref_test.c: the reference against answers worked out by hand. */
-#include "oracle/refrun.h"
+#include "oracle/ref/refrun.h"
 #include "tests/test.h"
 
 static struct arena arena;

@@ -5,8 +5,8 @@
  *   oracle_rigor_test [tapes per profile and dtype] [seed]
  *
  * This finds mistakes in the arithmetic; it cannot find missing licences (soaks on the targets do). */
-#include "oracle/adjoint.h"
-#include "oracle/tape_impl.h"
+#include "oracle/tape/adjoint.h"
+#include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * results are next to never, an error as large as the enclosure permits is.
  *
  *   oracle_sample_test [programs] [seed] */
-#include "eager/interp.h"
-#include "fuzz/edit.h"
-#include "fuzz/gen.h"
-#include "oracle/spread.h"
+#include "eager/run/interp.h"
+#include "eager/lang/edit.h"
+#include "fuzz/gen/gen.h"
+#include "oracle/judge/spread.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * a wrong index formula, layout rule or derivative on either side, a missing licence.
  *
  *   oracle_soak [programs] [seed] [verbose]      prints each divergence once per kind and operator list, then shares and times. */
-#include "eager/interp.h"
-#include "fuzz/gen.h"
-#include "oracle/judge.h"
+#include "eager/run/interp.h"
+#include "fuzz/gen/gen.h"
+#include "oracle/judge/judge.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  *
  * builtin:eager runs the program, its result must pass as torch:eager's would; then each error is planted, one at a time.
  * usage: planted_test FILE... */
-#include "eager/interp.h"
-#include "fuzz/verdict.h"
+#include "eager/run/interp.h"
+#include "fuzz/triage/verdict.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

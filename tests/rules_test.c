@@ -1,6 +1,6 @@
 /* rules_test.c: eager's arithmetic, reductions, scans, selections and matrix products on small cases whose answers were worked out
  * with PyTorch 2.11.0. The wide comparison is tests/diff; this one needs no PyTorch and says which rule broke. */
-#include "eager/rules.h"
+#include "eager/ops/rules.h"
 #include "tests/test.h"
 
 #include <math.h>

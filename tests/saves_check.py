@@ -1,7 +1,7 @@
 """What autograd saves, row by row of the op table: PyTorch against the eager interpreter.
 
 For each example, each choice of operands that require grad, and each operand or result written after the row ran (or none): does
-backward raise, and if not, are outputs and gradients the same to 1e-5? Tests the column `saves` of eager/ops.def, the derivative
+backward raise, and if not, are outputs and gradients the same to 1e-5? Tests the column `saves` of eager/lang/ops.def, the derivative
 rules and autograd.h together. The examples are derived from the table (examples.py). Usage: saves_check.py FILL_PY INTERP_TEST OPCALL
 """
 import itertools

@@ -1,7 +1,7 @@
 /* selfcatch.c: can we still see? A small fixed-seed version of `bench catch`: errors planted into correct results are noticed, all of
  * them on elements that the reference calls exact. */
-#include "fuzz/catch.h"
-#include "oracle/addends.h"
+#include "fuzz/cli/catch.h"
+#include "oracle/judge/addends.h"
 #include "tests/test.h"
 
 enum { PROGRAMS = 600 };

@@ -7,6 +7,7 @@ foreach(question test_store test_store_open test_store_sql test_findings
   target_link_libraries(${question} PRIVATE store_util)
   add_test(NAME ${question} COMMAND ${question})
 endforeach()
+target_link_libraries(test_findings PRIVATE campaign)
 target_compile_definitions(test_store_sql PRIVATE README="${CMAKE_SOURCE_DIR}/README.md")
 target_compile_definitions(test_store_migrate PRIVATE STORE_VERSION_1="${CMAKE_CURRENT_SOURCE_DIR}/store_version_1.sql")
 sp_fuzz_target(store ${CMAKE_SOURCE_DIR}/tests/corpus/store store_util)

@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_TEST_STORE_UTIL_H
 #define SCATTERPROOF_TEST_STORE_UTIL_H
 
-#include "reports/store_internal.h"
+#include "reports/store/store_internal.h"
 
 enum { T0 = 1700000000 };       /* seconds; the tests' times are around T0 * 1000 ms */
 

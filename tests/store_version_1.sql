@@ -1,6 +1,6 @@
 -- Rows of a real findings store of schema version 1, for tests/test_store_migrate.c: written by scatterproof 0.1 at 67c8d55 (campaigns on
 -- torch:aot_eager@cpu, torch-2.15.0:aot_eager@cpu, builtin:eager+plant=zero, the last one three times with one seed), marks by
--- `findings mark`; then findings seen once, most draws and most artifacts were left out. The tables are those of reports/schema_1.sql.
+-- `findings mark`; then findings seen once, most draws and most artifacts were left out. The tables are those of reports/store/schema_1.sql.
 BEGIN;
 INSERT INTO run VALUES(X'e130224a2787437144f73cbc0034ebcb',5,'0/1','default','scatterproof 0.1',1795297110142);
 INSERT INTO run VALUES(X'0c7908cf98278ad7b1c3e26cfa5fcb83',6,'0/1','default','scatterproof 0.1',1795297300729);

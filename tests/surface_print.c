@@ -2,9 +2,9 @@
  * sent, after a line that says which alternative of spellings.def wrote which row.
  *     surface_print FILE…              surface_print N SEED [POLICY]
  *     surface_print each N SEED        N programs per row; first, what should be written at all */
-#include "compiled/targets/emit_python.h"
-#include "compiled/targets/spell.h"
-#include "fuzz/gen.h"
+#include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/torch/spell.h"
+#include "fuzz/gen/gen.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* surface_test.c: the Python of .prog files, as their comment "# python:" has it, and as eager Python has it in any surface: the program is the
  * same. UPDATE=1 in the environment writes the comments; review is the diff. Usage: surface_test FILE… */
-#include "compiled/targets/emit_python.h"
-#include "compiled/targets/spell.h"
-#include "eager/interp.h"
+#include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/torch/spell.h"
+#include "eager/run/interp.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -78,11 +78,11 @@ static void every_spelling_reads(void)
 	static const bool listed[NOPS] = {
 #define SPELL(id, torch, python) [OP_##id] = true,
 #define ASIS(id, reason) [OP_##id] = true,
-#include "compiled/targets/spellings.def"
+#include "compiled/targets/torch/spellings.def"
 	};
 	int n = 0;
 	for (int op = 0; op < NOPS; op++) {
-		EXPECT(listed[op], "row %s is not in compiled/targets/spellings.def: add SPELL, or ASIS with the reason", op_info[op].name);
+		EXPECT(listed[op], "row %s is not in compiled/targets/torch/spellings.def: add SPELL, or ASIS with the reason", op_info[op].name);
 		EXPECT(spell_alternatives(op, SURFACE_ATEN) == 0, "%s: aten has no spellings", op_info[op].name);
 		n += spell_alternatives(op, SURFACE_TORCH) + spell_alternatives(op, SURFACE_PYTHON);
 	}

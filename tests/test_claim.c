@@ -1,7 +1,7 @@
 /* test_claim.c: names of tensors, what an observation claims of its program, when that holds, and that a script's tables accept exactly
  * what the judge accepts. Results are builtin:eager's, spoiled as a target might. */
-#include "eager/interp.h"
-#include "fuzz/expected.h"
+#include "eager/run/interp.h"
+#include "fuzz/triage/expected.h"
 #include "tests/test.h"
 
 static struct arena arena;

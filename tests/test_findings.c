@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "reports/findings_cmd.h"
+#include "fuzz/cli/findings_cmd.h"
 #include "tests/store_util.h"
 
 static const int64_t NOW = (int64_t)T0 * 1000;

@@ -1,8 +1,8 @@
 /* test_gen.c: choices replay, policies round-trip, generated programs are valid, varied and reproducible.
  * `test_gen N [SEED [print|quiet [POLICY]]]` measures instead: N programs, histograms, refusals by the shape rules, speed. */
-#include "eager/interp.h"
-#include "fuzz/edit.h"
-#include "fuzz/gen.h"
+#include "eager/run/interp.h"
+#include "eager/lang/edit.h"
+#include "fuzz/gen/gen.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

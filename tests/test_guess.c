@@ -1,5 +1,5 @@
 /* test_guess.c: what is near enough to be meant. */
-#include "eager/guess.h"
+#include "eager/base/guess.h"
 #include "tests/test.h"
 
 static const char *const names[] = {"fuzz", "check", "findings", "slice_scatter", "sum.dim_IntList", "add.Tensor"};

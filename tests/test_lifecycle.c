@@ -2,8 +2,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "reports/lifecycle.h"
-#include "reports/version.h"
+#include "reports/life/lifecycle.h"
+#include "eager/base/version.h"
 #include "tests/store_util.h"
 #include "tests/test.h"
 

@@ -1,9 +1,9 @@
 /* test_proc.c: child processes that misbehave in every way we know. The children are this very program, run again with the
  * name of a behaviour; each bad one must cost exactly one request, and the next request must be served by a fresh child. */
-#include "compiled/targets/proc.h"
-#include "compiled/targets/proc_dir.h"
-#include "compiled/targets/torch.h"
-#include "compiled/targets/wire.h"
+#include "eager/base/proc.h"
+#include "eager/base/proc_dir.h"
+#include "compiled/targets/torch/torch.h"
+#include "eager/lang/wire.h"
 #include "tests/test.h"
 
 #include <dirent.h>

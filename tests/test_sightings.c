@@ -1,7 +1,7 @@
 /* test_sightings.c: who waits for whom, in which order, and that no sighting is lost. */
 #include <stdlib.h>
 
-#include "fuzz/sightings.h"
+#include "fuzz/campaign/sightings.h"
 #include "tests/test.h"
 
 static struct sighting make(uint64_t key, int number)

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "reports/json.h"
+#include "eager/base/json.h"
 #include "tests/store_util.h"
 
 static const int64_t NOW = (int64_t)T0 * 1000;

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "reports/lifecycle.h"
+#include "reports/life/lifecycle.h"
 #include "tests/fault_vfs.h"
 #include "tests/store_util.h"
 

@@ -1,5 +1,5 @@
 /* test_tally.c: which findings make a run fail, and that each is met once. */
-#include "fuzz/tally.h"
+#include "fuzz/campaign/tally.h"
 #include "tests/test.h"
 
 static struct hash128 id(int n)

@@ -1,6 +1,6 @@
 /* test_torch.c: the driver against a real PyTorch: the founding program on every stage, Inductor's planted bugs, what a program
  * may do (raise, mutate, alias, return nothing), and what a worker may not survive. `test_torch bench` prints milliseconds. */
-#include "compiled/targets/torch.h"
+#include "compiled/targets/torch/torch.h"
 #include "tests/test.h"
 
 #include <stdlib.h>

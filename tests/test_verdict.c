@@ -1,9 +1,9 @@
 /* test_verdict.c: from a result to a verdict: names of what raises, reasons that are counted, legitimate differences, and results that
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
-#include "eager/interp.h"
-#include "fuzz/message.h"
-#include "fuzz/plain.h"
-#include "fuzz/verdict.h"
+#include "eager/run/interp.h"
+#include "fuzz/triage/message.h"
+#include "fuzz/triage/plain.h"
+#include "fuzz/triage/verdict.h"
 #include "tests/test.h"
 
 static struct arena arena;
@@ -314,7 +314,7 @@ static void test_every_stage_has_a_licence(void)
 			struct strbuf name;
 			sb_init(&name);
 			target_print(&name, &t);
-			EXPECT(licence_find(&l, name.s), "%s has no row in stages[] of oracle/licence.c", name.s);
+			EXPECT(licence_find(&l, name.s), "%s has no row in stages[] of oracle/judge/licence.c", name.s);
 			sb_free(&name);
 		}
 	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu",

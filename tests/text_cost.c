@@ -1,5 +1,5 @@
 /* text_cost.c: texts as long as they may be, made to be slow to read: each is read or refused in linear time and memory. */
-#include "eager/prog.h"
+#include "eager/lang/prog.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* text_test.c: every .prog file given round-trips bit-exactly; errors name their place; scalars survive. */
-#include "eager/prog.h"
+#include "eager/lang/prog.h"
 #include "tests/test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* target.c: the two tables of what is known about families and stages, and the parser of target names over them. */
 #include "compiled/targets/target.h"
 
-#include "eager/guess.h"
+#include "eager/base/guess.h"
 
 #include <errno.h>
 #include <stdlib.h>

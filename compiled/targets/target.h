@@ -8,7 +8,7 @@
 #ifndef SCATTERPROOF_TARGET_H
 #define SCATTERPROOF_TARGET_H
 
-#include "eager/base.h"
+#include "eager/base/base.h"
 
 enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32 };
 #define TORCH_DEFAULT_VERSION "2.11.0"  /* what `torch:` without a version means: it still has the founding bug */

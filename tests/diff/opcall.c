@@ -8,7 +8,7 @@
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and grad directly, so that a test needs neither interpreter nor autograd. */
-#include "eager/rules.h"
+#include "eager/ops/rules.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,0 +1,13 @@
+# sp_room(NAME FOLDER...): one static library of all C files in these folders of the current directory (opgen.c is a program of its own).
+function(sp_room name)
+  set(sources)
+  foreach(folder ${ARGN})
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c)
+    if(NOT found)
+      message(FATAL_ERROR "${name}: no C files in ${folder}")
+    endif()
+    list(APPEND sources ${found})
+  endforeach()
+  list(FILTER sources EXCLUDE REGEX "/(opgen|main)\\.c$")
+  add_library(${name} STATIC ${sources})
+endfunction()

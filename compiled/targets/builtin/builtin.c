@@ -1,0 +1,177 @@
+/* builtin.c: both ends of the pipe to a built-in target. */
+#include "compiled/targets/builtin/builtin.h"
+
+#include <unistd.h>
+
+#include "eager/lang/wire.h"
+#include "eager/run/interp.h"
+
+void builtin_spec(struct proc_spec *out, struct arena *a, const char *self)
+{
+	const char **argv = ARENA_ZNEW(a, const char *, 3);
+	argv[0] = self;
+	argv[1] = BUILTIN_VERB;
+	*out = (struct proc_spec){.name = "built-in target", .argv = argv, .start_limit_ms = 20000, .max_rss = (int64_t)4 << 30};
+}
+
+bool builtin_submit(struct proc *p, const struct prog *prog, const struct target *t, int limit_ms, struct err *err)
+{
+	struct strbuf text, msg;
+	sb_init(&text);
+	sb_init(&msg);
+	prog_print(&text, prog);
+	struct strbuf name;
+	sb_init(&name);
+	target_print(&name, t);
+	wire_put_str(&msg, name.s);
+	sb_free(&name);
+	wire_put_blob(&msg, text.s, text.len);
+	bool ok = proc_submit(p, msg.s, msg.len, limit_ms ? limit_ms : 20000, err);
+	sb_free(&text);
+	sb_free(&msg);
+	return ok;
+}
+
+/* Sizes of every input storage in every call. */
+static const size_t *storage_sizes(const struct prog *p, struct arena *a)
+{
+	int n = prog_input_storages(p);
+	size_t *out = ARENA_ZNEW(a, size_t, (size_t)n * (size_t)(p->ncall + 1));
+	for (int k = 0; k <= p->ncall; k++) {
+		struct prog q;
+		if (!prog_bind(&q, p, k, a, NULL))
+			continue;
+		for (int i = 0; i < q.nnode; i++)
+			if (q.node[i].op == OP_input)
+				out[k * n + q.node[i].out[0].storage] =
+					(size_t)meta_extent(node_meta(&q, i)) * (size_t)dtype_nbytes(node_meta(&q, i)->dtype);
+	}
+	return out;
+}
+
+static int count_grads(const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; p->nback && i < p->nnode; i++) {
+		int k = p->node[i].op == OP_input || p->node[i].op == OP_input_view ? op_param(p->node[i].op, "requires_grad") : -1;
+		n += k >= 0 && p->node[i].arg[k].b;
+	}
+	return n;
+}
+
+static void outcome(struct result *out, enum result_status status, struct arena *a, struct proc *p)
+{
+	*out = (struct result){.status = status, .message = arena_strdup(a, proc_why(p)), .stderr_tail = arena_strdup(a, proc_tail(p))};
+}
+
+void builtin_take(struct result *out, struct arena *a, struct proc *p, const struct prog *prog)
+{
+	CHECK(proc_ready(p));
+	if (proc_state(p) == PROC_ENDED) {
+		enum proc_end end = proc_end(p);
+		outcome(out, end == PROC_END_TIME ? RES_HANG : end == PROC_END_DIED || end == PROC_END_MEMORY ? RES_CRASH : RES_HARNESS, a, p);
+	} else {
+		struct wire_expect expect = {.nouts = prog->nret, .ngrads = count_grads(prog), .nstorages = prog_input_storages(prog),
+			.ncalls = prog->ncall + 1, .storage_nbytes = storage_sizes(prog, a)};
+		struct err err = {0};
+		size_t n;
+		const uint8_t *answer = proc_answer(p, &n);
+		struct wire w = {.p = answer, .end = answer + n};
+		if (!wire_get_result(out, a, &w, &expect, &err))
+			*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = arena_strdup(a, proc_tail(p))};
+	}
+	proc_release(p);
+}
+
+/* ---- the child ---- */
+
+/* plant=KIND spoils the results of one program in eight (by its text without `call` lines, so that a program behaves the same every time): the campaign,
+ * the store and the comparison are tested with it, without any real compiler. */
+enum { PLANT_ONE_IN = 8 };
+
+static void plant_values(struct result *r, const char *kind, struct arena *a)
+{
+	for (int k = 0; k < r->ncalls; k++) {
+		struct result_call *c = &r->call[k];
+		struct result_tensor *t = c->ngrads && c->grad[0].present ? &c->grad[0] : &c->out[0];
+		int64_t n = meta_numel(&t->meta), row = t->meta.rank ? t->meta.size[t->meta.rank - 1] : 1;
+		int size = dtype_nbytes(t->meta.dtype);
+		if (!n || !t->data)
+			continue;
+		unsigned char *p = arena_alloc(a, t->nbytes);
+		memcpy(p, t->data, t->nbytes);
+		if (str_eq(kind, "zero"))
+			memset(p, 0, t->nbytes);
+		else if (str_eq(kind, "row"))
+			memset(p, 0, (size_t)(row * size));
+		else if (str_eq(kind, "stale") && k > 0 && r->call[0].out[0].nbytes == c->out[0].nbytes && t == &c->out[0])
+			memcpy(p, r->call[0].out[0].data, t->nbytes);
+		for (int64_t i = 0; str_eq(kind, "scale") && dtype_is_float(t->meta.dtype) && i < n; i++)
+			dtype_store_f(t->meta.dtype, p + i * size, 2 * dtype_load_f(t->meta.dtype, p + i * size));
+		t->data = p;
+	}
+}
+
+static void plant(struct result *r, const char *kind, const char *text, size_t ntext, struct arena *a)
+{
+	if (str_starts(kind, "bug-") || str_starts(kind, "kill-"))     /* the shard dies of them, not this child (fuzz/campaign/shard.c) */
+		kind = str_eq(kind, "bug-confirming") ? "zero" : "none";
+	const char *calls = memmem(text, ntext, "\ncall (", 7);
+	if (hash_bytes(text, calls ? (size_t)(calls + 1 - text) : ntext).b[0] % PLANT_ONE_IN != 0)
+		return;
+	if (str_eq(kind, "crash"))
+		BUG("planted crash");
+	while (str_eq(kind, "hang"))
+		pause();
+	if (str_eq(kind, "refuse"))
+		*r = (struct result){.status = RES_RAISED, .stderr_tail = "",
+			.message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext)};
+	if (r->status == RES_OK)
+		plant_values(r, kind, a);
+}
+
+/* What runs on each stage: a stage of the table in target.c that has nothing here is our mistake, never another stage's result. */
+static void run_stage(struct result *out, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct err err = {0};
+	if (str_eq(target_stage(t)->name, "eager"))
+		interp_run(out, p, a, NULL, &err);      /* whatever comes, out says it */
+	else
+		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
+}
+
+static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
+{
+	struct arena *a = ctx;
+	struct err err = {0};
+	struct prog p;
+	struct result res = {.status = RES_HARNESS, .message = "", .stderr_tail = ""};
+	arena_reset(a);
+	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
+	struct target t;
+	const char *name = wire_str(&w, a);
+	size_t ntext;
+	const char *text = wire_blob(&w, a, &ntext);
+	if (w.bad || !target_parse(&t, name, &err)) {
+		res.message = "the request does not decode";
+	} else if (!prog_read(&p, a, text, ntext, READ_STRICT, &err)) {
+		res.message = arena_printf(a, "%d:%d: %s", err.line, err.col, err.msg);
+	} else {
+		bug_context(arena_printf(a, "%.*s", (int)ntext, text));
+		run_stage(&res, &p, &t, a);
+		if (target_option(&t, "plant"))
+			plant(&res, target_option(&t, "plant"), text, ntext, a);
+		bug_context(NULL);
+	}
+	wire_put_result(answer, &res);
+	return true;
+}
+
+int builtin_child(void)
+{
+	struct arena a;
+	arena_init(&a);
+	int rc = proc_serve("builtin", 7, serve, &a);
+	arena_free(&a);
+	return rc;
+}

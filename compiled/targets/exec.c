@@ -1,0 +1,198 @@
+/* exec.c: the families of targets behind one door. A request that cannot even be submitted is kept as a harness result until exec_take. */
+#include "compiled/targets/exec.h"
+
+#include "compiled/targets/builtin/builtin.h"
+#include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/torch/torch.h"
+
+#include <stdlib.h>
+
+#include "eager/base/version.h"
+
+struct exec {
+	enum target_family family;
+	struct proc *proc;
+	struct arena spec_arena, arena;
+	struct proc_spec spec;
+	struct torch_request request;
+	struct target target;           /* of the program in hand */
+	const struct prog *prog;
+	bool busy, failed;
+	const char *unsent;             /* why this target does not get the program; NULL: it does */
+	int limit_ms;
+	struct err err;
+};
+
+struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err)
+{
+	struct exec *e = xmalloc(sizeof *e);
+	*e = (struct exec){.family = t->family, .limit_ms = o->limit_ms};
+	arena_init(&e->spec_arena);
+	arena_init(&e->arena);
+	bool ok = true;
+	if (t->family == FAM_BUILTIN) {
+		builtin_spec(&e->spec, &e->spec_arena, o->self);
+	} else {
+		struct strbuf path;
+		sb_init(&path);
+		ok = target_python(&path, t, o->python, err);
+		if (ok)
+			torch_spec(&e->spec, &e->spec_arena, arena_strdup(&e->spec_arena, path.s));
+		sb_free(&path);
+	}
+	if (o->background) {
+		e->spec.nice = 10;      /* about a tenth of what others get, so that it comes to an end */
+		e->spec.start_limit_ms = 600000;
+	}
+	e->proc = ok ? proc_open(&e->spec, err) : NULL;
+	if (!e->proc) {
+		exec_close(e);
+		return NULL;
+	}
+	return e;
+}
+
+void exec_close(struct exec *e)
+{
+	if (!e)
+		return;
+	proc_close(e->proc);
+	arena_free(&e->arena);
+	arena_free(&e->spec_arena);
+	free(e);
+}
+
+bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err); }
+
+/* The version that the child said, in the form of names; false: it has said nothing. */
+static bool version_said(char out[MAX_VERSION_TEXT], const struct exec *e)
+{
+	struct torch_hello h;
+	size_t n = e->family == FAM_TORCH && torch_hello(&h, e->proc) ? strcspn(h.torch, "+") : 0;
+	if (n == 0 || n >= MAX_VERSION_TEXT)
+		return false;
+	snprintf(out, MAX_VERSION_TEXT, "%.*s", (int)n, h.torch);
+	return true;
+}
+
+/* "2.11" and "2.11.0+cu130" are named by a 2.11.0+cu130, "2.11.0+cpu" is not. */
+static bool names(const struct target *t, const struct exec *e, struct err *err)
+{
+	struct torch_hello h;
+	struct strbuf name;
+	CHECK(torch_hello(&h, e->proc));
+	if (!t->version[0] || (version_compare(t->version, h.torch) == 0 && (!strchr(t->version, '+') || str_eq(t->version, h.torch))))
+		return true;
+	sb_init(&name);
+	target_print(&name, t);
+	err_set(err, "target '%s' names version %s, but %s has %s %s", name.s, t->version, e->spec.argv[0], target_families[t->family].name, h.torch);
+	sb_free(&name);
+	return false;
+}
+
+enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *err)
+{
+	enum { STEP_MS = 100 };
+	char version[MAX_VERSION_TEXT];
+	if (e->family == FAM_BUILTIN)
+		return EXEC_IDENTIFIED;
+	if (proc_state(e->proc) == PROC_EMPTY && !proc_start(e->proc, err))
+		return EXEC_BROKEN;
+	while (proc_state(e->proc) == PROC_STARTING)
+		proc_wait(&e->proc, 1, STEP_MS);
+	if (!version_said(version, e)) {
+		const char *tail = proc_tail(e->proc);
+		size_t end = strlen(tail), begin;
+		while (end && tail[end - 1] == '\n')
+			end--;
+		for (begin = end; begin && tail[begin - 1] != '\n';)
+			begin--;
+		const char *why = proc_why(e->proc);
+		err_set(err, "%s%s%.*s", why[0] ? why : "the child does not say which version it is", end ? ": " : "",
+		        (int)MIN(end - begin, (size_t)200), tail + begin);
+		return EXEC_BROKEN;
+	}
+	if (!names(t, e, err))
+		return EXEC_OTHER;
+	snprintf(t->version, sizeof t->version, "%s", version);
+	return EXEC_IDENTIFIED;
+}
+
+/* A program that must raise because of a position in its data, not of its metas: kernels on a GPU check by an assertion. */
+bool exec_withholds(const struct prog *p, const struct target *t)
+{
+	bool positions = false, refused = false;
+	for (int i = 0; p->must_raise && i < p->nnode; i++) {
+		const struct op_info *o = &op_info[p->node[i].op];
+		for (int k = 0; k < o->nparam; k++)
+			positions = positions || role_is_positions(o->param[k].role);
+		refused = refused || p->node[i].refusal;
+	}
+	return t->device == TDEV_CUDA && p->must_raise && positions && !refused;
+}
+
+void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
+{
+	CHECK(!e->busy);
+	arena_reset(&e->arena);
+	e->err = (struct err){0};
+	e->prog = p;
+	e->target = *t;
+	e->busy = true;
+	e->unsent = NULL;
+	if (exec_withholds(p, t)) {
+		e->unsent = "an index out of range takes a CUDA device down";
+		return;
+	}
+	if (e->family == FAM_BUILTIN) {
+		e->failed = !builtin_submit(e->proc, p, t, e->limit_ms, &e->err);
+		return;
+	}
+	e->failed = !emit_request(&e->request, p, t, &e->arena, &e->err);
+	e->request.limit_ms = e->limit_ms;
+	if (!e->failed)
+		e->failed = !torch_submit(e->proc, &e->request, &e->err);
+}
+
+bool exec_busy(const struct exec *e) { return e->busy; }
+bool exec_ready(const struct exec *e) { return e->busy && (e->failed || e->unsent || proc_ready(e->proc)); }
+
+void exec_take(struct result *out, struct arena *a, struct exec *e)
+{
+	CHECK(exec_ready(e));
+	e->busy = false;
+	if (e->unsent)
+		*out = (struct result){.status = RES_UNSUPPORTED, .message = e->unsent, .stderr_tail = ""};
+	else if (e->failed)
+		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, e->err.msg), .stderr_tail = ""};
+	else if (e->family == FAM_BUILTIN)
+		builtin_take(out, a, e->proc, e->prog);
+	else
+		torch_take(out, a, e->proc, &e->request);
+	struct err other = {0};
+	char version[MAX_VERSION_TEXT];
+	if (version_said(version, e) && !names(&e->target, e, &other))
+		*out = (struct result){.status = RES_HARNESS, .bad_target = true, .message = arena_strdup(a, other.msg), .stderr_tail = ""};
+}
+
+void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t)
+{
+	exec_submit(e, p, t);
+	while (!exec_ready(e))
+		proc_wait(&e->proc, 1, -1);
+	exec_take(out, a, e);
+}
+
+struct proc *exec_proc(struct exec *e) { return e->proc; }
+
+void exec_versions(struct strbuf *versions, struct strbuf *device, const struct exec *e)
+{
+	struct torch_hello h;
+	if (e->family == FAM_BUILTIN) {
+		sb_puts(versions, SCATTERPROOF);
+		sb_puts(device, "cpu");
+	} else if (torch_hello(&h, e->proc)) {
+		sb_printf(versions, "torch %s, python %s", h.torch, h.python);
+		sb_puts(device, h.device);
+	}
+}

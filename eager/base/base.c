@@ -1,0 +1,335 @@
+/* base.c: errors, arena, strings, checked arithmetic, hashing. Nothing clever: everything else leans on it. */
+#include "eager/base/base.h"
+
+#include "eager/base/escape.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static _Thread_local const char *bug_text;
+
+void bug_context(const char *text) { bug_text = text; }
+
+void bug_at(const char *file, int line, const char *fmt, ...)
+{
+	va_list ap;
+	fprintf(stderr, "scatterproof: BUG at %s:%d: ", file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	if (bug_text)
+		fprintf(stderr, "while working on:\n%s\n", bug_text);
+	fflush(stderr);
+	abort();
+}
+
+static void err_fill(struct err *err, int line, int col, const char *fmt, va_list ap) PRINTF_LIKE(4, 0);
+static void err_fill(struct err *err, int line, int col, const char *fmt, va_list ap)
+{
+	if (!err || err->msg[0])
+		return;
+	err->line = line;
+	err->col = col;
+	struct strbuf raw, harmless;    /* what an error quotes may come from anywhere */
+	sb_init(&raw);
+	sb_init(&harmless);
+	sb_vprintf(&raw, fmt, ap);
+	while (raw.len && raw.s[raw.len - 1] == '\n')
+		raw.s[--raw.len] = 0;
+	escape_line(&harmless, raw.s);
+	snprintf(err->msg, sizeof err->msg, "%.*s", (int)utf8_cut(harmless.s, sizeof err->msg - 1), harmless.s);
+	sb_free(&raw);
+	sb_free(&harmless);
+	if (!err->msg[0])
+		snprintf(err->msg, sizeof err->msg, "unspecified error");
+}
+
+bool err_set(struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	err_fill(err, 0, 0, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool err_at(struct err *err, int line, int col, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	err_fill(err, line, col, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+static void *or_die(void *p, size_t n)
+{
+	if (!p) {
+		fprintf(stderr, "scatterproof: out of memory (%zu bytes)\n", n);
+		exit(3);
+	}
+	return p;
+}
+
+void *xmalloc(size_t n) { return or_die(malloc(n ? n : 1), n); }
+void *xrealloc(void *p, size_t n) { return or_die(realloc(p, n ? n : 1), n); }
+
+char *xstrdup(const char *s)
+{
+	size_t n = strlen(s) + 1;
+	return memcpy(xmalloc(n), s, n);
+}
+
+struct arena_block {
+	struct arena_block *prev;
+	size_t size, used;
+	bool grown;             /* one array of arena_grow */
+	_Alignas(16) unsigned char data[];
+};
+
+enum { ARENA_FIRST = 1 << 16 };
+
+void arena_init(struct arena *a) { *a = (struct arena){0}; }
+
+void arena_free(struct arena *a)
+{
+	for (struct arena_block *b = a->head, *prev; b; b = prev) {
+		prev = b->prev;
+		free(b);
+	}
+	free(a->spare);
+	arena_init(a);
+}
+
+void arena_reset(struct arena *a)
+{
+	struct arena_block *head = NULL, *spare = a->spare;
+	for (struct arena_block *b = a->head, *prev; b; b = prev) {
+		struct arena_block **best = b->grown ? &spare : &head;
+		prev = b->prev;
+		if (!*best || b->size > (*best)->size) {
+			free(*best);
+			*best = b;
+		} else {
+			free(b);
+		}
+	}
+	if (head) {
+		head->prev = NULL;
+		head->used = 0;
+	}
+	*a = (struct arena){.head = head, .spare = spare};
+}
+
+void *arena_alloc(struct arena *a, size_t nbytes)
+{
+	size_t n = (nbytes + 15) & ~(size_t)15;
+	CHECK(n >= nbytes && n < MAX_ARENA - a->used);
+	struct arena_block *b = a->head;
+	if (!b || b->size - b->used < n) {
+		size_t size = b ? MIN(b->size * 2, (size_t)1 << 26) : (size_t)ARENA_FIRST;
+		size = MAX(size, n);
+		b = xmalloc(sizeof *b + size);
+		*b = (struct arena_block){.prev = a->head, .size = size};
+		a->head = b;
+	}
+	void *p = b->data + b->used;
+	b->used += n;
+	a->used += n;
+	return p;
+}
+
+void *arena_zalloc(struct arena *a, size_t nbytes) { return memset(arena_alloc(a, nbytes), 0, nbytes); }
+
+/* The block lies behind the head, where arena_alloc does not look and a mark made since ends before it. */
+void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes)
+{
+	size_t n = (nbytes + 15) & ~(size_t)15, was = p ? (old + 15) & ~(size_t)15 : 0;
+	CHECK(n >= nbytes && a->used >= was && n < MAX_ARENA - (a->used - was));
+	if (!a->head)
+		arena_alloc(a, 0);
+	struct arena_block *b = p ? (struct arena_block *)((unsigned char *)p - offsetof(struct arena_block, data)) : NULL;
+	struct arena_block **at = &a->head->prev;
+	while (b && *at != b) {
+		CHECK(*at);
+		at = &(*at)->prev;
+	}
+	struct arena_block *prev = b ? b->prev : *at;
+	if (!b) {
+		b = a->spare;
+		a->spare = NULL;
+	}
+	size_t size = b ? b->size : 0;
+	if (size < n)
+		b = xrealloc(b, sizeof *b + (size = n));
+	*b = (struct arena_block){.prev = prev, .size = size, .used = n, .grown = true};
+	*at = b;
+	a->used = a->used - was + n;
+	a->grown = a->grown - was + n;
+	return b->data;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	size_t n = strlen(s) + 1;
+	return memcpy(arena_alloc(a, n), s, n);
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	CHECK(n >= 0);
+	char *s = arena_alloc(a, (size_t)n + 1);
+	vsnprintf(s, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return s;
+}
+
+struct arena_mark arena_mark(struct arena *a)
+{
+	return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown};
+}
+
+void arena_release(struct arena *a, struct arena_mark m)
+{
+	while (a->head != m.head) {
+		struct arena_block *prev = a->head->prev;
+		CHECK(prev || !m.head);
+		a->grown -= a->head->grown ? a->head->used : 0;
+		free(a->head);
+		a->head = prev;
+	}
+	if (a->head)
+		a->head->used = m.head_used;
+	a->used = m.used - m.grown + a->grown;
+}
+
+/* ---- strings -------------------------------------------------------------------------------------------------- */
+
+static char sb_empty[1];
+
+void sb_init(struct strbuf *sb) { *sb = (struct strbuf){.s = sb_empty}; }
+
+void sb_free(struct strbuf *sb)
+{
+	if (sb->cap)
+		free(sb->s);
+	sb_init(sb);
+}
+
+void sb_reset(struct strbuf *sb)
+{
+	sb->len = 0;
+	if (sb->cap)
+		sb->s[0] = 0;
+}
+
+static void sb_reserve(struct strbuf *sb, size_t more)
+{
+	size_t need = sb->len + more + 1;
+	CHECK(need > more);
+	if (need <= sb->cap)
+		return;
+	size_t cap = MAX(MAX(need, sb->cap * 2), (size_t)64);
+	sb->s = xrealloc(sb->cap ? sb->s : NULL, cap);
+	sb->cap = cap;
+}
+
+void sb_put(struct strbuf *sb, const void *p, size_t n)
+{
+	sb_reserve(sb, n);
+	if (n)
+		memcpy(sb->s + sb->len, p, n);
+	sb->len += n;
+	sb->s[sb->len] = 0;
+}
+
+void sb_puts(struct strbuf *sb, const char *s) { sb_put(sb, s, strlen(s)); }
+void sb_putc(struct strbuf *sb, char c) { sb_put(sb, &c, 1); }
+
+void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap)
+{
+	va_list again;
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	CHECK(n >= 0);
+	sb_reserve(sb, (size_t)n);
+	vsnprintf(sb->s + sb->len, (size_t)n + 1, fmt, again);
+	va_end(again);
+	sb->len += (size_t)n;
+}
+
+void sb_printf(struct strbuf *sb, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	sb_vprintf(sb, fmt, ap);
+	va_end(ap);
+}
+
+bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *err)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		return err_set(err, "cannot open '%s': %s", path, strerror(errno));
+	char buf[1 << 14];
+	size_t n;
+	while ((n = fread(buf, 1, sizeof buf, f)) > 0) {
+		if (sb->len + n > max) {
+			fclose(f);
+			return err_set(err, "'%s' is larger than %zu bytes", path, max);
+		}
+		sb_put(sb, buf, n);
+	}
+	bool bad = ferror(f) != 0;
+	int why = errno;
+	fclose(f);
+	return bad ? err_set(err, "cannot read '%s': %s", path, strerror(why)) : true;
+}
+
+bool str_eq(const char *a, const char *b) { return strcmp(a, b) == 0; }
+bool str_starts(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
+
+/* ---- arithmetic ----------------------------------------------------------------------------------------------- */
+
+bool mul_i64(int64_t *out, int64_t a, int64_t b) { return !__builtin_mul_overflow(a, b, out); }
+bool add_i64(int64_t *out, int64_t a, int64_t b) { return !__builtin_add_overflow(a, b, out); }
+
+size_t mul_size(size_t a, size_t b)
+{
+	size_t r;
+	if (__builtin_mul_overflow(a, b, &r))
+		BUG("size overflow: %zu * %zu", a, b);
+	return r;
+}
+
+int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+int64_t wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+/* ---- hashing -------------------------------------------------------------------------------------------------- */
+
+struct hash128 hash_bytes(const void *p, size_t n)
+{
+	XXH128_canonical_t c;
+	XXH128_canonicalFromHash(&c, XXH3_128bits(p, n));
+	struct hash128 h;
+	memcpy(h.b, c.digest, sizeof h.b);
+	return h;
+}
+
+void hash_hex(char out[33], const struct hash128 *h)
+{
+	for (int i = 0; i < 16; i++)
+		snprintf(out + 2 * i, 3, "%02x", h->b[i]);
+}

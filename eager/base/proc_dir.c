@@ -1,0 +1,164 @@
+/* proc_dir.c: private directories. The one idea: a lock that the kernel releases says whether the owner lives; see proc_dir.h. */
+#include "eager/base/proc_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "scatterproof-child-"
+#define LOCK   ".lock"
+
+static const char *temp_dir(void)
+{
+	const char *t = getenv("TMPDIR");
+	return t && t[0] == '/' ? t : "/tmp";
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	remove(path);           /* best effort: what cannot be removed now is tried again by the next sweep */
+	return 0;
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A sweep may take the lock between our open and our flock, unlink the file and let go: then ours is the lock of a file without a name. */
+static bool still_named(int fd, const char *path)
+{
+	struct stat held, named;
+	if (fstat(fd, &held) != 0 || lstat(path, &named) != 0)
+		return false;
+	errno = ENOENT;
+	return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* Opens and locks the lock file of `dir`; -1 if somebody living holds it or there is none (any more). */
+static int lock_dir(const char *dir, int flags)
+{
+	struct strbuf path;
+	sb_init(&path);
+	sb_printf(&path, "%s/" LOCK, dir);
+	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path.s))) {
+		int why = errno;
+		close(fd);
+		errno = why;
+		fd = -1;
+	}
+	sb_free(&path);
+	return fd;
+}
+
+/* Removes what dead owners left. A directory without a lock file yet is being made by somebody: left alone. */
+static void sweep(const char *tmp)
+{
+	DIR *dir = opendir(tmp);
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		if (!str_starts(e->d_name, PREFIX))
+			continue;
+		struct strbuf path;
+		sb_init(&path);
+		sb_printf(&path, "%s/%s", tmp, e->d_name);
+		struct stat st;
+		if (lstat(path.s, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid()) {
+			int fd = lock_dir(path.s, 0);
+			if (fd >= 0) {
+				remove_tree(path.s);
+				close(fd);
+			}
+		}
+		sb_free(&path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* A sweep of another process may meet the directory before its lock is held, and take it away: then another one is made. */
+bool proc_dir_make(struct proc_dir *d, struct err *err)
+{
+	enum { TRIES = 100 };
+	struct strbuf path;
+	sweep(temp_dir());
+	sb_init(&path);
+	for (int i = 0; i < TRIES; i++) {
+		sb_reset(&path);
+		sb_printf(&path, "%s/" PREFIX "XXXXXX", temp_dir());
+		if (!mkdtemp(path.s)) {
+			err_set(err, "cannot make a directory in %s: %s", temp_dir(), strerror(errno));
+			break;
+		}
+		d->lock_fd = lock_dir(path.s, O_CREAT);
+		if (d->lock_fd >= 0) {
+			d->path = path.s;
+			return true;
+		}
+		int why = errno;
+		err_set(err, "cannot lock %s: %s", path.s, strerror(why));
+		remove_tree(path.s);
+		if (why != EWOULDBLOCK && why != ENOENT)
+			break;
+	}
+	sb_free(&path);
+	return false;
+}
+
+bool proc_dir_sub(struct strbuf *path, const struct proc_dir *d, const char *name, struct err *err)
+{
+	sb_reset(path);
+	sb_printf(path, "%s/%s", d->path, name);
+	if (mkdir(path->s, 0700) != 0 && errno != EEXIST)
+		return err_set(err, "cannot make %s: %s", path->s, strerror(errno));
+	return true;
+}
+
+bool proc_dir_file(const struct proc_dir *d, const char *name, const void *p, size_t n, struct err *err)
+{
+	struct strbuf path;
+	sb_init(&path);
+	sb_printf(&path, "%s/%s", d->path, name);
+	FILE *f = fopen(path.s, "wbe");
+	bool ok = f && fwrite(p, 1, n, f) == n;
+	if (f && fclose(f) != 0)
+		ok = false;
+	if (!ok)
+		err_set(err, "cannot write %s: %s", path.s, strerror(errno));
+	sb_free(&path);
+	return ok;
+}
+
+void proc_dir_clear(const struct proc_dir *d)
+{
+	DIR *dir = opendir(d->path);
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		if (str_eq(e->d_name, ".") || str_eq(e->d_name, "..") || str_eq(e->d_name, LOCK))
+			continue;
+		struct strbuf path;
+		sb_init(&path);
+		sb_printf(&path, "%s/%s", d->path, e->d_name);
+		remove_tree(path.s);
+		sb_free(&path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void proc_dir_remove(struct proc_dir *d)
+{
+	if (d->path) {
+		remove_tree(d->path);
+		sb_free(&(struct strbuf){.s = d->path, .len = 1, .cap = 1});
+	}
+	if (d->lock_fd >= 0)
+		close(d->lock_fd);
+	d->path = NULL;
+	d->lock_fd = -1;
+}

@@ -1,0 +1,175 @@
+/* dtype.c: the table and the conversions, all by integer arithmetic on bit patterns so that every machine agrees. */
+#include "eager/lang/dtype.h"
+
+#include <math.h>
+
+const struct dtype_info dtype_info[NDTYPES] = {
+#define DT(id, fx, torch, nbytes, kind, prec, emin, emax) [DT_##id] = {fx, torch, nbytes, kind, prec, emin, emax},
+#include "eager/lang/dtype.def"
+#undef DT
+};
+
+bool dtype_find(enum dtype *out, const char *name)
+{
+	if (str_starts(name, "torch."))
+		name += 6;
+	for (int t = 0; t < NDTYPES; t++) {
+		if (str_eq(name, dtype_info[t].name) || str_eq(name, dtype_info[t].torch)) {
+			*out = (enum dtype)t;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *dtype_guess(struct guess *g, const char *name)
+{
+	guess_from(g, name, &dtype_info[0].torch, sizeof dtype_info[0], NDTYPES);
+	for (int t = 0; t < NDTYPES; t++)       /* shorter ones win only if nearer */
+		guess_add(g, dtype_info[t].name, strlen(dtype_info[t].name));
+	return guess_text(g);
+}
+
+static uint32_t bits_of_f32(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
+static float f32_of_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+
+/* Rounds a double to a 16-bit format with `mant` stored mantissa bits and exponent bias `bias`, nearest even. */
+static uint16_t f64_to_small(double d, int mant, int bias)
+{
+	uint64_t u;
+	memcpy(&u, &d, 8);
+	uint16_t sign = (uint16_t)(u >> 63 << 15);
+	uint64_t m = u & (((uint64_t)1 << 52) - 1);
+	int e = (int)(u >> 52 & 2047);
+	int emax_field = (1 << (15 - mant)) - 1;        /* all-ones exponent field */
+	uint16_t inf = (uint16_t)(emax_field << mant);
+	if (e == 2047)
+		return (uint16_t)(sign | inf | (m ? 1u << (mant - 1) : 0));
+	if (e == 0)
+		return sign;                            /* double denormals are far below the smallest target denormal */
+	m |= (uint64_t)1 << 52;
+	int te = e - 1023 + bias;                       /* target exponent field if normal */
+	int shift = 52 - mant;
+	if (te <= 0) {
+		shift += 1 - te;
+		te = 0;
+		if (shift > 63)
+			return sign;
+	}
+	uint64_t keep = m >> shift, rest = m & (((uint64_t)1 << shift) - 1), half = (uint64_t)1 << (shift - 1);
+	if (rest > half || (rest == half && (keep & 1)))
+		keep++;
+	/* keep includes the hidden bit for normals: adding it to (te - 1) << mant carries correctly into the exponent. */
+	uint64_t r = te > 0 ? ((uint64_t)(te - 1) << mant) + keep : keep;
+	return r >= inf ? (uint16_t)(sign | inf) : (uint16_t)(sign | r);
+}
+
+uint16_t f64_to_f16(double d) { return f64_to_small(d, 10, 15); }
+uint16_t f64_to_bf16(double d) { return f64_to_small(d, 7, 127); }
+uint16_t f32_to_f16(float f) { return f64_to_small((double)f, 10, 15); }
+
+uint16_t f32_to_bf16(float f)
+{
+	uint32_t u = bits_of_f32(f);
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return (uint16_t)((u >> 16 & 0x8000) | 0x7fc0);
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+float bf16_to_f32(uint16_t h) { return f32_of_bits((uint32_t)h << 16); }
+
+float f16_to_f32(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 1023;
+	if (e == 31)
+		return f32_of_bits(sign | 0x7f800000 | m << 13);
+	if (e)
+		return f32_of_bits(sign | (e + 112) << 23 | m << 13);
+	float f = (float)m * 0x1p-24f;
+	return sign ? -f : f;
+}
+
+double dtype_load_f(enum dtype t, const void *p)
+{
+	uint16_t h;
+	float f;
+	double d;
+	switch (t) {
+	case DT_F16: memcpy(&h, p, 2); return (double)f16_to_f32(h);
+	case DT_BF16: memcpy(&h, p, 2); return (double)bf16_to_f32(h);
+	case DT_F32: memcpy(&f, p, 4); return (double)f;
+	case DT_F64: memcpy(&d, p, 8); return d;
+	default: return (double)dtype_load_i(t, p);
+	}
+}
+
+int64_t dtype_load_i(enum dtype t, const void *p)
+{
+	uint8_t u8;
+	int8_t i8;
+	int16_t i16;
+	int32_t i32;
+	int64_t i64;
+	switch (t) {
+	case DT_B8: memcpy(&u8, p, 1); return u8 != 0;
+	case DT_U8: memcpy(&u8, p, 1); return u8;
+	case DT_I8: memcpy(&i8, p, 1); return i8;
+	case DT_I16: memcpy(&i16, p, 2); return i16;
+	case DT_I32: memcpy(&i32, p, 4); return i32;
+	case DT_I64: memcpy(&i64, p, 8); return i64;
+	default: BUG("dtype_load_i of dtype %d", (int)t);
+	}
+}
+
+void dtype_store_f(enum dtype t, void *p, double v)
+{
+	uint16_t h;
+	float f;
+	switch (t) {
+	case DT_F16: h = f64_to_f16(v); memcpy(p, &h, 2); return;
+	case DT_BF16: h = f64_to_bf16(v); memcpy(p, &h, 2); return;
+	case DT_F32: f = (float)v; memcpy(p, &f, 4); return;
+	case DT_F64: memcpy(p, &v, 8); return;
+	default: BUG("dtype_store_f of dtype %d", (int)t);
+	}
+}
+
+void dtype_store_i(enum dtype t, void *p, int64_t v)
+{
+	uint8_t x8 = (uint8_t)(t == DT_B8 ? v != 0 : v);
+	uint16_t x16 = (uint16_t)v;
+	uint32_t x32 = (uint32_t)v;
+	switch (t) {
+	case DT_B8:
+	case DT_U8:
+	case DT_I8: memcpy(p, &x8, 1); return;
+	case DT_I16: memcpy(p, &x16, 2); return;
+	case DT_I32: memcpy(p, &x32, 4); return;
+	case DT_I64: memcpy(p, &v, 8); return;
+	default: BUG("dtype_store_i of dtype %d", (int)t);
+	}
+}
+
+double dtype_round(enum dtype t, double v)
+{
+	switch (t) {
+	case DT_F16: return (double)f16_to_f32(f64_to_f16(v));
+	case DT_BF16: return (double)bf16_to_f32(f64_to_bf16(v));
+	case DT_F32: return (double)(float)v;
+	case DT_F64: return v;
+	default: BUG("dtype_round to dtype %d", (int)t);
+	}
+}
+
+int64_t dtype_wrap(enum dtype t, int64_t v)
+{
+	switch (t) {
+	case DT_B8: return v != 0;
+	case DT_U8: return (int64_t)(uint8_t)v;
+	case DT_I8: return (int64_t)(int8_t)(uint8_t)v;
+	case DT_I16: return (int64_t)(int16_t)(uint16_t)v;
+	case DT_I32: return (int64_t)(int32_t)(uint32_t)v;
+	case DT_I64: return v;
+	default: BUG("dtype_wrap to dtype %d", (int)t);
+	}
+}

@@ -1,0 +1,23 @@
+/* edit.h: structural edits of programs, for the generator's last step, for mutation and for shrinking. Each makes a new program
+ * in an arena and leaves the old one alone; metas are inferred again, so an edit that makes no sense is refused. */
+#ifndef SCATTERPROOF_EDIT_H
+#define SCATTERPROOF_EDIT_H
+
+#include "eager/lang/prog.h"
+
+/* The nodes order[0..n) of p in this order, everything else dropped, operands renumbered. Operands of kept nodes must be kept and
+ * come first; returns, cotangents, calls and expressions that name dropped nodes go too. */
+bool edit_select(struct prog *out, const struct prog *p, const int *order, int n, struct arena *a, struct err *err);
+/* The same in place, for whoever owns p alone; p is spoilt if refused. */
+bool edit_reorder(struct prog *p, const int *order, int n, struct err *err);
+/* Without node and everything that uses it, and without what was only there for them. */
+bool edit_drop(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err);
+/* Uses of `node` read `by` instead (by < every user); what only `node` needed goes. */
+bool edit_replace(struct prog *out, const struct prog *p, int node, int by, struct arena *a, struct err *err);
+/* Without nodes that nothing needs: not returned, not a cotangent, not a write, not an operand of such. */
+bool edit_sweep(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
+/* With room for fewer doubts: halves become f32 and f32 becomes f64, wherever the program says a dtype; where there is nothing wider, fills
+ * become dyadic. Refused where dtypes do not fit together any more. */
+bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
+
+#endif

@@ -1,0 +1,210 @@
+/* fill.c: the data of inputs (formulas in fill.h). One 64-bit hash per cell, then integer arithmetic; floats appear only when a
+ * small integer is scaled by a power of two. */
+#include "eager/lang/fill.h"
+
+#define NAME(id, name) name,
+#define LISTED(id, name) ", " name
+const char *const fill_name[NFILLS] = {FILL_LIST(NAME)};
+
+const char *fill_names(void)
+{
+	static const char listed[] = FILL_LIST(LISTED);
+	return listed + strlen(", ");
+}
+
+const char *fill_guess(struct guess *g, const char *name)
+{
+	return guess_from(g, name, fill_name, sizeof fill_name[0], NFILLS);
+}
+
+int fill_find(const char *name)
+{
+	for (int i = 0; i < NFILLS; i++)
+		if (str_eq(fill_name[i], name))
+			return i;
+	return -1;
+}
+
+static uint64_t hash_cell(uint64_t key, uint64_t c) { return mix64(key ^ c * 0xd1342543de82ef95u); }
+
+/* Range of the dyadic fill: k in [-reach, reach] (u8: [0, 2 reach]), value k * step. */
+struct dyadic { int64_t reach; double step; };
+static const struct dyadic dyadic[NDTYPES] = {
+	[DT_B8] = {1, 1}, [DT_U8] = {8, 1}, [DT_I8] = {8, 1}, [DT_I16] = {8, 1}, [DT_I32] = {8, 1}, [DT_I64] = {8, 1},
+	[DT_F16] = {6, 0.5}, [DT_BF16] = {3, 0.5}, [DT_F32] = {32, 0.125}, [DT_F64] = {64, 0.125},
+};
+
+/* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0.
+ * Integers: min max 0 -1 1 min+1 max-1 -2 2 half -half 3 (unsigned: modulo 2^8). */
+enum { NSPECIAL = 12 };
+static const uint64_t special[NDTYPES][NSPECIAL] = {
+	[DT_F64] = {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x8000000000000000, 1, 0x8000000000000001,
+	            0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff, 0x3ff0000000000001, 0},
+	[DT_F32] = {0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800001, 0},
+	[DT_F16] = {0x7c00, 0xfc00, 0x7e00, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x3c01, 0},
+	[DT_BF16] = {0x7f80, 0xff80, 0x7fc0, 0x8000, 1, 0x8001, 0x007f, 0x0080, 0x7f7f, 0xff7f, 0x3f81, 0},
+	[DT_I64] = {0x8000000000000000, 0x7fffffffffffffff, 0, 0xffffffffffffffff, 1, 0x8000000000000001, 0x7ffffffffffffffe,
+	            0xfffffffffffffffe, 2, 0x4000000000000000, 0xc000000000000000, 3},
+	[DT_I32] = {0x80000000, 0x7fffffff, 0, 0xffffffff, 1, 0x80000001, 0x7ffffffe, 0xfffffffe, 2, 0x40000000, 0xc0000000, 3},
+	[DT_I16] = {0x8000, 0x7fff, 0, 0xffff, 1, 0x8001, 0x7ffe, 0xfffe, 2, 0x4000, 0xc000, 3},
+	[DT_I8] = {0x80, 0x7f, 0, 0xff, 1, 0x81, 0x7e, 0xfe, 2, 0x40, 0xc0, 3},
+	[DT_U8] = {0x80, 0x7f, 0, 0xff, 1, 0x81, 0x7e, 0xfe, 2, 0x40, 0xc0, 3},
+};
+
+static void store_bits(enum dtype t, void *p, uint64_t bits)
+{
+	uint8_t b8 = (uint8_t)bits;
+	uint16_t b16 = (uint16_t)bits;
+	uint32_t b32 = (uint32_t)bits;
+	switch (dtype_nbytes(t)) {
+	case 1: memcpy(p, &b8, 1); return;
+	case 2: memcpy(p, &b16, 2); return;
+	case 4: memcpy(p, &b32, 4); return;
+	default: memcpy(p, &bits, 8); return;
+	}
+}
+
+static void store_steps(enum dtype t, void *p, int64_t k, double step)
+{
+	if (dtype_is_float(t))
+		dtype_store_f(t, p, (double)k * step);
+	else
+		dtype_store_i(t, p, k);
+}
+
+static int64_t quarters(uint64_t h)
+{
+	return (int64_t)((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48));
+}
+
+static void store_normal(enum dtype t, void *p, uint64_t h)
+{
+	uint64_t h2 = mix64(h);
+	int64_t n = quarters(h) + quarters(h2) + quarters(mix64(h2)) - 6 * 65536;
+	if (dtype_is_float(t)) {
+		dtype_store_f(t, p, (double)n * 0x1p-16);
+		return;
+	}
+	int64_t v = (n + 96 * 4096) / 4096 - 96;        /* floor: n >= -96 * 4096 */
+	dtype_store_i(t, p, t == DT_U8 ? v + 100 : v);
+}
+
+static void store_dyadic(enum dtype t, void *p, int64_t r)
+{
+	const struct dyadic *d = &dyadic[t];
+	int64_t k = r % (2 * d->reach + 1);
+	store_steps(t, p, t == DT_U8 ? k : k - d->reach, d->step);
+}
+
+int64_t fill_high(enum dtype t, int64_t high)
+{
+	const struct dtype_info *i = &dtype_info[t];
+	int64_t most = INT64_MAX;
+	if (i->kind == DK_FLOAT)
+		most = (int64_t)1 << i->precision;
+	else if (i->nbytes < 8)
+		most = (int64_t)1 << (8 * i->nbytes - (t != DT_U8));
+	return MAX(MIN(high, most), 1);
+}
+
+static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_t high)
+{
+	int64_t r = (int64_t)(h >> 33);
+	if (t == DT_B8) {
+		dtype_store_i(t, p, fill == FILL_POSITIVE || (r & 1));
+		return;
+	}
+	if (fill == FILL_SPECIAL && (h & 3) == 0) {
+		store_bits(t, p, special[t][(h >> 2 & 31) % NSPECIAL]);
+		return;
+	}
+	switch (fill) {
+	case FILL_NORMAL: store_normal(t, p, h); return;
+	case FILL_TIES: store_steps(t, p, (r & 3) - (t != DT_U8), 1); return;
+	case FILL_POSITIVE: store_steps(t, p, r % dyadic[t].reach + 1, dyadic[t].step); return;
+	case FILL_INDEX:
+	case FILL_UNIQUE: store_steps(t, p, r % high, 1); return;
+	case FILL_MASK: store_steps(t, p, r & 1, 1); return;
+	default: store_dyadic(t, p, r);
+	}
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t t = a % b;
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* One line of the unique fill: an affine permutation of [0, high). high is at most 2^53 and j, a < high are sizes or residues:
+ * the products are reduced step by step instead of multiplied. */
+static void fill_line(unsigned char *data, const struct meta *m, int dim, int64_t off, uint64_t h, int64_t high)
+{
+	int64_t b = (int64_t)(h >> 33) % high, a = (1 + (int64_t)(h & 0xffffffff) % high) % high;
+	while (gcd(a, high) != 1)
+		a = (a + 1) % high;
+	int64_t n = m->rank ? m->size[dim] : 1, stride = m->rank ? m->stride[dim] : 0, v = b;
+	for (int64_t j = 0; j < n; j++) {
+		store_steps(m->dtype, data + (off + j * stride) * dtype_nbytes(m->dtype), v, 1);
+		v = v >= high - a ? v - (high - a) : v + a;
+	}
+}
+
+static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key, int64_t high, int dim)
+{
+	if (m->dtype == DT_B8 || meta_numel(m) == 0)
+		return;
+	struct meta lines = *m;         /* m without dim: its row-major order numbers the lines */
+	if (m->rank) {
+		dim = dim < 0 ? dim + m->rank : dim;
+		CHECK(dim >= 0 && dim < m->rank);
+		lines.rank--;
+		for (int d = dim; d < lines.rank; d++) {
+			lines.size[d] = m->size[d + 1];
+			lines.stride[d] = m->stride[d + 1];
+		}
+	}
+	struct meta_iter it;
+	meta_iter_start(&it, &lines);
+	uint64_t l = 0;
+	do
+		fill_line(data, m, dim, it.off, hash_cell(key, l++), high);
+	while (meta_iter_next(&it, &lines));
+}
+
+void fill_cells(void *data, int64_t ncells, const struct meta *m, enum fill fill, uint64_t seed, int64_t high, int dim)
+{
+	uint64_t key = mix64(seed + 0x9e3779b97f4a7c15u);
+	unsigned char *p = data;
+	int nbytes = dtype_nbytes(m->dtype);
+	high = fill_high(m->dtype, high);
+	for (int64_t c = 0; c < ncells; c++, p += nbytes)
+		store_cell(m->dtype, p, fill, hash_cell(key, (uint64_t)c), high);
+	if (fill == FILL_UNIQUE)
+		fill_unique(data, m, key, high, dim);
+}
+
+void *fill_storage(const struct prog *p, int storage, struct arena *a)
+{
+	const struct node *n = NULL;
+	for (int i = 0; i < p->nnode && !n; i++)
+		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage)
+			n = &p->node[i];
+	CHECK(n);
+	int fill = fill_find(n->arg[op_param(OP_input, "fill")].str);
+	CHECK(fill >= 0);
+	int64_t ncells = prog_storage_cells(p, storage);
+	void *data = arena_alloc(a, mul_size((size_t)ncells, (size_t)dtype_nbytes(n->out[0].meta.dtype)));
+	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	if (given->tag == ARG_DATA) {
+		CHECK(given->n == ncells);
+		fill_from_data(data, n->out[0].meta.dtype, given);
+		return data;
+	}
+	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, op_param(OP_input, "seed")),
+	           node_int(n, op_param(OP_input, "high")), (int)node_int(n, op_param(OP_input, "dim")));
+	return data;
+}

@@ -1,0 +1,97 @@
+/* op.c: look-ups in the op table. */
+#include "eager/lang/op.h"
+
+const char *const family_name[NFAMILIES] = {"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
+
+int op_find(const char *name)
+{
+	char buf[MAX_NAME];
+	if (str_starts(name, "torch.ops."))
+		name += 10;
+	if (str_starts(name, "aten."))
+		name += 5;
+	size_t n = strlen(name);
+	if (n > 8 && str_eq(name + n - 8, ".default"))
+		n -= 8;
+	if (n >= sizeof buf)
+		return -1;
+	memcpy(buf, name, n);
+	buf[n] = 0;
+	for (int op = 0; op < NOPS; op++)
+		if (str_eq(op_info[op].name, buf))
+			return op;
+	return -1;
+}
+
+int op_overloads(int *out, int max, const char *bare)
+{
+	size_t n = strlen(bare);
+	int found = 0;
+	for (int op = 0; op < NOPS && found < max; op++) {
+		const char *name = op_info[op].name;
+		if (strncmp(name, bare, n) == 0 && (name[n] == 0 || name[n] == '.'))
+			out[found++] = op;
+	}
+	return found;
+}
+
+const char *op_guess(struct guess *g, const char *name)
+{
+	guess_start(g, name, strlen(name));
+	for (int op = 0; op < NOPS; op++) {     /* without overload too */
+		const char *known = op_info[op].name;
+		guess_add(g, known, strcspn(known, "."));
+		guess_add(g, known, strlen(known));
+	}
+	return guess_text(g);
+}
+
+int op_param(int op, const char *name)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (str_eq(op_info[op].param[k].name, name))
+			return k;
+	return -1;
+}
+
+bool role_is_self(const struct param *q)
+{
+	if (q->kind == K_TENSORS)
+		return q->role == R_CAT || q->role == R_SAME;
+	if (q->kind != K_TENSOR)
+		return false;
+	switch (q->role) {
+	case R_ANY:
+	case R_RANK1:
+	case R_RANK2:
+	case R_VECTOR:
+	case R_MATRIX:
+	case R_BATCH:
+	case R_UPTO2:
+	case R_DENSE: return true;
+	default: return false;
+	}
+}
+
+int op_self(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (role_is_self(&op_info[op].param[k]))
+			return k;
+	return -1;
+}
+
+bool role_selects(enum role r)
+{
+	switch (r) {
+	case R_INDEX1:
+	case R_UNIQUE1:
+	case R_INDEXN:
+	case R_UNIQUEN:
+	case R_IDS:
+	case R_INDICES:
+	case R_UINDICES:
+	case R_MASK: return true;
+	default: return false;
+	}
+}

@@ -1,0 +1,231 @@
+/* prog.c: building and copying programs. Operands are indices, so a copy is a copy of arrays. */
+#include "eager/lang/prog.h"
+
+const char *const surface_name[NSURFACES] = {"aten", "torch", "python"};
+
+void prog_init(struct prog *p, struct arena *a) { *p = (struct prog){.arena = a}; }
+
+static void *grow(struct arena *a, void *old, int n, int *cap, size_t size)
+{
+	if (n < *cap)
+		return old;
+	int bigger = *cap ? *cap * 2 : 16;
+	void *p = arena_zalloc(a, mul_size(size, (size_t)bigger));
+	if (n)
+		memcpy(p, old, size * (size_t)n);
+	*cap = bigger;
+	return p;
+}
+
+int prog_find(const struct prog *p, const char *name)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].name && str_eq(p->node[i].name, name))
+			return i;
+	return -1;
+}
+
+/* "sum", then "sum_1", ...; the operator's trailing '_' of in-place rows is kept, as in FX. */
+static const char *fresh_name(const struct prog *p, int op)
+{
+	const char *full = op_info[op].name;
+	int n = (int)strcspn(full, ".");
+	char name[MAX_NAME];
+	snprintf(name, sizeof name, "%.*s", n, full);
+	for (int k = 1; prog_find(p, name) >= 0; k++)
+		snprintf(name, sizeof name, "%.*s_%d", n, full, k);
+	return arena_strdup(p->arena, name);
+}
+
+int prog_add(struct prog *p, int op, const char *name)
+{
+	CHECK(op >= 0 && op < NOPS && p->nnode < MAX_NODES);
+	const char *given = name && prog_find(p, name) < 0 ? arena_strdup(p->arena, name) : fresh_name(p, op);
+	p->node = grow(p->arena, p->node, p->nnode, &p->cap_node, sizeof *p->node);
+	p->node[p->nnode] = (struct node){.op = op, .name = given};
+	return p->nnode++;
+}
+
+void prog_defaults(struct prog *p, int node)
+{
+	struct node *n = &p->node[node];
+	const struct op_info *op = &op_info[n->op];
+	for (int k = 0; k < op->nparam; k++) {
+		const struct param *q = &op->param[k];
+		if (n->arg[k].tag != ARG_NONE || !q->has_default || q->dflt_none)
+			continue;
+		switch (q->kind) {
+		case K_DIM:
+		case K_INDEX:
+		case K_STEP:
+		case K_INT: n->arg[k] = arg_int(q->dflt.i); break;
+		case K_SCALAR: n->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = q->dflt}; break;
+		case K_BOOL: n->arg[k] = arg_bool(q->dflt.i != 0); break;
+		case K_STR: n->arg[k] = arg_str(p, q->dflt_str); break;
+		case K_DTYPE: {
+			enum dtype t;
+			CHECK(dtype_find(&t, q->dflt_str));
+			n->arg[k] = arg_dtype(t);
+			break;
+		}
+		case K_DIMS:
+		case K_INTS: n->arg[k] = arg_ints(p, NULL, 0); break;
+		default: BUG("%s.%s: no default of this kind", op->name, q->name);
+		}
+	}
+}
+
+struct arg arg_tensor(int node) { return (struct arg){.tag = ARG_TENSOR, .node = node}; }
+struct arg arg_int(int64_t v) { return (struct arg){.tag = ARG_INT, .i = {v, -1}}; }
+struct arg arg_bool(bool b) { return (struct arg){.tag = ARG_BOOL, .b = b}; }
+struct arg arg_scalar_i(int64_t v) { return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_INT, v, 0}}; }
+struct arg arg_scalar_f(double v) { return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_FLOAT, 0, v}}; }
+struct arg arg_dtype(enum dtype t) { return (struct arg){.tag = ARG_DTYPE, .dtype = t}; }
+struct arg arg_str(struct prog *p, const char *s) { return (struct arg){.tag = ARG_STR, .str = arena_strdup(p->arena, s)}; }
+
+struct arg arg_ints(struct prog *p, const int64_t *v, int n)
+{
+	CHECK(n <= MAX_LIST);
+	struct arg a = {.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(p->arena, struct iexpr, n)};
+	for (int i = 0; i < n; i++)
+		a.ints[i] = (struct iexpr){v[i], -1};
+	return a;
+}
+
+struct arg arg_data(struct prog *p, const struct scalar *v, int n)
+{
+	CHECK(n <= MAX_DATA);
+	struct arg a = {.tag = ARG_DATA, .n = n, .data = ARENA_NEW(p->arena, struct scalar, n)};
+	for (int i = 0; i < n; i++)
+		a.data[i] = v[i];
+	return a;
+}
+
+struct arg arg_nodes(struct prog *p, const int *node, int n)
+{
+	CHECK(n <= MAX_LIST);
+	struct arg a = {.tag = ARG_TENSORS, .n = n, .nodes = ARENA_NEW(p->arena, int, n)};
+	for (int i = 0; i < n; i++)
+		a.nodes[i] = node[i];
+	return a;
+}
+
+static void *copy_array(struct arena *a, const void *src, size_t n, size_t size)
+{
+	void *p = arena_alloc(a, mul_size(n, size));
+	if (n)
+		memcpy(p, src, n * size);
+	return p;
+}
+
+static void node_clone(struct node *n, struct arena *a)
+{
+	n->name = arena_strdup(a, n->name);
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		struct arg *g = &n->arg[k];
+		if (g->tag == ARG_TENSORS)
+			g->nodes = copy_array(a, g->nodes, (size_t)g->n, sizeof *g->nodes);
+		else if (g->tag == ARG_INTS)
+			g->ints = copy_array(a, g->ints, (size_t)g->n, sizeof *g->ints);
+		else if (g->tag == ARG_DATA)
+			g->data = copy_array(a, g->data, (size_t)g->n, sizeof *g->data);
+		else if (g->tag == ARG_STR)
+			g->str = arena_strdup(a, g->str);
+	}
+	n->out = copy_array(a, n->out, (size_t)n->nout, sizeof *n->out);
+	n->refusal = n->refusal ? arena_strdup(a, n->refusal) : NULL;
+}
+
+void prog_clone(struct prog *out, const struct prog *p, struct arena *a)
+{
+	struct prog q = *p;
+	q.arena = a;
+	q.node = copy_array(a, p->node, (size_t)p->nnode, sizeof *p->node);
+	q.expr = copy_array(a, p->expr, (size_t)p->nexpr, sizeof *p->expr);
+	q.raises = p->raises ? arena_strdup(a, p->raises) : NULL;
+	q.cap_node = p->nnode;
+	q.cap_expr = p->nexpr;
+	for (int i = 0; i < q.nnode; i++)
+		node_clone(&q.node[i], a);
+	for (int c = 0; c < q.ncall; c++) {
+		struct call *k = &q.call[c];
+		k->input = copy_array(a, k->input, (size_t)k->ninput, sizeof *k->input);
+		k->sym = copy_array(a, k->sym, (size_t)k->nsym, sizeof *k->sym);
+		for (int i = 0; i < k->ninput; i++) {
+			struct arg *d = &k->input[i].data;
+			if (k->input[i].fill)
+				k->input[i].fill = arena_strdup(a, k->input[i].fill);
+			if (d->tag == ARG_DATA)
+				d->data = copy_array(a, d->data, (size_t)d->n, sizeof *d->data);
+		}
+	}
+	*out = q;
+}
+
+int prog_add_expr(struct prog *p, struct expr e)
+{
+	p->expr = grow(p->arena, p->expr, p->nexpr, &p->cap_expr, sizeof *p->expr);
+	p->expr[p->nexpr] = e;
+	return p->nexpr++;
+}
+
+int prog_input_storages(const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_input)
+			n++;
+	return n;
+}
+
+int64_t prog_storage_cells(const struct prog *p, int storage)
+{
+	int64_t cells = 0;
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if (n->op == OP_input && n->out[0].storage == storage)
+			cells = meta_extent(&n->out[0].meta);
+	}
+	return cells;
+}
+
+/* ---- operands ------------------------------------------------------------------------------------------------------------ */
+
+void expr_mark(const struct prog *p, int expr, bool *set)
+{
+	if (expr < 0)
+		return;
+	const struct expr *x = &p->expr[expr];
+	if (x->op == EX_SYM) {
+		set[x->a] = true;
+	} else if (x->op != EX_CONST) {
+		expr_mark(p, x->a, set);
+		expr_mark(p, x->op == EX_NEG ? -1 : x->b, set);
+	}
+}
+
+void node_mark_operands(const struct prog *p, const struct node *n, bool *set)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR)
+			set[a->node] = true;
+		else if (a->tag == ARG_INT)
+			expr_mark(p, a->i.expr, set);
+		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
+			if (a->nodes[i] >= 0)
+				set[a->nodes[i]] = true;
+		for (int i = 0; a->tag == ARG_INTS && i < a->n; i++)
+			expr_mark(p, a->ints[i].expr, set);
+	}
+}
+
+bool node_reads(const struct prog *p, const struct node *n, const bool *set)
+{
+	bool mine[MAX_NODES] = {0};
+	node_mark_operands(p, n, mine);
+	for (int i = 0; i < p->nnode; i++)
+		if (mine[i] && set[i])
+			return true;
+	return false;
+}

@@ -1,0 +1,493 @@
+/* copy.c: fresh tensors with the elements of their operands in another order or number. Each is a set of views of the result
+ * that are moved from views of the operands; derivatives move the cotangent the other way and add where an element was used
+ * more than once. Facts: ATen/native/TensorFactories.cpp, TensorShape.cpp, TensorTransformations.cpp, PadNd.cpp. */
+#include "eager/ops/move.h"
+
+#include <inttypes.h>
+
+/* ---- clone, contiguous, reshape: the elements in order -------------------------------------------------------------- */
+
+bool meta_clone(struct meta_ctx *c)
+{
+	layout_preserve(&c->out[0], c->in[0]);
+	return true;
+}
+
+/* lift_fresh, then a contiguous copy. */
+bool meta_lift_fresh_copy(struct meta_ctx *c)
+{
+	meta_make_contiguous(&c->out[0], c->in[0]->dtype, c->in[0]->size, c->in[0]->rank);
+	c->out[0].device = c->in[0]->device;
+	return true;
+}
+
+bool kern_clone(struct kern_ctx *c)
+{
+	tensor_move(&c->out[0], c->in[0]);
+	return true;
+}
+
+void grad_clone(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		tensor_move(c->gin[0], &c->gout[0]);
+}
+
+static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
+{
+	*n = c->n->arg[k].n;
+	if (*n > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", *n, MAX_RANK);
+	for (int i = 0; i < *n; i++)
+		out[i] = c->n->arg[k].ints[i].value;
+	return true;
+}
+
+bool meta_contiguous(struct meta_ctx *c)
+{
+	c->out[0] = *c->in[0];
+	if (meta_is_contiguous(c->in[0]))
+		c->alias[0] = 0;
+	else
+		layout_contiguous(&c->out[0], c->in[0], c->in[0]->size, c->in[0]->rank);
+	return true;
+}
+
+bool meta_reshape(struct meta_ctx *c)
+{
+	int64_t size[MAX_RANK], known[MAX_RANK], stride[MAX_RANK];
+	const struct meta *self = c->in[0];
+	int n;
+	if (!ints_values(size, &n, c, 1) || !layout_infer_size(known, size, n, meta_numel(self), c->err) ||
+	    !meta_check_sizes(known, n, c->err))
+		return false;
+	layout_contiguous(&c->out[0], self, known, n);
+	if (layout_view_strides(stride, self, known, n)) {
+		memcpy(c->out[0].stride, stride, sizeof *stride * (size_t)n);
+		c->out[0].offset = self->offset;
+		c->alias[0] = 0;
+	}
+	return true;
+}
+
+bool kern_reshape(struct kern_ctx *c)
+{
+	struct tensor out = tensor_with_sizes(&c->out[0], c->in[0]->meta.size, c->in[0]->meta.rank);
+	tensor_move(&out, c->in[0]);
+	return true;
+}
+
+void grad_reshape(struct grad_ctx *c)
+{
+	if (!c->gin[0])
+		return;
+	struct tensor gin = tensor_with_sizes(c->gin[0], c->gout[0].meta.size, c->gout[0].meta.rank);
+	tensor_move(&gin, &c->gout[0]);
+}
+
+/* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
+
+/* pos[d][i]: where position i of result dim d comes from in self's dim d - shift, -1 if it is a constant. NULL for d < shift. */
+struct map { int shift; int64_t *pos[MAX_RANK]; };
+
+static void map_init(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+{
+	*m = (struct map){.shift = out->rank - self->rank};
+	for (int d = m->shift; d < out->rank; d++) {
+		m->pos[d] = ARENA_NEW(a, int64_t, out->size[d] + 1);
+		for (int64_t i = 0; i < out->size[d]; i++)
+			m->pos[d][i] = i;
+	}
+}
+
+/* Offset of the element of `t` (self or its gradient) that result index `at` comes from; false: the constant. */
+static bool map_offset(int64_t *offset, const struct map *m, const struct meta *t, const int64_t *at)
+{
+	*offset = t->offset;
+	for (int d = 0; d < t->rank; d++) {
+		int64_t p = m->pos[d + m->shift][at[d + m->shift]];
+		if (p < 0)
+			return false;
+		*offset += p * t->stride[d];
+	}
+	return true;
+}
+
+static void map_kern(struct kern_ctx *c, const struct map *m, const unsigned char *constant)
+{
+	const struct tensor *self = c->in[0];
+	struct tensor *out = &c->out[0];
+	int nbytes = dtype_nbytes(out->meta.dtype);
+	int64_t offset;
+	struct walk w;
+	walk_init(&w, out->meta.size, out->meta.rank);
+	walk_add(&w, out);
+	for (bool more = walk_start(&w); more; more = walk_next(&w))
+		cell_move(w.at[0], map_offset(&offset, m, &self->meta, w.index) ? tensor_at(self, offset) : constant, nbytes);
+}
+
+static void map_grad(struct grad_ctx *c, const struct map *m)
+{
+	const struct tensor *g = &c->gout[0];
+	struct tensor *gin = c->gin[0];
+	int64_t offset;
+	struct wide sum;
+	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), c->scratch);
+	struct walk w;
+	walk_init(&w, g->meta.size, g->meta.rank);
+	walk_add(&w, g);
+	for (bool more = walk_start(&w); more; more = walk_next(&w))
+		if (map_offset(&offset, m, &gin->meta, w.index))
+			wide_add(&sum, offset - gin->meta.offset, w.at[0]);
+	wide_store(&sum, gin);
+}
+
+/* flip */
+
+static bool flip_dims(bool *flips, const struct node *n, int rank, struct err *err)
+{
+	memset(flips, 0, MAX_RANK * sizeof *flips);
+	for (int i = 0; i < n->arg[1].n; i++) {
+		int d;
+		if (!dim_wrap(&d, n->arg[1].ints[i].value, rank, err))
+			return false;
+		if (flips[d])
+			return err_set(err, "dim %d appears multiple times in the list of dims", d);
+		flips[d] = true;
+	}
+	return true;
+}
+
+bool meta_flip(struct meta_ctx *c)
+{
+	bool flips[MAX_RANK];
+	layout_preserve(&c->out[0], c->in[0]);
+	return flip_dims(flips, c->n, c->in[0]->rank, c->err);
+}
+
+static void flip_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+{
+	bool flips[MAX_RANK];
+	map_init(m, self, self, a);
+	CHECK(flip_dims(flips, n, self->rank, NULL));
+	for (int d = 0; d < self->rank; d++)
+		for (int64_t i = 0; flips[d] && i < self->size[d]; i++)
+			m->pos[d][i] = self->size[d] - 1 - i;
+}
+
+bool kern_flip(struct kern_ctx *c)
+{
+	struct map m;
+	flip_map(&m, c->n, &c->in[0]->meta, c->scratch);
+	map_kern(c, &m, NULL);
+	return true;
+}
+
+void grad_flip(struct grad_ctx *c)
+{
+	struct map m;
+	if (!c->gin[0])
+		return;
+	flip_map(&m, c->n, &c->gin[0]->meta, c->scratch);
+	map_grad(c, &m);
+}
+
+/* roll: PyTorch cats the two halves per dim, so a half that is empty decides the memory format too. */
+
+static int64_t roll_start(int64_t shift, int64_t size)
+{
+	int64_t s = shift % size;       /* in (-size, size) */
+	return ((size - s) % size + size) % size;
+}
+
+bool meta_roll(struct meta_ctx *c)
+{
+	const struct arg *shifts = &c->n->arg[1], *dims = &c->n->arg[2];
+	const struct meta *self = c->in[0];
+	struct meta *o = &c->out[0];
+	int d;
+	if (shifts->n == 0)
+		return err_set(c->err, "`shifts` required");
+	*o = *self;
+	o->offset = 0;
+	if (dims->n == 0 && shifts->n == 1) {
+		layout_contiguous(o, self, self->size, self->rank);
+		return true;
+	}
+	if (shifts->n != dims->n)
+		return err_set(c->err, "shifts and dimensions must align. shifts: %d, dims:%d", shifts->n, dims->n);
+	if (meta_numel(self) == 0) {
+		layout_preserve(o, self);
+		return true;
+	}
+	for (int i = 0; i < dims->n; i++) {
+		if (self->rank == 0)
+			return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", dims->ints[i].value);
+		if (!dim_wrap(&d, dims->ints[i].value, self->rank, c->err))
+			return false;
+		struct meta half = *o;
+		half.size[d] -= roll_start(shifts->ints[i].value, self->size[d]);
+		bool last = meta_is_channels_last(&half);
+		half.size[d] = self->size[d] - half.size[d];
+		last = last && meta_is_channels_last(&half);
+		layout_contiguous(o, o, self->size, self->rank);
+		if (last)
+			layout_channels_last(o);
+	}
+	return true;
+}
+
+/* Position i of the result comes from start + i of self. Without dims everything is one dim. */
+static void roll_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+{
+	const struct arg *shifts = &n->arg[1], *dims = &n->arg[2];
+	int64_t start[MAX_RANK] = {0};
+	map_init(m, self, self, a);
+	if (meta_numel(self) == 0)
+		return;
+	for (int i = 0; i < shifts->n; i++) {
+		int d = 0;
+		CHECK(dims->n == 0 || dim_wrap(&d, dims->ints[i].value, self->rank, NULL));
+		start[d] = (start[d] + roll_start(shifts->ints[i].value, self->size[d])) % self->size[d];
+	}
+	for (int d = 0; d < self->rank; d++)
+		for (int64_t i = 0; i < self->size[d]; i++)
+			m->pos[d][i] = (start[d] + i) % self->size[d];
+}
+
+bool kern_roll(struct kern_ctx *c)
+{
+	struct map m;
+	struct tensor flat_in, flat_out;
+	const struct tensor *flat = &flat_in;
+	struct kern_ctx k = *c;
+	if (c->n->arg[2].n == 0) {
+		int64_t numel = meta_numel(&c->in[0]->meta);
+		flat_in = tensor_contiguous(c->in[0], c->scratch);
+		flat_in = tensor_with_sizes(&flat_in, &numel, 1);
+		flat_out = tensor_with_sizes(&c->out[0], &numel, 1);
+		k.in[0] = flat;
+		k.out = &flat_out;
+	}
+	roll_map(&m, c->n, &k.in[0]->meta, c->scratch);
+	map_kern(&k, &m, NULL);
+	return true;
+}
+
+void grad_roll(struct grad_ctx *c)
+{
+	struct map m;
+	struct tensor gin, gout;
+	struct grad_ctx k = *c;
+	if (!c->gin[0])
+		return;
+	if (c->n->arg[2].n == 0) {
+		int64_t numel = meta_numel(&c->gin[0]->meta);
+		gin = tensor_with_sizes(c->gin[0], &numel, 1);
+		gout = tensor_with_sizes(&c->gout[0], &numel, 1);
+		k.gin[0] = &gin;
+		k.gout = &gout;
+	}
+	roll_map(&m, c->n, &k.gin[0]->meta, c->scratch);
+	map_grad(&k, &m);
+}
+
+/* repeat */
+
+bool meta_repeat(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0];
+	int64_t size[MAX_RANK];
+	char text[SIZES_TEXT];
+	int n;
+	if (!ints_values(size, &n, c, 1))
+		return false;
+	if (n < self->rank)
+		return err_set(c->err, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+	for (int d = n - self->rank; d < n; d++)
+		if (!mul_i64(&size[d], size[d], self->size[d - (n - self->rank)]))
+			return err_set(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
+	for (int d = 0; d < n; d++)
+		if (size[d] < 0)
+			return err_set(c->err, "Trying to create tensor with negative dimension %" PRId64 ": %s", size[d],
+			               sizes_text(text, size, n));
+	if (!meta_check_sizes(size, n, c->err))
+		return false;
+	layout_contiguous(&c->out[0], self, size, n);
+	return true;
+}
+
+static void repeat_map(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+{
+	map_init(m, self, out, a);
+	for (int d = m->shift; d < out->rank; d++)
+		for (int64_t i = 0; i < out->size[d]; i++)
+			m->pos[d][i] = i % self->size[d - m->shift];
+}
+
+bool kern_repeat(struct kern_ctx *c)
+{
+	struct map m;
+	repeat_map(&m, &c->in[0]->meta, &c->out[0].meta, c->scratch);
+	map_kern(c, &m, NULL);
+	return true;
+}
+
+/* The sum over the first dim, rounded to the dtype. */
+static struct tensor sum_first(const struct tensor *g, struct arena *a)
+{
+	struct tensor out;
+	struct meta m;
+	struct wide sum;
+	struct walk w;
+	meta_make_contiguous(&m, g->meta.dtype, g->meta.size + 1, g->meta.rank - 1);
+	tensor_new(&out, &m, a);
+	wide_zero(&sum, m.dtype, meta_numel(&m), a);
+	walk_init(&w, g->meta.size, g->meta.rank);
+	walk_add(&w, g);
+	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+		int64_t at = 0;
+		for (int d = 0; d < m.rank; d++)
+			at += w.index[d + 1] * m.stride[d];
+		wide_add(&sum, at, w.at[0]);
+	}
+	wide_store(&sum, &out);
+	return out;
+}
+
+/* As PyTorch: first over the new dims, one after another, each sum rounded; then over the repeats of self's own dims. */
+void grad_repeat(struct grad_ctx *c)
+{
+	struct map m;
+	struct tensor g = c->gout[0];
+	struct grad_ctx rest = *c;
+	if (!c->gin[0])
+		return;
+	while (g.meta.rank > c->gin[0]->meta.rank)
+		g = sum_first(&g, c->scratch);
+	rest.gout = &g;
+	repeat_map(&m, &c->gin[0]->meta, &g.meta, c->scratch);
+	map_grad(&rest, &m);
+}
+
+/* constant_pad_nd: pads come in pairs from the last dim; negative ones cut off. */
+
+bool meta_constant_pad_nd(struct meta_ctx *c)
+{
+	const struct arg *pad = &c->n->arg[1];
+	const struct meta *self = c->in[0];
+	struct meta cut = *self;
+	bool grows = false;
+	if (pad->n % 2 != 0)
+		return err_set(c->err, "Length of pad must be even but instead it equals %d", pad->n);
+	if (pad->n > 2 * self->rank)
+		return err_set(c->err, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d"
+		               "while the input has %ddimensions.", pad->n, self->rank);
+	for (int i = 0; i < pad->n; i++) {
+		int64_t p = pad->ints[i].value;
+		int d = self->rank - 1 - i / 2;
+		grows |= p > 0;
+		if (p > 0)
+			continue;
+		if (p < -cut.size[d])
+			return err_set(c->err, "narrow(): length must be non-negative.");
+		cut.size[d] += p;
+	}
+	if (!grows) {
+		layout_preserve(&c->out[0], &cut);
+		return true;
+	}
+	for (int i = 0; i < pad->n; i++) {
+		int d = self->rank - 1 - i / 2;
+		if (pad->ints[i].value > 0 && !add_i64(&cut.size[d], cut.size[d], pad->ints[i].value))
+			return err_set(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
+	}
+	if (!meta_check_sizes(cut.size, cut.rank, c->err))
+		return false;
+	layout_contiguous(&c->out[0], self, cut.size, cut.rank);
+	if (meta_is_channels_last(self))
+		layout_channels_last(&c->out[0]);
+	return scalar_fits_fill(&c->n->arg[2].scalar, &c->out[0], c->err);
+}
+
+static void pad_map(struct map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)
+{
+	map_init(m, self, out, a);
+	for (int k = 0; k < n->arg[1].n / 2; k++) {
+		int d = self->rank - 1 - k;
+		for (int64_t i = 0; i < out->size[d]; i++) {
+			int64_t p = i - n->arg[1].ints[2 * k].value;
+			m->pos[d][i] = p < self->size[d] ? MAX(p, -1) : -1;
+		}
+	}
+}
+
+bool kern_constant_pad_nd(struct kern_ctx *c)
+{
+	struct map m;
+	unsigned char cell[8];
+	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[2].scalar);
+	pad_map(&m, c->n, &c->in[0]->meta, &c->out[0].meta, c->scratch);
+	map_kern(c, &m, cell);
+	return true;
+}
+
+void grad_constant_pad_nd(struct grad_ctx *c)
+{
+	struct map m;
+	if (!c->gin[0])
+		return;
+	pad_map(&m, c->n, &c->gin[0]->meta, &c->gout[0].meta, c->scratch);
+	map_grad(c, &m);
+}
+
+/* ---- triangles of the last two dims ------------------------------------------------------------------------------------- */
+
+bool meta_tri(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0];
+	if (self->rank < 2)
+		return err_set(c->err, "%s: input tensor must have at least 2 dimensions", op_info[c->n->op].name);
+	layout_contiguous(&c->out[0], self, self->size, self->rank);
+	return true;
+}
+
+/* Column minus row at most (lower) or at least (upper) the diagonal stays, the rest is zero. */
+static void triangle(struct tensor *out, const struct tensor *in, int64_t diagonal, bool lower)
+{
+	static const unsigned char zero[8];
+	int nbytes = dtype_nbytes(out->meta.dtype), rank = out->meta.rank;
+	struct walk w;
+	walk_init(&w, out->meta.size, rank);
+	walk_add(&w, out);
+	walk_add(&w, in);
+	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+		int64_t at = w.index[rank - 1] - w.index[rank - 2];
+		bool keep = lower ? at <= diagonal : at >= diagonal;
+		cell_move(w.at[0], keep ? w.at[1] : zero, nbytes);
+	}
+}
+
+bool kern_tril(struct kern_ctx *c)
+{
+	triangle(&c->out[0], c->in[0], node_int(c->n, 1), true);
+	return true;
+}
+
+bool kern_triu(struct kern_ctx *c)
+{
+	triangle(&c->out[0], c->in[0], node_int(c->n, 1), false);
+	return true;
+}
+
+void grad_tril(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		triangle(c->gin[0], &c->gout[0], node_int(c->n, 1), true);
+}
+
+void grad_triu(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		triangle(c->gin[0], &c->gout[0], node_int(c->n, 1), false);
+}

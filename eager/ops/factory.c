@@ -1,0 +1,160 @@
+/* factory.c: constants: full, zeros, ones, arange and their likes, and the in-place fills. Facts: ATen/native/TensorFactories.cpp,
+ * RangeFactories.cpp, Fill.cpp. */
+#include "eager/ops/move.h"
+
+#include <math.h>
+
+/* Result 0 has the sizes of argument 0, contiguous. */
+static bool size_given(struct meta_ctx *c, enum dtype t)
+{
+	const struct node *n = c->n;
+	int64_t size[MAX_RANK];
+	char text[SIZES_TEXT];
+	if (n->arg[0].n > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[0].n, MAX_RANK);
+	for (int d = 0; d < n->arg[0].n; d++)
+		size[d] = n->arg[0].ints[d].value;
+	for (int d = 0; d < n->arg[0].n; d++)
+		if (size[d] < 0)
+			return err_set(c->err, "Trying to create tensor with negative dimension %lld: %s", (long long)size[d],
+			               sizes_text(text, size, n->arg[0].n));
+	if (!meta_check_sizes(size, n->arg[0].n, c->err))
+		return false;
+	meta_make_contiguous(&c->out[0], t, size, n->arg[0].n);
+	return true;
+}
+
+static enum dtype dtype_given(const struct node *n, enum dtype otherwise)
+{
+	int k = op_param(n->op, "dtype");
+	return node_given(n, k) ? n->arg[k].dtype : otherwise;
+}
+
+bool meta_full(struct meta_ctx *c)
+{
+	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
+	const struct scalar *value = &c->n->arg[1].scalar;
+	return size_given(c, dtype_given(c->n, of[value->kind])) && scalar_fits_fill(value, &c->out[0], c->err);
+}
+
+bool meta_zeros(struct meta_ctx *c) { return size_given(c, dtype_given(c->n, DT_F32)); }
+
+bool meta_scalar_tensor(struct meta_ctx *c)
+{
+	meta_make_contiguous(&c->out[0], dtype_given(c->n, DT_F32), (const int64_t[]){0}, 0);
+	return scalar_fits_fill(&c->n->arg[0].scalar, &c->out[0], c->err);
+}
+
+/* ---- ranges ---- */
+
+/* Element i is start + step * i, in int64_t for an integer dtype (bounds are truncated then), in double otherwise. */
+struct range { enum dtype dtype; bool ints; double start, end, step; int64_t istart, iend, istep; };
+
+static bool bound(const struct range *r, double *f, int64_t *i, const struct scalar *s, struct err *err)
+{
+	*f = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	if (!isfinite(*f))
+		return err_set(err, "unsupported range: a bound is not finite");
+	if (r->ints && !scalar_fits(s, DT_I64, err))
+		return false;
+	*i = s->kind == SC_FLOAT ? r->ints ? (int64_t)s->f : 0 : s->i;
+	return true;
+}
+
+static bool range_of(struct range *r, const struct node *n, struct err *err)
+{
+	static const struct scalar zero = {SC_INT, 0, 0}, one = {SC_INT, 1, 0};
+	int start = op_param(n->op, "start"), end = op_param(n->op, "end"), step = op_param(n->op, "step");
+	const struct scalar *s = start < 0 ? &zero : &n->arg[start].scalar, *e = &n->arg[end].scalar, *by = step < 0 ? &one : &n->arg[step].scalar;
+	bool floats = s->kind == SC_FLOAT || e->kind == SC_FLOAT || by->kind == SC_FLOAT;
+	r->dtype = dtype_given(n, floats ? DT_F32 : DT_I64);
+	r->ints = !dtype_is_float(r->dtype);
+	if (r->dtype == DT_B8)
+		return err_set(err, "\"arange_cpu\" not implemented for 'Bool'");
+	if (!bound(r, &r->start, &r->istart, s, err) || !bound(r, &r->end, &r->iend, e, err) || !bound(r, &r->step, &r->istep, by, err))
+		return false;
+	if (r->ints && (r->start != trunc(r->start) || r->end != trunc(r->end) || r->step != trunc(r->step)))
+		return err_set(err, "a range of integers with parts that are not whole is another one in PyTorch 2.11 (which dies of a step of 0.5) than in 2.15");
+	bool up = r->ints ? r->istep > 0 : r->step > 0, down = r->ints ? r->istep < 0 : r->step < 0;
+	if (!up && !down)
+		return err_set(err, "step must be nonzero");
+	bool agree = up ? (r->ints ? r->iend >= r->istart : r->end >= r->start) : (r->ints ? r->iend <= r->istart : r->end <= r->start);
+	return agree || err_set(err, "upper bound and lower bound inconsistent with step sign");
+}
+
+bool meta_arange(struct meta_ctx *c)
+{
+	struct range r;
+	if (!range_of(&r, c->n, c->err))
+		return false;
+	double n = ceil((r.end - r.start) / r.step);
+	if (n > (double)MAX_NUMEL)
+		return err_set(c->err, "%.17g elements exceed the limit %lld", n, (long long)MAX_NUMEL);
+	int64_t size = (int64_t)n;
+	meta_make_contiguous(&c->out[0], r.dtype, &size, 1);
+	return true;
+}
+
+bool kern_arange(struct kern_ctx *c)
+{
+	struct range r;
+	CHECK(range_of(&r, c->n, c->err));
+	struct tensor *out = &c->out[0];
+	for (int64_t i = 0; i < out->meta.size[0]; i++) {
+		if (r.ints)
+			dtype_store_i(r.dtype, tensor_at(out, i), wrap_add(r.istart, wrap_mul(r.istep, i)));
+		else    /* a half by way of f32, as ever */
+			dtype_store_f(r.dtype, tensor_at(out, i), dtype_round(r.dtype == DT_F64 ? DT_F64 : DT_F32, r.start + r.step * (double)i));
+	}
+	return true;
+}
+
+/* ---- kernels of the others ---- */
+
+bool kern_full(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &c->n->arg[1].scalar);
+	return true;
+}
+
+bool kern_scalar_tensor(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &c->n->arg[0].scalar);
+	return true;
+}
+
+bool kern_zeros_like(struct kern_ctx *c)
+{
+	tensor_zero(&c->out[0]);
+	return true;
+}
+
+bool kern_ones_like(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &(struct scalar){SC_INT, 1, 0});
+	return true;
+}
+
+bool meta_fill(struct meta_ctx *c)
+{
+	layout_preserve(&c->out[0], c->in[0]);
+	return scalar_fits_fill(&c->n->arg[1].scalar, c->in[0], c->err);
+}
+
+/* The value is a tensor, copied with conversion. */
+bool meta_fill_Tensor(struct meta_ctx *c)
+{
+	layout_preserve(&c->out[0], c->in[0]);
+	return c->in[1]->rank == 0 || err_set(c->err, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", c->in[1]->rank);
+}
+
+bool kern_fill(struct kern_ctx *c)
+{
+	return kern_full(c);
+}
+
+/* Nothing of self is left: its cotangent stays zero. */
+void grad_fill(struct grad_ctx *c)
+{
+	(void)c;
+}

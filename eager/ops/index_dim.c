@@ -1,0 +1,403 @@
+/* index_dim.c: operators with a 1-d index along one dimension: index_select, embedding, index_add, index_copy, index_fill. Row k of
+ * what moves is the slice at position index[k] of self. Repeated positions: index_add adds all, index_copy keeps the last.
+ * Facts: ATen/native/TensorAdvancedIndexing.cpp, Embedding.cpp. */
+#include "eager/ops/move.h"
+#include "eager/ops/promote.h"
+
+#include <inttypes.h>
+
+/* A tensor of rank >= 1, seen with dim `d` cut to position i: 0-d operands are seen as 1-d. */
+static struct tensor at_least_1d(const struct tensor *t)
+{
+	struct tensor v = *t;
+	if (v.meta.rank == 0)
+		meta_insert_dim(&v.meta, 0, 1, 1);
+	return v;
+}
+
+/* The rows of self that index names, beside the rows of other (index order). */
+struct rows { struct tensor self, other, index; int dim; int64_t k, n; bool negative; };
+
+static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
+{
+	*r = (struct rows){.self = at_least_1d(self), .index = at_least_1d(index), .k = -1};
+	if (other)
+		r->other = at_least_1d(other);
+	r->n = r->index.meta.size[0];
+	CHECK(dim_wrap(&r->dim, dim, r->self.meta.rank, NULL));
+	/* A 0-d source of a 1-row write has no dim of its own to index. */
+	while (other && r->other.meta.rank < r->self.meta.rank)
+		meta_insert_dim(&r->other.meta, 0, 1, 0);
+}
+
+static int64_t rows_index(const struct rows *r)
+{
+	int64_t cell = r->index.meta.offset + r->k * r->index.meta.stride[0];
+	int64_t i = index_load(r->index.meta.dtype, tensor_at(&r->index, cell));
+	return r->negative && i < 0 ? i + r->self.meta.size[r->dim] : i;
+}
+
+/* The next pair of rows; false at the end, or (err set) if the index is out of range. */
+static bool rows_next(struct rows *r, struct tensor *self_row, struct tensor *other_row, bool *bad)
+{
+	*bad = false;
+	if (++r->k >= r->n)
+		return false;
+	int64_t i = rows_index(r);
+	*bad = i < 0 || i >= r->self.meta.size[r->dim];
+	if (*bad)
+		return false;
+	*self_row = tensor_slice(&r->self, r->dim, i, 1, 1);
+	if (other_row)
+		*other_row = tensor_slice(&r->other, r->dim, r->k, 1, 1);
+	return true;
+}
+
+static int64_t bad_index(const struct rows *r)
+{
+	return index_load(r->index.meta.dtype, tensor_at(&r->index, r->index.meta.offset + r->k * r->index.meta.stride[0]));
+}
+
+enum row_move { ROW_TO_OTHER, ROW_FROM_OTHER, ROW_FILL };
+
+/* Derivatives call this with indices that the forward has accepted. */
+static bool move_rows(struct rows *r, enum row_move how, const unsigned char *cell)
+{
+	struct tensor self, other;
+	bool bad;
+	while (rows_next(r, &self, how == ROW_FILL ? NULL : &other, &bad)) {
+		if (how == ROW_TO_OTHER)
+			tensor_move(&other, &self);
+		else if (how == ROW_FROM_OTHER)
+			tensor_move(&self, &other);
+		else
+			tensor_fill(&self, cell);
+	}
+	return !bad;
+}
+
+static const unsigned char zero_cell[8];
+
+/* sum (a wide copy of contiguous self) += scale * rows of other, in self's dtype: the product is rounded first, as add's alpha is
+ * in PyTorch's type of computation only for integers and f64; floats stay wide. */
+static bool add_rows(struct wide *sum, struct rows *r, const struct scalar *scale)
+{
+	struct tensor self, other;
+	unsigned char alpha[8];
+	enum dtype t = sum->dtype;
+	int nbytes = dtype_nbytes(t);
+	bool bad;
+	scalar_store(alpha, t, scale);
+	CHECK(meta_is_contiguous(&r->self.meta));
+	while (rows_next(r, &self, &other, &bad)) {
+		struct walk w;
+		walk_init(&w, self.meta.size, self.meta.rank);
+		walk_add(&w, &self);
+		walk_add(&w, &other);
+		for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+			int64_t k = (w.at[0] - tensor_first(&r->self)) / nbytes;
+			if (sum->f)
+				sum->f[k] += dtype_load_f(t, w.at[1]) * dtype_load_f(t, alpha);
+			else if (t == DT_B8)
+				sum->i[k] |= dtype_load_i(t, w.at[1]) & dtype_load_i(t, alpha);
+			else
+				sum->i[k] = wrap_add(sum->i[k], wrap_mul(dtype_load_i(t, w.at[1]), dtype_load_i(t, alpha)));
+		}
+	}
+	return !bad;
+}
+
+/* ---- index_select, embedding ------------------------------------------------------------------------------------------- */
+
+bool meta_index_select(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0], *index = c->in[2];
+	int64_t size[MAX_RANK], numel = meta_numel(index);
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+		return false;
+	if (index->rank > 1)
+		return err_set(c->err, "index_select(): Index is supposed to be a vector");
+	if (self->rank == 0 && numel != 1)
+		return err_set(c->err, "index_select(): Index to scalar can have only 1 value, got %" PRId64 " value(s)", numel);
+	if (index->dtype != DT_I64 && index->dtype != DT_I32)
+		return err_set(c->err, "index_select(): Expected dtype int32 or int64 for index");
+	memcpy(size, self->size, sizeof size);
+	if (self->rank)
+		size[d] = numel;
+	if (self->rank > 1 && numel > 0 && self->size[d] == 0)
+		return err_set(c->err, "index_select(): self indexing axis dim should be positive");
+	if (!meta_check_sizes(size, self->rank, c->err))
+		return false;
+	layout_contiguous(&c->out[0], self, size, self->rank);
+	return true;
+}
+
+static bool select_rows(const struct kern_ctx *c, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *out)
+{
+	struct rows r;
+	rows_init(&r, self, dim, index, out);
+	if (move_rows(&r, ROW_TO_OTHER, NULL))
+		return true;
+	if (meta_numel(&self->meta) == 0 && self->meta.rank > 1)
+		return err_set(c->err, "INDICES element is out of DATA bounds, id=%" PRId64 " axis_dim=%" PRId64, bad_index(&r),
+		               self->meta.size[r.dim]);
+	return err_set(c->err, "index out of range in self");
+}
+
+bool kern_index_select(struct kern_ctx *c)
+{
+	return select_rows(c, c->in[0], node_int(c->n, 1), c->in[2], &c->out[0]);
+}
+
+static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *index, const struct tensor *gout, struct arena *a)
+{
+	struct rows r;
+	struct wide sum;
+	rows_init(&r, gin, dim, index, gout);
+	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), a);
+	add_rows(&sum, &r, &(struct scalar){SC_INT, 1, 0});
+	wide_store(&sum, gin);
+}
+
+void grad_index_select(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		grad_rows(c->gin[0], node_int(c->n, 1), c->in[2], &c->gout[0], c->scratch);
+}
+
+bool meta_embedding(struct meta_ctx *c)
+{
+	const struct meta *weight = c->in[0], *ids = c->in[1];
+	int64_t size[MAX_RANK];
+	if (weight->rank != 2)
+		return err_set(c->err, "'weight' must be 2-D");
+	if (ids->dtype != DT_I64 && ids->dtype != DT_I32)
+		return err_set(c->err, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+		               "torch.%sTensor instead (while checking arguments for embedding)", promote_torch_name(ids->dtype));
+	if (!meta_room(ids, 1, c->err))
+		return false;
+	if (meta_numel(ids) > 0 && weight->size[0] == 0)
+		return err_set(c->err, "index_select(): self indexing axis dim should be positive");
+	memcpy(size, ids->size, sizeof size);
+	size[ids->rank] = weight->size[1];
+	if (!meta_check_sizes(size, ids->rank + 1, c->err))
+		return false;
+	layout_contiguous(&c->out[0], weight, size, ids->rank + 1);
+	return true;
+}
+
+/* ids and the result (or its gradient) as a list of rows. */
+static void embedding_flat(struct tensor *ids, struct tensor *rows, const struct tensor *in, const struct tensor *out, struct arena *a)
+{
+	int64_t size[2] = {meta_numel(&in->meta), out->meta.size[out->meta.rank - 1]};
+	*ids = tensor_contiguous(in, a);
+	*ids = tensor_with_sizes(ids, size, 1);
+	*rows = tensor_with_sizes(out, size, 2);
+}
+
+bool kern_embedding(struct kern_ctx *c)
+{
+	struct tensor ids, rows;
+	embedding_flat(&ids, &rows, c->in[1], &c->out[0], c->scratch);
+	return select_rows(c, c->in[0], 0, &ids, &rows);
+}
+
+void grad_embedding(struct grad_ctx *c)
+{
+	struct tensor ids, rows;
+	if (!c->gin[0])
+		return;
+	embedding_flat(&ids, &rows, c->in[1], &c->gout[0], c->scratch);
+	grad_rows(c->gin[0], 0, &ids, &rows, c->scratch);
+}
+
+/* ---- index_add ---------------------------------------------------------------------------------------------------------- */
+
+/* Sizes without dim d, for tensors that have dims. */
+static struct meta without(const struct meta *m, int d)
+{
+	struct meta r = *m;
+	if (d < r.rank)
+		meta_remove_dim(&r, d);
+	return r;
+}
+
+bool meta_index_add(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0], *index = c->in[2], *source = c->in[3];
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	int64_t numel = meta_numel(index);
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+		return false;
+	if (index->rank > 1)
+		return err_set(c->err, "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", index->rank,
+		               promote_torch_name(index->dtype), sizes_text(a, index->size, index->rank));
+	if (index->dtype != DT_I64 && index->dtype != DT_I32)
+		return err_set(c->err, "index_add_(): Expected dtype int32/int64 for index but got: %s", promote_torch_name(index->dtype));
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "index_add_(): self (%s) and source (%s) must have the same scalar type", promote_torch_name(self->dtype),
+		               promote_torch_name(source->dtype));
+	if (d != 0 && d >= source->rank)
+		return err_set(c->err, "index_add_(): Indexing dim %d is out of bounds of the source tensor with dim %d", d, source->rank);
+	if (numel != (source->rank ? source->size[d] : 1))
+		return err_set(c->err, "index_add_(): Number of indices (%" PRId64 ") should be equal to source.size(dim): (%" PRId64 "), for dim: %d",
+		               numel, source->rank ? source->size[d] : 1, d);
+	bool both = self->rank && source->rank;
+	struct meta s = both ? without(self, d) : *self, o = both ? without(source, d) : *source;
+	if (!meta_same_sizes(&s, &o))
+		return err_set(c->err, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s "
+		               "source.shape = %s", sizes_text(a, self->size, self->rank), sizes_text(b, source->size, source->rank));
+	layout_contiguous(&c->out[0], self, self->size, self->rank);
+	bool idle = self->rank > 1 && (meta_numel(self) == 0 || numel == 0);    /* alpha is not looked at */
+	return idle || scalar_fits(&c->n->arg[4].scalar, self->dtype, c->err);
+}
+
+bool kern_index_add(struct kern_ctx *c)
+{
+	struct rows r;
+	struct wide sum;
+	if (meta_numel(&c->out[0].meta) == 0)
+		return true;
+	wide_load(&sum, c->in[0], c->scratch);
+	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
+	if (!add_rows(&sum, &r, &c->n->arg[4].scalar))
+		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
+		               r.self.meta.size[r.dim]);
+	wide_store(&sum, &c->out[0]);
+	return true;
+}
+
+/* source: the rows of the cotangent, times alpha. */
+void grad_index_add(struct grad_ctx *c)
+{
+	struct rows r;
+	if (c->gin[0])
+		tensor_move(c->gin[0], &c->gout[0]);
+	if (!c->gin[3] || meta_numel(&c->gin[3]->meta) == 0)
+		return;
+	rows_init(&r, &c->gout[0], node_int(c->n, 1), c->in[2], c->gin[3]);
+	move_rows(&r, ROW_TO_OTHER, NULL);
+	unsigned char alpha[8];
+	enum dtype t = c->gin[3]->meta.dtype;
+	scalar_store(alpha, t, &c->n->arg[4].scalar);
+	struct walk w;
+	walk_init(&w, c->gin[3]->meta.size, c->gin[3]->meta.rank);
+	walk_add(&w, c->gin[3]);
+	for (bool more = walk_start(&w); more; more = walk_next(&w))
+		dtype_store_f(t, w.at[0], dtype_load_f(t, w.at[0]) * dtype_load_f(t, alpha));
+}
+
+/* ---- index_copy, index_fill ---------------------------------------------------------------------------------------------- */
+
+/* "3 2": as index_copy_'s text lists sizes. */
+static const char *plain_sizes(char buf[SIZES_TEXT], const struct meta *m)
+{
+	size_t len = 0;
+	buf[0] = 0;
+	for (int d = 0; d < m->rank; d++)
+		len += (size_t)snprintf(buf + len, SIZES_TEXT - len, "%s%" PRId64, d ? " " : "", m->size[d]);
+	return buf;
+}
+
+bool meta_index_copy(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0], *index = c->in[2], *source = c->in[3];
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	int64_t numel = meta_numel(index);
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+		return false;
+	if (index->rank >= 2)
+		return err_set(c->err, "index_copy_(): Index should have dimension 1 or 0 (got %d)", index->rank);
+	if (source->rank == 0 && numel != 1)
+		return err_set(c->err, "index_copy_(): When source is scalar, index should have one element (got %" PRId64 ")", numel);
+	if (source->rank != self->rank && source->rank != 0 && self->rank != 0)
+		return err_set(c->err, "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+		               "dimensionality (%d), destination dimensionality (%d)", source->rank, self->rank);
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "index_copy_(): Expected a long tensor for index, but got %s", promote_torch_name(index->dtype));
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype, but got (self) %s and (source) %s",
+		               promote_torch_name(self->dtype), promote_torch_name(source->dtype));
+	struct meta s = without(self, d), o = without(source, d);
+	if (!meta_same_sizes(&s, &o))
+		return err_set(c->err, "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: %s at "
+		               "dimension %d and source slice shape: %s at dimension 0.", plain_sizes(a, &s), d,
+		               plain_sizes(b, &o));
+	if (source->rank && numel != source->size[d])
+		return err_set(c->err, "index_copy_(): Number of indices (%" PRId64 ") should be equal to source.size(dim) (%" PRId64 ")", numel,
+		               source->size[d]);
+	layout_contiguous(&c->out[0], self, self->size, self->rank);
+	return true;
+}
+
+bool kern_index_copy(struct kern_ctx *c)
+{
+	struct rows r;
+	tensor_move(&c->out[0], c->in[0]);
+	if (meta_numel(&c->out[0].meta) == 0)
+		return true;
+	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
+	if (!move_rows(&r, ROW_FROM_OTHER, NULL))
+		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
+		               r.self.meta.size[r.dim]);
+	return true;
+}
+
+static void grad_overwritten(struct grad_ctx *c, bool negative)
+{
+	struct rows r;
+	tensor_move(c->gin[0], &c->gout[0]);
+	rows_init(&r, c->gin[0], node_int(c->n, 1), c->in[2], NULL);
+	r.negative = negative;
+	move_rows(&r, ROW_FILL, zero_cell);
+}
+
+void grad_index_copy(struct grad_ctx *c)
+{
+	struct rows r;
+	if (c->gin[0])
+		grad_overwritten(c, false);
+	if (!c->gin[3])
+		return;
+	rows_init(&r, &c->gout[0], node_int(c->n, 1), c->in[2], c->gin[3]);
+	move_rows(&r, ROW_TO_OTHER, NULL);
+}
+
+bool meta_index_fill(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[0], *index = c->in[2];
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+		return false;
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "index_fill_(): Expected dtype int64 for index.");
+	if (index->rank > 1)
+		return err_set(c->err, "Index has to be a vector/scalar");
+	layout_preserve(&c->out[0], self);
+	return scalar_fits(&c->n->arg[3].scalar, self->dtype, c->err);
+}
+
+bool kern_index_fill(struct kern_ctx *c)
+{
+	struct rows r;
+	unsigned char cell[8];
+	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[3].scalar);
+	tensor_move(&c->out[0], c->in[0]);
+	if (meta_numel(&c->out[0].meta) == 0)
+		return true;
+	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], NULL);
+	r.negative = true;
+	if (!move_rows(&r, ROW_FILL, cell))
+		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
+		               r.self.meta.size[r.dim]);
+	return true;
+}
+
+void grad_index_fill(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		grad_overwritten(c, true);
+}

@@ -1,0 +1,291 @@
+/* matmul.c: mm, bmm, addmm, mv, dot on OpenBLAS, one thread. Every one of them is a batch of products (m x k)(k x n); operands are
+ * packed row-major first, f16 and bf16 widened to float, and the result rounded once. */
+#include "eager/ops/promote.h"
+#include "eager/ops/rules.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* OpenBLAS starts its threads in a constructor, in every verb, and waits for ever for one that cannot be started. It asks the environment
+ * how many: this comes first. */
+BEFORE_CONSTRUCTORS static void one_thread(void)
+{
+	setenv("OPENBLAS_NUM_THREADS", "1", 1);
+}
+
+/* It also asks for ever for the work space of its first large product if there is no room: so ask once, before. It keeps what it got. */
+static void require_workspace(void)
+{
+	static bool fits;
+	const size_t nbytes = ((size_t)128 << 20) + 8192;       /* BUFFER_SIZE of x86-64 and a little more */
+	void *p = fits ? NULL : mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "scatterproof: out of memory (%zu bytes for a matrix product)\n", nbytes);
+		exit(3);
+	}
+	if (p)
+		munmap(p, nbytes);
+	fits = true;
+}
+
+struct product { int64_t batch, m, n, k; bool wide; };   /* wide: double; else float */
+struct packed { float *f; double *d; };
+
+static struct product product_of(const struct meta *a, const struct meta *b)
+{
+	struct product p = {1, 1, 1, 1, a->dtype == DT_F64};
+	int ra = a->rank, rb = b->rank;
+	p.batch = ra == 3 ? a->size[0] : 1;
+	p.m = ra >= 2 ? a->size[ra - 2] : 1;
+	p.k = a->size[ra - 1];
+	p.n = rb >= 2 ? b->size[rb - 1] : 1;
+	return p;
+}
+
+static struct packed packed_new(bool wide, int64_t n, struct arena *a)
+{
+	return wide ? (struct packed){NULL, ARENA_ZNEW(a, double, n)} : (struct packed){ARENA_ZNEW(a, float, n), NULL};
+}
+
+static struct packed pack(const struct tensor *t, bool wide, struct arena *a)
+{
+	int64_t n = meta_numel(&t->meta);
+	struct packed p = packed_new(wide, n, a);
+	struct meta_iter it;
+	meta_iter_start(&it, &t->meta);
+	for (int64_t i = 0; i < n; i++, meta_iter_next(&it, &t->meta)) {
+		double v = dtype_load_f(t->meta.dtype, tensor_at(t, it.off));
+		if (wide)
+			p.d[i] = v;
+		else
+			p.f[i] = (float)v;
+	}
+	return p;
+}
+
+/* out is contiguous. */
+static void unpack(struct tensor *out, const struct packed *p)
+{
+	int64_t n = meta_numel(&out->meta);
+	for (int64_t i = 0; i < n; i++)
+		dtype_store_f(out->meta.dtype, tensor_at(out, out->meta.offset + i), p->d ? p->d[i] : (double)p->f[i]);
+}
+
+/* C (m x n) = alpha op(A) op(B) + beta C, op transposing if asked; A, B and C are entries `at` of batches. beta 0 reads no C. */
+static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const struct packed *a, const struct packed *b,
+		 double beta, struct packed *c, int64_t at)
+{
+	enum CBLAS_TRANSPOSE oa = ta ? CblasTrans : CblasNoTrans, ob = tb ? CblasTrans : CblasNoTrans;
+	blasint im = (blasint)m, in = (blasint)n, ik = (blasint)k;
+	blasint lda = MAX(ta ? im : ik, 1), ldb = MAX(tb ? ik : in, 1), ldc = MAX(in, 1);
+	if (m == 0 || n == 0)
+		return;
+	require_workspace();
+	if (wide)
+		cblas_dgemm(CblasRowMajor, oa, ob, im, in, ik, alpha, a->d + at * m * k, lda, b->d + at * k * n, ldb, beta, c->d + at * m * n, ldc);
+	else
+		cblas_sgemm(CblasRowMajor, oa, ob, im, in, ik, (float)alpha, a->f + at * m * k, lda, b->f + at * k * n, ldb, (float)beta,
+			    c->f + at * m * n, ldc);
+}
+
+static double scalar_value(const struct node *n, const char *name)
+{
+	int k = op_param(n->op, name);
+	if (k < 0)
+		return 1;
+	const struct scalar *s = &n->arg[k].scalar;
+	return s->kind == SC_FLOAT ? s->f : (double)s->i;
+}
+
+static void forward(struct kern_ctx *c, const struct tensor *a, const struct tensor *b, const struct tensor *bias)
+{
+	struct product p = product_of(&a->meta, &b->meta);
+	struct packed pa = pack(a, p.wide, c->scratch), pb = pack(b, p.wide, c->scratch), pc;
+	double alpha = scalar_value(c->n, "alpha"), beta = bias ? scalar_value(c->n, "beta") : 0;
+	if (bias && beta != 0) {
+		struct tensor full;
+		CHECK(tensor_broadcast(&full, bias, c->out->meta.size, c->out->meta.rank));
+		pc = pack(&full, p.wide, c->scratch);
+	} else {
+		pc = packed_new(p.wide, p.batch * p.m * p.n, c->scratch);
+	}
+	for (int64_t i = 0; i < p.batch; i++)
+		gemm(p.wide, false, false, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
+	unpack(c->out, &pc);
+}
+
+bool kern_mm(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
+bool kern_bmm(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
+bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
+bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
+bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[1], c->in[2], c->in[0]), true; }
+
+static void scale(struct packed *p, int64_t n, double by)
+{
+	for (int64_t i = 0; i < n && by != 1; i++) {
+		if (p->d)
+			p->d[i] *= by;
+		else
+			p->f[i] *= (float)by;
+	}
+}
+
+/* gA = alpha (g B^T), gB = alpha (A^T g). */
+static void backward(struct grad_ctx *c, const struct tensor *a, const struct tensor *b, struct tensor *ga, struct tensor *gb)
+{
+	const struct meta *ma = ga ? &ga->meta : &a->meta, *mb = gb ? &gb->meta : &b->meta;
+	struct product p = product_of(ma, mb);
+	double alpha = scalar_value(c->n, "alpha");
+	struct packed g = pack(&c->gout[0], p.wide, c->scratch);
+	if (ga) {
+		struct packed pb = pack(b, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.m * p.k, c->scratch);
+		for (int64_t i = 0; i < p.batch; i++)
+			gemm(p.wide, false, true, p.m, p.k, p.n, 1, &g, &pb, 0, &pg, i);
+		scale(&pg, p.batch * p.m * p.k, alpha);
+		unpack(ga, &pg);
+	}
+	if (gb) {
+		struct packed pa = pack(a, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.k * p.n, c->scratch);
+		for (int64_t i = 0; i < p.batch; i++)
+			gemm(p.wide, true, false, p.k, p.n, p.m, 1, &pa, &g, 0, &pg, i);
+		scale(&pg, p.batch * p.k * p.n, alpha);
+		unpack(gb, &pg);
+	}
+}
+
+void grad_mm(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
+void grad_bmm(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
+void grad_mv(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
+void grad_dot(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
+
+/* d bias = beta g, rounded to the dtype, summed over the dimensions it was broadcast along. */
+static void bias_gradient(struct grad_ctx *c, struct tensor *gin)
+{
+	enum dtype t = gin->meta.dtype;
+	const struct meta *g = &c->gout[0].meta;
+	double beta = dtype_round(t == DT_F64 ? DT_F64 : DT_F32, scalar_value(c->n, "beta"));
+	int64_t n = meta_numel(&gin->meta), i = 0;
+	double *acc = ARENA_ZNEW(c->scratch, double, n);
+	struct tensor full;
+	CHECK(tensor_broadcast(&full, gin, g->size, g->rank));
+	struct meta_iter it;
+	if (meta_numel(g) == 0)
+		return;
+	meta_iter_start(&it, &full.meta);
+	do
+		acc[it.off - gin->meta.offset] += dtype_round(t, beta * dtype_load_f(t, tensor_at(&c->gout[0], g->offset + i++)));
+	while (meta_iter_next(&it, &full.meta));
+	for (i = 0; i < n; i++)
+		dtype_store_f(t, tensor_at(gin, gin->meta.offset + i), acc[i]);
+}
+
+void grad_addmm(struct grad_ctx *c)
+{
+	if (c->gin[0])
+		bias_gradient(c, c->gin[0]);
+	backward(c, c->in[1], c->in[2], c->gin[1], c->gin[2]);
+}
+
+/* ---- shape rules ----
+ * Factors of two dtypes are always refused; PyTorch's bmm and mv let them pass where nothing is multiplied. */
+
+static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *size, int rank)
+{
+	meta_make_contiguous(&c->out[0], self->dtype, size, rank);
+	c->out[0].device = self->device;
+	return true;
+}
+
+/* As caffe2's TypeMeta names element types. */
+static const char *c_name(enum dtype t)
+{
+	static const char *const name[NDTYPES] = {
+		[DT_B8] = "bool", [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short", [DT_I32] = "int", [DT_I64] = "long",
+		[DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float", [DT_F64] = "double",
+	};
+	return name[t];
+}
+
+static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struct meta *b, const char *first)
+{
+	if (a->rank != 2)
+		return err_set(c->err, "%s must be a matrix", first);
+	if (b->rank != 2)
+		return err_set(c->err, "mat2 must be a matrix");
+	if (a->size[1] != b->size[0])
+		return err_set(c->err, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->size[0], (long long)a->size[1],
+			       (long long)b->size[0], (long long)b->size[1]);
+	if (a->dtype != b->dtype)
+		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a->dtype), c_name(b->dtype));
+	return true;
+}
+
+bool meta_mm(struct meta_ctx *c)
+{
+	const struct meta *a = c->in[0], *b = c->in[1];
+	if (!check_matrices(c, a, b, "self"))
+		return false;
+	return result(c, a, (int64_t[]){a->size[0], b->size[1]}, 2);
+}
+
+bool meta_addmm(struct meta_ctx *c)
+{
+	const struct meta *bias = c->in[0], *a = c->in[1], *b = c->in[2];
+	if (!check_matrices(c, a, b, "mat1"))
+		return false;
+	if (!(op_info[c->n->op].dtypes & DTS(a->dtype)))
+		return err_set(c->err, "not implemented for dtype %s", dtype_info[a->dtype].name);
+	int64_t size[2] = {a->size[0], b->size[1]};
+	for (int d = 0; d < bias->rank; d++) {
+		int at = 2 - bias->rank + d;
+		if (at < 0 || (bias->size[d] != 1 && bias->size[d] != size[at]))
+			return err_set(c->err, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d",
+				       (long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
+	}
+	if (bias->dtype != a->dtype)
+		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", promote_torch_name(bias->dtype), promote_torch_name(b->dtype));
+	return result(c, bias, size, 2);
+}
+
+bool meta_bmm(struct meta_ctx *c)
+{
+	const struct meta *a = c->in[0], *b = c->in[1];
+	if (a->rank != 3)
+		return err_set(c->err, "batch1 must be a 3D tensor");
+	if (b->rank != 3)
+		return err_set(c->err, "batch2 must be a 3D tensor");
+	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
+		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+			       (long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
+	if (a->dtype != b->dtype)
+		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
+}
+
+bool meta_mv(struct meta_ctx *c)
+{
+	const struct meta *a = c->in[0], *b = c->in[1];
+	if (a->rank != 2 || b->rank != 1)
+		return err_set(c->err, "vector + matrix @ vector expected, got 1, %d, %d", a->rank, b->rank);
+	if (a->size[1] != b->size[0])
+		return err_set(c->err, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (long long)a->size[0], (long long)a->size[0],
+			       (long long)a->size[1], (long long)b->size[0]);
+	if (a->dtype != b->dtype)
+		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	return result(c, a, a->size, 1);
+}
+
+bool meta_dot(struct meta_ctx *c)
+{
+	const struct meta *a = c->in[0], *b = c->in[1];
+	if (a->rank != 1 || b->rank != 1)
+		return err_set(c->err, "1D tensors expected, but got %dD and %dD tensors", a->rank, b->rank);
+	if (a->dtype != b->dtype)
+		return err_set(c->err, "dot : expected both vectors to have same dtype, but found %s and %s", promote_torch_name(a->dtype),
+			       promote_torch_name(b->dtype));
+	if (a->size[0] != b->size[0])
+		return err_set(c->err, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got "
+			       "%lld and %lld elements respectively", (long long)a->size[0], (long long)b->size[0], (long long)a->size[0], (long long)b->size[0]);
+	return result(c, a, NULL, 0);
+}

@@ -1,0 +1,385 @@
+/* pointwise.c: every POINTWISE row of ops.def: shape rules, kernels and derivatives from the row's expressions.
+ *
+ * Compute types: double for f64, float for f32, f16 and bf16 (operands widened, the result rounded once), int64_t for integers and
+ * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in products and quotients a
+ * Python scalar or a 0-d second operand acts in the compute type (measured on PyTorch's CPU, bit for bit).
+ * Derivatives are computed in the same types, rounded to the common dtype, summed over broadcast dimensions in double and rounded
+ * to the operand's dtype at the end. */
+#include "eager/ops/layout.h"
+#include "eager/ops/promote.h"
+#include "eager/ops/rules.h"
+
+#include <math.h>
+
+enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 3 };
+
+/* ---- the operands of one call ---- */
+
+struct operands {
+	int nin;
+	const struct tensor *in[MAX_IN];
+	const struct scalar *scalar[2];         /* NULL: not given */
+	enum dtype common;                      /* dtype computed in */
+	bool narrow[MAX_IN], narrow_scalars;    /* to be rounded to the common dtype */
+};
+
+enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL };
+
+/* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
+static void promote_scalars(struct promotion *p, const struct node *n)
+{
+	const struct op_info *info = &op_info[n->op];
+	for (int k = 0; k < info->nparam; k++)
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha") &&
+		    info->param[k].role != R_FACTOR)
+			promote_scalar(p, &n->arg[k].scalar);
+}
+
+static enum dtype common_dtype(const struct node *n, const struct meta *const *in, int nin, enum promo promo)
+{
+	struct promotion p = PROMOTION_START;
+	if (promo == PROMO_KEEP)
+		return in[0]->dtype;
+	for (int k = 0; k < nin; k++)
+		promote_tensor(&p, in[k]);
+	promote_scalars(&p, n);
+	enum dtype t = promote_result(&p);
+	return promo == PROMO_FLOAT && !dtype_is_float(t) ? DT_F32 : t;
+}
+
+static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
+
+static void call_gather(struct operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
+{
+	const struct op_info *info = &op_info[n->op];
+	const struct meta *metas[MAX_IN];
+	int nscalar = 0;
+	*c = (struct operands){.narrow_scalars = !acts_wide(info)};
+	for (int k = 0; k < info->nparam; k++) {
+		if (info->param[k].kind == K_TENSOR) {
+			c->in[c->nin] = in[k];
+			metas[c->nin++] = &in[k]->meta;
+		} else if (info->param[k].kind == K_SCALAR) {
+			c->narrow_scalars = c->narrow_scalars && info->param[k].role != R_FACTOR;
+			c->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
+		}
+	}
+	c->common = common_dtype(n, metas, c->nin, promo);
+	for (int k = 0; k < c->nin; k++) {
+		enum dtype t = c->in[k]->meta.dtype;
+		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
+		c->narrow[k] = t != c->common && !wide;
+	}
+}
+
+/* ---- one walk over the elements of all operands ---- */
+
+/* Index space of the result, row-major, with neighbouring dimensions joined where every operand allows it. Always rank >= 1. */
+struct walk {
+	int rank, nop;
+	int64_t size[MAX_RANK], index[MAX_RANK];
+	int64_t stride[MAX_WALK][MAX_RANK], cell[MAX_WALK];     /* cell: first one of the current innermost row */
+};
+
+static void walk_start(struct walk *w, const struct meta *space)
+{
+	*w = (struct walk){.rank = space->rank};
+	memcpy(w->size, space->size, sizeof w->size);
+	if (w->rank == 0) {
+		w->rank = 1;
+		w->size[0] = 1;
+	}
+}
+
+/* An operand that broadcasts to the space. */
+static void walk_operand(struct walk *w, const struct meta *m)
+{
+	int q = w->nop++, shift = w->rank - m->rank;
+	w->cell[q] = m->offset;
+	for (int d = 0; d < m->rank; d++)
+		w->stride[q][d + shift] = m->size[d] == w->size[d + shift] ? m->stride[d] : 0;
+}
+
+static bool joins(const struct walk *w, int d)
+{
+	for (int q = 0; q < w->nop; q++)
+		if (w->stride[q][d] != w->stride[q][d + 1] * w->size[d + 1])
+			return false;
+	return true;
+}
+
+static void walk_join(struct walk *w)
+{
+	for (int d = w->rank - 2; d >= 0; d--) {
+		if (w->size[d] != 1 && w->size[d + 1] != 1 && !joins(w, d))
+			continue;
+		bool keep_outer = w->size[d + 1] == 1;  /* the dim of size 1 goes; its strides mean nothing */
+		w->size[d] *= w->size[d + 1];
+		for (int q = 0; q < w->nop; q++)
+			w->stride[q][d] = keep_outer ? w->stride[q][d] : w->stride[q][d + 1];
+		for (int e = d + 1; e + 1 < w->rank; e++) {
+			w->size[e] = w->size[e + 1];
+			for (int q = 0; q < w->nop; q++)
+				w->stride[q][e] = w->stride[q][e + 1];
+		}
+		w->rank--;
+	}
+}
+
+/* To the next innermost row. */
+static bool walk_next(struct walk *w)
+{
+	for (int d = w->rank - 2; d >= 0; d--) {
+		for (int q = 0; q < w->nop; q++)
+			w->cell[q] += w->stride[q][d];
+		if (++w->index[d] < w->size[d])
+			return true;
+		for (int q = 0; q < w->nop; q++)
+			w->cell[q] -= w->stride[q][d] * w->size[d];
+		w->index[d] = 0;
+	}
+	return false;
+}
+
+/* ---- elements ---- */
+
+static int64_t int_pow(int64_t x, int64_t y)
+{
+	int64_t r = 1;
+	for (; y > 0; y >>= 1, x = wrap_mul(x, x))
+		if (y & 1)
+			r = wrap_mul(r, x);
+	return r;
+}
+
+/* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
+static double float_pow(double x, double y, enum dtype t)
+{
+	if (t == DT_F16 || (y != 0.5 && y != -0.5))
+		return pow(x, y);
+	return y > 0 ? sqrt(x) : 1 / sqrt(x);
+}
+
+#define T float
+#define FN(x) x##_f32
+#define INST_INT 0
+#include "eager/ops/pointwise_inst.h"
+#define T double
+#define FN(x) x##_f64
+#define INST_INT 0
+#include "eager/ops/pointwise_inst.h"
+#define T int64_t
+#define FN(x) x##_i64
+#define INST_INT 1
+#include "eager/ops/pointwise_inst.h"
+
+/* ---- a row's three functions ---- */
+
+struct row {
+	enum promo promo;
+	void (*fwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int);
+	void (*fwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int);
+	void (*fwd_i64)(int64_t *, int64_t (*)[CHUNK], const struct consts_i64 *, int);
+	void (*bwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int, int);
+	void (*bwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int, int);
+};
+
+static bool row_forward(struct kern_ctx *k, const struct row *r)
+{
+	struct operands c;
+	struct walk w;
+	if (meta_numel(&k->out->meta) == 0)
+		return true;
+	call_gather(&c, k->n, k->in, r->promo);
+	walk_start(&w, &k->out->meta);
+	for (int q = 0; q < c.nin; q++)
+		walk_operand(&w, &c.in[q]->meta);
+	walk_operand(&w, &k->out->meta);
+	walk_join(&w);
+	if (c.common == DT_F64)
+		forward_f64(&c, &w, k->out, r->fwd_f64);
+	else if (dtype_is_float(c.common))
+		forward_f32(&c, &w, k->out, r->fwd_f32);
+	else
+		forward_i64(&c, &w, k->out, r->fwd_i64);
+	return true;
+}
+
+/* The cotangent of one operand: derivative over the result's index space, summed where the operand was broadcast. */
+static void operand_gradient(const struct grad_ctx *k, const struct row *r, const struct operands *c, int which, struct tensor *gin)
+{
+	int64_t numel = meta_numel(&gin->meta);
+	double *acc = ARENA_ZNEW(k->scratch, double, numel);
+	struct walk w;
+	walk_start(&w, &k->gout->meta);
+	for (int q = 0; q < c->nin; q++)
+		walk_operand(&w, &c->in[q]->meta);
+	walk_operand(&w, &k->out->meta);
+	walk_operand(&w, &k->gout->meta);
+	struct meta cells;
+	meta_make_contiguous(&cells, DT_F64, gin->meta.size, gin->meta.rank);
+	walk_operand(&w, &cells);
+	walk_join(&w);
+	if (c->common == DT_F64)
+		backward_f64(c, &w, k->out, k->gout, acc, which, r->bwd_f64);
+	else
+		backward_f32(c, &w, k->out, k->gout, acc, which, r->bwd_f32);
+	for (int64_t i = 0; i < numel; i++)
+		dtype_store_f(gin->meta.dtype, tensor_at(gin, gin->meta.offset + i), dtype_round(c->common, acc[i]));
+}
+
+/* By `saves`: the derivative by parameter p reads p itself (a quotient's by its divisor). */
+static bool reads_itself(const struct op_info *info, int p)
+{
+	for (int i = 0; i < info->nsave; i++)
+		if (info->save[i].when == p && info->save[i].what == p)
+			return true;
+	return false;
+}
+
+/* A derivative is computed from the cotangent and what it reads, mostly the OTHER operands: in in-place rows that can be narrower than the
+ * common dtype. */
+static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which, bool itself)
+{
+	struct promotion p = PROMOTION_START;
+	struct meta g = {.dtype = gout, .rank = 1};
+	promote_tensor(&p, &g);
+	for (int k = 0; k < c->nin; k++)
+		if (k != which || itself)
+			promote_tensor(&p, &c->in[k]->meta);
+	return promote_result(&p);
+}
+
+static void row_backward(struct grad_ctx *k, const struct row *r)
+{
+	struct operands c;
+	const struct op_info *info = &op_info[k->n->op];
+	if (meta_numel(&k->gout->meta) == 0)
+		return;
+	/* In-place rows: self before the write is gone; its value is only a placeholder that no derivative reads. */
+	const struct tensor *in[MAX_ARGS];
+	memcpy(in, k->in, sizeof in);
+	if ((info->traits & T_MUTATES) && !in[0])
+		in[0] = k->out;
+	call_gather(&c, k->n, in, r->promo);
+	c.narrow_scalars = info->licence == LC_MINMAX;  /* derivatives multiply by scalars; clamp's compares */
+	for (int q = 0; q < c.nin; q++)                 /* a product's cotangent times a number, which comes second there */
+		c.narrow[q] = c.narrow[q] && !(c.in[q]->meta.number && info->licence == LC_MUL);
+	for (int p = 0, which = 0; p < info->nparam; p++) {
+		if (info->param[p].kind != K_TENSOR)
+			continue;
+		if (k->gin[p]) {
+			c.common = derivative_dtype(&c, k->gout[0].meta.dtype, which, reads_itself(info, p));
+			operand_gradient(k, r, &c, which, k->gin[p]);
+		}
+		which++;
+	}
+}
+
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
+	static const struct row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64}; \
+	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); } \
+	void grad_##id(struct grad_ctx *c) { row_backward(c, &row_##id); }
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+
+/* ---- shape rules ---- */
+
+/* Scalars that PyTorch converts by Scalar::to (alpha, bounds) must fit; `other` becomes a tensor and wraps or overflows. */
+static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
+{
+	const struct op_info *info = &op_info[c->n->op];
+	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
+	for (int k = 0; k < info->nparam; k++) {
+		const struct param *q = &info->param[k];
+		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k) &&
+		    !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+			return false;
+		/* f32 kernels have the exponent in f64. */
+		bool exponent = str_eq(q->name, "exponent") && common != DT_F32 && meta_numel(c->in[0]) > 0;
+		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+			return false;
+		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
+			return false;
+	}
+	return true;
+}
+
+static bool check_alpha(const struct meta_ctx *c, enum dtype common)
+{
+	int k = op_param(c->n->op, "alpha");
+	if (k < 0)
+		return true;
+	const struct scalar *alpha = &c->n->arg[k].scalar;
+	if (alpha->kind == SC_BOOL && common != DT_B8)
+		return err_set(c->err, "Boolean alpha only supported for Boolean results.");
+	if (alpha->kind == SC_FLOAT && !dtype_is_float(common))
+		return err_set(c->err, "For integral input tensors, argument alpha must not be a floating point number.");
+	return true;
+}
+
+static bool is_bool_operand(const struct meta_ctx *c, int k)
+{
+	return c->in[k] ? c->in[k]->dtype == DT_B8 : c->n->arg[k].tag == ARG_SCALAR && c->n->arg[k].scalar.kind == SC_BOOL;
+}
+
+static bool check_sub(const struct meta_ctx *c)
+{
+	bool bool0 = is_bool_operand(c, 0), bool1 = is_bool_operand(c, 1);
+	if (bool0 && bool1)
+		return err_set(c->err, "Subtraction, the `-` operator, with two bool tensors is not supported. "
+			       "Use the `^` or `logical_xor()` operator instead.");
+	if (bool0 || bool1)
+		return err_set(c->err, "Subtraction, the `-` operator, with a bool tensor is not supported. "
+			       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+	return true;
+}
+
+static bool check_row(const struct meta_ctx *c, enum dtype common)
+{
+	const struct op_info *info = &op_info[c->n->op];
+	if ((str_starts(info->name, "sub") || str_starts(info->name, "rsub")) && !check_sub(c))
+		return false;
+	if (str_eq(info->name, "neg") && common == DT_B8)
+		return err_set(c->err, "Negation, the `-` operator, on a bool tensor is not supported. "
+			       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+	if (str_eq(info->name, "clamp") && !node_given(c->n, 1) && !node_given(c->n, 2))
+		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
+	if (!(info->dtypes & DTS(c->in[0]->dtype)))
+		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(c->in[0]->dtype));
+	return check_alpha(c, common) && check_scalars_fit(c, common);
+}
+
+static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
+{
+	const struct op_info *info = &op_info[c->n->op];
+	static const struct meta scalar_operand = {.dtype = DT_F32};    /* a Python scalar `other` takes part as a 0-d tensor */
+	const struct meta *in[MAX_IN + 1];
+	int nin = 0, nscalar = 0;
+	for (int k = 0; k < info->nparam; k++) {
+		if (info->param[k].kind == K_TENSOR)
+			in[nin++] = c->in[k];
+		else if (str_eq(info->param[k].name, "other"))
+			nscalar++;
+	}
+	in[nin] = &scalar_operand;
+	enum dtype common = common_dtype(c->n, in, nin, promo);
+	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
+		return false;
+	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
+	struct meta converted[MAX_IN];  /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
+	for (int k = 0; k < nin; k++) {
+		if (in[k]->dtype == common)
+			continue;
+		layout_preserve(&converted[k], in[k]);
+		in[k] = &converted[k];
+	}
+	layout_iterator(&c->out[0], in, nin + nscalar);
+	return true;
+}
+
+bool meta_pointwise_KEEP(struct meta_ctx *c) { return meta_pointwise(c, PROMO_KEEP); }
+bool meta_pointwise_PROMOTE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_PROMOTE); }
+bool meta_pointwise_FLOAT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_FLOAT); }
+bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOOL); }

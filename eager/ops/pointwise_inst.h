@@ -1,0 +1,239 @@
+/* pointwise_inst.h: the element loops of every POINTWISE row for one compute type; included by pointwise.c once per type with
+ *   T          the compute type: float, double or int64_t
+ *   FN(x)      x with the type's suffix
+ *   INST_INT   1 if T is int64_t: then FLOAT rows have no instance, and there are no derivatives
+ * Transcendental functions are double's in every instance: a float row rounds the double result once. */
+
+/* ---- elements in and out ---- */
+
+/* n elements of `dt`, `stride` cells apart, as T. */
+static void FN(load)(T *dst, const struct tensor *t, int64_t cell, int64_t stride, int n)
+{
+	enum dtype dt = t->meta.dtype;
+	int64_t step = stride * dtype_nbytes(dt);
+	const unsigned char *p = tensor_at(t, cell);
+	for (int i = 0; i < n; i++, p += step)
+		dst[i] = dtype_is_float(dt) ? (T)dtype_load_f(dt, p) : (T)dtype_load_i(dt, p);
+}
+
+static void FN(store)(struct tensor *t, int64_t cell, int64_t stride, const T *src, int n)
+{
+	enum dtype dt = t->meta.dtype;
+	int64_t step = stride * dtype_nbytes(dt);
+	unsigned char *p = tensor_at(t, cell);
+	for (int i = 0; i < n; i++, p += step) {
+		if (dtype_is_float(dt))
+			dtype_store_f(dt, p, (double)src[i]);
+		else
+			dtype_store_i(dt, p, (int64_t)src[i]);
+	}
+}
+
+/* v as an element of the common dtype. */
+static T FN(in_dtype)(enum dtype dt, T v)
+{
+#if INST_INT
+	return dtype_wrap(dt, v);
+#else
+	return (T)dtype_round(dt, (double)v);
+#endif
+}
+
+static T FN(scalar)(const struct scalar *s)
+{
+#if INST_INT
+	return s->kind == SC_FLOAT ? (T)s->f : s->i;    /* a factor; checked to fit */
+#else
+	return s->kind == SC_FLOAT ? (T)s->f : (T)s->i;
+#endif
+}
+
+/* ---- the vocabulary of the rows ---- */
+#if INST_INT
+#define ADD(x, y)     wrap_add(x, y)
+#define SUB(x, y)     wrap_sub(x, y)
+#define MUL(x, y)     wrap_mul(x, y)
+#define NEG(x)        wrap_sub(0, x)
+#define ABS(x)        ((x) < 0 ? wrap_sub(0, x) : (x))
+#define MAXNAN(x, y)  ((x) > (y) ? (x) : (y))
+#define MINNAN(x, y)  ((x) < (y) ? (x) : (y))
+#define POW(x, y)     int_pow(x, y)
+#define ROW_FLOAT(e)  0
+#define floor(x)      (x)
+#define ceil(x)       (x)
+#define trunc(x)      (x)
+#else
+#define ADD(x, y)     ((x) + (y))
+#define SUB(x, y)     ((x) - (y))
+#define MUL(x, y)     ((x) * (y))
+#define NEG(x)        (-(x))
+#define ABS(x)        fabs((double)(x))
+#define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
+#define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
+#define POW(x, y)     float_pow((double)(x), (double)(y), k->common)
+#define ROW_FLOAT(e)  (e)
+#endif
+#define ROW_KEEP(e)    (e)
+#define ROW_PROMOTE(e) (e)
+#define ROW_BOOL(e)    (e)
+#define AS_WRITTEN    k->exact                                          /* s before it became a T */
+#define LESS_ONE      FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1))      /* pow's derivative forms the exponent anew */
+#define SIGN(x)       ((T)(((x) > 0) - ((x) < 0)))
+#define RELU(x)       ((x) <= 0 ? 0 : (x))              /* NaN stays */
+#define INSIDE(x)     ((!has_s || (x) >= s) && (!has_t || (x) <= t))
+#define CLAMP(x)      FN(clamp)(x, k)
+
+struct FN(consts) { T s, t; bool has_s, has_t; enum dtype common; double exact; };
+
+/* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
+ * the only one; a NaN x stays. */
+static T FN(clamp)(T x, const struct FN(consts) *k)
+{
+	if (k->has_s && k->has_t && (isnan((double)k->s) || isnan((double)k->t)))
+		return (T)(k->s + k->t);
+	if (k->has_s && x < k->s)
+		x = k->s;
+	if (k->has_t && x > k->t)
+		x = k->t;
+	return x;
+}
+
+#define ROW_BEGIN \
+	const T s = k->s, t = k->t; \
+	const bool has_s = k->has_s, has_t = k->has_t; \
+	(void)s, (void)t, (void)has_s, (void)has_t; \
+	for (int i = 0; i < n; i++) { \
+		const T a = v[0][i], b = v[1][i], c = v[2][i]; \
+		(void)a, (void)b, (void)c;
+#define ROW_END }
+
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
+	static void FN(fwd_##id)(T *out, T v[][CHUNK], const struct FN(consts) *k, int n) \
+	{ \
+		ROW_BEGIN \
+		out[i] = (T)(ROW_##promo(fwd)); \
+		ROW_END \
+	}
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+
+#if !INST_INT
+/* One derivative: `which` operand's, times g. */
+#define DERIVATIVE(expr) \
+	ROW_BEGIN \
+	const T y = v[3][i], g = v[4][i]; \
+	(void)y, (void)g; \
+	out[i] = (T)(expr); \
+	ROW_END
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
+	static void FN(bwd_##id)(T *out, T v[][CHUNK], const struct FN(consts) *k, int which, int n) \
+	{ \
+		if (which == 0) { \
+			DERIVATIVE(d0) \
+		} else if (which == 1) { \
+			DERIVATIVE(d1) \
+		} else { \
+			DERIVATIVE(d2) \
+		} \
+	}
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+#undef DERIVATIVE
+#endif
+
+/* ---- running a row over its operands ---- */
+
+/* Loads operand q of the walk; true operands only (a missing one stays as it is). */
+static void FN(operands)(T v[][CHUNK], const struct operands *c, const struct walk *w, int64_t at, int n)
+{
+	for (int q = 0; q < c->nin; q++) {
+		FN(load)(v[q], c->in[q], w->cell[q] + at * w->stride[q][w->rank - 1], w->stride[q][w->rank - 1], n);
+		if (c->narrow[q])
+			for (int i = 0; i < n; i++)
+				v[q][i] = FN(in_dtype)(c->common, v[q][i]);
+	}
+}
+
+static struct FN(consts) FN(constants)(const struct operands *c)
+{
+	T v[2] = {0, 0};
+	for (int q = 0; q < 2; q++) {
+		if (c->scalar[q])
+			v[q] = FN(scalar)(c->scalar[q]);
+		if (c->scalar[q] && c->narrow_scalars)
+			v[q] = FN(in_dtype)(c->common, v[q]);
+	}
+	const struct scalar *s = c->scalar[0];
+	double exact = !s ? 0 : s->kind == SC_FLOAT ? s->f : (double)s->i;
+	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
+}
+
+static void FN(forward)(const struct operands *c, struct walk *w, struct tensor *out,
+			void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
+{
+	T v[5][CHUNK] = {{0}}, y[CHUNK];
+	struct FN(consts) k = FN(constants)(c);
+	int o = c->nin, last = w->rank - 1;
+	do {
+		for (int64_t at = 0; at < w->size[last]; at += CHUNK) {
+			int n = (int)MIN((int64_t)CHUNK, w->size[last] - at);
+			FN(operands)(v, c, w, at, n);
+			row(y, v, &k, n);
+			FN(store)(out, w->cell[o] + at * w->stride[o][last], w->stride[o][last], y, n);
+		}
+	} while (walk_next(w));
+}
+
+#if !INST_INT
+/* Adds the derivative by operand `which`, rounded to the common dtype, to acc, which is indexed by walk operand nin + 2. */
+static void FN(backward)(const struct operands *c, struct walk *w, const struct tensor *y, const struct tensor *g, double *acc, int which,
+			 void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
+{
+	T v[5][CHUNK] = {{0}}, d[CHUNK];
+	struct FN(consts) k = FN(constants)(c);
+	int q = c->nin, last = w->rank - 1;
+	do {
+		for (int64_t at = 0; at < w->size[last]; at += CHUNK) {
+			int n = (int)MIN((int64_t)CHUNK, w->size[last] - at);
+			FN(operands)(v, c, w, at, n);
+			FN(load)(v[3], y, w->cell[q] + at * w->stride[q][last], w->stride[q][last], n);
+			FN(load)(v[4], g, w->cell[q + 1] + at * w->stride[q + 1][last], w->stride[q + 1][last], n);
+			row(d, v, &k, which, n);
+			double *p = acc + w->cell[q + 2] + at * w->stride[q + 2][last];
+			for (int i = 0; i < n; i++, p += w->stride[q + 2][last])
+				*p += (double)FN(in_dtype)(c->common, d[i]);
+		}
+	} while (walk_next(w));
+}
+#endif
+
+#if INST_INT
+#undef floor
+#undef ceil
+#undef trunc
+#endif
+#undef ADD
+#undef SUB
+#undef MUL
+#undef NEG
+#undef ABS
+#undef MAXNAN
+#undef MINNAN
+#undef POW
+#undef ROW_FLOAT
+#undef ROW_KEEP
+#undef ROW_PROMOTE
+#undef ROW_BOOL
+#undef SIGN
+#undef AS_WRITTEN
+#undef LESS_ONE
+#undef RELU
+#undef INSIDE
+#undef CLAMP
+#undef ROW_BEGIN
+#undef ROW_END
+#undef T
+#undef FN
+#undef INST_INT

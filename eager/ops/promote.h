@@ -1,0 +1,24 @@
+/* promote.h: what several operands of eager's element-wise rules have in common: dtype, sizes and device (strides: layout.h).
+ * Facts of PyTorch: torch.result_type's three categories (ATen/native/TypeProperties) and torch.promote_types.
+ * For eager only: the oracle answers the same questions by itself. */
+#ifndef SCATTERPROOF_PROMOTE_H
+#define SCATTERPROOF_PROMOTE_H
+
+#include "eager/lang/meta.h"
+#include "eager/lang/op.h"
+
+enum dtype promote_types(enum dtype a, enum dtype b);   /* torch.promote_types */
+
+/* torch.result_type: feed every operand, then ask. Tensors with dimensions outrank 0-d tensors, which outrank Python scalars,
+ * unless the lower category has a higher kind (bool < int < float). At least one operand must have been fed. */
+struct promotion { int dim, zero, wrapped; };           /* a dtype, or -1: none of that category yet */
+#define PROMOTION_START {-1, -1, -1}
+void promote_tensor(struct promotion *p, const struct meta *m);
+void promote_scalar(struct promotion *p, const struct scalar *s);
+enum dtype promote_result(const struct promotion *p);
+
+/* Sizes and device of the element-wise result of n >= 1 operands; out's dtype and strides are left alone. Errors are PyTorch's. */
+bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct err *err);
+const char *promote_torch_name(enum dtype t);           /* "Float", "Long", …: as PyTorch's error texts name dtypes */
+
+#endif

@@ -1,0 +1,281 @@
+/* reduce.c: dimensions, lanes and shapes of reductions, and the shape rules of the whole family (see reduce.h). */
+#include "eager/ops/reduce.h"
+
+#include "eager/ops/promote.h"
+
+static const struct arg *named_arg(const struct node *n, const char *name)
+{
+	int k = op_param(n->op, name);
+	return k >= 0 && n->arg[k].tag != ARG_NONE ? &n->arg[k] : NULL;
+}
+
+bool reduce_keepdim(const struct node *n)
+{
+	const struct arg *a = named_arg(n, "keepdim");
+	return a && a->b;
+}
+
+bool node_dtype(enum dtype *out, const struct node *n)
+{
+	const struct arg *a = named_arg(n, "dtype");
+	if (a)
+		*out = a->dtype;
+	return a != NULL;
+}
+
+bool reduce_dims(bool reduced[MAX_RANK], const struct node *n, int rank, struct err *err)
+{
+	const struct arg *a = named_arg(n, "dim");
+	int d;
+	memset(reduced, 0, sizeof(bool) * MAX_RANK);
+	if (!a || (a->tag == ARG_INTS && a->n == 0)) {
+		for (d = 0; d < rank; d++)
+			reduced[d] = true;
+		return true;
+	}
+	if (a->tag == ARG_INT) {
+		if (!dim_wrap(&d, a->i.value, rank, err))
+			return false;
+		reduced[d] = true;
+		return true;
+	}
+	for (int i = 0; i < a->n; i++) {
+		if (!dim_wrap(&d, a->ints[i].value, rank, err))
+			return false;
+		if (reduced[d])
+			return err_set(err, "dim %d appears multiple times in the list of dims", d);
+		reduced[d] = true;
+	}
+	return true;
+}
+
+void reduce_shape(struct meta *out, const struct meta *in, const bool *reduced, bool keepdim, enum dtype t)
+{
+	int64_t size[MAX_RANK];
+	int rank = 0;
+	for (int d = 0; d < in->rank; d++)
+		if (!reduced[d] || keepdim)
+			size[rank++] = reduced[d] ? 1 : in->size[d];
+	meta_make_contiguous(out, t, size, rank);
+	out->device = in->device;
+}
+
+/* Cells of a contiguous tensor along the chosen dims, in row-major order. */
+static const int64_t *cells(int64_t *n, const struct meta *m, const bool *reduced, bool want, struct arena *a)
+{
+	struct meta part = {.rank = 0};
+	for (int d = 0; d < m->rank; d++) {
+		if (reduced[d] != want)
+			continue;
+		part.size[part.rank] = m->size[d];
+		part.stride[part.rank++] = m->stride[d];
+	}
+	*n = meta_numel(&part);
+	int64_t *cell = ARENA_NEW(a, int64_t, *n);
+	struct meta_iter it;
+	meta_iter_start(&it, &part);
+	for (int64_t i = 0; i < *n; i++, meta_iter_next(&it, &part))
+		cell[i] = it.off;
+	return cell;
+}
+
+void lanes_make(struct lanes *out, const int64_t *size, int rank, const bool *reduced, struct arena *a)
+{
+	struct meta m;
+	meta_make_contiguous(&m, DT_F64, size, rank);
+	out->base = cells(&out->nlane, &m, reduced, false, a);
+	out->step = cells(&out->count, &m, reduced, true, a);
+}
+
+void reduce_lanes(struct lanes *out, const struct node *n, const struct meta *in, struct arena *a)
+{
+	bool reduced[MAX_RANK];
+	CHECK(reduce_dims(reduced, n, in->rank, NULL));
+	lanes_make(out, in->size, in->rank, reduced, a);
+}
+
+/* t itself, or a copy of it in dtype `as`. */
+static struct tensor as_dtype(const struct tensor *t, enum dtype as, struct arena *a)
+{
+	if (t->meta.dtype == as)
+		return *t;
+	struct tensor c;
+	struct meta m;
+	meta_make_contiguous(&m, as, t->meta.size, t->meta.rank);
+	tensor_new(&c, &m, a);
+	tensor_copy(&c, t);
+	return c;
+}
+
+double *load_doubles(const struct tensor *src, enum dtype as, struct arena *a)
+{
+	struct tensor t = as_dtype(src, as, a);
+	int64_t n = meta_numel(&t.meta);
+	double *v = ARENA_NEW(a, double, n);
+	struct meta_iter it;
+	meta_iter_start(&it, &t.meta);
+	for (int64_t i = 0; i < n; i++, meta_iter_next(&it, &t.meta))
+		v[i] = dtype_load_f(as, tensor_at(&t, it.off));
+	return v;
+}
+
+int64_t *load_ints(const struct tensor *src, enum dtype as, struct arena *a)
+{
+	struct tensor t = as_dtype(src, as, a);
+	int64_t n = meta_numel(&t.meta);
+	int64_t *v = ARENA_NEW(a, int64_t, n);
+	struct meta_iter it;
+	meta_iter_start(&it, &t.meta);
+	for (int64_t i = 0; i < n; i++, meta_iter_next(&it, &t.meta))
+		v[i] = dtype_load_i(as, tensor_at(&t, it.off));
+	return v;
+}
+
+/* ---- shape rules ---- */
+
+static bool shape_rule(struct meta_ctx *c, enum dtype t)
+{
+	bool reduced[MAX_RANK];
+	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err))
+		return false;
+	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
+	return true;
+}
+
+/* Sums and products of integers and bools are i64 unless told otherwise. */
+static enum dtype sum_dtype(const struct meta_ctx *c)
+{
+	enum dtype t = c->in[0]->dtype;
+	if (!dtype_is_float(t))
+		t = DT_I64;
+	node_dtype(&t, c->n);
+	return t;
+}
+
+bool meta_sum(struct meta_ctx *c) { return shape_rule(c, sum_dtype(c)); }
+bool meta_sum_dim(struct meta_ctx *c) { return shape_rule(c, sum_dtype(c)); }
+bool meta_prod(struct meta_ctx *c) { return shape_rule(c, sum_dtype(c)); }
+bool meta_prod_dim(struct meta_ctx *c) { return shape_rule(c, sum_dtype(c)); }
+
+bool meta_mean(struct meta_ctx *c)
+{
+	enum dtype t = c->in[0]->dtype;
+	bool given = node_dtype(&t, c->n);
+	if (!dtype_is_float(t))
+		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
+			       given ? "Optional" : "Input", promote_torch_name(t));
+	return shape_rule(c, t);
+}
+
+bool meta_mean_dim(struct meta_ctx *c) { return meta_mean(c); }
+
+/* ---- extrema: an empty lane has none ---- */
+
+static void bare_name(const struct node *n, char buf[MAX_NAME])
+{
+	snprintf(buf, MAX_NAME, "%s", op_info[n->op].name);
+	char *dot = strchr(buf, '.');
+	if (dot)
+		*dot = 0;
+}
+
+static bool check_nonempty(const struct meta_ctx *c)
+{
+	char name[MAX_NAME];
+	const struct meta *in = c->in[0];
+	const struct arg *dim = named_arg(c->n, "dim");
+	if (meta_numel(in) > 0)
+		return true;
+	bare_name(c->n, name);
+	if (!dim || (dim->tag == ARG_INTS && dim->n == 0))
+		return err_set(c->err, "%s(): Expected reduction dim to be specified for input.numel() == 0.%s", name,
+			       str_starts(name, "arg") ? "" : " Specify the reduction dim with the 'dim' argument.");
+	for (int i = 0, n = dim->tag == ARG_INTS ? dim->n : 1; i < n; i++) {
+		int64_t d = dim->tag == ARG_INTS ? dim->ints[i].value : dim->i.value;
+		if (in->size[d < 0 ? d + in->rank : d] == 0)
+			return err_set(c->err, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)d);
+	}
+	return true;
+}
+
+static bool extremum_rule(struct meta_ctx *c, enum dtype t)
+{
+	bool reduced[MAX_RANK];
+	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err) || !check_nonempty(c))
+		return false;
+	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
+	return true;
+}
+
+bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
+bool meta_max(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
+bool meta_argmax(struct meta_ctx *c) { return extremum_rule(c, DT_I64); }
+
+bool meta_max_dim(struct meta_ctx *c)
+{
+	if (!extremum_rule(c, c->in[0]->dtype))
+		return false;
+	c->nout = 2;
+	c->out[1] = c->out[0];
+	c->out[1].dtype = DT_I64;
+	return true;
+}
+
+bool meta_topk(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	int d;
+	int64_t k = node_int(c->n, op_param(c->n->op, "k")), size[MAX_RANK];
+	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+		return false;
+	if (k < 0 || k > (in->rank ? in->size[d] : 1))
+		return err_set(c->err, "selected index k out of range");
+	memcpy(size, in->size, sizeof size);
+	if (in->rank)
+		size[d] = k;
+	c->nout = 2;
+	for (int i = 0; i < 2; i++) {
+		meta_make_contiguous(&c->out[i], i ? DT_I64 : in->dtype, size, in->rank);
+		c->out[i].device = in->device;
+	}
+	return true;
+}
+
+/* ---- the others ---- */
+
+bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); }    /* u8 stays u8 */
+bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
+
+bool meta_logsumexp(struct meta_ctx *c)
+{
+	static const int64_t ones[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+	char text[SIZES_TEXT];
+	const struct arg *dim = named_arg(c->n, "dim");
+	if (dim->n == 0 && c->in[0]->rank > 0 && meta_numel(c->in[0]) > 0 && !reduce_keepdim(c->n))
+		return err_set(c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[0]->rank));
+	return shape_rule(c, c->in[0]->dtype);
+}
+
+bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
+
+bool meta_var_mean(struct meta_ctx *c)
+{
+	if (!shape_rule(c, c->in[0]->dtype))
+		return false;
+	c->nout = 2;
+	c->out[1] = c->out[0];
+	return true;
+}
+
+bool meta_cumsum(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[0];
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+		return false;
+	if (sum_dtype(c) == DT_B8 && in->rank > 0 && meta_numel(in) > 0)
+		return err_set(c->err, "\"%s_out_cpu\" not implemented for 'Bool'", op_info[c->n->op].name);
+	meta_make_contiguous(&c->out[0], sum_dtype(c), in->size, in->rank);
+	c->out[0].device = in->device;
+	return true;
+}

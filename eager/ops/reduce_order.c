@@ -1,0 +1,167 @@
+/* reduce_order.c: extrema, their positions, topk, and their derivatives. For maxima and for minima alike NaN wins, only topk puts
+ * it last among the smallest; among equals the first one is taken. */
+#include "eager/ops/reduce.h"
+
+/* Elements in row-major order, in whichever of the two types is exact. */
+struct values { const double *f; const int64_t *i; };
+
+static struct values load_values(const struct tensor *t, struct arena *a)
+{
+	enum dtype dt = t->meta.dtype;
+	return dtype_is_float(dt) ? (struct values){load_doubles(t, dt, a), NULL} : (struct values){NULL, load_ints(t, dt, a)};
+}
+
+static void put_value(struct tensor *t, int64_t at, const struct values *v, int64_t from)
+{
+	if (v->f)
+		put_double(t, at, v->f[from]);
+	else
+		put_int(t, at, v->i[from]);
+}
+
+enum order { GREATEST, LEAST, LEAST_NAN_LAST };
+
+static bool precedes(const struct values *v, int64_t a, int64_t b, enum order o)
+{
+	if (v->i)
+		return o == GREATEST ? v->i[a] > v->i[b] : v->i[a] < v->i[b];
+	double x = v->f[a], y = v->f[b];
+	if (x != x || y != y)
+		return o == LEAST_NAN_LAST ? x == x && y != y : x != x && y == y;
+	return o == GREATEST ? x > y : x < y;
+}
+
+/* Position within the lane of its extremum. */
+static int64_t lane_best(const struct lanes *l, int64_t lane, const struct values *v, enum order o)
+{
+	int64_t best = 0;
+	for (int64_t i = 1; i < l->count; i++)
+		if (precedes(v, lane_at(l, lane, i), lane_at(l, lane, best), o))
+			best = i;
+	return best;
+}
+
+static bool extremum(struct kern_ctx *c, struct tensor *value, struct tensor *index, enum order o)
+{
+	struct lanes l;
+	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
+	struct values v = load_values(c->in[0], c->scratch);
+	for (int64_t lane = 0; lane < l.nlane; lane++) {
+		int64_t best = lane_best(&l, lane, &v, o);
+		if (value)
+			put_value(value, lane, &v, lane_at(&l, lane, best));
+		if (index)
+			put_int(index, lane, best);
+	}
+	return true;
+}
+
+bool kern_amax(struct kern_ctx *c) { return extremum(c, c->out, NULL, GREATEST); }
+bool kern_amin(struct kern_ctx *c) { return extremum(c, c->out, NULL, LEAST); }
+bool kern_argmax(struct kern_ctx *c) { return extremum(c, NULL, c->out, GREATEST); }
+bool kern_argmin(struct kern_ctx *c) { return extremum(c, NULL, c->out, LEAST); }
+bool kern_max_dim(struct kern_ctx *c) { return extremum(c, &c->out[0], &c->out[1], GREATEST); }
+bool kern_min_dim(struct kern_ctx *c) { return extremum(c, &c->out[0], &c->out[1], LEAST); }
+
+/* The winners of a lane share its cotangent evenly. amax and amin: (g * is_winner) / count, where a NaN result has no winner;
+ * max() and min(): g / count for the winners and 0 for the others, where the NaNs win. */
+void grad_amax(struct grad_ctx *c)
+{
+	struct lanes l;
+	enum dtype t = c->in[0]->meta.dtype;
+	bool per_dim = op_param(c->n->op, "dim") >= 0;
+	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
+	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
+	const double *g = load_doubles(&c->gout[0], t, c->scratch);
+	for (int64_t lane = 0; lane < l.nlane; lane++) {
+		bool nan_wins = !per_dim && y[lane] != y[lane];
+		double count = 0;
+		for (int64_t i = 0; i < l.count; i++) {
+			double v = x[lane_at(&l, lane, i)];
+			count += nan_wins ? v != v : v == y[lane];
+		}
+		for (int64_t i = 0; i < l.count; i++) {
+			int64_t at = lane_at(&l, lane, i);
+			double win = nan_wins ? x[at] != x[at] : x[at] == y[lane];
+			put_double(c->gin[0], at, per_dim ? g[lane] * win / count : win != 0 ? g[lane] / count : 0);
+		}
+	}
+}
+
+/* Cotangents of selected elements go back to where out[1] says they came from; `picked` per lane. */
+static void to_selected(struct grad_ctx *c, const struct lanes *from, const struct lanes *to)
+{
+	const double *g = load_doubles(&c->gout[0], c->gout[0].meta.dtype, c->scratch);
+	const int64_t *index = load_ints(&c->out[1], DT_I64, c->scratch);
+	for (int64_t lane = 0; lane < from->nlane; lane++)
+		for (int64_t i = 0; i < from->count; i++)
+			put_double(c->gin[0], lane_at(to, lane, index[lane_at(from, lane, i)]), g[lane_at(from, lane, i)]);
+}
+
+/* Lanes of the results: as those of `in`, with `count` elements where the dim was. */
+static void result_lanes(struct lanes *out, const struct node *n, const struct meta *in, int64_t count, struct arena *a)
+{
+	bool reduced[MAX_RANK];
+	struct meta m = *in;
+	CHECK(reduce_dims(reduced, n, in->rank, NULL));
+	for (int d = 0; d < m.rank; d++)
+		if (reduced[d])
+			m.size[d] = count;
+	lanes_make(out, m.size, m.rank, reduced, a);
+}
+
+void grad_max_dim(struct grad_ctx *c)
+{
+	struct lanes from, to;
+	reduce_lanes(&to, c->n, &c->gin[0]->meta, c->scratch);
+	result_lanes(&from, c->n, &c->gin[0]->meta, 1, c->scratch);
+	to_selected(c, &from, &to);
+}
+
+/* ---- topk ---- */
+
+/* Stable merge sort of positions within a lane, best first. */
+static void sort_lane(int64_t *pos, int64_t *tmp, int64_t n, const struct lanes *l, int64_t lane, const struct values *v, enum order o)
+{
+	if (n < 2)
+		return;
+	int64_t h = n / 2, a = 0, b = h, k = 0;
+	sort_lane(pos, tmp, h, l, lane, v, o);
+	sort_lane(pos + h, tmp, n - h, l, lane, v, o);
+	memcpy(tmp, pos, sizeof *tmp * (size_t)n);
+	while (k < n)
+		pos[k++] = b == n || (a < h && !precedes(v, lane_at(l, lane, tmp[b]), lane_at(l, lane, tmp[a]), o)) ? tmp[a++] : tmp[b++];
+}
+
+/* A 0-d tensor gives its one element whatever k is. */
+static int64_t picked(const struct node *n, const struct meta *in) { return in->rank ? node_int(n, op_param(n->op, "k")) : 1; }
+
+bool kern_topk(struct kern_ctx *c)
+{
+	struct lanes from, to;
+	const struct node *n = c->n;
+	int64_t k = picked(n, &c->in[0]->meta);
+	bool largest = n->arg[op_param(n->op, "largest")].b;
+	reduce_lanes(&from, n, &c->in[0]->meta, c->scratch);
+	result_lanes(&to, n, &c->in[0]->meta, k, c->scratch);
+	struct values v = load_values(c->in[0], c->scratch);
+	int64_t *pos = ARENA_NEW(c->scratch, int64_t, from.count), *tmp = ARENA_NEW(c->scratch, int64_t, from.count);
+	for (int64_t lane = 0; lane < to.nlane; lane++) {
+		for (int64_t i = 0; i < from.count; i++)
+			pos[i] = i;
+		sort_lane(pos, tmp, from.count, &from, lane, &v, largest ? GREATEST : LEAST_NAN_LAST);
+		for (int64_t i = 0; i < k; i++) {
+			put_value(&c->out[0], lane_at(&to, lane, i), &v, lane_at(&from, lane, pos[i]));
+			put_int(&c->out[1], lane_at(&to, lane, i), pos[i]);
+		}
+	}
+	return true;
+}
+
+void grad_topk(struct grad_ctx *c)
+{
+	struct lanes from, to;
+	reduce_lanes(&to, c->n, &c->gin[0]->meta, c->scratch);
+	result_lanes(&from, c->n, &c->gin[0]->meta, picked(c->n, &c->gin[0]->meta), c->scratch);
+	to_selected(c, &from, &to);
+}

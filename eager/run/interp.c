@@ -1,0 +1,434 @@
+/* interp.c: see interp.h. One struct run per call; everything of it but the reported data lives in an arena of its own. */
+#include "eager/run/interp.h"
+
+#include "eager/run/autograd.h"
+#include "eager/lang/fill.h"
+#include "eager/run/legality.h"
+
+enum { ZONE = 64 };     /* bytes of red zone before and after each storage */
+static const size_t default_max_bytes = (size_t)1 << 30;
+
+struct storage {
+	int id;
+	unsigned char *data;            /* NULL: device meta */
+	size_t nbytes;
+	int64_t ncells;
+};
+
+struct run {
+	const struct prog *p;
+	const struct interp_options *o;
+	struct arena *a;                /* what is reported */
+	struct arena mem, scratch;
+	struct graph g;
+	int nstorage, cap_storage, ninputs;
+	struct storage *storage;        /* the inputs' first, by id */
+	size_t bytes;
+	struct err *err;
+};
+
+/* ---- storages --------------------------------------------------------------------------------------------------- */
+
+static unsigned char zone_byte(size_t i) { return (unsigned char)(0x5a ^ i * 7); }
+
+static void poison(unsigned char *data, size_t nbytes, enum dtype t)
+{
+	static const unsigned char pattern[NDTYPES][8] = {      /* little-endian NaNs with payload 5a5a… */
+		[DT_F16] = {0x5a, 0x7e}, [DT_BF16] = {0xda, 0x7f}, [DT_F32] = {0x5a, 0x5a, 0xda, 0x7f},
+		[DT_F64] = {0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0xfa, 0x7f},
+	};
+	if (!dtype_is_float(t)) {
+		memset(data, 0xa5, nbytes);
+		return;
+	}
+	size_t n = (size_t)dtype_nbytes(t);
+	for (size_t i = 0; i < nbytes; i += n)
+		memcpy(data + i, pattern[t], n);
+}
+
+static struct storage *storage_add(struct run *r, int id, int64_t ncells, enum dtype t, enum device device, struct arena *a)
+{
+	if (r->nstorage == r->cap_storage) {
+		r->cap_storage = MAX(32, 2 * r->cap_storage);
+		struct storage *s = ARENA_NEW(&r->mem, struct storage, r->cap_storage);
+		if (r->nstorage)
+			memcpy(s, r->storage, (size_t)r->nstorage * sizeof *s);
+		r->storage = s;
+	}
+	size_t max = r->o && r->o->max_bytes ? r->o->max_bytes : default_max_bytes;
+	size_t nbytes = mul_size((size_t)ncells, (size_t)dtype_nbytes(t));
+	if (nbytes > max || r->bytes > max - nbytes) {
+		err_set(r->err, "the program needs more than %zu bytes", max);
+		return NULL;
+	}
+	r->bytes += nbytes;
+	struct storage *s = &r->storage[r->nstorage++];
+	*s = (struct storage){.id = id, .nbytes = nbytes, .ncells = ncells};
+	if (device == DEV_META)
+		return s;
+	unsigned char *block = arena_alloc(a, nbytes + 2 * ZONE);
+	for (size_t i = 0; i < ZONE; i++)
+		block[i] = block[ZONE + nbytes + i] = zone_byte(i);
+	s->data = block + ZONE;
+	poison(s->data, nbytes, t);
+	return s;
+}
+
+static void zones_check(const struct run *r, const char *after)
+{
+	if (r->o && r->o->no_zones)
+		return;
+	unsigned char want[ZONE];
+	for (size_t i = 0; i < ZONE; i++)
+		want[i] = zone_byte(i);
+	for (int k = 0; k < r->nstorage; k++) {
+		const struct storage *s = &r->storage[k];
+		if (!s->data || (memcmp(s->data - ZONE, want, ZONE) == 0 && memcmp(s->data + s->nbytes, want, ZONE) == 0))
+			continue;
+		struct strbuf text;
+		sb_init(&text);
+		prog_print(&text, r->p);
+		bug_context(text.s);
+		BUG("%s wrote outside of storage %d", after, s->id);
+	}
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+
+/* PyTorch's class of a kernel's message; kernels give the text only. */
+static enum step raised(struct run *r, const struct err *e)
+{
+	const char *class = strstr(e->msg, "Error: ") ? "" : str_starts(e->msg, "index ") ? "IndexError: " : "RuntimeError: ";
+	err_set(r->err, "%s%s", class, e->msg);
+	return STEP_RAISED;
+}
+
+/* Operands with data; false in *data if one of them is on device meta. */
+static void kernel_context(struct kern_ctx *c, struct run *r, int node, struct err *err, bool *data)
+{
+	const struct node *n = &r->p->node[node];
+	*c = (struct kern_ctx){.n = n, .nout = n->nout, .scratch = &r->scratch, .err = err};
+	*data = true;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (op_info[n->op].param[k].kind == K_TENSOR && a->tag == ARG_SCALAR) {
+			struct tensor *number = ARENA_NEW(&r->scratch, struct tensor, 1);
+			tensor_number(number, &a->scalar, &r->scratch);
+			c->in[k] = number;
+			continue;
+		}
+		int count = a->tag == ARG_TENSORS ? a->n : a->tag == ARG_TENSOR;
+		struct tensor *t = ARENA_NEW(&r->scratch, struct tensor, MAX(count, 1));
+		const struct tensor **list = ARENA_ZNEW(&r->scratch, const struct tensor *, MAX(count, 1));
+		for (int i = 0; i < count; i++) {
+			int operand = a->tag == ARG_TENSORS ? a->nodes[i] : a->node;
+			if (operand < 0)
+				continue;
+			graph_tensor(&t[i], &r->g, operand, 0);
+			*data = *data && t[i].meta.device != DEV_META;
+			list[i] = &t[i];
+		}
+		if (a->tag == ARG_TENSORS)
+			c->list[k] = list;
+		else
+			c->in[k] = list[0];
+	}
+}
+
+static bool has_kernel(struct run *r, int node)
+{
+	int op = r->p->node[node].op;
+	return op_kern[op] || err_set(r->err, "%s has no kernel yet", op_info[op].name);
+}
+
+static enum step run_functional(struct run *r, int node)
+{
+	const struct node *n = &r->p->node[node];
+	struct tensor *out = ARENA_NEW(&r->scratch, struct tensor, n->nout);
+	unsigned char **base = ARENA_NEW(&r->scratch, unsigned char *, n->nout);
+	if (!has_kernel(r, node))
+		return STEP_UNSUPPORTED;
+	enum step step = graph_before(&r->g, node, r->err);
+	if (step != STEP_OK)
+		return step;
+	bool data;
+	struct err err = {0};
+	struct kern_ctx c;
+	kernel_context(&c, r, node, &err, &data);
+	for (int k = 0; k < n->nout; k++) {
+		const struct meta *m = &n->out[k].meta;
+		struct storage *s = storage_add(r, n->out[k].storage, meta_extent(m), m->dtype, data ? m->device : DEV_META, &r->mem);
+		if (!s)
+			return STEP_UNSUPPORTED;
+		out[k] = (struct tensor){*m, s->data};
+		base[k] = s->data;
+		data = data && s->data;
+	}
+	c.out = out;
+	if (data && !op_kern[n->op](&c))
+		return raised(r, &err);
+	graph_fresh(&r->g, node, base);
+	return STEP_OK;
+}
+
+/* Meta of the value that an in-place row's kernel computes: the functional row's result, on self's device whatever the operands'. */
+static bool functional_meta(struct meta *out, const struct run *r, int node, struct err *err)
+{
+	const struct node *n = &r->p->node[node];
+	struct meta_ctx c = {.p = r->p, .n = n, .nout = 1, .err = err};
+	for (int k = 0; k < MAX_OUTS; k++)
+		c.alias[k] = -1;
+	struct meta in[MAX_ARGS];
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (meta_operand(r->p, n, k)) {
+			in[k] = *meta_operand(r->p, n, k);
+			in[k].device = node_meta(r->p, n->arg[0].node)->device;
+			c.in[k] = &in[k];
+		}
+	if (!op_meta[n->op](&c))
+		return false;
+	*out = c.out[0];
+	return true;
+}
+
+/* Stores the new value. Where self overlaps itself only elements that change are written, in order: masked_fill_, index_fill_ and
+ * index_put_ leave the others alone. (An element that is written with its old value cannot be told from one that is not written;
+ * such programs are not generated.) */
+static void store(struct tensor *self, const struct tensor *value, struct arena *a)
+{
+	if (!meta_has_duplicates(&self->meta)) {
+		tensor_copy(self, value);
+		return;
+	}
+	struct tensor was, now;
+	meta_make_contiguous(&was.meta, self->meta.dtype, self->meta.size, self->meta.rank);
+	tensor_new(&was, &was.meta, a);
+	tensor_new(&now, &was.meta, a);
+	tensor_copy(&was, self);
+	tensor_copy(&now, value);
+	size_t nbytes = (size_t)dtype_nbytes(self->meta.dtype), c = 0;
+	struct meta_iter it;
+	meta_iter_start(&it, &self->meta);
+	do {
+		if (memcmp(was.base + c, now.base + c, nbytes) != 0)
+			memcpy(tensor_at(self, it.off), now.base + c, nbytes);
+		c += nbytes;
+	} while (meta_iter_next(&it, &self->meta));
+}
+
+static enum step run_inplace(struct run *r, int node)
+{
+	const struct node *n = &r->p->node[node];
+	if (!has_kernel(r, node))
+		return STEP_UNSUPPORTED;
+	enum step step = graph_before(&r->g, node, r->err);
+	if (step != STEP_OK)
+		return step;
+	if (!legality_check(&r->g, node, r->err))
+		return STEP_RAISED;
+	struct err err = {0};
+	struct tensor value, self;
+	if (!functional_meta(&value.meta, r, node, &err))
+		return raised(r, &err);
+	graph_tensor(&self, &r->g, n->arg[0].node, 0);
+	bool data;
+	struct kern_ctx c;
+	kernel_context(&c, r, node, &err, &data);
+	c.out = &value;
+	if (data && self.base) {
+		struct storage *s = storage_add(r, -1, meta_extent(&value.meta), value.meta.dtype, DEV_RUN, &r->mem);
+		if (!s)
+			return STEP_UNSUPPORTED;
+		value.base = s->data;
+		if (!op_kern[n->op](&c))
+			return raised(r, &err);
+		store(&self, &value, &r->scratch);
+	}
+	graph_written(&r->g, node);
+	return STEP_OK;
+}
+
+static enum step run_input(struct run *r, int node)
+{
+	const struct node *n = &r->p->node[node];
+	const struct storage *s = &r->storage[n->out[0].storage];
+	bool requires_grad = n->arg[op_param(n->op, "requires_grad")].b;
+	return graph_input(&r->g, node, s->data, s->ncells, requires_grad, r->err);
+}
+
+static enum step run_node(struct run *r, int node)
+{
+	const struct node *n = &r->p->node[node];
+	if (node_is_sym(n))
+		return STEP_OK;
+	if (n->refusal) {
+		struct err why = {0};
+		err_set(&why, "%s", n->refusal);
+		return raised(r, &why);
+	}
+	if (!legality_version(r->p, node, r->o ? r->o->torch_minor : 0, r->err))
+		return STEP_RAISED;
+	if (n->op == OP_input || n->op == OP_input_view)
+		return run_input(r, node);
+	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
+	if (op_has(n->op, T_VIEW) || shares)
+		return graph_view(&r->g, node, r->err);
+	struct arena_mark mark = arena_mark(&r->scratch);
+	enum step step = op_has(n->op, T_MUTATES) ? run_inplace(r, node) : run_functional(r, node);
+	arena_release(&r->scratch, mark);
+	zones_check(r, op_info[n->op].name);
+	return step;
+}
+
+/* ---- one call --------------------------------------------------------------------------------------------------- */
+
+static bool make_inputs(struct run *r)
+{
+	r->ninputs = prog_input_storages(r->p);
+	for (int s = 0; s < r->ninputs; s++) {
+		const struct meta *m = NULL;
+		for (int i = 0; i < r->p->nnode && !m; i++)
+			if (r->p->node[i].op == OP_input && r->p->node[i].out[0].storage == s)
+				m = node_meta(r->p, i);
+		struct storage *t = storage_add(r, s, prog_storage_cells(r->p, s), m->dtype, m->device, r->a);
+		if (!t)
+			return false;
+		struct arena_mark mark = arena_mark(&r->scratch);
+		if (t->nbytes && t->data)
+			memcpy(t->data, fill_storage(r->p, s, &r->scratch), t->nbytes);
+		arena_release(&r->scratch, mark);
+	}
+	return true;
+}
+
+static enum step run_nodes(struct run *r)
+{
+	bool *forward = ARENA_NEW(&r->mem, bool, r->p->nnode), *cot = ARENA_NEW(&r->mem, bool, r->p->nnode);
+	enum step step = STEP_OK;
+	prog_partition(r->p, forward, cot);
+	for (int i = 0; i < r->p->nnode && step == STEP_OK; i++)
+		if (forward[i])
+			step = run_node(r, i);
+	r->g.grad_mode = false;
+	for (int i = 0; i < r->p->nnode && step == STEP_OK; i++)
+		if (cot[i] && !forward[i])
+			step = run_node(r, i);
+	return step;
+}
+
+static enum step run_backward(struct run *r)
+{
+	struct cotangent cot[MAX_RETURNS];
+	for (int i = 0; i < r->p->nback; i++) {
+		const struct meta *y = node_meta(r->p, r->p->back[i].node), *g = node_meta(r->p, r->p->back[i].cotangent);
+		if (!meta_same_sizes(y, g) || y->dtype != g->dtype) {   /* must-raise programs */
+			err_set(r->err, "RuntimeError: Mismatch in %s: grad_output[%d] and output[%d] differ", meta_same_sizes(y, g) ? "dtype" : "shape", i, i);
+			return STEP_RAISED;
+		}
+		cot[i].node = r->p->back[i].node;
+		graph_tensor(&cot[i].value, &r->g, r->p->back[i].cotangent, 0);
+		if (!cot[i].value.base || node_meta(r->p, cot[i].node)->device == DEV_META) {
+			err_set(r->err, "gradients on device meta");
+			return STEP_UNSUPPORTED;
+		}
+	}
+	for (int i = 0; i < r->p->nnode; i++)
+		for (int k = 0; r->g.fn[i].tracked && k < r->g.fn[i].nedge; k++)
+			if (!r->g.root[r->g.var[r->g.fn[i].edge[k].var].root].base) {
+				err_set(r->err, "gradients on device meta");
+				return STEP_UNSUPPORTED;
+			}
+	enum step step = graph_backward(&r->g, cot, r->p->nback, &r->scratch, r->err);
+	zones_check(r, "backward");
+	return step;
+}
+
+static void report_tensor(struct result_tensor *out, const struct tensor *t, struct arena *a)
+{
+	struct tensor c;
+	meta_make_contiguous(&c.meta, t->meta.dtype, t->meta.size, t->meta.rank);
+	size_t nbytes = mul_size((size_t)meta_numel(&t->meta), (size_t)dtype_nbytes(t->meta.dtype));
+	*out = (struct result_tensor){.present = true, .meta = t->meta, .nbytes = nbytes};
+	if (!t->base || t->meta.device == DEV_META)
+		return;
+	c.base = arena_alloc(a, MAX(nbytes, 1));
+	tensor_copy(&c, t);
+	out->data = c.base;
+}
+
+static void report(struct result_call *out, struct run *r)
+{
+	const struct prog *p = r->p;
+	*out = (struct result_call){.nouts = p->nret, .nstorages = r->ninputs};
+	out->out = ARENA_NEW(r->a, struct result_tensor, p->nret);
+	for (int i = 0; i < p->nret; i++) {
+		struct tensor t;
+		graph_tensor(&t, &r->g, p->ret[i], 0);
+		report_tensor(&out->out[i], &t, r->a);
+		out->out[i].requires_grad = graph_requires_grad(&r->g, p->ret[i]);
+		out->out[i].storage = p->node[p->ret[i]].out[0].storage;
+	}
+	out->storage = ARENA_NEW(r->a, struct result_storage, r->ninputs);
+	for (int s = 0; s < r->ninputs; s++)
+		out->storage[s] = (struct result_storage){r->storage[s].nbytes, r->storage[s].data};
+	if (!p->nback)
+		return;
+	out->grad = ARENA_NEW(r->a, struct result_tensor, p->nnode);
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if ((n->op != OP_input && n->op != OP_input_view) || !n->arg[op_param(n->op, "requires_grad")].b)
+			continue;
+		struct result_tensor *t = &out->grad[out->ngrads];
+		struct tensor g;
+		*t = (struct result_tensor){0};
+		if (graph_grad(&g, &r->g, i, &r->mem)) {
+			report_tensor(t, &g, r->a);
+			t->meta.device = n->out[0].meta.device;
+			t->storage = MAX(p->nstorage, MAX_NODES) + out->ngrads;
+		}
+		out->ngrads++;
+	}
+}
+
+static enum step run_call(struct result_call *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err)
+{
+	struct run r = {.p = p, .o = o, .a = a, .err = err};
+	arena_init(&r.mem);
+	arena_init(&r.scratch);
+	graph_init(&r.g, p, &r.mem);
+	enum step step = make_inputs(&r) ? run_nodes(&r) : STEP_UNSUPPORTED;
+	if (step == STEP_OK && p->nback)
+		step = run_backward(&r);
+	if (step == STEP_OK)
+		report(out, &r);
+	arena_free(&r.mem);
+	arena_free(&r.scratch);
+	return step;
+}
+
+enum interp_status interp_run(struct result *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err)
+{
+	struct err why = {0};
+	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = ""};
+	out->call = ARENA_ZNEW(a, struct result_call, p->ncall + 1);
+	for (int k = 0; k <= p->ncall; k++) {
+		struct prog bound;
+		if (!prog_bind(&bound, p, k, a, &why)) {
+			out->status = RES_HARNESS;
+			out->message = arena_strdup(a, why.msg);
+			err_at(err, why.line, why.col, "%s", why.msg);
+			return INTERP_INVALID;
+		}
+		enum step step = run_call(&out->call[k], &bound, a, o, &why);
+		if (step != STEP_OK) {
+			out->status = step == STEP_RAISED ? RES_RAISED : RES_UNSUPPORTED;
+			out->message = arena_strdup(a, why.msg);
+			if (step == STEP_RAISED)
+				return INTERP_OK;
+			err_set(err, "%s", why.msg);
+			return INTERP_UNSUPPORTED;
+		}
+		out->ncalls++;
+	}
+	return INTERP_OK;
+}

@@ -1,0 +1,823 @@
+/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+#include "fuzz/cli/commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "eager/base/proc.h"
+#include "eager/base/escape.h"
+#include "eager/base/output.h"
+#include "fuzz/campaign/environment.h"
+#include "fuzz/campaign/keep.h"
+#include "fuzz/triage/message.h"
+#include "fuzz/campaign/progress.h"
+#include "fuzz/campaign/shard.h"
+#include "fuzz/campaign/shard_note.h"
+#include "fuzz/campaign/tally.h"
+#include "eager/base/json.h"
+
+enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
+
+/* Where a shard stands, for the process that takes the place of a dead one. */
+struct place {
+	struct arena arena;             /* of state */
+	struct shard_state state;       /* at its last answer */
+	struct shard_culprit skip[MAX_RESTARTS];
+	int nskip, deaths;
+	bool begun;                     /* its present process was told all that */
+	struct shard_note *note;
+	char note_name[SHARD_NOTE_NAME];
+};
+
+struct campaign {
+	const struct options *o;
+	struct arena arena, scratch;
+	struct store *store;
+	struct hash128 run;
+	int nshards;
+	struct proc **shard;
+	struct shard_stats *stats;      /* latest of each shard's present process */
+	struct shard_stats *past;       /* sums of processes that died */
+	struct place *place;
+	struct target target[MAX_TARGETS + 1];  /* with the version that they are, once a shard has said it; the last is the cheap stage */
+	char *versions, *hello;         /* as exec_versions says; NULL while unknown */
+	struct hash128 env[MAX_TARGETS + 1];
+	bool env_stored[MAX_TARGETS + 1];
+	struct shard_reason reason[MAX_REASONS];
+	int nreason;
+	bool *done;
+	struct tally *tally;
+	int64_t nobs, lost_programs, lost_uncounted, lost_shards;       /* lost programs: a shard died of them; uncounted in the store */
+	double first_found_ms, first_found_compile_ms;
+	int64_t first_found_compiles;
+	double start, last_flush;
+	enum shard_mode mode;
+	struct progress progress;
+	bool store_failed;
+	int refused;                    /* exit code with which a shard says that the campaign cannot go on */
+};
+
+static volatile sig_atomic_t stop_signal, nsignals;
+static void on_signal(int sig)
+{
+	stop_signal = sig;
+	nsignals++;
+}
+
+/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
+static void catch_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+	struct sigaction hup;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &end, NULL);
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int64_t unix_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- sums over shards ------------------------------------------------------------------------------------------------------ */
+
+static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
+{
+	sum->generated += s->generated;
+	sum->compiled += s->compiled;
+	sum->cheap_runs += s->cheap_runs;
+	sum->cheap_hits += s->cheap_hits;
+	sum->confirmations += s->confirmations;
+	sum->refused_confirmations += s->refused_confirmations;
+	sum->suspected += s->suspected;
+	sum->twins += s->twins;
+	for (int t = 0; t <= MAX_TARGETS; t++)
+		for (int v = 0; v < NVERDICTS; v++)
+			sum->verdict[t][v] += s->verdict[t][v];
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		sum->elements[k].exact += s->elements[k].exact;
+		sum->elements[k].agree += s->elements[k].agree;
+		sum->elements[k].weak += s->elements[k].weak;
+		sum->elements[k].suspect += s->elements[k].suspect;
+		sum->elements[k].undecided += s->elements[k].undecided;
+		sum->elements[k].disagree += s->elements[k].disagree;
+	}
+	sum->generate_ms += s->generate_ms;
+	sum->reference_ms += s->reference_ms;
+	sum->target_ms += s->target_ms;
+	sum->wait_ms += s->wait_ms;
+	sum->confirm_ms += s->confirm_ms;
+	sum->wall_ms += s->wall_ms;
+	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
+	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
+	sum->main_ms += s->main_ms;
+	sum->starved_ms += s->starved_ms;
+	sum->queue += s->queue;
+	sum->target_rss += s->target_rss;
+}
+
+static void total(const struct campaign *c, struct shard_stats *out)
+{
+	*out = (struct shard_stats){0};
+	for (int i = 0; i < c->nshards; i++) {
+		add_stats(out, &c->past[i]);
+		add_stats(out, &c->stats[i]);
+	}
+}
+
+/* ---- findings ------------------------------------------------------------------------------------------------------------------ */
+
+static bool stored(struct campaign *c, enum store_status st)
+{
+	if (st == STORE_OK)
+		return true;
+	if (!c->store_failed) {
+		progress_clear(&c->progress);
+		complain("%s", store_message(c->store));
+	}
+	c->store_failed = true;
+	return false;
+}
+
+/* In one transaction. exists, state: of a finding with this signature that was there before. */
+static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
+{
+	struct arena *a = &c->scratch;
+	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index,
+	                                c->o->seed, f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
+}
+
+static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
+{
+	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
+		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+}
+
+/* One that the store had before this run, once per run. */
+static void print_seen_again(struct campaign *c, const struct store_loaded *f)
+{
+	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	progress_clear(&c->progress);
+	if (c->o->json) {
+		struct strbuf sb;
+		sb_init(&sb);
+		json_str(&sb, f->signature);
+		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state,
+		       severity, sb.s);
+		sb_free(&sb);
+	} else if (!c->o->quiet) {
+		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
+	}
+	fflush(stdout);
+}
+
+/* A finding that was there before; regressed, it is as good as new. */
+static void meet_again(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+{
+	struct store_loaded now;
+	enum met how = MET_OPEN;
+	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)) || !tally_meet(c->tally, id, how, now.severity))
+		return;
+	if (how == MET_REGRESSED)
+		show_finding(c, f, "regressed", id);
+	else
+		print_seen_again(c, &now);
+}
+
+static void accept(struct campaign *c, const struct shard_finding *f)
+{
+	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
+	bool exists = false;
+	enum finding_state state = STATE_CANDIDATE;
+	if (str_eq(f->verdict, verdict_name[VD_INVALID])) {     /* no divergence: the summary says it */
+		if (c->store)
+			store_it(c, f, &id, &exists, &state);
+		return;
+	}
+	c->nobs++;
+	if (c->store && !store_it(c, f, &id, &exists, &state)) {
+		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
+			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
+		return;
+	}
+	if (exists) {
+		meet_again(c, f, &id);
+		return;
+	}
+	if (!tally_meet(c->tally, c->store ? &id : &signature, MET_NEW, f->severity))
+		return;
+	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
+		c->first_found_ms = f->found_ms;
+		c->first_found_compiles = f->compiles;
+	}
+	show_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+}
+
+/* The status line, if it is due. */
+static void status(struct campaign *c, bool force)
+{
+	struct shard_stats s;
+	if (!force && !progress_due(&c->progress))
+		return;
+	total(c, &s);
+	progress_status(&c->progress, &s, tally_count(c->tally, MET_NEW) + tally_count(c->tally, MET_REGRESSED), c->mode != SHARD_WORK);
+}
+
+/* ---- shards ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Of what has not said what it is (its shard died before): as it was asked for, version "". */
+static void count(struct campaign *c, const char *draw, int target, const char *verdict, int64_t n)
+{
+	if (!c->store)
+		return;
+	if (!c->env_stored[target]) {
+		const char *versions = c->versions ? c->versions : "", *hello = c->hello ? c->hello : "";
+		if (!stored(c, keep_environment(c->store, &c->env[target], &c->target[target], versions, hello, &c->scratch)))
+			return;
+		c->env_stored[target] = c->versions != NULL;
+	}
+	store_counter_add(c->store, &c->run, draw, &c->env[target], verdict, n);
+}
+
+static void count_lost(struct campaign *c)
+{
+	if (c->lost_uncounted)
+		count(c, "", 0, verdict_name[VD_HARNESS], c->lost_uncounted);
+	c->lost_uncounted = 0;
+}
+
+/* A shard has said which version its targets are. */
+static void identified(struct campaign *c, const struct shard_answer *head)
+{
+	if (c->versions || !head->versions[0])
+		return;
+	c->versions = arena_strdup(&c->arena, head->versions);
+	c->hello = arena_strdup(&c->arena, head->hello);
+	for (int i = 0; i <= MAX_TARGETS; i++)
+		snprintf(c->target[i].version, sizeof c->target[i].version, "%s", head->version);
+	count_lost(c);
+}
+
+static void copy_state(struct place *p, const struct shard_state *s)
+{
+	arena_reset(&p->arena);
+	p->state = *s;
+	p->state.pending = ARENA_NEW(&p->arena, struct shard_pending, s->npending);
+	memcpy(p->state.pending, s->pending, sizeof *s->pending * (size_t)s->npending);
+}
+
+static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, struct err *err)
+{
+	struct arena *a = &c->scratch;
+	arena_reset(a);
+	struct wire w = {.p = p, .end = (const uint8_t *)p + n};
+	struct shard_answer head;
+	shard_get_answer(&head, &w, a);
+	if (w.bad)
+		return err_set(err, "a shard's answer does not decode");
+	identified(c, &head);
+	c->stats[i] = head.stats;
+	c->done[i] = head.stats.exhausted;
+	copy_state(&c->place[i], &head.state);
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		const char *draw = wire_str(&w, a);
+		uint32_t target = wire_u32(&w);
+		const char *verdict = wire_str(&w, a);
+		int64_t times = wire_i64(&w);
+		w.bad |= target > MAX_TARGETS;
+		if (!w.bad)
+			count(c, draw, (int)target, verdict, times);
+	}
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		struct shard_reason r;
+		shard_get_reason(&r, &w, a);
+		if (!w.bad)
+			shard_reason_add(c->reason, &c->nreason, &r);
+	}
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		struct shard_finding f;
+		shard_get_finding(&f, &w, a);
+		if (!w.bad)
+			accept(c, &f);
+	}
+	c->refused = head.fatal[0] ? head.fatal_code : 0;
+	return head.fatal[0] ? err_set(err, "%s", head.fatal) : true;
+}
+
+static bool submit_chunk(struct campaign *c, int i, struct err *err)
+{
+	struct place *p = &c->place[i];
+	struct strbuf sb;
+	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) {        /* it died with nothing to do */
+		add_stats(&c->past[i], &c->stats[i]);
+		c->stats[i] = (struct shard_stats){0};
+		p->begun = false;
+	}
+	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state,
+		.nskip = p->nskip, .skip = p->skip};
+	sb_init(&sb);
+	shard_put_request(&sb, &r);
+	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
+	p->begun = true;
+	sb_free(&sb);
+	return ok;
+}
+
+/* ---- shards that die ----------------------------------------------------------------------------------------------------------------- */
+
+/* What a BUG of ours said, else how the process ended: the signature of such faults. */
+static const char *fault_text(struct proc *p, struct arena *a)
+{
+	static const char mark[] = "scatterproof: BUG at ";
+	const char *bug = NULL;
+	for (const char *s = proc_tail(p); (s = strstr(s, mark)) != NULL;)
+		bug = s += strlen(mark);
+	if (!bug)
+		return message_generalised(proc_why(p), a);
+	size_t path = strcspn(bug, ":\n"), base = path;
+	while (base && bug[base - 1] != '/')
+		base--;
+	return arena_printf(a, "BUG at %.*s", (int)strcspn(bug + base, "\n"), bug + base);
+}
+
+/* Kept like any finding, of the target `scatterproof`: with its program, told apart by what went wrong. id_text: "" if it is not kept. */
+static void keep_fault(struct campaign *c, char id_text[33], const struct shard_note *n, struct proc *shard)
+{
+	struct arena *a = &c->scratch;
+	struct hash128 id = {{0}};
+	bool exists = false;
+	enum finding_state state;
+	enum met how;
+	struct store_loaded now;
+	const char *none = arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n",
+	                                n->index, c->o->seed);
+	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing, n->twin ? " (its wide twin)" : "",
+	                                 n->index, c->o->seed, c->o->policy);
+	const struct shard_finding f = {.target = TOOL_TARGET, .versions = SCATTERPROOF, .device = "", .text = n->text[0] ? n->text : none,
+		.kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .verdict = verdict_name[VD_CRASH], .tensor = "", .call = -1, .how = "",
+		.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a)),
+		.detail = arena_printf(a, "%s; %s", proc_why(shard), where), .report = where, .stderr_tail = proc_tail(shard)};
+	if (!stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
+		return;
+	hash_hex(id_text, &id);
+	if (exists)
+		stored(c, keep_meet(&how, &now, c->store, &f, &id, a));
+}
+
+/* The program is one that its last answer still had to do with: then it is counted as made already. */
+static bool take_from_pending(struct shard_state *s, const struct shard_note *n)
+{
+	for (int i = 0; i < s->npending; i++)
+		if (s->pending[i].index == n->index && s->pending[i].twin == n->twin) {
+			s->pending[i] = s->pending[--s->npending];
+			return true;
+		}
+	return false;
+}
+
+/* A program ended its shard: it is counted, kept, and not done again. */
+static void lose_program(struct campaign *c, int i)
+{
+	struct place *p = &c->place[i];
+	char id[33] = "";
+	c->lost_programs++;
+	if (c->store && !c->store_failed)
+		keep_fault(c, id, p->note, c->shard[i]);
+	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n",
+	        p->note->doing, p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id,
+	        p->note->text);
+	if (!take_from_pending(&p->state, p->note)) {
+		c->past[i].generated += !p->note->twin;
+		p->skip[p->nskip++] = (struct shard_culprit){p->note->index, p->note->twin};
+	}
+	c->past[i].verdict[0][VD_HARNESS]++;
+	c->lost_uncounted++;
+	if (c->versions)
+		count_lost(c);
+}
+
+static void shard_died(struct campaign *c, int i)
+{
+	struct place *p = &c->place[i];
+	arena_reset(&c->scratch);
+	progress_clear(&c->progress);
+	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
+	        escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
+	add_stats(&c->past[i], &c->stats[i]);
+	c->past[i].queue = c->past[i].target_rss = 0;
+	c->stats[i] = (struct shard_stats){0};
+	p->begun = false;
+	p->deaths++;
+	if (p->note->index >= 0)
+		lose_program(c, i);
+	p->note->index = -1;
+	c->done[i] = c->mode == SHARD_GIVE_UP || p->deaths >= MAX_RESTARTS;
+	if (p->deaths >= MAX_RESTARTS) {
+		fprintf(stderr, "scatterproof: shard %d ended %d times: it is given up\n", i, p->deaths);
+		c->lost_shards++;
+	}
+}
+
+static bool all_done(const struct campaign *c)
+{
+	for (int i = 0; i < c->nshards; i++)
+		if (!c->done[i] || proc_state(c->shard[i]) == PROC_BUSY)
+			return false;
+	return true;
+}
+
+static bool run(struct campaign *c, struct err *err)
+{
+	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, end = 0;
+	for (;;) {
+		double t = now_ms();
+		if (c->mode == SHARD_WORK && (c->store_failed || (deadline > 0 && t > deadline))) {
+			c->mode = SHARD_DRAIN;
+			end = t + DRAIN_S * 1e3;
+		}
+		if (c->mode != SHARD_GIVE_UP && (stop_signal || (c->mode == SHARD_DRAIN && t > end))) {
+			c->mode = SHARD_GIVE_UP;
+			end = t + GIVE_UP_S * 1e3;
+		}
+		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
+			nsignals = 0;   /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
+		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
+			return true;
+		for (int i = 0; i < c->nshards; i++) {
+			enum proc_state st = proc_state(c->shard[i]);
+			if (!c->done[i] && (st == PROC_IDLE || st == PROC_EMPTY) && !submit_chunk(c, i, err))
+				return false;
+		}
+		if (all_done(c))
+			return true;
+		proc_wait(c->shard, c->nshards, 200);
+		for (int i = 0; i < c->nshards; i++) {
+			if (!proc_ready(c->shard[i]))
+				continue;
+			size_t n;
+			bool ok = true;
+			if (proc_state(c->shard[i]) == PROC_DONE) {
+				const void *p = proc_answer(c->shard[i], &n);
+				ok = answer_decode(c, i, p, n, err);
+			} else if (!c->versions && c->place[i].note->index < 0) {       /* it never began */
+				ok = err_set(err, "%s", proc_tail(c->shard[i])[0] ? proc_tail(c->shard[i]) : proc_why(c->shard[i]));
+			} else {
+				shard_died(c, i);
+			}
+			proc_release(c->shard[i]);
+			if (!ok)
+				return false;
+		}
+		if (c->store && !c->store_failed && t - c->last_flush > 1000) {
+			c->last_flush = t;
+			stored(c, store_flush(c->store));
+		}
+		status(c, false);
+	}
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
+enum { FEW_COMPILED = 10 };
+static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	bool compiles = false;
+	for (int t = 0; t < c->o->ntarget; t++)
+		compiles |= target_stage(&c->target[t])->compiles;
+	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
+}
+
+static void reasons_json(struct strbuf *sb, const struct campaign *c)
+{
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < c->nreason; i++) {
+		const struct shard_reason *r = &c->reason[i];
+		sb_printf(sb, "%s{\"target\": \"", i ? ", " : "");
+		target_print(sb, &c->target[r->target]);
+		sb_puts(sb, "\", \"reason\": ");
+		json_str(sb, r->text);
+		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
+		json_str(sb, arena_printf(&a, "scatterproof %s", shard_gen_command(c->o, r->index, &a)));
+		sb_puts(sb, "}");
+	}
+	arena_free(&a);
+}
+
+static void summary_json(const struct campaign *c, const struct shard_stats *s)
+{
+	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64 ", \"cheap\": %" PRId64,
+	       c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
+	for (int v = 0; v < NVERDICTS; v++)
+		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_json(&sb, c->tally);
+	printf(", %s, \"divergent\": %" PRId64 ", \"lost_programs\": %" PRId64, sb.s, c->nobs, c->lost_programs);
+	sb_reset(&sb);
+	for (int t = 0; t < c->o->ntarget; t++) {
+		sb_puts(&sb, t ? "\", \"" : "\"");
+		target_print(&sb, &c->target[t]);
+	}
+	printf(", \"targets\": [%s\"]", sb.s);
+	sb_reset(&sb);
+	reasons_json(&sb, c);
+	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
+	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, "
+		"\"confirm_ms\": %.0f}}\n", s->ready_ms,
+	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
+	sb_free(&sb);
+}
+
+/* Programs that were refused, or that broke something of ours, can be seen again. */
+static bool has_command(const struct shard_reason *r)
+{
+	return str_starts(r->text, verdict_name[VD_INVALID]) || str_starts(r->text, verdict_name[VD_HARNESS]);
+}
+
+static void print_reason(const struct campaign *c, const struct shard_reason *r)
+{
+	struct arena a;
+	arena_init(&a);
+	printf("    %8" PRId64 "  %s\n", r->n, r->text);
+	if (has_command(r))
+		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", shard_gen_command(c->o, r->index, &a));
+	arena_free(&a);
+}
+
+/* Where the time went instead, as far as it was spent: what a reader can change. */
+static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
+{
+	double load[1] = {0};
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled,
+		s->compiled == 1 ? " WAS" : "S WERE");
+	if (s->ready_ms > 0)
+		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
+	if (s->first_compile_ms > 0)
+		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
+	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
+	if (s->confirmations || s->confirm_ms > 0)
+		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
+	if (s->cheap_runs)
+		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
+	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
+		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
+	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
+}
+
+static void summary(const struct campaign *c)
+{
+	struct shard_stats s;
+	total(c, &s);
+	if (c->o->json) {
+		summary_json(c, &s);
+		return;
+	}
+	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s.generated);
+	if (s.compiled)
+		printf(", %" PRId64 " compiled", s.compiled);
+	if (s.cheap_runs)
+		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
+	printf("\n");
+	if (few_compiled(c, &s))
+		print_few_compiled(c, &s);
+	for (int t = 0; t <= MAX_TARGETS; t++) {
+		if (t >= c->o->ntarget && t < MAX_TARGETS)
+			continue;
+		int64_t n = 0;
+		for (int v = 0; v < NVERDICTS; v++)
+			n += s.verdict[t][v];
+		if (!n)
+			continue;
+		struct strbuf sb;
+		sb_init(&sb);
+		if (t < MAX_TARGETS)
+			target_print(&sb, &c->target[t]);
+		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
+		for (int v = 0; v < NVERDICTS; v++)
+			if (s.verdict[t][v])
+				printf(" %s %" PRId64, verdict_name[v], s.verdict[t][v]);
+		printf("\n");
+		sb_free(&sb);
+		for (int i = 0; i < c->nreason; i++)
+			if (c->reason[i].target == t)
+				print_reason(c, &c->reason[i]);
+	}
+	for (int k = 0; k < NFILL_CLASSES; k++) {
+		const struct element_counts *e = &s.elements[k];
+		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
+		if (n > 0)
+			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64 ", undecided %.3f%%, disagree %" PRId64 "\n",
+			       fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n,
+			       e->suspect, 100 * (double)e->undecided / n, e->disagree);
+	}
+	if (s.suspected)
+		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them queued as their wide twins\n", s.suspected, s.twins);
+	double wall = MAX(s.wall_ms, 1.0);
+	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
+	       100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
+	for (int i = 0; i < c->nshards; i++)
+		if (c->stats[i].first_divergence_ms > c->stats[i].first_compile_ms && c->stats[i].first_compile_ms > 0)
+			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
+			       c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
+			       c->stats[i].first_divergence_compiles);
+	struct rusage ru;
+	getrusage(RUSAGE_SELF, &ru);
+	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
+	if (c->lost_programs)
+		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
+		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
+	struct strbuf sb;
+	sb_init(&sb);
+	tally_print(&sb, c->tally);
+	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
+	sb_free(&sb);
+	if (c->o->db && c->nobs)
+		progress_command("list them:  scatterproof findings", c->o->db);
+}
+
+static int exit_code(const struct campaign *c)
+{
+	struct shard_stats s;
+	total(c, &s);
+	if (stop_signal)
+		return 128 + (int)stop_signal;
+	if (c->store_failed)
+		return EXIT_TARGET;
+	if (tally_fails(c->tally, &c->o->fail_on))
+		return EXIT_FINDINGS;
+	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
+	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
+	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
+		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
+		return EXIT_TARGET;
+	}
+	if (judged == 0 || harness > judged || c->lost_shards) {
+		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
+		        harness, c->lost_shards);
+		return EXIT_VOID;
+	}
+	return EXIT_CLEAN;
+}
+
+static bool open_store(struct campaign *c, int *rc)
+{
+	enum store_status st;
+	struct err err = {0};
+	if (!c->o->db)
+		return true;
+	c->store = store_open(&st, c->o->db, STORE_CREATE, &err);
+	if (!c->store) {
+		complain("%s", err.msg);
+		*rc = store_exit_code(st);
+		return false;
+	}
+	struct store_run r = {.seed = c->o->seed, .shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count), .policy = c->o->policy,
+		.versions = SCATTERPROOF, .started = unix_ms()};
+	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
+		return true;
+	complain("%s", store_message(c->store));
+	*rc = EXIT_TARGET;
+	return false;
+}
+
+/* What shards would refuse one by one. */
+static bool policy_usable(const struct options *o, struct err *err)
+{
+	struct policy p;
+	struct choices c;
+	struct policy_limits limits = {o->ops, o->dtypes};
+	choices_from_seed(&c, 1);
+	bool ok = policy_draw(&p, o->policy, &limits, &c, err);
+	choices_free(&c);
+	if (ok) {
+		bool any = !p.restricted;
+		for (int op = 0; op < NOPS; op++)
+			any |= p.op[op];
+		ok = any || err_set(err, "--ops names no operator");
+	}
+	return ok;
+}
+
+/* Shards with the places where they stand. */
+static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		struct place *p = &c->place[i];
+		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
+		p->state.next = c->o->shard_index * c->o->jobs + i;
+		p->note = shard_note_new(p->note_name, err);
+		c->shard[i] = p->note ? proc_open(&spec[i], err) : NULL;
+		if (!c->shard[i])
+			return false;
+	}
+	return true;
+}
+
+static void close_shards(struct campaign *c)
+{
+	for (int i = 0; i < c->nshards; i++) {
+		proc_close(c->shard[i]);
+		shard_note_free(c->place[i].note);
+		arena_free(&c->place[i].arena);
+	}
+}
+
+/* The names by which they were asked for, until a shard says what they are. */
+static void name_targets(struct campaign *c)
+{
+	const struct target_family_info *f = &target_families[c->o->target[0].family];
+	for (int i = 0; i < c->o->ntarget; i++)
+		c->target[i] = c->o->target[i];
+	c->target[MAX_TARGETS] = c->o->target[0];
+	c->target[MAX_TARGETS].noptions = 0;
+	for (int k = 0; k < f->nstages; k++)
+		if (str_eq(f->stage[k].name, "fake"))
+			c->target[MAX_TARGETS].stage = k;
+}
+
+/* A shard has one environment; cross-version questions are `repro --target`'s. */
+static bool one_home(const struct options *o, struct err *err)
+{
+	const struct target *t = &o->target[0];
+	for (int i = 1; i < o->ntarget; i++)
+		if (o->target[i].family != t->family || !str_eq(o->target[i].version, t->version) || o->target[i].device != t->device)
+			return err_set(err, "fuzz: one campaign runs targets of one family, version and device");
+	return true;
+}
+
+int cmd_fuzz(const struct options *given)
+{
+	struct options o = *given;
+	struct err err = {0};
+	int rc = EXIT_TARGET;
+	if (!o.ntarget) {
+		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
+		return EXIT_USAGE;
+	}
+	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
+	if (!o.seed_given)
+		o.seed = (uint64_t)unix_ms() % 1000000007;
+	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms()};
+	progress_begin(&c.progress, &o);
+	arena_init(&c.arena);
+	arena_init(&c.scratch);
+	catch_signals();
+	signal(SIGPIPE, SIG_IGN);
+	if (!open_store(&c, &rc))
+		return rc;
+	c.shard = ARENA_ZNEW(&c.arena, struct proc *, c.nshards);
+	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
+	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
+	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
+	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
+	c.tally = tally_new();
+	for (int i = 0; i < c.nshards; i++)
+		arena_init(&c.place[i].arena);
+	name_targets(&c);
+	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
+	if (!o.quiet)
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s",
+		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
+	ok = ok && run(&c, &err);
+	status(&c, true);
+	progress_end(&c.progress);
+	close_shards(&c);
+	count_lost(&c);
+	if (ok) {
+		summary(&c);
+		rc = exit_code(&c);
+	} else {
+		complain("%s", err.msg);
+		rc = c.refused ? c.refused : EXIT_TARGET;
+	}
+	if (c.store && store_close(c.store, &err) != STORE_OK) {
+		complain("%s", err.msg);
+		rc = EXIT_TARGET;
+	}
+	tally_free(c.tally);
+	arena_free(&c.scratch);
+	arena_free(&c.arena);
+	return rc;
+}

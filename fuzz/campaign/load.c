@@ -1,0 +1,200 @@
+/* load.c: see load.h. */
+#include "fuzz/campaign/load.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "eager/lang/fx.h"
+#include "eager/base/output.h"
+#include "fuzz/cli/options.h"
+
+struct loading {
+	const char *path;
+	loaded_fn *fn;
+	unread_fn *unread;      /* or NULL */
+	void *ctx;
+	int rc;         /* exit_of_both so far */
+};
+
+static void pass_over(struct loading *l, const struct err *err, int line)
+{
+	if (err->line)
+		complain("%s:%d:%d: %s", l->path, line + err->line - 1, err->col, err->msg);
+	else
+		complain("%s", err->msg);
+	l->rc = exit_of_both(l->rc, EXIT_USAGE);
+	struct err at = *err;
+	at.line += at.line ? line - 1 : 0;
+	if (l->unread)
+		l->unread(l->ctx, l->path, &at);
+}
+
+/* One program, whose text begins at this line of the file. */
+static void load_one(struct loading *l, const char *text, size_t n, int line, bool alone, int mode)
+{
+	struct arena a;
+	struct prog p;
+	struct err err = {0};
+	arena_init(&a);
+	if (prog_read(&p, &a, text, n, mode, &err)) {
+		bug_context(arena_printf(&a, "%s:%d:\n%.*s", l->path, line, (int)n, text));
+		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
+		bug_context(NULL);
+		l->rc = exit_of_both(l->rc, rc);
+	} else {
+		if (!err.line)
+			err.line = err.col = 1;
+		pass_over(l, &err, line);
+	}
+	arena_free(&a);
+}
+
+/* A pasted dump: every graph of it that has known operators only; what the others need is said once. */
+static void load_dump(struct loading *l, const char *text, size_t n, int line, bool alone)
+{
+	struct arena a;
+	struct strbuf names;
+	struct fx_graph *g;
+	int unread = 0;
+	arena_init(&a);
+	sb_init(&names);
+	int ngraph = fx_graphs(&g, &a, text, n), first = fx_unknown(&names, text, n);
+	for (int i = 0; i < ngraph; i++) {
+		struct strbuf own;
+		sb_init(&own);
+		if (fx_unknown(&own, g[i].text, g[i].len))
+			unread++;
+		else
+			load_one(l, g[i].text, g[i].len, line + g[i].line - 1, alone && ngraph == 1, READ_LENIENT);
+		sb_free(&own);
+	}
+	if (!ngraph && !first)
+		load_one(l, text, n, line, alone, READ_LENIENT);
+	if (first) {
+		struct err err = {0};
+		if (ngraph)
+			err_at(&err, first, 1, "%d of %d graphs use%s operators that scatterproof does not have: %s", unread, ngraph, unread == 1 ? "s" : "", names.s);
+		else
+			err_at(&err, first, 1, "operators that scatterproof does not have: %s", names.s);
+		pass_over(l, &err, line);
+	}
+	sb_free(&names);
+	arena_free(&a);
+}
+
+static void load_text(struct loading *l, const char *text, size_t n, int line, bool alone)
+{
+	if (n >= 14 && memcmp(text, "# scatterproof", 14) == 0)
+		load_one(l, text, n, line, alone, READ_STRICT);
+	else
+		load_dump(l, text, n, line, alone);
+}
+
+/* The next line that begins a program, `end` if there is none: "# scatterproof" and a version. *line counts the lines passed. */
+static const char *next_header(const char *s, const char *end, int *line)
+{
+	static const char header[] = "# scatterproof ";
+	while (s < end) {
+		const char *eol = memchr(s, '\n', (size_t)(end - s)), *stop = eol ? eol : end;
+		size_t n = sizeof header - 1;
+		if ((size_t)(stop - s) > n && memcmp(s, header, n) == 0 && s[n] >= '0' && s[n] <= '9')
+			return s;
+		s = eol ? eol + 1 : end;
+		++*line;
+	}
+	return end;
+}
+
+static bool blank(const char *s, const char *end)
+{
+	while (s < end && (*s == ' ' || *s == '\t' || *s == '\r' || *s == '\n'))
+		s++;
+	return s == end;
+}
+
+static const char *skip_line(const char *s, const char *end)
+{
+	const char *eol = memchr(s, '\n', (size_t)(end - s));
+	return eol ? eol + 1 : end;
+}
+
+static void load_file(struct loading *l)
+{
+	struct strbuf sb;
+	struct err err = {0};
+	sb_init(&sb);
+	if (!sb_read_file(&sb, str_eq(l->path, "-") ? "/dev/stdin" : l->path, MAX_FILE_TEXT, &err)) {
+		pass_over(l, &err, 0);
+		sb_free(&sb);
+		return;
+	}
+	const char *end = sb.s + sb.len, *at = sb.s;
+	int line = 1, next_line = 1;
+	const char *next = next_header(at, end, &next_line);
+	if (next < end && blank(at, next))
+		at = next, line = next_line;
+	bool alone = true;
+	do {
+		next_line = line + 1;
+		next = next_header(skip_line(at, end), end, &next_line);
+		alone &= next == end;
+		load_text(l, at, (size_t)(next - at), line, alone);
+		at = next;
+		line = next_line;
+	} while (at < end);
+	sb_free(&sb);
+}
+
+static int is_prog(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+	return n > 5 && d->d_name[0] != '.' && str_eq(d->d_name + n - 5, ".prog");
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+
+static void load_directory(struct loading *l)
+{
+	const char *dir = l->path;
+	struct dirent **entry;
+	struct err err = {0};
+	int n = scandir(dir, &entry, is_prog, by_name);
+	if (n <= 0) {
+		err_set(&err, n < 0 ? "%s cannot be listed" : "%s has no file *.prog", dir);
+		pass_over(l, &err, 0);
+		if (n == 0)
+			free(entry);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		struct strbuf path;
+		sb_init(&path);
+		sb_printf(&path, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", entry[i]->d_name);
+		l->path = path.s;
+		struct stat st;
+		if (stat(path.s, &st) == 0 && S_ISREG(st.st_mode)) {
+			load_file(l);
+		} else {                        /* a pipe would be waited for */
+			err_set(&err, "%s is no file", path.s);
+			pass_over(l, &err, 0);
+		}
+		sb_free(&path);
+		free(entry[i]);
+	}
+	l->path = dir;
+	free(entry);
+}
+
+int load_programs(const char *path, loaded_fn *fn, void *ctx) { return load_programs_telling(path, fn, NULL, ctx); }
+
+int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx)
+{
+	struct loading l = {.path = path, .fn = fn, .unread = unread, .ctx = ctx, .rc = EXIT_VOID};
+	struct stat st;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		load_directory(&l);
+	else
+		load_file(&l);
+	return l.rc;
+}

@@ -1,0 +1,21 @@
+/* load.h: programs that a person names on the command line. */
+#ifndef SCATTERPROOF_LOAD_H
+#define SCATTERPROOF_LOAD_H
+
+#include "eager/lang/prog.h"
+
+enum { MAX_FILE_TEXT = 256 << 20 };     /* bytes of a file of programs; each of them at most MAX_TEXT */
+
+/* name: the file, or FILE:LINE where the program begins if the file has several. Returns an exit code. */
+typedef int loaded_fn(void *ctx, const char *name, const struct prog *p);
+
+/* Hands over every program of `path`: a directory (its *.prog files, sorted by name), a file, "-" for standard input. A file holds one
+ * program after another, each beginning with its `# scatterproof 1` line; text without or before such a line is read as a pasted FX
+ * dump. What does not read is complained about with file, line and column, and passed over. Returns the largest of fn's codes, and
+ * EXIT_USAGE for complaints. */
+int load_programs(const char *path, loaded_fn *fn, void *ctx);
+/* The same; what does not read is said to `unread` too, after the complaint. */
+typedef void unread_fn(void *ctx, const char *name, const struct err *why);
+int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx);
+
+#endif

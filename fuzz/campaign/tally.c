@@ -1,0 +1,130 @@
+/* tally.c: a list of findings by id; a night meets hundreds at most. */
+#include "fuzz/campaign/tally.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct entry { struct hash128 id; enum met how; enum finding_severity severity; };
+struct tally { struct entry *entry; int n, cap; };
+
+static const struct { const char *words, *name; } met_info[NMETS] = {
+	[MET_NEW] = {"new findings", "new_findings"}, [MET_REGRESSED] = {"regressed", "regressed"}, [MET_OPEN] = {"seen again and open", "seen_again_open"},
+	[MET_KNOWN] = {"known", "known"}, [MET_DISMISSED] = {"dismissed", "dismissed"}, [MET_DUPLICATE] = {"duplicates", "duplicates"},
+	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
+};
+
+enum met met_of_state(enum finding_state s)
+{
+	return s == STATE_KNOWN ? MET_KNOWN : s == STATE_DISMISSED ? MET_DISMISSED : s == STATE_DUPLICATE ? MET_DUPLICATE : s == STATE_FIXED_IN ? MET_FIXED : MET_OPEN;
+}
+
+bool met_marked(enum met how) { return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED; }
+
+bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
+{
+	bool which = false, least = false;
+	*out = (struct fail_on){.least = SEVERITY_NORMAL};
+	for (const char *s = words;; s++) {
+		char word[32];
+		size_t n = strcspn(s, ",");
+		enum finding_severity severity;
+		snprintf(word, sizeof word, "%.*s", (int)MIN(n, sizeof word - 1), s);
+		if (str_eq(word, "open") || str_eq(word, "new")) {
+			if (which)
+				return err_set(err, "--fail-on: '%s' has more than one of open, new", words);
+			which = true;
+			out->only_new = word[0] == 'n';
+		} else if (finding_severity_find(&severity, word)) {
+			if (least)
+				return err_set(err, "--fail-on: '%s' has more than one severity; the least one that is to fail is enough", words);
+			least = true;
+			out->least = severity;
+		} else if (str_eq(word, "meta")) {
+			return err_set(err, "--fail-on: 'meta' is now 'trivial' (findings that differ in strides alone)");
+		} else {
+			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial", word);
+		}
+		s += n;
+		if (!*s)
+			return true;
+	}
+}
+
+struct tally *tally_new(void)
+{
+	struct tally *t = xmalloc(sizeof *t);
+	*t = (struct tally){0};
+	return t;
+}
+
+void tally_free(struct tally *t)
+{
+	free(t->entry);
+	free(t);
+}
+
+bool tally_meet(struct tally *t, const struct hash128 *id, enum met how, enum finding_severity severity)
+{
+	for (int i = 0; i < t->n; i++) {
+		struct entry *e = &t->entry[i];
+		if (memcmp(&e->id, id, sizeof *id) != 0)
+			continue;
+		e->severity = MAX(e->severity, severity);
+		bool back = how == MET_REGRESSED && e->how != MET_NEW && e->how != MET_REGRESSED;
+		e->how = back ? how : e->how;
+		return back;
+	}
+	if (t->n == t->cap) {
+		t->cap = t->cap ? 2 * t->cap : 64;
+		t->entry = xrealloc(t->entry, sizeof *t->entry * (size_t)t->cap);
+	}
+	t->entry[t->n++] = (struct entry){*id, how, severity};
+	return true;
+}
+
+int64_t tally_count(const struct tally *t, enum met how)
+{
+	int64_t n = 0;
+	for (int i = 0; i < t->n; i++)
+		n += t->entry[i].how == how;
+	return n;
+}
+
+int64_t tally_trivial(const struct tally *t, enum met how)
+{
+	int64_t n = 0;
+	for (int i = 0; i < t->n; i++)
+		n += t->entry[i].how == how && t->entry[i].severity == SEVERITY_TRIVIAL;
+	return n;
+}
+
+bool tally_fails(const struct tally *t, const struct fail_on *f)
+{
+	for (int i = 0; i < t->n; i++) {
+		enum met how = t->entry[i].how;
+		if (t->entry[i].severity >= f->least && !met_marked(how) && !(how == MET_OPEN && f->only_new))
+			return true;
+	}
+	return false;
+}
+
+void tally_print(struct strbuf *sb, const struct tally *t)
+{
+	for (int k = 0; k < NMETS; k++) {
+		int64_t n = tally_count(t, (enum met)k), trivial = tally_trivial(t, (enum met)k);
+		if (k > MET_OPEN && !n)
+			continue;
+		if (k == MET_REGRESSED && !n)
+			continue;
+		sb_printf(sb, "%s%" PRId64 " %s", k ? ", " : "", n, met_info[k].words);
+		if (trivial && k <= MET_OPEN)
+			sb_printf(sb, " (%" PRId64 " trivial)", trivial);
+	}
+}
+
+void tally_json(struct strbuf *sb, const struct tally *t)
+{
+	for (int k = 0; k < NMETS; k++)
+		sb_printf(sb, "%s\"%s\": %" PRId64, k ? ", " : "", met_info[k].name, tally_count(t, (enum met)k));
+	sb_printf(sb, ", \"new_trivial\": %" PRId64, tally_trivial(t, MET_NEW));
+}

@@ -1,0 +1,126 @@
+/* bench.c: which sections run, and how figures are printed. */
+#include "fuzz/cli/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "eager/base/output.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/gen/gen.h"
+
+static double clock_s(clockid_t c)
+{
+	struct timespec t;
+	clock_gettime(c, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double cpu_s(void) { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
+double wall_s(void) { return clock_s(CLOCK_MONOTONIC); }
+
+/* ---- printing ------------------------------------------------------------------------------------------------------------------ */
+
+void bench_note(const struct options *o, const char *fmt, ...)
+{
+	va_list ap;
+	if (o->json)
+		return;
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+}
+
+void table_begin(const struct table *t, const char *title)
+{
+	if (t->o->json)
+		return;
+	printf("\n%s: %s\n%-30s", t->section, title, "");
+	for (int i = 0; i < t->ncolumn; i++)
+		printf(" %*s", t->column[i].width, t->column[i].name);
+	putchar('\n');
+}
+
+void table_row(const struct table *t, const char *name, const double *value)
+{
+	if (t->o->json)
+		printf("{\"section\": \"%s\", \"name\": \"%s\"", t->section, name);
+	else
+		printf("%-30s", name);
+	for (int i = 0; i < t->ncolumn; i++) {
+		const struct column *c = &t->column[i];
+		if (t->o->json && isfinite(value[i]))
+			printf(", \"%s\": %.*f", c->name, c->digits, value[i]);
+		else if (t->o->json)
+			printf(", \"%s\": null", c->name);
+		else if (isfinite(value[i]))
+			printf(" %*.*f", c->width, c->digits, value[i]);
+		else
+			printf(" %*s", c->width, "-");
+	}
+	printf(t->o->json ? "}\n" : "\n");
+	fflush(stdout);
+}
+
+/* ---- programs -------------------------------------------------------------------------------------------------------------------- */
+
+bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err)
+{
+	struct choices c;
+	struct policy_limits limits = {.dtypes = s->dtypes};
+	bool ok = true;
+	if (s->next % POLICY_BLOCK == 0) {
+		choices_from_seed(&c, mix64(s->seed ^ mix64((uint64_t)(s->next / POLICY_BLOCK) + 0x5ca77e4)));
+		ok = policy_draw(&s->draw, s->policy, &limits, &c, err);
+		s->draw.chance[PF_illegal] = 0;         /* there is nothing to measure in what must raise */
+		choices_free(&c);
+	}
+	choices_from_seed(&c, mix64(s->seed + mix64((uint64_t)s->next)));
+	s->next++;
+	ok = ok && gen_program(out, a, &c, &s->draw, err);
+	choices_free(&c);
+	return ok;
+}
+
+/* ---- sections -------------------------------------------------------------------------------------------------------------------- */
+
+static const struct { const char *name; bool (*run)(const struct options *o, struct err *err); } sections[] = {
+#define SECTION(name) {#name, bench_##name},
+	BENCH_SECTIONS(SECTION)
+#undef SECTION
+};
+
+static bool wanted(const struct options *o, const char *name)
+{
+	bool yes = o->nfile == 0;
+	for (int i = 0; i < o->nfile; i++)
+		yes |= str_eq(o->file[i], name);
+	return yes;
+}
+
+int cmd_bench(const struct options *o)
+{
+	double load[3];
+	for (int i = 0; i < o->nfile; i++) {
+		int k = 0;
+		while (k < ARRAY_LEN(sections) && !str_eq(sections[k].name, o->file[i]))
+			k++;
+		if (k == ARRAY_LEN(sections)) {
+			complain("bench: no section '%s' (there are:" BENCH_NAMES ")%s", o->file[i],
+			         guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
+			return EXIT_USAGE;
+		}
+	}
+	if (getloadavg(load, 3) == 3)
+		bench_note(o, "load average %.1f; figures about this process are CPU time, figures about targets wall time", load[0]);
+	for (int k = 0; k < ARRAY_LEN(sections); k++) {
+		struct err err = {0};
+		if (wanted(o, sections[k].name) && !sections[k].run(o, &err)) {
+			complain("bench %s: %s", sections[k].name, err.msg);
+			return EXIT_USAGE;
+		}
+	}
+	return EXIT_CLEAN;
+}

@@ -1,0 +1,378 @@
+/* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
+ * not read and targets that do not run are counted, and --expect makes them an exit code. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "eager/base/escape.h"
+#include "eager/base/output.h"
+#include "fuzz/cli/check_json.h"
+#include "fuzz/cli/commands.h"
+#include "compiled/targets/exec.h"
+#include "fuzz/campaign/keep.h"
+#include "fuzz/campaign/load.h"
+#include "fuzz/triage/plain.h"
+#include "fuzz/triage/script.h"
+#include "eager/base/json.h"
+
+static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out,
+                       struct arena *a)
+{
+	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
+	if (out->verdict == VD_PASS && out->why[0])
+		printf(" (%s)\n", escaped_line(a, out->why));
+	else if (out->verdict == VD_PASS)
+		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
+		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
+		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
+		       r->ncalls == 1 ? "" : "s", out->suspicion);
+	else
+		printf(": %s\n", escaped_lines(a, "  ", out->why));
+	for (int i = 0; i < r->nmismatch; i++)
+		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
+		       escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
+	if (verdict_diverges(out->verdict) && !o->quiet)
+		printf("%s", out->report);
+}
+
+struct checking {
+	struct options o;
+	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
+	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
+	int64_t programs, unread, verdicts[NVERDICTS];
+	int64_t unexpected;             /* --expect: verdicts that are another, programs that were not run */
+	int strict;                     /* --expect: the exit code that they make */
+	struct store *store;            /* --db */
+	struct hash128 run;
+	bool scripted;                  /* --script: it was written */
+	int script_rc;
+};
+
+static void print_one(struct checking *c, const struct checked *one)
+{
+	struct strbuf sb;
+	c->verdicts[one->o->verdict]++;
+	if (c->o.quiet && one->o->verdict == VD_PASS)
+		return;
+	sb_init(&sb);
+	if (c->o.json) {
+		check_json(&sb, one);
+		printf("%s\n", sb.s);
+	} else {
+		struct arena a;
+		arena_init(&a);
+		print_text(&c->o, one->file, one->target, one->r, one->o, &a);
+		arena_free(&a);
+	}
+	sb_free(&sb);
+	fflush(stdout);
+}
+
+static int64_t not_run(const struct checking *c)
+{
+	int64_t left = c->programs * c->o.ntarget;
+	for (int v = 0; v < NVERDICTS; v++)
+		left -= c->verdicts[v];
+	return left;
+}
+
+/* "7 programs on 2 targets: 12 pass, 2 mismatch; 1 text could not be read". */
+static void print_summary(const struct checking *c)
+{
+	printf("%" PRId64 " program%s on %d target%s:", c->programs, c->programs == 1 ? "" : "s", c->o.ntarget, c->o.ntarget == 1 ? "" : "s");
+	const char *before = " ";
+	if (!c->programs)
+		printf(" nothing ran");
+	for (int v = 0; v < NVERDICTS; v++) {
+		if (c->verdicts[v])
+			printf("%s%" PRId64 " %s", before, c->verdicts[v], verdict_name[v]);
+		before = c->verdicts[v] ? ", " : before;
+	}
+	if (not_run(c))
+		printf("%s%" PRId64 " not run", before, not_run(c));
+	if (c->unread)
+		printf("; %" PRId64 " could not be read", c->unread);
+	if (c->o.expect >= 0 && c->unexpected)
+		printf("; %" PRId64 " not the expected %s", c->unexpected, verdict_name[c->o.expect]);
+	printf("\n");
+}
+
+static void print_summary_json(const struct checking *c)
+{
+	printf("{\"summary\": {\"programs\": %" PRId64 ", \"targets\": %d", c->programs, c->o.ntarget);
+	for (int v = 0; v < NVERDICTS; v++)
+		printf(", \"%s\": %" PRId64, verdict_name[v], c->verdicts[v]);
+	printf(", \"not_run\": %" PRId64 ", \"unread\": %" PRId64, not_run(c), c->unread);
+	if (c->o.expect >= 0)
+		printf(", \"expect\": \"%s\", \"unexpected\": %" PRId64, verdict_name[c->o.expect], c->unexpected);
+	printf("}}\n");
+}
+
+/* ---- --expect ------------------------------------------------------------------------------------------------------------------ */
+
+/* Unlike exit_of_both: what was not judged counts for more than any number of passes. */
+static void not_expected(struct checking *c, int rc)
+{
+	static const int weight[] = {[EXIT_CLEAN] = 0, [EXIT_VOID] = 1, [EXIT_USAGE] = 2, [EXIT_TARGET] = 3, [EXIT_FINDINGS] = 4};
+	c->unexpected++;
+	c->strict = weight[rc] > weight[c->strict] ? rc : c->strict;
+}
+
+/* ---- --db, --script ------------------------------------------------------------------------------------------------------------ */
+
+static bool stored(struct checking *c, enum store_status st)
+{
+	if (st != STORE_OK)
+		complain("%s", store_message(c->store));
+	return st == STORE_OK;
+}
+
+static int open_store(struct checking *c)
+{
+	enum store_status st;
+	struct err err = {0};
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF,
+		.started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
+	if (!c->store)
+		complain("%s", err.msg);
+	else if (stored(c, st = store_run_begin(c->store, &c->run, &run)))
+		return EXIT_CLEAN;
+	return store_exit_code(st);
+}
+
+static const char *target_text(const struct target *t, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	target_print(&sb, t);
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
+/* What eager refuses is no matter of t's. */
+static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
+
+static void say_kept(const struct checking *c, const struct hash128 *id, enum met how, enum finding_state state)
+{
+	char hex[33];
+	hash_hex(hex, id);
+	if (!c->o.json && !c->o.quiet)
+		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, hex, how == MET_NEW ? "" : ", there before: ",
+			how == MET_NEW ? "" : finding_state_name[state], how == MET_FIXED ? ", in a later version" : "");
+}
+
+/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run; MET_NEW if
+ * it cannot be stored. */
+static enum met keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+{
+	struct hash128 env, id;
+	bool exists = false;
+	enum finding_state state = STATE_CANDIDATE;
+	enum met how = MET_NEW;
+	struct store_loaded now;
+	const struct outcome *o = one->o;
+	if (!stored(c, keep_environment(c->store, &env, t, one->versions, one->device, a)))
+		return how;
+	store_counter_add(c->store, &c->run, "", &env, verdict_name[o->verdict], 1);
+	if (!verdict_diverges(o->verdict) && !o->unexpected)
+		return how;
+	bool refused = !verdict_diverges(o->verdict);
+	const struct target of = concerned(o, t);
+	const char *text = prog_text(one->p, a), *seen = "seen by check, in a process that may have run other programs";
+	const struct shard_finding f = {.target = target_text(&of, a), .versions = one->versions, .device = one->device, .text = text,
+		.policy = "check", .kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity,
+		.verdict = verdict_name[o->verdict], .signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor,
+		.pattern = o->pattern, .detail = refused ? o->why : o->detail,
+		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report, .stderr_tail = one->r->stderr_tail,
+		.call = refused ? -1 : o->call, .how = seen};
+	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a)) ||
+	    (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
+		return how;
+	say_kept(c, &id, how, exists ? now.state : state);
+	return how;
+}
+
+/* Of the first divergence. */
+static void write_script(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+{
+	struct claim claim;
+	struct strbuf sb;
+	struct err err = {0};
+	if (c->scripted || (!verdict_diverges(one->o->verdict) && !one->o->unexpected))
+		return;
+	sb_init(&sb);
+	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor,
+		one->o->call, one->p);
+	const struct target of = concerned(one->o, t);
+	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], target_text(&of, a), one->o->why);
+	c->script_rc = EXIT_USAGE;
+	if (!script_emit(&sb, &claim, one->p, &of, headline, a, &err)) {
+		complain("--script: %s", err.msg);
+	} else {
+		bool ok = output_text(c->o.script, &sb, &err);
+		if (!ok)
+			complain("%s", err.msg);
+		c->script_rc = ok ? EXIT_CLEAN : EXIT_TARGET;
+	}
+	c->scripted = true;
+	sb_free(&sb);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------------------- */
+
+static int code_of(const struct outcome *o)
+{
+	return o->verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(o->verdict) ? EXIT_FINDINGS
+		: o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+}
+
+static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+{
+	int rc = code_of(one->o);
+	enum met how = MET_NEW;
+	print_one(c, one);
+	if (c->store)
+		how = keep(c, one, t, a);
+	if (c->o.script)
+		write_script(c, one, t, a);
+	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
+		not_expected(c, rc == EXIT_CLEAN ? EXIT_VOID : rc);
+	if (rc == EXIT_FINDINGS && met_marked(how))
+		rc = EXIT_CLEAN;
+	return rc;
+}
+
+/* On a target whose child is there. */
+static int run_one(struct checking *c, const char *file, const struct prog *p, int target, struct arena *a)
+{
+	const struct target *t = &c->o.target[target];
+	struct strbuf name, versions, device;
+	struct result r;
+	struct outcome out;
+	int rc;
+	sb_init(&name);
+	sb_init(&versions);
+	sb_init(&device);
+	target_print(&name, t);
+	exec_run(&r, a, c->warm[target], p, t);
+	exec_versions(&versions, &device, c->warm[target]);
+	if (r.bad_target) {
+		complain("target '%s': %s", name.s, r.message);
+		rc = c->refused[target] = EXIT_USAGE;
+	} else {
+		outcome_of(&out, p, &r, t, NULL, a);
+		plain_ask(&out, c->warm[target], p, &r, t, a);
+		rc = judged(c, &(struct checked){file, name.s, versions.s, device.s, p, &r, &out}, t, a);
+	}
+	sb_free(&name);
+	sb_free(&versions);
+	sb_free(&device);
+	return rc;
+}
+
+/* Its child; from now on the target has the name of the version that it is. */
+static int open_target(struct checking *c, int target)
+{
+	struct exec_options eo = {.self = c->o.self, .python = c->o.python, .limit_ms = c->o.limit_ms};
+	struct err err = {0};
+	c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
+	enum exec_identity id = c->warm[target] ? exec_identify(&c->o.target[target], c->warm[target], &err) : EXEC_BROKEN;
+	if (id != EXEC_IDENTIFIED)
+		complain("%s", err.msg);
+	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+}
+
+/* 0 pass, or diverges as a person has marked in the store; 1 diverges, 2 the target's options or version are not what its name says, 3 the target is broken, 4 not judged. exit_of_both over
+ * files and targets. */
+static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
+{
+	struct arena a;
+	if (!c->warm[target] && !c->refused[target])
+		c->refused[target] = open_target(c, target);
+	if (c->refused[target]) {
+		not_expected(c, c->refused[target]);
+		return c->refused[target];
+	}
+	arena_init(&a);
+	int rc = run_one(c, file, p, target, &a);
+	if (c->refused[target])
+		not_expected(c, rc);
+	arena_free(&a);
+	return rc;
+}
+
+static int check_on_targets(void *ctx, const char *name, const struct prog *p)
+{
+	struct checking *c = ctx;
+	int rc = EXIT_VOID;
+	c->programs++;
+	for (int t = 0; t < c->o.ntarget && !ferror(stdout); t++) {
+		int one = check_one(c, name, p, t);
+		rc = exit_of_both(rc, one);
+	}
+	return rc;
+}
+
+/* A text that is no program: said on standard error already. */
+static void passed_over(void *ctx, const char *name, const struct err *why)
+{
+	struct checking *c = ctx;
+	struct strbuf sb;
+	c->unread++;
+	not_expected(c, EXIT_USAGE);
+	if (!c->o.json)
+		return;
+	sb_init(&sb);
+	json_str(&sb, name);
+	sb_puts(&sb, ", \"error\": ");
+	json_str(&sb, why->msg);
+	if (why->line)
+		sb_printf(&sb, ", \"line\": %d, \"col\": %d", why->line, why->col);
+	printf("{\"file\": %s}\n", sb.s);
+	sb_free(&sb);
+	fflush(stdout);
+}
+
+static int check_all(struct checking *c)
+{
+	int rc = EXIT_VOID;
+	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
+		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c);
+		rc = exit_of_both(rc, one);
+	}
+	for (int t = 0; t < c->o.ntarget; t++)
+		exec_close(c->warm[t]);
+	if (c->o.json)
+		print_summary_json(c);
+	else if (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
+		print_summary(c);
+	fflush(stdout);
+	return c->o.expect >= 0 && c->programs ? c->strict : rc;
+}
+
+int cmd_check(const struct options *given)
+{
+	struct checking c = {.o = *given, .strict = EXIT_CLEAN};
+	struct err err = {0};
+	if (!c.o.nfile) {
+		complain("check: no program given (try --help)");
+		return EXIT_USAGE;
+	}
+	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
+		BUG("%s", err.msg);
+	int rc = c.o.db ? open_store(&c) : EXIT_CLEAN;
+	if (rc == EXIT_CLEAN)
+		rc = check_all(&c);
+	if (c.store && store_close(c.store, &err) != STORE_OK) {
+		complain("%s", err.msg);
+		rc = EXIT_TARGET;
+	}
+	if (c.o.script && !c.scripted)
+		complain("--script: nothing diverges, so there is nothing that a script could show");
+	if (c.script_rc != EXIT_CLEAN)
+		rc = c.script_rc;
+	return rc;
+}

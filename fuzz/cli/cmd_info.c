@@ -1,0 +1,104 @@
+/* cmd_info.c: ops, gen: what there is. */
+#include <inttypes.h>
+
+#include "eager/base/output.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/gen/gen.h"
+#include "eager/base/json.h"
+
+static void print_op_json(int op)
+{
+	struct strbuf sb;
+	const char *what, *why;
+	sb_init(&sb);
+	json_str(&sb, op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++) {
+		sb_puts(&sb, k ? ", {\"what\": " : ", \"not_generated\": [{\"what\": ");
+		json_str(&sb, what);
+		sb_puts(&sb, ", \"why\": ");
+		json_str(&sb, why);
+		sb_puts(&sb, gen_never(op, k + 1, &what) ? "}" : "}]");
+	}
+	printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op_info[op].name, family_name[op_info[op].family], sb.s);
+	sb_free(&sb);
+}
+
+static void print_op(int op)
+{
+	const char *what, *why;
+	printf("%-26s %-10s %s\n", op_info[op].name, family_name[op_info[op].family], op_info[op].schema);
+	for (int k = 0; (why = gen_never(op, k, &what)); k++)
+		printf("%-26s            not generated%s%s: %s\n", "", what[0] ? ": " : "", what, why);
+}
+
+/* By its name, or by the name that it shares with other overloads. */
+static bool op_named(int op, const char *name)
+{
+	size_t n = strlen(name);
+	return strncmp(op_info[op].name, name, n) == 0 && (op_info[op].name[n] == 0 || op_info[op].name[n] == '.');
+}
+
+int cmd_ops(const struct options *o)
+{
+	for (int i = 0; i < o->nfile; i++) {
+		int op = 0;
+		while (op < NOPS && !op_named(op, o->file[i]))
+			op++;
+		if (op == NOPS) {
+			complain("no operator '%s'%s", o->file[i], op_guess(&(struct guess){0}, o->file[i]));
+			return EXIT_USAGE;
+		}
+	}
+	for (int op = 0; op < NOPS; op++) {
+		bool shown = o->nfile == 0;
+		for (int i = 0; i < o->nfile; i++)
+			shown |= op_named(op, o->file[i]);
+		if (shown && o->json)
+			print_op_json(op);
+		else if (shown)
+			print_op(op);
+	}
+	if (!o->json && !o->nfile)
+		printf("%d operators\n", NOPS);
+	return EXIT_CLEAN;
+}
+
+int cmd_gen(const struct options *o)
+{
+	struct arena a;
+	struct err err = {0};
+	struct strbuf sb;
+	arena_init(&a);
+	sb_init(&sb);
+	int rc = EXIT_CLEAN;
+	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
+	struct policy pol;
+	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
+		struct prog p;
+		struct choices c;
+		struct policy_limits limits = {o->ops, o->dtypes};
+		arena_reset(&a);
+		sb_reset(&sb);
+		bug_context(arena_printf(&a, "program %" PRId64 " of seed %" PRIu64 ", policy %s", i, o->seed, o->policy));
+		bool ok = true;
+		if (i == first || i % POLICY_BLOCK == 0) {
+			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
+			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
+			choices_free(&c);
+		}
+		choices_from_seed(&c, mix64(o->seed + mix64((uint64_t)i)));
+		ok = ok && gen_program(&p, &a, &c, &pol, &err);
+		choices_free(&c);
+		if (!ok) {
+			complain("%s", err.msg);
+			rc = EXIT_USAGE;
+		} else {
+			prog_print(&sb, &p);
+			printf("%s%s", i > first ? "\n" : "", sb.s);
+		}
+	}
+	bug_context(NULL);
+	sb_free(&sb);
+	arena_free(&a);
+	return rc;
+}

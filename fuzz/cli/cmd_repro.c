@@ -1,0 +1,349 @@
+/* cmd_repro.c: one observation of a stored finding, run again in a fresh process: 1 it still happens, 0 it does not; or written down as a
+ * script. What is seen goes into the store, so that it knows where the finding fails and where it does not. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "eager/base/escape.h"
+#include "eager/base/output.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/campaign/environment.h"
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/plain.h"
+#include "fuzz/triage/script.h"
+#include "reports/life/lifecycle.h"
+
+struct found {
+	struct store_loaded f;
+	const struct store_loaded_obs *obs;     /* the one that is taken */
+	char program_id[33];
+	struct prog p;
+	struct target t;
+	struct claim claim;
+};
+
+/* ---- which observation --------------------------------------------------------------------------------------------------------------- */
+
+static bool is_program(const struct store_loaded_obs *o, const char *prefix)
+{
+	char hex[33];
+	hash_hex(hex, &o->program);
+	return str_starts(hex, prefix);
+}
+
+/* The earliest of the program that was asked for; of the minimised one, or else of the finding's first. NULL: err says why. */
+static const struct store_loaded_obs *choose_observation(const struct store_loaded *f, const char *asked, struct err *err)
+{
+	char first[33];
+	hash_hex(first, &f->program_id);
+	const struct store_loaded_obs *found = NULL;
+	for (int i = 0; i < f->nobs_stored; i++) {
+		const struct store_loaded_obs *o = &f->obs[i];
+		if (asked && is_program(o, asked)) {
+			if (found && memcmp(&found->program, &o->program, sizeof o->program) != 0) {
+				err_set(err, "several programs of finding %.*s begin with %s", STORE_ID_DIGITS, f->hex, asked);
+				return NULL;
+			}
+			found = found ? found : o;
+		}
+		if (!asked && !found && is_program(o, first))
+			found = o;
+	}
+	for (int i = f->nobs_stored - 1; !asked && f->minimised && i >= 0; i--)
+		if (str_eq(f->obs[i].program_text, f->minimised))
+			found = &f->obs[i];
+	if (!found)
+		err_set(err, asked ? "finding %.*s has no observation of a program %s (`findings show` lists them)"
+		                   : "finding %.*s has no observation of its first program", STORE_ID_DIGITS, f->hex, asked);
+	return found;
+}
+
+static int load_finding(struct store_loaded *f, const struct options *o, struct arena *a)
+{
+	enum store_status st;
+	struct err err = {0};
+	struct hash128 id;
+	struct store *s = store_open(&st, o->db, STORE_READ, &err);
+	if (!s) {
+		complain("%s", err.msg);
+		return store_exit_code(st);
+	}
+	st = store_find_by_prefix(s, &id, o->file[0]);
+	if (st == STORE_OK)
+		st = store_load_finding(s, f, &id, a);
+	if (st != STORE_OK)
+		complain("%s", store_message(s));
+	store_close(s, NULL);
+	return store_exit_code(st);
+}
+
+/* --target, or where it was observed; with --python of whatever version that is. */
+static bool choose_target(struct target *t, const struct options *o, const struct found *x, struct err *err)
+{
+	struct err why = {0};
+	if (o->ntarget) {
+		*t = o->target[0];
+		return true;
+	}
+	const char *target = x->f.env[x->obs->env].target;
+	if (str_eq(x->f.family, TOOL_TARGET))
+		return err_set(err, "this is a fault of scatterproof itself; give a --target on which its program is to be run");
+	if (!target_parse(t, target, &why))
+		return err_set(err, "the stored target is not usable: %s", why.msg);
+	if (o->python)
+		t->version[0] = 0;
+	return true;
+}
+
+static int load(struct found *x, const struct options *o, struct arena *a)
+{
+	struct err err = {0}, bad = {0};
+	int rc = load_finding(&x->f, o, a);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	x->obs = choose_observation(&x->f, o->program_id, &err);
+	if (x->obs && x->obs->env < 0) {        /* its row or its count is gone: nothing that scatterproof writes */
+		err_set(&err, "%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
+			"finding was seen", o->db, STORE_ID_DIGITS, x->f.hex);
+	} else if (x->obs) {
+		hash_hex(x->program_id, &x->obs->program);
+		if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
+			err_set(&err, "the stored program does not read: %d:%d: %s", bad.line, bad.col, bad.msg);
+		else if (choose_target(&x->t, o, x, &err))
+			claim_of(&x->claim, x->f.kind, x->obs->verdict, x->obs->tensor, x->obs->call, &x->p);
+	}
+	if (err.msg[0])
+		complain("%s", err.msg);
+	return err.msg[0] ? EXIT_USAGE : EXIT_CLEAN;
+}
+
+/* "program 1a2b3c4d, the first of 3". */
+static const char *program_text(const struct found *x, struct arena *a)
+{
+	int n = 0;
+	for (int i = 0; i < x->f.nobs_stored; i++) {
+		int k = 0;
+		while (memcmp(&x->f.obs[k].program, &x->f.obs[i].program, sizeof x->f.program_id) != 0)
+			k++;
+		n += k == i;
+	}
+	bool first = memcmp(&x->obs->program, &x->f.program_id, sizeof x->f.program_id) == 0;
+	return arena_printf(a, "program %.*s, %s of %d", STORE_ID_DIGITS, x->program_id, first ? "the first" : "one", n);
+}
+
+/* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The interpreter, if one was named: what it is decides the target's name. */
+static int identify(struct target *t, const struct options *o)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python};
+	struct err err = {0};
+	if (t->family == FAM_TORCH && !o->python && !t->version[0])
+		snprintf(t->version, sizeof t->version, "%s", TORCH_DEFAULT_VERSION);
+	if (t->family != FAM_TORCH || !o->python)
+		return EXIT_CLEAN;
+	struct exec *e = exec_open(t, &eo, &err);
+	enum exec_identity id = e ? exec_identify(t, e, &err) : EXEC_BROKEN;
+	if (id != EXEC_IDENTIFIED)
+		complain("%s", err.msg);
+	exec_close(e);
+	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+}
+
+static int write_script(const struct options *o, struct found *x, struct arena *a)
+{
+	struct strbuf sb, name;
+	struct err err = {0};
+	int rc = identify(&x->t, o);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	sb_init(&sb);
+	sb_init(&name);
+	target_print(&name, &x->t);
+	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s",
+		STORE_ID_DIGITS, x->f.hex,
+		escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
+	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
+		complain("%s", err.msg);
+		rc = EXIT_USAGE;
+	}
+	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err)) {
+		complain("%s", err.msg);
+		rc = EXIT_TARGET;
+	}
+	sb_free(&name);
+	sb_free(&sb);
+	return rc;
+}
+
+/* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
+
+struct seen { enum claim_verdict claim; const char *why; struct outcome o; const char *versions, *hello; };
+
+static int64_t unix_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* In one transaction: the run, where it ran, the verdict, and what that says of the finding. */
+static void write_rows(struct store *s, const struct found *x, const struct seen *v, struct arena *a)
+{
+	struct store_env_text where;
+	struct hash128 env;
+	const char *ops[MAX_NODES];
+	int64_t at = unix_ms();
+	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
+	struct store_observation obs = {.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1,
+		.detail = v->why};
+	environment_of(&where, &x->t, v->versions, v->hello, a);
+	store_run_begin(s, &obs.run, &run);
+	store_environment(s, &env, &where);
+	obs.environment = env;
+	store_counter_add(s, &obs.run, "", &env, verdict_name[v->o.verdict], 1);
+	if (v->claim == CLAIM_OPEN)
+		return;
+	if (v->claim == CLAIM_HOLDS) {
+		bool died = v->o.verdict == VD_CRASH || v->o.verdict == VD_HANG;
+		obs.verdict = verdict_name[died || x->claim.refused ? v->o.verdict : VD_MISMATCH];
+		obs.tensor = died || x->claim.subject != CLAIM_TENSOR ? "" : tensor_name_text(&x->claim.tensor, a);
+		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;
+	}
+	store_observation(s, &obs, x->obs->program_text, ops, prog_ops(ops, MAX_NODES, &x->p));
+	const struct store_event again = {.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF,
+		.payload = "again in a fresh process, by repro"};
+	if (v->claim == CLAIM_HOLDS && (x->f.state == STATE_CANDIDATE || x->f.state == STATE_FIXED_IN))
+		store_event(s, &again);
+}
+
+/* What cannot be written is said; the answer to the question stands, and so does its exit code. */
+static void record(const struct options *o, const struct found *x, const struct seen *v, struct arena *a)
+{
+	enum store_status st;
+	struct err err = {0};
+	enum after_fix after = FIX_NO_MATTER;
+	if (o->no_store)
+		return;
+	struct store *s = store_open(&st, o->db, STORE_WRITE, &err);
+	if (s) {
+		store_begin(s);
+		write_rows(s, x, v, a);
+		if (store_commit(s) == STORE_OK && v->claim == CLAIM_HOLDS)
+			finding_seen_after_fix(&after, s, &x->f, v->versions, true, unix_ms(), SCATTERPROOF);
+		if (store_message(s)[0])
+			err_set(&err, "%s", store_message(s));
+		store_close(s, &err);
+	}
+	if (err.msg[0])
+		fprintf(stderr, "scatterproof: what was seen is not recorded: %s (--no-store: it need not be)\n", err.msg);
+	if (after == FIX_REFUTED)
+		printf("it was marked fixed: it is regressed now\n");
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------------------------- */
+
+/* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
+static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
+{
+	struct result r;
+	struct target plain = plain_of(t);
+	struct strbuf name;
+	exec_run(&r, a, e, p, &plain);
+	if (r.status == wanted)
+		return;
+	sb_init(&name);
+	target_print(&name, &plain);
+	v->claim = CLAIM_OPEN;
+	v->why = r.status == RES_OK ? arena_printf(a, "%s runs it, too", name.s) : arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
+	sb_free(&name);
+}
+
+static int say(const struct found *x, const struct seen *v, struct arena *a)
+{
+	static const char *const words[] = {
+		[CLAIM_HOLDS] = "still happens", [CLAIM_REFUTED] = "does not happen", [CLAIM_OPEN] = "cannot be told",
+	};
+	struct strbuf name;
+	sb_init(&name);
+	target_print(&name, &x->t);
+	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, name.s, words[v->claim], v->why);
+	printf("  %s; ran on %s\n", program_text(x, a), v->versions);
+	if (verdict_diverges(v->o.verdict) && v->claim != CLAIM_HOLDS)
+		printf("  besides, and not what this finding is about: %s\n", v->o.why);
+	if (verdict_diverges(v->o.verdict))
+		printf("%s", v->o.report);
+	sb_free(&name);
+	if (v->claim == CLAIM_OPEN)
+		return v->o.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	return v->claim == CLAIM_HOLDS ? EXIT_FINDINGS : EXIT_CLEAN;
+}
+
+static int run_again(const struct options *o, struct found *x, struct exec *e, struct arena *a)
+{
+	struct strbuf versions, hello, name;
+	struct result r;
+	struct seen v = {0};
+	const struct prog p = claim_program(&x->claim, &x->p);
+	int rc = EXIT_USAGE;
+	bug_context(x->obs->program_text);
+	sb_init(&versions);
+	sb_init(&hello);
+	sb_init(&name);
+	target_print(&name, &x->t);
+	exec_run(&r, a, e, &p, &x->t);
+	exec_versions(&versions, &hello, e);
+	if (r.bad_target) {
+		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+	} else {
+		v.versions = versions.s;
+		v.hello = hello.s;
+		outcome_of(&v.o, &p, &r, &x->t, NULL, a);
+		v.claim = claim_judge(&v.why, &x->claim, &p, &v.o, &r, &x->t, a);
+		if (v.claim == CLAIM_HOLDS && p.must_raise && target_stage(&x->t)->compiles && r.status == RES_OK)
+			ask_eager(&v, e, &p, &x->t, RES_RAISED, a);
+		else if (v.claim == CLAIM_HOLDS && !p.must_raise && r.status == RES_RAISED && !x->claim.refused)
+			ask_eager(&v, e, &p, &x->t, RES_OK, a);
+		rc = say(x, &v, a);
+		record(o, x, &v, a);
+	}
+	bug_context(NULL);
+	sb_free(&name);
+	sb_free(&hello);
+	sb_free(&versions);
+	return rc;
+}
+
+static int open_and_run(const struct options *o, struct found *x, struct arena *a)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	struct err err = {0};
+	struct exec *e = exec_open(&x->t, &eo, &err);
+	enum exec_identity id = e ? exec_identify(&x->t, e, &err) : EXEC_BROKEN;
+	int rc = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+	if (id == EXEC_IDENTIFIED)
+		rc = run_again(o, x, e, a);
+	else
+		complain("%s", err.msg);
+	exec_close(e);
+	return rc;
+}
+
+int cmd_repro(const struct options *o)
+{
+	if (o->nfile != 1 || !o->db) {
+		fprintf(stderr, "scatterproof: repro: one finding id and --db FILE are needed (try --help)\n");
+		return EXIT_USAGE;
+	}
+	if (o->ntarget > 1) {
+		fprintf(stderr, "scatterproof: repro: one --target at most\n");
+		return EXIT_USAGE;
+	}
+	struct arena a;
+	struct found x = {0};
+	arena_init(&a);
+	int rc = load(&x, o, &a);
+	if (rc == EXIT_CLEAN)
+		rc = o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
+	arena_free(&a);
+	return rc;
+}

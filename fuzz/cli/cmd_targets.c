@@ -1,0 +1,170 @@
+/* cmd_targets.c: what programs can be run on, and which versions of it are here. */
+#include "compiled/targets/torch/installed.h"
+#include "eager/base/escape.h"
+#include "fuzz/cli/commands.h"
+#include "compiled/targets/exec.h"
+#include "eager/base/json.h"
+
+static void print_stages(const struct target_family_info *fam, bool json)
+{
+	for (int k = 0; k < fam->nstages; k++) {
+		const struct target_stage *st = &fam->stage[k];
+		char name[128];
+		snprintf(name, sizeof name, "%s:%s", fam->name, st->name);
+		if (json)
+			printf("{\"target\": \"%s\", \"compiles\": %s}\n", name, st->compiles ? "true" : "false");
+		else
+			printf("%-34s %s\n", name, st->what);
+	}
+}
+
+static const char *last_line(const char *text, struct arena *a)
+{
+	size_t end = strlen(text);
+	while (end && text[end - 1] == '\n')
+		end--;
+	size_t begin = end;
+	while (begin && text[begin - 1] != '\n')
+		begin--;
+	return arena_printf(a, "%.*s", (int)(end - begin), text + begin);
+}
+
+/* The smallest program, in a process of its own. False: *what says why it does not run. */
+static bool probe(struct strbuf *what, const struct options *o, enum target_family f, const char *python)
+{
+	static const char text[] = "# scatterproof 1\nx = input([1])\nreturn (x,)\n";
+	const struct target t = {.family = f};
+	struct exec_options eo = {.self = o->self, .python = python};
+	struct strbuf device;
+	struct err err = {0};
+	struct arena a;
+	struct prog p;
+	struct result r = {.status = RES_HARNESS, .message = err.msg};
+	arena_init(&a);
+	sb_init(&device);
+	CHECK(prog_read(&p, &a, text, sizeof text - 1, READ_STRICT, &err));
+	struct exec *e = exec_open(&t, &eo, &err);
+	if (e)
+		exec_run(&r, &a, e, &p, &t);
+	if (r.status == RES_OK) {
+		exec_versions(what, &device, e);
+		sb_printf(what, ", works on %s", device.s);
+	} else {
+		sb_printf(what, "does not start: %s", escaped_line(&a, r.message));
+		if (r.stderr_tail && r.stderr_tail[0])
+			sb_printf(what, " (%s)", escaped_line(&a, last_line(r.stderr_tail, &a)));
+	}
+	exec_close(e);
+	sb_free(&device);
+	arena_free(&a);
+	return r.status == RES_OK;
+}
+
+static void print_version(const char *name, const struct target_installed *t, const char *probed, bool json)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	if (json) {
+		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {"torch", t->torch}, {"cuda", t->cuda}, {"problem", t->problem},
+			{"probed", probed}};
+		for (int i = 0; i < ARRAY_LEN(field); i++)
+			if (field[i][1]) {
+				sb_printf(&sb, "%s\"%s\": ", i ? ", " : "{", field[i][0]);
+				json_str(&sb, field[i][1]);
+			}
+		sb_puts(&sb, "}\n");
+	} else {
+		sb_printf(&sb, "  %-32s ", name);
+		if (t->torch[0])
+			sb_printf(&sb, "PyTorch %s, %s%s%s\n  %-32s ", t->torch, t->cuda[0] ? "built for CUDA " : "without CUDA", t->cuda,
+			          str_eq(t->version, TORCH_DEFAULT_VERSION) ? "; meant by names without a version" : "", "");
+		sb_printf(&sb, "%s\n", t->problem[0] ? t->problem : probed ? probed : t->python);
+	}
+	fputs(sb.s, stdout);
+	fflush(stdout);
+	sb_free(&sb);
+}
+
+static int print_one(const struct options *o, enum target_family f, const char *name, const struct target_installed *t)
+{
+	struct strbuf what;
+	sb_init(&what);
+	bool ok = t->problem[0] || !o->probe || probe(&what, o, f, t->python);
+	print_version(name, t, what.len ? what.s : NULL, o->json);
+	sb_free(&what);
+	return ok ? EXIT_CLEAN : EXIT_TARGET;
+}
+
+/* --python: one more version, which cannot be missing. */
+static int print_given(const struct options *o, enum target_family f)
+{
+	const struct target any = {.family = f};
+	struct target_installed t = {.version = "", .torch = "", .cuda = "", .problem = ""};
+	struct strbuf path;
+	struct err err = {0};
+	sb_init(&path);
+	if (!target_python(&path, &any, o->python, &err))
+		t.problem = err.msg;
+	t.python = path.s;
+	int rc = print_one(o, f, "--python", &t);
+	sb_free(&path);
+	return t.problem[0] ? EXIT_TARGET : rc;
+}
+
+static int print_versions(const struct options *o, enum target_family f)
+{
+	const char *family = target_families[f].name;
+	struct target_installed *t;
+	struct arena a;
+	struct strbuf dir;
+	struct err err = {0};
+	int rc = EXIT_CLEAN;
+	arena_init(&a);
+	sb_init(&dir);
+	bool place = targets_dir(&dir, &err);
+	int n = targets_installed(&t, f, &a);
+	if (!o->json && n)
+		printf("versions in %s:\n", dir.s);
+	else if (!o->json && !place)
+		printf("  %s\n", err.msg);
+	else if (!o->json)
+		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, family, TORCH_DEFAULT_VERSION);
+	for (int i = 0; i < n; i++) {
+		int one = print_one(o, f, arena_printf(&a, "%s-%s", family, t[i].version), &t[i]);
+		rc = MAX(rc, one);
+	}
+	if (o->python) {
+		int one = print_given(o, f);
+		rc = MAX(rc, one);
+	}
+	sb_free(&dir);
+	arena_free(&a);
+	return rc;
+}
+
+int cmd_targets(const struct options *o)
+{
+	struct strbuf gpus;
+	int rc = EXIT_CLEAN;
+	for (int f = 0; f < NTARGET_FAMILIES; f++) {
+		print_stages(&target_families[f], o->json);
+		if (target_families[f].versions) {
+			int one = print_versions(o, (enum target_family)f);
+			rc = MAX(rc, one);
+		}
+	}
+	sb_init(&gpus);
+	gpu_names(&gpus);
+	if (o->json) {
+		struct strbuf sb;
+		sb_init(&sb);
+		json_str(&sb, gpus.s);
+		printf("{\"gpus\": %s}\n", sb.s);
+		sb_free(&sb);
+	} else {
+		printf("  %-32s %s\n", "GPUs (@cuda)", gpus.len ? gpus.s : "none that NVIDIA's driver lists");
+		printf("\nnames: family[-version]:stage[@device][+option=value...], for example torch-2.15.0:inductor@cpu+freezing=1\n");
+	}
+	sb_free(&gpus);
+	return rc;
+}

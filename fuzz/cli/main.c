@@ -1,0 +1,116 @@
+/* main.c: the command line: a verb, its options, its function. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "compiled/targets/builtin/builtin.h"
+#include "eager/base/output.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/campaign/shard.h"
+#include "fuzz/cli/findings_cmd.h"
+
+typedef int verb_fn(const struct options *o);
+static const struct { const char *name; verb_fn *run; } verbs[] = {
+	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"merge", cmd_merge}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
+	{"eval", cmd_eval}, {"bench", cmd_bench}, {SHARD_VERB, shard_main},
+};
+
+static const char *self_path(char *buf, size_t n)
+{
+	ssize_t len = readlink("/proc/self/exe", buf, n - 1);
+	CHECK(len > 0);
+	buf[len] = 0;
+	return buf;
+}
+
+/* What could not be written is exit 3, of every verb; a signal's code stands. */
+static int close_output(struct output *out, int rc)
+{
+	struct err err = {0};
+	if (output_close(out, &err))
+		return rc;
+	complain("%s", err.msg);
+	return rc >= 128 ? rc : EXIT_TARGET;
+}
+
+/* --out FILE stands in the place of standard output. */
+static int run_into_file(verb_fn *run, const struct options *o)
+{
+	static struct output file;
+	struct err err = {0};
+	FILE *standard = stdout;
+	if (!output_file(&file, o->out, &err)) {
+		complain("%s", err.msg);
+		return EXIT_TARGET;
+	}
+	stdout = file.file;
+	int rc = run(o);
+	stdout = standard;
+	file.abandoned = rc == EXIT_USAGE;
+	return close_output(&file, rc);
+}
+
+static int run_verb(verb_fn *run, int argc, char **argv)
+{
+	static char self[4096];
+	struct options o = {.self = self_path(self, sizeof self)};
+	struct err err = {0};
+	bool help;
+	if (!options_parse(&o, argc, argv, &help, &err)) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
+	if (help) {
+		options_help(stdout, argv[0]);
+		return EXIT_CLEAN;
+	}
+	return o.out && !str_eq(o.out, "-") ? run_into_file(run, &o) : run(&o);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "--help";
+	bool help = str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help"), version = str_eq(verb, "--version");
+	if ((help || version) && argc > 2) {
+		complain("'%s' is not understood after %s (VERB --help tells the options of a verb)", argv[2], verb);
+		return EXIT_USAGE;
+	}
+	if (help) {
+		options_help(argc > 1 ? stdout : stderr, NULL);
+		return argc > 1 ? EXIT_CLEAN : EXIT_USAGE;
+	}
+	if (version) {
+		puts(SCATTERPROOF);
+		return EXIT_CLEAN;
+	}
+	if (str_eq(verb, BUILTIN_VERB))
+		return builtin_child();
+	if (str_eq(verb, "findings"))
+		return cmd_findings(argc - 1, argv + 1);
+	for (int i = 0; i < ARRAY_LEN(verbs); i++)
+		if (str_eq(verb, verbs[i].name))
+			return run_verb(verbs[i].run, argc - 1, argv + 1);
+	complain("unknown verb '%s' (try --help)%s", verb, verb_guess(&(struct guess){0}, verb));
+	return EXIT_USAGE;
+}
+
+/* A descriptor 0, 1 or 2 that the caller closed would become the next file that is opened: a database, a worker's socket. */
+static void occupy_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd)
+			exit(EXIT_TARGET);
+}
+
+int main(int argc, char **argv)
+{
+	static struct output out, errors;       /* stdio flushes what is left of them at exit */
+	signal(SIGXFSZ, SIG_IGN);       /* a file size limit is a full disk: writes fail, and whoever wrote says so */
+	occupy_standard_descriptors();
+	output_standard(&out, STDOUT_FILENO);
+	output_standard(&errors, STDERR_FILENO);
+	stdout = out.file;
+	stderr = errors.file;
+	return close_output(&out, dispatch(argc, argv));
+}

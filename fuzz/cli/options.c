@@ -1,0 +1,287 @@
+/* options.c: see options.h. */
+#include "fuzz/cli/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fuzz/cli/bench.h"
+#include "fuzz/triage/verdict.h"
+#include "eager/base/duration.h"
+
+enum opt {
+	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
+	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_EXPECT, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
+};
+struct opt_info { const char *name, *value, *verbs, *help; };
+static const struct opt_info opts[NOPTS] = {
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
+	[O_DB] = {"--db", "FILE", "fuzz check repro findings",
+		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
+	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
+	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
+	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
+	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
+	[O_JOBS] = {"--jobs", "N", "fuzz", "shard processes, each with its own targets (default 1)"},
+	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
+	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
+	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
+	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
+	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
+	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
+	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
+	[O_PROGRAM_ID] = {"--program", "ID", "repro", "another of the finding's programs (`findings show` lists them); default: its first"},
+	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
+	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
+	[O_QUIET] = {"--quiet", NULL, "fuzz check", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
+	[O_EXPECT] = {"--expect", "VERDICT", "check",
+		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
+	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
+	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
+		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
+	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
+	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
+};
+
+/* words: how many may follow the verb beside its options. */
+static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
+	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
+	{"check", "FILE|DIR... [--target NAME]", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
+	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
+	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
+	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
+	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
+	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
+	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
+};
+
+void options_help(FILE *f, const char *verb)
+{
+	if (!verb)
+		fprintf(f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
+	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
+		if (!verb)
+			fprintf(f, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+		else if (str_eq(verb, verbs[i].name))
+			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i].usage, verbs[i].help);
+	}
+	if (!verb)
+		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
+			   "exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
+			   "(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
+			   "not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
+	for (int i = 0; verb && i < NOPTS; i++)
+		if (strstr(opts[i].verbs, verb))
+			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
+}
+
+static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)
+{
+	char *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (end == text || *end || errno || v < min || v > max)
+		return err_set(err, "'%s' is not an integer from %" PRId64 " to %" PRId64, text, min, max);
+	*out = v;
+	return true;
+}
+
+bool options_target(struct options *o, const char *text, struct err *err)
+{
+	if (o->ntarget == MAX_TARGETS)
+		return err_set(err, "more than %d targets", MAX_TARGETS);
+	if (!target_parse(&o->target[o->ntarget], text, err))
+		return false;
+	o->ntarget++;
+	return true;
+}
+
+static bool shard_parse(struct options *o, const char *v, struct err *err)
+{
+	int i, n, used = 0;
+	if (sscanf(v, "%d/%d%n", &i, &n, &used) != 2 || v[used] || n < 1 || i < 0 || i >= n)
+		return err_set(err, "--shard: '%s' is not I/N with 0 <= I < N", v);
+	o->shard_index = i;
+	o->shard_count = n;
+	return true;
+}
+
+static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
+{
+	int64_t n = 0;
+	double t = 0;
+	switch (k) {
+	case O_TARGET: return options_target(o, v, err);
+	case O_DB: o->db = v; return true;
+	case O_TIME: return duration_parse(&o->time_s, v, err);
+	case O_PROGRAM:
+		o->one_program = true;
+		return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
+	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
+	case O_SEED:
+		if (!int_parse(&n, v, 0, INT64_MAX, err))
+			return false;
+		o->seed = (uint64_t)n;
+		o->seed_given = true;
+		return true;
+	case O_JOBS:
+		if (!int_parse(&n, v, 1, 256, err))
+			return false;
+		o->jobs = (int)n;
+		return true;
+	case O_SHARD: return shard_parse(o, v, err);
+	case O_POLICY: o->policy = v; return true;
+	case O_OPS: o->ops = v; return true;
+	case O_DTYPES: o->dtypes = v; return true;
+	case O_PYTHON: o->python = v; return true;
+	case O_LIMIT:
+		if (!duration_parse(&t, v, err))
+			return false;
+		o->limit_ms = t > 1e6 ? 1000000000 : (int)(t * 1000);
+		return true;
+	case O_NO_CHEAP: o->no_cheap = true; return true;
+	case O_PROGRAM_ID: o->program_id = v; return true;
+	case O_NO_STORE: o->no_store = true; return true;
+	case O_NO_CONFIRM: o->no_confirm = true; return true;
+	case O_JSON: o->json = true; return true;
+	case O_QUIET: o->quiet = true; return true;
+	case O_PROBE: o->probe = true; return true;
+	case O_SCRIPT: o->script = v; return true;
+	case O_EXPECT: return verdict_find(&o->expect, v, err);
+	case O_OUT: o->out = v; return true;
+	case O_INTO: o->into = v; return true;
+	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
+	case NOPTS: break;
+	}
+	BUG("option %d", (int)k);
+}
+
+static const char *option_guess(struct guess *g, const char *verb, const char *given, size_t len)
+{
+	guess_start(g, given, len);
+	for (int k = 0; k < NOPTS; k++)
+		if (strstr(opts[k].verbs, verb))
+			guess_add(g, opts[k].name, strlen(opts[k].name));
+	return guess_text(g);
+}
+
+const char *verb_guess(struct guess *g, const char *given)
+{
+	return guess_from(g, given, &verbs[0].name, sizeof verbs[0], ARRAY_LEN(verbs));
+}
+
+/* What options and words say together. */
+static bool check_together(const struct options *o, const char *verb, struct err *err)
+{
+	int words = 0;          /* of verbs that only we start */
+	for (int i = 0; i < ARRAY_LEN(verbs); i++)
+		if (str_eq(verb, verbs[i].name))
+			words = verbs[i].words;
+	if (o->nfile > words)
+		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
+		               words ? "one word beside its options" : "options only");
+	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
+}
+
+static bool is_option(int k, const char *given, size_t len)
+{
+	return strlen(opts[k].name) == len && strncmp(opts[k].name, given, len) == 0;
+}
+
+bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
+{
+	const char *verb = argv[0];
+	const char *self = o->self;
+	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self,
+		.fail_on = {.least = SEVERITY_NORMAL}};
+	*help = false;
+	bool options = true, given[NOPTS] = {0};        /* options: until -- */
+	for (int i = 1; i < argc; i++) {
+		if (options && str_eq(argv[i], "--")) {
+			options = false;
+			continue;
+		}
+		if (options && (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))) {
+			*help = true;
+			return true;
+		}
+		if (!options || argv[i][0] != '-' || !argv[i][1]) {
+			if (o->nfile == MAX_FILES)
+				return err_set(err, "more than %d files", MAX_FILES);
+			o->file[o->nfile++] = argv[i];
+			continue;
+		}
+		size_t len = strcspn(argv[i], "=");
+		int k = 0;
+		while (k < NOPTS && !(is_option(k, argv[i], len) && (verb[0] == '_' || strstr(opts[k].verbs, verb))))
+			k++;
+		if (k == NOPTS)
+			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
+			               option_guess(&(struct guess){0}, verb, argv[i], len));
+		if (given[k] && k != O_TARGET)
+			return err_set(err, "%s is given twice", opts[k].name);
+		given[k] = true;
+		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
+		if (!opts[k].value && v)
+			return err_set(err, "%s takes no value", opts[k].name);
+		if (opts[k].value && !v) {
+			if (++i == argc)
+				return err_set(err, "%s needs a value", opts[k].name);
+			v = argv[i];
+		}
+		if (!apply(o, (enum opt)k, v, err))
+			return false;
+	}
+	return check_together(o, verb, err);
+}
+
+static void arg(char ***av, struct arena *a, const char *name, const char *value)
+{
+	*(*av)++ = arena_strdup(a, name);
+	if (value)
+		*(*av)++ = arena_strdup(a, value);
+}
+
+/* Shards change directory. A name without a slash is looked for in PATH. */
+static const char *absolute(const char *path, struct arena *a)
+{
+	char cwd[4096];
+	return strchr(path, '/') && path[0] != '/' && getcwd(cwd, sizeof cwd) ? arena_printf(a, "%s/%s", cwd, path) : path;
+}
+
+char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
+{
+	char **argv = ARENA_ZNEW(a, char *, 64 + 2 * o->ntarget), **av = argv;
+	arg(&av, a, o->self, NULL);
+	arg(&av, a, verb, NULL);
+	for (int i = 0; i < o->ntarget; i++) {
+		struct strbuf sb;
+		sb_init(&sb);
+		target_print(&sb, &o->target[i]);
+		arg(&av, a, "--target", sb.s);
+		sb_free(&sb);
+	}
+	arg(&av, a, "--seed", arena_printf(a, "%" PRIu64, o->seed));
+	arg(&av, a, "--shard", arena_printf(a, "%d/%d", o->shard_index * o->jobs + shard, o->shard_count * o->jobs));
+	arg(&av, a, "--policy", o->policy);
+	if (o->programs)
+		arg(&av, a, "--programs", arena_printf(a, "%" PRId64, o->programs));
+	if (o->ops)
+		arg(&av, a, "--ops", o->ops);
+	if (o->dtypes)
+		arg(&av, a, "--dtypes", o->dtypes);
+	if (o->python)
+		arg(&av, a, "--python", absolute(o->python, a));
+	if (o->limit_ms)
+		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
+	if (o->no_cheap)
+		arg(&av, a, "--no-cheap", NULL);
+	if (o->no_confirm)
+		arg(&av, a, "--no-confirm", NULL);
+	return argv;
+}

@@ -1,0 +1,53 @@
+/* options.h: the command line's options, one table for all verbs: name, what it takes, which verbs know it, help. */
+#ifndef SCATTERPROOF_OPTIONS_H
+#define SCATTERPROOF_OPTIONS_H
+
+#include "compiled/targets/target.h"
+#include "eager/base/guess.h"
+#include "fuzz/campaign/tally.h"
+
+enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
+/* Exit codes (DESIGN section 11). */
+enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_VOID = 4 };
+/* Of several programs' codes the one to return, EXIT_VOID before the first: a finding is never hidden by a program that was not judged or
+ * could not be read, and the run counts as soon as one program was judged. */
+static inline int exit_of_both(int a, int b)
+{
+	static const int weight[] = {[EXIT_VOID] = 0, [EXIT_CLEAN] = 1, [EXIT_USAGE] = 2, [EXIT_TARGET] = 3, [EXIT_FINDINGS] = 4};
+	return weight[a] >= weight[b] ? a : b;
+}
+
+struct options {
+	int ntarget;
+	struct target target[MAX_TARGETS];
+	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
+	double time_s;                  /* --time; 0: no limit */
+	int64_t program;                /* --program, if one_program */
+	bool one_program;
+	const char *program_id;         /* --program of repro: a prefix */
+	bool no_store;
+	int64_t programs;               /* --programs; 0: no limit */
+	uint64_t seed;
+	bool seed_given;
+	int jobs, shard_index, shard_count;
+	int limit_ms;                   /* --limit: per program on a target */
+	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
+	bool no_confirm;
+	bool json, quiet, probe;
+	int expect;                     /* --expect: an enum verdict, -1: none */
+	struct fail_on fail_on;
+	int nfile;
+	const char *file[MAX_FILES];
+	const char *self;               /* path of this binary */
+};
+
+/* argv[0] is the verb. False: err says what is wrong; *help is set if --help was given (then nothing else matters). */
+bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
+/* "torch:inductor@cpu" added to o->target. */
+bool options_target(struct options *o, const char *text, struct err *err);
+const char *verb_guess(struct guess *g, const char *given);     /* see guess_text */
+void options_help(FILE *f, const char *verb);   /* verb NULL: all verbs, one line each */
+/* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
+char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
+
+#endif

@@ -1,0 +1,239 @@
+/* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
+#include "eager/lang/edit.h"
+#include "fuzz/gen/gen_internal.h"
+
+/* ---- nodes --------------------------------------------------------------------------------------------------------- */
+
+static int draw_op(struct world *w)
+{
+	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
+	if (f < 0)
+		return -1;
+	/* x + 1, x / 2 are what Python programs are full of: pointwise rows that take a number have three draws, the others one. */
+	int op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	for (int again = 0; again < 2 && f == F_POINTWISE && !op_has(op, T_NUMBERS); again++)
+		op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
+	return op;
+}
+
+static bool add_nodes(struct world *w)
+{
+	int want = (int)choose_int(w->c, w->pol->min_nodes, w->pol->max_nodes), made = 0;
+	/* A draw may be impossible for the dtypes of this block or the values at hand. */
+	for (int tries = 0; made < want && tries < 4 * want + 24; tries++) {
+		int op = draw_op(w);
+		if (op < 0)
+			return false;
+		if (w->p->nnode > MAX_NODES / 2)
+			break;
+		made += chance(w, PF_assign) ? add_assignment(w) : add_op(w, op, -1) >= 0;
+	}
+	return made > 0;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_input(const struct world *w, int node) { return op_info[w->p->node[node].op].family == F_INPUT; }
+
+/* A linear reduction of the value, or the value itself. */
+static int reduced(struct world *w, int node)
+{
+	if (!has_grad(w, node) || !w->pol->nreduction || !chance(w, PF_reduce_end))
+		return node;
+	int op = w->pol->reduction[choose_below(w->c, (uint64_t)w->pol->nreduction)];
+	int r = add_op(w, op, node);
+	return r < 0 ? node : r;
+}
+
+static bool returned(const struct prog *p, int node)
+{
+	for (int i = 0; i < p->nret; i++)
+		if (p->ret[i] == node)
+			return true;
+	return false;
+}
+
+static void add_return(struct world *w, int node)
+{
+	if (w->p->nret < MAX_RETURNS && !returned(w->p, node))
+		w->p->ret[w->p->nret++] = node;
+}
+
+static void add_ends(struct world *w)
+{
+	struct prog *p = w->p;
+	int nnode = p->nnode, sink[MAX_NODES], n = 0;
+	for (int i = 0; i < nnode; i++) {
+		if (!w->fact[i].usable || is_input(w, i))
+			continue;
+		bool changed = home_of(w, i)->written && !op_has(p->node[i].op, T_MUTATES);
+		if (w->fact[i].nuse == 0 || w->fact[i].kept || chance(w, PF_extra_return) || (changed && chance(w, PF_alias)))
+			sink[n++] = i;
+	}
+	for (int i = 0; i < n; i++)
+		add_return(w, reduced(w, sink[i]));
+}
+
+/* ---- cotangents ---------------------------------------------------------------------------------------------------------- */
+
+static int add_full(struct world *w, const struct meta *m, int rank)
+{
+	int node = prog_add(w->p, OP_full, NULL);
+	struct node *n = &w->p->node[node];
+	n->arg[0] = arg_ints(w->p, m->size, rank);
+	n->arg[1] = arg_scalar_f(choose_chance(w->c, 30) ? 0.5 : 1.0);
+	if (m->dtype != DT_F32)
+		n->arg[2] = arg_dtype(m->dtype);
+	if (!prog_infer_node(w->p, node, NULL))
+		BUG("full refused");
+	return node;
+}
+
+static int expanded(struct world *w, int node, const struct meta *m)
+{
+	int e = prog_add(w->p, OP_expand, NULL);
+	w->p->node[e].arg[0] = arg_tensor(node);
+	w->p->node[e].arg[1] = arg_ints(w->p, m->size, m->rank);
+	if (!prog_infer_node(w->p, e, NULL))
+		BUG("expand refused");
+	return e;
+}
+
+/* Ones (or halves) of stride 0; data, dense or with a layout of its own; data expanded from fewer dims. */
+static int add_cotangent(struct world *w, const struct meta *m)
+{
+	struct input_spec spec = {.dtype = m->dtype, .no_grad = true, .no_overlap = true, .no_view = true};
+	struct shape s = shape_of(m);
+	if (m->rank && chance(w, PF_cot_broadcast)) {
+		if (choose_chance(w->c, 50))
+			return expanded(w, add_full(w, m, 0), m);
+		s.size[choose_below(w->c, (uint64_t)s.rank)] = 1;
+		int part = add_input(w, &s, &spec);
+		return expanded(w, part < 0 ? add_full(w, m, 0) : part, m);
+	}
+	if (choose_chance(w->c, 25))
+		return add_full(w, m, m->rank);
+	/* A plain input unless layouts are wanted here. */
+	struct policy plain = *w->pol;
+	const struct policy *old = w->pol;
+	if (!chance(w, PF_cot_layout)) {
+		plain.chance[PF_permuted] = plain.chance[PF_gapped] = plain.chance[PF_offset] = 0;
+		w->pol = &plain;
+	}
+	int node = add_input(w, &s, &spec);
+	w->pol = old;
+	return node < 0 ? add_full(w, m, m->rank) : node;
+}
+
+static void add_backward(struct world *w)
+{
+	struct prog *p = w->p;
+	for (int i = 0; i < p->nret; i++) {
+		if (p->node[p->ret[i]].refusal || !has_grad(w, p->ret[i]))
+			continue;
+		struct meta m = *node_meta(p, p->ret[i]);
+		int cot = add_cotangent(w, &m);
+		p->back[p->nback++] = (struct backward){p->ret[i], cot};
+		p->has_backward = true;
+	}
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *draw_fill(struct world *w, int call)
+{
+	if (!w->no_special && chance(w, PF_special))
+		return "special";
+	if (chance(w, PF_ties))
+		return "ties";
+	return call == 0 || choose_chance(w->c, 50) ? "normal" : NULL;
+}
+
+/* Other seeds everywhere; another fill where the input has the default one. */
+static void add_calls(struct world *w)
+{
+	struct prog *p = w->p;
+	p->ncall = 2 + choose_chance(w->c, 20);
+	for (int c = 0; c < p->ncall; c++) {
+		const char *fill = draw_fill(w, c);
+		struct call *k = &p->call[c];
+		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
+		for (int i = 0; i < p->nnode; i++) {
+			const struct node *n = &p->node[i];
+			if (n->op != OP_input || node_given(n, op_param(OP_input, "data")))
+				continue;
+			bool plain = str_eq(n->arg[IN_FILL].str, "dyadic") && dtype_is_float(n->arg[IN_DTYPE].dtype);
+			bool ints = str_eq(n->arg[IN_FILL].str, "dyadic") && n->arg[IN_DTYPE].dtype != DT_B8;
+			uint64_t seed = (uint64_t)n->arg[IN_SEED].i.value + 100 * (uint64_t)(c + 1);
+			k->input[k->ninput++] = (struct call_input){.node = i, .seed = seed, .fill = plain || ints ? fill : NULL};
+		}
+	}
+}
+
+/* ---- order --------------------------------------------------------------------------------------------------------------------- */
+
+/* Inputs of the function first, then its nodes, then the cotangents with their inputs. */
+static bool inputs_first(struct world *w, int ncompute, struct err *err)
+{
+	struct prog *p = w->p;
+	int order[MAX_NODES], n = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < ncompute; i++)
+			if (is_input(w, i) == (pass == 0))
+				order[n++] = i;
+	for (int i = ncompute; i < p->nnode; i++)
+		order[n++] = i;
+	return edit_reorder(p, order, n, err);
+}
+
+/* ---- surface ------------------------------------------------------------------------------------------------------------------- */
+
+static void draw_surface(struct world *w)
+{
+	int torch = w->pol->chance[PF_torch], python = w->pol->chance[PF_python];
+	const int weight[NSURFACES] = {[SURFACE_ATEN] = MAX(100 - torch - python, 0), [SURFACE_TORCH] = torch, [SURFACE_PYTHON] = python};
+	w->p->surface = (enum surface)choose_weighted(w->c, weight, NSURFACES);
+}
+
+bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats,
+                       struct err *err)
+{
+	/* Facts of nodes are written when nodes are added: no need to clear them. */
+	struct world *w = ARENA_NEW(a, struct world, 1);
+	for (int attempt = 0;; attempt++) {
+		prog_init(out, a);
+		w->p = out;
+		w->c = c;
+		w->pol = pol;
+		w->stats = stats;
+		w->no_special = false;
+		w->seed = 1 + 10 * (int64_t)choose_below(c, 1000);
+		w->max_numel = pol->max_numel;
+		draw_pool(w);
+		if (add_nodes(w)) {
+			add_ends(w);
+			if (out->nret)
+				break;
+		}
+		if (attempt == 8)
+			return err_set(err, "the policy admits no operator for its dtypes");
+	}
+	if (!pol->restricted && chance(w, PF_illegal) && choose_chance(c, 50))
+		add_illegality(w);
+	int ncompute = out->nnode;
+	add_backward(w);
+	if (!inputs_first(w, ncompute, err))
+		return false;
+	add_calls(w);
+	if (!out->must_raise && chance(w, PF_symbols))
+		add_symbol(w);
+	draw_surface(w);
+	if (stats)
+		stats->nprogram++;
+	return true;
+}
+
+bool gen_program(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct err *err)
+{
+	return gen_program_stats(out, a, c, pol, NULL, err);
+}

@@ -1,0 +1,499 @@
+/* gen_arg.c: arguments that are not tensors, by kind and role, valid for the self at hand. Dims are drawn first because indices,
+ * windows and counts refer to them; then everything else in schema order. */
+#include "fuzz/gen/gen_internal.h"
+
+static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
+
+static int64_t from_front(int64_t dim, int rank) { return dim < 0 ? dim + MAX(rank, 1) : dim; }
+
+static int dim_arg(const struct making *m, int nth)
+{
+	for (int k = 0; k < op_info[m->op].nparam; k++) {
+		if (param_of(m, k)->kind == K_DIM && m->arg[k].tag == ARG_INT && nth-- == 0)
+			return (int)from_front(m->arg[k].i.value, m->meta.rank);
+	}
+	return -1;
+}
+
+int making_dim(const struct making *m)
+{
+	int d = dim_arg(m, 0);
+	return d < 0 ? 0 : d;
+}
+
+static int64_t dim_size(const struct making *m)
+{
+	int d = making_dim(m);
+	return d < m->meta.rank ? m->meta.size[d] : 1;
+}
+
+/* A position among n, sometimes counted from the end. */
+static int64_t position(struct world *w, int64_t i, int64_t n) { return chance(w, PF_negative) ? i - n : i; }
+
+static bool keep_default(struct world *w, const struct param *q) { return q->has_default && chance(w, PF_plain); }
+
+/* ---- dims ------------------------------------------------------------------------------------------------------- */
+
+static bool draw_dim(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	int rank = MAX(m->meta.rank, 1), n = q->role == R_INSERT ? m->meta.rank + 1 : rank;
+	int before = q->role == R_DISTINCT ? dim_arg(m, 0) : -1;
+	if (q->role == R_DISTINCT && n < 2)
+		return false;
+	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
+	if (q->optional && chance(w, PF_plain))
+		return true;
+	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before && !splits) {
+		m->arg[k] = arg_int(q->dflt.i);
+		return true;
+	}
+	int64_t d = choose_int(w->c, 0, n - 1 - (before >= 0));
+	d += before >= 0 && d >= before;
+	if (splits) {
+		/* As many results as the dim is long, unless a chunk size says otherwise. */
+		for (int i = 0; i < n && (m->meta.size[d] > MAX_OUTS || !m->meta.size[d]); i++)
+			d = (d + 1) % n;
+		if (m->meta.size[d] > MAX_OUTS || !m->meta.size[d])
+			return false;
+	}
+	m->arg[k] = arg_int(position(w, d, n));
+	return true;
+}
+
+static bool draw_dims(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	int rank = m->meta.rank, n = 0;
+	int64_t dims[MAX_RANK];
+	if (q->role == R_PERM) {
+		for (int d = 0; d < rank; d++)
+			dims[d] = d;
+		for (int d = 0; d < rank - 1; d++) {
+			int e = d + (int)choose_below(w->c, (uint64_t)(rank - d));
+			int64_t t = dims[d];
+			dims[d] = dims[e];
+			dims[e] = t;
+		}
+		n = rank;
+	} else {
+		if (q->optional && choose_chance(w->c, 15))
+			return true;
+		if (q->has_default && (rank == 0 || choose_chance(w->c, 20)))
+			return true;    /* default: None or [], filled in later */
+		if (rank == 0)
+			dims[n++] = 0;
+		else
+			dims[n++] = (int64_t)choose_below(w->c, (uint64_t)rank);
+		for (int d = 0; d < rank; d++)
+			if (d != dims[0] && choose_chance(w->c, 30))
+				dims[n++] = d;
+	}
+	for (int i = 0; i < n; i++)
+		dims[i] = position(w, dims[i], MAX(rank, 1));
+	m->arg[k] = arg_ints(w->p, dims, n);
+	return true;
+}
+
+/* ---- sizes -------------------------------------------------------------------------------------------------------- */
+
+static void draw_expand(struct world *w, struct making *m, int k)
+{
+	const struct meta *s = &m->meta;
+	int64_t size[MAX_RANK];
+	int rank = s->rank + (s->rank < 5 ? (int)choose_below(w->c, 3) : 0), lead = rank - s->rank;
+	int64_t room = w->max_numel / MAX(meta_numel(s), 1);
+	for (int d = 0; d < rank; d++) {
+		int64_t old = d < lead ? 1 : s->size[d - lead];
+		int64_t new = old != 1 ? old : draw_size(w);
+		if (old == 1 && new > 1) {
+			new = new <= room ? new : 1;
+			room /= new;
+		}
+		size[d] = old != 1 && d >= lead && chance(w, PF_minus_one) ? -1 : new;
+	}
+	m->arg[k] = arg_ints(w->p, size, rank);
+}
+
+/* May dims d and d+1 be merged without a copy? */
+static bool mergeable(const struct meta *s, int d)
+{
+	return s->size[d] == 1 || s->size[d + 1] == 1 || s->stride[d] == s->stride[d + 1] * s->size[d + 1];
+}
+
+/* A walk of splits, merges and ones from self's own sizes. With `strict` every merge respects strides (and then so do splits). */
+static void draw_reshape(struct world *w, struct making *m, int k, bool strict)
+{
+	struct meta s = m->meta;
+	int steps = 1 + (int)choose_below(w->c, 3);
+	int64_t numel = meta_numel(&s);
+	for (int i = 0; i < steps; i++) {
+		int d = s.rank ? (int)choose_below(w->c, (uint64_t)s.rank) : 0;
+		bool merge = choose_chance(w->c, 50);
+		if (merge && d + 1 < s.rank && (!strict || (numel && mergeable(&s, d)))) {
+			s.stride[d] = s.size[d + 1] == 1 ? s.stride[d] : s.stride[d + 1];
+			s.size[d] *= s.size[d + 1];
+			for (int e = d + 1; e + 1 < s.rank; e++) {
+				s.size[e] = s.size[e + 1];
+				s.stride[e] = s.stride[e + 1];
+			}
+			s.rank--;
+		} else if (s.rank < 5) {
+			/* Split dim d into [a, b]; a = 1 inserts a dim. */
+			int64_t n = s.rank ? s.size[d] : 1, a = 1;
+			for (int64_t f = 2; f <= 7; f++)
+				if (n && n % f == 0 && choose_chance(w->c, 40))
+					a = f;
+			for (int e = s.rank; e > d; e--) {
+				s.size[e] = s.size[e - 1];
+				s.stride[e] = s.stride[e - 1];
+			}
+			s.size[d] = a;
+			if (s.rank) {
+				s.size[d + 1] = n / a;
+				s.stride[d] = s.stride[d + 1] * (n / a);
+			} else {
+				s.stride[d] = 1;
+			}
+			s.rank++;
+		}
+	}
+	if (numel && s.rank && chance(w, PF_minus_one))
+		s.size[choose_below(w->c, (uint64_t)s.rank)] = -1;
+	m->arg[k] = arg_ints(w->p, s.size, s.rank);
+}
+
+static void draw_repeat(struct world *w, struct making *m, int k)
+{
+	int rank = m->meta.rank + (m->meta.rank < 5 ? (int)choose_below(w->c, 2) : 0);
+	int64_t reps[MAX_RANK], room = w->max_numel / MAX(meta_numel(&m->meta), 1);
+	for (int d = 0; d < rank; d++) {
+		reps[d] = chance(w, PF_size_zero) ? 0 : 1 + (int64_t)choose_below(w->c, 3);
+		if (reps[d] > room)
+			reps[d] = 1;
+		room /= MAX(reps[d], 1);
+	}
+	m->arg[k] = arg_ints(w->p, reps, rank);
+}
+
+/* Size, Ints and Index of as_strided: self's own cells seen as [a, b] cut somewhere, maybe swapped. Self is dense. */
+static void draw_strided(struct world *w, struct making *m, int k)
+{
+	if (param_of(m, k)->kind == K_SIZE) {
+		int64_t n = meta_numel(&m->meta), start = n ? (int64_t)choose_below(w->c, (uint64_t)n) : 0;
+		if (choose_chance(w->c, 60))
+			start = 0;
+		struct meta *s = &m->strided;
+		int64_t left = n - start, inner = left ? choose_int(w->c, 1, left) : 0;
+		*s = (struct meta){.rank = 2, .size = {inner ? left / inner : 0, inner}, .stride = {MAX(inner, 1), 1}, .offset = m->meta.offset + start};
+		if (inner > 1 && choose_chance(w->c, 40))
+			s->size[1] = choose_int(w->c, 1, inner);
+		if (inner > 1 && choose_chance(w->c, 30)) {
+			s->stride[1] = 2;
+			s->size[1] = (s->size[1] + 1) / 2;
+		}
+		if (choose_chance(w->c, 30)) {
+			int64_t t = s->size[0], u = s->stride[0];
+			s->size[0] = s->size[1], s->stride[0] = s->stride[1];
+			s->size[1] = t, s->stride[1] = u;
+		}
+		m->arg[k] = arg_ints(w->p, s->size, s->rank);
+	} else if (param_of(m, k)->kind == K_INTS) {
+		m->arg[k] = arg_ints(w->p, m->strided.stride, m->strided.rank);
+	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
+		m->arg[k] = arg_int(m->strided.offset);         /* None: self's own */
+	}
+}
+
+static void draw_any_size(struct world *w, struct making *m, int k)
+{
+	struct shape s;
+	draw_shape(w, &s, 0, 5);
+	m->arg[k] = arg_ints(w->p, s.size, s.rank);
+}
+
+static void draw_pad(struct world *w, struct making *m, int k)
+{
+	int64_t pad[2 * MAX_RANK];
+	int n = m->meta.rank ? 1 + (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0;
+	for (int i = 0; i < n; i++) {
+		int64_t size = m->meta.size[m->meta.rank - 1 - i];
+		pad[2 * i] = (int64_t)choose_below(w->c, 3);
+		pad[2 * i + 1] = (int64_t)choose_below(w->c, 3);
+		if (size > 1 && choose_chance(w->c, 20))
+			pad[2 * i + (int)choose_below(w->c, 2)] = -choose_int(w->c, 1, size - 1);
+	}
+	m->arg[k] = arg_ints(w->p, pad, 2 * n);
+}
+
+static void draw_shifts(struct world *w, struct making *m, int k)
+{
+	int64_t shift[MAX_RANK];
+	int n = 1;
+	for (int j = k + 1; j < op_info[m->op].nparam; j++)
+		if (param_of(m, j)->kind == K_DIMS && m->arg[j].tag == ARG_INTS)
+			n = MAX(m->arg[j].n, 1);
+	for (int i = 0; i < n; i++)
+		shift[i] = choose_int(w->c, 0, 6) - 2;
+	m->arg[k] = arg_ints(w->p, shift, n);
+}
+
+/* ---- single numbers --------------------------------------------------------------------------------------------------- */
+
+/* `start` and `end` of a slice, drawn together: optional Index parameters side by side. */
+static void draw_bounds(struct world *w, struct making *m, int k)
+{
+	int64_t n = dim_size(m), start, end;
+	if (chance(w, PF_size_zero)) {
+		start = choose_int(w->c, 0, n + 1);
+		end = choose_int(w->c, 0, n + 1);
+	} else {
+		int64_t len = n ? choose_int(w->c, 1, n) : 0;
+		start = choose_int(w->c, 0, n - len);
+		end = start + len;
+	}
+	if (start || choose_chance(w->c, 50))
+		m->arg[k] = arg_int(start < n ? position(w, start, n) : start);
+	if (end < n || choose_chance(w->c, 50))
+		m->arg[k + 1] = arg_int(end < n ? position(w, end, n) : end + (choose_chance(w->c, 15) ? INT32_MAX : 0));
+	m->done[k + 1] = true;
+}
+
+static bool draw_index(struct world *w, struct making *m, int k)
+{
+	if (param_of(m, k)->optional) {
+		draw_bounds(w, m, k);
+		return true;
+	}
+	int64_t n = dim_size(m);
+	if (n == 0)
+		return false;
+	m->arg[k] = arg_int(position(w, choose_int(w->c, 0, n - 1), n));
+	return true;
+}
+
+static void draw_step(struct world *w, struct making *m, int k)
+{
+	int64_t n = dim_size(m), least = (n + MAX_OUTS - 1) / MAX_OUTS;
+	if (param_of(m, k)->role == R_CHUNK)
+		m->arg[k] = arg_int(choose_int(w->c, MAX(least, 1), MAX(n, 1)));
+	else if (!keep_default(w, param_of(m, k)))
+		m->arg[k] = arg_int(choose_int(w->c, 1, 3));
+}
+
+static bool draw_int(struct world *w, struct making *m, int k)
+{
+	int64_t n = dim_size(m);
+	switch (param_of(m, k)->role) {
+	case R_DIAG:
+		if (!keep_default(w, param_of(m, k)))
+			m->arg[k] = arg_int(choose_int(w->c, 0, 4) - 2);
+		return true;
+	case R_WINDOW:
+		if (n == 0)
+			return false;
+		m->arg[k] = arg_int(choose_int(w->c, 1, n));
+		return true;
+	case R_COUNT:
+		m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of a row without self: what its dtype argument says. */
+static enum dtype result_dtype(const struct making *m)
+{
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (m->arg[k].tag == ARG_DTYPE)
+			return m->arg[k].dtype;
+	return DT_F32;
+}
+
+/* A range of a drawn length, as `end`, `start, end` or `start, end, step`. Quarters and small integers: no dtype rounds their sums. */
+static void draw_range(struct world *w, struct making *m, int k)
+{
+	int part[3], n = 0;
+	for (int j = k; j < op_info[m->op].nparam; j++)
+		if (param_of(m, j)->role == R_RANGE)
+			part[n++] = j;
+	static const int64_t steps[] = {4, 8, 2, 1, -4, -2};    /* of a quarter */
+	bool ints = choose_chance(w->c, 50);
+	int64_t length = MIN(draw_size(w), 100);
+	int64_t start = n > 1 ? 4 * ((int64_t)choose_below(w->c, 8) - 3) : 0, step = n > 2 ? steps[choose_below(w->c, ARRAY_LEN(steps))] : 4;
+	if (ints)
+		step = step % 4 ? 4 * step : step;
+	int64_t value[] = {start, start + length * step, step};
+	for (int i = 0; i < n; i++) {
+		int64_t v = n == 1 ? value[1] : value[i];
+		m->arg[part[i]] = ints ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
+		m->done[part[i]] = true;
+	}
+}
+
+static void draw_scalar(struct world *w, struct making *m, int k)
+{
+	if (param_of(m, k)->role == R_RANGE) {
+		draw_range(w, m, k);
+		return;
+	}
+	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
+	static const int64_t ints[] = {1, 0, 2, 3, -1, -2};
+	const struct param *q = param_of(m, k);
+	bool needed = q->role == R_BOUND && k && param_of(m, k - 1)->role == R_BOUND && m->arg[k - 1].tag == ARG_NONE;
+	if (keep_default(w, q) && !needed)
+		return;
+	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
+	if (dtype_is_float(t)) {
+		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
+		if (v == (double)(int64_t)v && choose_chance(w->c, 30))
+			m->arg[k] = arg_scalar_i((int64_t)v);
+		else
+			m->arg[k] = arg_scalar_f(v);
+	} else if (t == DT_B8) {
+		m->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = {q->has_default ? SC_INT : SC_BOOL, choose_chance(w->c, 50), 0}};
+	} else {
+		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+	}
+}
+
+/* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
+static struct arg number_for(struct world *w, const struct making *m)
+{
+	static const double reals[] = {1, 2, 0.5, 0, -1, 3, 0.25, -2, 1.5, 10, 0.1, 1e-5};
+	static const int64_t ints[] = {1, 2, 0, 3, -1, -2};
+	enum dtype t = m->meta.dtype;
+	bool writes = op_has(m->op, T_MUTATES), other_kind = chance(w, PF_mixed);
+	bool bools = op_info[m->op].dtypes & DTS(DT_B8);
+	if (bools && (t == DT_B8 ? writes || !other_kind : other_kind && choose_chance(w->c, 30)))
+		return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_BOOL, choose_chance(w->c, 50), 0}};
+	if (dtype_is_float(t) || (other_kind && !writes)) {
+		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
+		return v == (double)(int64_t)v && choose_chance(w->c, 50) ? arg_scalar_i((int64_t)v) : arg_scalar_f(v);
+	}
+	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+}
+
+bool draw_number(struct world *w, struct making *m, int k)
+{
+	if (!op_takes_number(m->op, k) || !chance(w, PF_number))
+		return false;
+	m->arg[k] = number_for(w, m);
+	return true;
+}
+
+void draw_number_first(struct world *w, struct making *m)
+{
+	if (!op_has(m->op, T_NUMBERS) || !op_takes_number(m->op, 0) || m->arg[1].tag != ARG_SCALAR || !choose_chance(w->c, 25))
+		return;
+	struct arg t = m->arg[0];
+	m->arg[0] = m->arg[1];
+	m->arg[1] = t;
+}
+
+static void draw_bool(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	if (q->role == R_KEEP || keep_default(w, q))
+		return;
+	bool v = choose_chance(w->c, 50);
+	m->arg[k] = arg_bool(v);
+	if (q->role == R_ACCUMULATE)
+		m->accumulate = v;
+}
+
+/* Another dtype for the result. Conversions that may be undefined are left to admit(). */
+static void draw_dtype_arg(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	bool conversion = op_info[m->op].licence == LC_CONVERT;
+	if (m->anchor < 0) {
+		enum dtype t;
+		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
+			m->arg[k] = arg_dtype(t);
+		return;
+	}
+	if (conversion ? choose_chance(w->c, 5) : chance(w, PF_plain))
+		return;
+	/* PyTorch's derivatives that read self expect it in the result's dtype (cumprod with zeros raises otherwise). */
+	for (int i = 0; i < op_info[m->op].nsave; i++)
+		if (op_info[m->op].save[i].what == m->anchor && has_grad(w, m->self))
+			return;
+	uint32_t mask = conversion ? DTS_ALL : op_info[m->op].dtypes & (dtype_is_float(m->meta.dtype) ? DTS_FLOAT : DTS_NUM);
+	enum dtype t;
+	if (draw_dtype(w, mask, &t))
+		m->arg[k] = arg_dtype(t);
+}
+
+static void draw_str(struct world *w, struct making *m, int k)
+{
+	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"};
+	CHECK(param_of(m, k)->role == R_REDUCE);
+	m->arg[k] = arg_str(w->p, reduce[choose_below(w->c, ARRAY_LEN(reduce))]);
+}
+
+static bool draw_one(struct world *w, struct making *m, int k)
+{
+	switch (param_of(m, k)->kind) {
+	case K_SIZE:
+	case K_INTS:
+		switch (param_of(m, k)->role) {
+		case R_EXPAND: draw_expand(w, m, k); return true;
+		case R_VIEW: draw_reshape(w, m, k, true); return true;
+		case R_RESHAPE: draw_reshape(w, m, k, false); return true;
+		case R_REPEAT: draw_repeat(w, m, k); return true;
+		case R_STRIDED: draw_strided(w, m, k); return true;
+		case R_PAD: draw_pad(w, m, k); return true;
+		case R_SHIFTS: draw_shifts(w, m, k); return true;
+		case R_ANY:
+			if (param_of(m, k)->kind == K_SIZE) {
+				draw_any_size(w, m, k);
+				return true;
+			}
+			return false;
+		default: return false;
+		}
+	case K_INDEX:
+		if (param_of(m, k)->role == R_STRIDED) {
+			draw_strided(w, m, k);
+			return true;
+		}
+		return draw_index(w, m, k);
+	case K_STEP: draw_step(w, m, k); return true;
+	case K_INT: return draw_int(w, m, k);
+	case K_SCALAR: draw_scalar(w, m, k); return true;
+	case K_BOOL: draw_bool(w, m, k); return true;
+	case K_DTYPE: draw_dtype_arg(w, m, k); return true;
+	case K_STR: draw_str(w, m, k); return true;
+	default: BUG("%s: parameter kind %d", op_info[m->op].name, (int)param_of(m, k)->kind);
+	}
+}
+
+bool draw_plain_args(struct world *w, struct making *m)
+{
+	int nparam = op_info[m->op].nparam;
+	for (int k = 0; k < nparam; k++) {
+		enum kind kind = param_of(m, k)->kind;
+		if (kind != K_DIM && kind != K_DIMS)
+			continue;
+		m->done[k] = true;
+		if (!(kind == K_DIM ? draw_dim(w, m, k) : draw_dims(w, m, k)))
+			return false;
+	}
+	for (int k = 0; k < nparam && m->anchor < 0; k++) {     /* without self the dtype decides which scalars fit */
+		if (param_of(m, k)->kind != K_DTYPE)
+			continue;
+		m->done[k] = true;
+		draw_dtype_arg(w, m, k);
+	}
+	for (int k = 0; k < nparam; k++) {
+		enum kind kind = param_of(m, k)->kind;
+		if (m->done[k] || kind == K_TENSOR || kind == K_TENSORS)
+			continue;
+		m->done[k] = true;
+		if (!draw_one(w, m, k))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,289 @@
+/* gen_illegal.c: one deliberate mistake at the end of a program, which then says that eager must refuse it, and in which words. Each
+ * kind is legal but for one fact, which the rows of the op table supply by kinds, roles and saves; what it breaks is a row of `kinds`.
+ *
+ * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share. */
+#include "fuzz/gen/gen_internal.h"
+
+static int put(struct world *w, int op)
+{
+	int node = prog_add(w->p, op, NULL);
+	prog_defaults(w->p, node);
+	w->fact[node] = (struct fact){.root = node, .home = node};
+	return node;
+}
+
+/* Metas of a row that was put, or what refuses it. Its result is returned, so that no compiler may leave it out. */
+static bool finish(struct world *w, int node)
+{
+	CHECK(prog_infer_or_refuse(w->p, node, NULL));
+	if (w->p->nret == MAX_RETURNS)
+		return false;
+	w->p->ret[w->p->nret++] = node;
+	return true;
+}
+
+static int plain_input(struct world *w, const struct shape *s, enum dtype t, bool grad)
+{
+	struct policy certain = *w->pol;
+	const struct policy *old = w->pol;
+	certain.chance[PF_grad] = grad ? 100 : 0;
+	w->pol = &certain;
+	int node = add_input(w, s, &(struct input_spec){.dtype = t, .no_grad = !grad, .no_overlap = true, .no_view = true});
+	w->pol = old;
+	return node;
+}
+
+static enum dtype any_float(struct world *w)
+{
+	enum dtype t;
+	return draw_dtype(w, DTS_FLOAT, &t) ? t : DT_F32;
+}
+
+/* A tensor with elements; often one that the program has already. */
+static int some_value(struct world *w, uint32_t dtypes, int min_rank, int max_rank)
+{
+	struct shape s;
+	enum dtype t;
+	for (int i = w->p->nnode - 1; i >= 0 && choose_chance(w->c, 60); i--) {
+		const struct meta *m = w->fact[i].usable ? node_meta(w->p, i) : NULL;
+		if (m && !w->fact[i].index && dtypes & DTS(m->dtype) && m->rank >= min_rank && m->rank <= max_rank && meta_numel(m) > 0)
+			return i;
+	}
+	draw_shape(w, &s, min_rank, max_rank);
+	for (int d = 0; d < s.rank; d++)
+		s.size[d] = MAX(s.size[d], 1);
+	return plain_input(w, &s, draw_dtype(w, dtypes, &t) ? t : dtypes & DTS_FLOAT ? DT_F32 : DT_I64, false);
+}
+
+static int leaf(struct world *w)
+{
+	struct shape s;
+	draw_shape(w, &s, 1, 3);
+	for (int d = 0; d < s.rank; d++)
+		s.size[d] = MAX(s.size[d], 1);
+	return plain_input(w, &s, any_float(w), true);
+}
+
+/* A row with the traits and such a parameter k, whose further parameters all have defaults, for self of dtype t. */
+static int draw_row(struct world *w, uint32_t traits, int k, enum kind kind, enum role role, enum dtype t)
+{
+	int found[NOPS], n = 0;
+	for (int op = 0; op < NOPS; op++) {
+		const struct op_info *o = &op_info[op];
+		bool rest = o->nparam > k && o->param[k].kind == kind && o->param[k].role == role && (o->traits & traits) == traits &&
+			    o->param[0].kind == K_TENSOR && o->param[0].role == R_ANY && o->dtypes & DTS(t) && o->nret == 1;
+		for (int i = 1; rest && i < o->nparam; i++)
+			rest = i == k || o->param[i].has_default;
+		if (rest)
+			found[n++] = op;
+	}
+	return n ? found[choose_below(w->c, (uint64_t)n)] : -1;
+}
+
+/* A write that a number suffices for, or none. */
+static int write_number(struct world *w, int self)
+{
+	int op = draw_row(w, T_MUTATES | T_NUMBERS, 1, K_TENSOR, R_BCAST_TO, node_meta(w->p, self)->dtype);
+	int node = put(w, op < 0 ? OP_zero_ : op);
+	w->p->node[node].arg[0] = arg_tensor(self);
+	if (op >= 0)
+		w->p->node[node].arg[1] = arg_scalar_i(2);
+	return node;
+}
+
+/* ---- the kinds -------------------------------------------------------------------------------------------------------- */
+
+static bool sizes(struct world *w)
+{
+	int x = some_value(w, DTS_ALL, 1, 4);
+	if (x < 0)
+		return false;
+	struct shape s = shape_of(node_meta(w->p, x));
+	enum dtype t = node_meta(w->p, x)->dtype;
+	int64_t *size = &s.size[choose_below(w->c, (uint64_t)s.rank)];
+	*size = *size == 1 ? 1 : *size + 1;
+	int op = draw_row(w, T_POINTWISE, 1, K_TENSOR, R_BCAST, t), y = *size == 1 ? -1 : plain_input(w, &s, t, false);
+	if (op < 0 || y < 0)
+		return false;
+	int node = put(w, op);
+	w->p->node[node].arg[0] = arg_tensor(x);
+	w->p->node[node].arg[1] = arg_tensor(y);
+	return finish(w, node);
+}
+
+static bool elements(struct world *w)
+{
+	int x = some_value(w, DTS_ALL, 0, 4);
+	if (x < 0)
+		return false;
+	int64_t size = meta_numel(node_meta(w->p, x)) + 1;
+	int node = put(w, choose_chance(w->c, 50) ? OP_view : OP_reshape);
+	w->p->node[node].arg[0] = arg_tensor(x);
+	w->p->node[node].arg[1] = arg_ints(w->p, &size, 1);
+	return finish(w, node);
+}
+
+static bool dimension(struct world *w)
+{
+	int x = some_value(w, DTS_FLOAT, 0, 4);
+	if (x < 0)
+		return false;
+	const struct meta *m = node_meta(w->p, x);
+	bool list = choose_chance(w->c, 50);
+	int op = draw_row(w, T_REDUCE, 1, list ? K_DIMS : K_DIM, R_ANY, m->dtype);
+	int64_t dim = choose_chance(w->c, 50) ? MAX(m->rank, 1) : -MAX(m->rank, 1) - 1;
+	if (op < 0)
+		return false;
+	int node = put(w, op);
+	w->p->node[node].arg[0] = arg_tensor(x);
+	w->p->node[node].arg[1] = list ? arg_ints(w->p, &dim, 1) : arg_int(dim);
+	return finish(w, node);
+}
+
+static bool matrices(struct world *w)
+{
+	enum dtype t = any_float(w);
+	int64_t inner = choose_int(w->c, 1, 5);
+	int a = plain_input(w, &(struct shape){2, {choose_int(w->c, 1, 5), inner}}, t, false);
+	int b = plain_input(w, &(struct shape){2, {inner + 1, choose_int(w->c, 1, 5)}}, t, false), node = put(w, OP_mm);
+	w->p->node[node].arg[0] = arg_tensor(a);
+	w->p->node[node].arg[1] = arg_tensor(b);
+	return finish(w, node);
+}
+
+static bool narrow_dtype(struct world *w)
+{
+	int x = some_value(w, DTS_INT, 0, 4);
+	if (x < 0 || !writable(w, x) || !dtype_is_int(node_meta(w->p, x)->dtype))
+		return false;
+	int node = write_number(w, x);
+	if (!op_has(w->p->node[node].op, T_NUMBERS) || op_info[w->p->node[node].op].licence == LC_CONVERT)
+		return false;           /* copy_ converts */
+	w->p->node[node].arg[1] = arg_scalar_f(0.5);
+	return finish(w, node);
+}
+
+static bool leaf_written(struct world *w)
+{
+	int x = leaf(w);
+	return x >= 0 && finish(w, write_number(w, x));
+}
+
+/* A result that backward needs is written before. */
+static bool saved_written(struct world *w)
+{
+	static const int rows[] = {OP_exp, OP_tanh, OP_sigmoid, OP_sqrt, OP_relu};
+	int x = leaf(w), y = put(w, rows[choose_below(w->c, ARRAY_LEN(rows))]);
+	if (x < 0)
+		return false;
+	w->p->node[y].arg[0] = arg_tensor(x);
+	CHECK(prog_infer_or_refuse(w->p, y, NULL));
+	int z = write_number(w, y);
+	w->fact[z].grad = true;
+	return op_has(w->p->node[z].op, T_NUMBERS) && op_info[w->p->node[z].op].licence != LC_CONVERT && finish(w, z);  /* copy_ cuts the path */
+}
+
+static bool part_written(struct world *w)
+{
+	int x = leaf(w);
+	if (x < 0)
+		return false;
+	int c = put(w, OP_clone), s = put(w, OP_unbind_int), g = put(w, OP_getitem);
+	if (node_meta(w->p, x)->size[0] > MAX_OUTS)
+		return false;
+	w->p->node[c].arg[0] = arg_tensor(x);
+	w->p->node[s].arg[0] = arg_tensor(c);
+	w->p->node[g].arg[0] = arg_tensor(s);
+	w->p->node[g].arg[1] = arg_int(0);
+	for (int i = c; i <= g; i++)
+		CHECK(prog_infer_or_refuse(w->p, i, NULL));
+	return finish(w, write_number(w, g));
+}
+
+static bool broadcast_written(struct world *w)
+{
+	int64_t n = choose_int(w->c, 2, 5), size[] = {n, choose_int(w->c, 2, 5)};
+	int x = plain_input(w, &(struct shape){2, {n, 1}}, any_float(w), false), e = put(w, OP_expand);
+	w->p->node[e].arg[0] = arg_tensor(x);
+	w->p->node[e].arg[1] = arg_ints(w->p, size, 2);
+	CHECK(prog_infer_or_refuse(w->p, e, NULL));
+	int node = write_number(w, e);
+	return op_has(w->p->node[node].op, T_NUMBERS) && finish(w, node);       /* zero_ is accepted */
+}
+
+static bool shifted_copy(struct world *w)
+{
+	int64_t n = choose_int(w->c, 3, 9);
+	int x = plain_input(w, &(struct shape){1, {n}}, any_float(w), false), part[2];
+	struct meta *m = &w->p->node[x].out[0].meta;
+	if (!meta_is_contiguous(m))
+		return false;
+	for (int k = 0; k < 2; k++) {
+		part[k] = put(w, OP_slice_Tensor);
+		w->p->node[part[k]].arg[0] = arg_tensor(x);
+		w->p->node[part[k]].arg[2] = arg_int(k);
+		w->p->node[part[k]].arg[3] = arg_int(n - 1 + k);
+		CHECK(prog_infer_or_refuse(w->p, part[k], NULL));
+	}
+	int node = put(w, OP_copy_);
+	w->p->node[node].arg[0] = arg_tensor(part[0]);
+	w->p->node[node].arg[1] = arg_tensor(part[1]);
+	return finish(w, node);
+}
+
+/* Positions with one that does not exist, read by the rows that look: a gather's on the GPU would take the device down (exec.c). */
+static bool position(struct world *w)
+{
+	int x = some_value(w, DTS_FLOAT, 1, 3);
+	if (x < 0)
+		return false;
+	const struct meta m = *node_meta(w->p, x);
+	int64_t count = choose_int(w->c, 1, 4), bad = choose_int(w->c, 0, count - 1);
+	struct scalar data[4] = {{0}};
+	bool rows = m.rank == 2 && choose_chance(w->c, 50);
+	int dim = rows ? 0 : (int)choose_below(w->c, (uint64_t)m.rank);
+	for (int64_t k = 0; k < count; k++)
+		data[k] = (struct scalar){SC_INT, k == bad ? m.size[dim] : (int64_t)choose_below(w->c, (uint64_t)m.size[dim]), 0};
+	int i = put(w, OP_input), node;
+	w->p->node[i].arg[IN_SIZE] = arg_ints(w->p, &count, 1);
+	w->p->node[i].arg[IN_DTYPE] = arg_dtype(DT_I64);
+	w->p->node[i].arg[op_param(OP_input, "data")] = arg_data(w->p, data, (int)count);
+	CHECK(prog_infer_or_refuse(w->p, i, NULL));
+	node = put(w, rows ? OP_embedding : OP_index_select);
+	w->p->node[node].arg[0] = arg_tensor(x);
+	if (!rows)
+		w->p->node[node].arg[1] = arg_int(dim);
+	w->p->node[node].arg[rows ? 1 : 2] = arg_tensor(i);
+	return finish(w, node);
+}
+
+static const struct { bool (*make)(struct world *w); const char *says; } kinds[] = {
+	{sizes, "must match the size of tensor b"},
+	{elements, "is invalid for input of size"},
+	{dimension, "Dimension out of range"},
+	{matrices, "mat1 and mat2 shapes cannot be multiplied"},
+	{narrow_dtype, "can't be cast to the desired output type"},
+	{leaf_written, "a leaf Variable that requires grad is being used in an in-place operation"},
+	{saved_written, "modified by an inplace operation"},
+	{part_written, "is a view and is being modified inplace"},
+	{broadcast_written, "more than one element of the written-to tensor refers to a single memory location"},
+	{shifted_copy, "some elements of the input tensor and the written-to tensor refer to a single memory location"},
+	{position, "out of"},
+};
+
+void add_illegality(struct world *w)
+{
+	struct prog *p = w->p;
+	int nnode = p->nnode, nret = p->nret, nstorage = p->nstorage, kind = (int)choose_below(w->c, ARRAY_LEN(kinds));
+	int64_t seed = w->seed;
+	p->must_raise = true;
+	p->raises = kinds[kind].says;
+	if (p->nnode < MAX_NODES / 2 && kinds[kind].make(w))
+		return;
+	p->must_raise = false;
+	p->raises = NULL;
+	p->nnode = nnode;
+	p->nret = nret;
+	p->nstorage = nstorage;
+	w->seed = seed;
+}

@@ -1,0 +1,649 @@
+/* gen_op.c: one operator node. Self is chosen first, then plain arguments, then the other tensors, each by its role: an existing
+ * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
+#include "fuzz/gen/gen_internal.h"
+
+#include "eager/run/legality.h"
+
+enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
+
+static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
+
+/* ---- self --------------------------------------------------------------------------------------------------------- */
+
+static void rank_range(const struct param *q, int *lo, int *hi)
+{
+	*lo = q->role == R_RANK1 || q->role == R_VECTOR || q->role == R_CAT ? 1 : q->role == R_RANK2 || q->role == R_MATRIX ? 2 :
+	      q->role == R_BATCH ? 3 : 0;
+	*hi = q->role == R_VECTOR ? 1 : q->role == R_MATRIX || q->role == R_UPTO2 ? 2 : q->role == R_BATCH ? 3 : 5;
+}
+
+/* A minimum or maximum over nothing does not exist. */
+static bool needs_elements(int op) { return op_info[op].licence == LC_MINMAX && op_has(op, T_REDUCE | T_ORDER); }
+
+static bool is_transcendental(int op) { return op_info[op].licence == LC_DIV || op_info[op].licence == LC_TRANS; }
+
+/* A view whose schema does not say so: _unsafe_view. */
+static bool shares_unsaid(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (op_info[op].param[k].is_alias)
+			return false;
+	return op_has(op, T_VIEW);
+}
+
+/* Nobody else holds the memory of such a value: fresh and unused. */
+static bool unheld(const struct world *w, int node)
+{
+	const struct fact *f = &w->fact[node];
+	return f->home == node && f->root == node && f->nuse == 0 && op_info[w->p->node[node].op].family != F_INPUT;
+}
+
+static bool self_fits(struct world *w, int op, const struct param *q, int node)
+{
+	const struct meta *m = node_meta(w->p, node);
+	int lo, hi;
+	rank_range(q, &lo, &hi);
+	if (!w->fact[node].usable || !(op_info[op].dtypes & DTS(m->dtype)) || m->rank < lo || m->rank > hi)
+		return false;
+	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
+		return false;
+	if (needs_elements(op) && meta_numel(m) == 0)
+		return false;
+	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || unheld(w, node));
+}
+
+/* One of several nodes, newest first: the newest is the simplest and the likeliest, so that chains grow. */
+static int pick(struct world *w, const int *node, int n)
+{
+	if (n == 0)
+		return -1;
+	return node[choose_chance(w->c, 55) ? choose_below(w->c, (uint64_t)n) : 0];
+}
+
+static int new_self(struct world *w, struct making *m, const struct param *q)
+{
+	struct input_spec spec = {.positive = is_transcendental(m->op)};
+	struct shape s;
+	int lo, hi;
+	if (!draw_dtype(w, op_info[m->op].dtypes, &spec.dtype))
+		return -1;
+	rank_range(q, &lo, &hi);
+	draw_shape(w, &s, lo, hi);
+	if (needs_elements(m->op))
+		for (int d = 0; d < s.rank; d++)
+			s.size[d] = MAX(s.size[d], 1);
+	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
+	spec.no_grad = op_has(m->op, T_MUTATES);
+	int node = add_input(w, &s, &spec);
+	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
+}
+
+/* Candidates that matter for aliasing: views to write, storages that were written to read. If there are any, only those. */
+static int prefer_aliases(struct world *w, int op, int *node, int n)
+{
+	int kept = 0, some[MAX_SELF];
+	for (int i = 0; i < n; i++) {
+		bool wanted = op_has(op, T_MUTATES) ? w->fact[node[i]].home != node[i] : home_of(w, node[i])->written;
+		if (wanted)
+			some[kept++] = node[i];
+	}
+	if (!kept || !chance(w, PF_alias))
+		return n;
+	memcpy(node, some, sizeof *node * (size_t)kept);
+	return kept;
+}
+
+static bool has_mask(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (op_info[op].param[k].role == R_MASK)
+			return true;
+	return false;
+}
+
+/* Candidates that overlap themselves, if there are any. (A mask may set one index of a cell and not another: backward of that depends on
+ * the order, so there gradients stay away.) */
+static int prefer_overlaps(struct world *w, int op, int *node, int n)
+{
+	int kept = 0, some[MAX_SELF];
+	for (int i = 0; i < n && w->overlap; i++)
+		if (meta_has_duplicates(node_meta(w->p, node[i])) && !(has_mask(op) && has_grad(w, node[i])))
+			some[kept++] = node[i];
+	if (kept)
+		memcpy(node, some, sizeof *node * (size_t)kept);
+	return kept ? kept : n;
+}
+
+/* A new view of base that overlaps itself; -1: none came of a few tries, and nothing is left of them. */
+static int overlapping_view(struct world *w, int base)
+{
+	enum { TRIES = 6 };
+	const struct policy *pol = w->pol;
+	for (int i = 0; i < TRIES && pol->nby_family[F_VIEW]; i++) {
+		int nnode = w->p->nnode, nstorage = w->p->nstorage;
+		int64_t seed = w->seed;
+		int node = add_op(w, pol->by_family[F_VIEW][choose_below(w->c, (uint64_t)pol->nby_family[F_VIEW])], base);
+		if (node >= 0 && meta_has_duplicates(node_meta(w->p, node)))
+			return node;
+		w->p->nnode = nnode;
+		w->p->nstorage = nstorage;
+		w->seed = seed;
+	}
+	return -1;
+}
+
+static void make_overlap(struct world *w, struct making *m, const struct param *q)
+{
+	if (m->self < 0 || meta_has_duplicates(node_meta(w->p, m->self)))
+		return;
+	int view = overlapping_view(w, m->self);
+	w->overlap = true;              /* the view was made by a row of its own */
+	if (view >= 0 && self_fits(w, m->op, q, view) && !(has_mask(m->op) && has_grad(w, view)))
+		m->self = view;
+}
+
+static bool choose_self(struct world *w, struct making *m)
+{
+	const struct param *q = param_of(m, m->anchor);
+	int found[MAX_SELF], n = 0;
+	w->overlap = legality_sets_one_value(m->op) && chance(w, PF_overlap_write);
+	if (m->self < 0 && w->p->nnode && chance(w, PF_chain)) {
+		for (int i = w->p->nnode - 1; i >= 0 && n < MAX_SELF; i--)
+			if (self_fits(w, m->op, q, i))
+				found[n++] = i;
+		n = prefer_overlaps(w, m->op, found, n);
+		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
+		if (m->self < 0 && shares_unsaid(m->op))        /* an input is held by the caller */
+			return false;
+	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
+		return false;
+	}
+	if (m->self < 0)
+		m->self = new_self(w, m, q);
+	if (w->overlap)
+		make_overlap(w, m, q);
+	if (m->self < 0)
+		return false;
+	m->meta = *node_meta(w->p, m->self);
+	if (q->kind == K_TENSOR)
+		m->arg[m->anchor] = arg_tensor(m->self);
+	m->done[m->anchor] = q->kind == K_TENSOR;
+	return true;
+}
+
+/* ---- other operands --------------------------------------------------------------------------------------------------- */
+
+enum fit { FIT_SAME, FIT_BCAST_TO, FIT_BCAST };
+
+static bool broadcasts_to(const struct meta *m, const struct shape *s)
+{
+	if (m->rank > s->rank)
+		return false;
+	for (int d = 0; d < m->rank; d++) {
+		int64_t want = s->size[s->rank - m->rank + d];
+		if (m->size[d] != want && m->size[d] != 1)
+			return false;
+	}
+	return true;
+}
+
+static bool broadcasts_with(const struct world *w, const struct meta *m, const struct shape *s)
+{
+	int64_t n = 1;
+	int rank = MAX(m->rank, s->rank);
+	for (int k = 1; k <= rank; k++) {
+		int64_t a = k <= m->rank ? m->size[m->rank - k] : 1, b = k <= s->rank ? s->size[s->rank - k] : 1;
+		if (a != b && a != 1 && b != 1)
+			return false;
+		n *= a == 1 ? b : a;
+	}
+	return n <= 2 * w->max_numel;
+}
+
+/* In-place rows: operands must lie elsewhere, or (pointwise ones) be exactly the written tensor. */
+static bool apart(struct world *w, const struct making *m, const struct param *q, int node)
+{
+	if (!op_has(m->op, T_MUTATES) || w->fact[node].home != w->fact[m->self].home)
+		return true;
+	const struct meta *a = node_meta(w->p, node);
+	return q->role == R_BCAST_TO && meta_equivalent(a, &m->meta) && a->offset == m->meta.offset && chance(w, PF_self_operand);
+}
+
+static int existing(struct world *w, const struct making *m, const struct param *q, enum dtype t, const struct shape *s, enum fit fit)
+{
+	int found[16], n = 0;
+	if (!chance(w, PF_reuse))
+		return -1;
+	for (int i = w->p->nnode - 1; i >= 0 && n < ARRAY_LEN(found); i--) {
+		if (!w->fact[i].usable)
+			continue;
+		const struct meta *a = node_meta(w->p, i);
+		if (a->dtype != t)
+			continue;
+		bool fits = fit == FIT_BCAST ? broadcasts_with(w, a, s) : fit == FIT_BCAST_TO ? broadcasts_to(a, s) :
+		            a->rank == s->rank && memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank) == 0;
+		if (fits && apart(w, m, q, i))
+			found[n++] = i;
+	}
+	return pick(w, found, n);
+}
+
+/* Sizes that broadcast: ones for some dims, leading dims dropped; with FIT_BCAST also more than self has. */
+static void draw_broadcast(struct world *w, struct shape *s, enum fit fit)
+{
+	if (fit == FIT_SAME || !choose_chance(w->c, 45))
+		return;
+	int drop = s->rank ? (int)choose_below(w->c, (uint64_t)s->rank + 1) : 0;
+	if (!choose_chance(w->c, 50))
+		drop = 0;
+	s->rank -= drop;
+	memmove(s->size, s->size + drop, sizeof(int64_t) * (size_t)s->rank);
+	int64_t room = w->max_numel / MAX(gen_numel(s), 1);
+	for (int d = 0; d < s->rank; d++) {
+		if (s->size[d] != 1 && choose_chance(w->c, 30)) {
+			s->size[d] = 1;
+		} else if (s->size[d] == 1 && fit == FIT_BCAST && choose_chance(w->c, 50)) {
+			int64_t n = draw_size(w);
+			if (n <= room)
+				s->size[d] = n;
+			room /= MAX(s->size[d], 1);
+		}
+	}
+}
+
+/* A value of dtype t that fits, reused or new. */
+static int operand(struct world *w, const struct making *m, const struct param *q, enum dtype t, struct shape s, enum fit fit)
+{
+	int node = existing(w, m, q, t, &s, fit);
+	if (node >= 0)
+		return node;
+	draw_broadcast(w, &s, fit);
+	struct input_spec spec = {.dtype = t, .positive = is_transcendental(m->op), .fill = t == DT_B8 && q->role == R_MASK ? "mask" : NULL};
+	spec.no_grad = op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype);
+	return add_input(w, &s, &spec);
+}
+
+/* Positions below `high`: an existing index tensor or a new input. unique_dim < 0: repetition is fine. */
+static int index_operand(struct world *w, const struct making *m, const struct shape *s, int64_t high, int unique_dim)
+{
+	int found[8], n = 0;
+	bool reuse = chance(w, PF_reuse);
+	for (int i = w->p->nnode - 1; reuse && i >= 0 && n < ARRAY_LEN(found); i--) {
+		const struct fact *f = &w->fact[i];
+		const struct meta *a = f->index ? node_meta(w->p, i) : NULL;
+		if (!a || !f->usable || f->high > high || a->rank != s->rank || memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank))
+			continue;
+		if ((unique_dim < 0 || (f->unique && f->unique_dim == unique_dim)) && w->fact[i].home != w->fact[m->self].home)
+			found[n++] = i;
+	}
+	int node = pick(w, found, n);
+	if (node >= 0)
+		return node;
+	struct input_spec spec = {.dtype = DT_I64, .no_grad = true, .fill = unique_dim < 0 ? "index" : "unique", .high = MAX(high, 1)};
+	spec.no_overlap = unique_dim >= 0;
+	spec.dim = MAX(unique_dim, 0);
+	return add_input(w, s, &spec);
+}
+
+static int64_t draw_count(struct world *w, int64_t most)
+{
+	if (most <= 0 || chance(w, PF_size_zero))
+		return 0;
+	return choose_int(w->c, 1, MIN(most, 70));
+}
+
+static int index_1d(struct world *w, struct making *m, bool unique)
+{
+	int d = making_dim(m);
+	int64_t n = d < m->meta.rank ? m->meta.size[d] : 1;
+	struct shape s = {.rank = 1, .size = {draw_count(w, unique || !n ? n : n + 3)}};
+	if (m->meta.rank == 0)
+		s.size[0] = 1;
+	return index_operand(w, m, &s, n, unique ? 0 : -1);
+}
+
+/* Self's rank; no larger than self except along dim. Shorter in other dims now and then. */
+static int index_nd(struct world *w, struct making *m, bool unique)
+{
+	struct shape s = shape_of(&m->meta);
+	int d = making_dim(m);
+	int64_t n = d < s.rank ? s.size[d] : 1;
+	for (int e = 0; e < s.rank; e++) {
+		if (e == d)
+			s.size[e] = draw_count(w, unique || !n ? n : n + 2);
+		else if (s.size[e] > 1 && choose_chance(w->c, 25))
+			s.size[e] = choose_int(w->c, 1, s.size[e]);
+	}
+	shape_limit(&s, 2 * w->max_numel);
+	return index_operand(w, m, &s, n, unique ? d : -1);
+}
+
+static int src_nd(struct world *w, struct making *m, const struct param *q)
+{
+	int index = -1;
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (param_of(m, k)->role == R_INDEXN || param_of(m, k)->role == R_UNIQUEN)
+			index = m->arg[k].node;
+	CHECK(index >= 0);
+	struct shape s = shape_of(node_meta(w->p, index));
+	bool larger = false;
+	for (int d = 0; d < s.rank; d++) {
+		/* PyTorch derives only with a source of exactly the index's sizes. */
+		if (!has_grad(w, m->self) && choose_chance(w->c, 20)) {
+			s.size[d] += choose_int(w->c, 0, 2);
+			larger = true;
+		}
+	}
+	if (larger)
+		return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+/* Indices for some leading dims, holes between; at least one. */
+static bool index_list(struct world *w, struct making *m, int k, bool unique)
+{
+	int node[MAX_RANK], rank = m->meta.rank, last = (int)choose_below(w->c, (uint64_t)rank);
+	/* All tensors broadcast to one shape; unique ones are 1-d, the first of them distinct throughout. */
+	struct shape s = {.rank = unique || !choose_chance(w->c, 25) ? 1 : (int)choose_below(w->c, 3)};
+	bool given[MAX_RANK], first = true;
+	int64_t least = INT64_MAX;
+	for (int d = 0; d <= last; d++) {
+		given[d] = d == last || choose_chance(w->c, 60);
+		if (given[d] && least == INT64_MAX)
+			least = m->meta.size[d];
+	}
+	for (int e = 0; e < s.rank; e++)
+		s.size[e] = draw_count(w, unique ? least : 9);
+	for (int d = 0; d <= last; d++)
+		if (given[d] && m->meta.size[d] == 0)
+			s = (struct shape){.rank = 1, .size = {0}};
+	for (int d = 0; d <= last; d++) {
+		node[d] = -1;
+		if (!given[d])
+			continue;
+		struct shape t = s;
+		if (!first && choose_chance(w->c, 30) && gen_numel(&s))
+			for (int e = 0; e < t.rank; e++)
+				t.size[e] = 1;
+		node[d] = index_operand(w, m, &t, m->meta.size[d], unique && first ? 0 : -1);
+		if (node[d] < 0)
+			return false;
+		first = false;
+	}
+	m->arg[k] = arg_nodes(w->p, node, last + 1);
+	return true;
+}
+
+/* Sizes that row `like` gives on the arguments of the same names; false if it refuses them. */
+static bool like_shape(struct world *w, const struct making *m, int like, struct shape *s)
+{
+	struct arena_mark mark = arena_mark(w->p->arena);
+	int nnode = w->p->nnode, nstorage = w->p->nstorage, cap = w->p->cap_node;
+	int node = prog_add(w->p, like, "like");
+	struct node *n = &w->p->node[node];
+	for (int k = 0; k < op_info[m->op].nparam; k++) {
+		int j = op_param(like, param_of(m, k)->name);
+		if (j >= 0 && m->arg[k].tag != ARG_NONE)
+			n->arg[j] = m->arg[k];
+	}
+	prog_defaults(w->p, node);
+	bool ok = prog_infer_node(w->p, node, NULL);
+	if (ok)
+		*s = shape_of(node_meta(w->p, node));
+	w->p->nnode = nnode;
+	w->p->nstorage = nstorage;
+	if (cap == w->p->cap_node)
+		arena_release(w->p->arena, mark);
+	return ok;
+}
+
+static int like_operand(struct world *w, struct making *m, const struct param *q, int like, enum fit fit)
+{
+	struct shape s;
+	CHECK(like >= 0);
+	if (!like_shape(w, m, like, &s) || gen_numel(&s) > 4 * w->max_numel)
+		return -1;
+	return operand(w, m, q, m->meta.dtype, s, fit);
+}
+
+static int ids(struct world *w, struct making *m)
+{
+	struct shape s;
+	draw_shape(w, &s, 0, 2);
+	int64_t row = m->meta.rank > 1 ? m->meta.size[1] : 1;
+	shape_limit(&s, MAX(w->max_numel / MAX(row, 1), 1));
+	if (m->meta.size[0] == 0)
+		s = (struct shape){.rank = 1, .size = {0}};
+	return index_operand(w, m, &s, m->meta.size[0], -1);
+}
+
+static int source(struct world *w, struct making *m, const struct param *q)
+{
+	/* As many elements as self and mask broadcast to. */
+	int64_t n = meta_numel(&m->meta);
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (param_of(m, k)->role == R_MASK)
+			n = MAX(n, 1) * MAX(meta_numel(node_meta(w->p, m->arg[k].node)), 1);
+	struct shape s = shape_of(&m->meta);
+	if (s.rank == 0 || n > gen_numel(&s)) {
+		const struct meta *mask = NULL;
+		for (int k = 0; k < op_info[m->op].nparam; k++)
+			if (param_of(m, k)->role == R_MASK)
+				mask = node_meta(w->p, m->arg[k].node);
+		if (!mask || !broadcasts_to(mask, &s) || s.rank == 0)
+			s = (struct shape){.rank = 1, .size = {n}};
+	}
+	if (gen_numel(&s) > 4 * w->max_numel)
+		return -1;
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+/* Dtype of the other operand of a row that promotes: mostly self's. In-place: nothing that self cannot hold. */
+static enum dtype other_dtype(struct world *w, const struct making *m)
+{
+	uint32_t mask = op_info[m->op].dtypes;
+	enum dtype t = m->meta.dtype, u;
+	if (op_has(m->op, T_MUTATES) && op_info[m->op].licence != LC_CONVERT)
+		mask &= dtype_is_float(t) ? DTS_ALL : dtype_is_int(t) ? DTS_INT | DTS_BOOL : DTS_BOOL;
+	return chance(w, PF_mixed) && draw_dtype(w, mask, &u) ? u : t;
+}
+
+static int vector_of(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = {.rank = 1, .size = {m->meta.size[m->meta.rank - 1]}};
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+static int factor(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = shape_of(&m->meta);
+	int64_t rows = s.rank > 1 ? s.size[s.rank - 2] : 1, work = gen_numel(&s);
+	s.size[s.rank - 2] = s.size[s.rank - 1];
+	s.size[s.rank - 1] = draw_size(w);
+	/* Products cost: keep rows * inner * columns small. */
+	while (work * s.size[s.rank - 1] > 8 * w->max_numel || rows * s.size[s.rank - 1] > 2 * w->max_numel)
+		s.size[s.rank - 1] /= 2;
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+/* Broadcasts to the product of the two factors that follow it. */
+static int bias(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = {.rank = 2, .size = {m->meta.size[0], 1}};
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (param_of(m, k)->role == R_MAT2)
+			s.size[1] = node_meta(w->p, m->arg[k].node)->size[1];
+	return operand(w, m, q, m->meta.dtype, s, FIT_BCAST_TO);
+}
+
+static int draw_operand(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	struct shape same = shape_of(&m->meta);
+	enum fit mask_fit = op_has(m->op, T_MUTATES) || choose_chance(w->c, 80) ? FIT_BCAST_TO : FIT_BCAST;
+	switch (q->role) {
+	case R_BCAST:
+		return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST);
+	case R_BCAST_TO: return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST_TO);
+	case R_SAME: return operand(w, m, q, m->meta.dtype, same, FIT_SAME);
+	case R_ZERO_DIM: return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
+	case R_LIKE: return like_operand(w, m, q, op_find(q->like), FIT_SAME);
+	case R_VALUES: return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
+	case R_INDEX1: return index_1d(w, m, false);
+	case R_UNIQUE1: return index_1d(w, m, true);
+	case R_INDEXN: return index_nd(w, m, false);
+	case R_UNIQUEN: return index_nd(w, m, true);
+	case R_SRCN: return src_nd(w, m, q);
+	case R_IDS: return ids(w, m);
+	case R_MASK: return operand(w, m, q, DT_B8, same, mask_fit);
+	case R_SOURCE: return source(w, m, q);
+	case R_MAT2: return factor(w, m, q);
+	case R_VEC2: return vector_of(w, m, q);
+	case R_BIAS: return bias(w, m, q);
+	default: return -1;
+	}
+}
+
+/* Further entries of cat's and stack's lists. */
+static bool tensor_list(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	int node[4] = {m->self}, n = 1 + (int)choose_below(w->c, 3);
+	int at = (int)choose_below(w->c, (uint64_t)n);
+	for (int i = 1; i < n; i++) {
+		struct shape s = shape_of(&m->meta);
+		if (q->role == R_CAT && choose_chance(w->c, 40))
+			s.size[making_dim(m)] = draw_size(w);
+		shape_limit(&s, w->max_numel);
+		for (int d = 0; d < s.rank; d++)
+			if (s.size[d] != m->meta.size[d] && (q->role != R_CAT || d != making_dim(m)))
+				s = shape_of(&m->meta);
+		node[i] = operand(w, m, q, other_dtype(w, m), s, FIT_SAME);
+		if (node[i] < 0)
+			return false;
+	}
+	node[0] = node[at];
+	node[at] = m->self;
+	m->arg[k] = arg_nodes(w->p, node, n);
+	return true;
+}
+
+/* Operands whose form follows from self alone come first, then those that follow from them. */
+static int order_of(enum role r)
+{
+	return r == R_LIKE || r == R_VALUES || r == R_SRCN || r == R_SOURCE ? 1 : r == R_BIAS ? 2 : 0;
+}
+
+static bool draw_operands(struct world *w, struct making *m)
+{
+	for (int order = 0; order < 3; order++) {
+		for (int k = 0; k < op_info[m->op].nparam; k++) {
+			const struct param *q = param_of(m, k);
+			if (m->done[k] || order_of(q->role) != order || (q->kind != K_TENSOR && q->kind != K_TENSORS))
+				continue;
+			m->done[k] = true;
+			if (q->kind == K_TENSORS) {
+				if (q->role == R_INDICES || q->role == R_UINDICES) {
+					if (!index_list(w, m, k, q->role == R_UINDICES && !m->accumulate))
+						return false;
+				} else if (!tensor_list(w, m, k)) {
+					return false;
+				}
+				continue;
+			}
+			if (draw_number(w, m, k))
+				continue;
+			int node = draw_operand(w, m, k);
+			if (node < 0)
+				return false;
+			m->arg[k] = arg_tensor(node);
+		}
+	}
+	return true;
+}
+
+/* ---- the node ------------------------------------------------------------------------------------------------------------ */
+
+static void refuse(struct world *w, int op, const char *why)
+{
+	if (!w->stats)
+		return;
+	w->stats->refused[op]++;
+	snprintf(w->stats->why[op], sizeof w->stats->why[op], "%.119s", why);
+}
+
+static bool small_enough(struct world *w, int node)
+{
+	int64_t n = 0;
+	for (int i = 0; i < w->p->node[node].nout; i++)
+		n += meta_numel(&w->p->node[node].out[i].meta);
+	return n <= 4 * w->max_numel;
+}
+
+void count_uses(struct world *w, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (n->arg[k].tag == ARG_TENSOR)
+			w->fact[n->arg[k].node].nuse++;
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
+			if (n->arg[k].nodes[i] >= 0)
+				w->fact[n->arg[k].nodes[i]].nuse++;
+	}
+}
+
+/* Results of a row with several are taken apart at once: all of a few, some of many. */
+static void add_getitems(struct world *w, int tuple)
+{
+	int nout = w->p->node[tuple].nout;
+	for (int i = 0; i < nout; i++) {
+		if (nout > 3 && !(i == 0 || choose_chance(w->c, 300 / nout)))
+			continue;
+		int node = prog_add(w->p, OP_getitem, NULL);
+		w->p->node[node].arg[0] = arg_tensor(tuple);
+		w->p->node[node].arg[1] = arg_int(i);
+		const char *why;
+		if (!prog_infer_node(w->p, node, NULL) || !admit(w, node, &why))
+			BUG("getitem refused");
+		w->fact[tuple].nuse++;
+	}
+}
+
+static bool build(struct world *w, struct making *m)
+{
+	struct err err = {0};
+	if (m->anchor >= 0 && !choose_self(w, m))
+		return false;
+	if (!draw_plain_args(w, m) || !draw_operands(w, m))
+		return false;
+	draw_number_first(w, m);
+	int node = prog_add(w->p, m->op, NULL);
+	memcpy(w->p->node[node].arg, m->arg, sizeof m->arg);
+	prog_defaults(w->p, node);
+	if (!prog_infer_node(w->p, node, &err)) {
+		refuse(w, m->op, err.msg);
+		return false;
+	}
+	const char *why = NULL;
+	return small_enough(w, node) && admit(w, node, &why);
+}
+
+int add_op(struct world *w, int op, int self)
+{
+	struct prog *p = w->p;
+	int nnode = p->nnode, nstorage = p->nstorage;
+	int64_t seed = w->seed;
+	struct making m = {.op = op, .anchor = op_self(op), .self = self};
+	if (!build(w, &m)) {
+		p->nnode = nnode;
+		p->nstorage = nstorage;
+		w->seed = seed;
+		return -1;
+	}
+	int node = p->nnode - 1;
+	count_uses(w, &p->node[node]);
+	if (w->stats)
+		w->stats->made[op]++;
+	if (!w->fact[node].usable)
+		add_getitems(w, node);
+	return node;
+}

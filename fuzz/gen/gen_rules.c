@@ -1,0 +1,295 @@
+/* gen_rules.c: when a node is legal, and what follows from it.
+ *
+ * Autograd (TARGETS.md, "Eager's rules"): views of one tensor share its history (fact.grad at the root); what a derivative needs is
+ * kept by reference, so its storage may not be written afterwards (op_info.save); leaves and views of leaves may not be written;
+ * nor may results of a row with several views, nor their base once they exist.
+ *
+ * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. Signed integers may not overflow,
+ * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
+#include "eager/run/legality.h"
+#include "fuzz/gen/gen_internal.h"
+
+static int log2_ceil(int64_t n)
+{
+	int b = 0;
+	while (((int64_t)1 << b) < n)
+		b++;
+	return b;
+}
+
+void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base)
+{
+	bool index = spec->fill && !str_eq(spec->fill, "mask");
+	struct fact f = {.root = node, .home = node, .usable = true, .index = index, .grad = grad, .frozen = grad || index};
+	f.high = (int)spec->high;
+	f.unique = index && str_eq(spec->fill, "unique");
+	f.unique_dim = spec->dim;
+	f.bits = index ? log2_ceil(spec->high + 1) : dtype_is_float(spec->dtype) ? 4 : spec->dtype == DT_B8 ? 1 : 8;
+	if (base >= 0) {
+		f.home = base;
+		w->fact[base].shared = true;
+		w->fact[base].frozen |= grad;   /* memory of a leaf */
+	}
+	w->fact[node] = f;
+}
+
+/* Elements that share cells may be written by a row that sets one number, but not through stride 0 where backward would follow. */
+static bool writable_cells(const struct world *w, int node)
+{
+	const struct meta *m = node_meta(w->p, node);
+	return !meta_has_duplicates(m) || (w->overlap && !(has_grad(w, node) && meta_overlaps_itself(m)));
+}
+
+bool writable(struct world *w, int node)
+{
+	const struct fact *h = home_of(w, node), *f = &w->fact[node];
+	/* PyTorch takes a view made before its base came to require grad for a leaf. */
+	bool stale = f->root != node && has_grad(w, node) && !f->born_grad;
+	return !h->saved && !h->frozen && !stale && !f->unseen && writable_cells(w, node);
+}
+
+/* ---- operands ----------------------------------------------------------------------------------------------------------- */
+
+/* Operands of argument k: at most MAX_LIST. */
+static int operands(const struct node *n, int k, const int **out)
+{
+	if (n->arg[k].tag == ARG_TENSOR) {
+		*out = &n->arg[k].node;
+		return 1;
+	}
+	*out = n->arg[k].nodes;
+	return n->arg[k].tag == ARG_TENSORS ? n->arg[k].n : 0;
+}
+
+static bool arg_grad(const struct world *w, const struct node *n, int k)
+{
+	const int *v;
+	for (int i = 0, c = operands(n, k, &v); i < c; i++)
+		if (v[i] >= 0 && has_grad(w, v[i]))
+			return true;
+	return false;
+}
+
+static bool any_grad(const struct world *w, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (arg_grad(w, n, k))
+			return true;
+	return false;
+}
+
+/* ---- magnitudes ------------------------------------------------------------------------------------------------------------ */
+
+struct sizes { int bits, sum; int64_t n; bool from_float; };
+
+static struct sizes gather_sizes(struct world *w, const struct node *n)
+{
+	struct sizes s = {0};
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct param *q = &op_info[n->op].param[k];
+		const int *v;
+		int b = 0;
+		for (int i = 0, c = operands(n, k, &v); i < c; i++) {
+			if (v[i] < 0 || role_selects(q->role))
+				continue;
+			const struct meta *m = w->p->node[v[i]].nout ? node_meta(w->p, v[i]) : NULL;
+			b = MAX(b, home_of(w, v[i])->bits);
+			s.n += m ? meta_numel(m) : 0;
+			s.from_float |= m && dtype_is_float(m->dtype);
+		}
+		if (n->arg[k].tag == ARG_SCALAR) {
+			const struct scalar *x = &n->arg[k].scalar;
+			b = x->kind == SC_FLOAT ? 4 : log2_ceil(x->i < 0 ? -x->i : x->i);
+			s.from_float |= q->kind == K_TENSOR && x->kind == SC_FLOAT;
+		}
+		s.bits = MAX(s.bits, b);
+		s.sum += b;
+	}
+	return s;
+}
+
+static int result_bits(const struct op_info *op, const struct sizes *s)
+{
+	int many = log2_ceil(s->n) + 1;
+	int64_t b;
+	switch (op->licence) {
+	case LC_MOVE:
+	case LC_CONVERT: b = s->bits; break;
+	case LC_MINMAX: b = MAX(s->bits, many); break;  /* the value or its position */
+	case LC_ARITH: b = s->sum + 1; break;
+	case LC_MUL: b = s->sum; break;
+	case LC_COMPARE: b = 1; break;
+	case LC_SUM: b = s->bits + many; break;
+	case LC_MATMUL: b = s->sum + many; break;
+	case LC_PROD:
+	case LC_SCAN:
+	case LC_ACCUM:
+		b = op->traits & T_LINEAR ? s->sum + many : op->traits & T_PURE_MOVE ? s->bits : s->bits * (s->n + 1);
+		break;
+	default: b = UNBOUNDED; break;
+	}
+	return (int)MIN(b, UNBOUNDED);
+}
+
+/* Bits of the result in dtype t, or -1 if that is undefined or overflows. */
+static int admit_bits(struct world *w, const struct node *n, enum dtype t, const struct sizes *s, bool positions)
+{
+	const struct op_info *op = &op_info[n->op];
+	int bits = result_bits(op, s), width = 8 * dtype_nbytes(t);
+	bool arithmetic = !(op->traits & T_PURE_MOVE) && op->licence != LC_COMPARE;
+	if (t == DT_B8)
+		return 1;
+	if (dtype_is_float(t)) {
+		int most = t == DT_F16 ? 15 : t == DT_F64 ? 1023 : 127;
+		return bits > most ? UNBOUNDED : bits;
+	}
+	if (positions || op->licence == LC_COMPARE)
+		return MIN(bits, 63);
+	if (s->from_float && (t == DT_U8 || bits > width - 2))
+		return -1;              /* a float that does not fit, or is negative, becomes an integer */
+	if (width >= 32 && bits > width - 2)
+		return -1;
+	if (arithmetic || s->from_float)
+		w->no_special = true;
+	return MIN(bits, width);
+}
+
+/* ---- in-place rows ---------------------------------------------------------------------------------------------------------- */
+
+static bool admit_write(struct world *w, const struct node *n, bool grad, const char **why)
+{
+	const struct op_info *op = &op_info[n->op];
+	int self = n->arg[0].node;
+	struct fact *h = home_of(w, self);
+	*why = "write";
+	if (!writable(w, self) || legality_reads_written(w->p, (int)(n - w->p->node)))
+		return false;
+	bool incoming = false;
+	for (int k = 1; k < op->nparam; k++)
+		incoming |= arg_grad(w, n, k);
+	/* Gradients come in through the whole memory: autograd refuses one that overlaps itself. */
+	if (incoming && (h->shared || !dtype_is_float(node_meta(w->p, self)->dtype) || meta_has_duplicates(node_meta(w->p, w->fact[self].home))))
+		return false;
+	if (!grad)
+		return true;
+	/* Nothing that this very node keeps may lie in what it writes. */
+	for (int i = 0; i < op->nsave; i++) {
+		const struct op_save *s = &op->save[i];
+		if (s->what >= SAVE_RESULT || !(s->when == SAVE_ANY || arg_grad(w, n, s->when)))
+			continue;
+		const int *v;
+		for (int j = 0, c = operands(n, s->what, &v); j < c; j++)
+			if (v[j] >= 0 && w->fact[v[j]].home == w->fact[self].home)
+				return false;
+	}
+	return true;
+}
+
+static void record_saves(struct world *w, int node)
+{
+	const struct node *n = &w->p->node[node];
+	const struct op_info *op = &op_info[n->op];
+	for (int i = 0; i < op->nsave; i++) {
+		const struct op_save *s = &op->save[i];
+		if (!(s->when == SAVE_ANY ? any_grad(w, n) : arg_grad(w, n, s->when)))
+			continue;
+		if (s->what >= SAVE_RESULT) {
+			if (w->fact[node].usable)
+				home_of(w, node)->saved = true;
+			else
+				w->fact[node].saved_outs |= 1u << (s->what - SAVE_RESULT);
+			continue;
+		}
+		const int *v;
+		for (int j = 0, c = operands(n, s->what, &v); j < c; j++)
+			if (v[j] >= 0)
+				home_of(w, v[j])->saved = true;
+	}
+}
+
+/* ---- admission ----------------------------------------------------------------------------------------------------------------- */
+
+static void admit_getitem(struct world *w, int node)
+{
+	const struct node *n = &w->p->node[node];
+	int tuple = n->arg[0].node, self = w->p->node[tuple].arg[0].node, k = (int)n->arg[1].i.value;
+	enum dtype t = n->out[0].meta.dtype;
+	struct fact f = {.root = node, .home = node, .usable = true};
+	if (op_has(w->p->node[tuple].op, T_VIEW)) {
+		f.root = w->fact[self].root;
+		f.home = w->fact[self].home;
+		f.born_grad = has_grad(w, self);
+		w->fact[node] = f;
+		return;
+	}
+	f.grad = w->fact[tuple].grad && dtype_is_float(t);
+	f.saved = w->fact[tuple].saved_outs >> k & 1;
+	f.bits = dtype_is_float(t) ? w->fact[tuple].bits : 63;
+	w->fact[node] = f;
+}
+
+/* Storage that a fresh-looking result shares with an operand, and whose view it is: the operand, or -1. */
+static int viewed(const struct world *w, int node)
+{
+	const struct node *n = &w->p->node[node];
+	const struct op_info *op = &op_info[n->op];
+	for (int k = 0; k < op->nparam; k++)
+		if (op->param[k].is_alias && n->arg[k].tag == ARG_TENSOR && w->p->node[n->arg[k].node].nout == 1 && n->nout &&
+		    w->p->node[n->arg[k].node].out[0].storage == n->out[0].storage)
+			return n->arg[k].node;
+	return -1;
+}
+
+bool admit(struct world *w, int node, const char **why)
+{
+	const struct node *n = &w->p->node[node];
+	const struct op_info *op = &op_info[n->op];
+	*why = "";
+	if (op->nparam && op->param[0].role == R_TUPLE) {
+		admit_getitem(w, node);
+		return true;
+	}
+	bool grad = any_grad(w, n) && !(op->traits & T_NONDIFF);
+	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
+		return false;
+	struct sizes s = gather_sizes(w, n);
+	bool several = op->nret != 1;
+	if (several && n->nout == 0)
+		return false;
+	enum dtype t = n->out[0].meta.dtype;
+	bool positions = op->traits & T_NONDIFF && op->licence == LC_MINMAX;
+	int bits = admit_bits(w, n, t, &s, positions);
+	*why = "magnitude";
+	if (bits < 0)
+		return false;
+	int of = viewed(w, node);
+	struct fact f = {.root = node, .home = node, .usable = !several, .bits = bits};
+	f.grad = grad && dtype_is_float(t);
+	if (of >= 0) {
+		f.root = w->fact[of].root;
+		f.home = w->fact[of].home;
+		f.unseen = w->fact[of].unseen;
+	}
+	if (of >= 0 && op_has(n->op, T_VIEW) && op_has(n->op, T_NONDIFF)) {
+		f.root = node;          /* a history of its own, which begins here */
+		f.unseen = has_grad(w, of);
+		home_of(w, of)->shared = true;
+	}
+	if (of < 0 && op_has(n->op, T_VIEW)) {
+		f.home = n->arg[0].node;        /* shares memory unsaid: what it was made of is given up */
+		w->fact[f.home].usable = false;
+		w->fact[f.home].frozen = true;
+	}
+	w->fact[node] = f;
+	if (op->traits & T_MUTATES) {
+		struct fact *h = home_of(w, node);
+		h->written = true;
+		h->bits = MAX(h->bits, bits);
+		w->fact[f.root].grad |= grad && dtype_is_float(t);
+	}
+	w->fact[node].born_grad = has_grad(w, node);
+	if (op->traits & T_MULTI_VIEW)
+		home_of(w, node)->frozen = true;
+	record_saves(w, node);
+	return true;
+}

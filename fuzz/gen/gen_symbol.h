@@ -1,0 +1,29 @@
+/* gen_symbol.h: what gen_symbol.c (a size becomes a symbol) and gen_size.c (where the program gets it from) share. */
+#ifndef SCATTERPROOF_GEN_SYMBOL_H
+#define SCATTERPROOF_GEN_SYMBOL_H
+
+#include "fuzz/gen/gen_internal.h"
+
+/* A program in which sizes became symbols, and the same program as each call binds it. */
+struct symbolic {
+	struct world *w;
+	struct prog p;
+	int nsym;                       /* its first nodes */
+	int nbound;
+	bool failed;                    /* sizes were taken from where they do not hold in every call: the program stays as it was */
+	struct prog bound[MAX_CALLS + 1];
+	struct arena arena;             /* of the bound programs */
+};
+
+/* Binds every call; false: some call makes no sense. */
+bool symbolic_bind(struct symbolic *s);
+
+/* ---- gen_size.c ---- */
+/* Operands become views of themselves, or reshaped or expanded to their own sizes. The program must be bound; it is bound again. */
+void sizes_stated(struct symbolic *s);
+/* Some sizes that follow from the others become -1. The program must be bound. */
+void sizes_follow(struct symbolic *s);
+/* Symbols are read off tensors, as the policy says. The program must be bound; it is bound again. */
+void sizes_read(struct symbolic *s);
+
+#endif

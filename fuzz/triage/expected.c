@@ -1,0 +1,509 @@
+/* expected.c: tables of what must be. Elements become text first; equal neighbours are written once, so most tables are short. */
+#include "fuzz/triage/expected.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "eager/base/escape.h"
+
+struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
+
+/* ---- which tensor --------------------------------------------------------------------------------------------------------------- */
+
+void expected_name(struct strbuf *sb, const struct tensor_name *n)
+{
+	if (n->role == TR_OUTPUT)
+		sb_printf(sb, "output %d", n->index);
+	else
+		tensor_name_print(sb, n);
+}
+
+static int64_t row_length(const struct meta *m)
+{
+	int64_t n = 1;
+	for (int d = m->rank - 1; d >= 0 && n < 8; d--)
+		n *= m->size[d];
+	return MAX(n, 1);
+}
+
+/* An output or gradient; NULL: the reference has none of that number. */
+static const struct ref_value *value_of(const struct reference *ref, const struct tensor_name *n)
+{
+	int count = n->role == TR_OUTPUT ? ref->nouts : n->role == TR_GRADIENT ? ref->ngrads : 0;
+	return n->index >= count ? NULL : n->role == TR_OUTPUT ? &ref->out[n->index] : &ref->grad[n->index];
+}
+
+/* False: there are no elements to speak of. */
+static bool find_elements(struct wanted *w, const struct reference *ref, const struct tensor_name *n)
+{
+	if (n->role == TR_STORAGE) {
+		if (n->index >= ref->nstorages)
+			return false;
+		const struct ref_cells *c = &ref->storage[n->index];
+		*w = (struct wanted){c->val, c->n, MAX(c->n, 1), c->dtype};
+		return true;
+	}
+	const struct ref_value *v = value_of(ref, n);
+	if (!v || !v->present || v->meta.device == DEV_META)
+		return false;
+	*w = (struct wanted){v->val, v->n, row_length(&v->meta), v->meta.dtype};
+	return true;
+}
+
+/* ---- one element ------------------------------------------------------------------------------------------------------------------- */
+
+/* Shortest text that reads back as v; Python's literals. */
+static void float_text(struct strbuf *sb, double v)
+{
+	char text[40];
+	if (!isfinite(v)) {
+		sb_puts(sb, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	sb_puts(sb, text);
+	if (!strpbrk(text, ".e"))
+		sb_puts(sb, ".0");
+}
+
+/* The number of a float dtype after v, a finite number of it, upwards or downwards; may be infinite. */
+static double number_after(enum dtype dt, double v, bool up)
+{
+	unsigned char cell[8] = {0};
+	uint64_t bits = 0, sign = (uint64_t)1 << (8 * dtype_nbytes(dt) - 1);
+	dtype_store_f(dt, cell, v);
+	memcpy(&bits, cell, (size_t)dtype_nbytes(dt));
+	if (v == 0)
+		bits = up ? 1 : sign | 1;
+	else
+		bits = (v > 0) == up ? bits + 1 : bits - 1;
+	memcpy(cell, &bits, (size_t)dtype_nbytes(dt));
+	return dtype_load_f(dt, cell);
+}
+
+/* The outermost number of dt, upwards or downwards, that num_has accepts; `end` if it accepts none. end: where about the finite part ends. */
+static double outermost(const struct num *v, enum dtype dt, double end, bool up)
+{
+	enum { STEPS = 64 };    /* ends are known to a few units in the last place */
+	double at = num_rn(dt, end, 0);
+	if (!isfinite(at))
+		at = at > 0 ? num_format[dt].max : -num_format[dt].max;
+	for (int i = 0; i < STEPS && !num_has(v, at); i++) {
+		at = number_after(dt, at, !up);
+		if (!isfinite(at))
+			return end;
+	}
+	if (!num_has(v, at))
+		return end;
+	for (double next = number_after(dt, at, up); isfinite(next) && num_has(v, next); next = number_after(dt, at, up))
+		at = next;
+	return at;
+}
+
+void expected_ends(double *low, double *high, const struct num *v, enum dtype dt)
+{
+	*low = *high = v->hi;
+	if (v->rad == 0 && v->lo == 0)
+		return;
+	*low = outermost(v, dt, num_low(v), false);
+	*high = outermost(v, dt, num_high(v), true);
+}
+
+static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
+{
+	static const struct { int flag; double value; } special[] = {{NUM_PINF, INFINITY}, {NUM_NINF, -INFINITY}, {NUM_NAN, NAN}};
+	double value[2 + ARRAY_LEN(special)];   /* low, high and the others */
+	int n = 2;
+	for (int i = 0; i < ARRAY_LEN(special); i++)
+		if (v->flags & special[i].flag)
+			value[n++] = special[i].value;
+	const double *first = value;
+	if (v->flags & NUM_NOFIN && n > 2)
+		first++, value[1] = value[2];
+	else
+		expected_ends(&value[0], &value[1], v, dt);
+	n -= (int)(first - value);
+	if (v->flags & NUM_ANY) {
+		sb_puts(sb, "None");
+	} else if (n == 2 && (first[0] == first[1] || isnan(first[0]))) {
+		if (first[0] == 0 && !(v->flags & NUM_MOVED))
+			sb_putc(sb, '0');
+		else
+			float_text(sb, first[0]);
+	} else {
+		for (int i = 0; i < n; i++) {
+			sb_puts(sb, i ? ", " : "(");
+			float_text(sb, first[i]);
+		}
+		sb_putc(sb, ')');
+	}
+}
+
+static void int_element(struct strbuf *sb, const struct num *v, enum dtype dt)
+{
+	int64_t last = v->flags & NUM_UNDEC ? wrap_add(v->i, (int64_t)v->rad) : v->i;
+	const char *before = "{";
+	if (v->flags & NUM_ANY || last < v->i) {
+		sb_puts(sb, "None");
+	} else if (dt == DT_B8) {
+		sb_puts(sb, v->i == last ? v->i ? "True" : "False" : "None");
+	} else if (v->i == last) {
+		sb_printf(sb, "%" PRId64, v->i);
+	} else if (!v->among) {
+		sb_printf(sb, "(%" PRId64 ", %" PRId64 ")", v->i, last);
+	} else {
+		for (int64_t k = 0; k <= last - v->i && k < 64; k++)
+			if (v->among >> k & 1) {
+				sb_printf(sb, "%s%" PRId64, before, v->i + k);
+				before = ", ";
+			}
+		sb_putc(sb, '}');
+	}
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------------------- */
+
+static const char *const *element_texts(const struct wanted *w, struct arena *a)
+{
+	const char **text = ARENA_NEW(a, const char *, w->n + 1);
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int64_t i = 0; i < w->n; i++) {
+		sb_reset(&sb);
+		if (dtype_is_float(w->dtype))
+			float_element(&sb, &w->val[i], w->dtype);
+		else
+			int_element(&sb, &w->val[i], w->dtype);
+		text[i] = i && str_eq(sb.s, text[i - 1]) ? text[i - 1] : arena_strdup(a, sb.s);
+	}
+	sb_free(&sb);
+	return text;
+}
+
+static int64_t run_length(const char *const *text, int64_t at, int64_t end)
+{
+	int64_t n = 1;
+	while (at + n < end && text[at + n] == text[at])
+		n++;
+	return n;
+}
+
+/* How many rows from `at` on are equal, element by element. */
+static int64_t equal_rows(const char *const *text, int64_t at, int64_t row, int64_t n)
+{
+	int64_t k = 1;
+	for (int64_t next = at + row; next + row <= n; next += row, k++)
+		for (int64_t i = 0; i < row; i++)
+			if (!str_eq(text[at + i], text[next + i]))
+				return k;
+	return k;
+}
+
+/* Elements `at` to the end of the row, over several lines if need be. */
+static void list_row(struct strbuf *sb, const char *const *text, int64_t at, int64_t end)
+{
+	enum { WIDTH = 120 };
+	size_t start = sb->len;
+	sb_putc(sb, '[');
+	for (int64_t i = at; i < end; i++) {
+		sb_puts(sb, i > at ? "," : "");
+		if (sb->len - start + strlen(text[i]) > WIDTH) {
+			sb_puts(sb, "\n         ");
+			start = sb->len;
+		} else if (i > at) {
+			sb_putc(sb, ' ');
+		}
+		sb_puts(sb, text[i]);
+	}
+	sb_putc(sb, ']');
+}
+
+/* For a person to read. */
+static void list_short(struct strbuf *sb, const char *const *text, const struct wanted *w)
+{
+	sb_puts(sb, w->n ? "" : "[]");
+	for (int64_t at = 0; at < w->n;) {
+		sb_puts(sb, at ? "\n        + " : "");
+		int64_t run = run_length(text, at, w->n), end = MIN(w->n, (at / w->row + 1) * w->row);
+		if (run > 1 && at + run >= end) {
+			sb_printf(sb, "[%s] * %" PRId64, text[at], run);
+			at += run;
+		} else {
+			int64_t rows = at % w->row ? 1 : equal_rows(text, at, w->row, w->n);
+			list_row(sb, text, at, end);
+			if (rows > 1)
+				sb_printf(sb, " * %" PRId64, rows);
+			at = end + (rows - 1) * w->row;
+		}
+	}
+}
+
+/* A sum of thousands of lists is too deep for Python's compiler. */
+static void list_long(struct strbuf *sb, const char *const *text, const struct wanted *w)
+{
+	enum { PER_LINE = 6 };
+	sb_puts(sb, "[x for n, x in [");
+	for (int64_t at = 0, k = 0, run; at < w->n; at += run, k++) {
+		run = run_length(text, at, w->n);
+		sb_printf(sb, "%s(%" PRId64 ", %s),", k % PER_LINE ? " " : "\n        ", run, text[at]);
+	}
+	sb_puts(sb, "\n        ] for _ in range(n)]");
+}
+
+static void list_indices(struct strbuf *sb, const struct wanted *w, const struct ref_winners *q)
+{
+	const char *before = "\n        ([";
+	for (int k = 0; k < q->n; k++) {
+		const struct num *v = &w->val[q->index[k]];
+		if (!q->npick && num_is_exact(v) && v->hi == 0)
+			continue;               /* surely not the one; it is looked at by itself */
+		sb_printf(sb, "%s%" PRId64, before, q->index[k]);
+		before = ", ";
+	}
+	sb_printf(sb, "%s], ", before[0] == ',' ? "" : before);
+}
+
+/* The gradients that a group's elements get, one each, as (low, high). */
+static void list_picks(struct strbuf *sb, const struct wanted *w, const struct reference *ref, int i)
+{
+	const struct ref_winners *q = &ref->winners[i];
+	double low, high;
+	bool known = true;
+	for (int k = 0; k < q->npick; k++)
+		known = known && judge_pick(&low, &high, ref, i, k);
+	if (!known)
+		return;
+	list_indices(sb, w, q);
+	sb_putc(sb, '[');
+	for (int k = 0; k < q->npick; k++) {
+		judge_pick(&low, &high, ref, i, k);
+		sb_puts(sb, k ? ", (" : "(");
+		float_text(sb, low);
+		sb_puts(sb, ", ");
+		float_text(sb, high);
+		sb_putc(sb, ')');
+	}
+	sb_puts(sb, "]),");
+}
+
+/* Elements between which a gradient is divided as nobody can know: what they add up to, or which gradients they get, as judge.c allows it. */
+static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
+{
+	sb_putc(sb, '[');
+	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
+		const struct ref_winners *q = &ref->winners[i];
+		double total, room;
+		if (q->grad == n->index && q->npick)
+			list_picks(sb, w, ref, i);
+		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
+			continue;
+		list_indices(sb, w, q);
+		float_text(sb, total);
+		sb_puts(sb, ", ");
+		float_text(sb, room);
+		sb_puts(sb, "),");
+	}
+	sb_putc(sb, ']');
+}
+
+/* ---- by version ------------------------------------------------------------------------------------------------------------------- */
+
+static bool profile_of(struct licence_profile *out, const struct target *t)
+{
+	struct strbuf name;
+	sb_init(&name);
+	target_print(&name, t);
+	bool known = licence_find(out, name.s);
+	sb_free(&name);
+	return known;
+}
+
+/* The elements and groups, or "None, []". */
+static void one_version(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct licence_profile profile;
+	struct judge_case jc;
+	struct wanted w;
+	bool ok = profile_of(&profile, t) && judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a);
+	if (!ok || c->call >= jc.ncalls || !find_elements(&w, &jc.ref[c->call], &c->tensor)) {
+		sb_puts(sb, "None, []");
+		return;
+	}
+	const char *const *text = element_texts(&w, a);
+	if (w.n <= EXPECTED_SHORT)
+		list_short(sb, text, &w);
+	else
+		list_long(sb, text, &w);
+	sb_puts(sb, ",\n        ");
+	list_winners(sb, &w, &jc.ref[c->call], &c->tensor);
+}
+
+static void all_versions(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct strbuf table;
+	const char *before = "";
+	sb_init(&table);
+	sb_puts(sb, "EXPECTED = [\n");
+	for (int i = 0; i < NLICENCE_STEPS; i++) {
+		struct target at = *t;
+		struct arena_mark mark = arena_mark(a);
+		snprintf(at.version, sizeof at.version, "%d.%d.0", licence_steps[i].major, licence_steps[i].minor);
+		sb_reset(&table);
+		one_version(&table, c, p, &at, a);
+		arena_release(a, mark);
+		if (!str_eq(table.s, before))
+			sb_printf(sb, "    ((%d, %d),\n        %s),\n", licence_steps[i].major, licence_steps[i].minor, table.s);
+		before = arena_strdup(a, table.s);
+	}
+	sb_puts(sb, "]\n");
+	sb_free(&table);
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------------------------- */
+
+static void shape_fact(struct strbuf *sb, const struct meta *m)
+{
+	sb_printf(sb, "    \"shape\": (\"torch.%s\", [", dtype_info[m->dtype].torch);
+	for (int d = 0; d < m->rank; d++)
+		sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->size[d]);
+	sb_puts(sb, "]),\n");
+}
+
+/* Where nothing reaches, zeros may stand for None, and NaN where a zero meets infinity on its way. */
+static void zeros_fact(struct strbuf *sb, const struct judge_case *jc, const struct claim *c, const struct ref_value *v, struct arena *a)
+{
+	const struct ref_value *zero = judge_zero_gradient(jc, c->call, c->tensor.index, a);
+	const char *before = "";
+	sb_puts(sb, "    \"present\": \"or zeros\",\n");
+	shape_fact(sb, &v->meta);
+	sb_puts(sb, "    \"or nan at\": [");
+	for (int64_t k = 0; zero && zero->present && k < zero->n; k++)
+		if (zero->val[k].flags & (NUM_NAN | NUM_ANY)) {
+			sb_printf(sb, "%s%" PRId64, before, k);
+			before = ", ";
+		}
+	sb_puts(sb, "],\n");
+}
+
+static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value *v)
+{
+	const struct meta *m = &v->meta;
+	if (parts & CLAIM_PRESENT)
+		sb_printf(sb, "    \"present\": %s,\n", v->present ? "True" : "False");
+	if (parts & CLAIM_REQUIRES_GRAD)
+		sb_printf(sb, "    \"requires_grad\": %s,\n", v->requires_grad ? "True" : "False");
+	if (v->present && parts & CLAIM_SHAPE)
+		shape_fact(sb, m);
+	if (v->present && parts & CLAIM_STRIDES) {
+		sb_puts(sb, "    \"strides\": [");
+		for (int d = 0; d < m->rank; d++)
+			sb_printf(sb, "%s%" PRId64, d ? ", " : "", m->stride[d]);
+		sb_puts(sb, "],\n");
+	}
+}
+
+static const char *const rule_name[] = {
+	[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any",
+};
+
+static const char *input_name(const struct prog *p, int storage, struct arena *a)
+{
+	struct tensor_name n;
+	tensor_name_of(&n, p, TR_STORAGE, storage);
+	return arena_printf(a, "input %s", n.node);
+}
+
+/* What an output may share memory with, and where it begins. */
+static void output_memory(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free, struct arena *a)
+{
+	const struct ref_value *v = &ref->out[i];
+	bool of_input = v->memory < ref->nstorages;
+	sb_puts(sb, "    \"memory\": {");
+	if (of_input)
+		sb_printf(sb, "\"%s\": \"%s\"", input_name(p, v->memory, a), rule_name[judge_output_rule(p, ref, i, -1, free)]);
+	for (int k = 0; k < i && !of_input; k++)
+		if (ref->out[k].n)
+			sb_printf(sb, "\"output %d\": \"%s\", ", k, rule_name[judge_output_rule(p, ref, i, k, free)]);
+	sb_puts(sb, "},\n");
+	if (free == 0 && v->offset_known)
+		sb_printf(sb, "    \"offset\": (%" PRId64 ", None),\n", v->meta.offset);
+	else if (of_input)
+		sb_printf(sb, "    \"offset\": (%" PRId64 ", \"%s\"),\n", v->meta.offset, input_name(p, v->memory, a));
+	sb_puts(sb, "    \"offset from\": {");
+	for (int k = 0; k < i; k++)
+		if (ref->out[k].n && ref->out[k].memory == v->memory)
+			sb_printf(sb, "\"output %d\": %" PRId64 ", ", k, v->meta.offset - ref->out[k].meta.offset);
+	sb_puts(sb, "},\n");
+}
+
+static void gradient_memory(struct strbuf *sb, const struct reference *ref, const struct prog *p, int i, unsigned free, struct arena *a)
+{
+	struct tensor_name n;
+	sb_puts(sb, "    \"memory\": {");
+	for (int k = 0; k < ref->nstorages; k++)
+		sb_printf(sb, "\"%s\": \"%s\", ", input_name(p, k, a), rule_name[judge_gradient_rule(ref, i, TR_STORAGE, k, free, a)]);
+	for (int k = 0; k < ref->nouts; k++)
+		if (ref->out[k].n)
+			sb_printf(sb, "\"output %d\": \"%s\", ", k, rule_name[judge_gradient_rule(ref, i, TR_OUTPUT, k, free, a)]);
+	for (int k = 0; k < i; k++)
+		if (ref->grad[k].n) {
+			tensor_name_of(&n, p, TR_GRADIENT, k);
+			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a),
+			          rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
+		}
+	sb_puts(sb, "},\n");
+	if (judge_gradient_from_start(ref, i, free, a))
+		sb_puts(sb, "    \"offset\": (0, None),\n");
+}
+
+static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free,
+                  struct arena *a)
+{
+	const struct reference *ref = &jc->ref[c->call];
+	bool output = c->tensor.role == TR_OUTPUT;
+	if (!v->present && c->parts & CLAIM_PRESENT && free & JUDGE_ZERO_FOR_NONE) {
+		zeros_fact(sb, jc, c, v, a);
+		return;
+	}
+	meta_facts(sb, c->parts, v);
+	if (c->parts & CLAIM_MEMORY && v->present && v->n)
+		(output ? output_memory : gradient_memory)(sb, ref, jc->p, c->tensor.index, free, a);
+}
+
+bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t,
+                   struct arena *a)
+{
+	struct licence_profile profile;
+	struct judge_case jc;
+	struct wanted w;
+	*why = "the reference knows nothing of this target";
+	if (!profile_of(&profile, t))
+		return false;
+	if (!judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a)) {
+		*why = arena_printf(a, "the reference does not judge this program: %s", jc.message);
+		return false;
+	}
+	const struct reference *ref = &jc.ref[c->call];
+	const struct ref_value *v = value_of(ref, &c->tensor);
+	bool elements = c->parts & CLAIM_ELEMENTS && find_elements(&w, ref, &c->tensor);
+	*why = arena_printf(a, "the reference has no %s in call %d", tensor_name_text(&c->tensor, a), c->call);
+	if (c->tensor.role == TR_STORAGE ? !elements : !v || v->meta.device == DEV_META)
+		return false;
+	*why = arena_printf(a, "%s has more than %d elements", tensor_name_text(&c->tensor, a), MAX_EXPECTED);
+	if (elements && w.n > MAX_EXPECTED)
+		return false;
+	*why = "";
+	sb_puts(sb, "MUST = {\n");
+	if (v)
+		facts(sb, c, &jc, v, freedoms_of(t), a);
+	sb_puts(sb, "}\n");
+	if (elements)
+		all_versions(sb, c, p, t, a);
+	else
+		sb_puts(sb, "EXPECTED = []\n");
+	return true;
+}

@@ -1,0 +1,142 @@
+/* message.c: see message.h. */
+#include "fuzz/triage/message.h"
+
+#include "eager/lang/dtype.h"
+
+static const char WORD[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+/* Whether these n characters are a dtype's name: ours, PyTorch's, or one of those that only PyTorch, its C++ or Triton have. */
+static bool is_dtype(const char *s, size_t n)
+{
+	static const char *const others[] = {"u16", "u32", "u64", "uint16", "uint32", "uint64", "fp8", "fp16", "fp32", "fp64", "BFloat16", "complex32",
+		"complex64", "complex128", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+	static const char *const small[] = {"float8_e", "Float8_e", "float4_e"};        /* float8_e4m3fn, … */
+	for (int i = 0; i < NDTYPES; i++)
+		if ((strlen(dtype_info[i].name) == n && memcmp(s, dtype_info[i].name, n) == 0)
+			|| (strlen(dtype_info[i].torch) == n && memcmp(s, dtype_info[i].torch, n) == 0))
+			return true;
+	for (int i = 0; i < ARRAY_LEN(others); i++)
+		if (strlen(others[i]) == n && memcmp(s, others[i], n) == 0)
+			return true;
+	for (int i = 0; i < ARRAY_LEN(small); i++)
+		if (n > strlen(small[i]) && memcmp(s, small[i], strlen(small[i])) == 0)
+			return true;
+	return false;
+}
+
+/* dtypes: numbers that are part of a dtype's name stay. */
+static const char *masked(const char *m, bool dtypes, struct arena *a)
+{
+	enum { LONGEST = 110 };
+	struct strbuf sb;
+	sb_init(&sb);
+	int depth = 0;
+	bool inside = false;            /* of a word */
+	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
+		size_t n = inside ? 0 : strspn(m, WORD);
+		inside = strchr(WORD, *m) != NULL;
+		if (strchr("[{", *m) && depth++ == 0)
+			sb_puts(&sb, *m == '[' ? "[]" : "{}");
+		if (strchr("]}", *m))
+			depth -= depth > 0;
+		if (depth || strchr("]}", *m))
+			continue;
+		if (dtypes && is_dtype(m, n)) {
+			sb_put(&sb, m, n);
+			m += n - 1;
+			continue;
+		}
+		if (*m >= '0' && *m <= '9') {
+			sb_putc(&sb, 'N');
+			while (m[1] >= '0' && m[1] <= '9')
+				m++;
+			continue;
+		}
+		sb_putc(&sb, *m);
+		if (*m == '=')
+			while (m[1] && !strchr(" ,\n)[{", m[1]))
+				m++;
+	}
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+const char *message_generalised(const char *m, struct arena *a) { return masked(m, true, a); }
+
+const char *message_innermost(const char *m, struct arena *a)
+{
+	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
+	static const char *const noise[] = {"compile: ", "backend='inductor' raised:\n", "backend='aot_eager' raised:\n"};
+	for (;;) {
+		for (int i = 0; i < ARRAY_LEN(noise); i++)
+			if (str_starts(m, noise[i]))
+				m += strlen(noise[i]), i = -1;
+		size_t n = strspn(m, name);
+		const char *next = m + n + 2;
+		if (n == 0 || !str_starts(m + n, ": "))
+			break;
+		bool inner = false;
+		for (int i = 0; i < ARRAY_LEN(noise); i++)
+			inner |= str_starts(next, noise[i]);
+		size_t k = strspn(next, name);
+		inner |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
+		if (!inner)
+			break;
+		m = next;
+	}
+	return masked(m, false, a);
+}
+
+/* "error: …" of a C++ compiler and the line of source below it, if it shows one. "" if there is none. */
+static const char *compiler_error(const char *m, struct arena *a)
+{
+	const char *e = strstr(m, " error: ");
+	if (!e)
+		return "";
+	e++;
+	size_t n = strcspn(e, "\n");
+	const char *source = e[n] ? e + n + 1 : "";
+	source += strspn(source, " 0123456789|");
+	return arena_printf(a, "\n  %.*s\n  %.*s", (int)MIN(n, (size_t)300), e, (int)MIN(strcspn(source, "\n"), (size_t)300), source);
+}
+
+const char *message_shown(const char *m, struct arena *a)
+{
+	size_t n = strlen(m), line = strcspn(m, "\n");
+	if (n <= MESSAGE_SHOWN)
+		return m;
+	const char *error = compiler_error(m, a);
+	size_t shown = error[0] || line >= MESSAGE_SHOWN / 2 ? MIN(line, (size_t)MESSAGE_SHOWN) : MESSAGE_SHOWN / 2;
+	return arena_printf(a, "%.*s ... (%zu characters more)%s", (int)shown, m, n - shown, error);
+}
+
+/* "  File "/…/torch/_inductor/scheduler.py", line 12 in fuse_nodes" -> "in _inductor/scheduler.py fuse_nodes"; NULL: no such line. */
+static const char *frame_name(const char *line, struct arena *a)
+{
+	const char *end = strchr(line, '\n'), *file = strstr(line, "/torch/"), *in = strstr(line, ", line "), *quote = strstr(line, "\", ");
+	end = end ? end : line + strlen(line);
+	if (!str_starts(line, "  File \"") || !file || !in || !quote || file > quote || in > end || !(in = strstr(in, " in ")) || in > end)
+		return NULL;
+	file += strlen("/torch/");
+	return arena_printf(a, "in %.*s %.*s", (int)(quote - file), file, (int)(end - in - 4), in + 4);
+}
+
+const char *message_place(const char *tail, struct arena *a)
+{
+	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "corrupted double-linked list",
+		"double free or corruption", "malloc_consolidate(): "};
+	static const char head[] = "(most recent call first):\n";
+	for (int i = 0; i < ARRAY_LEN(heap); i++)
+		if (strstr(tail, heap[i]))
+			return "heap corrupted";
+	const char *last = NULL;
+	for (const char *s = tail; (s = strstr(s, head)) != NULL;)
+		last = s += strlen(head);
+	for (const char *line = last; line && str_starts(line, "  File "); line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+		const char *name = frame_name(line, a);
+		if (name)
+			return name;
+	}
+	return "";
+}

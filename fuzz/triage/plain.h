@@ -1,0 +1,20 @@
+/* plain.h: what a compiling target raises is a divergence only if the plain stage of the same family, version and device runs the program;
+ * what it runs though eager must refuse it, only if that stage refuses it.
+ * The reference knows some programs that PyTorch refuses, the built-in interpreter more (outcome_of), but only PyTorch knows all. */
+#ifndef SCATTERPROOF_PLAIN_H
+#define SCATTERPROOF_PLAIN_H
+
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/verdict.h"
+
+/* The plain stage must be asked about this outcome. */
+bool plain_needed(const struct outcome *o, const struct target *t);
+/* Options are the compilers': what does not compile keeps its own. */
+struct target plain_of(const struct target *t);
+/* r, plain: the target's answer and its. If both raise or both run, *o becomes invalid, and unexpected: neither the reference nor the interpreter refuses the program,
+ * or nobody would have asked. */
+void plain_settle(struct outcome *o, const struct result *r, const struct result *plain);
+/* All of that in one go, in the child that ran t. */
+void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a);
+
+#endif

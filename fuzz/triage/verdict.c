@@ -1,0 +1,319 @@
+/* verdict.c: see verdict.h. */
+#include "fuzz/triage/verdict.h"
+
+#include "eager/base/escape.h"
+#include "eager/base/guess.h"
+#include "eager/run/interp.h"
+
+#include <inttypes.h>
+
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/message.h"
+#include "fuzz/triage/signature.h"
+#include "fuzz/triage/tensor_name.h"
+#include "oracle/judge/spread.h"
+
+const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
+bool verdict_find(int *out, const char *name, struct err *err)
+{
+	for (*out = 0; *out < NVERDICTS; ++*out)
+		if (str_eq(name, verdict_name[*out]))
+			return true;
+	return err_set(err, "'%s' is no verdict%s", name,
+		guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
+}
+
+const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
+
+const char *prog_text(const struct prog *p, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	prog_print(&sb, p);
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+int prog_ops(const char **out, int max, const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->nnode && n < max; i++)
+		if (op_info[p->node[i].op].family != F_INPUT)
+			out[n++] = op_info[p->node[i].op].name;
+	return n;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------------------------------ */
+
+static int fill_class(const struct prog *p, int k)
+{
+	const char *fill = NULL;
+	for (int i = 0; k > 0 && !fill && i < p->call[k - 1].ninput; i++)
+		fill = p->call[k - 1].input[i].fill;
+	for (int i = 0; !fill && i < p->nnode; i++)
+		if (p->node[i].op == OP_input && dtype_is_float(p->node[i].out[0].meta.dtype))
+			fill = p->node[i].arg[op_param(OP_input, "fill")].str;
+	for (int c = 0; fill && c < NFILL_CLASSES; c++)
+		if (str_eq(fill, fill_class_name[c]))
+			return c;
+	return 0;
+}
+
+static void add_counts(struct element_counts *e, const struct compared *c)
+{
+	int64_t exact = c->exact - c->nwrong_exact;     /* each element is counted once */
+	e->exact += exact;
+	e->weak += c->weak;
+	e->suspect += c->suspect;
+	e->agree += c->count[EL_AGREE] - exact - c->weak - c->suspect;
+	e->undecided += c->count[EL_UNDECIDED];
+	e->disagree += c->count[EL_DISAGREE];
+}
+
+static const char *pattern_text(const struct compared *c, struct arena *a)
+{
+	if (c->pattern == PAT_SCALED)
+		return arena_printf(a, "scaled by %.6g", c->ratio);
+	if (c->pattern == PAT_SHIFTED)
+		return arena_printf(a, "shifted by %" PRId64, c->shift);
+	return pattern_name[c->pattern];
+}
+
+/* ---- outcomes ------------------------------------------------------------------------------------------------------------------------ */
+
+static const enum finding_kind kind_of[NMISMATCH] = {
+	[MM_VALUE] = FINDING_VALUE, [MM_GRADIENT] = FINDING_GRADIENT, [MM_MUTATION] = FINDING_MUTATION, [MM_RAISE] = FINDING_RAISE,
+	[MM_NONENESS] = FINDING_NONENESS, [MM_ALIAS] = FINDING_ALIAS, [MM_SHAPE] = FINDING_META, [MM_STRIDES] = FINDING_META,
+	[MM_REQUIRES_GRAD] = FINDING_NONENESS,
+};
+
+/* Silent wrong data is high: a wrong shape is data that belongs elsewhere. */
+static const enum finding_severity severity_of[NMISMATCH] = {
+	[MM_VALUE] = SEVERITY_HIGH, [MM_GRADIENT] = SEVERITY_HIGH, [MM_MUTATION] = SEVERITY_HIGH, [MM_SHAPE] = SEVERITY_HIGH,
+	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_TRIVIAL,
+	[MM_REQUIRES_GRAD] = SEVERITY_NORMAL,
+};
+
+static const char *tensor_text(const struct prog *p, const struct tensor_verdict *w, struct arena *a)
+{
+	struct tensor_name n;
+	tensor_name_of(&n, p, w->role, w->index);
+	return tensor_name_text(&n, a);
+}
+
+static void describe(struct outcome *out, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a)
+{
+	out->tensor = w ? tensor_text(p, w, a) : "";
+	out->pattern = w && w->cmp.count[EL_DISAGREE] ? pattern_text(&w->cmp, a) : "";
+	out->call = w ? w->call : 0;
+	out->signature = signature_of(out->kind, p, w, hint, a);
+}
+
+static const char *suspicion(const struct prog *p, const struct judgement *j, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < j->ntensor; i++) {
+		const struct compared *c = &j->tensor[i].cmp;
+		if (!c->suspect)
+			continue;
+		const struct sample *s = &c->sample[c->nsample - 1];
+		sb_printf(&sb, "  suspect: call %d, %s, %" PRId64 " of %" PRId64 " elements; element %" PRId64 " is %.9g, drawn evaluations gave %.9g to %.9g\n",
+			j->tensor[i].call, tensor_text(p, &j->tensor[i], a), c->suspect, c->n, s->index, s->got, s->low, s->high);
+	}
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+static void report(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *target, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_printf(&sb, "%s on %s: %s\n", finding_kind_name[out->kind], target, escaped_lines(a, "  ", out->why));
+	if (j)
+		judgement_print(&sb, j, p);
+	if (r->stderr_tail[0] && out->verdict != VD_MISMATCH)
+		sb_printf(&sb, "last output of the target:\n  %s\n", escaped_lines(a, "  ", r->stderr_tail));
+	sb_printf(&sb, "signature: %s\n", escaped_line(a, out->signature));
+	sb_puts(&sb, prog_text(p, a));
+	out->report = arena_strdup(a, sb.s);
+	sb_free(&sb);
+}
+
+static void from_judgement(struct outcome *out, const struct prog *p, const struct judgement *j, const char *hint, struct arena *a)
+{
+	for (int i = 0; i < j->ntensor; i++) {
+		if (j->tensor[i].role == TR_STORAGE && !j->tensor[i].kinds)
+			continue;       /* untouched inputs would drown the shares */
+		add_counts(&out->all, &j->tensor[i].cmp);
+		add_counts(&out->by_fill[fill_class(p, j->tensor[i].call)], &j->tensor[i].cmp);
+	}
+	if (j->status == JUDGE_PASS) {
+		int64_t n = 0, open = 0;        /* of results; inputs that nobody writes decide nothing */
+		for (int i = 0; i < j->ntensor; i++)
+			if (j->tensor[i].role != TR_STORAGE) {
+				n += j->tensor[i].cmp.n;
+				open += j->tensor[i].cmp.count[EL_UNDECIDED];
+			}
+		out->verdict = n > 0 && open == n ? VD_UNJUDGED : VD_PASS;
+		if (out->verdict == VD_UNJUDGED)
+			out->why = "every element of the results is undecided";
+		return;
+	}
+	out->why = j->message && j->message[0] ? j->message : "";
+	if (j->status != JUDGE_MISMATCH) {
+		out->verdict = j->status == JUDGE_UNSUPPORTED ? VD_UNJUDGED : VD_HARNESS;
+		return;
+	}
+	const struct tensor_verdict *w = j->ntensor && j->tensor[0].kinds ? &j->tensor[0] : NULL;
+	out->verdict = VD_MISMATCH;
+	out->kind = kind_of[j->kind];
+	out->severity = severity_of[j->kind];
+	describe(out, p, w, hint, a);
+	if (w && w->cmp.count[EL_DISAGREE])
+		out->why = arena_printf(a, "%s wrong in %" PRId64 " of %" PRId64 " elements, %s", out->tensor, w->cmp.count[EL_DISAGREE], w->cmp.n, out->pattern);
+	else if (w)
+		out->why = arena_printf(a, "%s: %s", out->tensor, w->detail);
+	out->detail = out->why;
+}
+
+/* The version whose rules hold: 2.<minor>. */
+static int torch_minor(const struct target *t)
+{
+	int major, minor;
+	return t->family == FAM_TORCH && sscanf(t->version, "%d.%d", &major, &minor) == 2 && major == 2 ? minor : 0;
+}
+
+const char *program_raises(const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct result plain;
+	struct err err = {0};
+	struct interp_options o = {.torch_minor = torch_minor(t)};
+	return interp_run(&plain, p, a, &o, &err) == INTERP_OK && plain.status == RES_RAISED ? plain.message : NULL;
+}
+
+/* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do instead
+ * neither set of rules expects. */
+static void from_must_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc,
+                            struct arena *a)
+{
+	bool plain = !target_stage(t)->compiles;
+	if (r->status == RES_RAISED && plain && p->raises && !strstr(r->message, p->raises)) {
+		out->verdict = VD_INVALID;
+		out->why = arena_printf(a, "eager refuses it, but does not say '%s': %s", p->raises, r->message);
+	} else if (r->status == RES_RAISED) {
+		out->verdict = VD_PASS;
+		out->why = "raises, as it must";
+	} else if (plain) {
+		out->verdict = VD_INVALID;
+		out->why = "it says that eager must refuse it, and eager does not";
+	} else {
+		const char *eager = program_raises(p, t, a);
+		eager = eager ? eager : jc->status == REF_RAISES ? jc->message : NULL;
+		out->verdict = eager ? VD_MISMATCH : VD_UNJUDGED;
+		out->why = eager ? arena_printf(a, "runs what eager refuses: %s", eager) : "no rule of ours says why eager must refuse it";
+	}
+	out->unexpected = out->verdict == VD_INVALID;
+	if (out->verdict != VD_MISMATCH)
+		return;
+	out->kind = FINDING_RAISE;
+	out->severity = SEVERITY_NORMAL;
+	out->detail = out->why;
+	out->signature = arena_printf(a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
+}
+
+/* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
+static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
+{
+	bool ours = program_raises(p, t, a);
+	out->why = r->message;
+	if (!target_stage(t)->compiles || ours) {
+		out->verdict = VD_INVALID;
+		out->unexpected = !ours;
+		return;
+	}
+	out->verdict = VD_MISMATCH;
+	out->kind = FINDING_RAISE;
+	out->severity = SEVERITY_NORMAL;
+	out->detail = r->message;
+	out->why = message_shown(r->message, a);
+	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
+}
+
+static bool reference(struct outcome *out, struct judge_case *jc, const struct prog *p, const struct licence_profile *profile, struct arena *a)
+{
+	bool ok = judge_prepare(jc, p, profile, TAPE_LIMITS_DEFAULT, a);
+	out->reference = jc->status;
+	return ok;
+}
+
+void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
+{
+	struct strbuf name;
+	struct licence_profile profile;
+	struct judge_case jc;
+	struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
+	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
+		.reference = REF_UNSUPPORTED};
+	sb_init(&name);
+	target_print(&name, t);
+	const char *target = arena_strdup(a, name.s);
+	sb_free(&name);
+	if (r->status == RES_UNSUPPORTED && p->must_raise && target_stage(t)->compiles && !exec_withholds(p, t)) {
+		out->verdict = VD_PASS;         /* a known refusal is one */
+		out->why = "raises, as it must";
+	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
+		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
+		out->why = r->message;
+	} else if (r->status == RES_CRASH || r->status == RES_HANG) {
+		out->verdict = r->status == RES_CRASH ? VD_CRASH : VD_HANG;
+		out->kind = r->status == RES_CRASH ? FINDING_CRASH : FINDING_HANG;
+		out->severity = SEVERITY_NORMAL;
+		out->why = out->detail = r->message;
+		describe(out, p, NULL, NULL, a);
+		const char *place = message_place(r->stderr_tail, a);
+		if (place[0])
+			out->signature = arena_printf(a, "%s %s", finding_kind_name[out->kind], place);
+		if (str_starts(r->message, "device fault: "))
+			out->signature = arena_printf(a, "crash %s", message_generalised(r->message, a));
+	} else if (!licence_find(&profile, target)) {
+		out->verdict = VD_UNJUDGED;
+		out->why = "no licence is known for this target";
+	} else if (p->must_raise) {
+		reference(out, &jc, p, &profile, a);
+		from_must_raise(out, p, r, t, &jc, a);
+	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES && (r->status != RES_RAISED || target_stage(t)->compiles)) {
+		out->verdict = VD_UNJUDGED;
+		out->why = jc.message;
+	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {
+		out->verdict = VD_INVALID;      /* as it must */
+		out->why = r->message;
+	} else if (r->status == RES_RAISED) {
+		from_raise(out, p, r, t, a);
+	} else {
+		judge(j, &jc, r, freedoms_of(t), a);
+		out->judgement = j;
+		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
+		if (target_stage(t)->compiles || j->weak || spread_has_long_sum(&jc))
+			spread_judge(j, &jc, r, a);
+		if (j->suspect)
+			out->suspicion = suspicion(p, j, a);
+		out->freedoms = j->used;
+		from_judgement(out, p, j, target_stage(t)->compiles ? hint : NULL, a);
+	}
+	if (verdict_diverges(out->verdict))
+		report(out, p, out->judgement, r, target, a);
+}
+
+const char *verdict_reason(const struct outcome *o, struct arena *a)
+{
+	if (o->verdict == VD_PASS || verdict_diverges(o->verdict) || !o->why[0])
+		return "";
+	char *why = arena_strdup(a, o->why);
+	char *quoted = o->verdict == VD_UNSUPPORTED ? strstr(why, " (") : NULL;
+	if (quoted)
+		*quoted = 0;
+	return arena_printf(a, "%s: %s", verdict_name[o->verdict], message_generalised(why, a));
+}

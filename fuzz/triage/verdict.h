@@ -1,0 +1,54 @@
+/* verdict.h: from what a target reported to a verdict, and from a divergence to everything that a finding consists of. */
+#ifndef SCATTERPROOF_VERDICT_H
+#define SCATTERPROOF_VERDICT_H
+
+#include "compiled/targets/target.h"
+#include "eager/lang/prog.h"
+#include "eager/lang/result.h"
+#include "fuzz/triage/freedom.h"
+#include "oracle/judge/judge.h"
+#include "reports/store/store.h"
+
+enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED, NVERDICTS };
+extern const char *const verdict_name[NVERDICTS];       /* unjudged: the reference said unsupported */
+bool verdict_find(int *out, const char *name, struct err *err);
+static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
+
+/* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
+ * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill class of the call: dyadic, normal, special, ties. */
+enum { NFILL_CLASSES = 4 };
+extern const char *const fill_class_name[NFILL_CLASSES];
+struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
+
+struct outcome {
+	enum verdict verdict;
+	unsigned freedoms;              /* bits of the freedoms made use of */
+	const char *why;                /* one line: the reason of anything but pass */
+	bool unexpected;                /* invalid: eager refuses what neither the reference nor the interpreter refuses, or not what a program says */
+	const char *suspicion;          /* a pass with suspects: a line for each tensor that has some; else "" */
+	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
+	/* set if the verdict diverges */
+	enum finding_kind kind;
+	enum finding_severity severity;
+	const char *signature, *tensor, *pattern, *detail;
+	int call;
+	const char *report;             /* text block for people: the program, the wrong tensor, expected and got */
+	/* what the verdict was made of */
+	enum ref_status reference;      /* UNSUPPORTED also where it was not asked */
+	const struct judgement *judgement;      /* NULL: there was nothing to compare */
+};
+
+/* Computes the reference of every call and compares. Everything of *out lives in a. hint: the operator whose predicted meta
+ * overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
+void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
+/* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
+const char *verdict_reason(const struct outcome *o, struct arena *a);
+/* What eager of t's version says when it refuses the program, whoever runs it (a tensor saved for backward and then written, a view that must
+ * not be written, a call that must raise); NULL: no rule of the interpreter's refuses it. */
+const char *program_raises(const struct prog *p, const struct target *t, struct arena *a);
+/* Canonical text of a program, in a. */
+const char *prog_text(const struct prog *p, struct arena *a);
+/* Operators of a program for the store. Returns how many. */
+int prog_ops(const char **out, int max, const struct prog *p);
+
+#endif

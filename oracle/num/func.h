@@ -1,0 +1,53 @@
+/* func.h: the scalar functions of sf.def: value with radius, and partial derivatives times the adjoint, per licence rule.
+ *
+ * Elementary functions of f64 are computed in long double and taken to be within 2^-58 relative (glibc states at most 3 ULP of the
+ * 64-bit format; on machines whose long double is a double this header refuses to compile). Where the licence computes in f32 the
+ * functions of double do, taken to be within 2^-50 (glibc states at most 2 ULP): 2^-25 of the rounding that follows. The error is
+ * part of the radius in both. */
+#ifndef SCATTERPROOF_FUNC_H
+#define SCATTERPROOF_FUNC_H
+
+#include "oracle/judge/licence.h"
+#include "oracle/tape/tape.h"
+
+#include <float.h>
+_Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 64 bits");
+
+/* How one step is to be computed: the block's dtype and the rule of its licence class. */
+struct how {
+	enum dtype dt;
+	const struct lic_rule *l;       /* NULL for integer dtypes */
+	bool constant_b;                /* DIV: the divisor is a constant of the program */
+};
+
+/* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool
+ * results wrap. */
+typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n,
+	const struct how *h);
+/* Contributions gx[i][k] to the operands v[op[k][i]] of n scalars with values y[i] and adjoints g[i]; flags NUM_ABSENT: none. */
+typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
+	const sid *const op[3], int64_t n, const struct how *h);
+
+enum { NUM_ABSENT = 255 };
+struct sf_info { const char *name; int arity; sf_value_fn *value; };
+extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
+extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
+
+/* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
+ * assumed to be THE correctly rounded answer, because formulas differ. Overflow on the way is optional, the order of the factors
+ * being free. */
+INLINE void how_step(struct num *v, const struct how *h)
+{
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : h->l->compute, (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE);
+}
+/* The last step of a formula of several. */
+INLINE void how_last(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT)); }
+/* The only step: exact operands may give the exact rounded answer. */
+INLINE void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_ROUND)); }
+/* One ulp of the compute type at magnitude m. */
+INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
+
+/* max (sign 1) or min (sign -1) of two sets, NaN wins. */
+struct num num_max_of(const struct num *a, const struct num *b, int sign);
+
+#endif

@@ -1,0 +1,178 @@
+/* handed.c: from the leaf upwards, node by node, through the arguments whose derivative is grad itself or a view of it. */
+#include "oracle/ref/handed.h"
+
+static bool is_one(const struct node *n, const char *name)
+{
+	const struct arg *a = &n->arg[op_param(n->op, name)];
+	return a->tag != ARG_SCALAR || (a->scalar.kind == SC_FLOAT ? a->scalar.f == 1 : a->scalar.i == 1);
+}
+
+static bool is_true(const struct node *n, const char *name)
+{
+	return n->arg[op_param(n->op, name)].b;
+}
+
+/* derivatives.yaml, and the functions of FunctionsManual.cpp that it calls: what argument k gets of the gradient of n, if sizes and dtype
+ * are the same. */
+static enum handed as_it_is(const struct node *n, int k)
+{
+	switch (n->op) {
+	case OP_clone:
+	case OP_alias:
+	case OP_lift_fresh_copy:
+	case OP_contiguous:
+	case OP_to_copy:
+	case OP_add_Scalar:
+	case OP_sub_Scalar:
+	case OP_sub_Tensor:
+	case OP_sub_:
+	case OP_addcmul:
+	case OP_index_add:
+	case OP_index_add_:
+	case OP_scatter_add:
+	case OP_scatter_add_:
+	case OP_expand:                 /* sum_to of the same sizes */
+	case OP_cumsum:                 /* along a dim of one element */
+	case OP_cumprod:
+		return k == 0 ? HANDED_SAME : HANDED_NOT;
+	case OP_add_Tensor:
+	case OP_add_:
+		return k == 0 || is_one(n, "alpha") ? HANDED_SAME : HANDED_NOT;
+	case OP_addmm:
+		return k == 0 && is_one(n, "beta") ? HANDED_SAME : HANDED_NOT;
+	case OP_index_put:
+	case OP_index_put_:
+		return k == 0 && is_true(n, "accumulate") ? HANDED_SAME : HANDED_NOT;
+	case OP_scatter_reduce_two:
+		return k == 0 && is_true(n, "include_self") ? HANDED_SAME : HANDED_NOT;
+	case OP_copy_:
+		return k == 1 ? HANDED_SAME : HANDED_NOT;
+	default:
+		return HANDED_NOT;
+	}
+}
+
+static enum handed as_view(const struct node *n, int k)
+{
+	switch (n->op) {
+	case OP_view:
+	case OP_reshape:
+	case OP_unsafe_view:
+	case OP_permute:
+	case OP_transpose_int:
+	case OP_t:
+	case OP_squeeze:
+	case OP_squeeze_dim:
+	case OP_unsqueeze:
+	case OP_sum:                    /* grad.expand: kept where it expands nothing */
+	case OP_sum_dim:
+	case OP_prod:                   /* of one element: prod_safe_zeros_backward */
+	case OP_prod_dim_int:
+	case OP_repeat:
+		return HANDED_VIEW;
+	case OP_cat:                    /* narrow */
+	case OP_stack:                  /* unbind */
+		return HANDED_PART;
+	case OP_slice_scatter:
+	case OP_select_scatter:
+	case OP_diagonal_scatter:
+		return k == 1 ? HANDED_PART : HANDED_NOT;
+	default:
+		return HANDED_NOT;
+	}
+}
+
+static enum handed hands(const struct ref *r, int i, int k, const struct meta *arg)
+{
+	const struct node *n = &r->p->node[i];
+	const struct meta *out = &r->node[i].out[0].meta;
+	if (out->dtype != arg->dtype)
+		return HANDED_NOT;
+	enum handed same = meta_same_sizes(out, arg) ? as_it_is(n, k) : HANDED_NOT;
+	return MAX(same, as_view(n, k));
+}
+
+/* The walk: what the leaf gets of each node, and of any node of a history. */
+struct walk { const struct ref *r; enum handed *node, *base; bool *written; bool restrided; };
+
+static enum handed reached(const struct walk *w, int node)
+{
+	int base = w->r->node[node].out[0].base;
+	return w->written[base] && w->base[base] ? HANDED_PART : w->node[node];
+}
+
+/* Backward makes a new gradient, but not from 0 on: as_strided's gives it the leaf's offset, and these scatters' clone_preserve_strides
+ * that of the gradient that they get. */
+static bool keeps_offset(int op)
+{
+	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;
+}
+
+static void through(struct walk *w, int i, int k, int from)
+{
+	if (from < 0 || w->r->node[from].nout == 0 || !reached(w, from))
+		return;
+	enum handed e = hands(w->r, i, k, &w->r->node[from].out[0].meta);
+	w->restrided = w->restrided || keeps_offset(w->r->p->node[i].op);
+	if (e)
+		w->node[i] = MAX(w->node[i], MAX(e, reached(w, from)));
+}
+
+static struct walk walk(const struct ref *r, int leaf, struct arena *a)
+{
+	struct walk w = {r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1),
+		ARENA_ZNEW(a, bool, r->nbase + 1), false};
+	for (int i = 0; i < r->p->nnode; i++)
+		if (op_has(r->p->node[i].op, T_MUTATES) && r->node[i].nout)
+			w.written[r->node[i].out[0].base] = true;
+	w.node[leaf] = HANDED_SAME;
+	for (int i = leaf; i < r->p->nnode; i++) {
+		const struct node *n = &r->p->node[i];
+		if (r->node[i].nout == 0)
+			continue;
+		for (int k = 0; i > leaf && op_info[n->op].family != F_INPUT && k < op_info[n->op].nparam; k++) {
+			if (n->arg[k].tag == ARG_TENSOR)
+				through(&w, i, k, n->arg[k].node);
+			for (int j = 0; n->arg[k].tag == ARG_TENSORS && j < n->arg[k].n; j++)
+				through(&w, i, k, n->arg[k].nodes[j]);
+		}
+		int base = r->node[i].out[0].base;
+		w.base[base] = MAX(w.base[base], w.node[i]);
+	}
+	for (int i = 0; i < r->p->nnode; i++)
+		w.node[i] = r->node[i].nout ? reached(&w, i) : HANDED_NOT;
+	return w;
+}
+
+const enum handed *handed_to(const struct ref *r, int leaf, struct arena *a)
+{
+	return walk(r, leaf, a).node;
+}
+
+bool handed_together(const struct ref *r, int leaf, int other, struct arena *a)
+{
+	const enum handed *x = handed_to(r, leaf, a), *y = handed_to(r, other, a);
+	for (int i = 0; i < r->p->nnode; i++)
+		if (x[i] && y[i] && MAX(x[i], y[i]) >= HANDED_VIEW)
+			return true;
+	/* One cotangent, or two in one memory, for two results. */
+	for (int i = 0; i < r->p->nback; i++)
+		for (int k = 0; k < r->p->nback; k++) {
+			const struct ref_tensor *g = &r->node[r->p->back[i].cotangent].out[0], *h = &r->node[r->p->back[k].cotangent].out[0];
+			enum handed u = x[r->p->back[i].node], v = y[r->p->back[k].node];
+			if (r->storage[g->storage].memory == r->storage[h->storage].memory && u && v && MAX(u, v) >= HANDED_VIEW)
+				return true;
+		}
+	return false;
+}
+
+bool handed_from_start(const struct ref *r, int leaf, struct arena *a)
+{
+	struct walk w = walk(r, leaf, a);
+	bool start = !w.restrided;
+	for (int i = 0; i < r->p->nnode; i++)
+		start = start && w.node[i] != HANDED_PART;
+	for (int i = 0; i < r->p->nback; i++)
+		start = start && (!w.node[r->p->back[i].node] || r->node[r->p->back[i].cotangent].out[0].meta.offset == 0);
+	return start;
+}

@@ -1,0 +1,110 @@
+/* ref.h: what an operator's row provides to the oracle: one function ref_<it> that states, independently of eager,
+ *   the result's sizes, dtype and STRIDES (PyTorch's rule), whether it is a view, and its index formula: which scalars each
+ *   element is made of. Values, radii and gradients follow from the tape; no derivative is written here.
+ *
+ * A function returns true, or false after err_set(c->err, …) when the call must RAISE in PyTorch, or false after
+ * ref_unsupported(c, …) when the oracle cannot say (an index that is undecided, a budget).
+ *
+ * Names: helpers are ref_ids, ref_out*, ref_cast…; results that are views are declared with ref_out_view and ref_out_same
+ * (ref_view is the function of the row `view`).
+ *
+ * In-place rows use the functional function: the driver converts the result to self's dtype and writes the ids through self's
+ * view; the function need not know. (Sizes must be self's: the driver raises otherwise.) c->inplace says so where it matters.
+ *
+ *   bool ref_slice_scatter(struct ref_ctx *c)       // see ref_scatter.c; ref_sum_dim in ref_reduce.c, ref_expand in ref_view.c
+ *
+ * The oracle must not include eager/ops/rules.h: two answers from one function are one answer. */
+#ifndef SCATTERPROOF_REF_H
+#define SCATTERPROOF_REF_H
+
+#include "eager/lang/prog.h"
+#include "oracle/tape/tape.h"
+
+struct ref_tensor {
+	struct meta meta;       /* the oracle's own derivation, never the program's annotation */
+	struct meta map;        /* same sizes: where a logical index lies in the storage's id array. Equal to meta but for inputs
+	                         * that overlap themselves and require grad (gradients are per logical index, not per cell) */
+	int storage;            /* memory identity; index into the driver's storages */
+	int base;               /* autograd identity: tensors with one base share a history */
+	bool requires_grad;
+	int shuffled;           /* 1 + a dim along which the order of the elements is open (topk(sorted=False)); 0: none */
+	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
+	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
+	                         * or its backward adds all the same */
+	bool beyond;            /* some as_strided on the way names cells that are no elements of its self */
+};
+
+struct ref;                     /* the driver's state: refrun.c */
+struct ref_ctx {
+	struct ref *r;
+	struct tape *t;
+	const struct prog *p;
+	const struct node *n;           /* arguments, defaults filled in; n->out must not be read */
+	const struct ref_tensor *in[MAX_ARGS];          /* Tensor arguments, NULL if absent */
+	const struct ref_tensor *const *list[MAX_ARGS]; /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole.
+	                                                 * A tuple argument (getitem) gives its entries here, too, and in[] is NULL */
+	bool inplace;                   /* an in-place row: strides of the result do not matter */
+	bool grad;                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
+	bool unsupported;
+	struct err *err;
+	/* to fill, by ref_out* */
+	int nout;                       /* default: the highest result declared + 1 */
+	struct ref_tensor out[MAX_OUTS];
+	sid *ids[MAX_OUTS];             /* fresh result: numel ids in row-major LOGICAL order; NULL: a view */
+	int view_of[MAX_OUTS];          /* argument whose storage out[i] shares; -1: fresh */
+	bool shadow;                    /* the driver's second run over the map of a self-overlapping leaf: views only */
+};
+typedef bool ref_fn(struct ref_ctx *c);
+extern ref_fn *const ref_rule[NOPS];    /* NULL: the driver does it (input, sym) */
+
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) ref_fn ref_##r;
+#include "eager/lang/ops.def"
+
+/* ---- reading ---- */
+/* Ids of a tensor in row-major logical order (numel of them). Read-only: may point into the storage. */
+const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t);
+/* The same of t broadcast to `size` (aligned at the last dim); the caller has checked that it broadcasts. */
+const sid *ref_ids_expanded(struct ref_ctx *c, const struct ref_tensor *t, const int64_t *size, int rank);
+/* n times the same id. */
+const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n);
+/* f(c, id) for each cell of the memory that t lies in. */
+void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id));
+/* ids converted to dtype `to` (CAST scalars; the same array if they have it already). */
+const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
+/* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
+const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */
+bool ref_int(struct ref_ctx *c, int64_t *out, sid id);
+/* The positions that an integer scalar may be, several if an undecided comparison made it. Returns how many; 0: too many to list. */
+int64_t ref_positions(struct ref_ctx *c, const int64_t **at, sid id);
+/* A whole index or mask tensor, row-major, as numbers in the arena; NULL on failure. */
+const int64_t *ref_ints(struct ref_ctx *c, const struct ref_tensor *t);
+
+/* ---- results ---- */
+/* Declares fresh result k and returns its id array to fill, row-major logical order. stride NULL: contiguous. Check c->err first:
+ * returns NULL only if the sizes are refused (err set) or the budget is exceeded (unsupported set). */
+sid *ref_out(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride);
+/* The same for a block of consecutive scalars: numel ids first, first+1, …. */
+bool ref_out_block(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, sid first);
+/* The same for an array of ids made elsewhere. */
+bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *ids);
+/* Result k is a view of argument `arg` with this geometry (dtype and device are the argument's). Use the argument's
+ * c->in[arg]->meta for the arithmetic: in a shadow run it holds the map. */
+bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
+bool ref_out_same(struct ref_ctx *c, int k, int arg);               /* result k is argument arg itself */
+bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3);       /* always false */
+
+/* ---- small helpers that every rule needs ---- */
+/* dim in [-rank, rank) (0-d counts as rank 1) made non-negative; PyTorch's error otherwise. */
+bool ref_dim(struct ref_ctx *c, int *out, int64_t dim, int rank);
+/* A Dims argument (None or [] = all, if all_if_empty) as a mask of dims; repeated dims raise. */
+bool ref_dims(struct ref_ctx *c, bool mask[MAX_RANK], int arg, int rank, bool all_if_empty);
+/* Groups the elements of t along the masked dims: entries in the order (kept index row-major, reduced index row-major).
+ * nkept * nreduced = numel. The array is dense: use with tape_rows. */
+const sid *ref_rows(struct ref_ctx *c, const struct ref_tensor *t, const bool mask[MAX_RANK], int64_t *nkept, int64_t *nreduced);
+/* Sizes after reducing the masked dims. Returns the rank. */
+int ref_reduced(int64_t size[MAX_RANK], const struct meta *m, const bool mask[MAX_RANK], bool keepdim);
+static inline int64_t ref_arg_int(const struct ref_ctx *c, int k) { return c->n->arg[k].i.value; }
+static inline bool ref_given(const struct ref_ctx *c, int k) { return c->n->arg[k].tag != ARG_NONE; }
+
+#endif

@@ -1,0 +1,422 @@
+/* ref_copy.c: operators that copy elements to other places: result[i] = self[source(i)], and the map `source` is all there is to
+ * say. They make no scalars, except conversions, and copies where backward adds up inside the operator (repeat). */
+#include "oracle/ref/shape.h"
+
+/* Result 0 = self's elements as they stand, with these strides. */
+static bool copy_plain(struct ref_ctx *c, const int64_t *stride)
+{
+	const struct meta *m = meta_of(c, 0);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[0]));
+}
+
+bool ref_clone(struct ref_ctx *c)
+{
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, meta_of(c, 0));
+	return copy_plain(c, stride);
+}
+
+bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
+
+/* self itself if it is contiguous. */
+bool ref_contiguous(struct ref_ctx *c)
+{
+	return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL);
+}
+
+/* A view where one exists, else a contiguous copy. */
+bool ref_reshape(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank;
+	if (!shape_infer(c, size, &rank, 1, meta_numel(m)))
+		return false;
+	if (shape_view(stride, m, size, rank))
+		return ref_out_view(c, 0, 0, size, stride, rank, m->offset);
+	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, ref_ids(c, c->in[0]));
+}
+
+bool ref_to_copy(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	enum dtype dt = ref_given(c, 1) ? c->n->arg[1].dtype : m->dtype;
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, m);
+	return ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(m), dt));
+}
+
+/* copy_(self, number), as x.copy_(0.5). A float becomes an integer by truncation, which is undefined where it does not fit. */
+static bool copy_number(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	const struct scalar *s = scalar_of(c, 1);
+	if (s->kind == SC_FLOAT && !dtype_is_float(m->dtype) && m->dtype != DT_B8) {
+		struct err ignored = {0};
+		struct ref_ctx q = *c;
+		q.err = &ignored;
+		if (!shape_fits(&q, s, m->dtype, 1))
+			return ref_unsupported(c, "a float number that %s does not hold becomes one", dtype_info[m->dtype].name);
+	}
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_ids_repeat(c, shape_number(c, s, m->dtype), meta_numel(m)));
+}
+
+/* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
+bool ref_copy(struct ref_ctx *c)
+{
+	if (c->n->arg[1].tag == ARG_SCALAR)
+		return copy_number(c);
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
+	if (!shape_expands(src, m->size, m->rank))
+		return err_set(c->err, "copy_: the size %s of src does not broadcast to %s", shape_text(c, src->size, src->rank),
+			shape_text(c, m->size, m->rank));
+	const sid *ids = ref_ids_expanded(c, c->in[1], m->size, m->rank);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_cast(c, ids, meta_numel(m), m->dtype));
+}
+
+/* ---- cat, stack ----------------------------------------------------------------------------------------------- */
+
+/* 1-d tensors without elements join any cat (a rule older than empty shapes). */
+static bool cat_skips(const struct meta *m)
+{
+	return m->rank == 1 && m->size[0] == 0;
+}
+
+/* What cat and stack share: inputs checked, dtype and memory format agreed. `as` has the sizes of the inputs. */
+struct joined { enum dtype dt; int format; const struct meta *as; int64_t total; };
+
+static bool join_inputs(struct ref_ctx *c, struct joined *j, bool stacking)
+{
+	struct result_type r = SHAPE_TYPE_NONE;
+	int n = c->n->arg[0].n;
+	j->as = NULL;
+	j->format = -1;
+	if (n == 0)
+		return err_set(c->err, "expected a non-empty list of tensors");
+	for (int k = 0; k < n; k++) {
+		const struct meta *m = &c->list[0][k]->meta;
+		if (m->rank == 0 && !stacking)
+			return err_set(c->err, "zero-dimensional tensor (at position %d) cannot be concatenated", k);
+		shape_type_tensor(&r, m);
+		int f = shape_format(m);
+		j->format = j->format < 0 || j->format == f ? f : 0;
+		if (!j->as && (stacking || !cat_skips(m)))
+			j->as = m;
+	}
+	if (!j->as)
+		j->as = &c->list[0][0]->meta;
+	j->dt = shape_type(&r);
+	return true;
+}
+
+/* Copies tensor k of the list to positions [at, at + len) of `total` along dim; outer and inner: sizes around dim. */
+static void lay(sid *out, const sid *ids, int64_t outer, int64_t len, int64_t inner, int64_t at, int64_t total)
+{
+	for (int64_t o = 0; o < outer; o++)
+		memcpy(out + (o * total + at) * inner, ids + o * len * inner, (size_t)(len * inner) * sizeof *out);
+}
+
+bool ref_cat(struct ref_ctx *c)
+{
+	struct joined j;
+	int dim;
+	if (!join_inputs(c, &j, false))
+		return false;
+	if (cat_skips(j.as))
+		dim = 0;                        /* nothing but such tensors: dim is not looked at */
+	else if (!shape_dim(c, &dim, 1, j.as))
+		return false;
+	int n = c->n->arg[0].n, rank = j.as->rank;
+	int64_t size[MAX_RANK], stride[MAX_RANK], total = 0;
+	memcpy(size, j.as->size, sizeof size);
+	for (int k = 0; k < n; k++) {
+		const struct meta *m = &c->list[0][k]->meta;
+		if (cat_skips(m))
+			continue;
+		for (int d = 0; d < rank; d++)
+			if (m->rank != rank || (d != dim && m->size[d] != size[d]))
+				return err_set(c->err, "cat: sizes of tensors must match except in dimension %d: %s and %s", dim,
+					shape_text(c, j.as->size, rank), shape_text(c, m->size, m->rank));
+		total += m->size[dim];
+	}
+	size[dim] = total;
+	sid *out = ref_out(c, 0, j.dt, size, rank, shape_channels_last(stride, size, rank, j.format) ? stride : NULL);
+	if (!out)
+		return false;
+	int64_t outer = shape_numel(size, dim), inner = shape_numel(size + dim + 1, rank - dim - 1), at = 0;
+	for (int k = 0; k < n; k++) {
+		const struct ref_tensor *t = c->list[0][k];
+		if (cat_skips(&t->meta))
+			continue;
+		lay(out, ref_cast(c, ref_ids(c, t), meta_numel(&t->meta), j.dt), outer, t->meta.size[dim], inner, at, total);
+		at += t->meta.size[dim];
+	}
+	return true;
+}
+
+/* cat along dim, seen with that dimension split in two (so a channels-last cat keeps its order); at the end: of unsqueezed tensors. */
+bool ref_stack(struct ref_ctx *c)
+{
+	struct joined j;
+	int dim, n = c->n->arg[0].n;
+	if (!join_inputs(c, &j, true) || !ref_dim(c, &dim, ref_arg_int(c, 1), j.as->rank + 1))
+		return false;
+	int rank = j.as->rank;
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	if (rank == MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", rank + 1, MAX_RANK);
+	for (int k = 0; k < n; k++) {
+		const struct meta *m = &c->list[0][k]->meta;
+		if (!meta_same_sizes(m, j.as))
+			return err_set(c->err, "stack expects each tensor to be equal size, but got %s and %s", shape_text(c, j.as->size, rank),
+				shape_text(c, m->size, m->rank));
+	}
+	for (int d = 0; d <= rank; d++)
+		size[d] = d < dim ? j.as->size[d] : d == dim ? n : j.as->size[d - 1];
+	const int64_t *strides = NULL;
+	if (dim < rank) {
+		int64_t joined[MAX_RANK], flat[MAX_RANK];
+		memcpy(joined, j.as->size, sizeof joined);
+		joined[dim] *= n;
+		if (shape_channels_last(flat, joined, rank, j.format)) {
+			for (int d = 0; d <= rank; d++)
+				stride[d] = d < dim ? flat[d] : d == dim ? flat[dim] * j.as->size[dim] : flat[d - 1];
+			strides = stride;
+		}
+	}
+	sid *out = ref_out(c, 0, j.dt, size, rank + 1, strides);
+	if (!out)
+		return false;
+	int64_t outer = shape_numel(size, dim), inner = shape_numel(size + dim + 1, rank - dim);
+	for (int k = 0; k < n; k++) {
+		const struct ref_tensor *t = c->list[0][k];
+		lay(out, ref_cast(c, ref_ids(c, t), meta_numel(&t->meta), j.dt), outer, 1, inner, k, n);
+	}
+	return true;
+}
+
+/* ---- moves within one tensor ------------------------------------------------------------------------------------ */
+
+/* result[i] = ids[source], where source is linear in a per-dimension table: pos[d][i_d] = index along d. */
+static void move_by_table(sid *out, const sid *ids, const struct meta *m, int64_t *const pos[MAX_RANK])
+{
+	int64_t index[MAX_RANK] = {0}, dense[MAX_RANK], n = meta_numel(m);
+	shape_row_major(dense, m->size, m->rank);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t at = 0;
+		for (int d = 0; d < m->rank; d++)
+			at += pos[d][index[d]] * dense[d];
+		out[k] = ids[at];
+		shape_next(index, m->size, m->rank);
+	}
+}
+
+bool ref_flip(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK];
+	int64_t stride[MAX_RANK], *pos[MAX_RANK];
+	if (!ref_dims(c, mask, 1, m->rank, false))
+		return false;
+	shape_strides_like(stride, m);
+	sid *out = shape_out_like(c, m, stride);
+	if (!out)
+		return false;
+	for (int d = 0; d < m->rank; d++) {
+		pos[d] = ARENA_NEW(c->t->arena, int64_t, m->size[d] + 1);
+		for (int64_t i = 0; i < m->size[d]; i++)
+			pos[d][i] = mask[d] ? m->size[d] - 1 - i : i;
+	}
+	move_by_table(out, ref_ids(c, c->in[0]), m, pos);
+	return true;
+}
+
+/* The CPU rolls one dimension after another, each time as a cat of the two parts, whose layout rule decides the strides. */
+static void roll_strides(int64_t stride[MAX_RANK], struct meta *m, int d, int64_t start)
+{
+	int64_t n = m->size[d];
+	struct meta part = *m;
+	part.size[d] = n - start;
+	int format = shape_format(&part);
+	part.size[d] = start;
+	if (format != shape_format(&part))
+		format = 0;
+	if (!shape_channels_last(stride, m->size, m->rank, format))
+		shape_row_major(stride, m->size, m->rank);
+	memcpy(m->stride, stride, sizeof m->stride);
+}
+
+/* result[i + shift mod n] = self[i]; without dims the flattened tensor rolls. */
+bool ref_roll(struct ref_ctx *c)
+{
+	struct meta m = *meta_of(c, 0);
+	const struct arg *shift = &c->n->arg[1], *dims = &c->n->arg[2];
+	int64_t n = meta_numel(&m), stride[MAX_RANK] = {0}, by[MAX_RANK] = {0}, *pos[MAX_RANK];
+	if (shift->n == 0)
+		return err_set(c->err, "`shifts` required");
+	if (!(shift->n == 1 && dims->n == 0) && shift->n != dims->n)
+		return err_set(c->err, "shifts and dimensions must align. shifts: %d, dims: %d", shift->n, dims->n);
+	if (n == 0)
+		return ref_clone(c);
+	const sid *ids = ref_ids(c, c->in[0]);
+	if (dims->n == 0) {
+		sid *out = shape_out_like(c, &m, NULL);
+		int64_t s = ((shift->ints[0].value % n) + n) % n;
+		for (int64_t i = 0; out && i < n; i++)
+			out[(i + s) % n] = ids[i];
+		return out != NULL;
+	}
+	if (m.rank == 0)
+		return err_set(c->err, "roll: dimension specified but tensor has no dimensions");
+	for (int k = 0; k < dims->n; k++) {
+		int d;
+		if (!ref_dim(c, &d, dims->ints[k].value, m.rank))
+			return false;
+		int64_t s = ((shift->ints[k].value % m.size[d]) + m.size[d]) % m.size[d];
+		by[d] = (by[d] + s) % m.size[d];
+		roll_strides(stride, &m, d, s == 0 ? 0 : m.size[d] - s);
+	}
+	sid *out = shape_out_like(c, &m, stride);
+	if (!out)
+		return false;
+	for (int d = 0; d < m.rank; d++) {
+		pos[d] = ARENA_NEW(c->t->arena, int64_t, m.size[d]);
+		for (int64_t i = 0; i < m.size[d]; i++)
+			pos[d][i] = (i - by[d] + m.size[d]) % m.size[d];
+	}
+	move_by_table(out, ids, &m, pos);
+	return true;
+}
+
+/* times * n ids: the same n again and again, as copies of their own. */
+static const sid *again(struct ref_ctx *c, const sid *ids, int64_t n, int64_t times, enum dtype dt)
+{
+	sid *out = tape_ids(c->t, n * times);
+	for (int64_t k = 0; k < times; k++)
+		memcpy(out + k * n, ids, (size_t)n * sizeof *out);
+	return times == 1 ? out : ref_copies(c, out, n * times, dt);
+}
+
+/* result[i] = self[i mod size], new dims in front. Backward adds the copies up inside the operator: first over the new dims, one
+ * after another, then over the repeats of self's own. */
+bool ref_repeat(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	const struct arg *times = &c->n->arg[1];
+	int64_t size[MAX_RANK], own[MAX_RANK], dense[MAX_RANK], index[MAX_RANK] = {0};
+	int rank = times->n, lead = rank - m->rank;
+	if (lead < 0)
+		return err_set(c->err, "repeat: %d repeats for a tensor of %d dimensions", rank, m->rank);
+	if (rank > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", rank, MAX_RANK);
+	for (int d = 0; d < rank; d++) {
+		own[d] = d < lead ? 1 : m->size[d - lead];
+		if (times->ints[d].value < 0 || !mul_i64(&size[d], own[d], times->ints[d].value))
+			return err_set(c->err, "repeat: trying to create a tensor with a negative dimension");
+	}
+	if (!meta_check_sizes(size, rank, c->err))
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
+		if (m->stride[d] == 0 && m->size[d] > 1) {      /* broadcast: its own sum comes after this one's rounding */
+			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
+			break;
+		}
+	int64_t n = shape_numel(size + lead, m->rank);
+	sid *read = tape_ids(c->t, n);
+	shape_row_major(dense, m->size, m->rank);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t at = 0;
+		for (int d = 0; d < m->rank; d++)
+			at += index[d] % m->size[d] * dense[d];
+		read[k] = ids[at];
+		shape_next(index, size + lead, m->rank);
+	}
+	const sid *all = n == meta_numel(m) ? read : ref_copies(c, read, n, m->dtype);
+	for (int d = lead - 1; d >= 0; d--) {
+		all = again(c, all, n, size[d], m->dtype);
+		n *= size[d];
+	}
+	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, all);
+}
+
+/* pad: pairs (before, after) from the last dim backwards; negative ones cut. First everything is cut, then padded. Only cuts: a
+ * copy in the layout of the cut view. */
+bool ref_constant_pad_nd(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	const struct arg *pad = &c->n->arg[1];
+	int64_t size[MAX_RANK], before[MAX_RANK] = {0}, after[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, dense[MAX_RANK];
+	bool grows = false;
+	if (pad->n % 2 || pad->n > 2 * m->rank)
+		return err_set(c->err, "length of pad (%d) must be even and no more than twice the number of dimensions (%d)", pad->n, m->rank);
+	struct meta cut = *m;
+	for (int k = 0; k < pad->n / 2; k++) {
+		int d = m->rank - 1 - k;
+		before[d] = pad->ints[2 * k].value;
+		after[d] = pad->ints[2 * k + 1].value;
+		grows |= before[d] > 0 || after[d] > 0;
+		/* Cut in front first: each cut must leave a length >= 0. */
+		cut.size[d] = wrap_add(cut.size[d], MIN(before[d], 0));
+		if (cut.size[d] >= 0)
+			cut.size[d] = wrap_add(cut.size[d], MIN(after[d], 0));
+		if (cut.size[d] < 0)
+			return err_set(c->err, "constant_pad_nd: padding [%lld, %lld] of size %lld leaves a negative length", (long long)before[d],
+				(long long)after[d], (long long)m->size[d]);
+	}
+	for (int d = 0; d < m->rank; d++)
+		size[d] = wrap_add(cut.size[d], wrap_add(MAX(before[d], 0), MAX(after[d], 0)));
+	if (!meta_check_sizes(size, m->rank, c->err))
+		return false;
+	int64_t n = shape_numel(size, m->rank);
+	const int64_t *strides = NULL;
+	if (!grows) {
+		shape_strides_like(stride, &cut);
+		strides = stride;
+	} else if (!shape_fill_fits(c, scalar_of(c, 2), m->dtype, n)) {
+		return false;
+	} else if (shape_channels_last(stride, size, m->rank, shape_format(m))) {
+		strides = stride;
+	}
+	sid *out = ref_out(c, 0, m->dtype, size, m->rank, strides);
+	if (!out)
+		return false;
+	sid value = shape_const(c, m->dtype, scalar_of(c, 2));
+	const sid *ids = ref_ids(c, c->in[0]);
+	shape_row_major(dense, m->size, m->rank);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t at = 0;
+		bool inside = true;
+		for (int d = 0; d < m->rank; d++) {
+			int64_t i = index[d] - before[d];
+			inside &= i >= 0 && i < m->size[d];
+			at += i * dense[d];
+		}
+		out[k] = inside ? ids[at] : value;
+		shape_next(index, size, m->rank);
+	}
+	return true;
+}
+
+/* tril keeps j - i <= diagonal, triu j - i >= diagonal; the rest is 0. */
+static bool triangle(struct ref_ctx *c, bool lower)
+{
+	const struct meta *m = meta_of(c, 0);
+	if (m->rank < 2)
+		return err_set(c->err, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu");
+	sid *out = shape_out_like(c, m, NULL);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	sid zero = shape_zero(c, m->dtype);
+	int64_t n = meta_numel(m), index[MAX_RANK] = {0}, diagonal = ref_arg_int(c, 1);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t off = index[m->rank - 1] - index[m->rank - 2];
+		out[k] = (lower ? off <= diagonal : off >= diagonal) ? ids[k] : zero;
+		shape_next(index, m->size, m->rank);
+	}
+	return true;
+}
+
+bool ref_tril(struct ref_ctx *c) { return triangle(c, true); }
+bool ref_triu(struct ref_ctx *c) { return triangle(c, false); }

@@ -1,0 +1,131 @@
+/* ref_factory.c: tensors made from one number: full, zeros_like, ones_like, fill_. */
+#include "oracle/ref/shape.h"
+
+#include <math.h>
+
+static bool fill_out(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, sid value)
+{
+	sid *out = ref_out(c, 0, dt, size, rank, stride);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(&c->out[0].meta);
+	for (int64_t i = 0; i < n; i++)
+		out[i] = value;
+	return true;
+}
+
+static enum dtype dtype_of(const struct ref_ctx *c, enum dtype otherwise)
+{
+	int k = shape_param(c, "dtype");
+	return ref_given(c, k) ? c->n->arg[k].dtype : otherwise;
+}
+
+/* Sizes in argument 0, all elements s. */
+static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
+{
+	const struct arg *a = &c->n->arg[0];
+	int64_t size[MAX_RANK];
+	if (a->n > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", a->n, MAX_RANK);
+	for (int d = 0; d < a->n; d++)
+		size[d] = a->ints[d].value;
+	if (!meta_check_sizes(size, a->n, c->err) || !shape_fill_fits(c, s, dt, shape_numel(size, a->n)))
+		return false;
+	return fill_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
+}
+
+/* full(size, value, dtype): dtype of the scalar if absent: f32, i64, b8. */
+bool ref_full(struct ref_ctx *c)
+{
+	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
+	return constant(c, dtype_of(c, of[scalar_of(c, 1)->kind]), scalar_of(c, 1));
+}
+
+bool ref_zeros(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 0, 0}); }
+bool ref_ones(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 1, 0}); }
+
+/* One number; f32 whatever kind it is. */
+bool ref_scalar_tensor(struct ref_ctx *c)
+{
+	const struct scalar *s = scalar_of(c, 0);
+	enum dtype dt = dtype_of(c, DT_F32);
+	return shape_fill_fits(c, s, dt, 1) && fill_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
+}
+
+/* start + step * k for k = 0, 1, … before end. Sums that the dtype does not hold are rounded in ways that differ (lanes
+ * start anew from a rounded element); integer ranges with parts that are not whole differ from version to version. */
+bool ref_arange(struct ref_ctx *c)
+{
+	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}};       /* start, end, step */
+	static const char *const name[] = {"start", "end", "step"};
+	bool floats = false;
+	double v[3];
+	for (int k = 0; k < 3; k++) {
+		int arg = op_param(c->n->op, name[k]);
+		if (arg >= 0)
+			part[k] = *scalar_of(c, arg);
+		floats = floats || part[k].kind == SC_FLOAT;
+		v[k] = part[k].kind == SC_FLOAT ? part[k].f : (double)part[k].i;
+		if (!isfinite(v[k]))
+			return err_set(c->err, "unsupported range");
+	}
+	enum dtype dt = dtype_of(c, floats ? DT_F32 : DT_I64);
+	if (dt == DT_B8)
+		return err_set(c->err, "arange is not implemented for bool");
+	bool whole = !dtype_is_float(dt);
+	double length = (v[1] - v[0]) / v[2];
+	for (int k = 0; whole && k < 3; k++) {
+		if (fabs(v[k]) >= 0x1p53 || v[k] != trunc(v[k]))
+			return ref_unsupported(c, "a range of integers with parts that are not whole or large");
+	}
+	if (v[2] == 0)
+		return err_set(c->err, "step must be nonzero");
+	if (v[2] > 0 ? v[1] < v[0] : v[1] > v[0])
+		return err_set(c->err, "upper bound and lower bound inconsistent with step sign");
+	if (ceil(length) > (double)MAX_NUMEL)
+		return ref_unsupported(c, "arange of %.17g elements", length);
+	int64_t n = (int64_t)ceil(length);
+	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
+	for (int64_t k = 0; out && k < n; k++) {
+		double x = v[0] + v[2] * (double)k;
+		if (!whole && (!num_fits(dt, x, 0) || x - v[0] != v[2] * (double)k || fma(v[2], (double)k, -(x - v[0])) != 0))
+			return ref_unsupported(c, "arange of numbers that the dtype does not hold");
+		out[k] = whole ? tape_const_i(c->t, dt, (int64_t)x) : tape_const_f(c->t, dt, x);
+	}
+	return out != NULL;
+}
+
+static bool number_like(struct ref_ctx *c, int64_t value)
+{
+	const struct meta *m = meta_of(c, 0);
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, m);
+	const struct scalar s = {SC_INT, value, 0};
+	return fill_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
+}
+
+bool ref_zeros_like(struct ref_ctx *c) { return number_like(c, 0); }
+bool ref_ones_like(struct ref_ctx *c) { return number_like(c, 1); }
+
+/* fill_(self, value), or a tensor like self. */
+bool ref_fill(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	const struct scalar *s = scalar_of(c, 1);
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, m);
+	if (!shape_fill_fits(c, s, m->dtype, meta_numel(m)))
+		return false;
+	return fill_out(c, m->dtype, m->size, m->rank, c->inplace ? NULL : stride, shape_const(c, m->dtype, s));
+}
+
+/* The same with a 0-d tensor: converted once, its derivative is the sum. */
+bool ref_fill_Tensor(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *value = meta_of(c, 1);
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, m);
+	if (value->rank)
+		return err_set(c->err, "fill_ only supports 0-dimension value tensor");
+	return fill_out(c, m->dtype, m->size, m->rank, c->inplace ? NULL : stride, *ref_cast(c, ref_ids(c, c->in[1]), 1, m->dtype));
+}

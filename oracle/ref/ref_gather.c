@@ -1,0 +1,108 @@
+/* ref_gather.c: gathers: result[i] = self[named by an index tensor]. Backward adds up inside the operator where one element is
+ * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
+#include "oracle/ref/shape_index.h"
+
+/* Result 0 is copies of these elements (the tape keeps `read` as the copies' operands). */
+static bool give_copies(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *read)
+{
+	return ref_out_ids(c, 0, dt, size, rank, stride, ref_copies(c, read, shape_numel(size, rank), dt));
+}
+
+/* An undecided position (of one of several equals, mostly) reads one of several elements. */
+static void read_open(struct ref_ctx *c, sid *read, const struct along *a, const sid *ids, enum dtype dt)
+{
+	uint32_t *start = ARENA_NEW(c->t->arena, uint32_t, a->nopen + 1);
+	start[0] = 0;
+	for (int64_t q = 0; q < a->nopen; q++)
+		start[q + 1] = start[q] + (uint32_t)a->open[q].n;
+	sid *entry = tape_ids(c->t, start[a->nopen]);
+	for (int64_t q = 0; q < a->nopen; q++)
+		for (int64_t i = 0; i < a->open[q].n; i++)
+			entry[start[q] + i] = ids[a->open[q].cell[i]];
+	sid first = tape_nary(c->t, SF_ONEOF, dt, start, entry, a->nopen, 0);
+	for (int64_t q = 0; q < a->nopen; q++)
+		read[a->open[q].k] = c->t->over ? 0 : first + (sid)q;
+}
+
+/* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
+bool ref_gather(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *ix = meta_of(c, 2);
+	struct along a = {.takes_open = true};
+	if (!shape_along(c, &a, m, 1, 2, NULL))
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	sid *read = tape_ids(c->t, a.n);
+	for (int64_t k = 0; k < a.n; k++)
+		read[k] = ids[a.cell[k]];
+	if (a.nopen)
+		read_open(c, read, &a, ids, m->dtype);
+	return give_copies(c, m->dtype, ix->size, ix->rank, NULL, read);
+}
+
+/* The rows at p->at, along p->dim, of self. */
+static void take(sid *out, const sid *ids, const struct positions *p)
+{
+	for (int64_t o = 0; o < p->outer; o++)
+		for (int64_t k = 0; k < p->n; k++)
+			memcpy(out + (o * p->n + k) * p->inner, ids + (o * p->len + p->at[k]) * p->inner, (size_t)p->inner * sizeof *out);
+}
+
+bool ref_index_select(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct positions p;
+	int64_t size[MAX_RANK];
+	if (!shape_positions(c, &p, m, 1, 2, 0))
+		return false;
+	if (m->rank == 0 && p.n != 1)
+		return err_set(c->err, "index_select: index to scalar can have only 1 value, got %lld", (long long)p.n);
+	memcpy(size, m->size, sizeof size);
+	size[p.dim] = p.n;
+	if (!meta_check_sizes(size, m->rank, c->err))
+		return false;
+	sid *read = tape_ids(c->t, p.outer * p.n * p.inner);
+	take(read, ref_ids(c, c->in[0]), &p);
+	return give_copies(c, m->dtype, size, m->rank, NULL, read);
+}
+
+bool ref_index(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct advanced a;
+	if (!shape_advanced(c, &a, m, 1))
+		return false;
+	const sid *ids = ref_ids(c, c->in[0]);
+	sid *read = tape_ids(c->t, a.n);
+	for (int64_t k = 0; k < a.n; k++)
+		read[k] = ids[a.cell[k]];
+	return give_copies(c, m->dtype, a.size, a.rank, a.stride, read);
+}
+
+/* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
+bool ref_embedding(struct ref_ctx *c)
+{
+	const struct meta *w = meta_of(c, 0), *ix = meta_of(c, 1);
+	int64_t size[MAX_RANK], n = meta_numel(ix);
+	if (w->rank != 2)
+		return err_set(c->err, "'weight' must be 2-D");
+	if (ix->dtype != DT_I64 && ix->dtype != DT_I32)
+		return err_set(c->err, "embedding: indices must be long or int");
+	if (ix->rank == MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", ix->rank + 1, MAX_RANK);
+	const int64_t *row = ref_ints(c, c->in[1]);
+	if (!row)
+		return false;
+	memcpy(size, ix->size, sizeof size);
+	size[ix->rank] = w->size[1];
+	if (!meta_check_sizes(size, ix->rank + 1, c->err))
+		return false;
+	sid *read = tape_ids(c->t, n * w->size[1]);
+	const sid *ids = ref_ids(c, c->in[0]);
+	for (int64_t k = 0; k < n; k++) {
+		if (row[k] < 0 || row[k] >= w->size[0])
+			return err_set(c->err, "embedding: index out of range in self");
+		memcpy(read + k * w->size[1], ids + row[k] * w->size[1], (size_t)w->size[1] * sizeof *read);
+	}
+	return give_copies(c, w->dtype, size, ix->rank + 1, NULL, read);
+}

@@ -1,0 +1,458 @@
+/* ref_pointwise.c: elementwise operators: one scalar function per element after the operands were converted to the type computed
+ * in and broadcast. Order matters for gradients: conversion of an operand to the common dtype comes BEFORE its broadcast (autograd
+ * sums in the common dtype, then converts), the step from f16/bf16 to f32 inside a kernel comes AFTER it.
+ *
+ * Numbers beside a half tensor (Python scalars, second operands of one element and another dtype): mul and div take them in f32,
+ * everything else rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
+#include "oracle/judge/licence.h"
+#include "oracle/ref/ref_impl.h"
+#include "oracle/ref/shape.h"
+
+#include <math.h>
+
+/* A binary call in the making: operand ids, expanded to the result's sizes. */
+struct pair {
+	enum dtype dt;                  /* common dtype */
+	int64_t size[MAX_RANK], stride[MAX_RANK], n;
+	int rank;
+	const sid *a, *b;
+	enum dtype at, bt;              /* dtypes of their scalars: dt, or f32 beside a half */
+};
+
+static const sid *block(struct ref_ctx *c, sid first, int64_t n)
+{
+	sid *out = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++)
+		out[k] = c->t->over ? 0 : first + (sid)k;
+	return out;
+}
+
+/* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides; CUDA's kernels convert what
+ * they load (TensorIterator.cpp: temporaries only if common_device == kCPU). */
+static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum dtype dt)
+{
+	struct meta v = *m;
+	if (v.dtype != dt && !c->t->lic->cuda)
+		shape_strides_like(v.stride, m);
+	return v;
+}
+
+enum { COMMON_KEEP, COMMON_FLOAT };     /* FLOAT: integers and bools go to f32 */
+
+/* Argument k is a Python number, whether the schema says Scalar or Tensor. */
+static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
+static enum dtype tensor_dtype(const struct ref_ctx *c) { return meta_of(c, is_number(c, 0))->dtype; }
+
+/* Sizes, strides and common dtype of arguments 0 and 1, each a tensor or a number. */
+static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
+{
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[2];
+	p->rank = 0;
+	for (int k = 0; k < 2; k++) {
+		if (is_number(c, k)) {
+			shape_type_scalar(&r, scalar_of(c, k));
+			continue;
+		}
+		shape_type_tensor(&r, meta_of(c, k));
+		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, k)))
+			return false;
+	}
+	p->dt = shape_type(&r);
+	if (common == COMMON_FLOAT && !dtype_is_float(p->dt))
+		p->dt = DT_F32;
+	p->at = p->bt = p->dt;
+	if (!meta_check_sizes(p->size, p->rank, c->err))
+		return false;
+	p->n = shape_numel(p->size, p->rank);
+	for (int k = 0; k < 2; k++)
+		op[k] = is_number(c, k) ? (struct meta){.dtype = p->dt} : operand(c, meta_of(c, k), p->dt);
+	shape_iterator(p->stride, p->size, p->rank, op, 2);
+	return true;
+}
+
+/* A number that comes first. CPU kernels look at the second operand for one to take in f32: the first is rounded like any tensor
+ * (BinaryOpsKernel.cpp: is_cpu_scalar(2)); CUDA's take either. In a derivative, grad * number, it comes second. */
+static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
+{
+	const struct scalar *s = scalar_of(c, 0);
+	bool either = wide && c->grad && op_info[c->n->op].licence == LC_MUL;
+	sid a = wide && c->t->lic->cuda ? shape_const(c, DT_F32, s) : either ? shape_const_or_rounded(c, p->dt, s) : shape_number(c, s, p->dt);
+	p->at = wide && (either || c->t->lic->cuda) ? DT_F32 : p->dt;
+	p->a = ref_ids_repeat(c, a, p->n);
+}
+
+/* Arguments 0 and 1 (tensors or numbers) with their scalars. wide: numbers beside a half stay f32 (mul, div). */
+static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
+{
+	if (!pair_meta(c, p, common))
+		return false;
+	wide &= shape_is_half(p->dt);
+	if (is_number(c, 0)) {
+		number_first(c, p, wide);
+	} else {
+		const struct meta *a = meta_of(c, 0);
+		p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(a), p->dt), a, p->size, p->rank);
+	}
+	if (is_number(c, 1)) {
+		p->bt = wide ? DT_F32 : p->dt;
+		/* aten::mul_.Scalar is mul(number, self): TensorIterator then rounds the number to self's dtype, which mul(self, number) does not
+		 * (measured: bf16 -2.8125 by 3.7 is -10.4375 in place and -10.375 otherwise); AOTAutograd turns one into the other. */
+		sid b = !wide ? shape_number(c, scalar_of(c, 1), p->dt) :
+			c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1)) : shape_const(c, DT_F32, scalar_of(c, 1));
+		p->b = ref_ids_repeat(c, b, p->n);
+		return true;
+	}
+	const struct ref_tensor *t = c->in[1];
+	const struct meta *b = &t->meta;
+	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
+	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
+		if (ref_has_grad(c->r, t))
+			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
+				"or give it no gradient", dtype_info[p->dt].name, op_info[c->n->op].name);
+		p->bt = DT_F32;
+	}
+	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
+	return true;
+}
+
+static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first);
+
+static bool give(struct ref_ctx *c, const struct pair *p, sid first)
+{
+	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
+		return false;
+	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
+		return ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name);
+	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
+}
+
+/* ---- arithmetic ----------------------------------------------------------------------------------------------- */
+
+static bool alpha_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
+{
+	if (s->kind == SC_BOOL && dt != DT_B8)
+		return err_set(c->err, "Boolean alpha only supported for Boolean results");
+	if (s->kind == SC_FLOAT && !dtype_is_float(dt))
+		return err_set(c->err, "for integral input tensors, argument alpha must not be a floating point number");
+	return shape_fits(c, s, dt, 1);
+}
+
+static void swap_operands(struct pair *p)
+{
+	const sid *ids = p->a;
+	enum dtype dt = p->at;
+	p->a = p->b, p->at = p->bt;
+	p->b = ids, p->bt = dt;
+}
+
+/* a + alpha * b, or a - alpha * b; rsub: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
+static bool add_scaled(struct ref_ctx *c, enum sf f)
+{
+	const struct scalar *alpha = scalar_of(c, 2);
+	struct pair p;
+	enum dtype dt = tensor_dtype(c);
+	bool wide = (is_number(c, 0) || is_number(c, 1)) && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
+	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
+		return false;
+	if (c->n->op == OP_rsub_Scalar)
+		swap_operands(&p);
+	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	if (!dtype_is_float(p.dt)) {
+		const sid *factor = ref_ids_repeat(c, shape_number(c, alpha, p.dt), p.n);
+		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
+	}
+	struct scalar s = *alpha;
+	if (f == SF_SUB) {
+		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
+	}
+	if (shape_is_half(p.dt))
+		return give(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
+	sid factor = shape_number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
+	for (int64_t k = 0; k < p.n; k++) {
+		entry[4 * k] = p.a[k];
+		entry[4 * k + 1] = one;
+		entry[4 * k + 2] = p.b[k];
+		entry[4 * k + 3] = factor;
+	}
+	return give(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
+}
+
+bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+
+static bool sub_scaled(struct ref_ctx *c)
+{
+	for (int k = 0; k < 2; k++)
+		if (is_number(c, k) ? scalar_of(c, k)->kind == SC_BOOL : meta_of(c, k)->dtype == DT_B8)
+			return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
+	return add_scaled(c, SF_SUB);
+}
+
+bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+
+/* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
+static bool multiply(struct ref_ctx *c, enum sf f, int common)
+{
+	struct pair p;
+	if (!pair_of(c, &p, common, true))
+		return false;
+	if (p.at == p.dt && p.bt == p.dt)
+		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
+	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
+	return give(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
+}
+
+bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
+bool ref_mul_Scalar(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
+bool ref_div_Tensor(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+bool ref_div_Scalar(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+
+/* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
+bool ref_addcmul(struct ref_ctx *c)
+{
+	const struct scalar *value = scalar_of(c, 3);
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[3];
+	const sid *x[3];
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = meta_of(c, 0)->rank;
+	memcpy(size, meta_of(c, 0)->size, sizeof size);
+	for (int k = 0; k < 3; k++) {
+		shape_type_tensor(&r, meta_of(c, k));
+		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+			return false;
+	}
+	enum dtype dt = shape_type(&r), in = tape_inner(dt);
+	if (dt == DT_B8)
+		return err_set(c->err, "addcmul is not implemented for bool tensors");
+	if (!meta_check_sizes(size, rank, c->err) || !shape_fits(c, value, in, 1))
+		return false;
+	bool plain = value->kind == SC_FLOAT ? value->f == 1 : value->i == 1;
+	/* The derivative is a product of its own, grad * (tensor * value), in the dtypes of the tensors as they came. */
+	for (int k = 1; k <= 2 && c->grad; k++) {
+		const struct meta *m = meta_of(c, k);
+		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
+			return ref_unsupported(c, "gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
+				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
+	}
+	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
+		return ref_unsupported(c, "gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
+			dtype_info[dt].name);   /* the adjoint adds one node's shares at once */
+	int64_t n = shape_numel(size, rank);
+	for (int k = 0; k < 3; k++) {
+		const struct meta *m = meta_of(c, k);
+		op[k] = operand(c, m, dt);
+		const sid *own = ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt);
+		own = ref_copies(c, own, meta_numel(m), dt);    /* one tensor given twice: two gradients, each rounded */
+		x[k] = shape_expand_ids(c, own, m, size, rank);
+		if (!plain)
+			x[k] = ref_cast(c, x[k], n, in);
+	}
+	shape_iterator(stride, size, rank, op, 3);
+	sid factor = shape_const(c, in, value);
+	if (!dtype_is_float(dt)) {
+		const sid *p = block(c, tape_map2(c->t, SF_MUL, dt, ref_ids_repeat(c, factor, n), x[1], n), n);
+		p = block(c, tape_map2(c->t, SF_MUL, dt, p, x[2], n), n);
+		return ref_out_block(c, 0, dt, size, rank, stride, tape_map2(c->t, SF_ADD, dt, x[0], p, n));
+	}
+	enum dtype steps = plain ? dt : in;
+	sid one = tape_const_f(c->t, steps, 1), *entry = tape_ids(c->t, 4 * n), *three = tape_ids(c->t, 3 * n);
+	for (int64_t k = 0; k < n; k++) {
+		three[3 * k] = factor;
+		three[3 * k + 1] = x[1][k];
+		three[3 * k + 2] = x[2][k];
+	}
+	const sid *prod = plain ? x[1] : block(c, tape_rows(c->t, SF_PROD, steps, three, n, 3, 0), n);
+	for (int64_t k = 0; k < n; k++) {
+		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN) &&
+		    !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
+			return ref_unsupported(c, "addcmul in %s: value * tensor1 * tensor2 overflows, but not in a fused multiply-add; use smaller numbers",
+				dtype_info[dt].name);
+		entry[4 * k] = x[0][k];
+		entry[4 * k + 1] = one;
+		entry[4 * k + 2] = prod[k];
+		entry[4 * k + 3] = plain ? x[2][k] : one;
+	}
+	const sid *y = block(c, tape_rows(c->t, SF_SUMPROD, steps, entry, n, 4, 0), n);
+	return ref_out_ids(c, 0, dt, size, rank, stride, ref_cast(c, y, n, dt));
+}
+
+static bool extreme(struct ref_ctx *c, enum sf f)
+{
+	struct pair p;
+	return pair_of(c, &p, COMMON_KEEP, false) && give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+}
+
+bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
+bool ref_minimum(struct ref_ctx *c) { return extreme(c, SF_MIN2); }
+
+/* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
+bool ref_pow_Scalar(struct ref_ctx *c)
+{
+	struct pair p;
+	const struct scalar *s = scalar_of(c, 1);
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (!dtype_is_float(p.dt) && s->kind != SC_FLOAT && s->i < 0)
+		return err_set(c->err, "integers to negative integer powers are not allowed");
+	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, p.n))
+		return false;
+	if (!dtype_is_float(p.dt))
+		return ref_unsupported(c, "integer powers (%s to a power): give self a floating dtype", dtype_info[p.dt].name);
+	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
+	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
+	if (c->inplace)
+		return give(c, &p, first);
+	return give_unary(c, p.dt, p.dt, first);
+}
+
+/* ---- comparisons: in the common dtype, b8 comes out --------------------------------------------------------------- */
+
+static bool compare(struct ref_ctx *c, enum sf f)
+{
+	struct pair p;
+	return pair_of(c, &p, COMMON_KEEP, false)
+		&& ref_out_block(c, 0, DT_B8, p.size, p.rank, p.stride, tape_map2(c->t, f, DT_B8, p.a, p.b, p.n));
+}
+
+bool ref_eq_Tensor(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_ne_Tensor(struct ref_ctx *c) { return compare(c, SF_NE); }
+bool ref_lt_Tensor(struct ref_ctx *c) { return compare(c, SF_LT); }
+bool ref_le_Tensor(struct ref_ctx *c) { return compare(c, SF_LE); }
+bool ref_gt_Tensor(struct ref_ctx *c) { return compare(c, SF_GT); }
+bool ref_ge_Tensor(struct ref_ctx *c) { return compare(c, SF_GE); }
+bool ref_eq_Scalar(struct ref_ctx *c) { return compare(c, SF_EQ); }
+bool ref_ne_Scalar(struct ref_ctx *c) { return compare(c, SF_NE); }
+bool ref_le_Scalar(struct ref_ctx *c) { return compare(c, SF_LE); }
+bool ref_ge_Scalar(struct ref_ctx *c) { return compare(c, SF_GE); }
+bool ref_gt_Scalar(struct ref_ctx *c) { return compare(c, SF_GT); }
+bool ref_lt_Scalar(struct ref_ctx *c) { return compare(c, SF_LT); }
+bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }
+
+/* ---- one operand ---------------------------------------------------------------------------------------------------- */
+
+/* Declares result 0 of dtype dt in the iterator's layout of self converted to `in`. */
+static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first)
+{
+	const struct meta *m = meta_of(c, 0);
+	int64_t stride[MAX_RANK];
+	struct meta op = operand(c, m, in);
+	shape_iterator(stride, m->size, m->rank, &op, 1);
+	return ref_out_block(c, 0, dt, m->size, m->rank, stride, first);
+}
+
+static bool unary(struct ref_ctx *c, enum sf f, int common)
+{
+	const struct meta *m = meta_of(c, 0);
+	enum dtype dt = common == COMMON_FLOAT && !dtype_is_float(m->dtype) ? DT_F32 : m->dtype;
+	int64_t n = meta_numel(m);
+	if (c->inplace && !shape_can_cast(c, dt, m->dtype))
+		return false;
+	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, ref_ids(c, c->in[0]), n, dt), n));
+}
+
+/* neg, abs and relu know no bools; floor, ceil and trunc neither. */
+static bool unary_number(struct ref_ctx *c, enum sf f)
+{
+	if (meta_of(c, 0)->dtype == DT_B8)
+		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+	return unary(c, f, COMMON_KEEP);
+}
+
+/* Integers are whole already. */
+static bool rounding(struct ref_ctx *c, enum sf f)
+{
+	const struct meta *m = meta_of(c, 0);
+	if (dtype_is_float(m->dtype) || m->dtype == DT_B8)
+		return unary_number(c, f);
+	int64_t stride[MAX_RANK];
+	shape_iterator(stride, m->size, m->rank, m, 1);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[0]));
+}
+
+bool ref_neg(struct ref_ctx *c) { return unary_number(c, SF_NEG); }
+bool ref_abs(struct ref_ctx *c) { return unary_number(c, SF_ABS); }
+bool ref_relu(struct ref_ctx *c) { return unary_number(c, SF_RELU); }
+bool ref_floor(struct ref_ctx *c) { return rounding(c, SF_FLOOR); }
+bool ref_ceil(struct ref_ctx *c) { return rounding(c, SF_CEIL); }
+bool ref_trunc(struct ref_ctx *c) { return rounding(c, SF_TRUNC); }
+bool ref_sign(struct ref_ctx *c) { return unary(c, SF_SIGN, COMMON_KEEP); }
+bool ref_exp(struct ref_ctx *c) { return unary(c, SF_EXP, COMMON_FLOAT); }
+bool ref_log(struct ref_ctx *c) { return unary(c, SF_LOG, COMMON_FLOAT); }
+bool ref_log1p(struct ref_ctx *c) { return unary(c, SF_LOG1P, COMMON_FLOAT); }
+bool ref_expm1(struct ref_ctx *c) { return unary(c, SF_EXPM1, COMMON_FLOAT); }
+bool ref_sqrt(struct ref_ctx *c) { return unary(c, SF_SQRT, COMMON_FLOAT); }
+bool ref_rsqrt(struct ref_ctx *c) { return unary(c, SF_RSQRT, COMMON_FLOAT); }
+bool ref_reciprocal(struct ref_ctx *c) { return unary(c, SF_RECIP, COMMON_FLOAT); }
+bool ref_sin(struct ref_ctx *c) { return unary(c, SF_SIN, COMMON_FLOAT); }
+bool ref_cos(struct ref_ctx *c) { return unary(c, SF_COS, COMMON_FLOAT); }
+bool ref_tanh(struct ref_ctx *c) { return unary(c, SF_TANH, COMMON_FLOAT); }
+bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT); }
+
+bool ref_logical_not(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[0]), meta_numel(m)));
+}
+
+/* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
+ * all but the negative ones of u8, which wrap (shape_fits). Both measured. */
+enum beyond { BEYOND_NOT, BEYOND_NOTHING, BEYOND_REFUSED };
+static enum beyond beyond(const struct scalar *s, enum dtype dt, bool upper)
+{
+	if (dtype_is_float(dt) || dt == DT_B8 || s->kind == SC_FLOAT || dtype_wrap(dt, s->i) == s->i)
+		return BEYOND_NOT;
+	return (s->i > 0) == upper ? BEYOND_NOTHING : BEYOND_REFUSED;
+}
+
+/* A bound of clamp as an element of dt. *given is false if it bounds nothing. */
+static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype dt)
+{
+	const struct scalar *s = scalar_of(c, arg);
+	unsigned flags = c->t->lic->rule[LC_MINMAX][dt].flags;
+	*given = ref_given(c, arg);
+	if (!*given)
+		return true;
+	enum beyond b = beyond(s, dt, arg == 2);
+	if (b != BEYOND_NOT && flags & LF_OPEN && flags & LF_CLOSED)
+		return ref_unsupported(c, "clamp of %s by %lld, which that dtype does not hold: versions of PyTorch between 2.11 and 2.15 differ",
+			dtype_info[dt].name, (long long)s->i);
+	if (b != BEYOND_NOT && flags & LF_OPEN) {
+		*given = false;
+		return b == BEYOND_NOTHING || err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min",
+			(long long)s->i, dtype_info[dt].torch);
+	}
+	if (!shape_fits(c, s, dt, 1))           /* looked at even if there are no elements */
+		return false;
+	*out = shape_const(c, dt, s);
+	return true;
+}
+
+/* min(max(self, lower), upper) in the common dtype of all three. */
+bool ref_clamp(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct result_type r = SHAPE_TYPE_NONE;
+	if (!ref_given(c, 1) && !ref_given(c, 2))
+		return err_set(c->err, "clamp: at least one of 'min' or 'max' must not be None");
+	shape_type_tensor(&r, m);
+	for (int k = 1; k <= 2; k++)
+		if (ref_given(c, k))
+			shape_type_scalar(&r, scalar_of(c, k));
+	enum dtype dt = shape_type(&r);
+	int64_t n = meta_numel(m);
+	sid end[2];
+	bool given[2];
+	if (!bound(c, &end[0], &given[0], 1, dt) || !bound(c, &end[1], &given[1], 2, dt))
+		return false;
+	const sid *x = ref_cast(c, ref_ids(c, c->in[0]), n, dt);
+	const sid *low = given[0] ? ref_ids_repeat(c, end[0], n) : x, *high = given[1] ? ref_ids_repeat(c, end[1], n) : x;
+	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, low, high, n));
+}

@@ -1,0 +1,471 @@
+/* ref_reduce.c: reductions. Elements are grouped into rows (kept index, reduced index) and each row becomes one list scalar.
+ * Results are contiguous whatever self's strides. Rows of tensors with half dtypes whose operator computes several steps inside
+ * one kernel (mean) take the inner steps in f32. */
+#include "oracle/judge/licence.h"
+#include "oracle/ref/shape.h"
+
+#include <math.h>
+
+/* Rows of self: n rows of len entries; the result's sizes. */
+struct rows { int64_t n, len, size[MAX_RANK]; int rank; const sid *e; bool mask[MAX_RANK]; };
+
+static void rows_of(struct ref_ctx *c, struct rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+{
+	memcpy(r->mask, mask, sizeof r->mask);
+	r->rank = ref_reduced(r->size, meta_of(c, 0), mask, keepdim);
+	r->e = ref_cast(c, ref_rows(c, c->in[0], mask, &r->n, &r->len), meta_numel(meta_of(c, 0)), dt);
+}
+
+static void all_dims(bool mask[MAX_RANK], const struct meta *m)
+{
+	for (int d = 0; d < MAX_RANK; d++)
+		mask[d] = d < m->rank;
+}
+
+static bool one_dim(struct ref_ctx *c, bool mask[MAX_RANK], int arg)
+{
+	int d;
+	if (!shape_dim(c, &d, arg, meta_of(c, 0)))
+		return false;
+	for (int k = 0; k < MAX_RANK; k++)
+		mask[k] = k == d && meta_of(c, 0)->rank > 0;
+	return true;
+}
+
+static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f, enum dtype in, enum dtype out, double param)
+{
+	struct rows r;
+	rows_of(c, &r, mask, keepdim, in);
+	return ref_out_block(c, 0, out, r.size, r.rank, NULL, tape_rows(c->t, f, out, r.e, r.n, r.len, param));
+}
+
+/* ---- sums --------------------------------------------------------------------------------------------------------- */
+
+/* PyTorch's CPU sum of n numbers (SumKernel.cpp, multi_row_sum): blocks of 2^p, p = max(4, log2(n) / 4), blocks of blocks, and so on,
+ * four levels; then the levels, four interleaved rows and the lanes of a vector are added up. */
+static double cascade_depth(int64_t n)
+{
+	enum { LEVELS = 4, REST = LEVELS - 1 + 6 + 2 * 16 };   /* levels; four rows and what is left of them; lanes and the tail */
+	int log = 0, p = 4;
+	while (log < 62 && ((int64_t)1 << log) < n)
+		log++;
+	p = MAX(p, log / LEVELS);
+	double depth = REST, left = (double)n, block = (double)((int64_t)1 << p);
+	for (int k = 0; k < LEVELS; k++) {
+		depth += k < LEVELS - 1 ? fmin(block, left) : left;
+		left = ceil(left / block);
+	}
+	return depth;
+}
+
+/* How many additions an element goes through, 0 where any order is possible. The iterator sums along one run of memory (dims that continue
+ * each other) by the cascade and adds the runs one after the other; which run it takes first the strides decide, here: the worst. */
+static double sum_depth(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt)
+{
+	const struct meta *m = meta_of(c, 0);
+	double worst = 0, all = 1;
+	int64_t run = 1;
+	int last = -1;
+	if (!dtype_is_float(dt) || !(c->t->lic->rule[LC_SUM][dt].flags & LF_CASCADE))
+		return 0;
+	for (int d = 0; d < m->rank; d++)
+		all *= mask[d] ? (double)m->size[d] : 1;
+	for (int d = m->rank - 1; d >= -1; d--) {
+		if (d >= 0 && (!mask[d] || m->size[d] <= 1))
+			continue;
+		bool joins = d >= 0 && last >= 0 && m->dtype == dt && m->stride[d] == m->stride[last] * m->size[last] && m->stride[last] != 0;
+		if (last >= 0 && !joins) {
+			worst = fmax(worst, cascade_depth(run) + all / (double)run);
+			run = 1;
+		}
+		run *= d >= 0 ? m->size[d] : 1;
+		last = d;
+	}
+	return worst;
+}
+
+/* Integers and bools add up and multiply in i64 unless a dtype is given. */
+static enum dtype sum_type(const struct ref_ctx *c, int dtype_arg)
+{
+	enum dtype dt = meta_of(c, 0)->dtype;
+	return ref_given(c, dtype_arg) ? c->n->arg[dtype_arg].dtype : dtype_is_float(dt) ? dt : DT_I64;
+}
+
+/* A sum over several dims in a half dtype that self is not. */
+static bool narrows(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt)
+{
+	const struct meta *m = meta_of(c, 0);
+	int several = 0;
+	for (int d = 0; d < m->rank; d++)
+		several += mask[d] && m->size[d] > 1;
+	return shape_is_half(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && dtype_is_float(m->dtype) && m->dtype != dt;
+}
+
+/* Then self is converted first, or not: PyTorch 2.11's CPU converts for dims [0, 1] and [2, 3] of four, but sums [0, 2], [1, 3] and
+ * [0, 3] in f32 and rounds once (measured, 400 tensors each). */
+static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
+{
+	const struct num_format *f = &num_format[dt];
+	for (int64_t k = 0; k < n && !t->over; k++) {
+		struct num x = t->val[first + (sid)k];
+		bool same = num_is_exact(&x) && num_fits(dt, x.hi, x.lo) && fabs(x.hi) <= f->max;
+		if (same || x.flags & NUM_SPECIAL)
+			continue;
+		int over = num_mag(&x) >= f->overflow ? x.hi > 0 ? NUM_PINF : NUM_NINF : 0;
+		num_widen(&x, num_half_ulp(f, num_mag(&x)));
+		x.flags |= over;
+		tape_replace(t, first + (sid)k, x);
+	}
+}
+
+static const sid *narrowed(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
+{
+	sid first = tape_map1(c->t, SF_CAST, DT_F32, ids, n), *e = tape_ids(c->t, n);
+	may_be_narrowed(c->t, first, n, dt);
+	for (int64_t k = 0; k < n; k++)
+		e[k] = c->t->over ? 0 : first + (sid)k;
+	return e;
+}
+
+static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+{
+	struct tape *t = c->t;
+	struct rows r;
+	r.rank = ref_reduced(r.size, meta_of(c, 0), mask, keepdim);
+	const sid *self = ref_rows(c, c->in[0], mask, &r.n, &r.len);
+	int64_t n = r.n * r.len;
+	sid *out = tape_ids(t, r.n);
+	const sid *e = narrowed(c, self, n, dt);
+	sid sum = tape_rows(t, SF_SUM, DT_F32, e, r.n, r.len, sum_depth(c, mask, DT_F32));
+	for (int64_t k = 0; k < r.n; k++)
+		out[k] = t->over ? 0 : sum + (sid)k;
+	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, ref_cast(c, out, r.n, dt));
+}
+
+bool ref_sum(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	enum dtype dt = sum_type(c, 1);
+	all_dims(mask, meta_of(c, 0));
+	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, sum_depth(c, mask, dt));
+}
+
+bool ref_sum_dim(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	enum dtype dt = sum_type(c, 3);
+	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true) && (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, 2), dt)
+		: reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
+}
+
+bool ref_prod(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	enum dtype dt = sum_type(c, 1);
+	all_dims(mask, meta_of(c, 0));
+	return reduce(c, mask, false, SF_PROD, dt, dt, 0);
+}
+
+bool ref_prod_dim(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	enum dtype dt = sum_type(c, 3);
+	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, 2), SF_PROD, dt, dt, 0);
+}
+
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD). */
+static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
+{
+	struct tape *t = c->t;
+	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
+		bool finite = true;
+		for (int64_t i = 0; i < r->len && finite; i++)
+			finite = !(t->val[r->e[k * r->len + i]].flags & NUM_NOFIN);
+		if (t->val[mean + (sid)k].flags & NUM_SPECIAL && finite)
+			tape_replace(t, mean + (sid)k, num_any(dt));
+	}
+}
+
+/* Sum over n, inner steps in f32 for f16 and bf16; ids of the quotients. */
+static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt, bool welford)
+{
+	enum dtype in = tape_inner(dt);
+	int64_t n = r->n * r->len;
+	bool narrow = n && shape_is_half(dt) && meta_of(c, 0)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
+	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
+	double depth = welford ? 0 : sum_depth(c, r->mask, in);
+	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, depth), count = tape_const_f(c->t, in, (double)r->len);
+	sid *num = tape_ids(c->t, r->n), *out = tape_ids(c->t, r->n);
+	for (int64_t k = 0; k < r->n; k++)
+		num[k] = c->t->over ? 0 : sum + (sid)k;
+	/* The quotient has the result's dtype: forward it is rounded once, backward g / n is rounded to it before it leaves. */
+	sid first = tape_map2(c->t, SF_DIV, dt, num, ref_ids_repeat(c, count, r->n), r->n);
+	if (welford)
+		allow_welford(c, r, first, in);
+	for (int64_t k = 0; k < r->n; k++)
+		out[k] = c->t->over ? 0 : first + (sid)k;
+	return out;
+}
+
+static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, int dtype_arg)
+{
+	bool given = ref_given(c, dtype_arg);
+	enum dtype dt = given ? c->n->arg[dtype_arg].dtype : meta_of(c, 0)->dtype;
+	if (!dtype_is_float(dt))
+		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
+			given ? "Optional" : "Input");
+	struct rows r;
+	rows_of(c, &r, mask, keepdim, tape_inner(dt));  /* a half result of a wider self: never rounded on the way */
+	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
+}
+
+bool ref_mean(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	all_dims(mask, meta_of(c, 0));
+	return mean_over(c, mask, false, 1);
+}
+
+bool ref_mean_dim(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true) && mean_over(c, mask, flag_of(c, 2), 3);
+}
+
+/* ---- largest and smallest ----------------------------------------------------------------------------------------- */
+
+/* A dim of size 0 has no largest element. */
+static bool has_elements(struct ref_ctx *c, const bool mask[MAX_RANK])
+{
+	const struct meta *m = meta_of(c, 0);
+	for (int d = 0; d < m->rank; d++)
+		if (mask[d] && m->size[d] == 0)
+			return err_set(c->err, "%s(): expected reduction dim %d to have non-zero size", op_info[c->n->op].name, d);
+	return true;
+}
+
+static bool extreme_all(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, 0);
+	all_dims(mask, m);
+	if (meta_numel(m) == 0)
+		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
+	return reduce(c, mask, false, f, m->dtype, m->dtype, NANS_SHARE);
+}
+
+bool ref_max(struct ref_ctx *c) { return extreme_all(c, SF_MAXN); }
+bool ref_min(struct ref_ctx *c) { return extreme_all(c, SF_MINN); }
+
+/* Equals share the gradient. */
+static bool extreme_dims(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, 0);
+	if (!ref_dims(c, mask, 1, m->rank, true))
+		return false;
+	if (c->n->arg[1].n == 0 && meta_numel(m) == 0)
+		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
+	return has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, m->dtype, 0);
+}
+
+bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
+bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
+
+/* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
+ * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
+static bool arg_extreme(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK], whole = !ref_given(c, 1);
+	const struct meta *m = meta_of(c, 0);
+	if (m->dtype == DT_B8)
+		return err_set(c->err, "%s(): does not support bool input", op_info[c->n->op].name);
+	if (whole && meta_numel(m) == 0)
+		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
+	all_dims(mask, m);
+	return (whole || one_dim(c, mask, 1)) && has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, DT_I64, PICK_FIRST);
+}
+
+bool ref_argmax(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMAX); }
+bool ref_argmin(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMIN); }
+
+/* ---- any, all: b8, but u8 of u8 ---------------------------------------------------------------------------------------- */
+
+static bool truth(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f)
+{
+	const struct meta *m = meta_of(c, 0);
+	if (m->dtype != DT_U8)
+		return reduce(c, mask, keepdim, f, m->dtype, DT_B8, 0);
+	struct rows r;
+	rows_of(c, &r, mask, keepdim, m->dtype);
+	sid bit = tape_rows(c->t, f, DT_B8, r.e, r.n, r.len, 0), *ids = tape_ids(c->t, r.n);
+	for (int64_t k = 0; k < r.n; k++)
+		ids[k] = c->t->over ? 0 : bit + (sid)k;
+	return ref_out_ids(c, 0, DT_U8, r.size, r.rank, NULL, ref_cast(c, ids, r.n, DT_U8));
+}
+
+static bool truth_all(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK];
+	all_dims(mask, meta_of(c, 0));
+	return truth(c, mask, false, f);
+}
+
+static bool truth_dim(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK];
+	return one_dim(c, mask, 1) && truth(c, mask, flag_of(c, 2), f);
+}
+
+bool ref_any(struct ref_ctx *c) { return truth_all(c, SF_ANY); }
+bool ref_all(struct ref_ctx *c) { return truth_all(c, SF_ALL); }
+bool ref_any_dim(struct ref_ctx *c) { return truth_dim(c, SF_ANY); }
+bool ref_all_dim(struct ref_ctx *c) { return truth_dim(c, SF_ALL); }
+
+/* ---- moments, logarithms of sums ------------------------------------------------------------------------------------------ */
+
+/* (self, dims, correction, keepdim): rows, correction and function, shared by var and var_mean. */
+static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum sf *f)
+{
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, 0);
+	if (!dtype_is_float(m->dtype))
+		return err_set(c->err, "std and var only support floating point and complex dtypes");
+	if (!ref_dims(c, mask, 1, m->rank, true))
+		return false;
+	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
+		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
+			"name the dims");
+	*f = ref_given(c, 1) && m->rank > 0 ? SF_VAR : SF_VARALL;
+	const struct scalar *s = scalar_of(c, 2);
+	*correction = !ref_given(c, 2) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
+	rows_of(c, r, mask, flag_of(c, 3), m->dtype);
+	return true;
+}
+
+bool ref_var(struct ref_ctx *c)
+{
+	struct rows r;
+	double correction;
+	enum sf f;
+	enum dtype dt = meta_of(c, 0)->dtype;
+	return var_rows(c, &r, &correction, &f)
+		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
+}
+
+bool ref_var_mean(struct ref_ctx *c)
+{
+	struct rows r;
+	double correction;
+	enum sf f;
+	enum dtype dt = meta_of(c, 0)->dtype;
+	if (!var_rows(c, &r, &correction, &f)
+		|| !ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
+		return false;
+	c->t->result = 1;               /* each has a derivative of its own, left out if nothing asks for it */
+	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
+}
+
+/* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
+bool ref_logsumexp(struct ref_ctx *c)
+{
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, 0);
+	enum dtype dt = dtype_is_float(m->dtype) ? m->dtype : DT_F32;
+	if (!ref_dims(c, mask, 1, m->rank, true))
+		return false;
+	if (c->n->arg[1].n == 0 && m->rank > 0 && meta_numel(m) > 0 && !flag_of(c, 2))
+		return err_set(c->err, "logsumexp: output with shape [] doesn't match the broadcast shape");
+	return reduce(c, mask, flag_of(c, 2), SF_LSE, dt, dt, 0);
+}
+
+/* ---- running sums and products ------------------------------------------------------------------------------------------------ */
+
+static bool scan(struct ref_ctx *c, enum sf f)
+{
+	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK];
+	int64_t n, len, inner = 1;
+	enum dtype dt = sum_type(c, 2);
+	if (!one_dim(c, mask, 1))
+		return false;
+	if (dt == DT_B8 && m->rank > 0 && meta_numel(m) > 0)
+		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
+	bool narrower = dt != m->dtype && dtype_nbytes(dt) <= dtype_nbytes(m->dtype);
+	if (c->grad && dtype_is_float(m->dtype) && (narrower || (f == SF_CUMPROD && dt != m->dtype)))
+		return ref_unsupported(c, "gradient of %s into %s, which self is not: its backward works in self's dtype; convert self first",
+			op_info[c->n->op].name, dtype_info[dt].name);
+	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
+	if (!out)
+		return false;
+	const sid *e = ref_cast(c, ref_rows(c, c->in[0], mask, &n, &len), meta_numel(m), dt);
+	sid first = tape_scan(c->t, f, dt, e, n, len);
+	for (int d = m->rank - 1; d >= 0 && !mask[d]; d--)
+		inner *= m->size[d];
+	/* Row r = (before, after dim): element j of it lies at (r / inner, j, r % inner). */
+	for (int64_t r = 0; r < n; r++)
+		for (int64_t j = 0; j < len; j++)
+			out[(r / inner * len + j) * inner + r % inner] = c->t->over ? 0 : first + (sid)(r * len + j);
+	return true;
+}
+
+bool ref_cumsum(struct ref_ctx *c) { return scan(c, SF_CUMSUM); }
+bool ref_cumprod(struct ref_ctx *c) { return scan(c, SF_CUMPROD); }
+
+/* ---- value and position ---------------------------------------------------------------------------------------------------- */
+
+/* torch.max documents "the indices of the first maximal value"; NaNs: as argmax. */
+static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
+{
+	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK];
+	struct rows r;
+	if (!one_dim(c, mask, 1) || !has_elements(c, mask))
+		return false;
+	rows_of(c, &r, mask, flag_of(c, 2), m->dtype);
+	return ref_out_block(c, 0, m->dtype, r.size, r.rank, NULL, tape_rows(c->t, value, m->dtype, r.e, r.n, r.len, PICK_FIRST))
+		&& ref_out_block(c, 1, DT_I64, r.size, r.rank, NULL, tape_rows(c->t, position, DT_I64, r.e, r.n, r.len, PICK_FIRST));
+}
+
+bool ref_max_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
+bool ref_min_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
+
+/* The k largest, or smallest, in order; NaN counts as largest in both, so the j-th smallest is the (n-1-j)-th largest. */
+bool ref_topk(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK], largest = flag_of(c, 3);
+	int64_t k = ref_arg_int(c, 1), size[MAX_RANK], inner = 1;
+	struct rows r;
+	int d;
+	if (!one_dim(c, mask, 2) || !shape_dim(c, &d, 2, m))
+		return false;
+	if (k < 0 || k > shape_size(m, d))
+		return err_set(c->err, "selected index k out of range");
+	if (m->dtype == DT_B8)
+		return err_set(c->err, "topk does not support bool dtypes");
+	rows_of(c, &r, mask, true, m->dtype);
+	memcpy(size, m->size, sizeof size);
+	if (m->rank)
+		size[d] = k;
+	else
+		k = 1;
+	for (int i = d + 1; i < m->rank; i++)
+		inner *= m->size[i];
+	sid *val = ref_out(c, 0, m->dtype, size, m->rank, NULL), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, NULL) : NULL;
+	if (!pos)
+		return false;
+	if (!flag_of(c, 4) && k > 1)
+		c->out[0].shuffled = c->out[1].shuffled = 1 + d;        /* the same elements in any order: refrun.c looks who reads them */
+	for (int64_t j = 0; j < k; j++) {
+		double rank = (double)(largest ? j : r.len - 1 - j);
+		sid v = tape_rows(c->t, SF_KMAX, m->dtype, r.e, r.n, r.len, rank);
+		sid p = tape_rows(c->t, SF_KARGMAX, DT_I64, r.e, r.n, r.len, rank);
+		for (int64_t i = 0; i < r.n && !c->t->over; i++) {
+			int64_t at = (i / inner * k + j) * inner + i % inner;
+			val[at] = v + (sid)i;
+			pos[at] = p + (sid)i;
+		}
+	}
+	return true;
+}

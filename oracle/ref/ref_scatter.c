@@ -1,0 +1,615 @@
+/* ref_scatter.c: scatters: result = self with some elements replaced by, or combined with, others. Replacing moves ids; combining
+ * makes one list scalar per element hit. Elements not hit keep self's id.
+ *
+ * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
+#include "oracle/judge/licence.h"
+#include "oracle/ref/ref_impl.h"
+#include "oracle/ref/shape_index.h"
+
+#include <math.h>
+
+/* ---- a region of self replaced: slice_scatter, select_scatter, diagonal_scatter ------------------------------------ */
+
+/* A region in numbers of self's row-major logical elements. */
+struct region { int64_t size[MAX_RANK], stride[MAX_RANK], offset; int rank; };
+
+/* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
+static bool replace_region(struct ref_ctx *c, const struct region *g)
+{
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
+	int64_t stride[MAX_RANK];
+	if (!shape_equal(src->size, src->rank, g->size, g->rank))
+		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
+			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
+	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
+	if (!repeats && meta_has_duplicates(m) && !c->inplace)
+		return ref_unsupported(c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
+	if (repeats)
+		shape_strides_like(stride, m);
+	else
+		memcpy(stride, m->stride, sizeof stride);
+	sid *out = shape_out_like(c, m, stride);
+	if (!out)
+		return false;
+	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0};
+	memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
+	const sid *from = ref_cast(c, ref_ids(c, c->in[1]), n, m->dtype);
+	for (int64_t k = 0; k < n; k++) {
+		int64_t at = g->offset;
+		for (int d = 0; d < g->rank; d++)
+			at += index[d] * g->stride[d];
+		out[at] = from[k];
+		shape_next(index, g->size, g->rank);
+	}
+	return true;
+}
+
+static struct region whole(const struct meta *m)
+{
+	struct region g = {.rank = m->rank};
+	memcpy(g.size, m->size, sizeof g.size);
+	shape_row_major(g.stride, m->size, m->rank);
+	return g;
+}
+
+static void drop_dim(struct region *g, int d)
+{
+	g->rank--;
+	for (; d < g->rank; d++) {
+		g->size[d] = g->size[d + 1];
+		g->stride[d] = g->stride[d + 1];
+	}
+}
+
+bool ref_slice_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int d;
+	if (m->rank == 0)
+		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
+	if (!shape_dim(c, &d, 2, m))
+		return false;
+	int64_t n = m->size[d], step = ref_arg_int(c, 5), lo = 0, hi = n;
+	if (step <= 0)
+		return err_set(c->err, "slice step must be positive");
+	if (ref_given(c, 3))
+		lo = ref_arg_int(c, 3) < 0 ? ref_arg_int(c, 3) + n : ref_arg_int(c, 3);
+	if (ref_given(c, 4))
+		hi = ref_arg_int(c, 4) < 0 ? ref_arg_int(c, 4) + n : ref_arg_int(c, 4);
+	lo = lo < 0 ? 0 : MIN(lo, n);
+	hi = hi < lo ? lo : MIN(hi, n);
+	struct region g = whole(m);
+	g.offset = lo * g.stride[d];
+	g.size[d] = lo == hi ? 0 : (hi - lo - 1) / step + 1;
+	g.stride[d] = g.size[d] > 1 ? g.stride[d] * step : 0;
+	return replace_region(c, &g);
+}
+
+bool ref_select_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int d;
+	if (m->rank == 0)
+		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
+	if (!shape_dim(c, &d, 2, m))
+		return false;
+	int64_t i = ref_arg_int(c, 3), n = m->size[d];
+	if (i < -n || i >= n)
+		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
+	struct region g = whole(m);
+	g.offset = (i < 0 ? i + n : i) * g.stride[d];
+	drop_dim(&g, d);
+	return replace_region(c, &g);
+}
+
+bool ref_diagonal_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	int a, b;
+	if (!shape_dim(c, &a, 3, m) || !shape_dim(c, &b, 4, m))
+		return false;
+	if (a == b)
+		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
+	struct region g = whole(m);
+	int64_t off = ref_arg_int(c, 2), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
+	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g.stride[a] + g.stride[b];
+	n = MAX(n, 0);
+	g.offset = n ? row * g.stride[a] + col * g.stride[b] : 0;
+	drop_dim(&g, MAX(a, b));
+	drop_dim(&g, MIN(a, b));
+	g.size[g.rank] = n;
+	g.stride[g.rank++] = step;
+	return replace_region(c, &g);
+}
+
+/* ---- writes and sums at named elements ------------------------------------------------------------------------------ */
+
+/* `count` values val[k] go to element cell[k]. */
+struct writes { int64_t count; const int64_t *cell; const sid *val; };
+
+static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
+{
+	const struct meta *m = meta_of(c, 0);
+	sid *out = shape_out_like(c, m, stride);
+	if (out)
+		memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
+	return out;
+}
+
+/* NaN, or infinity of one sign, and nothing else. */
+static bool same_special(const struct num *x, const struct num *y)
+{
+	uint8_t kind = x->flags & NUM_SPECIAL;
+	bool one = kind == (NUM_NOFIN | NUM_NAN) || kind == (NUM_NOFIN | NUM_PINF) || kind == (NUM_NOFIN | NUM_NINF);
+	return one && kind == (y->flags & NUM_SPECIAL) && !((x->flags | y->flags) & NUM_UNDEC);
+}
+
+/* One number for certain, bit for bit, the sign of a zero included. (Not the bits of a NaN, which nothing here compares.) */
+static bool same_number(const struct tape *t, sid a, sid b)
+{
+	const struct num *x = tape_val(t, a), *y = tape_val(t, b);
+	if (a == b)
+		return true;
+	if (!dtype_is_float((enum dtype)x->dtype))
+		return !((x->flags | y->flags) & (NUM_UNDEC | NUM_ANY)) && x->i == y->i;
+	if (same_special(x, y))
+		return true;
+	if (!num_is_exact(x) || !num_is_exact(y) || x->hi != y->hi)
+		return false;
+	return x->hi != 0 || (x->flags & y->flags & NUM_MOVED && signbit(x->hi) == signbit(y->hi));
+}
+
+/* src: whose elements are written. If it requires grad, each write to an element has a share, also those that another one hides. */
+static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct ref_tensor *src)
+{
+	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)n + 1);
+	bool grad = c->grad && ref_has_grad(c->r, src);
+	for (int64_t k = 0; k < w->count && !c->t->over; k++) {
+		int64_t at = w->cell[k];
+		if (hit[at] && grad)
+			return ref_unsupported(c, "gradient of the values that %s writes twice to one element: make the indices distinct",
+				op_info[c->n->op].name);
+		if (hit[at] && !same_number(c->t, out[at], w->val[k]))
+			return ref_unsupported(c, "%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
+				op_info[c->n->op].name);
+		hit[at] = 1;
+		out[at] = w->val[k];
+	}
+	return true;
+}
+
+/* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. `every`: elements that
+ * nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
+struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha, every; sid alpha, one; };
+
+/* fastSpecializedAtomicAdd (KernelUtils.cuh) adds a half as one of a pair, the other +0: a neighbour's -0 becomes +0. */
+static void lose_sign(struct ref_ctx *c, sid id)
+{
+	struct num *v = &c->t->val[id];
+	if (!c->t->over && v->flags & NUM_MOVED && v->hi == 0)
+		v->flags &= ~NUM_MOVED;
+}
+
+/* times[at] (may be NULL): how many entries element `at` has; 0: not hit. */
+static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
+{
+	struct arena *arena = c->t->arena;
+	uint32_t *count = ARENA_ZNEW(arena, uint32_t, n + 1), width = how->has_alpha ? 2 : 1;
+	int64_t hits = 0;
+	for (int64_t k = 0; k < w->count; k++)
+		hits += count[w->cell[k]]++ == 0;
+	bool padded = hits && shape_is_half(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
+	if (padded && c->inplace)       /* a neighbour in memory need not be an element of self */
+		ref_each_cell(c, c->in[0], lose_sign);
+	if (how->every)
+		hits = n;
+	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
+	uint32_t *start = ARENA_NEW(arena, uint32_t, hits + 1), *next = ARENA_NEW(arena, uint32_t, n + 1);
+	sid *entry = tape_ids(c->t, (w->count + hits) * width);
+	uint32_t at = 0;
+	int64_t h = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (times)
+			times[i] = count[i] ? count[i] + how->with_self : 0;
+		if (!count[i] && padded)
+			lose_sign(c, out[i]);
+		if (!count[i] && !how->every)
+			continue;
+		element[h] = i;
+		start[h++] = at;
+		if (how->with_self || !count[i]) {
+			entry[at] = out[i];
+			if (how->has_alpha)
+				entry[at + 1] = how->one;
+			at += width;
+		}
+		next[i] = at;
+		at += count[i] * width;
+	}
+	start[h] = at;
+	for (int64_t k = 0; k < w->count; k++) {
+		uint32_t *p = &next[w->cell[k]];
+		entry[*p] = w->val[k];
+		if (how->has_alpha)
+			entry[*p + 1] = how->alpha;
+		*p += width;
+	}
+	if (!hits)
+		return;
+	sid first = tape_nary(c->t, how->f, how->dt, start, entry, hits, 0);
+	for (h = 0; h < hits && !c->t->over; h++)
+		out[element[h]] = first + (sid)h;
+}
+
+static bool add_up(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
+{
+	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, 0)->dtype, .with_self = true}, NULL);
+	return true;
+}
+
+/* Values of src in the order of an index tensor. */
+static const sid *values_along(struct ref_ctx *c, const struct along *a, int src_arg)
+{
+	const sid *ids = ref_ids(c, c->in[src_arg]);
+	sid *val = tape_ids(c->t, a->n);
+	for (int64_t k = 0; k < a->n; k++)
+		val[k] = ids[a->from[k]];
+	return val;
+}
+
+bool ref_scatter_src(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a = {0};
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, c->in[3]);
+}
+
+bool ref_scatter_value(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a = {0};
+	if (!shape_along(c, &a, m, 1, 2, NULL) || !shape_fits(c, scalar_of(c, 3), m->dtype, a.n))
+		return false;
+	sid *out = start_from_self(c, NULL), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	for (int64_t k = 0; out && k < a.n; k++)
+		out[a.cell[k]] = value;
+	return out != NULL;
+}
+
+bool ref_scatter_add(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct along a = {0};
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
+}
+
+/* How many there were, as ones were added up in the tensor's dtype (scatter_reduce_two, TensorAdvancedIndexing.cpp; its backward).
+ * CPU kernels add them in f32 and round once (2.11, 2.15: 2051 counts as 2052 in f16, measured); one by one they end at 2^p. */
+static sid count_of(struct ref_ctx *c, int64_t times, enum dtype dt)
+{
+	double all = num_pow2(num_format[c->t->lic->rule[LC_ACCUM][dt].acc].p);
+	sid count = tape_const_f(c->t, dt, (double)times);
+	if ((double)times <= all || c->t->over)
+		return count;
+	count = tape_map1(c->t, SF_COPY, dt, ref_ids_repeat(c, count, 1), 1);
+	if (!c->t->over)
+		tape_either(c->t, count, c->t->val[count].hi, all);
+	return count;
+}
+
+/* mean: the sum over what was added, divided by how many there were; integers round down. */
+static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times, enum dtype dt)
+{
+	sid *num = tape_ids(c->t, n), *den = tape_ids(c->t, n);
+	int64_t hits = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (times[i] <= 1)
+			continue;
+		if (dtype_is_float(dt)) {
+			num[hits] = out[i];
+			den[hits++] = count_of(c, times[i], dt);
+			continue;
+		}
+		int64_t v, d = dtype_wrap(dt, times[i]);
+		if (!ref_int(c, &v, out[i]))
+			return false;
+		if (d == 0)
+			return ref_unsupported(c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i],
+				dtype_info[dt].name);
+		out[i] = tape_const_i(c->t, dt, v / d - (v % d != 0 && (v < 0) != (d < 0)));
+	}
+	if (!hits)
+		return true;
+	sid first = tape_map2(c->t, SF_DIV, dt, num, den, hits);
+	for (int64_t i = 0, h = 0; i < n && !c->t->over; i++)
+		if (times[i] > 1)
+			out[i] = first + (sid)h++;
+	return true;
+}
+
+/* Some element that is hit may equal its result, in which it took no part. */
+static bool self_ties(struct ref_ctx *c, const sid *out, const int64_t *times, int64_t n)
+{
+	const sid *self = ref_ids(c, c->in[0]);
+	for (int64_t i = 0; i < n && !c->t->over; i++) {
+		const struct num *x = tape_val(c->t, self[i]), *y = tape_val(c->t, out[i]);
+		if (times[i] && ((x->flags | y->flags) & NUM_SPECIAL || fabs(x->hi - y->hi) <= x->rad + y->rad))
+			return true;
+	}
+	return false;
+}
+
+bool ref_scatter_reduce(struct ref_ctx *c)
+{
+	static const struct { const char *name; enum sf f; } modes[] = {
+		{"sum", SF_SUM}, {"mean", SF_SUM}, {"prod", SF_PROD}, {"amax", SF_MAXN}, {"amin", SF_MINN},
+	};
+	const struct meta *m = meta_of(c, 0);
+	const char *name = c->n->arg[4].str;
+	int mode = 0;
+	while (mode < ARRAY_LEN(modes) && !str_eq(modes[mode].name, name))
+		mode++;
+	if (mode == ARRAY_LEN(modes))
+		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
+	struct along a = {0};
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
+	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
+	how.every = c->grad && how.f != SF_SUM;
+	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
+	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
+		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
+	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
+		return ref_unsupported(c, "gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the "
+			"result; include self", name);
+	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
+}
+
+/* One mask and no other index: with a single value, index_put turns into masked_fill. */
+static bool is_one_mask(const struct ref_ctx *c, enum dtype dt)
+{
+	int given = 0, bytes = 0;
+	for (int k = 0; k < c->n->arg[1].n; k++) {
+		const struct ref_tensor *t = c->list[1][k];
+		given += t != NULL;
+		bytes += t && t->meta.dtype == dt;
+	}
+	return given == 1 && bytes == 1;
+}
+
+/* index_put(self, indices, values, accumulate): self[indices] = values, or += values. */
+bool ref_index_put(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *v = meta_of(c, 2);
+	struct advanced a;
+	int64_t stride[MAX_RANK];
+	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
+	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
+		return ref_unsupported(c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name,
+			dtype_info[m->dtype].name);
+	if (m->dtype != v->dtype)
+		return err_set(c->err, "Index put requires the source and destination dtypes match");
+	if (!shape_advanced(c, &a, m, 1))
+		return false;
+	if (fills && is_one_mask(c, DT_U8))
+		return err_set(c->err, "masked_fill_ only supports boolean masks");     /* what one mask and one value turn into */
+	if (!shape_expands(v, a.size, a.rank))
+		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
+			shape_text(c, v->size, v->rank), shape_text(c, a.size, a.rank));
+	shape_strides_like(stride, m);
+	sid *out = start_from_self(c, stride);
+	if (!out)
+		return false;
+	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[2], a.size, a.rank)};
+	int64_t n = meta_numel(m);
+	return flag_of(c, 3) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w, c->in[2]);
+}
+
+/* ---- positions along a dim -------------------------------------------------------------------------------------------- */
+
+/* Elements of self at (o, at[k], i), in the row-major order of a source with p->n positions along dim. */
+static int64_t *position_cells(struct ref_ctx *c, const struct positions *p)
+{
+	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, p->outer * p->n * p->inner + 1), k = 0;
+	for (int64_t o = 0; o < p->outer; o++)
+		for (int64_t j = 0; j < p->n; j++)
+			for (int64_t i = 0; i < p->inner; i++)
+				cell[k++] = (o * p->len + p->at[j]) * p->inner + i;
+	return cell;
+}
+
+static bool source_matches(struct ref_ctx *c, const struct meta *m, const struct meta *src, const struct positions *p)
+{
+	bool ok = src->rank == m->rank && shape_size(src, p->dim) == p->n;
+	for (int d = 0; ok && d < m->rank; d++)
+		ok = d == p->dim || src->size[d] == m->size[d];
+	if (ok)
+		return true;
+	return err_set(c->err, "source shape %s must match self shape %s, excluding dimension %d, where it has one entry per index",
+		shape_text(c, src->size, src->rank), shape_text(c, m->size, m->rank), p->dim);
+}
+
+bool ref_index_add(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
+	const struct scalar *alpha = scalar_of(c, 4);
+	struct positions p;
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
+	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
+		return false;
+	if (!shape_fits(c, alpha, m->dtype, m->rank <= 1 ? 1 : p.outer * p.n * p.inner))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(m);
+	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])};
+	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
+		return add_up(c, out, n, &w);
+	if (shape_is_half(m->dtype)) {
+		w.val = shape_scaled_half(c, w.val, w.count, alpha, m->dtype);
+		return add_up(c, out, n, &w);
+	}
+	sid factor = shape_const(c, m->dtype, alpha);
+	if (dtype_is_float(m->dtype)) {
+		/* The product may be rounded or not (FMA, f32 inside). */
+		accumulate(c, out, n, &w, &(struct combine){.f = SF_SUMPROD, .dt = m->dtype, .with_self = true,
+			.has_alpha = true, .alpha = factor, .one = tape_const_f(c->t, m->dtype, 1)}, NULL);
+		return true;
+	}
+	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);
+	sid *val = tape_ids(c->t, w.count);
+	for (int64_t k = 0; k < w.count; k++)
+		val[k] = c->t->over ? 0 : first + (sid)k;
+	w.val = val;
+	return add_up(c, out, n, &w);
+}
+
+bool ref_index_copy(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
+	struct positions p;
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY))
+		return false;
+	if (m->rank == 0 && src->rank > 1)
+		return err_set(c->err, "index_copy_(): source/destination tensor must have same slice shapes");
+	/* A 0-d source, or a 0-d self, stands for one element. */
+	bool scalar = src->rank == 0 || m->rank == 0;
+	if (scalar ? meta_numel(src) != p.n || p.outer * p.inner != 1 : !source_matches(c, m, src, &p))
+		return scalar ? err_set(c->err, "index_copy_(): when source is scalar, index should have one element (got %lld)", (long long)p.n) : false;
+	sid *out = start_from_self(c, NULL);
+	return out && overwrite(c, out, meta_numel(m),
+		&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])}, c->in[3]);
+}
+
+bool ref_index_fill(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0);
+	struct positions p;
+	int64_t stride[MAX_RANK];
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
+		return false;
+	int64_t count = p.outer * p.n * p.inner;
+	if (!shape_fits(c, scalar_of(c, 3), m->dtype, 1))
+		return false;
+	shape_strides_like(stride, m);
+	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	const int64_t *cell = position_cells(c, &p);
+	for (int64_t k = 0; out && k < count; k++)
+		out[cell[k]] = value;
+	return out != NULL;
+}
+
+/* ---- masks -------------------------------------------------------------------------------------------------------------- */
+
+/* out[k] = cond[k] ? a[k] : b[k]: a move where the condition is decided, a SELECT scalar where it is not. */
+static void choose(struct ref_ctx *c, sid *out, const sid *cond, const sid *a, const sid *b, int64_t n, enum dtype dt)
+{
+	for (int64_t k = 0; k < n && !c->t->over; k++) {
+		if (shape_decided(c, cond[k]))
+			out[k] = tape_val(c->t, cond[k])->i ? a[k] : b[k];
+		else
+			out[k] = tape_map3(c->t, SF_SELECT, dt, cond + k, a + k, b + k, 1);
+	}
+}
+
+static bool need_bool(struct ref_ctx *c, const struct meta *mask)
+{
+	return mask->dtype == DT_B8 || err_set(c->err, "only boolean masks are supported, but got a mask with dtype %s", dtype_info[mask->dtype].torch);
+}
+
+bool ref_masked_fill(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1);
+	int64_t size[MAX_RANK];
+	int rank = m->rank;
+	memcpy(size, m->size, sizeof size);
+	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	int64_t n = shape_numel(size, rank);
+	if (!shape_fits(c, scalar_of(c, 2), m->dtype, 1))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
+	if (!out)
+		return false;
+	sid value = shape_const(c, m->dtype, scalar_of(c, 2));
+	choose(c, out, ref_ids_expanded(c, c->in[1], size, rank), ref_ids_repeat(c, value, n), ref_ids_expanded(c, c->in[0], size, rank), n,
+		m->dtype);
+	return true;
+}
+
+/* The next element of source, row-major, at each true mask element, row-major. */
+bool ref_masked_scatter(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1), *src = meta_of(c, 2);
+	int64_t size[MAX_RANK], next = 0, bit;
+	int rank = m->rank;
+	memcpy(size, m->size, sizeof size);
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "masked_scatter: expected self and source to have same dtypes");
+	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask))
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(&c->out[0].meta), have = meta_numel(src);
+	const sid *cond = ref_ids_expanded(c, c->in[1], size, rank), *self = ref_ids_expanded(c, c->in[0], size, rank);
+	const sid *from = ref_ids(c, c->in[2]);
+	for (int64_t k = 0; k < n; k++) {
+		if (!ref_int(c, &bit, cond[k]))
+			return false;
+		if (bit && next == have)
+			return err_set(c->err, "number of elements of source < number of ones in mask");
+		out[k] = bit ? from[next++] : self[k];
+	}
+	return true;
+}
+
+/* What the iterator sees of an operand that was first converted to dt: a dense copy. */
+static struct meta converted(const struct meta *m, enum dtype dt)
+{
+	struct meta v = *m;
+	if (v.dtype != dt)
+		shape_strides_like(v.stride, m);
+	return v;
+}
+
+bool ref_where(struct ref_ctx *c)
+{
+	const struct meta *cond = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
+	struct result_type r = SHAPE_TYPE_NONE;
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = 0;
+	if (cond->dtype != DT_B8 && cond->dtype != DT_U8)
+		return err_set(c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", dtype_info[cond->dtype].torch);
+	if (!shape_broadcast(c, size, &rank, cond) || !shape_broadcast(c, size, &rank, a) || !shape_broadcast(c, size, &rank, b))
+		return false;
+	if (!meta_check_sizes(size, rank, c->err))
+		return false;
+	shape_type_tensor(&r, a);
+	shape_type_tensor(&r, b);
+	enum dtype dt = shape_type(&r);
+	const struct meta op[] = {converted(cond, DT_B8), converted(a, dt), converted(b, dt)};
+	shape_iterator(stride, size, rank, op, 3);
+	sid *out = ref_out(c, 0, dt, size, rank, stride);
+	if (!out)
+		return false;
+	int64_t n = meta_numel(&c->out[0].meta);
+	const sid *x = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), a, size, rank);
+	const sid *y = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt), b, size, rank);
+	choose(c, out, ref_cast(c, ref_ids_expanded(c, c->in[0], size, rank), n, DT_B8), x, y, n, dt);
+	return true;
+}
