@@ -24,7 +24,7 @@ def read(n):
 
 
 version = os.environ["FAKE_TORCH"]
-send(0, text(version) + text("git") + text("3.11.2") + text("") + text("x86_64 FAKE"))
+send(0, text(version) + text("git") + text("3.11.2") + text("") + text("x86_64 FAKE") + text(""))
 while True:
     _, number, nbytes = struct.unpack("<IIQ", read(16))
     read(nbytes)

@@ -9,6 +9,7 @@
  * that is in force nowhere fails. --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32
  * and bf16. */
 #include "compiled/targets/exec.h"
+#include "fuzz/triage/profile.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/test.h"
 
@@ -248,7 +249,7 @@ static void run_program(struct exec *e, const struct target *t, const char *targ
 	outcome_of(&o, p, &r, t, NULL, &a);
 	EXPECT(o.verdict == VD_PASS, "%s on %s: %s\n%s", verdict_name[o.verdict], target, o.why,
 		verdict_diverges(o.verdict) ? o.report : prog_text(p, &a));
-	if (r.status == RES_OK && licence_find(&l, target) && judge_prepare(&jc, p, &l, TAPE_LIMITS_DEFAULT, &a)) {
+	if (r.status == RES_OK && profile_named(&l, target) && judge_prepare(&jc, p, &l, TAPE_LIMITS_DEFAULT, &a)) {
 		const struct reference *ref = &jc.ref[0];
 		for (int k = 0; k < ref->nouts; k++)
 			add_entry(&l, p, p->ret[k], first + k, false, target, &ref->out[k], &r.call[0].out[k], dt);
@@ -269,7 +270,7 @@ static bool installed(const char *target, const struct exec_options *eo)
 	if (!target_parse(&t, target, &err))
 		BUG("%s", err.msg);
 	sb_init(&path);
-	bool there = t.family == FAM_BUILTIN || target_python(&path, &t, eo->python, &err);
+	bool there = !target_has_versions(&t) || target_python(&path, &t, eo->python, &err);
 	sb_free(&path);
 	if (!there)
 		printf("SKIPPED: %s: %s\n", target, err.msg);
@@ -409,7 +410,7 @@ static void check_dead_rows(void)
 static void report(const char *target)
 {
 	struct licence_profile l;
-	CHECK(licence_find(&l, target));
+	CHECK(profile_named(&l, target));
 	for (int i = 0; i < ARRAY_LEN(rows); i++)
 		check_row(&rows[i], &l, target);
 	for (int i = 0; i < ARRAY_LEN(probes); i++)

@@ -2,6 +2,7 @@
  *   oracle_cost        prints ns per entry and bytes per scalar for typical tapes, small and ten times as large */
 #include "oracle/tape/adjoint.h"
 #include "oracle/judge/licence.h"
+#include "fuzz/triage/profile.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -60,7 +61,7 @@ int main(void)
 	struct arena a;
 	struct licence_profile l;
 	arena_init(&a);
-	licence_find(&l, "torch:eager@cpu");
+	profile_named(&l, "torch:eager@cpu");
 	for (int kind = 0; kind < NTAPES; kind++) {
 		for (int64_t n = 3000; n <= 30000; n *= 10) {
 			double best_f = 1e9, best_b = 1e9;

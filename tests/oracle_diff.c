@@ -9,6 +9,7 @@
  * Only the input rows' metas are inferred: no shape rule of eager has a say. */
 #include "oracle/judge/compare.h"
 #include "eager/lang/fill.h"
+#include "fuzz/triage/profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -165,7 +166,7 @@ static bool serve(const struct licence_profile *l)
 int main(int argc, char **argv)
 {
 	struct licence_profile *l = xmalloc(sizeof *l);
-	if (!licence_find(l, argc > 1 ? argv[1] : "torch:eager@cpu"))
+	if (!profile_named(l, argc > 1 ? argv[1] : "torch:eager@cpu"))
 		return 2;
 	while (serve(l))
 		;

@@ -3,6 +3,7 @@
 #include "eager/run/interp.h"
 #include "oracle/judge/judge.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 #include <math.h>
 
@@ -30,7 +31,7 @@ static void setup(void)
 	struct err err = {0};
 	struct licence_profile *l = ARENA_NEW(&arena, struct licence_profile, 1);
 	EXPECT(prog_read(&prog, &arena, text, strlen(text), READ_STRICT, &err), "%d:%d: %s", err.line, err.col, err.msg);
-	licence_find(l, "torch:eager@cpu");
+	profile_named(l, "torch:eager@cpu");
 	EXPECT(judge_prepare(&jc, &prog, l, TAPE_LIMITS_DEFAULT, &arena), "%s", jc.message);
 }
 
@@ -179,7 +180,7 @@ static void test_freedoms(void)
 	run(&r);
 	r.call[0].out[0].meta.stride[0] = 3;
 	r.call[0].out[0].meta.stride[1] = 1;
-	judge(&j, &jc, &r, JUDGE_STRIDES_FREE, &arena);
+	judge(&j, &jc, &r, FREE_STRIDES, &arena);
 	EXPECT_INT(j.status, JUDGE_PASS);
 }
 

@@ -1,6 +1,7 @@
 /* oracle_ref_test.c: the reference against answers worked out by hand. */
 #include "oracle/ref/refrun.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 static struct arena arena;
 
@@ -9,7 +10,7 @@ static enum ref_status run_text(struct reference *ref, const char *text, const c
 	struct prog p, b;
 	struct err err = {0};
 	struct licence_profile *l = ARENA_NEW(&arena, struct licence_profile, 1);
-	EXPECT(licence_find(l, target), "no licence for %s", target);
+	EXPECT(profile_named(l, target), "no licence for %s", target);
 	if (!prog_read(&p, &arena, text, strlen(text), READ_STRICT, &err) || !prog_bind(&b, &p, 0, &arena, &err)) {
 		EXPECT(false, "%d:%d: %s", err.line, err.col, err.msg);
 		return REF_UNSUPPORTED;

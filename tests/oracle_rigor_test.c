@@ -8,6 +8,7 @@
 #include "oracle/tape/adjoint.h"
 #include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 #include <stdlib.h>
 
@@ -825,7 +826,7 @@ static void test_inside(void)
 	arena_init(&a);
 	for (int k = 0; k < ARRAY_LEN(targets); k++) {
 		struct licence_profile l;
-		EXPECT(licence_find(&l, targets[k]), "%s", targets[k]);
+		EXPECT(profile_named(&l, targets[k]), "%s", targets[k]);
 		for (int d = 0; d < ARRAY_LEN(dts); d++) {
 			static struct tally f, b;
 			memset(&f, 0, sizeof f);

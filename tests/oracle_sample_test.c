@@ -8,6 +8,7 @@
 #include "fuzz/gen/gen.h"
 #include "oracle/judge/spread.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 #include <stdlib.h>
 
@@ -76,7 +77,7 @@ static void test_draws_are_inside(void)
 		struct licence_profile l;
 		struct judge_case jc;
 		uint64_t seed = first_seed + (uint64_t)i;
-		EXPECT(licence_find(&l, targets[i % ARRAY_LEN(targets)]), "%s", targets[i % ARRAY_LEN(targets)]);
+		EXPECT(profile_named(&l, targets[i % ARRAY_LEN(targets)]), "%s", targets[i % ARRAY_LEN(targets)]);
 		if (make(&p, &a, seed) && judge_prepare(&jc, &p, &l, TAPE_LIMITS_DEFAULT, &a))
 			draws(&t, &jc, &a, seed);
 		arena_reset(&a);
@@ -112,7 +113,7 @@ static void test_suspects(void)
 	struct arena a;
 	struct licence_profile l;
 	arena_init(&a);
-	EXPECT(licence_find(&l, "builtin:eager"), "builtin:eager");
+	EXPECT(profile_named(&l, "builtin:eager"), "builtin:eager");
 	for (int i = 0; i < nprograms; i++) {
 		struct prog p;
 		struct judge_case jc;
@@ -158,7 +159,7 @@ static void test_wide_twins(void)
 	struct licence_profile l;
 	int made = 0, wide = 0, judged = 0;
 	arena_init(&a);
-	EXPECT(licence_find(&l, "builtin:eager"), "builtin:eager");
+	EXPECT(profile_named(&l, "builtin:eager"), "builtin:eager");
 	for (int i = 0; i < nprograms; i++) {
 		struct prog p, twin;
 		struct judge_case jc;

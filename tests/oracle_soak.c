@@ -6,6 +6,7 @@
 #include "fuzz/gen/gen.h"
 #include "oracle/judge/judge.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -83,7 +84,7 @@ static void one(struct totals *t, struct arena *a, uint64_t seed, int verbose)
 		reason(t, err.msg);
 		return;
 	}
-	licence_find(&l, "builtin:eager");
+	profile_named(&l, "builtin:eager");
 	judge_prepare(&jc, &p, &l, TAPE_LIMITS_DEFAULT, a);
 	double t3 = now();
 	judge(&j, &jc, &r, 0, a);

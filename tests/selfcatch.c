@@ -3,6 +3,7 @@
 #include "fuzz/cli/catch.h"
 #include "oracle/judge/addends.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 enum { PROGRAMS = 600 };
 
@@ -58,7 +59,7 @@ static void test_addends(void)
 	struct addends s;
 	arena_init(&a);
 	EXPECT(prog_read(&p, &a, text, strlen(text), READ_LENIENT, &err), "%d:%d: %s", err.line, err.col, err.msg);
-	EXPECT(licence_find(&l, "builtin:eager"), "no profile");
+	EXPECT(profile_named(&l, "builtin:eager"), "no profile");
 	EXPECT(ref_run(&ref, &p, &l, TAPE_LIMITS_DEFAULT, &a, &err) == REF_OK, "%s", err.msg);
 	for (int64_t k = 0; k < 3; k++) {
 		EXPECT(ref_addends(&s, &ref, &ref.out[0], k) && s.n == 5 && s.abs == ref.out[0].val[k].hi, "sum: %d addends, %g", (int)s.n, s.abs);

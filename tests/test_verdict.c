@@ -1,10 +1,12 @@
 /* test_verdict.c: from a result to a verdict: names of what raises, reasons that are counted, legitimate differences, and results that
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/run/interp.h"
-#include "fuzz/triage/message.h"
+#include "compiled/targets/driver.h"
+#include "compiled/targets/message.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/test.h"
+#include "fuzz/triage/profile.h"
 
 static struct arena arena;
 
@@ -53,9 +55,9 @@ static const char *raised(const char *message)
 
 static void test_raise_signatures(void)
 {
-	EXPECT_STR(raised("compile: InductorError: TypeError: sub() takes 3 positional arguments but 4 were given"),
+	EXPECT_STR(raised("InductorError: TypeError: sub() takes 3 positional arguments but 4 were given"),
 		"raise TypeError: sub() takes N positional arguments but N were given");
-	EXPECT_STR(raised("compile: BackendCompilerFailed: backend='inductor' raised:\nAssertionError: n=copy_, n.args[0]=empty, placeholders={a_1, b_2}, x"),
+	EXPECT_STR(raised("BackendCompilerFailed: backend='inductor' raised:\nAssertionError: n=copy_, n.args[0]=empty, placeholders={a_1, b_2}, x"),
 		"raise AssertionError: n=, n.args[]=, placeholders={}, x");
 	EXPECT_STR(raised("RuntimeError: size of tensor a (33) must match [7, 9] and [1]\nmore"), "raise RuntimeError: size of tensor a (N) must match [] and []");
 	EXPECT_STR(raised("ValueError"), "raise ValueError");
@@ -73,7 +75,7 @@ static void test_says_that_it_must_raise(void)
 		{SIZES, "torch:eager", "RuntimeError: The size of tensor a (4) must match the size of tensor b (3)", VD_PASS, "raises, as it must"},
 		{SIZES, "torch:eager", "RuntimeError: something else", VD_INVALID, "does not say 'must match the size of tensor b': RuntimeError: something"},
 		{SIZES, "torch:eager", NULL, VD_INVALID, "eager does not"},
-		{SIZES, "torch:inductor@cpu", "compile: TorchRuntimeError: in its own words", VD_PASS, "raises, as it must"},
+		{SIZES, "torch:inductor@cpu", "TorchRuntimeError: in its own words", VD_PASS, "raises, as it must"},
 		{SIZES, "torch:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: The size of tensor a (4) must match"},
 		{FINE, "torch:inductor@cpu", NULL, VD_UNJUDGED, "no rule of ours says why"},
 		{CLAMP, "torch-2.15.0:eager", "RuntimeError: Clamp max value -1 is outside the representable range of Byte", VD_PASS, "as it must"},
@@ -147,7 +149,7 @@ static void test_both_raise(void)
 static void test_plain_stage_is_asked(void)
 {
 	struct prog *p = program(NEG);
-	struct result compiled = {.status = RES_RAISED, .message = "compile: RuntimeError: odd", .stderr_tail = ""}, plain = compiled, fine;
+	struct result compiled = {.status = RES_RAISED, .message = "RuntimeError: odd", .stderr_tail = ""}, plain = compiled, fine;
 	struct target inductor = target("torch-2.15.0:inductor@cuda+freezing=1"), eager = target("torch:eager@cpu"), of = plain_of(&inductor);
 	struct strbuf sb;
 	ran(&fine, p);
@@ -195,7 +197,7 @@ static void test_must_raise(void)
 
 static void test_device_fault(void)
 {
-	struct result r = {.status = RES_CRASH, .message = "device fault: AcceleratorError: CUDA error: 700", .stderr_tail = ""};
+	struct result r = {.status = RES_CRASH, .device_lost = true, .message = "AcceleratorError: CUDA error: 700", .stderr_tail = ""};
 	struct outcome o = judged(program(NEG), &r, "torch:eager@cuda");
 	EXPECT_INT(o.verdict, VD_CRASH);
 	EXPECT_STR(o.signature, "crash device fault: AcceleratorError: CUDA error: N");
@@ -237,7 +239,7 @@ static void test_plain_alias(void)
 		((struct result_tensor *)(uintptr_t)r.call[0].out)[1].storage = 77;
 		o = judged(p, &r, "torch:aot_eager@cpu");
 		EXPECT_INT(o.verdict, grad ? VD_MISMATCH : VD_PASS);
-		EXPECT_INT(o.freedoms, grad ? 0 : JUDGE_PLAIN_ALIAS_FREE);
+		EXPECT_INT(o.freedoms, grad ? 0 : FREE_PLAIN_ALIAS);
 		o = judged(p, &r, "torch:eager@cpu");
 		EXPECT_INT(o.verdict, VD_MISMATCH);
 		EXPECT_INT(o.kind, FINDING_ALIAS);
@@ -256,7 +258,7 @@ static void test_merged_results(void)
 		out[1].storage = out[0].storage;
 		struct outcome o = judged(p, &r, "torch:inductor@cpu");
 		EXPECT_INT(o.verdict, equal ? VD_PASS : VD_MISMATCH);
-		EXPECT_INT(o.freedoms, equal ? JUDGE_EQUAL_SHARED : 0);
+		EXPECT_INT(o.freedoms, equal ? FREE_EQUAL_SHARED : 0);
 	}
 }
 
@@ -308,22 +310,18 @@ static void test_clamp_by_version(void)
 static void test_every_stage_has_a_licence(void)
 {
 	struct licence_profile l;
-	for (int f = 0; f < NTARGET_FAMILIES; f++)
-		for (int k = 0; k < target_families[f].nstages; k++) {
-			struct target t = {.family = (enum target_family)f, .stage = k};
-			struct strbuf name;
-			sb_init(&name);
-			target_print(&name, &t);
-			EXPECT(licence_find(&l, name.s), "%s has no row in stages[] of oracle/judge/licence.c", name.s);
-			sb_free(&name);
+	for (int f = 0; f < ntarget_drivers; f++)
+		for (int k = 0; k < target_drivers[f]->nstages; k++) {
+			const struct target t = {.driver = target_drivers[f], .stage = k};
+			EXPECT(profile_of(&l, &t), "%s: its driver knows no facts of it", target_text(&t, &arena));
 		}
 	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu",
 		"torch:aot_eager_decomp@cpu", "torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
-		EXPECT(!licence_find(&l, none[i]), "%s is judged as %s", none[i], l.name);
-	EXPECT(licence_find(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);
-	EXPECT(licence_find(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
-	EXPECT(licence_find(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
+		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
+	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);
+	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
+	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
 }
 
 int main(void)

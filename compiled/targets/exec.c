@@ -1,21 +1,19 @@
-/* exec.c: the families of targets behind one door. A request that cannot even be submitted is kept as a harness result until exec_take. */
+/* exec.c: a slot of any family: its driver says what to start, what to send and what an answer means. A request that cannot even be
+ * submitted is kept as a harness result until exec_take. */
 #include "compiled/targets/exec.h"
-
-#include "compiled/targets/builtin/builtin.h"
-#include "compiled/targets/torch/emit_python.h"
-#include "compiled/targets/torch/torch.h"
 
 #include <stdlib.h>
 
+#include "compiled/targets/driver.h"
 #include "eager/base/version.h"
 
 struct exec {
-	enum target_family family;
+	const struct target_driver *driver;
 	struct proc *proc;
 	struct arena spec_arena, arena;
 	struct proc_spec spec;
-	struct torch_request request;
-	struct target target;           /* of the program in hand */
+	void *request;                  /* the driver's, of the program in hand */
+	struct target target;
 	const struct prog *prog;
 	bool busy, failed;
 	const char *unsent;             /* why this target does not get the program; NULL: it does */
@@ -26,20 +24,10 @@ struct exec {
 struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err)
 {
 	struct exec *e = xmalloc(sizeof *e);
-	*e = (struct exec){.family = t->family, .limit_ms = o->limit_ms};
+	*e = (struct exec){.driver = t->driver, .limit_ms = o->limit_ms};
 	arena_init(&e->spec_arena);
 	arena_init(&e->arena);
-	bool ok = true;
-	if (t->family == FAM_BUILTIN) {
-		builtin_spec(&e->spec, &e->spec_arena, o->self);
-	} else {
-		struct strbuf path;
-		sb_init(&path);
-		ok = target_python(&path, t, o->python, err);
-		if (ok)
-			torch_spec(&e->spec, &e->spec_arena, arena_strdup(&e->spec_arena, path.s));
-		sb_free(&path);
-	}
+	bool ok = t->driver->spec(&e->spec, &e->spec_arena, t, o, err);
 	if (o->background) {
 		e->spec.nice = 10;      /* about a tenth of what others get, so that it comes to an end */
 		e->spec.start_limit_ms = 600000;
@@ -67,25 +55,25 @@ bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err
 /* The version that the child said, in the form of names; false: it has said nothing. */
 static bool version_said(char out[MAX_VERSION_TEXT], const struct exec *e)
 {
-	struct torch_hello h;
-	size_t n = e->family == FAM_TORCH && torch_hello(&h, e->proc) ? strcspn(h.torch, "+") : 0;
+	struct target_hello h;
+	size_t n = e->driver->hello(&h, e->proc) ? strcspn(h.version, "+") : 0;
 	if (n == 0 || n >= MAX_VERSION_TEXT)
 		return false;
-	snprintf(out, MAX_VERSION_TEXT, "%.*s", (int)n, h.torch);
+	snprintf(out, MAX_VERSION_TEXT, "%.*s", (int)n, h.version);
 	return true;
 }
 
 /* "2.11" and "2.11.0+cu130" are named by a 2.11.0+cu130, "2.11.0+cpu" is not. */
 static bool names(const struct target *t, const struct exec *e, struct err *err)
 {
-	struct torch_hello h;
+	struct target_hello h;
 	struct strbuf name;
-	CHECK(torch_hello(&h, e->proc));
-	if (!t->version[0] || (version_compare(t->version, h.torch) == 0 && (!strchr(t->version, '+') || str_eq(t->version, h.torch))))
+	CHECK(e->driver->hello(&h, e->proc));
+	if (!t->version[0] || (version_compare(t->version, h.version) == 0 && (!strchr(t->version, '+') || str_eq(t->version, h.version))))
 		return true;
 	sb_init(&name);
 	target_print(&name, t);
-	err_set(err, "target '%s' names version %s, but %s has %s %s", name.s, t->version, e->spec.argv[0], target_families[t->family].name, h.torch);
+	err_set(err, "target '%s' names version %s, but %s has %s %s", name.s, t->version, e->spec.argv[0], e->driver->name, h.version);
 	sb_free(&name);
 	return false;
 }
@@ -94,7 +82,7 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 {
 	enum { STEP_MS = 100 };
 	char version[MAX_VERSION_TEXT];
-	if (e->family == FAM_BUILTIN)
+	if (!target_has_versions(t))
 		return EXEC_IDENTIFIED;
 	if (proc_state(e->proc) == PROC_EMPTY && !proc_start(e->proc, err))
 		return EXEC_BROKEN;
@@ -144,14 +132,7 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 		e->unsent = "an index out of range takes a CUDA device down";
 		return;
 	}
-	if (e->family == FAM_BUILTIN) {
-		e->failed = !builtin_submit(e->proc, p, t, e->limit_ms, &e->err);
-		return;
-	}
-	e->failed = !emit_request(&e->request, p, t, &e->arena, &e->err);
-	e->request.limit_ms = e->limit_ms;
-	if (!e->failed)
-		e->failed = !torch_submit(e->proc, &e->request, &e->err);
+	e->failed = !e->driver->submit(e->proc, p, t, e->limit_ms, &e->arena, &e->request, &e->err);
 }
 
 bool exec_busy(const struct exec *e) { return e->busy; }
@@ -165,10 +146,8 @@ void exec_take(struct result *out, struct arena *a, struct exec *e)
 		*out = (struct result){.status = RES_UNSUPPORTED, .message = e->unsent, .stderr_tail = ""};
 	else if (e->failed)
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, e->err.msg), .stderr_tail = ""};
-	else if (e->family == FAM_BUILTIN)
-		builtin_take(out, a, e->proc, e->prog);
 	else
-		torch_take(out, a, e->proc, &e->request);
+		e->driver->take(out, a, e->proc, e->prog, e->request);
 	struct err other = {0};
 	char version[MAX_VERSION_TEXT];
 	if (version_said(version, e) && !names(&e->target, e, &other))
@@ -187,12 +166,9 @@ struct proc *exec_proc(struct exec *e) { return e->proc; }
 
 void exec_versions(struct strbuf *versions, struct strbuf *device, const struct exec *e)
 {
-	struct torch_hello h;
-	if (e->family == FAM_BUILTIN) {
-		sb_puts(versions, SCATTERPROOF);
-		sb_puts(device, "cpu");
-	} else if (torch_hello(&h, e->proc)) {
-		sb_printf(versions, "torch %s, python %s", h.torch, h.python);
+	struct target_hello h;
+	if (e->driver->hello(&h, e->proc)) {
+		sb_puts(versions, h.versions);
 		sb_puts(device, h.device);
 	}
 }

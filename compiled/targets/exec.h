@@ -1,5 +1,6 @@
-/* exec.h: running programs on targets: one slot = one persistent child that serves every stage of one family, version and device.
- * Hides whether a target is built in or PyTorch. Nothing blocks but exec_run. */
+/* exec.h: running programs on targets: one slot = one persistent child that serves every target of one home
+ * (target_same_home: family, version, device).
+ * Hides what a target is. Nothing blocks but exec_run and exec_identify. */
 #ifndef SCATTERPROOF_EXEC_H
 #define SCATTERPROOF_EXEC_H
 

@@ -1,5 +1,5 @@
-/* target.c: the two tables of what is known about families and stages, and the parser of target names over them. */
-#include "compiled/targets/target.h"
+/* target.c: the table of families, and the parser of target names over what their drivers say. */
+#include "compiled/targets/driver.h"
 
 #include "eager/base/guess.h"
 
@@ -8,29 +8,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct target_stage builtin_stages[] = {
-	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
-};
+/* ---- the families: one row each ----------------------------------------------------------------------------------------- */
 
-static const struct target_stage torch_stages[] = {
-	{.name = "eager", .what = "PyTorch, operator by operator"},
-	{.name = "fake", .what = "eager, every operator's predicted meta compared with the real one"},
-	{.name = "aot_fake", .what = "AOTAutograd with Inductor's decompositions, each node's predicted meta compared", .compiles = true},
-	{.name = "aot_eager", .what = "Dynamo and AOTAutograd, graphs run by eager kernels", .compiles = true},
-	{.name = "aot_eager_decomp_partition", .what = "the same with Inductor's decompositions and partitioner", .compiles = true},
-	{.name = "inductor", .what = "torch.compile: generated kernels", .compiles = true, .options = true},
-};
+extern const struct target_driver builtin_driver, torch_driver;
+const struct target_driver *const target_drivers[] = {&builtin_driver, &torch_driver};
+const int ntarget_drivers = ARRAY_LEN(target_drivers);
 
-const struct target_family_info target_families[NTARGET_FAMILIES] = {
-	[FAM_BUILTIN] = {"builtin", false, 1u << TDEV_CPU, builtin_stages, ARRAY_LEN(builtin_stages)},
-	[FAM_TORCH] = {"torch", true, 1u << TDEV_CPU | 1u << TDEV_CUDA, torch_stages, ARRAY_LEN(torch_stages)},
-};
+const struct target_driver *target_driver_named(const char *name, size_t n)
+{
+	for (int f = 0; f < ntarget_drivers; f++)
+		if (strlen(target_drivers[f]->name) == n && memcmp(target_drivers[f]->name, name, n) == 0)
+			return target_drivers[f];
+	return NULL;
+}
 
 static const char *const device_names[NTDEVICES] = {"cpu", "cuda"};
 
 const char *target_device_name(enum target_device d) { return device_names[d]; }
 
-const struct target_stage *target_stage(const struct target *t) { return &target_families[t->family].stage[t->stage]; }
+const struct target_stage *target_stage(const struct target *t) { return &t->driver->stage[t->stage]; }
+const char *target_family(const struct target *t) { return t->driver->name; }
+bool target_has_versions(const struct target *t) { return t->driver->default_version != NULL; }
 
 const char *target_option(const struct target *t, const char *name)
 {
@@ -76,23 +74,32 @@ static const char *guess_span(struct guess *g, struct span given, const char *co
 	return guess_from(g, name, first, stride, n);
 }
 
+static bool unknown_family(struct span name, const char *text, struct err *err)
+{
+	enum { MOST = 32 };
+	const char *known[MOST];
+	char list[256] = "";
+	for (int f = 0; f < ntarget_drivers; f++) {
+		known[f] = target_drivers[f]->name;
+		size_t used = strlen(list);
+		snprintf(list + used, sizeof list - used, "%s%s", f ? ", " : "", known[f]);
+	}
+	return err_set(err, "target '%s': family '%.*s' is unknown; known: %s%s", text, name.n, name.s, list,
+	               guess_span(&(struct guess){0}, name, known, sizeof known[0], ntarget_drivers));
+}
+
 static bool parse_family(struct target *t, struct span s, const char *text, struct err *err)
 {
 	int dash = 0;
 	while (dash < s.n && s.s[dash] != '-')
 		dash++;
-	struct span name = {s.s, dash};
-	int f = 0;
-	while (f < NTARGET_FAMILIES && !span_is(name, target_families[f].name))
-		f++;
-	if (f == NTARGET_FAMILIES)
-		return err_set(err, "target '%s': family '%.*s' is unknown; known: builtin, torch%s", text, name.n, name.s,
-		               guess_span(&(struct guess){0}, name, &target_families[0].name, sizeof target_families[0], NTARGET_FAMILIES));
-	t->family = (enum target_family)f;
+	t->driver = target_driver_named(s.s, (size_t)dash);
+	if (!t->driver)
+		return unknown_family((struct span){s.s, dash}, text, err);
 	if (dash == s.n)
 		return true;
-	if (!target_families[f].versions)
-		return err_set(err, "target '%s': family %s has no versions", text, target_families[f].name);
+	if (!target_has_versions(t))
+		return err_set(err, "target '%s': family %s has no versions", text, target_family(t));
 	struct span version = {s.s + dash + 1, s.n - dash - 1};
 	if (!span_copy(t->version, sizeof t->version, version, ".+_-"))
 		return err_set(err, "target '%s': '%.*s' is no version", text, version.n, version.s);
@@ -101,8 +108,10 @@ static bool parse_family(struct target *t, struct span s, const char *text, stru
 
 static bool parse_stage(struct target *t, struct span s, const char *text, struct err *err)
 {
-	const struct target_family_info *f = &target_families[t->family];
+	const struct target_driver *f = t->driver;
 	char known[256] = "";
+	if (f->subject)
+		return f->subject(t, s.s, (size_t)s.n, text, err);
 	for (int i = 0; i < f->nstages; i++) {
 		if (span_is(s, f->stage[i].name)) {
 			t->stage = i;
@@ -119,40 +128,13 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 {
 	for (int d = 0; d < NTDEVICES; d++)
 		if (span_is(s, device_names[d])) {
-			if (!(target_families[t->family].devices & 1u << d))
-				return err_set(err, "target '%s': %s does not run on %s", text, target_families[t->family].name, device_names[d]);
+			if (!(t->driver->devices & 1u << d))
+				return err_set(err, "target '%s': %s does not run on %s", text, target_family(t), device_names[d]);
 			t->device = (enum target_device)d;
 			return true;
 		}
 	return err_set(err, "target '%s': device '%.*s' is unknown; known: cpu, cuda%s", text, s.n, s.s,
 	               guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
-}
-
-static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
-
-/* The built-in target knows plant=KIND alone (builtin.c). */
-static bool builtin_option_fits(const struct target_option *o, const char *text, struct err *err)
-{
-	if (!str_eq(o->name, "plant"))
-		return err_set(err, "target '%s': builtin has no option '%s'; it has: plant%s", text, o->name,
-		               guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
-	for (int i = 0; i < ARRAY_LEN(plants); i++)
-		if (str_eq(o->value, plants[i]))
-			return true;
-	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
-	               guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
-}
-
-/* `dynamic` belongs to every compiling stage of torch, all other names to stages that take options. */
-static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
-{
-	const struct target_stage *st = target_stage(t);
-	if (t->family == FAM_BUILTIN && st->options)
-		return builtin_option_fits(o, text, err);
-	if (str_eq(o->name, "dynamic") && st->compiles && t->family == FAM_TORCH)
-		return str_eq(o->value, "0") || str_eq(o->value, "1") ||
-		       err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
-	return st->options || err_set(err, "target '%s': stage %s takes no option '%s'", text, st->name, o->name);
 }
 
 static bool parse_option(struct target *t, struct span s, const char *text, struct err *err)
@@ -166,7 +148,7 @@ static bool parse_option(struct target *t, struct span s, const char *text, stru
 		return err_set(err, "target '%s': option '%.*s' has no =value", text, s.n, s.s);
 	if (!span_copy(o.name, sizeof o.name, name, "_.") || !span_copy(o.value, sizeof o.value, value, "_.-,"))
 		return err_set(err, "target '%s': '%.*s' is no option (name=value of letters, digits, '_', '.')", text, s.n, s.s);
-	if (!option_fits(t, &o, text, err))
+	if (!t->driver->option_fits(t, &o, text, err))
 		return false;
 	if (target_option(t, o.name))
 		return err_set(err, "target '%s': option '%s' is given twice", text, o.name);
@@ -177,6 +159,21 @@ static bool parse_option(struct target *t, struct span s, const char *text, stru
 		t->option[at] = t->option[at - 1];
 	t->option[at] = o;
 	return true;
+}
+
+/* An option ends at '+', or at a comma that another name=value follows. */
+static struct span cut_option(const char **s)
+{
+	struct span out = {*s, 0};
+	for (;;) {
+		struct span piece = cut(s, "+,");
+		out.n += piece.n;
+		size_t next = **s == ',' ? strcspn(*s + 1, "+,=") : 0;
+		if (**s != ',' || (*s)[1 + next] == '=')
+			return out;
+		out.n++;
+		(*s)++;
+	}
 }
 
 bool target_parse(struct target *out, const char *text, struct err *err)
@@ -195,42 +192,112 @@ bool target_parse(struct target *out, const char *text, struct err *err)
 		if (!parse_device(&t, cut(&s, "+"), text, err))
 			return false;
 	}
-	while (*s == '+') {
+	while (*s) {
 		s++;
-		if (!parse_option(&t, cut(&s, "+"), text, err))
+		if (!parse_option(&t, cut_option(&s), text, err))
 			return false;
 	}
+	if (t.driver->complete && !t.driver->complete(&t, text, err))
+		return false;
 	*out = t;
 	return true;
 }
 
 void target_print(struct strbuf *sb, const struct target *t)
 {
-	const struct target_family_info *f = &target_families[t->family];
-	sb_puts(sb, f->name);
+	sb_puts(sb, target_family(t));
 	if (t->version[0])
 		sb_printf(sb, "-%s", t->version);
-	sb_printf(sb, ":%s", target_stage(t)->name);
-	if (f->devices != 1u << TDEV_CPU)
+	sb_printf(sb, ":%s", t->subject[0] ? t->subject : target_stage(t)->name);
+	if (t->driver->devices != 1u << TDEV_CPU)
 		sb_printf(sb, "@%s", device_names[t->device]);
 	for (int i = 0; i < t->noptions; i++)
 		sb_printf(sb, "+%s=%s", t->option[i].name, t->option[i].value);
 }
 
+const char *target_text(const struct target *t, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	target_print(&sb, t);
+	const char *s = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
 int target_ladder(struct target *out, int max, const struct target *t)
 {
 	int n = 0;
-	for (int rung = 0; rung < t->stage && n < max; rung++) {
+	for (int rung = 0; rung < target_stage(t)->rungs && n < max; rung++) {
 		struct target *low = &out[n++];
 		*low = *t;
 		low->stage = rung;
 		low->noptions = 0;
 		for (int i = 0; i < t->noptions; i++)
-			if (option_fits(low, &t->option[i], "", NULL))
+			if (t->driver->option_fits(low, &t->option[i], "", NULL))
 				low->option[low->noptions++] = t->option[i];
 	}
 	return n;
 }
+
+struct target target_plain(const struct target *t)
+{
+	struct target plain = *t;
+	plain.stage = 0;
+	plain.noptions = 0;
+	return plain;
+}
+
+bool target_predicting(struct target *out, const struct target *t)
+{
+	for (int k = 0; k < t->driver->nstages; k++)
+		if (t->driver->stage[k].predicts && !t->driver->stage[k].compiles) {
+			*out = target_plain(t);
+			out->stage = k;
+			return true;
+		}
+	return false;
+}
+
+bool target_same_home(const struct target *a, const struct target *b)
+{
+	const char *const *name = a->driver->of_child;
+	for (; a->driver == b->driver && name && *name; name++) {
+		const char *x = target_option(a, *name), *y = target_option(b, *name);
+		if (!x != !y || (x && !str_eq(x, y)))
+			return false;
+	}
+	return a->driver == b->driver && str_eq(a->version, b->version) && str_eq(a->subject, b->subject) && a->device == b->device;
+}
+
+static int stage_named(const struct target_driver *d, const char *name)
+{
+	for (int k = 0; k < d->nstages; k++)
+		if (str_eq(d->stage[k].name, name))
+			return k;
+	BUG("%s: a row is about a stage '%s', which does not exist", d->name, name);
+}
+
+bool target_concerns(const struct target *t, const char *stage) { return t->stage >= stage_named(t->driver, stage); }
+
+void target_facts(struct target_facts *out, const struct target *t)
+{
+	*out = (struct target_facts){.device = t->device == TDEV_CUDA ? LD_CUDA : LD_CPU};
+	t->driver->facts(out, t);
+	for (int i = 0; i < t->driver->nfreedoms; i++)
+		if (target_concerns(t, t->driver->freedom[i].stage))
+			out->freedoms |= t->driver->freedom[i].bit;
+}
+
+const struct target_refusal *target_refusal_of(const struct target *t, const char *message)
+{
+	for (int i = 0; i < t->driver->nrefusals; i++)
+		if (target_concerns(t, t->driver->refusal[i].stage) && strstr(message, t->driver->refusal[i].fragment))
+			return &t->driver->refusal[i];
+	return NULL;
+}
+
+/* ---- where environments are --------------------------------------------------------------------------------------------------- */
 
 bool targets_dir(struct strbuf *path, struct err *err)
 {
@@ -278,8 +345,7 @@ static bool find_in_path(struct strbuf *path, const char *name)
 
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err)
 {
-	const char *family = target_families[t->family].name, *version = t->version[0] ? t->version : TORCH_DEFAULT_VERSION;
-	CHECK(target_families[t->family].versions);
+	const char *family = target_family(t), *version = t->version[0] ? t->version : t->driver->default_version;
 	if (override && !strchr(override, '/')) {
 		if (!find_in_path(path, override))
 			return err_set(err, "--python %s: no such program in PATH", override);
@@ -295,6 +361,7 @@ bool target_python(struct strbuf *path, const struct target *t, const char *over
 	if (!targets_dir(path, err))
 		return false;
 	make_absolute(path);
+	CHECK(version);
 	/* The mark of scripts/setup-targets for an install that is not finished. */
 	size_t base = path->len;
 	sb_printf(path, "/%s-%s/.incomplete", family, version);

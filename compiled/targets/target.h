@@ -2,40 +2,37 @@
  *
  *     family[-version]:stage[@device][+option=value…]      torch:inductor@cpu+freezing=1   torch-2.15.0:eager   builtin:eager
  *
- * A family is one way of executing programs; its stages form a ladder ordered from plain to fully compiled, and the first rung
- * that goes wrong is to blame (DESIGN section 7). Everything known about families and stages is the two tables in target.c.
+ * A family is one way of executing programs (driver.h); its stages form a ladder ordered from plain to fully compiled, and the first rung
+ * that goes wrong is to blame. Options may also be separated by commas: +backend=NAME,import=MODULE.
  * Two targets are the same if and only if target_print gives the same text: options are kept sorted by name. */
 #ifndef SCATTERPROOF_TARGET_H
 #define SCATTERPROOF_TARGET_H
 
 #include "eager/base/base.h"
 
-enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32 };
-#define TORCH_DEFAULT_VERSION "2.11.0"  /* what `torch:` without a version means: it still has the founding bug */
+enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32, MAX_SUBJECT_TEXT = 512 };
 
-enum target_family { FAM_BUILTIN, FAM_TORCH, NTARGET_FAMILIES };
 enum target_device { TDEV_CPU, TDEV_CUDA, NTDEVICES };
 
+struct target_driver;           /* driver.h: what a family is */
+struct target_facts;            /* eager/lang/target_facts.h: what the oracle must know */
+
+/* One stage of the ladder from plain to fully compiled; the first that goes wrong is to blame. */
 struct target_stage {
 	const char *name;
 	const char *what;       /* one line for `scatterproof targets` */
 	bool compiles;          /* a run in which nothing was compiled says nothing */
-	bool options;           /* takes +name=value of the compiler, beyond those every compiling stage takes */
+	bool predicts;          /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
+	bool options;           /* takes +name=value of the compiler */
+	int rungs;              /* so many stages of the table, from the first on, are the ladder below it */
 };
-struct target_family_info {
-	const char *name;
-	bool versions;          /* may carry -version */
-	unsigned devices;       /* mask of 1u << enum target_device */
-	const struct target_stage *stage;       /* ladder order */
-	int nstages;
-};
-extern const struct target_family_info target_families[NTARGET_FAMILIES];
 
 struct target_option { char name[MAX_OPTION_TEXT], value[MAX_OPTION_TEXT]; };
 struct target {
-	enum target_family family;
+	const struct target_driver *driver;
 	char version[MAX_VERSION_TEXT];         /* "" = the family's default */
 	int stage;                              /* index into the family's ladder */
+	char subject[MAX_SUBJECT_TEXT];         /* families whose names say what runs instead of a stage (a file); "" elsewhere */
 	enum target_device device;
 	int noptions;
 	struct target_option option[MAX_TARGET_OPTIONS];        /* sorted by name, names unique */
@@ -44,7 +41,15 @@ struct target {
 /* err: what is wrong, and what would be right. Whether the compiler knows an option's name only its worker can say. */
 bool target_parse(struct target *out, const char *text, struct err *err);
 void target_print(struct strbuf *sb, const struct target *t);  /* canonical text; parses back to the same target */
+const char *target_text(const struct target *t, struct arena *a);      /* the same, in a */
 const struct target_stage *target_stage(const struct target *t);
+const char *target_family(const struct target *t);              /* "torch": its driver's name */
+bool target_has_versions(const struct target *t);               /* names of its family may carry one */
+void target_facts(struct target_facts *out, const struct target *t);
+/* One child serves both. */
+bool target_same_home(const struct target *a, const struct target *b);
+struct target target_plain(const struct target *t);             /* the lowest rung, without options */
+bool target_predicting(struct target *out, const struct target *t);     /* the stage that predicts metas; false: its family has none */
 const char *target_device_name(enum target_device d);           /* "cpu", "cuda" */
 const char *target_option(const struct target *t, const char *name);    /* value, or NULL */
 
@@ -55,9 +60,8 @@ int target_ladder(struct target *out, int max, const struct target *t);
 /* ${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}: where scripts/setup-targets makes environments.
  * False: none of the three is set. */
 bool targets_dir(struct strbuf *path, struct err *err);
-/* The Python interpreter that runs t (a family with versions): `override` if not NULL (looked for in PATH if
- * it has no slash), else FAMILY-VERSION/bin/python in targets_dir. False: it is not there or not executable; err says which path
- * and what to do. */
+/* The Python interpreter that runs t: `override` if not NULL (looked for in PATH if it has no slash), else FAMILY-VERSION/bin/python in
+ * targets_dir. False: it is not there or not executable; err says which path and what to do. */
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/environment.h"
 #include "fuzz/campaign/keep.h"
-#include "fuzz/triage/message.h"
+#include "compiled/targets/message.h"
 #include "fuzz/campaign/progress.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
@@ -744,14 +744,10 @@ static void close_shards(struct campaign *c)
 /* The names by which they were asked for, until a shard says what they are. */
 static void name_targets(struct campaign *c)
 {
-	const struct target_family_info *f = &target_families[c->o->target[0].family];
 	for (int i = 0; i < c->o->ntarget; i++)
 		c->target[i] = c->o->target[i];
-	c->target[MAX_TARGETS] = c->o->target[0];
-	c->target[MAX_TARGETS].noptions = 0;
-	for (int k = 0; k < f->nstages; k++)
-		if (str_eq(f->stage[k].name, "fake"))
-			c->target[MAX_TARGETS].stage = k;
+	if (!target_predicting(&c->target[MAX_TARGETS], &c->o->target[0]))
+		c->target[MAX_TARGETS] = target_plain(&c->o->target[0]);
 }
 
 /* A shard has one environment; cross-version questions are `repro --target`'s. */
@@ -759,7 +755,7 @@ static bool one_home(const struct options *o, struct err *err)
 {
 	const struct target *t = &o->target[0];
 	for (int i = 1; i < o->ntarget; i++)
-		if (o->target[i].family != t->family || !str_eq(o->target[i].version, t->version) || o->target[i].device != t->device)
+		if (!target_same_home(&o->target[i], t))
 			return err_set(err, "fuzz: one campaign runs targets of one family, version and device");
 	return true;
 }

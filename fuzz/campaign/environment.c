@@ -43,7 +43,7 @@ void environment_of(struct store_env_text *out, const struct target *t, const ch
 	gpus = gpus ? gpus + 2 : "unknown";
 	sb_init(&name);
 	target_print(&name, t);
-	*out = (struct store_env_text){.family = target_families[t->family].name, .version = version_of_environment(versions, a),
+	*out = (struct store_env_text){.family = target_family(t), .version = version_of_environment(versions, a),
 		.target = arena_strdup(a, name.s), .versions = arena_strdup(a, versions), .machine = machine_text(hello, a),
 		.device = t->device == TDEV_CPU ? "cpu" : arena_printf(a, "%s: %s", target_device_name(t->device), gpus)};
 	sb_free(&name);

@@ -10,6 +10,7 @@
 
 #include "eager/base/proc.h"
 #include "eager/lang/edit.h"
+#include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
 #include "fuzz/gen/gen.h"
 #include "fuzz/campaign/novelty.h"
@@ -170,10 +171,10 @@ static void count_reasons(struct shard *s, struct arena *a, int target, const st
 	const char *why = verdict_reason(o, a);
 	if (why[0])
 		add_reason(s, target, m, why);
-	for (int i = 0; i < NFREEDOMS; i++)
-		if (o->freedoms & freedoms[i].bit)
-			add_reason(s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict],
-				freedoms[i].reason));
+	const struct target_driver *d = target_of(s, target)->driver;
+	for (int i = 0; i < d->nfreedoms; i++)
+		if (o->freedoms & d->freedom[i].bit)
+			add_reason(s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], d->freedom[i].reason));
 	if (o->unexpected)
 		send_refused(s, a, m, target_of(s, target), why, o->why);
 }
@@ -199,7 +200,7 @@ static void take_up_job(struct shard *s, const struct job *j, const char *doing,
 static void planted(const struct shard *s, const char *when, bool this_one)
 {
 	const char *plant = target_option(&s->target[0], "plant");
-	if (s->target[0].family != FAM_BUILTIN || !plant || !this_one)
+	if (!plant || !this_one)
 		return;
 	if (str_starts(plant, "kill-") && str_eq(plant + 5, when))
 		raise(SIGKILL);
@@ -439,7 +440,7 @@ static uint64_t signature_key(const struct outcome *o, const struct target *t)
 	struct strbuf sb;
 	uint64_t key;
 	sb_init(&sb);
-	sb_printf(&sb, "%d %s %s", (int)t->family, t->version, o->signature);
+	sb_printf(&sb, "%s %s %s", target_family(t), t->version, o->signature);
 	struct hash128 h = hash_bytes(sb.s, sb.len);
 	sb_free(&sb);
 	memcpy(&key, h.b, sizeof key);
@@ -1038,13 +1039,11 @@ static bool open_slots(struct shard *s, struct err *err)
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
 		return false;
-	s->plain_target = s->cheap_target = *t;
-	s->plain_target.noptions = s->cheap_target.noptions = 0;
-	s->plain_target.stage = 0;
-	s->cheap_on = s->compiles && t->family == FAM_TORCH && !s->o->no_cheap;
-	for (int k = 0; k < target_families[t->family].nstages; k++)
-		if (str_eq(target_families[t->family].stage[k].name, "fake"))
-			s->plain_target.stage = s->cheap_target.stage = k;      /* plain values, and which prediction is impossible */
+	bool predicts = target_predicting(&s->cheap_target, t); /* plain values, and which prediction is impossible */
+	if (!predicts)
+		s->cheap_target = target_plain(t);
+	s->plain_target = s->cheap_target;
+	s->cheap_on = s->compiles && predicts && !s->o->no_cheap;
 	eo.background = true;
 	if (s->cheap_on)
 		s->cheap = exec_open(t, &eo, err);

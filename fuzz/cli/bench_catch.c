@@ -5,6 +5,7 @@
 
 #include "eager/lang/prog.h"
 #include "fuzz/cli/catch.h"
+#include "fuzz/triage/profile.h"
 
 static const enum dtype floats[] = {DT_F64, DT_F32, DT_F16, DT_BF16};
 
@@ -172,7 +173,7 @@ bool bench_tightness(const struct options *o, struct err *err)
 	table_begin(&tb, "outputs and gradients; radius in ULP of those that are not exact (at most 256 elements of a tensor)");
 	for (int g = 0; ok && g < ARRAY_LEN(targets); g++) {
 		struct licence_profile l;
-		CHECK(licence_find(&l, targets[g]));
+		CHECK(profile_named(&l, targets[g]));
 		for (int f = 0; ok && f < (g ? 1 : ARRAY_LEN(fills)); f++) {
 			for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
 				struct shares *s = xmalloc(sizeof *s);

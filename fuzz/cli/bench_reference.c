@@ -7,6 +7,7 @@
 #include "eager/run/interp.h"
 #include "fuzz/cli/bench.h"
 #include "oracle/judge/judge.h"
+#include "fuzz/triage/profile.h"
 
 /* ---- reference ----------------------------------------------------------------------------------------------------------------- */
 
@@ -129,7 +130,7 @@ bool bench_reference(const struct options *o, struct err *err)
 	struct licence_profile l;
 	struct arena a, progs;
 	struct fit f = {0};
-	CHECK(licence_find(&l, "builtin:eager"));
+	CHECK(profile_named(&l, "builtin:eager"));
 	arena_init(&a);
 	arena_init(&progs);
 	table_begin(&t, "value and gradient, warm (goals: <= 60 ns per entry; ten times the entries <= 13 times the time)");
@@ -220,7 +221,7 @@ bool bench_throughput(const struct options *o, struct err *err)
 	struct arena a;
 	struct licence_profile l;
 	struct source src = {.policy = o->policy, .seed = o->seed};
-	CHECK(licence_find(&l, "builtin:eager"));
+	CHECK(profile_named(&l, "builtin:eager"));
 	arena_init(&a);
 	int64_t n = o->programs ? o->programs : 4000;
 	double limit = o->time_s > 0 ? o->time_s : 20, begin = cpu_s();

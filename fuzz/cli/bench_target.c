@@ -164,7 +164,7 @@ bool bench_campaign(const struct options *o, struct err *err)
 		struct err why = {0};
 		sb_init(&out);
 		sb_init(&path);
-		if (i > 0 && (!target_parse(&t, cases[i].target, &why) || !target_python(&path, &t, o->python, &why)))
+		if (!target_parse(&t, cases[i].target, &why) || (target_has_versions(&t) && !target_python(&path, &t, o->python, &why)))
 			bench_note(o, "%s: skipped: %s", cases[i].target, why.msg);
 		else if (one_campaign(&f, o, &cases[i], &out))
 			table_row(&tb, cases[i].name, (double[]){f.seconds, f.programs, f.programs / fmax(f.seconds, 0.5), f.generate, f.reference, f.wait, 100 - f.wait,

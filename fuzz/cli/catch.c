@@ -5,6 +5,7 @@
 
 #include "eager/run/interp.h"
 #include "oracle/judge/addends.h"
+#include "fuzz/triage/profile.h"
 
 const char *const plant_name[NPLANTS] = {"dropped operand", "factor n/(n-len)", "zeroed row", "stale tensor", "+1 ULP on exact"};
 
@@ -276,7 +277,7 @@ bool catch_one(struct catch_table *t, struct catch_case *c, struct err *err)
 	struct judgement j;
 	struct err why = {0};
 	int64_t number = c->source.next;
-	CHECK(licence_find(&l, c->licence ? c->licence : "builtin:eager"));
+	CHECK(profile_named(&l, c->licence ? c->licence : "builtin:eager"));
 	if (!catch_generate(&p, c, 1, err))
 		return false;
 	t->programs++;

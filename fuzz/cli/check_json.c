@@ -3,8 +3,9 @@
 
 #include <inttypes.h>
 
-#include "fuzz/triage/tensor_name.h"
+#include "compiled/targets/driver.h"
 #include "eager/base/json.h"
+#include "fuzz/triage/tensor_name.h"
 
 static void put_text(struct strbuf *sb, const char *key, const char *value)
 {
@@ -42,7 +43,7 @@ static bool has_elements(const struct element_counts *e)
 	return e->exact || e->agree || e->weak || e->suspect || e->undecided || e->disagree;
 }
 
-static void put_counts(struct strbuf *sb, const struct outcome *o)
+static void put_counts(struct strbuf *sb, const struct outcome *o, const struct target_driver *d)
 {
 	put_elements(sb, "elements", &o->all);
 	json_key(sb, "by_fill");
@@ -53,10 +54,10 @@ static void put_counts(struct strbuf *sb, const struct outcome *o)
 	sb_puts(sb, "}");
 	json_key(sb, "freedoms");
 	sb_puts(sb, "[");
-	for (int i = 0, n = 0; i < NFREEDOMS; i++)
-		if (o->freedoms & freedoms[i].bit) {
+	for (int i = 0, n = 0; i < d->nfreedoms; i++)
+		if (o->freedoms & d->freedom[i].bit) {
 			sb_puts(sb, n++ ? ", " : "");
-			json_str(sb, freedoms[i].reason);
+			json_str(sb, d->freedom[i].reason);
 		}
 	sb_puts(sb, "]");
 }
@@ -213,7 +214,7 @@ void check_json(struct strbuf *sb, const struct checked *c)
 	put_int(sb, "graphs", c->r->ngraphs);
 	put_real(sb, "target_ms", c->r->target_ms);
 	put_real(sb, "compile_ms", c->r->compile_ms);
-	put_counts(sb, c->o);
+	put_counts(sb, c->o, c->on->driver);
 	put_predicted(sb, c->r);
 	put_suspects(sb, c->p, c->o->judgement);
 	if (verdict_diverges(c->o->verdict))

@@ -5,6 +5,7 @@
 #include "fuzz/triage/verdict.h"
 
 struct checked {
+	const struct target *on;
 	const char *file, *target;      /* FILE or FILE:LINE; canonical, with the version that ran */
 	const char *versions, *device;  /* as exec_versions says */
 	const struct prog *p;

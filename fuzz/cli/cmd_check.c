@@ -142,16 +142,6 @@ static int open_store(struct checking *c)
 	return store_exit_code(st);
 }
 
-static const char *target_text(const struct target *t, struct arena *a)
-{
-	struct strbuf sb;
-	sb_init(&sb);
-	target_print(&sb, t);
-	const char *text = arena_strdup(a, sb.s);
-	sb_free(&sb);
-	return text;
-}
-
 /* What eager refuses is no matter of t's. */
 static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
 
@@ -265,7 +255,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	} else {
 		outcome_of(&out, p, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
-		rc = judged(c, &(struct checked){file, name.s, versions.s, device.s, p, &r, &out}, t, a);
+		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out}, t, a);
 	}
 	sb_free(&name);
 	sb_free(&versions);

@@ -7,6 +7,7 @@
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/campaign/environment.h"
+#include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/script.h"
@@ -137,9 +138,9 @@ static int identify(struct target *t, const struct options *o)
 {
 	struct exec_options eo = {.self = o->self, .python = o->python};
 	struct err err = {0};
-	if (t->family == FAM_TORCH && !o->python && !t->version[0])
-		snprintf(t->version, sizeof t->version, "%s", TORCH_DEFAULT_VERSION);
-	if (t->family != FAM_TORCH || !o->python)
+	if (target_has_versions(t) && !o->python && !t->version[0])
+		snprintf(t->version, sizeof t->version, "%s", t->driver->default_version);
+	if (!target_has_versions(t) || !o->python)
 		return EXIT_CLEAN;
 	struct exec *e = exec_open(t, &eo, &err);
 	enum exec_identity id = e ? exec_identify(t, e, &err) : EXEC_BROKEN;

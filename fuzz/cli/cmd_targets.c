@@ -1,11 +1,11 @@
 /* cmd_targets.c: what programs can be run on, and which versions of it are here. */
-#include "compiled/targets/torch/installed.h"
+#include "compiled/targets/driver.h"
+#include "compiled/targets/exec.h"
 #include "eager/base/escape.h"
 #include "fuzz/cli/commands.h"
-#include "compiled/targets/exec.h"
 #include "eager/base/json.h"
 
-static void print_stages(const struct target_family_info *fam, bool json)
+static void print_stages(const struct target_driver *fam, bool json)
 {
 	for (int k = 0; k < fam->nstages; k++) {
 		const struct target_stage *st = &fam->stage[k];
@@ -30,10 +30,10 @@ static const char *last_line(const char *text, struct arena *a)
 }
 
 /* The smallest program, in a process of its own. False: *what says why it does not run. */
-static bool probe(struct strbuf *what, const struct options *o, enum target_family f, const char *python)
+static bool probe(struct strbuf *what, const struct options *o, const struct target_driver *f, const char *python)
 {
 	static const char text[] = "# scatterproof 1\nx = input([1])\nreturn (x,)\n";
-	const struct target t = {.family = f};
+	const struct target t = {.driver = f};
 	struct exec_options eo = {.self = o->self, .python = python};
 	struct strbuf device;
 	struct err err = {0};
@@ -60,12 +60,12 @@ static bool probe(struct strbuf *what, const struct options *o, enum target_fami
 	return r.status == RES_OK;
 }
 
-static void print_version(const char *name, const struct target_installed *t, const char *probed, bool json)
+static void print_version(const struct target_driver *f, const char *name, const struct target_installed *t, const char *probed, bool json)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	if (json) {
-		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {"torch", t->torch}, {"cuda", t->cuda}, {"problem", t->problem},
+		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {f->name, t->holds}, {"cuda", t->cuda}, {"problem", t->problem},
 			{"probed", probed}};
 		for (int i = 0; i < ARRAY_LEN(field); i++)
 			if (field[i][1]) {
@@ -75,9 +75,9 @@ static void print_version(const char *name, const struct target_installed *t, co
 		sb_puts(&sb, "}\n");
 	} else {
 		sb_printf(&sb, "  %-32s ", name);
-		if (t->torch[0])
-			sb_printf(&sb, "PyTorch %s, %s%s%s\n  %-32s ", t->torch, t->cuda[0] ? "built for CUDA " : "without CUDA", t->cuda,
-			          str_eq(t->version, TORCH_DEFAULT_VERSION) ? "; meant by names without a version" : "", "");
+		if (t->holds[0])
+			sb_printf(&sb, "%s %s, %s%s%s\n  %-32s ", f->title, t->holds, t->cuda[0] ? "built for CUDA " : "without CUDA", t->cuda,
+			          str_eq(t->version, f->default_version) ? "; meant by names without a version" : "", "");
 		sb_printf(&sb, "%s\n", t->problem[0] ? t->problem : probed ? probed : t->python);
 	}
 	fputs(sb.s, stdout);
@@ -85,21 +85,21 @@ static void print_version(const char *name, const struct target_installed *t, co
 	sb_free(&sb);
 }
 
-static int print_one(const struct options *o, enum target_family f, const char *name, const struct target_installed *t)
+static int print_one(const struct options *o, const struct target_driver *f, const char *name, const struct target_installed *t)
 {
 	struct strbuf what;
 	sb_init(&what);
 	bool ok = t->problem[0] || !o->probe || probe(&what, o, f, t->python);
-	print_version(name, t, what.len ? what.s : NULL, o->json);
+	print_version(f, name, t, what.len ? what.s : NULL, o->json);
 	sb_free(&what);
 	return ok ? EXIT_CLEAN : EXIT_TARGET;
 }
 
 /* --python: one more version, which cannot be missing. */
-static int print_given(const struct options *o, enum target_family f)
+static int print_given(const struct options *o, const struct target_driver *f)
 {
-	const struct target any = {.family = f};
-	struct target_installed t = {.version = "", .torch = "", .cuda = "", .problem = ""};
+	const struct target any = {.driver = f};
+	struct target_installed t = {.version = "", .holds = "", .cuda = "", .problem = ""};
 	struct strbuf path;
 	struct err err = {0};
 	sb_init(&path);
@@ -111,9 +111,8 @@ static int print_given(const struct options *o, enum target_family f)
 	return t.problem[0] ? EXIT_TARGET : rc;
 }
 
-static int print_versions(const struct options *o, enum target_family f)
+static int print_versions(const struct options *o, const struct target_driver *f)
 {
-	const char *family = target_families[f].name;
 	struct target_installed *t;
 	struct arena a;
 	struct strbuf dir;
@@ -122,15 +121,15 @@ static int print_versions(const struct options *o, enum target_family f)
 	arena_init(&a);
 	sb_init(&dir);
 	bool place = targets_dir(&dir, &err);
-	int n = targets_installed(&t, f, &a);
+	int n = f->installed(&t, &a);
 	if (!o->json && n)
 		printf("versions in %s:\n", dir.s);
 	else if (!o->json && !place)
 		printf("  %s\n", err.msg);
 	else if (!o->json)
-		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, family, TORCH_DEFAULT_VERSION);
+		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, f->name, f->default_version);
 	for (int i = 0; i < n; i++) {
-		int one = print_one(o, f, arena_printf(&a, "%s-%s", family, t[i].version), &t[i]);
+		int one = print_one(o, f, arena_printf(&a, "%s-%s", f->name, t[i].version), &t[i]);
 		rc = MAX(rc, one);
 	}
 	if (o->python) {
@@ -146,10 +145,10 @@ int cmd_targets(const struct options *o)
 {
 	struct strbuf gpus;
 	int rc = EXIT_CLEAN;
-	for (int f = 0; f < NTARGET_FAMILIES; f++) {
-		print_stages(&target_families[f], o->json);
-		if (target_families[f].versions) {
-			int one = print_versions(o, (enum target_family)f);
+	for (int f = 0; f < ntarget_drivers; f++) {
+		print_stages(target_drivers[f], o->json);
+		if (target_drivers[f]->installed) {
+			int one = print_versions(o, target_drivers[f]);
 			rc = MAX(rc, one);
 		}
 	}

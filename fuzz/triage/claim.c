@@ -2,7 +2,7 @@
  * the claim: a target that crashes where it returned a wrong value has not become right. */
 #include "fuzz/triage/claim.h"
 
-#include "fuzz/triage/message.h"
+#include "compiled/targets/message.h"
 
 enum { ALL_PARTS = CLAIM_PRESENT | CLAIM_SHAPE | CLAIM_ELEMENTS | CLAIM_STRIDES | CLAIM_MEMORY | CLAIM_REQUIRES_GRAD };
 

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "compiled/targets/driver.h"
 #include "eager/base/escape.h"
+#include "fuzz/triage/profile.h"
 
 struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
 
@@ -312,14 +314,11 @@ static void list_winners(struct strbuf *sb, const struct wanted *w, const struct
 
 /* ---- by version ------------------------------------------------------------------------------------------------------------------- */
 
-static bool profile_of(struct licence_profile *out, const struct target *t)
+static unsigned freedoms(const struct target *t)
 {
-	struct strbuf name;
-	sb_init(&name);
-	target_print(&name, t);
-	bool known = licence_find(out, name.s);
-	sb_free(&name);
-	return known;
+	struct target_facts f;
+	target_facts(&f, t);
+	return f.freedoms;
 }
 
 /* The elements and groups, or "None, []". */
@@ -348,15 +347,19 @@ static void all_versions(struct strbuf *sb, const struct claim *c, const struct 
 	const char *before = "";
 	sb_init(&table);
 	sb_puts(sb, "EXPECTED = [\n");
-	for (int i = 0; i < NLICENCE_STEPS; i++) {
+	static const char *const one[] = {"0.0", NULL};
+	const char *const *step = t->driver->version_steps ? t->driver->version_steps : one;
+	for (int i = 0; step[i]; i++) {
 		struct target at = *t;
 		struct arena_mark mark = arena_mark(a);
-		snprintf(at.version, sizeof at.version, "%d.%d.0", licence_steps[i].major, licence_steps[i].minor);
+		int major, minor;
+		CHECK(sscanf(step[i], "%d.%d", &major, &minor) == 2);
+		snprintf(at.version, sizeof at.version, "%s", step[i]);
 		sb_reset(&table);
 		one_version(&table, c, p, &at, a);
 		arena_release(a, mark);
 		if (!str_eq(table.s, before))
-			sb_printf(sb, "    ((%d, %d),\n        %s),\n", licence_steps[i].major, licence_steps[i].minor, table.s);
+			sb_printf(sb, "    ((%d, %d),\n        %s),\n", major, minor, table.s);
 		before = arena_strdup(a, table.s);
 	}
 	sb_puts(sb, "]\n");
@@ -465,7 +468,7 @@ static void facts(struct strbuf *sb, const struct claim *c, const struct judge_c
 {
 	const struct reference *ref = &jc->ref[c->call];
 	bool output = c->tensor.role == TR_OUTPUT;
-	if (!v->present && c->parts & CLAIM_PRESENT && free & JUDGE_ZERO_FOR_NONE) {
+	if (!v->present && c->parts & CLAIM_PRESENT && free & FREE_ZERO_FOR_NONE) {
 		zeros_fact(sb, jc, c, v, a);
 		return;
 	}
@@ -499,7 +502,7 @@ bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, c
 	*why = "";
 	sb_puts(sb, "MUST = {\n");
 	if (v)
-		facts(sb, c, &jc, v, freedoms_of(t), a);
+		facts(sb, c, &jc, v, freedoms(t), a);
 	sb_puts(sb, "}\n");
 	if (elements)
 		all_versions(sb, c, p, t, a);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "compiled/targets/exec.h"
-#include "fuzz/triage/message.h"
+#include "compiled/targets/message.h"
 #include "fuzz/triage/signature.h"
 #include "fuzz/triage/tensor_name.h"
 #include "oracle/judge/spread.h"
@@ -182,8 +182,9 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 /* The version whose rules hold: 2.<minor>. */
 static int torch_minor(const struct target *t)
 {
-	int major, minor;
-	return t->family == FAM_TORCH && sscanf(t->version, "%d.%d", &major, &minor) == 2 && major == 2 ? minor : 0;
+	struct target_facts f;
+	target_facts(&f, t);
+	return f.torch_minor;
 }
 
 const char *program_raises(const struct prog *p, const struct target *t, struct arena *a)
@@ -239,7 +240,7 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->severity = SEVERITY_NORMAL;
 	out->detail = r->message;
 	out->why = message_shown(r->message, a);
-	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, a));
+	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, t, a));
 }
 
 static bool reference(struct outcome *out, struct judge_case *jc, const struct prog *p, const struct licence_profile *profile, struct arena *a)
@@ -251,16 +252,13 @@ static bool reference(struct outcome *out, struct judge_case *jc, const struct p
 
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
 {
-	struct strbuf name;
+	struct target_facts facts;
 	struct licence_profile profile;
 	struct judge_case jc;
 	struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
 	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
 		.reference = REF_UNSUPPORTED};
-	sb_init(&name);
-	target_print(&name, t);
-	const char *target = arena_strdup(a, name.s);
-	sb_free(&name);
+	target_facts(&facts, t);
 	if (r->status == RES_UNSUPPORTED && p->must_raise && target_stage(t)->compiles && !exec_withholds(p, t)) {
 		out->verdict = VD_PASS;         /* a known refusal is one */
 		out->why = "raises, as it must";
@@ -273,12 +271,12 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		out->severity = SEVERITY_NORMAL;
 		out->why = out->detail = r->message;
 		describe(out, p, NULL, NULL, a);
-		const char *place = message_place(r->stderr_tail, a);
+		const char *place = message_place(r->stderr_tail, t, a);
 		if (place[0])
 			out->signature = arena_printf(a, "%s %s", finding_kind_name[out->kind], place);
-		if (str_starts(r->message, "device fault: "))
-			out->signature = arena_printf(a, "crash %s", message_generalised(r->message, a));
-	} else if (!licence_find(&profile, target)) {
+		if (r->device_lost)
+			out->signature = arena_printf(a, "crash device fault: %s", message_generalised(r->message, a));
+	} else if (!licence_of(&profile, &facts)) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
 	} else if (p->must_raise) {
@@ -293,7 +291,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
 	} else {
-		judge(j, &jc, r, freedoms_of(t), a);
+		judge(j, &jc, r, facts.freedoms, a);
 		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
 		if (target_stage(t)->compiles || j->weak || spread_has_long_sum(&jc))
@@ -304,7 +302,7 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 		from_judgement(out, p, j, target_stage(t)->compiles ? hint : NULL, a);
 	}
 	if (verdict_diverges(out->verdict))
-		report(out, p, out->judgement, r, target, a);
+		report(out, p, out->judgement, r, target_text(t, a), a);
 }
 
 const char *verdict_reason(const struct outcome *o, struct arena *a)

@@ -5,7 +5,6 @@
 #include "compiled/targets/target.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
-#include "fuzz/triage/freedom.h"
 #include "oracle/judge/judge.h"
 #include "reports/store/store.h"
 

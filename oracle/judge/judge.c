@@ -73,8 +73,8 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	bool strides = true;
 	for (int d = 0; d < want->rank; d++)
 		strides = strides && (want->size[d] <= 1 || want->stride[d] == got->stride[d]);
-	if (!strides && meta_numel(want) && freedoms & JUDGE_STRIDES_FREE)
-		v->used |= JUDGE_STRIDES_FREE;
+	if (!strides && meta_numel(want) && freedoms & FREE_STRIDES)
+		v->used |= FREE_STRIDES;
 	else if (!strides && meta_numel(want))
 		judge_note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 	return true;
@@ -107,11 +107,11 @@ static void compare_none(struct tensor_verdict *v, const struct judge_case *jc, 
 	const struct result_tensor *got, unsigned freedoms, struct arena *a)
 {
 	bool sizes = meta_same_sizes(&want->meta, &got->meta) && want->meta.dtype == got->meta.dtype;
-	bool free = freedoms & JUDGE_ZERO_FOR_NONE && sizes;
+	bool free = freedoms & FREE_ZERO_FOR_NONE && sizes;
 	if (free && (all_zero(got, NULL) || all_zero(got, judge_zero_gradient(jc, v->call, v->index, a))))
-		v->used |= JUDGE_ZERO_FOR_NONE;
+		v->used |= FREE_ZERO_FOR_NONE;
 	else
-		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & JUDGE_ZERO_FOR_NONE ? " that is not zero" : "");
+		judge_note(v, MM_NONENESS, a, "expected None, got a tensor%s", freedoms & FREE_ZERO_FOR_NONE ? " that is not zero" : "");
 }
 
 static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc, const struct ref_value *want,

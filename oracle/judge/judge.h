@@ -39,7 +39,7 @@ struct tensor_verdict {
 	int call, index, node;          /* index among outputs, gradients, storages; node of the program, -1 for storages */
 	const struct meta *shape;       /* in this call; NULL: a storage, which is flat */
 	unsigned kinds;                 /* 1 << MM_* */
-	unsigned used;                  /* JUDGE_*: freedoms without which this tensor would be wrong */
+	unsigned used;                  /* FREE_*: freedoms without which this tensor would be wrong */
 	struct compared cmp;
 	const char *detail;             /* layout, alias, None-ness: both facts in one sentence; "" else */
 };
@@ -63,17 +63,6 @@ struct judge_case {
 	struct tape_limits limit;
 	enum ref_status status;         /* OK if every call is; RAISES if call 0 does */
 	const char *message;
-};
-
-/* Facts that a target need not keep (bits); judgement.used says which were made use of. */
-enum {
-	JUDGE_STRIDES_FREE = 1,         /* output strides are not promised */
-	JUDGE_ALIAS_FREE = 2,           /* outputs may be fresh where eager gives views */
-	JUDGE_PLAIN_ALIAS_FREE = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
-	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
-	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
-	JUDGE_SEVERAL_VIEWS_FREE = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
-	JUDGE_GRADIENT_PARTS = 64       /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
 };
 
 /* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */

@@ -21,20 +21,20 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 {
 	bool grad = ref->out[i].requires_grad || (k >= 0 && ref->out[k].requires_grad);
 	if (!want)
-		return k >= 0 && equal(&got->out[i], &got->out[k]) ? JUDGE_EQUAL_SHARED : 0;
-	unsigned free = JUDGE_ALIAS_FREE;
+		return k >= 0 && equal(&got->out[i], &got->out[k]) ? FREE_EQUAL_SHARED : 0;
+	unsigned free = FREE_ALIAS;
 	if (k >= 0 && !grad)
-		free |= JUDGE_PLAIN_ALIAS_FREE;
+		free |= FREE_PLAIN_ALIAS;
 	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) ||
 		(k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
-		free |= JUDGE_SEVERAL_VIEWS_FREE;
+		free |= FREE_SEVERAL_VIEWS;
 	return free;
 }
 
 enum alias_rule judge_output_rule(const struct prog *p, const struct reference *ref, int i, int k, unsigned freedoms)
 {
 	if (k >= 0 && ref->out[i].memory != ref->out[k].memory)
-		return freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+		return freedoms & FREE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
 	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
 }
 
@@ -153,7 +153,7 @@ static bool may_be_parts(unsigned *used, const struct ref *r, int leaf, int othe
 	*used = 0;
 	if (handed_together(r, leaf, other, a))
 		return true;
-	*used = freedoms & JUDGE_GRADIENT_PARTS;
+	*used = freedoms & FREE_GRADIENT_PARTS;
 	return *used && may_share(r, leaf, other, a);
 }
 
@@ -189,7 +189,7 @@ static bool contradict(const struct result_tensor *g, const struct result_tensor
 
 bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a)
 {
-	return !(freedoms & JUDGE_GRADIENT_PARTS) && handed_from_start(ref->run, ref->grad[i].node, a);
+	return !(freedoms & FREE_GRADIENT_PARTS) && handed_from_start(ref->run, ref->grad[i].node, a);
 }
 
 static void compare_gradient_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_tensor *g, int i,
@@ -197,7 +197,7 @@ static void compare_gradient_offset(struct tensor_verdict *v, const struct refer
 {
 	if (g->meta.offset == 0 || !judge_gradient_from_start(ref, i, 0, a))
 		return;
-	v->used |= freedoms & JUDGE_GRADIENT_PARTS;
+	v->used |= freedoms & FREE_GRADIENT_PARTS;
 	if (judge_gradient_from_start(ref, i, freedoms, a))
 		judge_note(v, MM_ALIAS, a, "gradient begins at element %lld of its memory, expected 0", (long long)g->meta.offset);
 }
@@ -226,8 +226,8 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 			v->used |= used;
 			continue;
 		}
-		if (freedoms & JUDGE_EQUAL_SHARED && equal(g, h))
-			v->used |= JUDGE_EQUAL_SHARED;
+		if (freedoms & FREE_EQUAL_SHARED && equal(g, h))
+			v->used |= FREE_EQUAL_SHARED;
 		else
 			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d", k);
 	}
@@ -242,5 +242,5 @@ enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum ten
 		return may_keep(ref->run, leaf, k, a) ? ALIAS_ANY : ALIAS_APART;
 	if (other == TR_OUTPUT)
 		return ALIAS_APART;
-	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY : freedoms & JUDGE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY : freedoms & FREE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
 }

@@ -68,51 +68,13 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	}
 }
 
-/* clamp_backward: 2.11.0 passes g at a bound, 2.15.0 does not (both measured); between, nobody looked. */
-const struct licence_step licence_steps[NLICENCE_STEPS] = {{0, 0}, {2, 12}, {2, 15}};
-
-static bool at_least(const struct licence_step *s, int major, int minor) { return major > s->major || (major == s->major && minor >= s->minor); }
-
-/* Which rows speak of a stage. A stage that is not here has no licence: nothing of it is judged, and test_verdict fails. The decompositions
- * of aot_eager_decomp_partition and the emission of inductor need the wider rows. */
-static const struct { const char *family, *stage; enum licence_target rows; } stages[] = {
-	{"builtin", "eager", LT_BUILTIN},
-	{"torch", "eager", LT_TORCH_EAGER},
-	{"torch", "fake", LT_TORCH_EAGER},
-	{"torch", "aot_fake", LT_TORCH_EAGER},
-	{"torch", "aot_eager", LT_TORCH_EAGER},
-	{"torch", "aot_eager_decomp_partition", LT_TORCH_INDUCTOR},
-	{"torch", "inductor", LT_TORCH_INDUCTOR},
-};
-
-static bool span_is(const char *s, size_t n, const char *word) { return strlen(word) == n && memcmp(s, word, n) == 0; }
-
-/* family[-version]:stage[@device][+options] */
-bool licence_find(struct licence_profile *out, const char *target)
+bool licence_of(struct licence_profile *out, const struct target_facts *f)
 {
-	const char *colon = strchr(target, ':');
-	int stage = 0;
-	if (!colon)
+	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
+	if (!f->known)
 		return false;
-	while (stage < ARRAY_LEN(stages) && !(span_is(target, strcspn(target, "-:"), stages[stage].family)
-	                                      && span_is(colon + 1, strcspn(colon + 1, "@+"), stages[stage].stage)))
-		stage++;
-	if (stage == ARRAY_LEN(stages))
-		return false;
-	enum licence_device dev = strstr(colon, "@cuda") ? LD_CUDA : LD_CPU;
-	licence_resolve(out, stages[stage].rows, dev);
-	if (stages[stage].rows == LT_BUILTIN)
-		return true;
-	int major = 2, minor = 11;
-	bool known = target[5] == ':' || sscanf(target, "torch-%d.%d", &major, &minor) == 2;
-	bool newer = known && at_least(&licence_steps[2], major, minor);
-	bool between = !newer && (!known || at_least(&licence_steps[1], major, minor));
-	unsigned more = newer ? LF_OPEN : between ? LF_OPEN | LF_CLOSED : 0u, less = 0;
-	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
-	if (newer && dev == LD_CPU)
-		less = LF_DECOMP;
-	if (strstr(colon, "+cpp.use_decompose_tanh=1"))
-		more |= LF_TANH;
+	licence_resolve(out, f->kernels, f->device);
+	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
 	for (int k = 0; k < NLC; k++)
 		for (int d = 0; d < NDTYPES; d++)
 			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;

@@ -7,6 +7,7 @@
 #ifndef SCATTERPROOF_LICENCE_H
 #define SCATTERPROOF_LICENCE_H
 
+#include "eager/lang/target_facts.h"
 #include "oracle/num/num.h"
 
 enum {
@@ -48,16 +49,10 @@ struct licence_profile {
 	struct lic_rule rule[NLC][NDTYPES];     /* float dtypes only */
 };
 
-enum licence_target { LT_BUILTIN, LT_TORCH_EAGER, LT_TORCH_INDUCTOR, NLT };
-enum licence_device { LD_CPU, LD_CUDA, NLD };
-/* The profile of a target; never fails for members of the enums. */
+/* The rows of these kernels on this device; never fails for members of the enums. */
 void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
-/* The profile of a target written as in `--target` ("torch-2.15.0:inductor@cuda+freezing=1"); false if nothing is known of it. */
-bool licence_find(struct licence_profile *out, const char *target);
-/* Profiles of one target name differ by version only from one of these to the next: the first version of each range, the first is 0.0. */
-enum { NLICENCE_STEPS = 3 };
-struct licence_step { int major, minor; };
-extern const struct licence_step licence_steps[NLICENCE_STEPS];
+/* The profile of a target; false if nothing is known of its arithmetic. */
+bool licence_of(struct licence_profile *out, const struct target_facts *f);
 const char *licence_class_name(enum licence_class c);
 
 #endif

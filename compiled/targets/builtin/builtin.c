@@ -1,32 +1,71 @@
-/* builtin.c: both ends of the pipe to a built-in target. */
+/* builtin.c: the family `builtin`: this very binary, started again as a child with the verb BUILTIN_VERB, so that a crash of what is under
+ * test costs one result and never the oracle. Request: the target's name and the program's text; answer: the result as wire.h encodes it. The
+ * child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
 #include "compiled/targets/builtin/builtin.h"
 
 #include <unistd.h>
 
+#include "compiled/targets/driver.h"
+#include "compiled/targets/exec.h"
+#include "eager/base/guess.h"
+#include "eager/base/version.h"
 #include "eager/lang/wire.h"
 #include "eager/run/interp.h"
 
-void builtin_spec(struct proc_spec *out, struct arena *a, const char *self)
+static const struct target_stage stages[] = {
+	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
+};
+
+static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
+
+static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	const char **argv = ARENA_ZNEW(a, const char *, 3);
-	argv[0] = self;
-	argv[1] = BUILTIN_VERB;
-	*out = (struct proc_spec){.name = "built-in target", .argv = argv, .start_limit_ms = 20000, .max_rss = (int64_t)4 << 30};
+	(void)t;
+	if (!str_eq(o->name, "plant"))
+		return err_set(err, "target '%s': builtin has no option '%s'; it has: plant%s", text, o->name,
+		               guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
+	for (int i = 0; i < ARRAY_LEN(plants); i++)
+		if (str_eq(o->value, plants[i]))
+			return true;
+	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
+	               guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
 }
 
-bool builtin_submit(struct proc *p, const struct prog *prog, const struct target *t, int limit_ms, struct err *err)
+static void facts(struct target_facts *out, const struct target *t)
+{
+	out->known = str_eq(target_stage(t)->name, "eager");
+	out->kernels = LT_BUILTIN;
+}
+
+static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
+{
+	(void)t;
+	(void)err;
+	const char **argv = ARENA_ZNEW(a, const char *, 3);
+	argv[0] = o->self;
+	argv[1] = BUILTIN_VERB;
+	*out = (struct proc_spec){.name = "built-in target", .argv = argv, .start_limit_ms = 20000, .max_rss = (int64_t)4 << 30};
+	return true;
+}
+
+/* It is this binary: there is nothing to wait for. */
+static bool hello(struct target_hello *out, const struct proc *p)
+{
+	(void)p;
+	*out = (struct target_hello){.versions = SCATTERPROOF, .device = "cpu"};
+	return true;
+}
+
+static bool submit(struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
 {
 	struct strbuf text, msg;
+	*request = NULL;
 	sb_init(&text);
 	sb_init(&msg);
-	prog_print(&text, prog);
-	struct strbuf name;
-	sb_init(&name);
-	target_print(&name, t);
-	wire_put_str(&msg, name.s);
-	sb_free(&name);
+	prog_print(&text, p);
+	wire_put_str(&msg, target_text(t, a));
 	wire_put_blob(&msg, text.s, text.len);
-	bool ok = proc_submit(p, msg.s, msg.len, limit_ms ? limit_ms : 20000, err);
+	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : 20000, err);
 	sb_free(&text);
 	sb_free(&msg);
 	return ok;
@@ -64,8 +103,9 @@ static void outcome(struct result *out, enum result_status status, struct arena 
 	*out = (struct result){.status = status, .message = arena_strdup(a, proc_why(p)), .stderr_tail = arena_strdup(a, proc_tail(p))};
 }
 
-void builtin_take(struct result *out, struct arena *a, struct proc *p, const struct prog *prog)
+static void take(struct result *out, struct arena *a, struct proc *p, const struct prog *prog, void *request)
 {
+	(void)request;
 	CHECK(proc_ready(p));
 	if (proc_state(p) == PROC_ENDED) {
 		enum proc_end end = proc_end(p);
@@ -82,6 +122,11 @@ void builtin_take(struct result *out, struct arena *a, struct proc *p, const str
 	}
 	proc_release(p);
 }
+
+const struct target_driver builtin_driver = {
+	.name = "builtin", .title = "built-in", .devices = 1u << TDEV_CPU, .stage = stages, .nstages = ARRAY_LEN(stages),
+	.option_fits = option_fits, .facts = facts, .spec = spec, .hello = hello, .submit = submit, .take = take,
+};
 
 /* ---- the child ---- */
 
@@ -130,7 +175,7 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		plant_values(r, kind, a);
 }
 
-/* What runs on each stage: a stage of the table in target.c that has nothing here is our mistake, never another stage's result. */
+/* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */
 static void run_stage(struct result *out, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct err err = {0};

@@ -1,10 +1,12 @@
-/* installed.c: see installed.h. */
+/* installed.c: the environments with PyTorch that scripts/setup-targets made. Their files are read, no interpreter is started. */
 #include "compiled/targets/torch/installed.h"
+
+#include "compiled/targets/driver.h"
+#include "compiled/targets/torch/torch.h"
 
 #include <dirent.h>
 #include <glob.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { MAX_VERSION_FILE = 1 << 16 };
 
@@ -28,7 +30,7 @@ static void read_versions(struct target_installed *t, const char *dir, struct ar
 	sb_init(&text);
 	if (glob(arena_printf(a, "%s/lib/python3*/site-packages/torch/version.py", dir), 0, NULL, &g) == 0) {
 		if (sb_read_file(&text, g.gl_pathv[0], MAX_VERSION_FILE, NULL)) {
-			t->torch = python_string(text.s, "__version__", a);
+			t->holds = python_string(text.s, "__version__", a);
 			t->cuda = python_string(text.s, "cuda", a);
 		}
 		globfree(&g);
@@ -38,23 +40,23 @@ static void read_versions(struct target_installed *t, const char *dir, struct ar
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strverscmp((*a)->d_name, (*b)->d_name); }
 
-int targets_installed(struct target_installed **out, enum target_family f, struct arena *a)
+int torch_installed(struct target_installed **out, struct arena *a)
 {
 	struct dirent **entry;
 	struct strbuf base;
 	sb_init(&base);
-	int n = target_families[f].versions && targets_dir(&base, NULL) ? scandir(base.s, &entry, NULL, by_name) : -1, found = 0;
+	const char *family = torch_driver.name;
+	int n = targets_dir(&base, NULL) ? scandir(base.s, &entry, NULL, by_name) : -1, found = 0;
 	*out = ARENA_ZNEW(a, struct target_installed, MAX(n, 0));
 	for (int i = 0; i < n; i++) {
-		const char *family = target_families[f].name;
 		size_t len = strlen(family);
 		if (str_starts(entry[i]->d_name, family) && entry[i]->d_name[len] == '-') {
 			struct target_installed *t = &(*out)[found++];
-			struct target name = {.family = f};
+			struct target name = {.driver = &torch_driver};
 			struct strbuf path;
 			struct err err = {0};
 			const char *dir = arena_printf(a, "%s/%s", base.s, entry[i]->d_name);
-			*t = (struct target_installed){.version = arena_strdup(a, entry[i]->d_name + len + 1), .torch = "", .cuda = "", .problem = ""};
+			*t = (struct target_installed){.version = arena_strdup(a, entry[i]->d_name + len + 1), .holds = "", .cuda = "", .problem = ""};
 			snprintf(name.version, sizeof name.version, "%s", t->version);
 			sb_init(&path);
 			if (!target_python(&path, &name, NULL, &err))
@@ -62,9 +64,9 @@ int targets_installed(struct target_installed **out, enum target_family f, struc
 			t->python = arena_strdup(a, path.s);
 			sb_free(&path);
 			read_versions(t, dir, a);
-			size_t public = strcspn(t->torch, "+");
-			if (!t->problem[0] && public && (strlen(t->version) != public || strncmp(t->version, t->torch, public) != 0))
-				t->problem = arena_printf(a, "holds PyTorch %s, which its name does not say", t->torch);
+			size_t public = strcspn(t->holds, "+");
+			if (!t->problem[0] && public && (strlen(t->version) != public || strncmp(t->version, t->holds, public) != 0))
+				t->problem = arena_printf(a, "holds PyTorch %s, which its name does not say", t->holds);
 		}
 		free(entry[i]);
 	}
@@ -72,25 +74,4 @@ int targets_installed(struct target_installed **out, enum target_family f, struc
 		free(entry);
 	sb_free(&base);
 	return found;
-}
-
-void gpu_names(struct strbuf *out)
-{
-	static const char key[] = "Model:";
-	glob_t g;
-	sb_reset(out);
-	if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &g) != 0)
-		return;
-	for (size_t i = 0; i < g.gl_pathc; i++) {
-		struct strbuf text;
-		sb_init(&text);
-		const char *model = sb_read_file(&text, g.gl_pathv[i], MAX_VERSION_FILE, NULL) ? strstr(text.s, key) : NULL;
-		if (model) {
-			model += strlen(key);
-			model += strspn(model, " \t");
-			sb_printf(out, "%s%.*s", out->len ? ", " : "", (int)strcspn(model, "\n"), model);
-		}
-		sb_free(&text);
-	}
-	globfree(&g);
 }

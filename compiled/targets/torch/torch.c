@@ -2,9 +2,11 @@
  * measured against the request (wire_get_result), and every way of not answering has its own status. See torch.h. */
 #include "compiled/targets/torch/torch.h"
 
+#include "compiled/targets/driver.h"
 #include "eager/lang/wire.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
@@ -21,11 +23,16 @@ static const char *const worker_env[] = {
 };
 static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", NULL};
 
-void torch_spec(struct proc_spec *out, struct arena *a, const char *python)
+void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module)
 {
-	const char **argv = ARENA_ZNEW(a, const char *, 3);
+	const char **argv = ARENA_ZNEW(a, const char *, 5);
+	char cwd[4096];
 	argv[0] = arena_strdup(a, python);
 	argv[1] = "worker.py";
+	if (module) {           /* it may be in the directory where the user is */
+		argv[2] = arena_strdup(a, module);
+		argv[3] = getcwd(cwd, sizeof cwd) ? arena_strdup(a, cwd) : "";
+	}
 	*out = (struct proc_spec){
 		.name = "the PyTorch worker", .argv = argv, .env = worker_env, .dir_env = worker_dirs,
 		.file_name = "worker.py", .file_data = worker_py,
@@ -51,6 +58,7 @@ bool torch_hello(struct torch_hello *out, const struct proc *p)
 	hello_text(out->python, sizeof out->python, &w, &a);
 	hello_text(out->cuda, sizeof out->cuda, &w, &a);
 	hello_text(out->device, sizeof out->device, &w, &a);
+	hello_text(out->module, sizeof out->module, &w, &a);
 	arena_free(&a);
 	return !w.bad && w.p == w.end;
 }
@@ -59,7 +67,7 @@ bool torch_hello(struct torch_hello *out, const struct proc *p)
 
 static void check_request(const struct torch_request *r)
 {
-	CHECK(r->target.family == FAM_TORCH && r->ncalls >= 1 && r->nouts >= 0 && r->nbackward >= 0);
+	CHECK(r->target.driver == &torch_driver && r->ncalls >= 1 && r->nouts >= 0 && r->nbackward >= 0);
 	for (int i = 0; i < r->ninputs; i++)
 		CHECK(r->input[i].symbol || (r->input[i].storage >= 0 && r->input[i].storage < r->nstorages));
 	for (int i = 0; i < r->nbackward; i++)
@@ -179,32 +187,6 @@ static void expect_of(struct wire_expect *e, struct arena *a, const struct torch
 		e->ngrads += req->input[i].requires_grad && !req->input[i].symbol;
 }
 
-struct refusal { const char *stage, *fragment, *reason; };
-static const struct refusal refusals[] = {
-#define REFUSAL(stage, fragment, reason, source) {stage, fragment, reason},
-#include "compiled/targets/torch/refusals.def"
-#undef REFUSAL
-};
-
-static int rung_of(const char *stage)
-{
-	const struct target_family_info *f = &target_families[FAM_TORCH];
-	for (int i = 0; i < f->nstages; i++)
-		if (str_eq(f->stage[i].name, stage))
-			return i;
-	BUG("refusals.def: stage '%s' is unknown", stage);
-}
-
-void torch_refusals(struct torch_refusals *out, const struct target *t)
-{
-	out->n = 0;
-	for (int i = 0; i < ARRAY_LEN(refusals); i++)
-		if (target_stage(t)->compiles && t->stage >= rung_of(refusals[i].stage)) {
-			CHECK(out->n < MAX_TORCH_REFUSALS);
-			out->fragment[out->n++] = refusals[i].fragment;
-		}
-}
-
 /* A failure of the compiler that we know becomes `unsupported`; so does a compiling stage that compiled nothing. */
 static void judge_refusals(struct result *r, struct arena *a, const struct torch_request *req)
 {
@@ -213,14 +195,13 @@ static void judge_refusals(struct result *r, struct arena *a, const struct torch
 		r->message = "compiled nothing: the program does no work that a graph could hold";
 		return;
 	}
-	if (r->status != RES_RAISED || !str_starts(r->message, "compile: "))
+	if (r->status != RES_RAISED || !r->compiling)
 		return;
-	for (int i = 0; i < ARRAY_LEN(refusals); i++)
-		if (req->target.stage >= rung_of(refusals[i].stage) && strstr(r->message, refusals[i].fragment)) {
-			r->status = RES_UNSUPPORTED;
-			r->message = arena_printf(a, "%s (%.400s)", refusals[i].reason, r->message);
-			return;
-		}
+	const struct target_refusal *known = target_refusal_of(&req->target, r->message);
+	if (known) {
+		r->status = RES_UNSUPPORTED;
+		r->message = arena_printf(a, "%s (%.400s)", known->reason, r->message);
+	}
 }
 
 void torch_take(struct result *out, struct arena *a, struct proc *p, const struct torch_request *req)
@@ -237,7 +218,7 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 	struct wire_expect expect;
 	struct err err = {0};
 	expect_of(&expect, a, req);
-	unsigned flags = wire_u8(&w);   /* 1: do not ask this process again; 2: the target's options are bad */
+	unsigned flags = wire_u8(&w);   /* 1: do not ask this process again; 2: the target's options are bad; 4: raised while compiling */
 	bool recycle = flags & 1;
 	if (!wire_get_result(out, a, &w, &expect, &err)) {
 		set_failure(out, a, RES_HARNESS, err.msg, p);
@@ -245,12 +226,15 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 	} else {
 		out->stderr_tail = out->status == RES_OK ? "" : arena_strdup(a, proc_tail(p));
 		out->bad_target = out->status == RES_HARNESS && flags & 2;
+		out->compiling = out->status == RES_RAISED && flags & 4;
 		judge_refusals(out, a, req);
 		if (out->ngraphs > 0 && target_stage(&req->target)->options)
 			proc_note(p, WARMED);
 	}
-	if (recycle && out->status == RES_RAISED)       /* the device is lost with it, as a process would be */
-		set_failure(out, a, RES_CRASH, arena_printf(a, "device fault: %s", out->message), p);
+	if (recycle && out->status == RES_RAISED) {     /* the device is lost with it, as a process would be */
+		set_failure(out, a, RES_CRASH, out->message, p);
+		out->device_lost = true;
+	}
 	if (recycle)
 		proc_recycle(p);
 	proc_release(p);

@@ -10,12 +10,12 @@
  * What becomes what:
  *     f, cotangents or backward raised            RES_RAISED       "RuntimeError: text"
  *     the compiler raised, a row of refusals.def  RES_UNSUPPORTED  the row's reason
- *     the compiler raised, no such row            RES_RAISED       "compile: InductorError: text": a finding
+ *     the compiler raised, no such row            RES_RAISED       "InductorError: text", compiling set: a finding
  *     a compiling stage that compiled no graph    RES_UNSUPPORTED  never an agreement
  *     worker died / time / memory                 RES_CRASH / RES_HANG / RES_CRASH, message with the fact
  *     answer that does not decode or fit          RES_HARNESS
  *     an option unknown to this PyTorch           RES_HARNESS with bad_target
- * A program that must raise usually does so while it is compiled: "raises" matches "compile: " too, that is for the caller.
+ * A program that must raise usually does so while it is compiled: that is for the caller.
  * On RES_RAISED the calls before the one that raised are reported (ncalls says how many). */
 #ifndef SCATTERPROOF_TORCH_H
 #define SCATTERPROOF_TORCH_H
@@ -23,6 +23,8 @@
 #include "eager/base/proc.h"
 #include "compiled/targets/target.h"
 #include "eager/lang/result.h"
+
+extern const struct target_driver torch_driver;
 
 struct torch_input {
 	const char *name;
@@ -48,18 +50,15 @@ struct torch_request {
 };
 
 /* What a worker said about itself; texts are cut to fit. */
-struct torch_hello { char torch[64], git[64], python[32], cuda[32], device[96]; };
+struct torch_hello { char torch[64], git[64], python[32], cuda[32], device[96], module[96]; };  /* module: "NAME 1.2" of +import, or "" */
 
 /* Spec of a worker: serves every stage of one PyTorch installation on one device. `python` and the arena (which holds the
- * strings) outlive the slot. Adjust limits in *out afterwards if wanted. */
-void torch_spec(struct proc_spec *out, struct arena *a, const char *python);
+ * strings) outlive the slot. module: imported before anything is compiled (it registers a backend of Dynamo), also from the directory that is
+ * current now; NULL: none. Adjust limits in *out afterwards if wanted. */
+void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module);
 bool torch_hello(struct torch_hello *out, const struct proc *p);       /* false: no hello yet, or rubbish */
 
-/* What a script must know to take a run as we do: fragments of messages, raised while compiling, that are known refusals of t's stage … */
-enum { MAX_TORCH_REFUSALS = 32 };
-struct torch_refusals { int n; const char *fragment[MAX_TORCH_REFUSALS]; };
-void torch_refusals(struct torch_refusals *out, const struct target *t);
-int torch_limit_ms(const struct target *t);             /* … and the time limit of the first program of a child. */
+int torch_limit_ms(const struct target *t);             /* the time limit of the first program of a child */
 
 /* Checks the request (our bug if it is inconsistent: CHECK) and submits it. */
 bool torch_submit(struct proc *p, const struct torch_request *req, struct err *err);

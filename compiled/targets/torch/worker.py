@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import gc
 import glob
+import importlib
 import linecache
 import os
 import platform
@@ -528,6 +529,19 @@ def option_value(name: str, text: str, default: Any) -> Any:
     return int(text) if text.lstrip("-").isdigit() else text
 
 
+def own_backend(name: str) -> Any:
+    """A backend that the user's module registered with Dynamo, or one that this PyTorch has."""
+    from torch._dynamo.backends.registry import lookup_backend
+    from torch._dynamo.exc import InvalidBackend
+
+    if broken_import:
+        raise OptionError(broken_import)
+    try:
+        return lookup_backend(name)
+    except InvalidBackend:
+        raise OptionError(f"option 'backend': Dynamo knows no backend '{name}'; import=MODULE names the module that registers it") from None
+
+
 def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Callable[..., Any]:
     options = dict(req.options)
     dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""))
@@ -539,9 +553,12 @@ def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Call
             if values:
                 raise OptionError(f"options: {error}") from None
             raise
+    backend: Any = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
+    if req.stage == "dynamo":
+        options.pop("import", None)  # of the process: main() has imported it
+        backend = own_backend(options.pop("backend", ""))
     if options:
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(options))}'")
-    backend = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
     return torch.compile(f, backend=backend, fullgraph=True, dynamic=dynamic)
 
 
@@ -572,10 +589,11 @@ class Answer:
     mismatches: list[Mismatch] = field(default_factory=list)
     recycle: bool = False
     bad_target: bool = False
+    compiling: bool = False
 
 
 RECOMPILES = 8  # Dynamo's default
-COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor")
+COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor", "dynamo")
 
 
 def run_request(req: Request, number: int, answer: Answer) -> None:
@@ -648,8 +666,8 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
         req = read_request(data)
         run_request(req, number, answer)
     except ProgramError as failure:
-        prefix = "compile: " if req is not None and req.stage in COMPILING and by_compiler(failure.error) else ""
-        answer.status, answer.message = RAISED, prefix + describe(failure.error)
+        answer.compiling = req is not None and req.stage in COMPILING and by_compiler(failure.error)
+        answer.status, answer.message = RAISED, describe(failure.error)
         print(f"program {number}, call {failure.call}, {failure.phase}: {describe(failure.error)}", file=sys.stderr)
         answer.recycle = req is not None and poisoned(req.device)
     except HarnessError as error:
@@ -660,7 +678,7 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
         traceback.print_exc()
     target_ms = (time.perf_counter() - started) * 1e3
     w = Writer()
-    w.u8(answer.recycle | answer.bad_target << 1)
+    w.u8(answer.recycle | answer.bad_target << 1 | answer.compiling << 2)
     w.u8(answer.status)
     w.text(answer.message)
     w.u32(answer.ngraphs)
@@ -702,14 +720,30 @@ def device_names() -> str:
     return ", ".join(names)
 
 
-def hello() -> bytes:
+def hello(module: str) -> bytes:
     w = Writer()
     w.text(torch.__version__)
     w.text(str(torch.version.git_version))
     w.text(platform.python_version())
     w.text(str(torch.version.cuda or ""))
     w.text(device_names())
+    w.text(module)
     return b"".join(w.parts)
+
+
+broken_import = ""  # why the user's module is not there
+
+
+def import_module(name: str, directory: str) -> str:
+    """The user's module, "NAME 1.2"; one that cannot be imported is said when it is needed: hello must come."""
+    global broken_import
+    sys.path.insert(0, directory)
+    try:
+        module = importlib.import_module(name)
+    except Exception as error:  # noqa: BLE001 - it is the user's
+        broken_import = f"option 'import': {name}: {type(error).__name__}: {error}"
+        return name
+    return " ".join(filter(None, (name, str(getattr(module, "__version__", "")))))[:90]
 
 
 class Collector:
@@ -743,7 +777,8 @@ def main() -> None:
     faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGUSR1)  # proc_spec.last_words: where it hangs
     requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
-    send(answers, 0, hello())
+    module = import_module(sys.argv[1], sys.argv[2]) if len(sys.argv) > 2 else ""
+    send(answers, 0, hello(module))
     collector = Collector()
     while True:
         magic, number, nbytes = struct.unpack("<IIQ", read_exactly(requests, 16))

@@ -1,5 +1,7 @@
-/* message.c: see message.h. */
-#include "fuzz/triage/message.h"
+/* message.c: what differs from case to case is cut out of a message; what a framework wraps around an error comes from the target's driver. */
+#include "compiled/targets/message.h"
+
+#include "compiled/targets/driver.h"
 
 #include "eager/lang/dtype.h"
 
@@ -64,24 +66,27 @@ static const char *masked(const char *m, bool dtypes, struct arena *a)
 
 const char *message_generalised(const char *m, struct arena *a) { return masked(m, true, a); }
 
-const char *message_innermost(const char *m, struct arena *a)
+/* Without what the framework writes around an error. */
+static const char *unwrapped(const char *m, const char *const *wrapping)
+{
+	for (int i = 0; wrapping && wrapping[i]; i++)
+		if (str_starts(m, wrapping[i]))
+			return unwrapped(m + strlen(wrapping[i]), wrapping);
+	return m;
+}
+
+const char *message_innermost(const char *m, const struct target *t, struct arena *a)
 {
 	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
-	static const char *const noise[] = {"compile: ", "backend='inductor' raised:\n", "backend='aot_eager' raised:\n"};
 	for (;;) {
-		for (int i = 0; i < ARRAY_LEN(noise); i++)
-			if (str_starts(m, noise[i]))
-				m += strlen(noise[i]), i = -1;
+		m = unwrapped(m, t->driver->wrapping);
 		size_t n = strspn(m, name);
-		const char *next = m + n + 2;
 		if (n == 0 || !str_starts(m + n, ": "))
 			break;
-		bool inner = false;
-		for (int i = 0; i < ARRAY_LEN(noise); i++)
-			inner |= str_starts(next, noise[i]);
+		const char *next = m + n + 2;
 		size_t k = strspn(next, name);
-		inner |= str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
-		if (!inner)
+		bool error = str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
+		if (!error && unwrapped(next, t->driver->wrapping) == next)
 			break;
 		m = next;
 	}
@@ -112,17 +117,17 @@ const char *message_shown(const char *m, struct arena *a)
 }
 
 /* "  File "/…/torch/_inductor/scheduler.py", line 12 in fuse_nodes" -> "in _inductor/scheduler.py fuse_nodes"; NULL: no such line. */
-static const char *frame_name(const char *line, struct arena *a)
+static const char *frame_name(const char *line, const char *package, struct arena *a)
 {
-	const char *end = strchr(line, '\n'), *file = strstr(line, "/torch/"), *in = strstr(line, ", line "), *quote = strstr(line, "\", ");
+	const char *end = strchr(line, '\n'), *file = strstr(line, package), *in = strstr(line, ", line "), *quote = strstr(line, "\", ");
 	end = end ? end : line + strlen(line);
 	if (!str_starts(line, "  File \"") || !file || !in || !quote || file > quote || in > end || !(in = strstr(in, " in ")) || in > end)
 		return NULL;
-	file += strlen("/torch/");
+	file += strlen(package);
 	return arena_printf(a, "in %.*s %.*s", (int)(quote - file), file, (int)(end - in - 4), in + 4);
 }
 
-const char *message_place(const char *tail, struct arena *a)
+const char *message_place(const char *tail, const struct target *t, struct arena *a)
 {
 	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "corrupted double-linked list",
 		"double free or corruption", "malloc_consolidate(): "};
@@ -133,8 +138,8 @@ const char *message_place(const char *tail, struct arena *a)
 	const char *last = NULL;
 	for (const char *s = tail; (s = strstr(s, head)) != NULL;)
 		last = s += strlen(head);
-	for (const char *line = last; line && str_starts(line, "  File "); line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
-		const char *name = frame_name(line, a);
+	for (const char *line = t->driver->package ? last : NULL; line && str_starts(line, "  File "); line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+		const char *name = frame_name(line, t->driver->package, a);
 		if (name)
 			return name;
 	}
