@@ -154,12 +154,17 @@ void exec_take(struct result *out, struct arena *a, struct exec *e)
 		*out = (struct result){.status = RES_HARNESS, .bad_target = true, .message = arena_strdup(a, other.msg), .stderr_tail = ""};
 }
 
-void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t)
+void exec_await(struct result *out, struct arena *a, struct exec *e)
 {
-	exec_submit(e, p, t);
 	while (!exec_ready(e))
 		proc_wait(&e->proc, 1, -1);
 	exec_take(out, a, e);
+}
+
+void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t)
+{
+	exec_submit(e, p, t);
+	exec_await(out, a, e);
 }
 
 struct proc *exec_proc(struct exec *e) { return e->proc; }

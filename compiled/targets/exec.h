@@ -40,6 +40,7 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
 bool exec_busy(const struct exec *e);   /* submitted and not taken */
 bool exec_ready(const struct exec *e);
 void exec_take(struct result *out, struct arena *a, struct exec *e);
+void exec_await(struct result *out, struct arena *a, struct exec *e);  /* waits, then takes */
 void exec_run(struct result *out, struct arena *a, struct exec *e, const struct prog *p, const struct target *t);
 struct proc *exec_proc(struct exec *e); /* for proc_wait over several slots */
 /* "torch 2.11.0+cpu, python 3.11.2" and "cpu"; empty before the first answer. */

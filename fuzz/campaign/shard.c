@@ -21,6 +21,7 @@
 struct job {
 	struct arena arena;
 	struct prog prog;
+	struct references refs;
 	const char *text;
 	int64_t index;
 	int draw, next_target;
@@ -226,6 +227,7 @@ static void count_elements(struct shard *s, const struct outcome *o)
 
 static void job_free(struct job *j)
 {
+	references_free(&j->refs);
 	arena_free(&j->arena);
 	free(j);
 }
@@ -269,6 +271,7 @@ static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 	struct job *j = xmalloc(sizeof *j);
 	*j = (struct job){.index = index, .draw = (int)block, .hint = ""};
 	arena_init(&j->arena);
+	references_init(&j->refs, &j->prog);
 	struct choices c;
 	choices_from_seed(&c, mix64(s->o->seed + mix64((uint64_t)index)));
 	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, err);
@@ -290,6 +293,7 @@ static struct job *job_widened(struct shard *s, const struct job *of)
 	struct job *j = xmalloc(sizeof *j);
 	*j = (struct job){.index = of->index, .draw = of->draw, .hint = "", .twin = true};
 	arena_init(&j->arena);
+	references_init(&j->refs, &j->prog);
 	if (!edit_widen(&j->prog, &of->prog, &j->arena, &err)) {
 		job_free(j);
 		return NULL;
@@ -367,9 +371,18 @@ static void judge_job(struct shard *s, struct job *j, const struct result *r, in
 	double begin = now_ms();
 	take_up_job(s, j, "judging on ", t);
 	planted(s, "judging", hash_bytes(j->text, strlen(j->text)).b[1] % 64 == 5);
-	outcome_of(out, &j->prog, r, t, j->hint, &j->arena);
+	outcome_with(out, &j->refs, r, t, j->hint, &j->arena);
 	s->stats.reference_ms += now_ms() - begin;
 	s->stats.target_ms += r->target_ms;
+}
+
+/* The reference for t, while t runs the program. */
+static void refer(struct shard *s, struct job *j, const struct target *t)
+{
+	double begin = now_ms();
+	take_up_job(s, j, "judging on ", t);
+	references_get(&j->refs, t);
+	s->stats.reference_ms += now_ms() - begin;
 }
 
 /* If no shard before this one has. Stage 1 is the cheap one, 2 + t is target t. */
@@ -496,6 +509,7 @@ static void queue_push(struct shard *s, struct job *j)
 		job_free(s->queue[worst]);
 		s->queue[worst] = s->queue[--s->nqueue];
 	}
+	references_drop(&j->refs);      /* of the stage before, which computed otherwise if this one compiles */
 	s->queue[s->nqueue++] = j;
 }
 
@@ -571,9 +585,11 @@ static void take_cheap(struct shard *s)
 /* To the target that is next. */
 static void send_main(struct shard *s, struct job *j)
 {
+	const struct target *t = &s->target[j->next_target];
 	s->in_main = j;
 	s->main_since = now_ms();
-	exec_submit(s->main, &j->prog, &s->target[j->next_target]);
+	exec_submit(s->main, &j->prog, t);
+	refer(s, j, t);
 }
 
 /* Counts what is known now, and goes on with the job. */
@@ -827,6 +843,7 @@ static bool start_work(struct shard *s)
 		s->in_cheap = j;
 		take_up_job(s, j, "sending to ", &s->cheap_target);
 		exec_submit(s->cheap, &j->prog, &s->cheap_target);
+		refer(s, j, &s->cheap_target);
 		did = true;
 	}
 	if (!s->cheap_on && s->nqueue < 2 && (j = job_new(s))) {

@@ -38,6 +38,7 @@ struct checking {
 	struct options o;
 	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
 	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
+	struct references refs;         /* of the program in hand */
 	int64_t programs, unread, verdicts[NVERDICTS];
 	int64_t unexpected;             /* --expect: verdicts that are another, programs that were not run */
 	int strict;                     /* --expect: the exit code that they make */
@@ -247,13 +248,15 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	sb_init(&versions);
 	sb_init(&device);
 	target_print(&name, t);
-	exec_run(&r, a, c->warm[target], p, t);
+	exec_submit(c->warm[target], p, t);
+	references_get(&c->refs, t);    /* while the target works */
+	exec_await(&r, a, c->warm[target]);
 	exec_versions(&versions, &device, c->warm[target]);
 	if (r.bad_target) {
 		complain("target '%s': %s", name.s, r.message);
 		rc = c->refused[target] = EXIT_USAGE;
 	} else {
-		outcome_of(&out, p, &r, t, NULL, a);
+		outcome_with(&out, &c->refs, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
 		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out}, t, a);
 	}
@@ -299,10 +302,12 @@ static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 	struct checking *c = ctx;
 	int rc = EXIT_VOID;
 	c->programs++;
+	references_init(&c->refs, p);
 	for (int t = 0; t < c->o.ntarget && !ferror(stdout); t++) {
 		int one = check_one(c, name, p, t);
 		rc = exit_of_both(rc, one);
 	}
+	references_free(&c->refs);
 	return rc;
 }
 

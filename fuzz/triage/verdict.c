@@ -243,22 +243,9 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, t, a));
 }
 
-static bool reference(struct outcome *out, struct judge_case *jc, const struct prog *p, const struct licence_profile *profile, struct arena *a)
+/* A run that says nothing about values. */
+static bool from_status(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
-	bool ok = judge_prepare(jc, p, profile, TAPE_LIMITS_DEFAULT, a);
-	out->reference = jc->status;
-	return ok;
-}
-
-void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
-{
-	struct target_facts facts;
-	struct licence_profile profile;
-	struct judge_case jc;
-	struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
-	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
-		.reference = REF_UNSUPPORTED};
-	target_facts(&facts, t);
 	if (r->status == RES_UNSUPPORTED && p->must_raise && target_stage(t)->compiles && !exec_withholds(p, t)) {
 		out->verdict = VD_PASS;         /* a known refusal is one */
 		out->why = "raises, as it must";
@@ -276,33 +263,64 @@ void outcome_of(struct outcome *out, const struct prog *p, const struct result *
 			out->signature = arena_printf(a, "%s %s", finding_kind_name[out->kind], place);
 		if (r->device_lost)
 			out->signature = arena_printf(a, "crash device fault: %s", message_generalised(r->message, a));
-	} else if (!licence_of(&profile, &facts)) {
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void from_reference(struct outcome *out, const struct reference_of *ref, const struct prog *p, const struct result *r, const struct target *t,
+                           const char *hint, struct arena *a)
+{
+	bool compiles = target_stage(t)->compiles;
+	struct target_facts facts;
+	if (!ref) {
 		out->verdict = VD_UNJUDGED;
 		out->why = "no licence is known for this target";
-	} else if (p->must_raise) {
-		reference(out, &jc, p, &profile, a);
-		from_must_raise(out, p, r, t, &jc, a);
-	} else if (!reference(out, &jc, p, &profile, a) && jc.status != REF_RAISES && (r->status != RES_RAISED || target_stage(t)->compiles)) {
+		return;
+	}
+	out->reference = ref->jc.status;
+	if (p->must_raise) {
+		from_must_raise(out, p, r, t, &ref->jc, a);
+	} else if (!ref->ok && ref->jc.status != REF_RAISES && (r->status != RES_RAISED || compiles)) {
 		out->verdict = VD_UNJUDGED;
-		out->why = jc.message;
-	} else if (r->status == RES_RAISED && jc.status == REF_RAISES) {
+		out->why = ref->jc.message;
+	} else if (r->status == RES_RAISED && ref->jc.status == REF_RAISES) {
 		out->verdict = VD_INVALID;      /* as it must */
 		out->why = r->message;
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
 	} else {
-		judge(j, &jc, r, facts.freedoms, a);
+		struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
+		target_facts(&facts, t);
+		judge(j, &ref->jc, r, facts.freedoms, a);
 		out->judgement = j;
 		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (target_stage(t)->compiles || j->weak || spread_has_long_sum(&jc))
-			spread_judge(j, &jc, r, a);
+		if (compiles || j->weak || spread_has_long_sum(&ref->jc))
+			spread_judge(j, &ref->jc, r, a);
 		if (j->suspect)
 			out->suspicion = suspicion(p, j, a);
 		out->freedoms = j->used;
-		from_judgement(out, p, j, target_stage(t)->compiles ? hint : NULL, a);
+		from_judgement(out, p, j, compiles ? hint : NULL, a);
 	}
+}
+
+void outcome_with(struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a)
+{
+	const struct prog *p = refs->p;
+	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
+		.reference = REF_UNSUPPORTED};
+	if (!from_status(out, p, r, t, a))
+		from_reference(out, references_get(refs, t), p, r, t, hint, a);
 	if (verdict_diverges(out->verdict))
 		report(out, p, out->judgement, r, target_text(t, a), a);
+}
+
+void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
+{
+	struct references refs;
+	references_in(&refs, p, a);
+	outcome_with(out, &refs, r, t, hint, a);
 }
 
 const char *verdict_reason(const struct outcome *o, struct arena *a)

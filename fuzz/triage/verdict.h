@@ -5,6 +5,7 @@
 #include "compiled/targets/target.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
+#include "fuzz/triage/references.h"
 #include "oracle/judge/judge.h"
 #include "reports/store/store.h"
 
@@ -37,8 +38,10 @@ struct outcome {
 	const struct judgement *judgement;      /* NULL: there was nothing to compare */
 };
 
-/* Computes the reference of every call and compares. Everything of *out lives in a. hint: the operator whose predicted meta
- * overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
+/* Compares with the reference of every call (of refs, which has that of t then). Everything of *out lives in a and in refs. hint: the operator
+ * whose predicted meta overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
+void outcome_with(struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a);
+/* The same for a program that meets one target only: its references live in a. */
 void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
 const char *verdict_reason(const struct outcome *o, struct arena *a);
