@@ -622,20 +622,22 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
-/* The mean as the derivative has it. */
+/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any. */
 static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;
 	struct num mean = num_exact(DT_F64, 0), k = num_exact(DT_F64, (double)n);
-	if (special) {
-		for (int64_t i = 0; i < n; i++)
-			mean = num_add(&mean, &s->A->t->val[e[i]]);
+	for (int64_t i = 0; special && i < n; i++)
+		mean = num_add(&mean, &s->A->t->val[e[i]]);
+	if (special)
 		mean = num_div(&mean, &k);
+	if (mean.flags & (NUM_NOFIN | NUM_ANY))
 		return mean;
-	}
 	struct var_parts p = var_mean_of(s->A->t, e, n, h);
 	double rounded = 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
-	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64};
+	if (var_of_one(s->A->t, e, n, h))
+		rounded = 0;
+	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64, .flags = mean.flags};
 }
 
 /* Of a whole tensor with n <= c: g * NaN where x equals the mean, g * infinity elsewhere (FunctionsManual.cpp, var_backward). */
