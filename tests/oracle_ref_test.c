@@ -171,6 +171,10 @@ static const struct { const char *text; bool grad; double may, must_not; } liber
 		"y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
 		"addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
 		"return (addmm,)\n", false, 0x1p-74, 0},
+	/* Beside 2^1000 a sum loses 2^-600, though their ratio is below any double. */
+	{"x: \"f64[3][1]\" = input([3], dtype=f64, data=[0x1p1000, 0x1p-600, -0x1p1000])\n"
+		"sum: \"f64[][]\" = sum(x)\n"
+		"return (sum,)\n", false, 0, 0x1p960},
 	/* With alpha = 0 entries are numbers or NaN. Their mean, -1.7625, is rounded in f32 all the same: 4 ULP of the gradient. */
 	{"x: \"f32[5, 1][1, 1]\" = input([5, 1], data=[-1.875, 0, 0.1875, -1.5, -5.625], requires_grad=True)\n"
 		"a: \"f32[5, 1][1, 1]\" = input([5, 1], data=[inf, 1, 1, 1, 1])\n"
