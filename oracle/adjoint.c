@@ -825,6 +825,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		gsum += finite_mag(&g[i]);
 	struct factors f = factors_of(s->A->t, e, len);
 	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
+	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64;       /* `later` is formed in the dtype, or in nothing wider than it */
 	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
 	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
 	for (int64_t j = 0; j < len; j++) {
@@ -832,7 +833,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
 		bool zero = false, beyond = false;
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
-		bool first_zero = s->h.l->flags & LF_STEPS && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
+		bool first_zero = scaled_late && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
 			run = num_mul(&run, &v[e[k]]);
 			struct num c = num_mul(&g[k], &run);
