@@ -73,7 +73,8 @@ enum {
 	JUDGE_ZERO_FOR_NONE = 8,        /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	JUDGE_EQUAL_SHARED = 16,        /* outputs equal byte for byte and in layout may be one tensor */
 	JUDGE_SEVERAL_VIEWS_FREE = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
-	JUDGE_GRADIENT_PARTS = 64       /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
+	JUDGE_GRADIENT_PARTS = 64       /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any operator
+	                                 * that computes nothing */
 };
 
 /* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */
