@@ -152,6 +152,58 @@ static void test_reordered_by_rounding(void)
 	EXPECT_INT(ref.nwinners, 0);    /* its entries are no leaves */
 }
 
+/* What kernels may do to an element, and what they may not. Whether a machine's BLAS does it is open, so these do not depend on one. */
+static const struct { const char *text; bool grad; double may, must_not; } liberties[] = {
+	/* oneDNN takes a denormal bf16 factor as 0; this one, rounded twice, is denormal or the smallest normal number. */
+	{"x: \"bf16[1, 2][2, 1]\" = input([1, 2], dtype=bf16, data=[0x1.9ep-125, 1])\n"
+		"y: \"bf16[2, 1][1, 1]\" = input([2, 1], dtype=bf16, data=[0x1.fep127, 1])\n"
+		"one: \"bf16[1, 2][2, 1]\" = input([1, 2], dtype=bf16, data=[1, 1])\n"
+		"div: \"bf16[1, 2][2, 1]\" = div.Tensor(x, 3.25)\n"
+		"mul: \"bf16[1, 2][2, 1]\" = mul.Tensor(div, one)\n"
+		"mm: \"bf16[1, 1][1, 1]\" = mm(mul, y)\n"
+		"return (mm,)\n", false, 0.30859375, 9},
+	/* The smallest denormal, halved first, is 0. */
+	{"x: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p-1074])\n"
+		"y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
+		"addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
+		"return (addmm,)\n", false, 0, 0x1p-70},
+	/* The next denormal, halved, is a number: nothing is lost. */
+	{"x: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p-1073])\n"
+		"y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
+		"addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
+		"return (addmm,)\n", false, 0x1p-74, 0},
+	/* Beside 2^1000 a sum loses 2^-600, though their ratio is below any double. */
+	{"x: \"f64[3][1]\" = input([3], dtype=f64, data=[0x1p1000, 0x1p-600, -0x1p1000])\n"
+		"sum: \"f64[][]\" = sum(x)\n"
+		"return (sum,)\n", false, 0, 0x1p960},
+	/* With alpha = 0 entries are numbers or NaN. Their mean, -1.7625, is rounded in f32 all the same: 4 ULP of the gradient. */
+	{"x: \"f32[5, 1][1, 1]\" = input([5, 1], data=[-1.875, 0, 0.1875, -1.5, -5.625], requires_grad=True)\n"
+		"a: \"f32[5, 1][1, 1]\" = input([5, 1], data=[inf, 1, 1, 1, 1])\n"
+		"b: \"f32[1, 1][1, 1]\" = input([1, 1], data=[1])\n"
+		"addmm: \"f32[5, 1][1, 1]\" = addmm(x, a, b, beta=1.5, alpha=0.0)\n"
+		"var: \"f32[1][1]\" = var.correction(addmm, dim=[0], correction=1)\n"
+		"g: \"f32[1][1]\" = full([1], 1.3)\n"
+		"return (var,)\n"
+		"backward (var: g,)\n", true, -0.16453129053115845, -0.1646},
+};
+
+static void test_liberties(void)
+{
+	for (size_t k = 0; k < sizeof liberties / sizeof liberties[0]; k++) {
+		struct reference ref;
+		struct strbuf sb;
+		sb_init(&sb);
+		sb_printf(&sb, "# scatterproof 1\n%s", liberties[k].text);
+		EXPECT_INT(run_text(&ref, sb.s, "torch:eager@cpu"), REF_OK);
+		sb_free(&sb);
+		if (ref.status != REF_OK)
+			continue;
+		const struct num *v = liberties[k].grad ? grad_of(&ref, 0) : ref.out[0].val;
+		EXPECT(num_has(v, liberties[k].may), "case %zu: %.17g is not in %.17g .. %.17g", k, liberties[k].may, num_low(v), num_high(v));
+		EXPECT(!num_has(v, liberties[k].must_not), "case %zu: %.17g is in %.17g .. %.17g", k, liberties[k].must_not, num_low(v), num_high(v));
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -160,6 +212,7 @@ int main(void)
 	RUN(test_overlapping_leaf);
 	RUN(test_undecided_winner);
 	RUN(test_reordered_by_rounding);
+	RUN(test_liberties);
 	arena_free(&arena);
 	return TEST_END();
 }

@@ -7,7 +7,9 @@
  *     # plant: out 0 requires_grad: none-ness   the flag is turned round
  *     # plant: out 0 [0] += 0.1: suspect        no finding, but noticed
  *
- * builtin:eager runs the program, its result must pass as torch:eager's would; then each error is planted, one at a time.
+ *     # as: torch:inductor                    whose result it is taken for (torch:eager)
+ *
+ * builtin:eager runs the program, its result must pass as that target's would; then each error is planted, one at a time.
  * usage: planted_test FILE... */
 #include "eager/run/interp.h"
 #include "fuzz/triage/verdict.h"
@@ -16,12 +18,15 @@
 #include <stdlib.h>
 
 
-static struct outcome judged(const struct prog *p, const struct result *r, struct arena *a)
+static struct outcome judged(const struct prog *p, const struct result *r, const char *text, struct arena *a)
 {
 	struct target t;
 	struct outcome o;
 	struct err err = {0};
-	EXPECT(target_parse(&t, "torch:eager@cpu", &err), "%s", err.msg);
+	const char *as = strstr(text, "# as: ");
+	char name[64];
+	snprintf(name, sizeof name, "%.*s@cpu", as ? (int)strcspn(as + 6, "\n") : 11, as ? as + 6 : "torch:eager");
+	EXPECT(target_parse(&t, name, &err), "%s", err.msg);
 	outcome_of(&o, p, r, &t, NULL, a);
 	return o;
 }
@@ -90,10 +95,10 @@ static int check_file(const char *path)
 		char line[200], kind[32] = "";
 		snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 9, "\n"), s + 9);
 		EXPECT(interp_run(&r, &p, &a, NULL, &err) == INTERP_OK, "%s: %s", path, err.msg);
-		struct outcome clean = judged(&p, &r, &a);
+		struct outcome clean = judged(&p, &r, text.s, &a);
 		EXPECT(clean.verdict == VD_PASS, "%s: without a plant: %s: %s", path, verdict_name[clean.verdict], clean.why);
 		EXPECT(spoil(&r, line, kind), "%s: not understood: %s", path, line);
-		struct outcome o = judged(&p, &r, &a);
+		struct outcome o = judged(&p, &r, text.s, &a);
 		bool seen = str_eq(kind, "suspect") ? o.verdict == VD_PASS && o.all.suspect > 0 : str_eq(kind, "pass") ? o.verdict == VD_PASS :
 			o.verdict == VD_MISMATCH && str_eq(finding_kind_name[o.kind], kind);
 		EXPECT(seen, "%s: %s: %s, %s, %s", path, line, verdict_name[o.verdict], o.verdict == VD_MISMATCH ? finding_kind_name[o.kind] : "", o.why);

@@ -324,10 +324,33 @@ static void test_every_stage_has_a_licence(void)
 	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
 }
 
+static void no_facts(struct target_facts *out, const struct target *t)
+{
+	(void)out;
+	(void)t;
+}
+
+/* A family of whose arithmetic nothing is known: its results are not judged, and no pass. */
+static void test_nothing_is_known(void)
+{
+	static const struct target_stage stage[] = {{.name = "plain"}};
+	static const struct target_driver quiet = {.name = "quiet", .stage = stage, .nstages = 1, .facts = no_facts};
+	const struct prog *p = program(NEG);
+	const struct target t = {.driver = &quiet};
+	struct result r;
+	struct outcome o;
+	struct err err = {0};
+	EXPECT(interp_run(&r, p, &arena, NULL, &err) == INTERP_OK, "%s", err.msg);
+	outcome_of(&o, p, &r, &t, NULL, &arena);
+	EXPECT_INT(o.verdict, VD_UNJUDGED);
+	EXPECT_STR(o.why, "no licence is known for this target");
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
+	RUN(test_nothing_is_known);
 	RUN(test_raise_signatures);
 	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);

@@ -97,8 +97,19 @@ static bool as_view(int op)
 	return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || op == OP_cat || op == OP_stack;
 }
 
-/* how[base], for a leaf whose own base is known. */
-static enum takes *taken_from(const struct ref *r, int leaf, struct arena *a)
+/* Node i writes through a view of a history. */
+static bool writes_view(const struct prog *p, int i)
+{
+	if (!op_has(p->node[i].op, T_MUTATES))
+		return false;
+	while (op_has(p->node[i].op, T_MUTATES))
+		i = p->node[i].arg[0].node;
+	return op_has(p->node[i].op, T_VIEW | T_MAYBE_VIEW) || one_of_several(p, i);
+}
+
+/* how[base], for a leaf whose own base is known. parts: what is written through a view gets a view of the history's gradient, which eager
+ * copies (CopySlices), and a compiled backward need not. */
+static enum takes *taken_from(const struct ref *r, int leaf, bool parts, struct arena *a)
 {
 	enum takes *how = ARENA_ZNEW(a, enum takes, r->nbase + 1);
 	how[r->node[leaf].out[0].base] = TAKES_SAME;
@@ -110,7 +121,7 @@ static enum takes *taken_from(const struct ref *r, int leaf, struct arena *a)
 		enum takes best = TAKES_NOT;
 		for (int k = 0; k < n->nread; k++)
 			best = MAX(best, how[n->read[k].base]);
-		if (best && as_view(op))
+		if (best && (as_view(op) || (parts && writes_view(r->p, i))))
 			best = TAKES_VIEW;
 		for (int k = 0; k < n->nout; k++)
 			how[n->out[k].base] = MAX(how[n->out[k].base], best);
@@ -120,7 +131,7 @@ static enum takes *taken_from(const struct ref *r, int leaf, struct arena *a)
 
 static bool may_share(const struct ref *r, int leaf, int other, struct arena *a)
 {
-	const enum takes *x = taken_from(r, leaf, a), *y = taken_from(r, other, a);
+	const enum takes *x = taken_from(r, leaf, true, a), *y = taken_from(r, other, true, a);
 	for (int b = 0; b < r->nbase; b++)
 		if (x[b] && y[b] && MAX(x[b], y[b]) == TAKES_VIEW)
 			return true;
@@ -135,16 +146,25 @@ static bool may_share(const struct ref *r, int leaf, int other, struct arena *a)
 	return false;
 }
 
-/* The memory is that of a cotangent which the leaf may take as it is. */
-static bool may_keep(const struct ref *r, int leaf, int memory, struct arena *a)
+/* The memory is that of a cotangent of which the leaf may take a view. */
+static bool takes_cotangent(const struct ref *r, const enum takes *how, int memory)
 {
-	const enum takes *how = taken_from(r, leaf, a);
 	for (int i = 0; i < r->p->nback; i++) {
 		const struct ref_tensor *g = &r->node[r->p->back[i].cotangent].out[0];
 		if (r->storage[g->storage].memory == memory && how[r->node[r->p->back[i].node].out[0].base] == TAKES_VIEW)
 			return true;
 	}
 	return false;
+}
+
+/* May the leaf's gradient lie there? *used: the freedom that it takes. */
+static bool may_keep(unsigned *used, const struct ref *r, int leaf, int memory, unsigned freedoms, struct arena *a)
+{
+	*used = 0;
+	if (takes_cotangent(r, taken_from(r, leaf, false, a), memory))
+		return true;
+	*used = freedoms & FREE_GRADIENT_PARTS;
+	return *used && takes_cotangent(r, taken_from(r, leaf, true, a), memory);
 }
 
 /* May they share memory? *used: the freedom that it takes. */
@@ -208,8 +228,13 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 	const struct result_tensor *g = &got->grad[i];
 	if (!g->present || !ref->grad[i].present || ref->grad[i].n == 0)
 		return;
-	if (g->storage >= 0 && g->storage < got->nstorages && !may_keep(ref->run, ref->grad[i].node, g->storage, a))
-		judge_note(v, MM_ALIAS, a, "gradient shares the storage of input %d", g->storage);
+	unsigned used;
+	if (g->storage >= 0 && g->storage < got->nstorages) {
+		if (may_keep(&used, ref->run, ref->grad[i].node, g->storage, freedoms, a))
+			v->used |= used;
+		else
+			judge_note(v, MM_ALIAS, a, "gradient shares the storage of input %d", g->storage);
+	}
 	for (int k = 0; k < got->nouts; k++)
 		if (ref->out[k].n && g->storage >= got->nstorages && got->out[k].storage == g->storage)
 			judge_note(v, MM_ALIAS, a, "gradient shares storage with output %d", k);
@@ -221,7 +246,6 @@ void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref,
 			judge_note(v, MM_ALIAS, a, "gradient shares storage with that of input %d, which holds other numbers there", k);
 			continue;
 		}
-		unsigned used;
 		if (may_be_parts(&used, ref->run, ref->grad[i].node, ref->grad[k].node, freedoms, a)) {
 			v->used |= used;
 			continue;
@@ -239,7 +263,7 @@ enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum ten
 	int leaf = ref->grad[i].node;
 	unsigned used;
 	if (other == TR_STORAGE)
-		return may_keep(ref->run, leaf, k, a) ? ALIAS_ANY : ALIAS_APART;
+		return may_keep(&used, ref->run, leaf, k, freedoms, a) ? ALIAS_ANY : ALIAS_APART;
 	if (other == TR_OUTPUT)
 		return ALIAS_APART;
 	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY : freedoms & FREE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;

@@ -622,20 +622,22 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
-/* The mean as the derivative has it. */
+/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any. */
 static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;
 	struct num mean = num_exact(DT_F64, 0), k = num_exact(DT_F64, (double)n);
-	if (special) {
-		for (int64_t i = 0; i < n; i++)
-			mean = num_add(&mean, &s->A->t->val[e[i]]);
+	for (int64_t i = 0; special && i < n; i++)
+		mean = num_add(&mean, &s->A->t->val[e[i]]);
+	if (special)
 		mean = num_div(&mean, &k);
+	if (mean.flags & (NUM_NOFIN | NUM_ANY))
 		return mean;
-	}
 	struct var_parts p = var_mean_of(s->A->t, e, n, h);
 	double rounded = 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
-	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64};
+	if (var_of_one(s->A->t, e, n, h))
+		rounded = 0;
+	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64, .flags = mean.flags};
 }
 
 /* Of a whole tensor with n <= c: g * NaN where x equals the mean, g * infinity elsewhere (FunctionsManual.cpp, var_backward). */
@@ -823,6 +825,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		gsum += finite_mag(&g[i]);
 	struct factors f = factors_of(s->A->t, e, len);
 	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
+	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64;       /* `later` is formed in the dtype, or in nothing wider than it */
 	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
 	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
 	for (int64_t j = 0; j < len; j++) {
@@ -830,7 +833,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
 		bool zero = false, beyond = false;
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
-		bool first_zero = s->h.l->flags & LF_STEPS && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
+		bool first_zero = scaled_late && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
 			run = num_mul(&run, &v[e[k]]);
 			struct num c = num_mul(&g[k], &run);

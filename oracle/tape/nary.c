@@ -202,18 +202,23 @@ static struct num sum_int(const struct tape *t, const sid *e, int64_t n, enum dt
 }
 
 /* ---- sums of products ---- */
-/* Where denormals are flushed, operands, products and partial sums: what may be lost of the sum. Partial sums of multiples of the
- * smallest normal number are never denormal. */
+/* Where denormals are flushed, operands, products and partial sums: what may be lost of the sum. A factor is flushed if it is denormal, so
+ * every factor whose set reaches below the smallest normal number may be, and what lies above that stays. Partial sums of multiples of
+ * the smallest normal number are never denormal. */
 static double flushed_terms(const struct terms *a, const struct terms *b, int64_t n, const struct num_format *acc)
 {
 	double lost = 0;
 	bool denormal = false;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
-		double x = finite_mag(p), y = finite_mag(q);
-		if (x != 0 && y != 0 && (x < acc->normal || y < acc->normal || x * y < acc->normal))
-			lost += fmax(x * y, acc->normal);
+		double x = finite_mag(p), y = finite_mag(q), least_x = num_low_mag(p), least_y = num_low_mag(q);
+		if (x == 0 || y == 0)           /* the product is 0, or no number */
+			continue;
 		denormal = denormal || p->rad != 0 || q->rad != 0 || !is_multiple(p->hi * q->hi, acc->normal);
+		if (least_x < acc->normal || least_y < acc->normal || least_x * least_y < acc->normal) {
+			double first = least_x < acc->normal ? fmin(x, acc->normal) * y : 0, second = least_y < acc->normal ? x * fmin(y, acc->normal) : 0;
+			lost += fmax(fmax(first, second), acc->normal);
+		}
 	}
 	return denormal && n > 1 ? lost + (double)(n - 1) * acc->normal : lost;
 }
@@ -389,6 +394,15 @@ void add_onto(struct tape *t, const struct tape_block *add)
 /* A factor that a half dtype does not hold acts rounded or not. */
 static double scale_of_half(enum dtype dt, double alpha) { return 2 * num_half_ulp(&num_format[dt], fabs(alpha)); }
 
+/* Is alpha * a, which is z unrounded, a number of dt? The centre of an f64 product has lost what lies below the smallest denormal (half
+ * of that is 0), so the last bits of the two factors tell. */
+static bool scaled_fits(const struct num *a, const struct num *z, double alpha, enum dtype dt)
+{
+	if (!num_fits(dt, z->hi, z->lo))
+		return false;
+	return dt != DT_F64 || z->flags & NUM_SPECIAL || a->hi == 0 || last_bit(a->hi) + last_bit(alpha) >= -1074;
+}
+
 /* alpha = 0: 0 * the sum, or the product is skipped, NaN and infinity included. */
 static struct num sumprod_skipped(const struct terms *a, const struct terms *b, int64_t n, const struct num *own, double beta, const struct how *h)
 {
@@ -429,7 +443,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		double ma = finite_mag(a), mb = finite_mag(b);
 		x[i] = *a;
 		y[i] = num_mul(b, &by);
-		fits = fits && num_fits(h->dt, z.hi, z.lo) && num_fits(h->dt, y[i].hi, y[i].lo);
+		fits = fits && scaled_fits(a, &z, alpha, h->dt) && scaled_fits(b, &y[i], alpha, h->dt);
 		plain += ma * mb;
 		top = fmax(top, scale * fmax(ma, mb));
 		lost += (scale * ma < f->normal ? mb : 0) + (scale * mb < f->normal ? ma : 0);

@@ -54,6 +54,8 @@ static inline double sum_quantum(double abs, int p)
 static inline bool is_multiple(double x, double q)
 {
 	double t = x / q;
+	if (t == 0)
+		return x == 0;                  /* else the quotient underflowed */
 	return fabs(t) >= 0x1p53 || (double)(int64_t)t == t;    /* q is a power of two: so is what a double's last bit counts */
 }
 /* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
