@@ -24,7 +24,8 @@ enum {
 	FREE_ZERO_FOR_NONE = 8,         /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	FREE_EQUAL_SHARED = 16,         /* outputs equal byte for byte and in layout may be one tensor */
 	FREE_SEVERAL_VIEWS = 32,        /* an output that requires grad and is one of an operator's several views may be fresh */
-	FREE_GRADIENT_PARTS = 64        /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
+	FREE_GRADIENT_PARTS = 64,       /* gradients may be parts of larger memory, shared behind any operator that computes nothing */
+	FREE_REQUIRES_GRAD = 128        /* outputs do not say whether they require grad */
 };
 
 struct target_facts {
