@@ -155,6 +155,41 @@ results() { # results NAME SAID: the module on standard input returns what is no
 	has "$1: what was wrong" out "^add.prog: mismatch on python:$1.py: $2"
 }
 
+rounding() { # numbers as elements, against exact arithmetic
+	python3 - "$src/compiled/targets/python" >out 2>&1 <<-'END'
+		import random, struct, sys
+		from fractions import Fraction
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[1])
+		import worker
+		rng = random.Random(1)
+		bits = [(1023 - rng.randrange(-130, 160) << 52) + (rng.getrandbits(15) << 37) for _ in range(4000)]     # many are ties
+		values = [struct.unpack("<d", struct.pack("<Q", b))[0] for b in bits + [rng.getrandbits(62) for _ in range(4000)]]
+		values += [0.0, 2.0**-134, 2.0**-133, 3 * 2.0**-134, 3.39e38, 3.4e38, 1e39, 65519.9, 65520.0, 65504.0, float("inf")]
+		formats = ("float16", 2, 0x7C00, 16), ("bfloat16", 2, 0x7F80, 128), ("float32", 4, 0x7F800000, 128)
+		for name, nbytes, infinite, top in formats:
+		    wrong = 0
+
+		    def number(b): # infinity stands where the next finite number would be
+		        return Fraction(2**top) if b == infinite else Fraction(worker.decode(name, b.to_bytes(nbytes, "little"))[0])
+
+		    for v in values:
+		        got = int.from_bytes(worker.encode(name, [v]), "little")
+		        exact = min(Fraction(v), Fraction(2**top)) if v != float("inf") else Fraction(2**top)
+		        near = [b for b in (got - 1, got, got + 1) if 0 <= b <= infinite]
+		        wrong += got != min(near, key=lambda b: (abs(number(b) - exact), b & 1))
+		        wrong += worker.encode(name, [-v])[-1] != worker.encode(name, [v])[-1] | 0x80
+		    print(name, len(values), "values,", wrong, "wrong")
+		for name, nbytes in ("uint8", 1), ("int8", 1), ("int16", 2), ("int32", 4), ("int64", 8):
+		    ints = [rng.getrandbits(70) - 2**69 for _ in range(1000)]
+		    print(name, worker.encode(name, ints) == b"".join((v % 2 ** (8 * nbytes)).to_bytes(nbytes, "little") for v in ints))
+	END
+	for dtype in float16 float32 bfloat16; do
+		has "to nearest, ties to even: $dtype" out "^$dtype 80[0-9]{2} values, 0 wrong$"
+	done
+	expect "integers wrap" 5 "$(grep -cE '^u?int[0-9]+ True$' out)"
+}
+
 gradients() { # right, wrong, missing
 	cat >sums.py <<-'END'
 		import closure_compiler
@@ -384,7 +419,8 @@ numpy() { # arrays of any layout and dtype, with an interpreter that has numpy
 		x, h, b, i, z = (program.inputs[k].numpy() for k in "xhbiz")
 		c = x.T.copy()[::-1]
 		x += 1
-		return c[::-1], numpy.broadcast_to(i, (3, 2)), h * numpy.float16(2), b, z.copy(), x.sum(dtype="float32"), program.inputs["x"]
+		total = x.sum(dtype="float32")
+		return c[::-1], numpy.broadcast_to(i, (3, 2)), h * numpy.float16(2), b, z.copy(), total, program.inputs["x"]
 	END
 	check layouts.prog --target python:arrays.py --python "$python" --expect pass
 	expect "views, strides, zero-sized, 0-d, written inputs" 0 $?
