@@ -39,7 +39,7 @@ struct target_driver {
 	const char *default_version;            /* what a name without -version means; NULL: names carry no version */
 	const char *const *version_steps;       /* facts differ by version only from one of these to the next, ends with NULL. NULL: never */
 	unsigned devices;                       /* mask of 1u << enum target_device */
-	const struct target_stage *stage;       /* ladder order; stage 0 is the plain one */
+	const struct target_stage *stage;       /* ladder order; stage 0 is the plain one, if it does not compile (target_has_plain) */
 	int nstages;
 	const struct target_freedom *freedom;
 	int nfreedoms;
@@ -50,6 +50,7 @@ struct target_driver {
 
 	/* May t have option o (its stage takes options, or o is one that every stage takes)? err: the sentence, beginning with the target. */
 	bool (*option_fits)(const struct target *t, const struct target_option *o, const char *text, struct err *err);
+	const char *subject_form;               /* what names have in place of a stage, for people: "FILE.py". NULL: nothing */
 	/* Reads what stands between ':' and '@' or '+' into t->stage and t->subject. NULL: it is the name of a stage. */
 	bool (*subject)(struct target *t, const char *text, size_t n, const char *target, struct err *err);
 	/* Is the name as a whole right, now that all of it is read? NULL: it is. */
@@ -94,5 +95,7 @@ const struct target_refusal *target_refusal_of(const struct target *t, const cha
 /* Models of the GPUs that NVIDIA's driver lists, "A, B"; "" if none. Nothing is opened, so no promise that they work. */
 void gpu_names(struct strbuf *out);
 bool target_concerns(const struct target *t, const char *stage);        /* a row of that stage holds for t */
+/* From the current directory on: children change theirs. No symlink is resolved: a virtual environment is its path. */
+void path_make_absolute(struct strbuf *path);
 
 #endif

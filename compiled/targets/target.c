@@ -10,8 +10,8 @@
 
 /* ---- the families: one row each ----------------------------------------------------------------------------------------- */
 
-extern const struct target_driver builtin_driver, torch_driver;
-const struct target_driver *const target_drivers[] = {&builtin_driver, &torch_driver};
+extern const struct target_driver builtin_driver, torch_driver, python_driver;
+const struct target_driver *const target_drivers[] = {&builtin_driver, &torch_driver, &python_driver};
 const int ntarget_drivers = ARRAY_LEN(target_drivers);
 
 const struct target_driver *target_driver_named(const char *name, size_t n)
@@ -29,6 +29,7 @@ const char *target_device_name(enum target_device d) { return device_names[d]; }
 const struct target_stage *target_stage(const struct target *t) { return &t->driver->stage[t->stage]; }
 const char *target_family(const struct target *t) { return t->driver->name; }
 bool target_has_versions(const struct target *t) { return t->driver->default_version != NULL; }
+bool target_has_plain(const struct target *t) { return !t->driver->stage[0].compiles; }
 
 const char *target_option(const struct target *t, const char *name)
 {
@@ -182,6 +183,8 @@ bool target_parse(struct target *out, const char *text, struct err *err)
 	const char *s = text;
 	if (!parse_family(&t, cut(&s, ":"), text, err))
 		return false;
+	if (*s != ':' && t.driver->subject_form)
+		return err_set(err, "target '%s': the form is %s:%s", text, target_family(&t), t.driver->subject_form);
 	if (*s != ':')
 		return err_set(err, "target '%s': no stage; the form is family[-version]:stage[@device][+option=value]", text);
 	s++;
@@ -315,8 +318,7 @@ bool targets_dir(struct strbuf *path, struct err *err)
 	return true;
 }
 
-/* Children change directory, so a relative path is made absolute. No symlink is resolved: a virtual environment is its path. */
-static void make_absolute(struct strbuf *path)
+void path_make_absolute(struct strbuf *path)
 {
 	char cwd[4096];
 	if (path->s[0] == '/' || !getcwd(cwd, sizeof cwd))
@@ -349,18 +351,18 @@ bool target_python(struct strbuf *path, const struct target *t, const char *over
 	if (override && !strchr(override, '/')) {
 		if (!find_in_path(path, override))
 			return err_set(err, "--python %s: no such program in PATH", override);
-		make_absolute(path);
+		path_make_absolute(path);
 		return true;
 	}
 	if (override) {
 		sb_reset(path);
 		sb_puts(path, override);
-		make_absolute(path);
+		path_make_absolute(path);
 		return access(path->s, X_OK) == 0 || err_set(err, "--python %s: %s", override, strerror(errno));
 	}
 	if (!targets_dir(path, err))
 		return false;
-	make_absolute(path);
+	path_make_absolute(path);
 	CHECK(version);
 	/* The mark of scripts/setup-targets for an install that is not finished. */
 	size_t base = path->len;

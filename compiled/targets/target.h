@@ -49,6 +49,8 @@ void target_facts(struct target_facts *out, const struct target *t);
 /* One child serves both. */
 bool target_same_home(const struct target *a, const struct target *b);
 struct target target_plain(const struct target *t);             /* the lowest rung, without options */
+/* Its family has a stage that compiles nothing: it can be asked whether a program is right. Elsewhere only our own rules can. */
+bool target_has_plain(const struct target *t);
 bool target_predicting(struct target *out, const struct target *t);     /* the stage that predicts metas; false: its family has none */
 const char *target_device_name(enum target_device d);           /* "cpu", "cuda" */
 const char *target_option(const struct target *t, const char *name);    /* value, or NULL */

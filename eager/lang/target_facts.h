@@ -24,8 +24,9 @@ enum {
 	FREE_ZERO_FOR_NONE = 8,         /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
 	FREE_EQUAL_SHARED = 16,         /* outputs equal byte for byte and in layout may be one tensor */
 	FREE_SEVERAL_VIEWS = 32,        /* an output that requires grad and is one of an operator's several views may be fresh */
-	FREE_GRADIENT_PARTS = 64        /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any
+	FREE_GRADIENT_PARTS = 64,       /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any
 	                                 * operator that computes nothing */
+	FREE_REQUIRES_GRAD = 128        /* outputs do not say whether they require grad */
 };
 
 struct target_facts {

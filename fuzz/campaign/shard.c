@@ -2,11 +2,13 @@
  * that moves from the generator to the cheap slot, to the queue, to the main slot; if it diverges, a sighting of it to the fresh slot. */
 #include "fuzz/campaign/shard.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "eager/base/proc.h"
 #include "eager/lang/edit.h"
@@ -696,7 +698,8 @@ static void trial_impossible(struct shard *s, const char *why)
 	trial_end(s);
 }
 
-/* In a process that has run nothing else: first the plain stage (is the program valid, is the reference right?), then the target itself. */
+/* In a process that has run nothing else: first the plain stage, if there is one (is the program valid, is the reference right?), then the
+ * target itself. */
 static void start_fresh(struct shard *s)
 {
 	struct trial *x = xmalloc(sizeof *x);
@@ -719,7 +722,7 @@ static void start_fresh(struct shard *s)
 		trial_impossible(s, err.msg);
 		return;
 	}
-	x->on_target = !s->compiles || t == &s->cheap_target;
+	x->on_target = !s->compiles || !target_has_plain(t) || t == &s->cheap_target;
 	s->stats.confirm_ms -= now_ms();
 	exec_submit(s->fresh, &x->prog, x->on_target ? t : &s->plain_target);
 }
@@ -1080,7 +1083,9 @@ int shard_main(const struct options *o)
 	s->novelty = xmalloc(sizeof *s->novelty);
 	memset(s->novelty, 0, sizeof *s->novelty);
 	int rc = EXIT_TARGET;
-	if (!open_slots(s, &err))
+	if (o->directory && chdir(o->directory) != 0)   /* names of targets may be paths */
+		fprintf(stderr, "%s: %s\n", o->directory, strerror(errno));
+	else if (!open_slots(s, &err))
 		fprintf(stderr, "%s\n", err.msg);      /* the campaign shows it */
 	else
 		rc = proc_serve("shard", 5, serve, s);

@@ -249,6 +249,8 @@ static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, cons
 	struct result r;
 	struct target plain = plain_of(t);
 	struct strbuf name;
+	if (!target_has_plain(t))
+		return;
 	exec_run(&r, a, e, p, &plain);
 	if (r.status == wanted)
 		return;

@@ -10,7 +10,7 @@ static void print_stages(const struct target_driver *fam, bool json)
 	for (int k = 0; k < fam->nstages; k++) {
 		const struct target_stage *st = &fam->stage[k];
 		char name[128];
-		snprintf(name, sizeof name, "%s:%s", fam->name, st->name);
+		snprintf(name, sizeof name, "%s:%s", fam->name, fam->subject_form ? fam->subject_form : st->name);
 		if (json)
 			printf("{\"target\": \"%s\", \"compiles\": %s}\n", name, st->compiles ? "true" : "false");
 		else

@@ -12,7 +12,7 @@
 
 enum opt {
 	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_EXPECT, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, NOPTS
+	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_EXPECT, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, O_DIRECTORY, NOPTS
 };
 struct opt_info { const char *name, *value, *verbs, *help; };
 static const struct opt_info opts[NOPTS] = {
@@ -43,6 +43,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
+	[O_DIRECTORY] = {"--directory", "DIR", "", "of shards, which start in one of their own: where the user is"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
@@ -155,6 +156,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;
+	case O_DIRECTORY: o->directory = v; return true;
 	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
 	case NOPTS: break;
 	}
@@ -256,7 +258,7 @@ static const char *absolute(const char *path, struct arena *a)
 
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a)
 {
-	char **argv = ARENA_ZNEW(a, char *, 64 + 2 * o->ntarget), **av = argv;
+	char **argv = ARENA_ZNEW(a, char *, 64 + 2 * o->ntarget), **av = argv, cwd[4096];
 	arg(&av, a, o->self, NULL);
 	arg(&av, a, verb, NULL);
 	for (int i = 0; i < o->ntarget; i++) {
@@ -277,6 +279,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->python)
 		arg(&av, a, "--python", absolute(o->python, a));
+	if (getcwd(cwd, sizeof cwd))
+		arg(&av, a, "--directory", cwd);
 	if (o->limit_ms)
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)

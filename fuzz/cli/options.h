@@ -38,6 +38,7 @@ struct options {
 	struct fail_on fail_on;
 	int nfile;
 	const char *file[MAX_FILES];
+	const char *directory;          /* of a shard: where the user is */
 	const char *self;               /* path of this binary */
 };
 

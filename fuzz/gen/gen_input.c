@@ -161,7 +161,7 @@ static int add_view(struct world *w, int base)
 	n->arg[1] = arg_ints(w->p, m.size, m.rank);
 	n->arg[2] = arg_ints(w->p, m.stride, m.rank);
 	n->arg[3] = arg_int(m.offset);
-	bool grad = dtype_is_float(m.dtype) && choose_chance(w->c, 25);
+	bool grad = dtype_is_float(m.dtype) && w->pol->chance[PF_grad] && choose_chance(w->c, 25);
 	n->arg[4] = arg_bool(grad);
 	infer_or_bug(w, node);
 	fact_input(w, node, &(struct input_spec){.dtype = m.dtype}, grad, base);

@@ -24,7 +24,7 @@ static const int dtype_base[NDTYPES] = {
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */
-struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols, illegal; };
+struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols, illegal; bool forward; };
 #define POLICIES(X) \
 	X("default", .short_share = 60) \
 	X("short", .short_share = 100) \
@@ -32,7 +32,8 @@ struct named { const char *name; int short_share; int family[NFAMILIES]; int lay
 	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}) \
 	X("layout", .short_share = 60, .layouts = 3) \
 	X("symbols", .short_share = 60, .symbols = 70) \
-	X("illegal", .short_share = 90, .illegal = 95)
+	X("illegal", .short_share = 90, .illegal = 95) \
+	X("forward", .short_share = 60, .forward = true)
 #define NAMED(name_, ...) {.name = name_, __VA_ARGS__},
 #define LISTED(name_, ...) ", " name_
 static const struct named named[] = {POLICIES(NAMED)};
@@ -101,6 +102,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		p->chance[PF_symbols] = nm->symbols;
 	if (nm->illegal)
 		p->chance[PF_illegal] = nm->illegal;
+	if (nm->forward)        /* for compilers without gradients, which get graphs that somebody captured */
+		p->chance[PF_grad] = p->chance[PF_illegal] = 0;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }

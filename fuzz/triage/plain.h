@@ -1,5 +1,6 @@
 /* plain.h: what a compiling target raises is a divergence only if the plain stage of the same family, version and device runs the program;
  * what it runs though eager must refuse it, only if that stage refuses it.
+ * A family without a plain stage is not asked: what the reference and the interpreter accept is right there.
  * The reference knows some programs that PyTorch refuses, the built-in interpreter more (outcome_of), but only PyTorch knows all. */
 #ifndef SCATTERPROOF_PLAIN_H
 #define SCATTERPROOF_PLAIN_H

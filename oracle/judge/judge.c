@@ -124,7 +124,9 @@ static void compare_tensor(struct tensor_verdict *v, const struct judge_case *jc
 		judge_note(v, MM_NONENESS, a, "expected a tensor, got None");
 	if (!want->present || !got->present)
 		return;
-	if (want->requires_grad != got->requires_grad)
+	if (want->requires_grad != got->requires_grad && freedoms & FREE_REQUIRES_GRAD)
+		v->used |= FREE_REQUIRES_GRAD;
+	else if (want->requires_grad != got->requires_grad)
 		judge_note(v, MM_REQUIRES_GRAD, a, "requires_grad should be %s", want->requires_grad ? "True" : "False");
 	if (!compare_meta(v, &want->meta, &got->meta, freedoms, a) || want->meta.device == DEV_META)
 		return;
