@@ -98,11 +98,11 @@ static bool narrows(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dty
 	int several = 0;
 	for (int d = 0; d < m->rank; d++)
 		several += mask[d] && m->size[d] > 1;
-	return shape_is_half(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && dtype_is_float(m->dtype) && m->dtype != dt;
+	return shape_is_half(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && m->dtype != dt;
 }
 
 /* Then self is converted first, or not: PyTorch 2.11's CPU converts for dims [0, 1] and [2, 3] of four, but sums [0, 2], [1, 3] and
- * [0, 3] in f32 and rounds once (measured, 400 tensors each). */
+ * [0, 3] in f32 and rounds once (measured, 400 tensors each; integers alike). */
 static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
 {
 	const struct num_format *f = &num_format[dt];
@@ -359,8 +359,11 @@ bool ref_var_mean(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, 0)->dtype;
-	if (!var_rows(c, &r, &correction, &f)
-		|| !ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
+	c->t->result = TAPE_EVERY;      /* what both read: copies of elements that overlap */
+	if (!var_rows(c, &r, &correction, &f))
+		return false;
+	c->t->result = 0;
+	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
 		return false;
 	c->t->result = 1;               /* each has a derivative of its own, left out if nothing asks for it */
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));

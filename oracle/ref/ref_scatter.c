@@ -608,8 +608,13 @@ bool ref_where(struct ref_ctx *c)
 	if (!out)
 		return false;
 	int64_t n = meta_numel(&c->out[0].meta);
-	const sid *x = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), a, size, rank);
-	const sid *y = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt), b, size, rank);
+	const sid *x = ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), *y = ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt);
+	if (c->in[1]->storage == c->in[2]->storage) {   /* one tensor given twice: two gradients, each summed over what was expanded, and rounded */
+		x = ref_copies(c, x, meta_numel(a), dt);
+		y = ref_copies(c, y, meta_numel(b), dt);
+	}
+	x = shape_expand_ids(c, x, a, size, rank);
+	y = shape_expand_ids(c, y, b, size, rank);
 	choose(c, out, ref_cast(c, ref_ids_expanded(c, c->in[0], size, rank), n, DT_B8), x, y, n, dt);
 	return true;
 }

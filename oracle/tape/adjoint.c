@@ -948,7 +948,7 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 	for (int i = t->nblock - 1; i >= 0; i--) {
 		const struct tape_block *b = &t->block[i];
 		int arity = sf_info[b->f].arity;
-		if (b->node < 0 || !(path[b->node] >> b->result & 1) || !dtype_is_float(b->dt) || arity == 0)
+		if (b->node < 0 || !(b->result == TAPE_EVERY ? path[b->node] : path[b->node] >> b->result & 1) || !dtype_is_float(b->dt) || arity == 0)
 			continue;
 		struct pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;

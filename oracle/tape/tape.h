@@ -39,6 +39,7 @@ struct tape_block;              /* tape_impl.h */
 struct tape_limits { int64_t nodes, entries; };         /* entries: operand reads, implied ones (matmul, scan) included */
 #define TAPE_LIMITS_DEFAULT ((struct tape_limits){(int64_t)1 << 21, (int64_t)1 << 24})
 
+enum { TAPE_EVERY = -1 };           /* of struct tape.result: what several results of a node read together */
 struct tape {
 	struct arena *arena;
 	const struct licence_profile *lic;
@@ -50,7 +51,7 @@ struct tape {
 	int nblock, cap_block;
 	int node;                       /* program node that blocks belong to now (-1 outside) */
 	int op;                         /* its operator: licence class */
-	int result;                     /* and to which of its results; tape_at begins with 0 */
+	int result;                     /* and to which of its results, or TAPE_EVERY; tape_at begins with 0 */
 	bool over;
 	uint64_t sample;                /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
 };
