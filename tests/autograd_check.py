@@ -141,13 +141,13 @@ def show(t: Any, out: bool) -> str:
 def expectation(text: str, fill: Any) -> str:
     calls = [{}, *[call_changes(line) for line in text.splitlines() if line.startswith("call")]]
     try:
-        lines = ["# expect: ok"]
+        lines = ["# eager: ok"]
         for changes in calls:
             lines += Run(text, fill, changes).run()
     except (RuntimeError, IndexError, ValueError) as e:
         message = str(e).splitlines()[0]
         message = re.split(r": \[|, but got| and does not have a grad_fn", message)[0]
-        lines = [f"# expect: raised {type(e).__name__}: {message}"]
+        lines = [f"# eager: raised {type(e).__name__}: {message}"]
     return "\n".join(lines) + "\n"
 
 
@@ -157,13 +157,13 @@ def main() -> int:
     fill, bad = load(args[update]), 0
     for path in args[1 + update :]:
         text = open(path).read()
-        head, _, old = text.partition("# expect:")
+        head, _, old = text.partition("# eager:")
         new = expectation(head, fill)
         if update:
             open(path, "w").write(head + new)
-        elif "# expect:" + old != new:
+        elif "# eager:" + old != new:
             bad += 1
-            print(f"{path}\n--- file\n# expect:{old}--- PyTorch {torch.__version__}\n{new}")
+            print(f"{path}\n--- file\n# eager:{old}--- PyTorch {torch.__version__}\n{new}")
     print(f"{len(args) - 1 - update} programs, {bad} differ")
     return 1 if bad else 0
 

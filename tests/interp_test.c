@@ -1,5 +1,5 @@
 /* interp_test.c: runs .prog files through the eager interpreter and compares with the expectation at their end:
- *     # expect: ok                                   or      # expect: raised RuntimeError: text (a prefix)
+ *     # eager: ok                                   or      # eager: raised RuntimeError: text (a prefix)
  *     # out 0: f32[2, 3][3, 1] grad 1 2 0.5 …        values in row-major order of the logical index; "grad" if it requires grad
  *     # grad x: none                                 or      a tensor as above, without "grad"
  *     # storage 0: 1 2 3                             every input storage afterwards, cell by cell
@@ -78,7 +78,7 @@ static void put_call(struct strbuf *sb, const struct prog *p, const struct resul
 
 static void put_result(struct strbuf *sb, const struct prog *p, const struct result *r)
 {
-	sb_printf(sb, "# expect: %s%s%s\n", result_status_name[r->status], r->message[0] ? " " : "", r->message);
+	sb_printf(sb, "# eager: %s%s%s\n", result_status_name[r->status], r->message[0] ? " " : "", r->message);
 	for (int k = 0; r->status == RES_OK && k < r->ncalls; k++)
 		put_call(sb, p, &r->call[k]);
 }
@@ -109,7 +109,7 @@ static bool words_fit(const char *want, const char *got, double within)
 /* Lines of the expectation; the raised text is a prefix. Returns whether `got` fits. */
 static bool fits(const char *want, const char *got, double within)
 {
-	if (str_starts(want, "# expect: raised") && str_starts(got, "# expect: raised")) {
+	if (str_starts(want, "# eager: raised") && str_starts(got, "# eager: raised")) {
 		size_t n = strcspn(want, "\n");
 		return strncmp(want, got, n) == 0;
 	}
@@ -134,7 +134,7 @@ static void check_file(const char *path, bool print)
 		put_result(&got, &p, &r);
 		if (print)
 			printf("==== %s\n%s", path, got.s);
-		const char *want = strstr(text.s, "# expect:"), *within = strstr(text.s, "# within: ");
+		const char *want = strstr(text.s, "# eager:"), *within = strstr(text.s, "# within: ");
 		if (!print)
 			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0),
 				"%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);

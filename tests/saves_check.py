@@ -107,7 +107,7 @@ def finish(text: str, outs: list, fill) -> str:
 
 def same(a: str, b: str) -> bool:
     la, lb = a.splitlines(), b.splitlines()
-    if "expect: raised" in la[0]:
+    if "eager: raised" in la[0]:
         return lb[0].startswith(la[0])
     if len(la) != len(lb):
         return False
@@ -145,7 +145,7 @@ def main() -> int:
                                  check=False).stdout
     got = dict(part.split("\n", 1) for part in answers.split("==== ")[1:])
     for what, op, path, text, want in todo:
-        if op in DECLINED and "# expect: unsupported" in got.get(path, ""):
+        if op in DECLINED and "# eager: unsupported" in got.get(path, ""):
             declined += 1
         elif not same(want, got.get(path, "nothing\n")):
             bad += 1

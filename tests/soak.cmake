@@ -3,17 +3,25 @@
 # that decays to "cannot say" fails here, and so does a target that is there and does not run.
 if(TARGET scatterproof)
   set(with_torch ${CMAKE_CURRENT_LIST_DIR}/with_torch.sh)
-  set(verdicts ${CMAKE_CURRENT_LIST_DIR}/verdicts.sh $<TARGET_FILE:scatterproof>)
+  set(verdicts python3 ${CMAKE_CURRENT_LIST_DIR}/expect.py $<TARGET_FILE:scatterproof>)
   set(check $<TARGET_FILE:scatterproof> check --quiet --expect)
   set(rows ${CMAKE_CURRENT_LIST_DIR}/prog/rows)
   file(GLOB judged CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/prog/oracle/*.prog)
+  file(GLOB bugs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/corpus/*/*.prog)
+  foreach(list judged bugs)
+    if(NOT ${list})
+      message(FATAL_ERROR "no programs: ${list}")
+    endif()
+  endforeach()
   add_test(NAME oracle_progs COMMAND ${verdicts} builtin ${judged})
   add_test(NAME oracle_rows COMMAND ${check} pass ${rows})
   add_test(NAME oracle_undecided COMMAND ${check} unjudged ${CMAKE_CURRENT_LIST_DIR}/prog/undecided)
   foreach(version 2.11.0 2.15.0)
     add_test(NAME oracle_progs_torch_${version} COMMAND ${with_torch} ${version} ${verdicts} torch-${version} ${judged})
     add_test(NAME oracle_rows_torch_${version} COMMAND ${with_torch} ${version} ${check} pass --target torch-${version}:eager ${rows})
-    set_tests_properties(oracle_progs_torch_${version} oracle_rows_torch_${version} PROPERTIES
+    # Every bug of the corpus is seen on the version that has it, and not on the one that has not.
+    add_test(NAME corpus_torch_${version} COMMAND ${with_torch} ${version} ${verdicts} torch-${version} ${bugs})
+    set_tests_properties(oracle_progs_torch_${version} oracle_rows_torch_${version} corpus_torch_${version} PROPERTIES
       LABELS torch SKIP_RETURN_CODE 77 TIMEOUT 600)
   endforeach()
   add_executable(planted_test ${CMAKE_CURRENT_LIST_DIR}/planted_test.c)
