@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "compiled" / "targets"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "compiled" / "targets" / "torch"))
 import fill as fills  # noqa: E402
 
 DTYPES = fills._DTYPE
