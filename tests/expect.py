@@ -7,6 +7,9 @@ the shape of its error, as check --json says them, and is compared if it is ther
 
 usage: expect.py SCATTERPROOF builtin|torch-2.11.0|torch-2.15.0 FILE...
 
+What generated kernels do depends on the vector instructions of the machine: what is stated of `inductor` was seen with AVX-512, and is asserted
+where that is; elsewhere it is counted as not asserted.
+
 Each target runs all its programs in one go. Whether that PyTorch is installed, with_torch.sh looks before: a target that does not run is a
 failure here.
 """
@@ -17,6 +20,7 @@ import sys
 from pathlib import Path
 
 MARK = "# expect: "
+AVX512 = "avx512f" in Path("/proc/cpuinfo").read_text().split()
 
 
 def stated(path: str, kind: str) -> list[tuple[str, str, str]]:
@@ -45,8 +49,11 @@ def main(binary: str, kind: str, files: list[str]) -> int:
     for path in files:
         for target, verdicts, tensor in stated(path, kind):
             wanted.setdefault(target, []).append((path, verdicts, tensor))
-    checks = fails = 0
+    checks = fails = skipped = 0
     for target, programs in sorted(wanted.items()):
+        if ":inductor" in target and not AVX512:
+            skipped += len(programs)
+            continue
         answers = said(binary, target, [path for path, _, _ in programs])
         for path, verdicts, tensor in programs:
             a = answers.get(path, {"verdict": "no answer", "why": ""})
@@ -55,7 +62,7 @@ def main(binary: str, kind: str, files: list[str]) -> int:
             if a["verdict"] not in verdicts.split("|") or (tensor and a["verdict"] == "mismatch" and tensor != got):
                 print(f"FAIL: {path} on {target}: expected {verdicts} {tensor}, got {a['verdict']} {got} ({a.get('why', '')})")
                 fails += 1
-    print(f"{checks} verdicts, {fails} failed")
+    print(f"{checks} verdicts, {fails} failed, {skipped} not asserted (no AVX-512 here)")
     return 1 if fails or not checks else 0
 
 
