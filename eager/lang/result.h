@@ -51,7 +51,7 @@ struct result_meta_mismatch {
 
 struct result {
 	enum result_status status;
-	bool compiling;                         /* RAISED: while it was being compiled, not by the code that came of it */
+	bool compiling;                         /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
 	bool device_lost;                       /* CRASH: the device, with whatever process drives it */
 	bool bad_target;                        /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
 	const char *message;                    /* "" if nothing to say */
