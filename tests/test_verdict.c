@@ -91,8 +91,11 @@ static void test_says_that_it_must_raise(void)
 	struct outcome o = judged(program(SIZES), &ok, "torch:inductor@cpu");
 	EXPECT_INT(o.kind, FINDING_RAISE);
 	EXPECT_STR(o.signature, "raise accepts: must match the size of tensor b");
-	struct result known = {.status = RES_UNSUPPORTED, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
+	struct result known = {.status = RES_UNSUPPORTED, .compiling = true, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
 	EXPECT_INT(judged(program(SIZES), &known, "torch:inductor@cpu").verdict, VD_PASS);
+	/* What a target does not take, or compiled nothing of, it has not refused. */
+	struct result never_ran = {.status = RES_UNSUPPORTED, .message = "no mm yet", .stderr_tail = ""};
+	EXPECT_INT(judged(program(SIZES), &never_ran, "torch:inductor@cpu").verdict, VD_UNSUPPORTED);
 }
 
 /* A dtype's number says something, a temporary's does not. Signatures are keys of stores and keep neither. */
