@@ -95,6 +95,20 @@ values() { # silently wrong results, and what a result may be
 	wrong lost_write 's/env\[a.name\] if in_place else //'
 	finding lost_write mutation write.prog
 	has "the right one" both "does not happen"
+	cat >prod.prog <<-'END'
+		# scatterproof 1
+		x = input([16], dtype=bf16, data=[1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125, 1.0078125])
+		y = prod.dim_int(x, dim=0)
+		return (y,)
+	END
+	module every_step <<-'END'
+		t = program.tensor("bfloat16", [], [1.0])
+		for v in program.inputs["x"].tolist():
+		    t.write([t.flat()[0] * v])
+		return [t]
+	END
+	check prod.prog --target python:every_step.py
+	expect "a product that is rounded at each step, as ATen's is" 0 $?
 	module touches <<-'END'
 		x = program.inputs["x"]
 		y = program.tensor(x.dtype, x.size, [2 * v for v in x.flat()])
@@ -229,6 +243,12 @@ gradients() { # right, wrong, missing
 failures() { # everything that does not return
 	results raises "KeyError: 'nothing'" <<<'return {}["nothing"]'
 	results leaves "SystemExit: 3" <<<'raise SystemExit(3)'
+	results wordless "Worse: \(its text raises ValueError\)" <<-'END'
+		class Worse(Exception):
+		    def __str__(self):
+		        raise ValueError
+		raise Worse
+	END
 	results count "WrongResult: run\(program\) returned 2 outputs, the program has 1" <<<'return [1.0, 2.0]'
 	results dictionary "WrongResult: run\(program\) returned a dict" <<<'return {}'
 	results nested "WrongResult: output y is a list; return Tensors" <<<'return [[[1.0] * 3] * 2]'

@@ -35,6 +35,7 @@ struct target_facts {
 	enum licence_device device;
 	enum clamp_rule clamp;
 	bool library_expm1;             /* expm1 is the library's although the kernels' rows say exp - 1 */
+	bool any_steps;                 /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */
 	bool decomposed_tanh;           /* tanh as 2/(1 + exp(-2x)) - 1 */
 	int torch_minor;                /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
 	unsigned freedoms;              /* FREE_* */

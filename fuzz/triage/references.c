@@ -20,7 +20,7 @@ void references_drop(struct references *r)
 static bool same_arithmetic(const struct target_facts *a, const struct target_facts *b)
 {
 	return a->kernels == b->kernels && a->device == b->device && a->clamp == b->clamp && a->library_expm1 == b->library_expm1
-		&& a->decomposed_tanh == b->decomposed_tanh;
+		&& a->decomposed_tanh == b->decomposed_tanh && a->any_steps == b->any_steps;
 }
 
 const struct reference_of *references_get(struct references *r, const struct target *t)

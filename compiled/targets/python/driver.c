@@ -59,6 +59,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	(void)t;
 	out->known = true;
 	out->kernels = LT_TORCH_INDUCTOR;
+	out->any_steps = true;
 	out->clamp = CLAMP_EITHER;
 }
 

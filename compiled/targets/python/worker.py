@@ -550,7 +550,10 @@ def load_module(path: str) -> Module:
 
 
 def describe(error: BaseException) -> str:
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception as worse:  # noqa: BLE001 - it is the module's
+        text = f"(its text raises {type(worse).__name__})"
     return f"{type(error).__name__}{': ' if text else ''}{text}".rstrip()[:MAX_MESSAGE]
 
 
