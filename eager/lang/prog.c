@@ -189,6 +189,23 @@ int64_t prog_storage_cells(const struct prog *p, int storage)
 	return cells;
 }
 
+size_t prog_storage_nbytes(const struct prog *p, int storage)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage)
+			return (size_t)prog_storage_cells(p, storage) * (size_t)dtype_nbytes(node_meta(p, i)->dtype);
+	return 0;
+}
+
+int prog_ngrads(const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; p->nback && i < p->nnode; i++)
+		if (p->node[i].op == OP_input || p->node[i].op == OP_input_view)
+			n += p->node[i].arg[op_param(p->node[i].op, "requires_grad")].b;
+	return n;
+}
+
 /* ---- operands ------------------------------------------------------------------------------------------------------------ */
 
 void expr_mark(const struct prog *p, int expr, bool *set)

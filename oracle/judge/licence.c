@@ -68,6 +68,21 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	}
 }
 
+/* What ATen's kernels may round on the way, they may, too: partial results have the tensor's dtype, or the wider one (LF_WIDE). */
+static void allow_steps(struct licence_profile *out, enum licence_device device)
+{
+	struct licence_profile eager;
+	licence_resolve(&eager, LT_TORCH_EAGER, device);
+	for (int k = 0; k < NLC; k++)
+		for (int d = 0; d < NDTYPES; d++) {
+			struct lic_rule *r = &out->rule[k][d];
+			const struct lic_rule *e = &eager.rule[k][d];
+			if (e->acc != r->acc)
+				*r = (struct lic_rule){r->compute, e->acc, r->ulp, r->flags | LF_WIDE, e->source, e->line};
+			r->flags |= e->flags & LF_STEPS;
+		}
+}
+
 bool licence_of(struct licence_profile *out, const struct target_facts *f)
 {
 	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
@@ -75,18 +90,10 @@ bool licence_of(struct licence_profile *out, const struct target_facts *f)
 		return false;
 	licence_resolve(out, f->kernels, f->device);
 	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
-	struct licence_profile eager;
-	licence_resolve(&eager, LT_TORCH_EAGER, f->device);
 	for (int k = 0; k < NLC; k++)
-		for (int d = 0; d < NDTYPES; d++) {
-			struct lic_rule *r = &out->rule[k][d];
-			const struct lic_rule *e = &eager.rule[k][d];
-			r->flags = (r->flags & ~less) | more;
-			if (!f->any_steps)
-				continue;
-			if (e->acc != r->acc)   /* ATen's partial results have the tensor's dtype, or the wider one (LF_WIDE) */
-				*r = (struct lic_rule){r->compute, e->acc, r->ulp, r->flags | LF_WIDE, e->source, e->line};
-			r->flags |= e->flags & LF_STEPS;
-		}
+		for (int d = 0; d < NDTYPES; d++)
+			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;
+	if (f->any_steps)
+		allow_steps(out, f->device);
 	return true;
 }

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "compiled/targets/answer.h"
 #include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
 #include "eager/base/guess.h"
@@ -80,22 +81,10 @@ static const size_t *storage_sizes(const struct prog *p, struct arena *a)
 		struct prog q;
 		if (!prog_bind(&q, p, k, a, NULL))
 			continue;
-		for (int i = 0; i < q.nnode; i++)
-			if (q.node[i].op == OP_input)
-				out[k * n + q.node[i].out[0].storage] =
-					(size_t)meta_extent(node_meta(&q, i)) * (size_t)dtype_nbytes(node_meta(&q, i)->dtype);
+		for (int i = 0; i < n; i++)
+			out[k * n + i] = prog_storage_nbytes(&q, i);
 	}
 	return out;
-}
-
-static int count_grads(const struct prog *p)
-{
-	int n = 0;
-	for (int i = 0; p->nback && i < p->nnode; i++) {
-		int k = p->node[i].op == OP_input || p->node[i].op == OP_input_view ? op_param(p->node[i].op, "requires_grad") : -1;
-		n += k >= 0 && p->node[i].arg[k].b;
-	}
-	return n;
 }
 
 static void outcome(struct result *out, enum result_status status, struct arena *a, struct proc *p)
@@ -108,10 +97,9 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 	(void)request;
 	CHECK(proc_ready(p));
 	if (proc_state(p) == PROC_ENDED) {
-		enum proc_end end = proc_end(p);
-		outcome(out, end == PROC_END_TIME ? RES_HANG : end == PROC_END_DIED || end == PROC_END_MEMORY ? RES_CRASH : RES_HARNESS, a, p);
+		outcome(out, answer_status(proc_end(p)), a, p);
 	} else {
-		struct wire_expect expect = {.nouts = prog->nret, .ngrads = count_grads(prog), .nstorages = prog_input_storages(prog),
+		struct wire_expect expect = {.nouts = prog->nret, .ngrads = prog_ngrads(prog), .nstorages = prog_input_storages(prog),
 			.ncalls = prog->ncall + 1, .storage_nbytes = storage_sizes(prog, a)};
 		struct err err = {0};
 		size_t n;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compiled/targets/answer.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/python/program_json.h"
 #include "eager/lang/fill.h"
@@ -125,24 +126,6 @@ static bool hello(struct target_hello *out, const struct proc *p)
 /* What the answer must fit. */
 struct request { struct wire_expect expect; };
 
-static int count_grads(const struct prog *p)
-{
-	int n = 0;
-	for (int i = 0; p->nback && i < p->nnode; i++)
-		if (p->node[i].op == OP_input || p->node[i].op == OP_input_view)
-			n += p->node[i].arg[op_param(p->node[i].op, "requires_grad")].b;
-	return n;
-}
-
-/* The `input` row that owns a storage says its dtype. */
-static size_t storage_nbytes(const struct prog *bound, int storage)
-{
-	for (int i = 0; i < bound->nnode; i++)
-		if (bound->node[i].op == OP_input && bound->node[i].out[0].storage == storage)
-			return (size_t)prog_storage_cells(bound, storage) * (size_t)dtype_nbytes(node_meta(bound, i)->dtype);
-	BUG("no input row owns storage %d", storage);
-}
-
 /* nbytes: of each storage in this call. */
 static bool put_call(struct strbuf *msg, size_t *nbytes, const struct prog *p, int k, int nstorages, struct arena *a, struct err *err)
 {
@@ -155,7 +138,7 @@ static bool put_call(struct strbuf *msg, size_t *nbytes, const struct prog *p, i
 	wire_put_blob(msg, json.s, json.len);
 	sb_free(&json);
 	for (int s = 0; s < nstorages; s++) {
-		nbytes[s] = storage_nbytes(&bound, s);
+		nbytes[s] = prog_storage_nbytes(&bound, s);
 		wire_put_blob(msg, fill_storage(&bound, s, a), nbytes[s]);
 	}
 	return true;
@@ -170,7 +153,7 @@ static bool submit(struct proc *child, const struct prog *p, const struct target
 	struct strbuf text, msg;
 	bool ok = true;
 	(void)t;
-	r->expect = (struct wire_expect){.nouts = p->nret, .ngrads = count_grads(p), .nstorages = nstorages, .ncalls = ncalls,
+	r->expect = (struct wire_expect){.nouts = p->nret, .ngrads = prog_ngrads(p), .nstorages = nstorages, .ncalls = ncalls,
 		.storage_nbytes = nbytes};
 	*request = r;
 	sb_init(&text);
@@ -189,12 +172,6 @@ static bool submit(struct proc *child, const struct prog *p, const struct target
 
 /* ---- answers ---------------------------------------------------------------------------------------------------------------- */
 
-static void failed(struct result *out, enum result_status status, const char *message, struct arena *a, struct proc *p)
-{
-	*out = (struct result){.status = status, .message = arena_strdup(a, message), .stderr_tail = arena_strdup(a, proc_tail(p)),
-		.target_ms = proc_elapsed_ms(p)};
-}
-
 /* A flag, then what wire.h says. */
 static void read_answer(struct result *out, struct arena *a, struct proc *p, const struct request *r)
 {
@@ -204,7 +181,7 @@ static void read_answer(struct result *out, struct arena *a, struct proc *p, con
 	struct err err = {0};
 	bool no_module = wire_u8(&w);   /* it cannot be imported, or has no run */
 	if (!wire_get_result(out, a, &w, &r->expect, &err)) {
-		failed(out, RES_HARNESS, err.msg, a, p);
+		answer_failed(out, RES_HARNESS, err.msg, a, p);
 		proc_recycle(p);
 		return;
 	}
@@ -216,10 +193,8 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 {
 	(void)prog;
 	CHECK(proc_ready(p));
-	enum proc_end end = proc_end(p);
-	bool died = end == PROC_END_DIED || end == PROC_END_MEMORY;
 	if (proc_state(p) == PROC_ENDED)
-		failed(out, end == PROC_END_TIME ? RES_HANG : died ? RES_CRASH : RES_HARNESS, proc_why(p), a, p);
+		answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);
 	else
 		read_answer(out, a, p, request);
 	proc_release(p);

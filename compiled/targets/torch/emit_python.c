@@ -211,9 +211,7 @@ static bool emit_call(struct torch_call *c, const struct prog *p, int k, const i
 	}
 	for (int s = 0; s < nstorages; s++) {
 		storage[s].data = fill_storage(&q, s, a);
-		for (int i = 0; i < ninputs; i++)
-			if (q.node[node[i]].op == OP_input && q.node[node[i]].out[0].storage == s)
-				storage[s].nbytes = (size_t)prog_storage_cells(&q, s) * (size_t)dtype_nbytes(meta[i].dtype);
+		storage[s].nbytes = prog_storage_nbytes(&q, s);
 	}
 	*c = (struct torch_call){.meta = meta, .symbol = symbol, .storage = storage};
 	return true;

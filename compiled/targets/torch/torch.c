@@ -2,6 +2,7 @@
  * measured against the request (wire_get_result), and every way of not answering has its own status. See torch.h. */
 #include "compiled/targets/torch/torch.h"
 
+#include "compiled/targets/answer.h"
 #include "compiled/targets/driver.h"
 #include "eager/lang/wire.h"
 
@@ -146,13 +147,6 @@ bool torch_submit(struct proc *p, const struct torch_request *req, struct err *e
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */
 
-static void set_failure(struct result *out, struct arena *a, enum result_status status, const char *message, struct proc *p)
-{
-	*out = (struct result){.status = status, .message = arena_strdup(a, message)};
-	out->stderr_tail = arena_strdup(a, proc_tail(p));
-	out->target_ms = proc_elapsed_ms(p);
-}
-
 static const char *last_line(const char *text, struct arena *a)
 {
 	size_t n = strlen(text);
@@ -166,11 +160,7 @@ static const char *last_line(const char *text, struct arena *a)
 
 static void no_answer(struct result *out, struct arena *a, struct proc *p)
 {
-	static const enum result_status status[] = {
-		[PROC_END_NONE] = RES_HARNESS, [PROC_END_START] = RES_HARNESS, [PROC_END_DIED] = RES_CRASH,
-		[PROC_END_TIME] = RES_HANG, [PROC_END_MEMORY] = RES_CRASH, [PROC_END_RUBBISH] = RES_HARNESS,
-	};
-	set_failure(out, a, status[proc_end(p)], proc_why(p), p);
+	answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);
 	const char *last = proc_end(p) == PROC_END_START ? last_line(out->stderr_tail, a) : "";
 	if (last[0])            /* "ModuleNotFoundError: No module named 'torch'" */
 		out->message = arena_printf(a, "%s: %s", out->message, last);
@@ -221,7 +211,7 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 	unsigned flags = wire_u8(&w);   /* 1: do not ask this process again; 2: the target's options are bad; 4: raised while compiling */
 	bool recycle = flags & 1;
 	if (!wire_get_result(out, a, &w, &expect, &err)) {
-		set_failure(out, a, RES_HARNESS, err.msg, p);
+		answer_failed(out, RES_HARNESS, err.msg, a, p);
 		recycle = true;         /* whoever answers nonsense is not asked again */
 	} else {
 		out->stderr_tail = out->status == RES_OK ? "" : arena_strdup(a, proc_tail(p));
@@ -232,7 +222,7 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 			proc_note(p, WARMED);
 	}
 	if (recycle && out->status == RES_RAISED) {     /* the device is lost with it, as a process would be */
-		set_failure(out, a, RES_CRASH, out->message, p);
+		answer_failed(out, RES_CRASH, out->message, a, p);
 		out->device_lost = true;
 	}
 	if (recycle)
