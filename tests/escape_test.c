@@ -13,7 +13,9 @@
 #include "tests/test.h"
 
 /* given, as one line, as a block with indent "> ", as a Python literal, as a word of a shell, as JSON */
-static const struct { const char *given, *line, *block, *python, *shell, *json; } rows[] = {
+static const struct {
+	const char *given, *line, *block, *python, *shell, *json;
+} rows[] = {
 	{"plain", "plain", "plain", "\"plain\"", "plain", "\"plain\""},
 	{"", "", "", "\"\"", "''", "\"\""},
 	{"a\nb\n", "a\\nb\\n", "a\n> b\n", "\"a\\nb\\n\"", "$'a\\x0ab\\x0a'", "\"a\\nb\\n\""},
@@ -25,8 +27,8 @@ static const struct { const char *given, *line, *block, *python, *shell, *json; 
 	{"\xe2\x81\xa6", "\\u2066", "\\u2066", "\"\\u2066\"", "$'\\xe2\\x81\\xa6'", "\"\\u2066\""},
 	{"\xe2\x80\x8f", "\\u200f", "\\u200f", "\"\\u200f\"", "$'\\xe2\\x80\\x8f'", "\"\\u200f\""},
 	{"\xd8\x9c", "\\u061c", "\\u061c", "\"\\u061c\"", "$'\\xd8\\x9c'", "\"\\u061c\""},
-	{"\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80", "\\xc0\\xaf\\xed\\xa0\\x80", "\"\\xc0\\xaf\\xed\\xa0\\x80\"", "$'\\xc0\\xaf\\xed\\xa0\\x80'",
-		"\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\""},
+	{"\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80", "\\xc0\\xaf\\xed\\xa0\\x80", "\"\\xc0\\xaf\\xed\\xa0\\x80\"",
+		"$'\\xc0\\xaf\\xed\\xa0\\x80'", "\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\""},
 	{"\xe2\x82", "\\xe2\\x82", "\\xe2\\x82", "\"\\xe2\\x82\"", "$'\\xe2\\x82'", "\"\\ufffd\\ufffd\""},
 	{"Grüße \xf0\x9f\x98\x80", "Grüße \xf0\x9f\x98\x80", "Grüße \xf0\x9f\x98\x80", "\"Grüße \xf0\x9f\x98\x80\"", "'Grüße \xf0\x9f\x98\x80'",
 		"\"Grüße \xf0\x9f\x98\x80\""},
@@ -65,7 +67,7 @@ static void errors(void)
 	memset(given, 'x', sizeof given);
 	given[0] = 'y';
 	for (size_t i = 1; i + 3 < sizeof given; i += 3)
-		memcpy(given + i, "\xe2\x82\xac", 3);   /* one of them would be cut */
+		memcpy(given + i, "\xe2\x82\xac", 3); /* one of them would be cut */
 	given[sizeof given - 1] = 0;
 	err_set(&err, "%s", given);
 	EXPECT(utf8_valid(err.msg, strlen(err.msg)) && strlen(err.msg) > MAX_ERR - 4, "'%s'", err.msg + MAX_ERR - 10);
@@ -98,7 +100,7 @@ static void full_devices(void)
 	CHECK(output_file(&out, "/dev/full", &err));
 	for (int i = 0; i < 10000; i++)
 		fprintf(out.file, "line %d\n", i);
-	errno = 0;      /* what other calls leave there is not the reason */
+	errno = 0; /* what other calls leave there is not the reason */
 	EXPECT(!output_close(&out, &err), "closed");
 	EXPECT_STR(err.msg, "cannot write to /dev/full: No space left on device");
 	err = (struct err){0};

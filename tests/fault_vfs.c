@@ -7,7 +7,10 @@
 
 #include "eager/base/base.h"
 
-struct fault_file { sqlite3_file base; sqlite3_file *real; };
+struct fault_file {
+	sqlite3_file base;
+	sqlite3_file *real;
+};
 
 static struct fault fault = {.countdown = -1};
 static sqlite3_vfs *real_vfs;
@@ -56,10 +59,7 @@ static int f_truncate(sqlite3_file *f, sqlite3_int64 size)
 	return fails(false) ? SQLITE_IOERR_TRUNCATE : real_of(f)->pMethods->xTruncate(real_of(f), size);
 }
 
-static int f_sync(sqlite3_file *f, int flags)
-{
-	return fails(false) ? SQLITE_IOERR_FSYNC : real_of(f)->pMethods->xSync(real_of(f), flags);
-}
+static int f_sync(sqlite3_file *f, int flags) { return fails(false) ? SQLITE_IOERR_FSYNC : real_of(f)->pMethods->xSync(real_of(f), flags); }
 
 static int f_size(sqlite3_file *f, sqlite3_int64 *size) { return real_of(f)->pMethods->xFileSize(real_of(f), size); }
 static int f_lock(sqlite3_file *f, int lock) { return real_of(f)->pMethods->xLock(real_of(f), lock); }
@@ -70,9 +70,19 @@ static int f_sector(sqlite3_file *f) { return real_of(f)->pMethods->xSectorSize(
 static int f_device(sqlite3_file *f) { return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f)); }
 
 static const sqlite3_io_methods methods = {
-	.iVersion = 1, .xClose = f_close, .xRead = f_read, .xWrite = f_write, .xTruncate = f_truncate, .xSync = f_sync,
-	.xFileSize = f_size, .xLock = f_lock, .xUnlock = f_unlock, .xCheckReservedLock = f_reserved, .xFileControl = f_control,
-	.xSectorSize = f_sector, .xDeviceCharacteristics = f_device,
+	.iVersion = 1,
+	.xClose = f_close,
+	.xRead = f_read,
+	.xWrite = f_write,
+	.xTruncate = f_truncate,
+	.xSync = f_sync,
+	.xFileSize = f_size,
+	.xLock = f_lock,
+	.xUnlock = f_unlock,
+	.xCheckReservedLock = f_reserved,
+	.xFileControl = f_control,
+	.xSectorSize = f_sector,
+	.xDeviceCharacteristics = f_device,
 };
 
 static int v_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f, int flags, int *out_flags)
@@ -104,7 +114,7 @@ void fault_install(void)
 	static sqlite3_vfs vfs;
 	real_vfs = sqlite3_vfs_find(NULL);
 	CHECK(real_vfs && !str_eq(real_vfs->zName, "fault"));
-	vfs = *real_vfs;        /* everything else is the real one's, called with this struct: it only reads pAppData, a copy */
+	vfs = *real_vfs; /* everything else is the real one's, called with this struct: it only reads pAppData, a copy */
 	vfs.zName = "fault";
 	vfs.szOsFile = (int)sizeof(struct fault_file) + real_vfs->szOsFile;
 	vfs.pNext = NULL;

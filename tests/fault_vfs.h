@@ -9,16 +9,16 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-enum { FAULT_KILL = -9 };                       /* as rc: the process ends there by SIGKILL, a torn write half done */
+enum { FAULT_KILL = -9 }; /* as rc: the process ends there by SIGKILL, a torn write half done */
 struct fault {
-	int countdown;          /* operations until the failing one; negative: none fails */
-	int rc;                 /* what it returns: SQLITE_FULL, SQLITE_IOERR_WRITE (each operation maps it to its own kind) */
-	bool for_ever;          /* all that follow fail as well: the disk is gone */
-	bool torn;              /* a failing write writes half */
-	int nops, nfailed;      /* counted since fault_set */
+	int countdown;     /* operations until the failing one; negative: none fails */
+	int rc;            /* what it returns: SQLITE_FULL, SQLITE_IOERR_WRITE (each operation maps it to its own kind) */
+	bool for_ever;     /* all that follow fail as well: the disk is gone */
+	bool torn;         /* a failing write writes half */
+	int nops, nfailed; /* counted since fault_set */
 };
-void fault_install(void);                       /* registers the VFS as the default one */
-void fault_set(const struct fault *f);          /* nops and nfailed start at 0 */
+void fault_install(void);              /* registers the VFS as the default one */
+void fault_set(const struct fault *f); /* nops and nfailed start at 0 */
 struct fault fault_get(void);
 
 #endif

@@ -63,7 +63,8 @@ static void unique_is_unique(void)
 {
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		int64_t n = 1 + (int64_t)(seed % 9), high = n + (int64_t)(seed % 4);
-		struct meta m = {.dtype = seed & 1 ? DT_I32 : DT_I64, .rank = 3, .size = {3, n, 2}, .stride = {2 * n, 2, 1}, .offset = (int64_t)(seed % 3)};
+		struct meta m = {
+			.dtype = seed & 1 ? DT_I32 : DT_I64, .rank = 3, .size = {3, n, 2}, .stride = {2 * n, 2, 1}, .offset = (int64_t)(seed % 3)};
 		if (seed & 2)
 			m.stride[0] = 1, m.stride[1] = 6, m.stride[2] = 3;
 		const char *p = cells(&m, meta_extent(&m), FILL_UNIQUE, seed, high, 1);
@@ -154,7 +155,7 @@ static void captured(void)
 			size_t nbytes = 500 * (size_t)dtype_nbytes(m.dtype);
 			unsigned char *was = cells(&m, 500, (enum fill)fill, 5, 100, 0), *now = arena_alloc(&arena, nbytes);
 			if (dtype_is_float(m.dtype) && fill == FILL_SPECIAL)
-				for (size_t i = 0; i < nbytes; i++)     /* any bits at all */
+				for (size_t i = 0; i < nbytes; i++) /* any bits at all */
 					was[i] = (unsigned char)mix64(i);
 			struct arg data = fill_to_data(was, 500, m.dtype, &arena);
 			struct err err = {0};
@@ -164,13 +165,15 @@ static void captured(void)
 		}
 }
 
-static const struct { const char *row, *error; } data_cases[] = {
+static const struct {
+	const char *row, *error;
+} data_cases[] = {
 	{"input([3], dtype=i64, data=[0, 1, 0])", NULL},
 	{"input([2, 2], data=[inf, -inf, nan, -0.0])", NULL},
 	{"input([2], dtype=f64, data=[0x1.8p-3, 1e-310])", NULL},
 	{"input([1], data=[nan(0x7ff8000020000000)])", NULL},
 	{"input([3], dtype=b8, data=[True, False, 1])", NULL},
-	{"input([2, 1], stride=[2, 1], data=[1, 2, 3])", NULL},        /* a gap has a number, too */
+	{"input([2, 1], stride=[2, 1], data=[1, 2, 3])", NULL}, /* a gap has a number, too */
 	{"input([0], data=[])", NULL},
 	{"input([], dtype=i64, data=[-9223372036854775808])", NULL},
 	{"input([3], data=[1, 2])", "input: data has 2 numbers, the storage 3 cells"},
@@ -193,7 +196,8 @@ static void data_rows(void)
 		sb_init(&sb);
 		sb_printf(&sb, "# scatterproof 1\nx = %s\nreturn (x,)\n", data_cases[i].row);
 		bool ok = prog_read(&p, &arena, sb.s, sb.len, READ_STRICT, &err);
-		EXPECT(ok == !data_cases[i].error && (ok || strstr(err.msg, data_cases[i].error)), "%s: %s", data_cases[i].row, ok ? "accepted" : err.msg);
+		EXPECT(ok == !data_cases[i].error && (ok || strstr(err.msg, data_cases[i].error)), "%s: %s", data_cases[i].row,
+			ok ? "accepted" : err.msg);
 		sb_reset(&sb);
 		if (ok)
 			prog_print(&sb, &p);
@@ -218,7 +222,7 @@ static double first(const struct prog *p, int call)
 static void data_in_calls(void)
 {
 	static const char good[] = "# scatterproof 1\nx = input([1], data=[5])\ny = input([1], seed=1)\nreturn (x, y)\n"
-		"call (y: seed=7)\ncall (x: data=[6.5])\ncall (y: data=[2], x: data=[nan])\n";
+							   "call (y: seed=7)\ncall (x: data=[6.5])\ncall (y: data=[2], x: data=[nan])\n";
 	static const char *const bad[][2] = {{"call (x: seed=3)", "'x' has data, so no seed"}, {"call (x: data=[1, 2])", "data has 2 numbers"},
 		{"call (y: seed=3 data=[1])", "data or a seed, not both"}};
 	struct prog p;

@@ -7,7 +7,12 @@
 #include "fuzz/campaign/environment.h"
 #include "fuzz/triage/verdict.h"
 
-struct finding { struct store *s; enum finding_kind kind; const char *target, *verdict, *signature; struct store_observation o; };
+struct finding {
+	struct store *s;
+	enum finding_kind kind;
+	const char *target, *verdict, *signature;
+	struct store_observation o;
+};
 
 static const char *text_of(struct prog *p, const char *path, struct arena *a)
 {
@@ -32,7 +37,8 @@ static void observe(struct finding *f, const char *path, const char *tensor, int
 	f->o.tensor = tensor;
 	f->o.call = call;
 	if (f->o.at == 1) {
-		struct store_finding sf = {.family = "torch", .kind = f->kind, .severity = SEVERITY_HIGH, .signature = f->signature, .at = 1, .tool = "finding_of"};
+		struct store_finding sf = {
+			.family = "torch", .kind = f->kind, .severity = SEVERITY_HIGH, .signature = f->signature, .at = 1, .tool = "finding_of"};
 		CHECK(store_program(f->s, &sf.program, text, ops, nops) == STORE_OK && store_finding(f->s, &f->o.finding, &sf) == STORE_OK);
 	}
 	CHECK(store_observation(f->s, &f->o, text, ops, nops) == STORE_OK);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	choices_from_bytes(&c, data, size);
 	if (!policy_draw(&pol, "default", NULL, &c, &err))
 		BUG("%s", err.msg);
-	if (!gen_program(&p, &a, &c, &pol, &err)) {     /* bytes that ended in the middle of the policy: nine equal attempts */
+	if (!gen_program(&p, &a, &c, &pol, &err)) { /* bytes that ended in the middle of the policy: nine equal attempts */
 		choices_free(&c);
 		arena_free(&a);
 		return 0;

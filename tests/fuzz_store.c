@@ -7,9 +7,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const int64_t NOW = (int64_t)T0 * 1000;
-enum { MAX_STEPS = 200 };       /* thousands of virtual-machine steps per query: a hostile store may hold endless ones */
+enum { MAX_STEPS = 200 }; /* thousands of virtual-machine steps per query: a hostile store may hold endless ones */
 
-struct reading { int64_t sum, steps; };
+struct reading {
+	int64_t sum, steps;
+};
 
 static bool take_enough(void *ctx)
 {
@@ -29,11 +31,17 @@ static void read_everything(struct store *s)
 {
 	static const char *const queries[] = {"SELECT * FROM v_findings", "SELECT * FROM v_open", "SELECT * FROM v_new",
 		"SELECT * FROM v_by_signature", "SELECT * FROM v_fixed", "SELECT * FROM v_events", "SELECT * FROM v_counters",
-		"SELECT * FROM v_runs", "SELECT * FROM v_environments",
-		"SELECT * FROM v_observations", "SELECT * FROM v_programs", "SELECT * FROM v_by_version",
-		"SELECT * FROM finding_now", "SELECT * FROM program_op JOIN program ON id = program"};
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1}, some = {.states = STATES_OPEN,
-		.op = {"sum"}, .nops = 1, .target = {"torch"}, .ntargets = 1, .version = {"2.11.0"}, .nversions = 1, .limit = 3};
+		"SELECT * FROM v_runs", "SELECT * FROM v_environments", "SELECT * FROM v_observations", "SELECT * FROM v_programs",
+		"SELECT * FROM v_by_version", "SELECT * FROM finding_now", "SELECT * FROM program_op JOIN program ON id = program"};
+	const struct store_filter all = {.since = INT64_MIN, .limit = -1},
+							  some = {.states = STATES_OPEN,
+								  .op = {"sum"},
+								  .nops = 1,
+								  .target = {"torch"},
+								  .ntargets = 1,
+								  .version = {"2.11.0"},
+								  .nversions = 1,
+								  .limit = 3};
 	struct reading r = {0};
 	struct arena a;
 	arena_init(&a);
@@ -71,8 +79,8 @@ static void write_a_little(struct store *s)
 	store_run_begin(s, &run, &r);
 	store_environment(s, &env, &(struct store_env_text){"t", "", "t", "", "", ""});
 	store_program(s, &program, "text", ops, 1);
-	const struct store_finding finding = {.program = program, .family = "t", .kind = FINDING_VALUE, .signature = "x", .at = NOW,
-		.tool = "t"};
+	const struct store_finding finding = {
+		.program = program, .family = "t", .kind = FINDING_VALUE, .signature = "x", .at = NOW, .tool = "t"};
 	store_finding(s, &f, &finding);
 	put_obs(s, &f, &env, &run, NOW, "mismatch");
 	store_commit(s);
@@ -97,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_everything(s);
 	store_abandon(s);
 	struct hash128 after = file_hash(path);
-	CHECK(same_hash(&before, &after));      /* neither refusing nor reading changes a byte */
+	CHECK(same_hash(&before, &after)); /* neither refusing nor reading changes a byte */
 	if (status == STORE_OK) {
 		unlink(other);
 		s = open_ok(other, STORE_CREATE);

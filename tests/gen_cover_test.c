@@ -10,7 +10,7 @@
 
 struct seen {
 	int64_t made, gradient, dtype[NDTYPES];
-	int64_t plain[MAX_ARGS], other[MAX_ARGS];       /* per argument: its default or None; anything else */
+	int64_t plain[MAX_ARGS], other[MAX_ARGS]; /* per argument: its default or None; anything else */
 	int64_t reduce[5];
 };
 static struct seen seen[NOPS];
@@ -26,7 +26,7 @@ static const struct node *self_of(const struct prog *p, const struct node *n)
 		k = 0;
 	if (k < 0)
 		return n;
-	if (n->arg[k].tag == ARG_SCALAR)        /* a number in its place: the other operand */
+	if (n->arg[k].tag == ARG_SCALAR) /* a number in its place: the other operand */
 		k++;
 	return &p->node[n->arg[k].tag == ARG_TENSORS ? n->arg[k].nodes[0] : n->arg[k].node];
 }
@@ -98,13 +98,13 @@ static int missing_of(int op, missing_fn *say)
 	const struct op_info *o = &op_info[op];
 	const struct seen *s = &seen[op];
 	int n = 0;
-#define MISSING(cond, what) \
-	do { \
-		if ((cond) && !stated(op, what)) { \
-			n++; \
-			if (say) \
-				say(op, what); \
-		} \
+#define MISSING(cond, what)                                                                                                                \
+	do {                                                                                                                                   \
+		if ((cond) && !stated(op, what)) {                                                                                                 \
+			n++;                                                                                                                           \
+			if (say)                                                                                                                       \
+				say(op, what);                                                                                                             \
+		}                                                                                                                                  \
 	} while (0)
 	MISSING(!s->made, "");
 	if (!s->made)
@@ -133,8 +133,8 @@ static int missing(missing_fn *say)
 
 static void report(int op, const char *what)
 {
-	EXPECT(false, "the default policy never makes %s%s%s: teach fuzz/gen/gen_*.c to, or say why not in fuzz/gen/nogen.def", op_info[op].name,
-	       what[0] ? " with another " : "", what);
+	EXPECT(false, "the default policy never makes %s%s%s: teach fuzz/gen/gen_*.c to, or say why not in fuzz/gen/nogen.def",
+		op_info[op].name, what[0] ? " with another " : "", what);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------------------ */
@@ -166,7 +166,7 @@ static void every_row_is_made(void)
 	while (i < most && (i % 5000 || missing(NULL) || !i)) {
 		struct prog p;
 		make(i++, &p, &pol, &a);
-		if (!p.must_raise)      /* made wrong on purpose */
+		if (!p.must_raise) /* made wrong on purpose */
 			count(&p);
 		arena_reset(&a);
 	}
@@ -185,8 +185,7 @@ static void what_is_stated_is_not_made(void)
 			enum dtype t;
 			int arg = op_param(op, what);
 			bool dtype = what[0] && arg < 0 && dtype_find(&t, what);
-			EXPECT(!what[0] || arg >= 0 || dtype || str_eq(what, "gradient"), "nogen.def: %s has no '%s'",
-			       op_info[op].name, what);
+			EXPECT(!what[0] || arg >= 0 || dtype || str_eq(what, "gradient"), "nogen.def: %s has no '%s'", op_info[op].name, what);
 			bool made = !what[0] ? s->made : arg >= 0 ? s->other[arg] && s->plain[arg] : dtype ? s->dtype[t] : s->gradient;
 			EXPECT(!made, "nogen.def says that %s %s is not made, but it is: delete the row", op_info[op].name, what);
 			EXPECT(strlen(why) > 10, "nogen.def: %s gives no reason", op_info[op].name);

@@ -43,7 +43,7 @@ static void put_tensor(struct strbuf *sb, const struct result_tensor *t)
 	struct meta m = t->meta;
 	for (int d = 0; d < m.rank; d++)
 		if (m.size[d] == 1 || meta_numel(&m) == 0)
-			m.stride[d] = 0;        /* strides that mean nothing */
+			m.stride[d] = 0; /* strides that mean nothing */
 	meta_print(sb, &m);
 	if (t->requires_grad)
 		sb_puts(sb, " grad");
@@ -136,8 +136,8 @@ static void check_file(const char *path, bool print)
 			printf("==== %s\n%s", path, got.s);
 		const char *want = strstr(text.s, "# eager:"), *within = strstr(text.s, "# within: ");
 		if (!print)
-			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0),
-				"%s\n--- want\n%s--- got\n%s", path, want ? want : "", got.s);
+			EXPECT(want && fits(want, got.s, within ? atof(within + strlen("# within: ")) : 0), "%s\n--- want\n%s--- got\n%s", path,
+				want ? want : "", got.s);
 	}
 	arena_free(&a);
 	sb_free(&text);
@@ -188,7 +188,7 @@ static void limits_and_bad_calls(void)
 	o.max_bytes = 8000;
 	EXPECT_INT(interp_run(&r, &p, &a, &o, NULL), INTERP_OK);
 	read_prog(&p, &a, "s = sym(3)\nx = input([s - 1], seed=1)\nreturn (x,)\ncall (s=2)\n");
-	p.call[0].sym[0].value = 0;     /* no text says that: the reader binds every call */
+	p.call[0].sym[0].value = 0; /* no text says that: the reader binds every call */
 	err = (struct err){0};
 	EXPECT_INT(interp_run(&r, &p, &a, NULL, &err), INTERP_INVALID);
 	EXPECT(r.status == RES_HARNESS && r.ncalls == 1 && err.msg[0], "%s", err.msg);
@@ -202,14 +202,17 @@ static void storage_ids(void)
 	struct prog p;
 	struct result r;
 	arena_init(&a);
-	read_prog(&p, &a, "x = input([2], seed=1, requires_grad=True)\ny = input([2, 2], seed=2, requires_grad=True)\n"
-	                  "t = transpose.int(y, 0, 1)\nc = clone(x)\nd = alias(c)\ne = mul.Tensor(t, c)\ng = input([2, 2], seed=3)\n"
-	                  "return (t, c, d, e)\nbackward (e: g,)\n");
+	read_prog(&p, &a,
+		"x = input([2], seed=1, requires_grad=True)\ny = input([2, 2], seed=2, requires_grad=True)\n"
+		"t = transpose.int(y, 0, 1)\nc = clone(x)\nd = alias(c)\ne = mul.Tensor(t, c)\ng = input([2, 2], seed=3)\n"
+		"return (t, c, d, e)\nbackward (e: g,)\n");
 	EXPECT_INT(interp_run(&r, &p, &a, NULL, NULL), INTERP_OK);
 	const struct result_tensor *o = r.call[0].out, *g = r.call[0].grad;
 	EXPECT_INT(o[0].storage, 1);
-	EXPECT(o[1].storage > 2 && o[1].storage == o[2].storage && o[3].storage > 2 && o[3].storage != o[1].storage, "%d %d", o[1].storage, o[3].storage);
-	EXPECT(g[0].storage != g[1].storage && g[0].storage > 2 && g[0].storage != o[1].storage && g[0].storage != o[3].storage, "%d", g[0].storage);
+	EXPECT(o[1].storage > 2 && o[1].storage == o[2].storage && o[3].storage > 2 && o[3].storage != o[1].storage, "%d %d", o[1].storage,
+		o[3].storage);
+	EXPECT(g[0].storage != g[1].storage && g[0].storage > 2 && g[0].storage != o[1].storage && g[0].storage != o[3].storage, "%d",
+		g[0].storage);
 	EXPECT_INT(r.call[0].nstorages, 3);
 	arena_free(&a);
 }
@@ -217,13 +220,19 @@ static void storage_ids(void)
 /* Which writes depend on the order of elements: exact, also where PyTorch notices nothing. */
 static void order_matters(void)
 {
-	static const struct { const char *text; bool want; } row[] = {
+	static const struct {
+		const char *text;
+		bool want;
+	} row[] = {
 		{"x = input([4, 4], seed=1)\ny = alias(x)\nb = add_.Tensor(x, y)\nreturn (x,)\n", false},
 		{"x = input([4, 4], seed=1)\ny = diagonal(x)\nb = add_.Tensor(y, y)\nreturn (x,)\n", false},
-		{"x = input([4, 5], seed=1)\nu = slice.Tensor(x, 1, 0, 4)\nv = slice.Tensor(x, 1, 1, 5)\nb = add_.Tensor(u, v)\nreturn (x,)\n", true},
-		{"x = input([4, 6], seed=1)\nu = slice.Tensor(x, 1, 0, 3)\nv = slice.Tensor(x, 1, 3, 6)\nb = add_.Tensor(u, v)\nreturn (x,)\n", false},
+		{"x = input([4, 5], seed=1)\nu = slice.Tensor(x, 1, 0, 4)\nv = slice.Tensor(x, 1, 1, 5)\nb = add_.Tensor(u, v)\nreturn (x,)\n",
+			true},
+		{"x = input([4, 6], seed=1)\nu = slice.Tensor(x, 1, 0, 3)\nv = slice.Tensor(x, 1, 3, 6)\nb = add_.Tensor(u, v)\nreturn (x,)\n",
+			false},
 		{"x = input([5], seed=1)\nu = unfold(x, 0, 2, 1)\nb = relu_(u)\nreturn (x,)\n", true},
-		{"x = input([4, 4], seed=1)\nd = diagonal(x)\ni = input([4], dtype=i64, fill=\"unique\", high=4)\nb = index_add_(d, 0, i, d)\nreturn (x,)\n", true},
+		{"x = input([4, 4], seed=1)\nd = diagonal(x)\ni = input([4], dtype=i64, fill=\"unique\", high=4)\nb = index_add_(d, 0, i, d)\nreturn (x,)\n",
+			true},
 	};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct arena a;
@@ -274,8 +283,10 @@ static void every_row_has_a_program(int nfile, char *const *file)
 			found = n > k + 11 && str_eq(file[i] + n - 5, ".prog") && strncmp(file[i] + n - 5 - k, op_info[op].name, k) == 0
 				&& strncmp(file[i] + n - 11 - k, "/rows/", 6) == 0;
 		}
-		EXPECT(found, "%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/torch/fill.py "
-		       "BUILD/tests/opcall tests/prog/rows", op_info[op].name);
+		EXPECT(found,
+			"%s has no program with PyTorch's answers: python tests/rows.py compiled/targets/torch/fill.py "
+			"BUILD/tests/opcall tests/prog/rows",
+			op_info[op].name);
 	}
 }
 

@@ -3,17 +3,21 @@
 #include "eager/ops/rules.h"
 #include "tests/test.h"
 
-static const struct { const char *op, *program, *want; } cases[] = {
+static const struct {
+	const char *op, *program, *want;
+} cases[] = {
 #define CASE(op, program, want) {op, program, want},
 #include "tests/k2_cases.def"
 };
 
-struct run { struct prog p; struct arena a; struct tensor value[MAX_LIST]; struct strbuf said; };
+struct run {
+	struct prog p;
+	struct arena a;
+	struct tensor value[MAX_LIST];
+	struct strbuf said;
+};
 
-static int64_t input_int(const struct node *n, const char *name)
-{
-	return node_int(n, op_param(OP_input, name));
-}
+static int64_t input_int(const struct node *n, const char *name) { return node_int(n, op_param(OP_input, name)); }
 
 /* Cell c holds (7 * c + seed) % high, or c. */
 static void make_input(struct run *r, int i)
@@ -58,7 +62,10 @@ static void say_result(struct run *r, const struct tensor *t)
 	sb_putc(&r->said, '\n');
 }
 
-struct operands { const struct tensor *in[MAX_ARGS]; const struct tensor **list[MAX_ARGS]; };
+struct operands {
+	const struct tensor *in[MAX_ARGS];
+	const struct tensor **list[MAX_ARGS];
+};
 
 static void gather_operands(struct operands *o, struct run *r, const struct node *n)
 {
@@ -143,8 +150,8 @@ static void differentiate(struct run *r, const struct tensor *out, const struct 
 			continue;
 		for (int j = i + 1; j < nroom; j++)
 			for (int64_t k = 0; node[j] == node[i] && k < meta_numel(&sum.meta); k++)
-				dtype_store_f(sum.meta.dtype, tensor_at(&sum, k), dtype_load_f(sum.meta.dtype, tensor_at(&sum, k)) +
-				              dtype_load_f(sum.meta.dtype, tensor_at(room[j], k)));
+				dtype_store_f(sum.meta.dtype, tensor_at(&sum, k),
+					dtype_load_f(sum.meta.dtype, tensor_at(&sum, k)) + dtype_load_f(sum.meta.dtype, tensor_at(room[j], k)));
 		sb_printf(&r->said, "grad %s: ", r->p.node[node[i]].name);
 		say_values(r, &sum);
 		sb_putc(&r->said, '\n');
@@ -191,8 +198,7 @@ static void test_cases(void)
 		if (str_starts(cases[i].want, "error: "))
 			EXPECT(!ok && said_error(cases[i].want, &err), "%s\ngot '%s', want %s", cases[i].program, err.msg, cases[i].want);
 		else
-			EXPECT(ok && str_eq(r.said.s, cases[i].want), "%s%s\ngot:\n%swant:\n%s", cases[i].program, err.msg, r.said.s,
-			       cases[i].want);
+			EXPECT(ok && str_eq(r.said.s, cases[i].want), "%s%s\ngot:\n%swant:\n%s", cases[i].program, err.msg, r.said.s, cases[i].want);
 		sb_free(&r.said);
 		arena_free(&r.a);
 	}
@@ -201,7 +207,9 @@ static void test_cases(void)
 /* What PyTorch cannot be asked in one call. */
 static void test_refusals(void)
 {
-	static const struct { const char *program, *want; } bad[] = {
+	static const struct {
+		const char *program, *want;
+	} bad[] = {
 		{"x = input([2, 3], stride=[1])\nreturn (x,)\n", "1 strides for 2 sizes"},
 		{"x = input([2], stride=[-1])\nreturn (x,)\n", "stride -1 of dim 0 is negative"},
 		{"x = input([2], dtype=i64, requires_grad=True)\nreturn (x,)\n", "only Tensors of floating point dtype can require gradients"},

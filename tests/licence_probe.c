@@ -19,13 +19,22 @@ enum { SKIP = 77, NEAREST = 8 };
 
 /* ---- tables ---- */
 enum scale { PLAIN, WIDE, NARROW };
-struct probe { const char *inputs; enum scale scale; const char *text, *why; };
+struct probe {
+	const char *inputs;
+	enum scale scale;
+	const char *text, *why;
+};
 static const struct probe probes[] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
 #include "tests/licence_probe.def"
 };
 
-struct row { int line; const char *class_; unsigned targets, devices, dtypes; const char *source; };
+struct row {
+	int line;
+	const char *class_;
+	unsigned targets, devices, dtypes;
+	const char *source;
+};
 static const struct row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) {__LINE__, #class_, targets, devices, dtypes, source},
 #include "oracle/judge/licence.def"
@@ -37,10 +46,14 @@ static const char *const scale_name[] = {[WIDE] = "wide", [NARROW] = "narrow"};
 #define FULL 0x1.921fb54442d18p0
 static const double factors[][NDTYPES][3] = {
 	[PLAIN] = {[DT_F64] = {FULL}, [DT_F32] = {FULL}, [DT_BF16] = {1}, [DT_F16] = {1}},
-	[WIDE] = {[DT_F64] = {FULL * 0x1p-40, FULL, FULL * 0x1p40}, [DT_F32] = {FULL * 0x1p-40, FULL, FULL * 0x1p40},
-		[DT_BF16] = {0x1p-40, 1, 0x1p40}, [DT_F16] = {0x1p-6, 1, 0x1p4}},
-	[NARROW] = {[DT_F64] = {FULL * 0x1p-20, FULL, FULL * 8}, [DT_F32] = {FULL * 0x1p-20, FULL, FULL * 8},
-		[DT_BF16] = {0x1p-20, 1, 8}, [DT_F16] = {0x1p-6, 1, 8}},
+	[WIDE] = {[DT_F64] = {FULL * 0x1p-40, FULL, FULL * 0x1p40},
+		[DT_F32] = {FULL * 0x1p-40, FULL, FULL * 0x1p40},
+		[DT_BF16] = {0x1p-40, 1, 0x1p40},
+		[DT_F16] = {0x1p-6, 1, 0x1p4}},
+	[NARROW] = {[DT_F64] = {FULL * 0x1p-20, FULL, FULL * 8},
+		[DT_F32] = {FULL * 0x1p-20, FULL, FULL * 8},
+		[DT_BF16] = {0x1p-20, 1, 8},
+		[DT_F16] = {0x1p-6, 1, 8}},
 };
 static const enum dtype dtypes[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
 
@@ -75,8 +88,8 @@ static const char *put_input(struct strbuf *sb, const char *s, int probe, enum d
 	if (sscanf(s, ":%d%n", &high, &used) == 1)
 		s += used;
 	bool grad = !high && name[1] != '!', positive = str_eq(fill, "abs");
-	sb_printf(sb, "p%d_%c%s = input([%s], dtype=%s, fill=\"%s\", seed=%d, high=%d, requires_grad=%s)\n", probe, name[0], high ? "" : "0", size,
-		high ? "i64" : dtype_info[dt].name, positive ? "normal" : fill, 16 * probe + name[0] % 16, high, grad ? "True" : "False");
+	sb_printf(sb, "p%d_%c%s = input([%s], dtype=%s, fill=\"%s\", seed=%d, high=%d, requires_grad=%s)\n", probe, name[0], high ? "" : "0",
+		size, high ? "i64" : dtype_info[dt].name, positive ? "normal" : fill, 16 * probe + name[0] % 16, high, grad ? "True" : "False");
 	if (high)
 		return s + strspn(s, " ");
 	const char *scaled = positive ? "1" : "";
@@ -86,7 +99,8 @@ static const char *put_input(struct strbuf *sb, const char *s, int probe, enum d
 		sb_puts(sb, ")\n");
 	} else {
 		bool rank3 = strchr(strchr(size, ',') + 1, ',');
-		sb_printf(sb, "p%d_%c%s = mul.Tensor(p%d_%c0, %s%s)\n", probe, name[0], scaled, probe, name[0], scale_name[scale], rank3 ? "3" : "");
+		sb_printf(
+			sb, "p%d_%c%s = mul.Tensor(p%d_%c0, %s%s)\n", probe, name[0], scaled, probe, name[0], scale_name[scale], rank3 ? "3" : "");
 	}
 	if (positive)
 		sb_printf(sb, "p%d_%c = abs(p%d_%c1)\n", probe, name[0], probe, name[0]);
@@ -144,7 +158,7 @@ static struct prog *make_program(struct arena *a, int first, int n, enum dtype d
 	for (int k = first; k < first + n; k++)
 		sb_printf(&whole, "p%d, ", k);
 	sb_puts(&whole, ")\n");
-	struct prog *p = read_program(a, whole.s);      /* for the outputs' sizes */
+	struct prog *p = read_program(a, whole.s); /* for the outputs' sizes */
 	for (int k = 0; k < n; k++) {
 		const struct meta *m = &p->node[p->ret[k]].out[0].meta;
 		if (!differentiable(m->dtype, first + k))
@@ -167,8 +181,18 @@ static struct prog *make_program(struct arena *a, int first, int n, enum dtype d
 }
 
 /* ---- measuring ---- */
-struct measured { int64_t exact, enclosed, open; double nearest; };     /* nearest: to the end of its set, 1 = at the end */
-struct entry { int line, probe; enum licence_class class_; enum dtype dt; const char *target; bool gradient; struct measured m; };
+struct measured {
+	int64_t exact, enclosed, open;
+	double nearest;
+}; /* nearest: to the end of its set, 1 = at the end */
+struct entry {
+	int line, probe;
+	enum licence_class class_;
+	enum dtype dt;
+	const char *target;
+	bool gradient;
+	struct measured m;
+};
 static struct entry entries[8192];
 static int nentry;
 
@@ -211,8 +235,7 @@ static void check_every_row(void)
 	for (int op = 0; op < NOPS; op++) {
 		const struct op_info *o = &op_info[op];
 		bool computes = o->licence != LC_MOVE && o->licence != LC_COMPARE && o->dtypes & DTS_FLOAT;
-		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name,
-			licence_class_name(o->licence));
+		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name, licence_class_name(o->licence));
 	}
 }
 
@@ -285,7 +308,7 @@ static void run_target(const char *target, const struct exec_options *eo, bool f
 		BUG("%s", err.msg);
 	struct exec *e = exec_open(&t, eo, &err);
 	if (!e)
-		BUG("%s: %s", target, err.msg);         /* it is installed: main has looked */
+		BUG("%s: %s", target, err.msg); /* it is installed: main has looked */
 	bool all = full || !target_stage(&t)->compiles;
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
 		for (int first = 0; first < ARRAY_LEN(probes) && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += MAX_RETURNS)
@@ -357,8 +380,9 @@ static void check_row(const struct row *r, const struct licence_profile *l, cons
 			struct measured m = measured_of(target, r->line, c, d);
 			EXPECT(m.exact + m.enclosed > 0, "licence.def:%d on %s: nothing of class %s in %s was judged", r->line, target,
 				licence_class_name((enum licence_class)c), dtype_info[d].name);
-			EXPECT(!too_wide(&m), "licence.def:%d on %s is more than %d times too wide for class %s in %s: no error beyond %.3f of the radius",
-				r->line, target, NEAREST, licence_class_name((enum licence_class)c), dtype_info[d].name, m.nearest);
+			EXPECT(!too_wide(&m),
+				"licence.def:%d on %s is more than %d times too wide for class %s in %s: no error beyond %.3f of the radius", r->line,
+				target, NEAREST, licence_class_name((enum licence_class)c), dtype_info[d].name, m.nearest);
 			least = m.enclosed ? fmin(least, m.nearest) : least;
 			n++;
 		}
@@ -383,9 +407,11 @@ static void check_probe(int probe, const char *target)
 			if (entries[i].target == target && entries[i].probe == probe && entries[i].gradient == k % 2 && entries[i].dt == dt)
 				add_measured(&m, &entries[i].m);
 		if (too_wide(&m) && probes[probe].why[0])
-			printf("  %s of %s in %s on %s: nearest %.3f: %s\n", what, probe_text(probe), dtype_info[dt].name, target, m.nearest, probes[probe].why);
-		EXPECT(!too_wide(&m) || probes[probe].why[0], "%s of %s in %s on %s: no error beyond %.3f of the radius, and its row says no reason",
-			what, probe_text(probe), dtype_info[dt].name, target, m.nearest);
+			printf("  %s of %s in %s on %s: nearest %.3f: %s\n", what, probe_text(probe), dtype_info[dt].name, target, m.nearest,
+				probes[probe].why);
+		EXPECT(!too_wide(&m) || probes[probe].why[0],
+			"%s of %s in %s on %s: no error beyond %.3f of the radius, and its row says no reason", what, probe_text(probe),
+			dtype_info[dt].name, target, m.nearest);
 	}
 }
 

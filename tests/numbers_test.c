@@ -6,7 +6,9 @@
 static struct arena arena;
 
 /* One node on x: f32[2, 3] and i: i64[2, 3]; what is sent to Python, or (error) what is said. */
-static const struct { const char *node, *python, *error; } cases[] = {
+static const struct {
+	const char *node, *python, *error;
+} cases[] = {
 	{"add.Tensor(x, 0)", "add.Tensor(x, 0)", NULL},
 	{"add.Tensor(x, 1, alpha=2)", "add.Tensor(x, 1, alpha=2)", NULL},
 	{"add.Scalar(x, 0)", "add.Scalar(x, 0)", NULL},
@@ -42,8 +44,10 @@ static bool read(struct prog *p, const char *node, bool fx, struct err *err)
 	struct strbuf sb;
 	sb_init(&sb);
 	if (fx)
-		sb_printf(&sb, "def forward(self, x: \"f32[2, 3][3, 1]cpu\", i: \"i64[2, 3][3, 1]cpu\"):\n"
-		          "    y = torch.ops.aten.%s;  x = None\n    return (y,)\n", node);
+		sb_printf(&sb,
+			"def forward(self, x: \"f32[2, 3][3, 1]cpu\", i: \"i64[2, 3][3, 1]cpu\"):\n"
+			"    y = torch.ops.aten.%s;  x = None\n    return (y,)\n",
+			node);
 	else
 		sb_printf(&sb, "# scatterproof 1\nx = input([2, 3])\ni = input([2, 3], dtype=i64)\ny = %s\nreturn (y,)\n", node);
 	bool ok = prog_read(p, &arena, sb.s, sb.len, fx ? READ_LENIENT : READ_STRICT, err);
@@ -57,8 +61,8 @@ static bool same_bits(const struct prog *p, const struct prog *q)
 	bool same = a->op == b->op;
 	for (int k = 0; same && k < op_info[a->op].nparam; k++)
 		if (a->arg[k].tag == ARG_SCALAR)
-			same = b->arg[k].tag == ARG_SCALAR && a->arg[k].scalar.kind == b->arg[k].scalar.kind &&
-			       memcmp(&a->arg[k].scalar, &b->arg[k].scalar, sizeof(struct scalar)) == 0;
+			same = b->arg[k].tag == ARG_SCALAR && a->arg[k].scalar.kind == b->arg[k].scalar.kind
+				&& memcmp(&a->arg[k].scalar, &b->arg[k].scalar, sizeof(struct scalar)) == 0;
 	return same;
 }
 

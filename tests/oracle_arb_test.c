@@ -103,7 +103,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	struct licence_profile l;
 	licence_resolve(&l, LT_BUILTIN, LD_CPU);
 	struct lic_rule rule = l.rule[LC_ARITH][DT_F64];
-	rule.flags &= ~(unsigned)LF_IEEE;               /* the real value, not the rounded one */
+	rule.flags &= ~(unsigned)LF_IEEE; /* the real value, not the rounded one */
 	if (narrow) {
 		rule.compute = DT_F32;
 		rule.ulp = 0;
@@ -131,7 +131,8 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 			all = all && arb_is_finite(y);
 			if (!arb_is_finite(y))
 				continue;
-			EXPECT(holds(&r, y), "%s of %.17g + %.3g +- %.3g at %d: %.17g +- %.3g, flags %d", name, a.hi, a.lo, a.rad, k, r.hi, r.rad, r.flags);
+			EXPECT(holds(&r, y), "%s of %.17g + %.3g +- %.3g at %d: %.17g +- %.3g, flags %d", name, a.hi, a.lo, a.rad, k, r.hi, r.rad,
+				r.flags);
 			if (k == -4)
 				arb_set(low, y);
 			if (k == 4)
@@ -148,8 +149,8 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	}
 	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
 	EXPECT(judged > 1000, "%s: only %d judged", name, judged);
-	bool bends = f == SF_SIN || f == SF_COS;        /* between the ends they may turn around */
-	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC;     /* undecided: a centre on one step, the other inside */
+	bool bends = f == SF_SIN || f == SF_COS;                     /* between the ends they may turn around */
+	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC; /* undecided: a centre on one step, the other inside */
 	EXPECT(bends || narrow || worst < (steps ? 2.01 : 1.5), "%s: radius %.2f times what is needed", name, worst);
 	arb_clear(x);
 	arb_clear(y);
@@ -157,13 +158,31 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	arb_clear(high);
 }
 
-static const struct unary_row { enum sf f; int op; arb_fn *g; int span; bool positive; } unary_rows[] = {
-	{SF_EXP, OP_exp, arb_exp, 8, false}, {SF_LOG, OP_log, arb_log, 200, true}, {SF_LOG1P, OP_log1p, arb_log1p, 30, true},
-	{SF_EXPM1, OP_expm1, arb_expm1, 8, false}, {SF_SIN, OP_sin, arb_sin, 20, false}, {SF_COS, OP_cos, arb_cos, 20, false},
-	{SF_TANH, OP_tanh, arb_tanh, 4, false}, {SF_SIGMOID, OP_sigmoid, arb_sigmoid_, 6, false}, {SF_SQRT, OP_sqrt, arb_sqrt, 300, true},
-	{SF_RSQRT, OP_rsqrt, arb_rsqrt, 300, true}, {SF_RECIP, OP_reciprocal, arb_recip, 300, false}, {SF_NEG, OP_neg, arb_neg_, 60, false},
-	{SF_ABS, OP_abs, arb_abs_, 60, false}, {SF_SIGN, OP_sign, arb_sgn_, 60, false}, {SF_RELU, OP_relu, arb_relu_, 60, false},
-	{SF_FLOOR, OP_floor, arb_floor, 20, false}, {SF_CEIL, OP_ceil, arb_ceil, 20, false}, {SF_TRUNC, OP_trunc, arb_trunc_, 20, false},
+static const struct unary_row {
+	enum sf f;
+	int op;
+	arb_fn *g;
+	int span;
+	bool positive;
+} unary_rows[] = {
+	{SF_EXP, OP_exp, arb_exp, 8, false},
+	{SF_LOG, OP_log, arb_log, 200, true},
+	{SF_LOG1P, OP_log1p, arb_log1p, 30, true},
+	{SF_EXPM1, OP_expm1, arb_expm1, 8, false},
+	{SF_SIN, OP_sin, arb_sin, 20, false},
+	{SF_COS, OP_cos, arb_cos, 20, false},
+	{SF_TANH, OP_tanh, arb_tanh, 4, false},
+	{SF_SIGMOID, OP_sigmoid, arb_sigmoid_, 6, false},
+	{SF_SQRT, OP_sqrt, arb_sqrt, 300, true},
+	{SF_RSQRT, OP_rsqrt, arb_rsqrt, 300, true},
+	{SF_RECIP, OP_reciprocal, arb_recip, 300, false},
+	{SF_NEG, OP_neg, arb_neg_, 60, false},
+	{SF_ABS, OP_abs, arb_abs_, 60, false},
+	{SF_SIGN, OP_sign, arb_sgn_, 60, false},
+	{SF_RELU, OP_relu, arb_relu_, 60, false},
+	{SF_FLOOR, OP_floor, arb_floor, 20, false},
+	{SF_CEIL, OP_ceil, arb_ceil, 20, false},
+	{SF_TRUNC, OP_trunc, arb_trunc_, 20, false},
 };
 
 static void test_functions(void)
@@ -199,7 +218,7 @@ static void test_arithmetic(void)
 				arb_div(z, x, y, PREC);
 			if (!arb_is_finite(z) || r.flags & NUM_SPECIAL)
 				continue;
-			struct num s = r;               /* num.h: the centre's own error; num_round adds it */
+			struct num s = r; /* num.h: the centre's own error; num_round adds it */
 			s.rad = s.rad * (1 + 0x1p-50) + fabs(r.hi) * 0x1p-97;
 			EXPECT(holds(&s, z), "op %d: %.17g +- %g, %.17g +- %g: %.17g + %g +- %g", op, a.hi, a.rad, b.hi, b.rad, r.hi, r.lo, r.rad);
 		}
@@ -221,8 +240,8 @@ static void test_rounding(void)
 			struct dd q = dd_add(dd_two_sum(a.hi, k * a.rad), (struct dd){a.lo, 0});
 			double p = q.hi, got = num_rn(dt, q.hi, q.lo);
 			if (isfinite(p))
-				EXPECT(num_has(&r, got), "%s: %.17g from %.17g +- %.3g: set %.17g + %.3g +- %.3g flags %d", dtype_info[dt].name, got, a.hi, a.rad,
-					r.hi, r.lo, r.rad, r.flags);
+				EXPECT(num_has(&r, got), "%s: %.17g from %.17g +- %.3g: set %.17g + %.3g +- %.3g flags %d", dtype_info[dt].name, got, a.hi,
+					a.rad, r.hi, r.lo, r.rad, r.flags);
 		}
 		if (num_is_exact(&r))
 			EXPECT(num_fits(dt, r.hi, r.lo), "exact but no number of %s: %.17g", dtype_info[dt].name, r.hi);
@@ -231,7 +250,10 @@ static void test_rounding(void)
 
 /* ---- random tapes in real arithmetic ---- */
 enum { MAX_BALLS = 400 };
-struct balls { struct tape t; arb_struct v[MAX_BALLS]; };
+struct balls {
+	struct tape t;
+	arb_struct v[MAX_BALLS];
+};
 
 static arb_struct *ball(struct balls *b, sid id) { return &b->v[id]; }
 
@@ -298,10 +320,16 @@ static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 	}
 }
 
-static const struct { enum sf f; int op; } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor},
-	{SF_DIV, OP_div_Tensor}, {SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
-static const struct { enum sf f; int op; } lists[] = {{SF_SUM, OP_sum}, {SF_SUMPROD, OP_mm}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax},
-	{SF_MINN, OP_amin}, {SF_KMAX, OP_max_dim}, {SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}, {SF_VARALL, OP_var_correction}};
+static const struct {
+	enum sf f;
+	int op;
+} pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor}, {SF_POW, OP_pow_Scalar},
+	{SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
+static const struct {
+	enum sf f;
+	int op;
+} lists[] = {{SF_SUM, OP_sum}, {SF_SUMPROD, OP_mm}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax}, {SF_MINN, OP_amin}, {SF_KMAX, OP_max_dim},
+	{SF_KMIN, OP_min_dim}, {SF_LSE, OP_logsumexp}, {SF_VAR, OP_var_correction}, {SF_VARALL, OP_var_correction}};
 
 /* What scalar id must be, by definition; the reference's set holds it. False: nothing further can be said of this tape. */
 static bool compare(struct balls *b, sid id, int seed)
@@ -311,13 +339,12 @@ static bool compare(struct balls *b, sid id, int seed)
 	/* Exact answers of correctly rounded operations (NR_IEEE) are the rounded ones: follow them. */
 	if (num_is_exact(r) && !(r->flags & NUM_SPECIAL)) {
 		if (arb_is_finite(y))
-			EXPECT(fabs(arf_get_d(arb_midref(y), ARF_RND_NEAR) - r->hi) <= 2
-				* num_half_ulp(&num_format[DT_F64], fabs(r->hi)), "rounded");
+			EXPECT(fabs(arf_get_d(arb_midref(y), ARF_RND_NEAR) - r->hi) <= 2 * num_half_ulp(&num_format[DT_F64], fabs(r->hi)), "rounded");
 		arb_set_d(y, r->hi);
 		return true;
 	}
 	if (r->flags & NUM_SPECIAL || !arb_is_finite(y) || (!arb_is_exact(y) && arb_rel_accuracy_bits(y) < 100))
-		return false;   /* the last: a step that Arb's ball straddles */
+		return false; /* the last: a step that Arb's ball straddles */
 	const struct tape_block *k = tape_block_of(&b->t, id);
 	compared[k->f] = true;
 	EXPECT(holds(r, y), "tape %d scalar %u, %s: %.17g + %.3g +- %.3g", seed, id, sf_name[k->f], r->hi, r->lo, r->rad);
@@ -363,7 +390,8 @@ static bool add_clamp(struct balls *b, int node, int seed, sid *e)
 
 static bool add_list(struct balls *b, int node, int seed, const sid *e, int len)
 {
-	int k = below(ARRAY_LEN(lists)), param = lists[k].f == SF_VAR || lists[k].f == SF_VARALL ? below(2) : 0, n = lists[k].f == SF_SUMPROD ? 2 * len : len;
+	int k = below(ARRAY_LEN(lists)), param = lists[k].f == SF_VAR || lists[k].f == SF_VARALL ? below(2) : 0,
+		n = lists[k].f == SF_SUMPROD ? 2 * len : len;
 	tape_at(&b->t, node, lists[k].op);
 	sid id = tape_rows(&b->t, lists[k].f, DT_F64, e, 1, n, param);
 	list_value(ball(b, id), b, lists[k].f, e, n, param);

@@ -15,8 +15,12 @@
 #include <stdlib.h>
 
 enum { MAX_TENSORS = 128 };
-struct hex { int64_t n; unsigned char *b; bool none; };
-static struct hex storage_data[MAX_TENSORS];    /* read by the data of inputs, which is put in place of fill_storage by the linker */
+struct hex {
+	int64_t n;
+	unsigned char *b;
+	bool none;
+};
+static struct hex storage_data[MAX_TENSORS]; /* read by the data of inputs, which is put in place of fill_storage by the linker */
 
 void *__wrap_fill_storage(const struct prog *p, int storage, struct arena *a);
 void *__wrap_fill_storage(const struct prog *p, int storage, struct arena *a)
@@ -45,7 +49,7 @@ bool __wrap_prog_validate(const struct prog *p, struct err *err)
 {
 	(void)p;
 	(void)err;
-	return true;    /* it would infer again */
+	return true; /* it would infer again */
 }
 
 static struct hex read_hex(struct arena *a)
@@ -83,8 +87,8 @@ static void put_compared(const struct num *val, int64_t n, const struct meta *m,
 		return;
 	}
 	compare_values(&c, val, n, m, got->b, NULL, 0);
-	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", c.count[EL_AGREE], c.count[EL_UNDECIDED],
-		c.count[EL_DISAGREE], c.exact, c.weak);
+	printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", c.count[EL_AGREE], c.count[EL_UNDECIDED], c.count[EL_DISAGREE],
+		c.exact, c.weak);
 	if (c.nsample)
 		printf("element %" PRId64 " want [%.17g, %.17g] flags %d got %.17g", c.sample[0].index, c.sample[0].low, c.sample[0].high,
 			c.sample[0].flags, c.sample[0].got);

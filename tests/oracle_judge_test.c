@@ -9,18 +9,18 @@
 
 static struct arena arena;
 static const char *const text = "# scatterproof 1\n"
-	"x: \"f32[3, 20, 7][140, 7, 1]\" = input([3, 20, 7], seed=1, requires_grad=True)\n"
-	"y: \"f32[3, 7, 7][49, 7, 1]\" = input([3, 7, 7], seed=2, requires_grad=True)\n"
-	"w: \"f32[7][1]\" = input([7], seed=8)\n"
-	"z: \"f32[7][1]\" = input([7], seed=9, requires_grad=True)\n"
-	"slice_scatter: \"f32[3, 20, 7][140, 7, 1]\" = slice_scatter(x, y, dim=1, start=5, end=12)\n"
-	"sum_1: \"f32[3, 7][7, 1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
-	"add_: \"f32[7][1]\" = add_.Tensor(w, w)\n"
-	"t: \"f32[7, 3][1, 7]\" = transpose.int(sum_1, 0, 1)\n"
-	"g: \"f32[7, 3][3, 1]\" = input([7, 3], seed=3, fill=\"normal\")\n"
-	"return (t, add_)\n"
-	"backward (t: g,)\n"
-	"call (x: seed=4 fill=normal, g: seed=5)\n";
+								"x: \"f32[3, 20, 7][140, 7, 1]\" = input([3, 20, 7], seed=1, requires_grad=True)\n"
+								"y: \"f32[3, 7, 7][49, 7, 1]\" = input([3, 7, 7], seed=2, requires_grad=True)\n"
+								"w: \"f32[7][1]\" = input([7], seed=8)\n"
+								"z: \"f32[7][1]\" = input([7], seed=9, requires_grad=True)\n"
+								"slice_scatter: \"f32[3, 20, 7][140, 7, 1]\" = slice_scatter(x, y, dim=1, start=5, end=12)\n"
+								"sum_1: \"f32[3, 7][7, 1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
+								"add_: \"f32[7][1]\" = add_.Tensor(w, w)\n"
+								"t: \"f32[7, 3][1, 7]\" = transpose.int(sum_1, 0, 1)\n"
+								"g: \"f32[7, 3][3, 1]\" = input([7, 3], seed=3, fill=\"normal\")\n"
+								"return (t, add_)\n"
+								"backward (t: g,)\n"
+								"call (x: seed=4 fill=normal, g: seed=5)\n";
 
 static struct prog prog;
 static struct judge_case jc;
@@ -144,13 +144,22 @@ static enum mismatch spoiled(int what)
 	switch (what) {
 	case 0: c->grad[0].present = false; break;
 	case 1: c->grad[2] = c->grad[1]; break;
-	case 2: c->out[0].meta.stride[0] = 3; c->out[0].meta.stride[1] = 1; break;
-	case 3: c->out[1].storage = 77; break;                  /* add_ returns its input: a copy is not it */
-	case 4: c->out[0].storage = 0; break;                   /* shares memory with x and should not */
+	case 2:
+		c->out[0].meta.stride[0] = 3;
+		c->out[0].meta.stride[1] = 1;
+		break;
+	case 3: c->out[1].storage = 77; break; /* add_ returns its input: a copy is not it */
+	case 4: c->out[0].storage = 0; break;  /* shares memory with x and should not */
 	case 5: ((float *)(uintptr_t)c->storage[2].data)[3] += 1; break;
 	case 6: ((float *)(uintptr_t)c->out[0].data)[0] += 1; break;
-	case 7: c->out[0].meta.size[0] = 21; c->out[0].meta.size[1] = 1; break;
-	case 8: r.status = RES_RAISED; r.message = "RuntimeError: no"; break;
+	case 7:
+		c->out[0].meta.size[0] = 21;
+		c->out[0].meta.size[1] = 1;
+		break;
+	case 8:
+		r.status = RES_RAISED;
+		r.message = "RuntimeError: no";
+		break;
 	case 9: c->out[0].requires_grad = false; break;
 	}
 	struct judgement j = judged(&r);
@@ -164,8 +173,8 @@ static enum mismatch spoiled(int what)
 
 static void test_kinds(void)
 {
-	static const enum mismatch want[] = {MM_NONENESS, MM_NONENESS, MM_STRIDES, MM_ALIAS, MM_ALIAS, MM_MUTATION, MM_VALUE, MM_SHAPE, MM_RAISE,
-		MM_REQUIRES_GRAD};
+	static const enum mismatch want[] = {
+		MM_NONENESS, MM_NONENESS, MM_STRIDES, MM_ALIAS, MM_ALIAS, MM_MUTATION, MM_VALUE, MM_SHAPE, MM_RAISE, MM_REQUIRES_GRAD};
 	for (int i = 0; i < ARRAY_LEN(want); i++) {
 		enum mismatch got = spoiled(i);
 		EXPECT(got == want[i], "spoiled %d: got %s, want %s", i, mismatch_name[got], mismatch_name[want[i]]);
@@ -188,7 +197,7 @@ static void test_freedoms(void)
 static void test_bits_of_nans(void)
 {
 	static const char *const nans = "# scatterproof 1\nx = input([3], data=[1, nan, 2])\ny = input([2], data=[nan, 1])\n"
-		"z = mul_.Scalar(y, 2.0)\nreturn (z,)\n";
+									"z = mul_.Scalar(y, 2.0)\nreturn (z,)\n";
 	for (int storage = 0; storage < 2; storage++) {
 		struct err err = {0};
 		struct prog p;

@@ -26,13 +26,13 @@ static void test_founding(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
-		"x: \"f32[2, 5, 3][15, 3, 1]\" = input([2, 5, 3], seed=1, requires_grad=True)\n"
-		"y: \"f32[2, 2, 3][6, 3, 1]\" = input([2, 2, 3], seed=2, requires_grad=True)\n"
-		"slice_scatter: \"f32[2, 5, 3][15, 3, 1]\" = slice_scatter(x, y, dim=1, start=1, end=3)\n"
-		"sum_1: \"f32[2, 3][3, 1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
-		"g: \"f32[2, 3][3, 1]\" = input([2, 3], seed=3, fill=\"normal\")\n"
-		"return (sum_1,)\n"
-		"backward (sum_1: g,)\n";
+					   "x: \"f32[2, 5, 3][15, 3, 1]\" = input([2, 5, 3], seed=1, requires_grad=True)\n"
+					   "y: \"f32[2, 2, 3][6, 3, 1]\" = input([2, 2, 3], seed=2, requires_grad=True)\n"
+					   "slice_scatter: \"f32[2, 5, 3][15, 3, 1]\" = slice_scatter(x, y, dim=1, start=1, end=3)\n"
+					   "sum_1: \"f32[2, 3][3, 1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
+					   "g: \"f32[2, 3][3, 1]\" = input([2, 3], seed=3, fill=\"normal\")\n"
+					   "return (sum_1,)\n"
+					   "backward (sum_1: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
@@ -60,14 +60,14 @@ static void test_dense_zero(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
-		"x: \"f32[3][1]\" = input([3], seed=1, requires_grad=True)\n"
-		"y: \"f32[3][1]\" = input([3], seed=2, requires_grad=True)\n"
-		"full: \"f32[3][1]\" = full([3], inf)\n"
-		"mul: \"f32[3][1]\" = mul.Tensor(x, full)\n"
-		"zero_: \"f32[3][1]\" = zero_(mul)\n"
-		"g: \"f32[3][1]\" = input([3], seed=3)\n"
-		"return (mul,)\n"
-		"backward (mul: g,)\n";
+					   "x: \"f32[3][1]\" = input([3], seed=1, requires_grad=True)\n"
+					   "y: \"f32[3][1]\" = input([3], seed=2, requires_grad=True)\n"
+					   "full: \"f32[3][1]\" = full([3], inf)\n"
+					   "mul: \"f32[3][1]\" = mul.Tensor(x, full)\n"
+					   "zero_: \"f32[3][1]\" = zero_(mul)\n"
+					   "g: \"f32[3][1]\" = input([3], seed=3)\n"
+					   "return (mul,)\n"
+					   "backward (mul: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
@@ -82,11 +82,11 @@ static void test_overlapping_leaf(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
-		"x: \"f32[3, 2][0, 1]\" = input([3, 2], stride=[0, 1], seed=1, requires_grad=True)\n"
-		"select: \"f32[2][1]\" = select.int(x, dim=0, index=1)\n"
-		"g: \"f32[2][1]\" = input([2], seed=3, fill=\"positive\")\n"
-		"return (select,)\n"
-		"backward (select: g,)\n";
+					   "x: \"f32[3, 2][0, 1]\" = input([3, 2], stride=[0, 1], seed=1, requires_grad=True)\n"
+					   "select: \"f32[2][1]\" = select.int(x, dim=0, index=1)\n"
+					   "g: \"f32[2][1]\" = input([2], seed=3, fill=\"positive\")\n"
+					   "return (select,)\n"
+					   "backward (select: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
@@ -104,12 +104,12 @@ static void test_undecided_winner(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
-		"x: \"f32[40][1]\" = input([40], fill=\"ties\", seed=3, requires_grad=True)\n"
-		"topk: (\"f32[1][1]\", \"i64[1][1]\") = topk(x, 1)\n"
-		"getitem: \"f32[1][1]\" = getitem(topk, 0)\n"
-		"g: \"f32[1][1]\" = full([1], 2.0)\n"
-		"return (getitem,)\n"
-		"backward (getitem: g,)\n";
+					   "x: \"f32[40][1]\" = input([40], fill=\"ties\", seed=3, requires_grad=True)\n"
+					   "topk: (\"f32[1][1]\", \"i64[1][1]\") = topk(x, 1)\n"
+					   "getitem: \"f32[1][1]\" = getitem(topk, 0)\n"
+					   "g: \"f32[1][1]\" = full([1], 2.0)\n"
+					   "return (getitem,)\n"
+					   "backward (getitem: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:eager@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
@@ -123,8 +123,8 @@ static void test_undecided_winner(void)
 		const struct num *x = &ref.storage[0].val[i], *g = &grad_of(&ref, 0)[i];
 		bool wins = x->hi == top->hi;
 		tied += wins;
-		EXPECT(wins ? undecided(g) && num_has(g, 0) && num_has(g, 2) && !num_has(g, 3) : num_is_exact(g) && g->hi == 0,
-			"element %d: %g", i, g->hi);
+		EXPECT(wins ? undecided(g) && num_has(g, 0) && num_has(g, 2) && !num_has(g, 3) : num_is_exact(g) && g->hi == 0, "element %d: %g", i,
+			g->hi);
 	}
 	EXPECT(tied > 1, "%d tied", tied);
 }
@@ -135,56 +135,66 @@ static void test_reordered_by_rounding(void)
 {
 	struct reference ref;
 	const char *text = "# scatterproof 1\n"
-		"x: \"bf16[4][1]\" = input([4], seed=1, dtype=bf16, fill=\"normal\", requires_grad=True)\n"
-		"mul: \"bf16[4][1]\" = mul.Scalar(x, 0.0009765625)\n"
-		"add: \"bf16[4][1]\" = add.Scalar(mul, 1.0)\n"
-		"amax: \"bf16[][]\" = amax(add, dim=[0])\n"
-		"g: \"bf16[][]\" = full([], 1024.0, dtype=bf16)\n"
-		"return (amax,)\n"
-		"backward (amax: g,)\n";
+					   "x: \"bf16[4][1]\" = input([4], seed=1, dtype=bf16, fill=\"normal\", requires_grad=True)\n"
+					   "mul: \"bf16[4][1]\" = mul.Scalar(x, 0.0009765625)\n"
+					   "add: \"bf16[4][1]\" = add.Scalar(mul, 1.0)\n"
+					   "amax: \"bf16[][]\" = amax(add, dim=[0])\n"
+					   "g: \"bf16[][]\" = full([], 1024.0, dtype=bf16)\n"
+					   "return (amax,)\n"
+					   "backward (amax: g,)\n";
 	EXPECT_INT(run_text(&ref, text, "torch:inductor@cpu"), REF_OK);
 	if (ref.status != REF_OK)
 		return;
 	for (int i = 0; i < 4; i++) {
 		const struct num *g = &grad_of(&ref, 0)[i];
-		EXPECT(undecided(g) && num_has(g, 0) && num_has(g, 1) && num_has(g, 0.25) && !num_has(g, 2), "element %d: %g +- %g", i, g->hi, g->rad);
+		EXPECT(
+			undecided(g) && num_has(g, 0) && num_has(g, 1) && num_has(g, 0.25) && !num_has(g, 2), "element %d: %g +- %g", i, g->hi, g->rad);
 	}
-	EXPECT_INT(ref.nwinners, 0);    /* its entries are no leaves */
+	EXPECT_INT(ref.nwinners, 0); /* its entries are no leaves */
 }
 
 /* What kernels may do to an element, and what they may not. Whether a machine's BLAS does it is open, so these do not depend on one. */
-static const struct { const char *text; bool grad; double may, must_not; } liberties[] = {
+static const struct {
+	const char *text;
+	bool grad;
+	double may, must_not;
+} liberties[] = {
 	/* oneDNN takes a denormal bf16 factor as 0; this one, rounded twice, is denormal or the smallest normal number. */
 	{"x: \"bf16[1, 2][2, 1]\" = input([1, 2], dtype=bf16, data=[0x1.9ep-125, 1])\n"
-		"y: \"bf16[2, 1][1, 1]\" = input([2, 1], dtype=bf16, data=[0x1.fep127, 1])\n"
-		"one: \"bf16[1, 2][2, 1]\" = input([1, 2], dtype=bf16, data=[1, 1])\n"
-		"div: \"bf16[1, 2][2, 1]\" = div.Tensor(x, 3.25)\n"
-		"mul: \"bf16[1, 2][2, 1]\" = mul.Tensor(div, one)\n"
-		"mm: \"bf16[1, 1][1, 1]\" = mm(mul, y)\n"
-		"return (mm,)\n", false, 0.30859375, 9},
+	 "y: \"bf16[2, 1][1, 1]\" = input([2, 1], dtype=bf16, data=[0x1.fep127, 1])\n"
+	 "one: \"bf16[1, 2][2, 1]\" = input([1, 2], dtype=bf16, data=[1, 1])\n"
+	 "div: \"bf16[1, 2][2, 1]\" = div.Tensor(x, 3.25)\n"
+	 "mul: \"bf16[1, 2][2, 1]\" = mul.Tensor(div, one)\n"
+	 "mm: \"bf16[1, 1][1, 1]\" = mm(mul, y)\n"
+	 "return (mm,)\n",
+		false, 0.30859375, 9},
 	/* The smallest denormal, halved first, is 0. */
 	{"x: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p-1074])\n"
-		"y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
-		"addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
-		"return (addmm,)\n", false, 0, 0x1p-70},
+	 "y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
+	 "addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
+	 "return (addmm,)\n",
+		false, 0, 0x1p-70},
 	/* The next denormal, halved, is a number: nothing is lost. */
 	{"x: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p-1073])\n"
-		"y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
-		"addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
-		"return (addmm,)\n", false, 0x1p-74, 0},
+	 "y: \"f64[1, 1][1, 1]\" = input([1, 1], dtype=f64, data=[0x1p1000])\n"
+	 "addmm: \"f64[1, 1][1, 1]\" = addmm(x, x, y, beta=0, alpha=0.5)\n"
+	 "return (addmm,)\n",
+		false, 0x1p-74, 0},
 	/* Beside 2^1000 a sum loses 2^-600, though their ratio is below any double. */
 	{"x: \"f64[3][1]\" = input([3], dtype=f64, data=[0x1p1000, 0x1p-600, -0x1p1000])\n"
-		"sum: \"f64[][]\" = sum(x)\n"
-		"return (sum,)\n", false, 0, 0x1p960},
+	 "sum: \"f64[][]\" = sum(x)\n"
+	 "return (sum,)\n",
+		false, 0, 0x1p960},
 	/* With alpha = 0 entries are numbers or NaN. Their mean, -1.7625, is rounded in f32 all the same: 4 ULP of the gradient. */
 	{"x: \"f32[5, 1][1, 1]\" = input([5, 1], data=[-1.875, 0, 0.1875, -1.5, -5.625], requires_grad=True)\n"
-		"a: \"f32[5, 1][1, 1]\" = input([5, 1], data=[inf, 1, 1, 1, 1])\n"
-		"b: \"f32[1, 1][1, 1]\" = input([1, 1], data=[1])\n"
-		"addmm: \"f32[5, 1][1, 1]\" = addmm(x, a, b, beta=1.5, alpha=0.0)\n"
-		"var: \"f32[1][1]\" = var.correction(addmm, dim=[0], correction=1)\n"
-		"g: \"f32[1][1]\" = full([1], 1.3)\n"
-		"return (var,)\n"
-		"backward (var: g,)\n", true, -0.16453129053115845, -0.1646},
+	 "a: \"f32[5, 1][1, 1]\" = input([5, 1], data=[inf, 1, 1, 1, 1])\n"
+	 "b: \"f32[1, 1][1, 1]\" = input([1, 1], data=[1])\n"
+	 "addmm: \"f32[5, 1][1, 1]\" = addmm(x, a, b, beta=1.5, alpha=0.0)\n"
+	 "var: \"f32[1][1]\" = var.correction(addmm, dim=[0], correction=1)\n"
+	 "g: \"f32[1][1]\" = full([1], 1.3)\n"
+	 "return (var,)\n"
+	 "backward (var: g,)\n",
+		true, -0.16453129053115845, -0.1646},
 };
 
 static void test_liberties(void)
@@ -200,7 +210,8 @@ static void test_liberties(void)
 			continue;
 		const struct num *v = liberties[k].grad ? grad_of(&ref, 0) : ref.out[0].val;
 		EXPECT(num_has(v, liberties[k].may), "case %zu: %.17g is not in %.17g .. %.17g", k, liberties[k].may, num_low(v), num_high(v));
-		EXPECT(!num_has(v, liberties[k].must_not), "case %zu: %.17g is in %.17g .. %.17g", k, liberties[k].must_not, num_low(v), num_high(v));
+		EXPECT(
+			!num_has(v, liberties[k].must_not), "case %zu: %.17g is in %.17g .. %.17g", k, liberties[k].must_not, num_low(v), num_high(v));
 	}
 }
 

@@ -23,26 +23,20 @@ enum { MAX_BLOCKS = 24, MAX_SCALARS = 600 };
 struct exec {
 	struct tape t;
 	struct adjoint A;
-	enum dtype base, dt;            /* of the tape's leaves; of the block in hand */
+	enum dtype base, dt; /* of the tape's leaves; of the block in hand */
 	double v[MAX_SCALARS], g[MAX_SCALARS], part[MAX_SCALARS];
 	bool have[MAX_SCALARS], touched[MAX_SCALARS];
-	int chosen[MAX_SCALARS];        /* ONEOF: which entry forward took */
-	const struct lic_rule *l;       /* of the block in hand */
+	int chosen[MAX_SCALARS];  /* ONEOF: which entry forward took */
+	const struct lic_rule *l; /* of the block in hand */
 };
 
 static bool wide(const struct exec *e) { return e->l->flags & LF_WIDE && e->dt != DT_F32 && e->dt != DT_F64 && chance(50); }
 static double inner(const struct exec *e, double x) { return num_rn(e->l->compute, x, 0); }
 static double rn(const struct exec *e, double x) { return num_rn(e->dt, x, 0); }
 /* The end of one operator: rounded to the dtype, or (licence) kept. */
-static double out(const struct exec *e, double x)
-{
-	return wide(e) ? inner(e, x) : rn(e, inner(e, x));
-}
+static double out(const struct exec *e, double x) { return wide(e) ? inner(e, x) : rn(e, inner(e, x)); }
 /* A step inside a derivative's formula. */
-static double step(const struct exec *e, double x)
-{
-	return e->l->flags & LF_STEPS && chance(70) ? out(e, x) : inner(e, x);
-}
+static double step(const struct exec *e, double x) { return e->l->flags & LF_STEPS && chance(70) ? out(e, x) : inner(e, x); }
 static double acc(const struct exec *e, double x) { return num_rn(e->l->acc, x, 0); }
 
 /* A library function: at most `ulp` units of the compute type away. */
@@ -55,7 +49,7 @@ static double lib(const struct exec *e, long double y)
 	d = num_rn(c, d, 0);
 	double ulp = 2 * num_half_ulp(&num_format[c], fabs(d));
 	if (isfinite(d) && chance(40))
-		d += (chance(50) ? 1 : -1) * ulp;       /* with the rounding above within 1.5 of a budget of 2 */
+		d += (chance(50) ? 1 : -1) * ulp; /* with the rounding above within 1.5 of a budget of 2 */
 	return num_rn(c, d, 0);
 }
 
@@ -110,7 +104,7 @@ static double tree_sum(const struct exec *e, double *x, int n)
 	if (n == 0)
 		return 0;
 	shuffle(x, n);
-	while (n > 1) {                         /* adds two at random places: every tree has a chance; often a chain */
+	while (n > 1) { /* adds two at random places: every tree has a chance; often a chain */
 		int j = chance(60) ? 0 : below(n - 1);
 		x[j] = acc(e, x[j] + x[n - 1]);
 		n--;
@@ -165,7 +159,8 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_POW:
 		if (x[1] == 0 || x[1] == 1)
 			return x[1] == 0 ? 1 : x[0];
-		r = x[1] == 2 ? x[0] * x[0] : lib(e, powl((long double)x[0], (long double)x[1])); break;
+		r = x[1] == 2 ? x[0] * x[0] : lib(e, powl((long double)x[0], (long double)x[1]));
+		break;
 	case SF_MAX2: return maxnan(x[0], x[1]);
 	case SF_MIN2: return minnan(x[0], x[1]);
 	case SF_FLOOR: return floor(x[0]);
@@ -246,12 +241,12 @@ static double eval_list(struct exec *e, const struct tape_block *b, sid at, cons
 	case SF_VARALL: {
 		double m = 0, q = 0, z[64];
 		memcpy(z, x, sizeof z);
-		if (chance(50)) {                       /* two passes */
+		if (chance(50)) { /* two passes */
 			m = acc(e, tree_sum(e, z, n) / n);
 			for (int i = 0; i < n; i++)
 				z[i] = acc(e, acc(e, x[i] - m) * acc(e, x[i] - m));
 			q = tree_sum(e, z, n);
-		} else {                                /* Welford */
+		} else { /* Welford */
 			for (int i = 0; i < n; i++) {
 				double d = acc(e, x[i] - m);
 				m = acc(e, m + acc(e, d / (i + 1)));
@@ -306,14 +301,14 @@ static void forward(struct exec *e)
 			int64_t n = 0;
 			int arity = sf_info[b->f].arity;
 			if (arity == 0) {
-				e->v[id] = e->t.val[id].hi;     /* constants and leaves are floats here */
+				e->v[id] = e->t.val[id].hi; /* constants and leaves are floats here */
 			} else if (arity > 0) {
 				for (int q = 0; q < arity; q++)
 					x[q] = e->v[op[q][i]];
 				if ((b->f == SF_ADD || b->f == SF_SUB) && !(e->l->flags & LF_IEEE) && e->dt == DT_F32 && chance(50))
 					x[0] = contracted(e, b->a[i]);
 				if (b->f == SF_CLAMP && b->c[i] == b->a[i])
-					x[2] = INFINITY;        /* no upper bound */
+					x[2] = INFINITY; /* no upper bound */
 				e->v[id] = eval_map(e, b, x);
 			} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
 				double y = e->v[b->a[i]];
@@ -390,15 +385,30 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 		break;
 	case SF_GRAFT: give(e, id[1], g); break;
 	case SF_DETACH: break;
-	case SF_ADD: give(e, id[0], g); give(e, id[1], g); break;
-	case SF_SUB: give(e, id[0], g); give(e, id[1], -g); break;
-	case SF_MUL: give(e, id[0], out(e, g * c)); give(e, id[1], out(e, g * a)); break;
+	case SF_ADD:
+		give(e, id[0], g);
+		give(e, id[1], g);
+		break;
+	case SF_SUB:
+		give(e, id[0], g);
+		give(e, id[1], -g);
+		break;
+	case SF_MUL:
+		give(e, id[0], out(e, g * c));
+		give(e, id[1], out(e, g * a));
+		break;
 	case SF_DIV:
 		give(e, id[0], out(e, div_const(e, g, c, b->param != 0)));
 		if (b->param == 0)
 			give(e, id[1], out(e, -g * step(e, step(e, a / c) / c)));
 		break;
-	case SF_POW: give(e, id[0], c == 0 ? 0 : c == 1 ? g : c == 2 ? out(e, g * step(e, 2 * a)) : out(e, g * step(e, c * step(e, c == 3 ? a * a : lib(e, powl((long double)a, (long double)c - 1)))))); break;
+	case SF_POW:
+		give(e, id[0],
+			c == 0       ? 0
+				: c == 1 ? g
+				: c == 2 ? out(e, g * step(e, 2 * a))
+						 : out(e, g * step(e, c * step(e, c == 3 ? a * a : lib(e, powl((long double)a, (long double)c - 1))))));
+		break;
 	case SF_MAX2:
 	case SF_MIN2: {
 		double s = b->f == SF_MAX2 ? 1 : -1;
@@ -513,7 +523,7 @@ static void back_block(struct exec *e, const struct tape_block *b)
 					give(e, b->a[r + i], out(e, run));
 					continue;
 				}
-				double s = 0, pre = 1;          /* product rule, straight */
+				double s = 0, pre = 1; /* product rule, straight */
 				for (int64_t k = 0; k < i; k++)
 					pre = acc(e, pre * e->v[b->a[r + k]]);
 				for (int64_t k = i; k < b->len; k++) {
@@ -548,19 +558,76 @@ static void back_block(struct exec *e, const struct tape_block *b)
 }
 
 /* ---- making tapes ---- */
-static const struct { enum sf f; int op; } choices[] = {
-	{SF_NEG, OP_neg}, {SF_ABS, OP_abs}, {SF_EXP, OP_exp}, {SF_LOG, OP_log}, {SF_LOG1P, OP_log1p}, {SF_EXPM1, OP_expm1}, {SF_SQRT, OP_sqrt},
-	{SF_RSQRT, OP_rsqrt}, {SF_RECIP, OP_reciprocal}, {SF_SIN, OP_sin}, {SF_COS, OP_cos}, {SF_TANH, OP_tanh}, {SF_SIGMOID, OP_sigmoid},
-	{SF_RELU, OP_relu}, {SF_FLOOR, OP_floor}, {SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor},
-	{SF_POW, OP_pow_Scalar}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_COPY, OP_gather}, {SF_COPY, OP_repeat},
-	{SF_SUM, OP_sum_dim}, {SF_SUM, OP_index_add}, {SF_SUM, OP_sum}, {SF_SUMPROD, OP_add_Tensor}, {SF_PROD, OP_prod}, {SF_MAXN, OP_amax},
-	{SF_VAR, OP_var_correction}, {SF_LSE, OP_logsumexp}, {SF_CUMSUM, OP_cumsum}, {SF_CUMPROD, OP_cumprod}, {SF_MATMUL, OP_mm},
-	{SF_CEIL, OP_ceil}, {SF_TRUNC, OP_trunc}, {SF_SIGN, OP_sign}, {SF_CLAMP, OP_clamp}, {SF_DETACH, OP_clone}, {SF_CAST, OP_to_copy},
-	{SF_CAST, OP_to_copy}, {SF_SELECT, OP_where_self}, {SF_NOT, OP_logical_not}, {SF_EQ, OP_eq_Tensor}, {SF_NE, OP_ne_Tensor}, {SF_LT, OP_lt_Tensor},
-	{SF_LE, OP_le_Tensor}, {SF_GT, OP_gt_Tensor}, {SF_GE, OP_ge_Tensor}, {SF_AND, OP_logical_and}, {SF_MINN, OP_amin}, {SF_KMAX, OP_topk},
-	{SF_KMIN, OP_min_dim}, {SF_GRAFT, OP_clone}, {SF_ONEOF, OP_index_Tensor}, {SF_VARALL, OP_var_correction}, {SF_KARGMAX, OP_topk},
-	{SF_KARGMIN, OP_argmin}, {SF_ANY, OP_any}, {SF_ALL, OP_all},
-	{SF_ADD, OP_add_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_SUM, OP_sum_dim}, {SF_MUL, OP_mul_Tensor}, {SF_ADD, OP_add_Tensor},
+static const struct {
+	enum sf f;
+	int op;
+} choices[] = {
+	{SF_NEG, OP_neg},
+	{SF_ABS, OP_abs},
+	{SF_EXP, OP_exp},
+	{SF_LOG, OP_log},
+	{SF_LOG1P, OP_log1p},
+	{SF_EXPM1, OP_expm1},
+	{SF_SQRT, OP_sqrt},
+	{SF_RSQRT, OP_rsqrt},
+	{SF_RECIP, OP_reciprocal},
+	{SF_SIN, OP_sin},
+	{SF_COS, OP_cos},
+	{SF_TANH, OP_tanh},
+	{SF_SIGMOID, OP_sigmoid},
+	{SF_RELU, OP_relu},
+	{SF_FLOOR, OP_floor},
+	{SF_ADD, OP_add_Tensor},
+	{SF_SUB, OP_sub_Tensor},
+	{SF_MUL, OP_mul_Tensor},
+	{SF_DIV, OP_div_Tensor},
+	{SF_POW, OP_pow_Scalar},
+	{SF_MAX2, OP_maximum},
+	{SF_MIN2, OP_minimum},
+	{SF_COPY, OP_gather},
+	{SF_COPY, OP_repeat},
+	{SF_SUM, OP_sum_dim},
+	{SF_SUM, OP_index_add},
+	{SF_SUM, OP_sum},
+	{SF_SUMPROD, OP_add_Tensor},
+	{SF_PROD, OP_prod},
+	{SF_MAXN, OP_amax},
+	{SF_VAR, OP_var_correction},
+	{SF_LSE, OP_logsumexp},
+	{SF_CUMSUM, OP_cumsum},
+	{SF_CUMPROD, OP_cumprod},
+	{SF_MATMUL, OP_mm},
+	{SF_CEIL, OP_ceil},
+	{SF_TRUNC, OP_trunc},
+	{SF_SIGN, OP_sign},
+	{SF_CLAMP, OP_clamp},
+	{SF_DETACH, OP_clone},
+	{SF_CAST, OP_to_copy},
+	{SF_CAST, OP_to_copy},
+	{SF_SELECT, OP_where_self},
+	{SF_NOT, OP_logical_not},
+	{SF_EQ, OP_eq_Tensor},
+	{SF_NE, OP_ne_Tensor},
+	{SF_LT, OP_lt_Tensor},
+	{SF_LE, OP_le_Tensor},
+	{SF_GT, OP_gt_Tensor},
+	{SF_GE, OP_ge_Tensor},
+	{SF_AND, OP_logical_and},
+	{SF_MINN, OP_amin},
+	{SF_KMAX, OP_topk},
+	{SF_KMIN, OP_min_dim},
+	{SF_GRAFT, OP_clone},
+	{SF_ONEOF, OP_index_Tensor},
+	{SF_VARALL, OP_var_correction},
+	{SF_KARGMAX, OP_topk},
+	{SF_KARGMIN, OP_argmin},
+	{SF_ANY, OP_any},
+	{SF_ALL, OP_all},
+	{SF_ADD, OP_add_Tensor},
+	{SF_MUL, OP_mul_Tensor},
+	{SF_SUM, OP_sum_dim},
+	{SF_MUL, OP_mul_Tensor},
+	{SF_ADD, OP_add_Tensor},
 };
 
 static double leaf_value(enum dtype dt, int fill)
@@ -599,7 +666,7 @@ static sid *pick_of(struct exec *e, int64_t n, enum dtype dt)
 static sid *pick_ids(struct exec *e, int64_t n)
 {
 	sid *a = pick_of(e, n, e->base);
-	CHECK(a);                       /* the leaves are */
+	CHECK(a); /* the leaves are */
 	return a;
 }
 
@@ -678,7 +745,11 @@ static void add_block(struct exec *e, int node)
 	}
 }
 
-struct tally { int64_t values, exact, weak, open; double ulps[4096]; int nulps; };
+struct tally {
+	int64_t values, exact, weak, open;
+	double ulps[4096];
+	int nulps;
+};
 
 /* RIGOR_TRACE=1: the operands of a wrong scalar and who reads it. */
 static void trace(const struct exec *e, sid id, int k)
@@ -700,8 +771,9 @@ static void trace(const struct exec *e, sid id, int k)
 			if (!reads && e->t.block[q].f != SF_MATMUL)
 				continue;
 			struct num g = adjoint_of(&e->A, y);
-			printf("    %s scalar %u %s: executed %.9g, %.9g +- %.3g flags %d; gradient executed %.9g, %.9g +- %.3g flags %d\n", y == id ? "this" : "read by", y,
-				sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags, e->g[y], g.hi, g.rad, g.flags);
+			printf("    %s scalar %u %s: executed %.9g, %.9g +- %.3g flags %d; gradient executed %.9g, %.9g +- %.3g flags %d\n",
+				y == id ? "this" : "read by", y, sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags,
+				e->g[y], g.hi, g.rad, g.flags);
 			for (int x = 0; x < arity; x++)
 				printf("      operand %u: %.9g\n", op[x][i], e->v[op[x][i]]);
 			for (int64_t x = 0; list && !scan && x < n; x++)
@@ -729,8 +801,8 @@ static bool check(const struct exec *e, sid id, const struct num *want, double g
 		int k = 0;
 		while (k + 1 < e->t.nblock && b[k + 1].first <= id)
 			k++;
-		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id, sf_name[b[k].f],
-			dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags,
+		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id,
+			sf_name[b[k].f], dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags,
 			fabs(got - want->hi));
 		if (getenv("RIGOR_TRACE"))
 			trace(e, id, k);
@@ -811,8 +883,8 @@ static int by_double(const void *a, const void *b)
 static void report(const char *name, enum dtype dt, const char *what, struct tally *q)
 {
 	qsort(q->ulps, (size_t)q->nulps, sizeof *q->ulps, by_double);
-	printf("  %-20s %-5s %-9s %8" PRId64 " values, %4.1f %% exact, %4.1f %% weak, %4.1f %% undecided, median radius %.2g ULP\n", name, dtype_info[dt].name, what,
-		q->values, 100.0 * (double)q->exact / (double)q->values, 100.0 * (double)q->weak / (double)q->values,
+	printf("  %-20s %-5s %-9s %8" PRId64 " values, %4.1f %% exact, %4.1f %% weak, %4.1f %% undecided, median radius %.2g ULP\n", name,
+		dtype_info[dt].name, what, q->values, 100.0 * (double)q->exact / (double)q->values, 100.0 * (double)q->weak / (double)q->values,
 		100.0 * (double)q->open / (double)q->values, q->nulps ? q->ulps[q->nulps / 2] : 0);
 }
 
@@ -820,7 +892,8 @@ static int ntapes = 300, first_seed = 1;
 
 static void test_inside(void)
 {
-	static const char *const targets[] = {"torch:eager@cpu", "torch:inductor@cpu+cpp.use_decompose_tanh=1", "torch:inductor@cuda", "builtin:eager"};
+	static const char *const targets[] = {
+		"torch:eager@cpu", "torch:inductor@cpu+cpp.use_decompose_tanh=1", "torch:inductor@cuda", "builtin:eager"};
 	static const enum dtype dts[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
 	struct arena a;
 	arena_init(&a);

@@ -29,14 +29,18 @@ static bool make(struct prog *p, struct arena *a, uint64_t seed)
 	return made && !p->must_raise;
 }
 
-struct tally { int64_t programs, drawn, narrower, element, open, suspects, suspected_programs, planted, found; };
+struct tally {
+	int64_t programs, drawn, narrower, element, open, suspects, suspected_programs, planted, found;
+};
 
-static void inside(struct tally *t, const struct num *set, const struct num *one, int64_t n, const char *what, uint64_t seed, const char *profile)
+static void inside(
+	struct tally *t, const struct num *set, const struct num *one, int64_t n, const char *what, uint64_t seed, const char *profile)
 {
 	for (int64_t k = 0; k < n; k++) {
 		bool number = dtype_is_float((enum dtype)set[k].dtype);
-		bool ok = one[k].flags & NUM_ANY || (number ? num_has(&set[k], one[k].flags & NUM_NAN ? NAN : one[k].hi)
-			: set[k].flags & NUM_ANY || (one[k].i >= set[k].i && one[k].i <= set[k].i + (int64_t)set[k].rad));
+		bool ok = one[k].flags & NUM_ANY
+			|| (number ? num_has(&set[k], one[k].flags & NUM_NAN ? NAN : one[k].hi)
+					   : set[k].flags & NUM_ANY || (one[k].i >= set[k].i && one[k].i <= set[k].i + (int64_t)set[k].rad));
 		EXPECT(ok, "seed %" PRIu64 " on %s, %s, element %" PRId64 ": drawn %.17g is not in %.17g +- %.3g flags %d", seed, profile, what, k,
 			number ? one[k].hi : (double)one[k].i, set[k].hi, set[k].rad, set[k].flags);
 		t->drawn++;
@@ -146,8 +150,8 @@ static void test_suspects(void)
 	}
 	arena_free(&a);
 	printf("  %" PRId64 " programs, %" PRId64 " elements, %" PRId64 " not exact: %" PRId64 " suspects in %" PRId64 " programs; of %" PRId64
-		" programs with errors of 0.9 wide radii, %" PRId64 " suspected\n", t.programs, t.element, t.open, t.suspects, t.suspected_programs,
-		t.planted, t.found);
+		   " programs with errors of 0.9 wide radii, %" PRId64 " suspected\n",
+		t.programs, t.element, t.open, t.suspects, t.suspected_programs, t.planted, t.found);
 	EXPECT(t.open > 1000 && t.suspected_programs <= t.programs / 200, "builtin:eager's results are suspects");
 	EXPECT(t.planted > 20 && t.found > t.planted / 3, "errors are suspects");
 }
@@ -172,7 +176,8 @@ static void test_wide_twins(void)
 			for (int k = 0; k < twin.nnode; k++)
 				for (int w = 0; w < twin.node[k].nout; w++)
 					EXPECT(!(DTS(twin.node[k].out[w].meta.dtype) & (DTS(DT_F16) | DTS(DT_BF16))), "seed %" PRIu64 ": a half is left", seed);
-			if (interp_run(&r, &twin, &a, NULL, &err) == INTERP_OK && r.status == RES_OK && judge_prepare(&jc, &twin, &l, TAPE_LIMITS_DEFAULT, &a)) {
+			if (interp_run(&r, &twin, &a, NULL, &err) == INTERP_OK && r.status == RES_OK
+				&& judge_prepare(&jc, &twin, &l, TAPE_LIMITS_DEFAULT, &a)) {
 				judge(&j, &jc, &r, 0, &a);
 				EXPECT(j.status == JUDGE_PASS, "seed %" PRIu64 ", its twin", seed);
 				judged++;

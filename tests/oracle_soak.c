@@ -22,7 +22,10 @@ struct totals {
 	int64_t programs, pass, mismatch, unsupported, failed, invalid, calls;
 	int64_t nelement, exact, weak, undecided, scalars, entries;
 	double gen, eager, reference, compare;
-	struct { char text[200]; int64_t n; } why[64];
+	struct {
+		char text[200];
+		int64_t n;
+	} why[64];
 	int nwhy;
 };
 
@@ -138,12 +141,14 @@ int main(int argc, char **argv)
 	for (int k = 0; k < t.nwhy; k++)
 		printf("%6" PRId64 "  %s\n", t.why[k].n, t.why[k].text);
 	double scale = 1e9 / (double)MAX(1, t.entries);
-	printf("%" PRId64 " programs (%" PRId64 " calls): %" PRId64 " pass, %" PRId64 " mismatch, %" PRId64 " unsupported, %" PRId64 " failed, %" PRId64
-		" invalid\n", t.programs, t.calls, t.pass, t.mismatch, t.unsupported, t.failed, t.invalid);
-	printf("elements %" PRId64 ": exact %.1f %%, weak %.2f %%, undecided %.2f %%\n", t.nelement, 100.0 * (double)t.exact / (double)MAX(1, t.nelement),
-		100.0 * (double)t.weak / (double)MAX(1, t.nelement), 100.0 * (double)t.undecided / (double)MAX(1, t.nelement));
-	printf("seconds: generate %.2f eager %.2f reference %.2f compare %.2f; %" PRId64 " scalars, %" PRId64 " entries, %.0f ns/entry\n", t.gen, t.eager,
-		t.reference, t.compare, t.scalars, t.entries, t.reference * scale);
+	printf("%" PRId64 " programs (%" PRId64 " calls): %" PRId64 " pass, %" PRId64 " mismatch, %" PRId64 " unsupported, %" PRId64
+		   " failed, %" PRId64 " invalid\n",
+		t.programs, t.calls, t.pass, t.mismatch, t.unsupported, t.failed, t.invalid);
+	printf("elements %" PRId64 ": exact %.1f %%, weak %.2f %%, undecided %.2f %%\n", t.nelement,
+		100.0 * (double)t.exact / (double)MAX(1, t.nelement), 100.0 * (double)t.weak / (double)MAX(1, t.nelement),
+		100.0 * (double)t.undecided / (double)MAX(1, t.nelement));
+	printf("seconds: generate %.2f eager %.2f reference %.2f compare %.2f; %" PRId64 " scalars, %" PRId64 " entries, %.0f ns/entry\n",
+		t.gen, t.eager, t.reference, t.compare, t.scalars, t.entries, t.reference * scale);
 	EXPECT(t.mismatch == 0 && t.failed == 0, "%" PRId64 " divergences", t.mismatch + t.failed);
 	EXPECT(t.pass > n / 2, "too little was judged");
 	return TEST_END();

@@ -99,9 +99,11 @@ static int check_file(const char *path)
 		EXPECT(clean.verdict == VD_PASS, "%s: without a plant: %s: %s", path, verdict_name[clean.verdict], clean.why);
 		EXPECT(spoil(&r, line, kind), "%s: not understood: %s", path, line);
 		struct outcome o = judged(&p, &r, text.s, &a);
-		bool seen = str_eq(kind, "suspect") ? o.verdict == VD_PASS && o.all.suspect > 0 : str_eq(kind, "pass") ? o.verdict == VD_PASS :
-			o.verdict == VD_MISMATCH && str_eq(finding_kind_name[o.kind], kind);
-		EXPECT(seen, "%s: %s: %s, %s, %s", path, line, verdict_name[o.verdict], o.verdict == VD_MISMATCH ? finding_kind_name[o.kind] : "", o.why);
+		bool seen = str_eq(kind, "suspect") ? o.verdict == VD_PASS && o.all.suspect > 0
+			: str_eq(kind, "pass")          ? o.verdict == VD_PASS
+											: o.verdict == VD_MISMATCH && str_eq(finding_kind_name[o.kind], kind);
+		EXPECT(seen, "%s: %s: %s, %s, %s", path, line, verdict_name[o.verdict], o.verdict == VD_MISMATCH ? finding_kind_name[o.kind] : "",
+			o.why);
 		planted++;
 	}
 	arena_free(&a);

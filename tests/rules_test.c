@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 struct expect {
-	const char *inputs;     /* "f32[2,2] 1 2 3 4; i64[2] 0 1": x0, x1, … contiguous */
-	const char *call;       /* the call, without `y = ` */
-	const char *out;        /* results: "f32[2] 3 7", several joined by "; "; or "! " and a part of the error */
-	const char *grad;       /* gradients of the float operands where result k's cotangent is 1, 2, 3, …; NULL: not asked */
+	const char *inputs; /* "f32[2,2] 1 2 3 4; i64[2] 0 1": x0, x1, … contiguous */
+	const char *call;   /* the call, without `y = ` */
+	const char *out;    /* results: "f32[2] 3 7", several joined by "; "; or "! " and a part of the error */
+	const char *grad;   /* gradients of the float operands where result k's cotangent is 1, 2, 3, …; NULL: not asked */
 };
 
 static const struct expect expects[] = {

@@ -32,7 +32,8 @@ static void make_version_1(const char *path)
 {
 	unlink(path);
 	exec_on(path, store_schema_text(1));
-	exec_on(path, "INSERT INTO run VALUES (x'01010101010101010101010101010101', 1, '0/1', 'default', 'scatterproof 0.1', 1);"
+	exec_on(path,
+		"INSERT INTO run VALUES (x'01010101010101010101010101010101', 1, '0/1', 'default', 'scatterproof 0.1', 1);"
 		"INSERT INTO draw VALUES (x'02020202020202020202020202020202', 'a draw');"
 		"INSERT INTO environment VALUES (x'03030303030303030303030303030303', 'torch-2.15.0:eager@cpu', 'torch 2.11.0+cu130', 'x86_64');"
 		"INSERT INTO program VALUES (x'04040404040404040404040404040404', 'text');"
@@ -80,7 +81,7 @@ static void make_corpus(const char *dir)
 	unlink(path);
 	exec_on(path, "PRAGMA page_size=512; CREATE TABLE t(a)");
 	for (size_t at = 512 + 8; at < sb.len; at += 5 * 512)
-		sb.s[at] ^= 0x21;       /* cell pointers of every fifth page */
+		sb.s[at] ^= 0x21; /* cell pointers of every fifth page */
 	snprintf(path, sizeof path, "%s/damaged", dir);
 	write_file(path, sb.s, sb.len);
 	sb_free(&sb);

@@ -28,7 +28,7 @@ const char *tmp_dir(void)
 	if (!dir[0]) {
 		const char *base = getenv("TMPDIR");
 		if (!base || strlen(base) >= 200)
-			base = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";       /* memory: syncs cost nothing */
+			base = access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp"; /* memory: syncs cost nothing */
 		snprintf(dir, sizeof dir, "%s/scatterproof-test-XXXXXX", base);
 		CHECK(mkdtemp(dir));
 		CHECK(chmod(dir, 0777) == 0);
@@ -167,8 +167,8 @@ void dump(struct strbuf *out, const char *path, bool cached)
 struct hash128 put_run(struct store *s, unsigned n)
 {
 	struct hash128 id;
-	const struct store_run run = {.seed = n, .shard = "0/1", .policy = "default", .versions = "scatterproof test",
-		.started = (int64_t)T0 * 1000 + n};
+	const struct store_run run = {
+		.seed = n, .shard = "0/1", .policy = "default", .versions = "scatterproof test", .started = (int64_t)T0 * 1000 + n};
 	CHECK(store_run_begin(s, &id, &run) == STORE_OK);
 	return id;
 }
@@ -178,8 +178,12 @@ struct hash128 put_env(struct store *s, unsigned n)
 	struct hash128 id;
 	char target[64];
 	snprintf(target, sizeof target, "torch-2.11.0:inductor@cpu+option=%u", n);
-	const struct store_env_text e = {.family = "torch", .version = "2.11.0", .target = target,
-		.versions = "torch 2.11.0+cu130, python 3.11.2", .device = "cpu", .machine = "x86_64, a model, 2 CPUs"};
+	const struct store_env_text e = {.family = "torch",
+		.version = "2.11.0",
+		.target = target,
+		.versions = "torch 2.11.0+cu130, python 3.11.2",
+		.device = "cpu",
+		.machine = "x86_64, a model, 2 CPUs"};
 	CHECK(store_environment(s, &id, &e) == STORE_OK);
 	return id;
 }
@@ -187,7 +191,8 @@ struct hash128 put_env(struct store *s, unsigned n)
 struct hash128 put_env_on(struct store *s, const char *version, const char *target)
 {
 	struct hash128 id;
-	const struct store_env_text e = {.family = "torch", .version = version, .target = target, .versions = "", .device = "cpu", .machine = ""};
+	const struct store_env_text e = {
+		.family = "torch", .version = version, .target = target, .versions = "", .device = "cpu", .machine = ""};
 	CHECK(store_environment(s, &id, &e) == STORE_OK);
 	return id;
 }
@@ -214,9 +219,13 @@ struct hash128 put_finding(struct store *s, unsigned n)
 	struct hash128 id;
 	char signature[64];
 	snprintf(signature, sizeof signature, "slice_scatter>sum grad zero #%u", n);
-	const struct store_finding f = {.program = put_program(s, n), .family = n % 3 ? "torch" : "jax",
-		.kind = (enum finding_kind)(n % NFINDING_KINDS), .severity = SEVERITY_HIGH, .signature = signature,
-		.at = (int64_t)T0 * 1000 + n, .tool = "scatterproof test"};
+	const struct store_finding f = {.program = put_program(s, n),
+		.family = n % 3 ? "torch" : "jax",
+		.kind = (enum finding_kind)(n % NFINDING_KINDS),
+		.severity = SEVERITY_HIGH,
+		.signature = signature,
+		.at = (int64_t)T0 * 1000 + n,
+		.tool = "scatterproof test"};
 	CHECK(store_finding(s, &id, &f) == STORE_OK);
 	return id;
 }
@@ -224,19 +233,26 @@ struct hash128 put_finding(struct store *s, unsigned n)
 static enum store_status put_obs_text(struct store *s, const struct hash128 *finding, const char *text, int nops, const struct hash128 *env,
 	const struct hash128 *run, int64_t at, const char *verdict)
 {
-	const struct store_observation o = {.finding = *finding, .environment = *env, .run = *run, .at = at, .verdict = verdict,
-		.tensor = "x.grad", .fill = 1, .call = 0, .detail = "12 of 78 elements wrong, all zero, expected up to 4"};
+	const struct store_observation o = {.finding = *finding,
+		.environment = *env,
+		.run = *run,
+		.at = at,
+		.verdict = verdict,
+		.tensor = "x.grad",
+		.fill = 1,
+		.call = 0,
+		.detail = "12 of 78 elements wrong, all zero, expected up to 4"};
 	return store_observation(s, &o, text, some_ops, nops);
 }
 
-enum store_status put_obs(struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run,
-	int64_t at, const char *verdict)
+enum store_status put_obs(
+	struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run, int64_t at, const char *verdict)
 {
 	struct strbuf text;
 	sqlite3_stmt *st;
 	sb_init(&text);
-	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st,
-		NULL) == SQLITE_OK);
+	CHECK(sqlite3_prepare_v2(s->db, "SELECT p.text FROM finding f JOIN program p ON p.id = f.program WHERE f.id = ?", -1, &st, NULL)
+		== SQLITE_OK);
 	bind_hash(st, 1, finding);
 	if (sqlite3_step(st) == SQLITE_ROW)
 		sb_puts(&text, (const char *)sqlite3_column_text(st, 0));
@@ -274,8 +290,13 @@ struct hash128 make_sample(const char *path)
 	CHECK(store_artifact(s, &first, "report", (int64_t)T0 * 1000, "element  expected  got\n[0, 1]   4.0       0.0\n", 45) == STORE_OK);
 	CHECK(store_artifact(s, &first, "got", (int64_t)T0 * 1000, "\0\377", 2) == STORE_OK);
 	CHECK(store_program(s, &program, "bad \xff\x1b[31m\"bytes\"\n", NULL, 0) == STORE_OK);
-	const struct store_finding f = {.program = program, .family = "torch", .kind = FINDING_CRASH, .severity = SEVERITY_TRIVIAL,
-		.signature = "tab\there\xfe", .at = (int64_t)T0 * 1000, .tool = "t"};
+	const struct store_finding f = {.program = program,
+		.family = "torch",
+		.kind = FINDING_CRASH,
+		.severity = SEVERITY_TRIVIAL,
+		.signature = "tab\there\xfe",
+		.at = (int64_t)T0 * 1000,
+		.tool = "t"};
 	CHECK(store_finding(s, &odd, &f) == STORE_OK);
 	CHECK(put_event(s, &odd, (int64_t)T0 * 1000 + 1, EVENT_FIXED, "2.15.0") == STORE_OK);
 	CHECK(store_close(s, NULL) == STORE_OK);
@@ -286,8 +307,8 @@ void make_two_versions(const char *path)
 {
 	const int64_t at = (int64_t)T0 * 1000, night = 86400000;
 	struct store *s = open_ok(path, STORE_CREATE);
-	struct hash128 f[3], run[2], old = put_env_on(s, "2.11.0", "torch-2.11.0:inductor@cpu"), new = put_env_on(s, "2.15.0",
-		"torch-2.15.0:inductor@cpu+freezing=1"), repro;
+	struct hash128 f[3], run[2], old = put_env_on(s, "2.11.0", "torch-2.11.0:inductor@cpu"),
+								 new = put_env_on(s, "2.15.0", "torch-2.15.0:inductor@cpu+freezing=1"), repro;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct store_run r = {.seed = i, .shard = "0/1", .policy = "default", .versions = SCATTERPROOF, .started = at + i * night};
 		CHECK(store_run_begin(s, &run[i], &r) == STORE_OK);

@@ -4,7 +4,7 @@
 
 #include "reports/store/store_internal.h"
 
-enum { T0 = 1700000000 };       /* seconds; the tests' times are around T0 * 1000 ms */
+enum { T0 = 1700000000 }; /* seconds; the tests' times are around T0 * 1000 ms */
 
 /* A folder of this process under $TMPDIR, /dev/shm or /tmp, removed at exit with everything in it. */
 const char *tmp_dir(void);
@@ -12,7 +12,7 @@ const char *tmp_dir(void);
 const char *tmp_path(const char *name);
 
 void write_file(const char *path, const void *bytes, size_t n);
-struct hash128 file_hash(const char *path);     /* all zero if there is no file */
+struct hash128 file_hash(const char *path); /* all zero if there is no file */
 bool same_hash(const struct hash128 *a, const struct hash128 *b);
 bool file_exists(const char *path);
 
@@ -33,8 +33,8 @@ struct hash128 put_env_on(struct store *s, const char *version, const char *targ
 struct hash128 put_program(struct store *s, unsigned n);
 struct hash128 put_finding(struct store *s, unsigned n);
 /* Of the finding's first program. */
-enum store_status put_obs(struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run,
-	int64_t at, const char *verdict);
+enum store_status put_obs(
+	struct store *s, const struct hash128 *finding, const struct hash128 *env, const struct hash128 *run, int64_t at, const char *verdict);
 /* Of program n. */
 enum store_status put_obs_of(struct store *s, const struct hash128 *finding, unsigned n, const struct hash128 *env,
 	const struct hash128 *run, int64_t at, const char *verdict);

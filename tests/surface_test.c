@@ -38,7 +38,8 @@ static void other_surfaces(const char *path, const struct prog *p)
 	q.surface = (enum surface)((p->surface + 1) % NSURFACES);
 	struct hash128 h = prog_hash(p), g = prog_hash(&q);
 	EXPECT(memcmp(&h, &g, sizeof h) != 0, "%s: the surface is not part of the hash", path);
-	EXPECT(interp_run(&a, p, &arena, NULL, NULL) == INTERP_OK && interp_run(&b, &q, &arena, NULL, NULL) == INTERP_OK, "%s does not run", path);
+	EXPECT(
+		interp_run(&a, p, &arena, NULL, NULL) == INTERP_OK && interp_run(&b, &q, &arena, NULL, NULL) == INTERP_OK, "%s does not run", path);
 	for (int k = 0; k < a.ncalls; k++)
 		for (int i = 0; i < a.call[k].nouts; i++)
 			EXPECT(meta_equivalent(&a.call[k].out[i].meta, &b.call[k].out[i].meta), "%s: output %d differs", path, i);
@@ -77,7 +78,7 @@ static void every_spelling_reads(void)
 {
 	static const bool listed[NOPS] = {
 #define SPELL(id, torch, python) [OP_##id] = true,
-#define ASIS(id, reason) [OP_##id] = true,
+#define ASIS(id, reason)         [OP_##id] = true,
 #include "compiled/targets/torch/spellings.def"
 	};
 	int n = 0;

@@ -17,19 +17,27 @@ static struct prog *program(const char *text)
 
 /* Two outputs, two gradients, a written input, a second call. */
 static const char TWO[] = "# scatterproof 1\nx = input([4], seed=1, requires_grad=True)\nb = input([3], seed=2)\n"
-	"w = input_view(b, size=[2], stride=[1])\nz = input([4], seed=3, requires_grad=True)\ny = mul.Tensor(x, z)\n"
-	"c = mul_.Scalar(b, 2.0)\ng = full([4], 1.0)\nreturn (y, c)\nbackward (y: g)\ncall (x: seed=7, z: seed=8)\n";
+						  "w = input_view(b, size=[2], stride=[1])\nz = input([4], seed=3, requires_grad=True)\ny = mul.Tensor(x, z)\n"
+						  "c = mul_.Scalar(b, 2.0)\ng = full([4], 1.0)\nreturn (y, c)\nbackward (y: g)\ncall (x: seed=7, z: seed=8)\n";
 
 static void test_names(void)
 {
 	struct prog *p = program(TWO);
-	static const struct { enum tensor_role role; int index; const char *text; } row[] = {
-		{TR_OUTPUT, 0, "out 0 (y)"}, {TR_OUTPUT, 1, "out 1 (c)"}, {TR_GRADIENT, 0, "x.grad"}, {TR_GRADIENT, 1, "z.grad"},
-		{TR_STORAGE, 0, "input x afterwards"}, {TR_STORAGE, 1, "input b afterwards"}, {TR_STORAGE, 2, "input z afterwards"},
+	static const struct {
+		enum tensor_role role;
+		int index;
+		const char *text;
+	} row[] = {
+		{TR_OUTPUT, 0, "out 0 (y)"},
+		{TR_OUTPUT, 1, "out 1 (c)"},
+		{TR_GRADIENT, 0, "x.grad"},
+		{TR_GRADIENT, 1, "z.grad"},
+		{TR_STORAGE, 0, "input x afterwards"},
+		{TR_STORAGE, 1, "input b afterwards"},
+		{TR_STORAGE, 2, "input z afterwards"},
 	};
-	static const char *const none[] = {"", "out 0", "out 0 (x)", "out 2 (y)", "out 10 (y)", "b.grad", "y.grad",
-		"input w afterwards", "input y afterwards",
-		"out 0 (y) ", "grad x", "input storage 1 afterwards"};
+	static const char *const none[] = {"", "out 0", "out 0 (x)", "out 2 (y)", "out 10 (y)", "b.grad", "y.grad", "input w afterwards",
+		"input y afterwards", "out 0 (y) ", "grad x", "input storage 1 afterwards"};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct tensor_name n;
 		struct err err = {0};
@@ -66,7 +74,7 @@ static void test_what_is_claimed(void)
 	EXPECT_INT(claim(FINDING_HANG, "hang", "", 0).subject, CLAIM_RUN);
 	EXPECT_INT(claim(FINDING_VALUE, "mismatch", "", 0).subject, CLAIM_ANYTHING);
 	EXPECT_INT(claim(FINDING_VALUE, "mismatch", "out 0 (nonsense)", 0).subject, CLAIM_ANYTHING);
-	EXPECT_INT(claim(FINDING_VALUE, "mismatch", "out 0 (y)", 2).subject, CLAIM_ANYTHING);   /* there is no such call */
+	EXPECT_INT(claim(FINDING_VALUE, "mismatch", "out 0 (y)", 2).subject, CLAIM_ANYTHING); /* there is no such call */
 	c = claim(FINDING_NONDETERMINISTIC, "mismatch", "x.grad", 0);
 	EXPECT(c.subject == CLAIM_TENSOR && c.flaky && c.parts & CLAIM_MEMORY, "parts %u", c.parts);
 	EXPECT_INT(claim(FINDING_NONDETERMINISTIC, "crash", "", 0).subject, CLAIM_RUN);
@@ -79,7 +87,10 @@ static void test_what_is_claimed(void)
 	EXPECT_INT(q.ncall, 1);
 }
 
-struct spoil { int call, out, grad; bool all; };       /* -1: nothing */
+struct spoil {
+	int call, out, grad;
+	bool all;
+}; /* -1: nothing */
 
 static struct result_tensor *writable(const struct result_tensor *t, int i) { return (struct result_tensor *)(uintptr_t)&t[i]; }
 
@@ -129,12 +140,12 @@ static void test_only_what_is_claimed(void)
 	spoil(writable(r.call[1].out, 0));
 	EXPECT_INT(judged(&y1, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&any, p, &r, T), CLAIM_HOLDS);
-	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_REFUTED);       /* later calls do not matter */
+	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_REFUTED); /* later calls do not matter */
 	ran(&r, p);
 	spoil(writable(r.call[0].out, 0));
 	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_HOLDS);
-	EXPECT_INT(judged(&gx, p, &r, T), CLAIM_REFUTED);       /* another tensor */
-	EXPECT_INT(judged(&y_alias, p, &r, T), CLAIM_REFUTED);  /* another fact of it */
+	EXPECT_INT(judged(&gx, p, &r, T), CLAIM_REFUTED);      /* another tensor */
+	EXPECT_INT(judged(&y_alias, p, &r, T), CLAIM_REFUTED); /* another fact of it */
 	EXPECT_INT(judged(&strides, p, &r, T), CLAIM_REFUTED);
 	ran(&r, p);
 	writable(r.call[0].out, 0)->storage = 1;
@@ -143,11 +154,11 @@ static void test_only_what_is_claimed(void)
 	ran(&r, p);
 	writable(r.call[0].grad, 0)->present = false;
 	EXPECT_INT(judged(&none, p, &r, T), CLAIM_HOLDS);
-	EXPECT_INT(judged(&gx, p, &r, T), CLAIM_HOLDS);         /* None is not the gradient that must be there */
+	EXPECT_INT(judged(&gx, p, &r, T), CLAIM_HOLDS); /* None is not the gradient that must be there */
 	ran(&r, p);
 	writable(r.call[0].out, 0)->meta.stride[0] = 2;
 	EXPECT_INT(judged(&strides, p, &r, T), CLAIM_HOLDS);
-	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_REFUTED);       /* right data in other strides */
+	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_REFUTED); /* right data in other strides */
 	EXPECT_INT(judged(&any, p, &r, T), CLAIM_REFUTED);
 	y0.flaky = true;
 	EXPECT_INT(judged(&y0, p, &r, T), CLAIM_OPEN);
@@ -169,7 +180,7 @@ static void test_what_does_not_run(void)
 	EXPECT_INT(judged(&y, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&raise, p, &r, T), CLAIM_HOLDS);
-	EXPECT_INT(judged(&raise, p, &r, "torch-2.11.0:eager@cpu"), CLAIM_OPEN);        /* eager is who decides */
+	EXPECT_INT(judged(&raise, p, &r, "torch-2.11.0:eager@cpu"), CLAIM_OPEN); /* eager is who decides */
 	for (int i = 0; i < 2; i++) {
 		r.status = i ? RES_UNSUPPORTED : RES_HARNESS;
 		EXPECT_INT(judged(&y, p, &r, T), CLAIM_OPEN);
@@ -179,14 +190,14 @@ static void test_what_does_not_run(void)
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_REFUTED);
 	EXPECT_INT(judged(&raise, p, &r, T), CLAIM_REFUTED);
 	struct prog *refused = program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\n"
-		"g = full([2], 1.0)\nreturn (e,)\nbackward (e: g)\n");
+								   "g = full([2], 1.0)\nreturn (e,)\nbackward (e: g)\n");
 	r = (struct result){.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
 	EXPECT_INT(judged(&raise, refused, &r, T), CLAIM_OPEN);
 	struct prog *must = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\n"
-		"return (y,)\n");
+								"return (y,)\n");
 	EXPECT_INT(judged(&raise, must, &r, T), CLAIM_REFUTED);
 	struct prog *fine = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\n"
-		"return (y,)\n");
+								"return (y,)\n");
 	ran(&r, fine);
 	EXPECT_INT(judged(&raise, must, &r, T), CLAIM_HOLDS);
 }
@@ -196,7 +207,7 @@ static void test_what_does_not_run(void)
 static uint64_t state = 12345;
 static uint64_t lot(void) { return mix64(state += 0x9e3779b97f4a7c15u); }
 
-static double fraction(void) { return 1 + (double)(lot() >> 11) * 0x1p-53; }   /* from 1 to 2 */
+static double fraction(void) { return 1 + (double)(lot() >> 11) * 0x1p-53; } /* from 1 to 2 */
 
 static double next_number(enum dtype dt, double v, bool up)
 {
@@ -204,7 +215,7 @@ static double next_number(enum dtype dt, double v, bool up)
 	uint64_t bits = 0;
 	dtype_store_f(dt, cell, v);
 	memcpy(&bits, cell, (size_t)dtype_nbytes(dt));
-	bits = (v > 0) == up ? bits + 1 : bits - 1;     /* v is not 0 */
+	bits = (v > 0) == up ? bits + 1 : bits - 1; /* v is not 0 */
 	memcpy(cell, &bits, (size_t)dtype_nbytes(dt));
 	return dtype_load_f(dt, cell);
 }
@@ -220,7 +231,7 @@ static void test_ends(void)
 		double lo = lot() & 1 ? m * 0x1p-60 : 0, rad = fabs(m) * num_format[dt].u * ldexp(fraction(), (int)(lot() % 12) - 1);
 		struct num v = {.hi = m, .lo = lo, .dtype = (uint8_t)dt, .rad = rad};
 		double low, high;
-		if (!num_has(&v, num_rn(dt, m, 0)))     /* between two numbers */
+		if (!num_has(&v, num_rn(dt, m, 0))) /* between two numbers */
 			continue;
 		expected_ends(&low, &high, &v, dt);
 		EXPECT(num_has(&v, low) && num_has(&v, high), "%a rad %a: %a to %a", v.hi, v.rad, low, high);

@@ -15,12 +15,15 @@ static struct hash128 first;
 
 /* ---- running it -------------------------------------------------------------------------------------------------------------- */
 
-struct ran { int code; struct strbuf out, err; };
+struct ran {
+	int code;
+	struct strbuf out, err;
+};
 
 /* Runs `findings ARGS...` in a child, with its output in files. Words are separated by one '|'. */
 static void run_verb(struct ran *r, const char *args)
 {
-	char *words = xstrdup(args), *argv[32] = {(char *)(uintptr_t)"findings"};
+	char *words = xstrdup(args), *argv[32] = {(char *)(uintptr_t) "findings"};
 	int argc = 1;
 	for (char *w = strtok(words, "|"); w; w = strtok(NULL, "|"))
 		argv[argc++] = w;
@@ -76,18 +79,20 @@ static int lines(const char *args)
 static void listing(void)
 {
 	CHECK(chdir(tmp_dir()) == 0);
-	EXPECT_INT(lines("--db|sample.db"), 7);                         /* one of them names the columns */
+	EXPECT_INT(lines("--db|sample.db"), 7); /* one of them names the columns */
 	EXPECT_INT(lines("--db=sample.db|--json"), 6);
 	EXPECT_INT(lines("--open|--db|sample.db"), 6);
 	EXPECT_INT(lines("--op|sum|--db|sample.db"), 6);
 	EXPECT_INT(lines("--op|sum.dim_IntList|--db|sample.db"), 6);
-	EXPECT_INT(lines("--op=mul|--json|--db|sample.db"), 3);         /* the even ones */
-	EXPECT_INT(lines("--op|slice|--json|--db|sample.db"), 0);        /* not a prefix */
+	EXPECT_INT(lines("--op=mul|--json|--db|sample.db"), 3);   /* the even ones */
+	EXPECT_INT(lines("--op|slice|--json|--db|sample.db"), 0); /* not a prefix */
 	EXPECT_INT(lines("--since|2023-11-17|--db|sample.db"), 3);
 	EXPECT_INT(lines("--limit|2|--db|sample.db"), 3);
 	EXPECT_INT(lines("--limit|0|--json|--db|sample.db"), 0);
-	expect_verb("--db|sample.db", 0, "id        state       severity  kind        nobs    first_seen            last_seen             "
-		"target                      signature   ", "");
+	expect_verb("--db|sample.db", 0,
+		"id        state       severity  kind        nobs    first_seen            last_seen             "
+		"target                      signature   ",
+		"");
 	expect_verb("--db|sample.db|--op|relu", 0, "no such findings", "");
 	expect_verb("--db|sample.db|--open|--limit|1", 0, "candidate   high      meta", "");
 	expect_verb("--db|sample.db", 0, "tab\\there\\xfe", "");
@@ -100,9 +105,9 @@ static void showing(void)
 	char hex[33], args[128];
 	hash_hex(hex, &first);
 	static const char *const want[] = {"gradient on torch-2.11.0:inductor@cpu+option=1, confirmed, severity high",
-		"slice_scatter>sum grad zero #1", "torch 2.11.0+cu130, python",
-		"\n\n# scatterproof 1\nx: \"f32[4]\" = input([4], seed=1", "wrong tensor x.grad, fill 1",
-		"all zero, expected up to 4", "5 of 5 in a fresh process", "  [0, 1]   4.0       0.0\n", "2023-11-14T22:13:20Z"};
+		"slice_scatter>sum grad zero #1", "torch 2.11.0+cu130, python", "\n\n# scatterproof 1\nx: \"f32[4]\" = input([4], seed=1",
+		"wrong tensor x.grad, fill 1", "all zero, expected up to 4", "5 of 5 in a fresh process", "  [0, 1]   4.0       0.0\n",
+		"2023-11-14T22:13:20Z"};
 	for (int i = 0; i < ARRAY_LEN(want); i++) {
 		snprintf(args, sizeof args, "show|%.6s|--db|sample.db", hex);
 		expect_verb(args, 0, want[i], "");
@@ -118,7 +123,7 @@ static void showing(void)
 	expect_verb(args, 0, "\"minimised\":null", "");
 	EXPECT_INT(lines(args), 1);
 	snprintf(args, sizeof args, "show|%s|--db|sample.db", sql_text(path, "SELECT id FROM v_fixed"));
-	expect_verb(args, 0, "\n\nbad \\xff\\x1b[31m\"bytes\"\n", "");    /* harmless for a terminal */
+	expect_verb(args, 0, "\n\nbad \\xff\\x1b[31m\"bytes\"\n", ""); /* harmless for a terminal */
 }
 
 static void sql_output(void)
@@ -178,18 +183,47 @@ static const char *listed(const char *args)
 
 static void filters(void)
 {
-	static const struct { const char *args, *want; } cases[] = {
-		{"--sort|first", "3 2 1"}, {"--sort|last", "3 2 1"}, {"--sort|nobs,first", "3 2 1"}, {"--sort=severity|--sort=first", "3 2 1"},
-		{"--op|sum|--op|mul", "2"}, {"--op|sum,mul", "2"}, {"--op|sum", "3 2 1"}, {"--op|mul.Tensor", "2"}, {"--op|slice_scatter,relu", ""},
-		{"--kind|crash", ""}, {"--kind|gradient,mutation", "2 1"}, {"--kind|alias|--kind|gradient", "3 1"},
-		{"--state|open", "3 2 1"}, {"--state|new", "3 2 1"}, {"--state|known,dismissed", ""}, {"--state|candidate", "3 2 1"}, {"--open", "3 2 1"},
-		{"--severity|high", "3 2 1"}, {"--severity|normal,trivial", ""}, {"--severity|normal|--severity|high", "3 2 1"},
-		{"--version|2.15.0", "3 2"}, {"--version|2.11.0", "2 1"}, {"--version|2.11.0,2.15.0", "3 2 1"},
-		{"--target|torch:inductor@cpu", "3 2 1"}, {"--target|torch-2.11.0", "2 1"}, {"--target|torch-2.15.0:inductor", "3 2"},
-		{"--target|torch", "3 2 1"}, {"--target|torch:inductor@cpu+freezing=1", "3 2"}, {"--target|torch-2.11.0|--target|torch-2.15.0", "3 2 1"},
-		{"--target|torch:inductor@cpu|--version|2.11.0", "2 1"}, {"--target|torch:inductor@cpu+freezing=1|--version|2.11.0", ""},
-		{"--since|last-run", "3 2"}, {"--since|2023-11-14", "3 2 1"}, {"--since|2023-11-15T22:13:20Z|--limit|1", "3"}, {"--since|today", ""},
-		{"--since|yesterday", ""}, {"--since|1h", ""}, {"--since|500000d", "3 2 1"},
+	static const struct {
+		const char *args, *want;
+	} cases[] = {
+		{"--sort|first", "3 2 1"},
+		{"--sort|last", "3 2 1"},
+		{"--sort|nobs,first", "3 2 1"},
+		{"--sort=severity|--sort=first", "3 2 1"},
+		{"--op|sum|--op|mul", "2"},
+		{"--op|sum,mul", "2"},
+		{"--op|sum", "3 2 1"},
+		{"--op|mul.Tensor", "2"},
+		{"--op|slice_scatter,relu", ""},
+		{"--kind|crash", ""},
+		{"--kind|gradient,mutation", "2 1"},
+		{"--kind|alias|--kind|gradient", "3 1"},
+		{"--state|open", "3 2 1"},
+		{"--state|new", "3 2 1"},
+		{"--state|known,dismissed", ""},
+		{"--state|candidate", "3 2 1"},
+		{"--open", "3 2 1"},
+		{"--severity|high", "3 2 1"},
+		{"--severity|normal,trivial", ""},
+		{"--severity|normal|--severity|high", "3 2 1"},
+		{"--version|2.15.0", "3 2"},
+		{"--version|2.11.0", "2 1"},
+		{"--version|2.11.0,2.15.0", "3 2 1"},
+		{"--target|torch:inductor@cpu", "3 2 1"},
+		{"--target|torch-2.11.0", "2 1"},
+		{"--target|torch-2.15.0:inductor", "3 2"},
+		{"--target|torch", "3 2 1"},
+		{"--target|torch:inductor@cpu+freezing=1", "3 2"},
+		{"--target|torch-2.11.0|--target|torch-2.15.0", "3 2 1"},
+		{"--target|torch:inductor@cpu|--version|2.11.0", "2 1"},
+		{"--target|torch:inductor@cpu+freezing=1|--version|2.11.0", ""},
+		{"--since|last-run", "3 2"},
+		{"--since|2023-11-14", "3 2 1"},
+		{"--since|2023-11-15T22:13:20Z|--limit|1", "3"},
+		{"--since|today", ""},
+		{"--since|yesterday", ""},
+		{"--since|1h", ""},
+		{"--since|500000d", "3 2 1"},
 	};
 	CHECK(chdir(tmp_dir()) == 0);
 	make_two_versions("two.db");
@@ -199,20 +233,33 @@ static void filters(void)
 
 static void mistakes_in_filters(void)
 {
-	static const struct { const char *args, *says; } cases[] = {
+	static const struct {
+		const char *args, *says;
+	} cases[] = {
 		{"--op|slice_scater", "no operator is called 'slice_scater'; did you mean 'slice_scatter'?"},
-		{"--op|sum,nothing", "'nothing'"}, {"--op|", "--op needs"},
+		{"--op|sum,nothing", "'nothing'"},
+		{"--op|", "--op needs"},
 		{"--op|sum,", "--op needs a name"},
-		{"--state|confimed", "--state knows no 'confimed'; it knows candidate, confirmed, minimised, blamed, known, fixed-in,"
+		{"--state|confimed",
+			"--state knows no 'confimed'; it knows candidate, confirmed, minimised, blamed, known, fixed-in,"
 			" regressed, dismissed, duplicate, open, new; did you mean 'confirmed'?"},
-		{"--severity|low", "--severity knows no 'low'; it knows trivial, normal, high"}, {"--kind|gradiant", "did you mean 'gradient'?"},
-		{"--sort|time", "--sort knows no 'time'"}, {"--sort|first,first,first,first,first", "more than"},
+		{"--severity|low", "--severity knows no 'low'; it knows trivial, normal, high"},
+		{"--kind|gradiant", "did you mean 'gradient'?"},
+		{"--sort|time", "--sort knows no 'time'"},
+		{"--sort|first,first,first,first,first", "more than"},
 		{"--target|torch:induktor", "no run in this store was on 'torch:induktor'"},
-		{"--target|torch-2.11.0:inductor@cuda", "did you mean 'torch-2.11.0:inductor@cpu'?"}, {"--version|2.15.1", "did you mean '2.15.0'?"},
-		{"--since|last-rum", "or last-run is expected"}, {"--since|1y", "no date"}, {"--since|h", "no date"}, {"--json=yes", "takes no value"},
+		{"--target|torch-2.11.0:inductor@cuda", "did you mean 'torch-2.11.0:inductor@cpu'?"},
+		{"--version|2.15.1", "did you mean '2.15.0'?"},
+		{"--since|last-rum", "or last-run is expected"},
+		{"--since|1y", "no date"},
+		{"--since|h", "no date"},
+		{"--json=yes", "takes no value"},
 		{"--|--since", "'--since' is not understood"},
-		{"sql|select 1|--sort|first", "go with the list only"}, {"show|000000|--state|open", "list only"},
-		{"--artifact|report", "with show only"}, {"show|000000|--artifact|x|--json", "exclude each other"}, {"schema|x|y", "not understood"},
+		{"sql|select 1|--sort|first", "go with the list only"},
+		{"show|000000|--state|open", "list only"},
+		{"--artifact|report", "with show only"},
+		{"show|000000|--artifact|x|--json", "exclude each other"},
+		{"schema|x|y", "not understood"},
 	};
 	char args[200];
 	for (int i = 0; i < ARRAY_LEN(cases); i++) {
@@ -255,8 +302,10 @@ static void artifacts(void)
 	CHECK(store_artifact(s, &first, "stderr", NOW + 1, "\x1b[31mred\n", 9) == STORE_OK);
 	CHECK(store_close(s, NULL) == STORE_OK);
 	snprintf(args, sizeof args, "show|%.8s|--db|sample.db", hex);
-	snprintf(want, sizeof want, "  line 99 of a long report\n  ... 77400 bytes more; all of it: scatterproof findings show %.8s"
-		" --artifact report --db sample.db\n", hex);
+	snprintf(want, sizeof want,
+		"  line 99 of a long report\n  ... 77400 bytes more; all of it: scatterproof findings show %.8s"
+		" --artifact report --db sample.db\n",
+		hex);
 	expect_verb(args, 0, want, "");
 	struct ran r = {0};
 	sb_init(&r.out);
@@ -288,8 +337,11 @@ static void schema(void)
 	run_verb(&r, "schema|--json");
 	EXPECT_INT(r.code, 0);
 	CHECK(sqlite3_open("sample.db", &db) == SQLITE_OK);
-	CHECK(sqlite3_prepare_v2(db, "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type IN ('table', 'view')"
-		" AND m.name NOT IN ('v_open', 'v_new') ORDER BY m.name, c.cid", -1, &st, NULL) == SQLITE_OK);
+	CHECK(sqlite3_prepare_v2(db,
+			  "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type IN ('table', 'view')"
+			  " AND m.name NOT IN ('v_open', 'v_new') ORDER BY m.name, c.cid",
+			  -1, &st, NULL)
+		== SQLITE_OK);
 	while (sqlite3_step(st) == SQLITE_ROW) {
 		sb_reset(&want);
 		sb_printf(&want, "{\"table\":\"%s\",\"column\":\"%s\",\"meaning\":\"", (const char *)sqlite3_column_text(st, 0),
@@ -303,8 +355,10 @@ static void schema(void)
 	for (const char *p = r.out.s; *p; p++)
 		ndocumented += *p == '\n';
 	EXPECT_INT(ndocumented, ncolumns);
-	EXPECT_INT(sql_int("sample.db", "SELECT (SELECT count(*) FROM pragma_table_info('v_open'))"
-		" + (SELECT count(*) FROM pragma_table_info('v_new')) - 2 * (SELECT count(*) FROM pragma_table_info('v_findings'))"), 0);
+	EXPECT_INT(sql_int("sample.db",
+				   "SELECT (SELECT count(*) FROM pragma_table_info('v_open'))"
+				   " + (SELECT count(*) FROM pragma_table_info('v_new')) - 2 * (SELECT count(*) FROM pragma_table_info('v_findings'))"),
+		0);
 	expect_verb("schema", 0, "\nv_by_version: one row per finding, family, version and device", "");
 	expect_verb("schema|v_new", 0, "columns as v_findings", "");
 	expect_verb("schema|v_finding", 2, "", "no table or view 'v_finding'; did you mean 'v_findings'?");
@@ -324,18 +378,21 @@ static double seconds(void)
 
 static void limits(void)
 {
-	static const struct { const char *sql, *limit, *rows, *says; } cases[] = {
+	static const struct {
+		const char *sql, *limit, *rows, *says;
+	} cases[] = {
 		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "300ms", "",
 			"longer than 0.3 s and was stopped"},
 		/* one function that takes minutes, after rows that are printed whole */
 		{"SELECT 'first' AS x UNION ALL SELECT 'second' UNION ALL SELECT instr(zeroblob(60000000), (SELECT CAST(group_concat(v, '') AS BLOB)"
-			" FROM (SELECT zeroblob(30000000) AS v UNION ALL SELECT x'01')))", "1s",
-			"x\nfirst\nsecond\n", "longer than 1 s and was stopped"},
+		 " FROM (SELECT zeroblob(30000000) AS v UNION ALL SELECT x'01')))",
+			"1s", "x\nfirst\nsecond\n", "longer than 1 s and was stopped"},
 		{"WITH RECURSIVE n(i) AS (SELECT zeroblob(100000) UNION ALL SELECT zeroblob(100000) FROM n)"
-			" SELECT count(*) FROM (SELECT * FROM n ORDER BY 1)",
+		 " SELECT count(*) FROM (SELECT * FROM n ORDER BY 1)",
 			"60s", "", "more memory than 512 MiB"},
 		{"SELECT zeroblob(60000000), zeroblob(60000000), zeroblob(60000000), zeroblob(60000000), zeroblob(60000000), zeroblob(60000000),"
-			" zeroblob(60000000), zeroblob(60000000), zeroblob(60000000)", "60s", NULL, "more memory than 512 MiB"},
+		 " zeroblob(60000000), zeroblob(60000000), zeroblob(60000000)",
+			"60s", NULL, "more memory than 512 MiB"},
 		{"SELECT zeroblob(100000000)", "60s", NULL, "too big"},
 		{"SELECT printf('%.*c', 1000000000, 'x')", "500ms", NULL, NULL},
 	};
@@ -364,7 +421,7 @@ static void a_full_terminal(void)
 	pid_t pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		char *argv[] = {(char *)(uintptr_t)"findings", (char *)(uintptr_t)"--db", (char *)(uintptr_t)"sample.db", NULL};
+		char *argv[] = {(char *)(uintptr_t) "findings", (char *)(uintptr_t) "--db", (char *)(uintptr_t) "sample.db", NULL};
 		if (!freopen("/dev/full", "w", stdout) || !freopen("/dev/null", "w", stderr))
 			_exit(99);
 		_exit(cmd_findings(3, argv));

@@ -101,7 +101,13 @@ static void policies_round_trip(void)
 
 /* ---- programs --------------------------------------------------------------------------------------------------------- */
 
-struct blocks { uint64_t seed; const char *name; int made; struct policy pol; struct choices c; };
+struct blocks {
+	uint64_t seed;
+	const char *name;
+	int made;
+	struct policy pol;
+	struct choices c;
+};
 
 static void next_program(struct blocks *b, struct prog *p, struct arena *a, struct gen_stats *st)
 {
@@ -137,8 +143,8 @@ static bool founding(const struct prog *p)
 		}
 		for (int k = i + 1; grad && k < p->nnode; k++) {
 			const struct node *n = &p->node[k];
-			if (n->arg[0].tag == ARG_TENSOR && n->arg[0].node == i && op_info[n->op].family == F_REDUCE &&
-			    (op_info[n->op].traits & (T_REDUCE | T_LINEAR)) == (T_REDUCE | T_LINEAR))
+			if (n->arg[0].tag == ARG_TENSOR && n->arg[0].node == i && op_info[n->op].family == F_REDUCE
+				&& (op_info[n->op].traits & (T_REDUCE | T_LINEAR)) == (T_REDUCE | T_LINEAR))
 				for (int r = 0; r < p->nback; r++)
 					if (p->back[r].node == k)
 						return true;
@@ -258,9 +264,9 @@ static void symbols_bind(void)
 /* What the policy states, counted: surfaces, where sizes come from, -1, counting from the end. */
 struct shares {
 	int64_t n, surface[NSURFACES];
-	int64_t symbolic, given, read, both;    /* programs with symbols; whose operators take them from arguments, from tensors, from either */
-	int64_t size, minus_one;                /* sizes where one entry could follow from the others, and does */
-	int64_t dim, dim_negative, index, index_negative;       /* that are not left at their defaults */
+	int64_t symbolic, given, read, both; /* programs with symbols; whose operators take them from arguments, from tensors, from either */
+	int64_t size, minus_one;             /* sizes where one entry could follow from the others, and does */
+	int64_t dim, dim_negative, index, index_negative; /* that are not left at their defaults */
 };
 
 static bool could_follow(const struct prog *p, const struct node *n, const struct param *q)
@@ -338,14 +344,16 @@ static void shares_are_as_stated(void)
 		arena_reset(&a);
 	}
 	for (int k = 0; k < NSURFACES; k++)
-		EXPECT(llabs(s.surface[k] - N * (k ? 25 : 50) / 100) < N * 2 / 100, "surface %s: %" PRId64 " of %d", surface_name[k], s.surface[k], N);
+		EXPECT(
+			llabs(s.surface[k] - N * (k ? 25 : 50) / 100) < N * 2 / 100, "surface %s: %" PRId64 " of %d", surface_name[k], s.surface[k], N);
 	EXPECT(s.minus_one * 10 >= s.size, "-1 in %" PRId64 " of %" PRId64 " sizes", s.minus_one, s.size);
 	EXPECT(s.dim_negative * 10 >= s.dim, "%" PRId64 " of %" PRId64 " dims are negative", s.dim_negative, s.dim);
 	EXPECT(s.index_negative * 10 >= s.index, "%" PRId64 " of %" PRId64 " indices are negative", s.index_negative, s.index);
 	EXPECT(s.symbolic * 100 >= N * 7, "%" PRId64 " of %d programs have symbols", s.symbolic, N);
 	int64_t taken = s.given + s.read + s.both;
 	EXPECT(taken * 4 >= s.symbolic, "operators take sizes in %" PRId64 " of %" PRId64 " symbolic programs", taken, s.symbolic);
-	EXPECT(s.read * 100 >= taken * 35 && s.given * 100 >= taken * 15 && s.both > 0, "given %" PRId64 ", read %" PRId64 ", both %" PRId64, s.given, s.read, s.both);
+	EXPECT(s.read * 100 >= taken * 35 && s.given * 100 >= taken * 15 && s.both > 0, "given %" PRId64 ", read %" PRId64 ", both %" PRId64,
+		s.given, s.read, s.both);
 	arena_free(&a);
 	free(b);
 }
@@ -513,7 +521,10 @@ static void founding_condition_is_common(void)
 
 /* ---- measuring ----------------------------------------------------------------------------------------------------------- */
 
-static void print_share(const char *what, int64_t n, int64_t of) { printf("  %-24s %8" PRId64 "  %5.1f %%\n", what, n, 100.0 * (double)n / (double)of); }
+static void print_share(const char *what, int64_t n, int64_t of)
+{
+	printf("  %-24s %8" PRId64 "  %5.1f %%\n", what, n, 100.0 * (double)n / (double)of);
+}
 
 static void print_shares(const struct shares *s)
 {
@@ -533,7 +544,8 @@ static void print_shares(const struct shares *s)
 
 struct census {
 	struct shares shares;
-	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap, offset, empty, across;
+	int64_t nnode, ninput, dtype[NDTYPES], family[NFAMILIES], backward, several, view, mutation, founding, strided, broadcast, overlap,
+		offset, empty, across;
 };
 
 static bool differ(const struct value *a, const struct value *b)
@@ -664,7 +676,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return measure(atoi(argv[1]), argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3 && str_eq(argv[3], "print"),
-		               argc > 4 ? argv[4] : "default");
+			argc > 4 ? argv[4] : "default");
 	RUN(choices_replay);
 	RUN(policies_round_trip);
 	RUN(programs_are_valid);

@@ -6,10 +6,26 @@ static const char *const names[] = {"fuzz", "check", "findings", "slice_scatter"
 
 static void guesses(void)
 {
-	static const struct { const char *given, *want; } rows[] = {
-		{"chekc", "check"}, {"CHECK", "check"}, {"chck", "check"}, {"checkk", "check"}, {"cehck", "check"}, {"find", "findings"},
-		{"slice_scaterr", "slice_scatter"}, {"sum.dim", "sum.dim_IntList"}, {"fzuz", "fuzz"}, {"fzu", ""}, {"xyz", ""}, {"", ""}, {"f", ""}, {"q", ""},
-		{"slice", "slice_scatter"}, {"scatter", ""}, {"add.tensor", "add.Tensor"},
+	static const struct {
+		const char *given, *want;
+	} rows[] = {
+		{"chekc", "check"},
+		{"CHECK", "check"},
+		{"chck", "check"},
+		{"checkk", "check"},
+		{"cehck", "check"},
+		{"find", "findings"},
+		{"slice_scaterr", "slice_scatter"},
+		{"sum.dim", "sum.dim_IntList"},
+		{"fzuz", "fuzz"},
+		{"fzu", ""},
+		{"xyz", ""},
+		{"", ""},
+		{"f", ""},
+		{"q", ""},
+		{"slice", "slice_scatter"},
+		{"scatter", ""},
+		{"add.tensor", "add.Tensor"},
 		{"a name that is longer than what a guess looks at, by some characters, and more", ""},
 	};
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {

@@ -34,7 +34,7 @@ static const char *payload_of(struct store *s, const struct hash128 *id, const c
 static void decide(struct store *s, const struct hash128 *id, enum decision_kind kind, const char *note, const char *version)
 {
 	struct decision d = {.finding = *id, .kind = kind, .note = note, .version = version, .issue_url = "", .duplicate_of = *id};
-	EXPECT_INT(finding_decide(s, &d, NOW - 5, "t"), STORE_OK);      /* an old clock: the decision counts all the same */
+	EXPECT_INT(finding_decide(s, &d, NOW - 5, "t"), STORE_OK); /* an old clock: the decision counts all the same */
 }
 
 static void mark_duplicate(struct store *s, const struct hash128 *id, const struct hash128 *of)
@@ -69,7 +69,7 @@ static void decisions(void)
 	EXPECT_STR(payload_of(s, &id, "duplicate", &a), hex);
 	struct decision unknown = {.kind = DECIDE_KNOWN, .note = "", .version = "", .issue_url = ""};
 	EXPECT_INT(finding_decide(s, &unknown, NOW, "t"), STORE_BAD);
-	decide(s, &id, DECIDE_OPEN, "", "");    /* the refusal left no transaction open */
+	decide(s, &id, DECIDE_OPEN, "", ""); /* the refusal left no transaction open */
 	arena_free(&a);
 	store_abandon(s);
 }
@@ -107,7 +107,7 @@ static void duplicates(void)
 		EXPECT_INT(finding_last_original(&last, &turns, s, &id[i], &id[3]), STORE_OK);
 		EXPECT_INT(turns, i == 3);
 	}
-	mark_duplicate(s, &id[2], &id[0]);      /* as two merged stores can hold it */
+	mark_duplicate(s, &id[2], &id[0]); /* as two merged stores can hold it */
 	EXPECT_INT(finding_last_original(&last, &turns, s, &id[3], &id[0]), STORE_OK);
 	EXPECT(!turns, "a circle without the finding");
 	arena_free(&a);
@@ -158,8 +158,10 @@ static void circles(void)
 		decide(s, &id[(least + 1) % n], DECIDE_KNOWN, "reported", "");
 		EXPECT_INT(state_of(s, &id[(least + 1) % n]), STATE_KNOWN);
 		EXPECT_INT(state_of(s, &id[least]), STATE_DUPLICATE);
-		EXPECT_INT(sql_int(tmp_path(name), "SELECT count(*) FROM finding_summary s JOIN finding_state_now n ON n.finding = s.finding"
-			" WHERE n.state <> s.state"), 0);
+		EXPECT_INT(sql_int(tmp_path(name),
+					   "SELECT count(*) FROM finding_summary s JOIN finding_state_now n ON n.finding = s.finding"
+					   " WHERE n.state <> s.state"),
+			0);
 		EXPECT_INT(store_close(s, NULL), STORE_OK);
 		sb_free(&dumps[0]);
 		sb_free(&dumps[1]);
@@ -171,7 +173,7 @@ static void circles(void)
  * are linear in the length. (circles() compares with the schema's own views.) */
 static void long_chains(void)
 {
-	enum { LENGTH = 300, MAX_S = 30 };      /* it takes about 2 s */
+	enum { LENGTH = 300, MAX_S = 30 }; /* it takes about 2 s */
 	static struct hash128 id[LENGTH];
 	const char *path = tmp_path("chain.db");
 	struct store *s = open_ok(path, STORE_CREATE);
@@ -212,10 +214,17 @@ static enum after_fix seen_again(struct store *s, const struct hash128 *id, cons
 
 static void regressions(void)
 {
-	static const struct { const char *fixed, *versions; bool regressed; } cases[] = {
-		{"2.15.0", "torch 2.11.0+cu130, python 3.11.2", false}, {"2.15.0", "torch 2.15.0+cu130, python 3.11.2", true},
-		{"2.15.0", "torch 2.16.1, python 3.11.2", true}, {"2.15.0", "torch 2.15.0.dev20260101, python 3", false},
-		{"", "torch 2.11.0, python 3.11.2", true}, {"2.15.0", "", true}, {"0.1.post1", "scatterproof 0.1", false},
+	static const struct {
+		const char *fixed, *versions;
+		bool regressed;
+	} cases[] = {
+		{"2.15.0", "torch 2.11.0+cu130, python 3.11.2", false},
+		{"2.15.0", "torch 2.15.0+cu130, python 3.11.2", true},
+		{"2.15.0", "torch 2.16.1, python 3.11.2", true},
+		{"2.15.0", "torch 2.15.0.dev20260101, python 3", false},
+		{"", "torch 2.11.0, python 3.11.2", true},
+		{"2.15.0", "", true},
+		{"0.1.post1", "scatterproof 0.1", false},
 	};
 	struct store *s = open_ok(tmp_path("regress.db"), STORE_CREATE);
 	struct arena a;
@@ -224,7 +233,7 @@ static void regressions(void)
 		const char *fixed = cases[i / 2].fixed, *versions = cases[i / 2].versions;
 		bool back = cases[i / 2].regressed, confirmed = i % 2;
 		struct hash128 id = put_finding(s, (unsigned)i);
-		EXPECT_INT(seen_again(s, &id, versions, confirmed), FIX_NO_MATTER);     /* was never fixed */
+		EXPECT_INT(seen_again(s, &id, versions, confirmed), FIX_NO_MATTER); /* was never fixed */
 		decide(s, &id, DECIDE_FIXED_IN, "", fixed);
 		EXPECT_INT(state_of(s, &id), STATE_FIXED_IN);
 		EXPECT_INT(seen_again(s, &id, versions, confirmed), !back ? FIX_NO_MATTER : confirmed ? FIX_REFUTED : FIX_DOUBTED);
@@ -232,7 +241,7 @@ static void regressions(void)
 		EXPECT(!back || confirmed || str_starts(payload_of(s, &id, "note", &a), "a candidate regression: marked fixed"), "a note");
 		if (!back)
 			continue;
-		EXPECT_INT(seen_again(s, &id, versions, false), FIX_NO_MATTER);         /* said already */
+		EXPECT_INT(seen_again(s, &id, versions, false), FIX_NO_MATTER); /* said already */
 		EXPECT_INT(seen_again(s, &id, "torch 2.10.0", true), fixed[0] || confirmed ? FIX_NO_MATTER : FIX_REFUTED);
 		/* what an unconfirmed sighting made a candidate is regressed once it is confirmed, and that once */
 		EXPECT_INT(seen_again(s, &id, versions, true), confirmed || !fixed[0] ? FIX_NO_MATTER : FIX_REFUTED);
@@ -251,7 +260,8 @@ static void dates(void)
 {
 	struct store *s = open_ok(tmp_path("dates.db"), STORE_CREATE);
 	struct hash128 id = put_finding(s, 1), last = put_finding(s, 2);
-	CHECK(put_event(s, &id, INT64_MAX - 1, EVENT_NOTE, "late") == STORE_OK && put_event(s, &last, INT64_MAX, EVENT_NOTE, "last") == STORE_OK);
+	CHECK(
+		put_event(s, &id, INT64_MAX - 1, EVENT_NOTE, "late") == STORE_OK && put_event(s, &last, INT64_MAX, EVENT_NOTE, "last") == STORE_OK);
 	decide(s, &id, DECIDE_KNOWN, "", "");
 	EXPECT_INT(state_of(s, &id), STATE_KNOWN);
 	for (int i = 0; i < 2; i++) {
@@ -265,13 +275,21 @@ static void dates(void)
 /* What another store saw after the fix comes out as if one store had seen all. Times: marked fixed in 0.2 at 100. */
 static void regressions_elsewhere(void)
 {
-	static const struct { const char *versions; int64_t seen, confirmed; enum finding_state state; } cases[] = {
-		{"t 0.2", 200, 200, STATE_REGRESSED}, {"t 0.2", 200, 0, STATE_CANDIDATE}, {"t 0.1", 200, 200, STATE_FIXED_IN},
-		{"t 0.2", 50, 50, STATE_FIXED_IN}, {"t 0.3", 200, 50, STATE_CANDIDATE},
+	static const struct {
+		const char *versions;
+		int64_t seen, confirmed;
+		enum finding_state state;
+	} cases[] = {
+		{"t 0.2", 200, 200, STATE_REGRESSED},
+		{"t 0.2", 200, 0, STATE_CANDIDATE},
+		{"t 0.1", 200, 200, STATE_FIXED_IN},
+		{"t 0.2", 50, 50, STATE_FIXED_IN},
+		{"t 0.3", 200, 50, STATE_CANDIDATE},
 	};
 	for (int i = 0; i < 2 * ARRAY_LEN(cases); i++) {
 		const char *here = tmp_path("here.db"), *there = tmp_path("there.db"), *into = i % 2 ? here : there, *from = i % 2 ? there : here;
-		const struct store_env_text where = {.family = "t", .target = "t", .version = "", .versions = cases[i / 2].versions, .device = "", .machine = ""};
+		const struct store_env_text where = {
+			.family = "t", .target = "t", .version = "", .versions = cases[i / 2].versions, .device = "", .machine = ""};
 		const struct store_run run = {.seed = 1, .shard = "0/1", .policy = "p", .versions = "", .started = 1};
 		unlink(here);
 		unlink(there);
@@ -281,8 +299,15 @@ static void regressions_elsewhere(void)
 		s = open_ok(there, STORE_CREATE);
 		put_finding(s, 1);
 		CHECK(store_environment(s, &env, &where) == STORE_OK && store_run_begin(s, &r, &run) == STORE_OK);
-		const struct store_observation o = {.finding = id, .environment = env, .run = r, .at = NOW + cases[i / 2].seen, .verdict = "mismatch",
-			.tensor = "", .fill = -1, .call = -1, .detail = ""};
+		const struct store_observation o = {.finding = id,
+			.environment = env,
+			.run = r,
+			.at = NOW + cases[i / 2].seen,
+			.verdict = "mismatch",
+			.tensor = "",
+			.fill = -1,
+			.call = -1,
+			.detail = ""};
 		CHECK(store_observation(s, &o, "# scatterproof 1\n", NULL, 0) == STORE_OK);
 		if (cases[i / 2].confirmed)
 			CHECK(put_event(s, &id, NOW + cases[i / 2].confirmed, EVENT_CONFIRMED, "") == STORE_OK);
@@ -295,7 +320,7 @@ static void regressions_elsewhere(void)
 		}
 		decide(s, &id, DECIDE_KNOWN, "", "");
 		EXPECT_INT(store_merge(s, from), STORE_OK);
-		EXPECT_INT(state_of(s, &id), STATE_KNOWN);      /* decided after all that */
+		EXPECT_INT(state_of(s, &id), STATE_KNOWN); /* decided after all that */
 		EXPECT_INT(sql_int(into, "SELECT count(*) FROM event WHERE tool = 'merge'"), 0);
 		store_abandon(s);
 	}
@@ -303,8 +328,8 @@ static void regressions_elsewhere(void)
 
 static void versions(void)
 {
-	static const char *const order[] = {"", "0.1", "2.9.1", "2.11.0.dev20260101", "2.11.0.dev20260102+cu130", "2.11.0a0+git1", "2.11.0rc2", "2.11.0rc10",
-		"2.11.0", "2.11.0.post1", "2.11.0.post2+cu130", "2.11.0.post10", "2.11.1", "2.15.0", "10.0"};
+	static const char *const order[] = {"", "0.1", "2.9.1", "2.11.0.dev20260101", "2.11.0.dev20260102+cu130", "2.11.0a0+git1", "2.11.0rc2",
+		"2.11.0rc10", "2.11.0", "2.11.0.post1", "2.11.0.post2+cu130", "2.11.0.post10", "2.11.1", "2.15.0", "10.0"};
 	for (int i = 0; i < ARRAY_LEN(order); i++)
 		for (int j = 0; j < ARRAY_LEN(order); j++) {
 			int c = version_compare(order[i], order[j]);

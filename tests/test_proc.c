@@ -51,7 +51,7 @@ static void say_where(int sig)
 /* What the request's first word asks for. Everything else is echoed. */
 static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answer)
 {
-	uint32_t seq = ++*(uint32_t *)ctx;      /* a child's requests are numbered from 1 */
+	uint32_t seq = ++*(uint32_t *)ctx; /* a child's requests are numbered from 1 */
 	char word[32] = "";
 	memcpy(word, request, MIN(n, sizeof word - 1));
 	if (str_starts(word, "abort")) {
@@ -62,7 +62,7 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 	} else if (str_starts(word, "hang")) {
 		for (;;)
 			pause();
-	} else if (str_starts(word, "slow")) {  /* a fifth of a processor for longer than the limit of its test */
+	} else if (str_starts(word, "slow")) { /* a fifth of a processor for longer than the limit of its test */
 		doze(30, 20, 80);
 	} else if (str_starts(word, "crawl")) { /* a tenth, for longer than PROC_STARVED times the limit */
 		doze(40, 10, 90);
@@ -169,7 +169,7 @@ static int child(const char *kind)
 		fputs("no such library\n", stderr);
 		return 42;
 	}
-	if (str_starts(kind, "hello ")) {       /* of so many bytes */
+	if (str_starts(kind, "hello ")) { /* of so many bytes */
 		size_t n = (size_t)atol(kind + 6);
 		char *hello = xmalloc(n);
 		memset(hello, 'h', n);
@@ -268,7 +268,12 @@ static void test_big_messages(void)
 
 static void test_misbehaviour(void)
 {
-	static const struct { const char *request; enum proc_end end; int signal; const char *why; } row[] = {
+	static const struct {
+		const char *request;
+		enum proc_end end;
+		int signal;
+		const char *why;
+	} row[] = {
 		{"abort", PROC_END_DIED, SIGABRT, "signal 6"},
 		{"exit", PROC_END_DIED, 0, "exited with code 3"},
 		{"hang", PROC_END_TIME, 0, "no answer within 300 ms"},
@@ -311,7 +316,7 @@ static void test_time(void)
 	EXPECT(proc_end(p) == PROC_END_TIME && strstr(proc_why(p), "within 500 ms"), "end %d, '%s'", proc_end(p), proc_why(p));
 	EXPECT(strstr(proc_tail(p), "I was here"), "tail '%s'", proc_tail(p));
 	proc_release(p);
-	EXPECT_INT(ask(p, "hang", 500), PROC_ENDED);    /* and dies of being asked */
+	EXPECT_INT(ask(p, "hang", 500), PROC_ENDED); /* and dies of being asked */
 	EXPECT(proc_end(p) == PROC_END_TIME && strstr(proc_why(p), "gave no answer within 500 ms"), "end %d, '%s'", proc_end(p), proc_why(p));
 	EXPECT_INT(proc_signal(p), 0);
 	proc_release(p);
@@ -343,8 +348,10 @@ static void test_orphans(void)
 
 static void test_hellos(void)
 {
-	static const struct { const char *kind; bool fine; } row[] = {{"hello 0", true}, {"hello 1048576", true}, {"hello 1048577", false},
-		{"hello 200000000", false}};
+	static const struct {
+		const char *kind;
+		bool fine;
+	} row[] = {{"hello 0", true}, {"hello 1048576", true}, {"hello 1048577", false}, {"hello 200000000", false}};
 	const char *argv[4];
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct proc_spec spec = spec_of(argv, row[i].kind);
@@ -377,7 +384,9 @@ static void test_nice(void)
 
 static void test_bad_starts(void)
 {
-	static const struct { const char *kind, *why, *tail; } row[] = {
+	static const struct {
+		const char *kind, *why, *tail;
+	} row[] = {
 		{"silent", "not ready within 400 ms", ""},
 		{"stillborn", "exited with code 42 before it was ready", "no such library"},
 		{"babble", "bytes that are no answer", ""},
@@ -665,7 +674,7 @@ static void test_wrong_answers(void)
 	take_answer(&r, &a);
 	EXPECT(r.status == RES_OK && r.call[0].out[0].meta.size[0] == 2, "%s", r.message);
 	for (size_t n = 1; n < good.len; n++) {
-		char *exact = xmalloc(n);       /* so that ASan sees a read beyond the end */
+		char *exact = xmalloc(n); /* so that ASan sees a read beyond the end */
 		memcpy(exact, good.s, n);
 		answer_bytes = exact;
 		answer_nbytes = n;
@@ -693,9 +702,17 @@ static void test_wrong_answers(void)
 /* The same through a process and torch_run: one result each, and the next request is served. */
 static void test_nonsense_worker(void)
 {
-	static const struct { const char *source; enum result_status status; const char *text; } row[] = {
-		{"SHORT", RES_HARNESS, "answer: "}, {"LONG", RES_HARNESS, "4 bytes too many"}, {"STATUS", RES_HARNESS, "status 4"},
-		{"EMPTY", RES_HARNESS, "answer: "}, {"DIE", RES_CRASH, ""}, {"TWO", RES_HARNESS, "1 reported, 2 expected"},
+	static const struct {
+		const char *source;
+		enum result_status status;
+		const char *text;
+	} row[] = {
+		{"SHORT", RES_HARNESS, "answer: "},
+		{"LONG", RES_HARNESS, "4 bytes too many"},
+		{"STATUS", RES_HARNESS, "status 4"},
+		{"EMPTY", RES_HARNESS, "answer: "},
+		{"DIE", RES_CRASH, ""},
+		{"TWO", RES_HARNESS, "1 reported, 2 expected"},
 	};
 	static const char cells[8];
 	const char *argv[4];
@@ -716,7 +733,8 @@ static void test_nonsense_worker(void)
 		req.source = row[i].source;
 		req.nstorages = str_eq(row[i].source, "TWO") ? 2 : 1;
 		torch_run(&r, &a, p, &req);
-		EXPECT(r.status == row[i].status && strstr(r.message, row[i].text), "%s: %s: %s", row[i].source, result_status_name[r.status], r.message);
+		EXPECT(r.status == row[i].status && strstr(r.message, row[i].text), "%s: %s: %s", row[i].source, result_status_name[r.status],
+			r.message);
 		req.source = "fine";
 		req.nstorages = 1;
 		torch_run(&r, &a, p, &req);

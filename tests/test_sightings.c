@@ -31,7 +31,9 @@ static int next(struct sightings *s)
 	return number;
 }
 
-struct seen { int n, number[8]; };
+struct seen {
+	int n, number[8];
+};
 
 static void note(void *ctx, const struct sighting *w)
 {
@@ -69,7 +71,7 @@ static void later_ones_join_the_first(void)
 	sightings_settle(s, 7, "again", note, &seen);
 	EXPECT_STR(sightings_name(s, 7), "again");
 	EXPECT_INT(seen.n, 2);
-	wait_for(s, 8, 6);      /* freed with the table: the sanitizer looks */
+	wait_for(s, 8, 6); /* freed with the table: the sanitizer looks */
 	sightings_free(s);
 }
 

@@ -15,10 +15,10 @@ static void round_trip(void)
 	const char *path = tmp_path("round.db");
 	struct store *s = open_ok(path, STORE_CREATE);
 	struct hash128 run = put_run(s, 7), env = put_env(s, 1), f = put_finding(s, 1), issue, minimal = put_program(s, 101);
-	const struct store_event known = {.finding = f, .at = NOW + 60, .kind = EVENT_KNOWN, .tool = "t", .payload = "reported",
-		.issue = &issue};
-	const struct store_event minimized = {.finding = f, .at = NOW + 50, .kind = EVENT_MINIMIZED, .tool = "t",
-		.payload = "9 nodes to 2", .program = &minimal};
+	const struct store_event known = {
+		.finding = f, .at = NOW + 60, .kind = EVENT_KNOWN, .tool = "t", .payload = "reported", .issue = &issue};
+	const struct store_event minimized = {
+		.finding = f, .at = NOW + 50, .kind = EVENT_MINIMIZED, .tool = "t", .payload = "9 nodes to 2", .program = &minimal};
 	EXPECT_INT(put_obs(s, &f, &env, &run, NOW + 5, "mismatch"), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "report", NOW + 5, "expected 1\ngot 0\n", 17), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "report", NOW + 6, "newer", 5), STORE_OK);
@@ -76,18 +76,23 @@ static enum finding_state state_of(struct store *s, const struct hash128 *f)
 /* Each step: an event, then the state it must lead to. Times may go back: the order of writing must not matter. */
 static void life_cycle(void)
 {
-	static const struct { int at; enum event_kind kind; const char *payload; enum finding_state want; } steps[] = {
+	static const struct {
+		int at;
+		enum event_kind kind;
+		const char *payload;
+		enum finding_state want;
+	} steps[] = {
 		{10, EVENT_CONFIRMED, "5 of 5", STATE_CONFIRMED},
 		{20, EVENT_BLAME, "inductor", STATE_BLAMED},
-		{30, EVENT_MINIMIZED, "", STATE_BLAMED},        /* progress does not go back */
+		{30, EVENT_MINIMIZED, "", STATE_BLAMED}, /* progress does not go back */
 		{31, EVENT_NOTE, "hm", STATE_BLAMED},
 		{40, EVENT_KNOWN, "reported", STATE_KNOWN},
-		{45, EVENT_CONFIRMED, "again", STATE_KNOWN},    /* a decision stands */
+		{45, EVENT_CONFIRMED, "again", STATE_KNOWN}, /* a decision stands */
 		{50, EVENT_FIXED, "2.15.0", STATE_FIXED_IN},
 		{42, EVENT_STATE, "dismissed", STATE_FIXED_IN}, /* told late, happened early */
 		{60, EVENT_REGRESSED, "2.16.0", STATE_REGRESSED},
 		{70, EVENT_STATE, "candidate", STATE_CANDIDATE},
-		{71, EVENT_CONFIRMED, "", STATE_CONFIRMED},     /* progress starts afresh */
+		{71, EVENT_CONFIRMED, "", STATE_CONFIRMED}, /* progress starts afresh */
 		{80, EVENT_STATE, "dismissed", STATE_DISMISSED},
 		{90, EVENT_STATE, "minimised", STATE_MINIMISED},
 	};
@@ -143,8 +148,13 @@ static void repeated_writes_add_nothing(void)
 	EXPECT(once.len > 500 && str_eq(once.s, twice.s), "dumps differ:\n%s\n%s", once.s, twice.s);
 	/* the same finding with another signature and severity: two events more, the latest counts */
 	struct hash128 id;
-	const struct store_finding f = {.program = put_program(s, 3), .family = "jax", .kind = FINDING_ALIAS, .severity = SEVERITY_TRIVIAL,
-		.signature = "better", .at = NOW + 9, .tool = "t"};
+	const struct store_finding f = {.program = put_program(s, 3),
+		.family = "jax",
+		.kind = FINDING_ALIAS,
+		.severity = SEVERITY_TRIVIAL,
+		.signature = "better",
+		.at = NOW + 9,
+		.tool = "t"};
 	EXPECT_INT(store_finding(s, &id, &f), STORE_OK);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), 1);
@@ -160,17 +170,17 @@ static void observations_are_capped_and_counted(void)
 	struct store *s = open_ok(path, STORE_CREATE);
 	struct hash128 run = put_run(s, 1), env[2] = {put_env(s, 1), put_env(s, 2)}, f = put_finding(s, 1);
 	for (unsigned i = 0; i < 50; i++) {
-		EXPECT_INT(put_obs_of(s, &f, i + 1, &env[0], &run, NOW + 10 + i, "mismatch"), STORE_OK);       /* at first its own program */
+		EXPECT_INT(put_obs_of(s, &f, i + 1, &env[0], &run, NOW + 10 + i, "mismatch"), STORE_OK); /* at first its own program */
 		if (i < 5)
-			EXPECT_INT(put_obs(s, &f, &env[1], &run, NOW + 10 + i, "crash"), STORE_OK);     /* one program, one row */
+			EXPECT_INT(put_obs(s, &f, &env[1], &run, NOW + 10 + i, "crash"), STORE_OK); /* one program, one row */
 	}
 	EXPECT_INT(put_obs(s, &f, &env[0], &run, NOW + 999, "pass"), STORE_OK);
-	EXPECT_INT(sql_int(path, "SELECT nobs FROM finding_summary"), 20);      /* the rest waits */
+	EXPECT_INT(sql_int(path, "SELECT nobs FROM finding_summary"), 20); /* the rest waits */
 	EXPECT_INT(store_flush(s), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT nobs FROM finding_summary"), 55);
 	EXPECT_INT(sql_int(path, "SELECT npass FROM finding_summary"), 1);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation"), 20);
-	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), 19);          /* two rows are of the first one */
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), 19); /* two rows are of the first one */
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program_op o LEFT JOIN program p ON p.id = o.program WHERE p.id IS NULL"), 0);
 	EXPECT_INT(sql_int(path, "SELECT last_seen FROM finding_summary"), NOW + 59);
 	EXPECT_INT(sql_int(path, "SELECT last FROM observation_count WHERE verdict = 'pass'"), NOW + 999);
@@ -201,9 +211,10 @@ static void kept_observations_in_any_order(void)
 		if (round % 2)
 			CHECK(store_begin(s) == STORE_OK);
 		for (unsigned k = 0; k < N; k++) {
-			unsigned i = (k * 7 + round * 11) % N;  /* 7 and 60 have no common divisor: all of them, in another order */
+			unsigned i = (k * 7 + round * 11) % N; /* 7 and 60 have no common divisor: all of them, in another order */
 			unsigned program = i % 3 == 0 ? 1 + i % 2 : 300 + i / 3;
-			EXPECT_INT(put_obs_of(s, &f[i % 2], program, &env[i / 2 % 2], &run, NOW + 1000 - 10 * i, i % 5 ? "mismatch" : "crash"), STORE_OK);
+			EXPECT_INT(
+				put_obs_of(s, &f[i % 2], program, &env[i / 2 % 2], &run, NOW + 1000 - 10 * i, i % 5 ? "mismatch" : "crash"), STORE_OK);
 		}
 		if (round % 2)
 			CHECK(store_commit(s) == STORE_OK);
@@ -215,8 +226,10 @@ static void kept_observations_in_any_order(void)
 		EXPECT(want.len > 5000 && str_eq(want.s, got.s), "round %u differs", round);
 		EXPECT_INT(sql_int(path, "SELECT max(n) FROM (SELECT count(*) AS n FROM observation GROUP BY finding)"), STORE_MAX_OBS);
 		EXPECT_INT(sql_int(path, "SELECT sum(nobs) FROM finding_summary"), N);
-		EXPECT_INT(sql_int(path, "SELECT count(*) FROM program p WHERE NOT EXISTS (SELECT 1 FROM observation WHERE program = p.id)"
-			" AND NOT EXISTS (SELECT 1 FROM finding WHERE program = p.id)"), 0);
+		EXPECT_INT(sql_int(path,
+					   "SELECT count(*) FROM program p WHERE NOT EXISTS (SELECT 1 FROM observation WHERE program = p.id)"
+					   " AND NOT EXISTS (SELECT 1 FROM finding WHERE program = p.id)"),
+			0);
 	}
 	sb_free(&want);
 	sb_free(&got);
@@ -233,25 +246,25 @@ static void an_observation_has_its_program(void)
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), STORE_MAX_OBS + 1);
 	EXPECT_INT(put_obs(s, &f, &env[1], &run, NOW + 500, "mismatch"), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation"), STORE_MAX_OBS);
-	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), STORE_MAX_OBS);        /* the twentieth of the others has gone */
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), STORE_MAX_OBS); /* the twentieth of the others has gone */
 	EXPECT_INT(sql_int(path, "SELECT count(DISTINCT program) FROM program_op"), STORE_MAX_OBS);
-	EXPECT_INT(put_obs_of(s, &f, 105, &env[0], &run, NOW + 1, "crash"), STORE_OK);  /* the same program earlier: the row is replaced */
+	EXPECT_INT(put_obs_of(s, &f, 105, &env[0], &run, NOW + 1, "crash"), STORE_OK); /* the same program earlier: the row is replaced */
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation"), STORE_MAX_OBS);
 	struct arena a;
 	struct store_loaded l;
 	arena_init(&a);
 	EXPECT_INT(store_load_finding(s, &l, &f, &a), STORE_OK);
 	EXPECT_INT(l.nobs_stored, STORE_MAX_OBS);
-	EXPECT_INT(l.nobs, STORE_MAX_OBS + 2);  /* those that never had a row wait to be counted */
+	EXPECT_INT(l.nobs, STORE_MAX_OBS + 2); /* those that never had a row wait to be counted */
 	EXPECT_INT(l.nprograms, STORE_MAX_OBS);
 	EXPECT(strstr(l.obs[0].program_text, "seed=105,") && str_eq(l.obs[0].verdict, "crash"), "%s", l.obs[0].program_text);
-	EXPECT(l.obs[STORE_MAX_OBS - 1].program_text == l.program &&
-		same_hash(&l.obs[STORE_MAX_OBS - 1].program, &l.program_id), "its own program");
+	EXPECT(l.obs[STORE_MAX_OBS - 1].program_text == l.program && same_hash(&l.obs[STORE_MAX_OBS - 1].program, &l.program_id),
+		"its own program");
 	for (int i = 0; i < l.nobs_stored; i++) {
 		struct hash128 key = program_key(l.obs[i].program_text);
 		EXPECT(same_hash(&key, &l.obs[i].program), "observation %d has another program's text", i);
 	}
-	EXPECT_INT(put_obs_of(s, &f, 900, &env[0], &run, NOW, "pass"), STORE_OK);       /* however early */
+	EXPECT_INT(put_obs_of(s, &f, 900, &env[0], &run, NOW, "pass"), STORE_OK); /* however early */
 	EXPECT_INT(store_flush(s), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM observation WHERE verdict = 'pass'"), 0);
 	EXPECT_INT(sql_int(path, "SELECT nobs * 100 + npass FROM finding_summary"), (STORE_MAX_OBS + 7) * 100 + 1);
@@ -267,7 +280,10 @@ static void latest_campaign(void)
 	struct hash128 id;
 	EXPECT_INT(store_last_campaign(s, &started), STORE_OK);
 	EXPECT_INT(started, INT64_MIN);
-	static const struct { const char *policy; int at; } runs[] = {{"default", 1}, {"quick", 5}, {"check", 7}, {"default", 3}, {"repro", 9}};
+	static const struct {
+		const char *policy;
+		int at;
+	} runs[] = {{"default", 1}, {"quick", 5}, {"check", 7}, {"default", 3}, {"repro", 9}};
 	for (int i = 0; i < ARRAY_LEN(runs); i++) {
 		const struct store_run r = {.seed = 1, .shard = "", .policy = runs[i].policy, .versions = "", .started = NOW + runs[i].at};
 		EXPECT_INT(store_run_begin(s, &id, &r), STORE_OK);
@@ -287,13 +303,13 @@ static void batches_are_whole(void)
 	EXPECT_INT(put_obs(s, &f, &env, &run, NOW, "mismatch"), STORE_OK);
 	EXPECT_INT(store_artifact(s, &unknown, "got", NOW, "x", 1), STORE_BAD);
 	EXPECT(strstr(store_message(s), "FOREIGN KEY") != NULL, "%s", store_message(s));
-	EXPECT_INT(put_obs(s, &f, &env, &run, NOW, "mismatch"), STORE_BAD);     /* all that follows fails too */
+	EXPECT_INT(put_obs(s, &f, &env, &run, NOW, "mismatch"), STORE_BAD); /* all that follows fails too */
 	EXPECT_INT(store_commit(s), STORE_BAD);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), 0);
 	EXPECT_INT(store_begin(s), STORE_OK);
 	f = put_finding(s, 1);
 	EXPECT_INT(put_obs(s, &f, &env, &run, NOW, "mismatch"), STORE_OK);
-	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), 0);           /* not before the commit */
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), 0); /* not before the commit */
 	EXPECT_INT(store_commit(s), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding f JOIN observation o ON o.finding = f.id"), 1);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
@@ -313,10 +329,10 @@ static void counters(void)
 	EXPECT_INT(sql_int(path, "SELECT n FROM v_counters WHERE verdict = 'mismatch'"), 100);
 	store_counter_add(s, &run, "draw a", &env, "pass", 5);
 	store_counter_add(s, &unknown, "draw a", &env, "pass", 5);
-	EXPECT_INT(store_flush(s), STORE_BAD);                                  /* a run that does not exist */
+	EXPECT_INT(store_flush(s), STORE_BAD); /* a run that does not exist */
 	EXPECT_INT(sql_int(path, "SELECT sum(n) FROM counter"), 1000);
 	store_counter_add(s, &run, "draw a", &env, "pass", 7);
-	EXPECT_INT(store_close(s, NULL), STORE_OK);                             /* flushes */
+	EXPECT_INT(store_close(s, NULL), STORE_OK); /* flushes */
 	EXPECT_INT(sql_int(path, "SELECT sum(n) FROM counter"), 1007);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM draw"), 2);
 }
@@ -326,8 +342,13 @@ static void old_families(void)
 {
 	struct store *s = open_ok(tmp_path("family.db"), STORE_CREATE);
 	struct hash128 old, id;
-	const struct store_finding f = {.program = put_program(s, 1), .family = "torch-2.15.0", .kind = FINDING_VALUE, .severity = SEVERITY_HIGH,
-		.signature = "the same", .at = NOW, .tool = "t"};
+	const struct store_finding f = {.program = put_program(s, 1),
+		.family = "torch-2.15.0",
+		.kind = FINDING_VALUE,
+		.severity = SEVERITY_HIGH,
+		.signature = "the same",
+		.at = NOW,
+		.tool = "t"};
 	bool found;
 	EXPECT_INT(store_finding(s, &old, &f), STORE_OK);
 	EXPECT_INT(store_open_by_signature(s, &found, &id, NULL, "the same", "torch"), STORE_OK);
@@ -379,12 +400,14 @@ static void prefixes(void)
 	EXPECT_INT(store_find_by_prefix(s, &id, "000000000000000000000000000000000"), STORE_BAD);
 	EXPECT_INT(store_find_by_prefix(s, &id, "00000000"), STORE_BAD);
 	EXPECT(strstr(store_message(s), "no finding") != NULL, "%s", store_message(s));
-	CHECK(sqlite3_exec(s->db, "INSERT INTO finding SELECT unhex.k, program, family, kind FROM finding, (SELECT"
-		" x'abcdef00000000000000000000000001' AS k UNION SELECT x'abcdefff000000000000000000000002') unhex", NULL, NULL,
-		NULL) == SQLITE_OK);
+	CHECK(sqlite3_exec(s->db,
+			  "INSERT INTO finding SELECT unhex.k, program, family, kind FROM finding, (SELECT"
+			  " x'abcdef00000000000000000000000001' AS k UNION SELECT x'abcdefff000000000000000000000002') unhex",
+			  NULL, NULL, NULL)
+		== SQLITE_OK);
 	EXPECT_INT(store_find_by_prefix(s, &id, "abcdef"), STORE_BAD);
-	EXPECT(strstr(store_message(s), "abcdef00000000000000000000000001") && strstr(store_message(s),
-		"abcdefff000000000000000000000002"), "%s", store_message(s));
+	EXPECT(strstr(store_message(s), "abcdef00000000000000000000000001") && strstr(store_message(s), "abcdefff000000000000000000000002"),
+		"%s", store_message(s));
 	EXPECT_INT(store_find_by_prefix(s, &id, "ABCDEFf"), STORE_OK);
 	EXPECT_INT(id.b[15], 2);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
@@ -422,8 +445,7 @@ static void odd_texts(void)
 	struct hash128 env, program, f;
 	EXPECT_INT(store_environment(s, &env, &(struct store_env_text){"t\n", "", "t\xff\"'\n", "\x1b[31m", "", ""}), STORE_OK);
 	EXPECT_INT(store_program(s, &program, "\xc3\x28 '; DROP TABLE finding; --", NULL, 0), STORE_OK);
-	const struct store_finding finding = {.program = program, .family = "t", .kind = FINDING_CRASH, .signature = "", .at = -5,
-		.tool = ""};
+	const struct store_finding finding = {.program = program, .family = "t", .kind = FINDING_CRASH, .signature = "", .at = -5, .tool = ""};
 	EXPECT_INT(store_finding(s, &f, &finding), STORE_OK);
 	char *big = xmalloc(STORE_MAX_BLOB + 1);
 	memset(big, 'x', STORE_MAX_BLOB + 1);
@@ -454,16 +476,18 @@ static void words_match_the_schema(void)
 		EXPECT_INT(sql_int(path, sql), 1);
 	}
 	for (int i = 0; i < NFINDING_STATES; i++) {
-		snprintf(sql, sizeof sql, "SELECT count(*) FROM finding_state WHERE name = '%s' AND rank = %d AND open = %d", finding_state_name[i], i,
-			(STATES_OPEN & 1u << i) != 0);
+		snprintf(sql, sizeof sql, "SELECT count(*) FROM finding_state WHERE name = '%s' AND rank = %d AND open = %d", finding_state_name[i],
+			i, (STATES_OPEN & 1u << i) != 0);
 		EXPECT_INT(sql_int(path, sql), 1);
 	}
 	for (int i = 0; i < NEVENT_KINDS; i++) {
 		snprintf(sql, sizeof sql, "SELECT count(*) FROM event_kind WHERE name = '%s'", event_kind_name[i]);
 		EXPECT_INT(sql_int(path, sql), 1);
 	}
-	EXPECT_INT(sql_int(path, "SELECT (SELECT count(*) FROM finding_kind) + (SELECT count(*) FROM finding_state)"
-		" + (SELECT count(*) FROM event_kind)"), NFINDING_KINDS + NFINDING_STATES + NEVENT_KINDS);
+	EXPECT_INT(sql_int(path,
+				   "SELECT (SELECT count(*) FROM finding_kind) + (SELECT count(*) FROM finding_state)"
+				   " + (SELECT count(*) FROM event_kind)"),
+		NFINDING_KINDS + NFINDING_STATES + NEVENT_KINDS);
 }
 
 /* Keys are a promise to every store ever written: this one must never change. */
@@ -472,8 +496,9 @@ static void keys_are_stable(void)
 	char hex[33];
 	const struct value v[] = {value_text("torch"), value_text("2.11.0"), value_text("torch-2.11.0:eager"), value_text("torch 2.11.0"),
 		value_text("cpu"), value_text("x86")};
-	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6" "2.11.0t\0\0\0\0\0\0\0\22"
-		"torch-2.11.0:eagert\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
+	static const unsigned char canonical[] = "environment\0t\0\0\0\0\0\0\0\5torcht\0\0\0\0\0\0\0\6"
+											 "2.11.0t\0\0\0\0\0\0\0\22"
+											 "torch-2.11.0:eagert\0\0\0\0\0\0\0\14torch 2.11.0t\0\0\0\0\0\0\0\3cput\0\0\0\0\0\0\0\3x86";
 	struct hash128 key = table_key(&store_table[TABLE_ENVIRONMENT], v), by_hand = hash_bytes(canonical, sizeof canonical - 1);
 	EXPECT(same_hash(&key, &by_hand), "the canonical bytes of an environment");
 	hash_hex(hex, &key);
@@ -482,17 +507,18 @@ static void keys_are_stable(void)
 
 static void times(void)
 {
-	static const struct { const char *text; int64_t at; } good[] = {
-		{"1970-01-01", 0}, {"2026-01-31", 1769817600000}, {"2024-02-29T23:59:59Z", 1709251199000},
-		{"1969-12-31 23:59", -60000}, {"2000-03-01 00:00:01", 951868801000}};
-	static const char *const bad[] = {"", "yesterday", "2026-1-1", "2026-02-29", "2026-13-01", "2026-01-01T", "2026-01-01T24:00",
-		"2026-01-01x", "2026-01-01T10:00:00ZZ"};
+	static const struct {
+		const char *text;
+		int64_t at;
+	} good[] = {{"1970-01-01", 0}, {"2026-01-31", 1769817600000}, {"2024-02-29T23:59:59Z", 1709251199000}, {"1969-12-31 23:59", -60000},
+		{"2000-03-01 00:00:01", 951868801000}};
+	static const char *const bad[] = {
+		"", "yesterday", "2026-1-1", "2026-02-29", "2026-13-01", "2026-01-01T", "2026-01-01T24:00", "2026-01-01x", "2026-01-01T10:00:00ZZ"};
 	char text[32];
 	int64_t at;
 	for (int i = 0; i < ARRAY_LEN(good); i++) {
 		struct err err = {0};
-		EXPECT(store_time_parse(&at, good[i].text, &err) && at == good[i].at, "%s gives %lld %s", good[i].text, (long long)at,
-			err.msg);
+		EXPECT(store_time_parse(&at, good[i].text, &err) && at == good[i].at, "%s gives %lld %s", good[i].text, (long long)at, err.msg);
 	}
 	for (int i = 0; i < ARRAY_LEN(bad); i++) {
 		struct err err = {0};
@@ -506,7 +532,7 @@ static void times(void)
 	EXPECT_STR(text, "-9223372036854775808");
 	store_time_text(text, 253402300799999);
 	EXPECT_STR(text, "9999-12-31T23:59:59Z");
-	for (int64_t day = -200000; day < 200000; day += 1) {   /* each day's text reads back */
+	for (int64_t day = -200000; day < 200000; day += 1) { /* each day's text reads back */
 		int64_t back = 0;
 		store_time_text(text, day * 86400000);
 		text[10] = '\0';
@@ -521,8 +547,9 @@ static void json_strings(void)
 	sb_init(&sb);
 	json_text(&sb, "a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13);
 	EXPECT_STR(sb.s, "\"a\\\"\\\\\\n\\u0001\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\\u0000z\"");
-	EXPECT(!utf8_valid("\xc0\x80", 2) && !utf8_valid("\xf4\x90\x80\x80", 4) && utf8_valid("\xf0\x9f\x98\x80", 4) &&
-		!utf8_valid("\xe2\x82", 2), "UTF-8");
+	EXPECT(
+		!utf8_valid("\xc0\x80", 2) && !utf8_valid("\xf4\x90\x80\x80", 4) && utf8_valid("\xf0\x9f\x98\x80", 4) && !utf8_valid("\xe2\x82", 2),
+		"UTF-8");
 	sb_free(&sb);
 }
 

@@ -33,8 +33,8 @@ static enum store_status write_one(struct store *s, unsigned n)
 	store_run_begin(s, &run, &r);
 	store_environment(s, &env, &(struct store_env_text){"torch", "", "torch:eager", "", "", ""});
 	store_program(s, &program, text, ops, 2);
-	const struct store_finding finding = {.program = program, .family = "torch", .kind = FINDING_VALUE, .signature = signature,
-		.at = NOW + n, .tool = "t"};
+	const struct store_finding finding = {
+		.program = program, .family = "torch", .kind = FINDING_VALUE, .signature = signature, .at = NOW + n, .tool = "t"};
 	store_finding(s, &f, &finding);
 	put_obs(s, &f, &env, &run, NOW + n, "mismatch");
 	store_artifact(s, &f, "got", NOW, big, sizeof big);
@@ -49,7 +49,8 @@ static int64_t counted(const char *path) { return sql_int(path, "SELECT coalesce
 /* A finding is whole: with its observation, its artifact and its events. */
 static int64_t whole_findings(const char *path)
 {
-	return sql_int(path, "SELECT count(*) FROM finding f WHERE EXISTS (SELECT 1 FROM observation o WHERE o.finding = f.id) AND"
+	return sql_int(path,
+		"SELECT count(*) FROM finding f WHERE EXISTS (SELECT 1 FROM observation o WHERE o.finding = f.id) AND"
 		" EXISTS (SELECT 1 FROM artifact a WHERE a.finding = f.id AND length(a.bytes) = 20000) AND"
 		" (SELECT count(*) FROM event e WHERE e.finding = f.id) = 3 AND"
 		" EXISTS (SELECT 1 FROM finding_summary s WHERE s.finding = f.id AND s.nobs = 1)");
@@ -84,7 +85,7 @@ static bool survive(struct fault f, const char *path)
 		if (s && store_flush(s) == STORE_OK)
 			nflushed = ncommitted;
 	}
-	store_abandon(s);       /* the process ends here */
+	store_abandon(s); /* the process ends here */
 	without_fault(&was);
 
 	/* a commit that reports failure may still have happened (the last step is the journal's removal), never the reverse */
@@ -99,7 +100,7 @@ static bool survive(struct fault f, const char *path)
 	}
 	EXPECT_STR(integrity(path), "ok");
 	for (unsigned n = 0; n < NFINDINGS; n++)
-		EXPECT_INT(write_one(s, n), STORE_OK);          /* all of it again: nothing twice */
+		EXPECT_INT(write_one(s, n), STORE_OK); /* all of it again: nothing twice */
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), NFINDINGS);
 	EXPECT_STR(integrity(path), "ok");

@@ -26,8 +26,8 @@ static struct hash128 write_one(struct store *s, unsigned n)
 	CHECK(store_begin(s) == STORE_OK);
 	struct hash128 run = put_run(s, 1), env = put_env(s, 1);
 	store_program(s, &program, text, ops, 2);
-	const struct store_finding finding = {.program = program, .family = "torch", .kind = FINDING_VALUE, .signature = text,
-		.at = NOW + n, .tool = "t"};
+	const struct store_finding finding = {
+		.program = program, .family = "torch", .kind = FINDING_VALUE, .signature = text, .at = NOW + n, .tool = "t"};
 	store_finding(s, &f, &finding);
 	put_obs(s, &f, &env, &run, NOW + n, "mismatch");
 	store_artifact(s, &f, "got", NOW, big, sizeof big);
@@ -48,7 +48,10 @@ static void writer(const char *path, unsigned start, int out)
 	}
 }
 
-struct moment { long delay_us; struct fault fault; };    /* delay_us < 0: the child ends itself at the fault */
+struct moment {
+	long delay_us;
+	struct fault fault;
+}; /* delay_us < 0: the child ends itself at the fault */
 
 /* Has a writer killed at that moment and collects what it reported. */
 static int run_and_kill(const char *path, unsigned start, const struct moment *m, struct hash128 *reported, int max)
@@ -84,8 +87,8 @@ static int missing(struct store *s, const struct hash128 *ids, int n)
 	arena_init(&a);
 	for (int i = 0; i < n; i++) {
 		struct store_loaded f;
-		bool whole = store_load_finding(s, &f, &ids[i], &a) == STORE_OK && f.nobs_stored == 1 && f.nobs == 1 &&
-			f.nartifacts == 1 && f.artifact[0].nbytes == 30000;
+		bool whole = store_load_finding(s, &f, &ids[i], &a) == STORE_OK && f.nobs_stored == 1 && f.nobs == 1 && f.nartifacts == 1
+			&& f.artifact[0].nbytes == 30000;
 		nmissing += !whole;
 		arena_reset(&a);
 	}
@@ -103,7 +106,9 @@ static bool is_hot(const char *journal)
 	return c > 0;
 }
 
-struct tally { int nreported, nhot; };
+struct tally {
+	int nreported, nhot;
+};
 
 static struct tally kill_at(const char *name, const struct moment *moments)
 {
@@ -121,10 +126,13 @@ static struct tally kill_at(const char *name, const struct moment *moments)
 		EXPECT_INT(store_close(s, NULL), STORE_OK);
 		EXPECT_STR(integrity(path), "ok");
 		EXPECT(!is_hot(journal), "kill %d: the journal was not rolled back", k);
-		EXPECT(sql_int(path, "SELECT count(*) FROM finding f WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.finding = f.id)"
-			" OR NOT EXISTS (SELECT 1 FROM finding_summary s WHERE s.finding = f.id)") == 0, "kill %d: half a finding", k);
+		EXPECT(sql_int(path,
+				   "SELECT count(*) FROM finding f WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.finding = f.id)"
+				   " OR NOT EXISTS (SELECT 1 FROM finding_summary s WHERE s.finding = f.id)")
+				== 0,
+			"kill %d: half a finding", k);
 		if (t.nreported == 0)
-			unlink(path);           /* so that making the file is hit more than once */
+			unlink(path); /* so that making the file is hit more than once */
 	}
 	printf("  %d findings reported, %d hot journals left behind\n", t.nreported, t.nhot);
 	free(ids);
@@ -135,7 +143,7 @@ static struct tally kill_at(const char *name, const struct moment *moments)
 static void at_random_moments(void)
 {
 	struct moment moments[NKILLS];
-	for (int k = 0; k < NKILLS; k++)        /* the first ones fall into the making of the file */
+	for (int k = 0; k < NKILLS; k++) /* the first ones fall into the making of the file */
 		moments[k] = (struct moment){(long)(mix64((uint64_t)k) % (k < 8 ? 12000 : 150000)), {.countdown = -1}};
 	struct tally t = kill_at("moments.db", moments);
 	EXPECT(t.nreported > 0, "nothing was written");
@@ -146,8 +154,8 @@ static void at_random_operations(void)
 {
 	struct moment moments[NKILLS];
 	for (int k = 0; k < NKILLS; k++)
-		moments[k] = (struct moment){-1, {.countdown = (int)(mix64((uint64_t)k) % (k < 8 ? 150 : 500)), .rc = FAULT_KILL,
-			.torn = k % 2 == 1}};
+		moments[k] =
+			(struct moment){-1, {.countdown = (int)(mix64((uint64_t)k) % (k < 8 ? 150 : 500)), .rc = FAULT_KILL, .torn = k % 2 == 1}};
 	struct tally t = kill_at("operations.db", moments);
 	EXPECT(t.nreported > 20, "only %d findings were written", t.nreported);
 	EXPECT(t.nhot > 3, "only %d kills fell into a transaction", t.nhot);

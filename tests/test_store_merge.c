@@ -10,7 +10,9 @@
 enum { NSTORES = 3, NROUNDS = 12 };
 static const int64_t NOW = (int64_t)T0 * 1000;
 
-struct rng { uint64_t state; };
+struct rng {
+	uint64_t state;
+};
 static unsigned below(struct rng *r, unsigned n) { return (unsigned)(mix64(r->state += 0x9e3779b97f4a7c15u) % n); }
 
 /* Few different rows, so that stores overlap; runs are shared as well (a store and a later copy of it). */
@@ -27,8 +29,9 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 		switch (below(r, 8)) {
 		default:
 			for (unsigned k = below(r, 12); k-- > 0;)
-				CHECK((below(r, 3) ? put_obs_of(s, &f, 200 + below(r, 30), &env, &run, at + below(r, 50), verdict) :
-					put_obs(s, &f, &env, &run, at + below(r, 50), verdict)) == STORE_OK);
+				CHECK((below(r, 3) ? put_obs_of(s, &f, 200 + below(r, 30), &env, &run, at + below(r, 50), verdict)
+								   : put_obs(s, &f, &env, &run, at + below(r, 50), verdict))
+					== STORE_OK);
 			break;
 		case 3:
 			CHECK(put_event(s, &f, at, (enum event_kind)below(r, EVENT_STATE), "text") == STORE_OK);
@@ -36,22 +39,22 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 			hash_hex(hex, &other);
 			CHECK(below(r, 2) || put_event(s, &f, at, EVENT_DUPLICATE, hex) == STORE_OK);
 			break;
-		case 4:
-			CHECK(put_event(s, &f, at, EVENT_STATE, payloads[below(r, 3)]) == STORE_OK);
-			break;
-		case 5:
-			CHECK(store_artifact(s, &f, "got", at, "abcdefgh", below(r, 8)) == STORE_OK);
-			break;
+		case 4: CHECK(put_event(s, &f, at, EVENT_STATE, payloads[below(r, 3)]) == STORE_OK); break;
+		case 5: CHECK(store_artifact(s, &f, "got", at, "abcdefgh", below(r, 8)) == STORE_OK); break;
 		case 6: {
 			minimal = put_program(s, 100 + below(r, 3));
 			CHECK(store_issue(s, &issue, "https://example.org/1", "") == STORE_OK);
-			const struct store_event e = {.finding = f, .at = at, .kind = EVENT_MINIMIZED, .tool = "t", .payload = "",
-				.program = &minimal, .issue = below(r, 2) ? &issue : NULL};
+			const struct store_event e = {.finding = f,
+				.at = at,
+				.kind = EVENT_MINIMIZED,
+				.tool = "t",
+				.payload = "",
+				.program = &minimal,
+				.issue = below(r, 2) ? &issue : NULL};
 			CHECK(store_event(s, &e) == STORE_OK);
 			break;
 		}
-		case 7:
-			store_counter_add(s, &run, below(r, 2) ? "draw" : "", &env, verdict, below(r, 100));
+		case 7: store_counter_add(s, &run, below(r, 2) ? "draw" : "", &env, verdict, below(r, 100));
 		}
 	}
 	CHECK(store_commit(s) == STORE_OK);
@@ -111,8 +114,8 @@ static void same_in_every_order(void)
 		dump(&got, tmp_path(name), true);
 		EXPECT(str_eq(want.s, got.s), "round %d: not associative", round);
 		EXPECT_STR(integrity(tmp_path("m1.db")), "ok");
-		EXPECT(sql_int(tmp_path("m1.db"), "SELECT max(n) FROM (SELECT count(*) AS n FROM observation GROUP BY finding)")
-			<= STORE_MAX_OBS, "too many observations are kept");
+		EXPECT(sql_int(tmp_path("m1.db"), "SELECT max(n) FROM (SELECT count(*) AS n FROM observation GROUP BY finding)") <= STORE_MAX_OBS,
+			"too many observations are kept");
 		nconcluded += sql_int(tmp_path("m1.db"), "SELECT count(*) FROM event WHERE tool = 'merge'");
 	}
 	EXPECT(nconcluded > 0, "nothing was seen after its fix: conclusions were not compared");
@@ -165,17 +168,15 @@ static void with_itself_and_with_nothing(void)
 
 static void damaged_sources(void)
 {
-	static const char *const harm[] = {
-		"UPDATE program SET text = text || ' ' WHERE rowid = 1",                /* the key is no longer its content's */
+	static const char *const harm[] = {"UPDATE program SET text = text || ' ' WHERE rowid = 1", /* the key is no longer its content's */
 		"UPDATE event SET at = at + 1 WHERE rowid = 1", "UPDATE run SET id = zeroblob(16) WHERE rowid = 1",
-		"UPDATE finding SET kind = x'76' || kind WHERE rowid = 1", "DELETE FROM program WHERE rowid = 1",
-		"DELETE FROM environment"};
+		"UPDATE finding SET kind = x'76' || kind WHERE rowid = 1", "DELETE FROM program WHERE rowid = 1", "DELETE FROM environment"};
 	struct strbuf before, after;
 	char name[32];
 	sb_init(&before);
 	sb_init(&after);
 	struct store *s = open_ok(tmp_path("victim.db"), STORE_CREATE);
-	put_finding(s, 50);     /* nothing in common with the sources, so that it cannot supply what they lack */
+	put_finding(s, 50); /* nothing in common with the sources, so that it cannot supply what they lack */
 	dump(&before, tmp_path("victim.db"), true);
 	for (int i = 0; i < ARRAY_LEN(harm); i++) {
 		snprintf(name, sizeof name, "harmed%d.db", i);
@@ -187,8 +188,8 @@ static void damaged_sources(void)
 			printf("(%s: %s)\n", harm[i], sqlite3_errmsg(db));
 		sqlite3_close(db);
 		enum store_status status = store_merge(s, tmp_path(name));
-		EXPECT(status == STORE_CORRUPT && strstr(store_message(s), "damaged"), "'%s': status %d: %s", harm[i], (int)status,
-			store_message(s));
+		EXPECT(
+			status == STORE_CORRUPT && strstr(store_message(s), "damaged"), "'%s': status %d: %s", harm[i], (int)status, store_message(s));
 	}
 	EXPECT_INT(store_merge(s, tmp_path("absent.db")), STORE_ABSENT);
 	EXPECT(!file_exists(tmp_path("absent.db")), "merging made its source");

@@ -60,8 +60,9 @@ static struct hash128 put_v1(sqlite3 *db, const char *table, const char *types, 
 	const struct table t = {table, n, "", types};
 	va_start(ap, types);
 	for (int i = 0; i < n; i++)
-		v[i] = types[i] == 'i' ? value_int(va_arg(ap, int64_t)) : types[i] == 't' ? value_text(va_arg(ap, const char *)) :
-			value_hash(va_arg(ap, const struct hash128 *));
+		v[i] = types[i] == 'i' ? value_int(va_arg(ap, int64_t))
+			: types[i] == 't'  ? value_text(va_arg(ap, const char *))
+							   : value_hash(va_arg(ap, const struct hash128 *));
 	va_end(ap);
 	struct hash128 id = table_key(&t, v);
 	sb_init(&sql);
@@ -98,30 +99,37 @@ static void say(struct strbuf *out, sqlite3 *db, const char *sql)
 	sqlite3_finalize(st);
 }
 
-#define PAIR "FROM event s JOIN event n ON n.finding = s.finding AND n.at = s.at AND n.kind = 'note' AND n.payload GLOB 'duplicate of *'" \
+#define PAIR                                                                                                                               \
+	"FROM event s JOIN event n ON n.finding = s.finding AND n.at = s.at AND n.kind = 'note' AND n.payload GLOB 'duplicate of *'"           \
 	" WHERE s.kind = 'state' AND s.payload = 'dismissed'"
 
 static void what_it_says(struct strbuf *out, const char *path)
 {
 	sqlite3 *db;
 	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
-	say(out, db, "SELECT hex(f.id), f.family, f.kind, s.signature, CASE WHEN s.state = 'dismissed' AND EXISTS (SELECT 1 " PAIR
+	say(out, db,
+		"SELECT hex(f.id), f.family, f.kind, s.signature, CASE WHEN s.state = 'dismissed' AND EXISTS (SELECT 1 " PAIR
 		" AND s.finding = f.id AND NOT EXISTS (SELECT 1 FROM event l WHERE l.finding = f.id AND l.kind = 'state' AND l.at > s.at)) THEN"
 		" 'duplicate' ELSE s.state END, replace(s.severity, 'low', 'trivial'), s.first_seen, s.last_seen, s.nobs, s.npass, s.ops,"
 		" hex(s.program) FROM finding f JOIN finding_summary s ON s.finding = f.id ORDER BY 1");
-	say(out, db, "SELECT hex(finding), at, kind, tool, replace(payload, 'low', 'trivial'), i.url FROM event e LEFT JOIN issue i ON"
+	say(out, db,
+		"SELECT hex(finding), at, kind, tool, replace(payload, 'low', 'trivial'), i.url FROM event e LEFT JOIN issue i ON"
 		" i.id = e.issue WHERE kind <> 'duplicate' AND tool <> 'schema version 2' AND e.id NOT IN (SELECT s.id " PAIR
 		" UNION SELECT n.id " PAIR ") ORDER BY 1, 2, 3, 5");
-	say(out, db, "SELECT hex(s.finding), s.at, s.tool, substr(n.payload, 14) " PAIR " UNION ALL SELECT hex(finding), at, tool, payload"
+	say(out, db,
+		"SELECT hex(s.finding), s.at, s.tool, substr(n.payload, 14) " PAIR " UNION ALL SELECT hex(finding), at, tool, payload"
 		" FROM event WHERE kind = 'duplicate' ORDER BY 1, 2");
 	say(out, db, "SELECT hex(id), hex(finding), name, at, hex(bytes) FROM artifact ORDER BY 1");
 	say(out, db, "SELECT hex(run), hex(draw), verdict, sum(n) FROM counter GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
-	say(out, db, "SELECT hex(finding), hex(run), verdict, sum(n), min(first), max(last) FROM observation_count"
+	say(out, db,
+		"SELECT hex(finding), hex(run), verdict, sum(n), min(first), max(last) FROM observation_count"
 		" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
 	say(out, db, "SELECT hex(id), seed, shard, policy, versions, started FROM run ORDER BY 1");
-	say(out, db, "SELECT hex(p.id), p.text FROM program p WHERE id IN"
+	say(out, db,
+		"SELECT hex(p.id), p.text FROM program p WHERE id IN"
 		" (SELECT program FROM finding UNION SELECT program FROM event) ORDER BY 1");
-	say(out, db, "SELECT hex(o.finding), o.at, o.verdict, o.tensor, o.call, o.detail FROM observation o WHERE o.at = (SELECT min(at)"
+	say(out, db,
+		"SELECT hex(o.finding), o.at, o.verdict, o.tensor, o.call, o.detail FROM observation o WHERE o.at = (SELECT min(at)"
 		" FROM observation x WHERE x.finding = o.finding) ORDER BY 1, 2, 4");
 	sqlite3_close(db);
 }
@@ -145,8 +153,8 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 /* Through the doors that people use. */
 static void shown(struct strbuf *out, struct store *s)
 {
-	static const char *const views[] = {"v_findings", "v_open", "v_new", "v_by_signature", "v_fixed", "v_events", "v_runs", "v_environments",
-		"v_observations", "v_programs", "v_counters", "v_by_version"};
+	static const char *const views[] = {"v_findings", "v_open", "v_new", "v_by_signature", "v_fixed", "v_events", "v_runs",
+		"v_environments", "v_observations", "v_programs", "v_counters", "v_by_version"};
 	const struct store_filter all = {.since = INT64_MIN, .limit = -1};
 	EXPECT_INT(store_list(s, &all, take_row, out), STORE_OK);
 	for (int i = 0; i < ARRAY_LEN(views); i++) {
@@ -179,8 +187,10 @@ static void a_real_store(void)
 	EXPECT_INT(sql_int(path, "SELECT sum(substr(payload, 1, instr(payload, ' ')) + 0) FROM event WHERE tool = 'schema version 2'"), 22);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), 13);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program_op WHERE program NOT IN (SELECT id FROM program)"), 0);
-	EXPECT_STR(sql_text(path, "SELECT DISTINCT family || ' ' || version || ' ' || target || ' ' || device || ' ' || machine"
-		" FROM v_environments WHERE versions = 'torch 2.11.0+cu130, python 3.11.7'"), "torch 2.11.0 torch-2.11.0:aot_eager@cpu cpu x86_64 AVX512");
+	EXPECT_STR(sql_text(path,
+				   "SELECT DISTINCT family || ' ' || version || ' ' || target || ' ' || device || ' ' || machine"
+				   " FROM v_environments WHERE versions = 'torch 2.11.0+cu130, python 3.11.7'"),
+		"torch 2.11.0 torch-2.11.0:aot_eager@cpu cpu x86_64 AVX512");
 	EXPECT_INT(sql_int(path, "SELECT sum(n) FROM v_counters WHERE version = '2.11.0' AND verdict = 'pass'"), 100);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_counters WHERE target = 'torch-2.15.0:fake@cpu' AND version = ''"), 1);
 	sb_free(&before);
@@ -229,8 +239,8 @@ static void equal_stores_stay_equal(void)
 	sqlite3 *db = empty_v1(backwards);
 	snprintf(attach, sizeof attach, "ATTACH '%s' AS f", path);
 	exec_on(db, attach);
-	static const char *const tables[] = {"run", "draw", "environment", "program", "program_op", "finding", "issue", "observation", "artifact",
-		"event", "counter", "observation_count", "finding_summary"};
+	static const char *const tables[] = {"run", "draw", "environment", "program", "program_op", "finding", "issue", "observation",
+		"artifact", "event", "counter", "observation_count", "finding_summary"};
 	for (int i = 0; i < ARRAY_LEN(tables); i++) {
 		char sql[160];
 		snprintf(sql, sizeof sql, "INSERT INTO %s SELECT * FROM f.%s ORDER BY rowid DESC", tables[i], tables[i]);
@@ -264,10 +274,12 @@ static void merging(void)
 	struct strbuf want, got;
 	sb_init(&want);
 	sb_init(&got);
-	const char *a = real_v1("a.db", ""), *b = real_v1("b.db", "DELETE FROM event WHERE kind = 'known'; DELETE FROM artifact;"
-		" DELETE FROM observation WHERE rowid % 3 = 0; UPDATE counter SET n = n / 2");
+	const char *a = real_v1("a.db", ""),
+			   *b = real_v1("b.db",
+				   "DELETE FROM event WHERE kind = 'known'; DELETE FROM artifact;"
+				   " DELETE FROM observation WHERE rowid % 3 = 0; UPDATE counter SET n = n / 2");
 	struct hash128 before = file_hash(a);
-	merged_into(&want, "ab.db", a, b);      /* two of version 1, migrated in memory */
+	merged_into(&want, "ab.db", a, b); /* two of version 1, migrated in memory */
 	merged_into(&got, "ba.db", b, a);
 	EXPECT(want.len > 60000 && str_eq(want.s, got.s), "the order of merging matters");
 	struct hash128 after = file_hash(a);
@@ -425,10 +437,9 @@ static void killed_in_the_middle(void)
 
 static void hostile_stores(void)
 {
-	static const char *const harm[] = {
-		"CREATE TRIGGER t AFTER INSERT ON environment BEGIN DELETE FROM finding; END",
+	static const char *const harm[] = {"CREATE TRIGGER t AFTER INSERT ON environment BEGIN DELETE FROM finding; END",
 		("PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES ('Trigger', 't', 'event', 0, 'CREATE TRIGGER t AFTER INSERT ON event BEGIN"
-		" DELETE FROM finding; END')"),
+		 " DELETE FROM finding; END')"),
 		"CREATE VIEW mine AS SELECT 1", "CREATE INDEX mine ON event (kind)", "ALTER TABLE run ADD COLUMN x INTEGER",
 		"UPDATE finding_state SET open = 0", "UPDATE event_kind SET state = 'dismissed', decides = 1 WHERE name = 'found'",
 		"PRAGMA user_version=0"};
@@ -452,14 +463,19 @@ static void hostile_stores(void)
 /* Target and versions of version 1 -> family, version, target, device, machine of version 2. */
 static void environments(void)
 {
-	static const struct { const char *target, *versions, *device, *want; } cases[] = {
-		{"torch:inductor@cpu", "torch 2.11.0+cu130, python 3.11.2", "x86_64 AVX512", "torch|2.11.0|torch-2.11.0:inductor@cpu|cpu|x86_64 AVX512"},
+	static const struct {
+		const char *target, *versions, *device, *want;
+	} cases[] = {
+		{"torch:inductor@cpu", "torch 2.11.0+cu130, python 3.11.2", "x86_64 AVX512",
+			"torch|2.11.0|torch-2.11.0:inductor@cpu|cpu|x86_64 AVX512"},
 		{"torch-2.15.0:inductor@cpu", "torch 2.11.0, python 3", "cpu", "torch|2.11.0|torch-2.11.0:inductor@cpu|cpu|"}, /* a false name */
 		{"torch:inductor@cuda+max_fusion_size=8", "torch 2.16.0.dev20260101+cu130, python 3", "NVIDIA H200",
 			"torch|2.16.0.dev20260101|torch-2.16.0.dev20260101:inductor@cuda+max_fusion_size=8|cuda: NVIDIA H200|"},
 		{"torch-2.15.0:eager@cpu", "", "", "torch||torch-2.15.0:eager@cpu|cpu|"},
 		{"builtin:eager", "scatterproof 0.1", "cpu", "builtin|0.1|builtin:eager|cpu|"},
-		{"odd", "?", "?", "odd||odd|cpu|?"}, {"", "", "", "|||cpu|"}, {"a-b-c:d-e", "a 1.2, b 2", "cpu", "a|1.2|a-1.2:d-e|cpu|"},
+		{"odd", "?", "?", "odd||odd|cpu|?"},
+		{"", "", "", "|||cpu|"},
+		{"a-b-c:d-e", "a 1.2, b 2", "cpu", "a|1.2|a-1.2:d-e|cpu|"},
 	};
 	for (int i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *path = tmp_path("environment.db");
@@ -467,13 +483,18 @@ static void environments(void)
 		put_v1(db, "environment", "ttt", cases[i].target, cases[i].versions, cases[i].device);
 		sqlite3_close(db);
 		migrate(path);
-		EXPECT_STR(sql_text(path, "SELECT family || '|' || version || '|' || target || '|' || device || '|' || machine"
-			" FROM environment"), cases[i].want);
+		EXPECT_STR(sql_text(path,
+					   "SELECT family || '|' || version || '|' || target || '|' || device || '|' || machine"
+					   " FROM environment"),
+			cases[i].want);
 		EXPECT_STR(sql_text(path, "SELECT versions FROM environment"), cases[i].versions);
 	}
 }
 
-struct v1 { sqlite3 *db; struct hash128 run, other_run, env, program, finding; };
+struct v1 {
+	sqlite3 *db;
+	struct hash128 run, other_run, env, program, finding;
+};
 
 static struct v1 small_v1(const char *path)
 {
@@ -491,10 +512,13 @@ static struct v1 small_v1(const char *path)
 static struct hash128 observe_v1(const struct v1 *x, int64_t at, const char *verdict, const char *tensor)
 {
 	sqlite3_stmt *st;
-	struct hash128 id = put_v1(x->db, "observation", "bbbittiit", &x->finding, &x->env, &x->run, at, verdict, tensor, (int64_t)0,
-		(int64_t)0, "");
-	CHECK(sqlite3_prepare_v2(x->db, "INSERT INTO observation_count VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5) ON CONFLICT DO UPDATE SET n = n + 1,"
-		" first = min(first, ?5), last = max(last, ?5)", -1, &st, NULL) == SQLITE_OK);
+	struct hash128 id =
+		put_v1(x->db, "observation", "bbbittiit", &x->finding, &x->env, &x->run, at, verdict, tensor, (int64_t)0, (int64_t)0, "");
+	CHECK(sqlite3_prepare_v2(x->db,
+			  "INSERT INTO observation_count VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5) ON CONFLICT DO UPDATE SET n = n + 1,"
+			  " first = min(first, ?5), last = max(last, ?5)",
+			  -1, &st, NULL)
+		== SQLITE_OK);
 	bind_hash(st, 1, &x->finding);
 	bind_hash(st, 2, &x->env);
 	bind_hash(st, 3, &x->run);
@@ -511,7 +535,7 @@ static void observations(void)
 	const char *path = tmp_path("observed.db");
 	struct v1 x = small_v1(path);
 	observe_v1(&x, NOW, "mismatch", "out 0");
-	observe_v1(&x, NOW + 5, "mismatch", "x.grad");  /* of another program, or not */
+	observe_v1(&x, NOW + 5, "mismatch", "x.grad"); /* of another program, or not */
 	observe_v1(&x, NOW + 6, "pass", "");
 	sqlite3_close(x.db);
 	migrate(path);
@@ -522,7 +546,7 @@ static void observations(void)
 		"2 1 1700000000000 1700000000005");
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM program"), 1);
 
-	x = small_v1(path);     /* two in the moment in which it was found: nobody knows which is which */
+	x = small_v1(path); /* two in the moment in which it was found: nobody knows which is which */
 	observe_v1(&x, NOW, "mismatch", "out 0");
 	observe_v1(&x, NOW, "mismatch", "x.grad");
 	sqlite3_close(x.db);
@@ -532,7 +556,7 @@ static void observations(void)
 	EXPECT_STR(sql_text(path, "SELECT payload FROM event WHERE tool = 'schema version 2'"),
 		"2 observations are only counted since the move to schema version 2: version 1 did not keep which program was observed");
 
-	x = small_v1(path);     /* found in two stores that were merged, with the same program: of one environment the first is kept */
+	x = small_v1(path); /* found in two stores that were merged, with the same program: of one environment the first is kept */
 	put_v1(x.db, "event", "bitttbb", &x.finding, NOW - 9, "found", "t", "", NULL, NULL);
 	observe_v1(&x, NOW, "mismatch", "out 0");
 	observe_v1(&x, NOW - 9, "mismatch", "out 0");
@@ -563,8 +587,9 @@ static void counters(void)
 		}
 	sqlite3_close(x.db);
 	migrate(path);
-	EXPECT_STR(sql_text(path, "SELECT group_concat(seed || ' ' || version || ' ' || target || ' ' || machine || ' ' || n, ', ')"
-		" FROM (SELECT * FROM v_counters ORDER BY seed, target)"),
+	EXPECT_STR(sql_text(path,
+				   "SELECT group_concat(seed || ' ' || version || ' ' || target || ' ' || machine || ' ' || n, ', ')"
+				   " FROM (SELECT * FROM v_counters ORDER BY seed, target)"),
 		"1 2.11.0 torch-2.11.0:fake@cpu x86_64 2, 1 2.11.0 torch-2.11.0:inductor@cpu x86_64 1,"
 		" 2  torch:fake@cpu  8, 2  torch:inductor@cpu  4");
 }
@@ -578,7 +603,7 @@ static void duplicates_and_severities(void)
 	put_v1(x.db, "event", "bitttbb", &x.finding, NOW + 1, "state", "t", "dismissed", NULL, NULL);
 	put_v1(x.db, "event", "bitttbb", &x.finding, NOW + 1, "note", "t", original, NULL, NULL);
 	put_v1(x.db, "event", "bitttbb", &x.finding, NOW + 1, "note", "t", "duplicate of another one, I think", NULL, NULL);
-	put_v1(x.db, "event", "bitttbb", &x.finding, NOW + 2, "note", "t", original, NULL, NULL);       /* says it, does not decide it */
+	put_v1(x.db, "event", "bitttbb", &x.finding, NOW + 2, "note", "t", original, NULL, NULL); /* says it, does not decide it */
 	sqlite3_close(x.db);
 	migrate(path);
 	struct store *s = open_ok(path, STORE_READ);
@@ -603,7 +628,7 @@ static void empty_stores(void)
 	migrate(path);
 	EXPECT_STR(integrity(path), "ok");
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM finding"), 0);
-	sqlite3 *db = empty_v1(path);   /* another page size than the copy in memory begins with */
+	sqlite3 *db = empty_v1(path); /* another page size than the copy in memory begins with */
 	exec_on(db, "PRAGMA page_size=512");
 	exec_on(db, "VACUUM");
 	sqlite3_close(db);

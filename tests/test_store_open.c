@@ -40,8 +40,7 @@ static void refused(const char *path, enum store_mode mode, enum store_status wa
 	EXPECT(!strchr(err.msg, '\n'), "%s", err.msg);
 	store_abandon(s);
 	struct hash128 after = file_hash(path), names_after = names_hash();
-	EXPECT(same_hash(&before, &after) && same_hash(&names, &names_after), "opening %s to %s changed something", path,
-		mode_name[mode]);
+	EXPECT(same_hash(&before, &after) && same_hash(&names, &names_after), "opening %s to %s changed something", path, mode_name[mode]);
 }
 
 static void refused_always(const char *path, enum store_status want, const char *word)
@@ -98,7 +97,7 @@ static void garbage(void)
 	write_file(tmp_path("empty.db"), "", 0);
 	refused(tmp_path("empty.db"), STORE_READ, STORE_FOREIGN, "is empty");
 	refused(tmp_path("empty.db"), STORE_WRITE, STORE_FOREIGN, "is empty");
-	EXPECT_INT(store_close(open_ok(tmp_path("empty.db"), STORE_CREATE), NULL), STORE_OK);   /* becomes a store */
+	EXPECT_INT(store_close(open_ok(tmp_path("empty.db"), STORE_CREATE), NULL), STORE_OK); /* becomes a store */
 	EXPECT_STR(integrity(tmp_path("empty.db")), "ok");
 }
 
@@ -136,8 +135,8 @@ static void foreign_and_newer(void)
 
 static void strange_schema(void)
 {
-	static const char *const harm[] = {"DROP VIEW v_open", "DROP INDEX event_finding",
-		"ALTER TABLE run ADD COLUMN x INTEGER", "DROP TABLE finding_summary"};
+	static const char *const harm[] = {
+		"DROP VIEW v_open", "DROP INDEX event_finding", "ALTER TABLE run ADD COLUMN x INTEGER", "DROP TABLE finding_summary"};
 	for (int i = 0; i < ARRAY_LEN(harm); i++) {
 		char name[32];
 		snprintf(name, sizeof name, "harm%d.db", i);
@@ -148,20 +147,23 @@ static void strange_schema(void)
 	}
 	const char *path = sample("analysed.db", 1);
 	exec_on(path, "ANALYZE");
-	store_abandon(open_ok(path, STORE_WRITE));      /* statistics do no harm */
+	store_abandon(open_ok(path, STORE_WRITE)); /* statistics do no harm */
 	EXPECT_STR(integrity(path), "ok");
 }
 
 /* ---- doors: what a crafted file could do while we write ---------------------------------------------------------------------- */
 
-#define ROW(type, name, table, root, sql) \
+#define ROW(type, name, table, root, sql)                                                                                                  \
 	"PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES (" type ", " name ", " table ", " root ", " sql ")"
-#define EDIT(object, from, to) \
+#define EDIT(object, from, to)                                                                                                             \
 	"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, '" from "', '" to "') WHERE name = '" object "'"
-#define DISMISS "'CREATE TRIGGER t AFTER INSERT ON finding BEGIN INSERT INTO event VALUES (new.id, new.id, 9000000000000, ''state''," \
+#define DISMISS                                                                                                                            \
+	"'CREATE TRIGGER t AFTER INSERT ON finding BEGIN INSERT INTO event VALUES (new.id, new.id, 9000000000000, ''state'',"                  \
 	" ''x'', ''dismissed'', NULL, NULL); END'"
 
-static const struct { const char *sql, *says; } crafted[] = {
+static const struct {
+	const char *sql, *says;
+} crafted[] = {
 	/* code that runs (no sentence: SQLite itself refuses it, or its sentence would do) */
 	{"CREATE TRIGGER t AFTER INSERT ON event BEGIN DELETE FROM finding; END", "has a trigger 't' (on event) that no findings store has"},
 	{ROW("'Trigger'", "'t'", "'finding'", "0", DISMISS), "has a Trigger 't' (on finding) that no findings store has"},
@@ -177,15 +179,18 @@ static const struct { const char *sql, *says; } crafted[] = {
 	{"DROP TABLE finding_summary; CREATE VIEW finding_summary AS SELECT * FROM finding_now", "the view 'finding_summary' is another one"},
 	{"DROP VIEW v_open; CREATE VIEW v_open AS SELECT * FROM v_findings WHERE 0", "'v_open' is another one"},
 	{"DROP VIEW v_open; CREATE TABLE v_open (id TEXT)", "'v_open' is another one"},
-	{"CREATE VIRTUAL TABLE f USING fts5(a)", "has a table 'f' (on f)"}, {"CREATE VIRTUAL TABLE aaa USING rtree(a, b, c)", "has a table 'aaa"},
+	{"CREATE VIRTUAL TABLE f USING fts5(a)", "has a table 'f' (on f)"},
+	{"CREATE VIRTUAL TABLE aaa USING rtree(a, b, c)", "has a table 'aaa"},
 	{"DROP TABLE issue; CREATE VIRTUAL TABLE issue USING fts5(id, url, title)", "'issue' is another one"},
 	/* the same tables with something in them */
 	{EDIT("run", "started INTEGER NOT NULL", "started INTEGER NOT NULL, x INTEGER AS (seed)"), "table 'run' is another one"},
 	{EDIT("environment", "target TEXT NOT NULL", "target TEXT NOT NULL COLLATE NOCASE"), "'environment' is another one"},
 	{EDIT("event", "payload TEXT NOT NULL", "payload TEXT NOT NULL DEFAULT (1)"), "'event' is another one"},
 	{EDIT("event", "payload TEXT NOT NULL", "payload TEXT NOT NULL CHECK (payload <> ''found'')"), "'event' is another one"},
-	{EDIT("event", "STRICT", ""), "'event' is another one"}, {EDIT("run", "CREATE TABLE run", "CREATE TABLE \"run\""), "'run' is another one"},
-	{EDIT("run", "CREATE TABLE run", "create table run"), "'run' is another one"}, {EDIT("run", "STRICT", "STRICT "), "'run' is another one"},
+	{EDIT("event", "STRICT", ""), "'event' is another one"},
+	{EDIT("run", "CREATE TABLE run", "CREATE TABLE \"run\""), "'run' is another one"},
+	{EDIT("run", "CREATE TABLE run", "create table run"), "'run' is another one"},
+	{EDIT("run", "STRICT", "STRICT "), "'run' is another one"},
 	{EDIT("run", "STRICT", "STRICT /* x */"), "'run' is another one"},
 	{EDIT("event_finding", "finding, at", "finding, at DESC"), "'event_finding' is another"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = CAST(sql AS BLOB) WHERE name = 'run'", "'run' is another one"},
@@ -193,20 +198,24 @@ static const struct { const char *sql, *says; } crafted[] = {
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET type = 'Table' WHERE name = 'run'", "'run' is another one"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET tbl_name = 'event' WHERE name = 'v_open'", NULL},
 	{"DROP INDEX event_finding; CREATE UNIQUE INDEX event_finding ON event (kind)", "'event_finding' is another one"},
-	{"CREATE INDEX zzz ON event (kind)", "has a index 'zzz' (on event)"}, {"CREATE UNIQUE INDEX once ON finding (kind)", "has a index 'once'"},
+	{"CREATE INDEX zzz ON event (kind)", "has a index 'zzz' (on event)"},
+	{"CREATE UNIQUE INDEX once ON finding (kind)", "has a index 'once'"},
 	{"CREATE INDEX i ON run (length(zeroblob(seed)))", "has a index 'i' (on run)"},
 	/* tables of SQLite's own */
 	{"CREATE TABLE s (a INTEGER PRIMARY KEY AUTOINCREMENT); DROP TABLE s", "has a table 'sqlite_sequence'"},
 	{"ANALYZE; " EDIT("sqlite_stat1", "stat)", "stat,x)"), "has a table 'sqlite_stat1'"},
 	{ROW("'view'", "'sqlite_stat1'", "'sqlite_stat1'", "0", "'CREATE VIEW sqlite_stat1 AS SELECT 1 AS tbl, 2 AS idx, 3 AS stat'"), NULL},
 	{"CREATE TABLE fake (type, name, tbl_name, rootpage, sql); INSERT INTO fake SELECT * FROM sqlite_master WHERE name <> 'fake';"
-		" PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_schema', tbl_name = 'sqlite_schema', sql ="
-		" 'CREATE TABLE sqlite_schema (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'", NULL},
+	 " PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_schema', tbl_name = 'sqlite_schema', sql ="
+	 " 'CREATE TABLE sqlite_schema (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'",
+		NULL},
 	{"CREATE TABLE fake (type, name, tbl_name, rootpage, sql); PRAGMA writable_schema=ON; UPDATE sqlite_master SET name = 'sqlite_master',"
-		" tbl_name = 'sqlite_master', sql = 'CREATE TABLE sqlite_master (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'", NULL},
+	 " tbl_name = 'sqlite_master', sql = 'CREATE TABLE sqlite_master (type, name, tbl_name, rootpage, sql)' WHERE name = 'fake'",
+		NULL},
 	/* places */
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'event')"
-		" WHERE name = 'artifact'", "two of its tables are in one place"},
+	 " WHERE name = 'artifact'",
+		"two of its tables are in one place"},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = 1 WHERE name = 'draw'", NULL},
 	{"PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = 0 WHERE name = 'draw'", NULL},
 	{"PRAGMA writable_schema=ON; INSERT INTO sqlite_master SELECT * FROM sqlite_master WHERE name = 'v_open'", NULL},
@@ -239,7 +248,7 @@ static void crafted_schemas(void)
 		store_abandon(store_open(&status, path, STORE_WRITE, &err));
 		EXPECT(!crafted[i].says || strstr(err.msg, crafted[i].says), "%s: %s", crafted[i].sql, err.msg);
 		EXPECT(!strchr(err.msg, '\x1b'), "%s: an escape sequence comes through", crafted[i].sql);
-		struct store *s = open_ok(tmp_path("sink.db"), STORE_CREATE);   /* nor is it merged */
+		struct store *s = open_ok(tmp_path("sink.db"), STORE_CREATE); /* nor is it merged */
 		EXPECT_INT(store_merge(s, path), STORE_CORRUPT);
 		EXPECT_INT(store_close(s, NULL), STORE_OK);
 		unlink(path);
@@ -256,7 +265,7 @@ static void a_journal_that_deletes(void)
 	unsigned sum = 0;
 	snprintf(journal, sizeof journal, "%s-journal", path);
 	memset(body, 'x', 512);
-	const unsigned char page[4] = {0x40, 0x00, 0x00, 0x01};         /* of the lock byte: never in a file this small */
+	const unsigned char page[4] = {0x40, 0x00, 0x00, 0x01}; /* of the lock byte: never in a file this small */
 	memcpy(body + 512, page, 4);
 	memcpy(body + 516, victim, n);
 	for (size_t i = 0; i < n; i++)
@@ -281,11 +290,10 @@ static void a_journal_that_deletes(void)
 /* A summary says what no event says: whoever writes finds out. */
 static void forged_summaries(void)
 {
-	static const char *const forged[] = {
-		"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
+	static const char *const forged[] = {"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
 		"UPDATE finding_summary SET signature = 'x', nobs = 9",
 		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, state, severity, signature, program, ops,"
-		" first_seen, last_seen, nobs, npass FROM finding_summary LIMIT 1")};
+		 " first_seen, last_seen, nobs, npass FROM finding_summary LIMIT 1")};
 	for (int i = 0; i < ARRAY_LEN(forged); i++) {
 		const char *path = sample("forged.db", 3);
 		struct strbuf before, after;
@@ -446,8 +454,11 @@ static void leave_hot_journal(const char *path)
 	if (pid == 0) {
 		struct store *s = open_ok(path, STORE_WRITE);
 		/* a tiny cache spills pages into the file before the commit */
-		CHECK(sqlite3_exec(s->db, "PRAGMA cache_size=1; PRAGMA cache_spill=1; BEGIN IMMEDIATE; UPDATE program SET text = text ||"
-			" hex(zeroblob(9000)); CREATE TABLE half(done)", NULL, NULL, NULL) == SQLITE_OK);
+		CHECK(sqlite3_exec(s->db,
+				  "PRAGMA cache_size=1; PRAGMA cache_spill=1; BEGIN IMMEDIATE; UPDATE program SET text = text ||"
+				  " hex(zeroblob(9000)); CREATE TABLE half(done)",
+				  NULL, NULL, NULL)
+			== SQLITE_OK);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, NULL, 0) == pid);
@@ -506,7 +517,7 @@ static void vanishing_file(void)
 	store_counter_add(s, &run, "", &env, "pass", 3);
 	EXPECT_INT(store_flush(s), STORE_IO);
 	CHECK(rename(tmp_path("moved.db"), path) == 0);
-	EXPECT_INT(put_event(s, &f, 1, EVENT_NOTE, "back"), STORE_OK);         /* and the waiting counter is not lost */
+	EXPECT_INT(put_event(s, &f, 1, EVENT_NOTE, "back"), STORE_OK); /* and the waiting counter is not lost */
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 	EXPECT_INT(sql_int(path, "SELECT n FROM counter"), 3);
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM event WHERE kind = 'note'"), 1);
@@ -528,7 +539,7 @@ static void locked_file(void)
 	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY);
 	EXPECT_INT(store_commit(s), STORE_BUSY);
 	CHECK(sqlite3_exec(other, "ROLLBACK; BEGIN; SELECT * FROM run", NULL, NULL, NULL) == SQLITE_OK);
-	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY);       /* a reader holds up the commit */
+	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_BUSY); /* a reader holds up the commit */
 	sqlite3_close(other);
 	EXPECT_INT(store_environment(s, &id, &somewhere), STORE_OK);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);

@@ -30,9 +30,16 @@ static bool fails(const char *words, enum met how, enum finding_severity s)
 
 static void which_fail(void)
 {
-	static const struct { const char *words; bool new, open; enum finding_severity least; } row[] = {
-		{"open", true, true, SEVERITY_NORMAL}, {"new", true, false, SEVERITY_NORMAL}, {"high", true, true, SEVERITY_HIGH},
-		{"trivial", true, true, SEVERITY_TRIVIAL}, {"new,high", true, false, SEVERITY_HIGH},
+	static const struct {
+		const char *words;
+		bool new, open;
+		enum finding_severity least;
+	} row[] = {
+		{"open", true, true, SEVERITY_NORMAL},
+		{"new", true, false, SEVERITY_NORMAL},
+		{"high", true, true, SEVERITY_HIGH},
+		{"trivial", true, true, SEVERITY_TRIVIAL},
+		{"new,high", true, false, SEVERITY_HIGH},
 		{"trivial,new", true, false, SEVERITY_TRIVIAL},
 		{"open,normal", true, true, SEVERITY_NORMAL},
 	};
@@ -73,17 +80,22 @@ static void each_is_met_once(void)
 	sb_init(&sb);
 	tally_print(&sb, t);
 	EXPECT_STR(sb.s, "1 new findings, 1 regressed, 0 seen again and open, 197 known");
-	EXPECT_INT(tally_trivial(t, MET_NEW), 0);       /* its severity is the highest met */
+	EXPECT_INT(tally_trivial(t, MET_NEW), 0); /* its severity is the highest met */
 	sb_free(&sb);
 	tally_free(t);
 }
 
 static void states(void)
 {
-	static const enum met want[NFINDING_STATES] = {
-		[STATE_CANDIDATE] = MET_OPEN, [STATE_CONFIRMED] = MET_OPEN, [STATE_MINIMISED] = MET_OPEN, [STATE_BLAMED] = MET_OPEN,
-		[STATE_KNOWN] = MET_KNOWN, [STATE_FIXED_IN] = MET_FIXED, [STATE_REGRESSED] = MET_OPEN,
-		[STATE_DISMISSED] = MET_DISMISSED, [STATE_DUPLICATE] = MET_DUPLICATE};
+	static const enum met want[NFINDING_STATES] = {[STATE_CANDIDATE] = MET_OPEN,
+		[STATE_CONFIRMED] = MET_OPEN,
+		[STATE_MINIMISED] = MET_OPEN,
+		[STATE_BLAMED] = MET_OPEN,
+		[STATE_KNOWN] = MET_KNOWN,
+		[STATE_FIXED_IN] = MET_FIXED,
+		[STATE_REGRESSED] = MET_OPEN,
+		[STATE_DISMISSED] = MET_DISMISSED,
+		[STATE_DUPLICATE] = MET_DUPLICATE};
 	for (int s = 0; s < NFINDING_STATES; s++)
 		EXPECT_INT(met_of_state((enum finding_state)s), want[s]);
 }

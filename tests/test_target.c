@@ -108,7 +108,8 @@ static void test_python(void)
 	target_parse(&t, "torch-9.9.9:eager", &err);
 	setenv("SCATTERPROOF_TARGETS", "/nonexistent/targets", 1);
 	EXPECT(!target_python(&path, &t, NULL, &err), "found %s", path.s);
-	EXPECT(strstr(err.msg, "/nonexistent/targets/torch-9.9.9/bin/python") && strstr(err.msg, "scripts/setup-targets torch-9.9.9"), "%s", err.msg);
+	EXPECT(strstr(err.msg, "/nonexistent/targets/torch-9.9.9/bin/python") && strstr(err.msg, "scripts/setup-targets torch-9.9.9"), "%s",
+		err.msg);
 	err = (struct err){0};
 	EXPECT(!target_python(&path, &t, "/nonexistent/python", &err) && strstr(err.msg, "/nonexistent/python"), "%s", err.msg);
 	EXPECT(target_python(&path, &t, "/bin/sh", &err), "%s", err.msg);
@@ -119,7 +120,7 @@ static void test_python(void)
 	EXPECT(!target_python(&path, &t, "bin", &err), "a directory: %s", path.s);
 	err = (struct err){0};
 	EXPECT(!target_python(&path, &t, "nonexistent-python", &err) && strstr(err.msg, "--python nonexistent-python: no such program in PATH"),
-	       "%s", err.msg);
+		"%s", err.msg);
 	sb_free(&path);
 }
 

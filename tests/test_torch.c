@@ -74,15 +74,14 @@ static double sum(const struct result_tensor *t)
 }
 
 /* SEEDS.md A, first row. The cotangent is all ones, so x.grad sums to 4 * 7 * 33 and y.grad to 4 * 6 * 33. */
-static const char founding[] =
-	"def f(x, y):\n"
-	"    slice_scatter = torch.ops.aten.slice_scatter.default(x, y, 1, 0, 6)\n"
-	"    sum_1 = torch.ops.aten.sum.dim_IntList(slice_scatter, [1])\n"
-	"    return (sum_1,)\n"
-	"def cotangents():\n"
-	"    one = torch.ops.aten.full.default([], 1.0)\n"
-	"    g = torch.ops.aten.expand.default(one, [4, 33])\n"
-	"    return (g,)\n";
+static const char founding[] = "def f(x, y):\n"
+							   "    slice_scatter = torch.ops.aten.slice_scatter.default(x, y, 1, 0, 6)\n"
+							   "    sum_1 = torch.ops.aten.sum.dim_IntList(slice_scatter, [1])\n"
+							   "    return (sum_1,)\n"
+							   "def cotangents():\n"
+							   "    one = torch.ops.aten.full.default([], 1.0)\n"
+							   "    g = torch.ops.aten.expand.default(one, [4, 33])\n"
+							   "    return (g,)\n";
 #define XGRAD (4.0 * 7 * 33)
 #define YGRAD (4.0 * 6 * 33)
 
@@ -129,8 +128,8 @@ static void test_hello(void)
 
 static void test_founding_right(void)
 {
-	static const char *const right[] = {"torch:eager", "torch:fake", "torch:aot_eager", "torch:aot_fake",
-		"torch:aot_eager_decomp_partition"};
+	static const char *const right[] = {
+		"torch:eager", "torch:fake", "torch:aot_eager", "torch:aot_fake", "torch:aot_eager_decomp_partition"};
 	for (int i = 0; i < ARRAY_LEN(right); i++) {
 		struct result r = run_founding(right[i]);
 		if (r.status == RES_OK)
@@ -210,7 +209,8 @@ static void test_aliasing(void)
 			"    t = torch.ops.aten.t.default(x)\n"
 			"    add_ = torch.ops.aten.add_.Tensor(t, n)\n"
 			"    empty = torch.ops.aten.slice.Tensor(x, 0, 2, 2)\n"
-			"    return (t, torch.ops.aten.mul.Tensor(x, 2), empty)\n", 3, false);
+			"    return (t, torch.ops.aten.mul.Tensor(x, 2), empty)\n",
+			3, false);
 		add_input(&h, "x", 2, (const int64_t[]){2, 3}, false);
 		h.in[1] = (struct torch_input){.name = "n", .symbol = true, .to_f = true};
 		h.symbol[1] = 100;
@@ -248,7 +248,8 @@ static void test_raises(void)
 	EXPECT(strstr(r.message, "compiled nothing"), "%s", r.message);
 	target_parse(&h.req.target, "torch:inductor+no_such_option=1", NULL);
 	r = run(&h);
-	EXPECT(r.status == RES_HARNESS && r.bad_target && strstr(r.message, "no_such_option"), "%s: %s", result_status_name[r.status], r.message);
+	EXPECT(
+		r.status == RES_HARNESS && r.bad_target && strstr(r.message, "no_such_option"), "%s: %s", result_status_name[r.status], r.message);
 	target_parse(&h.req.target, "torch:inductor+mode=sideways", NULL);
 	r = run(&h);
 	EXPECT(r.status == RES_HARNESS && r.bad_target && strstr(r.message, "sideways"), "%s: %s", result_status_name[r.status], r.message);
@@ -279,7 +280,10 @@ static void test_calls(void)
 /* Nine sizes: compiled once for its own size and once for any, or nine times where sizes are static. */
 static void test_sizes(void)
 {
-	static const struct { const char *target; int ngraphs; } row[] = {{"torch:aot_eager", 2}, {"torch:aot_eager+dynamic=0", 9}, {"torch:eager", 0}};
+	static const struct {
+		const char *target;
+		int ngraphs;
+	} row[] = {{"torch:aot_eager", 2}, {"torch:aot_eager+dynamic=0", 9}, {"torch:eager", 0}};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct hand h;
 		struct torch_call call[9];
@@ -305,7 +309,11 @@ static void test_sizes(void)
 static void test_death(void)
 {
 	struct hand h;
-	static const struct { const char *body; enum result_status status; const char *text; } row[] = {
+	static const struct {
+		const char *body;
+		enum result_status status;
+		const char *text;
+	} row[] = {
 		{"import os, sys\n    sys.stderr.write('last words')\n    os.abort()", RES_CRASH, "signal 6"},
 		{"import os\n    os._exit(7)", RES_CRASH, "code 7"},
 		{"import os\n    os.write(3, b'rubbish that is no frame at all')", RES_HARNESS, "no answer"},
@@ -318,7 +326,8 @@ static void test_death(void)
 		add_input(&h, "x", 1, (const int64_t[]){3}, false);
 		h.req.limit_ms = 3000;
 		struct result r = run(&h);
-		EXPECT(r.status == row[i].status && strstr(r.message, row[i].text), "%s: %s: %s", row[i].body, result_status_name[r.status], r.message);
+		EXPECT(r.status == row[i].status && strstr(r.message, row[i].text), "%s: %s: %s", row[i].body, result_status_name[r.status],
+			r.message);
 		if (i == 0)
 			EXPECT(strstr(r.stderr_tail, "last words"), "tail '%s'", r.stderr_tail);
 		h.req.source = "def f(x):\n    return (x,)\n";
@@ -368,8 +377,10 @@ static double now_ms(void)
 
 static int bench(int argc, char **argv)
 {
-	static const struct { const char *target; int n; } row[] = {{"torch:eager", 1000}, {"torch:fake", 300}, {"torch:aot_eager", 40},
-		{"torch:aot_fake", 40}, {"torch:inductor", 12}};
+	static const struct {
+		const char *target;
+		int n;
+	} row[] = {{"torch:eager", 1000}, {"torch:fake", 300}, {"torch:aot_eager", 40}, {"torch:aot_fake", 40}, {"torch:inductor", 12}};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		if (argc > 2 && !strstr(row[i].target, argv[2]))
 			continue;
@@ -389,8 +400,8 @@ static int bench(int argc, char **argv)
 			(k ? &rest : &first)[0] += now_ms() - start;
 			inside += k ? r.target_ms : 0;
 		}
-		printf("%-18s first %8.1f ms, then %8.3f ms per program, of it %.3f outside the worker's work; rss %lld MiB\n",
-			row[i].target, first, rest / row[i].n, (rest - inside) / row[i].n, (long long)(proc_rss(worker) >> 20));
+		printf("%-18s first %8.1f ms, then %8.3f ms per program, of it %.3f outside the worker's work; rss %lld MiB\n", row[i].target,
+			first, rest / row[i].n, (rest - inside) / row[i].n, (long long)(proc_rss(worker) >> 20));
 	}
 	return 0;
 }

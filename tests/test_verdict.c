@@ -57,9 +57,11 @@ static void test_raise_signatures(void)
 {
 	EXPECT_STR(raised("InductorError: TypeError: sub() takes 3 positional arguments but 4 were given"),
 		"raise TypeError: sub() takes N positional arguments but N were given");
-	EXPECT_STR(raised("BackendCompilerFailed: backend='inductor' raised:\nAssertionError: n=copy_, n.args[0]=empty, placeholders={a_1, b_2}, x"),
+	EXPECT_STR(
+		raised("BackendCompilerFailed: backend='inductor' raised:\nAssertionError: n=copy_, n.args[0]=empty, placeholders={a_1, b_2}, x"),
 		"raise AssertionError: n=, n.args[]=, placeholders={}, x");
-	EXPECT_STR(raised("RuntimeError: size of tensor a (33) must match [7, 9] and [1]\nmore"), "raise RuntimeError: size of tensor a (N) must match [] and []");
+	EXPECT_STR(raised("RuntimeError: size of tensor a (33) must match [7, 9] and [1]\nmore"),
+		"raise RuntimeError: size of tensor a (N) must match [] and []");
 	EXPECT_STR(raised("ValueError"), "raise ValueError");
 	EXPECT_STR(raised(""), "raise ");
 }
@@ -68,12 +70,17 @@ static void test_raise_signatures(void)
 static void test_says_that_it_must_raise(void)
 {
 	static const char SIZES[] = "# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\n"
-		"raises \"must match the size of tensor b\"\n";
+								"raises \"must match the size of tensor b\"\n";
 	static const char CLAMP[] = "# scatterproof 1\nx = input([4], dtype=u8, seed=1)\nz = clamp(x, max=-1)\nreturn (z,)\nraises\n";
 	static const char FINE[] = "# scatterproof 1\nx = input([4], seed=1)\nz = neg(x)\nreturn (z,)\nraises\n";
-	static const struct { const char *program, *target, *raised; enum verdict verdict; const char *why; } row[] = {
+	static const struct {
+		const char *program, *target, *raised;
+		enum verdict verdict;
+		const char *why;
+	} row[] = {
 		{SIZES, "torch:eager", "RuntimeError: The size of tensor a (4) must match the size of tensor b (3)", VD_PASS, "raises, as it must"},
-		{SIZES, "torch:eager", "RuntimeError: something else", VD_INVALID, "does not say 'must match the size of tensor b': RuntimeError: something"},
+		{SIZES, "torch:eager", "RuntimeError: something else", VD_INVALID,
+			"does not say 'must match the size of tensor b': RuntimeError: something"},
 		{SIZES, "torch:eager", NULL, VD_INVALID, "eager does not"},
 		{SIZES, "torch:inductor@cpu", "TorchRuntimeError: in its own words", VD_PASS, "raises, as it must"},
 		{SIZES, "torch:inductor@cpu", NULL, VD_MISMATCH, "runs what eager refuses: RuntimeError: The size of tensor a (4) must match"},
@@ -91,7 +98,8 @@ static void test_says_that_it_must_raise(void)
 	struct outcome o = judged(program(SIZES), &ok, "torch:inductor@cpu");
 	EXPECT_INT(o.kind, FINDING_RAISE);
 	EXPECT_STR(o.signature, "raise accepts: must match the size of tensor b");
-	struct result known = {.status = RES_UNSUPPORTED, .compiling = true, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
+	struct result known = {
+		.status = RES_UNSUPPORTED, .compiling = true, .message = "write into memory that overlaps itself (…)", .stderr_tail = ""};
 	EXPECT_INT(judged(program(SIZES), &known, "torch:inductor@cpu").verdict, VD_PASS);
 	/* What a target does not take, or compiled nothing of, it has not refused. */
 	struct result never_ran = {.status = RES_UNSUPPORTED, .message = "no mm yet", .stderr_tail = ""};
@@ -141,8 +149,9 @@ static void test_plain_stage_raises(void)
 /* What autograd refuses is refused everywhere: no finding of the compiler that says so, too. */
 static void test_both_raise(void)
 {
-	struct prog *p = program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\n"
-		"return (e,)\nbackward (e: g)\n");
+	struct prog *p =
+		program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\n"
+				"return (e,)\nbackward (e: g)\n");
 	struct result r = {.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
 	EXPECT_INT(judged(p, &r, "torch:inductor@cpu").verdict, VD_INVALID);
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
@@ -171,7 +180,8 @@ static void test_plain_stage_is_asked(void)
 	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT_STR(o.why, "RuntimeError: eager refuses");
 	struct result accepted = {.status = RES_OK, .message = "", .stderr_tail = ""};
-	struct prog *wrong = program("# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\nraises\n");
+	struct prog *wrong =
+		program("# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\nraises\n");
 	o = judged(wrong, &accepted, "torch:inductor@cpu");
 	EXPECT(plain_needed(&o, &inductor), "what a compiled program accepts");
 	plain_settle(&o, &accepted, &plain);
@@ -187,8 +197,10 @@ static void test_plain_stage_is_asked(void)
 /* What the reference says must raise: whoever raises is right, whoever does not is wrong. */
 static void test_must_raise(void)
 {
-	struct prog *bad = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
-	struct prog *good = program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct prog *bad =
+		program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 7, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
+	struct prog *good =
+		program("# scatterproof 1\nx = input([3], seed=1)\ni = full([2], 1, dtype=i64)\ny = index_select(x, 0, i)\nreturn (y,)\n");
 	struct result r = {.status = RES_RAISED, .message = "IndexError: index out of range in self", .stderr_tail = ""};
 	EXPECT_INT(judged(bad, &r, "torch:inductor@cpu").verdict, VD_INVALID);
 	ran(&r, good);
@@ -208,9 +220,11 @@ static void test_device_fault(void)
 
 static void test_where_it_died(void)
 {
-	static const struct { const char *tail, *signature; } row[] = {
+	static const struct {
+		const char *tail, *signature;
+	} row[] = {
 		{"noise\nCurrent thread 0x00007f (most recent call first):\n  File \"/lib/python3.11/ast.py\", line 5 in walk\n"
-			"  File \"/env/torch/_inductor/scheduler.py\", line 12 in fuse_nodes\n  File \"/env/torch/x.py\", line 1 in y\n",
+		 "  File \"/env/torch/_inductor/scheduler.py\", line 12 in fuse_nodes\n  File \"/env/torch/x.py\", line 1 in y\n",
 			"in _inductor/scheduler.py fuse_nodes"},
 		{"malloc(): unaligned tcache chunk detected\n", " heap corrupted"},
 		{"Current thread (most recent call first):\n  File \"worker.py\", line 5 in run\n", " cos"},
@@ -231,7 +245,8 @@ static void test_where_it_died(void)
 /* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
 static void test_plain_alias(void)
 {
-	static const char text[] = "# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
+	static const char text[] =
+		"# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
 	for (int grad = 0; grad < 2; grad++) {
 		struct prog *p = program(arena_printf(&arena, text, grad ? ", requires_grad=True" : ""));
 		struct result r;
@@ -254,7 +269,7 @@ static void test_merged_results(void)
 {
 	for (int equal = 0; equal < 2; equal++) {
 		struct prog *p = program(equal ? "# scatterproof 1\nx = input([4], seed=1)\na = neg(x)\nb = neg(x)\nreturn (a, b)\n"
-			: "# scatterproof 1\nx = input([4], seed=1)\na = neg(x)\nb = exp(x)\nreturn (a, b)\n");
+									   : "# scatterproof 1\nx = input([4], seed=1)\na = neg(x)\nb = exp(x)\nreturn (a, b)\n");
 		struct result r;
 		ran(&r, p);
 		struct result_tensor *out = (struct result_tensor *)(uintptr_t)r.call[0].out;
@@ -282,7 +297,7 @@ static void test_unjudged(void)
 		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
 		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
 		("x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\n"
-			"g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n"),
+		 "g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n"),
 	};
 	for (int i = 0; i < ARRAY_LEN(text); i++) {
 		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", text[i]));
@@ -295,10 +310,12 @@ static void test_unjudged(void)
 /* The gradient of clamp at a bound is the version's: builtin:eager is as 2.11. */
 static void test_clamp_by_version(void)
 {
-	struct prog *p = program("# scatterproof 1\no = input([4], seed=1, requires_grad=True)\nz = mul.Scalar(o, 0.0)\ny = clamp(z, min=0.0)\ng = full([4], 1.0)\n"
+	struct prog *p = program(
+		"# scatterproof 1\no = input([4], seed=1, requires_grad=True)\nz = mul.Scalar(o, 0.0)\ny = clamp(z, min=0.0)\ng = full([4], 1.0)\n"
 		"return (y,)\nbackward (y: g,)\n");
-	struct prog *q = program("# scatterproof 1\nx = input([64], seed=1, requires_grad=True)\ny = clamp(x, min=0.5, max=1.0)\ng = full([64], 1.0)\n"
-		"return (y,)\nbackward (y: g,)\n");
+	struct prog *q =
+		program("# scatterproof 1\nx = input([64], seed=1, requires_grad=True)\ny = clamp(x, min=0.5, max=1.0)\ng = full([64], 1.0)\n"
+				"return (y,)\nbackward (y: g,)\n");
 	struct result r;
 	ran(&r, p);
 	EXPECT_INT(judged(p, &r, "torch:eager@cpu").verdict, VD_PASS);
@@ -318,8 +335,8 @@ static void test_every_stage_has_a_licence(void)
 			const struct target t = {.driver = target_drivers[f], .stage = k};
 			EXPECT(profile_of(&l, &t), "%s: its driver knows no facts of it", target_text(&t, &arena));
 		}
-	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu",
-		"torch:aot_eager_decomp@cpu", "torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
+	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
+		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
 		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
 	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);

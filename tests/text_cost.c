@@ -7,16 +7,22 @@
 #include "tests/test.h"
 
 /* before, then `again` as often as it fits, then after. */
-static const struct hostile { const char *what, *before, *again, *after; int mode; const char *error; } rows[] = {
+static const struct hostile {
+	const char *what, *before, *again, *after;
+	int mode;
+	const char *error;
+} rows[] = {
 	{"a sum of constants", "x = input([1", "+1", "])\nreturn (x,)\n", READ_STRICT, "2:527: a size expression of more than 256 "},
 	{"a sum of symbols", "s = sym(1)\nx = input([s", "+s", "])\nreturn (x,)\n", READ_STRICT, "3:527: a size expression of more than 256 "},
-	{"a product of symbols", "s = sym(1)\nx = input([s", "*s", "])\nreturn (x,)\n", READ_STRICT, "3:527: a size expression of more than 256 "},
+	{"a product of symbols", "s = sym(1)\nx = input([s", "*s", "])\nreturn (x,)\n", READ_STRICT,
+		"3:527: a size expression of more than 256 "},
 	{"a sum in brackets", "s = sym(1)\nx = input([(s", "+(s)", ")])\nreturn (x,)\n", READ_STRICT, "a size expression of more than 256 "},
 	{"sums in many lines", "s = sym(1)\n", "x = input([s+s+s+s+s+s+s+s+s+s+s+s+s+s+s+s])\n", "", READ_STRICT, "name 'x' is given twice"},
 	{"brackets", "x = input([", "(", "", READ_STRICT, "nested deeper than 32"},
 	{"minus signs", "x = input([", "-", "", READ_STRICT, "nested deeper than 32"},
 	{"a list", "x = input([", "1,", "])\n", READ_STRICT, "a list of more than 16384 entries"},
-	{"lists", "x = input([", "[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]", "])\n",
+	{"lists", "x = input([",
+		"[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]", "])\n",
 		READ_STRICT, "expected ','"},
 	{"comments", "x = input([4])\n", "# c\n", "return (x,)\n", READ_STRICT, NULL},
 	{"empty lines", "x = input([4])\n", "\n", "return (x,)\n", READ_STRICT, NULL},
@@ -35,8 +41,10 @@ static const struct hostile { const char *what, *before, *again, *after; int mod
 	{"an operator", "x = input([4])\ny = ", "a.", "b(x)\n", READ_STRICT, "name longer than 127"},
 	{"classes", "", "class a\n", "def forward(self, x: \"f32[4][1]cpu\"):\n    return (x,)\n", READ_LENIENT, NULL},
 	{"parameters", "def forward(", "self, ", "x: \"f32[4][1]cpu\"):\n    return (x,)\n", READ_LENIENT, NULL},
-	{"what follows a semicolon", "def forward(self, x: \"f32[4][1]cpu\"):\n    y = neg(x);", "  x = None;", "\n    return (y,)\n", READ_LENIENT, NULL},
-	{"a value that nobody needs", "def forward(self, x: \"f32[4][1]cpu\"):\n    y = sum(x, device=device(", "a", "))\n    return (y,)\n", READ_LENIENT, NULL},
+	{"what follows a semicolon", "def forward(self, x: \"f32[4][1]cpu\"):\n    y = neg(x);", "  x = None;", "\n    return (y,)\n",
+		READ_LENIENT, NULL},
+	{"a value that nobody needs", "def forward(self, x: \"f32[4][1]cpu\"):\n    y = sum(x, device=device(", "a", "))\n    return (y,)\n",
+		READ_LENIENT, NULL},
 };
 
 /* Seconds of the processor; the message in *err. */
@@ -69,7 +77,7 @@ static void long_texts(void)
 		struct err err;
 		size_t used;
 		char message[MAX_ERR + 40];
-		read_one(&err, &used, &rows[i], 2000);  /* warm */
+		read_one(&err, &used, &rows[i], 2000); /* warm */
 		double s = read_one(&err, &used, &rows[i], MAX_TEXT);
 		snprintf(message, sizeof message, "%d:%d: %s", err.line, err.col, err.msg);
 		if (rows[i].error)

@@ -20,21 +20,20 @@ static void expect_error(const char *text, int line, int col, const char *part)
 	bool ok = read_text(&p, text, READ_STRICT, &err);
 	EXPECT(!ok, "accepted:\n%s", text);
 	EXPECT(err.line == line && err.col == col && strstr(err.msg, part), "want %d:%d …%s…, got %d:%d: %s", line, col, part, err.line,
-	       err.col, err.msg);
+		err.col, err.msg);
 }
 
 #define HEAD "# scatterproof 1\n"
-static const char small[] =
-	HEAD "s0: \"Sym(6)\" = sym(6)\n"
-	"x: \"f32[4, 13][13, 1]\" = input([4, 13], seed=1, requires_grad=True)\n"
-	"y: \"f32[4, 6][6, 1]\" = input([4, s0], seed=2)\n"
-	"slice_scatter: \"f32[4, 13][13, 1]\" = slice_scatter(x, y, dim=1, start=0, end=s0)\n"
-	"sum_1: \"f32[4][1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
-	"one: \"f32[][]\" = full([], 1.0)\n"
-	"g: \"f32[4][0]\" = expand(one, [4])\n"
-	"return (sum_1,)\n"
-	"backward (sum_1: g,)\n"
-	"call (x: seed=3 fill=normal, y: seed=4, s0=7)\n";
+static const char small[] = HEAD "s0: \"Sym(6)\" = sym(6)\n"
+								 "x: \"f32[4, 13][13, 1]\" = input([4, 13], seed=1, requires_grad=True)\n"
+								 "y: \"f32[4, 6][6, 1]\" = input([4, s0], seed=2)\n"
+								 "slice_scatter: \"f32[4, 13][13, 1]\" = slice_scatter(x, y, dim=1, start=0, end=s0)\n"
+								 "sum_1: \"f32[4][1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
+								 "one: \"f32[][]\" = full([], 1.0)\n"
+								 "g: \"f32[4][0]\" = expand(one, [4])\n"
+								 "return (sum_1,)\n"
+								 "backward (sum_1: g,)\n"
+								 "call (x: seed=3 fill=normal, y: seed=4, s0=7)\n";
 
 static void test_round_trip(void)
 {
@@ -86,12 +85,14 @@ static void test_surface(void)
 	EXPECT(read_text(&p, text, READ_STRICT, &err) && p.surface == SURFACE_PYTHON, "%s", err.msg);
 	prog_print(&sb, &p);
 	EXPECT_STR(sb.s, text);
-	EXPECT(read_text(&q, HEAD "surface aten\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n", READ_STRICT, &err) && q.surface == SURFACE_ATEN, "%s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface aten\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n", READ_STRICT, &err) && q.surface == SURFACE_ATEN,
+		"%s", err.msg);
 	struct hash128 a = prog_hash(&p), b = prog_hash(&q);
 	EXPECT(memcmp(&a, &b, sizeof a) != 0, "the surface is not part of the hash");
 	EXPECT(read_text(&q, "surface torch\nx = input([2])\nreturn (x,)\n", READ_LENIENT, &err) && q.surface == SURFACE_TORCH, "%s", err.msg);
 	EXPECT(read_text(&q, HEAD "surface = input([2])\nreturn (surface,)\n", READ_STRICT, &err), "a node may have that name: %s", err.msg);
-	EXPECT(read_text(&q, HEAD "surface: \"f32[2][1]\" = input([2])\nreturn (surface,)\n", READ_STRICT, &err), "a node may have that name: %s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface: \"f32[2][1]\" = input([2])\nreturn (surface,)\n", READ_STRICT, &err),
+		"a node may have that name: %s", err.msg);
 	expect_error(HEAD "surface lisp\nx = input([2])\nreturn (x,)\n", 2, 9, "surface 'lisp' is unknown (aten, torch, python)");
 	expect_error(HEAD "surface torch\nsurface torch\nx = input([2])\nreturn (x,)\n", 3, 9, "a second `surface`");
 	expect_error(HEAD "x = input([2])\nsurface torch\nreturn (x,)\n", 3, 9, "`surface` after the first node");
@@ -104,15 +105,14 @@ static void test_sizes(void)
 	struct prog p, q;
 	struct err err;
 	struct strbuf sb;
-	static const char text[] =
-		HEAD "s0: \"Sym(6)\" = sym(6)\n"
-		"x: \"f32[6, 2][2, 1]\" = input([s0, 2])\n"
-		"n: \"Sym(6)\" = sym_size.int(x, dim=-2)\n"
-		"e: \"f32[12][1]\" = view(x, [n*2])\n"
-		"m: \"Sym(12)\" = sym_size.int(e, dim=0)\n"
-		"s: \"f32[5][1]\" = slice.Tensor(e, start=n + 1, end=m)\n"
-		"return (s,)\n"
-		"call (s0=8)\n";
+	static const char text[] = HEAD "s0: \"Sym(6)\" = sym(6)\n"
+									"x: \"f32[6, 2][2, 1]\" = input([s0, 2])\n"
+									"n: \"Sym(6)\" = sym_size.int(x, dim=-2)\n"
+									"e: \"f32[12][1]\" = view(x, [n*2])\n"
+									"m: \"Sym(12)\" = sym_size.int(e, dim=0)\n"
+									"s: \"f32[5][1]\" = slice.Tensor(e, start=n + 1, end=m)\n"
+									"return (s,)\n"
+									"call (s0=8)\n";
 	sb_init(&sb);
 	EXPECT(read_text(&p, text, READ_STRICT, &err), "%d:%d: %s", err.line, err.col, err.msg);
 	prog_print(&sb, &p);
@@ -120,8 +120,10 @@ static void test_sizes(void)
 	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
 	EXPECT_INT(q.node[prog_find(&q, "m")].sym_value, 16);
 	EXPECT_INT(node_meta(&q, prog_find(&q, "s"))->size[0], 7);
-	EXPECT(read_text(&q, "x = input([4, 2])\nn = torch.ops.aten.sym_size.int(x, 0)\ne = torch.ops.aten.view.default(x, [n, 2])\nreturn (e,)\n", READ_LENIENT, &err),
-	       "as FX has it: %s", err.msg);
+	EXPECT(
+		read_text(&q, "x = input([4, 2])\nn = torch.ops.aten.sym_size.int(x, 0)\ne = torch.ops.aten.view.default(x, [n, 2])\nreturn (e,)\n",
+			READ_LENIENT, &err),
+		"as FX has it: %s", err.msg);
 	expect_error(HEAD "x = input([2])\nn: \"Sym(3)\" = sym_size.int(x, 0)\nreturn (x,)\n", 3, 4, "annotated differently");
 	expect_error(HEAD "x = input([])\nn = sym_size.int(x, 0)\nreturn (x,)\n", 3, 1, "tensor has no dimensions");
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 1)\nreturn (x,)\n", 3, 1, "Dimension out of range");
@@ -129,7 +131,7 @@ static void test_sizes(void)
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (n,)\n", 4, 1, "not a single tensor");
 	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\ny = neg(n)\nreturn (y,)\n", 4, 9, "must be a tensor");
 	expect_error(HEAD "x = input([2])\ny = neg(x)\nn = sym_size.int(x, 0)\ng = full([n], 1.0)\nreturn (y,)\nbackward (y: g,)\n", 2, 1,
-	             "needed by a cotangent and by the function itself");
+		"needed by a cotangent and by the function itself");
 	sb_free(&sb);
 }
 
@@ -157,14 +159,14 @@ static void test_lenient(void)
 static void test_raises(void)
 {
 	static const char text[] = HEAD "x: \"f32[2, 3][3, 1]\" = input([2, 3], seed=1)\n"
-		"y: \"f32[2, 4][4, 1]\" = input([2, 4], seed=2)\n"
-		"add = add.Tensor(x, y)\n"
-		"neg: \"f32[2, 3][3, 1]\" = neg(x)\n"
-		"max_1 = max.dim(add, dim=0)\n"
-		"v = getitem(max_1, 0)\n"
-		"return (v, neg)\n"
-		"raises \"must match the size\"\n"
-		"call (x: seed=3)\n";
+									"y: \"f32[2, 4][4, 1]\" = input([2, 4], seed=2)\n"
+									"add = add.Tensor(x, y)\n"
+									"neg: \"f32[2, 3][3, 1]\" = neg(x)\n"
+									"max_1 = max.dim(add, dim=0)\n"
+									"v = getitem(max_1, 0)\n"
+									"return (v, neg)\n"
+									"raises \"must match the size\"\n"
+									"call (x: seed=3)\n";
 	struct prog p, q;
 	struct err err;
 	struct strbuf sb;
@@ -175,7 +177,8 @@ static void test_raises(void)
 		return;
 	prog_print(&sb, &p);
 	EXPECT_STR(sb.s, text);
-	EXPECT(p.must_raise && strstr(p.node[2].refusal, "The size of tensor a (3) must match") == p.node[2].refusal, "refusal: %s", p.node[2].refusal);
+	EXPECT(p.must_raise && strstr(p.node[2].refusal, "The size of tensor a (3) must match") == p.node[2].refusal, "refusal: %s",
+		p.node[2].refusal);
 	EXPECT(p.node[5].refusal && !p.node[3].refusal, "what needs the row is refused with it, nothing else");
 	prog_clone(&q, &p, &arena);
 	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);

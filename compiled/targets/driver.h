@@ -12,58 +12,64 @@
 #include "eager/lang/target_facts.h"
 
 /* A legitimate difference or a known refusal concerns its stage and every later one of the ladder. */
-struct target_freedom { unsigned bit; const char *stage, *reason, *source; };
-struct target_refusal { const char *stage, *fragment, *reason, *source; };
+struct target_freedom {
+	unsigned bit;
+	const char *stage, *reason, *source;
+};
+struct target_refusal {
+	const char *stage, *fragment, *reason, *source;
+};
 
 /* What a child said about itself. */
 struct target_hello {
-	char version[64];       /* "2.11.0+cu130"; "": the family has no versions */
-	char versions[320];     /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
-	char device[96];        /* "cpu", "cuda, NVIDIA H200" */
+	char version[64];   /* "2.11.0+cu130"; "": the family has no versions */
+	char versions[320]; /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
+	char device[96];    /* "cpu", "cuda, NVIDIA H200" */
 };
 
 struct exec_options;
 
 /* A version of a family on this machine. */
 struct target_installed {
-	const char *version;    /* as in the target's name: "2.11.0" */
-	const char *python;     /* path of its interpreter */
-	const char *holds;      /* the version that is really there, "2.11.0+cu130"; "" if its files do not tell */
-	const char *cuda;       /* version of CUDA it was built for, "13.0"; "" if without */
-	const char *problem;    /* why it cannot be used; "" if it can */
+	const char *version; /* as in the target's name: "2.11.0" */
+	const char *python;  /* path of its interpreter */
+	const char *holds;   /* the version that is really there, "2.11.0+cu130"; "" if its files do not tell */
+	const char *cuda;    /* version of CUDA it was built for, "13.0"; "" if without */
+	const char *problem; /* why it cannot be used; "" if it can */
 };
 
 struct target_driver {
-	const char *title;                      /* what people call it: "PyTorch" */
+	const char *title; /* what people call it: "PyTorch" */
 	const char *name;
-	const char *default_version;            /* what a name without -version means; NULL: names carry no version */
-	const char *const *version_steps;       /* facts differ by version only from one of these to the next, ends with NULL. NULL: never */
-	unsigned devices;                       /* mask of 1u << enum target_device */
-	const struct target_stage *stage;       /* ladder order; stage 0 is the plain one, if it does not compile (target_has_plain) */
+	const char *default_version;      /* what a name without -version means; NULL: names carry no version */
+	const char *const *version_steps; /* facts differ by version only from one of these to the next, ends with NULL. NULL: never */
+	unsigned devices;                 /* mask of 1u << enum target_device */
+	const struct target_stage *stage; /* ladder order; stage 0 is the plain one, if it does not compile (target_has_plain) */
 	int nstages;
 	const struct target_freedom *freedom;
 	int nfreedoms;
-	const struct target_refusal *refusal;   /* fragments of messages raised while compiling that are known refusals */
+	const struct target_refusal *refusal; /* fragments of messages raised while compiling that are known refusals */
 	int nrefusals;
-	const char *const *wrapping;            /* what frameworks write around the error that matters; ends with NULL. NULL: nothing */
-	const char *package;                    /* "/torch/": the part of a path in a traceback from which on it is the compiler's. NULL: none */
+	const char *const *wrapping; /* what frameworks write around the error that matters; ends with NULL. NULL: nothing */
+	const char *package;         /* "/torch/": the part of a path in a traceback from which on it is the compiler's. NULL: none */
 
 	/* May t have option o (its stage takes options, or o is one that every stage takes)? err: the sentence, beginning with the target. */
 	bool (*option_fits)(const struct target *t, const struct target_option *o, const char *text, struct err *err);
-	const char *subject_form;               /* what names have in place of a stage, for people: "FILE.py". NULL: nothing */
+	const char *subject_form; /* what names have in place of a stage, for people: "FILE.py". NULL: nothing */
 	/* Reads what stands between ':' and '@' or '+' into t->stage and t->subject. NULL: it is the name of a stage. */
 	bool (*subject)(struct target *t, const char *text, size_t n, const char *target, struct err *err);
 	/* Is the name as a whole right, now that all of it is read? NULL: it is. */
 	bool (*complete)(const struct target *t, const char *text, struct err *err);
-	const char *const *of_child;            /* options that a child is started with, so that it serves no others; ends with NULL. NULL: none */
+	const char *const *of_child; /* options that a child is started with, so that it serves no others; ends with NULL. NULL: none */
 	/* How it computes, and as which version's eager it refuses programs; freedoms are added by target_facts. */
 	void (*facts)(struct target_facts *out, const struct target *t);
 
 	/* The child that serves every target of t's version and device (and subject). Strings in a. False: it cannot be on this machine. */
 	bool (*spec)(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err);
-	bool (*hello)(struct target_hello *out, const struct proc *p);          /* false: it has not said anything yet */
+	bool (*hello)(struct target_hello *out, const struct proc *p); /* false: it has not said anything yet */
 	/* Sends p. *request: what take needs again, in a. False: it cannot be sent (err). */
-	bool (*submit)(struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err);
+	bool (*submit)(
+		struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err);
 	/* proc_ready(child): what happened, memory in a; releases the child. */
 	void (*take)(struct result *out, struct arena *a, struct proc *child, const struct prog *p, void *request);
 
@@ -76,25 +82,25 @@ struct target_driver {
 
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */
 struct target_script {
-	void (*imports)(struct strbuf *sb, const struct target *t);             /* and global settings, DEVICE = … */
+	void (*imports)(struct strbuf *sb, const struct target *t); /* and global settings, DEVICE = … */
 	/* The functions of the program, `under_test(fn)`, INPUTS, BACKWARD, CALLS. */
 	bool (*program)(struct strbuf *sb, const struct prog *p, const struct target *t, struct arena *a, struct err *err);
-	int (*limit_ms)(const struct target *t);                                /* of the first program of a process */
+	int (*limit_ms)(const struct target *t); /* of the first program of a process */
 	/* What the stage does beside running the program, which the script does not; NULL: nothing. */
 	const char *(*not_here)(const struct target *t);
-	const char *(*making_inputs)(void);     /* Python text: the functions that CALLS needs */
-	const char *(*running)(void);           /* Python text: running, comparing, the exit code */
+	const char *(*making_inputs)(void); /* Python text: the functions that CALLS needs */
+	const char *(*running)(void);       /* Python text: running, comparing, the exit code */
 };
 
 extern const struct target_driver *const target_drivers[];
 extern const int ntarget_drivers;
 
-const struct target_driver *target_driver_named(const char *name, size_t n);    /* NULL: unknown */
+const struct target_driver *target_driver_named(const char *name, size_t n); /* NULL: unknown */
 /* The refusal of t that message shows; NULL: none. */
 const struct target_refusal *target_refusal_of(const struct target *t, const char *message);
 /* Models of the GPUs that NVIDIA's driver lists, "A, B"; "" if none. Nothing is opened, so no promise that they work. */
 void gpu_names(struct strbuf *out);
-bool target_concerns(const struct target *t, const char *stage);        /* a row of that stage holds for t */
+bool target_concerns(const struct target *t, const char *stage); /* a row of that stage holds for t */
 /* From the current directory on: children change theirs. No symlink is resolved: a virtual environment is its path. */
 void path_make_absolute(struct strbuf *path);
 

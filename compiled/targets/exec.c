@@ -12,11 +12,11 @@ struct exec {
 	struct proc *proc;
 	struct arena spec_arena, arena;
 	struct proc_spec spec;
-	void *request;                  /* the driver's, of the program in hand */
+	void *request; /* the driver's, of the program in hand */
 	struct target target;
 	const struct prog *prog;
 	bool busy, failed;
-	const char *unsent;             /* why this target does not get the program; NULL: it does */
+	const char *unsent; /* why this target does not get the program; NULL: it does */
 	int limit_ms;
 	struct err err;
 };
@@ -29,7 +29,7 @@ struct exec *exec_open(const struct target *t, const struct exec_options *o, str
 	arena_init(&e->arena);
 	bool ok = t->driver->spec(&e->spec, &e->spec_arena, t, o, err);
 	if (o->background) {
-		e->spec.nice = 10;      /* about a tenth of what others get, so that it comes to an end */
+		e->spec.nice = 10; /* about a tenth of what others get, so that it comes to an end */
 		e->spec.start_limit_ms = 600000;
 	}
 	e->proc = ok ? proc_open(&e->spec, err) : NULL;
@@ -97,7 +97,7 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 			begin--;
 		const char *why = proc_why(e->proc);
 		err_set(err, "%s%s%.*s", why[0] ? why : "the child does not say which version it is", end ? ": " : "",
-		        (int)MIN(end - begin, (size_t)200), tail + begin);
+			(int)MIN(end - begin, (size_t)200), tail + begin);
 		return EXEC_BROKEN;
 	}
 	if (!names(t, e, err))

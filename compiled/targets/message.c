@@ -10,9 +10,9 @@ static const char WORD[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /* Whether these n characters are a dtype's name: ours, PyTorch's, or one of those that only PyTorch, its C++ or Triton have. */
 static bool is_dtype(const char *s, size_t n)
 {
-	static const char *const others[] = {"u16", "u32", "u64", "uint16", "uint32", "uint64", "fp8", "fp16", "fp32", "fp64", "BFloat16", "complex32",
-		"complex64", "complex128", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
-	static const char *const small[] = {"float8_e", "Float8_e", "float4_e"};        /* float8_e4m3fn, … */
+	static const char *const others[] = {"u16", "u32", "u64", "uint16", "uint32", "uint64", "fp8", "fp16", "fp32", "fp64", "BFloat16",
+		"complex32", "complex64", "complex128", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+	static const char *const small[] = {"float8_e", "Float8_e", "float4_e"}; /* float8_e4m3fn, … */
 	for (int i = 0; i < NDTYPES; i++)
 		if ((strlen(dtype_info[i].name) == n && memcmp(s, dtype_info[i].name, n) == 0)
 			|| (strlen(dtype_info[i].torch) == n && memcmp(s, dtype_info[i].torch, n) == 0))
@@ -33,7 +33,7 @@ static const char *masked(const char *m, bool dtypes, struct arena *a)
 	struct strbuf sb;
 	sb_init(&sb);
 	int depth = 0;
-	bool inside = false;            /* of a word */
+	bool inside = false; /* of a word */
 	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
 		size_t n = inside ? 0 : strspn(m, WORD);
 		inside = strchr(WORD, *m) != NULL;
@@ -85,7 +85,8 @@ const char *message_innermost(const char *m, const struct target *t, struct aren
 			break;
 		const char *next = m + n + 2;
 		size_t k = strspn(next, name);
-		bool error = str_starts(next + k, ": ") && ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
+		bool error = str_starts(next + k, ": ")
+			&& ((k >= 5 && str_starts(next + k - 5, "Error")) || (k >= 9 && str_starts(next + k - 9, "Exception")));
 		if (!error && unwrapped(next, t->driver->wrapping) == next)
 			break;
 		m = next;
@@ -129,8 +130,8 @@ static const char *frame_name(const char *line, const char *package, struct aren
 
 const char *message_place(const char *tail, const struct target *t, struct arena *a)
 {
-	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "corrupted double-linked list",
-		"double free or corruption", "malloc_consolidate(): "};
+	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size",
+		"corrupted double-linked list", "double free or corruption", "malloc_consolidate(): "};
 	static const char head[] = "(most recent call first):\n";
 	for (int i = 0; i < ARRAY_LEN(heap); i++)
 		if (strstr(tail, heap[i]))
@@ -138,7 +139,8 @@ const char *message_place(const char *tail, const struct target *t, struct arena
 	const char *last = NULL;
 	for (const char *s = tail; (s = strstr(s, head)) != NULL;)
 		last = s += strlen(head);
-	for (const char *line = t->driver->package ? last : NULL; line && str_starts(line, "  File "); line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+	for (const char *line = t->driver->package ? last : NULL; line && str_starts(line, "  File ");
+		 line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
 		const char *name = frame_name(line, t->driver->package, a);
 		if (name)
 			return name;

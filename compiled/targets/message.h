@@ -13,7 +13,7 @@ const char *message_generalised(const char *m, struct arena *a);
 const char *message_innermost(const char *m, const struct target *t, struct arena *a);
 
 /* What a terminal shows of a message: all of a short one; of a graph dump its head; of a C++ or Triton compiler's output also its first error. */
-enum { MESSAGE_SHOWN = 1000 };  /* characters, about */
+enum { MESSAGE_SHOWN = 1000 }; /* characters, about */
 const char *message_shown(const char *m, struct arena *a);
 
 /* Where t was when it crashed or hung, from the end of its output: what the C library said of its heap, or else the innermost function of

@@ -40,7 +40,10 @@ const char *target_option(const struct target *t, const char *name)
 }
 
 /* A piece of the name, not NUL-terminated. */
-struct span { const char *s; int n; };
+struct span {
+	const char *s;
+	int n;
+};
 
 /* Cuts the longest prefix of *s without any of `stop`. */
 static struct span cut(const char **s, const char *stop)
@@ -86,7 +89,7 @@ static bool unknown_family(struct span name, const char *text, struct err *err)
 		snprintf(list + used, sizeof list - used, "%s%s", f ? ", " : "", known[f]);
 	}
 	return err_set(err, "target '%s': family '%.*s' is unknown; known: %s%s", text, name.n, name.s, list,
-	               guess_span(&(struct guess){0}, name, known, sizeof known[0], ntarget_drivers));
+		guess_span(&(struct guess){0}, name, known, sizeof known[0], ntarget_drivers));
 }
 
 static bool parse_family(struct target *t, struct span s, const char *text, struct err *err)
@@ -122,7 +125,7 @@ static bool parse_stage(struct target *t, struct span s, const char *text, struc
 		snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", f->stage[i].name);
 	}
 	return err_set(err, "target '%s': stage '%.*s' is unknown; %s has: %s%s", text, s.n, s.s, f->name, known,
-	               guess_span(&(struct guess){0}, s, &f->stage[0].name, sizeof f->stage[0], f->nstages));
+		guess_span(&(struct guess){0}, s, &f->stage[0].name, sizeof f->stage[0], f->nstages));
 }
 
 static bool parse_device(struct target *t, struct span s, const char *text, struct err *err)
@@ -135,7 +138,7 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 			return true;
 		}
 	return err_set(err, "target '%s': device '%.*s' is unknown; known: cpu, cuda%s", text, s.n, s.s,
-	               guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
+		guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
 static bool parse_option(struct target *t, struct span s, const char *text, struct err *err)
@@ -313,8 +316,9 @@ bool targets_dir(struct strbuf *path, struct err *err)
 	else if (home && home[0])
 		sb_printf(path, "%s/.local/share/scatterproof/targets", home);
 	else
-		return err_set(err, "where PyTorch environments are is unknown: HOME is not set (nor XDG_DATA_HOME, nor "
-		               "SCATTERPROOF_TARGETS)");
+		return err_set(err,
+			"where PyTorch environments are is unknown: HOME is not set (nor XDG_DATA_HOME, nor "
+			"SCATTERPROOF_TARGETS)");
 	return true;
 }
 
@@ -373,6 +377,6 @@ bool target_python(struct strbuf *path, const struct target *t, const char *over
 	sb_printf(path, "/%s-%s/bin/python", family, version);
 	if (access(path->s, X_OK) == 0)
 		return true;
-	return err_set(err, "%s-%s is not installed (%s: %s); run scripts/setup-targets %s-%s, or give --python PATH", family, version,
-		path->s, strerror(errno), family, version);
+	return err_set(err, "%s-%s is not installed (%s: %s); run scripts/setup-targets %s-%s, or give --python PATH", family, version, path->s,
+		strerror(errno), family, version);
 }

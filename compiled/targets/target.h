@@ -14,46 +14,48 @@ enum { MAX_TARGET_OPTIONS = 16, MAX_OPTION_TEXT = 96, MAX_VERSION_TEXT = 32, MAX
 
 enum target_device { TDEV_CPU, TDEV_CUDA, NTDEVICES };
 
-struct target_driver;           /* driver.h: what a family is */
-struct target_facts;            /* eager/lang/target_facts.h: what the oracle must know */
+struct target_driver; /* driver.h: what a family is */
+struct target_facts;  /* eager/lang/target_facts.h: what the oracle must know */
 
 /* One stage of the ladder from plain to fully compiled; the first that goes wrong is to blame. */
 struct target_stage {
 	const char *name;
-	const char *what;       /* one line for `scatterproof targets` */
-	bool compiles;          /* a run in which nothing was compiled says nothing */
-	bool predicts;          /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
-	bool options;           /* takes +name=value of the compiler */
-	int rungs;              /* so many stages of the table, from the first on, are the ladder below it */
+	const char *what; /* one line for `scatterproof targets` */
+	bool compiles;    /* a run in which nothing was compiled says nothing */
+	bool predicts;    /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
+	bool options;     /* takes +name=value of the compiler */
+	int rungs;        /* so many stages of the table, from the first on, are the ladder below it */
 };
 
-struct target_option { char name[MAX_OPTION_TEXT], value[MAX_OPTION_TEXT]; };
+struct target_option {
+	char name[MAX_OPTION_TEXT], value[MAX_OPTION_TEXT];
+};
 struct target {
 	const struct target_driver *driver;
-	char version[MAX_VERSION_TEXT];         /* "" = the family's default */
-	int stage;                              /* index into the family's ladder */
-	char subject[MAX_SUBJECT_TEXT];         /* families whose names say what runs instead of a stage (a file); "" elsewhere */
+	char version[MAX_VERSION_TEXT]; /* "" = the family's default */
+	int stage;                      /* index into the family's ladder */
+	char subject[MAX_SUBJECT_TEXT]; /* families whose names say what runs instead of a stage (a file); "" elsewhere */
 	enum target_device device;
 	int noptions;
-	struct target_option option[MAX_TARGET_OPTIONS];        /* sorted by name, names unique */
+	struct target_option option[MAX_TARGET_OPTIONS]; /* sorted by name, names unique */
 };
 
 /* err: what is wrong, and what would be right. Whether the compiler knows an option's name only its worker can say. */
 bool target_parse(struct target *out, const char *text, struct err *err);
-void target_print(struct strbuf *sb, const struct target *t);  /* canonical text; parses back to the same target */
-const char *target_text(const struct target *t, struct arena *a);      /* the same, in a */
+void target_print(struct strbuf *sb, const struct target *t);     /* canonical text; parses back to the same target */
+const char *target_text(const struct target *t, struct arena *a); /* the same, in a */
 const struct target_stage *target_stage(const struct target *t);
-const char *target_family(const struct target *t);              /* "torch": its driver's name */
-bool target_has_versions(const struct target *t);               /* names of its family may carry one */
+const char *target_family(const struct target *t); /* "torch": its driver's name */
+bool target_has_versions(const struct target *t);  /* names of its family may carry one */
 void target_facts(struct target_facts *out, const struct target *t);
 /* One child serves both. */
 bool target_same_home(const struct target *a, const struct target *b);
-struct target target_plain(const struct target *t);             /* the lowest rung, without options */
+struct target target_plain(const struct target *t); /* the lowest rung, without options */
 /* Its family has a stage that compiles nothing: it can be asked whether a program is right. Elsewhere only our own rules can. */
 bool target_has_plain(const struct target *t);
-bool target_predicting(struct target *out, const struct target *t);     /* the stage that predicts metas; false: its family has none */
-const char *target_device_name(enum target_device d);           /* "cpu", "cuda" */
-const char *target_option(const struct target *t, const char *name);    /* value, or NULL */
+bool target_predicting(struct target *out, const struct target *t);  /* the stage that predicts metas; false: its family has none */
+const char *target_device_name(enum target_device d);                /* "cpu", "cuda" */
+const char *target_option(const struct target *t, const char *name); /* value, or NULL */
 
 /* The rungs below t, lowest first, same version and device, options dropped where a rung does not take them. Returns how
  * many were written to out (at most max). t itself is not among them. */

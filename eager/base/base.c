@@ -34,7 +34,7 @@ static void err_fill(struct err *err, int line, int col, const char *fmt, va_lis
 		return;
 	err->line = line;
 	err->col = col;
-	struct strbuf raw, harmless;    /* what an error quotes may come from anywhere */
+	struct strbuf raw, harmless; /* what an error quotes may come from anywhere */
 	sb_init(&raw);
 	sb_init(&harmless);
 	sb_vprintf(&raw, fmt, ap);
@@ -89,7 +89,7 @@ char *xstrdup(const char *s)
 struct arena_block {
 	struct arena_block *prev;
 	size_t size, used;
-	bool grown;             /* one array of arena_grow */
+	bool grown; /* one array of arena_grow */
 	_Alignas(16) unsigned char data[];
 };
 
@@ -195,10 +195,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return s;
 }
 
-struct arena_mark arena_mark(struct arena *a)
-{
-	return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown};
-}
+struct arena_mark arena_mark(struct arena *a) { return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown}; }
 
 void arena_release(struct arena *a, struct arena_mark m)
 {

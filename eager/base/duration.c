@@ -5,7 +5,10 @@
 
 bool duration_parse(double *seconds, const char *text, struct err *err)
 {
-	static const struct { const char *name; double s; } units[] = {{"", 1}, {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
+	static const struct {
+		const char *name;
+		double s;
+	} units[] = {{"", 1}, {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
 	char *end;
 	double v = strtod(text, &end);
 	for (int i = 0; end != text && v > 0 && v <= 1e9 && i < ARRAY_LEN(units); i++)

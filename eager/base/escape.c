@@ -44,8 +44,8 @@ size_t utf8_cut(const char *s, size_t n)
 
 bool code_harmful(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c || code == 0x200e || code == 0x200f ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c || code == 0x200e || code == 0x200f
+		|| (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 size_t escape_char(struct strbuf *sb, const char *s, size_t n)

@@ -12,7 +12,7 @@
 /* The character at s as in RFC 3629 (no overlong forms, no surrogates): its bytes, 0 if it is not valid. */
 size_t utf8_read(uint32_t *code, const char *s, size_t n);
 bool utf8_valid(const void *p, size_t n);
-size_t utf8_cut(const char *s, size_t n);               /* the largest length <= n that splits no character */
+size_t utf8_cut(const char *s, size_t n); /* the largest length <= n that splits no character */
 bool code_harmful(uint32_t code);
 
 /* The first character of s, harmless: newline as \n, tab as \t. Returns the bytes used. */
@@ -23,7 +23,7 @@ const char *escaped_line(struct arena *a, const char *s);
 void escape_lines(struct strbuf *sb, const char *indent, const char *s, size_t n);
 const char *escaped_lines(struct arena *a, const char *indent, const char *s);
 
-void escape_python(struct strbuf *sb, const char *s);   /* a string literal, quotes included */
-void escape_shell(struct strbuf *sb, const char *s);    /* one word of a command; quoted only if it needs to be */
+void escape_python(struct strbuf *sb, const char *s); /* a string literal, quotes included */
+void escape_shell(struct strbuf *sb, const char *s);  /* one word of a command; quoted only if it needs to be */
 
 #endif

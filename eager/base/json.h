@@ -6,10 +6,10 @@
 
 #include "eager/base/escape.h"
 
-void json_text(struct strbuf *sb, const char *s, size_t n);     /* quoted */
+void json_text(struct strbuf *sb, const char *s, size_t n); /* quoted */
 static inline void json_str(struct strbuf *sb, const char *s) { json_text(sb, s, strlen(s)); }
-void json_hex(struct strbuf *sb, const void *p, size_t n);      /* quoted hex digits */
-void json_real(struct strbuf *sb, double v);                    /* inf and nan, which JSON lacks, as strings */
-void json_key(struct strbuf *sb, const char *key);              /* `"key":`, after a comma unless right after { or [ */
+void json_hex(struct strbuf *sb, const void *p, size_t n); /* quoted hex digits */
+void json_real(struct strbuf *sb, double v);               /* inf and nan, which JSON lacks, as strings */
+void json_key(struct strbuf *sb, const char *key);         /* `"key":`, after a comma unless right after { or [ */
 
 #endif

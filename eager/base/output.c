@@ -16,7 +16,7 @@ static int write_all(int fd, const char *s, size_t n)
 	while (n > 0) {
 		ssize_t done = write(fd, s, n);
 		if (done < 0 && errno == EAGAIN && poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1) == 1)
-			continue;       /* somebody made a terminal that we share non-blocking */
+			continue; /* somebody made a terminal that we share non-blocking */
 		if (done < 0)
 			return errno;
 		s += done;

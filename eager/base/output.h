@@ -11,12 +11,12 @@
 
 struct output {
 	FILE *file;
-	const char *name;       /* for messages; not copied */
-	int fd, error;          /* error: errno of the first write that failed, 0 if none did */
-	bool replaces;          /* a file: what it held before goes when the first byte is written, or at the end if none was */
-	bool made;              /* it was not there before */
-	bool abandoned;         /* set by the caller: if nothing was written, the file stays as it was, or goes if it was not there */
-	char held[4];           /* the beginning of a character whose end has not been written yet */
+	const char *name; /* for messages; not copied */
+	int fd, error;    /* error: errno of the first write that failed, 0 if none did */
+	bool replaces;    /* a file: what it held before goes when the first byte is written, or at the end if none was */
+	bool made;        /* it was not there before */
+	bool abandoned;   /* set by the caller: if nothing was written, the file stays as it was, or goes if it was not there */
+	char held[4];     /* the beginning of a character whose end has not been written yet */
 	size_t nheld;
 };
 

@@ -23,18 +23,18 @@ struct proc {
 	const struct proc_spec *spec;
 	struct proc_dir dir;
 	enum proc_state state;
-	pid_t pid;                      /* 0: no child; also its process group */
-	int sock, out;                  /* the message socket; the read end of its output; -1: closed */
-	uint32_t seq;                   /* of the request in hand; 0: none, hello awaited */
+	pid_t pid;     /* 0: no child; also its process group */
+	int sock, out; /* the message socket; the read end of its output; -1: closed */
+	uint32_t seq;  /* of the request in hand; 0: none, hello awaited */
 	struct strbuf send, recv, hello;
-	size_t nsent;                   /* of send */
-	bool queued;                    /* a request waits for hello */
+	size_t nsent; /* of send */
+	bool queued;  /* a request waits for hello */
 	bool recycle;
-	bool eof;                       /* the child closed the socket: is it dying, or only silent? */
+	bool eof; /* the child closed the socket: is it dying, or only silent? */
 	int limit_ms;
-	bool asked;                     /* for its last words */
-	int64_t started, deadline, watch;       /* monotonic ns */
-	double cpu_begin, cpu_seen;     /* CPU seconds of the group when the request began, at the last look */
+	bool asked;                       /* for its last words */
+	int64_t started, deadline, watch; /* monotonic ns */
+	double cpu_begin, cpu_seen;       /* CPU seconds of the group when the request began, at the last look */
 	double elapsed_ms;
 	int nserved, nstarted, signal, note;
 	enum proc_end end;
@@ -60,8 +60,8 @@ static bool enough_files(struct err *err)
 	struct rlimit files;
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= PROC_MIN_FILES)
 		return true;
-	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets",
-	               (unsigned long long)files.rlim_cur, PROC_MIN_FILES);
+	return err_set(err, "only %llu files may be open at once (ulimit -n), %d are needed to run targets", (unsigned long long)files.rlim_cur,
+		PROC_MIN_FILES);
 }
 
 struct proc *proc_open(const struct proc_spec *spec, struct err *err)
@@ -161,8 +161,7 @@ NORETURN static void become(const struct proc *p, char *const *env, int sock, in
 	/* sock and out may themselves be 0..3: park both above before they are put in place. */
 	sock = fcntl(sock, F_DUPFD, 10);
 	out = fcntl(out, F_DUPFD, 10);
-	if (nothing < 0 || sock < 0 || out < 0 || dup2(nothing, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
-	    dup2(sock, PROC_FD) < 0)
+	if (nothing < 0 || sock < 0 || out < 0 || dup2(nothing, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 || dup2(sock, PROC_FD) < 0)
 		_exit(127);
 	close_range(PROC_FD + 1, ~0u, 0);
 	if (chdir(p->dir.path) == 0)
@@ -188,8 +187,8 @@ static bool set_nonblocking(int fd)
 static bool make_channels(int sock[2], int out[2])
 {
 	sock[0] = sock[1] = out[0] = out[1] = -1;
-	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) == 0 && pipe2(out, O_CLOEXEC) == 0 &&
-	       set_nonblocking(sock[0]) && set_nonblocking(out[0]);
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) == 0 && pipe2(out, O_CLOEXEC) == 0 && set_nonblocking(sock[0])
+		&& set_nonblocking(out[0]);
 }
 
 bool proc_start(struct proc *p, struct err *err)
@@ -214,7 +213,7 @@ bool proc_start(struct proc *p, struct err *err)
 		close_fd(&out[0]);
 		return err_set(err, "cannot start a process: %s", strerror(why));
 	}
-	setpgid(pid, pid);      /* both sides do it: whoever comes first */
+	setpgid(pid, pid); /* both sides do it: whoever comes first */
 	p->pid = pid;
 	p->sock = sock[0];
 	p->out = out[0];
@@ -237,7 +236,7 @@ bool proc_start(struct proc *p, struct err *err)
 static void drain_output(struct proc *p)
 {
 	char chunk[PROC_TAIL];
-	for (int i = 0; p->out >= 0 && i < 64; i++) {   /* a flood must not keep us here */
+	for (int i = 0; p->out >= 0 && i < 64; i++) { /* a flood must not keep us here */
 		ssize_t n = read(p->out, chunk, sizeof chunk);
 		if (n < 0)
 			break;
@@ -257,7 +256,7 @@ static int bury(struct proc *p)
 {
 	int status = 0;
 	kill(-p->pid, SIGKILL);
-	kill(p->pid, SIGKILL);          /* in case it is so young that its group does not exist yet */
+	kill(p->pid, SIGKILL); /* in case it is so young that its group does not exist yet */
 	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	drain_output(p);
@@ -348,7 +347,7 @@ static double process_cpu(const char *pid, pid_t group)
 		return 0;
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
-	const char *after = strrchr(text, ')');         /* the name may hold anything */
+	const char *after = strrchr(text, ')'); /* the name may hold anything */
 	long pgrp = 0;
 	unsigned long t[4] = {0};
 	if (!after || sscanf(after, ") %*c %*d %ld %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &pgrp, &t[0], &t[1], &t[2], &t[3]) != 5
@@ -396,7 +395,7 @@ bool proc_submit(struct proc *p, const void *request, size_t nbytes, int limit_m
 	CHECK(p->state == PROC_EMPTY || p->state == PROC_IDLE || (p->state == PROC_STARTING && !p->queued));
 	CHECK(nbytes <= PROC_MAX_MESSAGE);
 	if (p->state == PROC_IDLE)
-		proc_step(p);   /* notices a child that died while idle: nobody's fault but its own */
+		proc_step(p); /* notices a child that died while idle: nobody's fault but its own */
 	if (p->state == PROC_EMPTY && !proc_start(p, err))
 		return false;
 	p->end = PROC_END_NONE;
@@ -423,7 +422,7 @@ static void send_some(struct proc *p)
 	while (p->nsent < p->send.len) {
 		ssize_t n = send(p->sock, p->send.s + p->nsent, p->send.len - p->nsent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0)
-			return;         /* a full socket waits; a broken one is noticed by reading, which knows more */
+			return; /* a full socket waits; a broken one is noticed by reading, which knows more */
 		p->nsent += (size_t)n;
 	}
 }
@@ -539,7 +538,7 @@ static bool bury_if_dead(struct proc *p)
 	if (!is_dead(p))
 		return false;
 	if (!p->eof)
-		receive_some(p);        /* it may have answered before */
+		receive_some(p); /* it may have answered before */
 	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
 		return true;
 	if (p->asked)
@@ -680,10 +679,7 @@ const char *proc_why(const struct proc *p) { return p->why; }
 int proc_nstarted(const struct proc *p) { return p->nstarted; }
 int proc_nserved(const struct proc *p) { return p->nserved; }
 
-double proc_elapsed_ms(const struct proc *p)
-{
-	return p->state == PROC_BUSY ? (double)(now_ns() - p->started) / 1e6 : p->elapsed_ms;
-}
+double proc_elapsed_ms(const struct proc *p) { return p->state == PROC_BUSY ? (double)(now_ns() - p->started) / 1e6 : p->elapsed_ms; }
 
 const void *proc_answer(const struct proc *p, size_t *nbytes)
 {
@@ -725,6 +721,6 @@ void proc_release(struct proc *p)
 	if (served_out || p->recycle || (s->recycle_rss && proc_rss(p) > s->recycle_rss)) {
 		proc_kill(p);
 		if (served_out)
-			proc_dir_clear(&p->dir);        /* bounds what a compiler's cache may grow to */
+			proc_dir_clear(&p->dir); /* bounds what a compiler's cache may grow to */
 	}
 }

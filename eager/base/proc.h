@@ -31,85 +31,84 @@
 #include "eager/base/base.h"
 
 enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
-enum { PROC_MIN_FILES = 64 };                   /* descriptors that a process with children must be allowed (ulimit -n) */
+enum { PROC_MIN_FILES = 64 }; /* descriptors that a process with children must be allowed (ulimit -n) */
 #define PROC_CPU_SHARE   0.75
-#define PROC_MAGIC       0x31465053u            /* "SPF1" */
-#define PROC_MAX_MESSAGE ((uint64_t)1 << 30)    /* a longer frame is rubbish */
-#define PROC_MAX_HELLO   ((uint64_t)1 << 20)    /* a longer first frame, too */
+#define PROC_MAGIC       0x31465053u         /* "SPF1" */
+#define PROC_MAX_MESSAGE ((uint64_t)1 << 30) /* a longer frame is rubbish */
+#define PROC_MAX_HELLO   ((uint64_t)1 << 20) /* a longer first frame, too */
 
-struct proc_spec {                      /* every pointer must outlive the slot */
-	const char *name;               /* for sentences: "torch-2.11.0 worker" */
-	const char *const *argv;        /* NULL-terminated; argv[0] is a path, absolute: the child changes directory */
-	const char *const *env;         /* "NAME=VALUE" on top of ours, NULL-terminated; may be NULL */
-	const char *const *dir_env;     /* variables that get a private directory each, NULL-terminated; may be NULL */
-	const char *file_name;          /* a file written into the child's working directory before it starts; may be NULL */
+struct proc_spec {              /* every pointer must outlive the slot */
+	const char *name;           /* for sentences: "torch-2.11.0 worker" */
+	const char *const *argv;    /* NULL-terminated; argv[0] is a path, absolute: the child changes directory */
+	const char *const *env;     /* "NAME=VALUE" on top of ours, NULL-terminated; may be NULL */
+	const char *const *dir_env; /* variables that get a private directory each, NULL-terminated; may be NULL */
+	const char *file_name;      /* a file written into the child's working directory before it starts; may be NULL */
 	const void *file_data;
 	size_t file_nbytes;
-	int start_limit_ms;             /* until hello; 0: 120,000 */
-	int max_served;                 /* recycle after that many answers; 0: never */
-	int64_t recycle_rss;            /* recycle an idle child above that many bytes; 0: never */
-	int64_t max_rss;                /* kill a busy child above that many bytes; 0: no limit */
-	int nice;                       /* added to its niceness: others have the processor first */
-	int last_words;                 /* signal to a child that exceeded its time; 0: none */
+	int start_limit_ms;  /* until hello; 0: 120,000 */
+	int max_served;      /* recycle after that many answers; 0: never */
+	int64_t recycle_rss; /* recycle an idle child above that many bytes; 0: never */
+	int64_t max_rss;     /* kill a busy child above that many bytes; 0: no limit */
+	int nice;            /* added to its niceness: others have the processor first */
+	int last_words;      /* signal to a child that exceeded its time; 0: none */
 };
 
 enum proc_state {
-	PROC_EMPTY,             /* no child */
-	PROC_STARTING,          /* waiting for hello; a request may be queued */
+	PROC_EMPTY,    /* no child */
+	PROC_STARTING, /* waiting for hello; a request may be queued */
 	PROC_IDLE,
 	PROC_BUSY,
-	PROC_DONE,              /* an answer lies ready */
-	PROC_ENDED              /* the request (or the start) ended without one; the child is gone */
+	PROC_DONE, /* an answer lies ready */
+	PROC_ENDED /* the request (or the start) ended without one; the child is gone */
 };
 enum proc_end {
 	PROC_END_NONE,
-	PROC_END_START,         /* never said hello: cannot execute, exit or time limit before it, rubbish instead of it */
-	PROC_END_DIED,          /* exit or signal while it had a request */
-	PROC_END_TIME,          /* time limit; group killed */
-	PROC_END_MEMORY,        /* memory limit; group killed */
-	PROC_END_RUBBISH        /* bytes that are no frame, wrong number, pipe closed by a living child; group killed */
+	PROC_END_START,  /* never said hello: cannot execute, exit or time limit before it, rubbish instead of it */
+	PROC_END_DIED,   /* exit or signal while it had a request */
+	PROC_END_TIME,   /* time limit; group killed */
+	PROC_END_MEMORY, /* memory limit; group killed */
+	PROC_END_RUBBISH /* bytes that are no frame, wrong number, pipe closed by a living child; group killed */
 };
 
 struct proc;
-struct proc *proc_open(const struct proc_spec *spec, struct err *err);  /* NULL: no private directory, or too few descriptors */
-void proc_close(struct proc *p);                        /* kills, removes the private directory; NULL is fine */
-bool proc_start(struct proc *p, struct err *err);       /* warms the slot up; proc_submit does it by itself */
+struct proc *proc_open(const struct proc_spec *spec, struct err *err); /* NULL: no private directory, or too few descriptors */
+void proc_close(struct proc *p);                                       /* kills, removes the private directory; NULL is fine */
+bool proc_start(struct proc *p, struct err *err);                      /* warms the slot up; proc_submit does it by itself */
 /* PROC_EMPTY, _STARTING or _IDLE only (a PROC_ENDED that nobody released becomes EMPTY). Copies the bytes. False: the child
  * could not be started at all (fork, descriptors). */
 bool proc_submit(struct proc *p, const void *request, size_t nbytes, int limit_ms, struct err *err);
-void proc_kill(struct proc *p);                         /* group killed; state EMPTY, nothing pending */
+void proc_kill(struct proc *p); /* group killed; state EMPTY, nothing pending */
 
-int proc_pollfds(const struct proc *p, struct pollfd out[PROC_NPOLLFDS]);       /* how many descriptors to watch */
-int proc_timeout_ms(const struct proc *p);              /* proc_step wants to be called within that time; -1: no need */
-void proc_step(struct proc *p);                         /* all that can be done now, without waiting */
+int proc_pollfds(const struct proc *p, struct pollfd out[PROC_NPOLLFDS]); /* how many descriptors to watch */
+int proc_timeout_ms(const struct proc *p);                                /* proc_step wants to be called within that time; -1: no need */
+void proc_step(struct proc *p);                                           /* all that can be done now, without waiting */
 /* Waits until one of the slots is ready, timeout_ms has passed (-1: never) or a signal came; steps all of them. Slots that
  * are NULL are skipped. Returns how many are ready. */
 int proc_wait(struct proc *const *p, int n, int timeout_ms);
 
 enum proc_state proc_state(const struct proc *p);
-bool proc_ready(const struct proc *p);                  /* DONE or ENDED */
-const void *proc_answer(const struct proc *p, size_t *nbytes);  /* DONE only; valid until proc_release */
-const void *proc_hello(const struct proc *p, size_t *nbytes);   /* of the latest child; nbytes 0 before it */
+bool proc_ready(const struct proc *p);                         /* DONE or ENDED */
+const void *proc_answer(const struct proc *p, size_t *nbytes); /* DONE only; valid until proc_release */
+const void *proc_hello(const struct proc *p, size_t *nbytes);  /* of the latest child; nbytes 0 before it */
 enum proc_end proc_end(const struct proc *p);
-int proc_signal(const struct proc *p);                  /* PROC_END_DIED by a signal: its number; else 0 */
-const char *proc_why(const struct proc *p);             /* a sentence, "" if nothing ended */
-const char *proc_tail(struct proc *p);                  /* last output, control bytes replaced; "" if none */
-void proc_release(struct proc *p);                      /* DONE -> IDLE (or EMPTY if due for recycling), ENDED -> EMPTY */
-void proc_recycle(struct proc *p);                      /* the child says of itself that it must be replaced */
-int proc_nstarted(const struct proc *p);                /* children started so far */
-int proc_nserved(const struct proc *p);                 /* answers of the present child */
-void proc_note(struct proc *p, int note);               /* the caller's remark about the present child, 0 in a fresh one */
+int proc_signal(const struct proc *p);      /* PROC_END_DIED by a signal: its number; else 0 */
+const char *proc_why(const struct proc *p); /* a sentence, "" if nothing ended */
+const char *proc_tail(struct proc *p);      /* last output, control bytes replaced; "" if none */
+void proc_release(struct proc *p);          /* DONE -> IDLE (or EMPTY if due for recycling), ENDED -> EMPTY */
+void proc_recycle(struct proc *p);          /* the child says of itself that it must be replaced */
+int proc_nstarted(const struct proc *p);    /* children started so far */
+int proc_nserved(const struct proc *p);     /* answers of the present child */
+void proc_note(struct proc *p, int note);   /* the caller's remark about the present child, 0 in a fresh one */
 int proc_noted(const struct proc *p);
-int64_t proc_rss(const struct proc *p);                 /* bytes resident now, 0 if unknown */
-double proc_elapsed_ms(const struct proc *p);           /* of the present or last request, from its sending */
+int64_t proc_rss(const struct proc *p);       /* bytes resident now, 0 if unknown */
+double proc_elapsed_ms(const struct proc *p); /* of the present or last request, from its sending */
 
 /* ---- the child's side (C children: the built-in targets, tests) --------------------------------------------- */
 /* Sends hello, then answers requests until the parent closes the socket. `serve` appends its answer; false: stop after
  * sending it. Returns an exit code. */
-int proc_serve(const void *hello, size_t nbytes, bool (*serve)(void *ctx, const void *req, size_t nreq, struct strbuf *answer),
-	void *ctx);
+int proc_serve(const void *hello, size_t nbytes, bool (*serve)(void *ctx, const void *req, size_t nreq, struct strbuf *answer), void *ctx);
 /* For children that speak for themselves. */
 bool proc_send_frame(int fd, uint32_t seq, const void *p, size_t n);
-bool proc_read_frame(int fd, uint32_t *seq, struct strbuf *payload);    /* false: end of stream or rubbish */
+bool proc_read_frame(int fd, uint32_t *seq, struct strbuf *payload); /* false: end of stream or rubbish */
 
 #endif

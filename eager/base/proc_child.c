@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CHUNK ((size_t)1 << 20)         /* a length is believed one chunk at a time */
+#define CHUNK ((size_t)1 << 20) /* a length is believed one chunk at a time */
 
 static bool send_all(int fd, const void *p, size_t n)
 {
@@ -81,8 +81,7 @@ bool proc_read_frame(int fd, uint32_t *seq, struct strbuf *payload)
 	return ok;
 }
 
-int proc_serve(const void *hello, size_t nbytes, bool (*serve)(void *ctx, const void *req, size_t nreq, struct strbuf *answer),
-	void *ctx)
+int proc_serve(const void *hello, size_t nbytes, bool (*serve)(void *ctx, const void *req, size_t nreq, struct strbuf *answer), void *ctx)
 {
 	struct strbuf request, answer;
 	sb_init(&request);

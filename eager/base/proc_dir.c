@@ -22,14 +22,11 @@ static const char *temp_dir(void)
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)type, (void)ftw;
-	remove(path);           /* best effort: what cannot be removed now is tried again by the next sweep */
+	remove(path); /* best effort: what cannot be removed now is tried again by the next sweep */
 	return 0;
 }
 
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS);
-}
+static void remove_tree(const char *path) { nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS); }
 
 /* A sweep may take the lock between our open and our flock, unlink the file and let go: then ours is the lock of a file without a name. */
 static bool still_named(int fd, const char *path)

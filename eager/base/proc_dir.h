@@ -7,12 +7,15 @@
 
 #include "eager/base/base.h"
 
-struct proc_dir { char *path; int lock_fd; };
+struct proc_dir {
+	char *path;
+	int lock_fd;
+};
 
 bool proc_dir_make(struct proc_dir *d, struct err *err);
-bool proc_dir_sub(struct strbuf *path, const struct proc_dir *d, const char *name, struct err *err);   /* makes it if missing */
+bool proc_dir_sub(struct strbuf *path, const struct proc_dir *d, const char *name, struct err *err); /* makes it if missing */
 bool proc_dir_file(const struct proc_dir *d, const char *name, const void *p, size_t n, struct err *err);
-void proc_dir_clear(const struct proc_dir *d);          /* removes everything in it but the lock */
+void proc_dir_clear(const struct proc_dir *d); /* removes everything in it but the lock */
 void proc_dir_remove(struct proc_dir *d);
 
 #endif

@@ -34,7 +34,7 @@ int version_compare(const char *a, const char *b)
 	}
 	if (phase(a) != phase(b))
 		return phase(a) < phase(b) ? -1 : 1;
-	for (; !final(a) && !final(b); a++, b++) {       /* dev20260101 before dev20260102, rc2 before rc10 */
+	for (; !final(a) && !final(b); a++, b++) { /* dev20260101 before dev20260102, rc2 before rc10 */
 		if (digit(*a) && digit(*b))
 			return version_compare(a, b);
 		if (*a != *b)

@@ -25,13 +25,23 @@ bool dtype_find(enum dtype *out, const char *name)
 const char *dtype_guess(struct guess *g, const char *name)
 {
 	guess_from(g, name, &dtype_info[0].torch, sizeof dtype_info[0], NDTYPES);
-	for (int t = 0; t < NDTYPES; t++)       /* shorter ones win only if nearer */
+	for (int t = 0; t < NDTYPES; t++) /* shorter ones win only if nearer */
 		guess_add(g, dtype_info[t].name, strlen(dtype_info[t].name));
 	return guess_text(g);
 }
 
-static uint32_t bits_of_f32(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-static float f32_of_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+static uint32_t bits_of_f32(float f)
+{
+	uint32_t u;
+	memcpy(&u, &f, 4);
+	return u;
+}
+static float f32_of_bits(uint32_t u)
+{
+	float f;
+	memcpy(&f, &u, 4);
+	return f;
+}
 
 /* Rounds a double to a 16-bit format with `mant` stored mantissa bits and exponent bias `bias`, nearest even. */
 static uint16_t f64_to_small(double d, int mant, int bias)
@@ -41,14 +51,14 @@ static uint16_t f64_to_small(double d, int mant, int bias)
 	uint16_t sign = (uint16_t)(u >> 63 << 15);
 	uint64_t m = u & (((uint64_t)1 << 52) - 1);
 	int e = (int)(u >> 52 & 2047);
-	int emax_field = (1 << (15 - mant)) - 1;        /* all-ones exponent field */
+	int emax_field = (1 << (15 - mant)) - 1; /* all-ones exponent field */
 	uint16_t inf = (uint16_t)(emax_field << mant);
 	if (e == 2047)
 		return (uint16_t)(sign | inf | (m ? 1u << (mant - 1) : 0));
 	if (e == 0)
-		return sign;                            /* double denormals are far below the smallest target denormal */
+		return sign; /* double denormals are far below the smallest target denormal */
 	m |= (uint64_t)1 << 52;
-	int te = e - 1023 + bias;                       /* target exponent field if normal */
+	int te = e - 1023 + bias; /* target exponent field if normal */
 	int shift = 52 - mant;
 	if (te <= 0) {
 		shift += 1 - te;
@@ -126,9 +136,18 @@ void dtype_store_f(enum dtype t, void *p, double v)
 	uint16_t h;
 	float f;
 	switch (t) {
-	case DT_F16: h = f64_to_f16(v); memcpy(p, &h, 2); return;
-	case DT_BF16: h = f64_to_bf16(v); memcpy(p, &h, 2); return;
-	case DT_F32: f = (float)v; memcpy(p, &f, 4); return;
+	case DT_F16:
+		h = f64_to_f16(v);
+		memcpy(p, &h, 2);
+		return;
+	case DT_BF16:
+		h = f64_to_bf16(v);
+		memcpy(p, &h, 2);
+		return;
+	case DT_F32:
+		f = (float)v;
+		memcpy(p, &f, 4);
+		return;
 	case DT_F64: memcpy(p, &v, 8); return;
 	default: BUG("dtype_store_f of dtype %d", (int)t);
 	}

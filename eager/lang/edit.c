@@ -42,7 +42,7 @@ static void map_ends(struct prog *q, const int *to)
 		}
 		k->nsym = m;
 	}
-	for (int i = 0; i < q->nexpr; i++)      /* an expression that is left over reads nothing */
+	for (int i = 0; i < q->nexpr; i++) /* an expression that is left over reads nothing */
 		if (q->expr[i].op == EX_SYM && to[q->expr[i].a] >= 0)
 			q->expr[i].a = to[q->expr[i].a];
 		else if (q->expr[i].op == EX_SYM)

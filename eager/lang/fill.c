@@ -2,7 +2,7 @@
  * small integer is scaled by a power of two. */
 #include "eager/lang/fill.h"
 
-#define NAME(id, name) name,
+#define NAME(id, name)   name,
 #define LISTED(id, name) ", " name
 const char *const fill_name[NFILLS] = {FILL_LIST(NAME)};
 
@@ -12,10 +12,7 @@ const char *fill_names(void)
 	return listed + strlen(", ");
 }
 
-const char *fill_guess(struct guess *g, const char *name)
-{
-	return guess_from(g, name, fill_name, sizeof fill_name[0], NFILLS);
-}
+const char *fill_guess(struct guess *g, const char *name) { return guess_from(g, name, fill_name, sizeof fill_name[0], NFILLS); }
 
 int fill_find(const char *name)
 {
@@ -28,23 +25,35 @@ int fill_find(const char *name)
 static uint64_t hash_cell(uint64_t key, uint64_t c) { return mix64(key ^ c * 0xd1342543de82ef95u); }
 
 /* Range of the dyadic fill: k in [-reach, reach] (u8: [0, 2 reach]), value k * step. */
-struct dyadic { int64_t reach; double step; };
+struct dyadic {
+	int64_t reach;
+	double step;
+};
 static const struct dyadic dyadic[NDTYPES] = {
-	[DT_B8] = {1, 1}, [DT_U8] = {8, 1}, [DT_I8] = {8, 1}, [DT_I16] = {8, 1}, [DT_I32] = {8, 1}, [DT_I64] = {8, 1},
-	[DT_F16] = {6, 0.5}, [DT_BF16] = {3, 0.5}, [DT_F32] = {32, 0.125}, [DT_F64] = {64, 0.125},
+	[DT_B8] = {1, 1},
+	[DT_U8] = {8, 1},
+	[DT_I8] = {8, 1},
+	[DT_I16] = {8, 1},
+	[DT_I32] = {8, 1},
+	[DT_I64] = {8, 1},
+	[DT_F16] = {6, 0.5},
+	[DT_BF16] = {3, 0.5},
+	[DT_F32] = {32, 0.125},
+	[DT_F64] = {64, 0.125},
 };
 
 /* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0.
  * Integers: min max 0 -1 1 min+1 max-1 -2 2 half -half 3 (unsigned: modulo 2^8). */
 enum { NSPECIAL = 12 };
 static const uint64_t special[NDTYPES][NSPECIAL] = {
-	[DT_F64] = {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x8000000000000000, 1, 0x8000000000000001,
-	            0x000fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff, 0x3ff0000000000001, 0},
-	[DT_F32] = {0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800001, 0},
+	[DT_F64] = {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x8000000000000000, 1, 0x8000000000000001, 0x000fffffffffffff,
+		0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff, 0x3ff0000000000001, 0},
+	[DT_F32] = {0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800001,
+		0},
 	[DT_F16] = {0x7c00, 0xfc00, 0x7e00, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x3c01, 0},
 	[DT_BF16] = {0x7f80, 0xff80, 0x7fc0, 0x8000, 1, 0x8001, 0x007f, 0x0080, 0x7f7f, 0xff7f, 0x3f81, 0},
 	[DT_I64] = {0x8000000000000000, 0x7fffffffffffffff, 0, 0xffffffffffffffff, 1, 0x8000000000000001, 0x7ffffffffffffffe,
-	            0xfffffffffffffffe, 2, 0x4000000000000000, 0xc000000000000000, 3},
+		0xfffffffffffffffe, 2, 0x4000000000000000, 0xc000000000000000, 3},
 	[DT_I32] = {0x80000000, 0x7fffffff, 0, 0xffffffff, 1, 0x80000001, 0x7ffffffe, 0xfffffffe, 2, 0x40000000, 0xc0000000, 3},
 	[DT_I16] = {0x8000, 0x7fff, 0, 0xffff, 1, 0x8001, 0x7ffe, 0xfffe, 2, 0x4000, 0xc000, 3},
 	[DT_I8] = {0x80, 0x7f, 0, 0xff, 1, 0x81, 0x7e, 0xfe, 2, 0x40, 0xc0, 3},
@@ -72,10 +81,7 @@ static void store_steps(enum dtype t, void *p, int64_t k, double step)
 		dtype_store_i(t, p, k);
 }
 
-static int64_t quarters(uint64_t h)
-{
-	return (int64_t)((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48));
-}
+static int64_t quarters(uint64_t h) { return (int64_t)((h & 0xffff) + (h >> 16 & 0xffff) + (h >> 32 & 0xffff) + (h >> 48)); }
 
 static void store_normal(enum dtype t, void *p, uint64_t h)
 {
@@ -85,7 +91,7 @@ static void store_normal(enum dtype t, void *p, uint64_t h)
 		dtype_store_f(t, p, (double)n * 0x1p-16);
 		return;
 	}
-	int64_t v = (n + 96 * 4096) / 4096 - 96;        /* floor: n >= -96 * 4096 */
+	int64_t v = (n + 96 * 4096) / 4096 - 96; /* floor: n >= -96 * 4096 */
 	dtype_store_i(t, p, t == DT_U8 ? v + 100 : v);
 }
 
@@ -157,7 +163,7 @@ static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key,
 {
 	if (m->dtype == DT_B8 || meta_numel(m) == 0)
 		return;
-	struct meta lines = *m;         /* m without dim: its row-major order numbers the lines */
+	struct meta lines = *m; /* m without dim: its row-major order numbers the lines */
 	if (m->rank) {
 		dim = dim < 0 ? dim + m->rank : dim;
 		CHECK(dim >= 0 && dim < m->rank);
@@ -205,6 +211,6 @@ void *fill_storage(const struct prog *p, int storage, struct arena *a)
 		return data;
 	}
 	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, op_param(OP_input, "seed")),
-	           node_int(n, op_param(OP_input, "high")), (int)node_int(n, op_param(OP_input, "dim")));
+		node_int(n, op_param(OP_input, "high")), (int)node_int(n, op_param(OP_input, "dim")));
 	return data;
 }

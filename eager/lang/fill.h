@@ -24,15 +24,15 @@
 
 #include "eager/lang/prog.h"
 
-#define FILL_LIST(X) \
-	X(DYADIC, "dyadic") X(NORMAL, "normal") X(SPECIAL, "special") X(TIES, "ties") X(POSITIVE, "positive") X(INDEX, "index") \
-	X(UNIQUE, "unique") X(MASK, "mask")
+#define FILL_LIST(X)                                                                                                                       \
+	X(DYADIC, "dyadic")                                                                                                                    \
+	X(NORMAL, "normal") X(SPECIAL, "special") X(TIES, "ties") X(POSITIVE, "positive") X(INDEX, "index") X(UNIQUE, "unique") X(MASK, "mask")
 #define FILL_ENUM(id, name) FILL_##id,
 enum fill { FILL_LIST(FILL_ENUM) NFILLS };
 extern const char *const fill_name[NFILLS];
-int fill_find(const char *name);        /* -1 if none */
-const char *fill_names(void);           /* all of them, "dyadic, normal, ..." */
-const char *fill_guess(struct guess *g, const char *name);      /* see guess_text */
+int fill_find(const char *name);                           /* -1 if none */
+const char *fill_names(void);                              /* all of them, "dyadic, normal, ..." */
+const char *fill_guess(struct guess *g, const char *name); /* see guess_text */
 
 /* high within 1 .. number of non-negative integers that the dtype holds exactly. */
 int64_t fill_high(enum dtype t, int64_t high);

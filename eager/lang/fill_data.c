@@ -48,7 +48,7 @@ bool fill_data_check(const struct arg *data, const struct meta *m, struct err *e
 	int64_t want = meta_extent(m);
 	if (data->n != want)
 		return err_set(err, "data has %d numbers, the storage %" PRId64 " cells%s", data->n, want,
-		               want == meta_numel(m) ? "" : " (one number per cell, in the order of memory)");
+			want == meta_numel(m) ? "" : " (one number per cell, in the order of memory)");
 	for (int i = 0; i < data->n; i++) {
 		if (holds(m->dtype, &data->data[i]))
 			continue;

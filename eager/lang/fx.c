@@ -6,7 +6,10 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-struct line { const char *s, *end; size_t prefix; };    /* end: at the newline or the end of the text */
+struct line {
+	const char *s, *end;
+	size_t prefix;
+}; /* end: at the newline or the end of the text */
 
 static bool digits(const char *s, const char *end, int n)
 {
@@ -95,10 +98,7 @@ static void put_line(struct strbuf *sb, const struct line *l, bool mine)
 	sb_putc(sb, '\n');
 }
 
-static bool same_prefix(const struct line *a, const struct line *b)
-{
-	return a->prefix == b->prefix && memcmp(a->s, b->s, a->prefix) == 0;
-}
+static bool same_prefix(const struct line *a, const struct line *b) { return a->prefix == b->prefix && memcmp(a->s, b->s, a->prefix) == 0; }
 
 /* One graph, whose `def` is given; *s and *line end after it. A text that ends within it is the reader's to complain about. */
 static struct fx_graph take_graph(struct line def, const char **s, const char *end, int *line, struct arena *a)
@@ -121,7 +121,7 @@ static struct fx_graph take_graph(struct line def, const char **s, const char *e
 		put_line(&sb, &l, mine);
 	}
 	g.text = arena_strdup(a, sb.s);
-	g.len = strlen(g.text);         /* up to a NUL, which no graph has */
+	g.len = strlen(g.text); /* up to a NUL, which no graph has */
 	sb_free(&sb);
 	return g;
 }
@@ -146,12 +146,16 @@ int fx_graphs(struct fx_graph **out, struct arena *a, const char *text, size_t l
 
 /* ---- operators that the table does not have ----------------------------------------------------------------------------- */
 
-struct unknown { char name[2 * MAX_NAME]; int count, line; };
+struct unknown {
+	char name[2 * MAX_NAME];
+	int count, line;
+};
 
 static bool is_known(const char *name)
 {
 	int any;
-	return op_find(name) >= 0 || (!strchr(name + (str_starts(name, "aten.") ? 5 : 0), '.') && op_overloads(&any, 1, name + 5 * str_starts(name, "aten.")) > 0);
+	return op_find(name) >= 0
+		|| (!strchr(name + (str_starts(name, "aten.") ? 5 : 0), '.') && op_overloads(&any, 1, name + 5 * str_starts(name, "aten.")) > 0);
 }
 
 /* Notes the operator named at s, after "torch.ops.". */
@@ -244,7 +248,7 @@ static void list_positions(struct prog *p, const struct node *n, const struct ar
 		const struct meta *m = a->nodes[i] < 0 ? NULL : node_meta(p, a->nodes[i]);
 		if (m && dtype_is_int(m->dtype))
 			use_as_position(p, a->nodes[i], size_along(self, dim), unique, 0);
-		unique = unique && !m;          /* one that is distinct is enough */
+		unique = unique && !m; /* one that is distinct is enough */
 		dim += m && m->dtype == DT_B8 ? m->rank : 1;
 	}
 }

@@ -12,8 +12,8 @@
 #include "eager/lang/prog.h"
 
 struct fx_graph {
-	int line;               /* of `def`, from 1 */
-	const char *text;       /* from the beginning of that line to the end of `return`, not NUL-terminated; in the arena */
+	int line;         /* of `def`, from 1 */
+	const char *text; /* from the beginning of that line to the end of `return`, not NUL-terminated; in the arena */
 	size_t len;
 };
 /* The graphs of a text, in its order; returns how many, 0 if nothing in it looks like one. */

@@ -15,7 +15,9 @@ const struct meta *meta_list(const struct meta_ctx *c, int arg, int k)
 const struct meta *meta_operand(const struct prog *p, const struct node *n, int k)
 {
 	static const struct meta number[] = {
-		[SC_BOOL] = {.dtype = DT_B8, .number = true}, [SC_INT] = {.dtype = DT_I64, .number = true}, [SC_FLOAT] = {.dtype = DT_F64, .number = true},
+		[SC_BOOL] = {.dtype = DT_B8, .number = true},
+		[SC_INT] = {.dtype = DT_I64, .number = true},
+		[SC_FLOAT] = {.dtype = DT_F64, .number = true},
 	};
 	const struct arg *a = &n->arg[k];
 	const struct param *q = &op_info[n->op].param[k];
@@ -37,7 +39,7 @@ static bool single(const struct prog *p, int node, const struct node *user, stru
 {
 	if (node < 0 || node >= p->nnode || p->node[node].nout != 1 || node_is_sym(&p->node[node]))
 		return err_at(err, user->line, user->col, "%s: operand '%s' is not a single tensor", op_info[user->op].name,
-		              node >= 0 && node < p->nnode ? p->node[node].name : "?");
+			node >= 0 && node < p->nnode ? p->node[node].name : "?");
 	return true;
 }
 
@@ -55,9 +57,20 @@ static bool check_numbers(const struct prog *p, int node, struct err *err)
 static bool check_args(const struct prog *p, int node, struct err *err)
 {
 	static const enum arg_tag want[NKINDS] = {
-		[K_TENSOR] = ARG_TENSOR, [K_TENSORS] = ARG_TENSORS, [K_SIZE] = ARG_INTS, [K_INTS] = ARG_INTS, [K_DIM] = ARG_INT,
-		[K_DIMS] = ARG_INTS, [K_INDEX] = ARG_INT, [K_STEP] = ARG_INT, [K_INT] = ARG_INT, [K_SCALAR] = ARG_SCALAR,
-		[K_BOOL] = ARG_BOOL, [K_DTYPE] = ARG_DTYPE, [K_STR] = ARG_STR, [K_DATA] = ARG_DATA,
+		[K_TENSOR] = ARG_TENSOR,
+		[K_TENSORS] = ARG_TENSORS,
+		[K_SIZE] = ARG_INTS,
+		[K_INTS] = ARG_INTS,
+		[K_DIM] = ARG_INT,
+		[K_DIMS] = ARG_INTS,
+		[K_INDEX] = ARG_INT,
+		[K_STEP] = ARG_INT,
+		[K_INT] = ARG_INT,
+		[K_SCALAR] = ARG_SCALAR,
+		[K_BOOL] = ARG_BOOL,
+		[K_DTYPE] = ARG_DTYPE,
+		[K_STR] = ARG_STR,
+		[K_DATA] = ARG_DATA,
 	};
 	const struct node *n = &p->node[node];
 	const struct op_info *op = &op_info[n->op];
@@ -128,7 +141,7 @@ static bool check_inplace(const struct meta_ctx *c, struct err *err)
 	const struct meta *self = c->in[0], *res = &c->out[0];
 	if (n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
 		return err_at(err, n->line, n->col, "%s: result type %s can't be cast to the desired output type %s", op_info[n->op].name,
-		              dtype_info[res->dtype].torch, dtype_info[self->dtype].torch);
+			dtype_info[res->dtype].torch, dtype_info[self->dtype].torch);
 	if (!meta_same_sizes(self, res))
 		return err_at(err, n->line, n->col, "%s: the result's sizes do not match self's", op_info[n->op].name);
 	return true;
@@ -165,7 +178,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	if (!check_args(p, node, err) || !check_symbols(p, node, err))
 		return false;
 	if (p->nstorage == 0)
-		p->nstorage = MAX_NODES;        /* fresh storages are numbered after all possible inputs */
+		p->nstorage = MAX_NODES; /* fresh storages are numbered after all possible inputs */
 	if (!op_meta[n->op])
 		return err_at(err, n->line, n->col, "%s: has no shape rule yet", op->name);
 	struct meta_ctx c = {.p = p, .n = n, .nout = 1, .err = err};
@@ -222,7 +235,7 @@ bool prog_infer_or_refuse(struct prog *p, int node, struct err *err)
 		return true;
 	if (!n->refusal && (!p->must_raise || op_info[n->op].family == F_INPUT))
 		return err_at(err, own.line, own.col, "%s", own.msg);
-	if (!n->refusal)        /* PyTorch's text does not begin with our row's name */
+	if (!n->refusal) /* PyTorch's text does not begin with our row's name */
 		n->refusal = arena_strdup(p->arena, own.msg + (str_starts(own.msg, name) ? strlen(name) + 2 : 0));
 	n->nout = 0;
 	n->out = NULL;
@@ -292,7 +305,7 @@ static bool validate_ends(const struct prog *p, struct err *err)
 			returned |= p->ret[k] == b->node;
 		if (!returned)
 			return err_set(err, "backward: '%s' is not returned", p->node[b->node].name);
-		if (p->must_raise)      /* whatever is wrong here eager refuses */
+		if (p->must_raise) /* whatever is wrong here eager refuses */
 			continue;
 		const struct meta *o = node_meta(p, b->node), *c = node_meta(p, b->cotangent);
 		if (o->dtype != c->dtype || !meta_same_sizes(o, c))
@@ -383,10 +396,7 @@ static bool eval_expr(const struct prog *p, int e, int64_t *out, struct err *err
 	return expr_apply(out, x->op, a, b, err);
 }
 
-bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err)
-{
-	return i->expr < 0 || eval_expr(p, i->expr, &i->value, err);
-}
+bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err) { return i->expr < 0 || eval_expr(p, i->expr, &i->value, err); }
 
 static bool eval_node(struct prog *p, struct node *n, struct err *err)
 {

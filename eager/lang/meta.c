@@ -30,7 +30,7 @@ bool meta_check_sizes(const int64_t *size, int rank, struct err *err)
 
 void meta_make_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank)
 {
-	struct meta m = {.dtype = t, .device = DEV_RUN, .rank = rank};  /* size may be out->size */
+	struct meta m = {.dtype = t, .device = DEV_RUN, .rank = rank}; /* size may be out->size */
 	int64_t s = 1;
 	for (int d = rank - 1; d >= 0; d--) {
 		m.size[d] = size[d];

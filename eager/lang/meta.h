@@ -6,28 +6,28 @@
 
 #include "eager/lang/dtype.h"
 
-enum device { DEV_RUN, DEV_CPU, DEV_META, NDEVICES };   /* DEV_RUN: the run's default device, unwritten in the text */
+enum device { DEV_RUN, DEV_CPU, DEV_META, NDEVICES }; /* DEV_RUN: the run's default device, unwritten in the text */
 
 struct meta {
 	enum dtype dtype;
 	enum device device;
-	bool number;            /* an operand that is a Python number (PyTorch's wrapped number): 0-d, promotes as a scalar. Never a result. */
+	bool number; /* an operand that is a Python number (PyTorch's wrapped number): 0-d, promotes as a scalar. Never a result. */
 	int rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int64_t offset;
 };
 
-int64_t meta_numel(const struct meta *m);                       /* trusts sizes within MAX_NUMEL */
-bool meta_check_sizes(const int64_t *size, int rank, struct err *err); /* rank, signs, overflow, MAX_NUMEL */
+int64_t meta_numel(const struct meta *m);                                                 /* trusts sizes within MAX_NUMEL */
+bool meta_check_sizes(const int64_t *size, int rank, struct err *err);                    /* rank, signs, overflow, MAX_NUMEL */
 void meta_make_contiguous(struct meta *out, enum dtype t, const int64_t *size, int rank); /* row-major, offset 0, DEV_RUN */
-bool meta_is_contiguous(const struct meta *m);                  /* as torch: sizes 1 and numel 0 ignore strides */
+bool meta_is_contiguous(const struct meta *m);                                            /* as torch: sizes 1 and numel 0 ignore strides */
 /* Elements of storage needed: offset + 1 + sum (size-1)*stride; 0 if numel is 0 (then offset does not matter). */
 int64_t meta_extent(const struct meta *m);
 /* at::has_internal_overlap: true if some dim of size > 1 has stride 0; `maybe` = not provably dense. */
 bool meta_overlaps_itself(const struct meta *m);
 /* Exact answer: two different logical indices share a cell. */
 bool meta_has_duplicates(const struct meta *m);
-bool meta_is_non_overlapping_and_dense(const struct meta *m);   /* as torch: a permutation of contiguous */
+bool meta_is_non_overlapping_and_dense(const struct meta *m); /* as torch: a permutation of contiguous */
 bool meta_same_sizes(const struct meta *a, const struct meta *b);
 /* Equal where strides mean something: dtype, device, sizes, strides of dims of size > 1 if numel > 0. Offsets are not compared. */
 bool meta_equivalent(const struct meta *a, const struct meta *b);
@@ -35,8 +35,11 @@ bool meta_equivalent(const struct meta *a, const struct meta *b);
 void meta_print(struct strbuf *sb, const struct meta *m);
 
 /* Odometer over logical indices in row-major order. Start: memset 0, off = m->offset. Use only when numel > 0. */
-struct meta_iter { int64_t index[MAX_RANK]; int64_t off; };
+struct meta_iter {
+	int64_t index[MAX_RANK];
+	int64_t off;
+};
 void meta_iter_start(struct meta_iter *it, const struct meta *m);
-bool meta_iter_next(struct meta_iter *it, const struct meta *m);        /* false when done */
+bool meta_iter_next(struct meta_iter *it, const struct meta *m); /* false when done */
 
 #endif

@@ -1,7 +1,8 @@
 /* op.c: look-ups in the op table. */
 #include "eager/lang/op.h"
 
-const char *const family_name[NFAMILIES] = {"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
+const char *const family_name[NFAMILIES] = {
+	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
 
 int op_find(const char *name)
 {
@@ -38,7 +39,7 @@ int op_overloads(int *out, int max, const char *bare)
 const char *op_guess(struct guess *g, const char *name)
 {
 	guess_start(g, name, strlen(name));
-	for (int op = 0; op < NOPS; op++) {     /* without overload too */
+	for (int op = 0; op < NOPS; op++) { /* without overload too */
 		const char *known = op_info[op].name;
 		guess_add(g, known, strcspn(known, "."));
 		guess_add(g, known, strlen(known));

@@ -5,27 +5,79 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-struct row { const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence; };
+struct row {
+	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
+};
 static const struct row rows[] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) {#id, name, schema, #fam, #dts, #traits, saves, #lic},
 #include "eager/lang/ops.def"
 };
 
 static const char *const kinds[][2] = {
-	{"Tensor[]", "K_TENSORS"}, {"Tensor?[]", "K_TENSORS"}, {"Tensor", "K_TENSOR"}, {"Size", "K_SIZE"}, {"Ints", "K_INTS"},
-	{"Dims", "K_DIMS"}, {"Dim", "K_DIM"}, {"Index", "K_INDEX"}, {"Step", "K_STEP"}, {"Int", "K_INT"}, {"Scalar", "K_SCALAR"},
-	{"bool", "K_BOOL"}, {"ScalarType", "K_DTYPE"}, {"str", "K_STR"}, {"Data", "K_DATA"},
+	{"Tensor[]", "K_TENSORS"},
+	{"Tensor?[]", "K_TENSORS"},
+	{"Tensor", "K_TENSOR"},
+	{"Size", "K_SIZE"},
+	{"Ints", "K_INTS"},
+	{"Dims", "K_DIMS"},
+	{"Dim", "K_DIM"},
+	{"Index", "K_INDEX"},
+	{"Step", "K_STEP"},
+	{"Int", "K_INT"},
+	{"Scalar", "K_SCALAR"},
+	{"bool", "K_BOOL"},
+	{"ScalarType", "K_DTYPE"},
+	{"str", "K_STR"},
+	{"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
-	{"bcast", "R_BCAST"}, {"bcast_to", "R_BCAST_TO"}, {"same", "R_SAME"}, {"zero_dim", "R_ZERO_DIM"}, {"index1", "R_INDEX1"},
-	{"unique1", "R_UNIQUE1"}, {"indexn", "R_INDEXN"}, {"uniquen", "R_UNIQUEN"}, {"srcn", "R_SRCN"}, {"ids", "R_IDS"},
-	{"indices", "R_INDICES"}, {"uindices", "R_UINDICES"}, {"values", "R_VALUES"}, {"mask", "R_MASK"}, {"source", "R_SOURCE"},
-	{"mat2", "R_MAT2"}, {"bias", "R_BIAS"}, {"tuple", "R_TUPLE"}, {"vec2", "R_VEC2"}, {"rank1", "R_RANK1"}, {"rank2", "R_RANK2"},
-	{"vector", "R_VECTOR"}, {"matrix", "R_MATRIX"}, {"upto2", "R_UPTO2"}, {"batch", "R_BATCH"}, {"dense", "R_DENSE"}, {"cat", "R_CAT"},
-	{"expand", "R_EXPAND"}, {"view", "R_VIEW"}, {"reshape", "R_RESHAPE"}, {"repeat", "R_REPEAT"}, {"strided", "R_STRIDED"},
-	{"pad", "R_PAD"}, {"shifts", "R_SHIFTS"}, {"perm", "R_PERM"}, {"insert", "R_INSERT"}, {"distinct", "R_DISTINCT"},
-	{"diag", "R_DIAG"}, {"window", "R_WINDOW"}, {"count", "R_COUNT"}, {"chunk", "R_CHUNK"}, {"bound", "R_BOUND"}, {"range", "R_RANGE"},
-	{"factor", "R_FACTOR"}, {"accumulate", "R_ACCUMULATE"}, {"keep", "R_KEEP"}, {"reduce", "R_REDUCE"},
+	{"bcast", "R_BCAST"},
+	{"bcast_to", "R_BCAST_TO"},
+	{"same", "R_SAME"},
+	{"zero_dim", "R_ZERO_DIM"},
+	{"index1", "R_INDEX1"},
+	{"unique1", "R_UNIQUE1"},
+	{"indexn", "R_INDEXN"},
+	{"uniquen", "R_UNIQUEN"},
+	{"srcn", "R_SRCN"},
+	{"ids", "R_IDS"},
+	{"indices", "R_INDICES"},
+	{"uindices", "R_UINDICES"},
+	{"values", "R_VALUES"},
+	{"mask", "R_MASK"},
+	{"source", "R_SOURCE"},
+	{"mat2", "R_MAT2"},
+	{"bias", "R_BIAS"},
+	{"tuple", "R_TUPLE"},
+	{"vec2", "R_VEC2"},
+	{"rank1", "R_RANK1"},
+	{"rank2", "R_RANK2"},
+	{"vector", "R_VECTOR"},
+	{"matrix", "R_MATRIX"},
+	{"upto2", "R_UPTO2"},
+	{"batch", "R_BATCH"},
+	{"dense", "R_DENSE"},
+	{"cat", "R_CAT"},
+	{"expand", "R_EXPAND"},
+	{"view", "R_VIEW"},
+	{"reshape", "R_RESHAPE"},
+	{"repeat", "R_REPEAT"},
+	{"strided", "R_STRIDED"},
+	{"pad", "R_PAD"},
+	{"shifts", "R_SHIFTS"},
+	{"perm", "R_PERM"},
+	{"insert", "R_INSERT"},
+	{"distinct", "R_DISTINCT"},
+	{"diag", "R_DIAG"},
+	{"window", "R_WINDOW"},
+	{"count", "R_COUNT"},
+	{"chunk", "R_CHUNK"},
+	{"bound", "R_BOUND"},
+	{"range", "R_RANGE"},
+	{"factor", "R_FACTOR"},
+	{"accumulate", "R_ACCUMULATE"},
+	{"keep", "R_KEEP"},
+	{"reduce", "R_REDUCE"},
 };
 
 static const struct row *current;
@@ -60,7 +112,11 @@ static void word(char *out, size_t max, const char *extra)
 		fail("expected a word");
 }
 
-struct names { int n; char name[MAX_ARGS][32]; bool is_tensor[MAX_ARGS]; };
+struct names {
+	int n;
+	char name[MAX_ARGS][32];
+	bool is_tensor[MAX_ARGS];
+};
 
 /* `<role>`, `[]`, `?[]`, `?`, `(a)`, `(a!)` after the type word, in this order. */
 static const char *suffixes(char *type, bool *optional, char *role, char *like, const char **alias)
@@ -211,7 +267,7 @@ static void row(const struct row *r)
 	current = r;
 	cursor = r->schema;
 	printf("[OP_%s] = {\n\t.name = \"%s\", .schema = \"%s\", .family = %s, .dtypes = %s,\n\t.traits = %s, .licence = %s,\n\t.param = {\n",
-	       r->id, r->name, r->schema, r->family, r->dtypes, r->traits, r->licence);
+		r->id, r->name, r->schema, r->family, r->dtypes, r->traits, r->licence);
 	if (!eat("("))
 		fail("expected '('");
 	bool kwonly = false;
@@ -236,7 +292,7 @@ static void row(const struct row *r)
 int main(void)
 {
 	printf("/* Made by eager/lang/opgen.c from eager/lang/ops.def; do not edit. */\n#include \"eager/lang/op.h\"\n\n"
-	       "const struct op_info op_info[NOPS] = {\n");
+		   "const struct op_info op_info[NOPS] = {\n");
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {
 		for (int j = 0; j < i; j++) {
 			current = &rows[i];

@@ -33,50 +33,72 @@
 #include "eager/lang/op.h"
 
 /* Integer expression: a constant, or (expr >= 0) an entry of prog.expr; value is its number under the current binding. */
-struct iexpr { int64_t value; int expr; };
+struct iexpr {
+	int64_t value;
+	int expr;
+};
 enum expr_op { EX_CONST, EX_SYM, EX_ADD, EX_SUB, EX_MUL, EX_FLOORDIV, EX_MOD, EX_NEG };
-struct expr { enum expr_op op; int64_t value; int a, b; };      /* SYM: a = index of the symbol's node; others: entries of prog.expr */
+struct expr {
+	enum expr_op op;
+	int64_t value;
+	int a, b;
+}; /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
 enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR, ARG_DATA };
 struct arg {
-	enum arg_tag tag;               /* ARG_NONE: None, or not given and the default is None */
-	int n;                          /* entries of a list */
+	enum arg_tag tag; /* ARG_NONE: None, or not given and the default is None */
+	int n;            /* entries of a list */
 	union {
-		int node;               /* ARG_TENSOR. A Tensor parameter may be ARG_SCALAR instead: op_takes_number */
-		int *nodes;             /* ARG_TENSORS: -1 is a hole */
-		struct iexpr i;         /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
-		struct iexpr *ints;     /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
-		struct scalar scalar;   /* ARG_SCALAR */
+		int node;             /* ARG_TENSOR. A Tensor parameter may be ARG_SCALAR instead: op_takes_number */
+		int *nodes;           /* ARG_TENSORS: -1 is a hole */
+		struct iexpr i;       /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
+		struct iexpr *ints;   /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
+		struct scalar scalar; /* ARG_SCALAR */
 		bool b;
 		enum dtype dtype;
 		const char *str;
-		struct scalar *data;    /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
+		struct scalar *data; /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
 
 /* One result of a node. */
 struct value {
 	struct meta meta;
-	int storage;                    /* 0.. are the inputs' in node order, others follow MAX_NODES; views share their base's */
+	int storage; /* 0.. are the inputs' in node order, others follow MAX_NODES; views share their base's */
 };
 
 struct node {
 	int op;
 	const char *name;
-	int line, col;                  /* place in the text it was read from, 0 if built */
-	struct arg arg[MAX_ARGS];       /* in schema order; defaults filled in */
-	int nout;                       /* results: 1 for most */
-	const char *refusal;            /* must-raise programs: what eager says of this row, or of one that it needs, and nout is 0; NULL: nothing */
+	int line, col;            /* place in the text it was read from, 0 if built */
+	struct arg arg[MAX_ARGS]; /* in schema order; defaults filled in */
+	int nout;                 /* results: 1 for most */
+	const char *refusal;      /* must-raise programs: what eager says of this row, or of one that it needs, and nout is 0; NULL: nothing */
 	struct value *out;
-	int64_t sym_value;              /* symbols only (node_is_sym), current binding */
+	int64_t sym_value; /* symbols only (node_is_sym), current binding */
 };
 
-struct backward { int node, cotangent; };       /* node is one of ret[] */
+struct backward {
+	int node, cotangent;
+}; /* node is one of ret[] */
 
 /* One `call` line: what differs from the program's own data. */
-struct call_input { int node; uint64_t seed; const char *fill; struct arg data; };      /* fill NULL, data ARG_NONE: unchanged */
-struct call_sym { int node; int64_t value; };
-struct call { int ninput, nsym; struct call_input *input; struct call_sym *sym; int line; };     /* line: of its text, 0 if built */
+struct call_input {
+	int node;
+	uint64_t seed;
+	const char *fill;
+	struct arg data;
+}; /* fill NULL, data ARG_NONE: unchanged */
+struct call_sym {
+	int node;
+	int64_t value;
+};
+struct call {
+	int ninput, nsym;
+	struct call_input *input;
+	struct call_sym *sym;
+	int line;
+}; /* line: of its text, 0 if built */
 
 /* How a program is written down for a target that is a Python library: torch.ops.aten.add.Tensor(x, y, alpha=2); torch.add(x, y,
  * alpha=2); x.add(y, alpha=2) and, where there is one, an operator or an index. What has no such spelling is written as in aten. */
@@ -87,14 +109,14 @@ struct prog {
 	struct arena *arena;
 	enum surface surface;
 	int nnode, nexpr, nret, nback, ncall, nstorage;
-	struct node *node;              /* capacity grows by doubling in the arena; do not keep pointers across prog_add */
+	struct node *node; /* capacity grows by doubling in the arena; do not keep pointers across prog_add */
 	struct expr *expr;
 	int cap_node, cap_expr;
 	int ret[MAX_RETURNS];
 	bool has_backward;
 	struct backward back[MAX_RETURNS];
 	bool must_raise;
-	const char *raises;             /* part of the message; NULL: any message */
+	const char *raises; /* part of the message; NULL: any message */
 	struct call call[MAX_CALLS];
 };
 
@@ -103,7 +125,7 @@ void prog_init(struct prog *p, struct arena *a);
 /* Appends a node with all arguments ARG_NONE (defaults: prog_defaults) and nout 0; name NULL or taken: a fresh one is made
  * from the operator ("sum", "sum_1", …). Returns its index. The caller fills arguments, then calls prog_infer_node. */
 int prog_add(struct prog *p, int op, const char *name);
-void prog_defaults(struct prog *p, int node);           /* fills unset arguments from the schema; ARG_NONE stays where None */
+void prog_defaults(struct prog *p, int node); /* fills unset arguments from the schema; ARG_NONE stays where None */
 struct arg arg_tensor(int node);
 struct arg arg_int(int64_t v);
 struct arg arg_bool(bool b);
@@ -114,17 +136,17 @@ struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
 struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
-int prog_add_expr(struct prog *p, struct expr e);       /* operands must be entries that exist; returns its index */
-int prog_find(const struct prog *p, const char *name);  /* node index or -1 */
+int prog_add_expr(struct prog *p, struct expr e);      /* operands must be entries that exist; returns its index */
+int prog_find(const struct prog *p, const char *name); /* node index or -1 */
 void prog_clone(struct prog *out, const struct prog *p, struct arena *a);
 
 /* ---- reading and printing ------------------------------------------------------------------------------------- */
-enum { READ_STRICT, READ_LENIENT };     /* lenient: torch.ops.aten. prefixes, .default, k = v, trailing `;  x = None`, placeholders */
+enum { READ_STRICT, READ_LENIENT }; /* lenient: torch.ops.aten. prefixes, .default, k = v, trailing `;  x = None`, placeholders */
 bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err);
-void prog_print(struct strbuf *sb, const struct prog *p);       /* canonical: prog_read(prog_print(p)) prints the same bytes */
-void scalar_print(struct strbuf *sb, const struct scalar *s);   /* shortest decimal that is bit-exact, else hex; inf, nan, nan(0x…) */
+void prog_print(struct strbuf *sb, const struct prog *p);     /* canonical: prog_read(prog_print(p)) prints the same bytes */
+void scalar_print(struct strbuf *sb, const struct scalar *s); /* shortest decimal that is bit-exact, else hex; inf, nan, nan(0x…) */
 bool scalar_read(struct scalar *out, const char *s, struct err *err);
-bool arg_is_default(const struct param *q, const struct arg *a);        /* such an argument is not printed */
+bool arg_is_default(const struct param *q, const struct arg *a); /* such an argument is not printed */
 void node_print(struct strbuf *sb, const struct prog *p, int node);
 
 /* ---- meaning of the structure ----------------------------------------------------------------------------------- */
@@ -133,16 +155,16 @@ bool prog_infer_node(struct prog *p, int node, struct err *err);
 /* The same but in a must-raise program, where a refused row that is no input is told to node.refusal. */
 bool prog_infer_or_refuse(struct prog *p, int node, struct err *err);
 bool prog_infer(struct prog *p, struct err *err);
-bool prog_validate(const struct prog *p, struct err *err);      /* every invariant above; recomputes metas on a copy */
+bool prog_validate(const struct prog *p, struct err *err); /* every invariant above; recomputes metas on a copy */
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 /* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */
 bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
-bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);       /* value from the current binding */
-bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err);  /* one operation on numbers; NEG: of a */
+bool iexpr_eval(const struct prog *p, struct iexpr *i, struct err *err);               /* value from the current binding */
+bool expr_apply(int64_t *out, enum expr_op op, int64_t a, int64_t b, struct err *err); /* one operation on numbers; NEG: of a */
 /* The integers of one node from the current binding; of an input row also the meta that it states. No shape rule. */
 bool prog_eval_node(struct prog *p, int node, struct err *err);
-void prog_size_read(struct prog *p, int node, const struct meta *of);  /* sets the value of a sym_size row, whose operand has this meta */
+void prog_size_read(struct prog *p, int node, const struct meta *of); /* sets the value of a sym_size row, whose operand has this meta */
 /* After sym_values of `sym` rows changed: all values and metas, in node order (a size read off a tensor follows the tensor's meta). */
 bool prog_rebind(struct prog *p, struct err *err);
 /* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
@@ -164,8 +186,8 @@ static inline bool node_given(const struct node *n, int k) { return n->arg[k].ta
 /* ---- inputs ----------------------------------------------------------------------------------------------------- */
 /* input rows own a storage of meta_extent cells; input_view rows share one. The storages 0..n-1 are the inputs'. */
 int prog_input_storages(const struct prog *p);
-int64_t prog_storage_cells(const struct prog *p, int storage);  /* cells of an input storage: its `input` row's extent (views fit in it) */
-size_t prog_storage_nbytes(const struct prog *p, int storage);  /* the same in bytes */
-int prog_ngrads(const struct prog *p);                          /* inputs that require grad; 0 without a backward */
+int64_t prog_storage_cells(const struct prog *p, int storage); /* cells of an input storage: its `input` row's extent (views fit in it) */
+size_t prog_storage_nbytes(const struct prog *p, int storage); /* the same in bytes */
+int prog_ngrads(const struct prog *p);                         /* inputs that require grad; 0 without a backward */
 
 #endif

@@ -8,60 +8,63 @@
 
 #include "eager/lang/meta.h"
 
-enum { MAX_RESULT_TEXT = 64 << 10 };    /* bytes of a message or of a mismatch's text that are kept of what a child says */
+enum { MAX_RESULT_TEXT = 64 << 10 }; /* bytes of a message or of a mismatch's text that are kept of what a child says */
 enum result_status {
-	RES_OK,                 /* every call ran and reports */
-	RES_RAISED,             /* the program raised: message holds "Class: text" */
-	RES_UNSUPPORTED,        /* the target refuses this program for a stated reason (message): not a bug */
-	RES_CRASH,              /* the target process died (message: signal, last stderr) */
-	RES_HANG,               /* the time limit was reached and the process group killed */
-	RES_HARNESS,            /* our own fault or an answer that makes no sense: wrong sizes, rubbish, worker would not start */
+	RES_OK,          /* every call ran and reports */
+	RES_RAISED,      /* the program raised: message holds "Class: text" */
+	RES_UNSUPPORTED, /* the target refuses this program for a stated reason (message): not a bug */
+	RES_CRASH,       /* the target process died (message: signal, last stderr) */
+	RES_HANG,        /* the time limit was reached and the process group killed */
+	RES_HARNESS,     /* our own fault or an answer that makes no sense: wrong sizes, rubbish, worker would not start */
 	NRES
 };
 extern const char *const result_status_name[NRES];
 
 struct result_tensor {
-	bool present;           /* false: None (a gradient that does not exist) */
-	bool requires_grad;     /* outputs only */
-	struct meta meta;       /* dtype, sizes, strides, offset as reported; device DEV_RUN if it is the run's device */
+	bool present;       /* false: None (a gradient that does not exist) */
+	bool requires_grad; /* outputs only */
+	struct meta meta;   /* dtype, sizes, strides, offset as reported; device DEV_RUN if it is the run's device */
 	/* Which memory: tensors of one call with equal storage ids share a storage. Ids 0..nstorages-1 are the program's input
 	 * storages in order (see prog_storages); greater ids are fresh ones. */
 	int storage;
-	size_t nbytes;          /* numel * itemsize; checked by whoever fills this */
-	const void *data;       /* NULL if device is meta */
+	size_t nbytes;    /* numel * itemsize; checked by whoever fills this */
+	const void *data; /* NULL if device is meta */
 };
 
-struct result_storage { size_t nbytes; const void *data; };
+struct result_storage {
+	size_t nbytes;
+	const void *data;
+};
 
 struct result_call {
 	int nouts, ngrads, nstorages;
-	struct result_tensor *out;              /* one per value of `return` */
-	struct result_tensor *grad;             /* one per input node that has requires_grad=True, in node order; 0 if no backward */
-	struct result_storage *storage;         /* every input storage after the call (after backward) */
+	struct result_tensor *out;      /* one per value of `return` */
+	struct result_tensor *grad;     /* one per input node that has requires_grad=True, in node order; 0 if no backward */
+	struct result_storage *storage; /* every input storage after the call (after backward) */
 	double run_ms;
 };
 
 /* torch:fake and torch:aot_fake: an operator whose predicted meta differs from the real one. */
 struct result_meta_mismatch {
-	const char *op;                         /* "aten.slice_scatter.default" */
+	const char *op; /* "aten.slice_scatter.default" */
 	bool backward;
-	int rank;                               /* 1: the fake overlaps itself and the real does not; 2: size or dtype; 3: strides */
-	const char *detail;                     /* "fake f32[4,13][0,1] real f32[4,13][13,1]" */
+	int rank;           /* 1: the fake overlaps itself and the real does not; 2: size or dtype; 3: strides */
+	const char *detail; /* "fake f32[4,13][0,1] real f32[4,13][13,1]" */
 };
 
 struct result {
 	enum result_status status;
-	bool compiling;                         /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
-	bool device_lost;                       /* CRASH: the device, with whatever process drives it */
-	bool bad_target;                        /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
-	const char *message;                    /* "" if nothing to say */
-	const char *stderr_tail;                /* last bytes of the target's stderr, "" if none */
+	bool compiling;          /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
+	bool device_lost;        /* CRASH: the device, with whatever process drives it */
+	bool bad_target;         /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
+	const char *message;     /* "" if nothing to say */
+	const char *stderr_tail; /* last bytes of the target's stderr, "" if none */
 	int ncalls;
-	struct result_call *call;               /* call 0 is the program's own data; 1.. are its `call` lines */
+	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
 	int nmismatch;
 	struct result_meta_mismatch *mismatch;
-	int ngraphs;                            /* graphs compiled; 0 for stages that compile nothing */
-	double compile_ms, target_ms;           /* time inside the target; target_ms includes compile_ms */
+	int ngraphs;                  /* graphs compiled; 0 for stages that compile nothing */
+	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */
 };
 
 #endif

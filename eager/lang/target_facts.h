@@ -11,34 +11,34 @@ enum licence_device { LD_CPU, LD_CUDA, NLD };
 
 /* The gradient of clamp at a bound, and clamp of NaN or of integers with infinite bounds, differ between versions of ATen. */
 enum clamp_rule {
-	CLAMP_PASSES,           /* the gradient passes at a bound (2.11) */
-	CLAMP_BLOCKS,           /* it does not (2.15) */
-	CLAMP_EITHER            /* a version of which nobody knows */
+	CLAMP_PASSES, /* the gradient passes at a bound (2.11) */
+	CLAMP_BLOCKS, /* it does not (2.15) */
+	CLAMP_EITHER  /* a version of which nobody knows */
 };
 
 /* Legitimate differences from eager (bits): facts of a result that the target need not keep. A driver's table has the reasons. */
 enum {
-	FREE_STRIDES = 1,               /* output strides are not promised */
-	FREE_ALIAS = 2,                 /* outputs may be fresh where eager gives views */
-	FREE_PLAIN_ALIAS = 4,           /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
-	FREE_ZERO_FOR_NONE = 8,         /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
-	FREE_EQUAL_SHARED = 16,         /* outputs equal byte for byte and in layout may be one tensor */
-	FREE_SEVERAL_VIEWS = 32,        /* an output that requires grad and is one of an operator's several views may be fresh */
-	FREE_GRADIENT_PARTS = 64,       /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any
+	FREE_STRIDES = 1,         /* output strides are not promised */
+	FREE_ALIAS = 2,           /* outputs may be fresh where eager gives views */
+	FREE_PLAIN_ALIAS = 4,     /* outputs that require no grad may be fresh where they are views of each other (not of inputs) */
+	FREE_ZERO_FOR_NONE = 8,   /* a gradient that should be None may be zeros, or NaN where a zero meets infinity on its way */
+	FREE_EQUAL_SHARED = 16,   /* outputs equal byte for byte and in layout may be one tensor */
+	FREE_SEVERAL_VIEWS = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
+	FREE_GRADIENT_PARTS = 64, /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any
 	                                 * operator that computes nothing */
-	FREE_REQUIRES_GRAD = 128        /* outputs do not say whether they require grad */
+	FREE_REQUIRES_GRAD = 128  /* outputs do not say whether they require grad */
 };
 
 struct target_facts {
-	bool known;                     /* false: nothing is known of its arithmetic, results are not judged */
+	bool known; /* false: nothing is known of its arithmetic, results are not judged */
 	enum licence_target kernels;
 	enum licence_device device;
 	enum clamp_rule clamp;
-	bool library_expm1;             /* expm1 is the library's although the kernels' rows say exp - 1 */
-	bool any_steps;                 /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */
-	bool decomposed_tanh;           /* tanh as 2/(1 + exp(-2x)) - 1 */
-	int torch_minor;                /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
-	unsigned freedoms;              /* FREE_* */
+	bool library_expm1;   /* expm1 is the library's although the kernels' rows say exp - 1 */
+	bool any_steps;       /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */
+	bool decomposed_tanh; /* tanh as 2/(1 + exp(-2x)) - 1 */
+	int torch_minor;      /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
+	unsigned freedoms;    /* FREE_* */
 };
 
 #endif

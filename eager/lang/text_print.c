@@ -116,8 +116,7 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 	case ARG_DTYPE: return str_eq(dtype_info[a->dtype].name, q->dflt_str);
 	case ARG_INTS: return a->n == 0;
 	case ARG_SCALAR:
-		return a->scalar.kind == q->dflt.kind &&
-		       (q->dflt.kind == SC_FLOAT ? a->scalar.f == q->dflt.f : a->scalar.i == q->dflt.i);
+		return a->scalar.kind == q->dflt.kind && (q->dflt.kind == SC_FLOAT ? a->scalar.f == q->dflt.f : a->scalar.i == q->dflt.i);
 	default: return false;
 	}
 }

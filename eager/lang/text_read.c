@@ -21,16 +21,16 @@ struct raw {
 	const char *s;
 	int n;
 	struct raw *item;
-	const char *name;       /* given as name=value */
+	const char *name; /* given as name=value */
 };
 
 struct reader {
 	struct prog *p;
 	struct arena *a;
 	const char *s, *end, *line_start;
-	int line, mode, depth, nterms;  /* nterms: operations of the expression that is being read */
-	int nplaceholder, defining;     /* node whose arguments are being read, -1: none */
-	int return_line, backward_line, raises_line;    /* 0: none yet */
+	int line, mode, depth, nterms;               /* nterms: operations of the expression that is being read */
+	int nplaceholder, defining;                  /* node whose arguments are being read, -1: none */
+	int return_line, backward_line, raises_line; /* 0: none yet */
 	bool surface_given;
 	struct err *err;
 };
@@ -124,8 +124,9 @@ static size_t number_length(const struct reader *r)
 {
 	const char *s = r->s;
 	bool hex = r->end - s > 1 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
-	while (s < r->end && (isalnum((unsigned char)*s) || *s == '.' ||
-	                      ((*s == '+' || *s == '-') && s > r->s && (s[-1] == 'p' || (!hex && (s[-1] == 'e' || s[-1] == 'E'))))))
+	while (s < r->end
+		&& (isalnum((unsigned char)*s) || *s == '.'
+			|| ((*s == '+' || *s == '-') && s > r->s && (s[-1] == 'p' || (!hex && (s[-1] == 'e' || s[-1] == 'E'))))))
 		s++;
 	return (size_t)(s - r->s);
 }
@@ -149,7 +150,7 @@ static bool number(struct reader *r, struct raw *out)
 		}
 		if (v > (uint64_t)INT64_MAX + 1)
 			return FAIL(r, "integer '%s' does not fit in 64 bits", buf);
-		out->i.value = (int64_t)v;       /* 2^63 wraps to INT64_MIN: right after a minus sign, refused below without */
+		out->i.value = (int64_t)v; /* 2^63 wraps to INT64_MIN: right after a minus sign, refused below without */
 		out->b = v > (uint64_t)INT64_MAX;
 	} else {
 		out->tag = RAW_FLOAT;
@@ -213,7 +214,7 @@ static bool named_value(struct reader *r, struct raw *out)
 			out->node = node;
 		} else {
 			out->s = arena_strdup(r->a, name);
-			if (r->mode == READ_LENIENT && eat(r, "(")) {   /* device(type='cuda', index=0): a value nobody needs */
+			if (r->mode == READ_LENIENT && eat(r, "(")) { /* device(type='cuda', index=0): a value nobody needs */
 				while (peek(r) && peek(r) != ')' && peek(r) != '\n')
 					r->s++;
 				return want(r, ")");
@@ -234,7 +235,7 @@ static bool list(struct reader *r, struct raw *out, const char *close)
 			break;
 		if (out->n == MAX_DATA)
 			return FAIL(r, "a list of more than %d entries", MAX_DATA);
-		if (!(out->n & (out->n - 1)))   /* 0 or a power of two: doubled */
+		if (!(out->n & (out->n - 1))) /* 0 or a power of two: doubled */
 			item = ARENA_GROW(r->a, struct raw, item, out->n, MAX(2 * out->n, 1));
 		if (!value(r, &item[out->n]))
 			return false;
@@ -381,7 +382,8 @@ bool scalar_read(struct scalar *out, const char *s, struct err *err)
 		ok = err_set(err, "'%s' is not a number", s);
 	if (ok)
 		*out = v.tag == RAW_INT ? (struct scalar){SC_INT, v.i.value, 0}
-		     : v.tag == RAW_BOOL ? (struct scalar){SC_BOOL, v.b, 0} : (struct scalar){SC_FLOAT, 0, v.f};
+			: v.tag == RAW_BOOL ? (struct scalar){SC_BOOL, v.b, 0}
+								: (struct scalar){SC_FLOAT, 0, v.f};
 	arena_free(&a);
 	return ok;
 }
@@ -390,11 +392,13 @@ bool scalar_read(struct scalar *out, const char *s, struct err *err)
 
 static const char *const raw_name[] = {"None", "a tensor", "a bool", "an integer", "a float", "a string", "an unknown name", "a list"};
 
-#define REFUSE(err, v, op, q, what) \
-	((v)->tag == RAW_WORD ? err_at(err, (v)->line, (v)->col, "%s: '%s' is not defined", (op)->name, (v)->s) \
-	                      : err_at(err, (v)->line, (v)->col, "%s: argument '%s' must be %s, not %s", (op)->name, (q)->name, what, raw_name[(v)->tag]))
+#define REFUSE(err, v, op, q, what)                                                                                                        \
+	((v)->tag == RAW_WORD                                                                                                                  \
+			? err_at(err, (v)->line, (v)->col, "%s: '%s' is not defined", (op)->name, (v)->s)                                              \
+			: err_at(err, (v)->line, (v)->col, "%s: argument '%s' must be %s, not %s", (op)->name, (q)->name, what, raw_name[(v)->tag]))
 
-static bool coerce_tensors(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+static bool coerce_tensors(
+	struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of tensors");
@@ -409,7 +413,8 @@ static bool coerce_tensors(struct reader *r, struct arg *a, const struct op_info
 	return true;
 }
 
-static bool coerce_ints(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+static bool coerce_ints(
+	struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	const struct raw *item = v->tag == RAW_LIST ? v->item : v;
 	int n = v->tag == RAW_LIST ? v->n : 1;
@@ -441,7 +446,8 @@ static bool coerce_scalar(struct arg *a, const struct op_info *op, const struct 
 	}
 }
 
-static bool coerce_data(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+static bool coerce_data(
+	struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of numbers");
@@ -482,9 +488,7 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 	case K_DIM:
 	case K_INDEX:
 	case K_STEP:
-	case K_INT:
-		*a = (struct arg){.tag = ARG_INT, .i = v->i};
-		return v->tag == RAW_INT ? true : REFUSE(err, v, op, q, "an integer");
+	case K_INT: *a = (struct arg){.tag = ARG_INT, .i = v->i}; return v->tag == RAW_INT ? true : REFUSE(err, v, op, q, "an integer");
 	case K_SCALAR: return coerce_scalar(a, op, q, v, err);
 	case K_BOOL:
 		*a = arg_bool(v->tag == RAW_BOOL ? v->b : v->i.value != 0);
@@ -497,7 +501,7 @@ static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, co
 		bool word = v->tag == RAW_WORD || v->tag == RAW_STR;
 		if (!word || !dtype_find(&t, v->s))
 			return err_at(err, v->line, v->col, "%s: argument '%s' must be a dtype such as f32%s", op->name, q->name,
-			              word ? dtype_guess(&(struct guess){0}, v->s) : "");
+				word ? dtype_guess(&(struct guess){0}, v->s) : "");
 		*a = arg_dtype(t);
 		return true;
 	}
@@ -555,7 +559,7 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 	if (str_starts(bare, "aten."))
 		bare += 5;
 	bool has_overload = strchr(bare, '.') != NULL;
-	if (!has_overload)      /* of a bare name every overload, as PyTorch's packets; one that is named is the only one */
+	if (!has_overload) /* of a bare name every overload, as PyTorch's packets; one that is named is the only one */
 		ncand += op_overloads(cand + ncand, ARRAY_LEN(cand) - ncand, bare);
 	if (!ncand)
 		return err_at(r->err, line, col, "unknown operator '%s'%s", opname, op_guess(&(struct guess){0}, bare));
@@ -576,7 +580,12 @@ static bool resolve(struct reader *r, int node, const char *opname, const struct
 
 /* ---- annotations ---------------------------------------------------------------------------------------------------------- */
 
-struct annotation { bool given, has_stride, is_sym; struct meta meta; int64_t sym; int line, col; };
+struct annotation {
+	bool given, has_stride, is_sym;
+	struct meta meta;
+	int64_t sym;
+	int line, col;
+};
 
 static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
 {
@@ -591,7 +600,8 @@ static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
 			return FAIL(r, "annotation: rank exceeds %d", MAX_RANK);
 		out[*n] = strtoll(*s, &stop, 10);
 		if (stop == *s && r->mode == READ_LENIENT && word_char(**s, true))
-			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False", (int)strcspn(*s, ",]"), *s);
+			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False",
+				(int)strcspn(*s, ",]"), *s);
 		if (stop == *s)
 			return FAIL(r, "annotation: expected an integer");
 		*s = stop + strspn(stop, " ");
@@ -831,7 +841,7 @@ static bool node_line(struct reader *r)
 		return done && !r->err->msg[0];
 	if (!want(r, "="))
 		return false;
-	if (r->mode == READ_LENIENT && nan == 1 && eat(r, "self.")) {   /* a tensor that the module holds, as _tensor_constant0 */
+	if (r->mode == READ_LENIENT && nan == 1 && eat(r, "self.")) { /* a tensor that the module holds, as _tensor_constant0 */
 		char attribute[2 * MAX_NAME];
 		return word(r, attribute, sizeof attribute, true) && annotated_input(r, name, line, col, an);
 	}
@@ -990,7 +1000,8 @@ static bool says_raises(const char *text, const char *end)
 	for (const char *s = text; s < end; s++) {
 		while (s < end && (*s == ' ' || *s == '\t'))
 			s++;
-		if (end - s >= 6 && memcmp(s, "raises", 6) == 0 && (end - s == 6 || !(word_char(s[6], false) || s[6] == ':' || strchr("=.(", s[6]))))
+		if (end - s >= 6 && memcmp(s, "raises", 6) == 0
+			&& (end - s == 6 || !(word_char(s[6], false) || s[6] == ':' || strchr("=.(", s[6]))))
 			return true;
 		while (s < end && *s != '\n')
 			s++;
@@ -1066,7 +1077,8 @@ static bool call_line(struct reader *r)
 	if (p->ncall == MAX_CALLS)
 		return FAIL(r, "more than %d calls", MAX_CALLS);
 	struct call *c = &p->call[p->ncall];
-	*c = (struct call){.input = ARENA_NEW(r->a, struct call_input, MAX_NODES), .sym = ARENA_NEW(r->a, struct call_sym, MAX_SYMS), .line = r->line};
+	*c = (struct call){
+		.input = ARENA_NEW(r->a, struct call_input, MAX_NODES), .sym = ARENA_NEW(r->a, struct call_sym, MAX_SYMS), .line = r->line};
 	if (!want(r, "("))
 		return false;
 	for (int n = 0; !eat(r, ")"); n++) {
@@ -1114,7 +1126,7 @@ static bool def_line(struct reader *r)
 		if (eat(r, ":")) {
 			if (!annotation(r, &an) || !annotated_input(r, name, line, col, &an))
 				return false;
-		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) {       /* those are declared below */
+		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) { /* those are declared below */
 			return err_at(r->err, line, col, "parameter '%s' has no annotation: its sizes are unknown", name);
 		}
 		eat(r, ",");
@@ -1236,7 +1248,15 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	struct prog p;
 	prog_init(&p, a);
 	struct err local = {0};
-	struct reader r = {.p = &p, .a = a, .s = text, .end = text + len, .line_start = text, .line = 1, .mode = mode, .defining = -1, .err = err ? err : &local};
+	struct reader r = {.p = &p,
+		.a = a,
+		.s = text,
+		.end = text + len,
+		.line_start = text,
+		.line = 1,
+		.mode = mode,
+		.defining = -1,
+		.err = err ? err : &local};
 	if (len > MAX_TEXT)
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
 	if (!header(&r))

@@ -169,7 +169,11 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 }
 
 /* Where we are, for sentences: "call 0, output 2". */
-struct place { int call; const char *kind; int index; };
+struct place {
+	int call;
+	const char *kind;
+	int index;
+};
 
 static bool misfit(struct err *err, const struct place *at, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static bool misfit(struct err *err, const struct place *at, const char *fmt, ...)
@@ -235,8 +239,7 @@ static bool get_tensor(struct result_tensor *t, struct wire *w, struct arena *a,
 	return true;
 }
 
-static bool get_tensors(struct result_tensor **out, int *n, int want, struct wire *w, struct arena *a, struct place at,
-	struct err *err)
+static bool get_tensors(struct result_tensor **out, int *n, int want, struct wire *w, struct arena *a, struct place at, struct err *err)
 {
 	uint32_t count = wire_u32(w);
 	at.index = (int)MIN(count, 9999u);
@@ -252,8 +255,7 @@ static bool get_tensors(struct result_tensor **out, int *n, int want, struct wir
 	return true;
 }
 
-static bool get_call(struct result_call *c, int call, struct wire *w, struct arena *a, const struct wire_expect *expect,
-	struct err *err)
+static bool get_call(struct result_call *c, int call, struct wire *w, struct arena *a, const struct wire_expect *expect, struct err *err)
 {
 	struct place at = {.call = call, .kind = "output"};
 	if (!get_tensors(&c->out, &c->nouts, expect->nouts, w, a, at, err))

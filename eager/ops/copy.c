@@ -58,8 +58,7 @@ bool meta_reshape(struct meta_ctx *c)
 	int64_t size[MAX_RANK], known[MAX_RANK], stride[MAX_RANK];
 	const struct meta *self = c->in[0];
 	int n;
-	if (!ints_values(size, &n, c, 1) || !layout_infer_size(known, size, n, meta_numel(self), c->err) ||
-	    !meta_check_sizes(known, n, c->err))
+	if (!ints_values(size, &n, c, 1) || !layout_infer_size(known, size, n, meta_numel(self), c->err) || !meta_check_sizes(known, n, c->err))
 		return false;
 	layout_contiguous(&c->out[0], self, known, n);
 	if (layout_view_strides(stride, self, known, n)) {
@@ -88,7 +87,10 @@ void grad_reshape(struct grad_ctx *c)
 /* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
 
 /* pos[d][i]: where position i of result dim d comes from in self's dim d - shift, -1 if it is a constant. NULL for d < shift. */
-struct map { int shift; int64_t *pos[MAX_RANK]; };
+struct map {
+	int shift;
+	int64_t *pos[MAX_RANK];
+};
 
 static void map_init(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
 {
@@ -196,7 +198,7 @@ void grad_flip(struct grad_ctx *c)
 
 static int64_t roll_start(int64_t shift, int64_t size)
 {
-	int64_t s = shift % size;       /* in (-size, size) */
+	int64_t s = shift % size; /* in (-size, size) */
 	return ((size - s) % size + size) % size;
 }
 
@@ -309,8 +311,7 @@ bool meta_repeat(struct meta_ctx *c)
 			return err_set(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
 	for (int d = 0; d < n; d++)
 		if (size[d] < 0)
-			return err_set(c->err, "Trying to create tensor with negative dimension %" PRId64 ": %s", size[d],
-			               sizes_text(text, size, n));
+			return err_set(c->err, "Trying to create tensor with negative dimension %" PRId64 ": %s", size[d], sizes_text(text, size, n));
 	if (!meta_check_sizes(size, n, c->err))
 		return false;
 	layout_contiguous(&c->out[0], self, size, n);
@@ -381,8 +382,10 @@ bool meta_constant_pad_nd(struct meta_ctx *c)
 	if (pad->n % 2 != 0)
 		return err_set(c->err, "Length of pad must be even but instead it equals %d", pad->n);
 	if (pad->n > 2 * self->rank)
-		return err_set(c->err, "Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d"
-		               "while the input has %ddimensions.", pad->n, self->rank);
+		return err_set(c->err,
+			"Length of pad should be no more than twice the number of dimensions of the input. Pad length is %d"
+			"while the input has %ddimensions.",
+			pad->n, self->rank);
 	for (int i = 0; i < pad->n; i++) {
 		int64_t p = pad->ints[i].value;
 		int d = self->rank - 1 - i / 2;

@@ -17,7 +17,7 @@ static bool size_given(struct meta_ctx *c, enum dtype t)
 	for (int d = 0; d < n->arg[0].n; d++)
 		if (size[d] < 0)
 			return err_set(c->err, "Trying to create tensor with negative dimension %lld: %s", (long long)size[d],
-			               sizes_text(text, size, n->arg[0].n));
+				sizes_text(text, size, n->arg[0].n));
 	if (!meta_check_sizes(size, n->arg[0].n, c->err))
 		return false;
 	meta_make_contiguous(&c->out[0], t, size, n->arg[0].n);
@@ -48,7 +48,12 @@ bool meta_scalar_tensor(struct meta_ctx *c)
 /* ---- ranges ---- */
 
 /* Element i is start + step * i, in int64_t for an integer dtype (bounds are truncated then), in double otherwise. */
-struct range { enum dtype dtype; bool ints; double start, end, step; int64_t istart, iend, istep; };
+struct range {
+	enum dtype dtype;
+	bool ints;
+	double start, end, step;
+	int64_t istart, iend, istep;
+};
 
 static bool bound(const struct range *r, double *f, int64_t *i, const struct scalar *s, struct err *err)
 {
@@ -65,7 +70,8 @@ static bool range_of(struct range *r, const struct node *n, struct err *err)
 {
 	static const struct scalar zero = {SC_INT, 0, 0}, one = {SC_INT, 1, 0};
 	int start = op_param(n->op, "start"), end = op_param(n->op, "end"), step = op_param(n->op, "step");
-	const struct scalar *s = start < 0 ? &zero : &n->arg[start].scalar, *e = &n->arg[end].scalar, *by = step < 0 ? &one : &n->arg[step].scalar;
+	const struct scalar *s = start < 0 ? &zero : &n->arg[start].scalar, *e = &n->arg[end].scalar,
+						*by = step < 0 ? &one : &n->arg[step].scalar;
 	bool floats = s->kind == SC_FLOAT || e->kind == SC_FLOAT || by->kind == SC_FLOAT;
 	r->dtype = dtype_given(n, floats ? DT_F32 : DT_I64);
 	r->ints = !dtype_is_float(r->dtype);
@@ -74,7 +80,8 @@ static bool range_of(struct range *r, const struct node *n, struct err *err)
 	if (!bound(r, &r->start, &r->istart, s, err) || !bound(r, &r->end, &r->iend, e, err) || !bound(r, &r->step, &r->istep, by, err))
 		return false;
 	if (r->ints && (r->start != trunc(r->start) || r->end != trunc(r->end) || r->step != trunc(r->step)))
-		return err_set(err, "a range of integers with parts that are not whole is another one in PyTorch 2.11 (which dies of a step of 0.5) than in 2.15");
+		return err_set(err,
+			"a range of integers with parts that are not whole is another one in PyTorch 2.11 (which dies of a step of 0.5) than in 2.15");
 	bool up = r->ints ? r->istep > 0 : r->step > 0, down = r->ints ? r->istep < 0 : r->step < 0;
 	if (!up && !down)
 		return err_set(err, "step must be nonzero");
@@ -103,7 +110,7 @@ bool kern_arange(struct kern_ctx *c)
 	for (int64_t i = 0; i < out->meta.size[0]; i++) {
 		if (r.ints)
 			dtype_store_i(r.dtype, tensor_at(out, i), wrap_add(r.istart, wrap_mul(r.istep, i)));
-		else    /* a half by way of f32, as ever */
+		else /* a half by way of f32, as ever */
 			dtype_store_f(r.dtype, tensor_at(out, i), dtype_round(r.dtype == DT_F64 ? DT_F64 : DT_F32, r.start + r.step * (double)i));
 	}
 	return true;
@@ -145,16 +152,11 @@ bool meta_fill(struct meta_ctx *c)
 bool meta_fill_Tensor(struct meta_ctx *c)
 {
 	layout_preserve(&c->out[0], c->in[0]);
-	return c->in[1]->rank == 0 || err_set(c->err, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", c->in[1]->rank);
+	return c->in[1]->rank == 0
+		|| err_set(c->err, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", c->in[1]->rank);
 }
 
-bool kern_fill(struct kern_ctx *c)
-{
-	return kern_full(c);
-}
+bool kern_fill(struct kern_ctx *c) { return kern_full(c); }
 
 /* Nothing of self is left: its cotangent stays zero. */
-void grad_fill(struct grad_ctx *c)
-{
-	(void)c;
-}
+void grad_fill(struct grad_ctx *c) { (void)c; }

@@ -16,7 +16,12 @@ static struct tensor at_least_1d(const struct tensor *t)
 }
 
 /* The rows of self that index names, beside the rows of other (index order). */
-struct rows { struct tensor self, other, index; int dim; int64_t k, n; bool negative; };
+struct rows {
+	struct tensor self, other, index;
+	int dim;
+	int64_t k, n;
+	bool negative;
+};
 
 static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
 {
@@ -133,22 +138,20 @@ bool meta_index_select(struct meta_ctx *c)
 	return true;
 }
 
-static bool select_rows(const struct kern_ctx *c, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *out)
+static bool select_rows(
+	const struct kern_ctx *c, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *out)
 {
 	struct rows r;
 	rows_init(&r, self, dim, index, out);
 	if (move_rows(&r, ROW_TO_OTHER, NULL))
 		return true;
 	if (meta_numel(&self->meta) == 0 && self->meta.rank > 1)
-		return err_set(c->err, "INDICES element is out of DATA bounds, id=%" PRId64 " axis_dim=%" PRId64, bad_index(&r),
-		               self->meta.size[r.dim]);
+		return err_set(
+			c->err, "INDICES element is out of DATA bounds, id=%" PRId64 " axis_dim=%" PRId64, bad_index(&r), self->meta.size[r.dim]);
 	return err_set(c->err, "index out of range in self");
 }
 
-bool kern_index_select(struct kern_ctx *c)
-{
-	return select_rows(c, c->in[0], node_int(c->n, 1), c->in[2], &c->out[0]);
-}
+bool kern_index_select(struct kern_ctx *c) { return select_rows(c, c->in[0], node_int(c->n, 1), c->in[2], &c->out[0]); }
 
 static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *index, const struct tensor *gout, struct arena *a)
 {
@@ -173,8 +176,10 @@ bool meta_embedding(struct meta_ctx *c)
 	if (weight->rank != 2)
 		return err_set(c->err, "'weight' must be 2-D");
 	if (ids->dtype != DT_I64 && ids->dtype != DT_I32)
-		return err_set(c->err, "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-		               "torch.%sTensor instead (while checking arguments for embedding)", promote_torch_name(ids->dtype));
+		return err_set(c->err,
+			"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+			"torch.%sTensor instead (while checking arguments for embedding)",
+			promote_torch_name(ids->dtype));
 	if (!meta_room(ids, 1, c->err))
 		return false;
 	if (meta_numel(ids) > 0 && weight->size[0] == 0)
@@ -233,24 +238,27 @@ bool meta_index_add(struct meta_ctx *c)
 		return false;
 	if (index->rank > 1)
 		return err_set(c->err, "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", index->rank,
-		               promote_torch_name(index->dtype), sizes_text(a, index->size, index->rank));
+			promote_torch_name(index->dtype), sizes_text(a, index->size, index->rank));
 	if (index->dtype != DT_I64 && index->dtype != DT_I32)
 		return err_set(c->err, "index_add_(): Expected dtype int32/int64 for index but got: %s", promote_torch_name(index->dtype));
 	if (self->dtype != source->dtype)
 		return err_set(c->err, "index_add_(): self (%s) and source (%s) must have the same scalar type", promote_torch_name(self->dtype),
-		               promote_torch_name(source->dtype));
+			promote_torch_name(source->dtype));
 	if (d != 0 && d >= source->rank)
 		return err_set(c->err, "index_add_(): Indexing dim %d is out of bounds of the source tensor with dim %d", d, source->rank);
 	if (numel != (source->rank ? source->size[d] : 1))
-		return err_set(c->err, "index_add_(): Number of indices (%" PRId64 ") should be equal to source.size(dim): (%" PRId64 "), for dim: %d",
-		               numel, source->rank ? source->size[d] : 1, d);
+		return err_set(c->err,
+			"index_add_(): Number of indices (%" PRId64 ") should be equal to source.size(dim): (%" PRId64 "), for dim: %d", numel,
+			source->rank ? source->size[d] : 1, d);
 	bool both = self->rank && source->rank;
 	struct meta s = both ? without(self, d) : *self, o = both ? without(source, d) : *source;
 	if (!meta_same_sizes(&s, &o))
-		return err_set(c->err, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s "
-		               "source.shape = %s", sizes_text(a, self->size, self->rank), sizes_text(b, source->size, source->rank));
+		return err_set(c->err,
+			"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = %s "
+			"source.shape = %s",
+			sizes_text(a, self->size, self->rank), sizes_text(b, source->size, source->rank));
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
-	bool idle = self->rank > 1 && (meta_numel(self) == 0 || numel == 0);    /* alpha is not looked at */
+	bool idle = self->rank > 1 && (meta_numel(self) == 0 || numel == 0); /* alpha is not looked at */
 	return idle || scalar_fits(&c->n->arg[4].scalar, self->dtype, c->err);
 }
 
@@ -264,7 +272,7 @@ bool kern_index_add(struct kern_ctx *c)
 	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
 	if (!add_rows(&sum, &r, &c->n->arg[4].scalar))
 		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
-		               r.self.meta.size[r.dim]);
+			r.self.meta.size[r.dim]);
 	wide_store(&sum, &c->out[0]);
 	return true;
 }
@@ -314,21 +322,24 @@ bool meta_index_copy(struct meta_ctx *c)
 	if (source->rank == 0 && numel != 1)
 		return err_set(c->err, "index_copy_(): When source is scalar, index should have one element (got %" PRId64 ")", numel);
 	if (source->rank != self->rank && source->rank != 0 && self->rank != 0)
-		return err_set(c->err, "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-		               "dimensionality (%d), destination dimensionality (%d)", source->rank, self->rank);
+		return err_set(c->err,
+			"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+			"dimensionality (%d), destination dimensionality (%d)",
+			source->rank, self->rank);
 	if (index->dtype != DT_I64)
 		return err_set(c->err, "index_copy_(): Expected a long tensor for index, but got %s", promote_torch_name(index->dtype));
 	if (self->dtype != source->dtype)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype, but got (self) %s and (source) %s",
-		               promote_torch_name(self->dtype), promote_torch_name(source->dtype));
+			promote_torch_name(self->dtype), promote_torch_name(source->dtype));
 	struct meta s = without(self, d), o = without(source, d);
 	if (!meta_same_sizes(&s, &o))
-		return err_set(c->err, "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: %s at "
-		               "dimension %d and source slice shape: %s at dimension 0.", plain_sizes(a, &s), d,
-		               plain_sizes(b, &o));
+		return err_set(c->err,
+			"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: %s at "
+			"dimension %d and source slice shape: %s at dimension 0.",
+			plain_sizes(a, &s), d, plain_sizes(b, &o));
 	if (source->rank && numel != source->size[d])
 		return err_set(c->err, "index_copy_(): Number of indices (%" PRId64 ") should be equal to source.size(dim) (%" PRId64 ")", numel,
-		               source->size[d]);
+			source->size[d]);
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
 	return true;
 }
@@ -341,8 +352,8 @@ bool kern_index_copy(struct kern_ctx *c)
 		return true;
 	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
 	if (!move_rows(&r, ROW_FROM_OTHER, NULL))
-		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
-		               r.self.meta.size[r.dim]);
+		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r),
+			r.dim, r.self.meta.size[r.dim]);
 	return true;
 }
 
@@ -392,7 +403,7 @@ bool kern_index_fill(struct kern_ctx *c)
 	r.negative = true;
 	if (!move_rows(&r, ROW_FILL, cell))
 		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
-		               r.self.meta.size[r.dim]);
+			r.self.meta.size[r.dim]);
 	return true;
 }
 

@@ -12,7 +12,11 @@
 #include <inttypes.h>
 
 /* The list after masks became index tensors: entry d belongs to dim d of self. Metas alone (base NULL) serve shape rules. */
-struct list { int n; bool given[MAX_RANK]; struct tensor t[MAX_RANK]; };
+struct list {
+	int n;
+	bool given[MAX_RANK];
+	struct tensor t[MAX_RANK];
+};
 
 /* self seen with the result's sizes (stride 0 along the index dims), index tensors that broadcast to them, and the indexed dims. */
 struct plan {
@@ -32,7 +36,7 @@ static bool check_mask(const struct meta *mask, const struct meta *self, int at,
 			return err_set(err, "too many indices for tensor of dimension %d (got %d)", self->rank, at + mask->rank);
 		if (mask->size[d] != self->size[at + d])
 			return err_set(err, "The shape of the mask %s at index %d does not match the shape of the indexed tensor %s at index %d",
-			               sizes_text(a, mask->size, mask->rank), d, sizes_text(b, self->size, self->rank), at + d);
+				sizes_text(a, mask->size, mask->rank), d, sizes_text(b, self->size, self->rank), at + d);
 	}
 	return true;
 }
@@ -152,7 +156,7 @@ static bool plan_make(struct plan *p, const struct meta *self, const struct list
 	int after = 0;
 	if (self->rank + shape.rank > 2 * MAX_RANK)
 		return err_set(err, "rank exceeds the limit %d", MAX_RANK);
-	struct meta dims[2] = {{0}, {0}};       /* the dims that stay, before and after the index dims */
+	struct meta dims[2] = {{0}, {0}}; /* the dims that stay, before and after the index dims */
 	for (int d = 0; d < self->rank; d++) {
 		bool given = d < l->n && l->given[d];
 		placed |= given || front;
@@ -344,7 +348,7 @@ static bool check_values(const struct meta *values, const struct meta *src, stru
 	if (layout_broadcast(both.size, &both.rank, src, values, NULL) && meta_same_sizes(&both, src))
 		return true;
 	return err_set(err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
-	               sizes_text(a, values->size, values->rank), sizes_text(b, src->size, src->rank));
+		sizes_text(a, values->size, values->rank), sizes_text(b, src->size, src->rank));
 }
 
 bool meta_index_put(struct meta_ctx *c)
@@ -360,18 +364,19 @@ bool meta_index_put(struct meta_ctx *c)
 		return false;
 	if (is_masked_fill(&mask, metas, n, values, c->n->arg[3].b))
 		return metas[mask]->dtype == DT_U8
-		               ? err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
-		               : check_mask(metas[mask], c->in[0], mask, c->err);
+			? err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+			: check_mask(metas[mask], c->in[0], mask, c->err);
 	bool nothing = !has_index(metas, n);
 	bool refused = meta_numel(&self.meta) != 0 || (!c->n->arg[3].b && meta_numel(values) == 1);
 	if (nothing && refused)
 		return err_set(c->err, "at least one index must be provided");
 	if (values->dtype != self.meta.dtype)
-		return err_set(c->err, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
-		               promote_torch_name(self.meta.dtype), promote_torch_name(values->dtype));
+		return err_set(c->err,
+			"Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+			promote_torch_name(self.meta.dtype), promote_torch_name(values->dtype));
 	if (nothing)
 		return check_values(values, c->in[0], c->err);
-	if (!plain)     /* the sizes of values wait for the data; those of masks do not */
+	if (!plain) /* the sizes of values wait for the data; those of masks do not */
 		for (int k = 0, at = 0; k < n; at += metas[k] && is_mask(metas[k]) ? metas[k]->rank : 1, k++)
 			if (metas[k] && is_mask(metas[k]) && !check_mask(metas[k], c->in[0], at, c->err))
 				return false;

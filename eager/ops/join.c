@@ -6,10 +6,7 @@
 
 #include <inttypes.h>
 
-static bool is_skipped(const struct meta *m)
-{
-	return m->rank == 1 && m->size[0] == 0;
-}
+static bool is_skipped(const struct meta *m) { return m->rank == 1 && m->size[0] == 0; }
 
 static int first_kept(const struct meta *m, int n)
 {
@@ -25,8 +22,10 @@ static bool check_cat_sizes(const struct meta *a, const struct meta *b, int dim,
 		return err_set(err, "Tensors must have same number of dimensions: got %d and %d", a->rank, b->rank);
 	for (int d = 0; d < a->rank; d++)
 		if (d != dim && a->size[d] != b->size[d])
-			return err_set(err, "Sizes of tensors must match except in dimension %d. Expected size %" PRId64 " but got size %" PRId64
-			               " for tensor number %d in the list.", dim, a->size[d], b->size[d], i);
+			return err_set(err,
+				"Sizes of tensors must match except in dimension %d. Expected size %" PRId64 " but got size %" PRId64
+				" for tensor number %d in the list.",
+				dim, a->size[d], b->size[d], i);
 	return true;
 }
 
@@ -95,7 +94,7 @@ bool meta_stack(struct meta_ctx *c)
 	for (int i = 1; i < n; i++)
 		if (!meta_same_sizes(&in[0], &in[i]))
 			return err_set(c->err, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
-			               sizes_text(first, in[0].size, rank), sizes_text(other, in[i].size, in[i].rank), i);
+				sizes_text(first, in[0].size, rank), sizes_text(other, in[i].size, in[i].rank), i);
 	/* Before the last position: a cat along the dim, seen with the dim split; at the end: a cat of unsqueezed operands. */
 	for (int i = 0; i < n && d == rank; i++)
 		meta_insert_dim(&in[i], rank, 1, 1);
@@ -133,7 +132,7 @@ bool kern_cat(struct kern_ctx *c)
 	int dim;
 	int64_t start = 0;
 	if (!dim_wrap(&dim, node_int(c->n, 1), c->out[0].meta.rank, NULL))
-		return true;    /* nothing but skipped operands */
+		return true; /* nothing but skipped operands */
 	for (int i = 0; i < c->n->arg[0].n; i++) {
 		const struct tensor *t = c->list[0][i];
 		if (is_skipped(&t->meta))

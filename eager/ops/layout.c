@@ -20,7 +20,7 @@ const char *sizes_text(char buf[SIZES_TEXT], const int64_t *size, int n)
 	for (int d = 0; d < n; d++) {
 		int k = snprintf(buf + len, SIZES_TEXT - len, "%s%" PRId64, d ? ", " : "", size[d]);
 		if (k < 0 || len + (size_t)k + 2 > SIZES_TEXT)
-			break;  /* lists longer than MAX_RANK are only ever quoted */
+			break; /* lists longer than MAX_RANK are only ever quoted */
 		len += (size_t)k;
 	}
 	buf[len++] = ']';
@@ -111,7 +111,7 @@ static void strides_from_order(struct meta *out, const int *perm)
 
 void layout_preserve(struct meta *out, const struct meta *self)
 {
-	struct meta m = *self;  /* out may be self */
+	struct meta m = *self; /* out may be self */
 	m.offset = 0;
 	if (!meta_is_non_overlapping_and_dense(self)) {
 		int perm[MAX_RANK];
@@ -145,7 +145,7 @@ bool meta_is_channels_last(const struct meta *m)
 		if (m->size[d] == 0 || m->stride[d] < min)
 			return false;
 		if (d == 0 && min == m->stride[1])
-			return false;   /* N111 and the like: contiguous first */
+			return false; /* N111 and the like: contiguous first */
 		min = m->stride[d];
 		if (m->size[d] > 1)
 			min *= m->size[d];
@@ -209,7 +209,7 @@ void layout_iterator(struct meta *out, const struct meta *const *in, int n)
 		nop++;
 	}
 	int perm[MAX_RANK];
-	sort_dims(perm, out->rank, out->size, (const int64_t (*)[MAX_RANK])stride, nop);
+	sort_dims(perm, out->rank, out->size, (const int64_t(*)[MAX_RANK])stride, nop);
 	bool plain = true;
 	for (int d = 0; d < out->rank; d++)
 		plain &= perm[d] == out->rank - 1 - d;
@@ -241,7 +241,7 @@ bool layout_view_strides(int64_t *stride, const struct meta *self, const int64_t
 		if (d > 0 && (self->size[d - 1] == 1 || self->stride[d - 1] == old * base))
 			continue;
 		for (; v >= 0 && (new < old || size[v] == 1); v--) {
-			stride[v] = new * base;
+			stride[v] = new *base;
 			new *= size[v];
 		}
 		if (new != old)
@@ -271,8 +271,10 @@ bool layout_infer_size(int64_t *out, const int64_t *size, int rank, int64_t nume
 			return err_set(err, "shape '%s' is invalid for input of size %" PRId64, sizes_text(text, size, rank), numel);
 	}
 	if (known == 0 && unknown >= 0 && numel == 0)
-		return err_set(err, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 "
-		               "can be any value and is ambiguous", sizes_text(text, size, rank));
+		return err_set(err,
+			"cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 "
+			"can be any value and is ambiguous",
+			sizes_text(text, size, rank));
 	if (unknown >= 0 ? known == 0 || numel % known != 0 : known != numel)
 		return err_set(err, "shape '%s' is invalid for input of size %" PRId64, sizes_text(text, size, rank), numel);
 	if (unknown >= 0)
@@ -287,8 +289,9 @@ bool layout_broadcast(int64_t *size, int *rank, const struct meta *a, const stru
 		int64_t sa = d >= n - a->rank ? a->size[d - (n - a->rank)] : 1;
 		int64_t sb = d >= n - b->rank ? b->size[d - (n - b->rank)] : 1;
 		if (sa != sb && sa != 1 && sb != 1)
-			return err_set(err, "The size of tensor a (%" PRId64 ") must match the size of tensor b (%" PRId64
-			               ") at non-singleton dimension %d", sa, sb, d);
+			return err_set(err,
+				"The size of tensor a (%" PRId64 ") must match the size of tensor b (%" PRId64 ") at non-singleton dimension %d", sa, sb,
+				d);
 		size[d] = sa == 1 ? sb : sa;
 	}
 	*rank = n;
@@ -301,7 +304,7 @@ bool layout_expand(struct meta *out, const struct meta *self, const int64_t *siz
 	int shift = rank - self->rank;
 	if (shift < 0)
 		return err_set(err, "the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
-		               rank, self->rank);
+			rank, self->rank);
 	struct meta m = {.dtype = self->dtype, .device = self->device, .rank = rank, .offset = self->offset};
 	for (int d = rank - 1; d >= 0; d--) {
 		/* A new leading dim of size 1 gets the stride that would continue the layout. */
@@ -313,9 +316,10 @@ bool layout_expand(struct meta *out, const struct meta *self, const int64_t *siz
 		if (target == -1)
 			target = s;
 		if (s != target && s != 1)
-			return err_set(err, "The expanded size of the tensor (%" PRId64 ") must match the existing size (%" PRId64
-			               ") at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s", target, s, d,
-			               sizes_text(want, size, rank), sizes_text(have, self->size, self->rank));
+			return err_set(err,
+				"The expanded size of the tensor (%" PRId64 ") must match the existing size (%" PRId64
+				") at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+				target, s, d, sizes_text(want, size, rank), sizes_text(have, self->size, self->rank));
 		m.size[d] = target;
 		m.stride[d] = s != target ? 0 : stride;
 	}

@@ -14,15 +14,16 @@ enum { SIZES_TEXT = 32 + MAX_RANK * 22 };
 const char *sizes_text(char buf[SIZES_TEXT], const int64_t *size, int n);
 
 /* Sets of (size, stride) entries. Insert and remove keep the others' order. */
-void meta_insert_dim(struct meta *m, int dim, int64_t size, int64_t stride);   /* rank < MAX_RANK */
+void meta_insert_dim(struct meta *m, int dim, int64_t size, int64_t stride); /* rank < MAX_RANK */
 void meta_remove_dim(struct meta *m, int dim);
-bool meta_room(const struct meta *m, int more, struct err *err);               /* rank + more <= MAX_RANK */
+bool meta_room(const struct meta *m, int more, struct err *err); /* rank + more <= MAX_RANK */
 
 /* Fresh results: all of them set rank, sizes, strides, dtype, offset 0; device is self's. */
 void layout_contiguous(struct meta *out, const struct meta *self, const int64_t *size, int rank);
-void layout_preserve(struct meta *out, const struct meta *self);        /* at::empty_like, clone: dense layouts kept, others made dense in stride order */
-bool meta_is_channels_last(const struct meta *m);                       /* suggest_memory_format() != contiguous: rank 4 or 5, channel stride smallest */
-void layout_channels_last(struct meta *out);                            /* strides of out from its sizes, rank 4 or 5 */
+void layout_preserve(
+	struct meta *out, const struct meta *self);   /* at::empty_like, clone: dense layouts kept, others made dense in stride order */
+bool meta_is_channels_last(const struct meta *m); /* suggest_memory_format() != contiguous: rank 4 or 5, channel stride smallest */
+void layout_channels_last(struct meta *out);      /* strides of out from its sizes, rank 4 or 5 */
 /* TensorIterator's strides for an output of out's sizes, computed from operands in order (a NULL is skipped). Operands
  * broadcast to out's sizes. Sets out's strides only. */
 void layout_iterator(struct meta *out, const struct meta *const *in, int n);
@@ -42,6 +43,6 @@ int64_t slice_clamp(int64_t *start, int64_t *end, int64_t size, int64_t step);
 bool scalar_fits(const struct scalar *s, enum dtype t, struct err *err);
 /* The same for a whole tensor that is filled: one element of a half type is not checked (it becomes infinite). */
 bool scalar_fits_fill(const struct scalar *s, const struct meta *m, struct err *err);
-void scalar_store(unsigned char *cell, enum dtype t, const struct scalar *s);  /* one that fits */
+void scalar_store(unsigned char *cell, enum dtype t, const struct scalar *s); /* one that fits */
 
 #endif

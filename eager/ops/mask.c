@@ -36,8 +36,15 @@ static void grad_chosen(struct tensor *gin, const struct tensor *gout, const str
 /* masked_fill_'s text names C++ types. */
 static const char *cpp_name(enum dtype t)
 {
-	static const char *const name[NDTYPES] = {[DT_B8] = "bool", [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short int",
-		[DT_I32] = "int", [DT_I64] = "long int", [DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float",
+	static const char *const name[NDTYPES] = {[DT_B8] = "bool",
+		[DT_U8] = "unsigned char",
+		[DT_I8] = "signed char",
+		[DT_I16] = "short int",
+		[DT_I32] = "int",
+		[DT_I64] = "long int",
+		[DT_F16] = "c10::Half",
+		[DT_BF16] = "c10::BFloat16",
+		[DT_F32] = "float",
 		[DT_F64] = "double"};
 	return name[t];
 }
@@ -80,10 +87,10 @@ bool meta_masked_scatter(struct meta_ctx *c)
 	enum dtype self = c->in[0]->dtype, source = c->in[2]->dtype;
 	if (self != source)
 		return err_set(c->err, "masked_scatter: expected self and source to have same dtypes but got%s and %s", promote_torch_name(self),
-		               promote_torch_name(source));
+			promote_torch_name(source));
 	if (c->in[1]->dtype != DT_B8)
-		return err_set(c->err, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
-		               promote_torch_name(c->in[1]->dtype));
+		return err_set(
+			c->err, "masked_scatter_ only supports boolean masks, but got mask with dtype %s", promote_torch_name(c->in[1]->dtype));
 	return masked_meta(c);
 }
 
@@ -147,8 +154,8 @@ bool meta_where(struct meta_ctx *c)
 	struct promotion p = PROMOTION_START;
 	struct meta *o = &c->out[0];
 	if (c->in[0]->dtype != DT_B8 && c->in[0]->dtype != DT_U8)
-		return err_set(c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-		               promote_torch_name(c->in[0]->dtype));
+		return err_set(
+			c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", promote_torch_name(c->in[0]->dtype));
 	promote_tensor(&p, c->in[1]);
 	promote_tensor(&p, c->in[2]);
 	enum dtype t = promote_result(&p);
@@ -200,7 +207,7 @@ bool meta_copy(struct meta_ctx *c)
 		return false;
 	if (!meta_same_sizes(&both, self))
 		return err_set(c->err, "output with shape %s doesn't match the broadcast shape %s", sizes_text(a, self->size, self->rank),
-		               sizes_text(b, both.size, both.rank));
+			sizes_text(b, both.size, both.rank));
 	layout_preserve(&c->out[0], self);
 	return true;
 }

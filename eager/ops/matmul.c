@@ -9,16 +9,13 @@
 
 /* OpenBLAS starts its threads in a constructor, in every verb, and waits for ever for one that cannot be started. It asks the environment
  * how many: this comes first. */
-BEFORE_CONSTRUCTORS static void one_thread(void)
-{
-	setenv("OPENBLAS_NUM_THREADS", "1", 1);
-}
+BEFORE_CONSTRUCTORS static void one_thread(void) { setenv("OPENBLAS_NUM_THREADS", "1", 1); }
 
 /* It also asks for ever for the work space of its first large product if there is no room: so ask once, before. It keeps what it got. */
 static void require_workspace(void)
 {
 	static bool fits;
-	const size_t nbytes = ((size_t)128 << 20) + 8192;       /* BUFFER_SIZE of x86-64 and a little more */
+	const size_t nbytes = ((size_t)128 << 20) + 8192; /* BUFFER_SIZE of x86-64 and a little more */
 	void *p = fits ? NULL : mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED) {
 		fprintf(stderr, "scatterproof: out of memory (%zu bytes for a matrix product)\n", nbytes);
@@ -29,8 +26,14 @@ static void require_workspace(void)
 	fits = true;
 }
 
-struct product { int64_t batch, m, n, k; bool wide; };   /* wide: double; else float */
-struct packed { float *f; double *d; };
+struct product {
+	int64_t batch, m, n, k;
+	bool wide;
+}; /* wide: double; else float */
+struct packed {
+	float *f;
+	double *d;
+};
 
 static struct product product_of(const struct meta *a, const struct meta *b)
 {
@@ -74,7 +77,7 @@ static void unpack(struct tensor *out, const struct packed *p)
 
 /* C (m x n) = alpha op(A) op(B) + beta C, op transposing if asked; A, B and C are entries `at` of batches. beta 0 reads no C. */
 static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const struct packed *a, const struct packed *b,
-		 double beta, struct packed *c, int64_t at)
+	double beta, struct packed *c, int64_t at)
 {
 	enum CBLAS_TRANSPOSE oa = ta ? CblasTrans : CblasNoTrans, ob = tb ? CblasTrans : CblasNoTrans;
 	blasint im = (blasint)m, in = (blasint)n, ik = (blasint)k;
@@ -86,7 +89,7 @@ static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, d
 		cblas_dgemm(CblasRowMajor, oa, ob, im, in, ik, alpha, a->d + at * m * k, lda, b->d + at * k * n, ldb, beta, c->d + at * m * n, ldc);
 	else
 		cblas_sgemm(CblasRowMajor, oa, ob, im, in, ik, (float)alpha, a->f + at * m * k, lda, b->f + at * k * n, ldb, (float)beta,
-			    c->f + at * m * n, ldc);
+			c->f + at * m * n, ldc);
 }
 
 static double scalar_value(const struct node *n, const char *name)
@@ -201,8 +204,16 @@ static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *s
 static const char *c_name(enum dtype t)
 {
 	static const char *const name[NDTYPES] = {
-		[DT_B8] = "bool", [DT_U8] = "unsigned char", [DT_I8] = "signed char", [DT_I16] = "short", [DT_I32] = "int", [DT_I64] = "long",
-		[DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float", [DT_F64] = "double",
+		[DT_B8] = "bool",
+		[DT_U8] = "unsigned char",
+		[DT_I8] = "signed char",
+		[DT_I16] = "short",
+		[DT_I32] = "int",
+		[DT_I64] = "long",
+		[DT_F16] = "c10::Half",
+		[DT_BF16] = "c10::BFloat16",
+		[DT_F32] = "float",
+		[DT_F64] = "double",
 	};
 	return name[t];
 }
@@ -214,8 +225,8 @@ static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struc
 	if (b->rank != 2)
 		return err_set(c->err, "mat2 must be a matrix");
 	if (a->size[1] != b->size[0])
-		return err_set(c->err, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->size[0], (long long)a->size[1],
-			       (long long)b->size[0], (long long)b->size[1]);
+		return err_set(c->err, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->size[0],
+			(long long)a->size[1], (long long)b->size[0], (long long)b->size[1]);
 	if (a->dtype != b->dtype)
 		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a->dtype), c_name(b->dtype));
 	return true;
@@ -240,11 +251,13 @@ bool meta_addmm(struct meta_ctx *c)
 	for (int d = 0; d < bias->rank; d++) {
 		int at = 2 - bias->rank + d;
 		if (at < 0 || (bias->size[d] != 1 && bias->size[d] != size[at]))
-			return err_set(c->err, "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d",
-				       (long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
+			return err_set(c->err,
+				"The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d",
+				(long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
 	}
 	if (bias->dtype != a->dtype)
-		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", promote_torch_name(bias->dtype), promote_torch_name(b->dtype));
+		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", promote_torch_name(bias->dtype),
+			promote_torch_name(b->dtype));
 	return result(c, bias, size, 2);
 }
 
@@ -257,7 +270,7 @@ bool meta_bmm(struct meta_ctx *c)
 		return err_set(c->err, "batch2 must be a 3D tensor");
 	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
 		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
-			       (long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
+			(long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
 	if (a->dtype != b->dtype)
 		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
 	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
@@ -270,7 +283,7 @@ bool meta_mv(struct meta_ctx *c)
 		return err_set(c->err, "vector + matrix @ vector expected, got 1, %d, %d", a->rank, b->rank);
 	if (a->size[1] != b->size[0])
 		return err_set(c->err, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (long long)a->size[0], (long long)a->size[0],
-			       (long long)a->size[1], (long long)b->size[0]);
+			(long long)a->size[1], (long long)b->size[0]);
 	if (a->dtype != b->dtype)
 		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
 	return result(c, a, a->size, 1);
@@ -283,9 +296,11 @@ bool meta_dot(struct meta_ctx *c)
 		return err_set(c->err, "1D tensors expected, but got %dD and %dD tensors", a->rank, b->rank);
 	if (a->dtype != b->dtype)
 		return err_set(c->err, "dot : expected both vectors to have same dtype, but found %s and %s", promote_torch_name(a->dtype),
-			       promote_torch_name(b->dtype));
+			promote_torch_name(b->dtype));
 	if (a->size[0] != b->size[0])
-		return err_set(c->err, "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got "
-			       "%lld and %lld elements respectively", (long long)a->size[0], (long long)b->size[0], (long long)a->size[0], (long long)b->size[0]);
+		return err_set(c->err,
+			"inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got "
+			"%lld and %lld elements respectively",
+			(long long)a->size[0], (long long)b->size[0], (long long)a->size[0], (long long)b->size[0]);
 	return result(c, a, NULL, 0);
 }

@@ -18,9 +18,9 @@ enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 3 };
 struct operands {
 	int nin;
 	const struct tensor *in[MAX_IN];
-	const struct scalar *scalar[2];         /* NULL: not given */
-	enum dtype common;                      /* dtype computed in */
-	bool narrow[MAX_IN], narrow_scalars;    /* to be rounded to the common dtype */
+	const struct scalar *scalar[2];      /* NULL: not given */
+	enum dtype common;                   /* dtype computed in */
+	bool narrow[MAX_IN], narrow_scalars; /* to be rounded to the common dtype */
 };
 
 enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL };
@@ -30,8 +30,8 @@ static void promote_scalars(struct promotion *p, const struct node *n)
 {
 	const struct op_info *info = &op_info[n->op];
 	for (int k = 0; k < info->nparam; k++)
-		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha") &&
-		    info->param[k].role != R_FACTOR)
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha")
+			&& info->param[k].role != R_FACTOR)
 			promote_scalar(p, &n->arg[k].scalar);
 }
 
@@ -78,7 +78,7 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 struct walk {
 	int rank, nop;
 	int64_t size[MAX_RANK], index[MAX_RANK];
-	int64_t stride[MAX_WALK][MAX_RANK], cell[MAX_WALK];     /* cell: first one of the current innermost row */
+	int64_t stride[MAX_WALK][MAX_RANK], cell[MAX_WALK]; /* cell: first one of the current innermost row */
 };
 
 static void walk_start(struct walk *w, const struct meta *space)
@@ -113,7 +113,7 @@ static void walk_join(struct walk *w)
 	for (int d = w->rank - 2; d >= 0; d--) {
 		if (w->size[d] != 1 && w->size[d + 1] != 1 && !joins(w, d))
 			continue;
-		bool keep_outer = w->size[d + 1] == 1;  /* the dim of size 1 goes; its strides mean nothing */
+		bool keep_outer = w->size[d + 1] == 1; /* the dim of size 1 goes; its strides mean nothing */
 		w->size[d] *= w->size[d + 1];
 		for (int q = 0; q < w->nop; q++)
 			w->stride[q][d] = keep_outer ? w->stride[q][d] : w->stride[q][d + 1];
@@ -160,16 +160,16 @@ static double float_pow(double x, double y, enum dtype t)
 	return y > 0 ? sqrt(x) : 1 / sqrt(x);
 }
 
-#define T float
-#define FN(x) x##_f32
+#define T        float
+#define FN(x)    x##_f32
 #define INST_INT 0
 #include "eager/ops/pointwise_inst.h"
-#define T double
-#define FN(x) x##_f64
+#define T        double
+#define FN(x)    x##_f64
 #define INST_INT 0
 #include "eager/ops/pointwise_inst.h"
-#define T int64_t
-#define FN(x) x##_i64
+#define T        int64_t
+#define FN(x)    x##_i64
 #define INST_INT 1
 #include "eager/ops/pointwise_inst.h"
 
@@ -262,8 +262,8 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 	if ((info->traits & T_MUTATES) && !in[0])
 		in[0] = k->out;
 	call_gather(&c, k->n, in, r->promo);
-	c.narrow_scalars = info->licence == LC_MINMAX;  /* derivatives multiply by scalars; clamp's compares */
-	for (int q = 0; q < c.nin; q++)                 /* a product's cotangent times a number, which comes second there */
+	c.narrow_scalars = info->licence == LC_MINMAX; /* derivatives multiply by scalars; clamp's compares */
+	for (int q = 0; q < c.nin; q++)                /* a product's cotangent times a number, which comes second there */
 		c.narrow[q] = c.narrow[q] && !(c.in[q]->meta.number && info->licence == LC_MUL);
 	for (int p = 0, which = 0; p < info->nparam; p++) {
 		if (info->param[p].kind != K_TENSOR)
@@ -276,9 +276,9 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 	}
 }
 
-#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
-	static const struct row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64}; \
-	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); } \
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
+	static const struct row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};    \
+	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); }                                                               \
 	void grad_##id(struct grad_ctx *c) { row_backward(c, &row_##id); }
 #define OP(...)
 #define INPLACE(...)
@@ -293,8 +293,8 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
-		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k) &&
-		    !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k)
+			&& !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		/* f32 kernels have the exponent in f64. */
 		bool exponent = str_eq(q->name, "exponent") && common != DT_F32 && meta_numel(c->in[0]) > 0;
@@ -328,11 +328,13 @@ static bool check_sub(const struct meta_ctx *c)
 {
 	bool bool0 = is_bool_operand(c, 0), bool1 = is_bool_operand(c, 1);
 	if (bool0 && bool1)
-		return err_set(c->err, "Subtraction, the `-` operator, with two bool tensors is not supported. "
-			       "Use the `^` or `logical_xor()` operator instead.");
+		return err_set(c->err,
+			"Subtraction, the `-` operator, with two bool tensors is not supported. "
+			"Use the `^` or `logical_xor()` operator instead.");
 	if (bool0 || bool1)
-		return err_set(c->err, "Subtraction, the `-` operator, with a bool tensor is not supported. "
-			       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+		return err_set(c->err,
+			"Subtraction, the `-` operator, with a bool tensor is not supported. "
+			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	return true;
 }
 
@@ -342,8 +344,9 @@ static bool check_row(const struct meta_ctx *c, enum dtype common)
 	if ((str_starts(info->name, "sub") || str_starts(info->name, "rsub")) && !check_sub(c))
 		return false;
 	if (str_eq(info->name, "neg") && common == DT_B8)
-		return err_set(c->err, "Negation, the `-` operator, on a bool tensor is not supported. "
-			       "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+		return err_set(c->err,
+			"Negation, the `-` operator, on a bool tensor is not supported. "
+			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	if (str_eq(info->name, "clamp") && !node_given(c->n, 1) && !node_given(c->n, 2))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
 	if (!(info->dtypes & DTS(c->in[0]->dtype)))
@@ -354,7 +357,7 @@ static bool check_row(const struct meta_ctx *c, enum dtype common)
 static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	static const struct meta scalar_operand = {.dtype = DT_F32};    /* a Python scalar `other` takes part as a 0-d tensor */
+	static const struct meta scalar_operand = {.dtype = DT_F32}; /* a Python scalar `other` takes part as a 0-d tensor */
 	const struct meta *in[MAX_IN + 1];
 	int nin = 0, nscalar = 0;
 	for (int k = 0; k < info->nparam; k++) {
@@ -368,7 +371,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
-	struct meta converted[MAX_IN];  /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
+	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
 	for (int k = 0; k < nin; k++) {
 		if (in[k]->dtype == common)
 			continue;

@@ -42,7 +42,7 @@ static T FN(in_dtype)(enum dtype dt, T v)
 static T FN(scalar)(const struct scalar *s)
 {
 #if INST_INT
-	return s->kind == SC_FLOAT ? (T)s->f : s->i;    /* a factor; checked to fit */
+	return s->kind == SC_FLOAT ? (T)s->f : s->i; /* a factor; checked to fit */
 #else
 	return s->kind == SC_FLOAT ? (T)s->f : (T)s->i;
 #endif
@@ -50,44 +50,49 @@ static T FN(scalar)(const struct scalar *s)
 
 /* ---- the vocabulary of the rows ---- */
 #if INST_INT
-#define ADD(x, y)     wrap_add(x, y)
-#define SUB(x, y)     wrap_sub(x, y)
-#define MUL(x, y)     wrap_mul(x, y)
-#define NEG(x)        wrap_sub(0, x)
-#define ABS(x)        ((x) < 0 ? wrap_sub(0, x) : (x))
-#define MAXNAN(x, y)  ((x) > (y) ? (x) : (y))
-#define MINNAN(x, y)  ((x) < (y) ? (x) : (y))
-#define POW(x, y)     int_pow(x, y)
-#define ROW_FLOAT(e)  0
-#define floor(x)      (x)
-#define ceil(x)       (x)
-#define trunc(x)      (x)
+#define ADD(x, y)    wrap_add(x, y)
+#define SUB(x, y)    wrap_sub(x, y)
+#define MUL(x, y)    wrap_mul(x, y)
+#define NEG(x)       wrap_sub(0, x)
+#define ABS(x)       ((x) < 0 ? wrap_sub(0, x) : (x))
+#define MAXNAN(x, y) ((x) > (y) ? (x) : (y))
+#define MINNAN(x, y) ((x) < (y) ? (x) : (y))
+#define POW(x, y)    int_pow(x, y)
+#define ROW_FLOAT(e) 0
+#define floor(x)     (x)
+#define ceil(x)      (x)
+#define trunc(x)     (x)
 #else
-#define ADD(x, y)     ((x) + (y))
-#define SUB(x, y)     ((x) - (y))
-#define MUL(x, y)     ((x) * (y))
-#define NEG(x)        (-(x))
-#define ABS(x)        fabs((double)(x))
-#define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
-#define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
-#define POW(x, y)     float_pow((double)(x), (double)(y), k->common)
-#define ROW_FLOAT(e)  (e)
+#define ADD(x, y)    ((x) + (y))
+#define SUB(x, y)    ((x) - (y))
+#define MUL(x, y)    ((x) * (y))
+#define NEG(x)       (-(x))
+#define ABS(x)       fabs((double)(x))
+#define MAXNAN(x, y) (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
+#define MINNAN(x, y) (isnan((double)(x)) || (x) < (y) ? (x) : (y))
+#define POW(x, y)    float_pow((double)(x), (double)(y), k->common)
+#define ROW_FLOAT(e) (e)
 #endif
 #define ROW_KEEP(e)    (e)
 #define ROW_PROMOTE(e) (e)
 #define ROW_BOOL(e)    (e)
-#define AS_WRITTEN    k->exact                                          /* s before it became a T */
-#define LESS_ONE      FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1))      /* pow's derivative forms the exponent anew */
-#define SIGN(x)       ((T)(((x) > 0) - ((x) < 0)))
-#define RELU(x)       ((x) <= 0 ? 0 : (x))              /* NaN stays */
-#define INSIDE(x)     ((!has_s || (x) >= s) && (!has_t || (x) <= t))
-#define CLAMP(x)      FN(clamp)(x, k)
+#define AS_WRITTEN     k->exact                                     /* s before it became a T */
+#define LESS_ONE       FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
+#define SIGN(x)        ((T)(((x) > 0) - ((x) < 0)))
+#define RELU(x)        ((x) <= 0 ? 0 : (x)) /* NaN stays */
+#define INSIDE(x)      ((!has_s || (x) >= s) && (!has_t || (x) <= t))
+#define CLAMP(x)       FN(clamp)(x, k)
 
-struct FN(consts) { T s, t; bool has_s, has_t; enum dtype common; double exact; };
+struct FN(consts) {
+	T s, t;
+	bool has_s, has_t;
+	enum dtype common;
+	double exact;
+};
 
 /* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
  * the only one; a NaN x stays. */
-static T FN(clamp)(T x, const struct FN(consts) *k)
+static T FN(clamp)(T x, const struct FN(consts) * k)
 {
 	if (k->has_s && k->has_t && (isnan((double)k->s) || isnan((double)k->t)))
 		return (T)(k->s + k->t);
@@ -98,21 +103,21 @@ static T FN(clamp)(T x, const struct FN(consts) *k)
 	return x;
 }
 
-#define ROW_BEGIN \
-	const T s = k->s, t = k->t; \
-	const bool has_s = k->has_s, has_t = k->has_t; \
-	(void)s, (void)t, (void)has_s, (void)has_t; \
-	for (int i = 0; i < n; i++) { \
-		const T a = v[0][i], b = v[1][i], c = v[2][i]; \
+#define ROW_BEGIN                                                                                                                          \
+	const T s = k->s, t = k->t;                                                                                                            \
+	const bool has_s = k->has_s, has_t = k->has_t;                                                                                         \
+	(void)s, (void)t, (void)has_s, (void)has_t;                                                                                            \
+	for (int i = 0; i < n; i++) {                                                                                                          \
+		const T a = v[0][i], b = v[1][i], c = v[2][i];                                                                                     \
 		(void)a, (void)b, (void)c;
 #define ROW_END }
 
-#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
-	static void FN(fwd_##id)(T *out, T v[][CHUNK], const struct FN(consts) *k, int n) \
-	{ \
-		ROW_BEGIN \
-		out[i] = (T)(ROW_##promo(fwd)); \
-		ROW_END \
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
+	static void FN(fwd_##id)(T * out, T v[][CHUNK], const struct FN(consts) * k, int n)                                                    \
+	{                                                                                                                                      \
+		ROW_BEGIN                                                                                                                          \
+		out[i] = (T)(ROW_##promo(fwd));                                                                                                    \
+		ROW_END                                                                                                                            \
 	}
 #define OP(...)
 #define INPLACE(...)
@@ -120,22 +125,22 @@ static T FN(clamp)(T x, const struct FN(consts) *k)
 
 #if !INST_INT
 /* One derivative: `which` operand's, times g. */
-#define DERIVATIVE(expr) \
-	ROW_BEGIN \
-	const T y = v[3][i], g = v[4][i]; \
-	(void)y, (void)g; \
-	out[i] = (T)(expr); \
+#define DERIVATIVE(expr)                                                                                                                   \
+	ROW_BEGIN                                                                                                                              \
+	const T y = v[3][i], g = v[4][i];                                                                                                      \
+	(void)y, (void)g;                                                                                                                      \
+	out[i] = (T)(expr);                                                                                                                    \
 	ROW_END
-#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) \
-	static void FN(bwd_##id)(T *out, T v[][CHUNK], const struct FN(consts) *k, int which, int n) \
-	{ \
-		if (which == 0) { \
-			DERIVATIVE(d0) \
-		} else if (which == 1) { \
-			DERIVATIVE(d1) \
-		} else { \
-			DERIVATIVE(d2) \
-		} \
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
+	static void FN(bwd_##id)(T * out, T v[][CHUNK], const struct FN(consts) * k, int which, int n)                                         \
+	{                                                                                                                                      \
+		if (which == 0) {                                                                                                                  \
+			DERIVATIVE(d0)                                                                                                                 \
+		} else if (which == 1) {                                                                                                           \
+			DERIVATIVE(d1)                                                                                                                 \
+		} else {                                                                                                                           \
+			DERIVATIVE(d2)                                                                                                                 \
+		}                                                                                                                                  \
 	}
 #define OP(...)
 #define INPLACE(...)
@@ -170,8 +175,8 @@ static struct FN(consts) FN(constants)(const struct operands *c)
 	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
 }
 
-static void FN(forward)(const struct operands *c, struct walk *w, struct tensor *out,
-			void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
+static void FN(forward)(
+	const struct operands *c, struct walk *w, struct tensor *out, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
 {
 	T v[5][CHUNK] = {{0}}, y[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
@@ -189,7 +194,7 @@ static void FN(forward)(const struct operands *c, struct walk *w, struct tensor 
 #if !INST_INT
 /* Adds the derivative by operand `which`, rounded to the common dtype, to acc, which is indexed by walk operand nin + 2. */
 static void FN(backward)(const struct operands *c, struct walk *w, const struct tensor *y, const struct tensor *g, double *acc, int which,
-			 void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
+	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
 {
 	T v[5][CHUNK] = {{0}}, d[CHUNK];
 	struct FN(consts) k = FN(constants)(c);

@@ -20,7 +20,7 @@ enum dtype promote_types(enum dtype a, enum dtype b)
 	return b;
 }
 
-static void add(int *slot, enum dtype t) { *slot = *slot < 0 ? (int)t : (int)promote_types((enum dtype)*slot, t); }
+static void add(int *slot, enum dtype t) { *slot = *slot < 0 ? (int)t : (int)promote_types((enum dtype) * slot, t); }
 
 /* A wrapped number counts as torch.get_default_dtype() if it is a float. */
 void promote_tensor(struct promotion *p, const struct meta *m)
@@ -61,7 +61,7 @@ static bool common_device(struct meta *out, const struct meta *const *in, int n,
 			continue;
 		if (who && who->device != in[k]->device)
 			return err_set(err, "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
-				       name[who->device], name[in[k]->device]);
+				name[who->device], name[in[k]->device]);
 		who = in[k];
 	}
 	out->device = (who ? who : in[0]->number && n > 1 ? in[1] : in[0])->device;
@@ -83,7 +83,7 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
 				continue;
 			if (size[d] != 1)
 				return err_set(err, "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
-					       (long long)size[d], (long long)s, d);
+					(long long)size[d], (long long)s, d);
 			size[d] = s;
 		}
 	}
@@ -97,8 +97,16 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
 const char *promote_torch_name(enum dtype t)
 {
 	static const char *const name[NDTYPES] = {
-		[DT_B8] = "Bool", [DT_U8] = "Byte", [DT_I8] = "Char", [DT_I16] = "Short", [DT_I32] = "Int", [DT_I64] = "Long",
-		[DT_F16] = "Half", [DT_BF16] = "BFloat16", [DT_F32] = "Float", [DT_F64] = "Double",
+		[DT_B8] = "Bool",
+		[DT_U8] = "Byte",
+		[DT_I8] = "Char",
+		[DT_I16] = "Short",
+		[DT_I32] = "Int",
+		[DT_I64] = "Long",
+		[DT_F16] = "Half",
+		[DT_BF16] = "BFloat16",
+		[DT_F32] = "Float",
+		[DT_F64] = "Double",
 	};
 	return name[t];
 }

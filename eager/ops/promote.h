@@ -7,18 +7,23 @@
 #include "eager/lang/meta.h"
 #include "eager/lang/op.h"
 
-enum dtype promote_types(enum dtype a, enum dtype b);   /* torch.promote_types */
+enum dtype promote_types(enum dtype a, enum dtype b); /* torch.promote_types */
 
 /* torch.result_type: feed every operand, then ask. Tensors with dimensions outrank 0-d tensors, which outrank Python scalars,
  * unless the lower category has a higher kind (bool < int < float). At least one operand must have been fed. */
-struct promotion { int dim, zero, wrapped; };           /* a dtype, or -1: none of that category yet */
-#define PROMOTION_START {-1, -1, -1}
+struct promotion {
+	int dim, zero, wrapped;
+}; /* a dtype, or -1: none of that category yet */
+#define PROMOTION_START                                                                                                                    \
+	{                                                                                                                                      \
+		-1, -1, -1                                                                                                                         \
+	}
 void promote_tensor(struct promotion *p, const struct meta *m);
 void promote_scalar(struct promotion *p, const struct scalar *s);
 enum dtype promote_result(const struct promotion *p);
 
 /* Sizes and device of the element-wise result of n >= 1 operands; out's dtype and strides are left alone. Errors are PyTorch's. */
 bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct err *err);
-const char *promote_torch_name(enum dtype t);           /* "Float", "Long", …: as PyTorch's error texts name dtypes */
+const char *promote_torch_name(enum dtype t); /* "Float", "Long", …: as PyTorch's error texts name dtypes */
 
 #endif

@@ -163,7 +163,7 @@ bool meta_mean(struct meta_ctx *c)
 	bool given = node_dtype(&t, c->n);
 	if (!dtype_is_float(t))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
-			       given ? "Optional" : "Input", promote_torch_name(t));
+			given ? "Optional" : "Input", promote_torch_name(t));
 	return shape_rule(c, t);
 }
 
@@ -189,7 +189,7 @@ static bool check_nonempty(const struct meta_ctx *c)
 	bare_name(c->n, name);
 	if (!dim || (dim->tag == ARG_INTS && dim->n == 0))
 		return err_set(c->err, "%s(): Expected reduction dim to be specified for input.numel() == 0.%s", name,
-			       str_starts(name, "arg") ? "" : " Specify the reduction dim with the 'dim' argument.");
+			str_starts(name, "arg") ? "" : " Specify the reduction dim with the 'dim' argument.");
 	for (int i = 0, n = dim->tag == ARG_INTS ? dim->n : 1; i < n; i++) {
 		int64_t d = dim->tag == ARG_INTS ? dim->ints[i].value : dim->i.value;
 		if (in->size[d < 0 ? d + in->rank : d] == 0)
@@ -243,7 +243,7 @@ bool meta_topk(struct meta_ctx *c)
 
 /* ---- the others ---- */
 
-bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); }    /* u8 stays u8 */
+bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); } /* u8 stays u8 */
 bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
 
 bool meta_logsumexp(struct meta_ctx *c)

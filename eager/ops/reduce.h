@@ -13,7 +13,7 @@
 
 struct lanes {
 	int64_t nlane, count;
-	const int64_t *base, *step;     /* element i of lane l is logical element base[l] + step[i] */
+	const int64_t *base, *step; /* element i of lane l is logical element base[l] + step[i] */
 };
 void lanes_make(struct lanes *out, const int64_t *size, int rank, const bool *reduced, struct arena *a);
 static inline int64_t lane_at(const struct lanes *l, int64_t lane, int64_t i) { return l->base[lane] + l->step[i]; }

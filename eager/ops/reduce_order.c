@@ -3,7 +3,10 @@
 #include "eager/ops/reduce.h"
 
 /* Elements in row-major order, in whichever of the two types is exact. */
-struct values { const double *f; const int64_t *i; };
+struct values {
+	const double *f;
+	const int64_t *i;
+};
 
 static struct values load_values(const struct tensor *t, struct arena *a)
 {

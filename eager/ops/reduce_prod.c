@@ -66,7 +66,10 @@ void grad_prod(struct grad_ctx *c)
 			prod_of_others(gx, &l, lane, x, g[lane]);
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
-			double v = c->in[0]->meta.rank == 0 ? g[lane] : nzero == 0 ? g[lane] * dtype_round(t, y[lane] / x[at]) : nzero > 1 && !over_dim ? 0 : gx[i];
+			double v = c->in[0]->meta.rank == 0 ? g[lane]
+				: nzero == 0                    ? g[lane] * dtype_round(t, y[lane] / x[at])
+				: nzero > 1 && !over_dim        ? 0
+												: gx[i];
 			put_double(c->gin[0], at, dtype_round(t, v));
 		}
 	}
@@ -137,7 +140,7 @@ static void cumprod_lane(double *gin, const struct lanes *l, int64_t lane, const
 		return;
 	double before = 1, after = 1;
 	for (int64_t i = 0; i < z; i++)
-		before *= x[lane_at(l, lane, i)];      /* not y: it may be rounded to a narrower dtype */
+		before *= x[lane_at(l, lane, i)]; /* not y: it may be rounded to a narrower dtype */
 	acc = 0;
 	for (int64_t j = z; j < l->count; j++) {
 		int64_t at = lane_at(l, lane, j);
@@ -156,11 +159,11 @@ void grad_cumprod(struct grad_ctx *c)
 	enum dtype t = c->in[0]->meta.dtype;
 	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
 	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], c->out[0].meta.dtype, c->scratch);
-	const double *g = load_doubles(&c->gout[0], t, c->scratch);     /* in the operand's dtype first */
+	const double *g = load_doubles(&c->gout[0], t, c->scratch); /* in the operand's dtype first */
 	int64_t n = l.nlane * l.count;
 	double *gx = ARENA_ZNEW(c->scratch, double, n);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		cumprod_lane(gx, &l, lane, x, y, g);
 	for (int64_t i = 0; i < n; i++)
-		put_double(c->gin[0], i, l.count == 1 ? g[i] : gx[i]);  /* a lane of one element: g itself, whatever x is */
+		put_double(c->gin[0], i, l.count == 1 ? g[i] : gx[i]); /* a lane of one element: g itself, whatever x is */
 }

@@ -61,7 +61,7 @@ static void expand_to(struct tensor *gin, const struct node *n, const struct ten
 	struct meta kept;
 	reduce_shape(&kept, &gin->meta, reduced, true, m->dtype);
 	kept.offset = m->offset;
-	*m = kept;      /* the same elements with the reduced dims as size 1 */
+	*m = kept; /* the same elements with the reduced dims as size 1 */
 	CHECK(tensor_broadcast(&v, &v, gin->meta.size, gin->meta.rank));
 	tensor_copy(gin, &v);
 }
@@ -203,7 +203,7 @@ static void variance_gradient(struct grad_ctx *c, const double *gvar, const doub
 	double n = (double)l.count, dof = n - correction_of(node);
 	const struct arg *dim = &node->arg[op_param(node->op, "dim")];
 	if (c->in[0]->meta.rank > 0 && dim->tag == ARG_INTS && dim->n == 0)
-		dof = 1 - correction_of(node);  /* PyTorch's product over no dims */
+		dof = 1 - correction_of(node); /* PyTorch's product over no dims */
 	bool over_all = c->in[0]->meta.rank == 0 || dim->tag == ARG_NONE;
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double mu = lane_sum(&l, lane, x) / n;

@@ -8,11 +8,11 @@
 /* ---- shape rules: sizes, dtype, strides, aliasing of the results from the operands' metas; PyTorch's conditions and errors ---- */
 struct meta_ctx {
 	const struct prog *p;
-	const struct node *n;           /* arguments, defaults filled in */
-	const struct meta *in[MAX_ARGS];        /* metas of Tensor arguments, NULL if absent; lists through meta_list */
-	struct meta out[MAX_OUTS];      /* to fill; offset: views, and results that keep a whole storage (slice_scatter); else 0 */
-	int alias[MAX_OUTS];            /* to fill: index of the argument whose storage out[i] shares, or -1 (default) */
-	int nout;                       /* default 1 */
+	const struct node *n;            /* arguments, defaults filled in */
+	const struct meta *in[MAX_ARGS]; /* metas of Tensor arguments, NULL if absent; lists through meta_list */
+	struct meta out[MAX_OUTS];       /* to fill; offset: views, and results that keep a whole storage (slice_scatter); else 0 */
+	int alias[MAX_OUTS];             /* to fill: index of the argument whose storage out[i] shares, or -1 (default) */
+	int nout;                        /* default 1 */
 	struct err *err;
 };
 typedef bool meta_fn(struct meta_ctx *c);
@@ -26,30 +26,30 @@ const struct meta *meta_operand(const struct prog *p, const struct node *n, int 
 /* ---- kernels and derivatives: tensors with data ---- */
 struct tensor {
 	struct meta meta;
-	unsigned char *base;            /* cell 0 of the storage; element at base + (offset + sum index*stride) * nbytes */
+	unsigned char *base; /* cell 0 of the storage; element at base + (offset + sum index*stride) * nbytes */
 };
 struct kern_ctx {
 	const struct node *n;
-	const struct tensor *in[MAX_ARGS];      /* Tensor arguments, NULL if absent */
-	const struct tensor *const *list[MAX_ARGS];     /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole */
-	struct tensor *out;             /* allocated as the shape rule said, fresh storage poisoned; fill every element */
+	const struct tensor *in[MAX_ARGS];          /* Tensor arguments, NULL if absent */
+	const struct tensor *const *list[MAX_ARGS]; /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole */
+	struct tensor *out;                         /* allocated as the shape rule said, fresh storage poisoned; fill every element */
 	int nout;
-	struct arena *scratch;          /* released after the call */
-	struct err *err;                /* data-dependent errors only (index out of range) */
+	struct arena *scratch; /* released after the call */
+	struct err *err;       /* data-dependent errors only (index out of range) */
 };
 typedef bool kern_fn(struct kern_ctx *c);
 extern kern_fn *const op_kern[NOPS];
 
 struct grad_ctx {
 	const struct node *n;
-	const struct tensor *in[MAX_ARGS];      /* forward values: autograd's saved-tensor rule guarantees they are unchanged */
+	const struct tensor *in[MAX_ARGS]; /* forward values: autograd's saved-tensor rule guarantees they are unchanged */
 	const struct tensor *const *list[MAX_ARGS];
-	const struct tensor *out;       /* forward results (in-place rows: self after the write) */
+	const struct tensor *out; /* forward results (in-place rows: self after the write) */
 	int nout;
-	const struct tensor *gout;      /* cotangents of the results, contiguous, in the results' dtypes; zeros where none arrived */
-	const bool *arrived;            /* by result: one did (NULL: all); a rule of several results leaves the others out (0 * inf is NaN) */
-	struct tensor *gin[MAX_ARGS];   /* to fill: contiguous, the operand's sizes and dtype, zeroed; NULL where not needed */
-	struct tensor **glist[MAX_ARGS];        /* the same for list arguments; entries NULL where not needed */
+	const struct tensor *gout;       /* cotangents of the results, contiguous, in the results' dtypes; zeros where none arrived */
+	const bool *arrived;             /* by result: one did (NULL: all); a rule of several results leaves the others out (0 * inf is NaN) */
+	struct tensor *gin[MAX_ARGS];    /* to fill: contiguous, the operand's sizes and dtype, zeroed; NULL where not needed */
+	struct tensor **glist[MAX_ARGS]; /* the same for list arguments; entries NULL where not needed */
 	struct arena *scratch;
 };
 /* In-place rows: in[0] is self BEFORE the write if `saves` lists self (the interpreter keeps a copy then, as PyTorch does), else self as
@@ -58,17 +58,17 @@ typedef void grad_fn(struct grad_ctx *c);
 extern grad_fn *const op_grad[NOPS];
 
 /* Every function that a row names is declared here; `none` means: there is none (views, inputs, non-differentiable results). */
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) \
-	meta_fn meta_##m; \
-	kern_fn kern_##k; \
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
+	meta_fn meta_##m;                                                                                                                      \
+	kern_fn kern_##k;                                                                                                                      \
 	grad_fn grad_##g;
 #include "eager/lang/ops.def"
 
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */
 static inline unsigned char *tensor_at(const struct tensor *t, int64_t cell) { return t->base + cell * dtype_nbytes(t->meta.dtype); }
-void tensor_new(struct tensor *out, const struct meta *m, struct arena *a);     /* contiguous strides of m kept; storage zeroed */
-void tensor_number(struct tensor *out, const struct scalar *s, struct arena *a);        /* a Python number as an operand */
-void tensor_copy(struct tensor *dst, const struct tensor *src); /* same sizes; converts dtype as aten::copy_ */
+void tensor_new(struct tensor *out, const struct meta *m, struct arena *a);      /* contiguous strides of m kept; storage zeroed */
+void tensor_number(struct tensor *out, const struct scalar *s, struct arena *a); /* a Python number as an operand */
+void tensor_copy(struct tensor *dst, const struct tensor *src);                  /* same sizes; converts dtype as aten::copy_ */
 bool tensor_broadcast(struct tensor *out, const struct tensor *t, const int64_t *size, int rank); /* a view; false if it cannot */
 
 #endif

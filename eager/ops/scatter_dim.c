@@ -33,8 +33,8 @@ bool scatter_check(int64_t dim, const struct meta *self, const struct meta *inde
 	}
 	if (!fits)
 		return err_set(err, "Expected index %s to be no larger than self %s apart from dimension %d%s%s",
-		               sizes_text(a, index->size, index->rank), sizes_text(b, self->size, self->rank), d,
-		               src ? " and to be no larger size than src " : "", src ? sizes_text(s, src->size, src->rank) : "");
+			sizes_text(a, index->size, index->rank), sizes_text(b, self->size, self->rank), d,
+			src ? " and to be no larger size than src " : "", src ? sizes_text(s, src->size, src->rank) : "");
 	return true;
 }
 
@@ -115,8 +115,8 @@ bool meta_scatter_value(struct meta_ctx *c)
 }
 
 /* Writes src's elements, or the bits at cell where src is NULL. */
-static bool write_at(struct tensor *out, int64_t dim, const struct tensor *index, const struct tensor *src, const unsigned char *cell,
-                     struct err *err)
+static bool write_at(
+	struct tensor *out, int64_t dim, const struct tensor *index, const struct tensor *src, const unsigned char *cell, struct err *err)
 {
 	int nbytes = dtype_nbytes(out->meta.dtype);
 	struct dim_walk w;
@@ -178,8 +178,8 @@ void grad_scatter_value(struct grad_ctx *c)
 
 /* ---- scatter_add and gather: each the derivative of the other --------------------------------------------------------------- */
 
-static bool add_at(struct wide *sum, const struct tensor *out, int64_t dim, const struct tensor *index, const struct tensor *src,
-                   struct err *err)
+static bool add_at(
+	struct wide *sum, const struct tensor *out, int64_t dim, const struct tensor *index, const struct tensor *src, struct err *err)
 {
 	struct dim_walk w;
 	CHECK(meta_is_contiguous(&out->meta));
@@ -226,15 +226,14 @@ bool meta_gather(struct meta_ctx *c)
 		return err_set(c->err, "Index tensor must have the same number of dimensions as input tensor");
 	for (int k = 0; k < MAX(self->rank, 1); k++)
 		if (k != d && size_or_1(index, k) > size_or_1(self, k))
-			return err_set(c->err, "Size does not match at dimension %d expected index %s to be no larger than self %s apart from "
-			               "dimension %d", k, sizes_text(a, index->size, index->rank), sizes_text(b, self->size, self->rank), d);
+			return err_set(c->err,
+				"Size does not match at dimension %d expected index %s to be no larger than self %s apart from "
+				"dimension %d",
+				k, sizes_text(a, index->size, index->rank), sizes_text(b, self->size, self->rank), d);
 	return true;
 }
 
-bool kern_gather(struct kern_ctx *c)
-{
-	return read_at(&c->out[0], c->in[0], node_int(c->n, 1), c->in[2], c->err);
-}
+bool kern_gather(struct kern_ctx *c) { return read_at(&c->out[0], c->in[0], node_int(c->n, 1), c->in[2], c->err); }
 
 void grad_gather(struct grad_ctx *c)
 {

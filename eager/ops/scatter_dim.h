@@ -15,12 +15,12 @@ struct dim_walk {
 	int dim;
 	int64_t size, stride;
 	enum dtype index_dtype;
-	unsigned char *cell;    /* self's element */
-	unsigned char *src;     /* src's, if there is one */
-	int64_t number;         /* cells from self's first element to cell: the logical number if self is contiguous */
+	unsigned char *cell; /* self's element */
+	unsigned char *src;  /* src's, if there is one */
+	int64_t number;      /* cells from self's first element to cell: the logical number if self is contiguous */
 };
 bool dim_walk_init(struct dim_walk *w, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *src);
-bool dim_walk_at(struct dim_walk *w, struct err *err);  /* false: index out of range */
+bool dim_walk_at(struct dim_walk *w, struct err *err); /* false: index out of range */
 bool dim_walk_next(struct dim_walk *w);
 
 #endif

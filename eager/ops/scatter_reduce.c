@@ -56,13 +56,16 @@ static int64_t fold_i(enum reduce r, enum dtype t, int64_t a, int64_t v)
 	}
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-	return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 /* The reduction of `src` over `value`, where counted: number of values each element saw. first: the first value replaces. */
-struct reduction { enum reduce red; bool include_self; const struct tensor *self, *index; int64_t dim; struct arena *scratch; };
+struct reduction {
+	enum reduce red;
+	bool include_self;
+	const struct tensor *self, *index;
+	int64_t dim;
+	struct arena *scratch;
+};
 
 static bool reduce_into(struct wide *w, int64_t *count, const struct reduction *r, const struct tensor *src, struct err *err)
 {
@@ -86,7 +89,7 @@ static bool reduce_into(struct wide *w, int64_t *count, const struct reduction *
 	for (int64_t k = 0; r->red == RED_MEAN && k < w->n; k++) {
 		if (count[k] < 2)
 			continue;
-		if (w->f)               /* div_ of the sum: in the dtype, so it may have overflowed */
+		if (w->f) /* div_ of the sum: in the dtype, so it may have overflowed */
 			w->f[k] = dtype_round(w->dtype, w->f[k]) / dtype_round(w->dtype, (double)count[k]);
 		else
 			w->i[k] = floor_div(w->i[k], count[k]);
@@ -114,14 +117,11 @@ struct back {
 	const struct tensor *src;
 	int64_t n;
 	struct wide g, self, result;
-	double *gself;                  /* to fill; NULL if not needed */
-	struct tensor target;           /* contiguous self, for numbering */
+	double *gself;        /* to fill; NULL if not needed */
+	struct tensor target; /* contiguous self, for numbering */
 };
 
-static bool back_start(struct dim_walk *d, struct back *b)
-{
-	return dim_walk_init(d, &b->target, b->r.dim, b->r.index, b->src);
-}
+static bool back_start(struct dim_walk *d, struct back *b) { return dim_walk_init(d, &b->target, b->r.dim, b->r.index, b->src); }
 
 /* d src for a result element k and a src value v, times the cotangent. */
 typedef double src_rule(const struct back *b, const double *aux, int64_t k, double v);
@@ -217,7 +217,8 @@ static void back_prod(struct back *b, struct tensor *gsrc, struct arena *a)
 void grad_scatter_reduce(struct grad_ctx *c)
 {
 	struct back b = {.r = {(enum reduce)reduce_find(c->n->arg[4].str), c->n->arg[5].b, c->in[0], c->in[2], node_int(c->n, 1), c->scratch},
-	                 .src = c->in[3], .n = meta_numel(&c->in[0]->meta)};
+		.src = c->in[3],
+		.n = meta_numel(&c->in[0]->meta)};
 	struct dim_walk d;
 	b.target = tensor_contiguous(c->in[0], c->scratch);
 	wide_load(&b.g, &c->gout[0], c->scratch);

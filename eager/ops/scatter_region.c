@@ -29,7 +29,7 @@ static bool region_meta(struct meta_ctx *c, meta_fn *rule, const char *what)
 		return false;
 	if (!meta_same_sizes(&hole, src))
 		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, %s size = %s",
-		               sizes_text(have, src->size, src->rank), what, sizes_text(want, hole.size, hole.rank));
+			sizes_text(have, src->size, src->rank), what, sizes_text(want, hole.size, hole.rank));
 	return true;
 }
 

@@ -50,8 +50,10 @@ bool meta_permute(struct meta_ctx *c)
 	ints_arg(dims, &n, c, 1);
 	struct meta *o = view_of_self(c);
 	if (n != in->rank)
-		return err_set(c->err, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-		               "ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d", in->rank, n);
+		return err_set(c->err,
+			"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+			"ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
+			in->rank, n);
 	bool seen[MAX_RANK] = {false};
 	for (int i = 0; i < n; i++) {
 		if (!dim_wrap(&d, dims[i], in->rank, c->err))
@@ -154,7 +156,7 @@ bool meta_select(struct meta_ctx *c)
 	int64_t index = node_int(c->n, 2), size = o->size[d];
 	if (index < -size || index >= size)
 		return err_set(c->err, "select(): index %" PRId64 " out of range for tensor of size %s at dimension %d", index,
-		               sizes_text(text, o->size, o->rank), d);
+			sizes_text(text, o->size, o->rank), d);
 	o->offset += (index < 0 ? index + size : index) * o->stride[d];
 	meta_remove_dim(o, d);
 	return true;
@@ -191,9 +193,11 @@ static bool check_bounds(const struct meta_ctx *c, const struct meta *o, int64_t
 	if (last >= cells) {
 		char size[SIZES_TEXT], stride[SIZES_TEXT];
 		int nbytes = dtype_nbytes(o->dtype);
-		return err_set(c->err, "setStorage: sizes %s, strides %s, storage offset %" PRId64 ", and itemsize %d requiring a storage size of %"
-		               PRId64 " are out of bounds for storage of size %" PRId64, sizes_text(size, o->size, o->rank),
-		               sizes_text(stride, o->stride, o->rank), o->offset, nbytes, (last + 1) * nbytes, cells * nbytes);
+		return err_set(c->err,
+			"setStorage: sizes %s, strides %s, storage offset %" PRId64 ", and itemsize %d requiring a storage size of %" PRId64
+			" are out of bounds for storage of size %" PRId64,
+			sizes_text(size, o->size, o->rank), sizes_text(stride, o->stride, o->rank), o->offset, nbytes, (last + 1) * nbytes,
+			cells * nbytes);
 	}
 	return true;
 }
@@ -214,8 +218,8 @@ static bool strided(struct meta_ctx *c, int64_t offset, int64_t cells)
 	o->rank = n;
 	for (int d = 0; d < n; d++) {
 		if (stride[d] < 0)
-			return err_set(c->err, "as_strided: Negative strides are not supported at the moment, got strides: %s",
-			               sizes_text(text, stride, n));
+			return err_set(
+				c->err, "as_strided: Negative strides are not supported at the moment, got strides: %s", sizes_text(text, stride, n));
 		o->size[d] = size[d];
 		o->stride[d] = stride[d];
 	}
@@ -240,7 +244,7 @@ bool meta_diagonal(struct meta_ctx *c)
 	if (a == b)
 		return err_set(c->err, "diagonal dimensions cannot be identical %" PRId64 ", %" PRId64, node_int(c->n, 2), node_int(c->n, 3));
 	int64_t size = 0, stride = o->stride[a] + o->stride[b];
-	if (offset > -MAX_NUMEL && offset < MAX_NUMEL)  /* beyond it the diagonal is empty anyway */
+	if (offset > -MAX_NUMEL && offset < MAX_NUMEL) /* beyond it the diagonal is empty anyway */
 		size = offset >= 0 ? MIN(o->size[a], o->size[b] - offset) : MIN(o->size[a] + offset, o->size[b]);
 	size = MAX(size, 0);
 	if (size > 0)
@@ -284,8 +288,9 @@ bool meta_view(struct meta_ctx *c)
 		return false;
 	int64_t stride[MAX_RANK];
 	if (!layout_view_strides(stride, c->in[0], known, n))
-		return err_set(c->err, "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-		               "contiguous subspaces). Use .reshape(...) instead.");
+		return err_set(c->err,
+			"view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+			"contiguous subspaces). Use .reshape(...) instead.");
 	o->rank = n;
 	for (int d = 0; d < n; d++) {
 		o->size[d] = known[d];

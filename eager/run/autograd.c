@@ -179,9 +179,11 @@ static bool multi_error(const struct graph *g, const struct var *v, const char *
 		who = arena_printf(g->a, "Output %d of %s is a view and", v->maker_out, backward_name(g->a, g->p->node[v->maker].op));
 		how = "";
 	}
-	return err_set(err, "RuntimeError: %s %s modified inplace%s. This view is the output of a function that returns multiple views. Such "
-	                    "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
-	                    "an out-of-place one.", who, what, how);
+	return err_set(err,
+		"RuntimeError: %s %s modified inplace%s. This view is the output of a function that returns multiple views. Such "
+		"functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
+		"an out-of-place one.",
+		who, what, how);
 }
 
 /* Reading a view's history: a split/unbind view of a base that was written since has none. */
@@ -214,7 +216,7 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		return STEP_OK;
 	}
 	int self_id = g->var_of[n->arg[0].node][0];
-	if (n->op == OP_contiguous) {           /* returns self itself */
+	if (n->op == OP_contiguous) { /* returns self itself */
 		g->var_of[node] = g->var_of[n->arg[0].node];
 		return STEP_OK;
 	}
@@ -232,7 +234,8 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		opaque = "as_strided of a tensor that overlaps itself";
 	else if (r->logical && !opaque && !same_rule(&c, g, node, &self))
 		map_view(&c.out[0], &self.map, g, node, &self);
-	else if (n->op == OP_as_strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype) && !covers(&self.meta, &n->out[0].meta, g->a))
+	else if (n->op == OP_as_strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype)
+		&& !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	bool multi = op_has(n->op, T_MULTI_VIEW);
 	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[0].is_alias;
@@ -280,7 +283,8 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 		return true;
 	int how = op_param(n->op, "reduce");
 	if (how >= 0 && !str_eq(n->arg[how].str, "sum") && !str_eq(n->arg[how].str, "mean"))
-		return err_set(err, "RuntimeError: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
+		return err_set(err,
+			"RuntimeError: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
 			(long long)s->size[wrong], (long long)i->size[wrong], wrong);
 	return err_set(err, "RuntimeError: Function %s returned an invalid gradient at index 1 - got %s but expected shape compatible with %s",
 		backward_name(g->a, n->op), sizes_text(g->a, i), sizes_text(g->a, s));
@@ -289,7 +293,9 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 /* ---- rows that compute ------------------------------------------------------------------------------------------ */
 
 /* Walks the tensor operands of a node: entry -1 for plain arguments. */
-struct operand { int arg, entry, node; };
+struct operand {
+	int arg, entry, node;
+};
 
 static int operands(struct operand **list, const struct prog *p, int node, struct arena *a)
 {
@@ -315,8 +321,8 @@ static bool leaf_check(const struct graph *g, int node, struct err *err)
 	if (v->multi)
 		return multi_error(g, v, "is being", err);
 	if (g->root[v->root].fn == FN_LEAF)
-		return err_set(err, "RuntimeError: %sa leaf Variable that requires grad is being used in an in-place operation.",
-		               v->view ? "a view of " : "");
+		return err_set(
+			err, "RuntimeError: %sa leaf Variable that requires grad is being used in an in-place operation.", v->view ? "a view of " : "");
 	return true;
 }
 

@@ -38,56 +38,61 @@
 
 #include "eager/ops/rules.h"
 
-enum { FN_NONE = -1, FN_LEAF = -2 };    /* other histories: node indices */
+enum { FN_NONE = -1, FN_LEAF = -2 }; /* other histories: node indices */
 
 struct root {
-	unsigned char *base;            /* the storage; NULL on device meta */
-	int64_t ncells;                 /* of the adjoint */
+	unsigned char *base; /* the storage; NULL on device meta */
+	int64_t ncells;      /* of the adjoint */
 	int64_t version;
-	int counter;                    /* whose version counts: its own, or (detach) that of the root whose memory this is */
+	int counter; /* whose version counts: its own, or (detach) that of the root whose memory this is */
 	int fn;
-	bool logical;                   /* overlaps itself: adjoint per logical index */
-	bool unsaid;                    /* a view whose schema does not say so (_unsafe_view) has a history of its own here */
-	bool reached;                   /* leaf: a cotangent arrived */
-	void *adjoint;                  /* NULL: nothing arrived */
+	bool logical;  /* overlaps itself: adjoint per logical index */
+	bool unsaid;   /* a view whose schema does not say so (_unsafe_view) has a history of its own here */
+	bool reached;  /* leaf: a cotangent arrived */
+	void *adjoint; /* NULL: nothing arrived */
 };
 
 struct var {
 	int root;
-	struct meta meta, adj;          /* of the data, of the adjoint */
-	const int64_t *map;             /* not NULL: adj addresses this table, which holds the adjoint cells */
+	struct meta meta, adj; /* of the data, of the adjoint */
+	const int64_t *map;    /* not NULL: adj addresses this table, which holds the adjoint cells */
 	bool view;
-	const char *opaque;             /* why no gradient may pass here; NULL: none */
-	bool multi;                     /* a result of split/unbind, or a view of one */
-	bool named;                     /* views: the root required grad when the view was made */
-	int maker, maker_out;           /* views: by which node, which of its results */
-	int64_t seen;                   /* root's version when the view was made */
+	const char *opaque;   /* why no gradient may pass here; NULL: none */
+	bool multi;           /* a result of split/unbind, or a view of one */
+	bool named;           /* views: the root required grad when the view was made */
+	int maker, maker_out; /* views: by which node, which of its results */
+	int64_t seen;         /* root's version when the view was made */
 };
 
-struct edge { int arg, entry, var, fn; };       /* entry: of a list argument */
-struct save { int root; int64_t version; };
+struct edge {
+	int arg, entry, var, fn;
+}; /* entry: of a list argument */
+struct save {
+	int root;
+	int64_t version;
+};
 
 struct fn {
 	bool tracked, reached;
-	bool self_had_grad;             /* in-place rows */
+	bool self_had_grad; /* in-place rows */
 	int nedge, nsave;
 	struct edge *edge;
 	struct save *save;
-	struct tensor *self_before;     /* in-place rows that save self */
+	struct tensor *self_before; /* in-place rows that save self */
 };
 
 struct graph {
 	const struct prog *p;
-	struct arena *a;                /* everything of the graph */
+	struct arena *a; /* everything of the graph */
 	bool grad_mode;
 	int nvar, nroot, cap_var, cap_root;
 	struct var *var;
 	struct root *root;
-	int **var_of;                   /* by node and result */
-	struct fn *fn;                  /* by node */
+	int **var_of;  /* by node and result */
+	struct fn *fn; /* by node */
 };
 
-enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED };   /* with err: "Class: text" of what PyTorch raises; a reason */
+enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED }; /* with err: "Class: text" of what PyTorch raises; a reason */
 
 static inline int64_t *graph_version(const struct graph *g, int root) { return &g->root[g->root[root].counter].version; }
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
@@ -100,12 +105,15 @@ bool graph_requires_grad(const struct graph *g, int node);
 
 /* Rows in program order, each exactly once: */
 enum step graph_input(struct graph *g, int node, unsigned char *base, int64_t ncells, bool requires_grad, struct err *err);
-enum step graph_view(struct graph *g, int node, struct err *err);              /* rows whose results are views, getitem included */
-enum step graph_before(struct graph *g, int node, struct err *err);            /* functional and in-place rows: checks, edges, saved operands */
-void graph_fresh(struct graph *g, int node, unsigned char *const *base);       /* functional rows, after the kernel */
-void graph_written(struct graph *g, int node);                                 /* in-place rows, after the store */
+enum step graph_view(struct graph *g, int node, struct err *err);        /* rows whose results are views, getitem included */
+enum step graph_before(struct graph *g, int node, struct err *err);      /* functional and in-place rows: checks, edges, saved operands */
+void graph_fresh(struct graph *g, int node, unsigned char *const *base); /* functional rows, after the kernel */
+void graph_written(struct graph *g, int node);                           /* in-place rows, after the store */
 
-struct cotangent { int node; struct tensor value; };
+struct cotangent {
+	int node;
+	struct tensor value;
+};
 enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, struct arena *scratch, struct err *err);
 /* Gradient of leaf `node` in `a`; false: None. Strides are the leaf's if that is dense, else contiguous. */
 bool graph_grad(struct tensor *out, const struct graph *g, int node, struct arena *a);

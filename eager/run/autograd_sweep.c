@@ -30,7 +30,10 @@ static void *adjoint(struct graph *g, const struct var *v)
 }
 
 /* Splits a meta into its last dimension and the rest, so that the odometer turns once per row. */
-struct rows { struct meta outer; int64_t n, stride; };
+struct rows {
+	struct meta outer;
+	int64_t n, stride;
+};
 
 static struct rows rows_of(const struct meta *m)
 {
@@ -63,7 +66,7 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 	meta_iter_start(&it, &r.outer);
 	do {
 		int64_t off = it.off;
-		if (from == DT_F32 && !v->map) {        /* the common case, without a call per element */
+		if (from == DT_F32 && !v->map) { /* the common case, without a call per element */
 			for (int64_t i = 0; i < r.n; i++, off += r.stride, src += 4) {
 				float x;
 				memcpy(&x, src, 4);
@@ -146,8 +149,10 @@ static enum step saved_check(const struct graph *g, int node, struct err *err)
 		int64_t now = *graph_version(g, f->save[s].root);
 		if (now == f->save[s].version)
 			continue;
-		err_set(err, "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
-		             "saved by %s at version %lld; is at version %lld", g->p->node[node].name, (long long)f->save[s].version, (long long)now);
+		err_set(err,
+			"RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
+			"saved by %s at version %lld; is at version %lld",
+			g->p->node[node].name, (long long)f->save[s].version, (long long)now);
 		return STEP_RAISED;
 	}
 	return STEP_OK;
@@ -213,8 +218,9 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	/* PyTorch writes the cotangent of the old value into the region of a base's gradient with copy_, which refuses stride 0. */
 	const struct var *self = op_has(n->op, T_MUTATES) ? &g->var[g->var_of[node][0]] : NULL;
 	if (self && f->self_had_grad && self->view && meta_overlaps_itself(&self->meta)) {
-		err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory "
-		             "location. Please clone() the tensor before performing the operation.");
+		err_set(err,
+			"RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+			"location. Please clone() the tensor before performing the operation.");
 		return STEP_RAISED;
 	}
 	if (!op_grad[n->op]) {

@@ -5,12 +5,12 @@
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
 
-enum { ZONE = 64 };     /* bytes of red zone before and after each storage */
+enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
 static const size_t default_max_bytes = (size_t)1 << 30;
 
 struct storage {
 	int id;
-	unsigned char *data;            /* NULL: device meta */
+	unsigned char *data; /* NULL: device meta */
 	size_t nbytes;
 	int64_t ncells;
 };
@@ -18,11 +18,11 @@ struct storage {
 struct run {
 	const struct prog *p;
 	const struct interp_options *o;
-	struct arena *a;                /* what is reported */
+	struct arena *a; /* what is reported */
 	struct arena mem, scratch;
 	struct graph g;
 	int nstorage, cap_storage, ninputs;
-	struct storage *storage;        /* the inputs' first, by id */
+	struct storage *storage; /* the inputs' first, by id */
 	size_t bytes;
 	struct err *err;
 };
@@ -33,8 +33,11 @@ static unsigned char zone_byte(size_t i) { return (unsigned char)(0x5a ^ i * 7);
 
 static void poison(unsigned char *data, size_t nbytes, enum dtype t)
 {
-	static const unsigned char pattern[NDTYPES][8] = {      /* little-endian NaNs with payload 5a5a… */
-		[DT_F16] = {0x5a, 0x7e}, [DT_BF16] = {0xda, 0x7f}, [DT_F32] = {0x5a, 0x5a, 0xda, 0x7f},
+	static const unsigned char pattern[NDTYPES][8] = {
+		/* little-endian NaNs with payload 5a5a… */
+		[DT_F16] = {0x5a, 0x7e},
+		[DT_BF16] = {0xda, 0x7f},
+		[DT_F32] = {0x5a, 0x5a, 0xda, 0x7f},
 		[DT_F64] = {0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0xfa, 0x7f},
 	};
 	if (!dtype_is_float(t)) {
@@ -321,8 +324,9 @@ static enum step run_backward(struct run *r)
 	struct cotangent cot[MAX_RETURNS];
 	for (int i = 0; i < r->p->nback; i++) {
 		const struct meta *y = node_meta(r->p, r->p->back[i].node), *g = node_meta(r->p, r->p->back[i].cotangent);
-		if (!meta_same_sizes(y, g) || y->dtype != g->dtype) {   /* must-raise programs */
-			err_set(r->err, "RuntimeError: Mismatch in %s: grad_output[%d] and output[%d] differ", meta_same_sizes(y, g) ? "dtype" : "shape", i, i);
+		if (!meta_same_sizes(y, g) || y->dtype != g->dtype) { /* must-raise programs */
+			err_set(r->err, "RuntimeError: Mismatch in %s: grad_output[%d] and output[%d] differ",
+				meta_same_sizes(y, g) ? "dtype" : "shape", i, i);
 			return STEP_RAISED;
 		}
 		cot[i].node = r->p->back[i].node;

@@ -18,15 +18,15 @@
 #include "eager/lang/result.h"
 
 struct interp_options {
-	size_t max_bytes;               /* of all storages of one call together; 0: 1 GiB. More: unsupported */
-	bool no_zones;                  /* leave out the red-zone checks */
-	int torch_minor;                /* refuse what PyTorch 2.<this> refuses (legality.h); 0: 2.11 */
+	size_t max_bytes; /* of all storages of one call together; 0: 1 GiB. More: unsupported */
+	bool no_zones;    /* leave out the red-zone checks */
+	int torch_minor;  /* refuse what PyTorch 2.<this> refuses (legality.h); 0: 2.11 */
 };
 
 enum interp_status {
-	INTERP_OK,                      /* out->status is RES_OK or RES_RAISED */
-	INTERP_UNSUPPORTED,             /* an operator without kernel or derivative, a limit; out->status is RES_UNSUPPORTED */
-	INTERP_INVALID                  /* the program cannot be bound: not a program for any target; out->status is RES_HARNESS */
+	INTERP_OK,          /* out->status is RES_OK or RES_RAISED */
+	INTERP_UNSUPPORTED, /* an operator without kernel or derivative, a limit; out->status is RES_UNSUPPORTED */
+	INTERP_INVALID      /* the program cannot be bound: not a program for any target; out->status is RES_HARNESS */
 };
 
 /* p is valid (prog_validate). o may be NULL. On INTERP_OK err is untouched; else it says why, as out->message does. */

@@ -3,11 +3,11 @@
 #include "eager/run/legality.h"
 
 enum {
-	OV_ITERATOR = 1,        /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */
-	OV_REFUSE_FULL = 2,     /* no operand may be self, either */
-	OV_ACCEPT_SELF = 4,     /* self may overlap itself */
-	OV_SAME_DATA_RETURNS = 8,       /* nothing is done if the first operand is self's data */
-	OV_CLONES_OPERAND = 16          /* an operand may be any part of self: a copy of it is read */
+	OV_ITERATOR = 1,          /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */
+	OV_REFUSE_FULL = 2,       /* no operand may be self, either */
+	OV_ACCEPT_SELF = 4,       /* self may overlap itself */
+	OV_SAME_DATA_RETURNS = 8, /* nothing is done if the first operand is self's data */
+	OV_CLONES_OPERAND = 16    /* an operand may be any part of self: a copy of it is read */
 };
 enum {
 	OVERLAP_copy_ = OV_SAME_DATA_RETURNS,
@@ -61,8 +61,9 @@ static bool operand_ok(const struct graph *g, const struct node *n, int operand,
 	if (g->var_of[self][0] == g->var_of[operand][0])
 		c = COMMON_FULL;
 	if (c == COMMON_PARTIAL || (c == COMMON_FULL && overlap[n->op] & OV_REFUSE_FULL))
-		return err_set(err, "RuntimeError: unsupported operation: some elements of the input tensor and the written-to tensor refer "
-		                    "to a single memory location. Please clone() the tensor before performing the operation.");
+		return err_set(err,
+			"RuntimeError: unsupported operation: some elements of the input tensor and the written-to tensor refer "
+			"to a single memory location. Please clone() the tensor before performing the operation.");
 	return true;
 }
 
@@ -70,8 +71,8 @@ static bool operand_ok(const struct graph *g, const struct node *n, int operand,
 static bool same_data(const struct value *a, const struct value *b)
 {
 	const struct meta *x = &a->meta, *y = &b->meta;
-	return a->storage == b->storage && x->offset == y->offset && meta_same_sizes(x, y) &&
-	       memcmp(x->stride, y->stride, sizeof x->stride[0] * (size_t)x->rank) == 0;
+	return a->storage == b->storage && x->offset == y->offset && meta_same_sizes(x, y)
+		&& memcmp(x->stride, y->stride, sizeof x->stride[0] * (size_t)x->rank) == 0;
 }
 
 bool legality_check(const struct graph *g, int node, struct err *err)
@@ -79,12 +80,13 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_DATA_RETURNS && n->arg[1].tag == ARG_TENSOR &&
-	    same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
+	if (flags & OV_SAME_DATA_RETURNS && n->arg[1].tag == ARG_TENSOR
+		&& same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
 		return true;
 	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
-		return err_set(err, "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
-		                    "memory location. Please clone() the tensor before performing the operation.");
+		return err_set(err,
+			"RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
+			"memory location. Please clone() the tensor before performing the operation.");
 	for (int k = 1; k < op_info[n->op].nparam && !(flags & OV_CLONES_OPERAND); k++) {
 		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(g, n, n->arg[k].node, err))
 			return false;
@@ -114,7 +116,7 @@ static bool clamp_in_range(const struct prog *p, const struct node *n, struct er
 	for (int k = 1; k <= 2; k++)
 		if (n->arg[k].tag == ARG_SCALAR && (n->arg[k].scalar.i < 0 || n->arg[k].scalar.i > UINT8_MAX))
 			return err_set(err, "RuntimeError: Clamp %s value %lld is outside the representable range of Byte", k == 1 ? "min" : "max",
-			               (long long)n->arg[k].scalar.i);
+				(long long)n->arg[k].scalar.i);
 	return true;
 }
 
@@ -148,7 +150,8 @@ static bool cells_meet(const struct meta *a, const struct meta *b)
 static bool reads_written(const struct prog *p, const struct node *n, int operand)
 {
 	const struct value *self = &p->node[n->arg[0].node].out[0], *other = &p->node[operand].out[0];
-	if (self->storage != other->storage || overlap[n->op] & OV_CLONES_OPERAND || (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
+	if (self->storage != other->storage || overlap[n->op] & OV_CLONES_OPERAND
+		|| (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
 		return false;
 	return cells_meet(&self->meta, &other->meta);
 }

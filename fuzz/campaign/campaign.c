@@ -25,11 +25,11 @@ enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
 /* Where a shard stands, for the process that takes the place of a dead one. */
 struct place {
-	struct arena arena;             /* of state */
-	struct shard_state state;       /* at its last answer */
+	struct arena arena;       /* of state */
+	struct shard_state state; /* at its last answer */
 	struct shard_culprit skip[MAX_RESTARTS];
 	int nskip, deaths;
-	bool begun;                     /* its present process was told all that */
+	bool begun; /* its present process was told all that */
 	struct shard_note *note;
 	char note_name[SHARD_NOTE_NAME];
 };
@@ -41,25 +41,25 @@ struct campaign {
 	struct hash128 run;
 	int nshards;
 	struct proc **shard;
-	struct shard_stats *stats;      /* latest of each shard's present process */
-	struct shard_stats *past;       /* sums of processes that died */
+	struct shard_stats *stats; /* latest of each shard's present process */
+	struct shard_stats *past;  /* sums of processes that died */
 	struct place *place;
-	struct target target[MAX_TARGETS + 1];  /* with the version that they are, once a shard has said it; the last is the cheap stage */
-	char *versions, *hello;         /* as exec_versions says; NULL while unknown */
+	struct target target[MAX_TARGETS + 1]; /* with the version that they are, once a shard has said it; the last is the cheap stage */
+	char *versions, *hello;                /* as exec_versions says; NULL while unknown */
 	struct hash128 env[MAX_TARGETS + 1];
 	bool env_stored[MAX_TARGETS + 1];
 	struct shard_reason reason[MAX_REASONS];
 	int nreason;
 	bool *done;
 	struct tally *tally;
-	int64_t nobs, lost_programs, lost_uncounted, lost_shards;       /* lost programs: a shard died of them; uncounted in the store */
+	int64_t nobs, lost_programs, lost_uncounted, lost_shards; /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
 	double start, last_flush;
 	enum shard_mode mode;
 	struct progress progress;
 	bool store_failed;
-	int refused;                    /* exit code with which a shard says that the campaign cannot go on */
+	int refused; /* exit code with which a shard says that the campaign cannot go on */
 };
 
 static volatile sig_atomic_t stop_signal, nsignals;
@@ -159,14 +159,14 @@ static bool store_it(struct campaign *c, const struct shard_finding *f, struct h
 {
 	struct arena *a = &c->scratch;
 	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index,
-	                                c->o->seed, f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+		c->o->seed, f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
 	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
 static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
 	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
-		stop_signal = SIGPIPE;  /* the reader of our pipe has gone */
+		stop_signal = SIGPIPE; /* the reader of our pipe has gone */
 }
 
 /* One that the store had before this run, once per run. */
@@ -179,7 +179,7 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 		sb_init(&sb);
 		json_str(&sb, f->signature);
 		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state,
-		       severity, sb.s);
+			severity, sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
 		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
@@ -205,14 +205,14 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	if (str_eq(f->verdict, verdict_name[VD_INVALID])) {     /* no divergence: the summary says it */
+	if (str_eq(f->verdict, verdict_name[VD_INVALID])) { /* no divergence: the summary says it */
 		if (c->store)
 			store_it(c, f, &id, &exists, &state);
 		return;
 	}
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
-		if (!exists)    /* all that is left of it is what is printed here; the report ends with the program */
+		if (!exists) /* all that is left of it is what is printed here; the report ends with the program */
 			fprintf(stderr, "scatterproof: a finding could not be stored:\n%s", f->report);
 		return;
 	}
@@ -324,13 +324,13 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 {
 	struct place *p = &c->place[i];
 	struct strbuf sb;
-	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) {        /* it died with nothing to do */
+	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) { /* it died with nothing to do */
 		add_stats(&c->past[i], &c->stats[i]);
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
-	const struct shard_request r = {.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state,
-		.nskip = p->nskip, .skip = p->skip};
+	const struct shard_request r = {
+		.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state, .nskip = p->nskip, .skip = p->skip};
 	sb_init(&sb);
 	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
@@ -365,14 +365,24 @@ static void keep_fault(struct campaign *c, char id_text[33], const struct shard_
 	enum finding_state state;
 	enum met how;
 	struct store_loaded now;
-	const char *none = arena_printf(a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n",
-	                                n->index, c->o->seed);
-	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing, n->twin ? " (its wide twin)" : "",
-	                                 n->index, c->o->seed, c->o->policy);
-	const struct shard_finding f = {.target = TOOL_TARGET, .versions = SCATTERPROOF, .device = "", .text = n->text[0] ? n->text : none,
-		.kind = FINDING_CRASH, .severity = SEVERITY_NORMAL, .verdict = verdict_name[VD_CRASH], .tensor = "", .call = -1, .how = "",
+	const char *none = arena_printf(
+		a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n", n->index, c->o->seed);
+	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing,
+		n->twin ? " (its wide twin)" : "", n->index, c->o->seed, c->o->policy);
+	const struct shard_finding f = {.target = TOOL_TARGET,
+		.versions = SCATTERPROOF,
+		.device = "",
+		.text = n->text[0] ? n->text : none,
+		.kind = FINDING_CRASH,
+		.severity = SEVERITY_NORMAL,
+		.verdict = verdict_name[VD_CRASH],
+		.tensor = "",
+		.call = -1,
+		.how = "",
 		.signature = arena_printf(a, "crash of scatterproof: %s", fault_text(shard, a)),
-		.detail = arena_printf(a, "%s; %s", proc_why(shard), where), .report = where, .stderr_tail = proc_tail(shard)};
+		.detail = arena_printf(a, "%s; %s", proc_why(shard), where),
+		.report = where,
+		.stderr_tail = proc_tail(shard)};
 	if (!stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
 		return;
 	hash_hex(id_text, &id);
@@ -399,9 +409,10 @@ static void lose_program(struct campaign *c, int i)
 	c->lost_programs++;
 	if (c->store && !c->store_failed)
 		keep_fault(c, id, p->note, c->shard[i]);
-	fprintf(stderr, "a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n",
-	        p->note->doing, p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id,
-	        p->note->text);
+	fprintf(stderr,
+		"a fault of scatterproof itself, %s, with program %" PRId64 " of seed %" PRIu64 "%s; this campaign goes on without it%s%.*s\n%s\n",
+		p->note->doing, p->note->index, c->o->seed, p->note->twin ? " (its wide twin)" : "", id[0] ? "; kept as " : "", STORE_ID_DIGITS, id,
+		p->note->text);
 	if (!take_from_pending(&p->state, p->note)) {
 		c->past[i].generated += !p->note->twin;
 		p->skip[p->nskip++] = (struct shard_culprit){p->note->index, p->note->twin};
@@ -418,7 +429,7 @@ static void shard_died(struct campaign *c, int i)
 	arena_reset(&c->scratch);
 	progress_clear(&c->progress);
 	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
-	        escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
+		escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	add_stats(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
@@ -456,7 +467,7 @@ static bool run(struct campaign *c, struct err *err)
 			end = t + GIVE_UP_S * 1e3;
 		}
 		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
-			nsignals = 0;   /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
+			nsignals = 0; /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
 		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
@@ -475,7 +486,7 @@ static bool run(struct campaign *c, struct err *err)
 			if (proc_state(c->shard[i]) == PROC_DONE) {
 				const void *p = proc_answer(c->shard[i], &n);
 				ok = answer_decode(c, i, p, n, err);
-			} else if (!c->versions && c->place[i].note->index < 0) {       /* it never began */
+			} else if (!c->versions && c->place[i].note->index < 0) { /* it never began */
 				ok = err_set(err, "%s", proc_tail(c->shard[i])[0] ? proc_tail(c->shard[i]) : proc_why(c->shard[i]));
 			} else {
 				shard_died(c, i);
@@ -523,8 +534,9 @@ static void reasons_json(struct strbuf *sb, const struct campaign *c)
 
 static void summary_json(const struct campaign *c, const struct shard_stats *s)
 {
-	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64 ", \"cheap\": %" PRId64,
-	       c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
+	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64
+		   ", \"cheap\": %" PRId64,
+		c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
 	for (int v = 0; v < NVERDICTS; v++)
 		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
 	struct strbuf sb;
@@ -541,8 +553,8 @@ static void summary_json(const struct campaign *c, const struct shard_stats *s)
 	reasons_json(&sb, c);
 	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
 	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, "
-		"\"confirm_ms\": %.0f}}\n", s->ready_ms,
-	       s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
+		   "\"confirm_ms\": %.0f}}\n",
+		s->ready_ms, s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
 	sb_free(&sb);
 }
 
@@ -591,11 +603,13 @@ static void summary(const struct campaign *c)
 		summary_json(c, &s);
 		return;
 	}
-	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s.generated);
+	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3,
+		s.generated);
 	if (s.compiled)
 		printf(", %" PRId64 " compiled", s.compiled);
 	if (s.cheap_runs)
-		printf(", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
+		printf(
+			", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
 	printf("\n");
 	if (few_compiled(c, &s))
 		print_few_compiled(c, &s);
@@ -625,26 +639,27 @@ static void summary(const struct campaign *c)
 		const struct element_counts *e = &s.elements[k];
 		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
 		if (n > 0)
-			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64 ", undecided %.3f%%, disagree %" PRId64 "\n",
-			       fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n,
-			       e->suspect, 100 * (double)e->undecided / n, e->disagree);
+			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64
+				   ", undecided %.3f%%, disagree %" PRId64 "\n",
+				fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n, e->suspect,
+				100 * (double)e->undecided / n, e->disagree);
 	}
 	if (s.suspected)
 		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them queued as their wide twins\n", s.suspected, s.twins);
 	double wall = MAX(s.wall_ms, 1.0);
 	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
-	       100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
+		100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
 	for (int i = 0; i < c->nshards; i++)
 		if (c->stats[i].first_divergence_ms > c->stats[i].first_compile_ms && c->stats[i].first_compile_ms > 0)
 			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
-			       c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
-			       c->stats[i].first_divergence_compiles);
+				c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
+				c->stats[i].first_divergence_compiles);
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
 	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
 	if (c->lost_programs)
 		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
-		       c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
+			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
 	struct strbuf sb;
 	sb_init(&sb);
 	tally_print(&sb, c->tally);
@@ -671,8 +686,9 @@ static int exit_code(const struct campaign *c)
 		return EXIT_TARGET;
 	}
 	if (judged == 0 || harness > judged || c->lost_shards) {
-		fprintf(stderr, "scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n", judged,
-		        harness, c->lost_shards);
+		fprintf(stderr,
+			"scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n",
+			judged, harness, c->lost_shards);
 		return EXIT_VOID;
 	}
 	return EXIT_CLEAN;
@@ -690,8 +706,11 @@ static bool open_store(struct campaign *c, int *rc)
 		*rc = store_exit_code(st);
 		return false;
 	}
-	struct store_run r = {.seed = c->o->seed, .shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count), .policy = c->o->policy,
-		.versions = SCATTERPROOF, .started = unix_ms()};
+	struct store_run r = {.seed = c->o->seed,
+		.shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count),
+		.policy = c->o->policy,
+		.versions = SCATTERPROOF,
+		.started = unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
 	complain("%s", store_message(c->store));
@@ -794,8 +813,9 @@ int cmd_fuzz(const struct options *given)
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	if (!o.quiet)
-		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs, o.jobs == 1 ? "" : "s",
-		        o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)", o.db ? "" : "; findings are not kept (--db)");
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs,
+			o.jobs == 1 ? "" : "s", o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)",
+			o.db ? "" : "; findings are not kept (--db)");
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	progress_end(&c.progress);

@@ -43,8 +43,11 @@ void environment_of(struct store_env_text *out, const struct target *t, const ch
 	gpus = gpus ? gpus + 2 : "unknown";
 	sb_init(&name);
 	target_print(&name, t);
-	*out = (struct store_env_text){.family = target_family(t), .version = version_of_environment(versions, a),
-		.target = arena_strdup(a, name.s), .versions = arena_strdup(a, versions), .machine = machine_text(hello, a),
+	*out = (struct store_env_text){.family = target_family(t),
+		.version = version_of_environment(versions, a),
+		.target = arena_strdup(a, name.s),
+		.versions = arena_strdup(a, versions),
+		.machine = machine_text(hello, a),
 		.device = t->device == TDEV_CPU ? "cpu" : arena_printf(a, "%s: %s", target_device_name(t->device), gpus)};
 	sb_free(&name);
 }
@@ -52,6 +55,10 @@ void environment_of(struct store_env_text *out, const struct target *t, const ch
 void environment_of_tool(struct store_env_text *out, struct arena *a)
 {
 	const char *version = version_of_environment(SCATTERPROOF, a);
-	*out = (struct store_env_text){.family = TOOL_TARGET, .version = version, .target = TOOL_TARGET,
-		.versions = SCATTERPROOF, .device = "cpu", .machine = machine_text("", a)};
+	*out = (struct store_env_text){.family = TOOL_TARGET,
+		.version = version,
+		.target = TOOL_TARGET,
+		.versions = SCATTERPROOF,
+		.device = "cpu",
+		.machine = machine_text("", a)};
 }

@@ -20,8 +20,8 @@ static const char *family_text(const char *target, struct arena *a)
 	return s;
 }
 
-enum store_status keep_environment(struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello,
-	struct arena *a)
+enum store_status keep_environment(
+	struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello, struct arena *a)
 {
 	struct store_env_text where;
 	environment_of(&where, t, versions, hello, a);
@@ -51,8 +51,8 @@ static void write_new(struct store *s, const struct shard_finding *f, const stru
 	store_event(s, &ev);
 }
 
-static void write_rows(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
-	struct hash128 *id, bool exists, struct arena *a)
+static void write_rows(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note, struct hash128 *id,
+	bool exists, struct arena *a)
 {
 	struct err err = {0};
 	struct prog p;
@@ -62,12 +62,24 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
 	if ((!exists && store_program(s, &program, f->text, ops, nops) != STORE_OK) || !environment_id(s, &env, f, a))
 		return;
-	const struct store_finding sf = {.program = program, .family = family_text(f->target, a), .kind = f->kind, .severity = f->severity,
-		.signature = f->signature, .at = at, .tool = SCATTERPROOF};
+	const struct store_finding sf = {.program = program,
+		.family = family_text(f->target, a),
+		.kind = f->kind,
+		.severity = f->severity,
+		.signature = f->signature,
+		.at = at,
+		.tool = SCATTERPROOF};
 	if (!exists && store_finding(s, id, &sf) != STORE_OK)
 		return;
-	const struct store_observation so = {.finding = *id, .environment = env, .run = *run, .at = at, .verdict = f->verdict,
-		.tensor = f->tensor, .fill = -1, .call = f->call, .detail = f->detail};
+	const struct store_observation so = {.finding = *id,
+		.environment = env,
+		.run = *run,
+		.at = at,
+		.verdict = f->verdict,
+		.tensor = f->tensor,
+		.fill = -1,
+		.call = f->call,
+		.detail = f->detail};
 	if (store_observation(s, &so, f->text, ops, nops) != STORE_OK)
 		return;
 	if (!exists)
@@ -83,17 +95,17 @@ enum store_status keep_finding(struct store *s, const struct hash128 *run, const
 	enum store_status st = store_open_by_signature(s, exists, id, state, f->signature, family_text(f->target, a));
 	if (st != STORE_OK)
 		return st;
-	store_begin(s);         /* what fails from here on is store_commit's failure, too */
+	store_begin(s); /* what fails from here on is store_commit's failure, too */
 	write_rows(s, run, f, note, id, *exists, a);
 	return store_commit(s);
 }
 
-enum store_status keep_meet(enum met *how, struct store_loaded *now, struct store *s, const struct shard_finding *f, const struct hash128 *id,
-	struct arena *a)
+enum store_status keep_meet(
+	enum met *how, struct store_loaded *now, struct store *s, const struct shard_finding *f, const struct hash128 *id, struct arena *a)
 {
 	enum after_fix after = FIX_NO_MATTER;
-	const struct store_event worse = {.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF,
-		.payload = finding_severity_name[f->severity]};
+	const struct store_event worse = {
+		.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
 	enum store_status st = store_load_finding(s, now, id, a);
 	bool rises = st == STORE_OK && f->severity > now->severity;
 	if (st == STORE_OK)

@@ -12,9 +12,9 @@
 struct loading {
 	const char *path;
 	loaded_fn *fn;
-	unread_fn *unread;      /* or NULL */
+	unread_fn *unread; /* or NULL */
 	void *ctx;
-	int rc;         /* exit_of_both so far */
+	int rc; /* exit_of_both so far */
 };
 
 static void pass_over(struct loading *l, const struct err *err, int line)
@@ -74,7 +74,8 @@ static void load_dump(struct loading *l, const char *text, size_t n, int line, b
 	if (first) {
 		struct err err = {0};
 		if (ngraph)
-			err_at(&err, first, 1, "%d of %d graphs use%s operators that scatterproof does not have: %s", unread, ngraph, unread == 1 ? "s" : "", names.s);
+			err_at(&err, first, 1, "%d of %d graphs use%s operators that scatterproof does not have: %s", unread, ngraph,
+				unread == 1 ? "s" : "", names.s);
 		else
 			err_at(&err, first, 1, "operators that scatterproof does not have: %s", names.s);
 		pass_over(l, &err, line);
@@ -175,7 +176,7 @@ static void load_directory(struct loading *l)
 		struct stat st;
 		if (stat(path.s, &st) == 0 && S_ISREG(st.st_mode)) {
 			load_file(l);
-		} else {                        /* a pipe would be waited for */
+		} else { /* a pipe would be waited for */
 			err_set(&err, "%s is no file", path.s);
 			pass_over(l, &err, 0);
 		}

@@ -4,7 +4,7 @@
 
 #include "eager/lang/prog.h"
 
-enum { MAX_FILE_TEXT = 256 << 20 };     /* bytes of a file of programs; each of them at most MAX_TEXT */
+enum { MAX_FILE_TEXT = 256 << 20 }; /* bytes of a file of programs; each of them at most MAX_TEXT */
 
 /* name: the file, or FILE:LINE where the program begins if the file has several. Returns an exit code. */
 typedef int loaded_fn(void *ctx, const char *name, const struct prog *p);

@@ -18,7 +18,11 @@ enum layout_class layout_of(const struct meta *m)
 	return meta_has_duplicates(m) ? LAYOUT_OVERLAP : LAYOUT_GAPPED;
 }
 
-struct visit { const struct novelty *ask; struct novelty *mark; int fresh; };
+struct visit {
+	const struct novelty *ask;
+	struct novelty *mark;
+	int fresh;
+};
 
 static void feature(struct visit *v, uint64_t h)
 {
@@ -68,13 +72,14 @@ static void walk(struct visit *v, const struct prog *p)
 		const struct node *n = &p->node[i];
 		if (n->nout < 1)
 			continue;
-		uint64_t shape = (uint64_t)n->op << 32 ^ (uint64_t)p->surface << 28 ^ (uint64_t)symbolic << 27 ^ (uint64_t)n->out[0].meta.dtype << 8 ^ on[i];
+		uint64_t shape =
+			(uint64_t)n->op << 32 ^ (uint64_t)p->surface << 28 ^ (uint64_t)symbolic << 27 ^ (uint64_t)n->out[0].meta.dtype << 8 ^ on[i];
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct arg *a = &n->arg[k];
 			if (a->tag == ARG_TENSOR)
 				operand(v, p, n, k, a->node, on[i], &shape);
 			else if (a->tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR)
-				shape = mix64(shape ^ (15 + 16 * (uint64_t)k) * 0x9e3779b97f4a7c15u);   /* a number instead of a tensor */
+				shape = mix64(shape ^ (15 + 16 * (uint64_t)k) * 0x9e3779b97f4a7c15u); /* a number instead of a tensor */
 			for (int j = 0; a->tag == ARG_TENSORS && j < a->n; j++)
 				if (a->nodes[j] >= 0)
 					operand(v, p, n, k, a->nodes[j], on[i], &shape);

@@ -7,10 +7,22 @@
 #include "eager/lang/prog.h"
 
 enum { NOVELTY_BITS = 1 << 20 };
-struct novelty { uint64_t seen[NOVELTY_BITS / 64]; int64_t nseen; };
+struct novelty {
+	uint64_t seen[NOVELTY_BITS / 64];
+	int64_t nseen;
+};
 
 /* contiguous, 0-d, empty, stride-0 broadcast, overlapping otherwise, permuted dense, gapped */
-enum layout_class { LAYOUT_CONTIGUOUS, LAYOUT_SCALAR, LAYOUT_EMPTY, LAYOUT_BROADCAST, LAYOUT_OVERLAP, LAYOUT_PERMUTED, LAYOUT_GAPPED, NLAYOUTS };
+enum layout_class {
+	LAYOUT_CONTIGUOUS,
+	LAYOUT_SCALAR,
+	LAYOUT_EMPTY,
+	LAYOUT_BROADCAST,
+	LAYOUT_OVERLAP,
+	LAYOUT_PERMUTED,
+	LAYOUT_GAPPED,
+	NLAYOUTS
+};
 extern const char *const layout_name[NLAYOUTS];
 enum layout_class layout_of(const struct meta *m);
 

@@ -12,8 +12,8 @@
 
 #include "eager/base/escape.h"
 
-#define CLEAR_BELOW "\033[J"    /* from the cursor to the end of the screen */
-#define WRAP_OFF    "\033[?7l"  /* a window may be narrower already than its size says */
+#define CLEAR_BELOW "\033[J"   /* from the cursor to the end of the screen */
+#define WRAP_OFF    "\033[?7l" /* a window may be narrower already than its size says */
 #define WRAP_ON     "\033[?7h"
 
 static double now_ms(void)
@@ -50,14 +50,21 @@ static int columns(int fd)
 static void control(const char *sequence)
 {
 	if (write(STDERR_FILENO, sequence, strlen(sequence)) < 0)
-		return;         /* a terminal that has gone is met again by whoever prints */
+		return; /* a terminal that has gone is met again by whoever prints */
 }
 
 /* ---- the status line -------------------------------------------------------------------------------------------------------- */
 
 /* In the order in which they are shown, each with the blanks before it. Of rank 0 come first. */
 enum { MAX_PIECES = 16, LAST_RANK = 6 };
-struct pieces { int n; struct { int rank; bool shown; char text[80]; } piece[MAX_PIECES]; };
+struct pieces {
+	int n;
+	struct {
+		int rank;
+		bool shown;
+		char text[80];
+	} piece[MAX_PIECES];
+};
 
 static void add(struct pieces *l, int rank, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void add(struct pieces *l, int rank, const char *fmt, ...)
@@ -87,7 +94,7 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 	if (s->compiled)
 		add(l, 2, "  %" PRId64 " compiled", s->compiled);
 	add(l, 6, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s->generate_ms / wall, 100 * s->reference_ms / wall,
-	    100 * s->wait_ms / wall);
+		100 * s->wait_ms / wall);
 	add(l, 3, "  pass %" PRId64, verdicts(s, VD_PASS));
 	for (int i = 0; i < ARRAY_LEN(shown); i++) {
 		int64_t n = verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
@@ -162,7 +169,7 @@ void progress_command(const char *command, const char *db)
 static void finding_json(const struct shard_finding *f, const char *what, const char *id)
 {
 	printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", id, f->target,
-	       finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
+		finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
 	printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
 }
 
@@ -189,7 +196,7 @@ static void finding_brief(const struct progress *p, const struct shard_finding *
 	cut_line(width, "  ", f->detail);
 	cut_line(width, "  signature: ", f->signature);
 	snprintf(text, sizeof text, "after %.1f s and %" PRId64 " compiled programs, %s (%.1f s)", f->found_ms / 1e3, f->compiles, f->how,
-	         f->confirm_ms / 1e3);
+		f->confirm_ms / 1e3);
 	cut_line(width, "  ", text);
 	snprintf(text, sizeof text, "  scatterproof findings show %s", id);
 	progress_command(text, p->o->db);
@@ -201,7 +208,7 @@ static void finding_whole(const struct progress *p, const struct shard_finding *
 	char command[64];
 	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], f->target, what, f->how, f->report);
 	printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
-	       f->confirm_ms / 1e3);
+		f->confirm_ms / 1e3);
 	snprintf(command, sizeof command, "see it again:  scatterproof repro %s", id);
 	if (p->o->db)
 		progress_command(command, p->o->db);
@@ -213,7 +220,7 @@ bool progress_finding(struct progress *p, const struct shard_finding *f, const c
 	hash_hex(hex, id);
 	hex[STORE_ID_DIGITS] = 0;
 	progress_clear(p);
-	p->last = 0;            /* the line is due again */
+	p->last = 0; /* the line is due again */
 	if (p->o->json)
 		finding_json(f, what, hex);
 	else if (!p->o->quiet)

@@ -8,8 +8,8 @@
 
 struct progress {
 	const struct options *o;
-	double start, last;                     /* milliseconds of the monotonic clock: of the campaign, of the latest status line */
-	bool status_tty, finding_tty;           /* standard error, standard output is a terminal */
+	double start, last;           /* milliseconds of the monotonic clock: of the campaign, of the latest status line */
+	bool status_tty, finding_tty; /* standard error, standard output is a terminal */
 };
 
 void progress_begin(struct progress *p, const struct options *o);

@@ -27,15 +27,15 @@ struct job {
 	const char *text;
 	int64_t index;
 	int draw, next_target;
-	int counted;                    /* verdicts of it that a shard before this one counted: see struct shard_pending */
-	bool diverged;                  /* there */
+	int counted;   /* verdicts of it that a shard before this one counted: see struct shard_pending */
+	bool diverged; /* there */
 	double score;
-	bool hit;                       /* a rank-1 prediction mismatch */
-	bool twin;                      /* made of a program that passed with suspects */
-	bool ran_eagerly;               /* on the cheap stage: whoever raises now raises alone */
-	struct outcome *raised;         /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
+	bool hit;               /* a rank-1 prediction mismatch */
+	bool twin;              /* made of a program that passed with suspects */
+	bool ran_eagerly;       /* on the cheap stage: whoever raises now raises alone */
+	struct outcome *raised; /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
 	struct result *raised_result;
-	const char *hint;               /* operator of the worst mismatch, "" if none */
+	const char *hint; /* operator of the worst mismatch, "" if none */
 };
 
 /* A sighting that is being tried again. */
@@ -45,17 +45,20 @@ struct trial {
 	struct shard_finding f;
 	struct prog prog;
 	const char *hint;
-	bool on_target;                 /* or still on the plain stage */
+	bool on_target; /* or still on the plain stage */
 };
 
-struct delta { int draw, target; int64_t n[NVERDICTS]; };
+struct delta {
+	int draw, target;
+	int64_t n[NVERDICTS];
+};
 
 struct shard {
 	const struct options *o;
-	struct arena arena;             /* lives as long as the shard */
+	struct arena arena; /* lives as long as the shard */
 	struct target target[MAX_TARGETS];
 	struct shard_note *note;
-	bool begun, identified;         /* a first request came; targets have the version that they are */
+	bool begun, identified; /* a first request came; targets have the version that they are */
 	struct strbuf versions, hello;
 	struct exec *main, *cheap, *fresh;
 	struct job *in_main, *in_cheap;
@@ -66,15 +69,15 @@ struct shard {
 	bool compiles, cheap_on, draining;
 	struct target cheap_target, plain_target;
 	char *target_name[MAX_TARGETS + 1];
-	int64_t next;                   /* number of the next program */
+	int64_t next; /* number of the next program */
 	int64_t made;
-	int nfailed;                    /* numbers in a row that gave no program */
-	struct shard_pending *again;    /* what a shard before this one still had to do with; npending of them */
+	int nfailed;                 /* numbers in a row that gave no program */
+	struct shard_pending *again; /* what a shard before this one still had to do with; npending of them */
 	int nagain;
-	struct shard_culprit *skip;     /* what it died of */
+	struct shard_culprit *skip; /* what it died of */
 	int nskip;
 	struct policy policy;
-	int64_t policy_block;           /* whose policy that is; -1: nobody's */
+	int64_t policy_block; /* whose policy that is; -1: nobody's */
 	int ndraw;
 	char **draw;
 	struct novelty *novelty;
@@ -83,13 +86,13 @@ struct shard {
 	int ndelta;
 	struct shard_reason reason[MAX_REASONS];
 	int nreason;
-	const char *refused[MAX_REASONS];       /* reasons of which a program was kept: see send_refused */
+	const char *refused[MAX_REASONS]; /* reasons of which a program was kept: see send_refused */
 	int nrefused;
 	struct strbuf findings;
 	uint32_t nfindings;
 	double start;
-	double main_since;              /* when the main slot got what it has, or lost what it had */
-	int64_t last_hit;               /* cheap runs until the latest hit */
+	double main_since; /* when the main slot got what it has, or lost what it had */
+	int64_t last_hit;  /* cheap runs until the latest hit */
 	struct err fatal;
 	int fatal_code;
 };
@@ -105,7 +108,8 @@ const char *shard_gen_command(const struct options *o, int64_t index, struct are
 {
 	bool plain = str_eq(o->policy, "default");
 	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, o->seed, plain ? "" : " --policy ",
-		plain ? "" : o->policy, o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "", index);
+		plain ? "" : o->policy, o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "",
+		index);
 }
 
 static const struct target *target_of(const struct shard *s, int target)
@@ -116,7 +120,12 @@ static const struct target *target_of(const struct shard *s, int target)
 /* ---- counting ------------------------------------------------------------------------------------------------------------- */
 
 /* Which program something is said of. */
-struct made { int64_t index; bool twin; int draw; const char *text; };
+struct made {
+	int64_t index;
+	bool twin;
+	int draw;
+	const char *text;
+};
 
 static void send_finding(struct shard *s, const struct shard_finding *f)
 {
@@ -125,8 +134,8 @@ static void send_finding(struct shard *s, const struct shard_finding *f)
 }
 
 /* Eager refuses a program that neither the reference nor the interpreter refuses: the first one of each reason is kept. */
-static void send_refused(struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason,
-	const char *message)
+static void send_refused(
+	struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason, const char *message)
 {
 	struct strbuf name;
 	const struct target eager = plain_of(ran);
@@ -139,12 +148,25 @@ static void send_refused(struct shard *s, struct arena *a, const struct made *m,
 	sb_init(&name);
 	target_print(&name, &eager);
 	const char *policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
-	const struct shard_finding f = {.target = name.s, .versions = s->versions.s, .device = s->hello.s, .text = m->text,
-		.policy = policy, .kind = FINDING_RAISE, .severity = SEVERITY_TRIVIAL, .verdict = verdict_name[VD_INVALID],
-		.signature = reason, .tensor = "", .pattern = "",
-		.detail = message, .report = arena_printf(a, "%s\n%s", message, m->text), .stderr_tail = "", .call = -1,
-		.how = "eager refuses it, neither the reference nor the interpreter does", .program_index = m->index,
-		.compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
+	const struct shard_finding f = {.target = name.s,
+		.versions = s->versions.s,
+		.device = s->hello.s,
+		.text = m->text,
+		.policy = policy,
+		.kind = FINDING_RAISE,
+		.severity = SEVERITY_TRIVIAL,
+		.verdict = verdict_name[VD_INVALID],
+		.signature = reason,
+		.tensor = "",
+		.pattern = "",
+		.detail = message,
+		.report = arena_printf(a, "%s\n%s", message, m->text),
+		.stderr_tail = "",
+		.call = -1,
+		.how = "eager refuses it, neither the reference nor the interpreter does",
+		.program_index = m->index,
+		.compiles = s->stats.compiled,
+		.found_ms = now_ms() - s->start};
 	send_finding(s, &f);
 	sb_free(&name);
 }
@@ -323,7 +345,8 @@ static struct job *job_of_next(struct shard *s)
 	if (j) {
 		s->nfailed = 0;
 		s->stats.generated++;
-	} else if (!dead && !s->fatal.msg[0]) {         /* a number without a program, now and then; operators and dtypes that have none together: always */
+	} else if (!dead
+		&& !s->fatal.msg[0]) { /* a number without a program, now and then; operators and dtypes that have none together: always */
 		enum { ALWAYS = 50 };
 		if (++s->nfailed == ALWAYS)
 			err_set(&s->fatal, "%s", err.msg);
@@ -400,7 +423,7 @@ static void count_job(struct shard *s, struct job *j, int target, const struct o
 
 /* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
 static void describe(struct strbuf *out, const struct shard *s, const struct job *j, const struct exec *e, const struct target *t,
-                     const struct outcome *o, const char *stderr_tail)
+	const struct outcome *o, const char *stderr_tail)
 {
 	struct strbuf versions, device, name;
 	struct arena a;
@@ -410,11 +433,25 @@ static void describe(struct strbuf *out, const struct shard *s, const struct job
 	sb_init(&name);
 	exec_versions(&versions, &device, e);
 	target_print(&name, t);
-	struct shard_finding f = {.target = name.s, .versions = versions.s, .device = device.s, .text = j->text,
-		.policy = j->twin ? arena_printf(&a, "%s, its wide twin", s->draw[j->draw]) : s->draw[j->draw], .kind = o->kind, .severity = o->severity, .verdict = verdict_name[o->verdict],
-		.signature = o->signature, .tensor = o->tensor,
-		.pattern = o->pattern, .detail = o->detail, .report = o->report, .stderr_tail = stderr_tail, .call = o->call, .how = "",
-		.program_index = j->index, .compiles = s->stats.compiled, .found_ms = now_ms() - s->start};
+	struct shard_finding f = {.target = name.s,
+		.versions = versions.s,
+		.device = device.s,
+		.text = j->text,
+		.policy = j->twin ? arena_printf(&a, "%s, its wide twin", s->draw[j->draw]) : s->draw[j->draw],
+		.kind = o->kind,
+		.severity = o->severity,
+		.verdict = verdict_name[o->verdict],
+		.signature = o->signature,
+		.tensor = o->tensor,
+		.pattern = o->pattern,
+		.detail = o->detail,
+		.report = o->report,
+		.stderr_tail = stderr_tail,
+		.call = o->call,
+		.how = "",
+		.program_index = j->index,
+		.compiles = s->stats.compiled,
+		.found_ms = now_ms() - s->start};
 	shard_put_finding(out, &f);
 	sb_free(&versions);
 	sb_free(&device);
@@ -470,7 +507,8 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 		s->stats.first_divergence_ms = now_ms() - s->start;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}
-	struct sighting w = {.key = signature_key(o, t), .index = j->index, .twin = j->twin, .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
+	struct sighting w = {
+		.key = signature_key(o, t), .index = j->index, .twin = j->twin, .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
 	sb_init(&w.finding);
 	describe(&w.finding, s, j, e, t, o, r->stderr_tail);
 	const char *name = sightings_name(s->sightings, w.key);
@@ -499,7 +537,7 @@ static void queue_push(struct shard *s, struct job *j)
 		job_free(j);
 		return;
 	}
-	if (s->nqueue == QUEUE_MAX) {   /* drop the least promising */
+	if (s->nqueue == QUEUE_MAX) { /* drop the least promising */
 		int worst = 0;
 		for (int i = 1; i < s->nqueue; i++)
 			if (s->queue[i]->score < s->queue[worst]->score)
@@ -511,7 +549,7 @@ static void queue_push(struct shard *s, struct job *j)
 		job_free(s->queue[worst]);
 		s->queue[worst] = s->queue[--s->nqueue];
 	}
-	references_drop(&j->refs);      /* of the stage before, which computed otherwise if this one compiles */
+	references_drop(&j->refs); /* of the stage before, which computed otherwise if this one compiles */
 	s->queue[s->nqueue++] = j;
 }
 
@@ -519,7 +557,7 @@ static struct job *queue_pop(struct shard *s)
 {
 	int best = 0;
 	for (int i = 0; i < s->nqueue; i++) {
-		if (s->cheap_on)        /* what is new changes with every compile */
+		if (s->cheap_on) /* what is new changes with every compile */
 			s->queue[i]->score = promise(s, s->queue[i]);
 		if (s->queue[i]->score > s->queue[best]->score)
 			best = i;
@@ -541,10 +579,11 @@ static void queue_twin(struct shard *s, const struct job *of)
 
 static void suspected(struct shard *s, struct job *j, int target, const struct outcome *o)
 {
-	enum { SHOWN = 4 };     /* per shard: there is not much room for reasons */
+	enum { SHOWN = 4 }; /* per shard: there is not much room for reasons */
 	const char *again = shard_gen_command(s->o, j->index, &j->arena);
-	const char *what = s->stats.suspected++ >= SHOWN ? "others" : arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect,
-		j->twin ? ", as its wide twin" : "", again);
+	const char *what = s->stats.suspected++ >= SHOWN
+		? "others"
+		: arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect, j->twin ? ", as its wide twin" : "", again);
 	add_reason(s, target, &(struct made){j->index, j->twin, j->draw, j->text}, arena_printf(&j->arena, "pass with suspects: %s", what));
 	if (!j->twin)
 		queue_twin(s, j);
@@ -654,7 +693,7 @@ static void take_main(struct shard *s)
 	s->stats.main_ms += now_ms() - s->main_since;
 	s->main_since = now_ms();
 	exec_take(&r, &j->arena, s->main);
-	if (r.bad_target) {             /* as every other program would be */
+	if (r.bad_target) { /* as every other program would be */
 		err_set(&s->fatal, "target '%s': %s", s->target_name[target], r.message);
 		job_free(j);
 		return;
@@ -770,7 +809,7 @@ static void take_fresh(struct shard *s)
 	}
 	s->stats.confirm_ms += now_ms();
 	s->stats.confirmations++;
-	if (!x->on_target && !verdict_diverges(o.verdict)) {    /* the plain stage refuses the program: invalid, unsupported, harness */
+	if (!x->on_target && !verdict_diverges(o.verdict)) { /* the plain stage refuses the program: invalid, unsupported, harness */
 		s->stats.refused_confirmations++;
 		count_reasons(s, &x->arena, x->of.target, &(struct made){x->of.index, x->of.twin, x->of.draw, x->f.text}, &o);
 		count(s, x->of.draw, x->of.target, o.verdict);
@@ -876,7 +915,7 @@ static bool idle(const struct shard *s)
 
 static void work(struct shard *s, double until)
 {
-	if (s->draining) {      /* no new compiles: what runs is finished, what waits for confirmation is confirmed */
+	if (s->draining) { /* no new compiles: what runs is finished, what waits for confirmation is confirmed */
 		int kept = 0;
 		for (int i = 0; i < s->nqueue; i++)
 			if (s->queue[i]->diverged)
@@ -893,8 +932,8 @@ static void work(struct shard *s, double until)
 			break;
 		if (!did) {
 			double begin = now_ms(), most = s->cheap_on && !s->in_main ? MAIN_PATIENCE_MS / 4 : until - begin;
-			struct proc *p[3] = {s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL,
-				s->trial ? exec_proc(s->fresh) : NULL};
+			struct proc *p[3] = {
+				s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL, s->trial ? exec_proc(s->fresh) : NULL};
 			proc_wait(p, 3, (int)MAX(1.0, MIN(most, until - begin)));
 			s->stats.wait_ms += now_ms() - begin;
 		}
@@ -956,7 +995,8 @@ static int add_pending(struct shard_pending *list, int n, const struct job *j, i
 
 static struct shard_pending diverged_of(const struct sighting *w)
 {
-	return (struct shard_pending){.index = w->index, .twin = w->twin, .diverged = true, .counted = w->target == MAX_TARGETS ? 1 : 2 + w->target};
+	return (struct shard_pending){
+		.index = w->index, .twin = w->twin, .diverged = true, .counted = w->target == MAX_TARGETS ? 1 : 2 + w->target};
 }
 
 /* Everything that this shard would still have to do. */
@@ -966,7 +1006,7 @@ static struct shard_state where_it_stands(const struct shard *s, struct arena *a
 	int n = 0;
 	for (int i = 0; i < s->nqueue; i++)
 		n = add_pending(list, n, s->queue[i], s->queue[i]->next_target + 1);
-	if (s->in_main)         /* a raise in doubt is not counted */
+	if (s->in_main) /* a raise in doubt is not counted */
 		n = add_pending(list, n, s->in_main, s->in_main->next_target + !s->in_main->raised);
 	if (s->in_cheap)
 		n = add_pending(list, n, s->in_cheap, 0);
@@ -1011,8 +1051,13 @@ static void put_answer(struct shard *s, struct strbuf *answer)
 {
 	struct arena a;
 	arena_init(&a);
-	const struct shard_answer head = {.fatal = s->fatal.msg, .fatal_code = s->fatal_code, .version = s->identified ? s->target[0].version : "",
-		.versions = s->versions.s, .hello = s->hello.s, .stats = s->stats, .state = where_it_stands(s, &a)};
+	const struct shard_answer head = {.fatal = s->fatal.msg,
+		.fatal_code = s->fatal_code,
+		.version = s->identified ? s->target[0].version : "",
+		.versions = s->versions.s,
+		.hello = s->hello.s,
+		.stats = s->stats,
+		.state = where_it_stands(s, &a)};
 	shard_put_answer(answer, &head);
 	arena_free(&a);
 	put_counters(s, answer);
@@ -1083,10 +1128,10 @@ int shard_main(const struct options *o)
 	s->novelty = xmalloc(sizeof *s->novelty);
 	memset(s->novelty, 0, sizeof *s->novelty);
 	int rc = EXIT_TARGET;
-	if (o->directory && chdir(o->directory) != 0)   /* names of targets may be paths */
+	if (o->directory && chdir(o->directory) != 0) /* names of targets may be paths */
 		fprintf(stderr, "%s: %s\n", o->directory, strerror(errno));
 	else if (!open_slots(s, &err))
-		fprintf(stderr, "%s\n", err.msg);      /* the campaign shows it */
+		fprintf(stderr, "%s\n", err.msg); /* the campaign shows it */
 	else
 		rc = proc_serve("shard", 5, serve, s);
 	exec_close(s->main);

@@ -32,48 +32,51 @@ enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, CHEAP_PATIENCE = 250, C
 
 enum shard_mode {
 	SHARD_WORK,
-	SHARD_DRAIN,            /* no new programs: what runs is finished, what waits for its confirmation is confirmed */
-	SHARD_GIVE_UP           /* what waits for its confirmation is sent unconfirmed, at once */
+	SHARD_DRAIN,  /* no new programs: what runs is finished, what waits for its confirmation is confirmed */
+	SHARD_GIVE_UP /* what waits for its confirmation is sent unconfirmed, at once */
 };
 #define HOW_SEEN_BEFORE "seen before in this run"
 
 struct shard_stats {
 	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations, suspected, twins;
-	int64_t verdict[MAX_TARGETS + 1][NVERDICTS];    /* last row: the cheap stage */
+	int64_t verdict[MAX_TARGETS + 1][NVERDICTS]; /* last row: the cheap stage */
 	struct element_counts elements[NFILL_CLASSES];
 	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;
 	double ready_ms, first_compile_ms, first_divergence_ms; /* since the shard began: the target is there, …; 0: not yet */
-	double main_ms, starved_ms;                     /* a program was on the main slot; none was there for it */
+	double main_ms, starved_ms;                             /* a program was on the main slot; none was there for it */
 	int64_t first_divergence_compiles;
 	int64_t queue, rss, target_rss;
-	bool exhausted;                                 /* --programs reached and nothing in flight */
+	bool exhausted; /* --programs reached and nothing in flight */
 };
 
 /* A program that a shard still has to do with: in a slot, in the queue, or waiting for its trial. */
 struct shard_pending {
 	int64_t index;
 	bool twin, diverged;
-	int counted;            /* how many of its verdicts are counted: 0 none, 1 the cheap stage's, 2 + t also target t's */
+	int counted; /* how many of its verdicts are counted: 0 none, 1 the cheap stage's, 2 + t also target t's */
 };
 struct shard_state {
-	int64_t next, made;     /* number of the next program; how many of --programs were made */
+	int64_t next, made; /* number of the next program; how many of --programs were made */
 	int npending;
 	struct shard_pending *pending;
 };
-struct shard_culprit { int64_t index; bool twin; };
+struct shard_culprit {
+	int64_t index;
+	bool twin;
+};
 struct shard_request {
-	int ms;                 /* to work */
+	int ms; /* to work */
 	enum shard_mode mode;
-	bool fresh;             /* the first of a process: what follows is there */
-	const char *note;       /* name for shard_note_open */
+	bool fresh;       /* the first of a process: what follows is there */
+	const char *note; /* name for shard_note_open */
 	struct shard_state state;
 	int nskip;
-	struct shard_culprit *skip;     /* programs that are not done again */
+	struct shard_culprit *skip; /* programs that are not done again */
 };
 struct shard_answer {
-	const char *fatal;      /* "": goes on; else why the whole campaign cannot … */
-	int fatal_code;         /* … and its exit code */
-	const char *version, *versions, *hello;         /* of every target: for its name; and as exec_versions says. "" while unknown */
+	const char *fatal;                      /* "": goes on; else why the whole campaign cannot … */
+	int fatal_code;                         /* … and its exit code */
+	const char *version, *versions, *hello; /* of every target: for its name; and as exec_versions says. "" while unknown */
 	struct shard_stats stats;
 	struct shard_state state;
 };
@@ -87,20 +90,25 @@ static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
 }
 
 struct shard_finding {
-	const char *target, *versions, *device, *text, *policy;        /* device: as exec_versions says it */
+	const char *target, *versions, *device, *text, *policy; /* device: as exec_versions says it */
 	enum finding_kind kind;
 	enum finding_severity severity;
-	const char *verdict;                            /* of the observation: "mismatch", "crash", "hang" */
+	const char *verdict; /* of the observation: "mismatch", "crash", "hang" */
 	const char *signature, *tensor, *pattern, *detail, *report, *stderr_tail;
 	int call;
 	bool confirmed;
-	const char *how;                                /* "again in a fresh process", or why not confirmed */
+	const char *how; /* "again in a fresh process", or why not confirmed */
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
 /* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: the first program's. */
 enum { MAX_REASONS = 256 };
-struct shard_reason { int target; char text[136]; int64_t n, index; bool twin; };
+struct shard_reason {
+	int target;
+	char text[136];
+	int64_t n, index;
+	bool twin;
+};
 /* Adds add->n to a list of at most MAX_REASONS, the last of which collects the rest. */
 void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add);
 void shard_put_reason(struct strbuf *sb, const struct shard_reason *r);

@@ -6,10 +6,10 @@
 #include "eager/base/base.h"
 
 struct shard_note {
-	int64_t index;          /* number of the program; -1: none is in hand */
-	bool twin;              /* its wide twin */
-	char doing[64];         /* "making", "judging on torch-2.11.0:inductor@cpu" */
-	char text[MAX_TEXT];    /* the program, "" while it is made */
+	int64_t index;       /* number of the program; -1: none is in hand */
+	bool twin;           /* its wide twin */
+	char doing[64];      /* "making", "judging on torch-2.11.0:inductor@cpu" */
+	char text[MAX_TEXT]; /* the program, "" while it is made */
 };
 
 enum { SHARD_NOTE_NAME = 16 };

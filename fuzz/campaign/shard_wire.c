@@ -216,7 +216,7 @@ void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reas
 	struct shard_reason *r = list;
 	while (r < list + *n && !(r->target == add->target && str_eq(r->text, add->text)))
 		r++;
-	if (r == list + *n && *n == MAX_REASONS) {      /* the last one collects the rest */
+	if (r == list + *n && *n == MAX_REASONS) { /* the last one collects the rest */
 		r = list + *n - 1;
 		snprintf(r->text, sizeof r->text, "other reasons");
 	} else if (r == list + *n) {

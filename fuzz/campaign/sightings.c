@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 
-struct signature { uint64_t key; char *name; int failed; };     /* name: NULL until settled */
+struct signature {
+	uint64_t key;
+	char *name;
+	int failed;
+}; /* name: NULL until settled */
 
 struct sightings {
 	struct signature known[MAX_SIGNATURES];
 	int nknown;
-	struct sighting queue[MAX_WAITING + MAX_WAITING_FIRST];         /* oldest first */
+	struct sighting queue[MAX_WAITING + MAX_WAITING_FIRST]; /* oldest first */
 	int n;
 };
 

@@ -15,12 +15,12 @@ enum {
 };
 
 struct sighting {
-	uint64_t key;           /* of the signature */
-	int64_t index;          /* number of the program */
-	bool twin;              /* its wide twin */
-	int draw, target;       /* whose it is: index of the policy draw, of the target */
-	char *hint;             /* see outcome_of */
-	struct strbuf finding;  /* shard_put_finding */
+	uint64_t key;          /* of the signature */
+	int64_t index;         /* number of the program */
+	bool twin;             /* its wide twin */
+	int draw, target;      /* whose it is: index of the policy draw, of the target */
+	char *hint;            /* see outcome_of */
+	struct strbuf finding; /* shard_put_finding */
 };
 /* hint and finding are owned, both from the heap. */
 void sighting_free(struct sighting *w);

@@ -4,18 +4,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct entry { struct hash128 id; enum met how; enum finding_severity severity; };
-struct tally { struct entry *entry; int n, cap; };
+struct entry {
+	struct hash128 id;
+	enum met how;
+	enum finding_severity severity;
+};
+struct tally {
+	struct entry *entry;
+	int n, cap;
+};
 
-static const struct { const char *words, *name; } met_info[NMETS] = {
-	[MET_NEW] = {"new findings", "new_findings"}, [MET_REGRESSED] = {"regressed", "regressed"}, [MET_OPEN] = {"seen again and open", "seen_again_open"},
-	[MET_KNOWN] = {"known", "known"}, [MET_DISMISSED] = {"dismissed", "dismissed"}, [MET_DUPLICATE] = {"duplicates", "duplicates"},
+static const struct {
+	const char *words, *name;
+} met_info[NMETS] = {
+	[MET_NEW] = {"new findings", "new_findings"},
+	[MET_REGRESSED] = {"regressed", "regressed"},
+	[MET_OPEN] = {"seen again and open", "seen_again_open"},
+	[MET_KNOWN] = {"known", "known"},
+	[MET_DISMISSED] = {"dismissed", "dismissed"},
+	[MET_DUPLICATE] = {"duplicates", "duplicates"},
 	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
 };
 
 enum met met_of_state(enum finding_state s)
 {
-	return s == STATE_KNOWN ? MET_KNOWN : s == STATE_DISMISSED ? MET_DISMISSED : s == STATE_DUPLICATE ? MET_DUPLICATE : s == STATE_FIXED_IN ? MET_FIXED : MET_OPEN;
+	return s == STATE_KNOWN    ? MET_KNOWN
+		: s == STATE_DISMISSED ? MET_DISMISSED
+		: s == STATE_DUPLICATE ? MET_DUPLICATE
+		: s == STATE_FIXED_IN  ? MET_FIXED
+							   : MET_OPEN;
 }
 
 bool met_marked(enum met how) { return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED; }

@@ -74,7 +74,7 @@ bool source_next(struct prog *out, struct arena *a, struct source *s, struct err
 	if (s->next % POLICY_BLOCK == 0) {
 		choices_from_seed(&c, mix64(s->seed ^ mix64((uint64_t)(s->next / POLICY_BLOCK) + 0x5ca77e4)));
 		ok = policy_draw(&s->draw, s->policy, &limits, &c, err);
-		s->draw.chance[PF_illegal] = 0;         /* there is nothing to measure in what must raise */
+		s->draw.chance[PF_illegal] = 0; /* there is nothing to measure in what must raise */
 		choices_free(&c);
 	}
 	choices_from_seed(&c, mix64(s->seed + mix64((uint64_t)s->next)));
@@ -86,7 +86,10 @@ bool source_next(struct prog *out, struct arena *a, struct source *s, struct err
 
 /* ---- sections -------------------------------------------------------------------------------------------------------------------- */
 
-static const struct { const char *name; bool (*run)(const struct options *o, struct err *err); } sections[] = {
+static const struct {
+	const char *name;
+	bool (*run)(const struct options *o, struct err *err);
+} sections[] = {
 #define SECTION(name) {#name, bench_##name},
 	BENCH_SECTIONS(SECTION)
 #undef SECTION
@@ -109,7 +112,7 @@ int cmd_bench(const struct options *o)
 			k++;
 		if (k == ARRAY_LEN(sections)) {
 			complain("bench: no section '%s' (there are:" BENCH_NAMES ")%s", o->file[i],
-			         guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
+				guess_from(&(struct guess){0}, o->file[i], &sections[0].name, sizeof sections[0], ARRAY_LEN(sections)));
 			return EXIT_USAGE;
 		}
 	}

@@ -10,27 +10,40 @@
 #include "fuzz/gen/policy.h"
 
 struct prog;
-struct column { const char *name; int width, digits; };
-struct table { const struct options *o; const char *section; int ncolumn; const struct column *column; };
+struct column {
+	const char *name;
+	int width, digits;
+};
+struct table {
+	const struct options *o;
+	const char *section;
+	int ncolumn;
+	const struct column *column;
+};
 /* Prints the title and the column names (not with --json). */
 void table_begin(const struct table *t, const char *title);
 void table_row(const struct table *t, const char *name, const double *value);
-void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3);       /* a line of text; not with --json */
+void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3); /* a line of text; not with --json */
 
-double cpu_s(void);             /* of this process */
+double cpu_s(void); /* of this process */
 double wall_s(void);
 
 /* Programs of one policy, POLICY_BLOCK per draw. */
-struct source { const char *policy, *dtypes; uint64_t seed; int64_t next; struct policy draw; };
+struct source {
+	const char *policy, *dtypes;
+	uint64_t seed;
+	int64_t next;
+	struct policy draw;
+};
 bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err);
 
 /* The sections, in the order in which they run: reference and throughput in bench_reference.c, fake and campaign in bench_target.c, catch
  * and tightness in bench_catch.c. false: err says why it could not run (bad policy, broken target); what this machine lacks is a note
  * instead. */
-#define BENCH_SECTIONS(X) X(reference) X(throughput) X(fake) X(campaign) X(catch) X(tightness)
+#define BENCH_SECTIONS(X)    X(reference) X(throughput) X(fake) X(campaign) X(catch) X(tightness)
 #define BENCH_DECLARED(name) bool bench_##name(const struct options *o, struct err *err);
 BENCH_SECTIONS(BENCH_DECLARED)
 #define BENCH_LISTED(name) " " #name
-#define BENCH_NAMES BENCH_SECTIONS(BENCH_LISTED)        /* " reference throughput ..." */
+#define BENCH_NAMES        BENCH_SECTIONS(BENCH_LISTED) /* " reference throughput ..." */
 
 #endif

@@ -36,10 +36,11 @@ static void show_table(const struct table *tb, const char *what, const struct ca
 		struct catch_count s = catch_sum(t, (enum plant)p);
 		char name[64];
 		snprintf(name, sizeof name, "%s %s", what, plant_name[p]);
-		table_row(tb, name, (double[]){(double)s.planted, (double)s.flagged, percent(s), percent(t->count[p][KNOWN_EXACT]),
-			percent(t->count[p][KNOWN_ENCLOSED]), percent(t->count[p][KNOWN_WEAK]), percent(t->count[p][KNOWN_NOT]),
-			(double)t->count[p][KNOWN_EXACT].planted, (double)(t->count[p][KNOWN_WEAK].planted), (double)t->count[p][KNOWN_NOT].planted,
-			(double)t->idle[p]});
+		table_row(tb, name,
+			(double[]){(double)s.planted, (double)s.flagged, percent(s), percent(t->count[p][KNOWN_EXACT]),
+				percent(t->count[p][KNOWN_ENCLOSED]), percent(t->count[p][KNOWN_WEAK]), percent(t->count[p][KNOWN_NOT]),
+				(double)t->count[p][KNOWN_EXACT].planted, (double)(t->count[p][KNOWN_WEAK].planted), (double)t->count[p][KNOWN_NOT].planted,
+				(double)t->idle[p]});
 		for (int k = 0; p != PLANT_ULP && k < NKNOWLEDGE; k++) {
 			add(&four[k], t->count[p][k]);
 			add(&all, t->count[p][k]);
@@ -47,15 +48,21 @@ static void show_table(const struct table *tb, const char *what, const struct ca
 	}
 	char name[64];
 	snprintf(name, sizeof name, "%s THE FIRST FOUR", what);
-	table_row(tb, name, (double[]){(double)all.planted, (double)all.flagged, percent(all), percent(four[KNOWN_EXACT]), percent(four[KNOWN_ENCLOSED]),
-		percent(four[KNOWN_WEAK]), percent(four[KNOWN_NOT]), (double)four[KNOWN_EXACT].planted, (double)four[KNOWN_WEAK].planted,
-		(double)four[KNOWN_NOT].planted, NAN});
+	table_row(tb, name,
+		(double[]){(double)all.planted, (double)all.flagged, percent(all), percent(four[KNOWN_EXACT]), percent(four[KNOWN_ENCLOSED]),
+			percent(four[KNOWN_WEAK]), percent(four[KNOWN_NOT]), (double)four[KNOWN_EXACT].planted, (double)four[KNOWN_WEAK].planted,
+			(double)four[KNOWN_NOT].planted, NAN});
 }
 
 /* The first few plants that went unnoticed, with the operators of their programs. */
-struct misses { const struct options *o; const char *what; int n, most; };
+struct misses {
+	const struct options *o;
+	const char *what;
+	int n, most;
+};
 
-static void show_miss(void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got)
+static void show_miss(
+	void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got)
 {
 	static const char *const names[NKNOWLEDGE] = {"exact", "enclosed", "weak", "undecided"};
 	struct misses *m = ctx;
@@ -66,39 +73,51 @@ static void show_miss(void *ctx, const struct prog *p, enum plant what, enum kno
 	for (int i = 0; i < p->nnode; i++)
 		if (op_info[p->node[i].op].family != F_INPUT && op_info[p->node[i].op].family != F_FACTORY)
 			sb_printf(&sb, " %s", op_info[p->node[i].op].name);
-	bench_note(m->o, "    missed: %s, %s, %s %s: %.9g +- %.3g, planted %.9g; program:%s", m->what, plant_name[what], names[k], tensor, want->hi, want->rad, got, sb.s);
+	bench_note(m->o, "    missed: %s, %s, %s %s: %.9g +- %.3g, planted %.9g; program:%s", m->what, plant_name[what], names[k], tensor,
+		want->hi, want->rad, got, sb.s);
 	sb_free(&sb);
 }
 
 bool bench_catch(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2}, {"enclosed %", 10, 2}, {"weak %", 7, 1},
-		{"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0}, {"no place", 8, 0}};
+	static const struct column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2}, {"enclosed %", 10, 2},
+		{"weak %", 7, 1}, {"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0}, {"no place", 8, 0}};
 	struct table tb = {o, "catch", ARRAY_LEN(columns), columns};
-	static const struct { const char *fill, *licence; } cases[] = {{"normal", "builtin:eager"}, {"dyadic", "builtin:eager"}, {"normal", "torch:inductor@cpu"}};
+	static const struct {
+		const char *fill, *licence;
+	} cases[] = {{"normal", "builtin:eager"}, {"dyadic", "builtin:eager"}, {"normal", "torch:inductor@cpu"}};
 	struct arena a;
 	bool ok = true;
 	int64_t n = o->programs ? o->programs : 1000;
 	arena_init(&a);
 	for (int f = 0; ok && f < ARRAY_LEN(cases); f++) {
 		char title[240];
-		snprintf(title, sizeof title, "errors planted into results of builtin:eager, %s fills, licence of %s (goals: f32 >= 99 %%, f16 >= 95 %%, bf16 >= 85 %% of the first four"
-			" on normal; exact 100 %%)", cases[f].fill, cases[f].licence);
+		snprintf(title, sizeof title,
+			"errors planted into results of builtin:eager, %s fills, licence of %s (goals: f32 >= 99 %%, f16 >= 95 %%, bf16 >= 85 %% of the first four"
+			" on normal; exact 100 %%)",
+			cases[f].fill, cases[f].licence);
 		table_begin(&tb, title);
 		struct catch_table sum = {0};
 		for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
 			struct catch_table t = {0};
 			char what[32];
 			snprintf(what, sizeof what, "%s %s", dtype_info[floats[k]].name, cases[f].fill);
-			struct catch_case c = {.arena = &a, .source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed}, .dtype = floats[k],
-				.fill = cases[f].fill, .licence = cases[f].licence, .missed = show_miss, .ctx = &(struct misses){o, what, 0, f == 0 ? 3 : 0}};
+			struct catch_case c = {.arena = &a,
+				.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
+				.dtype = floats[k],
+				.fill = cases[f].fill,
+				.licence = cases[f].licence,
+				.missed = show_miss,
+				.ctx = &(struct misses){o, what, 0, f == 0 ? 3 : 0}};
 			while (ok && t.programs < n)
 				ok = catch_one(&t, &c, err);
 			if (ok)
 				show_table(&tb, what, &t);
 			add_table(&sum, &t);
 		}
-		bench_note(o, "%" PRId64 " programs; %" PRId64 " not judged; %" PRId64 " whose own result was refused (must be 0 with its own licence)", sum.programs, sum.unjudged, sum.diverged);
+		bench_note(o,
+			"%" PRId64 " programs; %" PRId64 " not judged; %" PRId64 " whose own result was refused (must be 0 with its own licence)",
+			sum.programs, sum.unjudged, sum.diverged);
 	}
 	arena_free(&a);
 	return ok;
@@ -108,8 +127,13 @@ bool bench_catch(const struct options *o, struct err *err)
 
 /* Radii in ULP by binary exponent and sixteenth; elements of big tensors are sampled, so that one tensor does not decide. */
 enum { BINS = 16 * 80, BIAS = 16 * 10, PER_TENSOR = 256 };
-struct radii { int64_t n, bin[BINS]; };
-struct shares { int64_t n, known[NKNOWLEDGE]; struct radii part[2]; };
+struct radii {
+	int64_t n, bin[BINS];
+};
+struct shares {
+	int64_t n, known[NKNOWLEDGE];
+	struct radii part[2];
+};
 
 static void add_radius(struct radii *r, const struct num *v, enum dtype t)
 {
@@ -162,8 +186,8 @@ static bool tight_one(struct shares *s, struct catch_case *c, const struct licen
 
 bool bench_tightness(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2}, {"undecided %", 11, 2},
-		{"fwd median", 10, 1}, {"fwd p90", 8, 1}, {"grad median", 11, 1}, {"grad p90", 8, 1}};
+	static const struct column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2},
+		{"undecided %", 11, 2}, {"fwd median", 10, 1}, {"fwd p90", 8, 1}, {"grad median", 11, 1}, {"grad p90", 8, 1}};
 	struct table tb = {o, "tightness", ARRAY_LEN(columns), columns};
 	static const char *const fills[] = {"normal", "dyadic", "special", "ties"}, *const targets[] = {"builtin:eager", "torch:inductor@cpu"};
 	struct arena a;
@@ -178,16 +202,19 @@ bool bench_tightness(const struct options *o, struct err *err)
 			for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
 				struct shares *s = xmalloc(sizeof *s);
 				*s = (struct shares){0};
-				struct catch_case c = {.arena = &a, .source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed}, .dtype = floats[k],
+				struct catch_case c = {.arena = &a,
+					.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
+					.dtype = floats[k],
 					.fill = fills[f]};
 				for (int64_t i = 0; ok && i < n; i++)
 					ok = tight_one(s, &c, &l, err);
 				char name[64];
 				snprintf(name, sizeof name, "%s %s%s", dtype_info[floats[k]].name, fills[f], g ? " (inductor)" : "");
 				double e = (double)MAX(s->n, 1);
-				table_row(&tb, name, (double[]){(double)s->n, 100 * (double)s->known[KNOWN_EXACT] / e, 100 * (double)s->known[KNOWN_ENCLOSED] / e,
-					100 * (double)s->known[KNOWN_WEAK] / e, 100 * (double)s->known[KNOWN_NOT] / e, quantile(&s->part[0], 0.5), quantile(&s->part[0], 0.9),
-					quantile(&s->part[1], 0.5), quantile(&s->part[1], 0.9)});
+				table_row(&tb, name,
+					(double[]){(double)s->n, 100 * (double)s->known[KNOWN_EXACT] / e, 100 * (double)s->known[KNOWN_ENCLOSED] / e,
+						100 * (double)s->known[KNOWN_WEAK] / e, 100 * (double)s->known[KNOWN_NOT] / e, quantile(&s->part[0], 0.5),
+						quantile(&s->part[0], 0.9), quantile(&s->part[1], 0.5), quantile(&s->part[1], 0.9)});
 				free(s);
 			}
 		}

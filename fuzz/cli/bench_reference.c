@@ -12,30 +12,42 @@
 /* ---- reference ----------------------------------------------------------------------------------------------------------------- */
 
 /* One kind of program; the text has one %N, the size that scales its entries; n gives about 12,000 of them. */
-struct bench_kind { const char *name; int64_t n; const char *text; };
+struct bench_kind {
+	const char *name;
+	int64_t n;
+	const char *text;
+};
 static const struct bench_kind kinds[] = {
-	{"pointwise, sum", 3000, "x: \"f32[%N]\" = input([%N], seed=1, fill=normal, requires_grad=True)\n"
+	{"pointwise, sum", 3000,
+		"x: \"f32[%N]\" = input([%N], seed=1, fill=normal, requires_grad=True)\n"
 		"y: \"f32[%N]\" = input([%N], seed=2, fill=normal, requires_grad=True)\n"
 		"a = mul.Tensor(x, y)\nb = add.Tensor(a, x)\ns = sum.dim_IntList(b, dim=[0])\n"},
-	{"slice_scatter, sum", 12, "x: \"f32[%N, 33, 33]\" = input([%N, 33, 33], seed=1, fill=normal, requires_grad=True)\n"
+	{"slice_scatter, sum", 12,
+		"x: \"f32[%N, 33, 33]\" = input([%N, 33, 33], seed=1, fill=normal, requires_grad=True)\n"
 		"y: \"f32[%N, 12, 33]\" = input([%N, 12, 33], seed=2, fill=normal, requires_grad=True)\n"
 		"a = slice_scatter(x, y, dim=1, start=3, end=15)\ns = sum.dim_IntList(a, dim=[1])\n"},
-	{"scatter_add", 60, "x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
+	{"scatter_add", 60,
+		"x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
 		"i: \"i64[%N, 100]\" = input([%N, 100], dtype=i64, fill=index, high=16, seed=2)\n"
 		"y: \"f32[%N, 100]\" = input([%N, 100], seed=3, fill=normal, requires_grad=True)\n"
 		"s = scatter_add(x, 0, i, y)\n"},
-	{"index_put, accumulate", 120, "x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
+	{"index_put, accumulate", 120,
+		"x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
 		"i: \"i64[%N]\" = input([%N], dtype=i64, fill=index, high=16, seed=2)\n"
 		"y: \"f32[%N, 100]\" = input([%N, 100], seed=3, fill=normal, requires_grad=True)\n"
 		"s = index_put(x, [i], y, True)\n"},
-	{"gather, mul, sum", 40, "x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
+	{"gather, mul, sum", 40,
+		"x: \"f32[16, 100]\" = input([16, 100], seed=1, fill=normal, requires_grad=True)\n"
 		"i: \"i64[%N, 100]\" = input([%N, 100], dtype=i64, fill=index, high=16, seed=2)\n"
 		"a = gather(x, 0, i)\nb = mul.Tensor(a, a)\ns = sum.dim_IntList(b, dim=[0])\n"},
-	{"mm", 16, "x: \"f32[20, 20]\" = input([20, 20], seed=1, fill=normal, requires_grad=True)\n"
+	{"mm", 16,
+		"x: \"f32[20, 20]\" = input([20, 20], seed=1, fill=normal, requires_grad=True)\n"
 		"y: \"f32[20, %N]\" = input([20, %N], seed=2, fill=normal, requires_grad=True)\ns = mm(x, y)\n"},
-	{"exp, tanh, logsumexp", 3000, "x: \"f32[%N]\" = input([%N], seed=1, fill=normal, requires_grad=True)\n"
+	{"exp, tanh, logsumexp", 3000,
+		"x: \"f32[%N]\" = input([%N], seed=1, fill=normal, requires_grad=True)\n"
 		"a = exp(x)\nb = tanh(a)\ns = logsumexp(b, dim=[0])\n"},
-	{"bf16 pointwise, sum", 3000, "x: \"bf16[%N]\" = input([%N], dtype=bf16, seed=1, fill=normal, requires_grad=True)\n"
+	{"bf16 pointwise, sum", 3000,
+		"x: \"bf16[%N]\" = input([%N], dtype=bf16, seed=1, fill=normal, requires_grad=True)\n"
 		"y: \"bf16[%N]\" = input([%N], dtype=bf16, seed=2, fill=normal, requires_grad=True)\n"
 		"a = mul.Tensor(x, y)\nb = add.Tensor(a, x)\ns = sum.dim_IntList(b, dim=[0])\n"},
 };
@@ -68,7 +80,11 @@ static void kind_program(struct prog *out, struct arena *a, const struct bench_k
 	sb_free(&sb);
 }
 
-struct cost { double s; int64_t nscalar, nentry; double nbytes; };
+struct cost {
+	double s;
+	int64_t nscalar, nentry;
+	double nbytes;
+};
 
 /* Best of the repetitions that fit into a third of a second: what remains above it is other processes' cache misses. */
 static bool measure(struct cost *out, struct arena *a, const struct prog *p, const struct licence_profile *l, struct err *err)
@@ -77,7 +93,7 @@ static bool measure(struct cost *out, struct arena *a, const struct prog *p, con
 	*out = (struct cost){.s = INFINITY};
 	for (int k = 0; k < 3 || cpu_s() - begin < 0.3; k++) {
 		struct reference ref;
-		arena_reset(a);         /* keeps its largest block: warm after one or two runs */
+		arena_reset(a); /* keeps its largest block: warm after one or two runs */
 		double t = cpu_s();
 		if (ref_run(&ref, p, l, TAPE_LIMITS_DEFAULT, a, err) != REF_OK)
 			return err_set(err, "the reference refuses: %s", ref.message);
@@ -88,7 +104,9 @@ static bool measure(struct cost *out, struct arena *a, const struct prog *p, con
 }
 
 /* Bytes = x * nodes + y * entries over all rows, by least squares. */
-struct fit { double nn, ne, ee, nb, eb; };
+struct fit {
+	double nn, ne, ee, nb, eb;
+};
 static void fit_add(struct fit *f, const struct cost *c)
 {
 	double n = (double)c->nscalar, e = (double)c->nentry;
@@ -102,8 +120,10 @@ static void fit_add(struct fit *f, const struct cost *c)
 static bool show_budget(const struct options *o, struct arena *a, const struct licence_profile *l)
 {
 	static const struct bench_kind above[] = {
-		{"2,250,000 elements, sum", 1500, "x: \"f32[%N, %N]\" = input([%N, %N], seed=1, requires_grad=True)\ns = sum.dim_IntList(x, dim=[0])\n"},
-		{"mm of 256 x 256 x 256", 256, "x: \"f32[%N, %N]\" = input([%N, %N], seed=1, requires_grad=True)\n"
+		{"2,250,000 elements, sum", 1500,
+			"x: \"f32[%N, %N]\" = input([%N, %N], seed=1, requires_grad=True)\ns = sum.dim_IntList(x, dim=[0])\n"},
+		{"mm of 256 x 256 x 256", 256,
+			"x: \"f32[%N, %N]\" = input([%N, %N], seed=1, requires_grad=True)\n"
 			"y: \"f32[%N, %N]\" = input([%N, %N], seed=1, requires_grad=True)\ns = mm(x, y)\n"},
 	};
 	struct tape_limits limit = TAPE_LIMITS_DEFAULT;
@@ -116,16 +136,19 @@ static bool show_budget(const struct options *o, struct arena *a, const struct l
 		kind_program(&p, a, &above[i], above[i].n);
 		double t = cpu_s();
 		enum ref_status s = ref_run(&ref, &p, l, limit, a, &err);
-		bench_note(o, "  %-28s %s: %s (%.0f ms)", above[i].name, s == REF_UNSUPPORTED ? "unsupported" : s == REF_OK ? "ok" : "raises",
-		           ref.message, 1e3 * (cpu_s() - t));
+		bench_note(o, "  %-28s %s: %s (%.0f ms)", above[i].name,
+			s == REF_UNSUPPORTED ? "unsupported"
+				: s == REF_OK    ? "ok"
+								 : "raises",
+			ref.message, 1e3 * (cpu_s() - t));
 	}
 	return true;
 }
 
 bool bench_reference(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1}, {"time 10x", 9, 2},
-		{"bytes/node", 11, 1}, {"bytes/entry", 12, 1}};
+	static const struct column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1},
+		{"time 10x", 9, 2}, {"bytes/node", 11, 1}, {"bytes/entry", 12, 1}};
 	struct table t = {o, "reference", ARRAY_LEN(columns), columns};
 	struct licence_profile l;
 	struct arena a, progs;
@@ -148,13 +171,14 @@ bool bench_reference(const struct options *o, struct err *err)
 		fit_add(&f, &c[0]);
 		fit_add(&f, &c[1]);
 		double e = (double)c[0].nentry, e10 = (double)c[1].nentry;
-		table_row(&t, kinds[i].name, (double[]){(double)c[0].nscalar, e, 1e9 * c[0].s / e, 1e9 * c[1].s / e10,
-			c[1].s / c[0].s * (10 * e / e10), c[0].nbytes / (double)c[0].nscalar, c[0].nbytes / e});
+		table_row(&t, kinds[i].name,
+			(double[]){(double)c[0].nscalar, e, 1e9 * c[0].s / e, 1e9 * c[1].s / e10, c[1].s / c[0].s * (10 * e / e10),
+				c[0].nbytes / (double)c[0].nscalar, c[0].nbytes / e});
 	}
 	double det = f.nn * f.ee - f.ne * f.ne;
 	if (ok && det > 0)
-		bench_note(o, "memory over all rows: %.0f bytes per node + %.1f bytes per entry (goal about 64 + 12)", (f.nb * f.ee - f.eb * f.ne) / det,
-		           (f.eb * f.nn - f.nb * f.ne) / det);
+		bench_note(o, "memory over all rows: %.0f bytes per node + %.1f bytes per entry (goal about 64 + 12)",
+			(f.nb * f.ee - f.eb * f.ne) / det, (f.eb * f.nn - f.nb * f.ne) / det);
 	ok = ok && show_budget(o, &a, &l);
 	arena_free(&progs);
 	arena_free(&a);
@@ -164,7 +188,10 @@ bool bench_reference(const struct options *o, struct err *err)
 /* ---- throughput ------------------------------------------------------------------------------------------------------------------ */
 
 enum { PROG_NODES = 4000, PROG_ENTRIES = 12000 };
-struct work { int64_t programs, calls, larger, unjudged, diverged, scalars, entries; double s[4]; };        /* generate eager reference compare */
+struct work {
+	int64_t programs, calls, larger, unjudged, diverged, scalars, entries;
+	double s[4];
+}; /* generate eager reference compare */
 
 static bool small(const struct judge_case *jc)
 {
@@ -214,8 +241,8 @@ static bool one(struct work *w, struct arena *a, struct source *src, const struc
 
 bool bench_throughput(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate %", 11, 1}, {"eager %", 9, 1}, {"reference %", 12, 1},
-		{"compare %", 10, 1}};
+	static const struct column columns[] = {
+		{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate %", 11, 1}, {"eager %", 9, 1}, {"reference %", 12, 1}, {"compare %", 10, 1}};
 	struct table t = {o, "throughput", ARRAY_LEN(columns), columns};
 	struct work w = {0};
 	struct arena a;
@@ -237,10 +264,14 @@ bool bench_throughput(const struct options *o, struct err *err)
 	getrusage(RUSAGE_SELF, &ru);
 	double s = w.s[0] + w.s[1] + w.s[2] + w.s[3];
 	table_begin(&t, "generate, run on builtin:eager, refer and compare, one core, all calls of each program (goal: >= 2000 programs/s)");
-	table_row(&t, o->policy, (double[]){(double)w.programs / s, (double)w.calls / s, 100 * w.s[0] / s, 100 * w.s[1] / s, 100 * w.s[2] / s, 100 * w.s[3] / s});
-	bench_note(o, "%" PRId64 " programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of reference per entry;"
-		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge; peak memory of this process %ld MiB", w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs,
-		(double)w.scalars / (double)w.programs, (double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged,
+	table_row(&t, o->policy,
+		(double[]){(double)w.programs / s, (double)w.calls / s, 100 * w.s[0] / s, 100 * w.s[1] / s, 100 * w.s[2] / s, 100 * w.s[3] / s});
+	bench_note(o,
+		"%" PRId64
+		" programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of reference per entry;"
+		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge; peak memory of this process %ld MiB",
+		w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs, (double)w.scalars / (double)w.programs,
+		(double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged,
 		ru.ru_maxrss / 1024);
 	return true;
 }

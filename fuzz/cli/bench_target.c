@@ -14,7 +14,10 @@
 
 /* ---- one worker -------------------------------------------------------------------------------------------------------------------- */
 
-struct worker_figures { int64_t programs, ok, rss; double wall, target, first; };
+struct worker_figures {
+	int64_t programs, ok, rss;
+	double wall, target, first;
+};
 
 static bool drive(struct worker_figures *f, const struct options *o, struct target *t, int64_t n, double limit, struct err *why)
 {
@@ -33,7 +36,7 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 		if (!ok)
 			break;
 		exec_run(&r, &a, e, &p, t);
-		if (i < 0) {                    /* the first one starts the worker and imports PyTorch */
+		if (i < 0) { /* the first one starts the worker and imports PyTorch */
 			f->first = wall_s() - begin;
 			begin = wall_s();
 			if (r.status == RES_HARNESS)
@@ -53,8 +56,8 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 
 bool bench_fake(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2}, {"outside %", 9, 1}, {"answered", 9, 0},
-		{"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
+	static const struct column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2}, {"outside %", 9, 1},
+		{"answered", 9, 0}, {"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
 	struct table tb = {o, "fake", ARRAY_LEN(columns), columns};
 	static const char *const targets[] = {"torch:fake", "torch:eager", "torch:aot_eager"};
 	(void)err;
@@ -72,8 +75,9 @@ bool bench_fake(const struct options *o, struct err *err)
 		struct strbuf name;
 		sb_init(&name);
 		target_print(&name, &t);
-		table_row(&tb, name.s, (double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
-			(double)(f.rss >> 20)});
+		table_row(&tb, name.s,
+			(double[]){n / f.wall, 1e3 * f.wall / n, 1e3 * f.target / n, 100 * (f.wall - f.target) / f.wall, (double)f.ok, n, f.first,
+				(double)(f.rss >> 20)});
 		sb_free(&name);
 	}
 	return true;
@@ -106,19 +110,28 @@ static int run_self(struct strbuf *out, char *const *argv)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-struct campaign_figures { double seconds, programs, generate, reference, wait, parent, targets; };
+struct campaign_figures {
+	double seconds, programs, generate, reference, wait, parent, targets;
+};
 
 /* The lines that campaign.c's summary() prints. */
 static bool summary_read(struct campaign_figures *f, const char *s)
 {
 	const char *head = strstr(s, ": seed "), *time = strstr(s, "  time: generating "), *memory = strstr(s, "  memory: parent ");
 	*f = (struct campaign_figures){0};
-	return head && time && memory && sscanf(head, ": seed %*u, %lf s, %lf programs", &f->seconds, &f->programs) == 2 &&
-	       sscanf(time, "  time: generating %lf%%, reference and comparison %lf%%, waiting for targets %lf%%", &f->generate, &f->reference, &f->wait) == 3 &&
-	       sscanf(memory, "  memory: parent %lf MiB, targets %lf MiB", &f->parent, &f->targets) == 2;
+	return head && time && memory && sscanf(head, ": seed %*u, %lf s, %lf programs", &f->seconds, &f->programs) == 2
+		&& sscanf(time, "  time: generating %lf%%, reference and comparison %lf%%, waiting for targets %lf%%", &f->generate, &f->reference,
+			   &f->wait)
+		== 3
+		&& sscanf(memory, "  memory: parent %lf MiB, targets %lf MiB", &f->parent, &f->targets) == 2;
 }
 
-struct campaign_case { const char *target; int64_t programs; int seconds; const char *name; };
+struct campaign_case {
+	const char *target;
+	int64_t programs;
+	int seconds;
+	const char *name;
+};
 
 static bool one_campaign(struct campaign_figures *f, const struct options *o, const struct campaign_case *c, struct strbuf *out)
 {
@@ -147,15 +160,19 @@ static bool one_campaign(struct campaign_figures *f, const struct options *o, co
 
 bool bench_campaign(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2}, {"judge %", 8, 2},
-		{"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
+	static const struct column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
+		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
 	static const struct campaign_case cases[] = {
-		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs"}, {"torch:eager", 2000, 60, "torch:eager"}, {"torch:fake", 1000, 60, "torch:fake"},
-		{"torch:aot_eager", 0, 60, "torch:aot_eager"}, {"torch:inductor@cpu", 0, 120, "torch:inductor@cpu"},
+		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs"},
+		{"torch:eager", 2000, 60, "torch:eager"},
+		{"torch:fake", 1000, 60, "torch:fake"},
+		{"torch:aot_eager", 0, 60, "torch:aot_eager"},
+		{"torch:inductor@cpu", 0, 120, "torch:inductor@cpu"},
 	};
 	struct table tb = {o, "campaign", ARRAY_LEN(columns), columns};
 	(void)err;
-	table_begin(&tb, "share of wall time in which a shard did not wait for its target (goal: <= 5 % of a compiling one); parent <= 200 MiB");
+	table_begin(
+		&tb, "share of wall time in which a shard did not wait for its target (goal: <= 5 % of a compiling one); parent <= 200 MiB");
 	for (int i = 0; i < ARRAY_LEN(cases); i++) {
 		struct campaign_figures f;
 		struct strbuf out;
@@ -167,8 +184,9 @@ bool bench_campaign(const struct options *o, struct err *err)
 		if (!target_parse(&t, cases[i].target, &why) || (target_has_versions(&t) && !target_python(&path, &t, o->python, &why)))
 			bench_note(o, "%s: skipped: %s", cases[i].target, why.msg);
 		else if (one_campaign(&f, o, &cases[i], &out))
-			table_row(&tb, cases[i].name, (double[]){f.seconds, f.programs, f.programs / fmax(f.seconds, 0.5), f.generate, f.reference, f.wait, 100 - f.wait,
-				f.parent, f.targets});
+			table_row(&tb, cases[i].name,
+				(double[]){f.seconds, f.programs, f.programs / fmax(f.seconds, 0.5), f.generate, f.reference, f.wait, 100 - f.wait,
+					f.parent, f.targets});
 		else
 			bench_note(o, "%s: the campaign did not count", cases[i].target);
 		sb_free(&path);

@@ -281,8 +281,8 @@ bool catch_one(struct catch_table *t, struct catch_case *c, struct err *err)
 	if (!catch_generate(&p, c, 1, err))
 		return false;
 	t->programs++;
-	if (interp_run(&w.r, &p, c->arena, NULL, &why) != INTERP_OK || w.r.status != RES_OK ||
-	    !judge_prepare(&w.jc, &p, &l, TAPE_LIMITS_DEFAULT, c->arena)) {
+	if (interp_run(&w.r, &p, c->arena, NULL, &why) != INTERP_OK || w.r.status != RES_OK
+		|| !judge_prepare(&w.jc, &p, &l, TAPE_LIMITS_DEFAULT, c->arena)) {
 		t->unjudged++;
 		return true;
 	}

@@ -24,21 +24,24 @@ extern const char *const plant_name[NPLANTS];
 enum knowledge { KNOWN_EXACT, KNOWN_ENCLOSED, KNOWN_WEAK, KNOWN_NOT, NKNOWLEDGE };
 enum knowledge knowledge_of(const struct num *n);
 
-struct catch_count { int64_t planted, flagged; };
+struct catch_count {
+	int64_t planted, flagged;
+};
 struct catch_table {
-	int64_t programs, unjudged, diverged;                   /* diverged: the correct result was refused (our fault), nothing planted */
-	int64_t idle[NPLANTS];                                  /* programs without a place for it */
+	int64_t programs, unjudged, diverged; /* diverged: the correct result was refused (our fault), nothing planted */
+	int64_t idle[NPLANTS];                /* programs without a place for it */
 	struct catch_count count[NPLANTS][NKNOWLEDGE];
 };
 
 struct catch_case {
-	struct arena *arena;            /* reset for each program */
-	struct source source;           /* policy, seed; dtypes names `dtype` */
+	struct arena *arena;  /* reset for each program */
+	struct source source; /* policy, seed; dtypes names `dtype` */
 	enum dtype dtype;
 	const char *fill;
-	const char *licence;            /* the target whose licence judges; NULL: builtin:eager */
+	const char *licence; /* the target whose licence judges; NULL: builtin:eager */
 	/* Called for every plant that was not flagged; may be NULL. */
-	void (*missed)(void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got);
+	void (*missed)(
+		void *ctx, const struct prog *p, enum plant what, enum knowledge k, const char *tensor, const struct num *want, double got);
 	void *ctx;
 };
 

@@ -6,8 +6,8 @@
 
 struct checked {
 	const struct target *on;
-	const char *file, *target;      /* FILE or FILE:LINE; canonical, with the version that ran */
-	const char *versions, *device;  /* as exec_versions says */
+	const char *file, *target;     /* FILE or FILE:LINE; canonical, with the version that ran */
+	const char *versions, *device; /* as exec_versions says */
 	const struct prog *p;
 	const struct result *r;
 	const struct outcome *o;

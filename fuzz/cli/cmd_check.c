@@ -14,22 +14,22 @@
 #include "fuzz/triage/script.h"
 #include "eager/base/json.h"
 
-static void print_text(const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out,
-                       struct arena *a)
+static void print_text(
+	const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
 {
 	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
 	if (out->verdict == VD_PASS && out->why[0])
 		printf(" (%s)\n", escaped_line(a, out->why));
 	else if (out->verdict == VD_PASS)
-		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64 " undecided; %d call%s)\n%s",
-		       out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided,
-		       out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.undecided, r->ncalls,
-		       r->ncalls == 1 ? "" : "s", out->suspicion);
+		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64
+			   " undecided; %d call%s)\n%s",
+			out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided, out->all.exact, out->all.agree,
+			out->all.weak, out->all.suspect, out->all.undecided, r->ncalls, r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
 		printf(": %s\n", escaped_lines(a, "  ", out->why));
 	for (int i = 0; i < r->nmismatch; i++)
 		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
-		       escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
+			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -40,11 +40,11 @@ struct checking {
 	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
 	struct references refs;         /* of the program in hand */
 	int64_t programs, unread, verdicts[NVERDICTS];
-	int64_t unexpected;             /* --expect: verdicts that are another, programs that were not run */
-	int strict;                     /* --expect: the exit code that they make */
-	struct store *store;            /* --db */
+	int64_t unexpected;  /* --expect: verdicts that are another, programs that were not run */
+	int strict;          /* --expect: the exit code that they make */
+	struct store *store; /* --db */
 	struct hash128 run;
-	bool scripted;                  /* --script: it was written */
+	bool scripted; /* --script: it was written */
 	int script_rc;
 };
 
@@ -133,8 +133,8 @@ static int open_store(struct checking *c)
 	struct err err = {0};
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF,
-		.started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	const struct store_run run = {
+		.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
 	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
 	if (!c->store)
 		complain("%s", err.msg);
@@ -151,8 +151,9 @@ static void say_kept(const struct checking *c, const struct hash128 *id, enum me
 	char hex[33];
 	hash_hex(hex, id);
 	if (!c->o.json && !c->o.quiet)
-		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, hex, how == MET_NEW ? "" : ", there before: ",
-			how == MET_NEW ? "" : finding_state_name[state], how == MET_FIXED ? ", in a later version" : "");
+		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, hex,
+			how == MET_NEW ? "" : ", there before: ", how == MET_NEW ? "" : finding_state_name[state],
+			how == MET_FIXED ? ", in a later version" : "");
 }
 
 /* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run; MET_NEW if
@@ -173,14 +174,24 @@ static enum met keep(struct checking *c, const struct checked *one, const struct
 	bool refused = !verdict_diverges(o->verdict);
 	const struct target of = concerned(o, t);
 	const char *text = prog_text(one->p, a), *seen = "seen by check, in a process that may have run other programs";
-	const struct shard_finding f = {.target = target_text(&of, a), .versions = one->versions, .device = one->device, .text = text,
-		.policy = "check", .kind = refused ? FINDING_RAISE : o->kind, .severity = refused ? SEVERITY_TRIVIAL : o->severity,
-		.verdict = verdict_name[o->verdict], .signature = refused ? verdict_reason(o, a) : o->signature, .tensor = o->tensor,
-		.pattern = o->pattern, .detail = refused ? o->why : o->detail,
-		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report, .stderr_tail = one->r->stderr_tail,
-		.call = refused ? -1 : o->call, .how = seen};
-	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a)) ||
-	    (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
+	const struct shard_finding f = {.target = target_text(&of, a),
+		.versions = one->versions,
+		.device = one->device,
+		.text = text,
+		.policy = "check",
+		.kind = refused ? FINDING_RAISE : o->kind,
+		.severity = refused ? SEVERITY_TRIVIAL : o->severity,
+		.verdict = verdict_name[o->verdict],
+		.signature = refused ? verdict_reason(o, a) : o->signature,
+		.tensor = o->tensor,
+		.pattern = o->pattern,
+		.detail = refused ? o->why : o->detail,
+		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report,
+		.stderr_tail = one->r->stderr_tail,
+		.call = refused ? -1 : o->call,
+		.how = seen};
+	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a))
+		|| (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
 		return how;
 	say_kept(c, &id, how, exists ? now.state : state);
 	return how;
@@ -195,8 +206,8 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	if (c->scripted || (!verdict_diverges(one->o->verdict) && !one->o->unexpected))
 		return;
 	sb_init(&sb);
-	claim_of(&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor,
-		one->o->call, one->p);
+	claim_of(
+		&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor, one->o->call, one->p);
 	const struct target of = concerned(one->o, t);
 	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], target_text(&of, a), one->o->why);
 	c->script_rc = EXIT_USAGE;
@@ -216,8 +227,10 @@ static void write_script(struct checking *c, const struct checked *one, const st
 
 static int code_of(const struct outcome *o)
 {
-	return o->verdict == VD_PASS ? EXIT_CLEAN : verdict_diverges(o->verdict) ? EXIT_FINDINGS
-		: o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	return o->verdict == VD_PASS       ? EXIT_CLEAN
+		: verdict_diverges(o->verdict) ? EXIT_FINDINGS
+		: o->verdict == VD_HARNESS     ? EXIT_TARGET
+									   : EXIT_VOID;
 }
 
 static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
@@ -249,7 +262,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	sb_init(&device);
 	target_print(&name, t);
 	exec_submit(c->warm[target], p, t);
-	references_get(&c->refs, t);    /* while the target works */
+	references_get(&c->refs, t); /* while the target works */
 	exec_await(&r, a, c->warm[target]);
 	exec_versions(&versions, &device, c->warm[target]);
 	if (r.bad_target) {

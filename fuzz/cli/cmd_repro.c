@@ -15,7 +15,7 @@
 
 struct found {
 	struct store_loaded f;
-	const struct store_loaded_obs *obs;     /* the one that is taken */
+	const struct store_loaded_obs *obs; /* the one that is taken */
 	char program_id[33];
 	struct prog p;
 	struct target t;
@@ -53,8 +53,10 @@ static const struct store_loaded_obs *choose_observation(const struct store_load
 		if (str_eq(f->obs[i].program_text, f->minimised))
 			found = &f->obs[i];
 	if (!found)
-		err_set(err, asked ? "finding %.*s has no observation of a program %s (`findings show` lists them)"
-		                   : "finding %.*s has no observation of its first program", STORE_ID_DIGITS, f->hex, asked);
+		err_set(err,
+			asked ? "finding %.*s has no observation of a program %s (`findings show` lists them)"
+				  : "finding %.*s has no observation of its first program",
+			STORE_ID_DIGITS, f->hex, asked);
 	return found;
 }
 
@@ -102,9 +104,11 @@ static int load(struct found *x, const struct options *o, struct arena *a)
 	if (rc != EXIT_CLEAN)
 		return rc;
 	x->obs = choose_observation(&x->f, o->program_id, &err);
-	if (x->obs && x->obs->env < 0) {        /* its row or its count is gone: nothing that scatterproof writes */
-		err_set(&err, "%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
-			"finding was seen", o->db, STORE_ID_DIGITS, x->f.hex);
+	if (x->obs && x->obs->env < 0) { /* its row or its count is gone: nothing that scatterproof writes */
+		err_set(&err,
+			"%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
+			"finding was seen",
+			o->db, STORE_ID_DIGITS, x->f.hex);
 	} else if (x->obs) {
 		hash_hex(x->program_id, &x->obs->program);
 		if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
@@ -160,9 +164,8 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 	sb_init(&sb);
 	sb_init(&name);
 	target_print(&name, &x->t);
-	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s",
-		STORE_ID_DIGITS, x->f.hex,
-		escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
+	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS,
+		x->f.hex, escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
 	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
 		complain("%s", err.msg);
 		rc = EXIT_USAGE;
@@ -178,7 +181,12 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
 
-struct seen { enum claim_verdict claim; const char *why; struct outcome o; const char *versions, *hello; };
+struct seen {
+	enum claim_verdict claim;
+	const char *why;
+	struct outcome o;
+	const char *versions, *hello;
+};
 
 static int64_t unix_ms(void)
 {
@@ -195,8 +203,8 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 	const char *ops[MAX_NODES];
 	int64_t at = unix_ms();
 	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
-	struct store_observation obs = {.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1,
-		.detail = v->why};
+	struct store_observation obs = {
+		.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1, .detail = v->why};
 	environment_of(&where, &x->t, v->versions, v->hello, a);
 	store_run_begin(s, &obs.run, &run);
 	store_environment(s, &env, &where);
@@ -211,8 +219,8 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;
 	}
 	store_observation(s, &obs, x->obs->program_text, ops, prog_ops(ops, MAX_NODES, &x->p));
-	const struct store_event again = {.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF,
-		.payload = "again in a fresh process, by repro"};
+	const struct store_event again = {
+		.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF, .payload = "again in a fresh process, by repro"};
 	if (v->claim == CLAIM_HOLDS && (x->f.state == STATE_CANDIDATE || x->f.state == STATE_FIXED_IN))
 		store_event(s, &again);
 }
@@ -244,7 +252,8 @@ static void record(const struct options *o, const struct found *x, const struct 
 /* ---- running ------------------------------------------------------------------------------------------------------------------------- */
 
 /* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
-static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
+static void ask_eager(
+	struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
 {
 	struct result r;
 	struct target plain = plain_of(t);
@@ -257,14 +266,17 @@ static void ask_eager(struct seen *v, struct exec *e, const struct prog *p, cons
 	sb_init(&name);
 	target_print(&name, &plain);
 	v->claim = CLAIM_OPEN;
-	v->why = r.status == RES_OK ? arena_printf(a, "%s runs it, too", name.s) : arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
+	v->why = r.status == RES_OK ? arena_printf(a, "%s runs it, too", name.s)
+								: arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
 	sb_free(&name);
 }
 
 static int say(const struct found *x, const struct seen *v, struct arena *a)
 {
 	static const char *const words[] = {
-		[CLAIM_HOLDS] = "still happens", [CLAIM_REFUTED] = "does not happen", [CLAIM_OPEN] = "cannot be told",
+		[CLAIM_HOLDS] = "still happens",
+		[CLAIM_REFUTED] = "does not happen",
+		[CLAIM_OPEN] = "cannot be told",
 	};
 	struct strbuf name;
 	sb_init(&name);

@@ -65,8 +65,8 @@ static void print_version(const struct target_driver *f, const char *name, const
 	struct strbuf sb;
 	sb_init(&sb);
 	if (json) {
-		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {f->name, t->holds}, {"cuda", t->cuda}, {"problem", t->problem},
-			{"probed", probed}};
+		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {f->name, t->holds}, {"cuda", t->cuda},
+			{"problem", t->problem}, {"probed", probed}};
 		for (int i = 0; i < ARRAY_LEN(field); i++)
 			if (field[i][1]) {
 				sb_printf(&sb, "%s\"%s\": ", i ? ", " : "{", field[i][0]);
@@ -77,7 +77,7 @@ static void print_version(const struct target_driver *f, const char *name, const
 		sb_printf(&sb, "  %-32s ", name);
 		if (t->holds[0])
 			sb_printf(&sb, "%s %s, %s%s%s\n  %-32s ", f->title, t->holds, t->cuda[0] ? "built for CUDA " : "without CUDA", t->cuda,
-			          str_eq(t->version, f->default_version) ? "; meant by names without a version" : "", "");
+				str_eq(t->version, f->default_version) ? "; meant by names without a version" : "", "");
 		sb_printf(&sb, "%s\n", t->problem[0] ? t->problem : probed ? probed : t->python);
 	}
 	fputs(sb.s, stdout);
@@ -127,7 +127,8 @@ static int print_versions(const struct options *o, const struct target_driver *f
 	else if (!o->json && !place)
 		printf("  %s\n", err.msg);
 	else if (!o->json)
-		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, f->name, f->default_version);
+		printf("  no version is installed in %s; run scripts/setup-targets %s-%s, or give --python PATH\n", dir.s, f->name,
+			f->default_version);
 	for (int i = 0; i < n; i++) {
 		int one = print_one(o, f, arena_printf(&a, "%s-%s", f->name, t[i].version), &t[i]);
 		rc = MAX(rc, one);

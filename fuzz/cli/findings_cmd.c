@@ -17,16 +17,19 @@ struct session {
 	const struct findings_options *o;
 	struct store *s;
 	struct printer out;
-	struct strbuf complaint;        /* if not store_message's */
+	struct strbuf complaint; /* if not store_message's */
 	struct arena a;
 	int64_t now;
-	int signal;                     /* that ended a query */
+	int signal; /* that ended a query */
 };
 
 /* ---- the list: a few columns of v_findings, in fixed places under their names ------------------------------------------------------ */
 
-static const struct list_column { const char *name; size_t width; } list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8},
-	{"kind", 10}, {"nobs", 6}, {"first_seen", 20}, {"last_seen", 20}, {"target", 26}, {"signature", 40}, {"ops", 0}};
+static const struct list_column {
+	const char *name;
+	size_t width;
+} list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8}, {"kind", 10}, {"nobs", 6}, {"first_seen", 20}, {"last_seen", 20},
+	{"target", 26}, {"signature", 40}, {"ops", 0}};
 
 /* To the column's width, and two blanks more; the last one ends where it ends. */
 static void pad(struct strbuf *sb, size_t from, const struct list_column *c)
@@ -78,7 +81,8 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 /* A word that nothing in the world or in the store is called by is a mistake, not a list without rows. */
 static enum store_status check_words(struct session *x, enum store_word word, const char *const *text, int n)
 {
-	static const char *const what[NSTORE_WORDS] = {[WORD_OP] = "no operator is called", [WORD_TARGET] = "no run in this store was on",
+	static const char *const what[NSTORE_WORDS] = {[WORD_OP] = "no operator is called",
+		[WORD_TARGET] = "no run in this store was on",
 		[WORD_VERSION] = "no run in this store was on version"};
 	enum store_status status = STORE_OK;
 	for (int i = 0; i < n && status == STORE_OK; i++) {
@@ -199,14 +203,15 @@ static enum store_status find_original(struct session *x, struct decision *d)
 	if (str_eq(mine, other))
 		sb_puts(&x->complaint, "a finding is no duplicate of itself");
 	else
-		sb_printf(&x->complaint, "%.*s is a duplicate of %.*s already, itself or through others: mark it open first", STORE_ID_DIGITS, other,
-			STORE_ID_DIGITS, mine);
+		sb_printf(&x->complaint, "%.*s is a duplicate of %.*s already, itself or through others: mark it open first", STORE_ID_DIGITS,
+			other, STORE_ID_DIGITS, mine);
 	return STORE_BAD;
 }
 
 static void say_marked(struct strbuf *sb, const struct store_loaded *before, const struct store_loaded *after)
 {
-	sb_printf(sb, "finding %.*s was %s, is %s", STORE_ID_DIGITS, after->hex, finding_state_name[before->state], finding_state_name[after->state]);
+	sb_printf(
+		sb, "finding %.*s was %s, is %s", STORE_ID_DIGITS, after->hex, finding_state_name[before->state], finding_state_name[after->state]);
 	if (after->state == STATE_DUPLICATE)
 		sb_printf(sb, " of %.*s", STORE_ID_DIGITS, finding_original(after));
 	if (after->state == STATE_FIXED_IN && finding_fixed_version(after)[0])

@@ -5,6 +5,6 @@
 #ifndef SCATTERPROOF_FINDINGS_CMD_H
 #define SCATTERPROOF_FINDINGS_CMD_H
 
-int cmd_findings(int argc, char **argv);        /* argv[0] is "findings" */
+int cmd_findings(int argc, char **argv); /* argv[0] is "findings" */
 
 #endif

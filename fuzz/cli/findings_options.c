@@ -38,10 +38,13 @@ const char findings_usage[] =
 	"  ID               at least six digits of an id\n"
 	"Exit codes: 0; 2 usage, bad input, a query beyond its limits; 3 a file or output that fails; 128+n ended by signal n.\n";
 
-enum { SQL_LIMIT_S = 60 };      /* a query of people takes a second at most; a recursive one may be endless */
+enum { SQL_LIMIT_S = 60 }; /* a query of people takes a second at most; a recursive one may be endless */
 static const char *const verb_name[NFINDINGS_VERBS] = {"", "show", "sql", "mark", "schema"};
 static const char *const order_name[NORDERS] = {
-	[ORDER_LAST] = "last", [ORDER_FIRST] = "first", [ORDER_SEVERITY] = "severity", [ORDER_NOBS] = "nobs",
+	[ORDER_LAST] = "last",
+	[ORDER_FIRST] = "first",
+	[ORDER_SEVERITY] = "severity",
+	[ORDER_NOBS] = "nobs",
 };
 
 struct parser {
@@ -49,7 +52,7 @@ struct parser {
 	struct arena *a;
 	struct err *err;
 	int64_t now;
-	const char *state, *version, *note, *issue;     /* mark */
+	const char *state, *version, *note, *issue; /* mark */
 	const char *limit;
 };
 
@@ -164,8 +167,26 @@ static bool set_since(struct parser *p, const char *text)
 /* ---- options ----------------------------------------------------------------------------------------------------------------- */
 
 enum opt {
-	O_JSON, O_HELP, O_H, O_OPEN, O_DB, O_OP, O_STATE, O_SEVERITY, O_KIND, O_TARGET, O_VERSION, O_SINCE, O_SORT, O_LIMIT, O_ARTIFACT, O_PROGRAM,
-	O_NOTE, O_ISSUE, O_OF, NOPTS
+	O_JSON,
+	O_HELP,
+	O_H,
+	O_OPEN,
+	O_DB,
+	O_OP,
+	O_STATE,
+	O_SEVERITY,
+	O_KIND,
+	O_TARGET,
+	O_VERSION,
+	O_SINCE,
+	O_SORT,
+	O_LIMIT,
+	O_ARTIFACT,
+	O_PROGRAM,
+	O_NOTE,
+	O_ISSUE,
+	O_OF,
+	NOPTS
 };
 static const char *const opt_name[NOPTS] = {"--json", "--help", "-h", "--open", "--db", "--op", "--state", "--severity", "--kind",
 	"--target", "--version", "--since", "--sort", "--limit", "--artifact", "--program", "--note", "--issue", "--of"};
@@ -235,8 +256,9 @@ static bool take_word(struct parser *p, int nth, const char *word)
 	bool mark = o->verb == FINDINGS_MARK;
 	const char **place[] = {NULL, &o->argument, mark ? &p->state : NULL, mark ? &p->version : NULL};
 	if (nth >= ARRAY_LEN(place) || !place[nth])
-		return err_set(p->err, "'%.60s' is not understood%s", word, guess_from(&(struct guess){0}, nth ? "" : word, &verb_name[FINDINGS_SHOW],
-			sizeof verb_name[0], NFINDINGS_VERBS - FINDINGS_SHOW));
+		return err_set(p->err, "'%.60s' is not understood%s", word,
+			guess_from(
+				&(struct guess){0}, nth ? "" : word, &verb_name[FINDINGS_SHOW], sizeof verb_name[0], NFINDINGS_VERBS - FINDINGS_SHOW));
 	*place[nth] = word;
 	return true;
 }
@@ -252,8 +274,8 @@ static bool check_mark(struct parser *p)
 	if (p->o->verb != FINDINGS_MARK)
 		return !(p->note || p->issue || of) || err_set(p->err, "--note, --issue and --of go with mark only");
 	if (!p->state || !decision_find(&d->kind, p->state))
-		return err_set(p->err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s%s", p->state ? ", not '" : "",
-			given(p->state), p->state ? "'" : "",
+		return err_set(p->err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s%s",
+			p->state ? ", not '" : "", given(p->state), p->state ? "'" : "",
 			guess_from(&(struct guess){0}, given(p->state), decision_name, sizeof decision_name[0], NDECISIONS));
 	if (p->version && d->kind != DECIDE_FIXED_IN)
 		return err_set(p->err, "'%.60s' is not understood: only fixed-in takes a version", p->version);
@@ -285,7 +307,8 @@ static bool check(struct parser *p)
 		return err_set(p->err, "--artifact, --program and --json exclude each other");
 	if (!check_mark(p))
 		return false;
-	if (p->limit && !(verb == FINDINGS_SQL ? duration_parse(&o->limit_s, p->limit, p->err) : parse_rows(&o->filter.limit, p->limit, p->err)))
+	if (p->limit
+		&& !(verb == FINDINGS_SQL ? duration_parse(&o->limit_s, p->limit, p->err) : parse_rows(&o->filter.limit, p->limit, p->err)))
 		return false;
 	o->filtered |= p->limit != NULL;
 	return o->db || verb == FINDINGS_SCHEMA || err_set(p->err, "--db FILE is needed");

@@ -8,14 +8,14 @@ enum findings_verb { FINDINGS_LIST, FINDINGS_SHOW, FINDINGS_SQL, FINDINGS_MARK, 
 
 struct findings_options {
 	enum findings_verb verb;
-	const char *argument;                   /* id, SQL, or a table's name; NULL: not given */
-	const char *artifact, *program;         /* show: only this one; NULL */
-	struct decision decision;               /* mark, but for the findings' ids */
-	const char *of;                         /* mark: the original's id, or NULL */
+	const char *argument;           /* id, SQL, or a table's name; NULL: not given */
+	const char *artifact, *program; /* show: only this one; NULL */
+	struct decision decision;       /* mark, but for the findings' ids */
+	const char *of;                 /* mark: the original's id, or NULL */
 	const char *db;
-	double limit_s;                         /* sql */
+	double limit_s; /* sql */
 	bool json, help;
-	bool filtered, since_last_run;          /* list */
+	bool filtered, since_last_run; /* list */
 	struct store_filter filter;
 };
 extern const char findings_usage[];

@@ -11,9 +11,20 @@
 #include "fuzz/cli/findings_cmd.h"
 
 typedef int verb_fn(const struct options *o);
-static const struct { const char *name; verb_fn *run; } verbs[] = {
-	{"fuzz", cmd_fuzz}, {"check", cmd_check}, {"repro", cmd_repro}, {"merge", cmd_merge}, {"targets", cmd_targets}, {"ops", cmd_ops}, {"gen", cmd_gen},
-	{"eval", cmd_eval}, {"bench", cmd_bench}, {SHARD_VERB, shard_main},
+static const struct {
+	const char *name;
+	verb_fn *run;
+} verbs[] = {
+	{"fuzz", cmd_fuzz},
+	{"check", cmd_check},
+	{"repro", cmd_repro},
+	{"merge", cmd_merge},
+	{"targets", cmd_targets},
+	{"ops", cmd_ops},
+	{"gen", cmd_gen},
+	{"eval", cmd_eval},
+	{"bench", cmd_bench},
+	{SHARD_VERB, shard_main},
 };
 
 static const char *self_path(char *buf, size_t n)
@@ -105,8 +116,8 @@ static void occupy_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-	static struct output out, errors;       /* stdio flushes what is left of them at exit */
-	signal(SIGXFSZ, SIG_IGN);       /* a file size limit is a full disk: writes fail, and whoever wrote says so */
+	static struct output out, errors; /* stdio flushes what is left of them at exit */
+	signal(SIGXFSZ, SIG_IGN);         /* a file size limit is a full disk: writes fail, and whoever wrote says so */
 	occupy_standard_descriptors();
 	output_standard(&out, STDOUT_FILENO);
 	output_standard(&errors, STDERR_FILENO);

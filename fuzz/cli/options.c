@@ -11,12 +11,40 @@
 #include "eager/base/duration.h"
 
 enum opt {
-	O_TARGET, O_DB, O_TIME, O_PROGRAM, O_PROGRAMS, O_SEED, O_JOBS, O_SHARD, O_POLICY, O_OPS, O_DTYPES, O_PYTHON, O_LIMIT, O_NO_CHEAP, O_NO_CONFIRM,
-	O_PROGRAM_ID, O_NO_STORE, O_JSON, O_QUIET, O_EXPECT, O_SCRIPT, O_OUT, O_FAIL_ON, O_INTO, O_PROBE, O_DIRECTORY, NOPTS
+	O_TARGET,
+	O_DB,
+	O_TIME,
+	O_PROGRAM,
+	O_PROGRAMS,
+	O_SEED,
+	O_JOBS,
+	O_SHARD,
+	O_POLICY,
+	O_OPS,
+	O_DTYPES,
+	O_PYTHON,
+	O_LIMIT,
+	O_NO_CHEAP,
+	O_NO_CONFIRM,
+	O_PROGRAM_ID,
+	O_NO_STORE,
+	O_JSON,
+	O_QUIET,
+	O_EXPECT,
+	O_SCRIPT,
+	O_OUT,
+	O_FAIL_ON,
+	O_INTO,
+	O_PROBE,
+	O_DIRECTORY,
+	NOPTS
 };
-struct opt_info { const char *name, *value, *verbs, *help; };
+struct opt_info {
+	const char *name, *value, *verbs, *help;
+};
 static const struct opt_info opts[NOPTS] = {
-	[O_TARGET] = {"--target", "NAME", "fuzz check repro", "family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro",
+		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro findings",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
@@ -28,7 +56,8 @@ static const struct opt_info opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets", "Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro bench targets",
+		"Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
@@ -40,7 +69,8 @@ static const struct opt_info opts[NOPTS] = {
 		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
-	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz", "which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
+	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
+		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
 	[O_DIRECTORY] = {"--directory", "DIR", "", "of shards, which start in one of their own: where the user is"},
@@ -48,23 +78,31 @@ static const struct opt_info opts[NOPTS] = {
 };
 
 /* words: how many may follow the verb beside its options. */
-static const struct verb_info { const char *name, *usage, *help; int words; } verbs[] = {
+static const struct verb_info {
+	const char *name, *usage, *help;
+	int words;
+} verbs[] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
-	{"check", "FILE|DIR... [--target NAME]", "judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
+	{"check", "FILE|DIR... [--target NAME]",
+		"judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE", "query the findings store, say what became of one", 0},
-	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing", MAX_FILES},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE",
+		"query the findings store, say what became of one", 0},
+	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
+		MAX_FILES},
 	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
 	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
-	{"bench", "[SECTION...] [--time T]", "measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
+	{"bench", "[SECTION...] [--time T]",
+		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
 void options_help(FILE *f, const char *verb)
 {
 	if (!verb)
-		fprintf(f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
+		fprintf(
+			f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
 	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
 		if (!verb)
 			fprintf(f, "  %-9s %s\n", verbs[i].name, verbs[i].help);
@@ -72,10 +110,11 @@ void options_help(FILE *f, const char *verb)
 			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i].usage, verbs[i].help);
 	}
 	if (!verb)
-		fprintf(f, "\n  scatterproof VERB --help tells the options of a verb.\n\n"
-			   "exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
-			   "(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
-			   "not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
+		fprintf(f,
+			"\n  scatterproof VERB --help tells the options of a verb.\n\n"
+			"exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
+			"(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
+			"not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
 	for (int i = 0; verb && i < NOPTS; i++)
 		if (strstr(opts[i].verbs, verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
@@ -120,9 +159,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_TARGET: return options_target(o, v, err);
 	case O_DB: o->db = v; return true;
 	case O_TIME: return duration_parse(&o->time_s, v, err);
-	case O_PROGRAM:
-		o->one_program = true;
-		return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
+	case O_PROGRAM: o->one_program = true; return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))
@@ -180,13 +217,13 @@ const char *verb_guess(struct guess *g, const char *given)
 /* What options and words say together. */
 static bool check_together(const struct options *o, const char *verb, struct err *err)
 {
-	int words = 0;          /* of verbs that only we start */
+	int words = 0; /* of verbs that only we start */
 	for (int i = 0; i < ARRAY_LEN(verbs); i++)
 		if (str_eq(verb, verbs[i].name))
 			words = verbs[i].words;
 	if (o->nfile > words)
 		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
-		               words ? "one word beside its options" : "options only");
+			words ? "one word beside its options" : "options only");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
@@ -199,10 +236,10 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 {
 	const char *verb = argv[0];
 	const char *self = o->self;
-	*o = (struct options){.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self,
-		.fail_on = {.least = SEVERITY_NORMAL}};
+	*o = (struct options){
+		.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
-	bool options = true, given[NOPTS] = {0};        /* options: until -- */
+	bool options = true, given[NOPTS] = {0}; /* options: until -- */
 	for (int i = 1; i < argc; i++) {
 		if (options && str_eq(argv[i], "--")) {
 			options = false;
@@ -223,8 +260,8 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		while (k < NOPTS && !(is_option(k, argv[i], len) && (verb[0] == '_' || strstr(opts[k].verbs, verb))))
 			k++;
 		if (k == NOPTS)
-			return err_set(err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i],
-			               option_guess(&(struct guess){0}, verb, argv[i], len));
+			return err_set(
+				err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i], option_guess(&(struct guess){0}, verb, argv[i], len));
 		if (given[k] && k != O_TARGET)
 			return err_set(err, "%s is given twice", opts[k].name);
 		given[k] = true;

@@ -21,33 +21,33 @@ struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
 	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
-	double time_s;                  /* --time; 0: no limit */
-	int64_t program;                /* --program, if one_program */
+	double time_s;   /* --time; 0: no limit */
+	int64_t program; /* --program, if one_program */
 	bool one_program;
-	const char *program_id;         /* --program of repro: a prefix */
+	const char *program_id; /* --program of repro: a prefix */
 	bool no_store;
-	int64_t programs;               /* --programs; 0: no limit */
+	int64_t programs; /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
 	int jobs, shard_index, shard_count;
-	int limit_ms;                   /* --limit: per program on a target */
-	bool no_cheap;                  /* --no-cheap: every generated program is compiled */
+	int limit_ms;  /* --limit: per program on a target */
+	bool no_cheap; /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
 	bool json, quiet, probe;
-	int expect;                     /* --expect: an enum verdict, -1: none */
+	int expect; /* --expect: an enum verdict, -1: none */
 	struct fail_on fail_on;
 	int nfile;
 	const char *file[MAX_FILES];
-	const char *directory;          /* of a shard: where the user is */
-	const char *self;               /* path of this binary */
+	const char *directory; /* of a shard: where the user is */
+	const char *self;      /* path of this binary */
 };
 
 /* argv[0] is the verb. False: err says what is wrong; *help is set if --help was given (then nothing else matters). */
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
-const char *verb_guess(struct guess *g, const char *given);     /* see guess_text */
-void options_help(FILE *f, const char *verb);   /* verb NULL: all verbs, one line each */
+const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
+void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
 

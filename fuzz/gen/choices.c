@@ -33,8 +33,8 @@ bool choices_from_text(struct choices *c, const char *text, struct err *err)
 			break;
 		uint64_t value, bound;
 		int used = 0;
-		if (sscanf(s, "%" SCNu64 "/%" SCNu64 "%n", &value, &bound, &used) != 2 || !used ||
-		    !strchr(" \t\r\n", s[used]) || bound > (uint64_t)1 << 32 || value >= bound) {
+		if (sscanf(s, "%" SCNu64 "/%" SCNu64 "%n", &value, &bound, &used) != 2 || !used || !strchr(" \t\r\n", s[used])
+			|| bound > (uint64_t)1 << 32 || value >= bound) {
 			free(r.list);
 			return err_set(err, "choices: expected value/bound at '%.20s'", s);
 		}

@@ -195,8 +195,8 @@ static void draw_surface(struct world *w)
 	w->p->surface = (enum surface)choose_weighted(w->c, weight, NSURFACES);
 }
 
-bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats,
-                       struct err *err)
+bool gen_program_stats(
+	struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats, struct err *err)
 {
 	/* Facts of nodes are written when nodes are added: no need to clear them. */
 	struct world *w = ARENA_NEW(a, struct world, 1);

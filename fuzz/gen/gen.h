@@ -21,13 +21,13 @@
 /* Counts over many programs; the caller zeroes it. `refused` are nodes that the shape rules did not accept: a hole in the roles. */
 struct gen_stats {
 	int64_t nprogram, made[NOPS], refused[NOPS];
-	char why[NOPS][120];            /* the last refusal */
+	char why[NOPS][120]; /* the last refusal */
 };
 
 /* Everything of *out lives in `a`. False only if the policy admits no operator at all. */
 bool gen_program(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct err *err);
-bool gen_program_stats(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats,
-                       struct err *err);
+bool gen_program_stats(
+	struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats, struct err *err);
 
 /* What is never made under the default policy (nogen.def): of row op the reason number k, NULL after the last. *what: "" the row itself,
  * a dtype of self, or an argument that keeps its default. */

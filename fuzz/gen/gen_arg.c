@@ -44,7 +44,8 @@ static bool draw_dim(struct world *w, struct making *m, int k)
 	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
 	if (q->optional && chance(w, PF_plain))
 		return true;
-	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before && !splits) {
+	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before
+		&& !splits) {
 		m->arg[k] = arg_int(q->dflt.i);
 		return true;
 	}
@@ -80,7 +81,7 @@ static bool draw_dims(struct world *w, struct making *m, int k)
 		if (q->optional && choose_chance(w->c, 15))
 			return true;
 		if (q->has_default && (rank == 0 || choose_chance(w->c, 20)))
-			return true;    /* default: None or [], filled in later */
+			return true; /* default: None or [], filled in later */
 		if (rank == 0)
 			dims[n++] = 0;
 		else
@@ -185,7 +186,8 @@ static void draw_strided(struct world *w, struct making *m, int k)
 			start = 0;
 		struct meta *s = &m->strided;
 		int64_t left = n - start, inner = left ? choose_int(w->c, 1, left) : 0;
-		*s = (struct meta){.rank = 2, .size = {inner ? left / inner : 0, inner}, .stride = {MAX(inner, 1), 1}, .offset = m->meta.offset + start};
+		*s = (struct meta){
+			.rank = 2, .size = {inner ? left / inner : 0, inner}, .stride = {MAX(inner, 1), 1}, .offset = m->meta.offset + start};
 		if (inner > 1 && choose_chance(w->c, 40))
 			s->size[1] = choose_int(w->c, 1, inner);
 		if (inner > 1 && choose_chance(w->c, 30)) {
@@ -201,7 +203,7 @@ static void draw_strided(struct world *w, struct making *m, int k)
 	} else if (param_of(m, k)->kind == K_INTS) {
 		m->arg[k] = arg_ints(w->p, m->strided.stride, m->strided.rank);
 	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
-		m->arg[k] = arg_int(m->strided.offset);         /* None: self's own */
+		m->arg[k] = arg_int(m->strided.offset); /* None: self's own */
 	}
 }
 
@@ -294,11 +296,8 @@ static bool draw_int(struct world *w, struct making *m, int k)
 			return false;
 		m->arg[k] = arg_int(choose_int(w->c, 1, n));
 		return true;
-	case R_COUNT:
-		m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0);
-		return true;
-	default:
-		return false;
+	case R_COUNT: m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0); return true;
+	default: return false;
 	}
 }
 
@@ -318,7 +317,7 @@ static void draw_range(struct world *w, struct making *m, int k)
 	for (int j = k; j < op_info[m->op].nparam; j++)
 		if (param_of(m, j)->role == R_RANGE)
 			part[n++] = j;
-	static const int64_t steps[] = {4, 8, 2, 1, -4, -2};    /* of a quarter */
+	static const int64_t steps[] = {4, 8, 2, 1, -4, -2}; /* of a quarter */
 	bool ints = choose_chance(w->c, 50);
 	int64_t length = MIN(draw_size(w), 100);
 	int64_t start = n > 1 ? 4 * ((int64_t)choose_below(w->c, 8) - 3) : 0, step = n > 2 ? steps[choose_below(w->c, ARRAY_LEN(steps))] : 4;
@@ -481,7 +480,7 @@ bool draw_plain_args(struct world *w, struct making *m)
 		if (!(kind == K_DIM ? draw_dim(w, m, k) : draw_dims(w, m, k)))
 			return false;
 	}
-	for (int k = 0; k < nparam && m->anchor < 0; k++) {     /* without self the dtype decides which scalars fit */
+	for (int k = 0; k < nparam && m->anchor < 0; k++) { /* without self the dtype decides which scalars fit */
 		if (param_of(m, k)->kind != K_DTYPE)
 			continue;
 		m->done[k] = true;

@@ -11,7 +11,12 @@ enum shape_of_write { WRITE_COPY, WRITE_ANY, WRITE_AND_PUT_BACK, WRITE_INDEXED }
 static const int write_weight[] = {[WRITE_COPY] = 40, [WRITE_ANY] = 20, [WRITE_AND_PUT_BACK] = 20, [WRITE_INDEXED] = 20};
 
 /* What is undone if the group does not come about. */
-struct before { int nnode, nstorage; int64_t seed; bool no_special; struct fact fact[MAX_NODES]; };
+struct before {
+	int nnode, nstorage;
+	int64_t seed;
+	bool no_special;
+	struct fact fact[MAX_NODES];
+};
 
 static void remember(struct before *b, const struct world *w)
 {
@@ -149,7 +154,7 @@ static bool write_indexed(struct world *w, int base)
 		return false;
 	remember(&b, w);
 	int put = add_op(w, OP_index_put_, base);
-	if (put < 0 || w->p->node[put].arg[3].b)        /* where it accumulates, indices may repeat */
+	if (put < 0 || w->p->node[put].arg[3].b) /* where it accumulates, indices may repeat */
 		return false;
 	memcpy(arg, w->p->node[put].arg, sizeof arg);
 	take_back(w, &b);

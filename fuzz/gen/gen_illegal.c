@@ -70,8 +70,8 @@ static int draw_row(struct world *w, uint32_t traits, int k, enum kind kind, enu
 	int found[NOPS], n = 0;
 	for (int op = 0; op < NOPS; op++) {
 		const struct op_info *o = &op_info[op];
-		bool rest = o->nparam > k && o->param[k].kind == kind && o->param[k].role == role && (o->traits & traits) == traits &&
-			    o->param[0].kind == K_TENSOR && o->param[0].role == R_ANY && o->dtypes & DTS(t) && o->nret == 1;
+		bool rest = o->nparam > k && o->param[k].kind == kind && o->param[k].role == role && (o->traits & traits) == traits
+			&& o->param[0].kind == K_TENSOR && o->param[0].role == R_ANY && o->dtypes & DTS(t) && o->nret == 1;
 		for (int i = 1; rest && i < o->nparam; i++)
 			rest = i == k || o->param[i].has_default;
 		if (rest)
@@ -158,7 +158,7 @@ static bool narrow_dtype(struct world *w)
 		return false;
 	int node = write_number(w, x);
 	if (!op_has(w->p->node[node].op, T_NUMBERS) || op_info[w->p->node[node].op].licence == LC_CONVERT)
-		return false;           /* copy_ converts */
+		return false; /* copy_ converts */
 	w->p->node[node].arg[1] = arg_scalar_f(0.5);
 	return finish(w, node);
 }
@@ -180,7 +180,7 @@ static bool saved_written(struct world *w)
 	CHECK(prog_infer_or_refuse(w->p, y, NULL));
 	int z = write_number(w, y);
 	w->fact[z].grad = true;
-	return op_has(w->p->node[z].op, T_NUMBERS) && op_info[w->p->node[z].op].licence != LC_CONVERT && finish(w, z);  /* copy_ cuts the path */
+	return op_has(w->p->node[z].op, T_NUMBERS) && op_info[w->p->node[z].op].licence != LC_CONVERT && finish(w, z); /* copy_ cuts the path */
 }
 
 static bool part_written(struct world *w)
@@ -208,7 +208,7 @@ static bool broadcast_written(struct world *w)
 	w->p->node[e].arg[1] = arg_ints(w->p, size, 2);
 	CHECK(prog_infer_or_refuse(w->p, e, NULL));
 	int node = write_number(w, e);
-	return op_has(w->p->node[node].op, T_NUMBERS) && finish(w, node);       /* zero_ is accepted */
+	return op_has(w->p->node[node].op, T_NUMBERS) && finish(w, node); /* zero_ is accepted */
 }
 
 static bool shifted_copy(struct world *w)
@@ -257,7 +257,10 @@ static bool position(struct world *w)
 	return finish(w, node);
 }
 
-static const struct { bool (*make)(struct world *w); const char *says; } kinds[] = {
+static const struct {
+	bool (*make)(struct world *w);
+	const char *says;
+} kinds[] = {
 	{sizes, "must match the size of tensor b"},
 	{elements, "is invalid for input of size"},
 	{dimension, "Dimension out of range"},

@@ -8,45 +8,45 @@
 /* Parameters of the `input` row, in schema order. */
 enum { IN_SIZE, IN_STRIDE, IN_OFFSET, IN_DTYPE, IN_FILL, IN_SEED, IN_HIGH, IN_DIM, IN_GRAD };
 
-enum { UNBOUNDED = 2000 };      /* `bits` of a value that may be anything, infinities and NaN included */
+enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
 /* Per node. Autograd follows tensors: views of one tensor share its history, so `grad` counts at the root. Memory rules follow
  * storages: they count at the home. */
 struct fact {
-	int root;               /* node of the tensor this is a view of, itself included */
-	int home;               /* node that owns the storage */
+	int root; /* node of the tensor this is a view of, itself included */
+	int home; /* node that owns the storage */
 	int nuse;
-	bool born_grad;         /* the root required grad when this view of it was made */
-	bool usable;            /* may be an operand: single tensor, not part of an assignment */
-	bool kept;              /* part of it was assigned: to be returned */
-	bool unseen;            /* without the history of what it is a view of (detach): a write through it is not seen there */
-	bool index;             /* holds positions: read as an index, never written */
-	int high;               /* index: values are in [0, high) */
-	bool unique;            /* index: no value twice along dim unique_dim */
+	bool born_grad; /* the root required grad when this view of it was made */
+	bool usable;    /* may be an operand: single tensor, not part of an assignment */
+	bool kept;      /* part of it was assigned: to be returned */
+	bool unseen;    /* without the history of what it is a view of (detach): a write through it is not seen there */
+	bool index;     /* holds positions: read as an index, never written */
+	int high;       /* index: values are in [0, high) */
+	bool unique;    /* index: no value twice along dim unique_dim */
 	int unique_dim;
 	/* where root == this node */
-	bool grad;              /* requires grad */
+	bool grad; /* requires grad */
 	/* where home == this node */
-	bool saved;             /* autograd keeps (a view of) it: not to be written */
-	bool frozen;            /* leaf that requires grad, index, base of several views: not to be written */
-	bool shared;            /* an input_view shares it: no write that carries a gradient */
+	bool saved;  /* autograd keeps (a view of) it: not to be written */
+	bool frozen; /* leaf that requires grad, index, base of several views: not to be written */
+	bool shared; /* an input_view shares it: no write that carries a gradient */
 	bool written;
-	int bits;               /* |values| < 2^bits under every fill but `special` */
-	uint32_t saved_outs;    /* node with several results: those that autograd keeps */
+	int bits;            /* |values| < 2^bits under every fill but `special` */
+	uint32_t saved_outs; /* node with several results: those that autograd keeps */
 };
 
 struct world {
 	struct prog *p;
 	struct choices *c;
 	const struct policy *pol;
-	struct gen_stats *stats;        /* may be NULL */
+	struct gen_stats *stats; /* may be NULL */
 	struct fact fact[MAX_NODES];
 	int npool;
-	int64_t pool[4];                /* sizes that this program likes */
+	int64_t pool[4]; /* sizes that this program likes */
 	int64_t max_numel;
-	int64_t seed;                   /* of the next input */
-	bool overlap;                   /* the row in the making may write through a view that overlaps itself */
-	bool no_special;                /* some integer arithmetic or conversion would be undefined for `special` */
+	int64_t seed;    /* of the next input */
+	bool overlap;    /* the row in the making may write through a view that overlaps itself */
+	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
 };
 
 static inline bool chance(struct world *w, enum feature f) { return choose_chance(w->c, w->pol->chance[f]); }
@@ -54,13 +54,16 @@ static inline bool has_grad(const struct world *w, int node) { return w->fact[w-
 static inline struct fact *home_of(struct world *w, int node) { return &w->fact[w->fact[node].home]; }
 
 /* ---- gen_input.c ---- */
-struct shape { int rank; int64_t size[MAX_RANK]; };
+struct shape {
+	int rank;
+	int64_t size[MAX_RANK];
+};
 struct input_spec {
 	enum dtype dtype;
 	bool no_grad, no_overlap, no_view, positive;
-	const char *fill;               /* NULL: dyadic */
-	int64_t high;                   /* fills index and unique */
-	int dim;                        /* fill unique */
+	const char *fill; /* NULL: dyadic */
+	int64_t high;     /* fills index and unique */
+	int dim;          /* fill unique */
 };
 int64_t draw_size(struct world *w);
 void draw_shape(struct world *w, struct shape *s, int min_rank, int max_rank);
@@ -77,21 +80,21 @@ bool draw_dtype(struct world *w, uint32_t mask, enum dtype *out);
 /* One operator node in the making: arguments in schema order; `self` is the anchor of all roles, -1 if the row has none. */
 struct making {
 	int op;
-	int anchor;                     /* parameter index of self, -1 */
-	int self;                       /* node */
-	struct meta meta;               /* of self */
+	int anchor;       /* parameter index of self, -1 */
+	int self;         /* node */
+	struct meta meta; /* of self */
 	struct arg arg[MAX_ARGS];
 	bool done[MAX_ARGS];
-	bool accumulate;                /* R_ACCUMULATE was drawn true */
-	int window;                     /* R_STRIDED: where the strides and offset that belong to the drawn size are */
+	bool accumulate; /* R_ACCUMULATE was drawn true */
+	int window;      /* R_STRIDED: where the strides and offset that belong to the drawn size are */
 	struct meta strided;
 };
 /* A Python number for Tensor parameter k, if PyTorch takes one there and the policy wants it. */
 bool draw_number(struct world *w, struct making *m, int k);
 /* Now and then it comes first, as in 1 - x. */
 void draw_number_first(struct world *w, struct making *m);
-bool draw_plain_args(struct world *w, struct making *m);        /* all but tensors; false: impossible for this self */
-int making_dim(const struct making *m);         /* the first Dim argument, counted from the front; 0 if none */
+bool draw_plain_args(struct world *w, struct making *m); /* all but tensors; false: impossible for this self */
+int making_dim(const struct making *m);                  /* the first Dim argument, counted from the front; 0 if none */
 
 /* ---- gen_op.c ---- */
 /* Appends one node of `op` (and its inputs); self = an existing node or -1. Returns the node, or -1 and leaves no trace. */
@@ -103,7 +106,7 @@ void count_uses(struct world *w, const struct node *n);
 bool add_assignment(struct world *w);
 
 /* ---- gen_symbol.c ---- */
-void add_symbol(struct world *w);        /* to a finished program; leaves it as it is if that does not work out */
+void add_symbol(struct world *w); /* to a finished program; leaves it as it is if that does not work out */
 
 /* ---- gen_illegal.c ---- */
 /* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */

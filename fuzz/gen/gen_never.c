@@ -1,7 +1,10 @@
 /* gen_never.c: what the generator does not make, and why: nogen.def by row. */
 #include "fuzz/gen/gen.h"
 
-static const struct { int op; const char *what, *reason; } never[] = {
+static const struct {
+	int op;
+	const char *what, *reason;
+} never[] = {
 #define NOGEN(row, what, reason) {OP_##row, what, reason},
 #include "fuzz/gen/nogen.def"
 };

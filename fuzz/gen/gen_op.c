@@ -12,8 +12,10 @@ static const struct param *param_of(const struct making *m, int k) { return &op_
 
 static void rank_range(const struct param *q, int *lo, int *hi)
 {
-	*lo = q->role == R_RANK1 || q->role == R_VECTOR || q->role == R_CAT ? 1 : q->role == R_RANK2 || q->role == R_MATRIX ? 2 :
-	      q->role == R_BATCH ? 3 : 0;
+	*lo = q->role == R_RANK1 || q->role == R_VECTOR || q->role == R_CAT ? 1
+		: q->role == R_RANK2 || q->role == R_MATRIX                     ? 2
+		: q->role == R_BATCH                                            ? 3
+																		: 0;
 	*hi = q->role == R_VECTOR ? 1 : q->role == R_MATRIX || q->role == R_UPTO2 ? 2 : q->role == R_BATCH ? 3 : 5;
 }
 
@@ -137,7 +139,7 @@ static void make_overlap(struct world *w, struct making *m, const struct param *
 	if (m->self < 0 || meta_has_duplicates(node_meta(w->p, m->self)))
 		return;
 	int view = overlapping_view(w, m->self);
-	w->overlap = true;              /* the view was made by a row of its own */
+	w->overlap = true; /* the view was made by a row of its own */
 	if (view >= 0 && self_fits(w, m->op, q, view) && !(has_mask(m->op) && has_grad(w, view)))
 		m->self = view;
 }
@@ -153,7 +155,7 @@ static bool choose_self(struct world *w, struct making *m)
 				found[n++] = i;
 		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
-		if (m->self < 0 && shares_unsaid(m->op))        /* an input is held by the caller */
+		if (m->self < 0 && shares_unsaid(m->op)) /* an input is held by the caller */
 			return false;
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
 		return false;
@@ -220,8 +222,9 @@ static int existing(struct world *w, const struct making *m, const struct param 
 		const struct meta *a = node_meta(w->p, i);
 		if (a->dtype != t)
 			continue;
-		bool fits = fit == FIT_BCAST ? broadcasts_with(w, a, s) : fit == FIT_BCAST_TO ? broadcasts_to(a, s) :
-		            a->rank == s->rank && memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank) == 0;
+		bool fits = fit == FIT_BCAST ? broadcasts_with(w, a, s)
+			: fit == FIT_BCAST_TO    ? broadcasts_to(a, s)
+									 : a->rank == s->rank && memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank) == 0;
 		if (fits && apart(w, m, q, i))
 			found[n++] = i;
 	}
@@ -482,8 +485,7 @@ static int draw_operand(struct world *w, struct making *m, int k)
 	struct shape same = shape_of(&m->meta);
 	enum fit mask_fit = op_has(m->op, T_MUTATES) || choose_chance(w->c, 80) ? FIT_BCAST_TO : FIT_BCAST;
 	switch (q->role) {
-	case R_BCAST:
-		return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST);
+	case R_BCAST: return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST);
 	case R_BCAST_TO: return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST_TO);
 	case R_SAME: return operand(w, m, q, m->meta.dtype, same, FIT_SAME);
 	case R_ZERO_DIM: return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
@@ -529,10 +531,7 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 }
 
 /* Operands whose form follows from self alone come first, then those that follow from them. */
-static int order_of(enum role r)
-{
-	return r == R_LIKE || r == R_VALUES || r == R_SRCN || r == R_SOURCE ? 1 : r == R_BIAS ? 2 : 0;
-}
+static int order_of(enum role r) { return r == R_LIKE || r == R_VALUES || r == R_SRCN || r == R_SOURCE ? 1 : r == R_BIAS ? 2 : 0; }
 
 static bool draw_operands(struct world *w, struct making *m)
 {

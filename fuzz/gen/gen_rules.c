@@ -28,7 +28,7 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 	if (base >= 0) {
 		f.home = base;
 		w->fact[base].shared = true;
-		w->fact[base].frozen |= grad;   /* memory of a leaf */
+		w->fact[base].frozen |= grad; /* memory of a leaf */
 	}
 	w->fact[node] = f;
 }
@@ -80,7 +80,11 @@ static bool any_grad(const struct world *w, const struct node *n)
 
 /* ---- magnitudes ------------------------------------------------------------------------------------------------------------ */
 
-struct sizes { int bits, sum; int64_t n; bool from_float; };
+struct sizes {
+	int bits, sum;
+	int64_t n;
+	bool from_float;
+};
 
 static struct sizes gather_sizes(struct world *w, const struct node *n)
 {
@@ -115,7 +119,7 @@ static int result_bits(const struct op_info *op, const struct sizes *s)
 	switch (op->licence) {
 	case LC_MOVE:
 	case LC_CONVERT: b = s->bits; break;
-	case LC_MINMAX: b = MAX(s->bits, many); break;  /* the value or its position */
+	case LC_MINMAX: b = MAX(s->bits, many); break; /* the value or its position */
 	case LC_ARITH: b = s->sum + 1; break;
 	case LC_MUL: b = s->sum; break;
 	case LC_COMPARE: b = 1; break;
@@ -123,9 +127,7 @@ static int result_bits(const struct op_info *op, const struct sizes *s)
 	case LC_MATMUL: b = s->sum + many; break;
 	case LC_PROD:
 	case LC_SCAN:
-	case LC_ACCUM:
-		b = op->traits & T_LINEAR ? s->sum + many : op->traits & T_PURE_MOVE ? s->bits : s->bits * (s->n + 1);
-		break;
+	case LC_ACCUM: b = op->traits & T_LINEAR ? s->sum + many : op->traits & T_PURE_MOVE ? s->bits : s->bits * (s->n + 1); break;
 	default: b = UNBOUNDED; break;
 	}
 	return (int)MIN(b, UNBOUNDED);
@@ -146,7 +148,7 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 	if (positions || op->licence == LC_COMPARE)
 		return MIN(bits, 63);
 	if (s->from_float && (t == DT_U8 || bits > width - 2))
-		return -1;              /* a float that does not fit, or is negative, becomes an integer */
+		return -1; /* a float that does not fit, or is negative, becomes an integer */
 	if (width >= 32 && bits > width - 2)
 		return -1;
 	if (arithmetic || s->from_float)
@@ -168,7 +170,8 @@ static bool admit_write(struct world *w, const struct node *n, bool grad, const 
 	for (int k = 1; k < op->nparam; k++)
 		incoming |= arg_grad(w, n, k);
 	/* Gradients come in through the whole memory: autograd refuses one that overlaps itself. */
-	if (incoming && (h->shared || !dtype_is_float(node_meta(w->p, self)->dtype) || meta_has_duplicates(node_meta(w->p, w->fact[self].home))))
+	if (incoming
+		&& (h->shared || !dtype_is_float(node_meta(w->p, self)->dtype) || meta_has_duplicates(node_meta(w->p, w->fact[self].home))))
 		return false;
 	if (!grad)
 		return true;
@@ -234,8 +237,8 @@ static int viewed(const struct world *w, int node)
 	const struct node *n = &w->p->node[node];
 	const struct op_info *op = &op_info[n->op];
 	for (int k = 0; k < op->nparam; k++)
-		if (op->param[k].is_alias && n->arg[k].tag == ARG_TENSOR && w->p->node[n->arg[k].node].nout == 1 && n->nout &&
-		    w->p->node[n->arg[k].node].out[0].storage == n->out[0].storage)
+		if (op->param[k].is_alias && n->arg[k].tag == ARG_TENSOR && w->p->node[n->arg[k].node].nout == 1 && n->nout
+			&& w->p->node[n->arg[k].node].out[0].storage == n->out[0].storage)
 			return n->arg[k].node;
 	return -1;
 }
@@ -271,12 +274,12 @@ bool admit(struct world *w, int node, const char **why)
 		f.unseen = w->fact[of].unseen;
 	}
 	if (of >= 0 && op_has(n->op, T_VIEW) && op_has(n->op, T_NONDIFF)) {
-		f.root = node;          /* a history of its own, which begins here */
+		f.root = node; /* a history of its own, which begins here */
 		f.unseen = has_grad(w, of);
 		home_of(w, of)->shared = true;
 	}
 	if (of < 0 && op_has(n->op, T_VIEW)) {
-		f.home = n->arg[0].node;        /* shares memory unsaid: what it was made of is given up */
+		f.home = n->arg[0].node; /* shares memory unsaid: what it was made of is given up */
 		w->fact[f.home].usable = false;
 		w->fact[f.home].frozen = true;
 	}

@@ -88,7 +88,9 @@ static bool state_sizes(struct symbolic *s, int tensor, struct arg *out)
 	return some;
 }
 
-struct operand_place { int user, arg; };
+struct operand_place {
+	int user, arg;
+};
 
 /* Tensor operands that may be read through a view: not of what writes, or is written through. */
 static int find_operands(const struct prog *p, struct operand_place *out, int max)
@@ -168,15 +170,17 @@ void sizes_follow(struct symbolic *s)
 /* ---- read off tensors ----------------------------------------------------------------------------------------------------- */
 
 enum { MAX_READ = 4 };
-struct reading { int tensor, dim; };            /* tensor.shape[dim] */
+struct reading {
+	int tensor, dim;
+}; /* tensor.shape[dim] */
 struct readings {
 	struct symbolic *s;
 	bool forward[MAX_NODES], written[MAX_NODES];
-	int percent;                    /* of the places where a tensor says the size */
-	int first;                      /* symbol of reading[0] */
+	int percent; /* of the places where a tensor says the size */
+	int first;   /* symbol of reading[0] */
 	int n;
 	struct reading reading[MAX_READ];
-	int user[MAX_READ];             /* the first one */
+	int user[MAX_READ]; /* the first one */
 };
 
 /* A tensor before the user that says the integer. */
@@ -253,7 +257,7 @@ void sizes_read(struct symbolic *s)
 			for (int e = 0; a.tag == ARG_INTS && e < a.n; e++)
 				if (a.ints[e].expr >= 0 && choose_chance(s->w->c, r.percent))
 					read_integer(&r, i, &a.ints[e]);
-			s->p.node[i].arg[k] = a;        /* nodes may have moved */
+			s->p.node[i].arg[k] = a; /* nodes may have moved */
 		}
 	}
 	place(s, r.first, r.user, r.n);

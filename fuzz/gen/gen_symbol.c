@@ -93,7 +93,7 @@ static void more_calls(struct prog *p)
 		for (int i = 0; i < c->ninput; i++)
 			c->input[i].seed += 100;
 	}
-	for (int k = 0; k < p->ncall; k++) {    /* room for another one */
+	for (int k = 0; k < p->ncall; k++) { /* room for another one */
 		struct call_sym *sym = ARENA_NEW(p->arena, struct call_sym, MAX_SYMS);
 		if (p->call[k].nsym)
 			memcpy(sym, p->call[k].sym, sizeof *sym * (size_t)p->call[k].nsym);
@@ -140,7 +140,8 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 			int from = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
 			if (role == R_INDEXN || role == R_UNIQUEN)
 				index = from;
-			if (role == R_SRCN && meta_same_sizes(node_meta(p, from), node_meta(p, index)) && !meta_same_sizes(node_meta(call, from), node_meta(call, index)))
+			if (role == R_SRCN && meta_same_sizes(node_meta(p, from), node_meta(p, index))
+				&& !meta_same_sizes(node_meta(call, from), node_meta(call, index)))
 				return false;
 			if (role == R_SOURCE && meta_numel(node_meta(call, from)) < meta_numel(node_meta(call, i)))
 				return false;
@@ -153,7 +154,8 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 static bool stays_within(const struct prog *call, const struct node *n)
 {
 	const struct meta *self = node_meta(call, n->arg[0].node), *view = &n->out[0].meta;
-	return !meta_numel(view) || (meta_is_non_overlapping_and_dense(self) && view->offset >= self->offset && meta_extent(view) <= meta_extent(self));
+	return !meta_numel(view)
+		|| (meta_is_non_overlapping_and_dense(self) && view->offset >= self->offset && meta_extent(view) <= meta_extent(self));
 }
 
 /* Views of one storage meet where they did not: PyTorch refuses some of what is then written, and leaves the rest open. */
@@ -175,7 +177,8 @@ bool symbolic_bind(struct symbolic *s)
 	s->nbound = 0;
 	for (int k = 0; k <= s->p.ncall; k++) {
 		struct prog *q = &s->bound[s->nbound++];
-		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q) || !cells_fit(&s->bound[0], q))
+		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q)
+			|| !cells_fit(&s->bound[0], q))
 			return false;
 	}
 	return true;

@@ -8,11 +8,11 @@
 struct symbolic {
 	struct world *w;
 	struct prog p;
-	int nsym;                       /* its first nodes */
+	int nsym; /* its first nodes */
 	int nbound;
-	bool failed;                    /* sizes were taken from where they do not hold in every call: the program stays as it was */
+	bool failed; /* sizes were taken from where they do not hold in every call: the program stays as it was */
 	struct prog bound[MAX_CALLS + 1];
-	struct arena arena;             /* of the bound programs */
+	struct arena arena; /* of the bound programs */
 };
 
 /* Binds every call; false: some call makes no sense. */

@@ -8,33 +8,58 @@ const char *const feature_name[NFEATURES] = {
 	FEATURES(FEATURE)
 #undef FEATURE
 };
-static const struct { int chance; bool swarm; } feature_base[NFEATURES] = {
+static const struct {
+	int chance;
+	bool swarm;
+} feature_base[NFEATURES] = {
 #define FEATURE(id, base, swarm) [PF_##id] = {base, swarm},
 	FEATURES(FEATURE)
 #undef FEATURE
 };
 
 static const int family_base[NFAMILIES] = {
-	[F_FACTORY] = 1, [F_VIEW] = 4, [F_COPY] = 3, [F_SCATTER] = 5, [F_GATHER] = 3, [F_REDUCE] = 4, [F_MATMUL] = 2,
-	[F_POINTWISE] = 4, [F_INPLACE] = 3, [F_MULTI] = 2,
+	[F_FACTORY] = 1,
+	[F_VIEW] = 4,
+	[F_COPY] = 3,
+	[F_SCATTER] = 5,
+	[F_GATHER] = 3,
+	[F_REDUCE] = 4,
+	[F_MATMUL] = 2,
+	[F_POINTWISE] = 4,
+	[F_INPLACE] = 3,
+	[F_MULTI] = 2,
 };
 static const int dtype_base[NDTYPES] = {
-	[DT_F32] = 10, [DT_F64] = 4, [DT_F16] = 3, [DT_BF16] = 3, [DT_I64] = 2, [DT_I32] = 2, [DT_U8] = 1, [DT_I8] = 1, [DT_I16] = 1,
+	[DT_F32] = 10,
+	[DT_F64] = 4,
+	[DT_F16] = 3,
+	[DT_BF16] = 3,
+	[DT_I64] = 2,
+	[DT_I32] = 2,
+	[DT_U8] = 1,
+	[DT_I8] = 1,
+	[DT_I16] = 1,
 	[DT_B8] = 1,
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */
-struct named { const char *name; int short_share; int family[NFAMILIES]; int layouts, symbols, illegal; bool forward; };
-#define POLICIES(X) \
-	X("default", .short_share = 60) \
-	X("short", .short_share = 100) \
-	X("long", .short_share = 0) \
-	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8}) \
-	X("layout", .short_share = 60, .layouts = 3) \
-	X("symbols", .short_share = 60, .symbols = 70) \
-	X("illegal", .short_share = 90, .illegal = 95) \
+struct named {
+	const char *name;
+	int short_share;
+	int family[NFAMILIES];
+	int layouts, symbols, illegal;
+	bool forward;
+};
+#define POLICIES(X)                                                                                                                        \
+	X("default", .short_share = 60)                                                                                                        \
+	X("short", .short_share = 100)                                                                                                         \
+	X("long", .short_share = 0)                                                                                                            \
+	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8})                                                           \
+	X("layout", .short_share = 60, .layouts = 3)                                                                                           \
+	X("symbols", .short_share = 60, .symbols = 70)                                                                                         \
+	X("illegal", .short_share = 90, .illegal = 95)                                                                                         \
 	X("forward", .short_share = 60, .forward = true)
-#define NAMED(name_, ...) {.name = name_, __VA_ARGS__},
+#define NAMED(name_, ...)  {.name = name_, __VA_ARGS__},
 #define LISTED(name_, ...) ", " name_
 static const struct named named[] = {POLICIES(NAMED)};
 
@@ -102,7 +127,7 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		p->chance[PF_symbols] = nm->symbols;
 	if (nm->illegal)
 		p->chance[PF_illegal] = nm->illegal;
-	if (nm->forward)        /* for compilers without gradients, which get graphs that somebody captured */
+	if (nm->forward) /* for compilers without gradients, which get graphs that somebody captured */
 		p->chance[PF_grad] = p->chance[PF_illegal] = 0;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
@@ -187,7 +212,7 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 			nm = &named[i];
 	if (!nm)
 		return err_set(err, "no policy '%s' (there are: %s)%s", name, policy_names(),
-		               guess_from(&(struct guess){0}, name, &named[0].name, sizeof named[0], ARRAY_LEN(named)));
+			guess_from(&(struct guess){0}, name, &named[0].name, sizeof named[0], ARRAY_LEN(named)));
 	struct policy p = {0};
 	snprintf(p.name, sizeof p.name, "%s", nm->name);
 	int dtypes[NDTYPES];
@@ -221,7 +246,8 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 
 void policy_print(struct strbuf *sb, const struct policy *p)
 {
-	sb_printf(sb, "%s block=%s nodes=%d..%d numel=%d families=", p->name, p->is_short ? "short" : "long", p->min_nodes, p->max_nodes, p->max_numel);
+	sb_printf(sb, "%s block=%s nodes=%d..%d numel=%d families=", p->name, p->is_short ? "short" : "long", p->min_nodes, p->max_nodes,
+		p->max_numel);
 	const char *sep = "";
 	for (int f = 0; f < NFAMILIES; f++) {
 		if (p->family[f]) {
@@ -292,8 +318,9 @@ static bool read_key(struct policy *p, const char *key, const char *value, struc
 		return p->is_short || str_eq(value, "long") || err_set(err, "policy: block is short or long, not '%s'", value);
 	}
 	if (str_eq(key, "nodes"))
-		return (sscanf(value, "%d..%d", &p->min_nodes, &p->max_nodes) == 2 && p->min_nodes > 0 && p->min_nodes <= p->max_nodes &&
-		        p->max_nodes <= MAX_NODES / 8) || err_set(err, "policy: bad nodes '%s'", value);
+		return (sscanf(value, "%d..%d", &p->min_nodes, &p->max_nodes) == 2 && p->min_nodes > 0 && p->min_nodes <= p->max_nodes
+				   && p->max_nodes <= MAX_NODES / 8)
+			|| err_set(err, "policy: bad nodes '%s'", value);
 	if (str_eq(key, "numel"))
 		return number(&p->max_numel, value, err) && (p->max_numel > 0 || err_set(err, "policy: numel is 0"));
 	if (str_eq(key, "families") || str_eq(key, "dtypes"))

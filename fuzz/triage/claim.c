@@ -16,16 +16,23 @@ static const unsigned parts_of[NFINDING_KINDS] = {
 	[FINDING_NONDETERMINISTIC] = ALL_PARTS,
 };
 
-static const struct { enum claim_part part; unsigned mismatches; } mismatch_of[] = {
-	{CLAIM_PRESENT, 1u << MM_NONENESS}, {CLAIM_SHAPE, 1u << MM_SHAPE},
-	{CLAIM_ELEMENTS, 1u << MM_VALUE | 1u << MM_GRADIENT | 1u << MM_MUTATION}, {CLAIM_STRIDES, 1u << MM_STRIDES}, {CLAIM_MEMORY, 1u << MM_ALIAS}, {CLAIM_REQUIRES_GRAD, 1u << MM_REQUIRES_GRAD},
+static const struct {
+	enum claim_part part;
+	unsigned mismatches;
+} mismatch_of[] = {
+	{CLAIM_PRESENT, 1u << MM_NONENESS},
+	{CLAIM_SHAPE, 1u << MM_SHAPE},
+	{CLAIM_ELEMENTS, 1u << MM_VALUE | 1u << MM_GRADIENT | 1u << MM_MUTATION},
+	{CLAIM_STRIDES, 1u << MM_STRIDES},
+	{CLAIM_MEMORY, 1u << MM_ALIAS},
+	{CLAIM_REQUIRES_GRAD, 1u << MM_REQUIRES_GRAD},
 };
 
 void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, const char *tensor, int call, const struct prog *p)
 {
 	bool mismatch = str_eq(verdict, verdict_name[VD_MISMATCH]);
-	*out = (struct claim){.subject = CLAIM_RUN, .refused = str_eq(verdict, verdict_name[VD_INVALID]),
-		.flaky = kind == FINDING_NONDETERMINISTIC};
+	*out = (struct claim){
+		.subject = CLAIM_RUN, .refused = str_eq(verdict, verdict_name[VD_INVALID]), .flaky = kind == FINDING_NONDETERMINISTIC};
 	if (!mismatch || kind == FINDING_RAISE || kind == FINDING_CRASH || kind == FINDING_HANG)
 		return;
 	if (call >= 0 && call <= p->ncall && tensor_name_read(&out->tensor, tensor, p, NULL)) {
@@ -58,8 +65,8 @@ struct prog claim_program(const struct claim *c, const struct prog *p)
 
 /* ---- judging -------------------------------------------------------------------------------------------------------------------- */
 
-static enum claim_verdict judge_raise(const char **why, const struct prog *p, const struct outcome *o, const struct target *t,
-                                      struct arena *a)
+static enum claim_verdict judge_raise(
+	const char **why, const struct prog *p, const struct outcome *o, const struct target *t, struct arena *a)
 {
 	if (!target_stage(t)->compiles) {
 		*why = arena_printf(a, "eager refuses the program: %s", o->why);
@@ -106,7 +113,7 @@ static enum claim_verdict judge_tensor(const char **why, const struct claim *c, 
 }
 
 enum claim_verdict claim_judge(const char **why, const struct claim *c, const struct prog *p, const struct outcome *o,
-                               const struct result *r, const struct target *t, struct arena *a)
+	const struct result *r, const struct target *t, struct arena *a)
 {
 	enum claim_verdict v = CLAIM_OPEN;
 	*why = o->why;

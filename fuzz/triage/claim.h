@@ -9,33 +9,33 @@
 
 /* Facts of a tensor. */
 enum claim_part {
-	CLAIM_PRESENT = 1,              /* a gradient that is None, or is not */
-	CLAIM_SHAPE = 2,                /* sizes and dtype */
+	CLAIM_PRESENT = 1, /* a gradient that is None, or is not */
+	CLAIM_SHAPE = 2,   /* sizes and dtype */
 	CLAIM_ELEMENTS = 4,
-	CLAIM_STRIDES = 8,              /* where they mean something */
-	CLAIM_MEMORY = 16,              /* which outputs and inputs share it */
+	CLAIM_STRIDES = 8, /* where they mean something */
+	CLAIM_MEMORY = 16, /* which outputs and inputs share it */
 	CLAIM_REQUIRES_GRAD = 32
 };
 struct claim {
 	/* ANYTHING: an observation that does not say what was wrong. */
 	enum claim_subject { CLAIM_TENSOR, CLAIM_RUN, CLAIM_ANYTHING } subject;
-	struct tensor_name tensor;      /* TENSOR: this one is wrong … */
-	int call;                       /* … in this call; later calls do not matter */
-	unsigned parts;                 /* … in one of these facts */
-	bool refused;                   /* RUN: eager refuses the program and must not; else what eager refuses says nothing about a target */
-	bool flaky;                     /* not seen again when it was found: not seeing it now says nothing */
+	struct tensor_name tensor; /* TENSOR: this one is wrong … */
+	int call;                  /* … in this call; later calls do not matter */
+	unsigned parts;            /* … in one of these facts */
+	bool refused;              /* RUN: eager refuses the program and must not; else what eager refuses says nothing about a target */
+	bool flaky;                /* not seen again when it was found: not seeing it now says nothing */
 };
 
 /* verdict, tensor, call: an observation's, of program p. */
 void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, const char *tensor, int call, const struct prog *p);
-const char *claim_text(const struct claim *c, struct arena *a);         /* "x.grad of call 0 is wrong", "it does not run" */
+const char *claim_text(const struct claim *c, struct arena *a); /* "x.grad of call 0 is wrong", "it does not run" */
 /* What has to be run: p without the calls after the claim's. Shares everything with p. */
 struct prog claim_program(const struct claim *c, const struct prog *p);
 
-enum claim_verdict { CLAIM_HOLDS, CLAIM_REFUTED, CLAIM_OPEN };          /* OPEN: nobody can tell */
+enum claim_verdict { CLAIM_HOLDS, CLAIM_REFUTED, CLAIM_OPEN }; /* OPEN: nobody can tell */
 /* o: of claim_program's run r on t. *why: one line, in a. A claim that holds because the target raises holds only if eager does not:
  * the caller asks. */
 enum claim_verdict claim_judge(const char **why, const struct claim *c, const struct prog *p, const struct outcome *o,
-                               const struct result *r, const struct target *t, struct arena *a);
+	const struct result *r, const struct target *t, struct arena *a);
 
 #endif

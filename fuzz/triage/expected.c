@@ -8,7 +8,11 @@
 #include "eager/base/escape.h"
 #include "fuzz/triage/profile.h"
 
-struct wanted { const struct num *val; int64_t n, row; enum dtype dtype; };     /* row: elements per line, at best */
+struct wanted {
+	const struct num *val;
+	int64_t n, row;
+	enum dtype dtype;
+}; /* row: elements per line, at best */
 
 /* ---- which tensor --------------------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +94,7 @@ static double number_after(enum dtype dt, double v, bool up)
 /* The outermost number of dt, upwards or downwards, that num_has accepts; `end` if it accepts none. end: where about the finite part ends. */
 static double outermost(const struct num *v, enum dtype dt, double end, bool up)
 {
-	enum { STEPS = 64 };    /* ends are known to a few units in the last place */
+	enum { STEPS = 64 }; /* ends are known to a few units in the last place */
 	double at = num_rn(dt, end, 0);
 	if (!isfinite(at))
 		at = at > 0 ? num_format[dt].max : -num_format[dt].max;
@@ -117,8 +121,11 @@ void expected_ends(double *low, double *high, const struct num *v, enum dtype dt
 
 static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 {
-	static const struct { int flag; double value; } special[] = {{NUM_PINF, INFINITY}, {NUM_NINF, -INFINITY}, {NUM_NAN, NAN}};
-	double value[2 + ARRAY_LEN(special)];   /* low, high and the others */
+	static const struct {
+		int flag;
+		double value;
+	} special[] = {{NUM_PINF, INFINITY}, {NUM_NINF, -INFINITY}, {NUM_NAN, NAN}};
+	double value[2 + ARRAY_LEN(special)]; /* low, high and the others */
 	int n = 2;
 	for (int i = 0; i < ARRAY_LEN(special); i++)
 		if (v->flags & special[i].flag)
@@ -262,7 +269,7 @@ static void list_indices(struct strbuf *sb, const struct wanted *w, const struct
 	for (int k = 0; k < q->n; k++) {
 		const struct num *v = &w->val[q->index[k]];
 		if (!q->npick && num_is_exact(v) && v->hi == 0)
-			continue;               /* surely not the one; it is looked at by itself */
+			continue; /* surely not the one; it is looked at by itself */
 		sb_printf(sb, "%s%" PRId64, before, q->index[k]);
 		before = ", ";
 	}
@@ -410,7 +417,10 @@ static void meta_facts(struct strbuf *sb, unsigned parts, const struct ref_value
 }
 
 static const char *const rule_name[] = {
-	[ALIAS_APART] = "apart", [ALIAS_SHARED] = "shared", [ALIAS_EQUAL] = "apart unless equal", [ALIAS_ANY] = "any",
+	[ALIAS_APART] = "apart",
+	[ALIAS_SHARED] = "shared",
+	[ALIAS_EQUAL] = "apart unless equal",
+	[ALIAS_ANY] = "any",
 };
 
 static const char *input_name(const struct prog *p, int storage, struct arena *a)
@@ -455,16 +465,15 @@ static void gradient_memory(struct strbuf *sb, const struct reference *ref, cons
 	for (int k = 0; k < i; k++)
 		if (ref->grad[k].n) {
 			tensor_name_of(&n, p, TR_GRADIENT, k);
-			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a),
-			          rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
+			sb_printf(sb, "\"%s\": \"%s\", ", tensor_name_text(&n, a), rule_name[judge_gradient_rule(ref, i, TR_GRADIENT, k, free, a)]);
 		}
 	sb_puts(sb, "},\n");
 	if (judge_gradient_from_start(ref, i, free, a))
 		sb_puts(sb, "    \"offset\": (0, None),\n");
 }
 
-static void facts(struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free,
-                  struct arena *a)
+static void facts(
+	struct strbuf *sb, const struct claim *c, const struct judge_case *jc, const struct ref_value *v, unsigned free, struct arena *a)
 {
 	const struct reference *ref = &jc->ref[c->call];
 	bool output = c->tensor.role == TR_OUTPUT;
@@ -477,8 +486,8 @@ static void facts(struct strbuf *sb, const struct claim *c, const struct judge_c
 		(output ? output_memory : gradient_memory)(sb, ref, jc->p, c->tensor.index, free, a);
 }
 
-bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t,
-                   struct arena *a)
+bool expected_emit(
+	struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct licence_profile profile;
 	struct judge_case jc;

@@ -20,8 +20,8 @@
 #include "fuzz/triage/claim.h"
 
 enum {
-	EXPECTED_SHORT = 4096,          /* elements up to which a person may want to read the table */
-	MAX_EXPECTED = 1 << 18          /* elements beyond which there is none: the script says so */
+	EXPECTED_SHORT = 4096, /* elements up to which a person may want to read the table */
+	MAX_EXPECTED = 1 << 18 /* elements beyond which there is none: the script says so */
 };
 
 /* The outermost numbers of dt that the finite part of v accepts. */
@@ -29,7 +29,7 @@ void expected_ends(double *low, double *high, const struct num *v, enum dtype dt
 /* "output 0", "x.grad", "input x afterwards": as the script calls it. */
 void expected_name(struct strbuf *sb, const struct tensor_name *n);
 /* Appends both. c is a claim about a tensor of p, which has no call after the claim's. False: nothing can be said; *why says why, in a. */
-bool expected_emit(struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t,
-                   struct arena *a);
+bool expected_emit(
+	struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a);
 
 #endif

@@ -20,8 +20,16 @@ void plain_settle(struct outcome *o, const struct result *r, const struct result
 	if (!both_run && !both_raise)
 		return;
 	const char *why = both_run ? "eager runs it, too, though the program or the reference says that eager must refuse it" : plain->message;
-	*o = (struct outcome){.verdict = VD_INVALID, .why = why, .unexpected = true, .signature = "", .tensor = "", .pattern = "",
-		.detail = "", .report = "", .suspicion = "", .reference = o->reference};
+	*o = (struct outcome){.verdict = VD_INVALID,
+		.why = why,
+		.unexpected = true,
+		.signature = "",
+		.tensor = "",
+		.pattern = "",
+		.detail = "",
+		.report = "",
+		.suspicion = "",
+		.reference = o->reference};
 }
 
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)

@@ -10,21 +10,21 @@
 enum { MAX_REFERENCES = 8 };
 
 struct references {
-	const struct prog *p;           /* outlives them */
-	struct arena own, *arena;       /* own, or somebody else's */
+	const struct prog *p;     /* outlives them */
+	struct arena own, *arena; /* own, or somebody else's */
 	int n;
 	struct reference_of {
-		struct target_facts facts;      /* without freedoms */
+		struct target_facts facts; /* without freedoms */
 		struct licence_profile profile;
-		bool ok;                        /* judge_prepare's answer */
+		bool ok; /* judge_prepare's answer */
 		struct judge_case jc;
-	} *of[MAX_REFERENCES];
+	} * of[MAX_REFERENCES];
 };
 
 void references_init(struct references *r, const struct prog *p);
-void references_in(struct references *r, const struct prog *p, struct arena *a);        /* in a: nothing to free */
+void references_in(struct references *r, const struct prog *p, struct arena *a); /* in a: nothing to free */
 void references_free(struct references *r);
-void references_drop(struct references *r);     /* what is there goes: memory, while the program waits */
+void references_drop(struct references *r); /* what is there goes: memory, while the program waits */
 /* t's; made now if it is not there. NULL: nothing is known of t's arithmetic. */
 const struct reference_of *references_get(struct references *r, const struct target *t);
 

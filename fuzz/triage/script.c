@@ -15,8 +15,7 @@ static void comment(struct strbuf *sb, const char *text)
 	sb_putc(sb, '\n');
 }
 
-static void header(struct strbuf *sb, const struct target *t, const char *headline, const char *says,
-                   const char *why, struct arena *a)
+static void header(struct strbuf *sb, const struct target *t, const char *headline, const char *says, const char *why, struct arena *a)
 {
 	sb_puts(sb, "#!/usr/bin/env python3\n");
 	comment(sb, headline);
@@ -62,7 +61,7 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 }
 
 bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *program, const struct target *t, const char *headline,
-                 struct arena *a, struct err *err)
+	struct arena *a, struct err *err)
 {
 	const struct target_script *script = t->driver->script;
 	struct strbuf table, name;
@@ -85,12 +84,14 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	run_facts(sb, c, &p, t, a);
 	if (strstr(table.s, "inf") || strstr(table.s, "nan"))
 		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
-	sb_puts(sb, "# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct\n"
+	sb_puts(sb,
+		"# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct\n"
 		"# compiler chooses. EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that share\n"
 		"# a gradient. An element is a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these),\n"
 		"# {one, of, these} or None (anything).\n");
 	sb_puts(sb, known ? table.s : "MUST = {}\nEXPECTED = []\n");
-	sb_puts(sb, "SHOWN = 8  # elements of a tensor\n\n\n"
+	sb_puts(sb,
+		"SHOWN = 8  # elements of a tensor\n\n\n"
 		"# ---- the data of the inputs: integer arithmetic, the same everywhere ----\n");
 	sb_puts(sb, script->making_inputs());
 	sb_puts(sb, "\n\n# ---- running and comparing ----\n\n\n");

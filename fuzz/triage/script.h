@@ -10,6 +10,6 @@
 /* headline: lines for the head of the script, of any text ("" for none): they become comments. p: all calls of the claim's program.
  * False: a target that is no PyTorch, a claim that says too little, a call that cannot be bound. */
 bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *headline,
-                 struct arena *a, struct err *err);
+	struct arena *a, struct err *err);
 
 #endif

@@ -14,8 +14,8 @@
 
 struct tensor_name {
 	enum tensor_role role;
-	int index;              /* among the outputs, the gradients (inputs that require grad, in node order), the input storages */
-	char node[MAX_NAME];    /* the output's node, the input */
+	int index;           /* among the outputs, the gradients (inputs that require grad, in node order), the input storages */
+	char node[MAX_NAME]; /* the output's node, the input */
 };
 
 /* The tensor of p with that place. It must have it. */

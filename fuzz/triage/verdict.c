@@ -19,8 +19,8 @@ bool verdict_find(int *out, const char *name, struct err *err)
 	for (*out = 0; *out < NVERDICTS; ++*out)
 		if (str_eq(name, verdict_name[*out]))
 			return true;
-	return err_set(err, "'%s' is no verdict%s", name,
-		guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
+	return err_set(
+		err, "'%s' is no verdict%s", name, guess_from(&(struct guess){0}, name, &verdict_name[0], sizeof verdict_name[0], NVERDICTS));
 }
 
 const char *const fill_class_name[NFILL_CLASSES] = {"dyadic", "normal", "special", "ties"};
@@ -62,7 +62,7 @@ static int fill_class(const struct prog *p, int k)
 
 static void add_counts(struct element_counts *e, const struct compared *c)
 {
-	int64_t exact = c->exact - c->nwrong_exact;     /* each element is counted once */
+	int64_t exact = c->exact - c->nwrong_exact; /* each element is counted once */
 	e->exact += exact;
 	e->weak += c->weak;
 	e->suspect += c->suspect;
@@ -83,15 +83,27 @@ static const char *pattern_text(const struct compared *c, struct arena *a)
 /* ---- outcomes ------------------------------------------------------------------------------------------------------------------------ */
 
 static const enum finding_kind kind_of[NMISMATCH] = {
-	[MM_VALUE] = FINDING_VALUE, [MM_GRADIENT] = FINDING_GRADIENT, [MM_MUTATION] = FINDING_MUTATION, [MM_RAISE] = FINDING_RAISE,
-	[MM_NONENESS] = FINDING_NONENESS, [MM_ALIAS] = FINDING_ALIAS, [MM_SHAPE] = FINDING_META, [MM_STRIDES] = FINDING_META,
+	[MM_VALUE] = FINDING_VALUE,
+	[MM_GRADIENT] = FINDING_GRADIENT,
+	[MM_MUTATION] = FINDING_MUTATION,
+	[MM_RAISE] = FINDING_RAISE,
+	[MM_NONENESS] = FINDING_NONENESS,
+	[MM_ALIAS] = FINDING_ALIAS,
+	[MM_SHAPE] = FINDING_META,
+	[MM_STRIDES] = FINDING_META,
 	[MM_REQUIRES_GRAD] = FINDING_NONENESS,
 };
 
 /* Silent wrong data is high: a wrong shape is data that belongs elsewhere. */
 static const enum finding_severity severity_of[NMISMATCH] = {
-	[MM_VALUE] = SEVERITY_HIGH, [MM_GRADIENT] = SEVERITY_HIGH, [MM_MUTATION] = SEVERITY_HIGH, [MM_SHAPE] = SEVERITY_HIGH,
-	[MM_RAISE] = SEVERITY_NORMAL, [MM_NONENESS] = SEVERITY_NORMAL, [MM_ALIAS] = SEVERITY_NORMAL, [MM_STRIDES] = SEVERITY_TRIVIAL,
+	[MM_VALUE] = SEVERITY_HIGH,
+	[MM_GRADIENT] = SEVERITY_HIGH,
+	[MM_MUTATION] = SEVERITY_HIGH,
+	[MM_SHAPE] = SEVERITY_HIGH,
+	[MM_RAISE] = SEVERITY_NORMAL,
+	[MM_NONENESS] = SEVERITY_NORMAL,
+	[MM_ALIAS] = SEVERITY_NORMAL,
+	[MM_STRIDES] = SEVERITY_TRIVIAL,
 	[MM_REQUIRES_GRAD] = SEVERITY_NORMAL,
 };
 
@@ -119,7 +131,9 @@ static const char *suspicion(const struct prog *p, const struct judgement *j, st
 		if (!c->suspect)
 			continue;
 		const struct sample *s = &c->sample[c->nsample - 1];
-		sb_printf(&sb, "  suspect: call %d, %s, %" PRId64 " of %" PRId64 " elements; element %" PRId64 " is %.9g, drawn evaluations gave %.9g to %.9g\n",
+		sb_printf(&sb,
+			"  suspect: call %d, %s, %" PRId64 " of %" PRId64 " elements; element %" PRId64
+			" is %.9g, drawn evaluations gave %.9g to %.9g\n",
 			j->tensor[i].call, tensor_text(p, &j->tensor[i], a), c->suspect, c->n, s->index, s->got, s->low, s->high);
 	}
 	const char *s = arena_strdup(a, sb.s);
@@ -127,7 +141,8 @@ static const char *suspicion(const struct prog *p, const struct judgement *j, st
 	return s;
 }
 
-static void report(struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *target, struct arena *a)
+static void report(
+	struct outcome *out, const struct prog *p, const struct judgement *j, const struct result *r, const char *target, struct arena *a)
 {
 	struct strbuf sb;
 	sb_init(&sb);
@@ -146,12 +161,12 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 {
 	for (int i = 0; i < j->ntensor; i++) {
 		if (j->tensor[i].role == TR_STORAGE && !j->tensor[i].kinds)
-			continue;       /* untouched inputs would drown the shares */
+			continue; /* untouched inputs would drown the shares */
 		add_counts(&out->all, &j->tensor[i].cmp);
 		add_counts(&out->by_fill[fill_class(p, j->tensor[i].call)], &j->tensor[i].cmp);
 	}
 	if (j->status == JUDGE_PASS) {
-		int64_t n = 0, open = 0;        /* of results; inputs that nobody writes decide nothing */
+		int64_t n = 0, open = 0; /* of results; inputs that nobody writes decide nothing */
 		for (int i = 0; i < j->ntensor; i++)
 			if (j->tensor[i].role != TR_STORAGE) {
 				n += j->tensor[i].cmp.n;
@@ -173,7 +188,8 @@ static void from_judgement(struct outcome *out, const struct prog *p, const stru
 	out->severity = severity_of[j->kind];
 	describe(out, p, w, hint, a);
 	if (w && w->cmp.count[EL_DISAGREE])
-		out->why = arena_printf(a, "%s wrong in %" PRId64 " of %" PRId64 " elements, %s", out->tensor, w->cmp.count[EL_DISAGREE], w->cmp.n, out->pattern);
+		out->why = arena_printf(
+			a, "%s wrong in %" PRId64 " of %" PRId64 " elements, %s", out->tensor, w->cmp.count[EL_DISAGREE], w->cmp.n, out->pattern);
 	else if (w)
 		out->why = arena_printf(a, "%s: %s", out->tensor, w->detail);
 	out->detail = out->why;
@@ -197,8 +213,8 @@ const char *program_raises(const struct prog *p, const struct target *t, struct 
 
 /* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do instead
  * neither set of rules expects. */
-static void from_must_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc,
-                            struct arena *a)
+static void from_must_raise(
+	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc, struct arena *a)
 {
 	bool plain = !target_stage(t)->compiles;
 	if (r->status == RES_RAISED && plain && p->raises && !strstr(r->message, p->raises)) {
@@ -222,7 +238,8 @@ static void from_must_raise(struct outcome *out, const struct prog *p, const str
 	out->kind = FINDING_RAISE;
 	out->severity = SEVERITY_NORMAL;
 	out->detail = out->why;
-	out->signature = arena_printf(a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
+	out->signature = arena_printf(
+		a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
 }
 
 /* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
@@ -247,7 +264,7 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 static bool from_status(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
 	if (r->status == RES_UNSUPPORTED && r->compiling && p->must_raise) {
-		out->verdict = VD_PASS;         /* the compiler raised, a known refusal */
+		out->verdict = VD_PASS; /* the compiler raised, a known refusal */
 		out->why = "raises, as it must";
 	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
@@ -269,8 +286,8 @@ static bool from_status(struct outcome *out, const struct prog *p, const struct 
 	return true;
 }
 
-static void from_reference(struct outcome *out, const struct reference_of *ref, const struct prog *p, const struct result *r, const struct target *t,
-                           const char *hint, struct arena *a)
+static void from_reference(struct outcome *out, const struct reference_of *ref, const struct prog *p, const struct result *r,
+	const struct target *t, const char *hint, struct arena *a)
 {
 	bool compiles = target_stage(t)->compiles;
 	struct target_facts facts;
@@ -286,7 +303,7 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 		out->verdict = VD_UNJUDGED;
 		out->why = ref->jc.message;
 	} else if (r->status == RES_RAISED && ref->jc.status == REF_RAISES) {
-		out->verdict = VD_INVALID;      /* as it must */
+		out->verdict = VD_INVALID; /* as it must */
 		out->why = r->message;
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, a);
@@ -305,18 +322,20 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 	}
 }
 
-void outcome_with(struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a)
+void outcome_with(
+	struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a)
 {
 	const struct prog *p = refs->p;
-	*out = (struct outcome){.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "",
-		.reference = REF_UNSUPPORTED};
+	*out = (struct outcome){
+		.why = "", .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = "", .reference = REF_UNSUPPORTED};
 	if (!from_status(out, p, r, t, a))
 		from_reference(out, references_get(refs, t), p, r, t, hint, a);
 	if (verdict_diverges(out->verdict))
 		report(out, p, out->judgement, r, target_text(t, a), a);
 }
 
-void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
+void outcome_of(
+	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a)
 {
 	struct references refs;
 	references_in(&refs, p, a);

@@ -10,7 +10,7 @@
 #include "reports/store/store.h"
 
 enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED, NVERDICTS };
-extern const char *const verdict_name[NVERDICTS];       /* unjudged: the reference said unsupported */
+extern const char *const verdict_name[NVERDICTS]; /* unjudged: the reference said unsupported */
 bool verdict_find(int *out, const char *name, struct err *err);
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
 
@@ -18,31 +18,35 @@ static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH ||
  * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill class of the call: dyadic, normal, special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
-struct element_counts { int64_t exact, agree, weak, suspect, undecided, disagree; };
+struct element_counts {
+	int64_t exact, agree, weak, suspect, undecided, disagree;
+};
 
 struct outcome {
 	enum verdict verdict;
-	unsigned freedoms;              /* bits of the freedoms made use of */
-	const char *why;                /* one line: the reason of anything but pass */
-	bool unexpected;                /* invalid: eager refuses what neither the reference nor the interpreter refuses, or not what a program says */
-	const char *suspicion;          /* a pass with suspects: a line for each tensor that has some; else "" */
-	struct element_counts all, by_fill[NFILL_CLASSES];      /* zero where nothing was compared */
+	unsigned freedoms;     /* bits of the freedoms made use of */
+	const char *why;       /* one line: the reason of anything but pass */
+	bool unexpected;       /* invalid: eager refuses what neither the reference nor the interpreter refuses, or not what a program says */
+	const char *suspicion; /* a pass with suspects: a line for each tensor that has some; else "" */
+	struct element_counts all, by_fill[NFILL_CLASSES]; /* zero where nothing was compared */
 	/* set if the verdict diverges */
 	enum finding_kind kind;
 	enum finding_severity severity;
 	const char *signature, *tensor, *pattern, *detail;
 	int call;
-	const char *report;             /* text block for people: the program, the wrong tensor, expected and got */
+	const char *report; /* text block for people: the program, the wrong tensor, expected and got */
 	/* what the verdict was made of */
-	enum ref_status reference;      /* UNSUPPORTED also where it was not asked */
-	const struct judgement *judgement;      /* NULL: there was nothing to compare */
+	enum ref_status reference;         /* UNSUPPORTED also where it was not asked */
+	const struct judgement *judgement; /* NULL: there was nothing to compare */
 };
 
 /* Compares with the reference of every call (of refs, which has that of t then). Everything of *out lives in a and in refs. hint: the operator
  * whose predicted meta overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
-void outcome_with(struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a);
+void outcome_with(
+	struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* The same for a program that meets one target only: its references live in a. */
-void outcome_of(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
+void outcome_of(
+	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
 const char *verdict_reason(const struct outcome *o, struct arena *a);
 /* What eager of t's version says when it refuses the program, whoever runs it (a tensor saved for backward and then written, a view that must

@@ -9,7 +9,10 @@
 
 #include "oracle/ref/refrun.h"
 
-struct addends { int64_t n; double abs; };      /* how many, and the sum of their magnitudes (both as of centres) */
+struct addends {
+	int64_t n;
+	double abs;
+}; /* how many, and the sum of their magnitudes (both as of centres) */
 
 /* Element k of v, an output or a gradient of ref. False: no sum of at least two addends, or not all finite. */
 bool ref_addends(struct addends *out, const struct reference *ref, const struct ref_value *v, int64_t k);

@@ -2,9 +2,19 @@
 #include "oracle/judge/compare.h"
 
 const char *const pattern_name[NPATTERNS] = {
-	[PAT_NONE] = "none", [PAT_ALL_ZERO] = "all zero", [PAT_NAN] = "nan", [PAT_INF] = "inf", [PAT_SCALED] = "scaled",
-	[PAT_CONSTANT] = "constant", [PAT_PERMUTED] = "permuted", [PAT_SHIFTED] = "shifted", [PAT_STALE] = "stale", [PAT_ROW] = "rows",
-	[PAT_SINGLE] = "single element", [PAT_ULP] = "last bits", [PAT_OTHER] = "other",
+	[PAT_NONE] = "none",
+	[PAT_ALL_ZERO] = "all zero",
+	[PAT_NAN] = "nan",
+	[PAT_INF] = "inf",
+	[PAT_SCALED] = "scaled",
+	[PAT_CONSTANT] = "constant",
+	[PAT_PERMUTED] = "permuted",
+	[PAT_SHIFTED] = "shifted",
+	[PAT_STALE] = "stale",
+	[PAT_ROW] = "rows",
+	[PAT_SINGLE] = "single element",
+	[PAT_ULP] = "last bits",
+	[PAT_OTHER] = "other",
 };
 
 static double got_at(enum dtype dt, const void *data, int64_t k)
@@ -39,10 +49,7 @@ enum element compare_element(const struct num *want, enum dtype dt, const void *
 	return kinds > 1 ? EL_UNDECIDED : EL_AGREE;
 }
 
-bool element_is_weak(const struct num *w)
-{
-	return !(w->flags & NUM_SPECIAL) && w->rad > fabs(w->hi) / 2;
-}
+bool element_is_weak(const struct num *w) { return !(w->flags & NUM_SPECIAL) && w->rad > fabs(w->hi) / 2; }
 
 static double distance(const struct num *w, enum dtype dt, double got)
 {
@@ -52,10 +59,7 @@ static double distance(const struct num *w, enum dtype dt, double got)
 	return fabs(got - w->hi) / unit;
 }
 
-static double wanted(const struct num *w)
-{
-	return dtype_is_float((enum dtype)w->dtype) ? w->hi : (double)w->i;
-}
+static double wanted(const struct num *w) { return dtype_is_float((enum dtype)w->dtype) ? w->hi : (double)w->i; }
 
 static void take_sample(struct compared *out, const struct num *w, enum dtype dt, const void *data, int64_t k)
 {
@@ -78,7 +82,12 @@ static void take_sample(struct compared *out, const struct num *w, enum dtype dt
 }
 
 /* ---- patterns ---- */
-struct view { const struct num *want; int64_t n; const struct meta *meta; const void *data; };
+struct view {
+	const struct num *want;
+	int64_t n;
+	const struct meta *meta;
+	const void *data;
+};
 
 static enum dtype dt_of(const struct view *v) { return v->meta->dtype; }
 static double got_of(const struct view *v, int64_t k) { return got_at(dt_of(v), v->data, k); }
@@ -199,7 +208,7 @@ static bool whole_rows(const struct view *v)
 			for (int64_t k = i * inner; k < v->n; k += m->size[d] * inner)
 				for (int64_t q = 0; q < inner; q++, all++)
 					w += wrong(v, k + q);
-			ok = w == 0 || 2 * w > all;             /* a row may hold values that are right by chance */
+			ok = w == 0 || 2 * w > all; /* a row may hold values that are right by chance */
 			bad += w != 0;
 		}
 		if (ok && bad < m->size[d])

@@ -14,42 +14,49 @@ enum element { EL_AGREE, EL_UNDECIDED, EL_DISAGREE, NELEMENT };
 /* What a wrong tensor looks like: the shape of the error, for signatures. */
 enum pattern {
 	PAT_NONE,
-	PAT_ALL_ZERO,           /* every element is 0, and some should not be */
-	PAT_NAN,                /* the wrong elements are NaN */
+	PAT_ALL_ZERO, /* every element is 0, and some should not be */
+	PAT_NAN,      /* the wrong elements are NaN */
 	PAT_INF,
-	PAT_SCALED,             /* got = ratio * expected where expected is not 0 */
-	PAT_CONSTANT,           /* every element is the same number */
-	PAT_PERMUTED,           /* the same values in other places */
-	PAT_SHIFTED,            /* got[i] = expected[i + shift] */
-	PAT_STALE,              /* the values of an input, or of another call */
-	PAT_ROW,                /* the wrong elements fill whole rows (index of one dim fixed) */
-	PAT_SINGLE,             /* one element */
-	PAT_ULP,                /* off by a few units in the last place */
+	PAT_SCALED,   /* got = ratio * expected where expected is not 0 */
+	PAT_CONSTANT, /* every element is the same number */
+	PAT_PERMUTED, /* the same values in other places */
+	PAT_SHIFTED,  /* got[i] = expected[i + shift] */
+	PAT_STALE,    /* the values of an input, or of another call */
+	PAT_ROW,      /* the wrong elements fill whole rows (index of one dim fixed) */
+	PAT_SINGLE,   /* one element */
+	PAT_ULP,      /* off by a few units in the last place */
 	PAT_OTHER,
 	NPATTERNS
 };
 extern const char *const pattern_name[NPATTERNS];
 
 enum { MAX_SAMPLES = 8 };
-struct sample { int64_t index; double low, high, got; uint8_t flags; };
+struct sample {
+	int64_t index;
+	double low, high, got;
+	uint8_t flags;
+};
 
 struct compared {
 	int64_t n, count[NELEMENT], exact, weak;
-	int64_t suspect;                        /* of the agreeing ones, and then not weak; 0 unless spread.h was asked */
-	int64_t nwrong_exact;                   /* of the disagreeing ones: reference exact */
+	int64_t suspect;      /* of the agreeing ones, and then not weak; 0 unless spread.h was asked */
+	int64_t nwrong_exact; /* of the disagreeing ones: reference exact */
 	int nsample;
-	struct sample sample[MAX_SAMPLES];      /* the first disagreeing elements; the first suspect, between its low and high */
-	double worst;                           /* largest distance outside the set, in radii plus ulps */
+	struct sample sample[MAX_SAMPLES]; /* the first disagreeing elements; the first suspect, between its low and high */
+	double worst;                      /* largest distance outside the set, in radii plus ulps */
 	enum pattern pattern;
-	double ratio;                           /* PAT_SCALED */
-	int64_t shift;                          /* PAT_SHIFTED */
+	double ratio;  /* PAT_SCALED */
+	int64_t shift; /* PAT_SHIFTED */
 };
 
 /* Element k of data (n elements of dtype dt, dense). */
 enum element compare_element(const struct num *want, enum dtype dt, const void *data, int64_t k);
-bool element_is_weak(const struct num *want);    /* the radius exceeds half the value */
+bool element_is_weak(const struct num *want); /* the radius exceeds half the value */
 /* Compares all; then, if something disagrees, classifies. `meta` gives the sizes (rows); stale: candidates, may be NULL. */
-struct stale { int64_t n; const struct num *val; };
+struct stale {
+	int64_t n;
+	const struct num *val;
+};
 void compare_values(struct compared *out, const struct num *want, int64_t n, const struct meta *meta, const void *data,
 	const struct stale *stale, int nstale);
 

@@ -6,8 +6,16 @@
 #include <stdlib.h>
 
 const char *const mismatch_name[NMISMATCH] = {
-	[MM_NONE] = "none", [MM_VALUE] = "value", [MM_GRADIENT] = "gradient", [MM_MUTATION] = "mutation", [MM_RAISE] = "raise",
-	[MM_NONENESS] = "noneness", [MM_ALIAS] = "alias", [MM_SHAPE] = "shape", [MM_STRIDES] = "strides", [MM_REQUIRES_GRAD] = "requires_grad",
+	[MM_NONE] = "none",
+	[MM_VALUE] = "value",
+	[MM_GRADIENT] = "gradient",
+	[MM_MUTATION] = "mutation",
+	[MM_RAISE] = "raise",
+	[MM_NONENESS] = "noneness",
+	[MM_ALIAS] = "alias",
+	[MM_SHAPE] = "shape",
+	[MM_STRIDES] = "strides",
+	[MM_REQUIRES_GRAD] = "requires_grad",
 };
 
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a)
@@ -159,7 +167,9 @@ bool judge_pick(double *low, double *high, const struct reference *ref, int w, i
 	return !(g->flags & NUM_SPECIAL);
 }
 
-struct interval { double low, high; };
+struct interval {
+	double low, high;
+};
 
 static int by_end(const void *a, const void *b)
 {
@@ -185,7 +195,7 @@ static bool all_fit(double *got, struct interval *in, int n)
 			k++;
 		if (k == n)
 			return false;
-		in[k].low = INFINITY;                           /* taken */
+		in[k].low = INFINITY; /* taken */
 		while (first < n && in[first].low == INFINITY)
 			first++;
 	}
@@ -201,14 +211,14 @@ static void compare_picks(struct tensor_verdict *v, const struct reference *ref,
 {
 	const struct ref_winners *q = &ref->winners[w];
 	struct arena_mark m = arena_mark(a);
-	struct interval *in = ARENA_ZNEW(a, struct interval, q->n);     /* 0 for those that are not picked */
+	struct interval *in = ARENA_ZNEW(a, struct interval, q->n); /* 0 for those that are not picked */
 	double *there = ARENA_NEW(a, double, q->n);
 	bool known = true;
 	for (int k = 0; k < q->npick && known; k++)
 		known = judge_pick(&in[k].low, &in[k].high, ref, w, k);
 	for (int k = 0; k < q->n; k++) {
 		there[k] = grad_at(got, q->index[k]);
-		known = known && !isnan(there[k]);              /* the element is wrong by itself */
+		known = known && !isnan(there[k]); /* the element is wrong by itself */
 	}
 	bool wrong = known && !all_fit(there, in, q->n);
 	arena_release(a, m);
@@ -217,7 +227,8 @@ static void compare_picks(struct tensor_verdict *v, const struct reference *ref,
 			(long long)q->index[0], q->npick);
 }
 
-static void compare_winners(struct tensor_verdict *v, const struct reference *ref, int grad, const struct result_tensor *got, struct arena *a)
+static void compare_winners(
+	struct tensor_verdict *v, const struct reference *ref, int grad, const struct result_tensor *got, struct arena *a)
 {
 	if (!got->present || !got->data || got->meta.dtype != ref->grad[grad].meta.dtype || !meta_same_sizes(&ref->grad[grad].meta, &got->meta))
 		return;
@@ -247,7 +258,8 @@ static bool somebody_writes(const struct ref *r, int storage)
 }
 
 /* Nothing may change bits that nobody writes, those of a NaN neither. (A write may choose a NaN's.) */
-static void compare_untouched(struct tensor_verdict *v, const struct prog *p, enum dtype dt, const struct result_storage *got, struct arena *a)
+static void compare_untouched(
+	struct tensor_verdict *v, const struct prog *p, enum dtype dt, const struct result_storage *got, struct arena *a)
 {
 	struct arena_mark m = arena_mark(a);
 	size_t size = (size_t)dtype_nbytes(dt), at = 0;
@@ -284,14 +296,15 @@ static struct tensor_verdict *next(struct judgement *j, enum tensor_role role, i
 	return v;
 }
 
-static bool judge_call(struct judgement *j, const struct judge_case *jc, const struct result *r, int call, unsigned freedoms, struct arena *a)
+static bool judge_call(
+	struct judgement *j, const struct judge_case *jc, const struct result *r, int call, unsigned freedoms, struct arena *a)
 {
 	const struct reference *ref = &jc->ref[call];
 	const struct result_call *got = &r->call[call];
 	if (got->nouts != ref->nouts || (jc->p->has_backward && got->ngrads != ref->ngrads) || got->nstorages != ref->nstorages) {
 		j->status = JUDGE_FAILED;
-		j->message = arena_printf(a, "call %d reports %d outputs, %d gradients, %d storages; the program has %d, %d, %d", call,
-			got->nouts, got->ngrads, got->nstorages, ref->nouts, ref->ngrads, ref->nstorages);
+		j->message = arena_printf(a, "call %d reports %d outputs, %d gradients, %d storages; the program has %d, %d, %d", call, got->nouts,
+			got->ngrads, got->nstorages, ref->nouts, ref->ngrads, ref->nstorages);
 		return false;
 	}
 	/* Stale values: the same output of another call, or an input's cells. */
@@ -361,12 +374,11 @@ void judge(struct judgement *j, const struct judge_case *jc, const struct result
 		j->status = JUDGE_MISMATCH;
 		j->kind = MM_RAISE;
 		j->kinds = 1u << MM_RAISE;
-		j->message = r->status == RES_RAISED ? arena_printf(a, "raised: %s", j->message)
-			: arena_printf(a, "should raise: %s", jc->message);
+		j->message = r->status == RES_RAISED ? arena_printf(a, "raised: %s", j->message) : arena_printf(a, "should raise: %s", jc->message);
 		return;
 	}
 	if (r->status == RES_RAISED)
-		return;                                         /* both raise */
+		return; /* both raise */
 	if (r->ncalls != jc->ncalls) {
 		j->status = JUDGE_FAILED;
 		j->message = arena_printf(a, "%d calls reported, %d asked", r->ncalls, jc->ncalls);
@@ -384,7 +396,7 @@ void judge(struct judgement *j, const struct judge_case *jc, const struct result
 		j->kinds |= v->kinds;
 		j->used |= v->used;
 		if (v->role == TR_STORAGE && !v->kinds)
-			continue;                               /* untouched inputs would drown the shares */
+			continue; /* untouched inputs would drown the shares */
 		j->nelement += v->cmp.n;
 		j->exact += v->cmp.exact;
 		j->weak += v->cmp.weak;
@@ -435,14 +447,16 @@ void judgement_print(struct strbuf *sb, const struct judgement *j, const struct 
 	if (j->message[0])
 		sb_printf(sb, ": %s", j->message);
 	sb_printf(sb, " (%lld elements: %lld agree, %lld disagree, %lld undecided; %lld exact, %lld weak)\n", (long long)j->nelement,
-		(long long)j->count[EL_AGREE], (long long)j->count[EL_DISAGREE], (long long)j->count[EL_UNDECIDED], (long long)j->exact, (long long)j->weak);
+		(long long)j->count[EL_AGREE], (long long)j->count[EL_DISAGREE], (long long)j->count[EL_UNDECIDED], (long long)j->exact,
+		(long long)j->weak);
 	for (int i = 0; i < j->ntensor && j->tensor[i].kinds; i++) {
 		const struct tensor_verdict *v = &j->tensor[i];
 		sb_printf(sb, "  call %d, %s %s", v->call, roles[v->role], v->node >= 0 ? p->node[v->node].name : "");
 		if (v->node < 0)
 			sb_printf(sb, "%d", v->index);
 		if (v->cmp.count[EL_DISAGREE])
-			sb_printf(sb, ": %lld of %lld elements wrong, %s", (long long)v->cmp.count[EL_DISAGREE], (long long)v->cmp.n, pattern_name[v->cmp.pattern]);
+			sb_printf(sb, ": %lld of %lld elements wrong, %s", (long long)v->cmp.count[EL_DISAGREE], (long long)v->cmp.n,
+				pattern_name[v->cmp.pattern]);
 		if (v->cmp.pattern == PAT_SCALED)
 			sb_printf(sb, " by %.9g", v->cmp.ratio);
 		sb_printf(sb, "%s%s\n", v->detail[0] ? ": " : "", v->detail);

@@ -13,14 +13,14 @@
 
 enum mismatch {
 	MM_NONE,
-	MM_VALUE,               /* an output */
+	MM_VALUE, /* an output */
 	MM_GRADIENT,
-	MM_MUTATION,            /* an input's storage after the call, gaps included */
-	MM_SHAPE,               /* sizes, dtype or device */
-	MM_RAISE,               /* raised where it must not, or the reverse */
-	MM_NONENESS,            /* a gradient that should be None, or is */
-	MM_ALIAS,               /* outputs and gradients that share memory and should not, or the reverse; where an output begins in it */
-	MM_STRIDES,             /* only where they mean something */
+	MM_MUTATION, /* an input's storage after the call, gaps included */
+	MM_SHAPE,    /* sizes, dtype or device */
+	MM_RAISE,    /* raised where it must not, or the reverse */
+	MM_NONENESS, /* a gradient that should be None, or is */
+	MM_ALIAS,    /* outputs and gradients that share memory and should not, or the reverse; where an output begins in it */
+	MM_STRIDES,  /* only where they mean something */
 	MM_REQUIRES_GRAD,
 	NMISMATCH
 };
@@ -29,19 +29,19 @@ extern const char *const mismatch_name[NMISMATCH];
 enum judge_status {
 	JUDGE_PASS,
 	JUDGE_MISMATCH,
-	JUDGE_UNSUPPORTED,      /* the reference cannot say (message), or the target refused */
-	JUDGE_FAILED            /* the target crashed, hung, or the harness failed: not this module's verdict */
+	JUDGE_UNSUPPORTED, /* the reference cannot say (message), or the target refused */
+	JUDGE_FAILED       /* the target crashed, hung, or the harness failed: not this module's verdict */
 };
 
 enum tensor_role { TR_OUTPUT, TR_GRADIENT, TR_STORAGE };
 struct tensor_verdict {
 	enum tensor_role role;
-	int call, index, node;          /* index among outputs, gradients, storages; node of the program, -1 for storages */
-	const struct meta *shape;       /* in this call; NULL: a storage, which is flat */
-	unsigned kinds;                 /* 1 << MM_* */
-	unsigned used;                  /* FREE_*: freedoms without which this tensor would be wrong */
+	int call, index, node;    /* index among outputs, gradients, storages; node of the program, -1 for storages */
+	const struct meta *shape; /* in this call; NULL: a storage, which is flat */
+	unsigned kinds;           /* 1 << MM_* */
+	unsigned used;            /* FREE_*: freedoms without which this tensor would be wrong */
 	struct compared cmp;
-	const char *detail;             /* layout, alias, None-ness: both facts in one sentence; "" else */
+	const char *detail; /* layout, alias, None-ness: both facts in one sentence; "" else */
 };
 
 struct judgement {
@@ -51,17 +51,17 @@ struct judgement {
 	const char *message;
 	int64_t nelement, count[NELEMENT], exact, weak, suspect;
 	int ntensor;
-	struct tensor_verdict *tensor;  /* all tensors of all calls; the mismatching ones first, worst kind first */
+	struct tensor_verdict *tensor; /* all tensors of all calls; the mismatching ones first, worst kind first */
 };
 
 struct judge_case {
 	const struct prog *p;
 	int ncalls;
-	const struct prog **bound;      /* one per call */
-	struct reference *ref;          /* one per call */
+	const struct prog **bound; /* one per call */
+	struct reference *ref;     /* one per call */
 	const struct licence_profile *licence;
 	struct tape_limits limit;
-	enum ref_status status;         /* OK if every call is; RAISES if call 0 does */
+	enum ref_status status; /* OK if every call is; RAISES if call 0 does */
 	const char *message;
 };
 
@@ -69,8 +69,8 @@ struct judge_case {
 /* May two tensors of a call share memory? */
 enum alias_rule {
 	ALIAS_APART,
-	ALIAS_SHARED,                   /* they must */
-	ALIAS_EQUAL,                    /* apart, or one tensor if they are equal byte for byte and in layout */
+	ALIAS_SHARED, /* they must */
+	ALIAS_EQUAL,  /* apart, or one tensor if they are equal byte for byte and in layout */
 	ALIAS_ANY
 };
 /* Output i with output k < i; with the input storage that the reference says (k = -1). Outputs on an input's storage are not compared with

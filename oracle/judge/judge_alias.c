@@ -6,8 +6,9 @@
 /* ---- outputs ---- */
 static bool equal(const struct result_tensor *a, const struct result_tensor *b)
 {
-	return meta_same_sizes(&a->meta, &b->meta) && a->meta.dtype == b->meta.dtype && a->meta.offset == b->meta.offset && a->nbytes == b->nbytes
-		&& memcmp(a->meta.stride, b->meta.stride, (size_t)a->meta.rank * sizeof *a->meta.stride) == 0 && memcmp(a->data, b->data, a->nbytes) == 0;
+	return meta_same_sizes(&a->meta, &b->meta) && a->meta.dtype == b->meta.dtype && a->meta.offset == b->meta.offset
+		&& a->nbytes == b->nbytes && memcmp(a->meta.stride, b->meta.stride, (size_t)a->meta.rank * sizeof *a->meta.stride) == 0
+		&& memcmp(a->data, b->data, a->nbytes) == 0;
 }
 
 /* One of the views that unbind or split made. */
@@ -25,8 +26,8 @@ static unsigned alias_freedom(const struct prog *p, const struct reference *ref,
 	unsigned free = FREE_ALIAS;
 	if (k >= 0 && !grad)
 		free |= FREE_PLAIN_ALIAS;
-	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node)) ||
-		(k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
+	if ((ref->out[i].requires_grad && one_of_several(p, ref->out[i].node))
+		|| (k >= 0 && ref->out[k].requires_grad && one_of_several(p, ref->out[k].node)))
 		free |= FREE_SEVERAL_VIEWS;
 	return free;
 }
@@ -40,8 +41,8 @@ enum alias_rule judge_output_rule(const struct prog *p, const struct reference *
 
 /* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is
  * free to differ from eager (a compiled program need not make what comes before the output). */
-static void compare_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms,
-	struct arena *a)
+static void compare_offset(
+	struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
 {
 	const struct ref_value *want = &ref->out[i];
 	const struct result_tensor *have = &got->out[i];
@@ -63,7 +64,7 @@ void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const st
 	int want = ref->out[i].memory, have = got->out[i].storage;
 	bool want_input = want < ref->nstorages, have_input = have >= 0 && have < got->nstorages;
 	if (ref->out[i].n == 0)
-		return;                                         /* empty tensors: PyTorch gives them null pointers */
+		return; /* empty tensors: PyTorch gives them null pointers */
 	if (have_input && (!want_input || want != have)) {
 		judge_note(v, MM_ALIAS, a, "output shares the storage of input %d and should not", have);
 	} else if (want_input && !have_input) {
@@ -79,7 +80,8 @@ void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const st
 		unsigned free = freedoms & alias_freedom(p, ref, got, i, k, w);
 		v->used |= free;
 		if (!free)
-			judge_note(v, MM_ALIAS, a, w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
+			judge_note(v, MM_ALIAS, a,
+				w ? "output should share storage with output %d" : "output shares storage with output %d and should not", k);
 	}
 	compare_offset(v, ref, got, i, freedoms, a);
 }
@@ -92,10 +94,7 @@ enum takes { TAKES_NOT, TAKES_SAME, TAKES_VIEW };
 /* May backward of this operator hand on what it gets? (A product of one factor does, and addmm its bias.) */
 static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || op_info[op].licence == LC_ARITH; }
 
-static bool as_view(int op)
-{
-	return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || op == OP_cat || op == OP_stack;
-}
+static bool as_view(int op) { return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || op == OP_cat || op == OP_stack; }
 
 /* Node i writes through a view of a history. */
 static bool writes_view(const struct prog *p, int i)
@@ -212,8 +211,8 @@ bool judge_gradient_from_start(const struct reference *ref, int i, unsigned free
 	return !(freedoms & FREE_GRADIENT_PARTS) && handed_from_start(ref->run, ref->grad[i].node, a);
 }
 
-static void compare_gradient_offset(struct tensor_verdict *v, const struct reference *ref, const struct result_tensor *g, int i,
-	unsigned freedoms, struct arena *a)
+static void compare_gradient_offset(
+	struct tensor_verdict *v, const struct reference *ref, const struct result_tensor *g, int i, unsigned freedoms, struct arena *a)
 {
 	if (g->meta.offset == 0 || !judge_gradient_from_start(ref, i, 0, a))
 		return;
@@ -222,8 +221,8 @@ static void compare_gradient_offset(struct tensor_verdict *v, const struct refer
 		judge_note(v, MM_ALIAS, a, "gradient begins at element %lld of its memory, expected 0", (long long)g->meta.offset);
 }
 
-void judge_gradient_alias(struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms,
-	struct arena *a)
+void judge_gradient_alias(
+	struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
 {
 	const struct result_tensor *g = &got->grad[i];
 	if (!g->present || !ref->grad[i].present || ref->grad[i].n == 0)
@@ -266,5 +265,7 @@ enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum ten
 		return may_keep(&used, ref->run, leaf, k, freedoms, a) ? ALIAS_ANY : ALIAS_APART;
 	if (other == TR_OUTPUT)
 		return ALIAS_APART;
-	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY : freedoms & FREE_EQUAL_SHARED ? ALIAS_EQUAL : ALIAS_APART;
+	return may_be_parts(&used, ref->run, leaf, ref->grad[k].node, freedoms, a) ? ALIAS_ANY
+		: freedoms & FREE_EQUAL_SHARED                                         ? ALIAS_EQUAL
+																			   : ALIAS_APART;
 }

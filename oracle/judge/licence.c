@@ -14,27 +14,47 @@ struct row {
 };
 
 enum { /* names of the rows' first column */
-	CL_ALL = NLC, CL_MOVE = LC_MOVE, CL_ARITH = LC_ARITH, CL_MUL = LC_MUL, CL_DIV = LC_DIV, CL_TRANS = LC_TRANS,
-	CL_COMPARE = LC_COMPARE, CL_SUM = LC_SUM, CL_PROD = LC_PROD, CL_MINMAX = LC_MINMAX, CL_VAR = LC_VAR, CL_SCAN = LC_SCAN,
-	CL_MATMUL = LC_MATMUL, CL_ACCUM = LC_ACCUM, CL_CONVERT = LC_CONVERT
+	CL_ALL = NLC,
+	CL_MOVE = LC_MOVE,
+	CL_ARITH = LC_ARITH,
+	CL_MUL = LC_MUL,
+	CL_DIV = LC_DIV,
+	CL_TRANS = LC_TRANS,
+	CL_COMPARE = LC_COMPARE,
+	CL_SUM = LC_SUM,
+	CL_PROD = LC_PROD,
+	CL_MINMAX = LC_MINMAX,
+	CL_VAR = LC_VAR,
+	CL_SCAN = LC_SCAN,
+	CL_MATMUL = LC_MATMUL,
+	CL_ACCUM = LC_ACCUM,
+	CL_CONVERT = LC_CONVERT
 };
 
 static const struct row rows[] = {
-#define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) \
+#define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source)                                                            \
 	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source, __LINE__},
 #include "oracle/judge/licence.def"
 };
 
 static const char *const class_names[NLC] = {
-	[LC_MOVE] = "move", [LC_ARITH] = "arith", [LC_MUL] = "mul", [LC_DIV] = "div", [LC_TRANS] = "trans", [LC_COMPARE] = "compare",
-	[LC_SUM] = "sum", [LC_PROD] = "prod", [LC_MINMAX] = "minmax", [LC_VAR] = "var", [LC_SCAN] = "scan", [LC_MATMUL] = "matmul",
-	[LC_ACCUM] = "accum", [LC_CONVERT] = "convert",
+	[LC_MOVE] = "move",
+	[LC_ARITH] = "arith",
+	[LC_MUL] = "mul",
+	[LC_DIV] = "div",
+	[LC_TRANS] = "trans",
+	[LC_COMPARE] = "compare",
+	[LC_SUM] = "sum",
+	[LC_PROD] = "prod",
+	[LC_MINMAX] = "minmax",
+	[LC_VAR] = "var",
+	[LC_SCAN] = "scan",
+	[LC_MATMUL] = "matmul",
+	[LC_ACCUM] = "accum",
+	[LC_CONVERT] = "convert",
 };
 
-const char *licence_class_name(enum licence_class c)
-{
-	return class_names[c];
-}
+const char *licence_class_name(enum licence_class c) { return class_names[c]; }
 
 static enum dtype resolve_dtype(int column, enum dtype dt)
 {
@@ -48,7 +68,8 @@ static enum dtype resolve_dtype(int column, enum dtype dt)
 void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device)
 {
 	static const char *const names[NLT][NLD] = {
-		[LT_BUILTIN] = {"builtin@cpu", "builtin@cuda"}, [LT_TORCH_EAGER] = {"torch-eager@cpu", "torch-eager@cuda"},
+		[LT_BUILTIN] = {"builtin@cpu", "builtin@cuda"},
+		[LT_TORCH_EAGER] = {"torch-eager@cpu", "torch-eager@cuda"},
 		[LT_TORCH_INDUCTOR] = {"torch-inductor@cpu", "torch-inductor@cuda"},
 	};
 	memset(out, 0, sizeof *out);
@@ -61,8 +82,8 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 		for (int c = 0; c < NLC; c++) {
 			for (int d = 0; d < NDTYPES; d++) {
 				if ((r->class_ == CL_ALL || r->class_ == c) && r->dtypes & 1u << d)
-					out->rule[c][d] = (struct lic_rule){resolve_dtype(r->compute, (enum dtype)d),
-						resolve_dtype(r->acc, (enum dtype)d), r->ulp, r->flags, r->source, r->line};
+					out->rule[c][d] = (struct lic_rule){resolve_dtype(r->compute, (enum dtype)d), resolve_dtype(r->acc, (enum dtype)d),
+						r->ulp, r->flags, r->source, r->line};
 			}
 		}
 	}

@@ -11,42 +11,42 @@
 #include "oracle/num/num.h"
 
 enum {
-	LF_IEEE = NR_IEEE,      /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
-	LF_WIDE = NR_WIDE,      /* f16/bf16 intermediates may stay in f32 */
-	LF_FTZ = NR_FTZ,        /* denormals may be flushed */
-	LF_DECOMP = 8,          /* expm1 emitted as exp - 1 */
-	LF_TANH = 4096,         /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
-	LF_RECIP = 16,          /* x / constant as x * (1 / constant) */
-	LF_STEPS = 32,          /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
-	LF_WELFORD = 64,        /* var by Welford's recurrence or by two passes, in the accumulation type */
-	LF_OPEN = 512,          /* clamp as in PyTorch 2.15: gradient 0 at a bound, not g as in 2.11; NaN and integer bounds beyond the dtype */
-	LF_CLOSED = 1024,       /* with LF_OPEN: either (a version between, or one that is not known) */
-	LF_NARROW = 256,        /* sum and mean in a half dtype may convert a wider operand to it first */
-	LF_ONTO = 2048,         /* a matrix product that is added to something may be computed onto it, term by term */
-	LF_POW = 8192,          /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
-	LF_ZERO = 16384,        /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */
-	LF_QUOT = 32768,        /* f32 quotients inside formulas, too, are within 2 ULP only */
-	LF_EX2 = 65536,         /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
-	LF_NUMBER = 131072,     /* a number added to a half tensor stays in f32 */
-	LF_CASCADE = 262144,    /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
-	LF_LOOSE = NR_LOOSE     /* factors (alpha, beta) applied to operands or results, skipped when 0 */
+	LF_IEEE = NR_IEEE,   /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
+	LF_WIDE = NR_WIDE,   /* f16/bf16 intermediates may stay in f32 */
+	LF_FTZ = NR_FTZ,     /* denormals may be flushed */
+	LF_DECOMP = 8,       /* expm1 emitted as exp - 1 */
+	LF_TANH = 4096,      /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
+	LF_RECIP = 16,       /* x / constant as x * (1 / constant) */
+	LF_STEPS = 32,       /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
+	LF_WELFORD = 64,     /* var by Welford's recurrence or by two passes, in the accumulation type */
+	LF_OPEN = 512,       /* clamp as in PyTorch 2.15: gradient 0 at a bound, not g as in 2.11; NaN and integer bounds beyond the dtype */
+	LF_CLOSED = 1024,    /* with LF_OPEN: either (a version between, or one that is not known) */
+	LF_NARROW = 256,     /* sum and mean in a half dtype may convert a wider operand to it first */
+	LF_ONTO = 2048,      /* a matrix product that is added to something may be computed onto it, term by term */
+	LF_POW = 8192,       /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
+	LF_ZERO = 16384,     /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */
+	LF_QUOT = 32768,     /* f32 quotients inside formulas, too, are within 2 ULP only */
+	LF_EX2 = 65536,      /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
+	LF_NUMBER = 131072,  /* a number added to a half tensor stays in f32 */
+	LF_CASCADE = 262144, /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
+	LF_LOOSE = NR_LOOSE  /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
-#define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE)        /* for steps that are never THE correctly rounded answer */
-#define LF_ROUND (NR_IEEE | LF_INEXACT)
+#define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
+#define LF_ROUND   (NR_IEEE | LF_INEXACT)
 
 struct lic_rule {
-	enum dtype compute;     /* inner steps of one kernel */
-	enum dtype acc;         /* partial sums inside one operator, forward and backward */
+	enum dtype compute; /* inner steps of one kernel */
+	enum dtype acc;     /* partial sums inside one operator, forward and backward */
 	double ulp;
 	unsigned flags;
 	const char *source;
-	int line;               /* of licence.def: which row this is */
+	int line; /* of licence.def: which row this is */
 };
 
 struct licence_profile {
-	const char *name;       /* "torch-eager@cpu" */
-	bool cuda;              /* the device: strides differ in places */
-	struct lic_rule rule[NLC][NDTYPES];     /* float dtypes only */
+	const char *name;                   /* "torch-eager@cpu" */
+	bool cuda;                          /* the device: strides differ in places */
+	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
 };
 
 /* The rows of these kernels on this device; never fails for members of the enums. */

@@ -3,7 +3,9 @@
 
 #include "oracle/tape/sample.h"
 
-struct ends { double low, high; };      /* low > high: not known (an evaluation is not finite, or undecided) */
+struct ends {
+	double low, high;
+}; /* low > high: not known (an evaluation is not finite, or undecided) */
 static const struct ends unknown = {INFINITY, -INFINITY};
 
 static const struct ref_value *value_of(const struct reference *ref, const struct tensor_verdict *v)

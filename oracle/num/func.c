@@ -12,17 +12,14 @@ struct num of_long_double(long double y, double rad)
 		r.lo = (double)(y - (long double)r.hi);
 		r.rad = rad + fabs(r.hi) * REL_LD;
 		if (r.rad == 0)
-			r.rad = 0x1p-1074;              /* never exact: exact answers do not come this way */
+			r.rad = 0x1p-1074; /* never exact: exact answers do not come this way */
 	}
 	if (!isfinite(r.rad))
 		r = num_any(DT_F64);
 	return r;
 }
 
-static struct num huge_interval(int flags)
-{
-	return (struct num){.rad = 0x1.fffffffffffffp1023, .dtype = DT_F64, .flags = (uint8_t)flags};
-}
+static struct num huge_interval(int flags) { return (struct num){.rad = 0x1.fffffffffffffp1023, .dtype = DT_F64, .flags = (uint8_t)flags}; }
 
 /* ---- elementary functions on one component; ctx: narrow_of (each_exp is in func_impl.h) ---- */
 INLINE struct num each_log(const struct num *a, const void *narrow)
@@ -36,7 +33,7 @@ INLINE struct num each_log(const struct num *a, const void *narrow)
 		if (a->hi + r < 0)
 			return num_exact(DT_F64, NAN);
 		struct num h = huge_interval(NUM_NINF | (a->hi - r < 0 ? NUM_NAN : 0));
-		double top = log(a->hi + r), low = -746;        /* log of the smallest double */
+		double top = log(a->hi + r), low = -746; /* log of the smallest double */
 		h.hi = (top + low) / 2;
 		h.rad = (top - low) / 2 + fabs(top) * 0x1p-40 + 0x1p-1000;
 		return h;
@@ -60,7 +57,8 @@ INLINE struct num each_log1p(const struct num *a, const void *narrow)
 		if (a->hi + r < -1)
 			return num_exact(DT_F64, NAN);
 		double top = log1p(a->hi + r), bottom = -746;
-		return (struct num){.hi = (top + bottom) / 2, .rad = (top - bottom) / 2 * (1 + 0x1p-40), .dtype = DT_F64, .flags = NUM_NINF | NUM_NAN};
+		return (struct num){
+			.hi = (top + bottom) / 2, .rad = (top - bottom) / 2 * (1 + 0x1p-40), .dtype = DT_F64, .flags = NUM_NINF | NUM_NAN};
 	}
 	double rad = r == 0 ? 0 : r / low * (1 + 0x1p-40);
 	return narrow ? of_double(log1p(a->hi), rad) : of_long_double(log1pl(ld(a)), rad);
@@ -127,7 +125,7 @@ INLINE struct num each_tanh(const struct num *a, const void *narrow)
 	if (a->hi == 0 && a->rad == 0)
 		return *a;
 	double r = arg_rad(a, narrow);
-	if (narrow && r < 0x1p-4) {     /* sech^2 = 1 - tanh^2 changes at most by the factor e^2r */
+	if (narrow && r < 0x1p-4) { /* sech^2 = 1 - tanh^2 changes at most by the factor e^2r */
 		double y = tanh(a->hi);
 		return of_double(y, (1 - y * y + 0x1p-48) * (1 + 2 * r * (1 + 2 * r)) * r);
 	}
@@ -141,7 +139,7 @@ INLINE struct num each_sigmoid(const struct num *a, const void *narrow)
 	if (a->hi == 0 && a->rad == 0)
 		return num_exact(DT_F64, 0.5);
 	double r = arg_rad(a, narrow);
-	if (narrow && r < 0x1p-4) {     /* the slope y (1 - y) changes at most by the factor e^r */
+	if (narrow && r < 0x1p-4) { /* the slope y (1 - y) changes at most by the factor e^r */
 		double e = exp(-fabs(a->hi)), y = (a->hi >= 0 ? 1 : e) / (1 + e);
 		return of_double(y, e / ((1 + e) * (1 + e)) * (1 + 0x1p-40) * (1 + 2 * r) * r);
 	}
@@ -222,10 +220,14 @@ static struct num truth(int t, enum dtype dt)
 
 /* ---- unary ---- */
 #define UNARY(id) INLINE struct num v_##id(const struct num *const *x, const struct how *h)
-#define A (x[0])
-#define B (x[1])
+#define A         (x[0])
+#define B         (x[1])
 
-UNARY(COPY) { (void)h; return *A; }
+UNARY(COPY)
+{
+	(void)h;
+	return *A;
+}
 
 INLINE struct num budget(struct num y, const struct how *h)
 {
@@ -271,7 +273,7 @@ UNARY(SIGMOID)
 	if (!num_is_exact(&y)) {
 		double m = num_mag(&y);
 		num_widen(&y, 3 * how_ulp(h, m));
-		if (h->l->flags & LF_EX2 && h->l->compute == DT_F32)    /* half an ulp of x * log2 e, log2 e's own error, 2 ulp of ex2.approx */
+		if (h->l->flags & LF_EX2 && h->l->compute == DT_F32) /* half an ulp of x * log2 e, log2 e's own error, 2 ulp of ex2.approx */
 			num_widen(&y, m * (fmin(num_mag(A), 128) * 1.25 * 0x1p-24 + 0x1p-22));
 		if (m < 4 / num_format[h->l->compute].max * 4)
 			num_widen(&y, m);
@@ -304,7 +306,7 @@ UNARY(RSQRT)
 	struct num s = num_each(A, each_sqrt, NULL);
 	s.dtype = (uint8_t)h->dt;
 	how_step(&s, h);
-	zero_sign(&s, A, A->hi);                /* the root of a zero is that zero */
+	zero_sign(&s, A, A->hi); /* the root of a zero is that zero */
 	struct num y = recip_of(&s);
 	return budget(y, h);
 }
@@ -333,8 +335,10 @@ UNARY(NEG)
 static struct num each_abs(const struct num *a, const void *ctx UNUSED)
 {
 	if (a->hi < 0)
-		return each_abs(&(struct num){.hi = -a->hi, .lo = -a->lo, .rad = a->rad, .dtype = a->dtype,
-			.flags = (uint8_t)(fin(a) ? 0 : NUM_NOFIN | NUM_PINF)}, NULL);
+		return each_abs(
+			&(struct num){
+				.hi = -a->hi, .lo = -a->lo, .rad = a->rad, .dtype = a->dtype, .flags = (uint8_t)(fin(a) ? 0 : NUM_NOFIN | NUM_PINF)},
+			NULL);
 	struct num r = *a;
 	if (r.hi == 0)
 		r.hi = 0;
@@ -429,10 +433,10 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 		r.flags = NUM_UNDEC;
 	}
 	if (!r.flags && a->i == 0)
-		r.flags = NUM_MOVED;            /* +0, for certain */
+		r.flags = NUM_MOVED; /* +0, for certain */
 	double through = num_rn(h->dt, num_rn(DT_F32, hi, lo), 0);
 	how_only(&r, h);
-	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) {       /* PyTorch goes through f32 */
+	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) { /* PyTorch goes through f32 */
 		struct num other = num_exact(h->dt, through);
 		r = num_hull(&r, &other);
 		r.dtype = (int32_t)h->dt;
@@ -452,7 +456,7 @@ static struct num float_to_int(const struct num *a, const struct how *h)
 	int64_t v = (int64_t)low;
 	struct num r = int_result(h, v);
 	if (r.i != v)
-		return num_any(h->dt);          /* out of range: undefined */
+		return num_any(h->dt); /* out of range: undefined */
 	r.flags = a->flags & NUM_UNDEC;
 	if (r.flags)
 		return num_any(h->dt);
@@ -486,8 +490,7 @@ UNARY(CAST)
 UNARY(ADD)
 {
 	if (is_int(h))
-		return int_open(A) || int_open(B) ? num_any(h->dt)
-			: int_result(h, h->dt == DT_B8 ? A->i | B->i : wrap_add(A->i, B->i));
+		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, h->dt == DT_B8 ? A->i | B->i : wrap_add(A->i, B->i));
 	struct num y = num_add(A, B);
 	how_only(&y, h);
 	return y;
@@ -551,7 +554,7 @@ static double pow_ulp(const struct how *h, double b) { return h->l->ulp + (h->l-
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
 	struct num y = num_mul(a, a);
-	if (y.flags & NUM_BEYOND && n > 2)      /* a further factor is larger than 1 */
+	if (y.flags & NUM_BEYOND && n > 2) /* a further factor is larger than 1 */
 		return num_exact(h->dt, copysign(INFINITY, a->hi));
 	for (int i = 2; i < n; i++) {
 		y.dtype = (uint8_t)h->dt;
@@ -561,13 +564,16 @@ static struct num pow_product(const struct num *a, int n, const struct how *h)
 	y.dtype = (uint8_t)h->dt;
 	if (num_is_exact(a) && !(y.flags & NUM_SPECIAL) && num_fits(h->dt, y.hi, y.lo) && fabs(y.hi) <= num_format[h->dt].max && n == 2)
 		return y;
-	if (!(y.flags & NUM_NOFIN))             /* or pow of the library */
+	if (!(y.flags & NUM_NOFIN)) /* or pow of the library */
 		num_widen(&y, pow_ulp(h, n) * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
 	return y;
 }
 
-struct power { double b; bool narrow; };
+struct power {
+	double b;
+	bool narrow;
+};
 
 static struct num each_pow(const struct num *a, const void *ctx)
 {
@@ -578,7 +584,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	if (!fin(a)) {
 		struct num y = num_exact(DT_F64, pow(a->hi, b));
 		if (fabs(b) == 0.5 && a->hi < 0)
-			y.flags |= NUM_NAN;             /* computed as sqrt or rsqrt */
+			y.flags |= NUM_NAN; /* computed as sqrt or rsqrt */
 		return y;
 	}
 	double r = arg_rad(a, p->narrow), m = fabs(a->hi);
@@ -588,7 +594,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 		bool odd = isfinite(b) && b == floor(b) && fmod(b, 2) != 0, known = a->flags & NUM_MOVED;
 		struct num y = num_exact(DT_F64, odd && known ? copysign(INFINITY, a->hi) : INFINITY);
 		if ((odd && !known) || (b == -0.5 && !(known && !signbit(a->hi))))
-			y.flags |= NUM_NINF;            /* the zero's sign decides; 1 / sqrt(-0) is -inf */
+			y.flags |= NUM_NINF; /* the zero's sign decides; 1 / sqrt(-0) is -inf */
 		return y;
 	}
 	if (r == 0)
@@ -604,7 +610,7 @@ static struct num each_pow(const struct num *a, const void *ctx)
 	}
 	if (a->hi < 0 && b != floor(b))
 		return num_exact(DT_F64, NAN);
-	double grow = expm1_up(fabs(b) * (r / (m - r)));        /* |d log y| <= |b| r / (m - r) */
+	double grow = expm1_up(fabs(b) * (r / (m - r))); /* |d log y| <= |b| r / (m - r) */
 	if (p->narrow) {
 		double y = pow(a->hi, b);
 		return of_double(y, (fabs(y) + 0x1p-1060) * grow);
@@ -628,18 +634,18 @@ static struct num pow_at(const struct num *a, double b, bool rounded, const stru
 	if (!(y.flags & NUM_NOFIN) && y.rad != 0)
 		num_widen(&y, fmax(products, pow_ulp(h, b) - h->l->ulp) * how_ulp(h, num_mag(&y)));
 	y.dtype = (uint8_t)h->dt;
-	if (fabs(b) == 0.5) {                   /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
+	if (fabs(b) == 0.5) { /* also computed by sqrt: NaN of -inf, and a zero keeps its sign */
 		y.flags |= a->flags & NUM_NINF ? NUM_NAN : 0;
 		bool plus = num_is_exact(a) && a->flags & NUM_MOVED && a->hi == 0 && !signbit(a->hi);
 		y.flags |= b < 0 && !(a->flags & NUM_NOFIN) && fabs(a->hi) <= a->rad && !plus ? NUM_INF : 0;
 	}
 	for (int i = 0; i < 2 && (b == -2 || b == -0.5); i++)
-		how_step(&y, h);                /* the reciprocal of a rounded square or root, or the reverse */
+		how_step(&y, h); /* the reciprocal of a rounded square or root, or the reverse */
 	double square = a->hi * a->hi;
 	if (b == -2 && h->l->flags & LF_POW && square < num_format[h->dt].normal && square > 0 && !(y.flags & NUM_NOFIN))
-		num_widen(&y, num_mag(&y) * num_half_ulp(&num_format[h->dt], square) / square);         /* PowKernel.cu: 1.0 / (base * base) */
+		num_widen(&y, num_mag(&y) * num_half_ulp(&num_format[h->dt], square) / square); /* PowKernel.cu: 1.0 / (base * base) */
 	if (b == -2 && !(a->flags & NUM_NOFIN) && num_mag(a) * num_mag(a) >= num_format[h->l->compute].overflow && !(y.flags & NUM_NOFIN))
-		num_widen(&y, num_mag(&y));     /* 1 / (a * a), whose square overflows */
+		num_widen(&y, num_mag(&y)); /* 1 / (a * a), whose square overflows */
 	return budget(y, h);
 }
 
@@ -732,7 +738,7 @@ UNARY(CLAMP)
 }
 
 #define v_DETACH v_COPY
-#define v_GRAFT v_COPY
+#define v_GRAFT  v_COPY
 
 struct num sin_of(const struct num *a, const struct how *h) { return v_SIN(&a, h); }
 struct num cos_of(const struct num *a, const struct how *h) { return v_COS(&a, h); }
@@ -743,14 +749,14 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 }
 
 /* ---- blocks: one loop per function, the function inside it ---- */
-#define LOOP(id, ...) \
-	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h) \
-	{ \
-		for (int64_t i = 0; i < n; i++) { \
-			const struct num *const x[] = {__VA_ARGS__}; \
-			num_put(&y[i], v_##id(x, h)); \
-			y[i].dtype = (uint8_t)h->dt; \
-		} \
+#define LOOP(id, ...)                                                                                                                      \
+	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)       \
+	{                                                                                                                                      \
+		for (int64_t i = 0; i < n; i++) {                                                                                                  \
+			const struct num *const x[] = {__VA_ARGS__};                                                                                   \
+			num_put(&y[i], v_##id(x, h));                                                                                                  \
+			y[i].dtype = (uint8_t)h->dt;                                                                                                   \
+		}                                                                                                                                  \
 	}
 #define LOOP_0(id)
 #define LOOP_1(id) LOOP(id, &v[op[0][i]])
@@ -763,13 +769,34 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #include "oracle/num/sf.def"
 
 enum { N = -1, R = -2, M = -3 };
-#define ROW_0(id) {#id, 0, NULL}
-#define ROW_1(id) {#id, 1, b_##id}
-#define ROW_2(id) {#id, 2, b_##id}
-#define ROW_3(id) {#id, 3, b_##id}
-#define ROW_N(id) {#id, N, NULL}
-#define ROW_R(id) {#id, R, NULL}
-#define ROW_M(id) {#id, M, NULL}
+#define ROW_0(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, 0, NULL                                                                                                                       \
+	}
+#define ROW_1(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, 1, b_##id                                                                                                                     \
+	}
+#define ROW_2(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, 2, b_##id                                                                                                                     \
+	}
+#define ROW_3(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, 3, b_##id                                                                                                                     \
+	}
+#define ROW_N(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, N, NULL                                                                                                                       \
+	}
+#define ROW_R(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, R, NULL                                                                                                                       \
+	}
+#define ROW_M(id)                                                                                                                          \
+	{                                                                                                                                      \
+#id, M, NULL                                                                                                                       \
+	}
 const struct sf_info sf_info[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/num/sf.def"

@@ -16,22 +16,25 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 
 /* How one step is to be computed: the block's dtype and the rule of its licence class. */
 struct how {
 	enum dtype dt;
-	const struct lic_rule *l;       /* NULL for integer dtypes */
-	bool constant_b;                /* DIV: the divisor is a constant of the program */
+	const struct lic_rule *l; /* NULL for integer dtypes */
+	bool constant_b;          /* DIV: the divisor is a constant of the program */
 };
 
 /* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool
  * results wrap. */
-typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n,
-	const struct how *h);
+typedef void sf_value_fn(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
 /* Contributions gx[i][k] to the operands v[op[k][i]] of n scalars with values y[i] and adjoints g[i]; flags NUM_ABSENT: none. */
-typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
-	const sid *const op[3], int64_t n, const struct how *h);
+typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3],
+	int64_t n, const struct how *h);
 
 enum { NUM_ABSENT = 255 };
-struct sf_info { const char *name; int arity; sf_value_fn *value; };
-extern const struct sf_info sf_info[NSF];       /* value NULL: lists (nary.c) and sources */
-extern sf_adj_fn *const sf_adj[NSF];            /* NULL: no derivative, or a list */
+struct sf_info {
+	const char *name;
+	int arity;
+	sf_value_fn *value;
+};
+extern const struct sf_info sf_info[NSF]; /* value NULL: lists (nary.c) and sources */
+extern sf_adj_fn *const sf_adj[NSF];      /* NULL: no derivative, or a list */
 
 /* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
  * assumed to be THE correctly rounded answer, because formulas differ. Overflow on the way is optional, the order of the factors

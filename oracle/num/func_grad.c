@@ -6,8 +6,8 @@ static int not3(int t) { return t == -1 ? -1 : !t; }
 static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->dtype) && a->flags & (NUM_NAN | NUM_ANY); }
 
 /* ---- derivatives: what arrives at the operands for adjoint g of y; gx[k] is preset to NUM_ABSENT and may be left so ---- */
-#define ADJ(id) INLINE void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, \
-	const struct how *h)
+#define ADJ(id)                                                                                                                            \
+	INLINE void g_##id(struct num *gx, const struct num *g, const struct num *y, const struct num *const *x, const struct how *h)
 #define NOTHING ((void)gx, (void)g, (void)y, (void)x, (void)h)
 
 INLINE struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
@@ -46,7 +46,11 @@ static struct num half_of(const struct num *g, const struct how *h)
 	return r;
 }
 
-ADJ(COPY) { NOTHING; gx[0] = *g; }
+ADJ(COPY)
+{
+	NOTHING;
+	gx[0] = *g;
+}
 ADJ(CAST)
 {
 	(void)y;
@@ -54,28 +58,48 @@ ADJ(CAST)
 	if (!dtype_is_float(to))
 		return;
 	(void)h;
-	gx[0] = *g;     /* whoever sends it converts it */
+	gx[0] = *g; /* whoever sends it converts it */
 }
-ADJ(NEG) { NOTHING; gx[0] = num_neg(*g); }
+ADJ(NEG)
+{
+	NOTHING;
+	gx[0] = num_neg(*g);
+}
 ADJ(ABS)
 {
 	(void)y;
 	struct num s = num_each(x[0], each_sign, NULL);
-	if (x[0]->flags & NUM_NAN)                      /* sign(NaN) is NaN in PyTorch's abs backward or 0: both are seen */
+	if (x[0]->flags & NUM_NAN) /* sign(NaN) is NaN in PyTorch's abs backward or 0: both are seen */
 		s.flags |= NUM_NAN | NUM_UNDEC;
 	gx[0] = mul_only(g, &s, h);
 }
-ADJ(GRAFT) { NOTHING; gx[1] = *g; }
-ADJ(ZERO) { NOTHING; gx[0] = zero_of(h); }
-ADJ(EXP) { (void)x; gx[0] = mul_only(g, y, h); }
-ADJ(LOG) { (void)y; gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false}); }
+ADJ(GRAFT)
+{
+	NOTHING;
+	gx[1] = *g;
+}
+ADJ(ZERO)
+{
+	NOTHING;
+	gx[0] = zero_of(h);
+}
+ADJ(EXP)
+{
+	(void)x;
+	gx[0] = mul_only(g, y, h);
+}
+ADJ(LOG)
+{
+	(void)y;
+	gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false});
+}
 ADJ(LOG1P)
 {
 	(void)y;
 	struct num one = num_exact(h->dt, 1), d = num_add(x[0], &one);
 	how_step(&d, h);
 	if (num_is_exact(x[0]) && x[0]->hi == -1)
-		d.flags |= NUM_MOVED;                   /* -1 + 1 is +0 */
+		d.flags |= NUM_MOVED; /* -1 + 1 is +0 */
 	struct num r = quotient(g, &d, h);
 	how_last(&r, h);
 	gx[0] = r;
@@ -97,7 +121,7 @@ ADJ(RSQRT)
 {
 	(void)x;
 	struct num y2 = mul_step(y, y, h), y3 = mul_step(&y2, y, h), k = num_scale(*g, -0.5);
-	how_step(&k, h);                                /* g / 2 may underflow to 0, which times infinity is NaN */
+	how_step(&k, h); /* g / 2 may underflow to 0, which times infinity is NaN */
 	gx[0] = mul_last(&k, &y3, h);
 }
 ADJ(RECIP)
@@ -143,12 +167,26 @@ ADJ(RELU)
 	struct num zero = zero_of(h);
 	int t = num_lt(&zero, y);
 	if (y->flags & NUM_NAN)
-		t = y->flags & NUM_NOFIN ? 1 : -1;      /* NaN <= 0 is false: g passes */
+		t = y->flags & NUM_NOFIN ? 1 : -1; /* NaN <= 0 is false: g passes */
 	gx[0] = gate(t, g, h);
 }
-ADJ(ADD) { NOTHING; gx[0] = gx[1] = *g; }
-ADJ(SUB) { NOTHING; gx[0] = *g; gx[1] = num_neg(*g); }
-ADJ(MUL) { (void)y; gx[0] = mul_only(g, x[1], h); gx[1] = mul_only(g, x[0], h); }
+ADJ(ADD)
+{
+	NOTHING;
+	gx[0] = gx[1] = *g;
+}
+ADJ(SUB)
+{
+	NOTHING;
+	gx[0] = *g;
+	gx[1] = num_neg(*g);
+}
+ADJ(MUL)
+{
+	(void)y;
+	gx[0] = mul_only(g, x[1], h);
+	gx[1] = mul_only(g, x[0], h);
+}
 ADJ(DIV)
 {
 	(void)y;
@@ -193,7 +231,7 @@ static void adj_extreme(struct num *gx, const struct num *g, const struct num *a
 	int eq = num_eq(a, b), lt = num_lt(a, b);
 	struct num half = half_of(g, h), z = zero_of(h);
 	if (sure_nan(a) || sure_nan(b)) {
-		gx[0] = gx[1] = *g;             /* masked_fill(a < b) and (b < a): neither holds */
+		gx[0] = gx[1] = *g; /* masked_fill(a < b) and (b < a): neither holds */
 	} else if (may_nan(a) || may_nan(b)) {
 		gx[0] = gx[1] = num_either(g, &z);
 	} else if (eq == 1) {
@@ -206,8 +244,16 @@ static void adj_extreme(struct num *gx, const struct num *g, const struct num *a
 		gx[1] = gx[0];
 	}
 }
-ADJ(MAX2) { (void)y; adj_extreme(gx, g, x[0], x[1], h); }
-ADJ(MIN2) { (void)y; adj_extreme(gx, g, x[1], x[0], h); }      /* the smaller of (a, b) is where max of (b, a) sends nothing */
+ADJ(MAX2)
+{
+	(void)y;
+	adj_extreme(gx, g, x[0], x[1], h);
+}
+ADJ(MIN2)
+{
+	(void)y;
+	adj_extreme(gx, g, x[1], x[0], h);
+} /* the smaller of (a, b) is where max of (b, a) sends nothing */
 ADJ(SELECT)
 {
 	(void)y;
@@ -228,7 +274,7 @@ ADJ(CLAMP)
 		t = h->l->flags & LF_CLOSED && open != t ? -1 : open;
 	}
 	if (sure_nan(x[0]))
-		t = 0;                          /* no comparison holds */
+		t = 0; /* no comparison holds */
 	else if (may_nan(x[0]))
 		t = t == 0 ? 0 : -1;
 	gx[0] = gate(t, g, h);
@@ -239,16 +285,16 @@ ADJ(CLAMP)
 #define g_CEIL  g_ZERO
 #define g_TRUNC g_ZERO
 #define g_SIGN  g_ZERO
-#define LOOP(id, arity, ...) \
-	static void b_##id(struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, \
-		const sid *const op[3], int64_t n, const struct how *h) \
-	{ \
-		for (int64_t i = 0; i < n; i++) { \
-			const struct num *const x[] = {__VA_ARGS__}; \
-			for (int k = 0; k < arity; k++) \
-				gx[i][k].flags = NUM_ABSENT; \
-			g_##id(gx[i], &g[i], &y[i], x, h); \
-		} \
+#define LOOP(id, arity, ...)                                                                                                               \
+	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
+		int64_t n, const struct how *h)                                                                                                    \
+	{                                                                                                                                      \
+		for (int64_t i = 0; i < n; i++) {                                                                                                  \
+			const struct num *const x[] = {__VA_ARGS__};                                                                                   \
+			for (int k = 0; k < arity; k++)                                                                                                \
+				gx[i][k].flags = NUM_ABSENT;                                                                                               \
+			g_##id(gx[i], &g[i], &y[i], x, h);                                                                                             \
+		}                                                                                                                                  \
 	}
 #define LOOP_0(id)
 #define LOOP_1(id) LOOP(id, 1, &v[op[0][i]])
@@ -259,15 +305,15 @@ ADJ(CLAMP)
 #define LOOP_M(id)
 /* What has no derivative. */
 ADJ(NONE) { NOTHING; }
-#define g_DETACH g_NONE
-#define g_NOT g_NONE
-#define g_EQ g_NONE
-#define g_NE g_NONE
-#define g_LT g_NONE
-#define g_LE g_NONE
-#define g_GT g_NONE
-#define g_GE g_NONE
-#define g_AND g_NONE
+#define g_DETACH            g_NONE
+#define g_NOT               g_NONE
+#define g_EQ                g_NONE
+#define g_NE                g_NONE
+#define g_LT                g_NONE
+#define g_LE                g_NONE
+#define g_GT                g_NONE
+#define g_GE                g_NONE
+#define g_AND               g_NONE
 #define SF(id, arity, what) LOOP_##arity(id)
 #include "oracle/num/sf.def"
 

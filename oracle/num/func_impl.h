@@ -10,7 +10,7 @@ INLINE struct num mul_of(const struct num *a, const struct num *b, const struct 
 	struct num y = num_mul(a, b);
 	if (UNLIKELY(h->l->flags & LF_LOOSE && y.flags & NUM_NAN && ((num_is_exact(a) && a->hi == 0) || (num_is_exact(b) && b->hi == 0)))) {
 		struct num zero = num_exact(h->dt, 0);
-		y = num_hull(&zero, &y);        /* a factor 0 skips the product, infinities and all */
+		y = num_hull(&zero, &y); /* a factor 0 skips the product, infinities and all */
 	}
 	return y;
 }
@@ -32,7 +32,7 @@ INLINE struct num quotient(const struct num *a, const struct num *b, const struc
 }
 /* a / b, rounded as the last and only step; a constant divisor may be inverted first (LF_RECIP). */
 struct num div_of(const struct num *a, const struct num *b, const struct how *h);
-struct num each_sign(const struct num *a, const void *ctx);     /* for num_each */
+struct num each_sign(const struct num *a, const void *ctx); /* for num_each */
 /* Values, rounded. */
 struct num sin_of(const struct num *a, const struct how *h);
 struct num cos_of(const struct num *a, const struct how *h);
@@ -73,7 +73,7 @@ INLINE const void *narrow_of(const struct how *h) { return num_format[h->l->comp
 static inline double expm1_up(double r) { return (r < 0x1p-10 ? r * (1 + r * (0.5 + r * 0.25)) : expm1(r)) * (1 + 0x1p-40); }
 static inline double log_up(double q) { return (q < 0x1p-10 ? q * (1 + q * (0.5 + q * 0.5)) : -log1p(-q)) * (1 + 0x1p-40); }
 
-#define EXP_OVERFLOWS 710.0     /* exp of this is beyond double */
+#define EXP_OVERFLOWS 710.0 /* exp of this is beyond double */
 
 INLINE struct num each_exp(const struct num *a, const void *narrow)
 {
@@ -86,7 +86,7 @@ INLINE struct num each_exp(const struct num *a, const void *narrow)
 		return num_exact(DT_F64, INFINITY);
 	if (narrow) {
 		double y = exp(a->hi);
-		return of_double(y, r == 0 ? 0 : (y + 0x1p-1060) * expm1_up(r));      /* y may have underflowed */
+		return of_double(y, r == 0 ? 0 : (y + 0x1p-1060) * expm1_up(r)); /* y may have underflowed */
 	}
 	long double y = expl(ld(a));
 	return num_take(of_long_double(y, r == 0 ? 0 : ((double)y + 0x1p-1074) * expm1_up(r)));

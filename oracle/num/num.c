@@ -28,7 +28,7 @@ struct dd dd_sqrt(struct dd a)
 {
 	if (a.hi <= 0)
 		return (struct dd){0, 0};
-	if (a.hi > 0x1p900 || a.hi < 0x1p-800) {        /* keep s * s and its error term in range */
+	if (a.hi > 0x1p900 || a.hi < 0x1p-800) { /* keep s * s and its error term in range */
 		double up = a.hi > 1 ? 0x1p-400 : 0x1p400, down = a.hi > 1 ? 0x1p200 : 0x1p-200;
 		struct dd r = dd_sqrt((struct dd){a.hi * up, a.lo * up});
 		return (struct dd){r.hi * down, r.lo * down};
@@ -58,10 +58,7 @@ double num_rn(enum dtype dt, double hi, double lo)
 }
 
 /* ---- making ---- */
-struct num num_int(enum dtype dt, int64_t v)
-{
-	return (struct num){.i = v, .dtype = (uint8_t)dt};
-}
+struct num num_int(enum dtype dt, int64_t v) { return (struct num){.i = v, .dtype = (uint8_t)dt}; }
 
 struct num num_any(enum dtype dt)
 {
@@ -99,7 +96,7 @@ static struct num beyond_of(enum dtype dt, struct dd c, double rad, int flags)
 
 static double down(double v) { return v * 0x1p-550 * 0x1p-550; }
 static double up(double v) { return v * 0x1p550 * 0x1p550; }
-static const double beyond_double = 0x1p-76;    /* 2^1024, scaled down */
+static const double beyond_double = 0x1p-76; /* 2^1024, scaled down */
 
 static struct num half_down(const struct num *a)
 {
@@ -205,7 +202,7 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	int undec = (a->flags | b->flags) & NUM_UNDEC;
-	if ((a->flags | b->flags) & NUM_ANY)    /* whatever the other is, NaN stays */
+	if ((a->flags | b->flags) & NUM_ANY) /* whatever the other is, NaN stays */
 		return only_nan(a) || only_nan(b) ? num_exact(dt, NAN) : num_any(dt);
 	struct num ca[NCOMP], cb[NCOMP], r = {0};
 	int na = components(ca, a), nb = components(cb, b);
@@ -221,7 +218,7 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 	r.dtype = (uint8_t)dt;
 	r.flags |= (uint8_t)undec;
 	if (na * nb > 1 && !num_is_exact(&r))
-		r.flags |= NUM_UNDEC;   /* an infinity or not, of one sign or the other: legal, not confirmed, even if what follows hides it */
+		r.flags |= NUM_UNDEC; /* an infinity or not, of one sign or the other: legal, not confirmed, even if what follows hides it */
 	return r;
 }
 
@@ -250,10 +247,7 @@ static struct num add_pair(const struct num *a, const struct num *b)
 	return num_exact((enum dtype)a->dtype, (is_fin(a) ? 0 : a->hi) + (is_fin(b) ? 0 : b->hi));
 }
 
-struct num num_add_sets(const struct num *a, const struct num *b)
-{
-	return num_pairwise(a, b, add_pair);
-}
+struct num num_add_sets(const struct num *a, const struct num *b) { return num_pairwise(a, b, add_pair); }
 
 struct num num_neg(struct num a)
 {
@@ -293,10 +287,7 @@ static struct num mul_pair(const struct num *a, const struct num *b)
 	return r;
 }
 
-struct num num_mul_sets(const struct num *a, const struct num *b)
-{
-	return num_pairwise(a, b, mul_pair);
-}
+struct num num_mul_sets(const struct num *a, const struct num *b) { return num_pairwise(a, b, mul_pair); }
 
 struct num num_scale(struct num a, double c)
 {
@@ -329,7 +320,7 @@ static struct num div_fin(const struct num *a, const struct num *b)
 	}
 	if (has_zero(b)) {
 		struct num r = num_any(dt);
-		r.flags &= (uint8_t)~NUM_ANY;           /* a huge interval says the same, but NaN only if 0/0 may be */
+		r.flags &= (uint8_t)~NUM_ANY; /* a huge interval says the same, but NaN only if 0/0 may be */
 		r.flags &= (uint8_t)~NUM_UNDEC;
 		if (!has_zero(a))
 			r.flags &= (uint8_t)~NUM_NAN;
@@ -359,7 +350,7 @@ static struct num div_pair(const struct num *a, const struct num *b)
 		return num_exact(dt, isnan(b->hi) || !is_fin(a) ? NAN : 0.0);
 	if (isnan(a->hi))
 		return num_exact(dt, NAN);
-	if (num_is_exact(b) && (b->hi != 0 || b->flags & NUM_MOVED))    /* else nobody knows the zero's sign */
+	if (num_is_exact(b) && (b->hi != 0 || b->flags & NUM_MOVED)) /* else nobody knows the zero's sign */
 		return num_exact(dt, a->hi / b->hi);
 	if (!has_zero(b))
 		return num_exact(dt, b->hi > 0 ? a->hi : -a->hi);
@@ -404,7 +395,7 @@ static void overflow(struct num *v, double before, enum dtype dt, int nr)
 /* NUM_BEYOND: infinity, if every number of the interval is; if not, that or what lies below it. */
 static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
 {
-	static const struct dd first = {-0x1p-76, 0x1p-130};    /* what rounds to infinity: 2^1024 - 2^970, scaled down */
+	static const struct dd first = {-0x1p-76, 0x1p-130}; /* what rounds to infinity: 2^1024 - 2^970, scaled down */
 	const struct num_format *f = &num_format[dt];
 	double sign = copysign(1, v->hi), low = up((fabs(v->hi) - v->rad) * (1 - 0x1p-50));
 	if ((nr & NR_WIDE && (dt == DT_F16 || dt == DT_BF16)) || nr & NR_LOOSE || !(low > 0))
@@ -413,7 +404,9 @@ static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
 	if ((v->rad == 0 && nr & NR_IEEE && over.hi >= 0) || low > f->max * (dt == DT_F64 ? 1 : 2))
 		return num_exact(dt, sign * INFINITY);
 	double middle = low / 2 + f->max / 2;
-	return (struct num){.hi = sign * middle, .rad = (f->max - low) / 2 * (1 + 0x1p-50) + f->max * 0x1p-52, .dtype = (uint8_t)dt,
+	return (struct num){.hi = sign * middle,
+		.rad = (f->max - low) / 2 * (1 + 0x1p-50) + f->max * 0x1p-52,
+		.dtype = (uint8_t)dt,
 		.flags = v->hi > 0 ? NUM_PINF : NUM_NINF};
 }
 
@@ -475,7 +468,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 	if (v->rad < 0x1p-1070)
 		v->rad = 0x1p-1070;
 	if (nr & NR_FTZ && fabs(v->hi) - v->rad < f->normal)
-		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40));     /* zero is inside */
+		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40)); /* zero is inside */
 	if (UNLIKELY(m + v->rad >= f->overflow || !isfinite(m + v->rad)))
 		overflow(v, before, dt, nr);
 	if (!isfinite(v->rad))
@@ -527,7 +520,7 @@ bool num_has(const struct num *v, double got)
 		return true;
 	if (v->rad == 0 && v->lo == 0)
 		return false;
-	double d = fabs((got - v->hi) - v->lo);         /* the difference of near numbers is exact (Sterbenz) */
+	double d = fabs((got - v->hi) - v->lo); /* the difference of near numbers is exact (Sterbenz) */
 	if (isinf(d))
 		return fabs(got / 2 - v->hi / 2) <= v->rad / 2 * (1 + 0x1p-50);
 	return d <= v->rad * (1 + 0x1p-50);
@@ -544,7 +537,7 @@ static int lt_pair(const struct num *a, const struct num *b, bool or_equal)
 	}
 	if (a->rad == 0 && b->rad == 0 && a->lo == 0 && b->lo == 0)
 		return or_equal ? a->hi <= b->hi : a->hi < b->hi;
-	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));     /* b - a */
+	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a))); /* b - a */
 	double r = a->rad + b->rad;
 	if (!isfinite(d.hi))
 		return b->hi > a->hi;

@@ -25,38 +25,49 @@
 #include <math.h>
 
 enum {
-	NUM_PINF = 1, NUM_NINF = 2, NUM_NAN = 4, NUM_NOFIN = 8, NUM_UNDEC = 16, NUM_ANY = 32,
-	NUM_MOVED = 64,         /* raw data, only moved: the sign of zero counts */
+	NUM_PINF = 1,
+	NUM_NINF = 2,
+	NUM_NAN = 4,
+	NUM_NOFIN = 8,
+	NUM_UNDEC = 16,
+	NUM_ANY = 32,
+	NUM_MOVED = 64, /* raw data, only moved: the sign of zero counts */
 	NUM_BEYOND = 128
 };
 #define NUM_INF     (NUM_PINF | NUM_NINF)
 #define NUM_SPECIAL (NUM_PINF | NUM_NINF | NUM_NAN | NUM_NOFIN | NUM_ANY)
 
 struct num {
-	union { double hi; int64_t i; };
-	union { double lo; uint64_t among; };
+	union {
+		double hi;
+		int64_t i;
+	};
+	union {
+		double lo;
+		uint64_t among;
+	};
 	double rad;
-	int32_t dtype, flags;   /* wide: with padding compilers would copy the struct through memory */
+	int32_t dtype, flags; /* wide: with padding compilers would copy the struct through memory */
 };
 
 /* How a step may be rounded (licence.h takes these as column flags). */
 enum {
-	NR_IEEE = 1,            /* one correctly rounded operation: exact operands give exactly RN */
-	NR_WIDE = 2,            /* f16/bf16: may be kept in f32, so overflow is optional */
-	NR_FTZ = 4,             /* denormal results may be flushed to zero */
-	NR_LOOSE = 128          /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_IEEE = 1,   /* one correctly rounded operation: exact operands give exactly RN */
+	NR_WIDE = 2,   /* f16/bf16: may be kept in f32, so overflow is optional */
+	NR_FTZ = 4,    /* denormal results may be flushed to zero */
+	NR_LOOSE = 128 /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
 };
 
 /* ---- formats ---- */
 struct num_format {
-	int p, emin;            /* significand bits, exponent of the smallest normal */
-	double u;               /* 2^-p: half an ulp, relative */
-	double max, overflow;   /* largest finite; RN gives infinity from `overflow` on (max + ulp/2) */
-	double normal, tiny;    /* smallest normal, smallest denormal */
+	int p, emin;          /* significand bits, exponent of the smallest normal */
+	double u;             /* 2^-p: half an ulp, relative */
+	double max, overflow; /* largest finite; RN gives infinity from `overflow` on (max + ulp/2) */
+	double normal, tiny;  /* smallest normal, smallest denormal */
 };
-extern const struct num_format num_format[NDTYPES];     /* zeros for integers */
+extern const struct num_format num_format[NDTYPES]; /* zeros for integers */
 
-static inline int num_exp(double m)     /* floor(log2 m) of a positive normal double; -1023 for 0 and denormals */
+static inline int num_exp(double m) /* floor(log2 m) of a positive normal double; -1023 for 0 and denormals */
 {
 	uint64_t u;
 	memcpy(&u, &m, 8);
@@ -78,7 +89,7 @@ static inline double num_half_ulp(const struct num_format *f, double m)
 	e = (e < f->emin ? f->emin : e) - f->p;
 	return e < -1074 ? 0x1p-1074 : num_pow2(e);
 }
-double num_rn(enum dtype dt, double hi, double lo);     /* RN(hi + lo) in a float dtype: one rounding; may be infinite */
+double num_rn(enum dtype dt, double hi, double lo); /* RN(hi + lo) in a float dtype: one rounding; may be infinite */
 static inline bool num_fits(enum dtype dt, double hi, double lo)
 {
 	const struct num_format *f = &num_format[dt];
@@ -87,7 +98,7 @@ static inline bool num_fits(enum dtype dt, double hi, double lo)
 		return false;
 	if (dt == DT_F64)
 		return true;
-	if (LIKELY(m >= f->normal && m <= f->max)) {    /* no bit below the significand's last */
+	if (LIKELY(m >= f->normal && m <= f->max)) { /* no bit below the significand's last */
 		uint64_t u;
 		memcpy(&u, &hi, 8);
 		return !(u << (f->p + 11));
@@ -100,7 +111,7 @@ static inline double num_rn_normal(const struct num_format *f, double hi, double
 	uint64_t u;
 	int drop = 53 - f->p;
 	memcpy(&u, &hi, 8);
-	if (lo != 0 && !(u & 1))        /* to odd first (Boldo, Melquiond 2008) */
+	if (lo != 0 && !(u & 1)) /* to odd first (Boldo, Melquiond 2008) */
 		u = (lo > 0) == (hi > 0) ? u + 1 : u - 1;
 	u += ((uint64_t)1 << (drop - 1)) - 1 + (u >> drop & 1);
 	u = u >> drop << drop;
@@ -109,13 +120,15 @@ static inline double num_rn_normal(const struct num_format *f, double hi, double
 }
 
 /* ---- double-double ---- */
-struct dd { double hi, lo; };
+struct dd {
+	double hi, lo;
+};
 static inline struct dd dd_two_sum(double a, double b)
 {
 	double s = a + b, t = s - a;
 	return (struct dd){s, (a - (s - t)) + (b - t)};
 }
-static inline struct dd dd_fast(double a, double b)     /* |a| >= |b| or a == 0 */
+static inline struct dd dd_fast(double a, double b) /* |a| >= |b| or a == 0 */
 {
 	double s = a + b;
 	return (struct dd){s, b - (s - a)};
@@ -123,7 +136,7 @@ static inline struct dd dd_fast(double a, double b)     /* |a| >= |b| or a == 0 
 INLINE struct dd dd_two_prod(double a, double b)
 {
 	double p = a * b;
-	if ((double)(float)a == a && (double)(float)b == b)     /* 24 + 24 bits: exact, and fma is a call */
+	if ((double)(float)a == a && (double)(float)b == b) /* 24 + 24 bits: exact, and fma is a call */
 		return (struct dd){p, 0};
 	return (struct dd){p, fma(a, b, -p)};
 }
@@ -150,11 +163,11 @@ INLINE struct dd dd_mul(struct dd a, struct dd b)
 	p.lo += a.hi * b.lo + a.lo * b.hi;
 	return dd_fast(p.hi, p.lo);
 }
-struct dd dd_div(struct dd a, struct dd b);             /* within 2^-98 relative */
-struct dd dd_sqrt(struct dd a);                         /* a > 0; within 2^-98 relative */
+struct dd dd_div(struct dd a, struct dd b); /* within 2^-98 relative */
+struct dd dd_sqrt(struct dd a);             /* a > 0; within 2^-98 relative */
 
 /* ---- making ---- */
-INLINE struct num num_exact(enum dtype dt, double v)     /* v a number of dt, or inf, or NaN */
+INLINE struct num num_exact(enum dtype dt, double v) /* v a number of dt, or inf, or NaN */
 {
 	struct num r = {.hi = v, .dtype = (uint8_t)dt};
 	if (UNLIKELY(!isfinite(v)))
@@ -164,7 +177,7 @@ INLINE struct num num_exact(enum dtype dt, double v)     /* v a number of dt, or
 struct num num_int(enum dtype dt, int64_t v);
 static inline struct dd num_dd(const struct num *a) { return (struct dd){a->hi, a->lo}; }
 static inline bool num_is_exact(const struct num *a) { return a->rad == 0 && (a->flags & ~NUM_MOVED) == 0; }
-static inline double num_mag(const struct num *a) { return fabs(a->hi) + a->rad; }     /* upper bound of |finite part| (up to lo) */
+static inline double num_mag(const struct num *a) { return fabs(a->hi) + a->rad; } /* upper bound of |finite part| (up to lo) */
 
 /* Stores field by field: a copy of the whole struct right after its fields were written waits for their stores. */
 INLINE void num_put(struct num *to, struct num v)
@@ -177,10 +190,7 @@ INLINE void num_put(struct num *to, struct num v)
 }
 
 /* What a call returned, field by field: so the result of the inline function around it can stay in registers. */
-INLINE struct num num_take(struct num v)
-{
-	return (struct num){.hi = v.hi, .lo = v.lo, .rad = v.rad, .dtype = v.dtype, .flags = v.flags};
-}
+INLINE struct num num_take(struct num v) { return (struct num){.hi = v.hi, .lo = v.lo, .rad = v.rad, .dtype = v.dtype, .flags = v.flags}; }
 
 /* ---- arithmetic on sets, results unrounded (dtype taken from a); num_round makes them numbers of a dtype ----
  * Unrounded results may have lo != 0 with rad == 0: the real number itself. Finite operands are the fast path, here; the rest
@@ -188,7 +198,10 @@ INLINE struct num num_take(struct num v)
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags);
 struct num num_add_beyond(const struct num *a, const struct num *b, int flags);
 struct num num_mul_beyond(const struct num *a, const struct num *b, int flags);
-INLINE bool num_overflowed(struct dd c, double rad) { return (c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0; }   /* NaN unless all are finite */
+INLINE bool num_overflowed(struct dd c, double rad)
+{
+	return (c.hi - c.hi) + (c.lo - c.lo) + (rad - rad) != 0;
+} /* NaN unless all are finite */
 /* An unrounded result: infinities that the centre ran into become flags. */
 INLINE struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
 {
@@ -244,13 +257,15 @@ INLINE struct num num_mul(const struct num *a, const struct num *b)
 	return num_mul_finite(a, b, (a->flags | b->flags) & NUM_UNDEC);
 }
 struct num num_div(const struct num *a, const struct num *b);
-struct num num_hull(const struct num *a, const struct num *b);  /* smallest set of this shape that holds both */
+struct num num_hull(const struct num *a, const struct num *b); /* smallest set of this shape that holds both */
 /* One of the two, and nothing decides which: the smallest interval that holds both. There is no truth to keep: the centre moves. */
 struct num num_either(const struct num *a, const struct num *b);
-struct num num_scale(struct num a, double c);                   /* times an exact finite number */
+struct num num_scale(struct num a, double c); /* times an exact finite number */
 struct num num_any(enum dtype dt);
 /* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
-struct num_reach { double up, down; };
+struct num_reach {
+	double up, down;
+};
 /* v is their sum, to which roundings add the part `rel` of either at most; infinite is what reaches `limit`. Then, in some order, an infinity of
  * that sign comes of it, and it stays: v itself may overflow to the other side. sure: another term is surely an infinity or NaN; then
  * NaN may come of it, but no other infinity. */
@@ -320,7 +335,7 @@ INLINE void num_widen(struct num *v, double extra)
 }
 /* Is the double `got` (a number of dt, inf or NaN) inside the set? Zeros without sign. */
 bool num_has(const struct num *v, double got);
-double num_low(const struct num *v);    /* ends of the finite part, rounded outwards */
+double num_low(const struct num *v); /* ends of the finite part, rounded outwards */
 double num_high(const struct num *v);
 
 INLINE void num_reach_add(struct num_reach *s, const struct num *x)
@@ -336,6 +351,6 @@ INLINE void num_reach_add(struct num_reach *s, const struct num *x)
 int num_lt(const struct num *a, const struct num *b);
 int num_le(const struct num *a, const struct num *b);
 int num_eq(const struct num *a, const struct num *b);
-int num_truth(const struct num *a);     /* a != 0, float or integer; NaN is true */
+int num_truth(const struct num *a); /* a != 0, float or integer; NaN is true */
 
 #endif

@@ -7,10 +7,7 @@ static bool is_one(const struct node *n, const char *name)
 	return a->tag != ARG_SCALAR || (a->scalar.kind == SC_FLOAT ? a->scalar.f == 1 : a->scalar.i == 1);
 }
 
-static bool is_true(const struct node *n, const char *name)
-{
-	return n->arg[op_param(n->op, name)].b;
-}
+static bool is_true(const struct node *n, const char *name) { return n->arg[op_param(n->op, name)].b; }
 
 /* derivatives.yaml, and the functions of FunctionsManual.cpp that it calls: what argument k gets of the gradient of n, if sizes and dtype
  * are the same. */
@@ -31,24 +28,17 @@ static enum handed as_it_is(const struct node *n, int k)
 	case OP_index_add_:
 	case OP_scatter_add:
 	case OP_scatter_add_:
-	case OP_expand:                 /* sum_to of the same sizes */
-	case OP_cumsum:                 /* along a dim of one element */
-	case OP_cumprod:
-		return k == 0 ? HANDED_SAME : HANDED_NOT;
+	case OP_expand: /* sum_to of the same sizes */
+	case OP_cumsum: /* along a dim of one element */
+	case OP_cumprod: return k == 0 ? HANDED_SAME : HANDED_NOT;
 	case OP_add_Tensor:
-	case OP_add_:
-		return k == 0 || is_one(n, "alpha") ? HANDED_SAME : HANDED_NOT;
-	case OP_addmm:
-		return k == 0 && is_one(n, "beta") ? HANDED_SAME : HANDED_NOT;
+	case OP_add_: return k == 0 || is_one(n, "alpha") ? HANDED_SAME : HANDED_NOT;
+	case OP_addmm: return k == 0 && is_one(n, "beta") ? HANDED_SAME : HANDED_NOT;
 	case OP_index_put:
-	case OP_index_put_:
-		return k == 0 && is_true(n, "accumulate") ? HANDED_SAME : HANDED_NOT;
-	case OP_scatter_reduce_two:
-		return k == 0 && is_true(n, "include_self") ? HANDED_SAME : HANDED_NOT;
-	case OP_copy_:
-		return k == 1 ? HANDED_SAME : HANDED_NOT;
-	default:
-		return HANDED_NOT;
+	case OP_index_put_: return k == 0 && is_true(n, "accumulate") ? HANDED_SAME : HANDED_NOT;
+	case OP_scatter_reduce_two: return k == 0 && is_true(n, "include_self") ? HANDED_SAME : HANDED_NOT;
+	case OP_copy_: return k == 1 ? HANDED_SAME : HANDED_NOT;
+	default: return HANDED_NOT;
 	}
 }
 
@@ -64,21 +54,17 @@ static enum handed as_view(const struct node *n, int k)
 	case OP_squeeze:
 	case OP_squeeze_dim:
 	case OP_unsqueeze:
-	case OP_sum:                    /* grad.expand: kept where it expands nothing */
+	case OP_sum: /* grad.expand: kept where it expands nothing */
 	case OP_sum_dim:
-	case OP_prod:                   /* of one element: prod_safe_zeros_backward */
+	case OP_prod: /* of one element: prod_safe_zeros_backward */
 	case OP_prod_dim_int:
-	case OP_repeat:
-		return HANDED_VIEW;
-	case OP_cat:                    /* narrow */
-	case OP_stack:                  /* unbind */
-		return HANDED_PART;
+	case OP_repeat: return HANDED_VIEW;
+	case OP_cat: /* narrow */
+	case OP_stack: /* unbind */ return HANDED_PART;
 	case OP_slice_scatter:
 	case OP_select_scatter:
-	case OP_diagonal_scatter:
-		return k == 1 ? HANDED_PART : HANDED_NOT;
-	default:
-		return HANDED_NOT;
+	case OP_diagonal_scatter: return k == 1 ? HANDED_PART : HANDED_NOT;
+	default: return HANDED_NOT;
 	}
 }
 
@@ -93,7 +79,12 @@ static enum handed hands(const struct ref *r, int i, int k, const struct meta *a
 }
 
 /* The walk: what the leaf gets of each node, and of any node of a history. */
-struct walk { const struct ref *r; enum handed *node, *base; bool *written; bool restrided; };
+struct walk {
+	const struct ref *r;
+	enum handed *node, *base;
+	bool *written;
+	bool restrided;
+};
 
 static enum handed reached(const struct walk *w, int node)
 {
@@ -120,8 +111,8 @@ static void through(struct walk *w, int i, int k, int from)
 
 static struct walk walk(const struct ref *r, int leaf, struct arena *a)
 {
-	struct walk w = {r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1),
-		ARENA_ZNEW(a, bool, r->nbase + 1), false};
+	struct walk w = {
+		r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1), ARENA_ZNEW(a, bool, r->nbase + 1), false};
 	for (int i = 0; i < r->p->nnode; i++)
 		if (op_has(r->p->node[i].op, T_MUTATES) && r->node[i].nout)
 			w.written[r->node[i].out[0].base] = true;
@@ -144,10 +135,7 @@ static struct walk walk(const struct ref *r, int leaf, struct arena *a)
 	return w;
 }
 
-const enum handed *handed_to(const struct ref *r, int leaf, struct arena *a)
-{
-	return walk(r, leaf, a).node;
-}
+const enum handed *handed_to(const struct ref *r, int leaf, struct arena *a) { return walk(r, leaf, a).node; }
 
 bool handed_together(const struct ref *r, int leaf, int other, struct arena *a)
 {

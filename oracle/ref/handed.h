@@ -8,10 +8,10 @@
 
 /* What of a node's gradient a leaf may get; each permits more than the one before. */
 enum handed {
-	HANDED_NOT,             /* nothing: it is made anew on the way, or does not come from there */
-	HANDED_SAME,            /* the tensor itself */
-	HANDED_VIEW,            /* a view of all of it */
-	HANDED_PART             /* a view that may begin elsewhere */
+	HANDED_NOT,  /* nothing: it is made anew on the way, or does not come from there */
+	HANDED_SAME, /* the tensor itself */
+	HANDED_VIEW, /* a view of all of it */
+	HANDED_PART  /* a view that may begin elsewhere */
 };
 
 /* [nnode]: what of each node's gradient the leaf may get. Permits too much where memory was written in place: there backward's views are

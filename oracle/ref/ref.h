@@ -21,41 +21,41 @@
 #include "oracle/tape/tape.h"
 
 struct ref_tensor {
-	struct meta meta;       /* the oracle's own derivation, never the program's annotation */
-	struct meta map;        /* same sizes: where a logical index lies in the storage's id array. Equal to meta but for inputs
+	struct meta meta; /* the oracle's own derivation, never the program's annotation */
+	struct meta map;  /* same sizes: where a logical index lies in the storage's id array. Equal to meta but for inputs
 	                         * that overlap themselves and require grad (gradients are per logical index, not per cell) */
-	int storage;            /* memory identity; index into the driver's storages */
-	int base;               /* autograd identity: tensors with one base share a history */
+	int storage;      /* memory identity; index into the driver's storages */
+	int base;         /* autograd identity: tensors with one base share a history */
 	bool requires_grad;
-	int shuffled;           /* 1 + a dim along which the order of the elements is open (topk(sorted=False)); 0: none */
-	int levels;             /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
-	bool overlapping;       /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
+	int shuffled;     /* 1 + a dim along which the order of the elements is open (topk(sorted=False)); 0: none */
+	int levels;       /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
+	bool overlapping; /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
 	                         * or its backward adds all the same */
-	bool beyond;            /* some as_strided on the way names cells that are no elements of its self */
+	bool beyond;      /* some as_strided on the way names cells that are no elements of its self */
 };
 
-struct ref;                     /* the driver's state: refrun.c */
+struct ref; /* the driver's state: refrun.c */
 struct ref_ctx {
 	struct ref *r;
 	struct tape *t;
 	const struct prog *p;
-	const struct node *n;           /* arguments, defaults filled in; n->out must not be read */
+	const struct node *n;                           /* arguments, defaults filled in; n->out must not be read */
 	const struct ref_tensor *in[MAX_ARGS];          /* Tensor arguments, NULL if absent */
 	const struct ref_tensor *const *list[MAX_ARGS]; /* Tensor[] arguments: n->arg[k].n entries, NULL for a hole.
 	                                                 * A tuple argument (getitem) gives its entries here, too, and in[] is NULL */
-	bool inplace;                   /* an in-place row: strides of the result do not matter */
-	bool grad;                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
+	bool inplace;                                   /* an in-place row: strides of the result do not matter */
+	bool grad;                                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
 	bool unsupported;
 	struct err *err;
 	/* to fill, by ref_out* */
-	int nout;                       /* default: the highest result declared + 1 */
+	int nout; /* default: the highest result declared + 1 */
 	struct ref_tensor out[MAX_OUTS];
-	sid *ids[MAX_OUTS];             /* fresh result: numel ids in row-major LOGICAL order; NULL: a view */
-	int view_of[MAX_OUTS];          /* argument whose storage out[i] shares; -1: fresh */
-	bool shadow;                    /* the driver's second run over the map of a self-overlapping leaf: views only */
+	sid *ids[MAX_OUTS];    /* fresh result: numel ids in row-major LOGICAL order; NULL: a view */
+	int view_of[MAX_OUTS]; /* argument whose storage out[i] shares; -1: fresh */
+	bool shadow;           /* the driver's second run over the map of a self-overlapping leaf: views only */
 };
 typedef bool ref_fn(struct ref_ctx *c);
-extern ref_fn *const ref_rule[NOPS];    /* NULL: the driver does it (input, sym) */
+extern ref_fn *const ref_rule[NOPS]; /* NULL: the driver does it (input, sym) */
 
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) ref_fn ref_##r;
 #include "eager/lang/ops.def"
@@ -91,8 +91,8 @@ bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, i
 /* Result k is a view of argument `arg` with this geometry (dtype and device are the argument's). Use the argument's
  * c->in[arg]->meta for the arithmetic: in a shadow run it holds the map. */
 bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
-bool ref_out_same(struct ref_ctx *c, int k, int arg);               /* result k is argument arg itself */
-bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3);       /* always false */
+bool ref_out_same(struct ref_ctx *c, int k, int arg);                            /* result k is argument arg itself */
+bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* always false */
 
 /* ---- small helpers that every rule needs ---- */
 /* dim in [-rank, rank) (0-d counts as rank 1) made non-negative; PyTorch's error otherwise. */

@@ -19,10 +19,7 @@ bool ref_clone(struct ref_ctx *c)
 bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
 
 /* self itself if it is contiguous. */
-bool ref_contiguous(struct ref_ctx *c)
-{
-	return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL);
-}
+bool ref_contiguous(struct ref_ctx *c) { return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL); }
 
 /* A view where one exists, else a contiguous copy. */
 bool ref_reshape(struct ref_ctx *c)
@@ -77,13 +74,15 @@ bool ref_copy(struct ref_ctx *c)
 /* ---- cat, stack ----------------------------------------------------------------------------------------------- */
 
 /* 1-d tensors without elements join any cat (a rule older than empty shapes). */
-static bool cat_skips(const struct meta *m)
-{
-	return m->rank == 1 && m->size[0] == 0;
-}
+static bool cat_skips(const struct meta *m) { return m->rank == 1 && m->size[0] == 0; }
 
 /* What cat and stack share: inputs checked, dtype and memory format agreed. `as` has the sizes of the inputs. */
-struct joined { enum dtype dt; int format; const struct meta *as; int64_t total; };
+struct joined {
+	enum dtype dt;
+	int format;
+	const struct meta *as;
+	int64_t total;
+};
 
 static bool join_inputs(struct ref_ctx *c, struct joined *j, bool stacking)
 {
@@ -123,7 +122,7 @@ bool ref_cat(struct ref_ctx *c)
 	if (!join_inputs(c, &j, false))
 		return false;
 	if (cat_skips(j.as))
-		dim = 0;                        /* nothing but such tensors: dim is not looked at */
+		dim = 0; /* nothing but such tensors: dim is not looked at */
 	else if (!shape_dim(c, &dim, 1, j.as))
 		return false;
 	int n = c->n->arg[0].n, rank = j.as->rank;
@@ -318,7 +317,7 @@ bool ref_repeat(struct ref_ctx *c)
 		return false;
 	const sid *ids = ref_ids(c, c->in[0]);
 	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
-		if (m->stride[d] == 0 && m->size[d] > 1) {      /* broadcast: its own sum comes after this one's rounding */
+		if (m->stride[d] == 0 && m->size[d] > 1) { /* broadcast: its own sum comes after this one's rounding */
 			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
 			break;
 		}

@@ -56,7 +56,7 @@ bool ref_scalar_tensor(struct ref_ctx *c)
  * start anew from a rounded element); integer ranges with parts that are not whole differ from version to version. */
 bool ref_arange(struct ref_ctx *c)
 {
-	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}};       /* start, end, step */
+	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}}; /* start, end, step */
 	static const char *const name[] = {"start", "end", "step"};
 	bool floats = false;
 	double v[3];

@@ -10,37 +10,54 @@ struct ref_storage {
 	enum dtype dtype;
 	int64_t ncells;
 	const sid *ids;
-	int memory;             /* identity for alias questions: program inputs 0.., fresh ones after; private leaf arrays share the input's */
-	bool shared;            /* several histories live here (shared.c): of input rows … */
-	bool strangers;         /* … each with a version counter of its own … */
-	bool detached;          /* … or of a view that was detached */
-	bool unsaid;            /* a view whose schema does not say so (_unsafe_view) has a history of its own here, which is not modelled */
-	bool graded;            /* shared, and a value with a gradient was written through one of them */
-	bool overlapping;       /* an input row here overlaps itself: autograd's base for writes through its views does, too */
-	bool leaf_elsewhere;    /* an input of this memory that requires grad has its own array: writing would split them */
-	bool cloned;            /* a scatter's result that keeps self's cells, offset and gaps included (clone_preserve_strides): only
+	int memory;          /* identity for alias questions: program inputs 0.., fresh ones after; private leaf arrays share the input's */
+	bool shared;         /* several histories live here (shared.c): of input rows … */
+	bool strangers;      /* … each with a version counter of its own … */
+	bool detached;       /* … or of a view that was detached */
+	bool unsaid;         /* a view whose schema does not say so (_unsafe_view) has a history of its own here, which is not modelled */
+	bool graded;         /* shared, and a value with a gradient was written through one of them */
+	bool overlapping;    /* an input row here overlaps itself: autograd's base for writes through its views does, too */
+	bool leaf_elsewhere; /* an input of this memory that requires grad has its own array: writing would split them */
+	bool cloned;         /* a scatter's result that keeps self's cells, offset and gaps included (clone_preserve_strides): only
 	                         * its elements are modelled, so nothing may name its cells (as_strided) */
-	struct ref_writer *writer;      /* shared: [ncells], who wrote each cell last */
+	struct ref_writer *writer; /* shared: [ncells], who wrote each cell last */
 };
 
 /* An autograd history: the program nodes that wrote it, in order. seen: of a base in shared memory, the names that it last wrote to the
  * storage's cells (UNSEEN: none); NULL: none at all. */
-struct ref_base { bool grad; int nwriter, cap; int *writer; sid *seen; };
+struct ref_base {
+	bool grad;
+	int nwriter, cap;
+	int *writer;
+	sid *seen;
+};
 #define UNSEEN UINT32_MAX
-struct ref_writer { int node, base; };                  /* node: -1 if nobody has written */
-struct ref_read { int base, count; bool grad; };        /* a node read this base when it had count writers */
+struct ref_writer {
+	int node, base;
+}; /* node: -1 if nobody has written */
+struct ref_read {
+	int base, count;
+	bool grad;
+}; /* a node read this base when it had count writers */
 
 struct ref_node {
 	int nout;
 	struct ref_tensor *out;
 	int nread, nwrite;
-	struct ref_read *read, *write;          /* write.count: index of this node among the base's writers; grad: the base requires grad after it */
+	struct ref_read *read, *write; /* write.count: index of this node among the base's writers; grad: the base requires grad after it */
 };
 
-struct ref_level { sid id; int levels; };
+struct ref_level {
+	sid id;
+	int levels;
+};
 
 /* What backward reads in the memory of several inputs: each cell's value when forward has ended, and who wrote it last. */
-struct ref_final { int64_t ncells; const struct num *val; const struct ref_writer *writer; };
+struct ref_final {
+	int64_t ncells;
+	const struct num *val;
+	const struct ref_writer *writer;
+};
 
 struct ref {
 	struct arena *arena;
@@ -49,12 +66,12 @@ struct ref {
 	int nstorage, cap_storage, nbase, cap_base, nmemory;
 	struct ref_storage *storage;
 	struct ref_base *base;
-	struct ref_node *node;                  /* [p->nnode] */
+	struct ref_node *node; /* [p->nnode] */
 	int ninput_storage;
-	int *input_storage;                     /* program storage -> index into storage[] */
-	const struct ref_final *final;          /* [ninput_storage] in a second run over the program, else NULL */
-	bool zero_cotangents;                   /* ref_zero_cotangents */
-	struct ref_save *saved;                 /* what autograd saved in shared memory (shared.c) */
+	int *input_storage;            /* program storage -> index into storage[] */
+	const struct ref_final *final; /* [ninput_storage] in a second run over the program, else NULL */
+	bool zero_cotangents;          /* ref_zero_cotangents */
+	struct ref_save *saved;        /* what autograd saved in shared memory (shared.c) */
 	int64_t nlevel, cap_level;
 	struct ref_level *level;
 };

@@ -6,8 +6,9 @@ static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct met
 	if (a->dtype != b->dtype && (meta_numel(a) == 0 || meta_numel(b) == 0))
 		return ref_unsupported(c, "%s of %s and %s without elements: PyTorch does not always look at the dtypes", op_info[c->n->op].name,
 			dtype_info[a->dtype].name, dtype_info[b->dtype].name);
-	return a->dtype == b->dtype || err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
-		dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
+	return a->dtype == b->dtype
+		|| err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
+			dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
 }
 
 static bool need_rank(struct ref_ctx *c, const struct meta *m, int rank)
@@ -17,8 +18,9 @@ static bool need_rank(struct ref_ctx *c, const struct meta *m, int rank)
 
 static bool contracts(struct ref_ctx *c, const struct meta *a, const struct meta *b, int64_t k, int64_t k2)
 {
-	return k == k2 || err_set(c->err, "%s: shapes cannot be multiplied (%s and %s)", op_info[c->n->op].name,
-		shape_text(c, a->size, a->rank), shape_text(c, b->size, b->rank));
+	return k == k2
+		|| err_set(c->err, "%s: shapes cannot be multiplied (%s and %s)", op_info[c->n->op].name, shape_text(c, a->size, a->rank),
+			shape_text(c, b->size, b->rank));
 }
 
 static bool multiplies(struct ref_ctx *c, const struct meta *a, const struct meta *b)
@@ -41,8 +43,8 @@ bool ref_mm(struct ref_ctx *c)
 bool ref_bmm(struct ref_ctx *c)
 {
 	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
-	if (!need_rank(c, a, 3) || !need_rank(c, b, 3) || !contracts(c, a, b, a->size[0], b->size[0]) || !contracts(c, a, b, a->size[2], b->size[1])
-		|| !same_dtype(c, a, b))
+	if (!need_rank(c, a, 3) || !need_rank(c, b, 3) || !contracts(c, a, b, a->size[0], b->size[0])
+		|| !contracts(c, a, b, a->size[2], b->size[1]) || !same_dtype(c, a, b))
 		return false;
 	const int64_t size[] = {a->size[0], a->size[1], b->size[2]};
 	if (!meta_check_sizes(size, 3, c->err))
@@ -65,8 +67,8 @@ bool ref_dot(struct ref_ctx *c)
 	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
 	if (!need_rank(c, a, 1) || !need_rank(c, b, 1) || !same_dtype(c, a, b) || !contracts(c, a, b, a->size[0], b->size[0]))
 		return false;
-	return ref_out_block(c, 0, a->dtype, NULL, 0, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
+	return ref_out_block(
+		c, 0, a->dtype, NULL, 0, NULL, tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
 }
 
 static double number_of(const struct scalar *s, enum dtype dt)
@@ -87,8 +89,9 @@ bool ref_addmm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
 	if (!shape_expands(bias, size, 2))
-		return err_set(c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank),
-			shape_text(c, size, 2));
-	return ref_out_block(c, 0, dt, size, 2, NULL, tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[0], size, 2), number_of(beta, dt),
-		number_of(alpha, dt), ref_ids(c, c->in[1]), ref_ids(c, c->in[2]), size[0], a->size[1], size[1]));
+		return err_set(
+			c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank), shape_text(c, size, 2));
+	return ref_out_block(c, 0, dt, size, 2, NULL,
+		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[0], size, 2), number_of(beta, dt), number_of(alpha, dt), ref_ids(c, c->in[1]),
+			ref_ids(c, c->in[2]), size[0], a->size[1], size[1]));
 }

@@ -12,11 +12,11 @@
 
 /* A binary call in the making: operand ids, expanded to the result's sizes. */
 struct pair {
-	enum dtype dt;                  /* common dtype */
+	enum dtype dt; /* common dtype */
 	int64_t size[MAX_RANK], stride[MAX_RANK], n;
 	int rank;
 	const sid *a, *b;
-	enum dtype at, bt;              /* dtypes of their scalars: dt, or f32 beside a half */
+	enum dtype at, bt; /* dtypes of their scalars: dt, or f32 beside a half */
 };
 
 static const sid *block(struct ref_ctx *c, sid first, int64_t n)
@@ -37,7 +37,7 @@ static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum d
 	return v;
 }
 
-enum { COMMON_KEEP, COMMON_FLOAT };     /* FLOAT: integers and bools go to f32 */
+enum { COMMON_KEEP, COMMON_FLOAT }; /* FLOAT: integers and bools go to f32 */
 
 /* Argument k is a Python number, whether the schema says Scalar or Tensor. */
 static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
@@ -98,8 +98,9 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 		p->bt = wide ? DT_F32 : p->dt;
 		/* aten::mul_.Scalar is mul(number, self): TensorIterator then rounds the number to self's dtype, which mul(self, number) does not
 		 * (measured: bf16 -2.8125 by 3.7 is -10.4375 in place and -10.375 otherwise); AOTAutograd turns one into the other. */
-		sid b = !wide ? shape_number(c, scalar_of(c, 1), p->dt) :
-			c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1)) : shape_const(c, DT_F32, scalar_of(c, 1));
+		sid b = !wide                    ? shape_number(c, scalar_of(c, 1), p->dt)
+			: c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1))
+										 : shape_const(c, DT_F32, scalar_of(c, 1));
 		p->b = ref_ids_repeat(c, b, p->n);
 		return true;
 	}
@@ -108,8 +109,10 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
 		if (ref_has_grad(c->r, t))
-			return ref_unsupported(c, "gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
-				"or give it no gradient", dtype_info[p->dt].name, op_info[c->n->op].name);
+			return ref_unsupported(c,
+				"gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
+				"or give it no gradient",
+				dtype_info[p->dt].name, op_info[c->n->op].name);
 		p->bt = DT_F32;
 	}
 	p->b = shape_expand_ids(c, ref_cast(c, ref_ids(c, t), meta_numel(b), p->bt), b, p->size, p->rank);
@@ -123,7 +126,8 @@ static bool give(struct ref_ctx *c, const struct pair *p, sid first)
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
 		return false;
 	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
-		return ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+		return ref_unsupported(c,
+			"gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
 			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
@@ -239,18 +243,20 @@ bool ref_addcmul(struct ref_ctx *c)
 	for (int k = 1; k <= 2 && c->grad; k++) {
 		const struct meta *m = meta_of(c, k);
 		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
-			return ref_unsupported(c, "gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
+			return ref_unsupported(c,
+				"gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
 				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
 	}
 	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
-		return ref_unsupported(c, "gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
-			dtype_info[dt].name);   /* the adjoint adds one node's shares at once */
+		return ref_unsupported(c,
+			"gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
+			dtype_info[dt].name); /* the adjoint adds one node's shares at once */
 	int64_t n = shape_numel(size, rank);
 	for (int k = 0; k < 3; k++) {
 		const struct meta *m = meta_of(c, k);
 		op[k] = operand(c, m, dt);
 		const sid *own = ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt);
-		own = ref_copies(c, own, meta_numel(m), dt);    /* one tensor given twice: two gradients, each rounded */
+		own = ref_copies(c, own, meta_numel(m), dt); /* one tensor given twice: two gradients, each rounded */
 		x[k] = shape_expand_ids(c, own, m, size, rank);
 		if (!plain)
 			x[k] = ref_cast(c, x[k], n, in);
@@ -271,9 +277,10 @@ bool ref_addcmul(struct ref_ctx *c)
 	}
 	const sid *prod = plain ? x[1] : block(c, tape_rows(c->t, SF_PROD, steps, three, n, 3, 0), n);
 	for (int64_t k = 0; k < n; k++) {
-		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN) &&
-		    !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
-			return ref_unsupported(c, "addcmul in %s: value * tensor1 * tensor2 overflows, but not in a fused multiply-add; use smaller numbers",
+		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN)
+			&& !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
+			return ref_unsupported(c,
+				"addcmul in %s: value * tensor1 * tensor2 overflows, but not in a fused multiply-add; use smaller numbers",
 				dtype_info[dt].name);
 		entry[4 * k] = x[0][k];
 		entry[4 * k + 1] = one;
@@ -426,10 +433,11 @@ static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype 
 			dtype_info[dt].name, (long long)s->i);
 	if (b != BEYOND_NOT && flags & LF_OPEN) {
 		*given = false;
-		return b == BEYOND_NOTHING || err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min",
-			(long long)s->i, dtype_info[dt].torch);
+		return b == BEYOND_NOTHING
+			|| err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min", (long long)s->i,
+				dtype_info[dt].torch);
 	}
-	if (!shape_fits(c, s, dt, 1))           /* looked at even if there are no elements */
+	if (!shape_fits(c, s, dt, 1)) /* looked at even if there are no elements */
 		return false;
 	*out = shape_const(c, dt, s);
 	return true;

@@ -7,7 +7,12 @@
 #include <math.h>
 
 /* Rows of self: n rows of len entries; the result's sizes. */
-struct rows { int64_t n, len, size[MAX_RANK]; int rank; const sid *e; bool mask[MAX_RANK]; };
+struct rows {
+	int64_t n, len, size[MAX_RANK];
+	int rank;
+	const sid *e;
+	bool mask[MAX_RANK];
+};
 
 static void rows_of(struct ref_ctx *c, struct rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
@@ -45,7 +50,7 @@ static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, e
  * four levels; then the levels, four interleaved rows and the lanes of a vector are added up. */
 static double cascade_depth(int64_t n)
 {
-	enum { LEVELS = 4, REST = LEVELS - 1 + 6 + 2 * 16 };   /* levels; four rows and what is left of them; lanes and the tail */
+	enum { LEVELS = 4, REST = LEVELS - 1 + 6 + 2 * 16 }; /* levels; four rows and what is left of them; lanes and the tail */
 	int log = 0, p = 4;
 	while (log < 62 && ((int64_t)1 << log) < n)
 		log++;
@@ -154,8 +159,9 @@ bool ref_sum_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 3);
-	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true) && (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, 2), dt)
-		: reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
+	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true)
+		&& (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, 2), dt)
+								 : reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
 bool ref_prod(struct ref_ctx *c)
@@ -215,7 +221,7 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
 	struct rows r;
-	rows_of(c, &r, mask, keepdim, tape_inner(dt));  /* a half result of a wider self: never rounded on the way */
+	rows_of(c, &r, mask, keepdim, tape_inner(dt)); /* a half result of a wider self: never rounded on the way */
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
 
@@ -334,7 +340,8 @@ static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum
 	if (!ref_dims(c, mask, 1, m->rank, true))
 		return false;
 	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
-		return ref_unsupported(c, "gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
+		return ref_unsupported(c,
+			"gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
 			"name the dims");
 	*f = ref_given(c, 1) && m->rank > 0 ? SF_VAR : SF_VARALL;
 	const struct scalar *s = scalar_of(c, 2);
@@ -359,13 +366,13 @@ bool ref_var_mean(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, 0)->dtype;
-	c->t->result = TAPE_EVERY;      /* what both read: copies of elements that overlap */
+	c->t->result = TAPE_EVERY; /* what both read: copies of elements that overlap */
 	if (!var_rows(c, &r, &correction, &f))
 		return false;
 	c->t->result = 0;
 	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
 		return false;
-	c->t->result = 1;               /* each has a derivative of its own, left out if nothing asks for it */
+	c->t->result = 1; /* each has a derivative of its own, left out if nothing asks for it */
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
@@ -459,7 +466,7 @@ bool ref_topk(struct ref_ctx *c)
 	if (!pos)
 		return false;
 	if (!flag_of(c, 4) && k > 1)
-		c->out[0].shuffled = c->out[1].shuffled = 1 + d;        /* the same elements in any order: refrun.c looks who reads them */
+		c->out[0].shuffled = c->out[1].shuffled = 1 + d; /* the same elements in any order: refrun.c looks who reads them */
 	for (int64_t j = 0; j < k; j++) {
 		double rank = (double)(largest ? j : r.len - 1 - j);
 		sid v = tape_rows(c->t, SF_KMAX, m->dtype, r.e, r.n, r.len, rank);

@@ -11,7 +11,10 @@
 /* ---- a region of self replaced: slice_scatter, select_scatter, diagonal_scatter ------------------------------------ */
 
 /* A region in numbers of self's row-major logical elements. */
-struct region { int64_t size[MAX_RANK], stride[MAX_RANK], offset; int rank; };
+struct region {
+	int64_t size[MAX_RANK], stride[MAX_RANK], offset;
+	int rank;
+};
 
 /* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
 static bool replace_region(struct ref_ctx *c, const struct region *g)
@@ -23,7 +26,8 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
 	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
 	if (!repeats && meta_has_duplicates(m) && !c->inplace)
-		return ref_unsupported(c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
+		return ref_unsupported(
+			c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
 	if (repeats)
 		shape_strides_like(stride, m);
 	else
@@ -125,7 +129,11 @@ bool ref_diagonal_scatter(struct ref_ctx *c)
 /* ---- writes and sums at named elements ------------------------------------------------------------------------------ */
 
 /* `count` values val[k] go to element cell[k]. */
-struct writes { int64_t count; const int64_t *cell; const sid *val; };
+struct writes {
+	int64_t count;
+	const int64_t *cell;
+	const sid *val;
+};
 
 static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
 {
@@ -167,10 +175,11 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 	for (int64_t k = 0; k < w->count && !c->t->over; k++) {
 		int64_t at = w->cell[k];
 		if (hit[at] && grad)
-			return ref_unsupported(c, "gradient of the values that %s writes twice to one element: make the indices distinct",
-				op_info[c->n->op].name);
+			return ref_unsupported(
+				c, "gradient of the values that %s writes twice to one element: make the indices distinct", op_info[c->n->op].name);
 		if (hit[at] && !same_number(c->t, out[at], w->val[k]))
-			return ref_unsupported(c, "%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
+			return ref_unsupported(c,
+				"%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
 				op_info[c->n->op].name);
 		hit[at] = 1;
 		out[at] = w->val[k];
@@ -180,7 +189,12 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 
 /* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. `every`: elements that
  * nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
-struct combine { enum sf f; enum dtype dt; bool with_self, has_alpha, every; sid alpha, one; };
+struct combine {
+	enum sf f;
+	enum dtype dt;
+	bool with_self, has_alpha, every;
+	sid alpha, one;
+};
 
 /* fastSpecializedAtomicAdd (KernelUtils.cuh) adds a half as one of a pair, the other +0: a neighbour's -0 becomes +0. */
 static void lose_sign(struct ref_ctx *c, sid id)
@@ -199,7 +213,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	for (int64_t k = 0; k < w->count; k++)
 		hits += count[w->cell[k]]++ == 0;
 	bool padded = hits && shape_is_half(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
-	if (padded && c->inplace)       /* a neighbour in memory need not be an element of self */
+	if (padded && c->inplace) /* a neighbour in memory need not be an element of self */
 		ref_each_cell(c, c->in[0], lose_sign);
 	if (how->every)
 		hits = n;
@@ -320,8 +334,8 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 		if (!ref_int(c, &v, out[i]))
 			return false;
 		if (d == 0)
-			return ref_unsupported(c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i],
-				dtype_info[dt].name);
+			return ref_unsupported(
+				c, "scatter_reduce by mean of %lld values in one element: %s cannot count them", (long long)times[i], dtype_info[dt].name);
 		out[i] = tape_const_i(c->t, dt, v / d - (v % d != 0 && (v < 0) != (d < 0)));
 	}
 	if (!hits)
@@ -347,8 +361,15 @@ static bool self_ties(struct ref_ctx *c, const sid *out, const int64_t *times, i
 
 bool ref_scatter_reduce(struct ref_ctx *c)
 {
-	static const struct { const char *name; enum sf f; } modes[] = {
-		{"sum", SF_SUM}, {"mean", SF_SUM}, {"prod", SF_PROD}, {"amax", SF_MAXN}, {"amin", SF_MINN},
+	static const struct {
+		const char *name;
+		enum sf f;
+	} modes[] = {
+		{"sum", SF_SUM},
+		{"mean", SF_SUM},
+		{"prod", SF_PROD},
+		{"amax", SF_MAXN},
+		{"amin", SF_MINN},
 	};
 	const struct meta *m = meta_of(c, 0);
 	const char *name = c->n->arg[4].str;
@@ -370,8 +391,10 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
 		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
-		return ref_unsupported(c, "gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the "
-			"result; include self", name);
+		return ref_unsupported(c,
+			"gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the "
+			"result; include self",
+			name);
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 
@@ -395,14 +418,14 @@ bool ref_index_put(struct ref_ctx *c)
 	int64_t stride[MAX_RANK];
 	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
 	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
-		return ref_unsupported(c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name,
-			dtype_info[m->dtype].name);
+		return ref_unsupported(
+			c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name, dtype_info[m->dtype].name);
 	if (m->dtype != v->dtype)
 		return err_set(c->err, "Index put requires the source and destination dtypes match");
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
 	if (fills && is_one_mask(c, DT_U8))
-		return err_set(c->err, "masked_fill_ only supports boolean masks");     /* what one mask and one value turn into */
+		return err_set(c->err, "masked_fill_ only supports boolean masks"); /* what one mask and one value turn into */
 	if (!shape_expands(v, a.size, a.rank))
 		return err_set(c->err, "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s",
 			shape_text(c, v->size, v->rank), shape_text(c, a.size, a.rank));
@@ -464,8 +487,14 @@ bool ref_index_add(struct ref_ctx *c)
 	sid factor = shape_const(c, m->dtype, alpha);
 	if (dtype_is_float(m->dtype)) {
 		/* The product may be rounded or not (FMA, f32 inside). */
-		accumulate(c, out, n, &w, &(struct combine){.f = SF_SUMPROD, .dt = m->dtype, .with_self = true,
-			.has_alpha = true, .alpha = factor, .one = tape_const_f(c->t, m->dtype, 1)}, NULL);
+		accumulate(c, out, n, &w,
+			&(struct combine){.f = SF_SUMPROD,
+				.dt = m->dtype,
+				.with_self = true,
+				.has_alpha = true,
+				.alpha = factor,
+				.one = tape_const_f(c->t, m->dtype, 1)},
+			NULL);
 		return true;
 	}
 	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);
@@ -489,10 +518,12 @@ bool ref_index_copy(struct ref_ctx *c)
 	/* A 0-d source, or a 0-d self, stands for one element. */
 	bool scalar = src->rank == 0 || m->rank == 0;
 	if (scalar ? meta_numel(src) != p.n || p.outer * p.inner != 1 : !source_matches(c, m, src, &p))
-		return scalar ? err_set(c->err, "index_copy_(): when source is scalar, index should have one element (got %lld)", (long long)p.n) : false;
+		return scalar ? err_set(c->err, "index_copy_(): when source is scalar, index should have one element (got %lld)", (long long)p.n)
+					  : false;
 	sid *out = start_from_self(c, NULL);
-	return out && overwrite(c, out, meta_numel(m),
-		&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])}, c->in[3]);
+	return out
+		&& overwrite(
+			c, out, meta_numel(m), &(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])}, c->in[3]);
 }
 
 bool ref_index_fill(struct ref_ctx *c)
@@ -528,7 +559,8 @@ static void choose(struct ref_ctx *c, sid *out, const sid *cond, const sid *a, c
 
 static bool need_bool(struct ref_ctx *c, const struct meta *mask)
 {
-	return mask->dtype == DT_B8 || err_set(c->err, "only boolean masks are supported, but got a mask with dtype %s", dtype_info[mask->dtype].torch);
+	return mask->dtype == DT_B8
+		|| err_set(c->err, "only boolean masks are supported, but got a mask with dtype %s", dtype_info[mask->dtype].torch);
 }
 
 bool ref_masked_fill(struct ref_ctx *c)
@@ -594,7 +626,8 @@ bool ref_where(struct ref_ctx *c)
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int rank = 0;
 	if (cond->dtype != DT_B8 && cond->dtype != DT_U8)
-		return err_set(c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", dtype_info[cond->dtype].torch);
+		return err_set(
+			c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s", dtype_info[cond->dtype].torch);
 	if (!shape_broadcast(c, size, &rank, cond) || !shape_broadcast(c, size, &rank, a) || !shape_broadcast(c, size, &rank, b))
 		return false;
 	if (!meta_check_sizes(size, rank, c->err))
@@ -609,7 +642,8 @@ bool ref_where(struct ref_ctx *c)
 		return false;
 	int64_t n = meta_numel(&c->out[0].meta);
 	const sid *x = ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), *y = ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt);
-	if (c->in[1]->storage == c->in[2]->storage) {   /* one tensor given twice: two gradients, each summed over what was expanded, and rounded */
+	if (c->in[1]->storage
+		== c->in[2]->storage) { /* one tensor given twice: two gradients, each summed over what was expanded, and rounded */
 		x = ref_copies(c, x, meta_numel(a), dt);
 		y = ref_copies(c, y, meta_numel(b), dt);
 	}

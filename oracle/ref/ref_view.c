@@ -2,7 +2,10 @@
  * element-level formula of a view is its geometry: result[i] is the cell offset + sum i_d * stride_d. */
 #include "oracle/ref/shape.h"
 
-struct geometry { int64_t size[MAX_RANK], stride[MAX_RANK], offset; int rank; };
+struct geometry {
+	int64_t size[MAX_RANK], stride[MAX_RANK], offset;
+	int rank;
+};
 
 static struct geometry geometry_of(const struct meta *m)
 {
@@ -12,10 +15,7 @@ static struct geometry geometry_of(const struct meta *m)
 	return g;
 }
 
-static bool give(struct ref_ctx *c, const struct geometry *g)
-{
-	return ref_out_view(c, 0, 0, g->size, g->stride, g->rank, g->offset);
-}
+static bool give(struct ref_ctx *c, const struct geometry *g) { return ref_out_view(c, 0, 0, g->size, g->stride, g->rank, g->offset); }
 
 static void drop_dim(struct geometry *g, int d)
 {

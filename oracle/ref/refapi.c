@@ -60,10 +60,7 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 	return ids;
 }
 
-const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t)
-{
-	return read_map(c, t, &t->map);
-}
+const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t) { return read_map(c, t, &t->map); }
 
 void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id))
 {
@@ -255,8 +252,8 @@ bool ref_dim(struct ref_ctx *c, int *out, int64_t dim, int rank)
 {
 	int64_t r = rank ? rank : 1;
 	if (dim < -r || dim >= r)
-		return err_set(c->err, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-			(long long)-r, (long long)(r - 1), (long long)dim);
+		return err_set(c->err, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)", (long long)-r,
+			(long long)(r - 1), (long long)dim);
 	*out = (int)(dim < 0 ? dim + r : dim);
 	return true;
 }

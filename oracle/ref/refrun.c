@@ -18,8 +18,8 @@ struct run {
 	struct ref r;
 	struct err *err;
 	bool unsupported;
-	sid *leaf;              /* [nnode] first leaf scalar of an input row that requires grad */
-	struct prog *own;       /* see own_sizes */
+	sid *leaf;        /* [nnode] first leaf scalar of an input row that requires grad */
+	struct prog *own; /* see own_sizes */
 	bool zero_cotangents;
 };
 
@@ -200,7 +200,7 @@ static bool do_input(struct run *s, int i)
 	t->base = new_base(r, grad);
 	r->node[i].write = ARENA_NEW(r->arena, struct ref_read, 1);
 	note_write(r, i, t->base);
-	struct arena_mark m = arena_mark(r->arena);     /* the data is not needed once it is on the tape */
+	struct arena_mark m = arena_mark(r->arena); /* the data is not needed once it is on the tape */
 	unsigned char *data = fill_storage(p, number, r->arena);
 	sid leaf = 0;
 	if (root == i)
@@ -214,10 +214,7 @@ static bool do_input(struct run *s, int i)
 }
 
 /* ---- nodes ---- */
-bool ref_has_grad(const struct ref *r, const struct ref_tensor *t)
-{
-	return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad;
-}
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t) { return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad; }
 
 static void note_read(struct ref *r, int node, const struct ref_tensor *t)
 {
@@ -297,7 +294,8 @@ static void mark_cells(bool *cell, const struct meta *m)
  * as_strided_backward). An input's own elements are all that can get gradients: there nothing is lost. */
 static bool names_others(struct ref *r, const struct node *n, const struct ref_tensor *self, const struct meta *view)
 {
-	if (op_param(n->op, "storage_offset") < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[0].node].op == OP_input || !meta_numel(view))
+	if (op_param(n->op, "storage_offset") < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[0].node].op == OP_input
+		|| !meta_numel(view))
 		return false;
 	struct arena_mark m = arena_mark(r->arena);
 	bool *own = arena_zalloc(r->arena, (size_t)MAX(meta_extent(&self->map), meta_extent(view)) + 1), all = true;
@@ -371,7 +369,7 @@ static void separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 	int64_t up = 1;
 	while (up < n && ids[up] > ids[up - 1])
 		up++;
-	if (up >= n || t->over)         /* counting up: nothing twice */
+	if (up >= n || t->over) /* counting up: nothing twice */
 		return;
 	struct arena_mark m = arena_mark(r->arena);
 	sid low = ids[0], high = ids[0];
@@ -452,7 +450,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 	for (int k = 0; k < c->nout; k++) {
 		struct ref_tensor *t = &c->out[k];
 		int v = c->view_of[k];
-		if (v == -2) {                                  /* getitem: complete already */
+		if (v == -2) { /* getitem: complete already */
 			note_write(r, i, t->base);
 			continue;
 		}
@@ -468,7 +466,8 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
 			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
 				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
-			t->overlapping = c->in[v]->overlapping || overlaps_partly(&t->map) || adds_in_backward(r, c->n->op, t);      /* with or without gradients: they may come later */
+			t->overlapping = c->in[v]->overlapping || overlaps_partly(&t->map)
+				|| adds_in_backward(r, c->n->op, t); /* with or without gradients: they may come later */
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
@@ -524,25 +523,32 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 	if (c->nout != 1 || !meta_same_sizes(m, &t->meta))
 		return err_set(s->err, "output with shape of self doesn't match the broadcast shape");
 	if ((dtype_is_float(m->dtype) && !dtype_is_float(t->meta.dtype)) || (m->dtype != DT_B8 && t->meta.dtype == DT_B8))
-		return err_set(s->err, "result type %s can't be cast to the desired output type %s", dtype_info[m->dtype].name, dtype_info[t->meta.dtype].name);
+		return err_set(s->err, "result type %s can't be cast to the desired output type %s", dtype_info[m->dtype].name,
+			dtype_info[t->meta.dtype].name);
 	const struct ref_base *b = &r->base[t->base];
 	int w = b->nwriter ? b->writer[0] : 0, op = r->p->node[w].op;
 	if (b->grad && b->nwriter == 1 && (op == OP_input || op == OP_input_view))
 		return err_set(s->err, "a leaf Variable that requires grad is being used in an in-place operation.");
 	if (st->leaf_elsewhere || !same_geometry(&t->meta, &t->map))
-		return unsupported(s, arena_printf(r->arena, "%s into the memory of an input that requires grad and overlaps itself, or shares it with "
-			"another input: write into a clone, or let the input require no grad", op_info[c->n->op].name));
+		return unsupported(s,
+			arena_printf(r->arena,
+				"%s into the memory of an input that requires grad and overlaps itself, or shares it with "
+				"another input: write into a clone, or let the input require no grad",
+				op_info[c->n->op].name));
 	if (st->unsaid && (c->grad || b->grad))
 		return unsupported(s, "a write into memory that _unsafe_view shares without saying so");
 	if (st->detached && st->strangers)
 		return unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
 	if (meta_has_duplicates(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[1]))
-		return unsupported(s, "gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
+		return unsupported(s,
+			"gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
 			"the value");
 	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
-		return unsupported(s, arena_printf(r->arena, "%s through a view that overlaps itself: the last of several writes to a cell stays, "
-			"and PyTorch leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged",
-			op_info[c->n->op].name));
+		return unsupported(s,
+			arena_printf(r->arena,
+				"%s through a view that overlaps itself: the last of several writes to a cell stays, "
+				"and PyTorch leaves their order open; fill_, zero_, masked_fill_ and index_fill_ write one value and are judged",
+				op_info[c->n->op].name));
 	if (c->grad && st->overlapping)
 		return unsupported(s, "a write with gradients into a tensor that overlaps itself: detach the tensor first, or write into a clone");
 	for (int k = 1; k < op_info[c->n->op].nparam; k++)
@@ -574,8 +580,11 @@ static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct 
 			if (pass == 1) {
 				bool mixed = c->grad && *cell != was && left_alone(&r->tape, was, is);
 				if (mixed)
-					return unsupported(s, arena_printf(r->arena, "gradient of %s through a view that overlaps itself: one index of a cell is set, "
-						"another is not, and the last of them decides; give all indices of a cell the same mask", op_info[c->n->op].name));
+					return unsupported(s,
+						arena_printf(r->arena,
+							"gradient of %s through a view that overlaps itself: one index of a cell is set, "
+							"another is not, and the last of them decides; give all indices of a cell the same mask",
+							op_info[c->n->op].name));
 				ids[k - 1] = *cell;
 			} else if (!left_alone(&r->tape, was, is)) {
 				if (*cell != was && *cell != is)
@@ -660,8 +669,11 @@ static bool order_is_open(struct run *s, const struct ref_tensor *t, const struc
 	if (!t || !t->shuffled || (n && (n->op == OP_getitem || (ignores_order(n->op) && reduces(n, t->shuffled - 1, t->meta.rank)))))
 		return false;
 	const char *who = n ? op_info[n->op].name : "the program's result";
-	unsupported(s, arena_printf(s->r.arena, "%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's "
-		"dim", who));
+	unsupported(s,
+		arena_printf(s->r.arena,
+			"%s depends on the order of topk(sorted=False), which is open: sort, or reduce along topk's "
+			"dim",
+			who));
 	return true;
 }
 
@@ -670,7 +682,8 @@ static bool gradient_is_lost(struct run *s, const struct ref_tensor *t, const st
 {
 	if (!t || !t->beyond || !s->r.base[t->base].grad || (n && op_has(n->op, T_VIEW)))
 		return false;
-	unsupported(s, "gradient through as_strided beyond the elements of its self, a view: backward drops it there; take as_strided of the whole "
+	unsupported(s,
+		"gradient through as_strided beyond the elements of its self, a view: backward drops it there; take as_strided of the whole "
 		"tensor, or detach");
 	return true;
 }
@@ -726,7 +739,7 @@ static bool do_node(struct run *s, int i)
 		return false;
 	}
 	ok = c.inplace ? write_back(s, &c, i) : take_results(s, &c, i);
-	bool picks = op_info[c.n->op].family == F_GATHER;       /* and may pick an element several times, however few it picks */
+	bool picks = op_info[c.n->op].family == F_GATHER; /* and may pick an element several times, however few it picks */
 	for (int k = 0; k < MAX_ARGS && ok; k++)
 		if (c.in[k] && c.nout && c.view_of[0] < 0)
 			levels_read(r, c.in[k], picks ? INT64_MAX : meta_numel(c.inplace ? &c.in[0]->meta : &c.out[0].meta));
@@ -783,10 +796,7 @@ static void mark_path(const struct ref *r, uint32_t *path)
 	}
 }
 
-static struct ref_ctx reader(struct run *s)
-{
-	return (struct ref_ctx){.r = &s->r, .t = &s->r.tape, .p = s->r.p, .err = s->err};
-}
+static struct ref_ctx reader(struct run *s) { return (struct ref_ctx){.r = &s->r, .t = &s->r.tape, .p = s->r.p, .err = s->err}; }
 
 /* The sets that the ids name: where they lie on the (finished) tape if the ids count up, else copies. */
 static const struct num *values(struct run *s, const sid *ids, int64_t n)
@@ -803,7 +813,11 @@ static const struct num *values(struct run *s, const sid *ids, int64_t n)
 }
 
 /* Returned tensors with cotangents, and the scalars of both. */
-struct seeds { int n; const sid *y[MAX_RETURNS], *g[MAX_RETURNS]; int64_t numel[MAX_RETURNS]; };
+struct seeds {
+	int n;
+	const sid *y[MAX_RETURNS], *g[MAX_RETURNS];
+	int64_t numel[MAX_RETURNS];
+};
 
 /* Reading may append copies of views that overlap, which belong to the view's node and put it on the path: before the adjoints have
  * their array. */
@@ -851,8 +865,8 @@ static struct meta grad_meta(const struct meta *leaf)
 
 /* Where the group's entries lie among the leaves of a gradient; each has got `sent` contributions, of the group's operator, and is there
  * once. NULL: not so. */
-static const int64_t *leaves_of(struct run *s, const struct adjoint *A, const struct adj_group *grp, const struct ref_value *grad,
-	int64_t sent)
+static const int64_t *leaves_of(
+	struct run *s, const struct adjoint *A, const struct adj_group *grp, const struct ref_value *grad, int64_t sent)
 {
 	int64_t *index = ARENA_NEW(s->r.arena, int64_t, grp->n + 1);
 	for (int64_t k = 0; k < grp->n; k++) {
@@ -877,7 +891,7 @@ static void winners(struct run *s, const struct adjoint *A, struct reference *ou
 	if (!A->ngroup)
 		return;
 	out->winners = ARENA_NEW(r->arena, struct ref_winners, A->ngroup);
-	int *group_of = ARENA_ZNEW(r->arena, int, r->tape.nscalar + 1);         /* of a group's first entry: its number + 1 */
+	int *group_of = ARENA_ZNEW(r->arena, int, r->tape.nscalar + 1); /* of a group's first entry: its number + 1 */
 	for (int q = 0; q < A->ngroup; q++) {
 		const struct adj_group *grp = &A->group[q];
 		int64_t sent = picks_of(r, grp), most = MIN(sent, grp->n);
@@ -965,7 +979,7 @@ static bool collect(struct run *s, struct reference *out)
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];
 		v->n = meta_numel(&t->meta);
-		v->ids = ref_ids(&c, t);        /* may append (copies of overlapping views) */
+		v->ids = ref_ids(&c, t); /* may append (copies of overlapping views) */
 	}
 	tape_finish(&r->tape);
 	for (int k = 0; k < p->nret; k++)

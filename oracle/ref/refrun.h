@@ -14,28 +14,36 @@
 
 enum ref_status {
 	REF_OK,
-	REF_RAISES,             /* the program must raise: message says why */
-	REF_UNSUPPORTED         /* the oracle cannot say: budget, undecided index, missing rule */
+	REF_RAISES,     /* the program must raise: message says why */
+	REF_UNSUPPORTED /* the oracle cannot say: budget, undecided index, missing rule */
 };
 
 struct ref_value {
-	bool present;           /* gradients: false = None */
+	bool present; /* gradients: false = None */
 	bool requires_grad;
-	bool offset_known;      /* outputs: not so of a scatter's result that keeps cells of self which are not modelled */
-	struct meta meta;       /* the oracle's own derivation */
-	int memory;             /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
-	int node;               /* the program node it belongs to */
+	bool offset_known; /* outputs: not so of a scatter's result that keeps cells of self which are not modelled */
+	struct meta meta;  /* the oracle's own derivation */
+	int memory;        /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
+	int node;          /* the program node it belongs to */
 	int64_t n;
-	const struct num *val;  /* n sets, row-major logical order */
-	const sid *ids;         /* outputs: names of the scalars on reference.tape; gradients: NULL */
-	sid leaf;               /* gradients: first of the n leaf scalars */
+	const struct num *val; /* n sets, row-major logical order */
+	const sid *ids;        /* outputs: names of the scalars on reference.tape; gradients: NULL */
+	sid leaf;              /* gradients: first of the n leaf scalars */
 };
 
-struct ref_cells { enum dtype dtype; int64_t n; const struct num *val; };     /* a whole input storage after the call */
+struct ref_cells {
+	enum dtype dtype;
+	int64_t n;
+	const struct num *val;
+}; /* a whole input storage after the call */
 
 /* Elements of gradient `grad`: together they get g; or, if npick is not 0, as many of them as that get one number of pick[] each, and the
  * others 0. */
-struct ref_winners { int grad, n, npick; const int64_t *index; struct num g, *pick; };
+struct ref_winners {
+	int grad, n, npick;
+	const int64_t *index;
+	struct num g, *pick;
+};
 
 struct reference {
 	enum ref_status status;
@@ -49,7 +57,7 @@ struct reference {
 	/* The tape that it was read off, and the adjoints of its scalars (NULL without backward): for addends.h, and whoever asks why. */
 	const struct tape *tape;
 	const struct adj *adj;
-	const struct ref *run;          /* the driver's state: histories and storages (ref_impl.h) */
+	const struct ref *run; /* the driver's state: histories and storages (ref_impl.h) */
 };
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,

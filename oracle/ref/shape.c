@@ -11,10 +11,7 @@ int shape_param(const struct ref_ctx *c, const char *name)
 	return k;
 }
 
-bool shape_dim(struct ref_ctx *c, int *dim, int arg, const struct meta *m)
-{
-	return ref_dim(c, dim, ref_arg_int(c, arg), m->rank);
-}
+bool shape_dim(struct ref_ctx *c, int *dim, int arg, const struct meta *m) { return ref_dim(c, dim, ref_arg_int(c, arg), m->rank); }
 
 bool shape_equal(const int64_t *a, int ra, const int64_t *b, int rb)
 {
@@ -59,20 +56,17 @@ enum dtype shape_promote(enum dtype a, enum dtype b)
 		return fa ? a : b;
 	if (fa) {
 		if (shape_is_half(a) && shape_is_half(b))
-			return DT_F32;          /* f16 with bf16: neither holds the other */
+			return DT_F32; /* f16 with bf16: neither holds the other */
 		return dtype_nbytes(a) > dtype_nbytes(b) ? a : b;
 	}
 	if (a == DT_B8 || b == DT_B8)
 		return a == DT_B8 ? b : a;
 	if (dtype_nbytes(a) == 1 && dtype_nbytes(b) == 1)
-		return DT_I16;                  /* u8 with i8 */
+		return DT_I16; /* u8 with i8 */
 	return dtype_nbytes(a) > dtype_nbytes(b) ? a : b;
 }
 
-static int type_join(int have, enum dtype dt)
-{
-	return have < 0 ? (int)dt : (int)shape_promote((enum dtype)have, dt);
-}
+static int type_join(int have, enum dtype dt) { return have < 0 ? (int)dt : (int)shape_promote((enum dtype)have, dt); }
 
 void shape_type_tensor(struct result_type *r, const struct meta *m)
 {
@@ -114,10 +108,7 @@ bool shape_can_cast(struct ref_ctx *c, enum dtype from, enum dtype to)
 	return err_set(c->err, "result type %s can't be cast to the desired output type %s", dtype_info[from].torch, dtype_info[to].torch);
 }
 
-static double float_max(enum dtype dt)
-{
-	return ldexp(2.0 - ldexp(1.0, 1 - dtype_info[dt].precision), dtype_info[dt].emax);
-}
+static double float_max(enum dtype dt) { return ldexp(2.0 - ldexp(1.0, 1 - dtype_info[dt].precision), dtype_info[dt].emax); }
 
 bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
 {
@@ -132,7 +123,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 		bool is_unsigned = dt == DT_U8;
 		double lo = is_unsigned ? 0 : -ldexp(1, bits - 1), end = ldexp(1, is_unsigned ? bits : bits - 1);
 		if (s->kind == SC_FLOAT)
-			fits = s->f >= lo && s->f < end;        /* NaN fits nowhere */
+			fits = s->f >= lo && s->f < end; /* NaN fits nowhere */
 		else if (bits < 64)
 			fits = s->i < (int64_t)end && s->i >= (is_unsigned ? -255 : (int64_t)lo);
 	}
@@ -236,7 +227,9 @@ void shape_row_major(int64_t stride[MAX_RANK], const int64_t *size, int rank)
 }
 
 /* One operand as the iterator sees it: its stride along each dimension of the result, 0 where it is broadcast. */
-struct view_of { int64_t stride[MAX_RANK]; };
+struct view_of {
+	int64_t stride[MAX_RANK];
+};
 
 /* Does dimension a belong outside dimension b? 1 yes, -1 no, 0 no operand has an opinion. A stride 0 has none. */
 static int order_of(int a, int b, const int64_t *size, const struct view_of *v, int n)
@@ -387,7 +380,7 @@ int shape_format(const struct meta *m)
 		if (m->size[d] == 0 || m->stride[d] < least)
 			return 0;
 		if (d == 0 && least == m->stride[1])
-			return 0;               /* N111 and N11W: taken as plain */
+			return 0; /* N111 and N11W: taken as plain */
 		least = m->stride[d] * MAX(m->size[d], 1);
 	}
 	return m->rank;
@@ -426,10 +419,7 @@ sid shape_number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 	return shape_const(c, dt, s);
 }
 
-sid shape_zero(struct ref_ctx *c, enum dtype dt)
-{
-	return dtype_is_float(dt) ? tape_const_f(c->t, dt, 0) : tape_const_i(c->t, dt, 0);
-}
+sid shape_zero(struct ref_ctx *c, enum dtype dt) { return dtype_is_float(dt) ? tape_const_f(c->t, dt, 0) : tape_const_i(c->t, dt, 0); }
 
 sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scalar *s)
 {
@@ -441,7 +431,7 @@ sid shape_const_or_rounded(struct ref_ctx *c, enum dtype half, const struct scal
 	sid either = tape_map1(t, SF_COPY, DT_F32, ref_ids_repeat(c, whole, 1), 1);
 	if (num_is_exact(&r))
 		tape_either(t, either, f.hi, r.hi);
-	else                    /* rounded to an infinity, or the centre of two roundings */
+	else /* rounded to an infinity, or the centre of two roundings */
 		tape_replace(t, either, num_hull(&f, &r));
 	return either;
 }
@@ -477,10 +467,7 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 	return out;
 }
 
-bool shape_decided(const struct ref_ctx *c, sid id)
-{
-	return !(tape_val(c->t, id)->flags & (NUM_UNDEC | NUM_ANY));
-}
+bool shape_decided(const struct ref_ctx *c, sid id) { return !(tape_val(c->t, id)->flags & (NUM_UNDEC | NUM_ANY)); }
 
 sid *shape_out_like(struct ref_ctx *c, const struct meta *m, const int64_t *stride)
 {

@@ -25,15 +25,17 @@ bool shape_dim(struct ref_ctx *c, int *dim, int arg, const struct meta *m);
 static inline int64_t shape_size(const struct meta *m, int d) { return m->rank ? m->size[d] : 1; }
 static inline int64_t shape_stride(const struct meta *m, int d) { return m->rank ? m->stride[d] : 1; }
 bool shape_equal(const int64_t *a, int ra, const int64_t *b, int rb);
-int64_t shape_numel(const int64_t *size, int rank);     /* sizes already bounded */
+int64_t shape_numel(const int64_t *size, int rank); /* sizes already bounded */
 /* "[3, 4]" in the arena, for messages. */
 const char *shape_text(struct ref_ctx *c, const int64_t *size, int rank);
 
 /* ---- dtypes ---- */
-enum dtype shape_promote(enum dtype a, enum dtype b);   /* c10::promoteTypes */
+enum dtype shape_promote(enum dtype a, enum dtype b); /* c10::promoteTypes */
 /* torch.result_type of tensors and Python scalars: dimensioned tensors first, then 0-d ones, then scalars; a lower category counts
  * only if it is of a higher kind. */
-struct result_type { int dims, zero, wrapped; };        /* -1: none yet; start with SHAPE_TYPE_NONE */
+struct result_type {
+	int dims, zero, wrapped;
+}; /* -1: none yet; start with SHAPE_TYPE_NONE */
 #define SHAPE_TYPE_NONE ((struct result_type){-1, -1, -1})
 void shape_type_tensor(struct result_type *r, const struct meta *m);
 void shape_type_scalar(struct result_type *r, const struct scalar *s);
@@ -79,7 +81,7 @@ sid shape_zero(struct ref_ctx *c, enum dtype dt);
 /* alpha * ids[k] for f16 and bf16, as add(alpha=…) and index_add use it: the kernel rounds alpha to the dtype (backward does not) and may
  * or may not round the product before it is added; the scalars hold all of that. */
 const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const struct scalar *alpha, enum dtype dt);
-bool shape_decided(const struct ref_ctx *c, sid id);    /* an integer or bool that no undecided comparison made */
+bool shape_decided(const struct ref_ctx *c, sid id); /* an integer or bool that no undecided comparison made */
 /* Result 0 with the dtype and sizes of m, contiguous or as given. */
 sid *shape_out_like(struct ref_ctx *c, const struct meta *m, const int64_t *stride);
 /* Row-major strides of sizes. */

@@ -5,7 +5,10 @@
 /* ---- advanced indexing --------------------------------------------------------------------------------------- */
 
 /* One index after masks were turned into positions: NULL v: a hole. m: sizes and strides as the iterator sees them. */
-struct index_vec { const int64_t *v; struct meta m; };
+struct index_vec {
+	const int64_t *v;
+	struct meta m;
+};
 
 /* A mask of rank r stands for r vectors: the coordinates of its true elements. */
 static bool push_mask(struct ref_ctx *c, struct index_vec *vec, int *n, const struct ref_tensor *t, const struct meta *self)
@@ -38,7 +41,7 @@ static bool push_mask(struct ref_ctx *c, struct index_vec *vec, int *n, const st
 	for (int d = 0; d < m->rank; d++) {
 		struct meta *col = &vec[*n].m;
 		meta_make_contiguous(col, DT_I64, &count, 1);
-		col->stride[0] = m->rank;       /* a column of nonzero()'s [count, rank] */
+		col->stride[0] = m->rank; /* a column of nonzero()'s [count, rank] */
 		vec[(*n)++].v = coord[d];
 	}
 	return true;
@@ -97,8 +100,8 @@ static bool adjacent(const struct index_vec *vec, int n, int *first)
 }
 
 /* Operands of index.Tensor's iterator: self with stride 0 along the indexed dims, then each index, expanded, ones around it. */
-static void advanced_strides(struct advanced *a, const struct meta *self, const struct index_vec *vec, int before, const int64_t *bsize,
-	int brank, bool cuda)
+static void advanced_strides(
+	struct advanced *a, const struct meta *self, const struct index_vec *vec, int before, const int64_t *bsize, int brank, bool cuda)
 {
 	struct meta op[MAX_RANK + 1];
 	int nop = 1, d = 0, k = 0;
@@ -195,8 +198,8 @@ bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *se
 			}
 			int64_t i = vec[d].v[at];
 			if (i < -self->size[d] || i >= self->size[d])
-				return err_set(c->err, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, d,
-					(long long)self->size[d]);
+				return err_set(
+					c->err, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, d, (long long)self->size[d]);
 			cell += (i < 0 ? i + self->size[d] : i) * dense[d];
 		}
 		a->cell[k] = cell;
@@ -317,8 +320,8 @@ bool shape_positions(struct ref_ctx *c, struct positions *p, const struct meta *
 	for (int64_t k = 0; k < p->n; k++) {
 		int64_t i = pos[k] < 0 && flags & POS_WRAP ? pos[k] + p->len : pos[k];
 		if ((i < 0 || i >= p->len) && !(flags & POS_WRAP && meta_numel(self) == 0))
-			return err_set(c->err, "index %lld is out of bounds for dimension %d with size %lld", (long long)pos[k], p->dim,
-				(long long)p->len);
+			return err_set(
+				c->err, "index %lld is out of bounds for dimension %d with size %lld", (long long)pos[k], p->dim, (long long)p->len);
 		p->at[k] = i;
 	}
 	return true;

@@ -8,10 +8,10 @@
 /* self[i0, None, i2, …] with integer and mask tensors. */
 struct advanced {
 	int rank;
-	int64_t size[MAX_RANK];         /* of the result */
-	int64_t stride[MAX_RANK];       /* of index.Tensor's result */
+	int64_t size[MAX_RANK];   /* of the result */
+	int64_t stride[MAX_RANK]; /* of index.Tensor's result */
 	int64_t n;
-	int64_t *cell;                  /* [n] element of self per result element, row-major */
+	int64_t *cell; /* [n] element of self per result element, row-major */
 };
 bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *self, int list_arg);
 
@@ -19,13 +19,26 @@ bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *se
  * src (NULL: none) must cover index. from[k]: the element of src (NULL if src is). n: elements of index.
  * open: elements of index whose position is undecided, if the caller takes them (takes_open): they name one of several cells, the first
  * of which is cell[k]. */
-struct open_position { int64_t k, n; const int64_t *cell; };
-struct along { int64_t n; int64_t *cell, *from; bool takes_open; int64_t nopen; struct open_position *open; };
+struct open_position {
+	int64_t k, n;
+	const int64_t *cell;
+};
+struct along {
+	int64_t n;
+	int64_t *cell, *from;
+	bool takes_open;
+	int64_t nopen;
+	struct open_position *open;
+};
 bool shape_along(struct ref_ctx *c, struct along *a, const struct meta *self, int dim_arg, int index_arg, const struct meta *src);
 
 /* index_select, index_add, index_copy, index_fill: a list of positions along dim. outer, inner: elements before and after dim. */
-struct positions { int dim; int64_t n, outer, len, inner; int64_t *at; };
-enum { POS_WRAP = 1, POS_LONG_ONLY = 2 };       /* negative positions count from the end; i32 refused */
+struct positions {
+	int dim;
+	int64_t n, outer, len, inner;
+	int64_t *at;
+};
+enum { POS_WRAP = 1, POS_LONG_ONLY = 2 }; /* negative positions count from the end; i32 refused */
 bool shape_positions(struct ref_ctx *c, struct positions *p, const struct meta *self, int dim_arg, int index_arg, int flags);
 
 #endif

@@ -49,7 +49,7 @@ const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid 
 	const struct ref_base *b = &c->r->base[t->base];
 	sid *own = b->grad && b->seen ? cells_of(c->t, b->seen, m, n) : NULL, *out = tape_ids(c->t, n);
 	memcpy(out, ids, (size_t)n * sizeof *out);
-	for (int strange = 0; strange < 2; strange++) {         /* 1: cells that this history never wrote */
+	for (int strange = 0; strange < 2; strange++) { /* 1: cells that this history never wrote */
 		bool *chosen = ARENA_NEW(c->t->arena, bool, n + 1);
 		sid *a = tape_ids(c->t, n), *h = tape_ids(c->t, n);
 		int64_t count = 0;
@@ -61,8 +61,9 @@ const sid *shared_read(struct ref_ctx *c, const struct ref_tensor *t, const sid 
 			}
 		}
 		if (count)
-			place(out, chosen, n, strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) :
-				tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count), c->t->over);
+			place(out, chosen, n,
+				strange ? tape_map1(c->t, SF_DETACH, t->meta.dtype, a, count) : tape_map2(c->t, SF_GRAFT, t->meta.dtype, a, h, count),
+				c->t->over);
 	}
 	return out;
 }
@@ -116,12 +117,12 @@ static bool each_saved(struct ref_ctx *c, int node, saved_fn *f)
 		int what = o->save[s].what;
 		if (o->save[s].when != SAVE_ANY && !has_grad(c, o->save[s].when))
 			continue;
-		if (what >= SAVE_RESULT) {              /* of an in-place operator: self; other results are in memory of their own */
+		if (what >= SAVE_RESULT) { /* of an in-place operator: self; other results are in memory of their own */
 			if (c->inplace && in_shared(c->r, c->in[0]))
 				any |= f(c, node, c->in[0]);
 			continue;
 		}
-		if (c->inplace && what == 0)            /* a copy is saved */
+		if (c->inplace && what == 0) /* a copy is saved */
 			continue;
 		const struct arg *a = &c->n->arg[what];
 		if (in_shared(c->r, c->in[what]))
@@ -134,7 +135,11 @@ static bool each_saved(struct ref_ctx *c, int node, saved_fn *f)
 }
 
 /* In a first run: noted, to be compared with who writes when. */
-struct ref_save { struct ref_save *next; int node; struct ref_tensor t; };
+struct ref_save {
+	struct ref_save *next;
+	int node;
+	struct ref_tensor t;
+};
 
 static bool note_save(struct ref_ctx *c, int node, const struct ref_tensor *t)
 {
@@ -290,8 +295,8 @@ static bool join(struct ref_ctx *c, const struct ref_ctx *value, const struct re
 		const struct meta *m = &value->out[k].meta;
 		int64_t n = meta_numel(m);
 		if (!value->ids[k] || !later->ids[k] || !meta_same_sizes(m, &later->out[k].meta))
-			return ref_unsupported(c, "backward of %s meets an index that selects another number of elements than in forward",
-				op_info[c->n->op].name);
+			return ref_unsupported(
+				c, "backward of %s meets an index that selects another number of elements than in forward", op_info[c->n->op].name);
 		c->out[k] = value->out[k];
 		c->ids[k] = value->ids[k];
 		c->view_of[k] = -1;
@@ -316,7 +321,8 @@ static bool two_readings(struct ref_ctx *c, int node)
 	const char *name = op_info[c->n->op].name;
 	struct ref_ctx value, later;
 	if (saves_result(c))
-		return ref_unsupported(c, "backward of %s reads its operand, but not its result, as another input of the same memory left it", name);
+		return ref_unsupported(
+			c, "backward of %s reads its operand, but not its result, as another input of the same memory left it", name);
 	copy_call(&value, c);
 	copy_call(&later, c);
 	for (int k = 0; k < op_info[c->n->op].nparam; k++) {

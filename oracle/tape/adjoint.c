@@ -95,7 +95,7 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 {
 	struct adj *s = &A->a[id];
 	double size = c->flags & NUM_NOFIN ? 0 : fabs(c->hi) + c->rad;
-	if (s->n == 0) {                /* most scalars have one reader; what only sums need is left for the second */
+	if (s->n == 0) { /* most scalars have one reader; what only sums need is left for the second */
 		s->hi = c->hi;
 		s->lo = c->lo;
 		s->rad = c->rad;
@@ -126,14 +126,15 @@ void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 }
 
 /* How far the sum of several contributions may be from the exact one, in parts of their total magnitude: `within` operators and across them. */
-struct sum_parts { double within, across; };
+struct sum_parts {
+	double within, across;
+};
 
 static struct sum_parts parts_of(const struct adj *s, enum dtype dt, int part)
 {
 	uint32_t onto = s->consumers > 1 ? s->onto : 0;
 	double own = num_format[dt].u;
-	return (struct sum_parts){
-		num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto),
+	return (struct sum_parts){num_pow2(-MIN(part, 53)) * (double)(s->n - s->consumers + onto),
 		own * (double)(s->consumers - 1 + (s->consumers > 1 && s->n > s->consumers ? s->consumers : 0)) + own * s->levels};
 }
 
@@ -167,13 +168,13 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	const struct lic_rule *l = &A->t->lic->rule[LC_SUM][dt];
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
-	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0);        /* of all that is added, one by one */
+	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0); /* of all that is added, one by one */
 	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
 	if (g.flags & NUM_BEYOND)
 		return huge_sum_of(s, &g, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
-			either_infinity(&g);                    /* the finite ones may overflow first */
+			either_infinity(&g); /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -210,13 +211,19 @@ static inline struct num finished(const struct adjoint *A, sid id)
 	struct num g = s->n <= 1 ? of_adj(s, dt) : sum_of(A, s, dt);
 	if (LIKELY(!A->t->sample))
 		return g;
-	return sample_one(&g, dt, A->t->sample, id, SAMPLE_ADJOINT, (struct sample_of){s->n, s->p, A->t->lic->rule[LC_SUM][dt].flags & LF_WIDE});
+	return sample_one(
+		&g, dt, A->t->sample, id, SAMPLE_ADJOINT, (struct sample_of){s->n, s->p, A->t->lic->rule[LC_SUM][dt].flags & LF_WIDE});
 }
 
 struct num adjoint_of(const struct adjoint *A, sid id) { return finished(A, id); }
 
 /* ---- pieces ---- */
-struct pass { struct adjoint *A; const struct tape_block *b; struct how h; int p, slot; };
+struct pass {
+	struct adjoint *A;
+	const struct tape_block *b;
+	struct how h;
+	int p, slot;
+};
 
 static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
 
@@ -319,7 +326,7 @@ static inline void send_part(const struct pass *s, sid id, struct num *c, int sl
 		convert(s->A, c, dt);
 	c->dtype = (uint8_t)dt;
 	bool flushed = b->f == SF_COPY && s->h.l->flags & LF_FTZ;
-	if (flushed)                    /* added to a zero, even if it is the only one */
+	if (flushed) /* added to a zero, even if it is the only one */
 		num_round(c, dt, NR_IEEE | NR_FTZ);
 	send(s->A, id, c, b->node * SLOTS + slot, s->p);
 	s->A->a[id].flushed |= flushed;
@@ -333,7 +340,7 @@ static void map_block(const struct pass *s)
 	const struct sf_info *f = &sf_info[b->f];
 	const sid *op[3] = {b->a, b->b, b->c};
 	const struct num *v = s->A->t->val;
-	int number = (int)(b - s->A->t->block);         /* two blocks of one operator are two steps: a + alpha * a, a tensor given twice */
+	int number = (int)(b - s->A->t->block); /* two blocks of one operator are two steps: a + alpha * a, a tensor given twice */
 	if (b->f == SF_ADD || b->f == SF_SUB || b->f == SF_MUL) {
 		pair_block(s, number);
 		return;
@@ -372,7 +379,7 @@ static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const
 {
 	struct pass one = *whole, *s = &one;
 	for (int64_t i = 0; i < n; i++) {
-		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0;    /* a + alpha * b: operands */
+		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0; /* a + alpha * b: operands */
 		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
 		how_only(&c, &s->h);
 		send_to(s, e[i], c);
@@ -383,7 +390,11 @@ static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 
 
 /* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
 /* What is known of a list before its entries' gradients are formed. */
-struct factors { int64_t n, maybe_zeros; double big, small, log2; bool special, negative; };   /* log2: of the product from below, if that is big */
+struct factors {
+	int64_t n, maybe_zeros;
+	double big, small, log2;
+	bool special, negative;
+}; /* log2: of the product from below, if that is big */
 
 static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 {
@@ -407,7 +418,8 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 /* Is the sign of every product of these factors with g known, and none underflows? 0: no. */
 static int share_sign(const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
 {
-	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g->hi) <= g->rad)
+	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC)
+		|| fabs(g->hi) <= g->rad)
 		return 0;
 	return f->negative ^ (x->hi < 0) ^ (g->hi < 0) ? -1 : 1;
 }
@@ -425,27 +437,27 @@ static bool share_overflows(struct num *c, const struct pass *s, const struct nu
 }
 
 /* Roundings of the finite part of c, whichever form made it. */
-static void round_share(const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x,
-	const struct factors *f)
+static void round_share(
+	const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	int sign = share_sign(s, g, x, f);
 	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
 	double gy = finite_mag(g) * finite_mag(y);
 	num_widen(c, mag * rel);
-	if (gy >= own->overflow)                /* g * result comes first */
+	if (gy >= own->overflow) /* g * result comes first */
 		c->flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF;
 	if (gy < own->normal * 2 && m > 0)
 		num_widen(c, 2 * own->tiny / m);
-	if (f->small < own->normal * 4)         /* the result or a partial product underflows */
+	if (f->small < own->normal * 4) /* the result or a partial product underflows */
 		num_widen(c, mag + finite_mag(g) * own->tiny * f->big * (double)f->n);
 	how_last(c, &s->h);
 }
 
 /* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
  * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
-static struct num prod_special(const struct pass *s, const struct num *g, const struct num *y, const struct num *x,
-	const struct num *others, const struct factors *f)
+static struct num prod_special(
+	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
 {
 	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
 	if (!num_is_exact(x) || x->hi != 0) {
@@ -458,18 +470,18 @@ static struct num prod_special(const struct pass *s, const struct num *g, const 
 	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
 		round_share(s, &c, g, y, x, f);
 	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
-		c.flags |= NUM_INF | NUM_NAN;           /* partial products of the finite ones: infinity, or 0 times infinity */
+		c.flags |= NUM_INF | NUM_NAN; /* partial products of the finite ones: infinity, or 0 times infinity */
 	return c;
 }
 
-static struct num prod_finite(const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others,
-	const struct factors *f)
+static struct num prod_finite(
+	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
 	int sign = share_sign(s, g, x, f);
 	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
-		c = num_hull(&none, &c);                /* two zeros: PyTorch answers 0 and does not look at g */
+		c = num_hull(&none, &c); /* two zeros: PyTorch answers 0 and does not look at g */
 	c.dtype = (uint8_t)s->h.dt;
 	if (!num_is_exact(&c) || c.hi != 0)
 		round_share(s, &c, g, y, x, f);
@@ -516,7 +528,8 @@ static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool 
 			continue;
 		bool several = x->flags & NUM_SPECIAL && x->flags & NUM_INF && (x->flags & (NUM_INF | NUM_NAN)) != NUM_PINF
 			&& (x->flags & (NUM_INF | NUM_NAN)) != NUM_NINF;
-		if (x->rad != 0 || several || x->flags & (NUM_UNDEC | NUM_ANY) || (x->flags & NUM_INF && !(x->flags & NUM_NOFIN)) || (first && first->hi != x->hi))
+		if (x->rad != 0 || several || x->flags & (NUM_UNDEC | NUM_ANY) || (x->flags & NUM_INF && !(x->flags & NUM_NOFIN))
+			|| (first && first->hi != x->hi))
 			return false;
 		first = first ? first : x;
 	}
@@ -529,7 +542,7 @@ static struct num share_of(const struct pass *s, const struct num *g, int64_t co
 	struct num k = num_exact(s->h.dt, (double)count), part = quotient(g, &k, &s->h);
 	if (count == 1)
 		return *g;
-	if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL))       /* the count is a sum in the dtype */
+	if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL)) /* the count is a sum in the dtype */
 		num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
 	how_only(&part, &s->h);
 	return part;
@@ -569,7 +582,7 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 	if (nans) {
 		part = share_of(s, g, nans);
 	} else if (sure_nan(y) && s->b->param != NANS_SHARE) {
-		part = zero = num_exact(s->h.dt, NAN);          /* nothing equals NaN: 0 / 0 for all */
+		part = zero = num_exact(s->h.dt, NAN); /* nothing equals NaN: 0 / 0 for all */
 	} else if (y->flags & (NUM_NAN | NUM_ANY)) {
 		open.flags |= NUM_NAN;
 		for (int64_t i = 0; i < n; i++)
@@ -584,7 +597,7 @@ static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const str
 	for (int64_t i = 0; i < n; i++)
 		send_to(s, e[i], cand[i] ? part : zero);
 	arena_release(t->arena, m);
-	if (group)      /* after the release: groups outlive it */
+	if (group) /* after the release: groups outlive it */
 		add_group(s, e, n, g, false);
 }
 
@@ -603,7 +616,7 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 {
 	struct tape *t = s->A->t;
 	struct num zero = num_exact(s->h.dt, 0), part = *g;
-	bool *cand = xmalloc((size_t)n + 1);            /* not of the arena: groups outlive it */
+	bool *cand = xmalloc((size_t)n + 1); /* not of the arena: groups outlive it */
 	int64_t count = n, first = -1;
 	if (s->b->f == SF_ONEOF)
 		memset(cand, 1, (size_t)n * sizeof *cand);
@@ -668,7 +681,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 		|| (dof != 0 && 2 / fabs(dof) * num_mag(g) >= f->overflow);
 	struct num mean = mean_again(s, e, n, special), two = num_exact(DT_F64, 2), d = num_exact(DT_F64, dof), gs;
 	if (dof == 0) {
-		two = num_exact(DT_F64, INFINITY);      /* 2 / 0, times g */
+		two = num_exact(DT_F64, INFINITY); /* 2 / 0, times g */
 		gs = num_mul(&two, g);
 	} else {
 		struct num scale = num_scale(*g, 2);
@@ -824,9 +837,9 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	for (int64_t i = 0; i < len; i++)
 		gsum += finite_mag(&g[i]);
 	struct factors f = factors_of(s->A->t, e, len);
-	bool lost = f.small < own->normal * 4;                          /* prefixes underflow */
-	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64;       /* `later` is formed in the dtype, or in nothing wider than it */
-	bool special = f.special || f.big >= own->overflow;             /* or overflow, and 0 * inf may follow */
+	bool lost = f.small < own->normal * 4;                            /* prefixes underflow */
+	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64; /* `later` is formed in the dtype, or in nothing wider than it */
+	bool special = f.special || f.big >= own->overflow;               /* or overflow, and 0 * inf may follow */
 	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
 	for (int64_t j = 0; j < len; j++) {
 		const struct num *x = &v[e[j]];
@@ -856,7 +869,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
 			double low = fabs(x->hi) - x->rad;
 			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));
-			if (x->hi != 0 || x->rad != 0)          /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
+			if (x->hi != 0 || x->rad != 0) /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
 				num_widen(&sum, (double)len * own->tiny * (1 + gsum) / fmax(low, own->tiny));
 			if (lost)
 				num_widen(&sum, abs + gsum * own->tiny * f.big * (double)len);
@@ -948,7 +961,8 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 	for (int i = t->nblock - 1; i >= 0; i--) {
 		const struct tape_block *b = &t->block[i];
 		int arity = sf_info[b->f].arity;
-		if (b->node < 0 || !(b->result == TAPE_EVERY ? path[b->node] : path[b->node] >> b->result & 1) || !dtype_is_float(b->dt) || arity == 0)
+		if (b->node < 0 || !(b->result == TAPE_EVERY ? path[b->node] : path[b->node] >> b->result & 1) || !dtype_is_float(b->dt)
+			|| arity == 0)
 			continue;
 		struct pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;

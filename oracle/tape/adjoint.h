@@ -13,24 +13,30 @@
 #include "oracle/tape/tape.h"
 
 struct adj {
-	double hi, lo, rad, abs;        /* centre, radius and total magnitude of the contributions */
-	uint32_t n;                     /* contributions */
-	uint16_t consumers, last;       /* operators that sent them; the last one + 1 */
-	int16_t last_bit;               /* smallest exponent of a last set bit among exact contributions */
-	uint8_t p, flags;               /* fewest significand bits of an accumulation type; NUM_* */
-	uint8_t levels;                 /* sums made one after the other, each rounded (levels.c); 0 or 1: one */
-	bool flushed;                   /* some were added where denormals are flushed (LF_FTZ) */
-	uint16_t onto;                  /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
+	double hi, lo, rad, abs;  /* centre, radius and total magnitude of the contributions */
+	uint32_t n;               /* contributions */
+	uint16_t consumers, last; /* operators that sent them; the last one + 1 */
+	int16_t last_bit;         /* smallest exponent of a last set bit among exact contributions */
+	uint8_t p, flags;         /* fewest significand bits of an accumulation type; NUM_* */
+	uint8_t levels;           /* sums made one after the other, each rounded (levels.c); 0 or 1: one */
+	bool flushed;             /* some were added where denormals are flushed (LF_FTZ) */
+	uint16_t onto;            /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 };
 
 /* Undecided winner groups (amax, topk…): whatever the choice, what the entries get must add up to g. `one`: one of them gets it whole, and
  * all of them are candidates. See judge.c. */
-struct adj_group { const sid *entry; int64_t n; struct num g; int node; bool one; };
+struct adj_group {
+	const sid *entry;
+	int64_t n;
+	struct num g;
+	int node;
+	bool one;
+};
 
 struct adjoint {
 	struct tape *t;
-	struct adj *a;                  /* [nscalar] */
-	double *onto_abs;               /* [nscalar], NULL: all 0. What the terms of exact products add up to beyond the products (LF_ONTO) */
+	struct adj *a;    /* [nscalar] */
+	double *onto_abs; /* [nscalar], NULL: all 0. What the terms of exact products add up to beyond the products (LF_ONTO) */
 	int ngroup, cap_group;
 	struct adj_group *group;
 };

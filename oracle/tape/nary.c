@@ -77,7 +77,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	struct num r = num_exact(DT_F64, 0);
 	struct num_reach reach = {0};
 	double abs = 0;
-	for (int64_t k = 0; k < 2 * n; k++) {   /* the sure infinities first: the finite terms' sum may be beyond double */
+	for (int64_t k = 0; k < 2 * n; k++) { /* the sure infinities first: the finite terms' sum may be beyond double */
 		const struct num *x = &t->val[e[k % n]];
 		if (!(x->flags & NUM_NOFIN) != (k >= n))
 			continue;
@@ -95,8 +95,8 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
-		r.flags |= NUM_NAN;                     /* mean + (x - mean)/n */
-	reach_overflow(&r, &reach, n, &num_format[h->l->acc], sure);     /* the finite entries may overflow first */
+		r.flags |= NUM_NAN;                                      /* mean + (x - mean)/n */
+	reach_overflow(&r, &reach, n, &num_format[h->l->acc], sure); /* the finite entries may overflow first */
 	return r;
 }
 
@@ -175,7 +175,10 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 	}
 	if (h->l->flags & LF_WELFORD && n > 1 && isfinite(c.hi) && fabs(c.hi) + s.rad >= num_format[h->l->acc].overflow) {
 		/* The running mean need not overflow where the sum does: leave it to the division. */
-		return (struct num){.hi = c.hi, .lo = c.lo, .rad = s.rad + steps * num_format[h->l->acc].u * s.abs, .dtype = (uint8_t)h->dt,
+		return (struct num){.hi = c.hi,
+			.lo = c.lo,
+			.rad = s.rad + steps * num_format[h->l->acc].u * s.abs,
+			.dtype = (uint8_t)h->dt,
 			.flags = (uint8_t)((s.flags & NUM_UNDEC) | NUM_INF | NUM_NAN)};
 	}
 	if (UNLIKELY(h->dt == DT_F64 && !(h->l->flags & LF_WELFORD) && num_overflowed(c, s.abs)))
@@ -212,11 +215,12 @@ static double flushed_terms(const struct terms *a, const struct terms *b, int64_
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
 		double x = finite_mag(p), y = finite_mag(q), least_x = num_low_mag(p), least_y = num_low_mag(q);
-		if (x == 0 || y == 0)           /* the product is 0, or no number */
+		if (x == 0 || y == 0) /* the product is 0, or no number */
 			continue;
 		denormal = denormal || p->rad != 0 || q->rad != 0 || !is_multiple(p->hi * q->hi, acc->normal);
 		if (least_x < acc->normal || least_y < acc->normal || least_x * least_y < acc->normal) {
-			double first = least_x < acc->normal ? fmin(x, acc->normal) * y : 0, second = least_y < acc->normal ? x * fmin(y, acc->normal) : 0;
+			double first = least_x < acc->normal ? fmin(x, acc->normal) * y : 0,
+				   second = least_y < acc->normal ? x * fmin(y, acc->normal) : 0;
 			lost += fmax(fmax(first, second), acc->normal);
 		}
 	}
@@ -233,7 +237,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 		const struct num *p = terms_at(a, i), *q = terms_at(b, i);
 		struct num x = num_mul(p, q);
 		if (h->l->flags & LF_FTZ && x.flags & NUM_INF && (num_low_mag(p) < f->normal || num_low_mag(q) < f->normal))
-			x.flags |= NUM_NAN;             /* a denormal flushed to 0, times infinity */
+			x.flags |= NUM_NAN; /* a denormal flushed to 0, times infinity */
 		if (!(x.flags & NUM_NOFIN))
 			abs += num_mag(&x);
 		num_reach_add(&reach, &x);
@@ -242,8 +246,9 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		num_widen(&r, ((double)n + 1) * f->u * abs + (double)n * f->tiny        /* products may underflow */
-			+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
+		num_widen(&r,
+			((double)n + 1) * f->u * abs + (double)n * f->tiny /* products may underflow */
+				+ (h->l->flags & LF_FTZ ? flushed_terms(a, b, n, f) : 0));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	reach_overflow(&r, &reach, n, f, sure);
@@ -254,8 +259,9 @@ static bool sumprod_exact(const struct terms *a, const struct terms *b, int64_t 
 {
 	for (int64_t i = 0; i < n; i++) {
 		double x = terms_at(a, i)->hi, y = terms_at(b, i)->hi, p = x * y;
-		bool lost = wide && ((x != 0 && y != 0 && fabs(p) < 0x1p-969)   /* where fma's error term underflows, too */
-			|| terms_at(a, i)->lo != 0 || terms_at(b, i)->lo != 0);
+		bool lost = wide
+			&& ((x != 0 && y != 0 && fabs(p) < 0x1p-969) /* where fma's error term underflows, too */
+				|| terms_at(a, i)->lo != 0 || terms_at(b, i)->lo != 0);
 		if (!is_multiple(p, q) || lost || (wide && fma(x, y, -p) != 0))
 			return false;
 	}
@@ -297,7 +303,7 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	const struct num_format *acc = &num_format[h->l->acc];
 	struct sum_bounds s = {0};
 	struct dd c = {0, 0};
-	double sets = 0;        /* 0: every factor is one number. Their products' radii may underflow */
+	double sets = 0; /* 0: every factor is one number. Their products' radii may underflow */
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
 		double p = a->hi * b->hi, ma = fabs(a->hi);
@@ -334,9 +340,9 @@ static struct num sumprod_of(const struct terms *ta, const struct terms *tb, int
 	s.rad += flushed;
 	struct num r = sum_finish(c, &s, (double)n, single, h);
 	if (!s.exact && n)
-		num_widen(&r, single ? 0 : (double)n * acc->tiny);      /* products may underflow */
+		num_widen(&r, single ? 0 : (double)n * acc->tiny); /* products may underflow */
 	if (UNLIKELY(s.abs >= acc->overflow && h->l->flags & LF_ONTO))
-		r.flags |= NUM_INF | NUM_NAN;           /* started from another addend it may overflow elsewhere */
+		r.flags |= NUM_INF | NUM_NAN; /* started from another addend it may overflow elsewhere */
 	else if (UNLIKELY(s.abs >= acc->overflow))
 		partial_products_overflow(&r, ta, tb, n, acc);
 	return r;
@@ -347,7 +353,7 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	struct num r = sumprod_of(ta, tb, n, h, h->dt == DT_F64);
 	if (LIKELY(!(r.flags & NUM_SPECIAL) || !(h->l->flags & LF_LOOSE) || h->l->flags & LF_ONTO))
 		return r;
-	struct lic_rule bound = *h->l;          /* no factor is there to be applied elsewhere: what overflows does */
+	struct lic_rule bound = *h->l; /* no factor is there to be applied elsewhere: what overflows does */
 	bound.flags &= ~(unsigned)LF_LOOSE;
 	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
 }
@@ -375,7 +381,7 @@ static void widen_onto(struct num *r, const struct num *product, const struct nu
 
 void add_onto(struct tape *t, const struct tape_block *add)
 {
-	const struct tape_block *b = add;               /* block of the last operand: neighbours mostly share it */
+	const struct tape_block *b = add; /* block of the last operand: neighbours mostly share it */
 	for (int64_t i = 0; i < add->n; i++) {
 		for (int side = 0; side < 2; side++) {
 			sid id = side ? add->b[i] : add->a[i], other = side ? add->a[i] : add->b[i];
@@ -404,7 +410,8 @@ static bool scaled_fits(const struct num *a, const struct num *z, double alpha, 
 }
 
 /* alpha = 0: 0 * the sum, or the product is skipped, NaN and infinity included. */
-static struct num sumprod_skipped(const struct terms *a, const struct terms *b, int64_t n, const struct num *own, double beta, const struct how *h)
+static struct num sumprod_skipped(
+	const struct terms *a, const struct terms *b, int64_t n, const struct num *own, double beta, const struct how *h)
 {
 	struct num r = num_exact(h->dt, 0), by = num_exact(h->dt, beta);
 	double plain = 0;
@@ -436,7 +443,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	if (!num_fits(h->dt, alpha, 0))
 		by.rad = scale_of_half(h->dt, alpha);
 	double plain = 0, top = 0, lost = 0, scale = fabs(alpha);
-	bool fits = true, nan = false;          /* nan: a factor scaled to 0 meets infinity */
+	bool fits = true, nan = false; /* nan: a factor scaled to 0 meets infinity */
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *a = terms_at(ta, i), *b = terms_at(tb, i);
 		struct num z = num_mul(a, &by);
@@ -457,12 +464,12 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		y[nterm++] = num_exact(h->dt, beta);
 	}
 	struct num r = sumprod_of(&(struct terms){x, NULL, 1}, &(struct terms){y, NULL, 1}, nterm, h, true);
-	double flushed = h->l->flags & LF_FTZ ? scale * flushed_terms(ta, tb, n, acc) : 0;      /* before alpha scales */
+	double flushed = h->l->flags & LF_FTZ ? scale * flushed_terms(ta, tb, n, acc) : 0; /* before alpha scales */
 	bool over = plain >= acc->overflow || top >= acc->overflow;
 	double q = sum_quantum(plain, MIN(acc->p, f->p));
 	bool exact = num_is_exact(&r) && !over && fits && flushed == 0 && q >= acc->tiny && sumprod_exact(ta, tb, n, q, true)
 		&& num_mag(&r) < f->overflow * scale;
-	double start = own ? beta * own->hi : 0;        /* halves: both addends may be rounded before they meet */
+	double start = own ? beta * own->hi : 0; /* halves: both addends may be rounded before they meet */
 	/* The sum of products may be rounded before alpha scales it: 1025 denormal units, or half as many times 2. */
 	exact = exact && (alpha == 1 || num_fits(h->dt, (r.hi - start) / alpha, 0));
 	if (own && halves(h->dt))
@@ -472,7 +479,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		/* sumprod_of has every product and addition; alpha is one more rounding of a factor, a term or the sum, and so is own's addition then. */
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
 		num_widen(&r, flushed + 2 * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
-		if (alpha != 1)         /* the sum may be rounded, even to infinity, before it is scaled */
+		if (alpha != 1) /* the sum may be rounded, even to infinity, before it is scaled */
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
 		if (num_mag(&r) >= f->overflow * scale)
 			r.flags |= r.hi > 0 ? NUM_PINF : NUM_NINF;
@@ -492,7 +499,12 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 
 /* ---- products ---- */
 /* p: the product of the numbers so far over 2^(500 scale), so that it stays in double; scale >= 0. */
-struct prod_state { struct num p; double big, small, n; int scale; bool exact, undec, zero; };
+struct prod_state {
+	struct num p;
+	double big, small, n;
+	int scale;
+	bool exact, undec, zero;
+};
 
 static struct num times_pow2(const struct num *a, double c)
 {
@@ -572,7 +584,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	bool safe = s->big < acc->overflow && s->small >= acc->normal;
 	r.dtype = (uint8_t)h->dt;
 	if (r.flags & NUM_INF && s->small < acc->normal)
-		r.flags |= NUM_INF | NUM_NAN;                   /* inf * (partial product that underflowed to 0) */
+		r.flags |= NUM_INF | NUM_NAN; /* inf * (partial product that underflowed to 0) */
 	if (r.flags & (NUM_NOFIN | NUM_ANY))
 		return r;
 	bool exact = s->exact && num_fits(h->l->acc, r.hi, r.lo) && (safe || (r.hi == 0 && s->big < acc->overflow));
@@ -583,7 +595,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	double m = num_mag(&r);
 	if (m != 0 || !safe) {
 		num_widen(&r, s->n * acc->u * m * (1 + s->n * acc->u));
-		if (s->small < acc->normal || s->zero)          /* a partial product may underflow, then be multiplied */
+		if (s->small < acc->normal || s->zero) /* a partial product may underflow, then be multiplied */
 			num_widen(&r, s->n * s->big * (h->l->flags & LF_FTZ ? acc->normal : acc->tiny));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 		partial_products(&r, s, m, acc);
@@ -640,7 +652,8 @@ static int before(const struct num *x, const struct num *y, int sign)
 	bool f = dtype_is_float((enum dtype)x->dtype);
 	bool nx = f && x->flags & (NUM_NAN | NUM_ANY), ny = f && y->flags & (NUM_NAN | NUM_ANY);
 	if (nx || ny) {
-		bool sure_x = nx && x->flags & NUM_NOFIN && !(x->flags & (NUM_INF | NUM_ANY)), sure_y = ny && y->flags & NUM_NOFIN && !(y->flags & (NUM_INF | NUM_ANY));
+		bool sure_x = nx && x->flags & NUM_NOFIN && !(x->flags & (NUM_INF | NUM_ANY)),
+			 sure_y = ny && y->flags & NUM_NOFIN && !(y->flags & (NUM_INF | NUM_ANY));
 		if (sure_x && !ny)
 			return 1;
 		if (sure_y)
@@ -906,7 +919,7 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		return num_exact(h->dt, NAN);
 	if (flags & NUM_SPECIAL) {
 		struct num r = num_exact(h->dt, NAN);
-		for (int64_t i = 0; i < n; i++)         /* a sure infinity or NaN makes NaN; a possible one anything */
+		for (int64_t i = 0; i < n; i++) /* a sure infinity or NaN makes NaN; a possible one anything */
 			if (t->val[e[i]].flags & NUM_NOFIN)
 				return r;
 		return num_any(h->dt);
@@ -916,16 +929,16 @@ static struct num var(const struct tape *t, const struct tape_block *b, const si
 		const struct num *x = &t->val[e[i]];
 		struct dd d = dd_add(num_dd(x), dd_neg(p.mean));
 		s = dd_add(s, dd_mul(d, d));
-		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad;       /* the mean moves too, but S is stationary in it */
+		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad; /* the mean moves too, but S is stationary in it */
 		sq += x->hi * x->hi;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
 	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
-	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u;   /* the mean is rounded, too */
+	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u; /* the mean is rounded, too */
 	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD && !one)
 		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
-	if (s.hi != 0)                          /* squares that underflow */
+	if (s.hi != 0) /* squares that underflow */
 		r.rad += k * num_format[h->l->acc].tiny;
 	bool zero = s.hi == 0 && r.rad == 0, over = !one && sq >= num_format[h->l->acc].overflow;
 	if (denom == 0)
@@ -945,7 +958,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 {
 	if (n == 0)
 		return num_exact(h->dt, -INFINITY);
-	struct num m = {.hi = -INFINITY};       /* any number may be subtracted; how far theirs may be from it is what matters */
+	struct num m = {.hi = -INFINITY}; /* any number may be subtracted; how far theirs may be from it is what matters */
 	int flags = 0;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *x = &t->val[e[i]];
@@ -957,7 +970,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 		m = extreme(t, e, n, 1, h);
 	if (m.flags & NUM_SPECIAL) {
 		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
-			return m;                       /* +inf, -inf (all are) or NaN pass through */
+			return m; /* +inf, -inf (all are) or NaN pass through */
 		return num_any(h->dt);
 	}
 	struct num s = num_exact(DT_F64, 0), centre = num_exact(DT_F64, m.hi);
@@ -967,7 +980,7 @@ static struct num lse(const struct tape *t, const sid *e, int64_t n, const struc
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
 		if (!(d.flags & NUM_NOFIN))
-			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi));        /* x - m is rounded, then exponentiated */
+			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi)); /* x - m is rounded, then exponentiated */
 		s = num_add(&s, &x);
 	}
 	if (s.flags & NUM_SPECIAL)
@@ -993,13 +1006,14 @@ static struct num scan_down(const struct num *total, struct num_reach *reach)
 	return num_down(total);
 }
 
-static struct num scan_beyond(struct num *total, struct num_reach *reach, const struct num *x, int64_t i, double per_step, const struct how *h)
+static struct num scan_beyond(
+	struct num *total, struct num_reach *reach, const struct num *x, int64_t i, double per_step, const struct how *h)
 {
 	struct num low = num_down(x);
 	*total = num_add(total, &low);
 	num_reach_add(reach, &low);
-	return num_huge_sum(num_dd(total), reach, total->rad, i <= 1 && total->rad == 0 ? 0 : ((double)i + 1) * per_step,
-		(int)(h->l->flags & LF_ROUND));
+	return num_huge_sum(
+		num_dd(total), reach, total->rad, i <= 1 && total->rad == 0 ? 0 : ((double)i + 1) * per_step, (int)(h->l->flags & LF_ROUND));
 }
 
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
@@ -1010,9 +1024,9 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 	struct dd c = {0, 0};
 	struct num special = num_exact(DT_F64, 0);
 	struct num_reach reach = {0};
-	struct num total = special;             /* scaled down, where it leaves double */
+	struct num total = special; /* scaled down, where it leaves double */
 	bool folded = false, huge = false;
-	int qexp = 1 << 20, p = MIN(acc->p, own->p);    /* sequential scans may round each prefix to the dtype */
+	int qexp = 1 << 20, p = MIN(acc->p, own->p); /* sequential scans may round each prefix to the dtype */
 	double per_step = acc->u + (halves(h->dt) ? own->u : 0);
 	for (int64_t i = 0; i < len; i++) {
 		const struct num *x = &in[i];
@@ -1028,8 +1042,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			special = num_add(&special, x);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
-			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX),
-				special.flags & NUM_NOFIN);
+			num_reach_overflow(
+				&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX), special.flags & NUM_NOFIN);
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));

@@ -16,10 +16,10 @@ enum sample_kind { SAMPLE_VALUE, SAMPLE_ADJOINT };
 
 /* How a set came about. */
 struct sample_of {
-	int64_t n;              /* it sums n terms; 1: no sum. */
-	int p;                  /* ... in a type of p bits. From f32's on, their roundings are taken as independent: 2/sqrt(n) of the radius is
+	int64_t n; /* it sums n terms; 1: no sum. */
+	int p;     /* ... in a type of p bits. From f32's on, their roundings are taken as independent: 2/sqrt(n) of the radius is
 	                         * drawn from; halves lose like terms alike, and have all of it */
-	bool wide;              /* a half may be kept in f32 (LF_WIDE): every other one is */
+	bool wide; /* a half may be kept in f32 (LF_WIDE): every other one is */
 };
 /* One number of v, of dtype dt; the same for the same seed, scalar and kind. What nothing is known of (NUM_ANY) stays so. */
 struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id, enum sample_kind kind, struct sample_of of);

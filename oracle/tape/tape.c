@@ -14,13 +14,10 @@ void tape_init(struct tape *t, struct arena *a, const struct licence_profile *li
 	t->limit = limit;
 	t->node = -1;
 	t->op = -1;
-	tape_const_f(t, DT_F64, 0);             /* id 0: what callers get once the budget is spent */
+	tape_const_f(t, DT_F64, 0); /* id 0: what callers get once the budget is spent */
 }
 
-sid *tape_ids(struct tape *t, int64_t n)
-{
-	return ARENA_NEW(t->arena, sid, n < 1 ? 1 : n);
-}
+sid *tape_ids(struct tape *t, int64_t n) { return ARENA_NEW(t->arena, sid, n < 1 ? 1 : n); }
 
 void tape_at(struct tape *t, int node, int op)
 {
@@ -88,10 +85,7 @@ sid tape_const_f(struct tape *t, enum dtype dt, double v)
 	return one_const(t, x);
 }
 
-sid tape_const_i(struct tape *t, enum dtype dt, int64_t v)
-{
-	return one_const(t, num_int(dt, dtype_wrap(dt, v)));
-}
+sid tape_const_i(struct tape *t, enum dtype dt, int64_t v) { return one_const(t, num_int(dt, dtype_wrap(dt, v))); }
 
 sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s)
 {
@@ -280,8 +274,8 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 }
 
 /* own NULL: no addend. The budget counts the addend's entries, too. */
-static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
-	int64_t batch, int64_t m, int64_t k, int64_t n)
+static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t batch,
+	int64_t m, int64_t k, int64_t n)
 {
 	int64_t out = 0, cost = 0;
 	if (!mul_i64(&out, batch, m) || !mul_i64(&out, out, n) || !mul_i64(&cost, out, k + (own != NULL)) || !mul_i64(&cost, cost, 2)
@@ -307,8 +301,8 @@ sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64
 	return matmul_block(t, dt, NULL, 0, 1, a, b, batch, m, k, n);
 }
 
-sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
-	int64_t m, int64_t k, int64_t n)
+sid tape_matmul_onto(
+	struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t m, int64_t k, int64_t n)
 {
 	CHECK(dtype_is_float(dt));
 	return matmul_block(t, dt, own, beta, alpha, a, b, 1, m, k, n);

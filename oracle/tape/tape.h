@@ -29,44 +29,46 @@ enum sf {
 };
 extern const char *const sf_name[NSF];
 
-enum { PICK_FIRST = -1, NANS_SHARE = 1 };       /* param of KMAX … KARGMIN; of MAXN, MINN */
+enum { PICK_FIRST = -1, NANS_SHARE = 1 }; /* param of KMAX … KARGMIN; of MAXN, MINN */
 
-typedef uint32_t sid;           /* name of a scalar */
+typedef uint32_t sid; /* name of a scalar */
 
-struct licence_profile;         /* licence.h */
-struct tape_block;              /* tape_impl.h */
+struct licence_profile; /* licence.h */
+struct tape_block;      /* tape_impl.h */
 
-struct tape_limits { int64_t nodes, entries; };         /* entries: operand reads, implied ones (matmul, scan) included */
+struct tape_limits {
+	int64_t nodes, entries;
+}; /* entries: operand reads, implied ones (matmul, scan) included */
 #define TAPE_LIMITS_DEFAULT ((struct tape_limits){(int64_t)1 << 21, (int64_t)1 << 24})
 
-enum { TAPE_EVERY = -1 };           /* of struct tape.result: what several results of a node read together */
+enum { TAPE_EVERY = -1 }; /* of struct tape.result: what several results of a node read together */
 struct tape {
 	struct arena *arena;
 	const struct licence_profile *lic;
 	struct tape_limits limit;
 	int64_t nscalar, nentry;
 	int64_t cap_scalar;
-	struct num *val;                /* [nscalar]; dtype, flags inside */
-	struct tape_block *block;       /* in order of creation: a block's operands have smaller ids */
+	struct num *val;          /* [nscalar]; dtype, flags inside */
+	struct tape_block *block; /* in order of creation: a block's operands have smaller ids */
 	int nblock, cap_block;
-	int node;                       /* program node that blocks belong to now (-1 outside) */
-	int op;                         /* its operator: licence class */
-	int result;                     /* and to which of its results, or TAPE_EVERY; tape_at begins with 0 */
+	int node;   /* program node that blocks belong to now (-1 outside) */
+	int op;     /* its operator: licence class */
+	int result; /* and to which of its results, or TAPE_EVERY; tape_at begins with 0 */
 	bool over;
-	uint64_t sample;                /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
+	uint64_t sample; /* not 0: every set is at once replaced by one of its numbers, drawn with this seed (sample.h) */
 };
 
 void tape_init(struct tape *t, struct arena *a, const struct licence_profile *lic, struct tape_limits limit);
-void tape_finish(struct tape *t);       /* nothing is appended any more: val stays where it is, without room to grow */
-sid *tape_ids(struct tape *t, int64_t n);                       /* undefined contents; n may be 0 */
+void tape_finish(struct tape *t);         /* nothing is appended any more: val stays where it is, without room to grow */
+sid *tape_ids(struct tape *t, int64_t n); /* undefined contents; n may be 0 */
 /* Marks what follows as belonging to program node `node` with operator `op`. */
 void tape_at(struct tape *t, int node, int op);
 /* Compute type of one kernel's inner steps: f32 for f16 and bf16, itself otherwise. */
 static inline enum dtype tape_inner(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
 
 /* ---- sources ---- */
-sid tape_const_f(struct tape *t, enum dtype dt, double v);      /* v is rounded to dt first (float dtypes); exact */
-sid tape_const_i(struct tape *t, enum dtype dt, int64_t v);     /* integer and bool dtypes, wraps */
+sid tape_const_f(struct tape *t, enum dtype dt, double v);             /* v is rounded to dt first (float dtypes); exact */
+sid tape_const_i(struct tape *t, enum dtype dt, int64_t v);            /* integer and bool dtypes, wraps */
 sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s); /* a Python scalar as an element of dtype dt */
 /* n elements of dtype dt at data (dense): constants or leaves. Zero signs are kept. */
 sid tape_load(struct tape *t, enum sf leaf_or_const, enum dtype dt, const void *data, int64_t n);
@@ -92,13 +94,13 @@ sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64
 /* beta * own + alpha * (a @ b), one batch. Libraries scale a factor, the terms or the sum, backward the finished gradients, and with
  * alpha = 0 may skip the product. own: m*n scalars that libraries start from or add last; NULL if there are none. With beta = 0
  * their values are not looked at; their derivative is 0 * g. */
-sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b,
-	int64_t m, int64_t k, int64_t n);
+sid tape_matmul_onto(
+	struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t m, int64_t k, int64_t n);
 
 /* Another set for a scalar that nothing has read yet: what an operator may do beyond its function. Its dtype stays. */
 void tape_replace(struct tape *t, sid id, struct num set);
-void tape_either(struct tape *t, sid id, double a, double b);   /* one of two numbers, finite or not; a finite a is the centre */
-bool tape_is_const(const struct tape *t, sid id);       /* its block is SF_CONST (found by bisection) */
+void tape_either(struct tape *t, sid id, double a, double b); /* one of two numbers, finite or not; a finite a is the centre */
+bool tape_is_const(const struct tape *t, sid id);             /* its block is SF_CONST (found by bisection) */
 static inline const struct num *tape_val(const struct tape *t, sid id) { return &t->val[id]; }
 static inline enum dtype tape_dtype(const struct tape *t, sid id) { return (enum dtype)t->val[id].dtype; }
 

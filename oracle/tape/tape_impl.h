@@ -7,19 +7,19 @@
 struct tape_block {
 	enum sf f;
 	enum dtype dt;
-	int16_t node, result;           /* program node, and which of its results this is a part of */
+	int16_t node, result; /* program node, and which of its results this is a part of */
 	enum licence_class lc;
 	sid first;
-	int64_t n;                      /* scalars first … first + n - 1 */
-	const sid *a, *b, *c;           /* operands; lists: a = entries; matmul: a, b */
-	const uint32_t *start;          /* lists of different lengths, else NULL */
-	int64_t len;                    /* rows, scans: entries per row; matmul: k */
-	int64_t dim[3];                 /* matmul: batch, m, n */
-	double param;                   /* matmul: alpha */
-	double beta;                    /* matmul: factor of the addends c, if there are any */
+	int64_t n;             /* scalars first … first + n - 1 */
+	const sid *a, *b, *c;  /* operands; lists: a = entries; matmul: a, b */
+	const uint32_t *start; /* lists of different lengths, else NULL */
+	int64_t len;           /* rows, scans: entries per row; matmul: k */
+	int64_t dim[3];        /* matmul: batch, m, n */
+	double param;          /* matmul: alpha */
+	double beta;           /* matmul: factor of the addends c, if there are any */
 };
 
-const struct tape_block *tape_block_of(const struct tape *t, sid id);    /* by bisection */
+const struct tape_block *tape_block_of(const struct tape *t, sid id); /* by bisection */
 
 static inline struct how block_how(const struct tape *t, const struct tape_block *b)
 {
@@ -39,10 +39,14 @@ static inline const sid *block_list(const struct tape_block *b, int64_t k, int64
 	return b->a + k * b->len;
 }
 
-void nary_eval(struct tape *t, const struct tape_block *b);     /* N, R and M functions */
+void nary_eval(struct tape *t, const struct tape_block *b); /* N, R and M functions */
 
 /* A sum of n terms being formed: magnitude, radii and what is needed to decide that every order gives the same bits. */
-struct sum_bounds { double abs, rad; int flags; bool exact; };
+struct sum_bounds {
+	double abs, rad;
+	int flags;
+	bool exact;
+};
 /* Error of adding n terms of total magnitude abs in the accumulation type, and the rounding to how->dt. c: the exact sum. */
 struct num sum_finish(struct dd c, const struct sum_bounds *s, double n_roundings, bool single, const struct how *h);
 /* Smallest power of two q such that integers times q below abs fit p bits: all partial sums of multiples of q are exact. */
@@ -55,11 +59,15 @@ static inline bool is_multiple(double x, double q)
 {
 	double t = x / q;
 	if (t == 0)
-		return x == 0;                  /* else the quotient underflowed */
-	return fabs(t) >= 0x1p53 || (double)(int64_t)t == t;    /* q is a power of two: so is what a double's last bit counts */
+		return x == 0;                                   /* else the quotient underflowed */
+	return fabs(t) >= 0x1p53 || (double)(int64_t)t == t; /* q is a power of two: so is what a double's last bit counts */
 }
 /* Terms of a sum of products: v[id[i * stride]], or v[i * stride] if id is NULL. */
-struct terms { const struct num *v; const sid *id; int64_t stride; };
+struct terms {
+	const struct num *v;
+	const sid *id;
+	int64_t stride;
+};
 static inline const struct num *terms_at(const struct terms *x, int64_t i)
 {
 	return x->id ? &x->v[x->id[i * x->stride]] : &x->v[i * x->stride];
@@ -71,7 +79,7 @@ struct num sumprod_onto(const struct terms *a, const struct terms *b, int64_t n,
 /* Widens the sums of an ADD block whose operands are elements of matrix products, where LF_ONTO permits to add these term by term. */
 void add_onto(struct tape *t, const struct tape_block *b);
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h);
-static inline int last_bit(double v)    /* exponent of the last set bit; v finite, not 0 */
+static inline int last_bit(double v) /* exponent of the last set bit; v finite, not 0 */
 {
 	uint64_t u;
 	memcpy(&u, &v, 8);
@@ -84,8 +92,11 @@ int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const 
 /* The first of these candidates, if they are equal for certain (infinities and NaNs are, too); else -1. */
 int64_t pick_first(const struct tape *t, const sid *e, int64_t n, const bool *cand);
 /* Parts that the value of VAR and LSE share with their derivatives. */
-struct var_parts { struct dd mean; double mean_rad; };
-bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h);    /* x - mean is 0 */
+struct var_parts {
+	struct dd mean;
+	double mean_rad;
+};
+bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h); /* x - mean is 0 */
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h);
 
 #endif

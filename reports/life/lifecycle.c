@@ -56,13 +56,11 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 	char other[33];
 	hash_hex(other, &d->duplicate_of);
 	switch (d->kind) {
-	case DECIDE_OPEN:
-		e.payload = finding_state_name[ever(f, EVENT_CONFIRMED) ? STATE_CONFIRMED : STATE_CANDIDATE];
-		break;
+	case DECIDE_OPEN: e.payload = finding_state_name[ever(f, EVENT_CONFIRMED) ? STATE_CONFIRMED : STATE_CANDIDATE]; break;
 	case DECIDE_KNOWN:
 		e.kind = EVENT_KNOWN;
 		e.payload = d->note;
-		note.payload = "";      /* said already */
+		note.payload = ""; /* said already */
 		if (d->issue_url[0] && store_issue(s, &issue, d->issue_url, "") == STORE_OK)
 			e.issue = &issue;
 		break;
@@ -70,15 +68,12 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 		e.kind = EVENT_FIXED;
 		e.payload = d->version[0] ? d->version : finding_fixed_version(f);
 		break;
-	case DECIDE_DISMISSED:
-		e.payload = finding_state_name[STATE_DISMISSED];
-		break;
+	case DECIDE_DISMISSED: e.payload = finding_state_name[STATE_DISMISSED]; break;
 	case DECIDE_DUPLICATE:
 		e.kind = EVENT_DUPLICATE;
 		e.payload = other;
 		break;
-	case NDECISIONS:
-		BUG("no decision");
+	case NDECISIONS: BUG("no decision");
 	}
 	store_event(s, &e);
 	if (note.payload[0])
@@ -93,10 +88,10 @@ const char *finding_original(const struct store_loaded *f)
 	return "";
 }
 
-enum store_status finding_last_original(struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding,
-                                        const struct hash128 *original)
+enum store_status finding_last_original(
+	struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding, const struct hash128 *original)
 {
-	enum { LONGEST = 100000 };      /* steps */
+	enum { LONGEST = 100000 }; /* steps */
 	enum store_status status = STORE_OK;
 	bool more = true;
 	*last = *original;
@@ -160,22 +155,24 @@ static const char *standing_fix(const struct store_loaded *f)
 	return fixed;
 }
 
-enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions, bool confirmed,
-                                         int64_t now, const char *tool)
+enum store_status finding_seen_after_fix(
+	enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions, bool confirmed, int64_t now, const char *tool)
 {
 	struct arena a;
 	arena_init(&a);
 	const char *fixed = standing_fix(f), *seen = version_of_environment(versions, &a);
 	enum store_status status = STORE_OK;
-	enum after_fix what = !fixed || !fix_contradicted(fixed, seen) ? FIX_NO_MATTER : confirmed ? FIX_REFUTED
-		: f->state == STATE_FIXED_IN ? FIX_DOUBTED : FIX_NO_MATTER;
+	enum after_fix what = !fixed || !fix_contradicted(fixed, seen) ? FIX_NO_MATTER
+		: confirmed                                                ? FIX_REFUTED
+		: f->state == STATE_FIXED_IN                               ? FIX_DOUBTED
+																   : FIX_NO_MATTER;
 	struct store_event e = {.finding = f->id, .kind = EVENT_REGRESSED, .tool = tool, .payload = seen};
 	if (what != FIX_NO_MATTER)
 		status = after_all(&e.at, s, f, now);
 	if (status == STORE_OK && what == FIX_REFUTED) {
 		status = store_event(s, &e);
 	} else if (status == STORE_OK && what == FIX_DOUBTED) {
-		store_begin(s);         /* what fails from here on is store_commit's failure, too */
+		store_begin(s); /* what fails from here on is store_commit's failure, too */
 		e.kind = EVENT_STATE;
 		e.payload = finding_state_name[STATE_CANDIDATE];
 		store_event(s, &e);

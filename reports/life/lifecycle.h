@@ -21,10 +21,10 @@ bool decision_find(enum decision_kind *out, const char *name);
 struct decision {
 	struct hash128 finding;
 	enum decision_kind kind;
-	const char *note;               /* "" if none */
-	const char *version;            /* fixed-in: ""; the one that was recorded last, or if there is none any later sighting is a regression */
-	const char *issue_url;          /* known: "" if none */
-	struct hash128 duplicate_of;    /* duplicate */
+	const char *note;            /* "" if none */
+	const char *version;         /* fixed-in: ""; the one that was recorded last, or if there is none any later sighting is a regression */
+	const char *issue_url;       /* known: "" if none */
+	struct hash128 duplicate_of; /* duplicate */
 };
 /* The version that f was last said to be fixed in, whatever was decided since; "" if none was named. */
 const char *finding_fixed_version(const struct store_loaded *f);
@@ -32,8 +32,8 @@ const char *finding_fixed_version(const struct store_loaded *f);
 const char *finding_original(const struct store_loaded *f);
 /* What is to be recorded of a finding that is a duplicate of `original`: the last one that this is, directly or through others, a duplicate
  * of in this store. *turns: that way leads back to `finding`, which therefore cannot be its duplicate. */
-enum store_status finding_last_original(struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding,
-                                        const struct hash128 *original);
+enum store_status finding_last_original(
+	struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding, const struct hash128 *original);
 
 /* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
@@ -43,9 +43,9 @@ bool fix_contradicted(const char *fixed, const char *seen);
 /* The note that a candidate regression has. */
 const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a);
 
-enum after_fix { FIX_NO_MATTER, FIX_DOUBTED, FIX_REFUTED };    /* nothing new; open as a candidate; regressed */
+enum after_fix { FIX_NO_MATTER, FIX_DOUBTED, FIX_REFUTED }; /* nothing new; open as a candidate; regressed */
 /* f, as it is loaded, was seen again in an environment. Records what that makes of a fix that stands. Writes, one transaction. */
-enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions, bool confirmed,
-                                         int64_t now, const char *tool);
+enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions,
+	bool confirmed, int64_t now, const char *tool);
 
 #endif

@@ -4,7 +4,7 @@
 #include "reports/render/findings_show.h"
 #include "eager/base/json.h"
 
-enum { PIECE = 1 << 16 };       /* bytes of a value that are turned into text at a time */
+enum { PIECE = 1 << 16 }; /* bytes of a value that are turned into text at a time */
 
 void printer_init(struct printer *p, bool json)
 {

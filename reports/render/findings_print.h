@@ -6,9 +6,9 @@
 
 struct printer {
 	bool json;
-	int64_t nrows;          /* of the list */
-	struct strbuf pending;  /* what is to be written next */
-	bool failed;            /* standard output took no more */
+	int64_t nrows;         /* of the list */
+	struct strbuf pending; /* what is to be written next */
+	bool failed;           /* standard output took no more */
 };
 void printer_init(struct printer *p, bool json);
 void printer_free(struct printer *p);

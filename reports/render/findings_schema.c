@@ -9,7 +9,10 @@
 extern const unsigned char findings_schema_txt[];
 
 /* A line without its newline. */
-struct text { const char *s; size_t n; };
+struct text {
+	const char *s;
+	size_t n;
+};
 
 static struct text next_line(const char **text)
 {

@@ -34,7 +34,10 @@ static void put_time(struct strbuf *sb, int64_t at)
 }
 
 /* What commands need to name the finding. */
-struct shown { const struct store_loaded *f; const char *short_id, *db; };
+struct shown {
+	const struct store_loaded *f;
+	const char *short_id, *db;
+};
 
 static void repro_command(struct strbuf *sb, const struct shown *x)
 {
@@ -77,8 +80,8 @@ static size_t cut_length(const char *s, size_t n)
 }
 
 /* A block of lines; if it is cut, a line says so, with the command that prints all (option and value). */
-static void put_block(struct strbuf *sb, const char *indent, const char *s, size_t n, const struct shown *x, const char *option,
-	const char *value)
+static void put_block(
+	struct strbuf *sb, const char *indent, const char *s, size_t n, const struct shown *x, const char *option, const char *value)
 {
 	size_t shown = cut_length(s, n);
 	text_block(sb, indent, s, shown);

@@ -16,7 +16,7 @@
 #include "reports/render/findings_show.h"
 
 enum { TICK_MS = 20, ENOUGH = 1 << 16 /* bytes of whole rows that are written at once */ };
-static const double GRACE_S = 0.5;      /* between asking and ending */
+static const double GRACE_S = 0.5; /* between asking and ending */
 
 /* Signal handlers know no other place. computing: SQLite has control; since: from when on, of CLOCK_MONOTONIC. */
 static struct watch {

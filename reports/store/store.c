@@ -10,22 +10,45 @@
 /* ---- words: the order is that of the enums in store.h, the texts are those of schema.sql ------------------------------ */
 
 const char *const finding_kind_name[NFINDING_KINDS] = {
-	[FINDING_VALUE] = "value", [FINDING_GRADIENT] = "gradient", [FINDING_MUTATION] = "mutation", [FINDING_ALIAS] = "alias",
-	[FINDING_META] = "meta", [FINDING_NONENESS] = "none-ness", [FINDING_RAISE] = "raise", [FINDING_CRASH] = "crash",
-	[FINDING_HANG] = "hang", [FINDING_NONDETERMINISTIC] = "nondeterministic",
+	[FINDING_VALUE] = "value",
+	[FINDING_GRADIENT] = "gradient",
+	[FINDING_MUTATION] = "mutation",
+	[FINDING_ALIAS] = "alias",
+	[FINDING_META] = "meta",
+	[FINDING_NONENESS] = "none-ness",
+	[FINDING_RAISE] = "raise",
+	[FINDING_CRASH] = "crash",
+	[FINDING_HANG] = "hang",
+	[FINDING_NONDETERMINISTIC] = "nondeterministic",
 };
 const char *const finding_state_name[NFINDING_STATES] = {
-	[STATE_CANDIDATE] = "candidate", [STATE_CONFIRMED] = "confirmed", [STATE_MINIMISED] = "minimised",
-	[STATE_BLAMED] = "blamed", [STATE_KNOWN] = "known", [STATE_FIXED_IN] = "fixed-in", [STATE_REGRESSED] = "regressed",
-	[STATE_DISMISSED] = "dismissed", [STATE_DUPLICATE] = "duplicate",
+	[STATE_CANDIDATE] = "candidate",
+	[STATE_CONFIRMED] = "confirmed",
+	[STATE_MINIMISED] = "minimised",
+	[STATE_BLAMED] = "blamed",
+	[STATE_KNOWN] = "known",
+	[STATE_FIXED_IN] = "fixed-in",
+	[STATE_REGRESSED] = "regressed",
+	[STATE_DISMISSED] = "dismissed",
+	[STATE_DUPLICATE] = "duplicate",
 };
 const char *const finding_severity_name[NSEVERITIES] = {
-	[SEVERITY_TRIVIAL] = "trivial", [SEVERITY_NORMAL] = "normal", [SEVERITY_HIGH] = "high",
+	[SEVERITY_TRIVIAL] = "trivial",
+	[SEVERITY_NORMAL] = "normal",
+	[SEVERITY_HIGH] = "high",
 };
 const char *const event_kind_name[NEVENT_KINDS] = {
-	[EVENT_FOUND] = "found", [EVENT_SEVERITY] = "severity", [EVENT_SIGNATURE] = "signature", [EVENT_CONFIRMED] = "confirmed",
-	[EVENT_MINIMIZED] = "minimized", [EVENT_BLAME] = "blame", [EVENT_KNOWN] = "known", [EVENT_FIXED] = "fixed",
-	[EVENT_REGRESSED] = "regressed", [EVENT_STATE] = "state", [EVENT_NOTE] = "note",
+	[EVENT_FOUND] = "found",
+	[EVENT_SEVERITY] = "severity",
+	[EVENT_SIGNATURE] = "signature",
+	[EVENT_CONFIRMED] = "confirmed",
+	[EVENT_MINIMIZED] = "minimized",
+	[EVENT_BLAME] = "blame",
+	[EVENT_KNOWN] = "known",
+	[EVENT_FIXED] = "fixed",
+	[EVENT_REGRESSED] = "regressed",
+	[EVENT_STATE] = "state",
+	[EVENT_NOTE] = "note",
 	[EVENT_DUPLICATE] = "duplicate",
 };
 
@@ -69,11 +92,12 @@ bool finding_severity_find(enum finding_severity *out, const char *name)
 #define EVENT_ORDER "' found severity signature note confirmed minimized blame known fixed regressed state duplicate '"
 
 /* Which observations are kept (store.h): of each (finding, program, environment) the earliest; then by this order. */
-#define OBS_ORDER "o.program <> f.program, o.at, o.id"
+#define OBS_ORDER      "o.program <> f.program, o.at, o.id"
 #define OBS_OF_FINDING "FROM observation o JOIN finding f ON f.id = o.finding"
-#define OBS_NTH "row_number() OVER (PARTITION BY o.finding ORDER BY " OBS_ORDER ")"
-#define OBS_REPEAT "row_number() OVER (PARTITION BY o.finding, o.program, o.environment ORDER BY o.at, o.id)"
-#define PROGRAM_UNUSED(p) "NOT EXISTS (SELECT 1 FROM finding WHERE program = " p ") AND NOT EXISTS (SELECT 1 FROM observation" \
+#define OBS_NTH        "row_number() OVER (PARTITION BY o.finding ORDER BY " OBS_ORDER ")"
+#define OBS_REPEAT     "row_number() OVER (PARTITION BY o.finding, o.program, o.environment ORDER BY o.at, o.id)"
+#define PROGRAM_UNUSED(p)                                                                                                                  \
+	"NOT EXISTS (SELECT 1 FROM finding WHERE program = " p ") AND NOT EXISTS (SELECT 1 FROM observation"                                   \
 	" WHERE program = " p ") AND NOT EXISTS (SELECT 1 FROM event WHERE program = " p ")"
 
 static const char *const query_sql[NQUERIES] = {
@@ -81,57 +105,58 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_COMMIT] = "COMMIT",
 	[Q_PROGRAM_OP] = "INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING",
 	[Q_COUNTER] = "INSERT INTO counter (run, draw, environment, verdict, n) VALUES (?, ?, ?, ?, ?)"
-		" ON CONFLICT (run, draw, environment, verdict) DO UPDATE SET n = n + excluded.n",
+				  " ON CONFLICT (run, draw, environment, verdict) DO UPDATE SET n = n + excluded.n",
 	[Q_OBS_COUNT] = "INSERT INTO observation_count (finding, environment, run, verdict, n, first, last)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = n + excluded.n,"
-		" first = min(first, excluded.first), last = max(last, excluded.last)",
+					" VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = n + excluded.n,"
+					" first = min(first, excluded.first), last = max(last, excluded.last)",
 	[Q_OBS_RANK] = "SELECT (SELECT count(*) " OBS_OF_FINDING " WHERE o.finding = ?1 AND (o.program <> f.program, o.at, o.id) <"
-		" (?2 <> f.program, ?4, ?5)), EXISTS (SELECT 1 FROM observation WHERE finding = ?1 AND program = ?2 AND environment = ?3"
-		" AND (at, id) <= (?4, ?5))",
-	[Q_SUMMARY] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
-		" FROM finding_now WHERE finding = ?",
+				   " (?2 <> f.program, ?4, ?5)), EXISTS (SELECT 1 FROM observation WHERE finding = ?1 AND program = ?2 AND environment = ?3"
+				   " AND (at, id) <= (?4, ?5))",
+	[Q_SUMMARY] =
+		"INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS " FROM finding_now WHERE finding = ?",
 	/* A decision can break a circle of duplicates, which changes its least. */
 	[Q_SUMMARY_DUPLICATES] = "INSERT OR REPLACE INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS
-		" FROM finding_now WHERE finding IN (SELECT finding FROM temp.circle_touched)",
+							 " FROM finding_now WHERE finding IN (SELECT finding FROM temp.circle_touched)",
 	[Q_DUPLICATES] = "SELECT d.finding, e.payload FROM finding_last_decision d JOIN event e ON e.id = d.event WHERE e.kind = 'duplicate'"
-		" AND d.finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
+					 " AND d.finding IN (SELECT finding FROM event WHERE kind = 'duplicate')",
 	[Q_CIRCLE_PUT] = "INSERT INTO temp.least_of_circle (finding) VALUES (?)",
 	[Q_ORIGINAL] = "SELECT e.payload FROM finding_decision d JOIN event e ON e.id = d.event WHERE d.finding = ? AND e.kind = 'duplicate'",
 	[Q_FINDING] = "SELECT 1 FROM finding WHERE id = ?",
 	[Q_SUMMARY_CLEAR] = "DELETE FROM finding_summary",
 	[Q_SUMMARY_DIFFERS] = "SELECT EXISTS (SELECT " SUMMARY_COLUMNS " FROM finding_now EXCEPT SELECT " SUMMARY_COLUMNS
-		" FROM finding_summary) OR (SELECT count(*) FROM finding) <> (SELECT count(*) FROM finding_summary)",
+						  " FROM finding_summary) OR (SELECT count(*) FROM finding) <> (SELECT count(*) FROM finding_summary)",
 	[Q_SUMMARY_ALL] = "INSERT INTO finding_summary (" SUMMARY_COLUMNS ") SELECT " SUMMARY_COLUMNS " FROM finding_now",
 	[Q_TRIM_REPEATS] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_REPEAT " AS nth"
-		" FROM observation o WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
+					   " FROM observation o WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
 	[Q_TRIM] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_NTH " AS nth " OBS_OF_FINDING
-		" WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
+			   " WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
 	[Q_TRIM_ALL_REPEATS] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_REPEAT " AS nth"
-		" FROM observation o) WHERE nth > 1)",
-	[Q_TRIM_ALL] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_NTH " AS nth " OBS_OF_FINDING
-		") WHERE nth > ?)",
+						   " FROM observation o) WHERE nth > 1)",
+	[Q_TRIM_ALL] =
+		"DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_NTH " AS nth " OBS_OF_FINDING ") WHERE nth > ?)",
 	[Q_DROP_OPS] = "DELETE FROM program_op WHERE program = ?1 AND " PROGRAM_UNUSED("?1"),
 	[Q_DROP_PROGRAM] = "DELETE FROM program WHERE id = ?1 AND " PROGRAM_UNUSED("?1"),
 	[Q_DROP_ALL_OPS] = "DELETE FROM program_op AS p WHERE " PROGRAM_UNUSED("p.program"),
 	[Q_DROP_ALL_PROGRAMS] = "DELETE FROM program AS p WHERE " PROGRAM_UNUSED("p.id"),
 	[Q_CURRENT] = "SELECT severity, signature FROM finding_summary WHERE finding = ?",
-	[Q_BY_SIGNATURE] = "SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
+	[Q_BY_SIGNATURE] =
+		"SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
 		" WHERE s.signature = ?1 AND (f.family = ?2 OR substr(f.family, 1, length(?2) + 1) = ?2 || '-') ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
-		" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
+					" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
 	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
-		" s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
-		" JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
-		" WHERE f.id = ?",
+			   " s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
+			   " JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
+			   " WHERE f.id = ?",
 	[Q_LOAD_ENV] = "SELECT n.id, n.family, n.version, n.target, n.versions, n.device, n.machine,"
-		" sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
-		" min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
-		" GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
+				   " sum(c.n * (c.verdict <> 'pass')), sum(c.n * (c.verdict = 'pass')),"
+				   " min(c.first), max(c.last) FROM observation_count c JOIN environment n ON n.id = c.environment WHERE c.finding = ?"
+				   " GROUP BY n.id ORDER BY sum(c.n * (c.verdict <> 'pass')) = 0, min(c.first), n.id",
 	[Q_LOAD_OBS] = "SELECT o.environment, o.program, p.text, o.at, o.verdict, o.tensor, o.detail, o.fill, o.call"
-		" FROM observation o JOIN program p ON p.id = o.program WHERE o.finding = ? ORDER BY o.at, o.id",
+				   " FROM observation o JOIN program p ON p.id = o.program WHERE o.finding = ? ORDER BY o.at, o.id",
 	[Q_LOAD_EVENT] = "SELECT e.at, e.kind, e.tool, e.payload, coalesce(i.url, '') FROM event e LEFT JOIN issue i ON i.id = e.issue"
-		" WHERE e.finding = ? ORDER BY e.at, instr(" EVENT_ORDER ", ' ' || e.kind || ' '), e.id",
+					 " WHERE e.finding = ? ORDER BY e.at, instr(" EVENT_ORDER ", ' ' || e.kind || ' '), e.id",
 	[Q_LOAD_ARTIFACT] = "SELECT name, at, bytes FROM artifact WHERE finding = ? ORDER BY name, at DESC, id DESC",
 };
 
@@ -174,7 +199,7 @@ static void roll_back(struct store *s)
 {
 	if (!sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-	s->circles_version = -1;        /* temporary tables are rolled back, too */
+	s->circles_version = -1; /* temporary tables are rolled back, too */
 }
 
 static enum store_status commit(struct store *s)
@@ -274,8 +299,8 @@ static enum store_status put_alone(struct store *s, struct hash128 *id, enum tab
 
 enum store_status store_run_begin(struct store *s, struct hash128 *id, const struct store_run *run)
 {
-	const struct value v[] = {value_int((int64_t)run->seed), value_text(run->shard), value_text(run->policy),
-		value_text(run->versions), value_int(run->started)};
+	const struct value v[] = {
+		value_int((int64_t)run->seed), value_text(run->shard), value_text(run->policy), value_text(run->versions), value_int(run->started)};
 	return put_alone(s, id, TABLE_RUN, v);
 }
 
@@ -329,8 +354,8 @@ enum store_status store_program(struct store *s, struct hash128 *id, const char 
 enum store_status store_put_event(struct store *s, const struct store_event *e)
 {
 	struct hash128 id;
-	const struct value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]),
-		value_text(e->tool), value_text(e->payload), value_hash(e->program), value_hash(e->issue)};
+	const struct value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]), value_text(e->tool),
+		value_text(e->payload), value_hash(e->program), value_hash(e->issue)};
 	return store_put(s, &id, TABLE_EVENT, v);
 }
 
@@ -364,8 +389,8 @@ enum store_status store_event(struct store *s, const struct store_event *e)
 }
 
 /* What the store holds now: *exists, and whether severity and signature differ from f's. */
-static enum store_status compare_current(struct store *s, bool *exists, bool *severity, bool *signature,
-	const struct hash128 *id, const struct store_finding *f)
+static enum store_status compare_current(
+	struct store *s, bool *exists, bool *severity, bool *signature, const struct hash128 *id, const struct store_finding *f)
 {
 	sqlite3_stmt *st = NULL;
 	enum store_status status = store_stmt(s, &st, Q_CURRENT);
@@ -416,8 +441,8 @@ enum store_status store_finding(struct store *s, struct hash128 *id, const struc
 	return write_leave(s, status);
 }
 
-enum store_status store_artifact(struct store *s, const struct hash128 *finding, const char *name, int64_t at,
-	const void *bytes, size_t nbytes)
+enum store_status store_artifact(
+	struct store *s, const struct hash128 *finding, const char *name, int64_t at, const void *bytes, size_t nbytes)
 {
 	struct hash128 id;
 	const struct value v[] = {value_hash(finding), value_text(name), value_int(at), value_blob(bytes, nbytes)};
@@ -433,8 +458,8 @@ static struct hash128 counter_key(const struct hash128 *run, const char *draw, c
 	return table_key(&t, v);
 }
 
-void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment,
-	const char *verdict, int64_t n)
+void store_counter_add(
+	struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment, const char *verdict, int64_t n)
 {
 	CHECK(n >= 0);
 	struct hash128 key = counter_key(run, draw, environment, verdict);
@@ -447,8 +472,8 @@ void store_counter_add(struct store *s, const struct hash128 *run, const char *d
 		s->counter_cap = s->counter_cap ? 2 * s->counter_cap : 64;
 		s->counter = xrealloc(s->counter, mul_size((size_t)s->counter_cap, sizeof *s->counter));
 	}
-	s->counter[s->ncounters++] = (struct pending_counter){.key = key, .run = *run, .environment = *environment,
-		.draw = xstrdup(draw), .verdict = xstrdup(verdict), .n = n};
+	s->counter[s->ncounters++] = (struct pending_counter){
+		.key = key, .run = *run, .environment = *environment, .draw = xstrdup(draw), .verdict = xstrdup(verdict), .n = n};
 }
 
 static enum store_status put_counter(struct store *s, const struct pending_counter *c)
@@ -494,7 +519,7 @@ enum store_status store_flush(struct store *s)
 			status = summary_update(s, &s->count[i].finding);
 	}
 	status = write_leave(s, status);
-	if (status == STORE_OK || status == STORE_BAD)  /* bad: run or environment were never stored; it would fail for ever */
+	if (status == STORE_OK || status == STORE_BAD) /* bad: run or environment were never stored; it would fail for ever */
 		forget_pending(s);
 	return status;
 }

@@ -32,18 +32,18 @@
 #include "eager/base/base.h"
 
 enum {
-	STORE_MAX_OBS = 20,             /* observations kept per finding; the rest are counted */
-	STORE_ID_DIGITS = 8,            /* hex digits of an id shown to people */
-	STORE_MIN_PREFIX = 6,           /* hex digits that a person must type */
-	STORE_MAX_BLOB = 64 << 20,      /* bytes of one text or artifact */
-	STORE_QUERY_MIB = 512,          /* memory of one SQL query */
-	STORE_BUSY_MS = 10000           /* how long a writer or reader waits for another one's lock */
+	STORE_MAX_OBS = 20,        /* observations kept per finding; the rest are counted */
+	STORE_ID_DIGITS = 8,       /* hex digits of an id shown to people */
+	STORE_MIN_PREFIX = 6,      /* hex digits that a person must type */
+	STORE_MAX_BLOB = 64 << 20, /* bytes of one text or artifact */
+	STORE_QUERY_MIB = 512,     /* memory of one SQL query */
+	STORE_BUSY_MS = 10000      /* how long a writer or reader waits for another one's lock */
 };
 
 enum store_mode {
-	STORE_READ,     /* must exist; if it can be written, a killed writer's journal is rolled back; an older schema is migrated in memory */
-	STORE_WRITE,    /* must exist and be writable; an older schema is migrated */
-	STORE_CREATE    /* as STORE_WRITE, or made new if absent or empty */
+	STORE_READ,  /* must exist; if it can be written, a killed writer's journal is rolled back; an older schema is migrated in memory */
+	STORE_WRITE, /* must exist and be writable; an older schema is migrated */
+	STORE_CREATE /* as STORE_WRITE, or made new if absent or empty */
 };
 enum store_status {
 	STORE_OK,
@@ -62,45 +62,61 @@ enum store_status {
 int store_exit_code(enum store_status status);
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
-enum finding_kind {     /* what is wrong; in the database as text, see finding_kind_name */
-	FINDING_VALUE, FINDING_GRADIENT, FINDING_MUTATION, FINDING_ALIAS, FINDING_META, FINDING_NONENESS, FINDING_RAISE,
-	FINDING_CRASH, FINDING_HANG, FINDING_NONDETERMINISTIC, NFINDING_KINDS
+enum finding_kind { /* what is wrong; in the database as text, see finding_kind_name */
+	FINDING_VALUE,
+	FINDING_GRADIENT,
+	FINDING_MUTATION,
+	FINDING_ALIAS,
+	FINDING_META,
+	FINDING_NONENESS,
+	FINDING_RAISE,
+	FINDING_CRASH,
+	FINDING_HANG,
+	FINDING_NONDETERMINISTIC,
+	NFINDING_KINDS
 };
 extern const char *const finding_kind_name[NFINDING_KINDS]; /* value gradient mutation alias meta none-ness raise crash ... */
 bool finding_kind_find(enum finding_kind *out, const char *name);
 
 enum finding_state {
-	STATE_CANDIDATE, STATE_CONFIRMED, STATE_MINIMISED, STATE_BLAMED,        /* progress: the furthest one reached counts */
-	STATE_KNOWN, STATE_FIXED_IN, STATE_REGRESSED, STATE_DISMISSED, STATE_DUPLICATE, /* decisions: the latest one counts */
+	STATE_CANDIDATE,
+	STATE_CONFIRMED,
+	STATE_MINIMISED,
+	STATE_BLAMED, /* progress: the furthest one reached counts */
+	STATE_KNOWN,
+	STATE_FIXED_IN,
+	STATE_REGRESSED,
+	STATE_DISMISSED,
+	STATE_DUPLICATE, /* decisions: the latest one counts */
 	NFINDING_STATES
 };
 /* Masks of 1u << state. Open: nobody has decided about it, or it is back. New: nobody has looked at it, or not since it is back. */
 #define STATES_OPEN (1u << STATE_CANDIDATE | 1u << STATE_CONFIRMED | 1u << STATE_MINIMISED | 1u << STATE_BLAMED | 1u << STATE_REGRESSED)
-#define STATES_NEW (1u << STATE_CANDIDATE | 1u << STATE_CONFIRMED | 1u << STATE_REGRESSED)
+#define STATES_NEW  (1u << STATE_CANDIDATE | 1u << STATE_CONFIRMED | 1u << STATE_REGRESSED)
 extern const char *const finding_state_name[NFINDING_STATES]; /* candidate confirmed ... dismissed duplicate */
 bool finding_state_find(enum finding_state *out, const char *name);
 
 enum finding_severity { SEVERITY_TRIVIAL, SEVERITY_NORMAL, SEVERITY_HIGH, NSEVERITIES };
-extern const char *const finding_severity_name[NSEVERITIES];    /* in order of the alphabet the most severe comes first */
+extern const char *const finding_severity_name[NSEVERITIES]; /* in order of the alphabet the most severe comes first */
 bool finding_severity_find(enum finding_severity *out, const char *name);
 
-enum event_kind {       /* payload */
-	EVENT_FOUND,            /* "" */
-	EVENT_SEVERITY,         /* severity's name */
-	EVENT_SIGNATURE,        /* the signature */
-	EVENT_CONFIRMED,        /* how: "5 of 5 in a fresh process" */
-	EVENT_MINIMIZED,        /* how; .program is the minimised program */
-	EVENT_BLAME,            /* the first bad stage, pass, node */
-	EVENT_KNOWN,            /* text; .issue is the upstream issue, if there is one */
-	EVENT_FIXED,            /* the version in which it is fixed */
-	EVENT_REGRESSED,        /* the version in which it is back */
-	EVENT_STATE,            /* a person's word: a state's name, not "duplicate". A progress state starts progress afresh from there */
-	EVENT_NOTE,             /* text */
-	EVENT_DUPLICATE,        /* the original's id, 32 hex digits. Of a circle (from merging) the least id counts as the original */
+enum event_kind {    /* payload */
+	EVENT_FOUND,     /* "" */
+	EVENT_SEVERITY,  /* severity's name */
+	EVENT_SIGNATURE, /* the signature */
+	EVENT_CONFIRMED, /* how: "5 of 5 in a fresh process" */
+	EVENT_MINIMIZED, /* how; .program is the minimised program */
+	EVENT_BLAME,     /* the first bad stage, pass, node */
+	EVENT_KNOWN,     /* text; .issue is the upstream issue, if there is one */
+	EVENT_FIXED,     /* the version in which it is fixed */
+	EVENT_REGRESSED, /* the version in which it is back */
+	EVENT_STATE,     /* a person's word: a state's name, not "duplicate". A progress state starts progress afresh from there */
+	EVENT_NOTE,      /* text */
+	EVENT_DUPLICATE, /* the original's id, 32 hex digits. Of a circle (from merging) the least id counts as the original */
 	NEVENT_KINDS
 };
 extern const char *const event_kind_name[NEVENT_KINDS];
-bool event_decides(const char *kind);   /* is it a decision, of which the latest counts? */
+bool event_decides(const char *kind); /* is it a decision, of which the latest counts? */
 
 /* ---- open, close, transactions --------------------------------------------------------------------------------- */
 struct store;
@@ -113,7 +129,7 @@ enum store_status store_close(struct store *s, struct err *err);
  * roll the parent's transaction back), and writing aborts. */
 void store_abandon(struct store *s);
 const char *store_path(const struct store *s);
-const char *store_message(const struct store *s);       /* the last failure's sentence, "" if none; valid until the next call */
+const char *store_message(const struct store *s); /* the last failure's sentence, "" if none; valid until the next call */
 
 /* One transaction, so that a finding with its observation and artifacts is there whole or not at all. After a failure
  * inside, every writing call returns that failure and store_commit rolls back and returns it: callers may look only there. */
@@ -124,21 +140,21 @@ void store_rollback(struct store *s);
 /* ---- writing. *id is set even on failure: it depends on content only ------------------------------------------------- */
 struct store_run {
 	uint64_t seed;
-	const char *shard;      /* "0/4" */
-	const char *policy;     /* of a campaign; "repro" or "check" for runs of stored or given programs (seed 0, shard "") */
-	const char *versions;   /* of scatterproof and what it was built from */
+	const char *shard;    /* "0/4" */
+	const char *policy;   /* of a campaign; "repro" or "check" for runs of stored or given programs (seed 0, shard "") */
+	const char *versions; /* of scatterproof and what it was built from */
 	int64_t started;
 };
 enum store_status store_run_begin(struct store *s, struct hash128 *id, const struct store_run *run);
 
 /* What ran; "" for what is not known. */
 struct store_env_text {
-	const char *family;     /* "torch", "builtin" */
-	const char *version;    /* of the family, as what ran says itself, without local suffix: "2.11.0" */
-	const char *target;     /* canonical, with that version where names of the family have one: "torch-2.11.0:inductor@cpu" */
-	const char *versions;   /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
-	const char *device;     /* "cpu", "cuda: NVIDIA H200" */
-	const char *machine;    /* "x86_64, Intel(R) Xeon(R) ..., 2 CPUs"; no host name */
+	const char *family;   /* "torch", "builtin" */
+	const char *version;  /* of the family, as what ran says itself, without local suffix: "2.11.0" */
+	const char *target;   /* canonical, with that version where names of the family have one: "torch-2.11.0:inductor@cpu" */
+	const char *versions; /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
+	const char *device;   /* "cpu", "cuda: NVIDIA H200" */
+	const char *machine;  /* "x86_64, Intel(R) Xeon(R) ..., 2 CPUs"; no host name */
 };
 enum store_status store_environment(struct store *s, struct hash128 *id, const struct store_env_text *e);
 /* A finding's first program, or its minimised one; those of observations come with them.
@@ -146,13 +162,13 @@ enum store_status store_environment(struct store *s, struct hash128 *id, const s
 enum store_status store_program(struct store *s, struct hash128 *id, const char *text, const char *const *ops, int nops);
 
 struct store_finding {
-	struct hash128 program;         /* the first program; stored before */
-	const char *family;             /* the target's family, without version: "torch" */
+	struct hash128 program; /* the first program; stored before */
+	const char *family;     /* the target's family, without version: "torch" */
 	enum finding_kind kind;
 	enum finding_severity severity;
-	const char *signature;          /* "" if not known yet */
+	const char *signature; /* "" if not known yet */
 	int64_t at;
-	const char *tool;               /* SCATTERPROOF */
+	const char *tool; /* SCATTERPROOF */
 };
 /* The key is of (program, family, kind): look the signature up first (store_open_by_signature). If the finding exists, only
  * a severity or signature that differs from the current one is added. */
@@ -161,20 +177,20 @@ enum store_status store_finding(struct store *s, struct hash128 *id, const struc
 struct store_observation {
 	struct hash128 finding, environment, run;
 	int64_t at;
-	const char *verdict;    /* "mismatch", "crash", "pass", ... */
-	const char *tensor;     /* which is wrong: "x.grad", "out 0 (sum_1)", "input y afterwards" (fuzz/triage/verdict.c); "" if none */
-	int fill, call;         /* index of the fill and of the call; -1 if it does not apply */
-	const char *detail;     /* one or few lines: "12 of 78 wrong, all zero, expected up to 4" */
+	const char *verdict; /* "mismatch", "crash", "pass", ... */
+	const char *tensor;  /* which is wrong: "x.grad", "out 0 (sum_1)", "input y afterwards" (fuzz/triage/verdict.c); "" if none */
+	int fill, call;      /* index of the fill and of the call; -1 if it does not apply */
+	const char *detail;  /* one or few lines: "12 of 78 wrong, all zero, expected up to 4" */
 };
 /* Counts, and stores row and program if the row is one of those that are kept (head of this file). program, ops: of the program that
  * was observed, as for store_program. */
-enum store_status store_observation(struct store *s, const struct store_observation *o, const char *program,
-	const char *const *ops, int nops);
+enum store_status store_observation(
+	struct store *s, const struct store_observation *o, const char *program, const char *const *ops, int nops);
 
 /* Names used by the tool: report (text block for people), stderr. Storing another content
  * under the same name adds one; the latest is the current one. At most STORE_MAX_BLOB bytes (more: STORE_BAD). */
-enum store_status store_artifact(struct store *s, const struct hash128 *finding, const char *name, int64_t at,
-	const void *bytes, size_t nbytes);
+enum store_status store_artifact(
+	struct store *s, const struct hash128 *finding, const char *name, int64_t at, const void *bytes, size_t nbytes);
 /* An upstream issue; title may be "". */
 enum store_status store_issue(struct store *s, struct hash128 *id, const char *url, const char *title);
 
@@ -183,13 +199,13 @@ struct store_event {
 	int64_t at;
 	enum event_kind kind;
 	const char *tool, *payload;
-	const struct hash128 *program, *issue;  /* NULL: none */
+	const struct hash128 *program, *issue; /* NULL: none */
 };
 enum store_status store_event(struct store *s, const struct store_event *e);
 
 /* Adds n to (run, draw, environment, verdict) in memory: cheap, cannot fail. draw: text of the block's policy draw, "" if none. */
-void store_counter_add(struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment,
-	const char *verdict, int64_t n);
+void store_counter_add(
+	struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment, const char *verdict, int64_t n);
 /* Writes counters and counts of observations that wait in memory; they go on waiting if it fails (but for STORE_BAD, a run or an
  * environment that was never stored: those are dropped). Nothing waits: STORE_OK without touching the disk. Not inside a batch. */
 enum store_status store_flush(struct store *s);
@@ -198,8 +214,8 @@ enum store_status store_flush(struct store *s);
 /* The earliest finding (first_seen, then id) whose current signature and family are these, in whatever state: a known,
  * fixed or dismissed one absorbs its likes too. *found tells; id and state are set only then. state may be NULL.
  * An empty signature is never found. family "torch" finds those that stores of schema version 1 keep under "torch-2.15.0", too. */
-enum store_status store_open_by_signature(struct store *s, bool *found, struct hash128 *id, enum finding_state *state,
-	const char *signature, const char *family);
+enum store_status store_open_by_signature(
+	struct store *s, bool *found, struct hash128 *id, enum finding_state *state, const char *signature, const char *family);
 /* When the latest campaign of this store began (runs of the policies "repro" and "check" are none); INT64_MIN if there is none. */
 enum store_status store_last_campaign(struct store *s, int64_t *started);
 /* prefix: STORE_MIN_PREFIX to 32 hex digits. Unknown or ambiguous (the sentence lists candidates): STORE_BAD. */
@@ -211,11 +227,11 @@ enum store_status store_original(struct store *s, bool *found, struct hash128 *o
 struct store_loaded_env {
 	struct hash128 id;
 	const char *family, *version, *target, *versions, *device, *machine;
-	int64_t nobs, npass, first_seen, last_seen;     /* observations of the bug; verdict "pass" is counted apart */
+	int64_t nobs, npass, first_seen, last_seen; /* observations of the bug; verdict "pass" is counted apart */
 };
 struct store_loaded_obs {
-	int env;                                        /* index into envs */
-	struct hash128 program;                         /* that was observed; often the finding's first one, not always */
+	int env;                /* index into envs */
+	struct hash128 program; /* that was observed; often the finding's first one, not always */
 	const char *program_text;
 	int64_t at;
 	const char *verdict, *tensor, *detail;
@@ -225,35 +241,35 @@ struct store_loaded_program {
 	struct hash128 id;
 	char hex[33];
 	const char *text;
-	int64_t nobs;                                   /* observations that are kept */
+	int64_t nobs; /* observations that are kept */
 };
 struct store_loaded_event {
 	int64_t at;
-	const char *kind, *tool, *payload, *issue_url;  /* issue_url "" if none */
+	const char *kind, *tool, *payload, *issue_url; /* issue_url "" if none */
 };
 struct store_loaded_artifact {
 	const char *name;
 	int64_t at;
 	size_t nbytes;
-	const void *bytes;                              /* followed by a NUL that nbytes does not count */
+	const void *bytes; /* followed by a NUL that nbytes does not count */
 };
-struct store_loaded {                                   /* everything lives in the caller's arena */
+struct store_loaded { /* everything lives in the caller's arena */
 	struct hash128 id, program_id;
 	char hex[33];
 	const char *family, *signature;
 	enum finding_kind kind;
 	enum finding_state state;
 	enum finding_severity severity;
-	int64_t first_seen, last_seen, nobs, npass;     /* nobs without those whose verdict is "pass" */
-	const char *ops;                                /* of the current program, "expand slice_scatter sum.dim_IntList" */
-	const char *program;                            /* the first program's text */
-	const char *minimised;                          /* NULL if not minimised yet */
+	int64_t first_seen, last_seen, nobs, npass; /* nobs without those whose verdict is "pass" */
+	const char *ops;                            /* of the current program, "expand slice_scatter sum.dim_IntList" */
+	const char *program;                        /* the first program's text */
+	const char *minimised;                      /* NULL if not minimised yet */
 	int nenvs, nobs_stored, nevents, nartifacts, nprograms;
-	struct store_loaded_env *env;                   /* by first_seen: env[0] is where it was found */
-	struct store_loaded_obs *obs;                   /* by time */
-	struct store_loaded_event *event;               /* by time */
-	struct store_loaded_artifact *artifact;         /* by name, then latest first */
-	struct store_loaded_program *programs;          /* the first one, the minimised one, then by time of observation; none twice */
+	struct store_loaded_env *env;           /* by first_seen: env[0] is where it was found */
+	struct store_loaded_obs *obs;           /* by time */
+	struct store_loaded_event *event;       /* by time */
+	struct store_loaded_artifact *artifact; /* by name, then latest first */
+	struct store_loaded_program *programs;  /* the first one, the minimised one, then by time of observation; none twice */
 };
 enum store_status store_load_finding(struct store *s, struct store_loaded *out, const struct hash128 *id, struct arena *a);
 /* The latest artifact of that name, or NULL. */
@@ -264,26 +280,26 @@ struct store_value {
 	enum store_value_type type;
 	int64_t i;
 	double r;
-	const char *s;          /* text or blob, nbytes long; a text is followed by a NUL */
+	const char *s; /* text or blob, nbytes long; a text is followed by a NUL */
 	size_t nbytes;
 };
 /* Called once per row, names[i] with value[i]; and once before the first row with value = NULL, so that an empty result
  * has its header too. false stops (not an error). */
 typedef bool store_row_fn(void *ctx, int ncols, const char *const *names, const struct store_value *value);
 
-enum store_order { ORDER_LAST, ORDER_FIRST, ORDER_SEVERITY, ORDER_NOBS, NORDERS };      /* latest, most severe, most first */
+enum store_order { ORDER_LAST, ORDER_FIRST, ORDER_SEVERITY, ORDER_NOBS, NORDERS }; /* latest, most severe, most first */
 enum { STORE_MAX_FILTER = 32 };
 /* All of it must hold: all operators, one of the states, kinds, severities, and one environment in which it was seen (passing there
  * does not count) that has one of the targets and one of the versions. Nothing given: any. */
 struct store_filter {
-	const char *op[STORE_MAX_FILTER];               /* "sum" also means "sum.dim_IntList" */
-	const char *target[STORE_MAX_FILTER];           /* a target's name or its head, with or without version: "torch:inductor" */
+	const char *op[STORE_MAX_FILTER];     /* "sum" also means "sum.dim_IntList" */
+	const char *target[STORE_MAX_FILTER]; /* a target's name or its head, with or without version: "torch:inductor" */
 	const char *version[STORE_MAX_FILTER];
 	int nops, ntargets, nversions;
-	unsigned states, kinds, severities;             /* masks of 1u << enum */
-	int64_t since;                                  /* last seen at or after; INT64_MIN: any */
-	int64_t limit;                                  /* rows; negative: all */
-	enum store_order order[NORDERS];                /* the first one counts most; after them latest seen first */
+	unsigned states, kinds, severities; /* masks of 1u << enum */
+	int64_t since;                      /* last seen at or after; INT64_MIN: any */
+	int64_t limit;                      /* rows; negative: all */
+	enum store_order order[NORDERS];    /* the first one counts most; after them latest seen first */
 	int norders;
 };
 /* Columns as in view v_findings. */
@@ -307,7 +323,7 @@ typedef bool store_stop_fn(void *ctx);
 enum store_status store_query_sql(struct store *s, const char *sql, store_stop_fn *stop, store_row_fn *row, void *ctx);
 
 /* ---- small helpers for whoever prints ------------------------------------------------------------------------------- */
-void store_time_text(char out[32], int64_t at);         /* "2026-01-31T23:59:59Z"; outside years 0-9999 the number */
+void store_time_text(char out[32], int64_t at); /* "2026-01-31T23:59:59Z"; outside years 0-9999 the number */
 /* "2026-01-31", "2026-01-31T23:59", "2026-01-31 23:59:59", optional Z; UTC. */
 bool store_time_parse(int64_t *out, const char *text, struct err *err);
 /* The same, or "today", "yesterday" (since its midnight, UTC), "90m", "1h", "2d", "1w" (before now). */

@@ -26,8 +26,16 @@ static const char sightings_sql[] =
 	" WHERE c.verdict <> 'pass' AND c.last > f.decided GROUP BY f.finding, n.versions"
 	" ORDER BY f.finding, confirmed IS NULL, confirmed, 5, n.versions";
 
-struct conclusion { struct hash128 finding; bool confirmed; int64_t at; const char *fixed, *seen; };
-struct conclusions { struct conclusion *row; int n, cap; };
+struct conclusion {
+	struct hash128 finding;
+	bool confirmed;
+	int64_t at;
+	const char *fixed, *seen;
+};
+struct conclusions {
+	struct conclusion *row;
+	int n, cap;
+};
 
 /* The first row of a finding that contradicts its fix counts. */
 static void conclude(struct conclusions *out, sqlite3_stmt *st, struct arena *a)
@@ -80,7 +88,8 @@ enum store_status conclude_from_merged(struct store *s)
 	struct arena a;
 	arena_init(&a);
 	int rc = sqlite3_exec(s->db, "DELETE FROM event WHERE tool = '" MERGE_TOOL "'", NULL, NULL, NULL);
-	enum store_status status = rc == SQLITE_OK ? read_conclusions(&all, s, &a) : store_fail(s, rc, "taking back what an earlier merge concluded");
+	enum store_status status =
+		rc == SQLITE_OK ? read_conclusions(&all, s, &a) : store_fail(s, rc, "taking back what an earlier merge concluded");
 	for (int i = 0; i < all.n && status == STORE_OK; i++)
 		status = write_conclusion(s, &all.row[i], &a);
 	free(all.row);

@@ -48,8 +48,14 @@ enum store_status circles_setup(struct store *s)
 
 /* ---- finding the circles ------------------------------------------------------------------------------------------------------------ */
 
-struct duplicate { struct hash128 id, of; int walk; };  /* walk: number of the one that met it first; 0: none yet */
-struct duplicates { struct duplicate *row; int n, cap; };
+struct duplicate {
+	struct hash128 id, of;
+	int walk;
+}; /* walk: number of the one that met it first; 0: none yet */
+struct duplicates {
+	struct duplicate *row;
+	int n, cap;
+};
 
 /* Only as it is written: lower-case digits. False: of nothing that a store could have. */
 static bool read_hex(struct hash128 *out, const char *text)
@@ -131,8 +137,10 @@ enum store_status circles_refresh(struct store *s)
 		return STORE_OK;
 	int rc = store_read_int(s->db, "PRAGMA data_version", &s->circles_version);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(s->db, "DELETE FROM temp.circle_touched; INSERT INTO temp.circle_touched SELECT finding FROM temp.least_of_circle;"
-			"DELETE FROM temp.least_of_circle", NULL, NULL, NULL);
+		rc = sqlite3_exec(s->db,
+			"DELETE FROM temp.circle_touched; INSERT INTO temp.circle_touched SELECT finding FROM temp.least_of_circle;"
+			"DELETE FROM temp.least_of_circle",
+			NULL, NULL, NULL);
 	enum store_status status = rc == SQLITE_OK ? read_duplicates(&all, s) : store_fail(s, rc, "looking at duplicates");
 	if (status == STORE_OK)
 		status = find_circles(s, &all);
@@ -177,7 +185,7 @@ enum store_status store_original(struct store *s, bool *found, struct hash128 *o
 		status = ask(&st, found, s, Q_ORIGINAL, finding);
 	*found = *found && read_hex(original, (const char *)sqlite3_column_text(st, 0));
 	sqlite3_reset(st);
-	if (status == STORE_OK && *found) {     /* it may be in another store */
+	if (status == STORE_OK && *found) { /* it may be in another store */
 		status = ask(&st, found, s, Q_FINDING, original);
 		sqlite3_reset(st);
 	}

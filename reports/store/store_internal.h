@@ -15,48 +15,98 @@ enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 2,
 /* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
 /* In an order in which references point backwards: merging follows it. */
 enum table_id {
-	TABLE_RUN, TABLE_DRAW, TABLE_ENVIRONMENT, TABLE_PROGRAM, TABLE_FINDING, TABLE_ISSUE, TABLE_OBSERVATION, TABLE_ARTIFACT,
-	TABLE_EVENT, NTABLES
+	TABLE_RUN,
+	TABLE_DRAW,
+	TABLE_ENVIRONMENT,
+	TABLE_PROGRAM,
+	TABLE_FINDING,
+	TABLE_ISSUE,
+	TABLE_OBSERVATION,
+	TABLE_ARTIFACT,
+	TABLE_EVENT,
+	NTABLES
 };
 struct table {
 	const char *name;
-	int ncols;                              /* without id */
-	const char *columns;                    /* "seed, shard, ..." */
-	const char *types;                      /* per column: i integer, t text, b blob (B: may be NULL) */
+	int ncols;           /* without id */
+	const char *columns; /* "seed, shard, ..." */
+	const char *types;   /* per column: i integer, t text, b blob (B: may be NULL) */
 };
 extern const struct table store_table[NTABLES];
 
-struct value { char type; int64_t i; const void *p; size_t n; };        /* type: i t b, n for NULL */
+struct value {
+	char type;
+	int64_t i;
+	const void *p;
+	size_t n;
+}; /* type: i t b, n for NULL */
 struct value value_int(int64_t i);
 struct value value_text(const char *s);
 struct value value_blob(const void *p, size_t n);
-struct value value_hash(const struct hash128 *h);                       /* NULL for h == NULL */
-struct value value_column(sqlite3_stmt *st, int col);                   /* borrowed until the next step */
+struct value value_hash(const struct hash128 *h);     /* NULL for h == NULL */
+struct value value_column(sqlite3_stmt *st, int col); /* borrowed until the next step */
 
 struct hash128 table_key(const struct table *t, const struct value *values);
 
 /* ---- the store ------------------------------------------------------------------------------------------------------ */
 enum query {
-	Q_BEGIN, Q_COMMIT, Q_PROGRAM_OP, Q_COUNTER, Q_OBS_COUNT, Q_OBS_RANK, Q_SUMMARY, Q_SUMMARY_DUPLICATES, Q_SUMMARY_ALL,
-	Q_SUMMARY_CLEAR, Q_SUMMARY_DIFFERS, Q_TRIM_REPEATS, Q_TRIM, Q_TRIM_ALL_REPEATS, Q_TRIM_ALL, Q_DROP_OPS, Q_DROP_PROGRAM, Q_DROP_ALL_OPS,
-	Q_DROP_ALL_PROGRAMS, Q_CURRENT, Q_DUPLICATES, Q_CIRCLE_PUT, Q_ORIGINAL, Q_FINDING, Q_BY_SIGNATURE, Q_BY_PREFIX, Q_LAST_CAMPAIGN, Q_LOAD, Q_LOAD_ENV, Q_LOAD_OBS, Q_LOAD_EVENT,
-	Q_LOAD_ARTIFACT, NQUERIES
+	Q_BEGIN,
+	Q_COMMIT,
+	Q_PROGRAM_OP,
+	Q_COUNTER,
+	Q_OBS_COUNT,
+	Q_OBS_RANK,
+	Q_SUMMARY,
+	Q_SUMMARY_DUPLICATES,
+	Q_SUMMARY_ALL,
+	Q_SUMMARY_CLEAR,
+	Q_SUMMARY_DIFFERS,
+	Q_TRIM_REPEATS,
+	Q_TRIM,
+	Q_TRIM_ALL_REPEATS,
+	Q_TRIM_ALL,
+	Q_DROP_OPS,
+	Q_DROP_PROGRAM,
+	Q_DROP_ALL_OPS,
+	Q_DROP_ALL_PROGRAMS,
+	Q_CURRENT,
+	Q_DUPLICATES,
+	Q_CIRCLE_PUT,
+	Q_ORIGINAL,
+	Q_FINDING,
+	Q_BY_SIGNATURE,
+	Q_BY_PREFIX,
+	Q_LAST_CAMPAIGN,
+	Q_LOAD,
+	Q_LOAD_ENV,
+	Q_LOAD_OBS,
+	Q_LOAD_EVENT,
+	Q_LOAD_ARTIFACT,
+	NQUERIES
 };
 
-struct pending_counter { struct hash128 key, run, environment; char *draw, *verdict; int64_t n; };
-struct pending_count { struct hash128 finding, environment, run; char *verdict; int64_t n, first, last; };
+struct pending_counter {
+	struct hash128 key, run, environment;
+	char *draw, *verdict;
+	int64_t n;
+};
+struct pending_count {
+	struct hash128 finding, environment, run;
+	char *verdict;
+	int64_t n, first, last;
+};
 
 struct store {
 	char *path;
 	sqlite3 *db;
 	enum store_mode mode;
-	pid_t owner;                            /* the process that opened it */
-	bool in_memory;                         /* db is a migrated copy; the file has an older schema */
+	pid_t owner;    /* the process that opened it */
+	bool in_memory; /* db is a migrated copy; the file has an older schema */
 	sqlite3_stmt *stmt[NQUERIES], *put[NTABLES];
-	bool circles;                           /* circles_setup is done: a writer's connection */
-	int64_t circles_version;                /* SQLite's data_version at the latest circles_refresh; negative: none that still holds */
+	bool circles;            /* circles_setup is done: a writer's connection */
+	int64_t circles_version; /* SQLite's data_version at the latest circles_refresh; negative: none that still holds */
 	bool in_batch;
-	enum store_status batch;                /* first failure inside the batch */
+	enum store_status batch; /* first failure inside the batch */
 	struct strbuf message;
 	struct pending_counter *counter;
 	struct pending_count *count;
@@ -72,10 +122,10 @@ enum store_status store_classify(sqlite3 *db, int rc);
 enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q);
 /* Steps a statement that returns no row and resets it. */
 enum store_status store_run_stmt(struct store *s, sqlite3_stmt *st, const char *doing);
-void bind_value(sqlite3_stmt *st, int at, const struct value *v);       /* borrowed: must outlive the step */
+void bind_value(sqlite3_stmt *st, int at, const struct value *v); /* borrowed: must outlive the step */
 void bind_hash(sqlite3_stmt *st, int at, const struct hash128 *h);
 void bind_text(sqlite3_stmt *st, int at, const char *text);
-bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col);       /* false: not a blob of 16 bytes */
+bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col); /* false: not a blob of 16 bytes */
 
 /* INSERT ... ON CONFLICT(id) DO NOTHING. *id is computed from the values. */
 enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values);

@@ -5,7 +5,7 @@
 /* ---- conditions: text with a %d where a parameter's number goes ------------------------------------------------------------------ */
 
 static const char has_op[] = "EXISTS (SELECT 1 FROM program_op o WHERE o.program IN (f.program, s.program) AND (o.op = ?%d"
-	" OR substr(o.op, 1, length(?%d) + 1) = ?%d || '.'))";
+							 " OR substr(o.op, 1, length(?%d) + 1) = ?%d || '.'))";
 /* The target's name or one of its heads, as it is or without version. */
 #define HEAD_OF(name) "(substr(" name ", 1, length(?%d)) = ?%d AND substr(" name " || ':', length(?%d) + 1, 1) IN (':', '@', '+'))"
 static const char is_target[] = "(" HEAD_OF("e.target") " OR " HEAD_OF("e.family || substr(e.target, instr(e.target, ':'))") ")";
@@ -49,13 +49,17 @@ static void one_of(struct strbuf *sb, const char *column, const char *const *nam
 }
 
 static const char *const order_text[NORDERS] = {
-	[ORDER_LAST] = "s.last_seen DESC", [ORDER_FIRST] = "s.first_seen DESC", [ORDER_SEVERITY] = "s.severity", [ORDER_NOBS] = "s.nobs DESC",
+	[ORDER_LAST] = "s.last_seen DESC",
+	[ORDER_FIRST] = "s.first_seen DESC",
+	[ORDER_SEVERITY] = "s.severity",
+	[ORDER_NOBS] = "s.nobs DESC",
 };
 
 static void list_sql(struct strbuf *sb, const struct store_filter *f)
 {
 	int parameter = 2;
-	sb_puts(sb, "SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
+	sb_puts(sb,
+		"SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
 		" strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch') AS first_seen,"
 		" strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch') AS last_seen, s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id"
 		" FROM finding_summary s JOIN finding f ON f.id = s.finding WHERE s.last_seen >= ?1");
@@ -67,7 +71,8 @@ static void list_sql(struct strbuf *sb, const struct store_filter *f)
 		conditions(sb, has_op, f->nops, " AND ", &parameter);
 	}
 	if (f->ntargets || f->nversions) {
-		sb_puts(sb, " AND EXISTS (SELECT 1 FROM observation_count c JOIN environment e ON e.id = c.environment WHERE c.finding = f.id"
+		sb_puts(sb,
+			" AND EXISTS (SELECT 1 FROM observation_count c JOIN environment e ON e.id = c.environment WHERE c.finding = f.id"
 			" AND c.verdict <> 'pass' AND (");
 		conditions(sb, is_target, f->ntargets, " OR ", &parameter);
 		sb_puts(sb, f->ntargets && f->nversions ? ") AND (" : "");
@@ -110,7 +115,9 @@ enum store_status store_list(struct store *s, const struct store_filter *f, stor
 
 /* ---- words that the store knows -------------------------------------------------------------------------------------------------- */
 
-static const struct { const char *table, *column, *is; } words[NSTORE_WORDS] = {
+static const struct {
+	const char *table, *column, *is;
+} words[NSTORE_WORDS] = {
 	[WORD_OP] = {"program_op e", "e.op", "(e.op = ?%d OR substr(e.op, 1, length(?%d) + 1) = ?%d || '.')"},
 	[WORD_TARGET] = {"environment e", "e.target", is_target},
 	[WORD_VERSION] = {"environment e", "e.version", is_version},

@@ -5,8 +5,8 @@
 
 /* ---- finding one ---------------------------------------------------------------------------------------------------- */
 
-enum store_status store_open_by_signature(struct store *s, bool *found, struct hash128 *id, enum finding_state *state,
-	const char *signature, const char *family)
+enum store_status store_open_by_signature(
+	struct store *s, bool *found, struct hash128 *id, enum finding_state *state, const char *signature, const char *family)
 {
 	sqlite3_stmt *st = NULL;
 	*found = false;
@@ -59,8 +59,8 @@ static bool prefix_range(struct hash128 *lo, struct hash128 *hi, const char *pre
 	return true;
 }
 
-static enum store_status ambiguous(struct store *s, sqlite3_stmt *st, const struct hash128 *first, const char *first_text,
-	const char *prefix)
+static enum store_status ambiguous(
+	struct store *s, sqlite3_stmt *st, const struct hash128 *first, const char *first_text, const char *prefix)
 {
 	enum { SHOWN = 10 };
 	char hex[33];
@@ -76,8 +76,7 @@ static enum store_status ambiguous(struct store *s, sqlite3_stmt *st, const stru
 		if (column_hash(&id, st, 0)) {
 			hash_hex(hex, &id);
 			const unsigned char *signature = sqlite3_column_text(st, 2);
-			sb_printf(&s->message, "; %s %s %s", hex, (const char *)sqlite3_column_text(st, 1),
-				signature ? (const char *)signature : "");
+			sb_printf(&s->message, "; %s %s %s", hex, (const char *)sqlite3_column_text(st, 1), signature ? (const char *)signature : "");
 		}
 	} while (sqlite3_step(st) == SQLITE_ROW);
 	return STORE_BAD;
@@ -160,8 +159,8 @@ static enum store_status count_rows(struct store *s, int *n, sqlite3_stmt *st, c
 	return rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc, doing);
 }
 
-static enum store_status load_rows(struct store *s, struct store_loaded *out, enum query q, int *n, void *rows, size_t row_size,
-	load_row_fn *fn, struct arena *a)
+static enum store_status load_rows(
+	struct store *s, struct store_loaded *out, enum query q, int *n, void *rows, size_t row_size, load_row_fn *fn, struct arena *a)
 {
 	static const char doing[] = "reading a finding";
 	sqlite3_stmt *st = NULL;
@@ -222,8 +221,11 @@ static void load_obs(struct store_loaded *out, sqlite3_stmt *st, int nth, struct
 
 static void load_event(struct store_loaded *out, sqlite3_stmt *st, int nth, struct arena *a)
 {
-	out->event[nth] = (struct store_loaded_event){.at = sqlite3_column_int64(st, 0), .kind = text_of(a, st, 1),
-		.tool = text_of(a, st, 2), .payload = text_of(a, st, 3), .issue_url = text_of(a, st, 4)};
+	out->event[nth] = (struct store_loaded_event){.at = sqlite3_column_int64(st, 0),
+		.kind = text_of(a, st, 1),
+		.tool = text_of(a, st, 2),
+		.payload = text_of(a, st, 3),
+		.issue_url = text_of(a, st, 4)};
 }
 
 static void load_artifact(struct store_loaded *out, sqlite3_stmt *st, int nth, struct arena *a)
@@ -247,10 +249,9 @@ static enum store_status load_head(struct store *s, struct store_loaded *out, st
 		return store_refuse(s, STORE_BAD, "no finding %.*s in %s", STORE_ID_DIGITS, out->hex, s->path);
 	if (rc != SQLITE_ROW)
 		return store_fail(s, rc, "reading a finding");
-	if (!finding_kind_find(&out->kind, text_of(a, st, 1)) || !column_hash(&out->program_id, st, 2) || !column_hash(current, st, 13) ||
-		!finding_state_find(&out->state, text_of(a, st, 3)) || !finding_severity_find(&out->severity, text_of(a, st, 4)))
-		return store_refuse(s, STORE_CORRUPT, "%s: finding %.*s holds words that do not exist", s->path, STORE_ID_DIGITS,
-			out->hex);
+	if (!finding_kind_find(&out->kind, text_of(a, st, 1)) || !column_hash(&out->program_id, st, 2) || !column_hash(current, st, 13)
+		|| !finding_state_find(&out->state, text_of(a, st, 3)) || !finding_severity_find(&out->severity, text_of(a, st, 4)))
+		return store_refuse(s, STORE_CORRUPT, "%s: finding %.*s holds words that do not exist", s->path, STORE_ID_DIGITS, out->hex);
 	out->family = text_of(a, st, 0);
 	out->signature = text_of(a, st, 5);
 	out->first_seen = sqlite3_column_int64(st, 6);

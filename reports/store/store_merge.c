@@ -40,10 +40,7 @@ static enum store_status damaged(struct merge *m, const char *table)
 	return store_refuse(m->dst, STORE_CORRUPT, "%s: a row of table %s is damaged, nothing was merged", m->src->path, table);
 }
 
-static bool type_fits(char want, char have)
-{
-	return want == 'B' ? have == 'b' || have == 'n' : want == have;
-}
+static bool type_fits(char want, char have) { return want == 'B' ? have == 'b' || have == 'n' : want == have; }
 
 static enum store_status merge_shared_row(struct merge *m, sqlite3_stmt *row, void *ctx)
 {
@@ -61,7 +58,7 @@ static enum store_status merge_shared_row(struct merge *m, sqlite3_stmt *row, vo
 	if (!column_hash(&claimed, row, 0) || memcmp(&claimed, &id, sizeof id) != 0)
 		return damaged(m, t->name);
 	enum store_status status = store_put(m->dst, &id, *which, v);
-	return status == STORE_BAD ? damaged(m, t->name) : status;     /* a constraint that src should have kept */
+	return status == STORE_BAD ? damaged(m, t->name) : status; /* a constraint that src should have kept */
 }
 
 static enum store_status merge_shared(struct merge *m, enum table_id which)
@@ -76,7 +73,9 @@ static enum store_status merge_shared(struct merge *m, enum table_id which)
 
 /* ---- tables with a key of several columns: copied by a statement --------------------------------------------------------- */
 
-static const struct copy { const char *table, *select, *insert; } copies[] = {
+static const struct copy {
+	const char *table, *select, *insert;
+} copies[] = {
 	{"program_op", "SELECT op, program FROM program_op ORDER BY 1, 2",
 		"INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING"},
 	{"counter", "SELECT run, draw, environment, verdict, n FROM counter ORDER BY 1, 2, 3, 4",
@@ -88,7 +87,10 @@ static const struct copy { const char *table, *select, *insert; } copies[] = {
 		" first = min(first, excluded.first), last = max(last, excluded.last)"},
 };
 
-struct copying { const struct copy *copy; sqlite3_stmt *insert; };
+struct copying {
+	const struct copy *copy;
+	sqlite3_stmt *insert;
+};
 
 static enum store_status copy_row(struct merge *m, sqlite3_stmt *row, void *ctx)
 {
@@ -105,8 +107,7 @@ static enum store_status copy_table(struct merge *m, const struct copy *copy)
 {
 	struct copying c = {.copy = copy};
 	int rc = sqlite3_prepare_v2(m->dst->db, copy->insert, -1, &c.insert, NULL);
-	enum store_status status = rc == SQLITE_OK ? each_src_row(m, copy->select, copy_row, &c) :
-		store_fail(m->dst, rc, "merging");
+	enum store_status status = rc == SQLITE_OK ? each_src_row(m, copy->select, copy_row, &c) : store_fail(m->dst, rc, "merging");
 	sqlite3_finalize(c.insert);
 	return status;
 }

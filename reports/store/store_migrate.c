@@ -109,7 +109,7 @@ static enum store_status upgrade_locked(struct store *s, struct err *err)
 	enum store_status status = STORE_OK;
 	int rc = store_read_int(s->db, "PRAGMA user_version", &version);
 	if (rc == SQLITE_OK && version >= STORE_SCHEMA_VERSION)
-		return STORE_OK;        /* somebody else was faster */
+		return STORE_OK; /* somebody else was faster */
 	if (rc == SQLITE_OK && version > 0)
 		status = store_check_schema(s->db, (int)version, s->path, err);
 	if (status != STORE_OK)
@@ -142,5 +142,5 @@ enum store_status store_upgrade(struct store *s, struct err *err)
 	}
 	if (!sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-	return status == STORE_BAD ? STORE_CORRUPT : status;    /* a constraint that the older store should have kept */
+	return status == STORE_BAD ? STORE_CORRUPT : status; /* a constraint that the older store should have kept */
 }

@@ -67,7 +67,7 @@ static enum store_status drop_program(struct store *s, const struct hash128 *pro
 /* A deleting statement over one finding; the programs of the deleted rows go too, if nothing else refers to them. */
 static enum store_status trim(struct store *s, enum query q, const struct hash128 *finding, int keep)
 {
-	enum { MOST = 8 };      /* one row was added, so at most one is too many */
+	enum { MOST = 8 }; /* one row was added, so at most one is too many */
 	struct hash128 program[MOST];
 	sqlite3_stmt *st = NULL;
 	int n = 0, rc;
@@ -88,8 +88,10 @@ static enum store_status trim(struct store *s, enum query q, const struct hash12
 
 enum store_status trim_all_observations(struct store *s)
 {
-	static const struct { enum query q; bool keep; } steps[] = {{Q_TRIM_ALL_REPEATS, false}, {Q_TRIM_ALL, true},
-		{Q_DROP_ALL_OPS, false}, {Q_DROP_ALL_PROGRAMS, false}};
+	static const struct {
+		enum query q;
+		bool keep;
+	} steps[] = {{Q_TRIM_ALL_REPEATS, false}, {Q_TRIM_ALL, true}, {Q_DROP_ALL_OPS, false}, {Q_DROP_ALL_PROGRAMS, false}};
 	enum store_status status = STORE_OK;
 	for (int i = 0; i < ARRAY_LEN(steps) && status == STORE_OK; i++) {
 		sqlite3_stmt *st = NULL;
@@ -125,8 +127,8 @@ static void count_later(struct store *s, const struct store_observation *o)
 {
 	for (int i = 0; i < s->ncounts; i++) {
 		struct pending_count *c = &s->count[i];
-		if (memcmp(&c->finding, &o->finding, sizeof o->finding) == 0 && memcmp(&c->run, &o->run, sizeof o->run) == 0 &&
-			memcmp(&c->environment, &o->environment, sizeof o->environment) == 0 && str_eq(c->verdict, o->verdict)) {
+		if (memcmp(&c->finding, &o->finding, sizeof o->finding) == 0 && memcmp(&c->run, &o->run, sizeof o->run) == 0
+			&& memcmp(&c->environment, &o->environment, sizeof o->environment) == 0 && str_eq(c->verdict, o->verdict)) {
 			c->n++;
 			c->first = MIN(c->first, o->at);
 			c->last = MAX(c->last, o->at);
@@ -137,8 +139,13 @@ static void count_later(struct store *s, const struct store_observation *o)
 		s->count_cap = s->count_cap ? 2 * s->count_cap : 16;
 		s->count = xrealloc(s->count, mul_size((size_t)s->count_cap, sizeof *s->count));
 	}
-	s->count[s->ncounts++] = (struct pending_count){.finding = o->finding, .environment = o->environment, .run = o->run,
-		.verdict = xstrdup(o->verdict), .n = 1, .first = o->at, .last = o->at};
+	s->count[s->ncounts++] = (struct pending_count){.finding = o->finding,
+		.environment = o->environment,
+		.run = o->run,
+		.verdict = xstrdup(o->verdict),
+		.n = 1,
+		.first = o->at,
+		.last = o->at};
 }
 
 static enum store_status put_row(struct store *s, struct seen *x, const char *program, const char *const *ops, int nops)
@@ -154,15 +161,15 @@ static enum store_status put_row(struct store *s, struct seen *x, const char *pr
 
 static enum store_status put_observation(struct store *s, const struct store_observation *o)
 {
-	char *verdict = (char *)(uintptr_t)o->verdict;  /* read only */
-	const struct pending_count c = {.finding = o->finding, .environment = o->environment, .run = o->run, .verdict = verdict,
-		.n = 1, .first = o->at, .last = o->at};
+	char *verdict = (char *)(uintptr_t)o->verdict; /* read only */
+	const struct pending_count c = {
+		.finding = o->finding, .environment = o->environment, .run = o->run, .verdict = verdict, .n = 1, .first = o->at, .last = o->at};
 	enum store_status status = store_put_count(s, &c);
 	return status == STORE_OK ? summary_update(s, &o->finding) : status;
 }
 
-enum store_status store_observation(struct store *s, const struct store_observation *o, const char *program,
-	const char *const *ops, int nops)
+enum store_status store_observation(
+	struct store *s, const struct store_observation *o, const char *program, const char *const *ops, int nops)
 {
 	struct seen x;
 	CHECK(s->mode != STORE_READ);
@@ -176,7 +183,7 @@ enum store_status store_observation(struct store *s, const struct store_observat
 	}
 	status = write_enter(s);
 	if (status == STORE_OK)
-		status = look_whether_kept(s, &x);      /* again, now under the lock */
+		status = look_whether_kept(s, &x); /* again, now under the lock */
 	if (status == STORE_OK && x.kept)
 		status = put_row(s, &x, program, ops, nops);
 	if (status == STORE_OK)

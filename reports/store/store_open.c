@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char MAGIC[16] = "SQLite format 3";        /* with its NUL */
+static const char MAGIC[16] = "SQLite format 3"; /* with its NUL */
 enum { HEADER = 100, AT_WRITE_VERSION = 18, AT_READ_VERSION = 19, AT_ENCODING = 56, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
 
 int store_exit_code(enum store_status status)
@@ -72,7 +72,7 @@ enum store_status store_classify(sqlite3 *db, int rc)
 	case SQLITE_TOOBIG:
 	case SQLITE_INTERRUPT:
 	case SQLITE_AUTH: return STORE_BAD;
-	case SQLITE_ERROR: return STORE_CORRUPT;        /* our own SQL is right, so the tables are not what they were */
+	case SQLITE_ERROR: return STORE_CORRUPT; /* our own SQL is right, so the tables are not what they were */
 	default: return STORE_IO;
 	}
 }
@@ -120,17 +120,14 @@ enum store_status store_open_fail(struct err *err, sqlite3 *db, int rc, const ch
 
 enum shape { SHAPE_ABSENT, SHAPE_EMPTY, SHAPE_STORE };
 
-static uint32_t be32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
+static uint32_t be32(const unsigned char *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
 
 /* Reads up to HEADER bytes (rest zero) without changing anything. */
 static int read_header(const char *path, unsigned char *header)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	sqlite3_file *file = xmalloc((size_t)vfs->szOsFile);
-	char *real = realpath(path, NULL);      /* SQLite's own open of a main database does not follow links */
+	char *real = realpath(path, NULL); /* SQLite's own open of a main database does not follow links */
 	const char *name = sqlite3_create_filename(real ? real : path, "", "", 0, NULL);
 	free(real);
 	if (!name) {
@@ -170,13 +167,15 @@ static enum store_status judge_header(const char *path, const unsigned char *hea
 			(unsigned)be32(header + AT_USER_VERSION), STORE_SCHEMA_VERSION);
 		return STORE_NEWER;
 	}
-	if (be32(header + AT_ENCODING) > 1) {   /* keys are hashes of UTF-8; 0: nothing is in it yet */
+	if (be32(header + AT_ENCODING) > 1) { /* keys are hashes of UTF-8; 0: nothing is in it yet */
 		err_set(err, "%s keeps its texts in UTF-16, a findings store keeps UTF-8", path);
 		return STORE_CORRUPT;
 	}
 	if (header[AT_WRITE_VERSION] == 2 || header[AT_READ_VERSION] == 2) {
-		err_set(err, "%s was switched to write-ahead logging, which scatterproof does not use: "
-			"sqlite3 %s 'pragma journal_mode=delete' switches back", path, path);
+		err_set(err,
+			"%s was switched to write-ahead logging, which scatterproof does not use: "
+			"sqlite3 %s 'pragma journal_mode=delete' switches back",
+			path, path);
 		return STORE_CORRUPT;
 	}
 	return STORE_OK;
@@ -188,8 +187,8 @@ static bool names_super_journal(const char *journal)
 	static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
 	unsigned char tail[sizeof magic] = {0};
 	FILE *f = fopen(journal, "rb");
-	bool yes = f && fseek(f, -(long)sizeof tail, SEEK_END) == 0 && fread(tail, 1, sizeof tail, f) == sizeof tail &&
-		memcmp(tail, magic, sizeof magic) == 0;
+	bool yes = f && fseek(f, -(long)sizeof tail, SEEK_END) == 0 && fread(tail, 1, sizeof tail, f) == sizeof tail
+		&& memcmp(tail, magic, sizeof magic) == 0;
 	if (f)
 		fclose(f);
 	return yes;
@@ -271,8 +270,10 @@ static int configure(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, "PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
-			"PRAGMA synchronous=FULL", NULL, NULL, NULL);
+		rc = sqlite3_exec(db,
+			"PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+			"PRAGMA synchronous=FULL",
+			NULL, NULL, NULL);
 	return rc;
 }
 
@@ -353,7 +354,10 @@ static enum store_status admit(const char *path, enum store_mode mode, struct er
 	return status;
 }
 
-struct identity { int64_t application, version, nobjects; bool short_file; };
+struct identity {
+	int64_t application, version, nobjects;
+	bool short_file;
+};
 
 /* SQLite does not miss what is cut off the last page: it would read zeros. Inside a read transaction. */
 static int check_length(struct identity *id, sqlite3 *db)
@@ -368,7 +372,7 @@ static int check_length(struct identity *id, sqlite3 *db)
 		rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 	if (rc == SQLITE_OK)
 		rc = file->pMethods->xFileSize(file, &size);
-	id->short_file = size < npages * page_size;     /* 2^32 pages of at most 2^16 bytes: no overflow */
+	id->short_file = size < npages * page_size; /* 2^32 pages of at most 2^16 bytes: no overflow */
 	return rc;
 }
 
@@ -496,7 +500,7 @@ void store_abandon(struct store *s)
 {
 	if (!s)
 		return;
-	bool ours = s->owner == getpid();       /* else SQLite's part is left alone, as its documentation asks */
+	bool ours = s->owner == getpid(); /* else SQLite's part is left alone, as its documentation asks */
 	for (int i = 0; i < NQUERIES && ours; i++)
 		sqlite3_finalize(s->stmt[i]);
 	for (int i = 0; i < NTABLES && ours; i++)

@@ -9,8 +9,8 @@
 
 #include "reports/store/store_internal.h"
 
-static const char *const outside[] = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "zipfile",
-	"fsdir", "lsmode", "sqlar_uncompress"};
+static const char *const outside[] = {
+	"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "zipfile", "fsdir", "lsmode", "sqlar_uncompress"};
 
 static int authorize(void *ctx, int action, const char *a, const char *b, const char *db, const char *inner)
 {
@@ -28,7 +28,10 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 	}
 }
 
-struct asking { store_stop_fn *stop; void *ctx; };
+struct asking {
+	store_stop_fn *stop;
+	void *ctx;
+};
 
 static int ask_whether_to_stop(void *p)
 {
@@ -37,10 +40,19 @@ static int ask_whether_to_stop(void *p)
 }
 
 /* Far more than a person's query needs. */
-static const struct { int id, most; } limits[] = {
-	{SQLITE_LIMIT_LENGTH, STORE_MAX_BLOB + (1 << 20)}, {SQLITE_LIMIT_SQL_LENGTH, 1 << 20}, {SQLITE_LIMIT_COLUMN, 500},
-	{SQLITE_LIMIT_EXPR_DEPTH, 500}, {SQLITE_LIMIT_COMPOUND_SELECT, 200}, {SQLITE_LIMIT_VDBE_OP, 1 << 20}, {SQLITE_LIMIT_FUNCTION_ARG, 100},
-	{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}, {SQLITE_LIMIT_VARIABLE_NUMBER, 100}, {SQLITE_LIMIT_ATTACHED, 0},
+static const struct {
+	int id, most;
+} limits[] = {
+	{SQLITE_LIMIT_LENGTH, STORE_MAX_BLOB + (1 << 20)},
+	{SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+	{SQLITE_LIMIT_COLUMN, 500},
+	{SQLITE_LIMIT_EXPR_DEPTH, 500},
+	{SQLITE_LIMIT_COMPOUND_SELECT, 200},
+	{SQLITE_LIMIT_VDBE_OP, 1 << 20},
+	{SQLITE_LIMIT_FUNCTION_ARG, 100},
+	{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+	{SQLITE_LIMIT_VARIABLE_NUMBER, 100},
+	{SQLITE_LIMIT_ATTACHED, 0},
 	{SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
@@ -110,14 +122,10 @@ static enum store_status query_failed(struct store *s, sqlite3 *db, int rc)
 {
 	enum store_status status = rc == SQLITE_ERROR ? STORE_BAD : store_classify(db, rc);
 	switch (rc & 0xff) {
-	case SQLITE_AUTH:
-		return store_refuse(s, STORE_BAD, "findings are only read by SQL: %s", sqlite3_errmsg(db));
-	case SQLITE_INTERRUPT:
-		return store_refuse(s, STORE_BAD, "the query was stopped");
-	case SQLITE_NOMEM:
-		return store_refuse(s, STORE_BAD, "the query needs more memory than %d MiB", STORE_QUERY_MIB);
-	default:
-		return store_refuse(s, status == STORE_OK ? STORE_IO : status, "SQL error: %s", sqlite3_errmsg(db));
+	case SQLITE_AUTH: return store_refuse(s, STORE_BAD, "findings are only read by SQL: %s", sqlite3_errmsg(db));
+	case SQLITE_INTERRUPT: return store_refuse(s, STORE_BAD, "the query was stopped");
+	case SQLITE_NOMEM: return store_refuse(s, STORE_BAD, "the query needs more memory than %d MiB", STORE_QUERY_MIB);
+	default: return store_refuse(s, status == STORE_OK ? STORE_IO : status, "SQL error: %s", sqlite3_errmsg(db));
 	}
 }
 

@@ -57,7 +57,12 @@ static bool same_row(sqlite3_stmt *a, sqlite3_stmt *b)
 /* Two queries in the same order; what the first one's rows are in excess, in want, or differ is said by `complain`. */
 typedef void complain_fn(struct err *err, const char *path, int version, sqlite3_stmt *have, sqlite3_stmt *want);
 
-struct comparison { sqlite3 *db, *fresh; const char *sql, *path; int version; complain_fn *complain; };
+struct comparison {
+	sqlite3 *db, *fresh;
+	const char *sql, *path;
+	int version;
+	complain_fn *complain;
+};
 
 static int compare_rows(const struct comparison *c, sqlite3_stmt *have, sqlite3_stmt *want, bool *same, struct err *err)
 {
@@ -112,10 +117,13 @@ static void wrong_object(struct err *err, const char *path, int version, sqlite3
 	sqlite3_stmt *st = have ? have : want;
 	char *name = shown(st, 0), *type = shown(st, 1), *table = shown(st, 2);
 	if (!want)
-		err_set(err, "%s has a %s '%s' (on %s) that no findings store has: additions are refused, since they could act while the store is "
-			"written; remove it or start from a good copy", path, type, name, table);
+		err_set(err,
+			"%s has a %s '%s' (on %s) that no findings store has: additions are refused, since they could act while the store is "
+			"written; remove it or start from a good copy",
+			path, type, name, table);
 	else
-		err_set(err, "%s has the marks of a findings store of schema version %d, but its tables are not those of that version: the %s '%s' is %s",
+		err_set(err,
+			"%s has the marks of a findings store of schema version %d, but its tables are not those of that version: the %s '%s' is %s",
 			path, version, type, name, have ? "another one" : "missing");
 	free(name);
 	free(type);
@@ -125,19 +133,26 @@ static void wrong_object(struct err *err, const char *path, int version, sqlite3
 static void wrong_word(struct err *err, const char *path, int version, sqlite3_stmt *have, sqlite3_stmt *want)
 {
 	char *name = shown(have ? have : want, 0);
-	err_set(err, "%s has the marks of a findings store of schema version %d, but its words are not those of that version: '%s' is %s",
-		path, version, name, !want ? "none of them" : have ? "another one" : "missing");
+	err_set(err, "%s has the marks of a findings store of schema version %d, but its words are not those of that version: '%s' is %s", path,
+		version, name,
+		!want      ? "none of them"
+			: have ? "another one"
+				   : "missing");
 	free(name);
 }
 
 /* ---- the check --------------------------------------------------------------------------------------------------------------- */
 
 /* ANALYZE may have been run on a store: statistics in these very tables, which the query planner reads. */
-#define STATISTICS "(name = 'sqlite_stat1' AND type = 'table' AND tbl_name = 'sqlite_stat1'" \
-	" AND sql = 'CREATE TABLE sqlite_stat1(tbl,idx,stat)') OR (name = 'sqlite_stat4' AND type = 'table' AND tbl_name = 'sqlite_stat4'" \
+#define STATISTICS                                                                                                                         \
+	"(name = 'sqlite_stat1' AND type = 'table' AND tbl_name = 'sqlite_stat1'"                                                              \
+	" AND sql = 'CREATE TABLE sqlite_stat1(tbl,idx,stat)') OR (name = 'sqlite_stat4' AND type = 'table' AND tbl_name = 'sqlite_stat4'"     \
 	" AND sql = 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)')"
 
-static const struct { const char *sql; complain_fn *complain; } compared[] = {
+static const struct {
+	const char *sql;
+	complain_fn *complain;
+} compared[] = {
 	{"SELECT name, type, tbl_name, sql FROM main.sqlite_master WHERE (" STATISTICS ") IS NOT 1 ORDER BY 1, 2, 3, 4", wrong_object},
 	{"SELECT * FROM finding_kind ORDER BY 1", wrong_word},
 	{"SELECT * FROM finding_state ORDER BY 1", wrong_word},
@@ -146,8 +161,8 @@ static const struct { const char *sql; complain_fn *complain; } compared[] = {
 
 /* Two tables in one place, or none: a row written to one would be a row of the other. */
 static const char misplaced_sql[] = "SELECT (SELECT count(*) - count(DISTINCT rootpage) FROM main.sqlite_master WHERE rootpage <> 0)"
-	" + (SELECT count(*) FROM main.sqlite_master WHERE (type IN ('table', 'index')) <>"
-	" (typeof(rootpage) = 'integer' AND rootpage > 1))";
+									" + (SELECT count(*) FROM main.sqlite_master WHERE (type IN ('table', 'index')) <>"
+									" (typeof(rootpage) = 'integer' AND rootpage > 1))";
 
 static int check(sqlite3 *db, sqlite3 *fresh, int version, const char *path, bool *good, struct err *err)
 {
@@ -175,7 +190,9 @@ enum store_status store_check_schema(sqlite3 *db, int version, const char *path,
 	if (!fresh)
 		return store_open_fail(err, NULL, rc, path, "checking its tables");
 	rc = check(db, fresh, version, path, &good, err);
-	enum store_status status = rc != SQLITE_OK ? store_open_fail(err, db, rc, path, "checking its tables") : good ? STORE_OK : STORE_CORRUPT;
+	enum store_status status = rc != SQLITE_OK ? store_open_fail(err, db, rc, path, "checking its tables")
+		: good                                 ? STORE_OK
+											   : STORE_CORRUPT;
 	sqlite3_close(fresh);
 	return status;
 }

@@ -14,8 +14,7 @@ const struct table store_table[NTABLES] = {
 	[TABLE_PROGRAM] = {"program", 1, "text", "t"},
 	[TABLE_FINDING] = {"finding", 3, "program, family, kind", "btt"},
 	[TABLE_ISSUE] = {"issue", 2, "url, title", "tt"},
-	[TABLE_OBSERVATION] = {"observation", 10, "finding, program, environment, run, at, verdict, tensor, fill, call, detail",
-		"bbbbittiit"},
+	[TABLE_OBSERVATION] = {"observation", 10, "finding, program, environment, run, at, verdict, tensor, fill, call, detail", "bbbbittiit"},
 	[TABLE_ARTIFACT] = {"artifact", 4, "finding, name, at, bytes", "btib"},
 	[TABLE_EVENT] = {"event", 7, "finding, at, kind, tool, payload, program, issue", "bitttBB"},
 };
@@ -24,17 +23,14 @@ struct value value_int(int64_t i) { return (struct value){.type = 'i', .i = i}; 
 struct value value_text(const char *s) { return (struct value){.type = 't', .p = s, .n = strlen(s)}; }
 struct value value_blob(const void *p, size_t n) { return (struct value){.type = 'b', .p = n ? p : "", .n = n}; }
 
-struct value value_hash(const struct hash128 *h)
-{
-	return h ? value_blob(h->b, sizeof h->b) : (struct value){.type = 'n'};
-}
+struct value value_hash(const struct hash128 *h) { return h ? value_blob(h->b, sizeof h->b) : (struct value){.type = 'n'}; }
 
 struct value value_column(sqlite3_stmt *st, int col)
 {
 	switch (sqlite3_column_type(st, col)) {
 	case SQLITE_INTEGER: return value_int(sqlite3_column_int64(st, col));
 	case SQLITE_TEXT: {
-		const void *p = sqlite3_column_text(st, col);   /* before bytes: it may convert */
+		const void *p = sqlite3_column_text(st, col); /* before bytes: it may convert */
 		return (struct value){.type = 't', .p = p ? p : "", .n = (size_t)sqlite3_column_bytes(st, col)};
 	}
 	case SQLITE_BLOB: {
@@ -120,8 +116,8 @@ enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t
 	*id = table_key(&store_table[t], values);
 	for (int i = 0; i < store_table[t].ncols; i++)
 		if (values[i].type != 'i' && values[i].n > STORE_MAX_BLOB)
-			return store_refuse(s, STORE_BAD, "%s: a %s of %zu bytes is too long, the limit is %d", s->path,
-				store_table[t].name, values[i].n, STORE_MAX_BLOB);
+			return store_refuse(s, STORE_BAD, "%s: a %s of %zu bytes is too long, the limit is %d", s->path, store_table[t].name,
+				values[i].n, STORE_MAX_BLOB);
 	enum store_status status = put_stmt(s, &st, t);
 	if (status != STORE_OK)
 		return status;

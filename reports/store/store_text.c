@@ -2,7 +2,7 @@
  * Day arithmetic: years start in March, so that the leap day comes last; eras of 400 years have 146,097 days. */
 #include "reports/store/store.h"
 
-enum { DAY_MS = 86400000, ERA_DAYS = 146097, TO_MARCH_0 = 719468 };     /* days from 0000-03-01 to 1970-01-01 */
+enum { DAY_MS = 86400000, ERA_DAYS = 146097, TO_MARCH_0 = 719468 }; /* days from 0000-03-01 to 1970-01-01 */
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 
@@ -34,8 +34,8 @@ void store_time_text(char out[32], int64_t at)
 	}
 	int64_t days = floor_div(at, DAY_MS), ms = at - days * DAY_MS, y, month, day;
 	date_from_days(&y, &month, &day, days);
-	snprintf(out, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", (int)(y % 10000), (int)(month % 100), (int)(day % 100),
-		(int)(ms / 3600000 % 100), (int)(ms / 60000 % 60), (int)(ms / 1000 % 60));
+	snprintf(out, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", (int)(y % 10000), (int)(month % 100), (int)(day % 100), (int)(ms / 3600000 % 100),
+		(int)(ms / 60000 % 60), (int)(ms / 1000 % 60));
 }
 
 /* n digits at *p */
@@ -86,8 +86,10 @@ bool store_time_parse(int64_t *out, const char *text, struct err *err)
 /* "90m", "1h", "2d", "1w": a whole number and a unit. */
 static bool span_parse(int64_t *ms, const char *text)
 {
-	static const struct { char unit; int64_t ms; } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', DAY_MS},
-		{'w', 7 * (int64_t)DAY_MS}};
+	static const struct {
+		char unit;
+		int64_t ms;
+	} units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', DAY_MS}, {'w', 7 * (int64_t)DAY_MS}};
 	int64_t n = 0;
 	const char *p = text;
 	for (; *p >= '0' && *p <= '9' && n < 1000000; p++)
@@ -111,6 +113,9 @@ bool store_since_parse(int64_t *out, const char *text, int64_t now, struct err *
 		*out = now - span;
 		return true;
 	}
-	return store_time_parse(out, text, NULL) || err_set(err, "'%.60s' is no date: 2026-01-31, 2026-01-31T23:59:59, today, yesterday, 90m,"
-		" 1h, 2d, 1w or last-run is expected (UTC)", text);
+	return store_time_parse(out, text, NULL)
+		|| err_set(err,
+			"'%.60s' is no date: 2026-01-31, 2026-01-31T23:59:59, today, yesterday, 90m,"
+			" 1h, 2d, 1w or last-run is expected (UTC)",
+			text);
 }

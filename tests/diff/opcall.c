@@ -16,11 +16,11 @@
 struct request {
 	struct prog p;
 	struct arena arena;
-	struct tensor *value[MAX_NODES];        /* results of each node */
+	struct tensor *value[MAX_NODES]; /* results of each node */
 	int ngout;
 	char *gout[MAX_OUTS];
-	const char *plant;                      /* what to get wrong, "" for nothing */
-	struct tensor before;                   /* self before an in-place row wrote it; poison if the row does not save it */
+	const char *plant;    /* what to get wrong, "" for nothing */
+	struct tensor before; /* self before an in-place row wrote it; poison if the row does not save it */
 };
 
 static char *read_line(struct arena *a)
@@ -356,14 +356,16 @@ static void put_default(const struct param *q)
 		printf("%" PRId64, q->dflt.i);
 }
 
-static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "str", "data"};
-static const char *const licence_name[NLC] = {"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
+static const char *const kind_name[NKINDS] = {
+	"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "str", "data"};
+static const char *const licence_name[NLC] = {
+	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
 
 static void put_op(int op)
 {
 	const struct op_info *o = &op_info[op];
 	printf("{\"name\": \"%s\", \"schema\": \"%s\", \"family\": \"%s\", \"licence\": \"%s\", \"traits\": %u, \"nret\": %d, \"dtypes\": [",
-	       o->name, o->schema, family_name[o->family], licence_name[o->licence], o->traits, o->nret);
+		o->name, o->schema, family_name[o->family], licence_name[o->licence], o->traits, o->nret);
 	for (int t = 0, first = 1; t < NDTYPES; t++)
 		if (o->dtypes & DTS(t)) {
 			printf("%s\"%s\"", first ? "" : ", ", dtype_info[t].name);
@@ -372,8 +374,10 @@ static void put_op(int op)
 	printf("], \"params\": [");
 	for (int k = 0; k < o->nparam; k++) {
 		const struct param *q = &o->param[k];
-		printf("%s{\"name\": \"%s\", \"kind\": \"%s\", \"like\": \"%s\", \"optional\": %d, \"holes\": %d, \"kwonly\": %d, \"alias\": %d, \"written\": %d",
-		       k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias, q->is_written);
+		printf(
+			"%s{\"name\": \"%s\", \"kind\": \"%s\", \"like\": \"%s\", \"optional\": %d, \"holes\": %d, \"kwonly\": %d, \"alias\": %d, \"written\": %d",
+			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
+			q->is_written);
 		if (q->has_default) {
 			printf(", \"default\": ");
 			put_default(q);

@@ -17,19 +17,21 @@ static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
 };
 
-static const char *const plants[] = {"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
+static const char *const plants[] = {
+	"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	(void)t;
 	if (!str_eq(o->name, "plant"))
 		return err_set(err, "target '%s': builtin has no option '%s'; it has: plant%s", text, o->name,
-		               guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
+			guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
 	for (int i = 0; i < ARRAY_LEN(plants); i++)
 		if (str_eq(o->value, plants[i]))
 			return true;
-	return err_set(err, "target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s", text, o->value,
-	               guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
+	return err_set(err,
+		"target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s",
+		text, o->value, guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -57,7 +59,8 @@ static bool hello(struct target_hello *out, const struct proc *p)
 	return true;
 }
 
-static bool submit(struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
+static bool submit(
+	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
 {
 	struct strbuf text, msg;
 	*request = NULL;
@@ -99,21 +102,34 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 	if (proc_state(p) == PROC_ENDED) {
 		outcome(out, answer_status(proc_end(p)), a, p);
 	} else {
-		struct wire_expect expect = {.nouts = prog->nret, .ngrads = prog_ngrads(prog), .nstorages = prog_input_storages(prog),
-			.ncalls = prog->ncall + 1, .storage_nbytes = storage_sizes(prog, a)};
+		struct wire_expect expect = {.nouts = prog->nret,
+			.ngrads = prog_ngrads(prog),
+			.nstorages = prog_input_storages(prog),
+			.ncalls = prog->ncall + 1,
+			.storage_nbytes = storage_sizes(prog, a)};
 		struct err err = {0};
 		size_t n;
 		const uint8_t *answer = proc_answer(p, &n);
 		struct wire w = {.p = answer, .end = answer + n};
 		if (!wire_get_result(out, a, &w, &expect, &err))
-			*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = arena_strdup(a, proc_tail(p))};
+			*out =
+				(struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = arena_strdup(a, proc_tail(p))};
 	}
 	proc_release(p);
 }
 
 const struct target_driver builtin_driver = {
-	.name = "builtin", .title = "built-in", .devices = 1u << TDEV_CPU, .stage = stages, .nstages = ARRAY_LEN(stages),
-	.option_fits = option_fits, .facts = facts, .spec = spec, .hello = hello, .submit = submit, .take = take,
+	.name = "builtin",
+	.title = "built-in",
+	.devices = 1u << TDEV_CPU,
+	.stage = stages,
+	.nstages = ARRAY_LEN(stages),
+	.option_fits = option_fits,
+	.facts = facts,
+	.spec = spec,
+	.hello = hello,
+	.submit = submit,
+	.take = take,
 };
 
 /* ---- the child ---- */
@@ -147,7 +163,7 @@ static void plant_values(struct result *r, const char *kind, struct arena *a)
 
 static void plant(struct result *r, const char *kind, const char *text, size_t ntext, struct arena *a)
 {
-	if (str_starts(kind, "bug-") || str_starts(kind, "kill-"))     /* the shard dies of them, not this child (fuzz/campaign/shard.c) */
+	if (str_starts(kind, "bug-") || str_starts(kind, "kill-")) /* the shard dies of them, not this child (fuzz/campaign/shard.c) */
 		kind = str_eq(kind, "bug-confirming") ? "zero" : "none";
 	const char *calls = memmem(text, ntext, "\ncall (", 7);
 	if (hash_bytes(text, calls ? (size_t)(calls + 1 - text) : ntext).b[0] % PLANT_ONE_IN != 0)
@@ -157,8 +173,8 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 	while (str_eq(kind, "hang"))
 		pause();
 	if (str_eq(kind, "refuse"))
-		*r = (struct result){.status = RES_RAISED, .stderr_tail = "",
-			.message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext)};
+		*r = (struct result){
+			.status = RES_RAISED, .stderr_tail = "", .message = arena_printf(a, "RuntimeError: planted refusal of %zu bytes", ntext)};
 	if (r->status == RES_OK)
 		plant_values(r, kind, a);
 }
@@ -168,7 +184,7 @@ static void run_stage(struct result *out, const struct prog *p, const struct tar
 {
 	struct err err = {0};
 	if (str_eq(target_stage(t)->name, "eager"))
-		interp_run(out, p, a, NULL, &err);      /* whatever comes, out says it */
+		interp_run(out, p, a, NULL, &err); /* whatever comes, out says it */
 	else
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
 }

@@ -4,6 +4,6 @@
 
 #define BUILTIN_VERB "__builtin"
 
-int builtin_child(void);                /* the verb; returns the exit code */
+int builtin_child(void); /* the verb; returns the exit code */
 
 #endif

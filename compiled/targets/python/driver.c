@@ -15,7 +15,7 @@
 
 enum { LIMIT_MS = 60000 };
 
-extern const unsigned char python_worker_py[];  /* worker.py, embedded by the build; NUL-terminated */
+extern const unsigned char python_worker_py[]; /* worker.py, embedded by the build; NUL-terminated */
 
 static const struct target_stage stages[] = {
 	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (README: A compiler of your own)", .compiles = true},
@@ -41,8 +41,7 @@ static bool subject(struct target *t, const char *text, size_t n, const char *ta
 		return err_set(err, "target '%s': a file's name is at most %zu characters long here", target, sizeof t->subject - 1);
 	snprintf(t->subject, sizeof t->subject, "%.*s", (int)n, text);
 	if (strspn(t->subject, allowed) != n)
-		return err_set(err, "target '%s': '%s' has other characters than letters, digits, '.', '/', '_' and '-'", target,
-		               t->subject);
+		return err_set(err, "target '%s': '%s' has other characters than letters, digits, '.', '/', '_' and '-'", target, t->subject);
 	if (n <= NEND || !str_eq(t->subject + n - NEND, ending))
 		return err_set(err, "target '%s': '%s' does not end in .py; the form is python:FILE.py", target, t->subject);
 	return true;
@@ -66,8 +65,8 @@ static void facts(struct target_facts *out, const struct target *t)
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */
 
-static const char *const worker_env[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1",
-	"PYTHONDONTWRITEBYTECODE=1", NULL};
+static const char *const worker_env[] = {
+	"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "PYTHONHASHSEED=0", "PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", NULL};
 
 static bool find_file(struct strbuf *path, const struct target *t, struct err *err)
 {
@@ -75,8 +74,10 @@ static bool find_file(struct strbuf *path, const struct target *t, struct err *e
 	sb_puts(path, t->subject);
 	path_make_absolute(path);
 	if (stat(path->s, &st) != 0 || !S_ISREG(st.st_mode))
-		return err_set(err, "target 'python:%s': there is no file %s; the name is a path of a Python file, relative to the current "
-		               "directory", t->subject, path->s);
+		return err_set(err,
+			"target 'python:%s': there is no file %s; the name is a path of a Python file, relative to the current "
+			"directory",
+			t->subject, path->s);
 	return access(path->s, R_OK) == 0 || err_set(err, "target 'python:%s': %s may not be read", t->subject, path->s);
 }
 
@@ -99,9 +100,16 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	argv[1] = "worker.py";
 	argv[2] = arena_strdup(a, file.s);
 	*out = (struct proc_spec){
-		.name = "the Python worker", .argv = argv, .env = worker_env, .file_name = "worker.py", .file_data = python_worker_py,
-		.file_nbytes = strlen((const char *)python_worker_py), .max_served = 20000, .recycle_rss = (int64_t)3 << 30,
-		.max_rss = (int64_t)8 << 30, .last_words = SIGUSR1,
+		.name = "the Python worker",
+		.argv = argv,
+		.env = worker_env,
+		.file_name = "worker.py",
+		.file_data = python_worker_py,
+		.file_nbytes = strlen((const char *)python_worker_py),
+		.max_served = 20000,
+		.recycle_rss = (int64_t)3 << 30,
+		.max_rss = (int64_t)8 << 30,
+		.last_words = SIGUSR1,
 	};
 	sb_free(&file);
 	sb_free(&python);
@@ -124,7 +132,9 @@ static bool hello(struct target_hello *out, const struct proc *p)
 /* ---- requests --------------------------------------------------------------------------------------------------------------- */
 
 /* What the answer must fit. */
-struct request { struct wire_expect expect; };
+struct request {
+	struct wire_expect expect;
+};
 
 /* nbytes: of each storage in this call. */
 static bool put_call(struct strbuf *msg, size_t *nbytes, const struct prog *p, int k, int nstorages, struct arena *a, struct err *err)
@@ -144,8 +154,8 @@ static bool put_call(struct strbuf *msg, size_t *nbytes, const struct prog *p, i
 	return true;
 }
 
-static bool submit(struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request,
-	struct err *err)
+static bool submit(
+	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
 {
 	int nstorages = prog_input_storages(p), ncalls = p->ncall + 1;
 	size_t *nbytes = ARENA_ZNEW(a, size_t, nstorages * ncalls + 1);
@@ -153,8 +163,8 @@ static bool submit(struct proc *child, const struct prog *p, const struct target
 	struct strbuf text, msg;
 	bool ok = true;
 	(void)t;
-	r->expect = (struct wire_expect){.nouts = p->nret, .ngrads = prog_ngrads(p), .nstorages = nstorages, .ncalls = ncalls,
-		.storage_nbytes = nbytes};
+	r->expect = (struct wire_expect){
+		.nouts = p->nret, .ngrads = prog_ngrads(p), .nstorages = nstorages, .ncalls = ncalls, .storage_nbytes = nbytes};
 	*request = r;
 	sb_init(&text);
 	sb_init(&msg);
@@ -179,7 +189,7 @@ static void read_answer(struct result *out, struct arena *a, struct proc *p, con
 	const uint8_t *answer = proc_answer(p, &n);
 	struct wire w = {answer, answer + n, false};
 	struct err err = {0};
-	bool no_module = wire_u8(&w);   /* it cannot be imported, or has no run */
+	bool no_module = wire_u8(&w); /* it cannot be imported, or has no run */
 	if (!wire_get_result(out, a, &w, &r->expect, &err)) {
 		answer_failed(out, RES_HARNESS, err.msg, a, p);
 		proc_recycle(p);
@@ -201,8 +211,19 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 }
 
 const struct target_driver python_driver = {
-	.name = "python", .title = "a Python module", .subject_form = "FILE.py", .devices = 1u << TDEV_CPU,
-	.stage = stages, .nstages = ARRAY_LEN(stages), .freedom = freedoms, .nfreedoms = ARRAY_LEN(freedoms),
-	.option_fits = option_fits, .subject = subject, .facts = facts,
-	.spec = spec, .hello = hello, .submit = submit, .take = take,
+	.name = "python",
+	.title = "a Python module",
+	.subject_form = "FILE.py",
+	.devices = 1u << TDEV_CPU,
+	.stage = stages,
+	.nstages = ARRAY_LEN(stages),
+	.freedom = freedoms,
+	.nfreedoms = ARRAY_LEN(freedoms),
+	.option_fits = option_fits,
+	.subject = subject,
+	.facts = facts,
+	.spec = spec,
+	.hello = hello,
+	.submit = submit,
+	.take = take,
 };

@@ -14,6 +14,6 @@
 
 #include "eager/lang/prog.h"
 
-void program_json(struct strbuf *sb, const struct prog *bound);         /* bound: by prog_bind */
+void program_json(struct strbuf *sb, const struct prog *bound); /* bound: by prog_bind */
 
 #endif

@@ -13,12 +13,19 @@
 static const struct target_stage stages[] = {
 	{.name = "eager", .what = "PyTorch, operator by operator"},
 	{.name = "fake", .what = "eager, every operator's predicted meta compared with the real one", .predicts = true, .rungs = 1},
-	{.name = "aot_fake", .what = "AOTAutograd with Inductor's decompositions, each node's predicted meta compared", .compiles = true, .predicts = true,
+	{.name = "aot_fake",
+		.what = "AOTAutograd with Inductor's decompositions, each node's predicted meta compared",
+		.compiles = true,
+		.predicts = true,
 		.rungs = 2},
 	{.name = "aot_eager", .what = "Dynamo and AOTAutograd, graphs run by eager kernels", .compiles = true, .rungs = 3},
 	{.name = "aot_eager_decomp_partition", .what = "the same with Inductor's decompositions and partitioner", .compiles = true, .rungs = 4},
 	{.name = "inductor", .what = "torch.compile: generated kernels", .compiles = true, .options = true, .rungs = 5},
-	{.name = "dynamo", .what = "torch.compile with a backend of yours: +backend=NAME,import=MODULE", .compiles = true, .options = true, .rungs = 2},
+	{.name = "dynamo",
+		.what = "torch.compile with a backend of yours: +backend=NAME,import=MODULE",
+		.compiles = true,
+		.options = true,
+		.rungs = 2},
 };
 
 static const struct target_freedom freedoms[] = {
@@ -45,7 +52,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 {
 	const struct target_stage *st = target_stage(t);
 	if (str_eq(o->name, "dynamic") && st->compiles)
-		return str_eq(o->value, "0") || str_eq(o->value, "1") || err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
+		return str_eq(o->value, "0") || str_eq(o->value, "1")
+			|| err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
 	if (is_dynamo(t))
 		return str_eq(o->name, "backend") || str_eq(o->name, "import")
 			|| err_set(err, "target '%s': stage dynamo takes backend, import and dynamic, not '%s'", text, o->name);
@@ -119,7 +127,8 @@ static bool hello(struct target_hello *out, const struct proc *p)
 	return true;
 }
 
-static bool submit(struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
+static bool submit(
+	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
 {
 	struct torch_request *r = ARENA_NEW(a, struct torch_request, 1);
 	if (!emit_request(r, p, t, a, err))
@@ -136,11 +145,27 @@ static void take(struct result *out, struct arena *a, struct proc *child, const 
 }
 
 const struct target_driver torch_driver = {
-	.name = "torch", .title = "PyTorch", .default_version = DEFAULT_VERSION, .devices = 1u << TDEV_CPU | 1u << TDEV_CUDA,
-	.stage = stages, .nstages = ARRAY_LEN(stages), .freedom = freedoms, .nfreedoms = ARRAY_LEN(freedoms),
-	.refusal = refusals, .nrefusals = ARRAY_LEN(refusals), .wrapping = wrapping, .package = "/torch/",
+	.name = "torch",
+	.title = "PyTorch",
+	.default_version = DEFAULT_VERSION,
+	.devices = 1u << TDEV_CPU | 1u << TDEV_CUDA,
+	.stage = stages,
+	.nstages = ARRAY_LEN(stages),
+	.freedom = freedoms,
+	.nfreedoms = ARRAY_LEN(freedoms),
+	.refusal = refusals,
+	.nrefusals = ARRAY_LEN(refusals),
+	.wrapping = wrapping,
+	.package = "/torch/",
 	.version_steps = steps,
-	.option_fits = option_fits, .complete = complete, .of_child = of_child, .facts = facts,
-	.spec = spec, .hello = hello, .submit = submit, .take = take,
-	.installed = torch_installed, .script = &torch_script,
+	.option_fits = option_fits,
+	.complete = complete,
+	.of_child = of_child,
+	.facts = facts,
+	.spec = spec,
+	.hello = hello,
+	.submit = submit,
+	.take = take,
+	.installed = torch_installed,
+	.script = &torch_script,
 };

@@ -12,8 +12,8 @@
 void emit_name(struct strbuf *sb, const struct prog *p, int node)
 {
 	static const char *const reserved[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-		"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
-		"pass", "raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "abs", "f",
+		"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass",
+		"raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "abs", "f",
 		"cotangents"};
 	const char *name = p->node[node].name;
 	size_t n = strlen(name);
@@ -149,7 +149,8 @@ static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 	}
 }
 
-static void emit_function(struct strbuf *sb, const struct prog *p, const char *name, const bool *mine, const bool *takes, enum target_device device)
+static void emit_function(
+	struct strbuf *sb, const struct prog *p, const char *name, const bool *mine, const bool *takes, enum target_device device)
 {
 	struct spell_plan plan;
 	bool first = true;
@@ -195,7 +196,8 @@ void emit_python(struct strbuf *sb, const struct prog *p, enum target_device dev
 	emit_tuple(sb, p, cotangent, p->nback);
 }
 
-static bool emit_call(struct torch_call *c, const struct prog *p, int k, const int *node, int ninputs, int nstorages, struct arena *a, struct err *err)
+static bool emit_call(
+	struct torch_call *c, const struct prog *p, int k, const int *node, int ninputs, int nstorages, struct arena *a, struct err *err)
 {
 	struct prog q;
 	if (!prog_bind(&q, p, k, a, err))
@@ -236,8 +238,12 @@ bool emit_request(struct torch_request *out, const struct prog *p, const struct 
 		if (!is_input(d))
 			continue;
 		bool sym = d->op == OP_sym;
-		input[n] = (struct torch_input){.name = d->name, .symbol = sym, .to_f = to_f[i], .to_cotangents = to_cotangents[i],
-			.requires_grad = requires_grad(d), .storage = sym ? 0 : d->out[0].storage};
+		input[n] = (struct torch_input){.name = d->name,
+			.symbol = sym,
+			.to_f = to_f[i],
+			.to_cotangents = to_cotangents[i],
+			.requires_grad = requires_grad(d),
+			.storage = sym ? 0 : d->out[0].storage};
 		node[n++] = i;
 	}
 	int nstorages = prog_input_storages(p);
@@ -253,8 +259,16 @@ bool emit_request(struct torch_request *out, const struct prog *p, const struct 
 	struct strbuf sb;
 	sb_init(&sb);
 	emit_python(&sb, p, t->device);
-	*out = (struct torch_request){.target = *t, .source = arena_strdup(a, sb.s), .ninputs = n, .nstorages = nstorages, .nouts = p->nret,
-		.ncalls = p->ncall + 1, .nbackward = p->nback, .input = input, .call = call, .backward = back};
+	*out = (struct torch_request){.target = *t,
+		.source = arena_strdup(a, sb.s),
+		.ninputs = n,
+		.nstorages = nstorages,
+		.nouts = p->nret,
+		.ncalls = p->ncall + 1,
+		.nbackward = p->nback,
+		.input = input,
+		.call = call,
+		.backward = back};
 	sb_free(&sb);
 	return true;
 }

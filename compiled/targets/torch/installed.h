@@ -5,6 +5,6 @@
 #include "eager/base/base.h"
 
 struct target_installed;
-int torch_installed(struct target_installed **out, struct arena *a);    /* sorted by name; in a. Returns how many */
+int torch_installed(struct target_installed **out, struct arena *a); /* sorted by name; in a. Returns how many */
 
 #endif

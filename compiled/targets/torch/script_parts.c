@@ -10,7 +10,7 @@
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
 
-extern const unsigned char fill_py[], script_run_py[];  /* embedded by the build, NUL-terminated */
+extern const unsigned char fill_py[], script_run_py[]; /* embedded by the build, NUL-terminated */
 
 static void int_list(struct strbuf *sb, const int64_t *v, int n)
 {
@@ -66,7 +66,7 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
 	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
 	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
-	          node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
+		node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
@@ -75,7 +75,8 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 
 static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torch_request *r, struct arena *a, struct err *err)
 {
-	sb_puts(sb, "\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\nCALLS = [\n");
+	sb_puts(sb,
+		"\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\nCALLS = [\n");
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog q;
 		if (!prog_bind(&q, p, k, a, err))
@@ -109,8 +110,8 @@ static void inputs_table(struct strbuf *sb, const struct torch_request *r)
 	for (int i = 0; i < r->ninputs; i++) {
 		sb_puts(sb, "    (");
 		escape_python(sb, r->input[i].name);
-		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage,
-		          r->input[i].requires_grad ? "True" : "False", r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
+		sb_printf(sb, ", %d, %s, %s, %s),\n", r->input[i].symbol ? -1 : r->input[i].storage, r->input[i].requires_grad ? "True" : "False",
+			r->input[i].to_f ? "True" : "False", r->input[i].to_cotangents ? "True" : "False");
 	}
 	sb_puts(sb, "]\n");
 }
@@ -157,7 +158,7 @@ static const char aot_fake_backend[] =
 
 static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 {
-	enum { RECOMPILES = 8 };        /* Dynamo's default */
+	enum { RECOMPILES = 8 }; /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
 	const char *dynamic = NULL, *own = target_option(t, "backend");
 	bool aot_fake = str_eq(stage, "aot_fake");
@@ -198,15 +199,19 @@ static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 
 static void imports(struct strbuf *sb, const struct target *t)
 {
-	sb_puts(sb, "import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
+	sb_puts(sb,
+		"import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
 		"try:\n    import torch\nexcept Exception as e:\n    print(f\"PyTorch does not start in this Python: {e}\")\n    sys.exit(2)\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
-		sb_puts(sb, "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"
+		sb_puts(sb,
+			"torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False\n"
 			"torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False\n");
 	if (target_option(t, "import"))
-		sb_printf(sb, "\ntry:\n    import %s  # registers the backend\nexcept Exception as e:\n    print(f\"the backend's module is not there: {e}\")\n"
-			"    sys.exit(2)\n\n", target_option(t, "import"));
+		sb_printf(sb,
+			"\ntry:\n    import %s  # registers the backend\nexcept Exception as e:\n    print(f\"the backend's module is not there: {e}\")\n"
+			"    sys.exit(2)\n\n",
+			target_option(t, "import"));
 	sb_printf(sb, "DEVICE = \"%s\"\n", target_device_name(t->device));
 }
 
@@ -239,5 +244,9 @@ static const char *making_inputs(void)
 
 static const char *running(void) { return (const char *)script_run_py; }
 
-const struct target_script torch_script = {.imports = imports, .program = program, .limit_ms = torch_limit_ms, .not_here = not_here,
-	.making_inputs = making_inputs, .running = running};
+const struct target_script torch_script = {.imports = imports,
+	.program = program,
+	.limit_ms = torch_limit_ms,
+	.not_here = not_here,
+	.making_inputs = making_inputs,
+	.running = running};

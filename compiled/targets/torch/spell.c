@@ -7,16 +7,17 @@
 
 static const char *const spelling[NOPS][NSURFACES] = {
 #define SPELL(id, torch, python) [OP_##id] = {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)},
-#define ASIS(id, reason) [OP_##id] = {NULL},
+#define ASIS(id, reason)         [OP_##id] = {NULL},
 #include "compiled/targets/torch/spellings.def"
 };
 
 /* One alternative of a template, for one node. */
-struct template {
+struct template
+{
 	const struct prog *p;
 	const struct node *n;
-	const char *s, *end;            /* what is written */
-	const char *cond, *cond_end;    /* after " if ", empty if there is none */
+	const char *s, *end;         /* what is written */
+	const char *cond, *cond_end; /* after " if ", empty if there is none */
 	bool statement;
 };
 
@@ -29,7 +30,10 @@ static const struct arg *arg_of(const struct node *n, const char *name)
 	return &n->arg[k];
 }
 
-static const struct meta *operand(const struct prog *p, const struct node *n, const char *name) { return node_meta(p, arg_of(n, name)->node); }
+static const struct meta *operand(const struct prog *p, const struct node *n, const char *name)
+{
+	return node_meta(p, arg_of(n, name)->node);
+}
 
 /* A slice of the whole dimension is no operator where it is an index. */
 static bool part_of_dim(const struct prog *p, const struct node *n)
@@ -37,8 +41,8 @@ static bool part_of_dim(const struct prog *p, const struct node *n)
 	const struct meta *self = operand(p, n, "self");
 	const struct arg *start = arg_of(n, "start"), *end = arg_of(n, "end");
 	int64_t d = arg_of(n, "dim")->i.value;
-	return (start->tag != ARG_NONE && start->i.value != 0) || (end->tag != ARG_NONE && end->i.value < self->size[d < 0 ? d + self->rank : d]) ||
-	       arg_of(n, "step")->i.value != 1;
+	return (start->tag != ARG_NONE && start->i.value != 0)
+		|| (end->tag != ARG_NONE && end->i.value < self->size[d < 0 ? d + self->rank : d]) || arg_of(n, "step")->i.value != 1;
 }
 
 static bool has_dtype(const struct prog *p, const struct node *n)
@@ -93,10 +97,22 @@ static bool assigned_at_once(const struct prog *p, const struct node *n)
 /* Assignment expands the value by operators of its own. */
 static bool same_sizes(const struct prog *p, const struct node *n) { return meta_same_sizes(operand(p, n, "self"), operand(p, n, "src")); }
 
-#define CONDITION(f) {#f, f}
-static const struct condition { const char *name; bool (*holds)(const struct prog *p, const struct node *n); } conditions[] = {
-	CONDITION(part_of_dim), CONDITION(has_dtype), CONDITION(converts), CONDITION(real_value), CONDITION(no_holes), CONDITION(an_index),
-	CONDITION(assigned_at_once), CONDITION(same_sizes),
+#define CONDITION(f)                                                                                                                       \
+	{                                                                                                                                      \
+#f, f                                                                                                                              \
+	}
+static const struct condition {
+	const char *name;
+	bool (*holds)(const struct prog *p, const struct node *n);
+} conditions[] = {
+	CONDITION(part_of_dim),
+	CONDITION(has_dtype),
+	CONDITION(converts),
+	CONDITION(real_value),
+	CONDITION(no_holes),
+	CONDITION(an_index),
+	CONDITION(assigned_at_once),
+	CONDITION(same_sizes),
 };
 
 static const struct condition *condition_find(int op, const char *name)
@@ -131,7 +147,7 @@ static bool next_condition(const struct template *t, const char **s, char *text,
 	if (!stop || stop > t->cond_end)
 		stop = t->cond_end;
 	snprintf(text, max, "%.*s", (int)(stop - *s), *s);
-	*s = stop + (sizeof and - 1);
+	*s = stop + (sizeof and-1);
 	return true;
 }
 
@@ -263,7 +279,10 @@ int spell_alternatives(int op, enum surface surface)
 }
 
 /* The program as each call binds it: its own data first, then every call of other sizes. */
-struct bindings { int n; struct prog prog[MAX_CALLS + 1]; };
+struct bindings {
+	int n;
+	struct prog prog[MAX_CALLS + 1];
+};
 
 static void bind_calls(struct bindings *out, const struct prog *p, struct arena *a)
 {
@@ -365,7 +384,7 @@ static void drop_comma(struct strbuf *sb)
 
 static void write_template(struct strbuf *sb, const struct template *t, enum target_device device)
 {
-	int64_t behind = 0;             /* dimensions after the indexed one, if it is counted from the end */
+	int64_t behind = 0; /* dimensions after the indexed one, if it is counted from the end */
 	for (const char *s = t->s; s < t->end;) {
 		enum mark mark;
 		if (at_rest(t, s)) {
@@ -442,9 +461,7 @@ bool spell_node(struct strbuf *sb, const struct spell_plan *plan, const struct p
 	switch (plan->form[node]) {
 	case SPELL_FOLDED: return true;
 	case SPELL_ASSIGN:
-	case SPELL_AUGMENT:
-		write_assignment(sb, plan, p, node);
-		return true;
+	case SPELL_AUGMENT: write_assignment(sb, plan, p, node); return true;
 	case SPELL_ALONE: break;
 	}
 	if (!chosen(&t, plan, p, node))
@@ -533,8 +550,8 @@ static bool fold_assign(struct spell_plan *plan, const struct bindings *b, const
 /* x[1:3] += y: a view, the write, the same view, copy_ of what was written. */
 static bool fold_view_augment(struct spell_plan *plan, const struct prog *p, const int *at, int n)
 {
-	if (n < 4 || p->node[at[3]].op != OP_copy_ || !is_subscript(plan, p, at[0], true) || !is_augmented(plan, p, at[1], at[0]) ||
-	    !same_text(plan, p, at[0], at[2]))
+	if (n < 4 || p->node[at[3]].op != OP_copy_ || !is_subscript(plan, p, at[0], true) || !is_augmented(plan, p, at[1], at[0])
+		|| !same_text(plan, p, at[0], at[2]))
 		return false;
 	const struct node *copy = &p->node[at[3]];
 	const struct arg *src = arg_of(copy, "src");
@@ -556,8 +573,8 @@ static bool fold_index_augment(struct spell_plan *plan, const struct prog *p, co
 		return false;
 	const struct node *get = &p->node[at[0]], *last = &p->node[at[2]];
 	const struct arg *a = arg_of(get, "indices"), *b = arg_of(last, "indices"), *values = arg_of(last, "values");
-	if (!chosen(&put, plan, p, at[2]) || !put.statement || last->arg[0].node != get->arg[0].node || a->n != b->n || values->tag != ARG_TENSOR ||
-	    values->node != at[1] || memcmp(a->nodes, b->nodes, sizeof *a->nodes * (size_t)a->n) != 0)
+	if (!chosen(&put, plan, p, at[2]) || !put.statement || last->arg[0].node != get->arg[0].node || a->n != b->n
+		|| values->tag != ARG_TENSOR || values->node != at[1] || memcmp(a->nodes, b->nodes, sizeof *a->nodes * (size_t)a->n) != 0)
 		return false;
 	if (plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 1 || plan->nuse[at[2]] != 0)
 		return false;
@@ -585,7 +602,8 @@ void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, 
 			line[n++] = i;
 	}
 	for (int i = 0; p->surface == SURFACE_PYTHON && i < n; i++)
-		if (out->form[line[i]] == SPELL_ALONE && !fold_view_augment(out, p, line + i, n - i) && !fold_index_augment(out, p, line + i, n - i))
+		if (out->form[line[i]] == SPELL_ALONE && !fold_view_augment(out, p, line + i, n - i)
+			&& !fold_index_augment(out, p, line + i, n - i))
 			fold_assign(out, &b, line + i, n - i);
 	arena_free(&a);
 }

@@ -13,17 +13,17 @@
 #include "eager/lang/prog.h"
 
 enum spell_form {
-	SPELL_ALONE,            /* a line of its own */
-	SPELL_FOLDED,           /* part of a later statement */
-	SPELL_ASSIGN,           /* from[node] is the view: VIEW = src */
-	SPELL_AUGMENT           /* from[node] is the view or index, by[node] the in-place row: VIEW += operand */
+	SPELL_ALONE,  /* a line of its own */
+	SPELL_FOLDED, /* part of a later statement */
+	SPELL_ASSIGN, /* from[node] is the view: VIEW = src */
+	SPELL_AUGMENT /* from[node] is the view or index, by[node] the in-place row: VIEW += operand */
 };
 struct spell_plan {
 	enum target_device device;
-	int nuse[MAX_NODES];            /* operands and returned values that are this node */
+	int nuse[MAX_NODES]; /* operands and returned values that are this node */
 	enum spell_form form[MAX_NODES];
 	short from[MAX_NODES], by[MAX_NODES];
-	signed char choice[MAX_NODES];  /* the row's alternative that says the node in every call, -1: none */
+	signed char choice[MAX_NODES]; /* the row's alternative that says the node in every call, -1: none */
 };
 
 /* mine: the nodes of the function that is written. Calls of other sizes run the same text, so a spelling must be right in all of them. */

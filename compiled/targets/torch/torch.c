@@ -11,16 +11,23 @@
 
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
-extern const unsigned char worker_py[];         /* worker.py, embedded by the build; NUL-terminated */
+extern const unsigned char worker_py[]; /* worker.py, embedded by the build; NUL-terminated */
 
 /* ---- the worker ------------------------------------------------------------------------------------------- */
 
 /* Caches off, because a stale one silently changes compiles; but not force_disable_caches, which would build the C++ headers
  * again in every process (TARGETS.md). One thread everywhere: the parent runs several workers. */
 static const char *const worker_env[] = {
-	"TORCHINDUCTOR_COMPILE_THREADS=1", "TORCHINDUCTOR_FX_GRAPH_CACHE=0", "TORCHINDUCTOR_AUTOGRAD_CACHE=0",
-	"TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE=0", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", "PYTHONHASHSEED=0",
-	"PYTHONUNBUFFERED=1", "PYTHONDONTWRITEBYTECODE=1", NULL,
+	"TORCHINDUCTOR_COMPILE_THREADS=1",
+	"TORCHINDUCTOR_FX_GRAPH_CACHE=0",
+	"TORCHINDUCTOR_AUTOGRAD_CACHE=0",
+	"TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE=0",
+	"OMP_NUM_THREADS=1",
+	"MKL_NUM_THREADS=1",
+	"PYTHONHASHSEED=0",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	NULL,
 };
 static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", NULL};
 
@@ -30,22 +37,26 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python, cons
 	char cwd[4096];
 	argv[0] = arena_strdup(a, python);
 	argv[1] = "worker.py";
-	if (module) {           /* it may be in the directory where the user is */
+	if (module) { /* it may be in the directory where the user is */
 		argv[2] = arena_strdup(a, module);
 		argv[3] = getcwd(cwd, sizeof cwd) ? arena_strdup(a, cwd) : "";
 	}
 	*out = (struct proc_spec){
-		.name = "the PyTorch worker", .argv = argv, .env = worker_env, .dir_env = worker_dirs,
-		.file_name = "worker.py", .file_data = worker_py,
+		.name = "the PyTorch worker",
+		.argv = argv,
+		.env = worker_env,
+		.dir_env = worker_dirs,
+		.file_name = "worker.py",
+		.file_data = worker_py,
 		.file_nbytes = strlen((const char *)worker_py),
-		.max_served = 20000, .recycle_rss = (int64_t)3 << 30, .max_rss = (int64_t)8 << 30, .last_words = SIGUSR1,
+		.max_served = 20000,
+		.recycle_rss = (int64_t)3 << 30,
+		.max_rss = (int64_t)8 << 30,
+		.last_words = SIGUSR1,
 	};
 }
 
-static void hello_text(char *out, size_t max, struct wire *w, struct arena *a)
-{
-	snprintf(out, max, "%s", wire_str(w, a));
-}
+static void hello_text(char *out, size_t max, struct wire *w, struct arena *a) { snprintf(out, max, "%s", wire_str(w, a)); }
 
 bool torch_hello(struct torch_hello *out, const struct proc *p)
 {
@@ -162,7 +173,7 @@ static void no_answer(struct result *out, struct arena *a, struct proc *p)
 {
 	answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);
 	const char *last = proc_end(p) == PROC_END_START ? last_line(out->stderr_tail, a) : "";
-	if (last[0])            /* "ModuleNotFoundError: No module named 'torch'" */
+	if (last[0]) /* "ModuleNotFoundError: No module named 'torch'" */
 		out->message = arena_printf(a, "%s: %s", out->message, last);
 }
 
@@ -208,11 +219,11 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 	struct wire_expect expect;
 	struct err err = {0};
 	expect_of(&expect, a, req);
-	unsigned flags = wire_u8(&w);   /* 1: do not ask this process again; 2: the target's options are bad; 4: raised while compiling */
+	unsigned flags = wire_u8(&w); /* 1: do not ask this process again; 2: the target's options are bad; 4: raised while compiling */
 	bool recycle = flags & 1;
 	if (!wire_get_result(out, a, &w, &expect, &err)) {
 		answer_failed(out, RES_HARNESS, err.msg, a, p);
-		recycle = true;         /* whoever answers nonsense is not asked again */
+		recycle = true; /* whoever answers nonsense is not asked again */
 	} else {
 		out->stderr_tail = out->status == RES_OK ? "" : arena_strdup(a, proc_tail(p));
 		out->bad_target = out->status == RES_HARNESS && flags & 2;
@@ -221,7 +232,7 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 		if (out->ngraphs > 0 && target_stage(&req->target)->options)
 			proc_note(p, WARMED);
 	}
-	if (recycle && out->status == RES_RAISED) {     /* the device is lost with it, as a process would be */
+	if (recycle && out->status == RES_RAISED) { /* the device is lost with it, as a process would be */
 		answer_failed(out, RES_CRASH, out->message, a, p);
 		out->device_lost = true;
 	}

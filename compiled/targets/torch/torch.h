@@ -28,37 +28,42 @@ extern const struct target_driver torch_driver;
 
 struct torch_input {
 	const char *name;
-	bool symbol;                    /* an int, not a tensor: only to_f, to_cotangents count of what follows */
+	bool symbol; /* an int, not a tensor: only to_f, to_cotangents count of what follows */
 	bool to_f, to_cotangents;
 	bool requires_grad;
-	int storage;                    /* index of its storage; two inputs may share one */
+	int storage; /* index of its storage; two inputs may share one */
 };
-struct torch_bytes { const void *data; size_t nbytes; };
+struct torch_bytes {
+	const void *data;
+	size_t nbytes;
+};
 struct torch_call {
-	const struct meta *meta;        /* per input; symbols: ignored. device DEV_RUN: the target's */
-	const int64_t *symbol;          /* per input; NULL if no input is a symbol */
-	const struct torch_bytes *storage;      /* per storage */
+	const struct meta *meta;           /* per input; symbols: ignored. device DEV_RUN: the target's */
+	const int64_t *symbol;             /* per input; NULL if no input is a symbol */
+	const struct torch_bytes *storage; /* per storage */
 };
 struct torch_request {
 	struct target target;
 	const char *source;
 	int ninputs, nstorages, nouts, ncalls, nbackward;
 	const struct torch_input *input;
-	const struct torch_call *call;  /* call 0: the program's own data */
-	const int *backward;            /* output indices that get the cotangents, in order; nbackward 0: no backward */
-	int limit_ms;                   /* time limit; 0: a default by stage. The first compile of a child gets 120 s more. */
+	const struct torch_call *call; /* call 0: the program's own data */
+	const int *backward;           /* output indices that get the cotangents, in order; nbackward 0: no backward */
+	int limit_ms;                  /* time limit; 0: a default by stage. The first compile of a child gets 120 s more. */
 };
 
 /* What a worker said about itself; texts are cut to fit. */
-struct torch_hello { char torch[64], git[64], python[32], cuda[32], device[96], module[96]; };  /* module: "NAME 1.2" of +import, or "" */
+struct torch_hello {
+	char torch[64], git[64], python[32], cuda[32], device[96], module[96];
+}; /* module: "NAME 1.2" of +import, or "" */
 
 /* Spec of a worker: serves every stage of one PyTorch installation on one device. `python` and the arena (which holds the
  * strings) outlive the slot. module: imported before anything is compiled (it registers a backend of Dynamo), also from the directory that is
  * current now; NULL: none. Adjust limits in *out afterwards if wanted. */
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module);
-bool torch_hello(struct torch_hello *out, const struct proc *p);       /* false: no hello yet, or rubbish */
+bool torch_hello(struct torch_hello *out, const struct proc *p); /* false: no hello yet, or rubbish */
 
-int torch_limit_ms(const struct target *t);             /* the time limit of the first program of a child */
+int torch_limit_ms(const struct target *t); /* the time limit of the first program of a child */
 
 /* Checks the request (our bug if it is inconsistent: CHECK) and submits it. */
 bool torch_submit(struct proc *p, const struct torch_request *req, struct err *err);
