@@ -114,6 +114,15 @@ static void one_row(float *v, int n)
 			v[(b * 20 + 2) * 7 + k] = (float)(3 + k * k);
 }
 
+/* Some of the wrong elements are 0, others are right: not "scaled by 0". */
+static void row_of_zeros(float *v, int n)
+{
+	(void)n;
+	for (int b = 0; b < 3; b++)
+		for (int k = 0; k < 7; k++)
+			v[(b * 20 + 2) * 7 + k] = 0;
+}
+
 static void test_patterns(void)
 {
 	expect_pattern(all_zero, PAT_ALL_ZERO);
@@ -123,6 +132,7 @@ static void test_patterns(void)
 	expect_pattern(last_bits, PAT_ULP);
 	expect_pattern(swapped, PAT_PERMUTED);
 	expect_pattern(one_row, PAT_ROW);
+	expect_pattern(row_of_zeros, PAT_ROW);
 }
 
 /* The gradient of the other call: stale. */
@@ -161,6 +171,7 @@ static enum mismatch spoiled(int what)
 		r.message = "RuntimeError: no";
 		break;
 	case 9: c->out[0].requires_grad = false; break;
+	case 10: c->out[1].meta.dtype = DT_I32; break; /* as many bytes */
 	}
 	struct judgement j = judged(&r);
 	struct strbuf sb;
@@ -174,7 +185,7 @@ static enum mismatch spoiled(int what)
 static void test_kinds(void)
 {
 	static const enum mismatch want[] = {
-		MM_NONENESS, MM_NONENESS, MM_STRIDES, MM_ALIAS, MM_ALIAS, MM_MUTATION, MM_VALUE, MM_SHAPE, MM_RAISE, MM_REQUIRES_GRAD};
+		MM_NONENESS, MM_NONENESS, MM_STRIDES, MM_ALIAS, MM_ALIAS, MM_MUTATION, MM_VALUE, MM_SHAPE, MM_RAISE, MM_REQUIRES_GRAD, MM_SHAPE};
 	for (int i = 0; i < ARRAY_LEN(want); i++) {
 		enum mismatch got = spoiled(i);
 		EXPECT(got == want[i], "spoiled %d: got %s, want %s", i, mismatch_name[got], mismatch_name[want[i]]);

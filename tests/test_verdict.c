@@ -366,11 +366,48 @@ static void test_nothing_is_known(void)
 	EXPECT_STR(o.why, "no licence is known for this target");
 }
 
+static const char SEVEN[] =
+	"# scatterproof 1\nx = input([2, 3], seed=1, requires_grad=True)\nw = input([4], seed=2)\ny = mul.Scalar(x, 2.0)\n"
+	"v = add_.Tensor(w, 1.0)\ng = input([2, 3], seed=3)\nreturn (y, v)\nbackward (y: g,)\n";
+
+/* How bad is what: wrong numbers and sizes are high, strides alone trivial. */
+static void test_severity(void)
+{
+	static const enum finding_severity want[] = {
+		SEVERITY_HIGH, SEVERITY_HIGH, SEVERITY_HIGH, SEVERITY_HIGH, SEVERITY_NORMAL, SEVERITY_NORMAL, SEVERITY_TRIVIAL};
+	const struct prog *p = program(SEVEN);
+	for (int i = 0; i < ARRAY_LEN(want); i++) {
+		struct result r;
+		ran(&r, p);
+		struct result_call *c = &r.call[0];
+		switch (i) {
+		case 0: ((float *)(uintptr_t)c->out[0].data)[0] += 1; break;
+		case 1: ((float *)(uintptr_t)c->grad[0].data)[0] += 1; break;
+		case 2: ((float *)(uintptr_t)c->storage[1].data)[0] += 1; break;
+		case 3:
+			c->out[0].meta.size[0] = 3;
+			c->out[0].meta.size[1] = 2;
+			c->out[0].meta.stride[0] = 2;
+			break;
+		case 4: c->grad[0].present = false; break;
+		case 5: c->out[1].storage = 77; break; /* no longer the written input */
+		case 6:
+			c->out[0].meta.stride[0] = 1;
+			c->out[0].meta.stride[1] = 2;
+			break;
+		}
+		struct outcome o = judged(p, &r, "torch:inductor@cpu");
+		EXPECT_INT(o.verdict, VD_MISMATCH);
+		EXPECT(o.severity == want[i], "spoiled %d: severity %d, want %d (%s)", i, o.severity, want[i], o.signature);
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
 	RUN(test_nothing_is_known);
+	RUN(test_severity);
 	RUN(test_raise_signatures);
 	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);
