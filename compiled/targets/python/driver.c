@@ -18,7 +18,7 @@ enum { LIMIT_MS = 60000 };
 extern const unsigned char python_worker_py[]; /* worker.py, embedded by the build; NUL-terminated */
 
 static const struct target_stage stages[] = {
-	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (README: A compiler of your own)", .compiles = true},
+	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (docs/adding-a-target.md)", .compiles = true},
 };
 
 static const struct target_freedom freedoms[] = {
