@@ -50,7 +50,7 @@ class Run:
     """One call of a program; `changes` as of its call line."""
 
     def __init__(self, text: str, fill: Any, changes: dict | None = None) -> None:
-        self.fill, self.env, self.storages, self.leaves = fill, dict(DTYPE), [], {}
+        self.fill, self.env, self.storages, self.leaves = fill, {**DTYPE, "inf": math.inf, "nan": math.nan}, [], {}
         self.nodes, self.ret, self.back, self.changes = [], [], [], changes or {}
         for line in text.splitlines():
             line = line.strip()
@@ -72,10 +72,14 @@ class Run:
                 todo += [w for w in re.findall(r"[A-Za-z_]\w*", by_name[name]) if w in by_name]
         return need
 
-    def input(self, size, stride=None, offset=0, dtype=torch.float32, fill="dyadic", seed=0, high=0, dim=0, requires_grad=False):
+    def input(self, size, stride=None, offset=0, dtype=torch.float32, fill="dyadic", seed=0, high=0, dim=0, requires_grad=False, data=None):
         stride = contiguous(size) if stride is None else stride
         n = extent(size, stride, offset)
-        cells = self.fill.make_storage(SHORT[dtype], n, fill, seed, high, dim, size, stride, offset)
+        if data is None:
+            cells = self.fill.make_storage(SHORT[dtype], n, fill, seed, high, dim, size, stride, offset)
+        else:
+            assert len(data) == n
+            cells = torch.tensor(data, dtype=dtype)
         self.storages.append(cells)
         return self.on_storage(cells, size, stride, offset, requires_grad)
 
