@@ -89,8 +89,8 @@ int main(void)
 				bytes = a.used;
 				arena_reset(&a);
 			}
-			printf(
-				"%-16s %8lld scalars %9lld entries: forward %5.1f, gradient %5.1f ns/entry; %.0f bytes/scalar in all (%zu value, %zu adjoint)\n",
+			printf("%-16s %8lld scalars %9lld entries: forward %5.1f, gradient %5.1f ns/entry; %.0f bytes/scalar in all (%zu value, %zu "
+				   "adjoint)\n",
 				names[kind], (long long)scalars, (long long)entries, best_f * 1e9 / (double)entries, best_b * 1e9 / (double)entries,
 				(double)bytes / (double)scalars, sizeof(struct num), sizeof(struct adj));
 		}

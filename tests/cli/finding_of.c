@@ -1,7 +1,7 @@
 /* finding_of.c: a finding about programs of our choice, where a campaign would have to meet them first:
- * finding_of DB TARGET KIND VERDICT FILE TENSOR CALL [FILE TENSOR CALL]... stores it with an observation of each program, the first a millisecond
- * before the next, and prints its id and then those of the programs. Before all that, `--as SIGNATURE STORED_TARGET` may say what the store is
- * to be told, word for word: what an attacker writes there. */
+ * finding_of DB TARGET KIND VERDICT FILE TENSOR CALL [FILE TENSOR CALL]... stores it with an observation of each program, the first a
+ * millisecond before the next, and prints its id and then those of the programs. Before all that, `--as SIGNATURE STORED_TARGET` may say
+ * what the store is to be told, word for word: what an attacker writes there. */
 #include <stdlib.h>
 
 #include "fuzz/campaign/environment.h"

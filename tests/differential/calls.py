@@ -65,7 +65,9 @@ def random_values(rng, n, dtype, fill):
     if not dtype.is_floating_point:
         info = torch.iinfo(dtype)
         if fill == "special":
-            return torch.tensor([rng.choice([info.min, info.max, 0, 1, 2]) if rng.random() < 0.3 else rng.randint(max(info.min, -8), 8) for _ in range(n)], dtype=dtype)
+            limits = [info.min, info.max, 0, 1, 2]
+            values = [rng.choice(limits) if rng.random() < 0.3 else rng.randint(max(info.min, -8), 8) for _ in range(n)]
+            return torch.tensor(values, dtype=dtype)
         if fill == "ties":
             return torch.tensor([rng.randint(0 if info.min == 0 else -1, 2) for _ in range(n)], dtype=dtype)
         lo, hi = (max(info.min, -100), min(info.max, 100)) if fill == "normal" else (max(info.min, -8), 8)
@@ -73,7 +75,8 @@ def random_values(rng, n, dtype, fill):
     if fill == "normal":
         return torch.tensor([rng.gauss(0, 1) for _ in range(n)], dtype=torch.float64).to(dtype)
     if fill == "special":
-        return torch.tensor([rng.choice(SPECIAL) if rng.random() < 0.3 else rng.randint(-16, 16) / 8 for _ in range(n)], dtype=torch.float64).to(dtype)
+        values = [rng.choice(SPECIAL) if rng.random() < 0.3 else rng.randint(-16, 16) / 8 for _ in range(n)]
+        return torch.tensor(values, dtype=torch.float64).to(dtype)
     if fill == "ties":
         return torch.tensor([float(rng.randint(-1, 2)) for _ in range(n)], dtype=dtype)
     if fill == "positive":
@@ -544,7 +547,10 @@ class Gen:
         if all(o is None for o in out):
             n = shape[0] if unique else max(1, rng.randint(0, 3))
             top = self.self_size[0] if rank else 1
-            v = torch.tensor(rng.sample(range(top), min(n, top)), dtype=torch.int64) if unique else self.indices(n if top else 0, max(top, 1))
+            if unique:
+                v = torch.tensor(rng.sample(range(top), min(n, top)), dtype=torch.int64)
+            else:
+                v = self.indices(n if top else 0, max(top, 1))
             out = [self.call.add(k, 0, self.index_tensor([v.numel()], v))]
         return out
 
@@ -725,7 +731,8 @@ class Gen:
 
     def s_expand(self, p):
         rng = self.rng
-        size = [rng.choice([1, 2, 3]) for _ in range(rng.choice([0, 0, 1, 2]))] + [rng.choice([0, 2, 3]) if s == 1 and rng.random() < 0.7 else s for s in self.self_size]
+        size = [rng.choice([1, 2, 3]) for _ in range(rng.choice([0, 0, 1, 2]))]
+        size += [rng.choice([0, 2, 3]) if s == 1 and rng.random() < 0.7 else s for s in self.self_size]
         lead = len(size) - len(self.self_size)
         size = [-1 if i >= lead and rng.random() < 0.2 else s for i, s in enumerate(size)]
         if self.spoil() and size:

@@ -1,4 +1,5 @@
-"""examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, one per argument that leaves its default.
+"""examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, one per argument that leaves its
+default.
 
 A row that needs what is not known here (a new kind or role) raises Unknown: whoever asks fails, and nobody has to list rows.
 An example is (row, operands, call): operands maps names to arguments of `input` ("{s}" stands for a seed; one letter: a float that may

@@ -19,7 +19,8 @@ def ulp(ref, dtype):
 
 def first(bad, want, got):
     i = int(bad.reshape(-1).nonzero()[0])
-    return f"{int(bad.sum())} of {bad.numel()} elements; element {i}: got {got.reshape(-1)[i].item()!r}, PyTorch {want.reshape(-1)[i].item()!r}"
+    ours, theirs = got.reshape(-1)[i].item(), want.reshape(-1)[i].item()
+    return f"{int(bad.sum())} of {bad.numel()} elements; element {i}: got {ours!r}, PyTorch {theirs!r}"
 
 
 def same(a, b):
@@ -127,7 +128,8 @@ def values(op, call, k, want, got, stats):
     mag = magnitude(op, call, k) if op["licence"] in ("ARITH", "SUM", "SCAN", "MATMUL", "ACCUM") else None
     if ref is not None and (not isinstance(ref, torch.Tensor) or not ref.dtype.is_floating_point or ref.shape != want.shape):
         ref = None
-    return near(op, want, got, None if ref is None else ref.detach(), stats, mag if mag is not None and mag.shape == want.shape else None, call=call)
+    fitting = mag if mag is not None and mag.shape == want.shape else None
+    return near(op, want, got, None if ref is None else ref.detach(), stats, fitting, call=call)
 
 
 def gradient(op, call, i, run, want, got, stats):

@@ -1,5 +1,6 @@
-/* licence_probe.c: is each row of oracle/judge/licence.def as wide as it must be, and not much wider? The programs of licence_probe.def run on
- * the targets that the rows speak of, are judged as `check` judges them, and every enclosed element is measured: |got - centre| / radius.
+/* licence_probe.c: is each row of oracle/judge/licence.def as wide as it must be, and not much wider? The programs of licence_probe.def
+ * run on the targets that the rows speak of, are judged as `check` judges them, and every enclosed element is measured: |got - centre| /
+ * radius.
  *
  *   licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all]         (torch:eager@cuda torch:inductor@cuda)
  *

@@ -374,8 +374,8 @@ static void put_op(int op)
 	printf("], \"params\": [");
 	for (int k = 0; k < o->nparam; k++) {
 		const struct param *q = &o->param[k];
-		printf(
-			"%s{\"name\": \"%s\", \"kind\": \"%s\", \"like\": \"%s\", \"optional\": %d, \"holes\": %d, \"kwonly\": %d, \"alias\": %d, \"written\": %d",
+		printf("%s{\"name\": \"%s\", \"kind\": \"%s\", \"like\": \"%s\", \"optional\": %d, \"holes\": %d, \"kwonly\": %d, \"alias\": %d, "
+			   "\"written\": %d",
 			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
 			q->is_written);
 		if (q->has_default) {

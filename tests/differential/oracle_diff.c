@@ -1,10 +1,11 @@
 /* oracle_diff.c: the C side of the reference's differential test against PyTorch (oracle_diff.py).
  *
  *   request  "PROG <bytes of text> <storages> <outputs> <gradients>\n", the text, then a line of hex per input storage, per output and per
- *            gradient as PyTorch gave them ("-": no bytes, "?": PyTorch raised or gives None). PyTorch's storages of inputs after the call follow.
+ *            gradient as PyTorch gave them ("-": no bytes, "?": PyTorch raised or gives None). PyTorch's storages of inputs after the
+ *            call follow.
  *   answer   "RAISE <text>", "UNSUP <text>", or per tensor
- *            "OUT|GRAD|STORE <k> <dtype> <sizes> <strides> <memory> <requires_grad> <agree> <undecided> <disagree> <exact> <weak> <sample>";
- *            a gradient that is None: "NONE <k>". Then "END".
+ *            "OUT|GRAD|STORE <k> <dtype> <sizes> <strides> <memory> <requires_grad> <agree> <undecided> <disagree> <exact> <weak>
+ *            <sample>"; a gradient that is None: "NONE <k>". Then "END".
  *
  * Only the input rows' metas are inferred: no shape rule of eager has a say. */
 #include "oracle/judge/compare.h"

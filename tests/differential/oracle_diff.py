@@ -4,8 +4,8 @@
 oracle_diff.py ORACLE_DIFF OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--show N] [--texts]
 
 The calls come from calls.py. PyTorch runs each on CPU with gradients; the reference must contain every value PyTorch gave (outputs,
-gradients, storages of inputs afterwards) under the licence of torch:eager@cpu, with the same dtype, sizes, strides where they mean something,
-aliasing and requires_grad, and must raise where PyTorch raises.
+gradients, storages of inputs afterwards) under the licence of torch:eager@cpu, with the same dtype, sizes, strides where they mean
+something, aliasing and requires_grad, and must raise where PyTorch raises.
 Exit status: 0 all agree, 1 a difference.
 """
 from __future__ import annotations
@@ -225,7 +225,8 @@ def main():
     opt = ap.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    table = [json.loads(line) for line in subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout.splitlines()]
+    rows = subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout
+    table = [json.loads(line) for line in rows.splitlines()]
     calls.set_table(table)
     bad = total = 0
     for op in table:

@@ -22,7 +22,8 @@ IDX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 ONE = {"a": F}
 SPECIAL = [
-    *[(op, {"a": F, "b": "[3], seed={s}"}, "{a}, {b}") for op in ("add.Tensor", "mul.Tensor", "copy_", "add_.Tensor", "sub_.Tensor", "mul_.Tensor")],
+    *[(op, {"a": F, "b": "[3], seed={s}"}, "{a}, {b}")
+      for op in ("add.Tensor", "mul.Tensor", "copy_", "add_.Tensor", "sub_.Tensor", "mul_.Tensor")],
     ("div.Tensor", {"a": POS, "b": POS}, "{a}, {b}"), ("div_.Tensor", {"a": POS, "b": POS}, "{a}, {b}"),
     *[(op, ONE, call) for op in ("add.Tensor", "sub.Tensor", "mul.Tensor") for call in ("{a}, 2", "1.5, {a}")],
     *[(op, ONE, "{a}, 2") for op in ("add_.Tensor", "sub_.Tensor", "mul_.Tensor", "div_.Tensor", "copy_")],

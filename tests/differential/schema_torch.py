@@ -112,7 +112,8 @@ def differences(op):
 
 
 def main():
-    table = [json.loads(line) for line in subprocess.run([sys.argv[1], "--ops"], capture_output=True, text=True, check=True).stdout.splitlines()]
+    rows = subprocess.run([sys.argv[1], "--ops"], capture_output=True, text=True, check=True).stdout
+    table = [json.loads(line) for line in rows.splitlines()]
     bad = n = 0
     for op in table:
         if op["name"] in OURS:

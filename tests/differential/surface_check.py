@@ -2,7 +2,7 @@
 its three spellings on equal inputs. What must be equal: the sequence of ATen operators that they dispatch to (below autograd, where
 compilers trace), their arguments, which tensors are the same memory; the recorded derivatives; every output and gradient, bit for bit.
 
-    build/tests/differential/surface_print each 20 1 | python tests/differential/surface_check.py [--least N]     exits 1 if something differs
+    build/tests/differential/surface_print each 20 1 | python tests/differential/surface_check.py [--least N]   exits 1 if something differs
 
 --least N: each alternative of spellings.def must have been written at least N times, so that none goes unseen.
 """
@@ -98,7 +98,8 @@ def image(t: Any) -> Any:
     if t is None:
         return None
     data = t.detach().contiguous().view(-1)
-    return (str(t.dtype), tuple(t.shape), t.stride(), t.storage_offset(), t.requires_grad, data.view(torch.uint8).tolist() if t.numel() else [])
+    data = data.view(torch.uint8).tolist() if t.numel() else []
+    return (str(t.dtype), tuple(t.shape), t.stride(), t.storage_offset(), t.requires_grad, data)
 
 
 def run(program: Program, source: str, call: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -192,7 +193,8 @@ def main() -> int:
     lacking = [what for what in expected if written[what] < opts.least]
     for what in lacking:
         print(f"{what}: written {written[what]} times, fewer than {opts.least}")
-    print(f"{total} programs with PyTorch {torch.__version__}: {wrong} differences, {sum(written.values())} rows spelled, {len(lacking)} spellings unseen")
+    print(f"{total} programs with PyTorch {torch.__version__}: {wrong} differences, {sum(written.values())} rows spelled, "
+          f"{len(lacking)} spellings unseen")
     return 1 if wrong or lacking or not total else 0
 
 

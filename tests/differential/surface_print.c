@@ -1,5 +1,5 @@
-/* surface_print.c: what surface_check.py reads. For each program of the files, or generated: its text, and for each surface the Python that is
- * sent, after a line that says which alternative of spellings.def wrote which row.
+/* surface_print.c: what surface_check.py reads. For each program of the files, or generated: its text, and for each surface the Python
+ * that is sent, after a line that says which alternative of spellings.def wrote which row.
  *     surface_print FILE…              surface_print N SEED [POLICY]
  *     surface_print each N SEED        N programs per row; first, what should be written at all */
 #include "compiled/targets/torch/emit_python.h"

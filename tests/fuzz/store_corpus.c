@@ -47,7 +47,8 @@ static void make_version_1(const char *path)
 		" x'05050505050505050505050505050505', 7, column1, 't', column2, NULL, NULL"
 		" FROM (VALUES ('found', ''), ('severity', 'low'), ('state', 'dismissed'),"
 		" ('note', 'duplicate of 00112233445566778899aabbccddeeff'));"
-		"INSERT INTO counter VALUES (x'01010101010101010101010101010101', x'02020202020202020202020202020202', 'torch:fake@cpu', 'pass', 3);"
+		"INSERT INTO counter VALUES (x'01010101010101010101010101010101', x'02020202020202020202020202020202', 'torch:fake@cpu', 'pass', "
+		"3);"
 		"INSERT INTO observation_count VALUES (x'05050505050505050505050505050505', x'03030303030303030303030303030303',"
 		" x'01010101010101010101010101010101', 'mismatch', 2, 7, 8);"
 		"PRAGMA page_size=512; VACUUM; PRAGMA application_id=1397769811; PRAGMA user_version=1");

@@ -7,8 +7,8 @@ the shape of its error, as check --json says them, and is compared if it is ther
 
 usage: expect.py SCATTERPROOF builtin|torch-2.11.0|torch-2.15.0 FILE...
 
-What generated kernels do depends on the vector instructions of the machine: what is stated of `inductor` was seen with AVX-512, and is asserted
-where that is; elsewhere it is said to be skipped.
+What generated kernels do depends on the vector instructions of the machine: what is stated of `inductor` was seen with AVX-512, and is
+asserted where that is; elsewhere it is said to be skipped.
 
 Each target runs all its programs in one go. Whether that PyTorch is installed, with_torch.sh looks before: a target that does not run is a
 failure here.

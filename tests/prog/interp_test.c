@@ -231,7 +231,8 @@ static void order_matters(void)
 		{"x = input([4, 6], seed=1)\nu = slice.Tensor(x, 1, 0, 3)\nv = slice.Tensor(x, 1, 3, 6)\nb = add_.Tensor(u, v)\nreturn (x,)\n",
 			false},
 		{"x = input([5], seed=1)\nu = unfold(x, 0, 2, 1)\nb = relu_(u)\nreturn (x,)\n", true},
-		{"x = input([4, 4], seed=1)\nd = diagonal(x)\ni = input([4], dtype=i64, fill=\"unique\", high=4)\nb = index_add_(d, 0, i, d)\nreturn (x,)\n",
+		{"x = input([4, 4], seed=1)\nd = diagonal(x)\ni = input([4], dtype=i64, fill=\"unique\", high=4)\nb = index_add_(d, 0, i, d)\n"
+		 "return (x,)\n",
 			true},
 	};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {

@@ -1,5 +1,5 @@
-/* surface_test.c: the Python of .prog files, as their comment "# python:" has it, and as eager Python has it in any surface: the program is the
- * same. UPDATE=1 in the environment writes the comments; review is the diff. Usage: surface_test FILE… */
+/* surface_test.c: the Python of .prog files, as their comment "# python:" has it, and as eager Python has it in any surface: the program
+ * is the same. UPDATE=1 in the environment writes the comments; review is the diff. Usage: surface_test FILE… */
 #include "compiled/targets/torch/emit_python.h"
 #include "compiled/targets/torch/spell.h"
 #include "eager/run/interp.h"
@@ -73,7 +73,8 @@ static void check_file(const char *path)
 	sb_free(&comment);
 }
 
-/* Every row says how it is written, and what it says can be read: one that names an argument or a condition that does not exist ends the process. */
+/* Every row says how it is written, and what it says can be read: one that names an argument or a condition that does not exist ends the
+ * process. */
 static void every_spelling_reads(void)
 {
 	static const bool listed[NOPS] = {

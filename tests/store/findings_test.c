@@ -384,7 +384,8 @@ static void limits(void)
 		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "300ms", "",
 			"longer than 0.3 s and was stopped"},
 		/* one function that takes minutes, after rows that are printed whole */
-		{"SELECT 'first' AS x UNION ALL SELECT 'second' UNION ALL SELECT instr(zeroblob(60000000), (SELECT CAST(group_concat(v, '') AS BLOB)"
+		{"SELECT 'first' AS x UNION ALL SELECT 'second' UNION ALL SELECT instr(zeroblob(60000000), (SELECT CAST(group_concat(v, '') AS "
+		 "BLOB)"
 		 " FROM (SELECT zeroblob(30000000) AS v UNION ALL SELECT x'01')))",
 			"1s", "x\nfirst\nsecond\n", "longer than 1 s and was stopped"},
 		{"WITH RECURSIVE n(i) AS (SELECT zeroblob(100000) UNION ALL SELECT zeroblob(100000) FROM n)"

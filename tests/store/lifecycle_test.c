@@ -169,8 +169,8 @@ static void circles(void)
 	}
 }
 
-/* Each a duplicate of the next one, as no `mark` would write it in this order but merged stores can hold it: a mark, an opening and what follows
- * are linear in the length. (circles() compares with the schema's own views.) */
+/* Each a duplicate of the next one, as no `mark` would write it in this order but merged stores can hold it: a mark, an opening and what
+ * follows are linear in the length. (circles() compares with the schema's own views.) */
 static void long_chains(void)
 {
 	enum { LENGTH = 300, MAX_S = 30 }; /* it takes about 2 s */

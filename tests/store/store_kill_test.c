@@ -1,6 +1,6 @@
-/* store_kill_test.c: kill -9 at 30 random moments, and at 30 random writing operations. A child writes findings as a campaign does and reports each commit over a pipe
- * after it returned; the parent kills it at some moment, from the opening of the file on, then opens the store as the next campaign
- * would: every reported finding is there and whole, integrity is ok. The next child goes on in the same file. */
+/* store_kill_test.c: kill -9 at 30 random moments, and at 30 random writing operations. A child writes findings as a campaign does and
+ * reports each commit over a pipe after it returned; the parent kills it at some moment, from the opening of the file on, then opens the
+ * store as the next campaign would: every reported finding is there and whole, integrity is ok. The next child goes on in the same file. */
 #include "tests/test.h"
 
 #include <signal.h>

@@ -438,7 +438,8 @@ static void killed_in_the_middle(void)
 static void hostile_stores(void)
 {
 	static const char *const harm[] = {"CREATE TRIGGER t AFTER INSERT ON environment BEGIN DELETE FROM finding; END",
-		("PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES ('Trigger', 't', 'event', 0, 'CREATE TRIGGER t AFTER INSERT ON event BEGIN"
+		("PRAGMA writable_schema=ON; INSERT INTO sqlite_master VALUES ('Trigger', 't', 'event', 0, 'CREATE TRIGGER t AFTER INSERT ON "
+		 "event BEGIN"
 		 " DELETE FROM finding; END')"),
 		"CREATE VIEW mine AS SELECT 1", "CREATE INDEX mine ON event (kind)", "ALTER TABLE run ADD COLUMN x INTEGER",
 		"UPDATE finding_state SET open = 0", "UPDATE event_kind SET state = 'dismissed', decides = 1 WHERE name = 'found'",

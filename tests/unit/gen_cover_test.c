@@ -1,6 +1,6 @@
 /* gen_cover_test.c: what the default policy makes: every row of the op table, with every dtype that it allows, every argument with its
- * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/gen/nogen.def, and what is
- * stated there must not be made: a new row that the generator cannot make fails here by itself.
+ * default and without, and every differentiable row where a gradient passes. What is not made must be stated in fuzz/gen/nogen.def, and
+ * what is stated there must not be made: a new row that the generator cannot make fails here by itself.
  *
  *   gen_cover_test [programs]         at most so many; fewer if everything was seen */
 #include "fuzz/gen/gen.h"

@@ -142,8 +142,10 @@ static void test_lenient(void)
 		"    def forward(self, tangents_1: \"f32[4, 33][33, 1]cpu\"):\n"
 		"        unsqueeze: \"f32[4, 1, 33][33, 33, 1]cpu\" = torch.ops.aten.unsqueeze.default(tangents_1, 1);  tangents_1 = None\n"
 		"        expand: \"f32[4, 13, 33][33, 0, 1]cpu\" = torch.ops.aten.expand.default(unsqueeze, [4, 13, 33]);  unsqueeze = None\n"
-		"        full: \"f32[4, 6, 33][198, 33, 1]cpu\" = torch.ops.aten.full.default([4, 6, 33], 0, dtype = torch.float32, layout = torch.strided, device = device(type='cpu'), pin_memory = False)\n"
-		"        slice_scatter: \"f32[4, 13, 33][33, 0, 1]cpu\" = torch.ops.aten.slice_scatter.default(expand, full, 1, 0, 6);  expand = full = None\n"
+		"        full: \"f32[4, 6, 33][198, 33, 1]cpu\" = torch.ops.aten.full.default([4, 6, 33], 0, dtype = torch.float32, layout = "
+		"torch.strided, device = device(type='cpu'), pin_memory = False)\n"
+		"        slice_scatter: \"f32[4, 13, 33][33, 0, 1]cpu\" = torch.ops.aten.slice_scatter.default(expand, full, 1, 0, 6);  expand = "
+		"full = None\n"
 		"        return (slice_scatter,)\n";
 	struct prog p;
 	struct err err;

@@ -246,7 +246,8 @@ static void test_where_it_died(void)
 static void test_plain_alias(void)
 {
 	static const char text[] =
-		"# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\nreturn (a, b)\n";
+		"# scatterproof 1\nx = input([4], seed=1%s)\ny = neg(x)\na = slice.Tensor(y, 0, 0, 2)\nb = slice.Tensor(y, 0, 2, 4)\n"
+		"return (a, b)\n";
 	for (int grad = 0; grad < 2; grad++) {
 		struct prog *p = program(arena_printf(&arena, text, grad ? ", requires_grad=True" : ""));
 		struct result r;
@@ -294,8 +295,10 @@ static void test_nothing_decided(void)
 static void test_unjudged(void)
 {
 	static const char *const text[] = {
-		"x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\nreturn (c,)\n",
-		"x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\nreturn (c,)\n",
+		("x = input([12], seed=3)\nc = clone(x)\ns = slice.Tensor(c, 0, 0, 10, 2)\nt = slice.Tensor(c, 0, 2, 12, 2)\nr = copy_(t, s)\n"
+		 "return (c,)\n"),
+		("x = input([4, 4], seed=3)\nc = clone(x)\nd = slice.Tensor(c, 1, 1, 4)\ne = slice.Tensor(c, 1, 0, 3)\nr = add_.Tensor(d, e)\n"
+		 "return (c,)\n"),
 		("x = input([9], dtype=bf16, seed=7, requires_grad=True)\ny = addcmul(x, x, x, value=0.3)\n"
 		 "g = full([9], 1.0, dtype=bf16)\nreturn (y,)\nbackward (y: g)\n"),
 	};
