@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""layout.py SOURCES: every C file is laid out as clang-format 14 does it by .clang-format, and no line of C or Python is longer than 140 columns
-(a tab is 4; tables in .def files are laid out by hand). Names what is not, file by file: `clang-format-14 -i FILE` mends the first kind.
+"""layout.py SOURCES: every C file is laid out as clang-format 14 does it by .clang-format, and no line of C or Python is longer than 140
+columns (a tab is 4; tables in .def files are laid out by hand). Names what is not: `clang-format-14 -i FILE` mends the first kind.
 
-The files are those that git tracks, or all of the rooms where this is no checkout. First the check itself is asked about two files that are wrong.
+The files are those that git tracks, or all of the rooms where this is no checkout. First the check itself is asked about two files that
+are wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def clang_format() -> str:
     for name in ("clang-format-14", "clang-format"):
         if shutil.which(name) and re.search(r"version 14\.", subprocess.run([name, "--version"], capture_output=True, text=True).stdout):
             return name
-    sys.exit("install clang-format 14 (scripts/install-packages --test does): without it nobody knows whether files are laid out as they must be")
+    sys.exit("install clang-format 14 (scripts/install-packages --test does): without it nobody knows how files must be laid out")
 
 
 def files(sources: Path) -> list[Path]:
