@@ -1,5 +1,6 @@
 /* torch_test.c: the driver against a real PyTorch: the founding program on every stage, Inductor's planted bugs, what a program
- * may do (raise, mutate, alias, return nothing), and what a worker may not survive. `torch_test bench` prints milliseconds. */
+ * may do (raise, mutate, alias, return nothing), and what a worker may not survive. `torch_test bench` prints milliseconds;
+ * `torch_test fixed` asks 2.15.0, which gives the founding program the right gradient. */
 #include "compiled/targets/driver.h"
 #include "compiled/targets/torch/torch.h"
 #include "tests/test.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SKIP = 77, MAX_IN = 4 };
+enum { MAX_IN = 4 };
 
 /* One PyTorch environment and one warm worker for all tests. */
 static struct arena arena;
@@ -336,34 +337,16 @@ static void test_death(void)
 	}
 }
 
-/* The fixed side, where it is installed: the same request on 2.15.0 gives the right gradient and no mismatch. */
+/* The fixed side: the same request on 2.15.0 gives the right gradient and no mismatch. */
 static void test_fixed_version(void)
 {
-	struct target t;
-	struct err err = {0};
-	struct strbuf python;
-	sb_init(&python);
-	bool ok = target_parse(&t, "torch-2.15.0:inductor", &err);
-	EXPECT(ok, "%s", err.msg);
-	if (!target_python(&python, &t, NULL, &err)) {
-		printf("SKIPPED: test_fixed_version: %s\n", err.msg);
-	} else {
-		struct proc_spec fixed;
-		torch_spec(&fixed, &arena, python.s, NULL);
-		struct proc *old = worker;
-		worker = proc_open(&fixed, &err);
-		EXPECT(worker, "%s", err.msg);
-		static const char *const targets[] = {"torch:eager", "torch:fake", "torch:aot_fake", "torch:aot_eager", "torch:inductor"};
-		for (int i = 0; worker && i < ARRAY_LEN(targets); i++) {
-			struct result r = run_founding(targets[i]);
-			EXPECT_INT(r.nmismatch, 0);
-			if (r.status == RES_OK)
-				EXPECT(sum(&r.call[0].grad[0]) == XGRAD, "2.15.0 %s: x.grad sums to %g", targets[i], sum(&r.call[0].grad[0]));
-		}
-		proc_close(worker);
-		worker = old;
+	static const char *const targets[] = {"torch:eager", "torch:fake", "torch:aot_fake", "torch:aot_eager", "torch:inductor"};
+	for (int i = 0; i < ARRAY_LEN(targets); i++) {
+		struct result r = run_founding(targets[i]);
+		EXPECT_INT(r.nmismatch, 0);
+		if (r.status == RES_OK)
+			EXPECT(sum(&r.call[0].grad[0]) == XGRAD, "2.15.0 %s: x.grad sums to %g", targets[i], sum(&r.call[0].grad[0]));
 	}
-	sb_free(&python);
 }
 
 /* ---- milliseconds ----------------------------------------------------------------------------------------- */
@@ -412,12 +395,13 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	struct strbuf python;
 	sb_init(&python);
-	python_override = getenv("SCATTERPROOF_TEST_PYTHON");
-	target_parse(&t, "torch:eager", NULL);
+	bool fixed = argc > 1 && str_eq(argv[1], "fixed");
+	python_override = fixed ? NULL : getenv("SCATTERPROOF_TEST_PYTHON");
+	target_parse(&t, fixed ? "torch-2.15.0:eager" : "torch:eager", NULL);
 	if (!target_python(&python, &t, python_override, &err)) {
-		printf("SKIPPED: no torch-%s environment, run scripts/setup-targets (%s)\n", torch_driver.default_version, err.msg);
+		printf("%s\n", err.msg);
 		sb_free(&python);
-		return SKIP;
+		return 1;
 	}
 	arena_init(&arena);
 	torch_spec(&spec, &arena, python.s, NULL);
@@ -429,6 +413,9 @@ int main(int argc, char **argv)
 	int code;
 	if (argc > 1 && str_eq(argv[1], "bench")) {
 		code = bench(argc, argv);
+	} else if (fixed) {
+		RUN(test_fixed_version);
+		code = TEST_END();
 	} else {
 		RUN(test_hello);
 		RUN(test_founding_right);
@@ -440,7 +427,6 @@ int main(int argc, char **argv)
 		RUN(test_founding_inductor);
 		RUN(test_planted);
 		RUN(test_death);
-		RUN(test_fixed_version);
 		code = TEST_END();
 	}
 	proc_close(worker);
