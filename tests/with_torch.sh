@@ -1,10 +1,30 @@
 #!/bin/sh
-# with_torch.sh VERSION COMMAND...: runs COMMAND if an environment torch-VERSION is installed, `{python}` in it standing for its
-# interpreter; 77 (skipped) if there is none. That is decided here and before: whatever COMMAND returns is a result, also 3 for a broken target or 77.
+# with_torch.sh VERSION COMMAND...: runs COMMAND if an environment torch-VERSION is installed, `{python}` in it standing for its interpreter;
+# 77 (skipped) if there is none. VERSION `any`: $SCATTERPROOF_PYTHON if it is set, else the oldest environment that is there, else a python3
+# that imports torch. Whether to skip is decided here and nowhere else: an environment that is there and broken is a failure, and whatever
+# COMMAND returns is a result, also 3 for a broken target or 77.
 version=$1
 shift
-python=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/torch-$version/bin/python
-[ -x "$python" ] || { echo "SKIPPED: no $python (scripts/setup-targets torch-$version installs it)"; exit 77; }
+envs=${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}
+skip() { echo "SKIPPED: $1"; exit 77; }
+fail() { echo "$1"; exit 1; }
+if [ "$version" != any ]; then
+	[ -d "$envs/torch-$version" ] || skip "no PyTorch $version in $envs (scripts/setup-targets torch-$version installs it)"
+	python=$envs/torch-$version/bin/python
+elif [ -n "${SCATTERPROOF_PYTHON:-}" ]; then
+	python=$(command -v "$SCATTERPROOF_PYTHON") || fail "SCATTERPROOF_PYTHON: there is no $SCATTERPROOF_PYTHON"
+else
+	for python in "$envs"/torch-*; do break; done
+	if [ -d "$python" ]; then
+		python=$python/bin/python
+	elif python3 -c 'import torch' 2>/dev/null; then
+		python=python3
+	else
+		skip "no Python with PyTorch was found (scripts/setup-targets torch-2.11.0 installs one)"
+	fi
+fi
+command -v "$python" >/dev/null || fail "$python cannot be run: the environment is there and broken"
+"$python" -c 'import torch' || fail "PyTorch of $python does not start"
 n=$#
 while [ $n -gt 0 ]; do
 	word=$1
@@ -15,5 +35,5 @@ while [ $n -gt 0 ]; do
 done
 "$@"
 rc=$?
-[ $rc = 77 ] && { echo "exit code 77 although torch-$version is installed: nothing was skipped"; exit 1; }
+[ $rc = 77 ] && fail "exit code 77 although PyTorch $version is installed: nothing was skipped"
 exit $rc

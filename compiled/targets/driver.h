@@ -1,7 +1,8 @@
 /* driver.h: one family of targets: everything that differs from family to family, in one object. A family is a folder here and a row of
  * target_drivers (target.c); nothing outside its folder names it or looks into its targets' names.
  *
- * What a driver must give is in this struct; members that may be NULL say so, and what is then done. python/ is the smallest family that starts an interpreter. */
+ * What a driver must give is in this struct; members that may be NULL say so, and what is then done. python/ is the smallest family that
+ * starts an interpreter. */
 #ifndef SCATTERPROOF_DRIVER_H
 #define SCATTERPROOF_DRIVER_H
 

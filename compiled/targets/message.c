@@ -1,4 +1,5 @@
-/* message.c: what differs from case to case is cut out of a message; what a framework wraps around an error comes from the target's driver. */
+/* message.c: what differs from case to case is cut out of a message; what a framework wraps around an error comes from the target's
+ * driver. */
 #include "compiled/targets/message.h"
 
 #include "compiled/targets/driver.h"

@@ -4,15 +4,16 @@
 
 #include "compiled/targets/target.h"
 
-/* The first line of a message without what differs from case to case: numbers (but those of a dtype: "f32", "float8_e4m3fn"), what stands in
- * brackets, what follows `=`. In a. */
+/* The first line of a message without what differs from case to case: numbers (but those of a dtype: "f32", "float8_e4m3fn"), what stands
+ * in brackets, what follows `=`. In a. */
 const char *message_generalised(const char *m, struct arena *a);
 /* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error,
  * generalised. It names findings in stores: dtypes lose their numbers here, so that a cause is one finding whatever the dtype, and old
  * findings are met again. */
 const char *message_innermost(const char *m, const struct target *t, struct arena *a);
 
-/* What a terminal shows of a message: all of a short one; of a graph dump its head; of a C++ or Triton compiler's output also its first error. */
+/* What a terminal shows of a message: all of a short one; of a graph dump its head; of a C++ or Triton compiler's output also its first
+ * error. */
 enum { MESSAGE_SHOWN = 1000 }; /* characters, about */
 const char *message_shown(const char *m, struct arena *a);
 

@@ -4,8 +4,8 @@
 
 #include "eager/base/base.h"
 
-/* Looks at candidates one by one; the nearest by edit distance (insert, delete, replace, swap neighbours; case does not count) is the guess,
- * if no more than a third of the given name's letters are wrong. A candidate that begins with the given name is near too. */
+/* Looks at candidates one by one; the nearest by edit distance (insert, delete, replace, swap neighbours; case does not count) is the
+ * guess, if no more than a third of the given name's letters are wrong. A candidate that begins with the given name is near too. */
 struct guess {
 	char given[64]; /* of longer ones the head */
 	char best[64];  /* "": none yet */

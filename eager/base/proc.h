@@ -20,10 +20,10 @@
  *
  * Limits: time per request (wall clock, from the moment the child is ready for it), which a child that works but did not get the
  * processor may exceed: as long as its group goes on computing and has used less than PROC_CPU_SHARE of the limit, up to PROC_STARVED
- * times (a nice child: PROC_STARVED_NICE). A child that is about to be killed for its time gets last_words and a second to say where it is; if it dies of that, its
- * end is the time limit all the same. A child that died is dead, whichever of its own children still hold its descriptors. Memory: as a
- * watch on the child's resident set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations), looked at every
- * PROC_WATCH_MS while busy. */
+ * times (a nice child: PROC_STARVED_NICE). A child that is about to be killed for its time gets last_words and a second to say where it
+ * is; if it dies of that, its end is the time limit all the same. A child that died is dead, whichever of its own children still hold its
+ * descriptors. Memory: as a watch on the child's resident set (RLIMIT_AS is useless with CUDA's and ASan's address space reservations),
+ * looked at every PROC_WATCH_MS while busy. */
 #ifndef SCATTERPROOF_PROC_H
 #define SCATTERPROOF_PROC_H
 

@@ -11,7 +11,8 @@
  *   positive  (r % K + 1) * step, the same K and step
  *   normal    n = sum of the four 16-bit quarters of each of h, mix64(h), mix64(mix64(h)), minus 6 * 65536. Floats: n / 65536 rounded
  *             to the dtype (n has 20 bits, so f32 and f64 are exact). Integers: floor(n / 4096), -96..95; u8: 100 more.
- *   special   if h & 3 is 0: entry (h >> 2 & 31) % 12 of the dtype's table in fill.c (infinities, nan, -0.0, denormals, limits); else dyadic
+ *   special   if h & 3 is 0: entry (h >> 2 & 31) % 12 of the dtype's table in fill.c (infinities, nan, -0.0, denormals, limits); else
+ *             dyadic
  *   ties      (r & 3) - 1, that is -1, 0, 1 or 2; u8: r & 3
  *   index     r % high, high at least 1 and at most what the dtype holds exactly (fill_high)
  *   unique    by LOGICAL index, in the storage of an `input` row: the line number l (row-major over the sizes without dim `dim`)

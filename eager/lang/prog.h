@@ -16,8 +16,8 @@
  * Sizes come from symbols: `sym` is given by each call, `sym_size.int` is read off a tensor (x.shape[0]). The line `surface python` (or
  * `surface torch`) after the first says how the program is spelled for targets that are Python libraries; its meaning is the same.
  *
- * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it other
- * (call (i: data=[2, 2, 2])).
+ * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it
+ * other (call (i: data=[2, 2, 2])).
  *
  * A program may say that eager must refuse it: `raises`, or `raises "some of PyTorch's message"`, after `return` and `backward`. Only such
  * programs may hold rows that the shape rules refuse; they, and the rows that need them, have no metas (node.refusal).

@@ -1,5 +1,6 @@
-/* target_facts.h: what the oracle must know of a target: with which kernels it computes, and what it may do otherwise than eager. The target's
- * driver says it (compiled/targets/driver.h); the licence table and the judge read it. So neither of them names a compiler's family. */
+/* target_facts.h: what the oracle must know of a target: with which kernels it computes, and what it may do otherwise than eager. The
+ * target's driver says it (compiled/targets/driver.h); the licence table and the judge read it. So neither of them names a compiler's
+ * family. */
 #ifndef SCATTERPROOF_TARGET_FACTS_H
 #define SCATTERPROOF_TARGET_FACTS_H
 

@@ -101,11 +101,12 @@ bool legality_sets_one_value(int op) { return overlap[op] == OV_ACCEPT_SELF; }
 
 /* ---- what differs from version to version ----------------------------------------------------------------------------------
  *
- * Known from 91,800 random calls, 12 % of them wrong on purpose, on 2.11.0 and 2.15.0 (CPU); what lies between has not been tried. Autograd's
- * refusals are the same in all of tests/prog/autograd, but for a word ("Output 0 of SplitBackward0" is "Output 0 of Split" in 2.15).
+ * Known from 91,800 random calls, 12 % of them wrong on purpose, on 2.11.0 and 2.15.0 (CPU); what lies between has not been tried.
+ * Autograd's refusals are the same in all of tests/prog/autograd, but for a word ("Output 0 of SplitBackward0" is "Output 0 of Split" in
+ * 2.15).
  *   clamp          a bound outside the range of u8: 2.15 refuses, 2.11 wraps it
- *   arange         an infinite step: 2.15 refuses; integer ranges with parts that are not whole: another length, or (a step of 0.5) the end of
- *                  the process in 2.11. The shape rule refuses both always.
+ *   arange         an infinite step: 2.15 refuses; integer ranges with parts that are not whole: another length, or (a step of 0.5) the
+ *                  end of the process in 2.11. The shape rule refuses both always.
  *   mv             of a matrix without elements by a vector of another dtype: 2.15 refuses. The shape rule refuses it always. */
 enum { CLAMP_IN_RANGE = 15 };
 

@@ -1,8 +1,10 @@
 /* legality.h: which overlaps of destination and operands PyTorch accepts in an in-place row (MemoryOverlap.cpp; measured on 2.11 CPU,
- * scripts of the measurement: tests/autograd_check.py). Shapes and dtypes are the shape rules' business, leaves and views autograd.h's.
+ * scripts of the measurement: tests/differential/autograd_check.py). Shapes and dtypes are the shape rules' business, leaves and views
+ * autograd.h's.
  *
  * "Overlaps itself" is a dim of size > 1 with stride 0 (an unfold is not noticed). Two tensors are compared only if both are dense
- * permutations of a contiguous block and share a storage: same first and last cell and same strides is FULL, any other common cell PARTIAL. One and the same tensor is always FULL. */
+ * permutations of a contiguous block and share a storage: same first and last cell and same strides is FULL, any other common cell
+ * PARTIAL. One and the same tensor is always FULL. */
 #ifndef SCATTERPROOF_LEGALITY_H
 #define SCATTERPROOF_LEGALITY_H
 

@@ -1,4 +1,5 @@
-/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards
+ * answer with counters and findings, it adds and stores them. */
 #include "fuzz/cli/commands.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* environment.h: what ran, in the words of the store: the target's name with the version that the interpreter has, its device, this machine. */
+/* environment.h: what ran, in the words of the store: the target's name with the version that the interpreter has, its device, this
+ * machine. */
 #ifndef SCATTERPROOF_ENVIRONMENT_H
 #define SCATTERPROOF_ENVIRONMENT_H
 

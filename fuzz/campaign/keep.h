@@ -9,8 +9,8 @@
  * new finding: where its program is from. *exists, *id, *state: of the finding that was there before. */
 enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
 	struct hash128 *id, bool *exists, enum finding_state *state, struct arena *a);
-/* f is a sighting of a finding that was there before keep_finding: records what that makes of a decision that it was fixed (lifecycle.h), and a
- * higher severity. *how: what the finding is to this run; *now: as it is then. */
+/* f is a sighting of a finding that was there before keep_finding: records what that makes of a decision that it was fixed (lifecycle.h),
+ * and a higher severity. *how: what the finding is to this run; *now: as it is then. */
 enum store_status keep_meet(
 	enum met *how, struct store_loaded *now, struct store *s, const struct shard_finding *f, const struct hash128 *id, struct arena *a);
 /* The id of where target ran; versions, hello: as exec_versions said. */

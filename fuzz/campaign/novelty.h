@@ -1,6 +1,6 @@
 /* novelty.h: which programs are worth a compile. A program has features: (operator, dtype, layout class of each operand, on a
- * gradient path or not, surface, with symbols or not) and (producer, consumer, layout class between them). Features seen are bits of a table; the score of a
- * program is how many of its features no compiled program had yet. */
+ * gradient path or not, surface, with symbols or not) and (producer, consumer, layout class between them). Features seen are bits of a
+ * table; the score of a program is how many of its features no compiled program had yet. */
 #ifndef SCATTERPROOF_NOVELTY_H
 #define SCATTERPROOF_NOVELTY_H
 

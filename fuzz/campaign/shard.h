@@ -14,9 +14,10 @@
  *
  * A program that passes with suspects (oracle/judge/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
- * An answer is a commit: it says what happened since the last one, and where the shard stands (struct shard_state). When a shard dies, another
- * one begins where the last answer stood, without the program that the dead one had in hand (shard_note.h): what it did since then is done
- * again, because a program is its number. So nothing is lost or counted twice but that program, which its parent counts as `harness`.
+ * An answer is a commit: it says what happened since the last one, and where the shard stands (struct shard_state). When a shard dies,
+ * another one begins where the last answer stood, without the program that the dead one had in hand (shard_note.h): what it did since
+ * then is done again, because a program is its number. So nothing is lost or counted twice but that program, which its parent counts as
+ * `harness`.
  *
  * Messages: request = struct shard_request; answer = struct shard_answer, then counters, reasons and findings since the last one. */
 #ifndef SCATTERPROOF_SHARD_H

@@ -1,5 +1,5 @@
-/* shard_note.h: what a shard has in hand, in memory that outlives it: when one dies (a CHECK of ours, a sanitizer, the kernel's out-of-memory
- * killer), its parent reads which program did it. The parent makes the memory; the shard opens it by its name. */
+/* shard_note.h: what a shard has in hand, in memory that outlives it: when one dies (a CHECK of ours, a sanitizer, the kernel's
+ * out-of-memory killer), its parent reads which program did it. The parent makes the memory; the shard opens it by its name. */
 #ifndef SCATTERPROOF_SHARD_NOTE_H
 #define SCATTERPROOF_SHARD_NOTE_H
 

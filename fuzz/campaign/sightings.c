@@ -1,4 +1,5 @@
-/* sightings.c: see sightings.h. One queue for all signatures: what waits for a trial and what waits for another's trial differ in nothing. */
+/* sightings.c: see sightings.h. One queue for all signatures: what waits for a trial and what waits for another's trial differ in
+ * nothing. */
 #include "fuzz/campaign/sightings.h"
 
 #include <stdlib.h>

@@ -93,7 +93,8 @@ bool bench_catch(const struct options *o, struct err *err)
 	for (int f = 0; ok && f < ARRAY_LEN(cases); f++) {
 		char title[240];
 		snprintf(title, sizeof title,
-			"errors planted into results of builtin:eager, %s fills, licence of %s (goals: f32 >= 99 %%, f16 >= 95 %%, bf16 >= 85 %% of the first four"
+			"errors planted into results of builtin:eager, %s fills, licence of %s (goals: f32 >= 99 %%, f16 >= 95 %%, bf16 >= 85 %% of "
+			"the first four"
 			" on normal; exact 100 %%)",
 			cases[f].fill, cases[f].licence);
 		table_begin(&tb, title);

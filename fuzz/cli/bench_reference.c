@@ -268,7 +268,8 @@ bool bench_throughput(const struct options *o, struct err *err)
 		(double[]){(double)w.programs / s, (double)w.calls / s, 100 * w.s[0] / s, 100 * w.s[1] / s, 100 * w.s[2] / s, 100 * w.s[3] / s});
 	bench_note(o,
 		"%" PRId64
-		" programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of reference per entry;"
+		" programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of "
+		"reference per entry;"
 		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge; peak memory of this process %ld MiB",
 		w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs, (double)w.scalars / (double)w.programs,
 		(double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged,

@@ -13,7 +13,8 @@ struct checked {
 	const struct outcome *o;
 };
 /* One line, without its end: an object with file, target, versions, device, verdict, why, calls, elements, by_fill, freedoms,
- * predicted_meta, suspects; of a divergence also kind, severity, tensor, call, pattern, signature, wrong (all tensors, with samples), report, stderr. */
+ * predicted_meta, suspects; of a divergence also kind, severity, tensor, call, pattern, signature, wrong (all tensors, with samples),
+ * report, stderr. */
 void check_json(struct strbuf *sb, const struct checked *c);
 
 #endif

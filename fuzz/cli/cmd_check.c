@@ -156,8 +156,8 @@ static void say_kept(const struct checking *c, const struct hash128 *id, enum me
 			how == MET_FIXED ? ", in a later version" : "");
 }
 
-/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run; MET_NEW if
- * it cannot be stored. */
+/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run;
+ * MET_NEW if it cannot be stored. */
 static enum met keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
 {
 	struct hash128 env, id;
@@ -291,8 +291,8 @@ static int open_target(struct checking *c, int target)
 	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 }
 
-/* 0 pass, or diverges as a person has marked in the store; 1 diverges, 2 the target's options or version are not what its name says, 3 the target is broken, 4 not judged. exit_of_both over
- * files and targets. */
+/* 0 pass, or diverges as a person has marked in the store; 1 diverges, 2 the target's options or version are not what its name says, 3
+ * the target is broken, 4 not judged. exit_of_both over files and targets. */
 static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
 {
 	struct arena a;

@@ -10,8 +10,8 @@
  * Inputs come first in the text, cotangents last.
  *
  * Files: gen.c (a program), gen_op.c (one node), gen_arg.c (arguments that are not tensors), gen_input.c (sizes, layouts, inputs),
- * gen_assign.c (x[1:3] = y), gen_rules.c (autograd's rules and magnitudes), gen_symbol.c and gen_size.c (sizes that change from call to call).
- * edit.h has the structural edits that shrinking and mutation need. */
+ * gen_assign.c (x[1:3] = y), gen_rules.c (autograd's rules and magnitudes), gen_symbol.c and gen_size.c (sizes that change from call to
+ * call). edit.h has the structural edits that shrinking and mutation need. */
 #ifndef SCATTERPROOF_GEN_H
 #define SCATTERPROOF_GEN_H
 

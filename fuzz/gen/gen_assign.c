@@ -3,8 +3,8 @@
  *     a view, copy_ to it                                                 x[1:3] = y
  *     a view, an in-place row on it, the same view, copy_ to that         x[1:3] += y
  *     index, an in-place row on its result, index_put_ of that            x[i] += y
- * That the last two end in copy_ and index_put_ is what Python makes of them. A row is made by add_op like any other; if one turns out to be
- * impossible, all go. */
+ * That the last two end in copy_ and index_put_ is what Python makes of them. A row is made by add_op like any other; if one turns out to
+ * be impossible, all go. */
 #include "fuzz/gen/gen_internal.h"
 
 enum shape_of_write { WRITE_COPY, WRITE_ANY, WRITE_AND_PUT_BACK, WRITE_INDEXED };

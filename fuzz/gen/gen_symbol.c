@@ -1,6 +1,6 @@
-/* gen_symbol.c: one size of a finished program, or two, become symbols, and calls give them other values. Where that size occurs in inputs and
- * in size arguments it is written as the symbol (or a multiple of it, or one less); whether the program still makes sense is found out by
- * binding every call and validating the result: what does not stays as it was. */
+/* gen_symbol.c: one size of a finished program, or two, become symbols, and calls give them other values. Where that size occurs in
+ * inputs and in size arguments it is written as the symbol (or a multiple of it, or one less); whether the program still makes sense is
+ * found out by binding every call and validating the result: what does not stays as it was. */
 #include "fuzz/gen/gen_symbol.h"
 
 #include "eager/run/legality.h"

@@ -91,7 +91,8 @@ static double number_after(enum dtype dt, double v, bool up)
 	return dtype_load_f(dt, cell);
 }
 
-/* The outermost number of dt, upwards or downwards, that num_has accepts; `end` if it accepts none. end: where about the finite part ends. */
+/* The outermost number of dt, upwards or downwards, that num_has accepts; `end` if it accepts none. end: where about the finite part
+ * ends. */
 static double outermost(const struct num *v, enum dtype dt, double end, bool up)
 {
 	enum { STEPS = 64 }; /* ends are known to a few units in the last place */
@@ -299,7 +300,8 @@ static void list_picks(struct strbuf *sb, const struct wanted *w, const struct r
 	sb_puts(sb, "]),");
 }
 
-/* Elements between which a gradient is divided as nobody can know: what they add up to, or which gradients they get, as judge.c allows it. */
+/* Elements between which a gradient is divided as nobody can know: what they add up to, or which gradients they get, as judge.c allows
+ * it. */
 static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
 {
 	sb_putc(sb, '[');

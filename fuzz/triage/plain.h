@@ -12,8 +12,8 @@
 bool plain_needed(const struct outcome *o, const struct target *t);
 /* Options are the compilers': what does not compile keeps its own. */
 struct target plain_of(const struct target *t);
-/* r, plain: the target's answer and its. If both raise or both run, *o becomes invalid, and unexpected: neither the reference nor the interpreter refuses the program,
- * or nobody would have asked. */
+/* r, plain: the target's answer and its. If both raise or both run, *o becomes invalid, and unexpected: neither the reference nor the
+ * interpreter refuses the program, or nobody would have asked. */
 void plain_settle(struct outcome *o, const struct result *r, const struct result *plain);
 /* All of that in one go, in the child that ran t. */
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a);

@@ -1,5 +1,5 @@
-/* script.c: the script in the order in which a person reads it: what is wrong, the function, the inputs (these come from the target's driver),
- * what must come out; then the machinery that is the same in every script of the family, which reads the names in capitals. */
+/* script.c: the script in the order in which a person reads it: what is wrong, the function, the inputs (these come from the target's
+ * driver), what must come out; then the machinery that is the same in every script of the family, which reads the names in capitals. */
 #include "fuzz/triage/script.h"
 
 #include "compiled/targets/driver.h"

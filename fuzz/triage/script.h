@@ -1,7 +1,7 @@
-/* script.h: a claim (claim.h) as a stand-alone Python script: the function that is sent to the target, byte for byte, the inputs made by the
- * same integer arithmetic, what the reference says that must come out (expected.h). The target runs in a child process, as the tool's do,
- * so that a crash or a hang is an answer; eager runs after it and is shown beside. Exit codes as `repro` of the same claim: 1 it holds, 0 it
- * does not; 2 (repro: 3 or 4) nobody can tell, with a sentence that says why. Needs PyTorch and nothing else. */
+/* script.h: a claim (claim.h) as a stand-alone Python script: the function that is sent to the target, byte for byte, the inputs made by
+ * the same integer arithmetic, what the reference says that must come out (expected.h). The target runs in a child process, as the tool's
+ * do, so that a crash or a hang is an answer; eager runs after it and is shown beside. Exit codes as `repro` of the same claim: 1 it
+ * holds, 0 it does not; 2 (repro: 3 or 4) nobody can tell, with a sentence that says why. Needs PyTorch and nothing else. */
 #ifndef SCATTERPROOF_SCRIPT_H
 #define SCATTERPROOF_SCRIPT_H
 

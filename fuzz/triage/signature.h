@@ -1,7 +1,7 @@
-/* signature.h: the name under which a night's sightings of one bug are one finding. It is made of what stays the same: which kind of tensor is
- * wrong, the shape of the error, and either the operator whose predicted layout is impossible or, without such a hint, the operators next
- * to the wrong tensor: the one that made the output, those that read the input. Sizes, seeds and names are not in it. (What raises
- * is known by its message: message.h.) */
+/* signature.h: the name under which a night's sightings of one bug are one finding. It is made of what stays the same: which kind of
+ * tensor is wrong, the shape of the error, and either the operator whose predicted layout is impossible or, without such a hint, the
+ * operators next to the wrong tensor: the one that made the output, those that read the input. Sizes, seeds and names are not in it.
+ * (What raises is known by its message: message.h.) */
 #ifndef SCATTERPROOF_SIGNATURE_H
 #define SCATTERPROOF_SIGNATURE_H
 

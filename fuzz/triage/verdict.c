@@ -211,8 +211,8 @@ const char *program_raises(const struct prog *p, const struct target *t, struct 
 	return interp_run(&plain, p, a, &o, &err) == INTERP_OK && plain.status == RES_RAISED ? plain.message : NULL;
 }
 
-/* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do instead
- * neither set of rules expects. */
+/* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do
+ * instead neither set of rules expects. */
 static void from_must_raise(
 	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc, struct arena *a)
 {

@@ -15,7 +15,8 @@ bool verdict_find(int *out, const char *name, struct err *err);
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
 
 /* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
- * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill class of the call: dyadic, normal, special, ties. */
+ * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill
+ * class of the call: dyadic, normal, special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
 struct element_counts {
@@ -40,8 +41,9 @@ struct outcome {
 	const struct judgement *judgement; /* NULL: there was nothing to compare */
 };
 
-/* Compares with the reference of every call (of refs, which has that of t then). Everything of *out lives in a and in refs. hint: the operator
- * whose predicted meta overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the program. */
+/* Compares with the reference of every call (of refs, which has that of t then). Everything of *out lives in a and in refs. hint: the
+ * operator whose predicted meta overlaps itself (torch:fake), NULL or "" if none: it names the signature better than any guess from the
+ * program. */
 void outcome_with(
 	struct outcome *out, struct references *refs, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* The same for a program that meets one target only: its references live in a. */
@@ -49,8 +51,8 @@ void outcome_of(
 	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const char *hint, struct arena *a);
 /* Why there is no pass or divergence, fit for counting ("unjudged: gradient of N elements ..."); "" otherwise. */
 const char *verdict_reason(const struct outcome *o, struct arena *a);
-/* What eager of t's version says when it refuses the program, whoever runs it (a tensor saved for backward and then written, a view that must
- * not be written, a call that must raise); NULL: no rule of the interpreter's refuses it. */
+/* What eager of t's version says when it refuses the program, whoever runs it (a tensor saved for backward and then written, a view that
+ * must not be written, a call that must raise); NULL: no rule of the interpreter's refuses it. */
 const char *program_raises(const struct prog *p, const struct target *t, struct arena *a);
 /* Canonical text of a program, in a. */
 const char *prog_text(const struct prog *p, struct arena *a);

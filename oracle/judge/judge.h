@@ -80,8 +80,8 @@ enum alias_rule judge_output_rule(const struct prog *p, const struct reference *
 bool judge_gradient_from_start(const struct reference *ref, int i, unsigned freedoms, struct arena *a);
 /* Gradient i with storage k, with output k, with gradient k < i. */
 enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum tensor_role other, int k, unsigned freedoms, struct arena *a);
-/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason): where
- * it may be NaN, zeros for None may. NULL: nowhere. */
+/* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason):
+ * where it may be NaN, zeros for None may. NULL: nowhere. */
 const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a);
 /* What the gradients of group w of ref->winners add up to, and within what. False: anything, or judge_picks says more. */
 bool judge_winners(double *total, double *room, const struct reference *ref, int w);

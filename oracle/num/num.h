@@ -11,7 +11,8 @@
  * 2^-1100. num_round makes infinities of them; whatever else reads them sees NUM_ANY, because the form decides if it ever overflows.
  * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
- * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it has.
+ * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it
+ * has.
  *
  * Rounding is never applied to the centre, except where a licence says that one correctly rounded operation on exact operands
  * is all there is (NR_IEEE): then the rounded value is what every evaluation gives, and it is exact.
@@ -266,9 +267,9 @@ struct num num_any(enum dtype dt);
 struct num_reach {
 	double up, down;
 };
-/* v is their sum, to which roundings add the part `rel` of either at most; infinite is what reaches `limit`. Then, in some order, an infinity of
- * that sign comes of it, and it stays: v itself may overflow to the other side. sure: another term is surely an infinity or NaN; then
- * NaN may come of it, but no other infinity. */
+/* v is their sum, to which roundings add the part `rel` of either at most; infinite is what reaches `limit`. Then, in some order, an
+ * infinity of that sign comes of it, and it stays: v itself may overflow to the other side. sure: another term is surely an infinity or
+ * NaN; then NaN may come of it, but no other infinity. */
 void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure);
 /* f applied to every component (finite part, +inf, -inf, NaN) of the operands, results united. */
 typedef struct num num_pair_fn(const struct num *a, const struct num *b);
@@ -288,8 +289,8 @@ INLINE struct num num_each(const struct num *a, num_each_fn *f, const void *ctx)
 /* Finite numbers times 2^-1100, for sums that go beyond double: what is lost of them is less than a unit of their sum. */
 struct num num_down(const struct num *a);
 struct num num_down_product(const struct num *a, const struct num *b);
-/* An f64 sum of scaled-down terms, rounded: c is their exact sum, rad that of their radii, rel the part of their magnitudes that roundings may
- * come to; rel == 0: one addition, so nothing overflows on the way. */
+/* An f64 sum of scaled-down terms, rounded: c is their exact sum, rad that of their radii, rel the part of their magnitudes that
+ * roundings may come to; rel == 0: one addition, so nothing overflows on the way. */
 struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, double rel, int nr);
 
 /* Rounds to dtype dt under NR_* flags: adds half an ulp, or makes the value exact, marks overflow, flushes. */

@@ -125,7 +125,8 @@ void adjoint_seed(struct adjoint *A, sid id, const struct num *g, int consumer)
 	send(A, id, g, consumer * SLOTS, num_format[l->acc].p);
 }
 
-/* How far the sum of several contributions may be from the exact one, in parts of their total magnitude: `within` operators and across them. */
+/* How far the sum of several contributions may be from the exact one, in parts of their total magnitude: `within` operators and across
+ * them. */
 struct sum_parts {
 	double within, across;
 };
@@ -635,7 +636,8 @@ static void adj_picked(const struct pass *s, const sid *e, int64_t n, const stru
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
-/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any. */
+/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as
+ * any. */
 static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;

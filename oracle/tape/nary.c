@@ -358,7 +358,8 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
 }
 
-/* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of it. */
+/* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of
+ * it. */
 static void widen_onto(struct num *r, const struct num *product, const struct num *other, const struct terms *a, const struct terms *b,
 	int64_t n, const struct how *h)
 {
@@ -476,7 +477,8 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		exact = exact && num_fits(h->dt, start, 0) && num_fits(h->dt, r.hi - start, 0) && fabs(start) < f->overflow
 			&& fabs(r.hi - start) < f->overflow;
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
-		/* sumprod_of has every product and addition; alpha is one more rounding of a factor, a term or the sum, and so is own's addition then. */
+		/* sumprod_of has every product and addition; alpha is one more rounding of a factor, a term or the sum, and so is own's addition
+		 * then. */
 		double abs = scale * plain + (own ? fabs(beta) * finite_mag(own) : 0);
 		num_widen(&r, flushed + 2 * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
 		if (alpha != 1) /* the sum may be rounded, even to infinity, before it is scaled */
@@ -850,8 +852,8 @@ static struct num any_all(const struct tape *t, const sid *e, int64_t n, int wan
 }
 
 /* ---- variance ---- */
-/* The type in which var's mean is formed: where formulas run as operators, or the reduction of a whole tensor takes its mean first (PyTorch's
- * std_var_all_cpu), it is the kernels' compute type, however wide the squares are added up. */
+/* The type in which var's mean is formed: where formulas run as operators, or the reduction of a whole tensor takes its mean first
+ * (PyTorch's std_var_all_cpu), it is the kernels' compute type, however wide the squares are added up. */
 static const struct num_format *mean_format(const struct how *h)
 {
 	return &num_format[h->l->flags & LF_STEPS ? tape_inner(h->dt) : h->l->acc];

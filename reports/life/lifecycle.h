@@ -3,9 +3,9 @@
  *
  *     open        looked at again: candidate, or confirmed if it ever was
  *     known       reported upstream or accepted; seen again it stays known
- *     fixed-in V  seen again in a version that is not older than V it is open: regressed if that is confirmed in a fresh process; if it is not
- *                 (fuzz --no-confirm, check), a candidate again, with a note that says so: a candidate regression. One that is confirmed then,
- *                 in V or later, is regressed. So the fix stands until a decision other than "candidate" follows it
+ *     fixed-in V  seen again in a version that is not older than V it is open: regressed if that is confirmed in a fresh process; if it
+ *                 is not (fuzz --no-confirm, check), a candidate again, with a note that says so: a candidate regression. One that is
+ *                 confirmed then, in V or later, is regressed. So the fix stands until a decision other than "candidate" follows it
  *     dismissed   not a bug; seen again it stays dismissed
  *     duplicate   of another finding, which the event names (`mark`: no duplicate itself, as long as nobody marks it so); seen again it
  *                 stays so */

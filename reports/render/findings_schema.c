@@ -1,5 +1,6 @@
 /* findings_schema.c: see findings_schema.h. schema.txt is read line by line: `name: meaning` begins a table or view, an indented line
- * is one of its columns; the paragraph before the first is for people only. tests/test_store_sql.c compares it with the real schema. */
+ * is one of its columns; the paragraph before the first is for people only. tests/store/store_sql_test.c compares it with the real
+ * schema. */
 #include "reports/render/findings_schema.h"
 
 #include "eager/base/guess.h"

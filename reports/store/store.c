@@ -139,9 +139,9 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_DROP_ALL_OPS] = "DELETE FROM program_op AS p WHERE " PROGRAM_UNUSED("p.program"),
 	[Q_DROP_ALL_PROGRAMS] = "DELETE FROM program AS p WHERE " PROGRAM_UNUSED("p.id"),
 	[Q_CURRENT] = "SELECT severity, signature FROM finding_summary WHERE finding = ?",
-	[Q_BY_SIGNATURE] =
-		"SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
-		" WHERE s.signature = ?1 AND (f.family = ?2 OR substr(f.family, 1, length(?2) + 1) = ?2 || '-') ORDER BY s.first_seen, s.finding LIMIT 1",
+	[Q_BY_SIGNATURE] = "SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"
+					   " WHERE s.signature = ?1 AND (f.family = ?2 OR substr(f.family, 1, length(?2) + 1) = ?2 || '-')"
+					   " ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
 					" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
 	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",

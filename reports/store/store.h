@@ -6,7 +6,7 @@
  * views over events, ties broken by (time, key). Two tables hold numbers that only grow (counter, observation_count);
  * they merge by maximum. finding_summary is a local cache: written with the events it sums up, rebuilt after a merge,
  * never merged. The events of tool "merge" are conclusions from the other rows: each merge takes them back and concludes again
- * (store_after_fix.c). tests/test_store_merge.c checks that merging is commutative, associative and idempotent.
+ * (store_after_fix.c). tests/store/store_merge_test.c checks that merging is commutative, associative and idempotent.
  *
  * AN OBSERVATION IS OF A PROGRAM: a finding's signature comes back in other programs, and which tensor was wrong, in which call, is
  * true of the program that was observed, not of the finding's first one. A row is kept per (finding, program, environment), the

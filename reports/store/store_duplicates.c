@@ -2,8 +2,8 @@
  *
  * The schema's view finding_decision walks from each duplicate through its originals, which is quadratic in the length of a chain, and a
  * writer computes summaries all the time. The one idea: only the least of each circle of duplicates needs that walk, and one pass over all
- * duplicates finds those. So a writer's connection has them in a temporary table, and temporary views of the schema's names that look there;
- * they say the same (tests/test_lifecycle.c compares). Writers alone: for people the schema's own views hold. */
+ * duplicates finds those. So a writer's connection has them in a temporary table, and temporary views of the schema's names that look
+ * there; they say the same (tests/store/lifecycle_test.c compares). Writers alone: for people the schema's own views hold. */
 #include <stdlib.h>
 
 #include "reports/store/store_internal.h"

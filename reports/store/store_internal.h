@@ -142,8 +142,8 @@ enum store_status write_enter(struct store *s);
 enum store_status write_leave(struct store *s, enum store_status status);
 /* Recomputes the cached summary of one finding, or of all (finding NULL). Inside a transaction. */
 enum store_status summary_update(struct store *s, const struct hash128 *finding);
-/* Duplicates in linear time, for those who write (store_duplicates.c). After circles_setup the names finding_decision, finding_state_now and
- * finding_now mean temporary views, which circles_refresh keeps true: after each decision, and if another process has written. */
+/* Duplicates in linear time, for those who write (store_duplicates.c). After circles_setup the names finding_decision, finding_state_now
+ * and finding_now mean temporary views, which circles_refresh keeps true: after each decision, and if another process has written. */
 enum store_status circles_setup(struct store *s);
 enum store_status circles_refresh(struct store *s);
 enum store_status circles_current(struct store *s);
@@ -153,7 +153,8 @@ enum store_status summary_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
 
-/* Concludes from all rows which findings were seen after their fix, inside a transaction; summaries are the caller's. (store_after_fix.c) */
+/* Concludes from all rows which findings were seen after their fix, inside a transaction; summaries are the caller's.
+ * (store_after_fix.c) */
 enum store_status conclude_from_merged(struct store *s);
 
 /* Steps through a query and hands its rows over; the last result code, SQLITE_DONE if row stopped it. (store_query.c) */

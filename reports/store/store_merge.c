@@ -3,7 +3,8 @@
  * Shared rows are a set (their key is their content), so merging them is union. Each run has one writer, so its counters only
  * grow, and the greater one is the later one. Of observations, those that store.h says are kept: "the least k of a union" is a union
  * too. Which findings one store's sightings show to be back after another store's fix is concluded from all rows, anew at each merge
- * (store_after_fix.c). Hence commutative, associative, idempotent. Programs that nothing refers to then are deleted, summaries computed again. */
+ * (store_after_fix.c). Hence commutative, associative, idempotent. Programs that nothing refers to then are deleted, summaries computed
+ * again. */
 #include <sys/stat.h>
 
 #include "reports/store/store_internal.h"

@@ -1,6 +1,6 @@
 /* builtin.c: the family `builtin`: this very binary, started again as a child with the verb BUILTIN_VERB, so that a crash of what is under
- * test costs one result and never the oracle. Request: the target's name and the program's text; answer: the result as wire.h encodes it. The
- * child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
+ * test costs one result and never the oracle. Request: the target's name and the program's text; answer: the result as wire.h encodes it.
+ * The child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
 #include "compiled/targets/builtin/builtin.h"
 
 #include <unistd.h>
@@ -30,7 +30,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		if (str_eq(o->value, plants[i]))
 			return true;
 	return err_set(err,
-		"target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, kill-judging%s",
+		"target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, "
+		"kill-judging%s",
 		text, o->value, guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
 }
 
@@ -134,8 +135,8 @@ const struct target_driver builtin_driver = {
 
 /* ---- the child ---- */
 
-/* plant=KIND spoils the results of one program in eight (by its text without `call` lines, so that a program behaves the same every time): the campaign,
- * the store and the comparison are tested with it, without any real compiler. */
+/* plant=KIND spoils the results of one program in eight (by its text without `call` lines, so that a program behaves the same every
+ * time): the campaign, the store and the comparison are tested with it, without any real compiler. */
 enum { PLANT_ONE_IN = 8 };
 
 static void plant_values(struct result *r, const char *kind, struct arena *a)

@@ -82,7 +82,8 @@ static enum clamp_rule clamp_of(int minor) { return minor >= 15 ? CLAMP_BLOCKS :
 /* The first versions of the ranges that differ in facts. */
 static const char *const steps[] = {"0.0.0", "2.12.0", "2.15.0", NULL};
 
-/* The decompositions of aot_eager_decomp_partition and the emission of Inductor need the wider rows, and so may a backend that nobody knows. */
+/* The decompositions of aot_eager_decomp_partition and the emission of Inductor need the wider rows, and so may a backend that nobody
+ * knows. */
 static enum licence_target kernels_of(const char *stage)
 {
 	bool eager = str_eq(stage, "eager") || str_eq(stage, "fake") || str_eq(stage, "aot_fake") || str_eq(stage, "aot_eager");

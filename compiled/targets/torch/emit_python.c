@@ -128,8 +128,8 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 
 static bool is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view || n->op == OP_sym; }
 
-/* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that only
- * they read is nobody's. */
+/* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that
+ * only they read is nobody's. */
 static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES], f_reads[MAX_NODES] = {0}, cot_reads[MAX_NODES] = {0};

@@ -1,6 +1,6 @@
-/* script_parts.c: the parts of a stand-alone script that know PyTorch: its imports, the program as a function, how this stage compiles it, the
- * inputs of every call; and the machinery that is the same in every script (fill.py, script_run.py), which reads the names in capitals that
- * are written here. */
+/* script_parts.c: the parts of a stand-alone script that know PyTorch: its imports, the program as a function, how this stage compiles
+ * it, the inputs of every call; and the machinery that is the same in every script (fill.py, script_run.py), which reads the names in
+ * capitals that are written here. */
 #include "compiled/targets/torch/script_parts.h"
 
 #include <inttypes.h>
@@ -76,7 +76,8 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torch_request *r, struct arena *a, struct err *err)
 {
 	sb_puts(sb,
-		"\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\nCALLS = [\n");
+		"\n# One entry per call of the same compiled function: storages, then (size, stride, offset) of each input or a symbol's value.\n"
+		"CALLS = [\n");
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog q;
 		if (!prog_bind(&q, p, k, a, err))
@@ -209,7 +210,8 @@ static void imports(struct strbuf *sb, const struct target *t)
 			"torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False\n");
 	if (target_option(t, "import"))
 		sb_printf(sb,
-			"\ntry:\n    import %s  # registers the backend\nexcept Exception as e:\n    print(f\"the backend's module is not there: {e}\")\n"
+			"\ntry:\n    import %s  # registers the backend\nexcept Exception as e:\n"
+			"    print(f\"the backend's module is not there: {e}\")\n"
 			"    sys.exit(2)\n\n",
 			target_option(t, "import"));
 	sb_printf(sb, "DEVICE = \"%s\"\n", target_device_name(t->device));

@@ -58,8 +58,8 @@ struct torch_hello {
 }; /* module: "NAME 1.2" of +import, or "" */
 
 /* Spec of a worker: serves every stage of one PyTorch installation on one device. `python` and the arena (which holds the
- * strings) outlive the slot. module: imported before anything is compiled (it registers a backend of Dynamo), also from the directory that is
- * current now; NULL: none. Adjust limits in *out afterwards if wanted. */
+ * strings) outlive the slot. module: imported before anything is compiled (it registers a backend of Dynamo), also from the directory
+ * that is current now; NULL: none. Adjust limits in *out afterwards if wanted. */
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module);
 bool torch_hello(struct torch_hello *out, const struct proc *p); /* false: no hello yet, or rubbish */
 

@@ -1,0 +1,176 @@
+"""Runs .prog files on the installed PyTorch and compares with (--update: rewrites) the expectations at their end.
+
+The second opinion on eager/run/autograd.c and eager/run/legality.c: reads the program text with a few lines of its own and calls
+torch.ops.aten directly. Usage: autograd_check.py [--update] FILL_PY FILE…   The format: tests/prog/interp_test.c.
+"""
+import importlib.util
+import math
+import re
+import sys
+from typing import Any
+
+import torch
+
+SHORT = {torch.bool: "b8", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
+         torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
+DTYPE = {v: k for k, v in SHORT.items()}
+NODE = re.compile(r'(\w+)(?:: (?:"[^"]*"|\([^)]*\)))? = ([\w.]+)\((.*)\)$')
+
+
+def load(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location("fill", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def extent(size: list, stride: list, offset: int) -> int:
+    return 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+
+
+def contiguous(size: list) -> list:
+    return [math.prod(max(n, 1) for n in size[d + 1 :]) for d in range(len(size))]
+
+
+def call_changes(line: str) -> dict:
+    """"call (x: seed=3 fill=normal, s0=7)" -> {"x": {"seed": 3, "fill": "normal"}, "s0": 7}"""
+    changes: dict = {}
+    for part in line.strip()[6:-1].split(","):
+        name, _, rest = part.strip().partition(":")
+        if rest:
+            pairs = [w.split("=") for w in rest.split()]
+            changes[name] = {k: int(v, 0) if k == "seed" else v.strip('"') for k, v in pairs}
+        else:
+            name, _, value = name.partition("=")
+            changes[name] = int(value)
+    return changes
+
+
+class Run:
+    """One call of a program; `changes` as of its call line."""
+
+    def __init__(self, text: str, fill: Any, changes: dict | None = None) -> None:
+        self.fill, self.env, self.storages, self.leaves = fill, {**DTYPE, "inf": math.inf, "nan": math.nan}, [], {}
+        self.nodes, self.ret, self.back, self.changes = [], [], [], changes or {}
+        for line in text.splitlines():
+            line = line.strip()
+            if line.startswith("return"):
+                self.ret = re.findall(r"\w+", line)[1:]
+            elif line.startswith("backward"):
+                self.back = re.findall(r"(\w+): (\w+)", line)
+            elif line and not line.startswith(("#", "call")):
+                name, op, args = NODE.match(line).groups()
+                self.nodes.append((name, op, args))
+
+    def cotangent_names(self) -> set:
+        need, by_name = set(), {name: args for name, _, args in self.nodes}
+        todo = [c for _, c in self.back]
+        while todo:
+            name = todo.pop()
+            if name not in need:
+                need.add(name)
+                todo += [w for w in re.findall(r"[A-Za-z_]\w*", by_name[name]) if w in by_name]
+        return need
+
+    def input(self, size, stride=None, offset=0, dtype=torch.float32, fill="dyadic", seed=0, high=0, dim=0, requires_grad=False, data=None):
+        stride = contiguous(size) if stride is None else stride
+        n = extent(size, stride, offset)
+        if data is None:
+            cells = self.fill.make_storage(SHORT[dtype], n, fill, seed, high, dim, size, stride, offset)
+        else:
+            assert len(data) == n
+            cells = torch.tensor(data, dtype=dtype)
+        self.storages.append(cells)
+        return self.on_storage(cells, size, stride, offset, requires_grad)
+
+    def on_storage(self, cells, size, stride, offset, requires_grad):
+        t = torch.empty(0, dtype=cells.dtype).set_(cells.untyped_storage(), offset, size, stride)
+        return t.requires_grad_() if requires_grad else t
+
+    def input_view(self, base, size, stride, offset=0, requires_grad=False):
+        cells = next(c for c in self.storages if c.untyped_storage().data_ptr() == base.untyped_storage().data_ptr())
+        return self.on_storage(cells, size, stride, offset, requires_grad)
+
+    def node(self, name: str, op: str, args: str) -> None:
+        if op == "sym":
+            self.env[name] = self.changes.get(name, int(args))
+            return
+        if op in ("input", "input_view"):
+            f = getattr(self, op)
+            more = self.changes.get(name, {})
+            args = re.sub(r",? *(%s)=[^,)]*" % "|".join(more), "", args) if more else args
+            args += "".join(f", {k}={v!r}" for k, v in more.items())
+        elif op == "getitem":
+            f = lambda t, i: t[i]  # noqa: E731
+        else:
+            packet, _, overload = op.partition(".")
+            f = getattr(getattr(torch.ops.aten, packet), overload or "default")
+        self.env[name] = eval(f"f({args})", {"f": f, **self.env})  # noqa: S307
+        if op in ("input", "input_view"):
+            if "requires_grad=True" in args:
+                self.leaves[name] = self.env[name]
+
+    def run(self) -> list:
+        cot = self.cotangent_names()
+        for node in self.nodes:
+            if node[0] not in cot or node[1] == "input":
+                self.node(*node)
+        with torch.no_grad():
+            for node in self.nodes:
+                if node[0] in cot and node[1] != "input":
+                    self.node(*node)
+        if self.back:
+            torch.autograd.backward([self.env[o] for o, _ in self.back], [self.env[c] for _, c in self.back])
+        lines = [f"# out {i}: {show(self.env[n], True)}" for i, n in enumerate(self.ret)]
+        if self.back:
+            lines += [f"# grad {n}: {show(t.grad, False)}" for n, t in self.leaves.items()]
+        return lines + [f"# storage {i}:{values(c)}" for i, c in enumerate(self.storages)]
+
+
+def values(t: torch.Tensor) -> str:
+    t = t.detach()
+    if not t.is_floating_point():
+        return "".join(f" {int(v)}" for v in t.reshape(-1).tolist())
+    form = "%.17g" if t.dtype == torch.float64 else "%.9g"
+    return "".join(" nan" if v != v else " " + form % (v + 0.0 if v else 0.0) for v in t.reshape(-1).tolist())
+
+
+def show(t: Any, out: bool) -> str:
+    if t is None:
+        return "none"
+    stride = [0 if n == 1 or t.numel() == 0 else s for n, s in zip(t.shape, t.stride())]
+    return f"{SHORT[t.dtype]}{list(t.shape)}{stride}{' grad' if out and t.requires_grad else ''}{values(t)}"
+
+
+def expectation(text: str, fill: Any) -> str:
+    calls = [{}, *[call_changes(line) for line in text.splitlines() if line.startswith("call")]]
+    try:
+        lines = ["# eager: ok"]
+        for changes in calls:
+            lines += Run(text, fill, changes).run()
+    except (RuntimeError, IndexError, ValueError) as e:
+        message = str(e).splitlines()[0]
+        message = re.split(r": \[|, but got| and does not have a grad_fn", message)[0]
+        lines = [f"# eager: raised {type(e).__name__}: {message}"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    args = sys.argv[1:]
+    update = args[0] == "--update"
+    fill, bad = load(args[update]), 0
+    for path in args[1 + update :]:
+        text = open(path).read()
+        head, _, old = text.partition("# eager:")
+        new = expectation(head, fill)
+        if update:
+            open(path, "w").write(head + new)
+        elif "# eager:" + old != new:
+            bad += 1
+            print(f"{path}\n--- file\n# eager:{old}--- PyTorch {torch.__version__}\n{new}")
+    print(f"{len(args) - 1 - update} programs, {bad} differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, one per argument that leaves its
+default.
+
+A row that needs what is not known here (a new kind or role) raises Unknown: whoever asks fails, and nobody has to list rows.
+An example is (row, operands, call): operands maps names to arguments of `input` ("{s}" stands for a seed; one letter: a float that may
+require grad; two: an index or mask), call is the text of the arguments with "{name}" for operands.
+"""
+from __future__ import annotations
+
+import string
+
+import torch
+
+T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
+SELF = {"any": [2, 3], "rank1": [2, 3], "rank2": [2, 3], "dense": [2, 3], "matrix": [2, 3], "vector": [3], "batch": [2, 2, 3],
+        "cat": [2, 3], "same": [2, 3], "upto2": [2, 3]}
+SIZES = {"expand": [4, 2, 3], "view": [3, 2], "reshape": [6], "repeat": [2, 1], "strided": [3, 2], "any": [2, 3]}
+INTS = {"strided": [1, 3], "pad": [1, 1], "shifts": [1]}
+INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
+INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
+MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
+RANGE = {"start": 1, "end": 7, "step": 2}
+REDUCE = ("sum", "prod", "mean", "amax", "amin")
+
+
+class Unknown(Exception):
+    pass
+
+
+def differentiable(op: dict) -> bool:
+    return (op["family"] != "input" and op["name"] != "getitem" and not op["traits"] & T_NONDIFF and "f32" in op["dtypes"]
+            and any(p["kind"].startswith("Tensor") for p in op["params"]))
+
+
+class Example:
+    """One call in the making; `choice` are arguments by name that are to differ from what is plain."""
+
+    def __init__(self, op: dict, table: dict, choice: dict):
+        self.op, self.table, self.choice = op, table, choice
+        self.operands: dict[str, str] = {}
+        self.plain: dict[str, object] = {}      # arguments for PyTorch's own shape rule of `like`
+        self.size: list[int] = [2, 3]
+        self.letters = iter(string.ascii_lowercase)
+
+    def operand(self, size, index=None) -> str:
+        name = next(self.letters)
+        name = name if index is None else name + "0"
+        positive = ', fill="positive"' if self.op["licence"] in ("TRANS", "DIV") else ""
+        self.operands[name] = index or f"{size}, seed={{s}}{positive}"
+        return "{" + name + "}"
+
+    def tensor(self, p) -> str:
+        role = p["role"]
+        if role in SELF:
+            fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
+            self.size = self.size if fixed else SELF[role]
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(self.size)
+        if role in ("index1", "unique1", "ids"):
+            self.plain[p["name"]] = torch.tensor([0, 1])
+            return self.operand(None, INDEX)
+        if role in ("indexn", "uniquen"):
+            return self.operand(None, INDEXN)
+        if role == "mask":
+            return self.operand(None, MASK)
+        if role in ("bcast", "bcast_to", "srcn", "values", "source"):
+            return self.operand(self.size)
+        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2]}.get(role)
+        if role == "like":
+            shape = self.like(p["like"])
+        if shape is None:
+            raise Unknown(f"{self.op['name']}: no example of a Tensor<{role}>")
+        return self.operand(shape)
+
+    def like(self, name) -> list[int]:
+        base, _, overload = name.partition(".")
+        f = getattr(getattr(torch.ops.aten, base), overload or "default")
+        known = {q["name"] for q in self.table[name]["params"]}
+        return list(f(**{k: v for k, v in self.plain.items() if k in known}).shape)
+
+    def number(self, p, other):
+        """Of what is one number, string or dtype: the plain value and others."""
+        kind, role, name = p["kind"], p["role"], p["name"]
+        if kind == "Dim":
+            plain = int(role == "distinct" or name == "dim1" and "default" not in p)
+            pair = any(q["role"] == "distinct" for q in self.op["params"])
+            return plain if not other else plain - 2 if pair else 1
+        if kind == "Dims":
+            return [1, 0] if role == "perm" else [0] if other and p.get("default", 0) is None else [1]
+        if kind == "Size" and role in SIZES:
+            return SIZES[role]
+        if kind == "Ints" and role in INTS:
+            return INTS[role]
+        if kind == "Index":
+            return 1 if role == "any" else 0
+        if kind == "Step":
+            return 2 if other or role == "chunk" else 1
+        if kind == "Int" and role in ("diag", "window", "count"):
+            return 1 if role == "diag" else 2
+        if kind == "Scalar" and role == "range":
+            return RANGE[name]
+        if kind == "Scalar":
+            return -1.0 if name == "min" else 0 if name == "correction" else 2.0
+        if kind == "bool":
+            return not p.get("default", False) if other else True
+        if kind == "dtype":
+            return "f64"
+        if kind == "str" and role == "reduce":
+            return other or REDUCE[0]
+        raise Unknown(f"{self.op['name']}: no example of a {kind}<{role}>")
+
+    def value(self, p):
+        if p["kind"] == "Tensors":
+            if p["role"] in ("indices", "uindices"):
+                return f"[{self.operand(None, INDEX)}]"
+            return f"[{self.tensor(p)}, {self.operand(self.size)}]"
+        if p["kind"] == "Tensor" and self.choice.get(p["name"]) == "number":
+            return "1.5"
+        if p["kind"] == "Tensor":
+            return self.tensor(p)
+        v = self.plain[p["name"]] = self.number(p, self.choice.get(p["name"]))
+        return f'"{v}"' if p["kind"] == "str" else str(v)
+
+    def text(self) -> str:
+        args, params = {}, self.op["params"]
+        # PyTorch needs tensors whose sizes follow from others last
+        for p in sorted(params, key=lambda p: (p["role"] == "like") * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
+            needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
+            if needed:
+                args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)
+        return ", ".join(f"{p['name']}={args[p['name']]}" for p in params if p["name"] in args)
+
+
+def choices(op: dict):
+    """Nothing, then each argument that can differ, alone."""
+    yield {}
+    for i, p in enumerate(op["params"]):
+        if p["kind"] == "Tensor" and op["traits"] & T_NUMBERS and (i or not op["traits"] & T_MUTATES):
+            yield {p["name"]: "number"}
+        if p["kind"].startswith("Tensor") or p["role"] == "keep":
+            continue
+        if p["role"] == "reduce":
+            yield from ({p["name"]: r} for r in REDUCE[1:])
+        elif "default" in p:
+            yield {p["name"]: True}
+        elif p["optional"]:
+            yield {p["name"]: "None"}
+
+
+def examples(op: dict, table: dict) -> list:
+    found = {}
+    for choice in choices(op):
+        e = Example(op, table, choice)
+        call = e.text()
+        found.setdefault(call, (op["name"], e.operands, call))
+    return list(found.values())

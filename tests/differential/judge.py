@@ -1,0 +1,163 @@
+"""judge.py: when two answers are the same answer (see rules_torch.py)."""
+from __future__ import annotations
+
+import torch
+
+EXACT = {"MOVE", "COMPARE", "CONVERT", "MINMAX"}
+T_PURE_MOVE, T_ORDER = 1 << 10, 1 << 9
+BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
+
+
+def ulp(ref, dtype):
+    """Spacing of dtype's numbers at |ref| (double)."""
+    info = torch.finfo(dtype)
+    a = ref.abs().clamp(min=info.tiny)
+    _, e = torch.frexp(a)
+    slack = 64 if dtype == torch.float64 else 1     # nothing wider to compare with: both sides have rounded
+    return slack * torch.ldexp(torch.full_like(a, info.eps), e - 1)
+
+
+def first(bad, want, got):
+    i = int(bad.reshape(-1).nonzero()[0])
+    ours, theirs = got.reshape(-1)[i].item(), want.reshape(-1)[i].item()
+    return f"{int(bad.sum())} of {bad.numel()} elements; element {i}: got {ours!r}, PyTorch {theirs!r}"
+
+
+def same(a, b):
+    if a.dtype.is_floating_point:
+        return (a == b) | (a.isnan() & b.isnan())
+    return a == b
+
+
+def bits(op, want, got):
+    if op["traits"] & T_PURE_MOVE and want.dtype.is_floating_point:
+        w, g = want.contiguous().view(BITS[want.dtype]), got.contiguous().view(BITS[want.dtype])
+        bad = (w != g) & ~(want.isnan() & got.isnan())
+    else:
+        bad = ~same(want, got)
+    return first(bad, want, got) if bad.any() else None
+
+
+def near(op, want, got, ref, stats, scale=None, unit=None, call=None):
+    """want: PyTorch's; ref: the same in double, or None; scale: magnitude of what was added up, or None."""
+    if not want.dtype.is_floating_point:
+        return bits(op, want, got)
+    ok = same(want, got)
+    stats["exact"] += int(ok.sum())
+    if ok.all():
+        return None
+    w, g = want.double(), got.double()
+    r = w if ref is None else ref.double()
+    unit = unit or want.dtype
+    u = ulp(r, unit)
+    err, terr = (g - r).abs(), (w - r).abs()
+    # A result that double can hold but the dtype cannot: infinity and the largest number are both fair.
+    big = torch.finfo(want.dtype).max
+    close = (err <= 4 * u) | ((g - w).abs() <= 2 * u) | (g.isinf() & (r.abs() > big * 0.99) & (g.sign() == r.sign()))
+    stats["near"] += int((close & ~ok).sum())
+    ok = ok | close
+    if ok.all():
+        return None
+    s = torch.zeros_like(r) if scale is None else scale.double().abs()
+    finite = terr[terr.isfinite()]
+    worst = finite.max() if finite.numel() else torch.tensor(0.0, dtype=torch.float64)
+    # Overflow on the way depends on the order of the factors or terms.
+    overflowed = ~g.isfinite() & ~w.isfinite() & ~r.isnan()
+    if op["licence"] in ("PROD", "SCAN", "SUM", "MATMUL"):
+        overflowed = ~g.isfinite() | ~w.isfinite()
+    fuzz = 16 * max(1, sum(t.numel() for t in call.tensors)) if call is not None and op["licence"] == "PROD" else 8
+    loose = (err <= fuzz * u) | (err <= 8 * terr) | (err <= 2 * worst) | (err <= 4 * ulp(torch.maximum(s, r.abs()), unit)) | overflowed
+    stats["loose"] += int((loose & ~ok).sum())
+    ok = ok | loose
+    if ok.all():
+        return None
+    bad = ~ok
+    return first(bad, want, got) + f", in double {r.reshape(-1)[int(bad.reshape(-1).nonzero()[0])].item()!r}"
+
+
+def in_double(op, call, run):
+    """run(call) with every floating operand in double."""
+    try:
+        return run(call.doubled())
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def forward64(op, call, k):
+    from rules_torch import overload
+
+    def go(tensors):
+        args, kwargs = call.python_args(tensors)
+        res = overload(op)(*args, **kwargs)
+        return (list(res) if isinstance(res, (tuple, list)) else [res])[k]
+    return in_double(op, call, go)
+
+
+def magnitude(op, call, k):
+    from rules_torch import overload
+    try:
+        wide = [t.double() if op["licence"] != "ACCUM" and t.dtype != torch.bool else t for t in call.doubled()]
+        args, kwargs = call.python_args([t if t.dtype == torch.bool else t.abs() for t in wide])
+        sign = -1 if op["name"].startswith(("sub", "rsub")) else 1    # terms must add up, not cancel
+        args = [abs(a) if isinstance(a, (int, float)) and not isinstance(a, bool) else a for a in args]
+        kwargs = {k: sign * abs(a) if k == "alpha" else a for k, a in kwargs.items()}
+        if sign < 0 and "alpha" not in kwargs:
+            if len(args) == 3:
+                args[2] = -args[2]
+            else:
+                kwargs["alpha"] = -1
+        res = overload(op)(*args, **kwargs)
+        return (list(res) if isinstance(res, (tuple, list)) else [res])[k]
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def values(op, call, k, want, got, stats):
+    if not want.dtype.is_floating_point or (op["licence"] in EXACT and not op["traits"] & 4):
+        if op["traits"] & T_ORDER and k > 0:
+            return None     # indices of an open order: their values are compared as result 0
+        if op["name"] in ("max.dim", "min.dim", "topk") and k == 1:
+            return None
+        stats["exact"] += want.numel()
+        return bits(op, want, got)
+    ok = same(want, got)
+    if ok.all():
+        stats["exact"] += want.numel()
+        return None
+    ref = forward64(op, call, k)
+    mag = magnitude(op, call, k) if op["licence"] in ("ARITH", "SUM", "SCAN", "MATMUL", "ACCUM") else None
+    if ref is not None and (not isinstance(ref, torch.Tensor) or not ref.dtype.is_floating_point or ref.shape != want.shape):
+        ref = None
+    fitting = mag if mag is not None and mag.shape == want.shape else None
+    return near(op, want, got, None if ref is None else ref.detach(), stats, fitting, call=call)
+
+
+def gradient(op, call, i, run, want, got, stats):
+    ok = same(want, got)
+    if ok.all():
+        stats["exact"] += want.numel()
+        return None
+    from rules_torch import overload
+
+    def go(tensors):
+        leaves = [t.detach().requires_grad_() if t.dtype.is_floating_point else t for t in tensors]
+        args, kwargs = call.python_args(leaves)
+        if op["traits"] & 4:    # a leaf may not be written
+            args[0] = args[0] * 1
+        res = overload(op)(*args, **kwargs)
+        outs = list(res) if isinstance(res, (tuple, list)) else [res]
+        pairs = [(o, g.to(o.dtype)) for o, g in zip(outs, run.gouts) if g is not None]
+        return torch.autograd.grad([o for o, _ in pairs], leaves[i], [g for _, g in pairs], allow_unused=True)[0]
+    ref = in_double(op, call, go)
+    if ref is not None and ref.shape != want.shape:
+        ref = None
+    s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
+    summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
+    if (op["licence"] in ("VAR", "MATMUL") or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
+        x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
+        g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
+        if x.numel() and g.numel():
+            s = torch.maximum(s, x.max() * g.max())
+    # rounded to the result's dtype on the way
+    coarse = [g.dtype for g in run.gouts if g is not None and torch.finfo(g.dtype).eps > torch.finfo(want.dtype).eps]
+    return near(op, want, got, ref, stats, None if s is None else s.expand(want.shape), coarse[0] if coarse else None, call)

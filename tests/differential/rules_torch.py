@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Differential test of eager's rules against the installed PyTorch: random calls of every operator of the op table.
+
+rules_torch.py OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--texts] [--keep-going]
+
+Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: raised or not, number of results, dtype, sizes,
+strides of dimensions of size > 1 of non-empty tensors, aliasing and offset of views, values, self's storage after in-place rows,
+gradients of every floating operand. Bits where the operator is exact (data movement, comparisons, min/max, integers); otherwise
+within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
+With --plant the opcall program gives wrong answers of five kinds, and each must be noticed.
+Exit status: 0 all agree, 1 a difference.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import torch
+
+import calls
+import judge
+
+DT = calls.DT
+T_VIEW, T_MAYBE_VIEW, T_MUTATES, T_NONDIFF, T_ORDER = 1, 2, 4, 1 << 8, 1 << 9
+
+
+def overload(op):
+    base, _, ov = op["name"].partition(".")
+    return getattr(getattr(torch.ops.aten, base), ov or "default")
+
+
+class Run:
+    """One call in PyTorch: results or the exception, and gradients."""
+
+    def __init__(self, op, call, rng):
+        self.error = None
+        self.outs: list[torch.Tensor] = []
+        self.gouts: list[torch.Tensor | None] = []
+        self.grads: dict[tuple[int, int], torch.Tensor] = {}
+        self.self_storage = None
+        mutates = bool(op["traits"] & T_MUTATES)
+        want = not (op["traits"] & (T_VIEW | T_NONDIFF)) and op["family"] != "factory"
+        for tensors in self.attempts(op, call, want, mutates):
+            try:
+                self.forward(op, call, tensors, mutates)
+            except Exception as e:  # noqa: BLE001
+                if "Autograd not support dtype" in str(e):
+                    continue    # an integer result of a leaf that requires grad: compare the call without gradients
+                self.error = str(e)
+                return
+            try:
+                self.backward(tensors, rng, mutates)
+                return
+            except Exception:  # noqa: BLE001
+                continue    # saved, then written: try again with fewer operands that require grad
+        self.gouts = []
+
+    def attempts(self, op, call, want, mutates):
+        if not want:
+            yield [(t.tensor(), None) for t in call.tensors]
+            return
+        for only_self in ([False, True] if mutates else [False]):
+            out = []
+            for i, t in enumerate(call.tensors):
+                leaf = None
+                if t.dtype.is_floating_point and (i == 0 or not only_self):
+                    if mutates and i == 0:
+                        leaf = (t.flat if t.before is None else t.before).clone().requires_grad_()
+                        out.append(((leaf * 1).as_strided(t.size, t.stride, t.offset), leaf))
+                        continue
+                    leaf = t.tensor().detach().requires_grad_()
+                    out.append((leaf, leaf))
+                else:
+                    out.append((t.tensor(), None))
+            yield out
+        yield [(t.tensor(), None) for t in call.tensors]
+
+    def forward(self, op, call, tensors, mutates):
+        args, kwargs = call.python_args([t for t, _ in tensors])
+        res = overload(op)(*args, **kwargs)
+        self.outs = list(res) if isinstance(res, (tuple, list)) else [res]
+        if mutates:
+            t = tensors[0][0]
+            cells = (call.tensors[0].flat.numel(),)
+            self.self_storage = torch.empty(0, dtype=t.dtype).set_(t.detach().untyped_storage(), 0, cells, (1,)).clone()
+
+    def backward(self, tensors, rng, mutates):
+        outs, gouts = [], []
+        self.gouts = []
+        for o in self.outs:
+            g = None
+            if o.requires_grad:
+                g = calls.random_values(rng, o.numel(), o.dtype, "dyadic" if rng.random() < 0.7 else "normal").reshape(o.shape)
+            self.gouts.append(g)
+            if g is not None:
+                outs.append(o)
+                gouts.append(g)
+        leaves = [(i, leaf) for i, (_, leaf) in enumerate(tensors) if leaf is not None]
+        if not outs or not leaves:
+            return
+        grads = torch.autograd.grad(outs, [leaf for _, leaf in leaves], gouts, allow_unused=True)
+        for (i, leaf), g in zip(leaves, grads):
+            if g is None:
+                continue
+            if mutates and i == 0:
+                t = tensors[0][0]
+                g = g.as_strided(t.shape, t.stride(), t.storage_offset())
+            self.grads[i] = g
+
+
+def request(call, run):
+    text = call.text().encode()
+    storages = [t.hex() for t in call.tensors]
+    gouts = ["-" if g is None else calls.hex_of(g) for g in run.gouts]
+    want = 1 if run.grads else 0
+    head = f"CALL {len(text)} {len(storages)} {len(gouts)} {want}\n".encode()
+    return head + text + "".join(s + "\n" for s in storages + gouts).encode()
+
+
+def parse(lines):
+    ans = {"out": [], "gin": {}, "err": None, "self": None}
+    for line in lines:
+        w = line.split(" ")
+        if w[0] == "ERR":
+            ans["err"] = line[4:]
+        elif w[0] == "OUT":
+            ans["out"].append((w[1], json.loads(w[2]), json.loads(w[3]), int(w[4]), int(w[5]), w[6]))
+        elif w[0] == "SELF":
+            ans["self"] = w[1]
+        elif w[0] == "GIN":
+            ans["gin"][(int(w[1]), int(w[2]))] = w[3]
+    return ans
+
+
+# Rules that another PyTorch than 2.11 has changed: compared only there.
+CHANGED = {"clamp": "the gradient at a bound is 0 and bounds outside an integer dtype are refused"}
+
+
+def answers(opcall, requests):
+    p = subprocess.run(opcall if isinstance(opcall, list) else [opcall], input=b"".join(requests), capture_output=True, check=False)
+    groups, cur = [], []
+    for line in p.stdout.decode().split("\n"):
+        if line == "END":
+            groups.append(parse(cur))
+            cur = []
+        else:
+            cur.append(line)
+    return groups, p
+
+
+def alias_of(o, tensors):
+    for i, t in enumerate(tensors):
+        if t.flat.numel() and o.untyped_storage().data_ptr() == t.flat.untyped_storage().data_ptr():
+            return i
+    return -1
+
+
+def compare(op, call, run, ans, stats):
+    """A sentence about the first difference, or None."""
+    if run.error is not None or ans["err"] is not None:
+        if run.error is not None and ans["err"] is not None:
+            stats["raised"] += 1
+            stats["texts"][(run.error.split("\n")[0][:150], ans["err"][:150])] += 1
+            return None
+        if run.error is not None:
+            return f"PyTorch raised: {run.error[:300]}"
+        narrower = ("not implemented for dtype", "exceeds the limit", "limited to", "data-dependent", "not whole")
+        if any(text in ans["err"] for text in narrower):
+            stats["narrower"] += 1
+            return None
+        if op["family"] == "matmul" and "scalar type" in ans["err"] and any(t.numel() == 0 for t in call.tensors):
+            stats["narrower"] += 1      # PyTorch does not look at dtypes where nothing is multiplied
+            return None
+        return f"we raised: {ans['err']}"
+    if len(run.outs) != len(ans["out"]):
+        return f"{len(ans['out'])} results, PyTorch {len(run.outs)}"
+    stats["ran"] += 1
+    for k, (o, a) in enumerate(zip(run.outs, ans["out"])):
+        dt, size, stride, offset, alias, data = a
+        if DT[dt] != o.dtype or size != list(o.shape):
+            return f"result {k} is {dt}{size}, PyTorch {o.dtype}{list(o.shape)}"
+        if o.numel():
+            for d in range(o.dim()):
+                if o.shape[d] > 1 and stride[d] != o.stride(d):
+                    return f"result {k} has strides {stride}, PyTorch {list(o.stride())} for sizes {size}"
+        if op["traits"] & (T_VIEW | T_MAYBE_VIEW) and o.numel():
+            mine = -1 if alias < 0 else 0
+            torchs = min(alias_of(o, call.tensors), 0)
+            if mine != torchs:
+                return f"result {k} aliasing {alias}, PyTorch {torchs}"
+            if mine == 0 and offset != o.storage_offset():
+                return f"result {k} has offset {offset}, PyTorch {o.storage_offset()}"
+        why = judge.values(op, call, k, o.detach(), calls.from_hex(data, o.dtype, size), stats)
+        if why:
+            return f"result {k}: {why}"
+    if run.self_storage is not None:
+        mine = calls.from_hex(ans["self"], run.self_storage.dtype, [run.self_storage.numel()])
+        # the cells of self were compared closely as result 0; this is about the others
+        top = run.self_storage.double().abs().nan_to_num(0, 0, 0)
+        why = judge.near(op, run.self_storage, mine, None, stats, (top.max() if top.numel() else top).expand(top.shape))
+        if why:
+            return f"self's storage: {why}"
+    if op["traits"] & T_ORDER and any(not torch.equal(o, calls.from_hex(a[5], o.dtype, list(o.shape)))
+                                      for o, a in zip(run.outs, ans["out"]) if not o.dtype.is_floating_point):
+        stats["ties"] += 1
+        return None     # other winners among ties: other gradients
+    for i, g in run.grads.items():
+        key = call.tensors[i].where
+        if key not in ans["gin"]:
+            return f"no gradient of argument {key}"
+        stats["grads"] += 1
+        why = judge.gradient(op, call, i, run, g, calls.from_hex(ans["gin"][key], g.dtype, list(g.shape)), stats)
+        if why:
+            return f"gradient of argument {key}: {why}"
+    return None
+
+
+def test_op(opcall, op, opt):
+    rng = random.Random(f"{opt.seed}:{op['name']}")
+    torch.manual_seed(0)
+    stats = Counter()
+    stats["texts"] = Counter()
+    batch, failures = [], []
+    for _ in range(opt.calls):
+        call = calls.generate(op, rng)
+        batch.append((call, Run(op, call, rng)))
+    groups, p = answers(opcall, [request(c, r) for c, r in batch])
+    for (call, run), ans in zip(batch, groups):
+        why = compare(op, call, run, ans, stats)
+        if why:
+            failures.append((call, run, why))
+    if len(groups) < len(batch):
+        failures.append((*batch[len(groups)], f"opcall died ({p.returncode}): {p.stderr.decode()[:1500]}"))
+    return stats, failures
+
+
+def planted(table, opt):
+    """Every kind of wrong answer must fail on every operator it can touch."""
+    opt.calls, missed = 60, 0
+    for kind in ("value", "stride", "dtype", "gradient", "refuse"):
+        for name in ("add.Tensor", "mean.dim", "max.dim", "mm", "flip", "scatter_add"):
+            op = next(o for o in table if o["name"] == name)
+            _, failures = test_op([opt.opcall, "--plant", kind], op, opt)
+            print(f"planted {kind:8} in {name:12} noticed {len(failures)} of {opt.calls} calls")
+            missed += len(failures) < (1 if kind in ("dtype", "stride") else 10)
+    return 1 if missed else 0
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("opcall")
+    ap.add_argument("--calls", type=int, default=80)
+    ap.add_argument("--ops", default="")
+    ap.add_argument("--families", default="")
+    ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--plant", action="store_true")
+    ap.add_argument("--texts", action="store_true")
+    ap.add_argument("--show", type=int, default=2)
+    opt = ap.parse_args()
+    torch.set_num_threads(1)
+    import warnings
+    warnings.simplefilter("ignore")
+    rows = subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout
+    table = [json.loads(line) for line in rows.splitlines()]
+    calls.set_table(table)
+    if opt.plant:
+        return planted(table, opt)
+    bad = total = 0
+    for op in table:
+        if op["family"] == "input" or op["name"] == "getitem":
+            continue
+        if op["name"] in CHANGED and not torch.__version__.startswith("2.11."):
+            print(f"{op['name']:24} not compared: in PyTorch {torch.__version__} {CHANGED[op['name']]}")
+            continue
+        if opt.ops and op["name"] not in opt.ops.split(","):
+            continue
+        if opt.families and op["family"] not in opt.families.split(","):
+            continue
+        stats, failures = test_op(opt.opcall, op, opt)
+        texts = stats.pop("texts")
+        total += stats["ran"] + stats["raised"]
+        print(f"{op['name']:24} ran {stats['ran']:5} raised {stats['raised']:4} narrower {stats['narrower']:4} "
+              f"gradients {stats['grads']:5} exact {stats['exact']:7} near {stats['near']:6} loose {stats['loose']:4} "
+              f"failed {len(failures)}", flush=True)
+        if opt.texts:
+            for (a, b), n in texts.most_common(12):
+                print(f"    {n:4} torch: {a}\n         ours:  {b}")
+        for call, run, why in failures[:opt.show]:
+            print(f"    {why}\n" + "".join("        " + line + "\n" for line in call.text().splitlines()), end="")
+        differentiable = not op["traits"] & (T_VIEW | T_NONDIFF) and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS)
+        if not stats["ran"] or (differentiable and not stats["grads"]):
+            print("    no gradient was compared" if stats["ran"] else "    nothing ran")
+            bad += 1
+        bad += len(failures) > 0
+    print(f"{total} calls compared, {bad} operators differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

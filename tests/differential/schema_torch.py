@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""The schemas of the op table against the installed PyTorch's: names, order, types, defaults, keyword-only, alias marks, results.
+
+schema_torch.py OPCALL: refined kinds (Dim, Index, Size…) are mapped back to ATen's types; trailing parameters that the table
+leaves out must have defaults. Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
+"""
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: PyTorch is not installed for this interpreter, so no schema was compared")
+    sys.exit(77)
+
+OURS = {"input", "input_view", "sym", "getitem"}        # rows of the language, not of ATen
+ATEN = {"Tensor": "Tensor", "Size": "List[int]", "Ints": "List[int]", "Dim": "int", "Dims": "List[int]", "Index": "int", "Step": "int",
+        "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "str": "str"}
+DTYPES = {"f32": torch.float32}
+T_NUMBERS = 1 << 13
+
+
+def aten_type(p):
+    if p["kind"] == "Tensors":
+        return "List[Optional[Tensor]]" if p["holes"] else "List[Tensor]"
+    t = ATEN[p["kind"]]
+    return f"Optional[{t}]" if p["optional"] else t
+
+
+def aten_default(p):
+    d = p["default"]
+    return DTYPES[d] if p["kind"] == "dtype" and d else d
+
+
+def plain_value(p):
+    """Some value of a parameter's type. A call of such values may well be refused, but not for the type of another argument."""
+    ones = torch.ones(3, 3)
+    return {"Tensor": ones, "Tensors": [ones], "Size": [3, 3], "Ints": [1], "Dims": [0], "Dim": 0, "Index": 0, "Step": 1, "Int": 1,
+            "Scalar": 1, "bool": False, "dtype": torch.float32, "str": "sum"}[p["kind"]]
+
+
+def takes_number(op, call, place):
+    """Whether PyTorch takes a Python number for that parameter: not refused for its type."""
+    args, kwargs = [], {}
+    for i, p in enumerate(op["params"]):
+        v = 1 if i == place else plain_value(p)
+        if p["kwonly"]:
+            kwargs[p["name"]] = v
+        else:
+            args.append(v)
+    try:
+        call(*args, **kwargs)
+    except RuntimeError as e:
+        return f"Expected a value of type 'Tensor' for argument '{op['params'][place]['name']}'" not in str(e) and \
+            f"Expected a value of type 'Optional[Tensor]' for argument '{op['params'][place]['name']}'" not in str(e)
+    except Exception:  # noqa: BLE001 - refused later, for another reason
+        return True
+    return True
+
+
+def numbers_differ(op, schema, call):
+    """A number is ours to take beside another operand only, and where nothing is written."""
+    operands = [i for i, p in enumerate(op["params"]) if p["kind"] == "Tensor"]
+    for i in operands:
+        p = op["params"][i]
+        ours = bool(op["traits"] & T_NUMBERS) and not p["written"]
+        if len(operands) > 1 and not p["written"] and takes_number(op, call, i) != ours:
+            yield f"'{p['name']}': one of the two takes a Python number for it"
+
+
+def differences(op):
+    base, _, ov = op["name"].partition(".")
+    packet = getattr(torch.ops.aten, base, None)
+    if packet is None or (ov or "default") not in packet.overloads():
+        yield "no such overload"
+        return
+    schema = getattr(packet, ov or "default")._schema
+    theirs = {a.name: a for a in schema.arguments}
+    place = 0
+    names = [a.name for a in schema.arguments]
+    for p in op["params"]:
+        a = theirs.get(p["name"])
+        if a is None:
+            yield f"no parameter '{p['name']}'"
+            continue
+        if names.index(a.name) < place:
+            yield f"'{a.name}' out of order"
+        place = names.index(a.name)
+        if not p["kwonly"] and place != op["params"].index(p):
+            yield f"'{a.name}' is argument {place}"
+        if str(a.type) != aten_type(p):
+            yield f"'{a.name}' is {a.type}, here {aten_type(p)}"
+        if a.kwarg_only != bool(p["kwonly"]):
+            yield f"'{a.name}': keyword-only differs"
+        if a.has_default_value() != ("default" in p):
+            yield f"'{a.name}': one of the two has a default"
+        elif "default" in p and aten_default(p) != a.default_value and not (aten_default(p) == [] and a.default_value == []):
+            yield f"'{a.name}': default {a.default_value}, here {p['default']}"
+        written = a.alias_info is not None and a.alias_info.is_write
+        if written != bool(p["written"]) or (a.alias_info is not None) != bool(p["alias"]):
+            yield f"'{a.name}': alias marks differ"
+    for a in schema.arguments:
+        if a.name not in {p["name"] for p in op["params"]} and not a.has_default_value():
+            yield f"parameter '{a.name}' has no default and is left out"
+    yield from numbers_differ(op, schema, getattr(packet, ov or "default"))
+    lists = len(schema.returns) == 1 and str(schema.returns[0].type) == "List[Tensor]"
+    if op["nret"] != (-1 if lists else len(schema.returns)):
+        yield f"{len(schema.returns)} results, here {op['nret']}"
+
+
+def main():
+    rows = subprocess.run([sys.argv[1], "--ops"], capture_output=True, text=True, check=True).stdout
+    table = [json.loads(line) for line in rows.splitlines()]
+    bad = n = 0
+    for op in table:
+        if op["name"] in OURS:
+            continue
+        n += 1
+        for why in differences(op):
+            print(f"{op['name']}: {why}")
+            bad += 1
+    print(f"{n} schemas compared with PyTorch {torch.__version__}, {bad} differences")
+    return 1 if bad or not n else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

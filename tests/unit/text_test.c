@@ -1,0 +1,265 @@
+/* text_test.c: every .prog file given round-trips bit-exactly; errors name their place; scalars survive. */
+#include "eager/lang/prog.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static struct arena arena;
+
+static bool read_text(struct prog *p, const char *text, int mode, struct err *err)
+{
+	*err = (struct err){0};
+	return prog_read(p, &arena, text, strlen(text), mode, err);
+}
+
+static void expect_error(const char *text, int line, int col, const char *part)
+{
+	struct prog p;
+	struct err err;
+	bool ok = read_text(&p, text, READ_STRICT, &err);
+	EXPECT(!ok, "accepted:\n%s", text);
+	EXPECT(err.line == line && err.col == col && strstr(err.msg, part), "want %d:%d …%s…, got %d:%d: %s", line, col, part, err.line,
+		err.col, err.msg);
+}
+
+#define HEAD "# scatterproof 1\n"
+static const char small[] = HEAD "s0: \"Sym(6)\" = sym(6)\n"
+								 "x: \"f32[4, 13][13, 1]\" = input([4, 13], seed=1, requires_grad=True)\n"
+								 "y: \"f32[4, 6][6, 1]\" = input([4, s0], seed=2)\n"
+								 "slice_scatter: \"f32[4, 13][13, 1]\" = slice_scatter(x, y, dim=1, start=0, end=s0)\n"
+								 "sum_1: \"f32[4][1]\" = sum.dim_IntList(slice_scatter, dim=[1])\n"
+								 "one: \"f32[][]\" = full([], 1.0)\n"
+								 "g: \"f32[4][0]\" = expand(one, [4])\n"
+								 "return (sum_1,)\n"
+								 "backward (sum_1: g,)\n"
+								 "call (x: seed=3 fill=normal, y: seed=4, s0=7)\n";
+
+static void test_round_trip(void)
+{
+	struct prog p, q;
+	struct err err;
+	bool ok = read_text(&p, small, READ_STRICT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	if (!ok)
+		return;
+	struct strbuf sb;
+	sb_init(&sb);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, small);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err), "%s", err.msg);
+	EXPECT_INT(node_meta(&q, prog_find(&q, "y"))->size[1], 7);
+	EXPECT_INT(node_int(&q.node[prog_find(&q, "x")], op_param(OP_input, "seed")), 3);
+	struct prog c;
+	prog_clone(&c, &p, &arena);
+	struct hash128 a = prog_hash(&p), b = prog_hash(&c);
+	EXPECT(memcmp(&a, &b, sizeof a) == 0, "the hash of a clone differs");
+	sb_free(&sb);
+}
+
+static void test_errors(void)
+{
+	expect_error("x = input([2])\n", 1, 1, "first line");
+	expect_error("# scatterproof 2\nreturn (x,)\n", 1, 1, "another version");
+	expect_error(HEAD "x: \"f32[4, 13][13, 1]\" = input([4, 13])\nreturn (z,)\n", 3, 9, "'z' is not defined");
+	expect_error(HEAD "x: \"f32[4, 12][13, 1]\" = input([4, 13])\nreturn (x,)\n", 2, 4, "is annotated");
+	expect_error(HEAD "x = input([4, 13])\ny = nonsense(x)\nreturn (y,)\n", 3, 5, "unknown operator 'nonsense'");
+	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x)\nreturn (y,)\n", 3, 17, "'dim' is missing");
+	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x, dim=0, dim=1)\nreturn (y,)\n", 3, 29, "given twice");
+	expect_error(HEAD "n = sym(6)\nx = input([n, 4])\nv = view(x, [24])\nreturn (v,)\ncall (n=6)\ncall (n=5)\n", 7, 1, "call 2: view: ");
+	expect_error(HEAD "x = input([4])\nreturn (x,)\ncall (x: seed=1, x: seed=2)\n", 4, 19, "given twice");
+	expect_error(HEAD "x = input([4, 13])\nx = input([4])\nreturn (x,)\n", 3, 1, "given twice");
+	expect_error(HEAD "x = input([4, 99999999999999999999])\nreturn (x,)\n", 2, 15, "64 bits");
+	expect_error(HEAD "x = input([4, 13]\nreturn (x,)\n", 2, 18, "expected ','");
+	expect_error(HEAD "x = input([4, 13])\n", 3, 1, "no `return`");
+	expect_error(HEAD "x = input([100000, 100000])\nreturn (x,)\n", 2, 1, "elements");
+}
+
+static void test_surface(void)
+{
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	sb_init(&sb);
+	static const char text[] = HEAD "surface python\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n";
+	EXPECT(read_text(&p, text, READ_STRICT, &err) && p.surface == SURFACE_PYTHON, "%s", err.msg);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(read_text(&q, HEAD "surface aten\nx: \"f32[2][1]\" = input([2])\nreturn (x,)\n", READ_STRICT, &err) && q.surface == SURFACE_ATEN,
+		"%s", err.msg);
+	struct hash128 a = prog_hash(&p), b = prog_hash(&q);
+	EXPECT(memcmp(&a, &b, sizeof a) != 0, "the surface is not part of the hash");
+	EXPECT(read_text(&q, "surface torch\nx = input([2])\nreturn (x,)\n", READ_LENIENT, &err) && q.surface == SURFACE_TORCH, "%s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface = input([2])\nreturn (surface,)\n", READ_STRICT, &err), "a node may have that name: %s", err.msg);
+	EXPECT(read_text(&q, HEAD "surface: \"f32[2][1]\" = input([2])\nreturn (surface,)\n", READ_STRICT, &err),
+		"a node may have that name: %s", err.msg);
+	expect_error(HEAD "surface lisp\nx = input([2])\nreturn (x,)\n", 2, 9, "surface 'lisp' is unknown (aten, torch, python)");
+	expect_error(HEAD "surface torch\nsurface torch\nx = input([2])\nreturn (x,)\n", 3, 9, "a second `surface`");
+	expect_error(HEAD "x = input([2])\nsurface torch\nreturn (x,)\n", 3, 9, "`surface` after the first node");
+	sb_free(&sb);
+}
+
+/* A size that is read off a tensor: it follows every binding, prints as it was read, and is not given by calls. */
+static void test_sizes(void)
+{
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	static const char text[] = HEAD "s0: \"Sym(6)\" = sym(6)\n"
+									"x: \"f32[6, 2][2, 1]\" = input([s0, 2])\n"
+									"n: \"Sym(6)\" = sym_size.int(x, dim=-2)\n"
+									"e: \"f32[12][1]\" = view(x, [n*2])\n"
+									"m: \"Sym(12)\" = sym_size.int(e, dim=0)\n"
+									"s: \"f32[5][1]\" = slice.Tensor(e, start=n + 1, end=m)\n"
+									"return (s,)\n"
+									"call (s0=8)\n";
+	sb_init(&sb);
+	EXPECT(read_text(&p, text, READ_STRICT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
+	EXPECT_INT(q.node[prog_find(&q, "m")].sym_value, 16);
+	EXPECT_INT(node_meta(&q, prog_find(&q, "s"))->size[0], 7);
+	EXPECT(
+		read_text(&q, "x = input([4, 2])\nn = torch.ops.aten.sym_size.int(x, 0)\ne = torch.ops.aten.view.default(x, [n, 2])\nreturn (e,)\n",
+			READ_LENIENT, &err),
+		"as FX has it: %s", err.msg);
+	expect_error(HEAD "x = input([2])\nn: \"Sym(3)\" = sym_size.int(x, 0)\nreturn (x,)\n", 3, 4, "annotated differently");
+	expect_error(HEAD "x = input([])\nn = sym_size.int(x, 0)\nreturn (x,)\n", 3, 1, "tensor has no dimensions");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 1)\nreturn (x,)\n", 3, 1, "Dimension out of range");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (x,)\ncall (n=3)\n", 5, 10, "'n' is not a symbol given an integer");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\nreturn (n,)\n", 4, 1, "not a single tensor");
+	expect_error(HEAD "x = input([2])\nn = sym_size.int(x, 0)\ny = neg(n)\nreturn (y,)\n", 4, 9, "must be a tensor");
+	expect_error(HEAD "x = input([2])\ny = neg(x)\nn = sym_size.int(x, 0)\ng = full([n], 1.0)\nreturn (y,)\nbackward (y: g,)\n", 2, 1,
+		"needed by a cotangent and by the function itself");
+	sb_free(&sb);
+}
+
+static void test_lenient(void)
+{
+	static const char fx[] =
+		"class GraphModule(torch.nn.Module):\n"
+		"    def forward(self, tangents_1: \"f32[4, 33][33, 1]cpu\"):\n"
+		"        unsqueeze: \"f32[4, 1, 33][33, 33, 1]cpu\" = torch.ops.aten.unsqueeze.default(tangents_1, 1);  tangents_1 = None\n"
+		"        expand: \"f32[4, 13, 33][33, 0, 1]cpu\" = torch.ops.aten.expand.default(unsqueeze, [4, 13, 33]);  unsqueeze = None\n"
+		"        full: \"f32[4, 6, 33][198, 33, 1]cpu\" = torch.ops.aten.full.default([4, 6, 33], 0, dtype = torch.float32, layout = "
+		"torch.strided, device = device(type='cpu'), pin_memory = False)\n"
+		"        slice_scatter: \"f32[4, 13, 33][33, 0, 1]cpu\" = torch.ops.aten.slice_scatter.default(expand, full, 1, 0, 6);  expand = "
+		"full = None\n"
+		"        return (slice_scatter,)\n";
+	struct prog p;
+	struct err err;
+	bool ok = read_text(&p, fx, READ_LENIENT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	if (!ok)
+		return;
+	EXPECT_INT(p.nnode, 5);
+	EXPECT(meta_is_contiguous(node_meta(&p, 4)), "a functional scatter of an overlapping base must be dense");
+}
+
+/* Rows that eager refuses, and those that need them, stand without annotations, and only if the program says so. */
+static void test_raises(void)
+{
+	static const char text[] = HEAD "x: \"f32[2, 3][3, 1]\" = input([2, 3], seed=1)\n"
+									"y: \"f32[2, 4][4, 1]\" = input([2, 4], seed=2)\n"
+									"add = add.Tensor(x, y)\n"
+									"neg: \"f32[2, 3][3, 1]\" = neg(x)\n"
+									"max_1 = max.dim(add, dim=0)\n"
+									"v = getitem(max_1, 0)\n"
+									"return (v, neg)\n"
+									"raises \"must match the size\"\n"
+									"call (x: seed=3)\n";
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	sb_init(&sb);
+	bool ok = read_text(&p, text, READ_STRICT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	if (!ok)
+		return;
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(p.must_raise && strstr(p.node[2].refusal, "The size of tensor a (3) must match") == p.node[2].refusal, "refusal: %s",
+		p.node[2].refusal);
+	EXPECT(p.node[5].refusal && !p.node[3].refusal, "what needs the row is refused with it, nothing else");
+	prog_clone(&q, &p, &arena);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
+	struct strbuf again;
+	sb_init(&again);
+	prog_print(&again, &p);
+	EXPECT_STR(again.s, text);
+	sb_free(&again);
+	sb_free(&sb);
+	EXPECT(read_text(&p, HEAD "x = input([2])\nreturn (x,)\nraises\n", READ_STRICT, &err) && p.must_raise && !p.raises, "%s", err.msg);
+	EXPECT(read_text(&p, HEAD "x = input([2])\nreturn (x,)\nraises 'says \"no\"'\n", READ_STRICT, &err), "%s", err.msg);
+	sb_init(&sb);
+	prog_print(&sb, &p);
+	EXPECT(strstr(sb.s, "raises 'says \"no\"'\n"), "printed as\n%s", sb.s);
+	sb_free(&sb);
+	EXPECT(read_text(&p, HEAD "raises_ = input([2])\nreturn (raises_,)\n", READ_STRICT, &err) && !p.must_raise, "a name is no statement");
+	expect_error(HEAD "x = input([2])\ny = view(x, [3])\nreturn (y,)\n", 3, 1, "is invalid for input of size 2");
+	expect_error(HEAD "x = input([2])\nraises\nreturn (x,)\n", 3, 7, "`raises` before `return`");
+	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises\nraises\n", 5, 7, "a second `raises`");
+	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises no\n", 4, 8, "part of the message in quotes");
+	expect_error(HEAD "x = input([-2])\nreturn (x,)\nraises\n", 2, 1, "input:");
+	expect_error(HEAD "x = input([2])\ny = mystery(x)\nreturn (y,)\nraises\n", 3, 5, "unknown operator");
+}
+
+static void test_scalars(void)
+{
+	static const double v[] = {0.0, -0.0, 1.0, 0.1, 1e300, 5e-324, 1.0 / 3, -2.5, 3e5};
+	for (int i = 0; i < ARRAY_LEN(v); i++) {
+		struct scalar s = {SC_FLOAT, 0, v[i]}, t;
+		struct strbuf sb;
+		struct err err = {0};
+		sb_init(&sb);
+		scalar_print(&sb, &s);
+		EXPECT(scalar_read(&t, sb.s, &err) && t.kind == SC_FLOAT && memcmp(&t.f, &v[i], 8) == 0, "%s does not survive (%s)", sb.s, err.msg);
+		sb_free(&sb);
+	}
+	struct scalar t;
+	struct err err = {0};
+	EXPECT(scalar_read(&t, "-9223372036854775808", &err) && t.i == INT64_MIN, "INT64_MIN: %s", err.msg);
+	EXPECT(!scalar_read(&t, "9223372036854775808", &err), "2^63 accepted");
+	EXPECT(scalar_read(&t, "nan(0x7ff0000000000001)", &(struct err){0}) && isnan(t.f), "NaN payload");
+	EXPECT(scalar_read(&t, "-inf", &(struct err){0}) && isinf(t.f), "-inf");
+}
+
+static int round_trip_files(int n, char **path)
+{
+	for (int i = 0; i < n; i++) {
+		struct strbuf in, out, again;
+		struct err err = {0};
+		struct prog p, q;
+		sb_init(&in);
+		sb_init(&out);
+		sb_init(&again);
+		bool ok = sb_read_file(&in, path[i], MAX_TEXT, &err) && prog_read(&p, &arena, in.s, in.len, READ_STRICT, &err);
+		EXPECT(ok, "%s:%d:%d: %s", path[i], err.line, err.col, err.msg);
+		if (ok) {
+			prog_print(&out, &p);
+			EXPECT(prog_read(&q, &arena, out.s, out.len, READ_STRICT, &err), "%s again: %s", path[i], err.msg);
+			prog_print(&again, &q);
+			EXPECT_STR(again.s, out.s);
+		}
+		sb_free(&in);
+		sb_free(&out);
+		sb_free(&again);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	arena_init(&arena);
+	RUN(test_round_trip);
+	RUN(test_errors);
+	RUN(test_surface);
+	RUN(test_sizes);
+	RUN(test_lenient);
+	RUN(test_raises);
+	RUN(test_scalars);
+	round_trip_files(argc - 1, argv + 1);
+	arena_free(&arena);
+	return TEST_END();
+}
