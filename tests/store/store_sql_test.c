@@ -1,4 +1,4 @@
-/* store_sql_test.c: SQL from people reads everything and writes nothing anywhere, within limits; the README's queries say what is true. */
+/* store_sql_test.c: SQL from people reads everything and writes nothing anywhere, within limits; the queries of docs/store.md say what is true. */
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -175,7 +175,7 @@ static void a_query_beside_a_writer(void)
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 }
 
-/* ---- the README ------------------------------------------------------------------------------------------------------------ */
+/* ---- docs/store.md ------------------------------------------------------------------------------------------------------------ */
 
 static bool take_text(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
@@ -193,14 +193,14 @@ static bool take_text(void *ctx, int ncols, const char *const *names, const stru
 }
 
 /* Its queries, as they stand there, on a store of which the answers are known. */
-static void queries_of_the_readme(void)
+static void queries_of_the_page(void)
 {
 	static const char begin[] = "findings sql \"", end[] = "\" --db";
 	struct strbuf text, out;
 	int n = 0;
 	sb_init(&text);
 	sb_init(&out);
-	CHECK(sb_read_file(&text, README, 1 << 20, NULL));
+	CHECK(sb_read_file(&text, STORE_PAGE, 1 << 20, NULL));
 	make_two_versions(tmp_path("two.db"));
 	struct store *s = open_ok(tmp_path("two.db"), STORE_READ);
 	for (char *p = text.s; (p = strstr(p, begin)) != NULL; n++) {
@@ -211,7 +211,7 @@ static void queries_of_the_readme(void)
 		p = stop + 1;
 	}
 	store_abandon(s);
-	EXPECT_INT(n, 3);
+	EXPECT_INT(n, 2);
 	EXPECT(strstr(out.s,
 			   "target policy programs |torch-2.11.0:inductor@cpu default 1000 |torch-2.15.0:inductor@cpu+freezing=1 default 2000 |"),
 		"%s", out.s);
@@ -230,7 +230,7 @@ int main(void)
 	RUN(nothing_can_be_written);
 	RUN(everything_can_be_read);
 	RUN(a_query_beside_a_writer);
-	RUN(queries_of_the_readme);
+	RUN(queries_of_the_page);
 	EXPECT_STR(integrity(path), "ok");
 	free((char *)(uintptr_t)path);
 	return TEST_END();
