@@ -36,6 +36,7 @@ struct place {
 
 struct campaign {
 	const struct options *o;
+	struct program_source source;
 	struct arena arena, scratch;
 	struct store *store;
 	struct hash128 run;
@@ -526,7 +527,7 @@ static void reasons_json(struct strbuf *sb, const struct campaign *c)
 		sb_puts(sb, "\", \"reason\": ");
 		json_str(sb, r->text);
 		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
-		json_str(sb, arena_printf(&a, "scatterproof %s", shard_gen_command(c->o, r->index, &a)));
+		json_str(sb, arena_printf(&a, "scatterproof %s", source_command(&c->source, r->index, &a)));
 		sb_puts(sb, "}");
 	}
 	arena_free(&a);
@@ -570,7 +571,7 @@ static void print_reason(const struct campaign *c, const struct shard_reason *r)
 	arena_init(&a);
 	printf("    %8" PRId64 "  %s\n", r->n, r->text);
 	if (has_command(r))
-		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", shard_gen_command(c->o, r->index, &a));
+		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", source_command(&c->source, r->index, &a));
 	arena_free(&a);
 }
 
@@ -794,7 +795,7 @@ int cmd_fuzz(const struct options *given)
 	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms()};
+	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = now_ms()};
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);

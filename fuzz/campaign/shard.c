@@ -76,10 +76,9 @@ struct shard {
 	int nagain;
 	struct shard_culprit *skip; /* what it died of */
 	int nskip;
-	struct policy policy;
-	int64_t policy_block; /* whose policy that is; -1: nobody's */
+	struct program_source source;
 	int ndraw;
-	char **draw;
+	char **draw; /* of each block its policy draw, in words; NULL: not drawn here */
 	struct novelty *novelty;
 	struct shard_stats stats;
 	struct delta *delta;
@@ -102,14 +101,6 @@ static double now_ms(void)
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a)
-{
-	bool plain = str_eq(o->policy, "default");
-	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s --program %" PRId64, o->seed, plain ? "" : " --policy ",
-		plain ? "" : o->policy, o->ops ? " --ops " : "", o->ops ? o->ops : "", o->dtypes ? " --dtypes " : "", o->dtypes ? o->dtypes : "",
-		index);
 }
 
 static const struct target *target_of(const struct shard *s, int target)
@@ -256,50 +247,37 @@ static void job_free(struct job *j)
 	free(j);
 }
 
-/* s->policy becomes the block's. */
-static bool draw_policy(struct shard *s, int64_t block)
+/* The block's policy draw is in s->draw. */
+static void note_draw(struct shard *s, int64_t block)
 {
-	if (s->policy_block == block)
-		return true;
-	struct choices c;
-	struct policy_limits limits = {s->o->ops, s->o->dtypes};
-	choices_from_seed(&c, mix64(s->o->seed ^ mix64((uint64_t)block + 0x5ca77e4)));
-	if (!policy_draw(&s->policy, s->o->policy, &limits, &c, &s->fatal))
-		return false;
-	s->policy_block = block;
-	choices_free(&c);
 	if (block >= s->ndraw) {
 		s->draw = xrealloc(s->draw, sizeof *s->draw * (size_t)(block + 1));
 		for (; s->ndraw <= block; s->ndraw++)
 			s->draw[s->ndraw] = NULL;
 	}
 	if (s->draw[block])
-		return true;
+		return;
 	struct strbuf sb;
 	sb_init(&sb);
-	policy_print(&sb, &s->policy);
+	policy_print(&sb, &s->source.drawn);
 	s->draw[block] = arena_strdup(&s->arena, sb.s);
 	sb_free(&sb);
-	return true;
 }
 
 /* The program of a number; NULL: it has none, err says why, or s->fatal. */
 static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 {
 	double t = now_ms();
-	int64_t block = index / PROGRAMS_PER_DRAW;
 	take_up(s, index, false, "", "making", NULL);
 	planted(s, "making", index % 64 == 5);
-	if (!draw_policy(s, block))
+	if (!source_draw(&s->source, index, &s->fatal))
 		return NULL;
+	note_draw(s, source_block(index));
 	struct job *j = xmalloc(sizeof *j);
-	*j = (struct job){.index = index, .draw = (int)block, .hint = ""};
+	*j = (struct job){.index = index, .draw = (int)source_block(index), .hint = ""};
 	arena_init(&j->arena);
 	references_init(&j->refs, &j->prog);
-	struct choices c;
-	choices_from_seed(&c, mix64(s->o->seed + mix64((uint64_t)index)));
-	bool ok = gen_program(&j->prog, &j->arena, &c, &s->policy, err);
-	choices_free(&c);
+	bool ok = source_program(&j->prog, &j->arena, &s->source, index, err);
 	s->stats.generate_ms += now_ms() - t;
 	if (!ok) {
 		job_free(j);
@@ -376,8 +354,8 @@ static struct job *job_again(struct shard *s)
 
 static bool may_generate(const struct shard *s)
 {
-	int64_t share = s->o->programs / s->o->shard_count + (s->o->shard_index < s->o->programs % s->o->shard_count);
-	return !s->draining && !s->fatal.msg[0] && (!s->o->programs || s->made < share);
+	return !s->draining && !s->fatal.msg[0]
+		&& (!s->o->programs || s->made < source_share(s->o->programs, s->o->shard_index, s->o->shard_count));
 }
 
 static struct job *job_new(struct shard *s)
@@ -580,7 +558,7 @@ static void queue_twin(struct shard *s, const struct job *of)
 static void suspected(struct shard *s, struct job *j, int target, const struct outcome *o)
 {
 	enum { SHOWN = 4 }; /* per shard: there is not much room for reasons */
-	const char *again = shard_gen_command(s->o, j->index, &j->arena);
+	const char *again = source_command(&s->source, j->index, &j->arena);
 	const char *what = s->stats.suspected++ >= SHOWN
 		? "others"
 		: arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect, j->twin ? ", as its wide twin" : "", again);
@@ -1119,7 +1097,7 @@ int shard_main(const struct options *o)
 {
 	struct shard *s = xmalloc(sizeof *s);
 	struct err err = {0};
-	*s = (struct shard){.o = o, .policy_block = -1, .start = now_ms(), .fatal_code = EXIT_USAGE};
+	*s = (struct shard){.o = o, .source = options_source(o), .start = now_ms(), .fatal_code = EXIT_USAGE};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
 	sb_init(&s->versions);

@@ -1,9 +1,8 @@
 /* shard.h: one shard of a campaign: generates programs, runs them on its own target children, computes the reference, compares,
  * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs one program.
  *
- * Programs are numbered; shard i of n makes the programs i, i+n, i+2n, … of the campaign. Program number and seed alone decide a
- * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
- * them get a compile does.
+ * Shard i of n makes the programs i, i+n, i+2n, … of the campaign. Which program a number is, fuzz/gen/source.h decides, so a campaign's
+ * programs do not depend on --jobs or on timing; which of them get a compile does.
  *
  * With compiling targets programs first pass the cheap stage (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
@@ -24,11 +23,11 @@
 
 #include "eager/lang/wire.h"
 #include "fuzz/cli/options.h"
-#include "fuzz/gen/policy.h"
+#include "fuzz/gen/source.h"
 #include "fuzz/triage/verdict.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
+enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
 
 enum shard_mode {
 	SHARD_WORK,
@@ -113,8 +112,6 @@ struct shard_reason {
 void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add);
 void shard_put_reason(struct strbuf *sb, const struct shard_reason *r);
 void shard_get_reason(struct shard_reason *r, struct wire *w, struct arena *a);
-/* The command that prints a program of the campaign. */
-const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a);
 
 void shard_put_request(struct strbuf *sb, const struct shard_request *r);
 void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);

@@ -7,7 +7,6 @@
 
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/gen/gen.h"
 
 static double clock_s(clockid_t c)
 {
@@ -62,26 +61,6 @@ void table_row(const struct table *t, const char *name, const double *value)
 	}
 	printf(t->o->json ? "}\n" : "\n");
 	fflush(stdout);
-}
-
-/* ---- programs -------------------------------------------------------------------------------------------------------------------- */
-
-bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err)
-{
-	struct choices c;
-	struct policy_limits limits = {.dtypes = s->dtypes};
-	bool ok = true;
-	if (s->next % POLICY_BLOCK == 0) {
-		choices_from_seed(&c, mix64(s->seed ^ mix64((uint64_t)(s->next / POLICY_BLOCK) + 0x5ca77e4)));
-		ok = policy_draw(&s->draw, s->policy, &limits, &c, err);
-		s->draw.chance[PF_illegal] = 0; /* there is nothing to measure in what must raise */
-		choices_free(&c);
-	}
-	choices_from_seed(&c, mix64(s->seed + mix64((uint64_t)s->next)));
-	s->next++;
-	ok = ok && gen_program(out, a, &c, &s->draw, err);
-	choices_free(&c);
-	return ok;
 }
 
 /* ---- sections -------------------------------------------------------------------------------------------------------------------- */

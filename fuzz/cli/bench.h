@@ -7,9 +7,7 @@
 #define SCATTERPROOF_BENCH_H
 
 #include "fuzz/cli/options.h"
-#include "fuzz/gen/policy.h"
 
-struct prog;
 struct column {
 	const char *name;
 	int width, digits;
@@ -28,14 +26,11 @@ void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3)
 double cpu_s(void); /* of this process */
 double wall_s(void);
 
-/* Programs of one policy, POLICY_BLOCK per draw. */
-struct source {
-	const char *policy, *dtypes;
-	uint64_t seed;
-	int64_t next;
-	struct policy draw;
-};
-bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err);
+/* A campaign's programs but for those that must raise. dtypes: NULL for all. */
+static inline struct program_source bench_source(const struct options *o, const char *dtypes)
+{
+	return (struct program_source){.seed = o->seed, .policy = o->policy, .limits.dtypes = dtypes, .legal = true};
+}
 
 /* The sections, in the order in which they run: reference and throughput in bench_reference.c, fake and campaign in bench_target.c, catch
  * and tightness in bench_catch.c. false: err says why it could not run (bad policy, broken target); what this machine lacks is a note

@@ -103,7 +103,7 @@ bool bench_catch(const struct options *o, struct err *err)
 			char what[32];
 			snprintf(what, sizeof what, "%s %s", dtype_info[floats[k]].name, cases[f].fill);
 			struct catch_case c = {.arena = &a,
-				.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
+				.source = bench_source(o, dtype_info[floats[k]].name),
 				.dtype = floats[k],
 				.fill = cases[f].fill,
 				.licence = cases[f].licence,
@@ -202,10 +202,8 @@ bool bench_tightness(const struct options *o, struct err *err)
 			for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
 				struct shares *s = xmalloc(sizeof *s);
 				*s = (struct shares){0};
-				struct catch_case c = {.arena = &a,
-					.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
-					.dtype = floats[k],
-					.fill = fills[f]};
+				struct catch_case c = {
+					.arena = &a, .source = bench_source(o, dtype_info[floats[k]].name), .dtype = floats[k], .fill = fills[f]};
 				for (int64_t i = 0; ok && i < n; i++)
 					ok = tight_one(s, &c, &l, err);
 				char name[64];

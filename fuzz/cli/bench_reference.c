@@ -201,7 +201,8 @@ static bool small(const struct judge_case *jc)
 	return true;
 }
 
-static bool one(struct work *w, struct arena *a, struct source *src, const struct licence_profile *l, struct err *err)
+static bool one(
+	struct work *w, struct arena *a, struct program_source *src, int64_t number, const struct licence_profile *l, struct err *err)
 {
 	struct prog p;
 	struct result r;
@@ -210,7 +211,7 @@ static bool one(struct work *w, struct arena *a, struct source *src, const struc
 	struct err why = {0};
 	double t[5];
 	t[0] = cpu_s();
-	if (!source_next(&p, a, src, err))
+	if (!source_program(&p, a, src, number, err))
 		return false;
 	t[1] = cpu_s();
 	interp_run(&r, &p, a, NULL, &why);
@@ -247,15 +248,15 @@ bool bench_throughput(const struct options *o, struct err *err)
 	struct work w = {0};
 	struct arena a;
 	struct licence_profile l;
-	struct source src = {.policy = o->policy, .seed = o->seed};
+	struct program_source src = bench_source(o, NULL);
 	CHECK(profile_named(&l, "builtin:eager"));
 	arena_init(&a);
 	int64_t n = o->programs ? o->programs : 4000;
 	double limit = o->time_s > 0 ? o->time_s : 20, begin = cpu_s();
 	bool ok = true;
-	while (ok && src.next < n && cpu_s() - begin < limit) {
+	for (int64_t i = 0; ok && i < n && cpu_s() - begin < limit; i++) {
 		arena_reset(&a);
-		ok = one(&w, &a, &src, &l, err);
+		ok = one(&w, &a, &src, i, &l, err);
 	}
 	arena_free(&a);
 	if (!ok || !w.programs)

@@ -23,7 +23,7 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 {
 	struct exec_options eo = {.self = o->self, .python = o->python};
 	struct exec *e = exec_open(t, &eo, why);
-	struct source src = {.policy = o->policy, .seed = o->seed};
+	struct program_source src = bench_source(o, NULL);
 	struct arena a;
 	double begin = wall_s();
 	bool ok = e && exec_identify(t, e, why) == EXEC_IDENTIFIED;
@@ -32,7 +32,7 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 		struct prog p;
 		struct result r;
 		arena_reset(&a);
-		ok = source_next(&p, &a, &src, why);
+		ok = source_program(&p, &a, &src, i + 1, why);
 		if (!ok)
 			break;
 		exec_run(&r, &a, e, &p, t);

@@ -50,7 +50,7 @@ static void set_fill(struct prog *p, const char *fill)
 bool catch_generate(struct prog *out, struct catch_case *c, int ncall, struct err *err)
 {
 	arena_reset(c->arena);
-	if (!source_next(out, c->arena, &c->source, err))
+	if (!source_program(out, c->arena, &c->source, c->next++, err))
 		return false;
 	out->ncall = MIN(out->ncall, ncall);
 	if (c->fill)
@@ -276,7 +276,7 @@ bool catch_one(struct catch_table *t, struct catch_case *c, struct err *err)
 	struct licence_profile l;
 	struct judgement j;
 	struct err why = {0};
-	int64_t number = c->source.next;
+	int64_t number = c->next;
 	CHECK(profile_named(&l, c->licence ? c->licence : "builtin:eager"));
 	if (!catch_generate(&p, c, 1, err))
 		return false;

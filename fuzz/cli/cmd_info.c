@@ -72,24 +72,13 @@ int cmd_gen(const struct options *o)
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
 	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
-	struct policy pol;
+	struct program_source source = options_source(o);
 	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
 		struct prog p;
-		struct choices c;
-		struct policy_limits limits = {o->ops, o->dtypes};
 		arena_reset(&a);
 		sb_reset(&sb);
 		bug_context(arena_printf(&a, "program %" PRId64 " of seed %" PRIu64 ", policy %s", i, o->seed, o->policy));
-		bool ok = true;
-		if (i == first || i % POLICY_BLOCK == 0) {
-			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
-			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
-			choices_free(&c);
-		}
-		choices_from_seed(&c, mix64(o->seed + mix64((uint64_t)i)));
-		ok = ok && gen_program(&p, &a, &c, &pol, &err);
-		choices_free(&c);
-		if (!ok) {
+		if (!source_program(&p, &a, &source, i, &err)) {
 			complain("%s", err.msg);
 			rc = EXIT_USAGE;
 		} else {
