@@ -301,9 +301,10 @@ int cmd_findings(int argc, char **argv)
 	bool ok = findings_options_parse(&o, argc, argv, x.now, &x.a, &err);
 	printer_init(&x.out, ok && o.json);
 	if (!ok) {
-		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, findings_usage);
+		findings_usage(&x.complaint);
+		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, x.complaint.s);
 	} else if (o.help) {
-		sb_puts(&x.out.pending, findings_usage);
+		findings_usage(&x.out.pending);
 		code = exit_code(&x, STORE_OK);
 	} else {
 		code = open_and_run(&x);
