@@ -544,8 +544,9 @@ static void times(void)
 static void json_strings(void)
 {
 	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_TIGHT);
 	sb_init(&sb);
-	json_text(&sb, "a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13);
+	json_text(&j, NULL, "a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13);
 	EXPECT_STR(sb.s, "\"a\\\"\\\\\\n\\u0001\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\\u0000z\"");
 	EXPECT(
 		!utf8_valid("\xc0\x80", 2) && !utf8_valid("\xf4\x90\x80\x80", 4) && utf8_valid("\xf0\x9f\x98\x80", 4) && !utf8_valid("\xe2\x82", 2),

@@ -254,6 +254,16 @@ void sb_put(struct strbuf *sb, const void *p, size_t n)
 void sb_puts(struct strbuf *sb, const char *s) { sb_put(sb, s, strlen(s)); }
 void sb_putc(struct strbuf *sb, char c) { sb_put(sb, &c, 1); }
 
+void sb_hex(struct strbuf *sb, const void *p, size_t n)
+{
+	static const char digit[] = "0123456789abcdef";
+	const unsigned char *u = p;
+	for (size_t i = 0; i < n; i++) {
+		sb_putc(sb, digit[u[i] >> 4]);
+		sb_putc(sb, digit[u[i] & 15]);
+	}
+}
+
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap)
 {
 	va_list again;

@@ -110,6 +110,7 @@ void sb_reset(struct strbuf *sb); /* len = 0, keeps the memory */
 void sb_put(struct strbuf *sb, const void *p, size_t n);
 void sb_puts(struct strbuf *sb, const char *s);
 void sb_putc(struct strbuf *sb, char c);
+void sb_hex(struct strbuf *sb, const void *p, size_t n); /* two digits a byte */
 void sb_printf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* Reads a whole file, at most max bytes. */

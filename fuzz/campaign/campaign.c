@@ -178,9 +178,14 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 	if (c->o->json) {
 		struct strbuf sb;
 		sb_init(&sb);
-		json_str(&sb, f->signature);
-		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state,
-			severity, sb.s);
+		struct json j = json_into(&sb, JSON_SPACED);
+		json_object(&j, NULL);
+		json_text(&j, "seen_again", f->hex, STORE_ID_DIGITS);
+		json_string(&j, "state", state);
+		json_string(&j, "severity", severity);
+		json_string(&j, "signature", f->signature);
+		json_end(&j);
+		printf("%s\n", sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
 		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
@@ -516,46 +521,64 @@ static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
 	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
 }
 
-static void reasons_json(struct strbuf *sb, const struct campaign *c)
+static void reasons_json(struct json *j, const struct campaign *c)
 {
 	struct arena a;
 	arena_init(&a);
 	for (int i = 0; i < c->nreason; i++) {
 		const struct shard_reason *r = &c->reason[i];
-		sb_printf(sb, "%s{\"target\": \"", i ? ", " : "");
-		target_print(sb, &c->target[r->target]);
-		sb_puts(sb, "\", \"reason\": ");
-		json_str(sb, r->text);
-		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
-		json_str(sb, arena_printf(&a, "scatterproof %s", source_command(&c->source, r->index, &a)));
-		sb_puts(sb, "}");
+		json_object(j, NULL);
+		json_string(j, "target", target_text(&c->target[r->target], &a));
+		json_string(j, "reason", r->text);
+		json_int(j, "n", r->n);
+		json_string(j, "first", arena_printf(&a, "scatterproof %s", source_command(&c->source, r->index, &a)));
+		json_end(j);
 	}
 	arena_free(&a);
 }
 
-static void summary_json(const struct campaign *c, const struct shard_stats *s)
+static void summary_json(struct json *j, const struct campaign *c, const struct shard_stats *s)
 {
-	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64
-		   ", \"cheap\": %" PRId64,
-		c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
+	struct arena a;
+	arena_init(&a);
+	json_string(j, "policy", c->o->policy);
+	json_unsigned(j, "seed", c->o->seed);
+	json_fixed(j, "seconds", (now_ms() - c->start) / 1e3, 1);
+	json_int(j, "programs", s->generated);
+	json_int(j, "compiled", s->compiled);
+	json_int(j, "cheap", s->cheap_runs);
 	for (int v = 0; v < NVERDICTS; v++)
-		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
+		json_int(j, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
+	tally_json(j, c->tally);
+	json_int(j, "divergent", c->nobs);
+	json_int(j, "lost_programs", c->lost_programs);
+	json_array(j, "targets");
+	for (int t = 0; t < c->o->ntarget; t++)
+		json_string(j, NULL, target_text(&c->target[t], &a));
+	json_end(j);
+	json_array(j, "reasons");
+	reasons_json(j, c);
+	json_end(j);
+	json_bool(j, "few_compiled", few_compiled(c, s));
+	json_fixed(j, "ready_ms", s->ready_ms, 0);
+	json_fixed(j, "first_compile_ms", s->first_compile_ms, 0);
+	json_fixed(j, "compile_ms", s->main_ms, 0);
+	json_fixed(j, "starved_ms", s->starved_ms, 0);
+	json_fixed(j, "confirm_ms", s->confirm_ms, 0);
+	arena_free(&a);
+}
+
+static void print_summary_json(const struct campaign *c, const struct shard_stats *s)
+{
 	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
 	sb_init(&sb);
-	tally_json(&sb, c->tally);
-	printf(", %s, \"divergent\": %" PRId64 ", \"lost_programs\": %" PRId64, sb.s, c->nobs, c->lost_programs);
-	sb_reset(&sb);
-	for (int t = 0; t < c->o->ntarget; t++) {
-		sb_puts(&sb, t ? "\", \"" : "\"");
-		target_print(&sb, &c->target[t]);
-	}
-	printf(", \"targets\": [%s\"]", sb.s);
-	sb_reset(&sb);
-	reasons_json(&sb, c);
-	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
-	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, "
-		   "\"confirm_ms\": %.0f}}\n",
-		s->ready_ms, s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
+	json_object(&j, NULL);
+	json_object(&j, "summary");
+	summary_json(&j, c, s);
+	json_end(&j);
+	json_end(&j);
+	printf("%s\n", sb.s);
 	sb_free(&sb);
 }
 
@@ -601,7 +624,7 @@ static void summary(const struct campaign *c)
 	struct shard_stats s;
 	total(c, &s);
 	if (c->o->json) {
-		summary_json(c, &s);
+		print_summary_json(c, &s);
 		return;
 	}
 	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "eager/base/escape.h"
+#include "eager/base/json.h"
 
 #define CLEAR_BELOW "\033[J"   /* from the cursor to the end of the screen */
 #define WRAP_OFF    "\033[?7l" /* a window may be narrower already than its size says */
@@ -168,9 +169,21 @@ void progress_command(const char *command, const char *db)
 
 static void finding_json(const struct shard_finding *f, const char *what, const char *id)
 {
-	printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", id, f->target,
-		finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
-	printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "finding", id);
+	json_string(&j, "target", f->target);
+	json_string(&j, "kind", finding_kind_name[f->kind]);
+	json_bool(&j, "confirmed", f->confirmed);
+	json_bool(&j, "regressed", str_eq(what, "regressed"));
+	json_fixed(&j, "found_ms", f->found_ms, 0);
+	json_fixed(&j, "confirm_ms", f->confirm_ms, 0);
+	json_int(&j, "compiles", f->compiles);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
 }
 
 /* One line of a terminal. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
 
@@ -42,24 +43,36 @@ void table_begin(const struct table *t, const char *title)
 	putchar('\n');
 }
 
+static void table_row_json(const struct table *t, const char *name, const double *value)
+{
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "section", t->section);
+	json_string(&j, "name", name);
+	for (int i = 0; i < t->ncolumn; i++)
+		json_fixed(&j, t->column[i].name, value[i], t->column[i].digits);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
+}
+
 void table_row(const struct table *t, const char *name, const double *value)
 {
-	if (t->o->json)
-		printf("{\"section\": \"%s\", \"name\": \"%s\"", t->section, name);
-	else
+	if (t->o->json) {
+		table_row_json(t, name, value);
+	} else {
 		printf("%-30s", name);
-	for (int i = 0; i < t->ncolumn; i++) {
-		const struct column *c = &t->column[i];
-		if (t->o->json && isfinite(value[i]))
-			printf(", \"%s\": %.*f", c->name, c->digits, value[i]);
-		else if (t->o->json)
-			printf(", \"%s\": null", c->name);
-		else if (isfinite(value[i]))
-			printf(" %*.*f", c->width, c->digits, value[i]);
-		else
-			printf(" %*s", c->width, "-");
+		for (int i = 0; i < t->ncolumn; i++) {
+			const struct column *c = &t->column[i];
+			if (isfinite(value[i]))
+				printf(" %*.*f", c->width, c->digits, value[i]);
+			else
+				printf(" %*s", c->width, "-");
+		}
+		putchar('\n');
 	}
-	printf(t->o->json ? "}\n" : "\n");
 	fflush(stdout);
 }
 

@@ -10,16 +10,24 @@ static void print_op_json(int op)
 {
 	struct strbuf sb;
 	const char *what, *why;
+	struct json j = json_into(&sb, JSON_SPACED);
 	sb_init(&sb);
-	json_str(&sb, op_info[op].schema);
-	for (int k = 0; (why = gen_never(op, k, &what)); k++) {
-		sb_puts(&sb, k ? ", {\"what\": " : ", \"not_generated\": [{\"what\": ");
-		json_str(&sb, what);
-		sb_puts(&sb, ", \"why\": ");
-		json_str(&sb, why);
-		sb_puts(&sb, gen_never(op, k + 1, &what) ? "}" : "}]");
+	json_object(&j, NULL);
+	json_string(&j, "op", op_info[op].name);
+	json_string(&j, "family", family_name[op_info[op].family]);
+	json_string(&j, "schema", op_info[op].schema);
+	if (gen_never(op, 0, &what)) {
+		json_array(&j, "not_generated");
+		for (int k = 0; (why = gen_never(op, k, &what)); k++) {
+			json_object(&j, NULL);
+			json_string(&j, "what", what);
+			json_string(&j, "why", why);
+			json_end(&j);
+		}
+		json_end(&j);
 	}
-	printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op_info[op].name, family_name[op_info[op].family], sb.s);
+	json_end(&j);
+	printf("%s\n", sb.s);
 	sb_free(&sb);
 }
 
