@@ -6,11 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/proc.h"
 #include "eager/base/escape.h"
+#include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/environment.h"
 #include "fuzz/campaign/keep.h"
@@ -62,38 +63,6 @@ struct campaign {
 	bool store_failed;
 	int refused; /* exit code with which a shard says that the campaign cannot go on */
 };
-
-static volatile sig_atomic_t stop_signal, nsignals;
-static void on_signal(int sig)
-{
-	stop_signal = sig;
-	nsignals++;
-}
-
-/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
-static void catch_signals(void)
-{
-	const struct sigaction end = {.sa_handler = on_signal};
-	struct sigaction hup;
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
-		sigaction(SIGHUP, &end, NULL);
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- sums over shards ------------------------------------------------------------------------------------------------------ */
 
@@ -166,8 +135,8 @@ static bool store_it(struct campaign *c, const struct shard_finding *f, struct h
 
 static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
-	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
-		stop_signal = SIGPIPE; /* the reader of our pipe has gone */
+	if (!progress_finding(&c->progress, f, what, id))
+		interrupt_ask(SIGPIPE); /* the reader of our pipe has gone */
 }
 
 /* One that the store had before this run, once per run. */
@@ -463,18 +432,16 @@ static bool run(struct campaign *c, struct err *err)
 {
 	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, end = 0;
 	for (;;) {
-		double t = now_ms();
+		double t = clock_ms();
 		if (c->mode == SHARD_WORK && (c->store_failed || (deadline > 0 && t > deadline))) {
 			c->mode = SHARD_DRAIN;
 			end = t + DRAIN_S * 1e3;
 		}
-		if (c->mode != SHARD_GIVE_UP && (stop_signal || (c->mode == SHARD_DRAIN && t > end))) {
+		if (c->mode != SHARD_GIVE_UP && (interrupt_asked() || (c->mode == SHARD_DRAIN && t > end))) {
 			c->mode = SHARD_GIVE_UP;
 			end = t + GIVE_UP_S * 1e3;
 		}
-		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
-			nsignals = 0; /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
-		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
+		if (c->mode == SHARD_GIVE_UP && (interrupt_insisted() || t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
 			enum proc_state st = proc_state(c->shard[i]);
@@ -543,7 +510,7 @@ static void summary_json(struct json *j, const struct campaign *c, const struct 
 	arena_init(&a);
 	json_string(j, "policy", c->o->policy);
 	json_unsigned(j, "seed", c->o->seed);
-	json_fixed(j, "seconds", (now_ms() - c->start) / 1e3, 1);
+	json_fixed(j, "seconds", (clock_ms() - c->start) / 1e3, 1);
 	json_int(j, "programs", s->generated);
 	json_int(j, "compiled", s->compiled);
 	json_int(j, "cheap", s->cheap_runs);
@@ -627,7 +594,7 @@ static void summary(const struct campaign *c)
 		print_summary_json(c, &s);
 		return;
 	}
-	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3,
+	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (clock_ms() - c->start) / 1e3,
 		s.generated);
 	if (s.compiled)
 		printf(", %" PRId64 " compiled", s.compiled);
@@ -697,8 +664,8 @@ static int exit_code(const struct campaign *c)
 {
 	struct shard_stats s;
 	total(c, &s);
-	if (stop_signal)
-		return 128 + (int)stop_signal;
+	if (interrupt_asked())
+		return 128 + interrupt_asked();
 	if (c->store_failed)
 		return EXIT_TARGET;
 	if (tally_fails(c->tally, &c->o->fail_on))
@@ -734,7 +701,7 @@ static bool open_store(struct campaign *c, int *rc)
 		.shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count),
 		.policy = c->o->policy,
 		.versions = SCATTERPROOF,
-		.started = unix_ms()};
+		.started = clock_unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
 	complain("%s", store_message(c->store));
@@ -817,12 +784,12 @@ int cmd_fuzz(const struct options *given)
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
-		o.seed = (uint64_t)unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = now_ms()};
+		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
+	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms()};
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
-	catch_signals();
+	interrupt_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;

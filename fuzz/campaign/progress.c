@@ -7,22 +7,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/json.h"
 
 #define CLEAR_BELOW "\033[J"   /* from the cursor to the end of the screen */
 #define WRAP_OFF    "\033[?7l" /* a window may be narrower already than its size says */
 #define WRAP_ON     "\033[?7h"
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static bool is_terminal(int fd)
 {
@@ -32,7 +25,7 @@ static bool is_terminal(int fd)
 
 void progress_begin(struct progress *p, const struct options *o)
 {
-	*p = (struct progress){.o = o, .start = now_ms()};
+	*p = (struct progress){.o = o, .start = clock_ms()};
 	p->status_tty = is_terminal(STDERR_FILENO);
 	p->finding_tty = is_terminal(STDOUT_FILENO);
 }
@@ -81,7 +74,7 @@ static void add(struct pieces *l, int rank, const char *fmt, ...)
 static void status_pieces(struct pieces *l, const struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing)
 {
 	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
-	double sec = (now_ms() - p->start) / 1e3, wall = MAX(s->wall_ms, 1.0);
+	double sec = (clock_ms() - p->start) / 1e3, wall = MAX(s->wall_ms, 1.0);
 	int64_t judged = 0, undecided = 0;
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s->elements[k];
@@ -123,7 +116,7 @@ static void fit(struct strbuf *sb, struct pieces *l, int width)
 			sb_puts(sb, l->piece[i].text);
 }
 
-bool progress_due(const struct progress *p) { return now_ms() - p->last >= (p->status_tty ? 500 : 30000); }
+bool progress_due(const struct progress *p) { return clock_ms() - p->last >= (p->status_tty ? 500 : 30000); }
 
 void progress_status(struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing)
 {
@@ -131,7 +124,7 @@ void progress_status(struct progress *p, const struct shard_stats *s, int64_t nf
 	struct strbuf sb;
 	if (p->o->quiet)
 		return;
-	p->last = now_ms();
+	p->last = clock_ms();
 	sb_init(&sb);
 	status_pieces(&l, p, s, nfindings, finishing);
 	sb_puts(&sb, p->status_tty ? "\r" WRAP_OFF : "");

@@ -7,9 +7,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/proc.h"
 #include "eager/lang/edit.h"
 #include "compiled/targets/driver.h"
@@ -96,13 +96,6 @@ struct shard {
 	int fatal_code;
 };
 
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static const struct target *target_of(const struct shard *s, int target)
 {
 	return target < s->o->ntarget ? &s->target[target] : &s->cheap_target;
@@ -157,7 +150,7 @@ static void send_refused(
 		.how = "eager refuses it, neither the reference nor the interpreter does",
 		.program_index = m->index,
 		.compiles = s->stats.compiled,
-		.found_ms = now_ms() - s->start};
+		.found_ms = clock_ms() - s->start};
 	send_finding(s, &f);
 	sb_free(&name);
 }
@@ -267,7 +260,7 @@ static void note_draw(struct shard *s, int64_t block)
 /* The program of a number; NULL: it has none, err says why, or s->fatal. */
 static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 {
-	double t = now_ms();
+	double t = clock_ms();
 	take_up(s, index, false, "", "making", NULL);
 	planted(s, "making", index % 64 == 5);
 	if (!source_draw(&s->source, index, &s->fatal))
@@ -278,7 +271,7 @@ static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 	arena_init(&j->arena);
 	references_init(&j->refs, &j->prog);
 	bool ok = source_program(&j->prog, &j->arena, &s->source, index, err);
-	s->stats.generate_ms += now_ms() - t;
+	s->stats.generate_ms += clock_ms() - t;
 	if (!ok) {
 		job_free(j);
 		return NULL;
@@ -371,21 +364,21 @@ static struct job *job_new(struct shard *s)
 static void judge_job(struct shard *s, struct job *j, const struct result *r, int target, struct outcome *out)
 {
 	const struct target *t = target_of(s, target);
-	double begin = now_ms();
+	double begin = clock_ms();
 	take_up_job(s, j, "judging on ", t);
 	planted(s, "judging", hash_bytes(j->text, strlen(j->text)).b[1] % 64 == 5);
 	outcome_with(out, &j->refs, r, t, j->hint, &j->arena);
-	s->stats.reference_ms += now_ms() - begin;
+	s->stats.reference_ms += clock_ms() - begin;
 	s->stats.target_ms += r->target_ms;
 }
 
 /* The reference for t, while t runs the program. */
 static void refer(struct shard *s, struct job *j, const struct target *t)
 {
-	double begin = now_ms();
+	double begin = clock_ms();
 	take_up_job(s, j, "judging on ", t);
 	references_get(&j->refs, t);
-	s->stats.reference_ms += now_ms() - begin;
+	s->stats.reference_ms += clock_ms() - begin;
 }
 
 /* If no shard before this one has. Stage 1 is the cheap one, 2 + t is target t. */
@@ -429,7 +422,7 @@ static void describe(struct strbuf *out, const struct shard *s, const struct job
 		.how = "",
 		.program_index = j->index,
 		.compiles = s->stats.compiled,
-		.found_ms = now_ms() - s->start};
+		.found_ms = clock_ms() - s->start};
 	shard_put_finding(out, &f);
 	sb_free(&versions);
 	sb_free(&device);
@@ -482,7 +475,7 @@ static void diverged(struct shard *s, struct job *j, const struct exec *e, int t
 {
 	const struct target *t = target_of(s, target);
 	if (s->stats.first_divergence_ms == 0 && o->severity != SEVERITY_TRIVIAL) {
-		s->stats.first_divergence_ms = now_ms() - s->start;
+		s->stats.first_divergence_ms = clock_ms() - s->start;
 		s->stats.first_divergence_compiles = s->stats.compiled;
 	}
 	struct sighting w = {
@@ -606,7 +599,7 @@ static void send_main(struct shard *s, struct job *j)
 {
 	const struct target *t = &s->target[j->next_target];
 	s->in_main = j;
-	s->main_since = now_ms();
+	s->main_since = clock_ms();
 	exec_submit(s->main, &j->prog, t);
 	refer(s, j, t);
 }
@@ -636,7 +629,7 @@ static void doubt(struct shard *s, struct job *j, int target, const struct outco
 	*j->raised = *o;
 	*j->raised_result = *r;
 	s->in_main = j;
-	s->main_since = now_ms();
+	s->main_since = clock_ms();
 	exec_submit(s->main, &j->prog, &plain);
 }
 
@@ -647,8 +640,8 @@ static void take_doubted(struct shard *s)
 	struct outcome o = *j->raised;
 	int target = j->next_target - 1;
 	s->in_main = NULL;
-	s->stats.main_ms += now_ms() - s->main_since;
-	s->main_since = now_ms();
+	s->stats.main_ms += clock_ms() - s->main_since;
+	s->main_since = clock_ms();
 	exec_take(&plain, &j->arena, s->main);
 	s->stats.target_ms += plain.target_ms;
 	take_up_job(s, j, "judging on ", &s->target[target]);
@@ -668,8 +661,8 @@ static void take_main(struct shard *s)
 	}
 	int target = j->next_target++;
 	s->in_main = NULL;
-	s->stats.main_ms += now_ms() - s->main_since;
-	s->main_since = now_ms();
+	s->stats.main_ms += clock_ms() - s->main_since;
+	s->main_since = clock_ms();
 	exec_take(&r, &j->arena, s->main);
 	if (r.bad_target) { /* as every other program would be */
 		err_set(&s->fatal, "target '%s': %s", s->target_name[target], r.message);
@@ -680,7 +673,7 @@ static void take_main(struct shard *s)
 	if (s->compiles) {
 		s->stats.compiled++;
 		if (s->stats.first_compile_ms == 0)
-			s->stats.first_compile_ms = now_ms() - s->start;
+			s->stats.first_compile_ms = clock_ms() - s->start;
 	}
 	if (!j->ran_eagerly && plain_needed(&o, &s->target[target]))
 		doubt(s, j, target, &o, &r);
@@ -740,7 +733,7 @@ static void start_fresh(struct shard *s)
 		return;
 	}
 	x->on_target = !s->compiles || !target_has_plain(t) || t == &s->cheap_target;
-	s->stats.confirm_ms -= now_ms();
+	s->stats.confirm_ms -= clock_ms();
 	exec_submit(s->fresh, &x->prog, x->on_target ? t : &s->plain_target);
 }
 
@@ -753,7 +746,7 @@ static void send_tried(struct shard *s, const struct target *ran, const struct o
 	target_print(&name, ran);
 	f.target = name.s;
 	f.stderr_tail = r->stderr_tail;
-	f.confirm_ms = now_ms() - s->start - f.found_ms;
+	f.confirm_ms = clock_ms() - s->start - f.found_ms;
 	if (verdict_diverges(o->verdict)) {
 		f.confirmed = true;
 		f.how = x->on_target ? "again in a fresh process" : "the plain stage diverges, in a fresh process";
@@ -785,7 +778,7 @@ static void take_fresh(struct shard *s)
 		exec_submit(s->fresh, &x->prog, t);
 		return;
 	}
-	s->stats.confirm_ms += now_ms();
+	s->stats.confirm_ms += clock_ms();
 	s->stats.confirmations++;
 	if (!x->on_target && !verdict_diverges(o.verdict)) { /* the plain stage refuses the program: invalid, unsupported, harness */
 		s->stats.refused_confirmations++;
@@ -809,7 +802,7 @@ static void give_up_trials(struct shard *s)
 	static const char how[] = "the campaign ended before its confirmation";
 	struct sighting w;
 	if (s->trial) {
-		s->stats.confirm_ms += now_ms();
+		s->stats.confirm_ms += clock_ms();
 		send_untried(s, &s->trial->of, NULL, how);
 		trial_end(s);
 	}
@@ -827,7 +820,7 @@ static void submit_main(struct shard *s, struct job *j)
 	if (s->compiles)
 		novelty_mark(s->novelty, &j->prog);
 	j->next_target = 0;
-	s->stats.starved_ms += now_ms() - s->main_since;
+	s->stats.starved_ms += clock_ms() - s->main_since;
 	send_main(s, j);
 }
 
@@ -839,7 +832,7 @@ static bool cheap_wanted(const struct shard *s)
 
 static bool main_starves(const struct shard *s)
 {
-	return s->cheap_on && !s->in_main && !s->nqueue && now_ms() - s->main_since > MAIN_PATIENCE_MS;
+	return s->cheap_on && !s->in_main && !s->nqueue && clock_ms() - s->main_since > MAIN_PATIENCE_MS;
 }
 
 /* Everything that can be started now; false: nothing could. */
@@ -909,13 +902,13 @@ static void work(struct shard *s, double until)
 		if (idle(s))
 			break;
 		if (!did) {
-			double begin = now_ms(), most = s->cheap_on && !s->in_main ? MAIN_PATIENCE_MS / 4 : until - begin;
+			double begin = clock_ms(), most = s->cheap_on && !s->in_main ? MAIN_PATIENCE_MS / 4 : until - begin;
 			struct proc *p[3] = {
 				s->in_main ? exec_proc(s->main) : NULL, s->in_cheap ? exec_proc(s->cheap) : NULL, s->trial ? exec_proc(s->fresh) : NULL};
 			proc_wait(p, 3, (int)MAX(1.0, MIN(most, until - begin)));
-			s->stats.wait_ms += now_ms() - begin;
+			s->stats.wait_ms += clock_ms() - begin;
 		}
-	} while (now_ms() < until);
+	} while (clock_ms() < until);
 }
 
 /* ---- requests and answers --------------------------------------------------------------------------------------------------------- */
@@ -960,7 +953,7 @@ static bool identify(struct shard *s)
 		sb_free(&sb);
 	}
 	exec_versions(&s->versions, &s->hello, s->main);
-	s->main_since = now_ms();
+	s->main_since = clock_ms();
 	s->stats.ready_ms = s->main_since - s->start;
 	return s->identified = true;
 }
@@ -1051,7 +1044,7 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	struct shard *s = ctx;
 	struct shard_request r;
 	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
-	double begin = now_ms();
+	double begin = clock_ms();
 	shard_get_request(&r, &w, &s->arena);
 	CHECK(!w.bad);
 	s->draining = r.mode != SHARD_WORK;
@@ -1061,9 +1054,9 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	if (ok && r.mode == SHARD_GIVE_UP)
 		give_up_trials(s);
 	else if (ok)
-		work(s, now_ms() + r.ms);
+		work(s, clock_ms() + r.ms);
 	shard_note_clear(s->note);
-	s->stats.wall_ms += now_ms() - begin;
+	s->stats.wall_ms += clock_ms() - begin;
 	s->stats.exhausted = r.mode == SHARD_GIVE_UP || idle(s);
 	s->stats.queue = s->nqueue;
 	s->stats.target_rss = proc_rss(exec_proc(s->main)) + (s->cheap ? proc_rss(exec_proc(s->cheap)) : 0);
@@ -1097,7 +1090,7 @@ int shard_main(const struct options *o)
 {
 	struct shard *s = xmalloc(sizeof *s);
 	struct err err = {0};
-	*s = (struct shard){.o = o, .source = options_source(o), .start = now_ms(), .fatal_code = EXIT_USAGE};
+	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
 	sb_init(&s->versions);

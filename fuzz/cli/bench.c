@@ -3,21 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
-
-static double clock_s(clockid_t c)
-{
-	struct timespec t;
-	clock_gettime(c, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-double cpu_s(void) { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
-double wall_s(void) { return clock_s(CLOCK_MONOTONIC); }
 
 /* ---- printing ------------------------------------------------------------------------------------------------------------------ */
 

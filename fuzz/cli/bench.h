@@ -23,9 +23,6 @@ void table_begin(const struct table *t, const char *title);
 void table_row(const struct table *t, const char *name, const double *value);
 void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3); /* a line of text; not with --json */
 
-double cpu_s(void); /* of this process */
-double wall_s(void);
-
 /* A campaign's programs but for those that must raise. dtypes: NULL for all. */
 static inline struct program_source bench_source(const struct options *o, const char *dtypes)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "eager/base/proc.h"
+#include "eager/base/clock.h"
 #include "fuzz/cli/bench.h"
 #include "compiled/targets/exec.h"
 
@@ -25,10 +26,10 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 	struct exec *e = exec_open(t, &eo, why);
 	struct program_source src = bench_source(o, NULL);
 	struct arena a;
-	double begin = wall_s();
+	double begin = clock_s();
 	bool ok = e && exec_identify(t, e, why) == EXEC_IDENTIFIED;
 	arena_init(&a);
-	for (int64_t i = -1; ok && i < n && (i < 1 || wall_s() - begin < limit); i++) {
+	for (int64_t i = -1; ok && i < n && (i < 1 || clock_s() - begin < limit); i++) {
 		struct prog p;
 		struct result r;
 		arena_reset(&a);
@@ -37,8 +38,8 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 			break;
 		exec_run(&r, &a, e, &p, t);
 		if (i < 0) { /* the first one starts the worker and imports PyTorch */
-			f->first = wall_s() - begin;
-			begin = wall_s();
+			f->first = clock_s() - begin;
+			begin = clock_s();
 			if (r.status == RES_HARNESS)
 				ok = err_set(why, "%s", r.message);
 			continue;
@@ -47,7 +48,7 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 		f->ok += r.status == RES_OK;
 		f->target += r.target_ms * 1e-3;
 	}
-	f->wall = wall_s() - begin;
+	f->wall = clock_s() - begin;
 	f->rss = e ? proc_rss(exec_proc(e)) : 0;
 	exec_close(e);
 	arena_free(&a);

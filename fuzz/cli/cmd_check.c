@@ -1,8 +1,8 @@
 /* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
  * not read and targets that do not run are counted, and --expect makes them an exit code. */
 #include <inttypes.h>
-#include <time.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/check_json.h"
@@ -143,10 +143,7 @@ static int open_store(struct checking *c)
 {
 	enum store_status st;
 	struct err err = {0};
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	const struct store_run run = {
-		.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = clock_unix_ms()};
 	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
 	if (!c->store)
 		complain("%s", err.msg);

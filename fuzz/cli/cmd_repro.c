@@ -1,8 +1,8 @@
 /* cmd_repro.c: one observation of a stored finding, run again in a fresh process: 1 it still happens, 0 it does not; or written down as a
  * script. What is seen goes into the store, so that it knows where the finding fails and where it does not. */
 #include <inttypes.h>
-#include <time.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
@@ -188,20 +188,13 @@ struct seen {
 	const char *versions, *hello;
 };
 
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* In one transaction: the run, where it ran, the verdict, and what that says of the finding. */
 static void write_rows(struct store *s, const struct found *x, const struct seen *v, struct arena *a)
 {
 	struct store_env_text where;
 	struct hash128 env;
 	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
+	int64_t at = clock_unix_ms();
 	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
 	struct store_observation obs = {
 		.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1, .detail = v->why};
@@ -238,7 +231,7 @@ static void record(const struct options *o, const struct found *x, const struct 
 		store_begin(s);
 		write_rows(s, x, v, a);
 		if (store_commit(s) == STORE_OK && v->claim == CLAIM_HOLDS)
-			finding_seen_after_fix(&after, s, &x->f, v->versions, true, unix_ms(), SCATTERPROOF);
+			finding_seen_after_fix(&after, s, &x->f, v->versions, true, clock_unix_ms(), SCATTERPROOF);
 		if (store_message(s)[0])
 			err_set(&err, "%s", store_message(s));
 		store_close(s, &err);

@@ -31,17 +31,6 @@ static void print_stages(const struct target_driver *fam, bool json)
 	}
 }
 
-static const char *last_line(const char *text, struct arena *a)
-{
-	size_t end = strlen(text);
-	while (end && text[end - 1] == '\n')
-		end--;
-	size_t begin = end;
-	while (begin && text[begin - 1] != '\n')
-		begin--;
-	return arena_printf(a, "%.*s", (int)(end - begin), text + begin);
-}
-
 /* The smallest program, in a process of its own. False: *what says why it does not run. */
 static bool probe(struct strbuf *what, const struct options *o, const struct target_driver *f, const char *python)
 {
