@@ -45,7 +45,7 @@ static bool take_option(struct arguments *r, const char *given, struct err *err)
 	if (k == r->nrow)
 		return unknown(r, given, len, err);
 	const struct option_row *row = &r->row[k];
-	if (r->given[k] && !row->repeats)
+	if (r->given[k] && !(r->repeatable >> k & 1))
 		return err_set(err, "%s is given twice", row->name);
 	r->given[k] = true;
 	r->option = k;

@@ -41,24 +41,22 @@ enum opt {
 #define MORE "\n                   "
 #define ALL  "list show sql mark schema"
 static const struct option_row opts[NOPTS] = {
-	[O_OP] = {"--op", "NAME", "list", "with this operator; `sum` also means `sum.dim_IntList`. Several: with all of them", true},
+	[O_OP] = {"--op", "NAME", "list", "with this operator; `sum` also means `sum.dim_IntList`. Several: with all of them"},
 	[O_STATE] = {"--state", "WORD", "list",
 		"candidate, confirmed, minimised, blamed, known, fixed-in, regressed, dismissed, duplicate; or `open`: nobody has" MORE
-		"decided about it, or it is back (--open is the same); or `new`: candidate, confirmed, regressed. Several: any",
-		true},
-	[O_OPEN] = {"--open", NULL, "list", NULL, true},
-	[O_SEVERITY] = {"--severity", "WORD", "list", "high, normal, trivial. Several: any", true},
+		"decided about it, or it is back (--open is the same); or `new`: candidate, confirmed, regressed. Several: any"},
+	[O_OPEN] = {"--open", NULL, "list", NULL},
+	[O_SEVERITY] = {"--severity", "WORD", "list", "high, normal, trivial. Several: any"},
 	[O_KIND] = {"--kind", "WORD", "list",
-		"value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, nondeterministic. Several: any", true},
+		"value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, nondeterministic. Several: any"},
 	[O_TARGET] = {"--target", "NAME", "list",
-		"seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any", true},
-	[O_VERSION] = {"--version", "V", "list", "seen in this version: 2.11.0. Several: any. With --target: on that target in that version",
-		true},
+		"seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any"},
+	[O_VERSION] = {"--version", "V", "list", "seen in this version: 2.11.0. Several: any. With --target: on that target in that version"},
 	[O_SINCE] = {"--since", "WHEN", "list",
 		"last seen since then: 2026-01-31, 2026-01-31T23:59:59, today, yesterday (since its midnight), 90m, 1h, 2d, 1w" MORE
 		"before now, or last-run (since the latest campaign in the store began). All times are UTC"},
 	[O_SORT] = {"--sort", "WORD", "list",
-		"last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)", true},
+		"last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)"},
 	[O_LIMIT] = {"--limit", "N", "list sql", "at most N; for sql: end the query after this time (90s, 10m; 60s if not given)"},
 	[O_ARTIFACT] = {"--artifact", "NAME", "show",
 		"all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)"},
@@ -69,6 +67,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_JSON] = {"--json", NULL, ALL, "one JSON object per line"},
 	[O_DB] = {"--db", "FILE", ALL, NULL},
 };
+static const uint64_t repeatable = UINT64_C(1) << O_OP | UINT64_C(1) << O_STATE | UINT64_C(1) << O_OPEN | UINT64_C(1) << O_SEVERITY
+	| UINT64_C(1) << O_KIND | UINT64_C(1) << O_TARGET | UINT64_C(1) << O_VERSION | UINT64_C(1) << O_SORT;
 
 static bool of_list(const struct option_row *row)
 {
@@ -355,7 +355,11 @@ static bool check(struct parser *p)
 
 bool findings_options_parse(struct findings_options *o, int argc, char **argv, int64_t now, struct arena *a, struct err *err)
 {
-	struct parser p = {.o = o, .a = a, .err = err, .now = now, .r = {.row = opts, .nrow = NOPTS, .who = "", .argc = argc, .argv = argv}};
+	struct parser p = {.o = o,
+		.a = a,
+		.err = err,
+		.now = now,
+		.r = {.row = opts, .nrow = NOPTS, .repeatable = repeatable, .who = "", .argc = argc, .argv = argv}};
 	int nwords = 0;
 	*o = (struct findings_options){.limit_s = SQL_LIMIT_S, .filter = {.since = INT64_MIN, .limit = -1}};
 	for (;;)

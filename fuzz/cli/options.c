@@ -42,7 +42,7 @@ enum opt {
 };
 static const struct option_row opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro",
-		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)", .repeats = true},
+		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
@@ -233,7 +233,13 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	const char *verb = argv[0], *self = o->self;
 	char who[64];
 	snprintf(who, sizeof who, "%s: ", verb);
-	struct arguments r = {.row = opts, .nrow = NOPTS, .verb = verb_of_ours(verb) ? NULL : verb, .who = who, .argc = argc, .argv = argv};
+	struct arguments r = {.row = opts,
+		.nrow = NOPTS,
+		.repeatable = UINT64_C(1) << O_TARGET,
+		.verb = verb_of_ours(verb) ? NULL : verb,
+		.who = who,
+		.argc = argc,
+		.argv = argv};
 	*o = (struct options){
 		.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
