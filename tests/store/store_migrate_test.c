@@ -52,12 +52,12 @@ static const char *real_v1(const char *name, const char *more)
 /* Rows by hand. Their keys matter: they are looked at in merges. */
 static struct hash128 put_v1(sqlite3 *db, const char *table, const char *types, ...)
 {
-	struct value v[STORE_MAX_COLS];
+	struct column_value v[STORE_MAX_COLS];
 	struct strbuf sql;
 	sqlite3_stmt *st;
 	va_list ap;
 	int n = (int)strlen(types);
-	const struct table t = {table, n, "", types};
+	const struct table_shape t = {table, n, "", types};
 	va_start(ap, types);
 	for (int i = 0; i < n; i++)
 		v[i] = types[i] == 'i' ? value_int(va_arg(ap, int64_t))

@@ -1,4 +1,5 @@
-/* store_sql_test.c: SQL from people reads everything and writes nothing anywhere, within limits; the queries of docs/store.md say what is true. */
+/* store_sql_test.c: SQL from people reads everything and writes nothing anywhere, within limits; the queries of docs/store.md give what is
+ * true. */
 #include "tests/test.h"
 
 #include <dirent.h>
