@@ -1,6 +1,8 @@
 /* base_test.c: the small shared things of eager/base: numbers as text and bytes, last lines, clocks, signals. */
 #include "eager/base/base.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <unistd.h>
@@ -65,7 +67,8 @@ static void signals(void)
 	raise(SIGTERM);
 	raise(SIGINT); /* timeout(1) says it twice */
 	EXPECT(interrupt_asked() == SIGTERM && !interrupt_insisted() && !called, "one wish: %d", interrupt_asked());
-	usleep(1050000);
+	for (double end = clock_s() + 1.05; clock_s() < end;)
+		usleep(10000);
 	raise(SIGINT);
 	EXPECT(interrupt_insisted() && called == SIGINT && interrupt_asked() == SIGTERM, "a later one insists");
 	interrupt_catch(NULL);
@@ -75,6 +78,24 @@ static void signals(void)
 	EXPECT_INT(interrupt_asked(), SIGPIPE);
 }
 
+/* The signal comes before the write that blocks: nothing but the nudges ends it. */
+static void write_after_a_signal(void)
+{
+	int fd[2];
+	char block[4096] = {0};
+	interrupt_catch(NULL);
+	EXPECT(pipe(fd) == 0 && fcntl(fd[1], F_SETFL, O_NONBLOCK) == 0, "a pipe");
+	while (write(fd[1], block, sizeof block) > 0)
+		;
+	EXPECT(errno == EAGAIN && fcntl(fd[1], F_SETFL, 0) == 0, "it is full");
+	raise(SIGTERM);
+	double before = clock_s();
+	EXPECT(write(fd[1], block, 1) < 0 && errno == EINTR, "nobody reads it");
+	EXPECT(clock_s() - before < 5, "%g s", clock_s() - before);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 int main(void)
 {
 	RUN(doubles);
@@ -82,5 +103,6 @@ int main(void)
 	RUN(lines);
 	RUN(clocks);
 	RUN(signals);
+	RUN(write_after_a_signal);
 	return TEST_END();
 }
