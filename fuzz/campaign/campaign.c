@@ -25,7 +25,7 @@
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
 /* Where a shard stands, for the process that takes the place of a dead one. */
-struct place {
+struct shard_place {
 	struct arena arena;       /* of state */
 	struct shard_state state; /* at its last answer */
 	struct shard_culprit skip[MAX_RESTARTS];
@@ -45,7 +45,7 @@ struct campaign {
 	struct proc **shard;
 	struct shard_stats *stats; /* latest of each shard's present process */
 	struct shard_stats *past;  /* sums of processes that died */
-	struct place *place;
+	struct shard_place *place;
 	struct target target[MAX_TARGETS + 1]; /* with the version that they are, once a shard has said it; the last is the cheap stage */
 	char *versions, *hello;                /* as exec_versions says; NULL while unknown */
 	struct hash128 env[MAX_TARGETS + 1];
@@ -249,7 +249,7 @@ static void identified(struct campaign *c, const struct shard_answer *head)
 	count_lost(c);
 }
 
-static void copy_state(struct place *p, const struct shard_state *s)
+static void copy_state(struct shard_place *p, const struct shard_state *s)
 {
 	arena_reset(&p->arena);
 	p->state = *s;
@@ -297,7 +297,7 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 
 static bool submit_chunk(struct campaign *c, int i, struct err *err)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	struct strbuf sb;
 	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) { /* it died with nothing to do */
 		add_stats(&c->past[i], &c->stats[i]);
@@ -379,7 +379,7 @@ static bool take_from_pending(struct shard_state *s, const struct shard_note *n)
 /* A program ended its shard: it is counted, kept, and not done again. */
 static void lose_program(struct campaign *c, int i)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	char id[33] = "";
 	c->lost_programs++;
 	if (c->store && !c->store_failed)
@@ -400,7 +400,7 @@ static void lose_program(struct campaign *c, int i)
 
 static void shard_died(struct campaign *c, int i)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	arena_reset(&c->scratch);
 	progress_clear(&c->progress);
 	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
@@ -731,7 +731,7 @@ static bool policy_usable(const struct options *o, struct err *err)
 static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
 {
 	for (int i = 0; i < c->nshards; i++) {
-		struct place *p = &c->place[i];
+		struct shard_place *p = &c->place[i];
 		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
 		p->state.next = c->o->shard_index * c->o->jobs + i;
 		p->note = shard_note_new(p->note_name, err);
@@ -797,7 +797,7 @@ int cmd_fuzz(const struct options *given)
 	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
 	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
-	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
+	c.place = ARENA_ZNEW(&c.arena, struct shard_place, c.nshards);
 	c.tally = tally_new();
 	for (int i = 0; i < c.nshards; i++)
 		arena_init(&c.place[i].arena);

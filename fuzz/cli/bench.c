@@ -22,7 +22,7 @@ void bench_note(const struct options *o, const char *fmt, ...)
 	fflush(stdout);
 }
 
-void table_begin(const struct table *t, const char *title)
+void table_begin(const struct bench_table *t, const char *title)
 {
 	if (t->o->json)
 		return;
@@ -32,7 +32,7 @@ void table_begin(const struct table *t, const char *title)
 	putchar('\n');
 }
 
-static void table_row_json(const struct table *t, const char *name, const double *value)
+static void table_row_json(const struct bench_table *t, const char *name, const double *value)
 {
 	struct strbuf sb;
 	struct json j = json_into(&sb, JSON_SPACED);
@@ -47,14 +47,14 @@ static void table_row_json(const struct table *t, const char *name, const double
 	sb_free(&sb);
 }
 
-void table_row(const struct table *t, const char *name, const double *value)
+void table_row(const struct bench_table *t, const char *name, const double *value)
 {
 	if (t->o->json) {
 		table_row_json(t, name, value);
 	} else {
 		printf("%-30s", name);
 		for (int i = 0; i < t->ncolumn; i++) {
-			const struct column *c = &t->column[i];
+			const struct bench_column *c = &t->column[i];
 			if (isfinite(value[i]))
 				printf(" %*.*f", c->width, c->digits, value[i]);
 			else

@@ -8,19 +8,19 @@
 
 #include "fuzz/cli/options.h"
 
-struct column {
+struct bench_column {
 	const char *name;
 	int width, digits;
 };
-struct table {
+struct bench_table {
 	const struct options *o;
 	const char *section;
 	int ncolumn;
-	const struct column *column;
+	const struct bench_column *column;
 };
 /* Prints the title and the column names (not with --json). */
-void table_begin(const struct table *t, const char *title);
-void table_row(const struct table *t, const char *name, const double *value);
+void table_begin(const struct bench_table *t, const char *title);
+void table_row(const struct bench_table *t, const char *name, const double *value);
 void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3); /* a line of text; not with --json */
 
 /* A campaign's programs but for those that must raise. dtypes: NULL for all. */

@@ -29,7 +29,7 @@ static void add_table(struct catch_table *sum, const struct catch_table *t)
 			add(&sum->count[p][k], t->count[p][k]);
 }
 
-static void show_table(const struct table *tb, const char *what, const struct catch_table *t)
+static void show_table(const struct bench_table *tb, const char *what, const struct catch_table *t)
 {
 	struct catch_count four[NKNOWLEDGE] = {{0}}, all = {0};
 	for (int p = 0; p < NPLANTS; p++) {
@@ -80,9 +80,10 @@ static void show_miss(
 
 bool bench_catch(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2}, {"enclosed %", 10, 2},
-		{"weak %", 7, 1}, {"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0}, {"no place", 8, 0}};
-	struct table tb = {o, "catch", ARRAY_LEN(columns), columns};
+	static const struct bench_column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2},
+		{"enclosed %", 10, 2}, {"weak %", 7, 1}, {"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0},
+		{"no place", 8, 0}};
+	struct bench_table tb = {o, "catch", ARRAY_LEN(columns), columns};
 	static const struct {
 		const char *fill, *licence;
 	} cases[] = {{"normal", "builtin:eager"}, {"dyadic", "builtin:eager"}, {"normal", "torch:inductor@cpu"}};
@@ -186,9 +187,9 @@ static bool tight_one(struct shares *s, struct catch_case *c, const struct licen
 
 bool bench_tightness(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2},
+	static const struct bench_column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2},
 		{"undecided %", 11, 2}, {"fwd median", 10, 1}, {"fwd p90", 8, 1}, {"grad median", 11, 1}, {"grad p90", 8, 1}};
-	struct table tb = {o, "tightness", ARRAY_LEN(columns), columns};
+	struct bench_table tb = {o, "tightness", ARRAY_LEN(columns), columns};
 	static const char *const fills[] = {"normal", "dyadic", "special", "ties"}, *const targets[] = {"builtin:eager", "torch:inductor@cpu"};
 	struct arena a;
 	bool ok = true;

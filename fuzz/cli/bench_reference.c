@@ -148,9 +148,9 @@ static bool show_budget(const struct options *o, struct arena *a, const struct l
 
 bool bench_reference(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1},
+	static const struct bench_column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1},
 		{"time 10x", 9, 2}, {"bytes/node", 11, 1}, {"bytes/entry", 12, 1}};
-	struct table t = {o, "reference", ARRAY_LEN(columns), columns};
+	struct bench_table t = {o, "reference", ARRAY_LEN(columns), columns};
 	struct licence_profile l;
 	struct arena a, progs;
 	struct fit f = {0};
@@ -243,9 +243,9 @@ static bool one(
 
 bool bench_throughput(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {
+	static const struct bench_column columns[] = {
 		{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate %", 11, 1}, {"eager %", 9, 1}, {"reference %", 12, 1}, {"compare %", 10, 1}};
-	struct table t = {o, "throughput", ARRAY_LEN(columns), columns};
+	struct bench_table t = {o, "throughput", ARRAY_LEN(columns), columns};
 	struct work w = {0};
 	struct arena a;
 	struct licence_profile l;

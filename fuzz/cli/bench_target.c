@@ -57,9 +57,9 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 
 bool bench_fake(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2}, {"outside %", 9, 1},
-		{"answered", 9, 0}, {"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
-	struct table tb = {o, "fake", ARRAY_LEN(columns), columns};
+	static const struct bench_column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2},
+		{"outside %", 9, 1}, {"answered", 9, 0}, {"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
+	struct bench_table tb = {o, "fake", ARRAY_LEN(columns), columns};
 	static const char *const targets[] = {"torch:fake", "torch:eager", "torch:aot_eager"};
 	(void)err;
 	table_begin(&tb, "one worker, one program at a time, wall time (judging not included)");
@@ -161,7 +161,7 @@ static bool one_campaign(struct campaign_figures *f, const struct options *o, co
 
 bool bench_campaign(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
+	static const struct bench_column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
 		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
 	static const struct campaign_case cases[] = {
 		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs"},
@@ -170,7 +170,7 @@ bool bench_campaign(const struct options *o, struct err *err)
 		{"torch:aot_eager", 0, 60, "torch:aot_eager"},
 		{"torch:inductor@cpu", 0, 120, "torch:inductor@cpu"},
 	};
-	struct table tb = {o, "campaign", ARRAY_LEN(columns), columns};
+	struct bench_table tb = {o, "campaign", ARRAY_LEN(columns), columns};
 	(void)err;
 	table_begin(
 		&tb, "share of wall time in which a shard did not wait for its target (goal: <= 5 % of a compiling one); parent <= 200 MiB");

@@ -181,7 +181,7 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
 
-struct seen {
+struct reproduction {
 	enum claim_verdict claim;
 	const char *why;
 	struct outcome o;
@@ -189,7 +189,7 @@ struct seen {
 };
 
 /* In one transaction: the run, where it ran, the verdict, and what that says of the finding. */
-static void write_rows(struct store *s, const struct found *x, const struct seen *v, struct arena *a)
+static void write_rows(struct store *s, const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	struct store_env_text where;
 	struct hash128 env;
@@ -219,7 +219,7 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 }
 
 /* What cannot be written is said; the answer to the question stands, and so does its exit code. */
-static void record(const struct options *o, const struct found *x, const struct seen *v, struct arena *a)
+static void record(const struct options *o, const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	enum store_status st;
 	struct err err = {0};
@@ -246,7 +246,7 @@ static void record(const struct options *o, const struct found *x, const struct 
 
 /* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
 static void ask_eager(
-	struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
+	struct reproduction *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
 {
 	struct result r;
 	struct target plain = plain_of(t);
@@ -264,7 +264,7 @@ static void ask_eager(
 	sb_free(&name);
 }
 
-static int say(const struct found *x, const struct seen *v, struct arena *a)
+static int say(const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	static const char *const words[] = {
 		[CLAIM_HOLDS] = "still happens",
@@ -290,7 +290,7 @@ static int run_again(const struct options *o, struct found *x, struct exec *e, s
 {
 	struct strbuf versions, hello, name;
 	struct result r;
-	struct seen v = {0};
+	struct reproduction v = {0};
 	const struct prog p = claim_program(&x->claim, &x->p);
 	int rc = EXIT_USAGE;
 	bug_context(x->obs->program_text);

@@ -179,7 +179,7 @@ static void show_observations(struct strbuf *sb, const struct shown *x)
 /* The database keeps the word that its first version had; people read one spelling. */
 static const char *event_word(const char *kind)
 {
-	return str_eq(kind, event_kind_name[EVENT_MINIMIZED]) ? finding_state_name[STATE_MINIMISED] : kind;
+	return str_eq(kind, event_kind_name[EVENT_MINIMISED]) ? finding_state_name[STATE_MINIMISED] : kind;
 }
 
 static void show_history(struct strbuf *sb, const struct store_loaded *f)
