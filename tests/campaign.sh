@@ -95,6 +95,11 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+	for k in hang crash refuse; do
+		"$bin" check "$src/corpus/seeds" --target builtin:eager+plant=$k --limit 300ms --json | grep '"verdict"' >"$tmp/out"
+		expect "some programs fail with plant=$k" yes "$(grep -qv '"verdict":"pass"' "$tmp/out" && echo yes)"
+		hasnt "every program has its time with plant=$k" "$tmp/out" '"target_ms":0,'
+	done
 }
 
 targets() { # what this machine has, from made-up environments; nothing is started unless asked for
