@@ -66,47 +66,12 @@ struct campaign {
 
 /* ---- sums over shards ------------------------------------------------------------------------------------------------------ */
 
-static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
-{
-	sum->generated += s->generated;
-	sum->compiled += s->compiled;
-	sum->cheap_runs += s->cheap_runs;
-	sum->cheap_hits += s->cheap_hits;
-	sum->confirmations += s->confirmations;
-	sum->refused_confirmations += s->refused_confirmations;
-	sum->suspected += s->suspected;
-	sum->twins += s->twins;
-	for (int t = 0; t <= MAX_TARGETS; t++)
-		for (int v = 0; v < NVERDICTS; v++)
-			sum->verdict[t][v] += s->verdict[t][v];
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		sum->elements[k].exact += s->elements[k].exact;
-		sum->elements[k].agree += s->elements[k].agree;
-		sum->elements[k].weak += s->elements[k].weak;
-		sum->elements[k].suspect += s->elements[k].suspect;
-		sum->elements[k].undecided += s->elements[k].undecided;
-		sum->elements[k].disagree += s->elements[k].disagree;
-	}
-	sum->generate_ms += s->generate_ms;
-	sum->reference_ms += s->reference_ms;
-	sum->target_ms += s->target_ms;
-	sum->wait_ms += s->wait_ms;
-	sum->confirm_ms += s->confirm_ms;
-	sum->wall_ms += s->wall_ms;
-	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
-	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
-	sum->main_ms += s->main_ms;
-	sum->starved_ms += s->starved_ms;
-	sum->queue += s->queue;
-	sum->target_rss += s->target_rss;
-}
-
 static void total(const struct campaign *c, struct shard_stats *out)
 {
 	*out = (struct shard_stats){0};
 	for (int i = 0; i < c->nshards; i++) {
-		add_stats(out, &c->past[i]);
-		add_stats(out, &c->stats[i]);
+		shard_stats_add(out, &c->past[i]);
+		shard_stats_add(out, &c->stats[i]);
 	}
 }
 
@@ -300,7 +265,7 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 	struct shard_place *p = &c->place[i];
 	struct strbuf sb;
 	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) { /* it died with nothing to do */
-		add_stats(&c->past[i], &c->stats[i]);
+		shard_stats_add(&c->past[i], &c->stats[i]);
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
@@ -405,7 +370,7 @@ static void shard_died(struct campaign *c, int i)
 	progress_clear(&c->progress);
 	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
 		escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
-	add_stats(&c->past[i], &c->stats[i]);
+	shard_stats_add(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
 	p->begun = false;
@@ -515,7 +480,7 @@ static void summary_json(struct json *j, const struct campaign *c, const struct 
 	json_int(j, "compiled", s->compiled);
 	json_int(j, "cheap", s->cheap_runs);
 	for (int v = 0; v < NVERDICTS; v++)
-		json_int(j, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
+		json_int(j, verdict_name[v], shard_stats_verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
 	tally_json(j, c->tally);
 	json_int(j, "divergent", c->nobs);
 	json_int(j, "lost_programs", c->lost_programs);
@@ -628,7 +593,7 @@ static void summary(const struct campaign *c)
 	}
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s.elements[k];
-		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
+		double n = (double)element_counts_total(e);
 		if (n > 0)
 			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64
 				   ", undecided %.3f%%, disagree %" PRId64 "\n",
@@ -670,8 +635,8 @@ static int exit_code(const struct campaign *c)
 		return EXIT_TARGET;
 	if (tally_fails(c->tally, &c->o->fail_on))
 		return EXIT_FINDINGS;
-	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
-	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
+	int64_t judged = shard_stats_verdicts(&s, VD_PASS) + shard_stats_verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
+	int64_t harness = shard_stats_verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
 	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
 		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
 		return EXIT_TARGET;

@@ -78,7 +78,7 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 	int64_t judged = 0, undecided = 0;
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s->elements[k];
-		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
+		judged += element_counts_total(e);
 		undecided += e->undecided;
 	}
 	*l = (struct pieces){0};
@@ -89,9 +89,9 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 		add(l, 2, "  %" PRId64 " compiled", s->compiled);
 	add(l, 6, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s->generate_ms / wall, 100 * s->reference_ms / wall,
 		100 * s->wait_ms / wall);
-	add(l, 3, "  pass %" PRId64, verdicts(s, VD_PASS));
+	add(l, 3, "  pass %" PRId64, shard_stats_verdicts(s, VD_PASS));
 	for (int i = 0; i < ARRAY_LEN(shown); i++) {
-		int64_t n = verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
+		int64_t n = shard_stats_verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
 		if (n)
 			add(l, verdict_diverges(shown[i]) || shown[i] == VD_HARNESS ? 3 : 4, " %s %" PRId64, verdict_name[shown[i]], n);
 	}

@@ -219,16 +219,8 @@ static void planted(const struct shard *s, const char *when, bool this_one)
 
 static void count_elements(struct shard *s, const struct outcome *o)
 {
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct element_counts *c = &o->by_fill[k];
-		struct element_counts *e = &s->stats.elements[k];
-		e->exact += c->exact;
-		e->agree += c->agree;
-		e->weak += c->weak;
-		e->suspect += c->suspect;
-		e->undecided += c->undecided;
-		e->disagree += c->disagree;
-	}
+	for (int k = 0; k < NFILL_CLASSES; k++)
+		element_counts_add(&s->stats.elements[k], &o->by_fill[k]);
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------------------------------------- */

@@ -8,18 +8,10 @@
 static void put_elements(struct json *j, const char *key, const struct element_counts *e)
 {
 	json_object(j, key);
-	json_int(j, "exact", e->exact);
-	json_int(j, "enclosed", e->agree);
-	json_int(j, "weak", e->weak);
-	json_int(j, "suspect", e->suspect);
-	json_int(j, "undecided", e->undecided);
-	json_int(j, "disagree", e->disagree);
+#define COUNT(field, word) json_int(j, word, e->field);
+	ELEMENT_COUNTS(COUNT)
+#undef COUNT
 	json_end(j);
-}
-
-static bool has_elements(const struct element_counts *e)
-{
-	return e->exact || e->agree || e->weak || e->suspect || e->undecided || e->disagree;
 }
 
 static void put_counts(struct json *j, const struct outcome *o, const struct target_driver *d)
@@ -27,7 +19,7 @@ static void put_counts(struct json *j, const struct outcome *o, const struct tar
 	put_elements(j, "elements", &o->all);
 	json_object(j, "by_fill");
 	for (int k = 0; k < NFILL_CLASSES; k++)
-		if (has_elements(&o->by_fill[k]))
+		if (element_counts_total(&o->by_fill[k]))
 			put_elements(j, fill_class_name[k], &o->by_fill[k]);
 	json_end(j);
 	json_array(j, "freedoms");
