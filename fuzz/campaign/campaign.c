@@ -1,11 +1,11 @@
-/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards
+ * answer with counters and findings, it adds and stores them. */
 #include "fuzz/cli/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "eager/base/clock.h"
@@ -19,6 +19,7 @@
 #include "fuzz/campaign/progress.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
+#include "fuzz/campaign/summary.h"
 #include "fuzz/campaign/tally.h"
 #include "eager/base/json.h"
 
@@ -443,186 +444,23 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
-enum { FEW_COMPILED = 10 };
-static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
-{
-	bool compiles = false;
-	for (int t = 0; t < c->o->ntarget; t++)
-		compiles |= target_stage(&c->target[t])->compiles;
-	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
-}
-
-static void reasons_json(struct json *j, const struct campaign *c)
-{
-	struct arena a;
-	arena_init(&a);
-	for (int i = 0; i < c->nreason; i++) {
-		const struct shard_reason *r = &c->reason[i];
-		json_object(j, NULL);
-		json_string(j, "target", target_text(&c->target[r->target], &a));
-		json_string(j, "reason", r->text);
-		json_int(j, "n", r->n);
-		json_string(j, "first", arena_printf(&a, "scatterproof %s", source_command(&c->source, r->index, &a)));
-		json_end(j);
-	}
-	arena_free(&a);
-}
-
-static void summary_json(struct json *j, const struct campaign *c, const struct shard_stats *s)
-{
-	struct arena a;
-	arena_init(&a);
-	json_string(j, "policy", c->o->policy);
-	json_unsigned(j, "seed", c->o->seed);
-	json_fixed(j, "seconds", (clock_ms() - c->start) / 1e3, 1);
-	json_int(j, "programs", s->generated);
-	json_int(j, "compiled", s->compiled);
-	json_int(j, "cheap", s->cheap_runs);
-	for (int v = 0; v < NVERDICTS; v++)
-		json_int(j, verdict_name[v], shard_stats_verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
-	tally_json(j, c->tally);
-	json_int(j, "divergent", c->nobs);
-	json_int(j, "lost_programs", c->lost_programs);
-	json_array(j, "targets");
-	for (int t = 0; t < c->o->ntarget; t++)
-		json_string(j, NULL, target_text(&c->target[t], &a));
-	json_end(j);
-	json_array(j, "reasons");
-	reasons_json(j, c);
-	json_end(j);
-	json_bool(j, "few_compiled", few_compiled(c, s));
-	json_fixed(j, "ready_ms", s->ready_ms, 0);
-	json_fixed(j, "first_compile_ms", s->first_compile_ms, 0);
-	json_fixed(j, "compile_ms", s->main_ms, 0);
-	json_fixed(j, "starved_ms", s->starved_ms, 0);
-	json_fixed(j, "confirm_ms", s->confirm_ms, 0);
-	arena_free(&a);
-}
-
-static void print_summary_json(const struct campaign *c, const struct shard_stats *s)
-{
-	struct strbuf sb;
-	struct json j = json_into(&sb, JSON_SPACED);
-	sb_init(&sb);
-	json_object(&j, NULL);
-	json_object(&j, "summary");
-	summary_json(&j, c, s);
-	json_end(&j);
-	json_end(&j);
-	printf("%s\n", sb.s);
-	sb_free(&sb);
-}
-
-/* Programs that were refused, or that broke something of ours, can be seen again. */
-static bool has_command(const struct shard_reason *r)
-{
-	return str_starts(r->text, verdict_name[VD_INVALID]) || str_starts(r->text, verdict_name[VD_HARNESS]);
-}
-
-static void print_reason(const struct campaign *c, const struct shard_reason *r)
-{
-	struct arena a;
-	arena_init(&a);
-	printf("    %8" PRId64 "  %s\n", r->n, r->text);
-	if (has_command(r))
-		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", source_command(&c->source, r->index, &a));
-	arena_free(&a);
-}
-
-/* Where the time went instead, as far as it was spent: what a reader can change. */
-static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
-{
-	double load[1] = {0};
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled,
-		s->compiled == 1 ? " WAS" : "S WERE");
-	if (s->ready_ms > 0)
-		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
-	if (s->first_compile_ms > 0)
-		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
-	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
-	if (s->confirmations || s->confirm_ms > 0)
-		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
-	if (s->cheap_runs)
-		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
-	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
-		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
-	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
-}
-
 static void summary(const struct campaign *c)
 {
-	struct shard_stats s;
-	total(c, &s);
-	if (c->o->json) {
-		print_summary_json(c, &s);
-		return;
-	}
-	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (clock_ms() - c->start) / 1e3,
-		s.generated);
-	if (s.compiled)
-		printf(", %" PRId64 " compiled", s.compiled);
-	if (s.cheap_runs)
-		printf(
-			", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
-	printf("\n");
-	if (few_compiled(c, &s))
-		print_few_compiled(c, &s);
-	for (int t = 0; t <= MAX_TARGETS; t++) {
-		if (t >= c->o->ntarget && t < MAX_TARGETS)
-			continue;
-		int64_t n = 0;
-		for (int v = 0; v < NVERDICTS; v++)
-			n += s.verdict[t][v];
-		if (!n)
-			continue;
-		struct strbuf sb;
-		sb_init(&sb);
-		if (t < MAX_TARGETS)
-			target_print(&sb, &c->target[t]);
-		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
-		for (int v = 0; v < NVERDICTS; v++)
-			if (s.verdict[t][v])
-				printf(" %s %" PRId64, verdict_name[v], s.verdict[t][v]);
-		printf("\n");
-		sb_free(&sb);
-		for (int i = 0; i < c->nreason; i++)
-			if (c->reason[i].target == t)
-				print_reason(c, &c->reason[i]);
-	}
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct element_counts *e = &s.elements[k];
-		double n = (double)element_counts_total(e);
-		if (n > 0)
-			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64
-				   ", undecided %.3f%%, disagree %" PRId64 "\n",
-				fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n, e->suspect,
-				100 * (double)e->undecided / n, e->disagree);
-	}
-	if (s.suspected)
-		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them queued as their wide twins\n", s.suspected, s.twins);
-	double wall = MAX(s.wall_ms, 1.0);
-	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
-		100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
-	for (int i = 0; i < c->nshards; i++)
-		if (c->stats[i].first_divergence_ms > c->stats[i].first_compile_ms && c->stats[i].first_compile_ms > 0)
-			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
-				c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
-				c->stats[i].first_divergence_compiles);
-	struct rusage ru;
-	getrusage(RUSAGE_SELF, &ru);
-	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
-	if (c->lost_programs)
-		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
-			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
-	struct strbuf sb;
-	sb_init(&sb);
-	tally_print(&sb, c->tally);
-	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
-	sb_free(&sb);
-	if (c->o->db && c->nobs)
-		progress_command("list them:  scatterproof findings", c->o->db);
+	struct shard_stats sum;
+	total(c, &sum);
+	const struct summary end = {.o = c->o,
+		.source = &c->source,
+		.seconds = (clock_ms() - c->start) / 1e3,
+		.sum = &sum,
+		.shard = c->stats,
+		.nshards = c->nshards,
+		.target = c->target,
+		.reason = c->reason,
+		.nreason = c->nreason,
+		.tally = c->tally,
+		.nobs = c->nobs,
+		.lost_programs = c->lost_programs};
+	summary_print(&end);
 }
 
 static int exit_code(const struct campaign *c)
@@ -735,6 +573,27 @@ static bool one_home(const struct options *o, struct err *err)
 	return true;
 }
 
+/* Everything that shards stand in, but for the shards. */
+static void make_places(struct campaign *c)
+{
+	c->shard = ARENA_ZNEW(&c->arena, struct proc *, c->nshards);
+	c->stats = ARENA_ZNEW(&c->arena, struct shard_stats, c->nshards);
+	c->past = ARENA_ZNEW(&c->arena, struct shard_stats, c->nshards);
+	c->done = ARENA_ZNEW(&c->arena, bool, c->nshards);
+	c->place = ARENA_ZNEW(&c->arena, struct shard_place, c->nshards);
+	for (int i = 0; i < c->nshards; i++)
+		arena_init(&c->place[i].arena);
+	c->tally = tally_new();
+}
+
+static void print_begin(const struct options *o)
+{
+	if (!o->quiet)
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o->seed, o->policy, o->jobs,
+			o->jobs == 1 ? "" : "s", o->time_s > 0 || o->programs ? "" : "; runs until Ctrl-C (--time, --programs)",
+			o->db ? "" : "; findings are not kept (--db)");
+}
+
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
@@ -758,20 +617,10 @@ int cmd_fuzz(const struct options *given)
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;
-	c.shard = ARENA_ZNEW(&c.arena, struct proc *, c.nshards);
-	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
-	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
-	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
-	c.place = ARENA_ZNEW(&c.arena, struct shard_place, c.nshards);
-	c.tally = tally_new();
-	for (int i = 0; i < c.nshards; i++)
-		arena_init(&c.place[i].arena);
+	make_places(&c);
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
-	if (!o.quiet)
-		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs,
-			o.jobs == 1 ? "" : "s", o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)",
-			o.db ? "" : "; findings are not kept (--db)");
+	print_begin(&o);
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	progress_end(&c.progress);
