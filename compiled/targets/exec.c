@@ -131,7 +131,6 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 	e->failed = !e->driver->submit(e->proc, p, t, e->limit_ms, &e->arena, &e->request, &e->err);
 }
 
-bool exec_busy(const struct exec *e) { return e->busy; }
 bool exec_ready(const struct exec *e) { return e->busy && (e->failed || e->unsent || proc_ready(e->proc)); }
 
 void exec_take(struct result *out, struct arena *a, struct exec *e)
