@@ -1,7 +1,7 @@
 /* interrupt.h: Ctrl-C and its relatives, by one rule for all verbs that take long.
  *
  * The first SIGINT, SIGTERM or SIGHUP asks: work ends in good order, with exit code 128+n. One that comes more than a second later insists:
- * work ends at once. Two within a second are one wish, because timeout(1) signals a process and then its group, and a terminal's shell may, too.
+ * work ends at once. Two within a second are one wish: timeout(1) signals a process and then its group, a shell may do so, too.
  * They interrupt a write whose reader does not read (no SA_RESTART). A SIGHUP that nohup(1) has us ignore stays ignored. */
 #ifndef SCATTERPROOF_INTERRUPT_H
 #define SCATTERPROOF_INTERRUPT_H

@@ -1,4 +1,4 @@
-/* shard_internal.h: what the files of a shard share. shard.c is the loop, what is in which slot, and the answers; shard_job.c makes programs;
+/* shard_internal.h: what the files of a shard share. shard.c is the loop, the slots and the answers; shard_job.c makes programs;
  * shard_trial.c takes what diverged and tries it again in a fresh process; shard_count.c counts for the next answer. */
 #ifndef SCATTERPROOF_SHARD_INTERNAL_H
 #define SCATTERPROOF_SHARD_INTERNAL_H

@@ -1,5 +1,5 @@
-/* shard_stats.h: what a shard counts and times since it began. Every number is one row of SHARD_STATS, which the struct, the wire and the sum
- * over shards are made of. */
+/* shard_stats.h: what a shard counts and times since it began. Every number is one row of SHARD_STATS; the struct, the wire and the
+ * sum over shards are made of that table. */
 #ifndef SCATTERPROOF_SHARD_STATS_H
 #define SCATTERPROOF_SHARD_STATS_H
 

@@ -1,4 +1,4 @@
-/* shard_trial.c: from a divergence to a finding. One process at a time that has run nothing else decides for all sightings of a signature. */
+/* shard_trial.c: from a divergence to a finding. One process that has run nothing else decides for all sightings of a signature. */
 #include "fuzz/campaign/shard_internal.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * is everything after `--`. --help and -h belong to every verb. A name is spelled out; one that nobody knows is an error with the nearest
  * one ("did you mean"); an option that does not say that it may be repeated is an error the second time.
  *
- * Why not getopt_long(3): it takes every beginning of a name that is unambiguous today (`--prog 5` would run until a second option begins so),
- * it writes errors itself and cannot guess, and it keeps its place in globals. */
+ * Why not getopt_long(3): it takes every beginning of a name that is unambiguous today (`--prog 5` works until another option begins
+ * so), it writes errors itself and cannot guess, and it keeps its place in globals. */
 #ifndef SCATTERPROOF_ARGUMENTS_H
 #define SCATTERPROOF_ARGUMENTS_H
 

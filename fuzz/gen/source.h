@@ -1,8 +1,9 @@
 /* source.h: from a seed to its programs. Here, and nowhere else, it is decided which program a number of a seed is.
  *
- * A seed has a program for each number 0, 1, 2, … Numbers come in blocks of POLICY_BLOCK. Seed, policy and limits (--ops, --dtypes) decide
- * a block's policy draw; seed and number decide the choices that the program is made of. Nothing else does: no clock, no other program,
- * not how many were asked for. So a campaign, `gen --program N` and `bench` of one seed make the same programs, whatever --jobs and --shard are.
+ * A seed has a program for each number 0, 1, 2, … Numbers come in blocks of POLICY_BLOCK. Seed, policy and limits (--ops, --dtypes)
+ * decide a block's policy draw; seed and number decide the choices that the program is made of. Nothing else does: no clock, no other
+ * program, not how many were asked for. So a campaign and `gen --program N` of one seed make the same programs, whatever --jobs and
+ * --shard are. (`bench` leaves out those that must raise, so its programs are others.)
  *
  * Shard i of n makes the programs i, i+n, i+2n, …; source_share says how many of --programs those are. */
 #ifndef SCATTERPROOF_SOURCE_H
