@@ -9,7 +9,7 @@ if(TARGET campaign)
 endif()
 # The whole binary.
 if(TARGET scatterproof)
-  foreach(part clean plants full targets mark refixed again lost merge kill usage)
+  foreach(part clean programs plants full targets mark refixed again lost merge kill usage)
     add_test(NAME campaign_${part} COMMAND ${CMAKE_CURRENT_LIST_DIR}/campaign.sh $<TARGET_FILE:scatterproof> ${CMAKE_SOURCE_DIR} ${part})
   endforeach()
   set_tests_properties(campaign_kill PROPERTIES RUN_SERIAL ON)

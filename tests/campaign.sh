@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | plants | full | targets | mark | refixed | again | lost | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | programs | plants | full | targets | mark | refixed | again | lost | merge | kill | usage
 set -u
 bin=$1
 src=$2
@@ -49,6 +49,23 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	expect "a pasted FX dump" 0 $?
 }
 
+programs() { # a number of a seed is one program: of campaigns in any number of shards, of gen alone and among others
+	words="--seed 5 --policy layout --ops add.Tensor,slice,sum --dtypes f32,i64"
+	"$bin" gen $words --programs 300 >"$tmp/all"
+	for shard in 0/1 0/2 1/2; do
+		"$bin" fuzz --target builtin:eager+plant=zero $words --programs 300 --jobs 2 --shard $shard --no-confirm --db "$tmp/$$.db" >/dev/null 2>&1
+	done
+	note="select distinct payload from v_events where kind = 'note' and payload like 'program % of seed 5,%'"
+	numbers=$(sql "$note" "$tmp/$$.db" | sed 's/^program \([0-9]*\) of .*/\1/' | sort -nu)
+	expect "programs of several blocks diverge" yes "$([ "$(echo "$numbers" | wc -l)" -ge 8 ] && [ "$(echo "$numbers" | tail -1)" -ge 200 ] && echo yes)"
+	for n in $numbers; do
+		"$bin" gen $words --program "$n" >"$tmp/one"
+		text="$(cat "$tmp/one")"
+		expect "program $n is the campaign's" 1 "$(sql "select count(*) from v_programs where text = '$text' || char(10)" "$tmp/$$.db")"
+		expect "and that of gen --programs" "$text" "$(awk -v n="$n" '/^# scatterproof/ { k++ } k == n + 1' "$tmp/all")"
+	done
+}
+
 plants() { # every kind of planted fault is found, stored once per signature, confirmed, and shown again
 	for k in zero row stale scale; do
 		db=$tmp/$k.db
@@ -78,6 +95,11 @@ plants() { # every kind of planted fault is found, stored once per signature, co
 	"$bin" fuzz --target builtin:eager+plant=hang --programs 24 --seed 5 --limit 1s --db "$tmp/hang.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit with hangs" 1 $?
 	expect "hangs have their kind" hang "$(sql 'select distinct kind from v_findings' "$tmp/hang.db")"
+	for k in hang crash refuse; do
+		"$bin" check "$src/corpus/seeds" --target builtin:eager+plant=$k --limit 300ms --json | grep '"verdict"' >"$tmp/out"
+		expect "some programs fail with plant=$k" yes "$(grep -qv '"verdict":"pass"' "$tmp/out" && echo yes)"
+		hasnt "every program has its time with plant=$k" "$tmp/out" '"target_ms":0,'
+	done
 }
 
 targets() { # what this machine has, from made-up environments; nothing is started unless asked for
@@ -449,6 +471,7 @@ usage() { # bad input: a sentence and the documented code
 
 case $part in
 clean) clean ;;
+programs) programs ;;
 plants) plants ;;
 full) full ;;
 targets) targets ;;

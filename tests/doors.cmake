@@ -1,4 +1,7 @@
 # What comes in from outside and what goes out: hostile text, output that cannot be written, limits of the machine, the command line.
+add_executable(base_test ${CMAKE_CURRENT_LIST_DIR}/base_test.c)
+target_link_libraries(base_test PRIVATE eager)
+add_test(NAME base COMMAND base_test)
 if(TARGET reports)
   add_executable(escape_test ${CMAKE_CURRENT_LIST_DIR}/escape_test.c)
   target_link_libraries(escape_test PRIVATE reports)

@@ -288,6 +288,9 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 		fuzz --target builtin:eager --programs 3 $tmp/new.db|fuzz: '.*new.db' is not understood: it takes options only
 		targets extra|targets: 'extra' is not understood
 		gen 5|gen: '5' is not understood
+		gen --prog 5|gen: unknown option '--prog' .*; did you mean '--program'\?$
+		gen --policy|--policy needs a value
+		ops --json=yes|--json takes no value
 		ops sum extra|no operator 'extra'
 		ops extra sum|no operator 'extra'
 		bench reference extra|no section 'extra'

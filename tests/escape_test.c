@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -46,7 +47,8 @@ static void forms(void)
 		escape_lines(&sb[1], "> ", rows[i].given, strlen(rows[i].given));
 		escape_python(&sb[2], rows[i].given);
 		escape_shell(&sb[3], rows[i].given);
-		json_str(&sb[4], rows[i].given);
+		struct json j = json_into(&sb[4], JSON_TIGHT);
+		json_string(&j, NULL, rows[i].given);
 		EXPECT_STR(sb[0].s, rows[i].line);
 		EXPECT_STR(sb[1].s, rows[i].block);
 		EXPECT_STR(sb[2].s, rows[i].python);
@@ -54,6 +56,40 @@ static void forms(void)
 		EXPECT_STR(sb[4].s, rows[i].json);
 		for (int k = 0; k < 5; k++)
 			sb_free(&sb[k]);
+	}
+}
+
+static void json(void)
+{
+	static const struct {
+		enum json_style style;
+		const char *want;
+	} styles[] = {{JSON_TIGHT,
+					  "{\"a\":[],\"b\":{},\"c\":[[1,-2],{\"d\":\"x\\\"\",\"e\":\"00ff\"}],\"f\":0.10000000000000001,\"g\":\"-Infinity\","
+					  "\"h\":1.5,\"i\":null,\"j\":[true,false,null,18446744073709551615]}"},
+		{JSON_SPACED,
+			"{\"a\": [], \"b\": {}, \"c\": [[1, -2], {\"d\": \"x\\\"\", \"e\": \"00ff\"}], \"f\": 0.10000000000000001, \"g\": \"-Infinity\", "
+			"\"h\": 1.5, \"i\": null, \"j\": [true, false, null, 18446744073709551615]}"}};
+	for (int i = 0; i < ARRAY_LEN(styles); i++) {
+		struct strbuf sb;
+		struct json j = json_into(&sb, styles[i].style);
+		sb_init(&sb);
+		json_object(&j, NULL);
+		json_array(&j, "a"), json_end(&j);
+		json_object(&j, "b"), json_end(&j);
+		json_array(&j, "c");
+		json_array(&j, NULL), json_int(&j, NULL, 1), json_int(&j, NULL, -2), json_end(&j);
+		json_object(&j, NULL), json_string(&j, "d", "x\""), json_hex(&j, "e", "\0\xff", 2), json_end(&j);
+		json_end(&j);
+		json_double(&j, "f", 0.1), json_double(&j, "g", -INFINITY);
+		json_fixed(&j, "h", 1.52, 1), json_fixed(&j, "i", NAN, 1);
+		json_array(&j, "j");
+		json_bool(&j, NULL, true), json_bool(&j, NULL, false), json_null(&j, NULL), json_unsigned(&j, NULL, UINT64_MAX);
+		json_end(&j);
+		json_end(&j);
+		EXPECT_STR(sb.s, styles[i].want);
+		EXPECT_INT(j.depth, 0);
+		sb_free(&sb);
 	}
 }
 
@@ -124,6 +160,7 @@ static void full_devices(void)
 int main(void)
 {
 	RUN(forms);
+	RUN(json);
 	RUN(errors);
 	RUN(streams);
 	RUN(full_devices);

@@ -11,8 +11,10 @@ static void run_table(struct catch_table *t, enum dtype dt, const char *fill)
 {
 	struct arena a;
 	struct err err = {0};
-	struct catch_case c = {
-		.arena = &a, .source = {.policy = "default", .dtypes = dtype_info[dt].name, .seed = 20}, .dtype = dt, .fill = fill};
+	struct catch_case c = {.arena = &a,
+		.source = {.policy = "default", .limits.dtypes = dtype_info[dt].name, .seed = 20, .legal = true},
+		.dtype = dt,
+		.fill = fill};
 	arena_init(&a);
 	*t = (struct catch_table){0};
 	for (int i = 0; i < PROGRAMS; i++)

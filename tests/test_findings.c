@@ -151,7 +151,7 @@ static void complaints(void)
 	expect_verb("list|--db|sample.db", 2, "", "not understood");
 	expect_verb("show|--db|sample.db", 2, "", "needs an id");
 	expect_verb("show|123456|789|--db|sample.db", 2, "", "not understood");
-	expect_verb("show|000000|--open|--db|sample.db", 2, "", "go with the list");
+	expect_verb("show|000000|--open|--db|sample.db", 2, "", "goes with the list");
 	expect_verb("show|000000|--db|sample.db", 2, "", "no finding");
 	expect_verb("show|xyz|--db|sample.db", 2, "", "6 to 32 hex digits");
 	expect_verb("sql|--db|sample.db", 2, "", "needs a statement");
@@ -255,7 +255,12 @@ static void mistakes_in_filters(void)
 		{"--since|h", "no date"},
 		{"--json=yes", "takes no value"},
 		{"--|--since", "'--since' is not understood"},
-		{"sql|select 1|--sort|first", "go with the list only"},
+		{"sql|select 1|--sort|first", "--sort goes with the list only"},
+		{"show|000000|--limit|3", "--limit goes with the list and sql only"},
+		{"show|000000|--note|x", "--note goes with mark only"},
+		{"--json|--json", "--json is given twice"},
+		{"--stat|open", "unknown option '--stat'"},
+		{"--sot=first", "did you mean '--sort'?"},
 		{"show|000000|--state|open", "list only"},
 		{"--artifact|report", "with show only"},
 		{"show|000000|--artifact|x|--json", "exclude each other"},

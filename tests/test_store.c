@@ -18,7 +18,7 @@ static void round_trip(void)
 	const struct store_event known = {
 		.finding = f, .at = NOW + 60, .kind = EVENT_KNOWN, .tool = "t", .payload = "reported", .issue = &issue};
 	const struct store_event minimized = {
-		.finding = f, .at = NOW + 50, .kind = EVENT_MINIMIZED, .tool = "t", .payload = "9 nodes to 2", .program = &minimal};
+		.finding = f, .at = NOW + 50, .kind = EVENT_MINIMISED, .tool = "t", .payload = "9 nodes to 2", .program = &minimal};
 	EXPECT_INT(put_obs(s, &f, &env, &run, NOW + 5, "mismatch"), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "report", NOW + 5, "expected 1\ngot 0\n", 17), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "report", NOW + 6, "newer", 5), STORE_OK);
@@ -84,7 +84,7 @@ static void life_cycle(void)
 	} steps[] = {
 		{10, EVENT_CONFIRMED, "5 of 5", STATE_CONFIRMED},
 		{20, EVENT_BLAME, "inductor", STATE_BLAMED},
-		{30, EVENT_MINIMIZED, "", STATE_BLAMED}, /* progress does not go back */
+		{30, EVENT_MINIMISED, "", STATE_BLAMED}, /* progress does not go back */
 		{31, EVENT_NOTE, "hm", STATE_BLAMED},
 		{40, EVENT_KNOWN, "reported", STATE_KNOWN},
 		{45, EVENT_CONFIRMED, "again", STATE_KNOWN}, /* a decision stands */
@@ -109,7 +109,7 @@ static void life_cycle(void)
 
 static void views_for_people(void)
 {
-	static const enum event_kind last[] = {EVENT_NOTE, EVENT_CONFIRMED, EVENT_MINIMIZED, EVENT_KNOWN, EVENT_FIXED, EVENT_REGRESSED};
+	static const enum event_kind last[] = {EVENT_NOTE, EVENT_CONFIRMED, EVENT_MINIMISED, EVENT_KNOWN, EVENT_FIXED, EVENT_REGRESSED};
 	const char *path = tmp_path("views.db");
 	struct store *s = open_ok(path, STORE_CREATE);
 	struct hash128 run = put_run(s, 1), env = put_env(s, 1);
@@ -544,8 +544,9 @@ static void times(void)
 static void json_strings(void)
 {
 	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_TIGHT);
 	sb_init(&sb);
-	json_text(&sb, "a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13);
+	json_text(&j, NULL, "a\"\\\n\x01\xff\xc3\xa9\xed\xa0\x80\0z", 13);
 	EXPECT_STR(sb.s, "\"a\\\"\\\\\\n\\u0001\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\\u0000z\"");
 	EXPECT(
 		!utf8_valid("\xc0\x80", 2) && !utf8_valid("\xf4\x90\x80\x80", 4) && utf8_valid("\xf0\x9f\x98\x80", 4) && !utf8_valid("\xe2\x82", 2),

@@ -46,7 +46,7 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 			CHECK(store_issue(s, &issue, "https://example.org/1", "") == STORE_OK);
 			const struct store_event e = {.finding = f,
 				.at = at,
-				.kind = EVENT_MINIMIZED,
+				.kind = EVENT_MINIMISED,
 				.tool = "t",
 				.payload = "",
 				.program = &minimal,

@@ -89,15 +89,11 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 	while (proc_state(e->proc) == PROC_STARTING)
 		proc_wait(&e->proc, 1, STEP_MS);
 	if (!version_said(version, e)) {
-		const char *tail = proc_tail(e->proc);
-		size_t end = strlen(tail), begin;
-		while (end && tail[end - 1] == '\n')
-			end--;
-		for (begin = end; begin && tail[begin - 1] != '\n';)
-			begin--;
-		const char *why = proc_why(e->proc);
-		err_set(err, "%s%s%.*s", why[0] ? why : "the child does not say which version it is", end ? ": " : "",
-			(int)MIN(end - begin, (size_t)200), tail + begin);
+		struct arena a;
+		arena_init(&a);
+		const char *why = proc_why(e->proc), *last = last_line(proc_tail(e->proc), &a);
+		err_set(err, "%s%s%s", why[0] ? why : "the child does not say which version it is", last[0] ? ": " : "", last);
+		arena_free(&a);
 		return EXEC_BROKEN;
 	}
 	if (!names(t, e, err))
@@ -135,7 +131,6 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 	e->failed = !e->driver->submit(e->proc, p, t, e->limit_ms, &e->arena, &e->request, &e->err);
 }
 
-bool exec_busy(const struct exec *e) { return e->busy; }
 bool exec_ready(const struct exec *e) { return e->busy && (e->failed || e->unsent || proc_ready(e->proc)); }
 
 void exec_take(struct result *out, struct arena *a, struct exec *e)

@@ -37,7 +37,6 @@ bool exec_withholds(const struct prog *p, const struct target *t);
 /* The program must stay unchanged until exec_take. One at a time. A child that is not the version that t names gives RES_HARNESS with
  * bad_target. */
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
-bool exec_busy(const struct exec *e); /* submitted and not taken */
 bool exec_ready(const struct exec *e);
 void exec_take(struct result *out, struct arena *a, struct exec *e);
 void exec_await(struct result *out, struct arena *a, struct exec *e); /* waits, then takes */

@@ -288,7 +288,7 @@ bool target_concerns(const struct target *t, const char *stage) { return t->stag
 
 void target_facts(struct target_facts *out, const struct target *t)
 {
-	*out = (struct target_facts){.device = t->device == TDEV_CUDA ? LD_CUDA : LD_CPU};
+	*out = (struct target_facts){.arithmetic.device = t->device == TDEV_CUDA ? LD_CUDA : LD_CPU};
 	t->driver->facts(out, t);
 	for (int i = 0; i < t->driver->nfreedoms; i++)
 		if (target_concerns(t, t->driver->freedom[i].stage))

@@ -4,6 +4,7 @@
 #include "eager/base/escape.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
@@ -254,6 +255,33 @@ void sb_put(struct strbuf *sb, const void *p, size_t n)
 void sb_puts(struct strbuf *sb, const char *s) { sb_put(sb, s, strlen(s)); }
 void sb_putc(struct strbuf *sb, char c) { sb_put(sb, &c, 1); }
 
+void sb_hex(struct strbuf *sb, const void *p, size_t n)
+{
+	static const char digit[] = "0123456789abcdef";
+	const unsigned char *u = p;
+	for (size_t i = 0; i < n; i++) {
+		sb_putc(sb, digit[u[i] >> 4]);
+		sb_putc(sb, digit[u[i] & 15]);
+	}
+}
+
+void sb_double(struct strbuf *sb, double v, int least)
+{
+	char text[64];
+	if (!isfinite(v)) {
+		sb_puts(sb, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+		return;
+	}
+	for (int digits = least; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	sb_puts(sb, text);
+	if (!strpbrk(text, ".e"))
+		sb_puts(sb, ".0");
+}
+
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap)
 {
 	va_list again;
@@ -294,6 +322,17 @@ bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *e
 	return bad ? err_set(err, "cannot read '%s': %s", path, strerror(why)) : true;
 }
 
+const char *last_line(const char *text, struct arena *a)
+{
+	size_t end = strlen(text);
+	while (end && strchr(" \n", text[end - 1]))
+		end--;
+	size_t begin = end;
+	while (begin && text[begin - 1] != '\n')
+		begin--;
+	return arena_printf(a, "%.*s", (int)MIN(end - begin, (size_t)200), text + begin);
+}
+
 bool str_eq(const char *a, const char *b) { return strcmp(a, b) == 0; }
 bool str_starts(const char *s, const char *prefix) { return strncmp(s, prefix, strlen(prefix)) == 0; }
 
@@ -308,6 +347,20 @@ size_t mul_size(size_t a, size_t b)
 	if (__builtin_mul_overflow(a, b, &r))
 		BUG("size overflow: %zu * %zu", a, b);
 	return r;
+}
+
+void put_le(void *at, uint64_t v, int n)
+{
+	for (int i = 0; i < n; i++)
+		((uint8_t *)at)[i] = (uint8_t)(v >> (8 * i));
+}
+
+uint64_t get_le(const void *at, int n)
+{
+	uint64_t v = 0;
+	for (int i = 0; i < n; i++)
+		v |= (uint64_t)((const uint8_t *)at)[i] << (8 * i);
+	return v;
 }
 
 int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }

@@ -110,10 +110,16 @@ void sb_reset(struct strbuf *sb); /* len = 0, keeps the memory */
 void sb_put(struct strbuf *sb, const void *p, size_t n);
 void sb_puts(struct strbuf *sb, const char *s);
 void sb_putc(struct strbuf *sb, char c);
+void sb_hex(struct strbuf *sb, const void *p, size_t n); /* two digits a byte */
+/* A literal of Python that reads back as v, of as few digits as do, but no fewer than `least` (an end of zeros is left out): 100000.0 with
+ * 15 is 1e+05 with 1. Also inf, -inf, nan. */
+void sb_double(struct strbuf *sb, double v, int least);
 void sb_printf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* Reads a whole file, at most max bytes. */
 bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *err);
+/* The last line that says something: no blanks after it, at most 200 bytes. */
+const char *last_line(const char *text, struct arena *a);
 bool str_eq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
 
@@ -125,6 +131,9 @@ char *xstrdup(const char *s);
 bool mul_i64(int64_t *out, int64_t a, int64_t b); /* false on overflow */
 bool add_i64(int64_t *out, int64_t a, int64_t b);
 size_t mul_size(size_t a, size_t b); /* BUG on overflow */
+/* n bytes, the lowest first. */
+void put_le(void *at, uint64_t v, int n);
+uint64_t get_le(const void *at, int n);
 /* Two's-complement wrap-around arithmetic on int64_t (never undefined). */
 int64_t wrap_add(int64_t a, int64_t b);
 int64_t wrap_sub(int64_t a, int64_t b);

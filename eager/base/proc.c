@@ -1,6 +1,7 @@
 /* proc.c: slots for persistent child processes. The one idea: a slot is a state machine that proc_step advances as far as it can
  * without waiting; everything that can go wrong with a child ends in one place, end_child(). See proc.h for the contract. */
 #include "eager/base/proc.h"
+#include "eager/base/clock.h"
 #include "eager/base/proc_dir.h"
 
 #include <dirent.h>
@@ -14,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HEAD = 16, READ_CHUNK = 1 << 16, GRACE_MS = 2000, LAST_WORDS_MS = 1000, WHY = 256, DEFAULT_START_MS = 120000 };
@@ -42,13 +42,6 @@ struct proc {
 	char tail[PROC_TAIL + 1];
 	size_t ntail;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int64_t ms(int64_t n) { return n * 1000000; }
 
@@ -223,7 +216,7 @@ bool proc_start(struct proc *p, struct err *err)
 	p->nserved = p->note = 0;
 	p->nstarted++;
 	p->ntail = 0;
-	p->started = now_ns();
+	p->started = clock_ns();
 	p->deadline = p->started + ms(p->spec->start_limit_ms ? p->spec->start_limit_ms : DEFAULT_START_MS);
 	p->watch = 0;
 	sb_reset(&p->recv);
@@ -301,7 +294,7 @@ static void say_status(struct proc *p, const char *when, int status)
 static void end_child(struct proc *p, enum proc_end end, const char *why, bool killed)
 {
 	bool starting = p->state == PROC_STARTING, owed = starting || p->state == PROC_BUSY;
-	p->elapsed_ms = (double)(now_ns() - p->started) / 1e6;
+	p->elapsed_ms = (double)(clock_ns() - p->started) / 1e6;
 	p->signal = 0;
 	int status = bury(p);
 	proc_dir_clear(&p->dir);
@@ -322,20 +315,6 @@ static bool is_dead(const struct proc *p)
 }
 
 /* ---- moving bytes ----------------------------------------------------------------------------------------- */
-
-static void put_le(uint8_t *at, uint64_t v, int n)
-{
-	for (int i = 0; i < n; i++)
-		at[i] = (uint8_t)(v >> (8 * i));
-}
-
-static uint64_t get_le(const char *at, int n)
-{
-	uint64_t v = 0;
-	for (int i = 0; i < n; i++)
-		v |= (uint64_t)(uint8_t)at[i] << (8 * i);
-	return v;
-}
 
 /* CPU seconds of a process (its /proc name), of children that it waited for too, if it is in the group; 0 if not or if it has gone. */
 static double process_cpu(const char *pid, pid_t group)
@@ -383,7 +362,7 @@ static void begin_request(struct proc *p)
 	p->queued = false;
 	p->state = PROC_BUSY;
 	p->nsent = 0;
-	p->started = now_ns();
+	p->started = clock_ns();
 	p->deadline = p->limit_ms > 0 ? p->started + ms(p->limit_ms) : 0;
 	p->watch = p->started;
 }
@@ -441,7 +420,7 @@ static void take_frame(struct proc *p)
 	}
 	p->state = PROC_DONE;
 	p->nserved++;
-	p->elapsed_ms = (double)(now_ns() - p->started) / 1e6;
+	p->elapsed_ms = (double)(clock_ns() - p->started) / 1e6;
 }
 
 /* How many more bytes the frame in recv needs, at most `max` at a time; 0: complete; SIZE_MAX: rubbish. */
@@ -563,7 +542,7 @@ static void out_of_time(struct proc *p, int64_t now)
 static void check_limits(struct proc *p)
 {
 	char why[WHY / 2];
-	int64_t now = now_ns();
+	int64_t now = clock_ns();
 	if (p->state != PROC_STARTING && p->state != PROC_BUSY)
 		return;
 	bool look = p->eof || now >= p->watch || (p->deadline && now >= p->deadline);
@@ -630,13 +609,13 @@ int proc_timeout_ms(const struct proc *p)
 		return -1;
 	if (p->eof)
 		return 1;
-	int64_t now = now_ns(), left = p->deadline ? MAX((p->deadline - now) / 1000000 + 1, 0) : INT32_MAX;
+	int64_t now = clock_ns(), left = p->deadline ? MAX((p->deadline - now) / 1000000 + 1, 0) : INT32_MAX;
 	return (int)MIN(left, PROC_WATCH_MS);
 }
 
 int proc_wait(struct proc *const *p, int n, int timeout_ms)
 {
-	int64_t until = now_ns() + ms(timeout_ms);
+	int64_t until = clock_ns() + ms(timeout_ms);
 	struct pollfd *fds = xmalloc(sizeof *fds * (size_t)(PROC_NPOLLFDS * n + 1));
 	int ready = 0;
 	for (;;) {
@@ -650,7 +629,7 @@ int proc_wait(struct proc *const *p, int n, int timeout_ms)
 			int t = proc_timeout_ms(p[i]);
 			wait = t >= 0 && (wait < 0 || t < wait) ? t : wait;
 		}
-		int64_t now = now_ns(), left = timeout_ms < 0 ? -1 : MAX((until - now + 999999) / 1000000, 0);
+		int64_t now = clock_ns(), left = timeout_ms < 0 ? -1 : MAX((until - now + 999999) / 1000000, 0);
 		if (ready || left == 0)
 			break;
 		if (left > 0 && (wait < 0 || left < wait))
@@ -679,7 +658,7 @@ const char *proc_why(const struct proc *p) { return p->why; }
 int proc_nstarted(const struct proc *p) { return p->nstarted; }
 int proc_nserved(const struct proc *p) { return p->nserved; }
 
-double proc_elapsed_ms(const struct proc *p) { return p->state == PROC_BUSY ? (double)(now_ns() - p->started) / 1e6 : p->elapsed_ms; }
+double proc_elapsed_ms(const struct proc *p) { return p->state == PROC_BUSY ? (double)(clock_ns() - p->started) / 1e6 : p->elapsed_ms; }
 
 const void *proc_answer(const struct proc *p, size_t *nbytes)
 {

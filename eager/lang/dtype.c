@@ -30,12 +30,6 @@ const char *dtype_guess(struct guess *g, const char *name)
 	return guess_text(g);
 }
 
-static uint32_t bits_of_f32(float f)
-{
-	uint32_t u;
-	memcpy(&u, &f, 4);
-	return u;
-}
 static float f32_of_bits(uint32_t u)
 {
 	float f;
@@ -76,15 +70,6 @@ static uint16_t f64_to_small(double d, int mant, int bias)
 
 uint16_t f64_to_f16(double d) { return f64_to_small(d, 10, 15); }
 uint16_t f64_to_bf16(double d) { return f64_to_small(d, 7, 127); }
-uint16_t f32_to_f16(float f) { return f64_to_small((double)f, 10, 15); }
-
-uint16_t f32_to_bf16(float f)
-{
-	uint32_t u = bits_of_f32(f);
-	if ((u & 0x7fffffff) > 0x7f800000)
-		return (uint16_t)((u >> 16 & 0x8000) | 0x7fc0);
-	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
 
 float bf16_to_f32(uint16_t h) { return f32_of_bits((uint32_t)h << 16); }
 

@@ -20,7 +20,6 @@ enum dtype_kind { DK_BOOL, DK_INT, DK_FLOAT };
 #define DTS_BOOL  DTS(DT_B8)
 #define DTS_NUM   (DTS_FLOAT | DTS_INT)
 #define DTS_ALL   (DTS_NUM | DTS_BOOL)
-#define DTS_INDEX DTS(DT_I64)
 
 struct dtype_info {
 	const char *name;  /* "f32" */
@@ -49,9 +48,7 @@ double dtype_round(enum dtype t, double v);  /* v rounded to float dtype t, as a
 int64_t dtype_wrap(enum dtype t, int64_t v); /* v reduced to integer dtype t; bool: v != 0 */
 /* Bit patterns: f16 and bf16 <-> f32, round to nearest even, denormals kept. */
 float f16_to_f32(uint16_t h);
-uint16_t f32_to_f16(float f);
 float bf16_to_f32(uint16_t h);
-uint16_t f32_to_bf16(float f);
 uint16_t f64_to_f16(double d); /* one rounding, not two */
 uint16_t f64_to_bf16(double d);
 

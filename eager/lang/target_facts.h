@@ -29,16 +29,33 @@ enum {
 	FREE_REQUIRES_GRAD = 128  /* outputs do not say whether they require grad */
 };
 
+/* Everything that decides which numbers it may compute: the licence is worked out from these alone. FIELD(type, name); each is compared. */
+#define TARGET_ARITHMETIC(FIELD)                                                                                                           \
+	FIELD(enum licence_target, kernels)                                                                                                    \
+	FIELD(enum licence_device, device)                                                                                                     \
+	FIELD(enum clamp_rule, clamp)                                                                                                          \
+	FIELD(bool, library_expm1) /* expm1 is the library's although the kernels' rows say exp - 1 */                                         \
+	FIELD(bool, any_steps)     /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */ \
+	FIELD(bool, decomposed_tanh) /* tanh as 2/(1 + exp(-2x)) - 1 */
+struct target_arithmetic {
+#define FIELD(type, name) type name;
+	TARGET_ARITHMETIC(FIELD)
+#undef FIELD
+};
+static inline bool target_arithmetic_same(const struct target_arithmetic *a, const struct target_arithmetic *b)
+{
+	bool same = true;
+#define FIELD(type, name) same &= a->name == b->name;
+	TARGET_ARITHMETIC(FIELD)
+#undef FIELD
+	return same;
+}
+
 struct target_facts {
 	bool known; /* false: nothing is known of its arithmetic, results are not judged */
-	enum licence_target kernels;
-	enum licence_device device;
-	enum clamp_rule clamp;
-	bool library_expm1;   /* expm1 is the library's although the kernels' rows say exp - 1 */
-	bool any_steps;       /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */
-	bool decomposed_tanh; /* tanh as 2/(1 + exp(-2x)) - 1 */
-	int torch_minor;      /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
-	unsigned freedoms;    /* FREE_* */
+	struct target_arithmetic arithmetic;
+	int torch_minor;   /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
+	unsigned freedoms; /* FREE_* */
 };
 
 #endif

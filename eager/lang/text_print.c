@@ -18,7 +18,6 @@ static void print_nan(struct strbuf *sb, double v)
 
 void scalar_print(struct strbuf *sb, const struct scalar *s)
 {
-	char buf[64];
 	if (s->kind == SC_BOOL) {
 		sb_puts(sb, s->i ? "True" : "False");
 		return;
@@ -31,18 +30,7 @@ void scalar_print(struct strbuf *sb, const struct scalar *s)
 		print_nan(sb, s->f);
 		return;
 	}
-	if (isinf(s->f)) {
-		sb_puts(sb, s->f < 0 ? "-inf" : "inf");
-		return;
-	}
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(buf, sizeof buf, "%.*g", digits, s->f);
-		if (strtod(buf, NULL) == s->f)
-			break;
-	}
-	sb_puts(sb, buf);
-	if (!strpbrk(buf, ".e"))
-		sb_puts(sb, ".0");
+	sb_double(sb, s->f, 1);
 }
 
 static void print_expr(struct strbuf *sb, const struct prog *p, int e, int outer)

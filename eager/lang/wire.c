@@ -3,23 +3,22 @@
 
 #include "eager/base/escape.h"
 
-static void put_le(struct strbuf *sb, uint64_t v, int nbytes)
+static void put_number(struct strbuf *sb, uint64_t v, int nbytes)
 {
 	uint8_t b[8];
-	for (int i = 0; i < nbytes; i++)
-		b[i] = (uint8_t)(v >> (8 * i));
+	put_le(b, v, nbytes);
 	sb_put(sb, b, (size_t)nbytes);
 }
 
-void wire_put_u8(struct strbuf *sb, unsigned v) { put_le(sb, v, 1); }
-void wire_put_u32(struct strbuf *sb, uint32_t v) { put_le(sb, v, 4); }
-void wire_put_i64(struct strbuf *sb, int64_t v) { put_le(sb, (uint64_t)v, 8); }
+void wire_put_u8(struct strbuf *sb, unsigned v) { put_number(sb, v, 1); }
+void wire_put_u32(struct strbuf *sb, uint32_t v) { put_number(sb, v, 4); }
+void wire_put_i64(struct strbuf *sb, int64_t v) { put_number(sb, (uint64_t)v, 8); }
 
 void wire_put_f64(struct strbuf *sb, double v)
 {
 	uint64_t bits;
 	memcpy(&bits, &v, 8);
-	put_le(sb, bits, 8);
+	put_number(sb, bits, 8);
 }
 
 void wire_put_str(struct strbuf *sb, const char *s)
@@ -48,21 +47,18 @@ static const uint8_t *take(struct wire *w, uint64_t n)
 	return p;
 }
 
-static uint64_t get_le(struct wire *w, int nbytes)
+static uint64_t get_number(struct wire *w, int nbytes)
 {
 	const uint8_t *p = take(w, (uint64_t)nbytes);
-	uint64_t v = 0;
-	for (int i = 0; p && i < nbytes; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
+	return p ? get_le(p, nbytes) : 0;
 }
 
-uint8_t wire_u8(struct wire *w) { return (uint8_t)get_le(w, 1); }
-uint32_t wire_u32(struct wire *w) { return (uint32_t)get_le(w, 4); }
+uint8_t wire_u8(struct wire *w) { return (uint8_t)get_number(w, 1); }
+uint32_t wire_u32(struct wire *w) { return (uint32_t)get_number(w, 4); }
 
 int64_t wire_i64(struct wire *w)
 {
-	uint64_t v = get_le(w, 8);
+	uint64_t v = get_number(w, 8);
 	int64_t out;
 	memcpy(&out, &v, 8);
 	return out;
@@ -70,7 +66,7 @@ int64_t wire_i64(struct wire *w)
 
 double wire_f64(struct wire *w)
 {
-	uint64_t v = get_le(w, 8);
+	uint64_t v = get_number(w, 8);
 	double out;
 	memcpy(&out, &v, 8);
 	return out;
@@ -100,7 +96,7 @@ static const char *get_text(struct wire *w, struct arena *a)
 
 const void *wire_blob(struct wire *w, struct arena *a, size_t *n)
 {
-	uint64_t len = get_le(w, 8);
+	uint64_t len = get_number(w, 8);
 	const uint8_t *p = take(w, len);
 	*n = p ? (size_t)len : 0;
 	if (!p)

@@ -1,16 +1,17 @@
-/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards answer with counters and findings, it adds and stores them. */
+/* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards
+ * answer with counters and findings, it adds and stores them. */
 #include "fuzz/cli/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/proc.h"
 #include "eager/base/escape.h"
+#include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/environment.h"
 #include "fuzz/campaign/keep.h"
@@ -18,13 +19,14 @@
 #include "fuzz/campaign/progress.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
+#include "fuzz/campaign/summary.h"
 #include "fuzz/campaign/tally.h"
 #include "eager/base/json.h"
 
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
 /* Where a shard stands, for the process that takes the place of a dead one. */
-struct place {
+struct shard_place {
 	struct arena arena;       /* of state */
 	struct shard_state state; /* at its last answer */
 	struct shard_culprit skip[MAX_RESTARTS];
@@ -36,6 +38,7 @@ struct place {
 
 struct campaign {
 	const struct options *o;
+	struct program_source source;
 	struct arena arena, scratch;
 	struct store *store;
 	struct hash128 run;
@@ -43,7 +46,7 @@ struct campaign {
 	struct proc **shard;
 	struct shard_stats *stats; /* latest of each shard's present process */
 	struct shard_stats *past;  /* sums of processes that died */
-	struct place *place;
+	struct shard_place *place;
 	struct target target[MAX_TARGETS + 1]; /* with the version that they are, once a shard has said it; the last is the cheap stage */
 	char *versions, *hello;                /* as exec_versions says; NULL while unknown */
 	struct hash128 env[MAX_TARGETS + 1];
@@ -62,81 +65,14 @@ struct campaign {
 	int refused; /* exit code with which a shard says that the campaign cannot go on */
 };
 
-static volatile sig_atomic_t stop_signal, nsignals;
-static void on_signal(int sig)
-{
-	stop_signal = sig;
-	nsignals++;
-}
-
-/* They interrupt a write whose reader does not read (no SA_RESTART). nohup(1) ignores SIGHUP for us. */
-static void catch_signals(void)
-{
-	const struct sigaction end = {.sa_handler = on_signal};
-	struct sigaction hup;
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
-		sigaction(SIGHUP, &end, NULL);
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* ---- sums over shards ------------------------------------------------------------------------------------------------------ */
-
-static void add_stats(struct shard_stats *sum, const struct shard_stats *s)
-{
-	sum->generated += s->generated;
-	sum->compiled += s->compiled;
-	sum->cheap_runs += s->cheap_runs;
-	sum->cheap_hits += s->cheap_hits;
-	sum->confirmations += s->confirmations;
-	sum->refused_confirmations += s->refused_confirmations;
-	sum->suspected += s->suspected;
-	sum->twins += s->twins;
-	for (int t = 0; t <= MAX_TARGETS; t++)
-		for (int v = 0; v < NVERDICTS; v++)
-			sum->verdict[t][v] += s->verdict[t][v];
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		sum->elements[k].exact += s->elements[k].exact;
-		sum->elements[k].agree += s->elements[k].agree;
-		sum->elements[k].weak += s->elements[k].weak;
-		sum->elements[k].suspect += s->elements[k].suspect;
-		sum->elements[k].undecided += s->elements[k].undecided;
-		sum->elements[k].disagree += s->elements[k].disagree;
-	}
-	sum->generate_ms += s->generate_ms;
-	sum->reference_ms += s->reference_ms;
-	sum->target_ms += s->target_ms;
-	sum->wait_ms += s->wait_ms;
-	sum->confirm_ms += s->confirm_ms;
-	sum->wall_ms += s->wall_ms;
-	sum->ready_ms = MAX(sum->ready_ms, s->ready_ms);
-	sum->first_compile_ms = MAX(sum->first_compile_ms, s->first_compile_ms);
-	sum->main_ms += s->main_ms;
-	sum->starved_ms += s->starved_ms;
-	sum->queue += s->queue;
-	sum->target_rss += s->target_rss;
-}
 
 static void total(const struct campaign *c, struct shard_stats *out)
 {
 	*out = (struct shard_stats){0};
 	for (int i = 0; i < c->nshards; i++) {
-		add_stats(out, &c->past[i]);
-		add_stats(out, &c->stats[i]);
+		shard_stats_add(out, &c->past[i]);
+		shard_stats_add(out, &c->stats[i]);
 	}
 }
 
@@ -165,8 +101,8 @@ static bool store_it(struct campaign *c, const struct shard_finding *f, struct h
 
 static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
-	if (!progress_finding(&c->progress, f, what, id) && !stop_signal)
-		stop_signal = SIGPIPE; /* the reader of our pipe has gone */
+	if (!progress_finding(&c->progress, f, what, id))
+		interrupt_ask(SIGPIPE); /* the reader of our pipe has gone */
 }
 
 /* One that the store had before this run, once per run. */
@@ -177,9 +113,14 @@ static void print_seen_again(struct campaign *c, const struct store_loaded *f)
 	if (c->o->json) {
 		struct strbuf sb;
 		sb_init(&sb);
-		json_str(&sb, f->signature);
-		printf("{\"seen_again\": \"%.*s\", \"state\": \"%s\", \"severity\": \"%s\", \"signature\": %s}\n", STORE_ID_DIGITS, f->hex, state,
-			severity, sb.s);
+		struct json j = json_into(&sb, JSON_SPACED);
+		json_object(&j, NULL);
+		json_text(&j, "seen_again", f->hex, STORE_ID_DIGITS);
+		json_string(&j, "state", state);
+		json_string(&j, "severity", severity);
+		json_string(&j, "signature", f->signature);
+		json_end(&j);
+		printf("%s\n", sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
 		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
@@ -274,7 +215,7 @@ static void identified(struct campaign *c, const struct shard_answer *head)
 	count_lost(c);
 }
 
-static void copy_state(struct place *p, const struct shard_state *s)
+static void copy_state(struct shard_place *p, const struct shard_state *s)
 {
 	arena_reset(&p->arena);
 	p->state = *s;
@@ -322,10 +263,10 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 
 static bool submit_chunk(struct campaign *c, int i, struct err *err)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	struct strbuf sb;
 	if (proc_state(c->shard[i]) == PROC_EMPTY && p->begun) { /* it died with nothing to do */
-		add_stats(&c->past[i], &c->stats[i]);
+		shard_stats_add(&c->past[i], &c->stats[i]);
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
@@ -404,7 +345,7 @@ static bool take_from_pending(struct shard_state *s, const struct shard_note *n)
 /* A program ended its shard: it is counted, kept, and not done again. */
 static void lose_program(struct campaign *c, int i)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	char id[33] = "";
 	c->lost_programs++;
 	if (c->store && !c->store_failed)
@@ -425,12 +366,12 @@ static void lose_program(struct campaign *c, int i)
 
 static void shard_died(struct campaign *c, int i)
 {
-	struct place *p = &c->place[i];
+	struct shard_place *p = &c->place[i];
 	arena_reset(&c->scratch);
 	progress_clear(&c->progress);
 	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
 		escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
-	add_stats(&c->past[i], &c->stats[i]);
+	shard_stats_add(&c->past[i], &c->stats[i]);
 	c->past[i].queue = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
 	p->begun = false;
@@ -457,18 +398,16 @@ static bool run(struct campaign *c, struct err *err)
 {
 	double deadline = c->o->time_s > 0 ? c->start + c->o->time_s * 1e3 : 0, end = 0;
 	for (;;) {
-		double t = now_ms();
+		double t = clock_ms();
 		if (c->mode == SHARD_WORK && (c->store_failed || (deadline > 0 && t > deadline))) {
 			c->mode = SHARD_DRAIN;
 			end = t + DRAIN_S * 1e3;
 		}
-		if (c->mode != SHARD_GIVE_UP && (stop_signal || (c->mode == SHARD_DRAIN && t > end))) {
+		if (c->mode != SHARD_GIVE_UP && (interrupt_asked() || (c->mode == SHARD_DRAIN && t > end))) {
 			c->mode = SHARD_GIVE_UP;
 			end = t + GIVE_UP_S * 1e3;
 		}
-		if (c->mode == SHARD_GIVE_UP && t < end - (GIVE_UP_S - 1) * 1e3)
-			nsignals = 0; /* timeout(1) and a shell may both send the first one; one of a second later is a person's */
-		if (c->mode == SHARD_GIVE_UP && (nsignals > 0 || t > end))
+		if (c->mode == SHARD_GIVE_UP && (interrupt_insisted() || t > end))
 			return true;
 		for (int i = 0; i < c->nshards; i++) {
 			enum proc_state st = proc_state(c->shard[i]);
@@ -505,182 +444,37 @@ static bool run(struct campaign *c, struct err *err)
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A campaign that compiled next to nothing says so: its passes are the cheap stage's. */
-enum { FEW_COMPILED = 10 };
-static bool few_compiled(const struct campaign *c, const struct shard_stats *s)
-{
-	bool compiles = false;
-	for (int t = 0; t < c->o->ntarget; t++)
-		compiles |= target_stage(&c->target[t])->compiles;
-	return compiles && s->compiled < FEW_COMPILED && (!c->o->programs || s->compiled < c->o->programs);
-}
-
-static void reasons_json(struct strbuf *sb, const struct campaign *c)
-{
-	struct arena a;
-	arena_init(&a);
-	for (int i = 0; i < c->nreason; i++) {
-		const struct shard_reason *r = &c->reason[i];
-		sb_printf(sb, "%s{\"target\": \"", i ? ", " : "");
-		target_print(sb, &c->target[r->target]);
-		sb_puts(sb, "\", \"reason\": ");
-		json_str(sb, r->text);
-		sb_printf(sb, ", \"n\": %" PRId64 ", \"first\": ", r->n);
-		json_str(sb, arena_printf(&a, "scatterproof %s", shard_gen_command(c->o, r->index, &a)));
-		sb_puts(sb, "}");
-	}
-	arena_free(&a);
-}
-
-static void summary_json(const struct campaign *c, const struct shard_stats *s)
-{
-	printf("{\"summary\": {\"policy\": \"%s\", \"seed\": %" PRIu64 ", \"seconds\": %.1f, \"programs\": %" PRId64 ", \"compiled\": %" PRId64
-		   ", \"cheap\": %" PRId64,
-		c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3, s->generated, s->compiled, s->cheap_runs);
-	for (int v = 0; v < NVERDICTS; v++)
-		printf(", \"%s\": %" PRId64, verdict_name[v], verdicts(s, (enum verdict)v) + s->verdict[MAX_TARGETS][v]);
-	struct strbuf sb;
-	sb_init(&sb);
-	tally_json(&sb, c->tally);
-	printf(", %s, \"divergent\": %" PRId64 ", \"lost_programs\": %" PRId64, sb.s, c->nobs, c->lost_programs);
-	sb_reset(&sb);
-	for (int t = 0; t < c->o->ntarget; t++) {
-		sb_puts(&sb, t ? "\", \"" : "\"");
-		target_print(&sb, &c->target[t]);
-	}
-	printf(", \"targets\": [%s\"]", sb.s);
-	sb_reset(&sb);
-	reasons_json(&sb, c);
-	printf(", \"reasons\": [%s], \"few_compiled\": %s", sb.s, few_compiled(c, s) ? "true" : "false");
-	printf(", \"ready_ms\": %.0f, \"first_compile_ms\": %.0f, \"compile_ms\": %.0f, \"starved_ms\": %.0f, "
-		   "\"confirm_ms\": %.0f}}\n",
-		s->ready_ms, s->first_compile_ms, s->main_ms, s->starved_ms, s->confirm_ms);
-	sb_free(&sb);
-}
-
-/* Programs that were refused, or that broke something of ours, can be seen again. */
-static bool has_command(const struct shard_reason *r)
-{
-	return str_starts(r->text, verdict_name[VD_INVALID]) || str_starts(r->text, verdict_name[VD_HARNESS]);
-}
-
-static void print_reason(const struct campaign *c, const struct shard_reason *r)
-{
-	struct arena a;
-	arena_init(&a);
-	printf("    %8" PRId64 "  %s\n", r->n, r->text);
-	if (has_command(r))
-		printf("              see %s:  scatterproof %s\n", r->n == 1 ? "it" : "the first", shard_gen_command(c->o, r->index, &a));
-	arena_free(&a);
-}
-
-/* Where the time went instead, as far as it was spent: what a reader can change. */
-static void print_few_compiled(const struct campaign *c, const struct shard_stats *s)
-{
-	double load[1] = {0};
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	printf("  ONLY %" PRId64 " PROGRAM%s COMPILED: this says next to nothing about the compiler", s->compiled,
-		s->compiled == 1 ? " WAS" : "S WERE");
-	if (s->ready_ms > 0)
-		printf("; it was ready after %.0f s", s->ready_ms / 1e3);
-	if (s->first_compile_ms > 0)
-		printf(", its first program done after %.0f s", s->first_compile_ms / 1e3);
-	printf("; compiling %.0f s, waiting for a program %.0f s", s->main_ms / 1e3, s->starved_ms / 1e3);
-	if (s->confirmations || s->confirm_ms > 0)
-		printf(", confirming %" PRId64 " beside it %.0f s", s->confirmations, s->confirm_ms / 1e3);
-	if (s->cheap_runs)
-		printf("; %" PRId64 " programs went through the cheap stage beside it", s->cheap_runs);
-	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
-		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
-	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
-}
-
 static void summary(const struct campaign *c)
 {
-	struct shard_stats s;
-	total(c, &s);
-	if (c->o->json) {
-		summary_json(c, &s);
-		return;
-	}
-	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, (now_ms() - c->start) / 1e3,
-		s.generated);
-	if (s.compiled)
-		printf(", %" PRId64 " compiled", s.compiled);
-	if (s.cheap_runs)
-		printf(
-			", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s.cheap_runs, s.cheap_hits);
-	printf("\n");
-	if (few_compiled(c, &s))
-		print_few_compiled(c, &s);
-	for (int t = 0; t <= MAX_TARGETS; t++) {
-		if (t >= c->o->ntarget && t < MAX_TARGETS)
-			continue;
-		int64_t n = 0;
-		for (int v = 0; v < NVERDICTS; v++)
-			n += s.verdict[t][v];
-		if (!n)
-			continue;
-		struct strbuf sb;
-		sb_init(&sb);
-		if (t < MAX_TARGETS)
-			target_print(&sb, &c->target[t]);
-		printf("  %-28s", t < MAX_TARGETS ? sb.s : "cheap stage");
-		for (int v = 0; v < NVERDICTS; v++)
-			if (s.verdict[t][v])
-				printf(" %s %" PRId64, verdict_name[v], s.verdict[t][v]);
-		printf("\n");
-		sb_free(&sb);
-		for (int i = 0; i < c->nreason; i++)
-			if (c->reason[i].target == t)
-				print_reason(c, &c->reason[i]);
-	}
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		const struct element_counts *e = &s.elements[k];
-		double n = (double)(e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree);
-		if (n > 0)
-			printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64
-				   ", undecided %.3f%%, disagree %" PRId64 "\n",
-				fill_class_name[k], n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n, e->suspect,
-				100 * (double)e->undecided / n, e->disagree);
-	}
-	if (s.suspected)
-		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them queued as their wide twins\n", s.suspected, s.twins);
-	double wall = MAX(s.wall_ms, 1.0);
-	printf("  time: generating %.1f%%, reference and comparison %.1f%%, waiting for targets %.1f%%\n", 100 * s.generate_ms / wall,
-		100 * s.reference_ms / wall, 100 * s.wait_ms / wall);
-	for (int i = 0; i < c->nshards; i++)
-		if (c->stats[i].first_divergence_ms > c->stats[i].first_compile_ms && c->stats[i].first_compile_ms > 0)
-			printf("  shard %d: first compile done after %.1f s; first divergence %.1f s later, at compile %" PRId64 "\n", i,
-				c->stats[i].first_compile_ms / 1e3, (c->stats[i].first_divergence_ms - c->stats[i].first_compile_ms) / 1e3,
-				c->stats[i].first_divergence_compiles);
-	struct rusage ru;
-	getrusage(RUSAGE_SELF, &ru);
-	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s.target_rss >> 20);
-	if (c->lost_programs)
-		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
-			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
-	struct strbuf sb;
-	sb_init(&sb);
-	tally_print(&sb, c->tally);
-	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
-	sb_free(&sb);
-	if (c->o->db && c->nobs)
-		progress_command("list them:  scatterproof findings", c->o->db);
+	struct shard_stats sum;
+	total(c, &sum);
+	const struct summary end = {.o = c->o,
+		.source = &c->source,
+		.seconds = (clock_ms() - c->start) / 1e3,
+		.sum = &sum,
+		.shard = c->stats,
+		.nshards = c->nshards,
+		.target = c->target,
+		.reason = c->reason,
+		.nreason = c->nreason,
+		.tally = c->tally,
+		.nobs = c->nobs,
+		.lost_programs = c->lost_programs};
+	summary_print(&end);
 }
 
 static int exit_code(const struct campaign *c)
 {
 	struct shard_stats s;
 	total(c, &s);
-	if (stop_signal)
-		return 128 + (int)stop_signal;
+	if (interrupt_asked())
+		return 128 + interrupt_asked();
 	if (c->store_failed)
 		return EXIT_TARGET;
 	if (tally_fails(c->tally, &c->o->fail_on))
 		return EXIT_FINDINGS;
-	int64_t judged = verdicts(&s, VD_PASS) + verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
-	int64_t harness = verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
+	int64_t judged = shard_stats_verdicts(&s, VD_PASS) + shard_stats_verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
+	int64_t harness = shard_stats_verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
 	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
 		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
 		return EXIT_TARGET;
@@ -710,7 +504,7 @@ static bool open_store(struct campaign *c, int *rc)
 		.shard = arena_printf(&c->arena, "%d/%d", c->o->shard_index, c->o->shard_count),
 		.policy = c->o->policy,
 		.versions = SCATTERPROOF,
-		.started = unix_ms()};
+		.started = clock_unix_ms()};
 	if (store_run_begin(c->store, &c->run, &r) == STORE_OK)
 		return true;
 	complain("%s", store_message(c->store));
@@ -740,7 +534,7 @@ static bool policy_usable(const struct options *o, struct err *err)
 static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
 {
 	for (int i = 0; i < c->nshards; i++) {
-		struct place *p = &c->place[i];
+		struct shard_place *p = &c->place[i];
 		spec[i] = (struct proc_spec){.name = "shard", .argv = (const char *const *)options_argv(c->o, SHARD_VERB, i, &c->arena)};
 		p->state.next = c->o->shard_index * c->o->jobs + i;
 		p->note = shard_note_new(p->note_name, err);
@@ -779,6 +573,27 @@ static bool one_home(const struct options *o, struct err *err)
 	return true;
 }
 
+/* Everything that shards stand in, but for the shards. */
+static void make_places(struct campaign *c)
+{
+	c->shard = ARENA_ZNEW(&c->arena, struct proc *, c->nshards);
+	c->stats = ARENA_ZNEW(&c->arena, struct shard_stats, c->nshards);
+	c->past = ARENA_ZNEW(&c->arena, struct shard_stats, c->nshards);
+	c->done = ARENA_ZNEW(&c->arena, bool, c->nshards);
+	c->place = ARENA_ZNEW(&c->arena, struct shard_place, c->nshards);
+	for (int i = 0; i < c->nshards; i++)
+		arena_init(&c->place[i].arena);
+	c->tally = tally_new();
+}
+
+static void print_begin(const struct options *o)
+{
+	if (!o->quiet)
+		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o->seed, o->policy, o->jobs,
+			o->jobs == 1 ? "" : "s", o->time_s > 0 || o->programs ? "" : "; runs until Ctrl-C (--time, --programs)",
+			o->db ? "" : "; findings are not kept (--db)");
+}
+
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
@@ -793,29 +608,19 @@ int cmd_fuzz(const struct options *given)
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
-		o.seed = (uint64_t)unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .nshards = o.jobs, .start = now_ms()};
+		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
+	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms()};
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
-	catch_signals();
+	interrupt_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
 	if (!open_store(&c, &rc))
 		return rc;
-	c.shard = ARENA_ZNEW(&c.arena, struct proc *, c.nshards);
-	c.stats = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
-	c.past = ARENA_ZNEW(&c.arena, struct shard_stats, c.nshards);
-	c.done = ARENA_ZNEW(&c.arena, bool, c.nshards);
-	c.place = ARENA_ZNEW(&c.arena, struct place, c.nshards);
-	c.tally = tally_new();
-	for (int i = 0; i < c.nshards; i++)
-		arena_init(&c.place[i].arena);
+	make_places(&c);
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
-	if (!o.quiet)
-		fprintf(stderr, "scatterproof fuzz: seed %" PRIu64 ", policy %s, %d shard%s%s%s\n", o.seed, o.policy, o.jobs,
-			o.jobs == 1 ? "" : "s", o.time_s > 0 || o.programs ? "" : "; runs until Ctrl-C (--time, --programs)",
-			o.db ? "" : "; findings are not kept (--db)");
+	print_begin(&o);
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	progress_end(&c.progress);

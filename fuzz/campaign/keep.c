@@ -1,17 +1,9 @@
 /* keep.c: a divergence becomes rows. The one idea: a finding is its signature; what is met again is another observation of it. */
 #include "fuzz/campaign/keep.h"
 
-#include <time.h>
-
+#include "eager/base/clock.h"
 #include "fuzz/campaign/environment.h"
 #include "reports/life/lifecycle.h"
-
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static const char *family_text(const char *target, struct arena *a)
 {
@@ -58,7 +50,7 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 	struct prog p;
 	struct hash128 program = {{0}}, env;
 	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
+	int64_t at = clock_unix_ms();
 	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
 	if ((!exists && store_program(s, &program, f->text, ops, nops) != STORE_OK) || !environment_id(s, &env, f, a))
 		return;
@@ -105,11 +97,11 @@ enum store_status keep_meet(
 {
 	enum after_fix after = FIX_NO_MATTER;
 	const struct store_event worse = {
-		.finding = *id, .at = unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
+		.finding = *id, .at = clock_unix_ms(), .kind = EVENT_SEVERITY, .tool = SCATTERPROOF, .payload = finding_severity_name[f->severity]};
 	enum store_status st = store_load_finding(s, now, id, a);
 	bool rises = st == STORE_OK && f->severity > now->severity;
 	if (st == STORE_OK)
-		st = finding_seen_after_fix(&after, s, now, f->versions, f->confirmed, unix_ms(), SCATTERPROOF);
+		st = finding_seen_after_fix(&after, s, now, f->versions, f->confirmed, clock_unix_ms(), SCATTERPROOF);
 	if (st == STORE_OK && rises)
 		st = store_event(s, &worse);
 	if (st == STORE_OK && (rises || after != FIX_NO_MATTER))

@@ -7,21 +7,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
+#include "eager/base/json.h"
 
 #define CLEAR_BELOW "\033[J"   /* from the cursor to the end of the screen */
 #define WRAP_OFF    "\033[?7l" /* a window may be narrower already than its size says */
 #define WRAP_ON     "\033[?7h"
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static bool is_terminal(int fd)
 {
@@ -31,7 +25,7 @@ static bool is_terminal(int fd)
 
 void progress_begin(struct progress *p, const struct options *o)
 {
-	*p = (struct progress){.o = o, .start = now_ms()};
+	*p = (struct progress){.o = o, .start = clock_ms()};
 	p->status_tty = is_terminal(STDERR_FILENO);
 	p->finding_tty = is_terminal(STDOUT_FILENO);
 }
@@ -80,11 +74,11 @@ static void add(struct pieces *l, int rank, const char *fmt, ...)
 static void status_pieces(struct pieces *l, const struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing)
 {
 	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
-	double sec = (now_ms() - p->start) / 1e3, wall = MAX(s->wall_ms, 1.0);
+	double sec = (clock_ms() - p->start) / 1e3, wall = MAX(s->wall_ms, 1.0);
 	int64_t judged = 0, undecided = 0;
 	for (int k = 0; k < NFILL_CLASSES; k++) {
 		const struct element_counts *e = &s->elements[k];
-		judged += e->exact + e->agree + e->weak + e->suspect + e->undecided + e->disagree;
+		judged += element_counts_total(e);
 		undecided += e->undecided;
 	}
 	*l = (struct pieces){0};
@@ -95,9 +89,9 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 		add(l, 2, "  %" PRId64 " compiled", s->compiled);
 	add(l, 6, "  time gen %.0f%% ref %.0f%% target %.0f%%", 100 * s->generate_ms / wall, 100 * s->reference_ms / wall,
 		100 * s->wait_ms / wall);
-	add(l, 3, "  pass %" PRId64, verdicts(s, VD_PASS));
+	add(l, 3, "  pass %" PRId64, shard_stats_verdicts(s, VD_PASS));
 	for (int i = 0; i < ARRAY_LEN(shown); i++) {
-		int64_t n = verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
+		int64_t n = shard_stats_verdicts(s, shown[i]) + s->verdict[MAX_TARGETS][shown[i]];
 		if (n)
 			add(l, verdict_diverges(shown[i]) || shown[i] == VD_HARNESS ? 3 : 4, " %s %" PRId64, verdict_name[shown[i]], n);
 	}
@@ -122,7 +116,7 @@ static void fit(struct strbuf *sb, struct pieces *l, int width)
 			sb_puts(sb, l->piece[i].text);
 }
 
-bool progress_due(const struct progress *p) { return now_ms() - p->last >= (p->status_tty ? 500 : 30000); }
+bool progress_due(const struct progress *p) { return clock_ms() - p->last >= (p->status_tty ? 500 : 30000); }
 
 void progress_status(struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing)
 {
@@ -130,7 +124,7 @@ void progress_status(struct progress *p, const struct shard_stats *s, int64_t nf
 	struct strbuf sb;
 	if (p->o->quiet)
 		return;
-	p->last = now_ms();
+	p->last = clock_ms();
 	sb_init(&sb);
 	status_pieces(&l, p, s, nfindings, finishing);
 	sb_puts(&sb, p->status_tty ? "\r" WRAP_OFF : "");
@@ -168,9 +162,21 @@ void progress_command(const char *command, const char *db)
 
 static void finding_json(const struct shard_finding *f, const char *what, const char *id)
 {
-	printf("{\"finding\": \"%s\", \"target\": \"%s\", \"kind\": \"%s\", \"confirmed\": %s, \"regressed\": %s", id, f->target,
-		finding_kind_name[f->kind], f->confirmed ? "true" : "false", str_eq(what, "regressed") ? "true" : "false");
-	printf(", \"found_ms\": %.0f, \"confirm_ms\": %.0f, \"compiles\": %" PRId64 "}\n", f->found_ms, f->confirm_ms, f->compiles);
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "finding", id);
+	json_string(&j, "target", f->target);
+	json_string(&j, "kind", finding_kind_name[f->kind]);
+	json_bool(&j, "confirmed", f->confirmed);
+	json_bool(&j, "regressed", str_eq(what, "regressed"));
+	json_fixed(&j, "found_ms", f->found_ms, 0);
+	json_fixed(&j, "confirm_ms", f->confirm_ms, 0);
+	json_int(&j, "compiles", f->compiles);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
 }
 
 /* One line of a terminal. */

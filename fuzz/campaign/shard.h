@@ -1,9 +1,8 @@
 /* shard.h: one shard of a campaign: generates programs, runs them on its own target children, computes the reference, compares,
  * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs one program.
  *
- * Programs are numbered; shard i of n makes the programs i, i+n, i+2n, … of the campaign. Program number and seed alone decide a
- * program (its block of PROGRAMS_PER_DRAW decides the policy draw), so a campaign's programs do not depend on --jobs or on timing; which of
- * them get a compile does.
+ * Shard i of n makes the programs i, i+n, i+2n, … of the campaign. Which program a number is, fuzz/gen/source.h decides, so a campaign's
+ * programs do not depend on --jobs or on timing; which of them get a compile does.
  *
  * With compiling targets programs first pass the cheap stage (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
@@ -24,11 +23,11 @@
 
 #include "eager/lang/wire.h"
 #include "fuzz/cli/options.h"
-#include "fuzz/gen/policy.h"
-#include "fuzz/triage/verdict.h"
+#include "fuzz/campaign/shard_stats.h"
+#include "fuzz/gen/source.h"
 
 #define SHARD_VERB "__shard"
-enum { PROGRAMS_PER_DRAW = POLICY_BLOCK, QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
+enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
 
 enum shard_mode {
 	SHARD_WORK,
@@ -36,18 +35,6 @@ enum shard_mode {
 	SHARD_GIVE_UP /* what waits for its confirmation is sent unconfirmed, at once */
 };
 #define HOW_SEEN_BEFORE "seen before in this run"
-
-struct shard_stats {
-	int64_t generated, compiled, cheap_runs, cheap_hits, confirmations, refused_confirmations, suspected, twins;
-	int64_t verdict[MAX_TARGETS + 1][NVERDICTS]; /* last row: the cheap stage */
-	struct element_counts elements[NFILL_CLASSES];
-	double generate_ms, reference_ms, target_ms, wait_ms, confirm_ms, wall_ms;
-	double ready_ms, first_compile_ms, first_divergence_ms; /* since the shard began: the target is there, …; 0: not yet */
-	double main_ms, starved_ms;                             /* a program was on the main slot; none was there for it */
-	int64_t first_divergence_compiles;
-	int64_t queue, rss, target_rss;
-	bool exhausted; /* --programs reached and nothing in flight */
-};
 
 /* A program that a shard still has to do with: in a slot, in the queue, or waiting for its trial. */
 struct shard_pending {
@@ -80,24 +67,30 @@ struct shard_answer {
 	struct shard_stats stats;
 	struct shard_state state;
 };
-/* Of all targets, the cheap stage left out. */
-static inline int64_t verdicts(const struct shard_stats *s, enum verdict v)
-{
-	int64_t n = 0;
-	for (int t = 0; t < MAX_TARGETS; t++)
-		n += s->verdict[t][v];
-	return n;
-}
+/* TEXT(field): those of a finding, in the order of the wire; NULL goes as "". */
+#define SHARD_FINDING_TEXTS(TEXT)                                                                                                          \
+	TEXT(target)                                                                                                                           \
+	TEXT(versions)                                                                                                                         \
+	TEXT(device) /* as exec_versions says it */                                                                                            \
+	TEXT(text)                                                                                                                             \
+	TEXT(policy)                                                                                                                           \
+	TEXT(signature)                                                                                                                        \
+	TEXT(tensor)                                                                                                                           \
+	TEXT(pattern)                                                                                                                          \
+	TEXT(detail)                                                                                                                           \
+	TEXT(report)                                                                                                                           \
+	TEXT(stderr_tail)                                                                                                                      \
+	TEXT(how)     /* "again in a fresh process", or why not confirmed */                                                                   \
+	TEXT(verdict) /* of the observation: "mismatch", "crash", "hang" */
 
 struct shard_finding {
-	const char *target, *versions, *device, *text, *policy; /* device: as exec_versions says it */
+#define TEXT(field) const char *field;
+	SHARD_FINDING_TEXTS(TEXT)
+#undef TEXT
 	enum finding_kind kind;
 	enum finding_severity severity;
-	const char *verdict; /* of the observation: "mismatch", "crash", "hang" */
-	const char *signature, *tensor, *pattern, *detail, *report, *stderr_tail;
 	int call;
 	bool confirmed;
-	const char *how; /* "again in a fresh process", or why not confirmed */
 	int64_t program_index, compiles;
 	double found_ms, confirm_ms;
 };
@@ -113,8 +106,6 @@ struct shard_reason {
 void shard_reason_add(struct shard_reason *list, int *n, const struct shard_reason *add);
 void shard_put_reason(struct strbuf *sb, const struct shard_reason *r);
 void shard_get_reason(struct shard_reason *r, struct wire *w, struct arena *a);
-/* The command that prints a program of the campaign. */
-const char *shard_gen_command(const struct options *o, int64_t index, struct arena *a);
 
 void shard_put_request(struct strbuf *sb, const struct shard_request *r);
 void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);

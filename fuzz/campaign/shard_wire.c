@@ -1,61 +1,6 @@
 /* shard_wire.c: what shards are asked and answer, as bytes, both directions side by side so that they stay each other's inverse. */
 #include "fuzz/campaign/shard.h"
 
-enum { NSTAT_INTS = 8 + (MAX_TARGETS + 1) * NVERDICTS + NFILL_CLASSES * 6 + 4, NSTAT_FLOATS = 11 };
-
-/* Every number of the struct in one order, for both directions. */
-static void stat_fields(struct shard_stats *s, int64_t **ints, double **floats)
-{
-	int n = 0, f = 0;
-	int64_t *head[] = {&s->generated, &s->compiled, &s->cheap_runs, &s->cheap_hits, &s->confirmations, &s->refused_confirmations,
-		&s->suspected, &s->twins};
-	for (int i = 0; i < ARRAY_LEN(head); i++)
-		ints[n++] = head[i];
-	for (int t = 0; t <= MAX_TARGETS; t++)
-		for (int v = 0; v < NVERDICTS; v++)
-			ints[n++] = &s->verdict[t][v];
-	for (int k = 0; k < NFILL_CLASSES; k++) {
-		struct element_counts *e = &s->elements[k];
-		int64_t *part[] = {&e->exact, &e->agree, &e->weak, &e->suspect, &e->undecided, &e->disagree};
-		for (int i = 0; i < ARRAY_LEN(part); i++)
-			ints[n++] = part[i];
-	}
-	int64_t *tail[] = {&s->first_divergence_compiles, &s->queue, &s->rss, &s->target_rss};
-	for (int i = 0; i < ARRAY_LEN(tail); i++)
-		ints[n++] = tail[i];
-	CHECK(n == NSTAT_INTS);
-	double *ms[] = {&s->generate_ms, &s->reference_ms, &s->target_ms, &s->wait_ms, &s->confirm_ms, &s->wall_ms, &s->first_compile_ms,
-		&s->first_divergence_ms, &s->ready_ms, &s->main_ms, &s->starved_ms};
-	for (f = 0; f < NSTAT_FLOATS; f++)
-		floats[f] = ms[f];
-}
-
-static void put_stats(struct strbuf *sb, const struct shard_stats *s)
-{
-	struct shard_stats copy = *s;
-	int64_t *ints[NSTAT_INTS];
-	double *floats[NSTAT_FLOATS];
-	stat_fields(&copy, ints, floats);
-	for (int i = 0; i < NSTAT_INTS; i++)
-		wire_put_i64(sb, *ints[i]);
-	for (int i = 0; i < NSTAT_FLOATS; i++)
-		wire_put_f64(sb, *floats[i]);
-	wire_put_u8(sb, s->exhausted);
-}
-
-static void get_stats(struct shard_stats *s, struct wire *w)
-{
-	int64_t *ints[NSTAT_INTS];
-	double *floats[NSTAT_FLOATS];
-	*s = (struct shard_stats){0};
-	stat_fields(s, ints, floats);
-	for (int i = 0; i < NSTAT_INTS; i++)
-		*ints[i] = wire_i64(w);
-	for (int i = 0; i < NSTAT_FLOATS; i++)
-		*floats[i] = wire_f64(w);
-	s->exhausted = wire_u8(w) != 0;
-}
-
 static void put_state(struct strbuf *sb, const struct shard_state *s)
 {
 	wire_put_i64(sb, s->next);
@@ -131,7 +76,7 @@ void shard_put_answer(struct strbuf *sb, const struct shard_answer *s)
 	wire_put_str(sb, s->version);
 	wire_put_str(sb, s->versions);
 	wire_put_str(sb, s->hello);
-	put_stats(sb, &s->stats);
+	shard_stats_put(sb, &s->stats);
 	put_state(sb, &s->state);
 }
 
@@ -142,27 +87,15 @@ void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a)
 	s->version = wire_str(w, a);
 	s->versions = wire_str(w, a);
 	s->hello = wire_str(w, a);
-	get_stats(&s->stats, w);
+	shard_stats_get(&s->stats, w);
 	get_state(&s->state, w, a);
-}
-
-static void finding_texts(struct shard_finding *f, const char ***field, int *n)
-{
-	static const int count = 13;
-	field[0] = &f->target, field[1] = &f->versions, field[2] = &f->device, field[3] = &f->text, field[4] = &f->policy;
-	field[5] = &f->signature, field[6] = &f->tensor, field[7] = &f->pattern, field[8] = &f->detail, field[9] = &f->report;
-	field[10] = &f->stderr_tail, field[11] = &f->how, field[12] = &f->verdict;
-	*n = count;
 }
 
 void shard_put_finding(struct strbuf *sb, const struct shard_finding *f)
 {
-	struct shard_finding copy = *f;
-	const char **field[16];
-	int n;
-	finding_texts(&copy, field, &n);
-	for (int i = 0; i < n; i++)
-		wire_put_str(sb, *field[i] ? *field[i] : "");
+#define TEXT(field) wire_put_str(sb, f->field ? f->field : "");
+	SHARD_FINDING_TEXTS(TEXT)
+#undef TEXT
 	wire_put_u32(sb, (uint32_t)f->kind);
 	wire_put_u32(sb, (uint32_t)f->severity);
 	wire_put_u32(sb, (uint32_t)f->call);
@@ -175,12 +108,10 @@ void shard_put_finding(struct strbuf *sb, const struct shard_finding *f)
 
 void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
 {
-	const char **field[16];
-	int n;
 	*f = (struct shard_finding){0};
-	finding_texts(f, field, &n);
-	for (int i = 0; i < n; i++)
-		*field[i] = wire_str(w, a);
+#define TEXT(field) f->field = wire_str(w, a);
+	SHARD_FINDING_TEXTS(TEXT)
+#undef TEXT
 	uint32_t kind = wire_u32(w), severity = wire_u32(w);
 	w->bad |= kind >= NFINDING_KINDS || severity >= NSEVERITIES;
 	f->kind = w->bad ? FINDING_VALUE : (enum finding_kind)kind;

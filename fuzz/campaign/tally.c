@@ -139,9 +139,9 @@ void tally_print(struct strbuf *sb, const struct tally *t)
 	}
 }
 
-void tally_json(struct strbuf *sb, const struct tally *t)
+void tally_json(struct json *j, const struct tally *t)
 {
 	for (int k = 0; k < NMETS; k++)
-		sb_printf(sb, "%s\"%s\": %" PRId64, k ? ", " : "", met_info[k].name, tally_count(t, (enum met)k));
-	sb_printf(sb, ", \"new_trivial\": %" PRId64, tally_trivial(t, MET_NEW));
+		json_int(j, met_info[k].name, tally_count(t, (enum met)k));
+	json_int(j, "new_trivial", tally_trivial(t, MET_NEW));
 }

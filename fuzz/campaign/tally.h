@@ -2,6 +2,7 @@
 #ifndef SCATTERPROOF_TALLY_H
 #define SCATTERPROOF_TALLY_H
 
+#include "eager/base/json.h"
 #include "reports/store/store.h"
 
 /* What a finding was when this run met it. KNOWN has one meaning: a person marked it so. */
@@ -35,6 +36,6 @@ int64_t tally_trivial(const struct tally *t, enum met how); /* of those */
 bool tally_fails(const struct tally *t, const struct fail_on *f);
 /* "2 new findings (1 trivial), 1 seen again and open, 3 known": all of them, in words. */
 void tally_print(struct strbuf *sb, const struct tally *t);
-void tally_json(struct strbuf *sb, const struct tally *t); /* "new_findings": 2, "new_trivial": 1, … */
+void tally_json(struct json *j, const struct tally *t); /* "new_findings": 2, …, "new_trivial": 1 */
 
 #endif

@@ -3,21 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/gen/gen.h"
-
-static double clock_s(clockid_t c)
-{
-	struct timespec t;
-	clock_gettime(c, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-double cpu_s(void) { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
-double wall_s(void) { return clock_s(CLOCK_MONOTONIC); }
 
 /* ---- printing ------------------------------------------------------------------------------------------------------------------ */
 
@@ -33,7 +22,7 @@ void bench_note(const struct options *o, const char *fmt, ...)
 	fflush(stdout);
 }
 
-void table_begin(const struct table *t, const char *title)
+void table_begin(const struct bench_table *t, const char *title)
 {
 	if (t->o->json)
 		return;
@@ -43,45 +32,37 @@ void table_begin(const struct table *t, const char *title)
 	putchar('\n');
 }
 
-void table_row(const struct table *t, const char *name, const double *value)
+static void table_row_json(const struct bench_table *t, const char *name, const double *value)
 {
-	if (t->o->json)
-		printf("{\"section\": \"%s\", \"name\": \"%s\"", t->section, name);
-	else
-		printf("%-30s", name);
-	for (int i = 0; i < t->ncolumn; i++) {
-		const struct column *c = &t->column[i];
-		if (t->o->json && isfinite(value[i]))
-			printf(", \"%s\": %.*f", c->name, c->digits, value[i]);
-		else if (t->o->json)
-			printf(", \"%s\": null", c->name);
-		else if (isfinite(value[i]))
-			printf(" %*.*f", c->width, c->digits, value[i]);
-		else
-			printf(" %*s", c->width, "-");
-	}
-	printf(t->o->json ? "}\n" : "\n");
-	fflush(stdout);
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "section", t->section);
+	json_string(&j, "name", name);
+	for (int i = 0; i < t->ncolumn; i++)
+		json_fixed(&j, t->column[i].name, value[i], t->column[i].digits);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
 }
 
-/* ---- programs -------------------------------------------------------------------------------------------------------------------- */
-
-bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err)
+void table_row(const struct bench_table *t, const char *name, const double *value)
 {
-	struct choices c;
-	struct policy_limits limits = {.dtypes = s->dtypes};
-	bool ok = true;
-	if (s->next % POLICY_BLOCK == 0) {
-		choices_from_seed(&c, mix64(s->seed ^ mix64((uint64_t)(s->next / POLICY_BLOCK) + 0x5ca77e4)));
-		ok = policy_draw(&s->draw, s->policy, &limits, &c, err);
-		s->draw.chance[PF_illegal] = 0; /* there is nothing to measure in what must raise */
-		choices_free(&c);
+	if (t->o->json) {
+		table_row_json(t, name, value);
+	} else {
+		printf("%-30s", name);
+		for (int i = 0; i < t->ncolumn; i++) {
+			const struct bench_column *c = &t->column[i];
+			if (isfinite(value[i]))
+				printf(" %*.*f", c->width, c->digits, value[i]);
+			else
+				printf(" %*s", c->width, "-");
+		}
+		putchar('\n');
 	}
-	choices_from_seed(&c, mix64(s->seed + mix64((uint64_t)s->next)));
-	s->next++;
-	ok = ok && gen_program(out, a, &c, &s->draw, err);
-	choices_free(&c);
-	return ok;
+	fflush(stdout);
 }
 
 /* ---- sections -------------------------------------------------------------------------------------------------------------------- */

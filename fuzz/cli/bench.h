@@ -7,35 +7,27 @@
 #define SCATTERPROOF_BENCH_H
 
 #include "fuzz/cli/options.h"
-#include "fuzz/gen/policy.h"
 
-struct prog;
-struct column {
+struct bench_column {
 	const char *name;
 	int width, digits;
 };
-struct table {
+struct bench_table {
 	const struct options *o;
 	const char *section;
 	int ncolumn;
-	const struct column *column;
+	const struct bench_column *column;
 };
 /* Prints the title and the column names (not with --json). */
-void table_begin(const struct table *t, const char *title);
-void table_row(const struct table *t, const char *name, const double *value);
+void table_begin(const struct bench_table *t, const char *title);
+void table_row(const struct bench_table *t, const char *name, const double *value);
 void bench_note(const struct options *o, const char *fmt, ...) PRINTF_LIKE(2, 3); /* a line of text; not with --json */
 
-double cpu_s(void); /* of this process */
-double wall_s(void);
-
-/* Programs of one policy, POLICY_BLOCK per draw. */
-struct source {
-	const char *policy, *dtypes;
-	uint64_t seed;
-	int64_t next;
-	struct policy draw;
-};
-bool source_next(struct prog *out, struct arena *a, struct source *s, struct err *err);
+/* A campaign's programs but for those that must raise. dtypes: NULL for all. */
+static inline struct program_source bench_source(const struct options *o, const char *dtypes)
+{
+	return (struct program_source){.seed = o->seed, .policy = o->policy, .limits.dtypes = dtypes, .legal = true};
+}
 
 /* The sections, in the order in which they run: reference and throughput in bench_reference.c, fake and campaign in bench_target.c, catch
  * and tightness in bench_catch.c. false: err says why it could not run (bad policy, broken target); what this machine lacks is a note

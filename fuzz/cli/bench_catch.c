@@ -29,7 +29,7 @@ static void add_table(struct catch_table *sum, const struct catch_table *t)
 			add(&sum->count[p][k], t->count[p][k]);
 }
 
-static void show_table(const struct table *tb, const char *what, const struct catch_table *t)
+static void show_table(const struct bench_table *tb, const char *what, const struct catch_table *t)
 {
 	struct catch_count four[NKNOWLEDGE] = {{0}}, all = {0};
 	for (int p = 0; p < NPLANTS; p++) {
@@ -80,9 +80,10 @@ static void show_miss(
 
 bool bench_catch(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2}, {"enclosed %", 10, 2},
-		{"weak %", 7, 1}, {"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0}, {"no place", 8, 0}};
-	struct table tb = {o, "catch", ARRAY_LEN(columns), columns};
+	static const struct bench_column columns[] = {{"planted", 8, 0}, {"flagged", 8, 0}, {"%", 7, 2}, {"exact %", 8, 2},
+		{"enclosed %", 10, 2}, {"weak %", 7, 1}, {"undecided %", 11, 1}, {"n exact", 8, 0}, {"n weak", 7, 0}, {"n undec", 8, 0},
+		{"no place", 8, 0}};
+	struct bench_table tb = {o, "catch", ARRAY_LEN(columns), columns};
 	static const struct {
 		const char *fill, *licence;
 	} cases[] = {{"normal", "builtin:eager"}, {"dyadic", "builtin:eager"}, {"normal", "torch:inductor@cpu"}};
@@ -103,7 +104,7 @@ bool bench_catch(const struct options *o, struct err *err)
 			char what[32];
 			snprintf(what, sizeof what, "%s %s", dtype_info[floats[k]].name, cases[f].fill);
 			struct catch_case c = {.arena = &a,
-				.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
+				.source = bench_source(o, dtype_info[floats[k]].name),
 				.dtype = floats[k],
 				.fill = cases[f].fill,
 				.licence = cases[f].licence,
@@ -186,9 +187,9 @@ static bool tight_one(struct shares *s, struct catch_case *c, const struct licen
 
 bool bench_tightness(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2},
+	static const struct bench_column columns[] = {{"elements", 9, 0}, {"exact %", 8, 1}, {"enclosed %", 10, 1}, {"weak %", 7, 2},
 		{"undecided %", 11, 2}, {"fwd median", 10, 1}, {"fwd p90", 8, 1}, {"grad median", 11, 1}, {"grad p90", 8, 1}};
-	struct table tb = {o, "tightness", ARRAY_LEN(columns), columns};
+	struct bench_table tb = {o, "tightness", ARRAY_LEN(columns), columns};
 	static const char *const fills[] = {"normal", "dyadic", "special", "ties"}, *const targets[] = {"builtin:eager", "torch:inductor@cpu"};
 	struct arena a;
 	bool ok = true;
@@ -202,10 +203,8 @@ bool bench_tightness(const struct options *o, struct err *err)
 			for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
 				struct shares *s = xmalloc(sizeof *s);
 				*s = (struct shares){0};
-				struct catch_case c = {.arena = &a,
-					.source = {.policy = o->policy, .dtypes = dtype_info[floats[k]].name, .seed = o->seed},
-					.dtype = floats[k],
-					.fill = fills[f]};
+				struct catch_case c = {
+					.arena = &a, .source = bench_source(o, dtype_info[floats[k]].name), .dtype = floats[k], .fill = fills[f]};
 				for (int64_t i = 0; ok && i < n; i++)
 					ok = tight_one(s, &c, &l, err);
 				char name[64];

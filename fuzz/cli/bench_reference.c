@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "eager/run/interp.h"
+#include "eager/base/clock.h"
 #include "fuzz/cli/bench.h"
 #include "oracle/judge/judge.h"
 #include "fuzz/triage/profile.h"
@@ -89,15 +90,15 @@ struct cost {
 /* Best of the repetitions that fit into a third of a second: what remains above it is other processes' cache misses. */
 static bool measure(struct cost *out, struct arena *a, const struct prog *p, const struct licence_profile *l, struct err *err)
 {
-	double begin = cpu_s();
+	double begin = clock_cpu_s();
 	*out = (struct cost){.s = INFINITY};
-	for (int k = 0; k < 3 || cpu_s() - begin < 0.3; k++) {
+	for (int k = 0; k < 3 || clock_cpu_s() - begin < 0.3; k++) {
 		struct reference ref;
 		arena_reset(a); /* keeps its largest block: warm after one or two runs */
-		double t = cpu_s();
+		double t = clock_cpu_s();
 		if (ref_run(&ref, p, l, TAPE_LIMITS_DEFAULT, a, err) != REF_OK)
 			return err_set(err, "the reference refuses: %s", ref.message);
-		out->s = fmin(out->s, cpu_s() - t);
+		out->s = fmin(out->s, clock_cpu_s() - t);
 		*out = (struct cost){out->s, ref.nscalar, ref.nentry, (double)a->used};
 	}
 	return true;
@@ -134,22 +135,22 @@ static bool show_budget(const struct options *o, struct arena *a, const struct l
 		struct err err = {0};
 		arena_reset(a);
 		kind_program(&p, a, &above[i], above[i].n);
-		double t = cpu_s();
+		double t = clock_cpu_s();
 		enum ref_status s = ref_run(&ref, &p, l, limit, a, &err);
 		bench_note(o, "  %-28s %s: %s (%.0f ms)", above[i].name,
 			s == REF_UNSUPPORTED ? "unsupported"
 				: s == REF_OK    ? "ok"
 								 : "raises",
-			ref.message, 1e3 * (cpu_s() - t));
+			ref.message, 1e3 * (clock_cpu_s() - t));
 	}
 	return true;
 }
 
 bool bench_reference(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1},
+	static const struct bench_column columns[] = {{"nodes", 8, 0}, {"entries", 8, 0}, {"ns/entry", 9, 1}, {"ns/entry 10x", 13, 1},
 		{"time 10x", 9, 2}, {"bytes/node", 11, 1}, {"bytes/entry", 12, 1}};
-	struct table t = {o, "reference", ARRAY_LEN(columns), columns};
+	struct bench_table t = {o, "reference", ARRAY_LEN(columns), columns};
 	struct licence_profile l;
 	struct arena a, progs;
 	struct fit f = {0};
@@ -201,7 +202,8 @@ static bool small(const struct judge_case *jc)
 	return true;
 }
 
-static bool one(struct work *w, struct arena *a, struct source *src, const struct licence_profile *l, struct err *err)
+static bool one(
+	struct work *w, struct arena *a, struct program_source *src, int64_t number, const struct licence_profile *l, struct err *err)
 {
 	struct prog p;
 	struct result r;
@@ -209,16 +211,16 @@ static bool one(struct work *w, struct arena *a, struct source *src, const struc
 	struct judgement j;
 	struct err why = {0};
 	double t[5];
-	t[0] = cpu_s();
-	if (!source_next(&p, a, src, err))
+	t[0] = clock_cpu_s();
+	if (!source_program(&p, a, src, number, err))
 		return false;
-	t[1] = cpu_s();
+	t[1] = clock_cpu_s();
 	interp_run(&r, &p, a, NULL, &why);
-	t[2] = cpu_s();
+	t[2] = clock_cpu_s();
 	bool judged = judge_prepare(&jc, &p, l, TAPE_LIMITS_DEFAULT, a);
-	t[3] = cpu_s();
+	t[3] = clock_cpu_s();
 	judge(&j, &jc, &r, 0, a);
-	t[4] = cpu_s();
+	t[4] = clock_cpu_s();
 	if (!judged || r.status != RES_OK) {
 		w->unjudged++;
 		return true;
@@ -241,21 +243,21 @@ static bool one(struct work *w, struct arena *a, struct source *src, const struc
 
 bool bench_throughput(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {
+	static const struct bench_column columns[] = {
 		{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate %", 11, 1}, {"eager %", 9, 1}, {"reference %", 12, 1}, {"compare %", 10, 1}};
-	struct table t = {o, "throughput", ARRAY_LEN(columns), columns};
+	struct bench_table t = {o, "throughput", ARRAY_LEN(columns), columns};
 	struct work w = {0};
 	struct arena a;
 	struct licence_profile l;
-	struct source src = {.policy = o->policy, .seed = o->seed};
+	struct program_source src = bench_source(o, NULL);
 	CHECK(profile_named(&l, "builtin:eager"));
 	arena_init(&a);
 	int64_t n = o->programs ? o->programs : 4000;
-	double limit = o->time_s > 0 ? o->time_s : 20, begin = cpu_s();
+	double limit = o->time_s > 0 ? o->time_s : 20, begin = clock_cpu_s();
 	bool ok = true;
-	while (ok && src.next < n && cpu_s() - begin < limit) {
+	for (int64_t i = 0; ok && i < n && clock_cpu_s() - begin < limit; i++) {
 		arena_reset(&a);
-		ok = one(&w, &a, &src, &l, err);
+		ok = one(&w, &a, &src, i, &l, err);
 	}
 	arena_free(&a);
 	if (!ok || !w.programs)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "eager/base/proc.h"
+#include "eager/base/clock.h"
 #include "fuzz/cli/bench.h"
 #include "compiled/targets/exec.h"
 
@@ -23,22 +24,22 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 {
 	struct exec_options eo = {.self = o->self, .python = o->python};
 	struct exec *e = exec_open(t, &eo, why);
-	struct source src = {.policy = o->policy, .seed = o->seed};
+	struct program_source src = bench_source(o, NULL);
 	struct arena a;
-	double begin = wall_s();
+	double begin = clock_s();
 	bool ok = e && exec_identify(t, e, why) == EXEC_IDENTIFIED;
 	arena_init(&a);
-	for (int64_t i = -1; ok && i < n && (i < 1 || wall_s() - begin < limit); i++) {
+	for (int64_t i = -1; ok && i < n && (i < 1 || clock_s() - begin < limit); i++) {
 		struct prog p;
 		struct result r;
 		arena_reset(&a);
-		ok = source_next(&p, &a, &src, why);
+		ok = source_program(&p, &a, &src, i + 1, why);
 		if (!ok)
 			break;
 		exec_run(&r, &a, e, &p, t);
 		if (i < 0) { /* the first one starts the worker and imports PyTorch */
-			f->first = wall_s() - begin;
-			begin = wall_s();
+			f->first = clock_s() - begin;
+			begin = clock_s();
 			if (r.status == RES_HARNESS)
 				ok = err_set(why, "%s", r.message);
 			continue;
@@ -47,7 +48,7 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 		f->ok += r.status == RES_OK;
 		f->target += r.target_ms * 1e-3;
 	}
-	f->wall = wall_s() - begin;
+	f->wall = clock_s() - begin;
 	f->rss = e ? proc_rss(exec_proc(e)) : 0;
 	exec_close(e);
 	arena_free(&a);
@@ -56,9 +57,9 @@ static bool drive(struct worker_figures *f, const struct options *o, struct targ
 
 bool bench_fake(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2}, {"outside %", 9, 1},
-		{"answered", 9, 0}, {"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
-	struct table tb = {o, "fake", ARRAY_LEN(columns), columns};
+	static const struct bench_column columns[] = {{"programs/s", 11, 1}, {"ms/program", 11, 2}, {"in target ms", 12, 2},
+		{"outside %", 9, 1}, {"answered", 9, 0}, {"programs", 9, 0}, {"start s", 8, 1}, {"MiB", 6, 0}};
+	struct bench_table tb = {o, "fake", ARRAY_LEN(columns), columns};
 	static const char *const targets[] = {"torch:fake", "torch:eager", "torch:aot_eager"};
 	(void)err;
 	table_begin(&tb, "one worker, one program at a time, wall time (judging not included)");
@@ -160,7 +161,7 @@ static bool one_campaign(struct campaign_figures *f, const struct options *o, co
 
 bool bench_campaign(const struct options *o, struct err *err)
 {
-	static const struct column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
+	static const struct bench_column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
 		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
 	static const struct campaign_case cases[] = {
 		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs"},
@@ -169,7 +170,7 @@ bool bench_campaign(const struct options *o, struct err *err)
 		{"torch:aot_eager", 0, 60, "torch:aot_eager"},
 		{"torch:inductor@cpu", 0, 120, "torch:inductor@cpu"},
 	};
-	struct table tb = {o, "campaign", ARRAY_LEN(columns), columns};
+	struct bench_table tb = {o, "campaign", ARRAY_LEN(columns), columns};
 	(void)err;
 	table_begin(
 		&tb, "share of wall time in which a shard did not wait for its target (goal: <= 5 % of a compiling one); parent <= 200 MiB");

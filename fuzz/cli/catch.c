@@ -50,7 +50,7 @@ static void set_fill(struct prog *p, const char *fill)
 bool catch_generate(struct prog *out, struct catch_case *c, int ncall, struct err *err)
 {
 	arena_reset(c->arena);
-	if (!source_next(out, c->arena, &c->source, err))
+	if (!source_program(out, c->arena, &c->source, c->next++, err))
 		return false;
 	out->ncall = MIN(out->ncall, ncall);
 	if (c->fill)
@@ -60,7 +60,7 @@ bool catch_generate(struct prog *out, struct catch_case *c, int ncall, struct er
 
 /* ---- places ------------------------------------------------------------------------------------------------------------------------- */
 
-struct place {
+struct plant_site {
 	int call;
 	bool grad;
 	int index;
@@ -77,7 +77,7 @@ struct planter {
 	struct result r;
 	struct choices rnd;
 	int nplace;
-	struct place *place;
+	struct plant_site *place;
 };
 
 static void add_place(struct planter *w, int call, bool grad, int index)
@@ -87,7 +87,7 @@ static void add_place(struct planter *w, int call, bool grad, int index)
 	const struct result_call *rc = &w->r.call[call];
 	const struct result_tensor *got = grad ? &rc->grad[index] : &rc->out[index];
 	if (want->present && got->present && got->data && want->n > 0 && want->meta.dtype == w->c->dtype)
-		w->place[w->nplace++] = (struct place){call, grad, index, ref, want, got};
+		w->place[w->nplace++] = (struct plant_site){call, grad, index, ref, want, got};
 }
 
 static void find_places(struct planter *w)
@@ -95,7 +95,7 @@ static void find_places(struct planter *w)
 	int n = 0;
 	for (int k = 0; k < w->jc.ncalls; k++)
 		n += w->jc.ref[k].nouts + w->jc.ref[k].ngrads;
-	w->place = ARENA_NEW(w->c->arena, struct place, n + 1);
+	w->place = ARENA_NEW(w->c->arena, struct plant_site, n + 1);
 	for (int k = 0; k < w->jc.ncalls; k++) {
 		for (int i = 0; i < w->jc.ref[k].nouts; i++)
 			add_place(w, k, false, i);
@@ -108,20 +108,20 @@ static int64_t below(struct planter *w, int64_t n) { return (int64_t)choose_belo
 
 /* ---- plants: each fills `data` (a copy of the tensor) or says that this place does not do ---------------------------------------- */
 
-typedef bool plant_fn(struct planter *w, const struct place *at, unsigned char *data);
+typedef bool plant_fn(struct planter *w, const struct plant_site *at, unsigned char *data);
 
-static double load(const struct place *at, const void *data, int64_t k)
+static double load(const struct plant_site *at, const void *data, int64_t k)
 {
 	return dtype_load_f(at->want->meta.dtype, (const unsigned char *)data + k * dtype_nbytes(at->want->meta.dtype));
 }
 
-static void store(const struct place *at, unsigned char *data, int64_t k, double v)
+static void store(const struct plant_site *at, unsigned char *data, int64_t k, double v)
 {
 	enum dtype t = at->want->meta.dtype;
 	dtype_store_f(t, data + k * dtype_nbytes(t), dtype_round(t, v));
 }
 
-static bool plant_operand(struct planter *w, const struct place *at, unsigned char *data)
+static bool plant_operand(struct planter *w, const struct plant_site *at, unsigned char *data)
 {
 	struct addends s;
 	int64_t k = below(w, at->want->n);
@@ -141,7 +141,7 @@ static int long_dim(struct planter *w, const struct meta *m)
 	return n ? dim[below(w, n)] : -1;
 }
 
-static bool plant_factor(struct planter *w, const struct place *at, unsigned char *data)
+static bool plant_factor(struct planter *w, const struct plant_site *at, unsigned char *data)
 {
 	int d = long_dim(w, &at->want->meta);
 	if (d < 0)
@@ -152,7 +152,7 @@ static bool plant_factor(struct planter *w, const struct place *at, unsigned cha
 	return true;
 }
 
-static bool plant_row(struct planter *w, const struct place *at, unsigned char *data)
+static bool plant_row(struct planter *w, const struct plant_site *at, unsigned char *data)
 {
 	const struct meta *m = &at->want->meta;
 	int d = long_dim(w, m);
@@ -167,10 +167,10 @@ static bool plant_row(struct planter *w, const struct place *at, unsigned char *
 	return true;
 }
 
-static bool plant_stale(struct planter *w, const struct place *at, unsigned char *data)
+static bool plant_stale(struct planter *w, const struct plant_site *at, unsigned char *data)
 {
 	for (int k = 0; k < w->nplace; k++) {
-		const struct place *q = &w->place[k];
+		const struct plant_site *q = &w->place[k];
 		if (q->call != at->call && q->grad == at->grad && q->index == at->index && meta_same_sizes(&q->want->meta, &at->want->meta)) {
 			memcpy(data, q->got->data, at->got->nbytes);
 			return true;
@@ -179,7 +179,7 @@ static bool plant_stale(struct planter *w, const struct place *at, unsigned char
 	return false;
 }
 
-static bool plant_ulp(struct planter *w, const struct place *at, unsigned char *data)
+static bool plant_ulp(struct planter *w, const struct plant_site *at, unsigned char *data)
 {
 	int64_t k = below(w, at->want->n);
 	const struct num *want = &at->want->val[k];
@@ -201,7 +201,7 @@ static plant_fn *const plants[NPLANTS] = {plant_operand, plant_factor, plant_row
 /* ---- counting ------------------------------------------------------------------------------------------------------------------------ */
 
 /* The best known element that differs; NKNOWLEDGE: none does. */
-static enum knowledge changed(const struct place *at, const unsigned char *data, int64_t *where)
+static enum knowledge changed(const struct plant_site *at, const unsigned char *data, int64_t *where)
 {
 	enum knowledge best = NKNOWLEDGE;
 	for (int64_t k = 0; k < at->want->n; k++) {
@@ -217,7 +217,7 @@ static enum knowledge changed(const struct place *at, const unsigned char *data,
 	return best;
 }
 
-static bool flagged(struct planter *w, const struct place *at, const unsigned char *data)
+static bool flagged(struct planter *w, const struct plant_site *at, const unsigned char *data)
 {
 	struct arena *a = w->c->arena;
 	struct result r = w->r;
@@ -237,7 +237,8 @@ static bool flagged(struct planter *w, const struct place *at, const unsigned ch
 	return j.status == JUDGE_MISMATCH;
 }
 
-static void report(struct planter *w, const struct place *at, enum plant what, enum knowledge k, int64_t where, const unsigned char *data)
+static void report(
+	struct planter *w, const struct plant_site *at, enum plant what, enum knowledge k, int64_t where, const unsigned char *data)
 {
 	if (w->c->missed)
 		w->c->missed(w->c->ctx, w->p, what, k, w->p->node[at->want->node].name, &at->want->val[where], load(at, data, where));
@@ -248,7 +249,7 @@ static void plant(struct planter *w, enum plant what)
 	enum { TRIES = 60 };
 	struct arena_mark m = arena_mark(w->c->arena);
 	for (int try = 0; try < TRIES && w->nplace; try++) {
-		const struct place *at = &w->place[below(w, w->nplace)];
+		const struct plant_site *at = &w->place[below(w, w->nplace)];
 		unsigned char *data = arena_alloc(w->c->arena, at->got->nbytes + 8);
 		int64_t where = 0;
 		memcpy(data, at->got->data, at->got->nbytes);
@@ -276,7 +277,7 @@ bool catch_one(struct catch_table *t, struct catch_case *c, struct err *err)
 	struct licence_profile l;
 	struct judgement j;
 	struct err why = {0};
-	int64_t number = c->source.next;
+	int64_t number = c->next;
 	CHECK(profile_named(&l, c->licence ? c->licence : "builtin:eager"));
 	if (!catch_generate(&p, c, 1, err))
 		return false;

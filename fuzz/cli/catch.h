@@ -34,8 +34,9 @@ struct catch_table {
 };
 
 struct catch_case {
-	struct arena *arena;  /* reset for each program */
-	struct source source; /* policy, seed; dtypes names `dtype` */
+	struct arena *arena;          /* reset for each program */
+	struct program_source source; /* its dtypes: `dtype` */
+	int64_t next;                 /* number of the next program */
 	enum dtype dtype;
 	const char *fill;
 	const char *licence; /* the target whose licence judges; NULL: builtin:eager */

@@ -1,8 +1,8 @@
 /* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
  * not read and targets that do not run are counted, and --expect makes them an exit code. */
 #include <inttypes.h>
-#include <time.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/check_json.h"
@@ -99,13 +99,25 @@ static void print_summary(const struct checking *c)
 
 static void print_summary_json(const struct checking *c)
 {
-	printf("{\"summary\": {\"programs\": %" PRId64 ", \"targets\": %d", c->programs, c->o.ntarget);
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_object(&j, "summary");
+	json_int(&j, "programs", c->programs);
+	json_int(&j, "targets", c->o.ntarget);
 	for (int v = 0; v < NVERDICTS; v++)
-		printf(", \"%s\": %" PRId64, verdict_name[v], c->verdicts[v]);
-	printf(", \"not_run\": %" PRId64 ", \"unread\": %" PRId64, not_run(c), c->unread);
-	if (c->o.expect >= 0)
-		printf(", \"expect\": \"%s\", \"unexpected\": %" PRId64, verdict_name[c->o.expect], c->unexpected);
-	printf("}}\n");
+		json_int(&j, verdict_name[v], c->verdicts[v]);
+	json_int(&j, "not_run", not_run(c));
+	json_int(&j, "unread", c->unread);
+	if (c->o.expect >= 0) {
+		json_string(&j, "expect", verdict_name[c->o.expect]);
+		json_int(&j, "unexpected", c->unexpected);
+	}
+	json_end(&j);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
 }
 
 /* ---- --expect ------------------------------------------------------------------------------------------------------------------ */
@@ -131,10 +143,7 @@ static int open_store(struct checking *c)
 {
 	enum store_status st;
 	struct err err = {0};
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	const struct store_run run = {
-		.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
+	const struct store_run run = {.seed = 0, .shard = "", .policy = "check", .versions = SCATTERPROOF, .started = clock_unix_ms()};
 	c->store = store_open(&st, c->o.db, STORE_CREATE, &err);
 	if (!c->store)
 		complain("%s", err.msg);
@@ -334,12 +343,16 @@ static void passed_over(void *ctx, const char *name, const struct err *why)
 	if (!c->o.json)
 		return;
 	sb_init(&sb);
-	json_str(&sb, name);
-	sb_puts(&sb, ", \"error\": ");
-	json_str(&sb, why->msg);
-	if (why->line)
-		sb_printf(&sb, ", \"line\": %d, \"col\": %d", why->line, why->col);
-	printf("{\"file\": %s}\n", sb.s);
+	struct json j = json_into(&sb, JSON_SPACED);
+	json_object(&j, NULL);
+	json_string(&j, "file", name);
+	json_string(&j, "error", why->msg);
+	if (why->line) {
+		json_int(&j, "line", why->line);
+		json_int(&j, "col", why->col);
+	}
+	json_end(&j);
+	printf("%s\n", sb.s);
 	sb_free(&sb);
 	fflush(stdout);
 }

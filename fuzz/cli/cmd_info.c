@@ -10,16 +10,24 @@ static void print_op_json(int op)
 {
 	struct strbuf sb;
 	const char *what, *why;
+	struct json j = json_into(&sb, JSON_SPACED);
 	sb_init(&sb);
-	json_str(&sb, op_info[op].schema);
-	for (int k = 0; (why = gen_never(op, k, &what)); k++) {
-		sb_puts(&sb, k ? ", {\"what\": " : ", \"not_generated\": [{\"what\": ");
-		json_str(&sb, what);
-		sb_puts(&sb, ", \"why\": ");
-		json_str(&sb, why);
-		sb_puts(&sb, gen_never(op, k + 1, &what) ? "}" : "}]");
+	json_object(&j, NULL);
+	json_string(&j, "op", op_info[op].name);
+	json_string(&j, "family", family_name[op_info[op].family]);
+	json_string(&j, "schema", op_info[op].schema);
+	if (gen_never(op, 0, &what)) {
+		json_array(&j, "not_generated");
+		for (int k = 0; (why = gen_never(op, k, &what)); k++) {
+			json_object(&j, NULL);
+			json_string(&j, "what", what);
+			json_string(&j, "why", why);
+			json_end(&j);
+		}
+		json_end(&j);
 	}
-	printf("{\"op\": \"%s\", \"family\": \"%s\", \"schema\": %s}\n", op_info[op].name, family_name[op_info[op].family], sb.s);
+	json_end(&j);
+	printf("%s\n", sb.s);
 	sb_free(&sb);
 }
 
@@ -72,24 +80,13 @@ int cmd_gen(const struct options *o)
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
 	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
-	struct policy pol;
+	struct program_source source = options_source(o);
 	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
 		struct prog p;
-		struct choices c;
-		struct policy_limits limits = {o->ops, o->dtypes};
 		arena_reset(&a);
 		sb_reset(&sb);
 		bug_context(arena_printf(&a, "program %" PRId64 " of seed %" PRIu64 ", policy %s", i, o->seed, o->policy));
-		bool ok = true;
-		if (i == first || i % POLICY_BLOCK == 0) {
-			choices_from_seed(&c, mix64(o->seed ^ mix64((uint64_t)(i / POLICY_BLOCK) + 0x5ca77e4)));
-			ok = policy_draw(&pol, o->policy, &limits, &c, &err);
-			choices_free(&c);
-		}
-		choices_from_seed(&c, mix64(o->seed + mix64((uint64_t)i)));
-		ok = ok && gen_program(&p, &a, &c, &pol, &err);
-		choices_free(&c);
-		if (!ok) {
+		if (!source_program(&p, &a, &source, i, &err)) {
 			complain("%s", err.msg);
 			rc = EXIT_USAGE;
 		} else {

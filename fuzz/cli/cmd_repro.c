@@ -1,8 +1,8 @@
 /* cmd_repro.c: one observation of a stored finding, run again in a fresh process: 1 it still happens, 0 it does not; or written down as a
  * script. What is seen goes into the store, so that it knows where the finding fails and where it does not. */
 #include <inttypes.h>
-#include <time.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
@@ -181,27 +181,20 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
 
-struct seen {
+struct reproduction {
 	enum claim_verdict claim;
 	const char *why;
 	struct outcome o;
 	const char *versions, *hello;
 };
 
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* In one transaction: the run, where it ran, the verdict, and what that says of the finding. */
-static void write_rows(struct store *s, const struct found *x, const struct seen *v, struct arena *a)
+static void write_rows(struct store *s, const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	struct store_env_text where;
 	struct hash128 env;
 	const char *ops[MAX_NODES];
-	int64_t at = unix_ms();
+	int64_t at = clock_unix_ms();
 	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
 	struct store_observation obs = {
 		.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1, .detail = v->why};
@@ -226,7 +219,7 @@ static void write_rows(struct store *s, const struct found *x, const struct seen
 }
 
 /* What cannot be written is said; the answer to the question stands, and so does its exit code. */
-static void record(const struct options *o, const struct found *x, const struct seen *v, struct arena *a)
+static void record(const struct options *o, const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	enum store_status st;
 	struct err err = {0};
@@ -238,7 +231,7 @@ static void record(const struct options *o, const struct found *x, const struct 
 		store_begin(s);
 		write_rows(s, x, v, a);
 		if (store_commit(s) == STORE_OK && v->claim == CLAIM_HOLDS)
-			finding_seen_after_fix(&after, s, &x->f, v->versions, true, unix_ms(), SCATTERPROOF);
+			finding_seen_after_fix(&after, s, &x->f, v->versions, true, clock_unix_ms(), SCATTERPROOF);
 		if (store_message(s)[0])
 			err_set(&err, "%s", store_message(s));
 		store_close(s, &err);
@@ -253,7 +246,7 @@ static void record(const struct options *o, const struct found *x, const struct 
 
 /* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
 static void ask_eager(
-	struct seen *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
+	struct reproduction *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
 {
 	struct result r;
 	struct target plain = plain_of(t);
@@ -271,7 +264,7 @@ static void ask_eager(
 	sb_free(&name);
 }
 
-static int say(const struct found *x, const struct seen *v, struct arena *a)
+static int say(const struct found *x, const struct reproduction *v, struct arena *a)
 {
 	static const char *const words[] = {
 		[CLAIM_HOLDS] = "still happens",
@@ -297,7 +290,7 @@ static int run_again(const struct options *o, struct found *x, struct exec *e, s
 {
 	struct strbuf versions, hello, name;
 	struct result r;
-	struct seen v = {0};
+	struct reproduction v = {0};
 	const struct prog p = claim_program(&x->claim, &x->p);
 	int rc = EXIT_USAGE;
 	bug_context(x->obs->program_text);

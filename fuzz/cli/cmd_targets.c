@@ -5,6 +5,19 @@
 #include "fuzz/cli/commands.h"
 #include "eager/base/json.h"
 
+static void print_stage_json(const char *name, const struct target_stage *st)
+{
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "target", name);
+	json_bool(&j, "compiles", st->compiles);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
+}
+
 static void print_stages(const struct target_driver *fam, bool json)
 {
 	for (int k = 0; k < fam->nstages; k++) {
@@ -12,21 +25,10 @@ static void print_stages(const struct target_driver *fam, bool json)
 		char name[128];
 		snprintf(name, sizeof name, "%s:%s", fam->name, fam->subject_form ? fam->subject_form : st->name);
 		if (json)
-			printf("{\"target\": \"%s\", \"compiles\": %s}\n", name, st->compiles ? "true" : "false");
+			print_stage_json(name, st);
 		else
 			printf("%-34s %s\n", name, st->what);
 	}
-}
-
-static const char *last_line(const char *text, struct arena *a)
-{
-	size_t end = strlen(text);
-	while (end && text[end - 1] == '\n')
-		end--;
-	size_t begin = end;
-	while (begin && text[begin - 1] != '\n')
-		begin--;
-	return arena_printf(a, "%.*s", (int)(end - begin), text + begin);
 }
 
 /* The smallest program, in a process of its own. False: *what says why it does not run. */
@@ -67,12 +69,13 @@ static void print_version(const struct target_driver *f, const char *name, const
 	if (json) {
 		const char *const field[][2] = {{"installed", name}, {"python", t->python}, {f->name, t->holds}, {"cuda", t->cuda},
 			{"problem", t->problem}, {"probed", probed}};
+		struct json j = json_into(&sb, JSON_SPACED);
+		json_object(&j, NULL);
 		for (int i = 0; i < ARRAY_LEN(field); i++)
-			if (field[i][1]) {
-				sb_printf(&sb, "%s\"%s\": ", i ? ", " : "{", field[i][0]);
-				json_str(&sb, field[i][1]);
-			}
-		sb_puts(&sb, "}\n");
+			if (field[i][1])
+				json_string(&j, field[i][0], field[i][1]);
+		json_end(&j);
+		sb_putc(&sb, '\n');
 	} else {
 		sb_printf(&sb, "  %-32s ", name);
 		if (t->holds[0])
@@ -157,9 +160,12 @@ int cmd_targets(const struct options *o)
 	gpu_names(&gpus);
 	if (o->json) {
 		struct strbuf sb;
+		struct json j = json_into(&sb, JSON_SPACED);
 		sb_init(&sb);
-		json_str(&sb, gpus.s);
-		printf("{\"gpus\": %s}\n", sb.s);
+		json_object(&j, NULL);
+		json_string(&j, "gpus", gpus.s);
+		json_end(&j);
+		printf("%s\n", sb.s);
 		sb_free(&sb);
 	} else {
 		printf("  %-32s %s\n", "GPUs (@cuda)", gpus.len ? gpus.s : "none that NVIDIA's driver lists");

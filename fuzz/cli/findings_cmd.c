@@ -2,9 +2,9 @@
 #include "fuzz/cli/findings_cmd.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <strings.h>
 
+#include "eager/base/clock.h"
 #include "eager/base/guess.h"
 #include "eager/lang/op.h"
 #include "fuzz/cli/findings_options.h"
@@ -244,13 +244,6 @@ static enum store_status do_mark(struct session *x)
 
 /* ---- the verb ------------------------------------------------------------------------------------------------------------------------ */
 
-static int64_t unix_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static enum store_status run_verb(struct session *x)
 {
 	switch (x->o->verb) {
@@ -293,7 +286,7 @@ static int open_and_run(struct session *x)
 int cmd_findings(int argc, char **argv)
 {
 	struct findings_options o;
-	struct session x = {.o = &o, .now = unix_ms()};
+	struct session x = {.o = &o, .now = clock_unix_ms()};
 	struct err err = {0};
 	int code = 2;
 	arena_init(&x.a);
@@ -301,9 +294,10 @@ int cmd_findings(int argc, char **argv)
 	bool ok = findings_options_parse(&o, argc, argv, x.now, &x.a, &err);
 	printer_init(&x.out, ok && o.json);
 	if (!ok) {
-		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, findings_usage);
+		findings_usage(&x.complaint);
+		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, x.complaint.s);
 	} else if (o.help) {
-		sb_puts(&x.out.pending, findings_usage);
+		findings_usage(&x.out.pending);
 		code = exit_code(&x, STORE_OK);
 	} else {
 		code = open_and_run(&x);

@@ -1,4 +1,4 @@
-/* findings_options.c: see findings_options.h. Options may stand anywhere; those of a list may be given several times or with commas. */
+/* findings_options.c: one row per option says which sub-verbs know it; words may come before or after, so that is checked at the end. */
 #include "fuzz/cli/findings_options.h"
 
 #include <errno.h>
@@ -7,39 +7,10 @@
 #include "eager/base/guess.h"
 #include "eager/base/duration.h"
 #include "eager/base/version.h"
-
-const char findings_usage[] =
-	"usage: scatterproof findings [OPTION...] --db FILE\n"
-	"       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
-	"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
-	"       scatterproof findings schema [TABLE] [--json]\n"
-	"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
-	"                             [--note TEXT] --db FILE\n"
-	"\n"
-	"Lists findings, shows one, answers an SQL query (`schema` tells what there is to ask); only `mark` writes: what somebody decided.\n"
-	"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again.\n"
-	"Options of the list; each may be given several times or with commas (A,B):\n"
-	"  --op NAME        with this operator; `sum` also means `sum.dim_IntList`. Several: with all of them\n"
-	"  --state WORD     candidate, confirmed, minimised, blamed, known, fixed-in, regressed, dismissed, duplicate; or `open`: nobody has\n"
-	"                   decided about it, or it is back (--open is the same); or `new`: candidate, confirmed, regressed. Several: any\n"
-	"  --severity WORD  high, normal, trivial. Several: any\n"
-	"  --kind WORD      value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, nondeterministic. Several: any\n"
-	"  --target NAME    seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any\n"
-	"  --version V      seen in this version: 2.11.0. Several: any. With --target: on that target in that version\n"
-	"  --since WHEN     last seen since then: 2026-01-31, 2026-01-31T23:59:59, today, yesterday (since its midnight), 90m, 1h, 2d, 1w\n"
-	"                   before now, or last-run (since the latest campaign in the store began). All times are UTC\n"
-	"  --sort WORD      last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)\n"
-	"  --limit N        at most N; for sql: end the query after this time (90s, 10m; 60s if not given)\n"
-	"Other options:\n"
-	"  --artifact NAME  all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)\n"
-	"  --program ID     the text of this program (ids: `findings show`)\n"
-	"  --note TEXT      kept in the finding's history\n"
-	"  --json           one JSON object per line\n"
-	"  ID               at least six digits of an id\n"
-	"Exit codes: 0; 2 usage, bad input, a query beyond its limits; 3 a file or output that fails; 128+n ended by signal n.\n";
+#include "fuzz/cli/arguments.h"
 
 enum { SQL_LIMIT_S = 60 }; /* a query of people takes a second at most; a recursive one may be endless */
-static const char *const verb_name[NFINDINGS_VERBS] = {"", "show", "sql", "mark", "schema"};
+static const char *const verb_name[NFINDINGS_VERBS] = {"list", "show", "sql", "mark", "schema"}; /* nobody types the first */
 static const char *const order_name[NORDERS] = {
 	[ORDER_LAST] = "last",
 	[ORDER_FIRST] = "first",
@@ -47,11 +18,103 @@ static const char *const order_name[NORDERS] = {
 	[ORDER_NOBS] = "nobs",
 };
 
+enum opt {
+	O_OP,
+	O_STATE,
+	O_OPEN,
+	O_SEVERITY,
+	O_KIND,
+	O_TARGET,
+	O_VERSION,
+	O_SINCE,
+	O_SORT,
+	O_LIMIT,
+	O_ARTIFACT,
+	O_PROGRAM,
+	O_NOTE,
+	O_ISSUE,
+	O_OF,
+	O_JSON,
+	O_DB,
+	NOPTS
+};
+#define MORE "\n                   "
+#define ALL  "list show sql mark schema"
+static const struct option_row opts[NOPTS] = {
+	[O_OP] = {"--op", "NAME", "list", "with this operator; `sum` also means `sum.dim_IntList`. Several: with all of them", true},
+	[O_STATE] = {"--state", "WORD", "list",
+		"candidate, confirmed, minimised, blamed, known, fixed-in, regressed, dismissed, duplicate; or `open`: nobody has" MORE
+		"decided about it, or it is back (--open is the same); or `new`: candidate, confirmed, regressed. Several: any",
+		true},
+	[O_OPEN] = {"--open", NULL, "list", NULL, true},
+	[O_SEVERITY] = {"--severity", "WORD", "list", "high, normal, trivial. Several: any", true},
+	[O_KIND] = {"--kind", "WORD", "list",
+		"value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, nondeterministic. Several: any", true},
+	[O_TARGET] = {"--target", "NAME", "list",
+		"seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any", true},
+	[O_VERSION] = {"--version", "V", "list", "seen in this version: 2.11.0. Several: any. With --target: on that target in that version",
+		true},
+	[O_SINCE] = {"--since", "WHEN", "list",
+		"last seen since then: 2026-01-31, 2026-01-31T23:59:59, today, yesterday (since its midnight), 90m, 1h, 2d, 1w" MORE
+		"before now, or last-run (since the latest campaign in the store began). All times are UTC"},
+	[O_SORT] = {"--sort", "WORD", "list",
+		"last (seen latest first, if not given), first (found latest first), severity, nobs (seen most often first)", true},
+	[O_LIMIT] = {"--limit", "N", "list sql", "at most N; for sql: end the query after this time (90s, 10m; 60s if not given)"},
+	[O_ARTIFACT] = {"--artifact", "NAME", "show",
+		"all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)"},
+	[O_PROGRAM] = {"--program", "ID", "show", "the text of this program (ids: `findings show`)"},
+	[O_NOTE] = {"--note", "TEXT", "mark", "kept in the finding's history"},
+	[O_ISSUE] = {"--issue", "URL", "mark", NULL},
+	[O_OF] = {"--of", "ID", "mark", NULL},
+	[O_JSON] = {"--json", NULL, ALL, "one JSON object per line"},
+	[O_DB] = {"--db", "FILE", ALL, NULL},
+};
+
+static bool of_list(const struct option_row *row)
+{
+	return option_known(row, verb_name[FINDINGS_LIST]) && !option_known(row, verb_name[FINDINGS_SHOW]);
+}
+
+/* Those of the list, or the others. */
+static void print_options(struct strbuf *sb, bool list)
+{
+	for (int k = 0; k < NOPTS; k++) {
+		const struct option_row *row = &opts[k];
+		if (!row->help || of_list(row) != list)
+			continue;
+		char head[40];
+		snprintf(head, sizeof head, "%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+		sb_printf(sb, "  %-16s %s\n", head, row->help);
+	}
+}
+
+void findings_usage(struct strbuf *sb)
+{
+	sb_puts(sb,
+		"usage: scatterproof findings [OPTION...] --db FILE\n"
+		"       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
+		"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
+		"       scatterproof findings schema [TABLE] [--json]\n"
+		"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
+		"                             [--note TEXT] --db FILE\n"
+		"\n"
+		"Lists findings, shows one, answers an SQL query (`schema` tells what there is to ask); only `mark` writes: what somebody decided.\n"
+		"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again.\n"
+		"Options of the list; each but --since and --limit may be given several times or with commas (A,B):\n");
+	print_options(sb, true);
+	sb_puts(sb, "Other options:\n");
+	print_options(sb, false);
+	sb_puts(sb,
+		"  ID               at least six digits of an id\n"
+		"Exit codes: 0; 2 usage, bad input, a query beyond its limits; 3 a file or output that fails; 128+n ended by signal n.\n");
+}
+
 struct parser {
 	struct findings_options *o;
 	struct arena *a;
 	struct err *err;
 	int64_t now;
+	struct arguments r;
 	const char *state, *version, *note, *issue; /* mark */
 	const char *limit;
 };
@@ -166,33 +229,6 @@ static bool set_since(struct parser *p, const char *text)
 
 /* ---- options ----------------------------------------------------------------------------------------------------------------- */
 
-enum opt {
-	O_JSON,
-	O_HELP,
-	O_H,
-	O_OPEN,
-	O_DB,
-	O_OP,
-	O_STATE,
-	O_SEVERITY,
-	O_KIND,
-	O_TARGET,
-	O_VERSION,
-	O_SINCE,
-	O_SORT,
-	O_LIMIT,
-	O_ARTIFACT,
-	O_PROGRAM,
-	O_NOTE,
-	O_ISSUE,
-	O_OF,
-	NOPTS
-};
-static const char *const opt_name[NOPTS] = {"--json", "--help", "-h", "--open", "--db", "--op", "--state", "--severity", "--kind",
-	"--target", "--version", "--since", "--sort", "--limit", "--artifact", "--program", "--note", "--issue", "--of"};
-static bool takes_value(enum opt k) { return k >= O_DB; }
-static bool of_list(enum opt k) { return k == O_OPEN || (k >= O_OP && k <= O_SORT); }
-
 static bool set(const char **out, const char *v)
 {
 	*out = v;
@@ -203,11 +239,8 @@ static bool apply(struct parser *p, enum opt k, const char *v)
 {
 	struct findings_options *o = p->o;
 	struct store_filter *f = &o->filter;
-	o->filtered |= of_list(k);
 	switch (k) {
 	case O_JSON: o->json = true; return true;
-	case O_HELP:
-	case O_H: o->help = true; return true;
 	case O_OPEN: f->states |= STATES_OPEN; return true;
 	case O_DB: return set(&o->db, v);
 	case O_OP: return add_texts(p, f->op, &f->nops, "--op", v);
@@ -227,22 +260,6 @@ static bool apply(struct parser *p, enum opt k, const char *v)
 	case NOPTS: break;
 	}
 	BUG("no option");
-}
-
-/* `--name VALUE` or `--name=VALUE`. */
-static bool take_option(struct parser *p, int argc, char **argv, int *i)
-{
-	const char *arg = argv[*i], *equals = strchr(arg, '=');
-	size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
-	for (int k = 0; k < NOPTS; k++) {
-		if (strncmp(arg, opt_name[k], n) != 0 || opt_name[k][n])
-			continue;
-		if (!takes_value((enum opt)k))
-			return equals ? err_set(p->err, "%s takes no value", opt_name[k]) : apply(p, (enum opt)k, NULL);
-		const char *value = equals ? equals + 1 : *i + 1 < argc ? argv[++*i] : NULL;
-		return value ? apply(p, (enum opt)k, value) : err_set(p->err, "%s needs a value", opt_name[k]);
-	}
-	return err_set(p->err, "unknown option '%.60s'%s", arg, guess_from(&(struct guess){0}, arg, opt_name, sizeof opt_name[0], NOPTS));
 }
 
 static bool take_word(struct parser *p, int nth, const char *word)
@@ -265,6 +282,33 @@ static bool take_word(struct parser *p, int nth, const char *word)
 
 /* ---- what goes with what ----------------------------------------------------------------------------------------------------- */
 
+/* "the list and sql". */
+static void name_verbs(struct strbuf *sb, const struct option_row *row)
+{
+	for (int v = 0, n = 0; v < NFINDINGS_VERBS; v++)
+		if (option_known(row, verb_name[v]))
+			sb_printf(sb, "%s%s%s", n++ ? " and " : "", v == FINDINGS_LIST ? "the " : "", verb_name[v]);
+}
+
+static bool check_options(struct parser *p)
+{
+	struct findings_options *o = p->o;
+	for (int k = 0; k < NOPTS; k++) {
+		if (!p->r.given[k])
+			continue;
+		if (!option_known(&opts[k], verb_name[o->verb])) {
+			struct strbuf sb;
+			sb_init(&sb);
+			name_verbs(&sb, &opts[k]);
+			err_set(p->err, "%s goes with %s only", opts[k].name, sb.s);
+			sb_free(&sb);
+			return false;
+		}
+		o->filtered |= of_list(&opts[k]);
+	}
+	return true;
+}
+
 static const char *given(const char *s) { return s ? s : ""; }
 
 static bool check_mark(struct parser *p)
@@ -272,7 +316,7 @@ static bool check_mark(struct parser *p)
 	struct decision *d = &p->o->decision;
 	const char *of = p->o->of;
 	if (p->o->verb != FINDINGS_MARK)
-		return !(p->note || p->issue || of) || err_set(p->err, "--note, --issue and --of go with mark only");
+		return true;
 	if (!p->state || !decision_find(&d->kind, p->state))
 		return err_set(p->err, "mark needs open, known, fixed-in, dismissed or duplicate after the id%s%.60s%s%s",
 			p->state ? ", not '" : "", given(p->state), p->state ? "'" : "",
@@ -297,12 +341,8 @@ static bool check(struct parser *p)
 	enum findings_verb verb = o->verb;
 	if ((verb == FINDINGS_SHOW || verb == FINDINGS_SQL || verb == FINDINGS_MARK) && !o->argument)
 		return err_set(p->err, "%s needs %s", verb_name[verb], verb == FINDINGS_SQL ? "a statement" : "an id");
-	if (verb != FINDINGS_LIST && o->filtered)
-		return err_set(p->err, "--open, --op, --state, --severity, --kind, --target, --version, --since and --sort go with the list only");
-	if (p->limit && verb != FINDINGS_LIST && verb != FINDINGS_SQL)
-		return err_set(p->err, "--limit goes with the list and with sql");
-	if ((o->artifact || o->program) && verb != FINDINGS_SHOW)
-		return err_set(p->err, "--artifact and --program go with show only");
+	if (!check_options(p))
+		return false;
 	if ((o->artifact && o->program) || ((o->artifact || o->program) && o->json))
 		return err_set(p->err, "--artifact, --program and --json exclude each other");
 	if (!check_mark(p))
@@ -310,23 +350,26 @@ static bool check(struct parser *p)
 	if (p->limit
 		&& !(verb == FINDINGS_SQL ? duration_parse(&o->limit_s, p->limit, p->err) : parse_rows(&o->filter.limit, p->limit, p->err)))
 		return false;
-	o->filtered |= p->limit != NULL;
 	return o->db || verb == FINDINGS_SCHEMA || err_set(p->err, "--db FILE is needed");
 }
 
 bool findings_options_parse(struct findings_options *o, int argc, char **argv, int64_t now, struct arena *a, struct err *err)
 {
-	struct parser p = {.o = o, .a = a, .err = err, .now = now};
+	struct parser p = {.o = o, .a = a, .err = err, .now = now, .r = {.row = opts, .nrow = NOPTS, .who = "", .argc = argc, .argv = argv}};
 	int nwords = 0;
-	bool ok = true, only_words = false;
 	*o = (struct findings_options){.limit_s = SQL_LIMIT_S, .filter = {.since = INT64_MIN, .limit = -1}};
-	for (int i = 1; i < argc && ok; i++) {
-		if (!only_words && str_eq(argv[i], "--"))
-			only_words = true;
-		else if (!only_words && argv[i][0] == '-' && argv[i][1])
-			ok = take_option(&p, argc, argv, &i);
-		else
-			ok = take_word(&p, nwords++, argv[i]);
-	}
-	return ok && (o->help || check(&p));
+	for (;;)
+		switch (arguments_next(&p.r, err)) {
+		case ARGUMENT_END: return check(&p);
+		case ARGUMENT_HELP: o->help = true; return true;
+		case ARGUMENT_WORD:
+			if (!take_word(&p, nwords++, p.r.value))
+				return false;
+			break;
+		case ARGUMENT_OPTION:
+			if (!apply(&p, (enum opt)p.r.option, p.r.value))
+				return false;
+			break;
+		case ARGUMENT_BAD: return false;
+		}
 }

@@ -18,7 +18,7 @@ struct findings_options {
 	bool filtered, since_last_run; /* list */
 	struct store_filter filter;
 };
-extern const char findings_usage[];
+void findings_usage(struct strbuf *sb);
 /* Texts are argv's or the arena's. now: unix milliseconds, for --since. */
 bool findings_options_parse(struct findings_options *o, int argc, char **argv, int64_t now, struct arena *a, struct err *err);
 

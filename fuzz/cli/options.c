@@ -1,4 +1,4 @@
-/* options.c: see options.h. */
+/* options.c: every option is one row; `apply` says where its value goes. */
 #include "fuzz/cli/options.h"
 
 #include <errno.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fuzz/cli/arguments.h"
 #include "fuzz/cli/bench.h"
 #include "fuzz/triage/verdict.h"
 #include "eager/base/duration.h"
@@ -39,13 +40,10 @@ enum opt {
 	O_DIRECTORY,
 	NOPTS
 };
-struct opt_info {
-	const char *name, *value, *verbs, *help;
-};
-static const struct opt_info opts[NOPTS] = {
+static const struct option_row opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro minimize",
-		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro findings",
+		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)", .repeats = true},
+	[O_DB] = {"--db", "FILE", "fuzz check repro minimize",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench", "stop after T: 90, 90s, 10m, 1h"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
@@ -63,7 +61,7 @@ static const struct opt_info opts[NOPTS] = {
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
 	[O_PROGRAM_ID] = {"--program", "ID", "repro", "another of the finding's programs (`findings show` lists them); default: its first"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
-	[O_JSON] = {"--json", NULL, "fuzz check findings bench targets ops", "one JSON object per line"},
+	[O_JSON] = {"--json", NULL, "fuzz check bench targets ops", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check minimize", "no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
@@ -117,7 +115,7 @@ void options_help(FILE *f, const char *verb)
 			"(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
 			"not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
 	for (int i = 0; verb && i < NOPTS; i++)
-		if (strstr(opts[i].verbs, verb))
+		if (option_known(&opts[i], verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
 }
 
@@ -201,19 +199,13 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	BUG("option %d", (int)k);
 }
 
-static const char *option_guess(struct guess *g, const char *verb, const char *given, size_t len)
-{
-	guess_start(g, given, len);
-	for (int k = 0; k < NOPTS; k++)
-		if (strstr(opts[k].verbs, verb))
-			guess_add(g, opts[k].name, strlen(opts[k].name));
-	return guess_text(g);
-}
-
 const char *verb_guess(struct guess *g, const char *given)
 {
 	return guess_from(g, given, &verbs[0].name, sizeof verbs[0], ARRAY_LEN(verbs));
 }
+
+/* Nobody types it; it takes every option. */
+static bool verb_of_ours(const char *verb) { return verb[0] == '_'; }
 
 /* What options and words say together. */
 static bool check_together(const struct options *o, const char *verb, struct err *err)
@@ -228,56 +220,38 @@ static bool check_together(const struct options *o, const char *verb, struct err
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
-static bool is_option(int k, const char *given, size_t len)
+/* One more file, or word of a verb that takes some. */
+static bool add_word(struct options *o, const char *word, struct err *err)
 {
-	return strlen(opts[k].name) == len && strncmp(opts[k].name, given, len) == 0;
+	if (o->nfile == MAX_FILES)
+		return err_set(err, "more than %d files", MAX_FILES);
+	o->file[o->nfile++] = word;
+	return true;
 }
 
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
 {
-	const char *verb = argv[0];
-	const char *self = o->self;
+	const char *verb = argv[0], *self = o->self;
+	char who[64];
+	snprintf(who, sizeof who, "%s: ", verb);
+	struct arguments r = {.row = opts, .nrow = NOPTS, .verb = verb_of_ours(verb) ? NULL : verb, .who = who, .argc = argc, .argv = argv};
 	*o = (struct options){
 		.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
-	bool options = true, given[NOPTS] = {0}; /* options: until -- */
-	for (int i = 1; i < argc; i++) {
-		if (options && str_eq(argv[i], "--")) {
-			options = false;
-			continue;
+	for (;;)
+		switch (arguments_next(&r, err)) {
+		case ARGUMENT_END: return check_together(o, verb, err);
+		case ARGUMENT_HELP: *help = true; return true;
+		case ARGUMENT_WORD:
+			if (!add_word(o, r.value, err))
+				return false;
+			break;
+		case ARGUMENT_OPTION:
+			if (!apply(o, (enum opt)r.option, r.value, err))
+				return false;
+			break;
+		case ARGUMENT_BAD: return false;
 		}
-		if (options && (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))) {
-			*help = true;
-			return true;
-		}
-		if (!options || argv[i][0] != '-' || !argv[i][1]) {
-			if (o->nfile == MAX_FILES)
-				return err_set(err, "more than %d files", MAX_FILES);
-			o->file[o->nfile++] = argv[i];
-			continue;
-		}
-		size_t len = strcspn(argv[i], "=");
-		int k = 0;
-		while (k < NOPTS && !(is_option(k, argv[i], len) && (verb[0] == '_' || strstr(opts[k].verbs, verb))))
-			k++;
-		if (k == NOPTS)
-			return err_set(
-				err, "%s: unknown option '%.60s' (try --help)%s", verb, argv[i], option_guess(&(struct guess){0}, verb, argv[i], len));
-		if (given[k] && k != O_TARGET)
-			return err_set(err, "%s is given twice", opts[k].name);
-		given[k] = true;
-		const char *v = argv[i][len] ? argv[i] + len + 1 : NULL;
-		if (!opts[k].value && v)
-			return err_set(err, "%s takes no value", opts[k].name);
-		if (opts[k].value && !v) {
-			if (++i == argc)
-				return err_set(err, "%s needs a value", opts[k].name);
-			v = argv[i];
-		}
-		if (!apply(o, (enum opt)k, v, err))
-			return false;
-	}
-	return check_together(o, verb, err);
 }
 
 static void arg(char ***av, struct arena *a, const char *name, const char *value)

@@ -5,6 +5,7 @@
 #include "compiled/targets/target.h"
 #include "eager/base/guess.h"
 #include "fuzz/campaign/tally.h"
+#include "fuzz/gen/source.h"
 
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */
@@ -46,6 +47,11 @@ struct options {
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
+/* The programs that --seed, --policy, --ops and --dtypes name. */
+static inline struct program_source options_source(const struct options *o)
+{
+	return (struct program_source){.seed = o->seed, .policy = o->policy, .limits = {o->ops, o->dtypes}};
+}
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
 void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */

@@ -16,13 +16,6 @@ void choices_from_bytes(struct choices *c, const void *p, size_t n)
 	*c = (struct choices){.source = FROM_BYTES, .bytes = p, .nbytes = n};
 }
 
-void choices_from_list(struct choices *c, const struct choice *v, size_t n)
-{
-	*c = (struct choices){.source = FROM_LIST, .nlist = n, .list = xmalloc(mul_size(n, sizeof *v))};
-	if (n)
-		memcpy(c->list, v, n * sizeof *v);
-}
-
 bool choices_from_text(struct choices *c, const char *text, struct err *err)
 {
 	struct choices r = {.source = FROM_LIST};

@@ -37,7 +37,6 @@ struct choices {
 void choices_from_seed(struct choices *c, uint64_t seed);
 void choices_from_bytes(struct choices *c, const void *p, size_t n); /* allocates nothing */
 bool choices_from_text(struct choices *c, const char *text, struct err *err);
-void choices_from_list(struct choices *c, const struct choice *v, size_t n); /* copied */
 void choices_free(struct choices *c);
 void choices_record(struct choices *c);                             /* from now on; drops what was recorded */
 void choices_to_bytes(struct strbuf *out, const struct choices *c); /* the recording */

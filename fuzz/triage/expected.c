@@ -58,24 +58,6 @@ static bool find_elements(struct wanted *w, const struct reference *ref, const s
 
 /* ---- one element ------------------------------------------------------------------------------------------------------------------- */
 
-/* Shortest text that reads back as v; Python's literals. */
-static void float_text(struct strbuf *sb, double v)
-{
-	char text[40];
-	if (!isfinite(v)) {
-		sb_puts(sb, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	sb_puts(sb, text);
-	if (!strpbrk(text, ".e"))
-		sb_puts(sb, ".0");
-}
-
 /* The number of a float dtype after v, a finite number of it, upwards or downwards; may be infinite. */
 static double number_after(enum dtype dt, double v, bool up)
 {
@@ -142,11 +124,11 @@ static void float_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 		if (first[0] == 0 && !(v->flags & NUM_MOVED))
 			sb_putc(sb, '0');
 		else
-			float_text(sb, first[0]);
+			sb_double(sb, first[0], 15);
 	} else {
 		for (int i = 0; i < n; i++) {
 			sb_puts(sb, i ? ", " : "(");
-			float_text(sb, first[i]);
+			sb_double(sb, first[i], 15);
 		}
 		sb_putc(sb, ')');
 	}
@@ -291,9 +273,9 @@ static void list_picks(struct strbuf *sb, const struct wanted *w, const struct r
 	for (int k = 0; k < q->npick; k++) {
 		judge_pick(&low, &high, ref, i, k);
 		sb_puts(sb, k ? ", (" : "(");
-		float_text(sb, low);
+		sb_double(sb, low, 15);
 		sb_puts(sb, ", ");
-		float_text(sb, high);
+		sb_double(sb, high, 15);
 		sb_putc(sb, ')');
 	}
 	sb_puts(sb, "]),");
@@ -311,9 +293,9 @@ static void list_winners(struct strbuf *sb, const struct wanted *w, const struct
 		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
 			continue;
 		list_indices(sb, w, q);
-		float_text(sb, total);
+		sb_double(sb, total, 15);
 		sb_puts(sb, ", ");
-		float_text(sb, room);
+		sb_double(sb, room, 15);
 		sb_puts(sb, "),");
 	}
 	sb_putc(sb, ']');

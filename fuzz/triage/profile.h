@@ -10,7 +10,9 @@ static inline bool profile_of(struct licence_profile *out, const struct target *
 {
 	struct target_facts f;
 	target_facts(&f, t);
-	return licence_of(out, &f);
+	if (f.known)
+		licence_of(out, &f.arithmetic);
+	return f.known;
 }
 
 /* The same of a name as in --target; false also if it is no name. */

@@ -17,12 +17,6 @@ void references_drop(struct references *r)
 	references_init(r, r->p);
 }
 
-static bool same_arithmetic(const struct target_facts *a, const struct target_facts *b)
-{
-	return a->kernels == b->kernels && a->device == b->device && a->clamp == b->clamp && a->library_expm1 == b->library_expm1
-		&& a->decomposed_tanh == b->decomposed_tanh && a->any_steps == b->any_steps;
-}
-
 const struct reference_of *references_get(struct references *r, const struct target *t)
 {
 	struct target_facts f;
@@ -30,11 +24,11 @@ const struct reference_of *references_get(struct references *r, const struct tar
 	if (!f.known)
 		return NULL;
 	for (int i = 0; i < r->n; i++)
-		if (same_arithmetic(&r->of[i]->facts, &f))
+		if (target_arithmetic_same(&r->of[i]->arithmetic, &f.arithmetic))
 			return r->of[i];
 	struct reference_of *one = ARENA_ZNEW(r->arena, struct reference_of, 1);
-	one->facts = f;
-	CHECK(licence_of(&one->profile, &f));
+	one->arithmetic = f.arithmetic;
+	licence_of(&one->profile, &f.arithmetic);
 	one->ok = judge_prepare(&one->jc, r->p, &one->profile, TAPE_LIMITS_DEFAULT, r->arena);
 	if (r->n < MAX_REFERENCES)
 		r->of[r->n++] = one;

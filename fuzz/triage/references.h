@@ -14,7 +14,7 @@ struct references {
 	struct arena own, *arena; /* own, or somebody else's */
 	int n;
 	struct reference_of {
-		struct target_facts facts; /* without freedoms */
+		struct target_arithmetic arithmetic;
 		struct licence_profile profile;
 		bool ok; /* judge_prepare's answer */
 		struct judge_case jc;

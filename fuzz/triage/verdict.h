@@ -18,9 +18,31 @@ static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH ||
  * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill class of the call: dyadic, normal, special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
+/* COUNT(field, its word for users): every compared element is one of them. */
+#define ELEMENT_COUNTS(COUNT)                                                                                                              \
+	COUNT(exact, "exact")                                                                                                                  \
+	COUNT(agree, "enclosed")                                                                                                               \
+	COUNT(weak, "weak")                                                                                                                    \
+	COUNT(suspect, "suspect")                                                                                                              \
+	COUNT(undecided, "undecided")                                                                                                          \
+	COUNT(disagree, "disagree")
 struct element_counts {
-	int64_t exact, agree, weak, suspect, undecided, disagree;
+#define COUNT(field, word) int64_t field;
+	ELEMENT_COUNTS(COUNT)
+#undef COUNT
 };
+static inline void element_counts_add(struct element_counts *sum, const struct element_counts *e)
+{
+#define COUNT(field, word) sum->field += e->field;
+	ELEMENT_COUNTS(COUNT)
+#undef COUNT
+}
+static inline int64_t element_counts_total(const struct element_counts *e)
+{
+#define COUNT(field, word) +e->field
+	return ELEMENT_COUNTS(COUNT);
+#undef COUNT
+}
 
 struct outcome {
 	enum verdict verdict;

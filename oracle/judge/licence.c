@@ -104,11 +104,9 @@ static void allow_steps(struct licence_profile *out, enum licence_device device)
 		}
 }
 
-bool licence_of(struct licence_profile *out, const struct target_facts *f)
+void licence_of(struct licence_profile *out, const struct target_arithmetic *f)
 {
 	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
-	if (!f->known)
-		return false;
 	licence_resolve(out, f->kernels, f->device);
 	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
 	for (int k = 0; k < NLC; k++)
@@ -116,5 +114,4 @@ bool licence_of(struct licence_profile *out, const struct target_facts *f)
 			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;
 	if (f->any_steps)
 		allow_steps(out, f->device);
-	return true;
 }

@@ -51,8 +51,8 @@ struct licence_profile {
 
 /* The rows of these kernels on this device; never fails for members of the enums. */
 void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
-/* The profile of a target; false if nothing is known of its arithmetic. */
-bool licence_of(struct licence_profile *out, const struct target_facts *f);
+/* The profile of a target that computes so. */
+void licence_of(struct licence_profile *out, const struct target_arithmetic *f);
 const char *licence_class_name(enum licence_class c);
 
 #endif

@@ -31,15 +31,6 @@ static size_t piece_end(const struct store_value *v, size_t from)
 	return end;
 }
 
-static void put_hex(struct strbuf *sb, const char *s, size_t n)
-{
-	static const char digit[] = "0123456789abcdef";
-	for (size_t i = 0; i < n; i++) {
-		const char two[2] = {digit[(unsigned char)s[i] >> 4], digit[s[i] & 15]};
-		sb_put(sb, two, 2);
-	}
-}
-
 static void long_cell(struct printer *p, const struct store_value *v)
 {
 	for (size_t from = 0, end; from < v->nbytes; from = end) {
@@ -47,7 +38,7 @@ static void long_cell(struct printer *p, const struct store_value *v)
 		if (v->type == STORE_TEXT)
 			text_cell(&p->pending, v->s + from, end - from);
 		else
-			put_hex(&p->pending, v->s + from, end - from);
+			sb_hex(&p->pending, v->s + from, end - from);
 		if (end < v->nbytes)
 			printer_write(p);
 	}
@@ -66,17 +57,16 @@ void print_cell(struct printer *p, const struct store_value *v)
 
 void print_json_row(struct printer *p, int ncols, const char *const *names, const struct store_value *v)
 {
-	struct strbuf *sb = &p->pending;
-	sb_putc(sb, '{');
-	for (int i = 0; i < ncols; i++) {
-		json_key(sb, names[i]);
+	struct json j = json_into(&p->pending, JSON_TIGHT);
+	json_object(&j, NULL);
+	for (int i = 0; i < ncols; i++)
 		switch (v[i].type) {
-		case STORE_INT: sb_printf(sb, "%lld", (long long)v[i].i); break;
-		case STORE_REAL: json_real(sb, v[i].r); break;
-		case STORE_TEXT: json_text(sb, v[i].s, v[i].nbytes); break;
-		case STORE_BLOB: json_hex(sb, v[i].s, v[i].nbytes); break;
-		default: sb_puts(sb, "null");
+		case STORE_INT: json_int(&j, names[i], v[i].i); break;
+		case STORE_REAL: json_double(&j, names[i], v[i].r); break;
+		case STORE_TEXT: json_text(&j, names[i], v[i].s, v[i].nbytes); break;
+		case STORE_BLOB: json_hex(&j, names[i], v[i].s, v[i].nbytes); break;
+		default: json_null(&j, names[i]);
 		}
-	}
-	sb_puts(sb, "}\n");
+	json_end(&j);
+	sb_putc(&p->pending, '\n');
 }

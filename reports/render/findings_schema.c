@@ -24,12 +24,6 @@ static struct text next_line(const char **text)
 static bool is_table(struct text line) { return line.n && line.s[0] != ' ' && line.s[0] != '#'; }
 static bool is_column(struct text line) { return line.n > 2 && line.s[0] == ' '; }
 
-static void key_text(struct strbuf *sb, const char *key, struct text t)
-{
-	json_key(sb, key);
-	json_text(sb, t.s, t.n);
-}
-
 /* "  name      meaning" */
 static void json_column(struct strbuf *sb, struct text table, struct text line)
 {
@@ -38,11 +32,13 @@ static void json_column(struct strbuf *sb, struct text table, struct text line)
 	const char *meaning = column.s + column.n;
 	while (meaning < end && *meaning == ' ')
 		meaning++;
-	sb_putc(sb, '{');
-	key_text(sb, "table", table);
-	key_text(sb, "column", column);
-	key_text(sb, "meaning", (struct text){meaning, (size_t)(end - meaning)});
-	sb_puts(sb, "}\n");
+	struct json j = json_into(sb, JSON_TIGHT);
+	json_object(&j, NULL);
+	json_text(&j, "table", table.s, table.n);
+	json_text(&j, "column", column.s, column.n);
+	json_text(&j, "meaning", meaning, (size_t)(end - meaning));
+	json_end(&j);
+	sb_putc(sb, '\n');
 }
 
 bool findings_schema(const char *name, struct printer *p, struct strbuf *complaint)

@@ -179,7 +179,7 @@ static void show_observations(struct strbuf *sb, const struct shown *x)
 /* The database keeps the word that its first version had; people read one spelling. */
 static const char *event_word(const char *kind)
 {
-	return str_eq(kind, event_kind_name[EVENT_MINIMIZED]) ? finding_state_name[STATE_MINIMISED] : kind;
+	return str_eq(kind, event_kind_name[EVENT_MINIMISED]) ? finding_state_name[STATE_MINIMISED] : kind;
 }
 
 static void show_history(struct strbuf *sb, const struct store_loaded *f)
@@ -278,154 +278,137 @@ void finding_show_text(struct strbuf *sb, const struct store_loaded *f, const ch
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------------------- */
 
-static void key_text(struct strbuf *sb, const char *key, const char *s)
-{
-	json_key(sb, key);
-	json_text(sb, s, strlen(s));
-}
-
-static void key_int(struct strbuf *sb, const char *key, int64_t v)
-{
-	json_key(sb, key);
-	sb_printf(sb, "%lld", (long long)v);
-}
-
-static void key_time(struct strbuf *sb, const char *key, int64_t at)
+static void json_time(struct json *j, const char *key, int64_t at)
 {
 	char text[32];
 	store_time_text(text, at);
-	key_text(sb, key, text);
+	json_string(j, key, text);
 }
 
-static void open_list(struct strbuf *sb, const char *key)
+static void json_environments(struct json *j, const struct store_loaded *f)
 {
-	json_key(sb, key);
-	sb_putc(sb, '[');
-}
-
-static void open_item(struct strbuf *sb, int nth) { sb_puts(sb, nth ? ",{" : "{"); }
-
-static void json_environments(struct strbuf *sb, const struct store_loaded *f)
-{
-	open_list(sb, "environments");
+	json_array(j, "environments");
 	for (int i = 0; i < f->nenvs; i++) {
 		const struct store_loaded_env *e = &f->env[i];
-		open_item(sb, i);
-		key_text(sb, "family", e->family);
-		key_text(sb, "version", e->version);
-		key_text(sb, "target", e->target);
-		key_text(sb, "versions", e->versions);
-		key_text(sb, "device", e->device);
-		key_text(sb, "machine", e->machine);
-		key_int(sb, "nobs", e->nobs);
-		key_int(sb, "npass", e->npass);
-		key_time(sb, "first_seen", e->first_seen);
-		key_time(sb, "last_seen", e->last_seen);
-		sb_putc(sb, '}');
+		json_object(j, NULL);
+		json_string(j, "family", e->family);
+		json_string(j, "version", e->version);
+		json_string(j, "target", e->target);
+		json_string(j, "versions", e->versions);
+		json_string(j, "device", e->device);
+		json_string(j, "machine", e->machine);
+		json_int(j, "nobs", e->nobs);
+		json_int(j, "npass", e->npass);
+		json_time(j, "first_seen", e->first_seen);
+		json_time(j, "last_seen", e->last_seen);
+		json_end(j);
 	}
-	sb_putc(sb, ']');
+	json_end(j);
 }
 
-static void json_programs(struct strbuf *sb, const struct store_loaded *f)
+static void json_programs(struct json *j, const struct store_loaded *f)
 {
-	open_list(sb, "programs");
+	json_array(j, "programs");
 	for (int i = 0; i < f->nprograms; i++) {
-		open_item(sb, i);
-		key_text(sb, "id", f->programs[i].hex);
-		key_text(sb, "text", f->programs[i].text);
-		sb_putc(sb, '}');
+		json_object(j, NULL);
+		json_string(j, "id", f->programs[i].hex);
+		json_string(j, "text", f->programs[i].text);
+		json_end(j);
 	}
-	sb_putc(sb, ']');
+	json_end(j);
 }
 
-static void json_observations(struct strbuf *sb, const struct store_loaded *f)
+static void json_observations(struct json *j, const struct store_loaded *f)
 {
 	char program[33];
-	open_list(sb, "observations");
+	json_array(j, "observations");
 	for (int i = 0; i < f->nobs_stored; i++) {
 		const struct store_loaded_obs *o = &f->obs[i];
-		open_item(sb, i);
-		key_time(sb, "at", o->at);
-		key_text(sb, "target", o->env >= 0 ? f->env[o->env].target : "");
+		json_object(j, NULL);
+		json_time(j, "at", o->at);
+		json_string(j, "target", o->env >= 0 ? f->env[o->env].target : "");
 		hash_hex(program, &o->program);
-		key_text(sb, "program", program);
-		key_text(sb, "verdict", o->verdict);
-		key_text(sb, "tensor", o->tensor);
-		key_int(sb, "fill", o->fill);
-		key_int(sb, "call", o->call);
-		key_text(sb, "detail", o->detail);
-		sb_putc(sb, '}');
+		json_string(j, "program", program);
+		json_string(j, "verdict", o->verdict);
+		json_string(j, "tensor", o->tensor);
+		json_int(j, "fill", o->fill);
+		json_int(j, "call", o->call);
+		json_string(j, "detail", o->detail);
+		json_end(j);
 	}
-	sb_putc(sb, ']');
+	json_end(j);
 }
 
-static void json_events(struct strbuf *sb, const struct store_loaded *f)
+static void json_events(struct json *j, const struct store_loaded *f)
 {
-	open_list(sb, "events");
+	json_array(j, "events");
 	for (int i = 0; i < f->nevents; i++) {
 		const struct store_loaded_event *e = &f->event[i];
-		open_item(sb, i);
-		key_time(sb, "at", e->at);
-		key_text(sb, "kind", e->kind);
-		key_text(sb, "payload", e->payload);
-		key_text(sb, "issue", e->issue_url);
-		key_text(sb, "tool", e->tool);
-		sb_putc(sb, '}');
+		json_object(j, NULL);
+		json_time(j, "at", e->at);
+		json_string(j, "kind", e->kind);
+		json_string(j, "payload", e->payload);
+		json_string(j, "issue", e->issue_url);
+		json_string(j, "tool", e->tool);
+		json_end(j);
 	}
-	sb_putc(sb, ']');
+	json_end(j);
 }
 
 /* Text as "text", other bytes as "hex". */
-static void json_artifacts(struct strbuf *sb, const struct store_loaded *f)
+static void json_artifacts(struct json *j, const struct store_loaded *f)
 {
-	open_list(sb, "artifacts");
+	json_array(j, "artifacts");
 	for (int i = 0; i < f->nartifacts; i++) {
 		const struct store_loaded_artifact *x = &f->artifact[i];
 		bool text = utf8_valid(x->bytes, x->nbytes) && (x->nbytes == 0 || !memchr(x->bytes, 0, x->nbytes));
-		open_item(sb, i);
-		key_text(sb, "name", x->name);
-		key_time(sb, "at", x->at);
-		key_int(sb, "nbytes", (int64_t)x->nbytes);
-		json_key(sb, text ? "text" : "hex");
+		json_object(j, NULL);
+		json_string(j, "name", x->name);
+		json_time(j, "at", x->at);
+		json_int(j, "nbytes", (int64_t)x->nbytes);
 		if (text)
-			json_text(sb, x->bytes, x->nbytes);
+			json_text(j, "text", x->bytes, x->nbytes);
 		else
-			json_hex(sb, x->bytes, x->nbytes);
-		sb_putc(sb, '}');
+			json_hex(j, "hex", x->bytes, x->nbytes);
+		json_end(j);
 	}
-	sb_putc(sb, ']');
+	json_end(j);
 }
 
 void finding_show_json(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db)
 {
 	const struct shown x = {f, short_id, db};
 	struct strbuf repro;
+	struct json j = json_into(sb, JSON_TIGHT);
 	sb_init(&repro);
 	repro_command(&repro, &x);
-	sb_putc(sb, '{');
-	key_text(sb, "id", short_id);
-	key_text(sb, "full_id", f->hex);
-	key_text(sb, "kind", finding_kind_name[f->kind]);
-	key_text(sb, "target", target_of(f));
-	key_text(sb, "family", f->family);
-	key_text(sb, "state", finding_state_name[f->state]);
-	key_text(sb, "duplicate_of", finding_original(f));
-	key_text(sb, "severity", finding_severity_name[f->severity]);
-	key_text(sb, "signature", f->signature);
-	key_text(sb, "ops", f->ops);
-	key_time(sb, "first_seen", f->first_seen);
-	key_time(sb, "last_seen", f->last_seen);
-	key_int(sb, "nobs", f->nobs);
-	key_int(sb, "npass", f->npass);
-	key_text(sb, "program", f->program);
-	json_key(sb, "minimised");
-	f->minimised ? json_text(sb, f->minimised, strlen(f->minimised)) : sb_puts(sb, "null");
-	json_environments(sb, f);
-	json_events(sb, f);
-	json_observations(sb, f);
-	json_programs(sb, f);
-	json_artifacts(sb, f);
-	key_text(sb, "repro", repro.s);
-	sb_puts(sb, "}\n");
+	json_object(&j, NULL);
+	json_string(&j, "id", short_id);
+	json_string(&j, "full_id", f->hex);
+	json_string(&j, "kind", finding_kind_name[f->kind]);
+	json_string(&j, "target", target_of(f));
+	json_string(&j, "family", f->family);
+	json_string(&j, "state", finding_state_name[f->state]);
+	json_string(&j, "duplicate_of", finding_original(f));
+	json_string(&j, "severity", finding_severity_name[f->severity]);
+	json_string(&j, "signature", f->signature);
+	json_string(&j, "ops", f->ops);
+	json_time(&j, "first_seen", f->first_seen);
+	json_time(&j, "last_seen", f->last_seen);
+	json_int(&j, "nobs", f->nobs);
+	json_int(&j, "npass", f->npass);
+	json_string(&j, "program", f->program);
+	if (f->minimised)
+		json_string(&j, "minimised", f->minimised);
+	else
+		json_null(&j, "minimised");
+	json_environments(&j, f);
+	json_events(&j, f);
+	json_observations(&j, f);
+	json_programs(&j, f);
+	json_artifacts(&j, f);
+	json_string(&j, "repro", repro.s);
+	json_end(&j);
+	sb_putc(sb, '\n');
 	sb_free(&repro);
 }

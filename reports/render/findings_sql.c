@@ -10,9 +10,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "eager/base/clock.h"
+#include "eager/base/interrupt.h"
 #include "reports/render/findings_show.h"
 
 enum { TICK_MS = 20, ENOUGH = 1 << 16 /* bytes of whole rows that are written at once */ };
@@ -20,24 +21,17 @@ static const double GRACE_S = 0.5; /* between asking and ending */
 
 /* Signal handlers know no other place. computing: SQLite has control; since: from when on, of CLOCK_MONOTONIC. */
 static struct watch {
-	volatile sig_atomic_t computing, signal, code;
-	volatile double since, spent, limit, signal_at;
+	volatile sig_atomic_t computing, code;
+	volatile double since, spent, limit;
 	const struct printer *printer;
 	char sentence[160];
 } watch;
-
-static double now_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static double computed_s(double now) { return watch.spent + (watch.computing ? now - watch.since : 0); }
 
 static void computes(bool yes)
 {
-	double now = now_s();
+	double now = clock_s();
 	if (yes) {
 		watch.since = now;
 	} else {
@@ -71,41 +65,34 @@ static void on_tick(int sig)
 	(void)sig;
 	if (!watch.computing)
 		return;
-	double now = now_s();
-	if (watch.signal && now > watch.signal_at + GRACE_S)
-		end_here(watch.signal == SIGINT ? "scatterproof findings: ended by signal 2\n" : "scatterproof findings: ended by signal 15\n",
-			128 + (int)watch.signal);
+	double now = clock_s();
+	const int asked = interrupt_asked();
+	if (interrupt_since_ms() > GRACE_S * 1e3)
+		end_here(asked == SIGINT  ? "scatterproof findings: ended by signal 2\n"
+				: asked == SIGHUP ? "scatterproof findings: ended by signal 1\n"
+								  : "scatterproof findings: ended by signal 15\n",
+			128 + asked);
 	if (computed_s(now) > watch.limit + GRACE_S)
 		end_here(watch.sentence, (int)watch.code);
 }
 
-/* The first signal asks the query to end; one more than a second later ends the process. Sooner ones are the same wish said twice:
- * timeout(1) signals the process and then its group. */
-static void on_signal(int sig)
-{
-	if (!watch.signal)
-		watch.signal_at = now_s();
-	else if (now_s() > watch.signal_at + 1.0)
-		_exit(128 + sig);
-	watch.signal = sig;
-}
+static void end_now(int sig) { _exit(128 + sig); }
 
 static bool must_stop(void *ctx)
 {
 	(void)ctx;
-	return watch.signal || computed_s(now_s()) > watch.limit;
+	return interrupt_asked() || computed_s(clock_s()) > watch.limit;
 }
 
-/* Signals end the query, and a write that waits for its reader (no SA_RESTART); ticks disturb nothing. */
+/* Signals end the query, and a write that waits for its reader; ticks disturb nothing. */
 static void begin_watching(const struct printer *p, double limit_s)
 {
-	const struct sigaction end = {.sa_handler = on_signal}, tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+	const struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
 	const struct itimerval every = {{0, TICK_MS * 1000}, {0, TICK_MS * 1000}};
 	watch = (struct watch){.limit = limit_s, .printer = p, .code = store_exit_code(STORE_BAD)};
 	snprintf(watch.sentence, sizeof watch.sentence,
 		"scatterproof findings: the query took longer than %g s and was stopped (--limit T changes that)\n", limit_s);
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
+	interrupt_catch(end_now);
 	sigaction(SIGALRM, &tick, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
 }
@@ -137,7 +124,7 @@ static bool put_row(struct printer *p, int ncols, const char *const *names, cons
 static bool take_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	computes(false);
-	bool go = put_row(ctx, ncols, names, v) && !watch.signal;
+	bool go = put_row(ctx, ncols, names, v) && !interrupt_asked();
 	computes(true);
 	return go;
 }
@@ -150,7 +137,7 @@ enum store_status findings_sql(struct store *s, const char *sql, double limit_s,
 	computes(false);
 	end_watching();
 	printer_write(p);
-	*signal = (int)watch.signal;
+	*signal = interrupt_asked();
 	if (status != STORE_OK && !*signal && watch.spent > watch.limit)
 		sb_printf(complaint, "the query took longer than %g s and was stopped (--limit T changes that)", limit_s);
 	return status;

@@ -42,7 +42,7 @@ const char *const event_kind_name[NEVENT_KINDS] = {
 	[EVENT_SEVERITY] = "severity",
 	[EVENT_SIGNATURE] = "signature",
 	[EVENT_CONFIRMED] = "confirmed",
-	[EVENT_MINIMIZED] = "minimized",
+	[EVENT_MINIMISED] = "minimized",
 	[EVENT_BLAME] = "blame",
 	[EVENT_KNOWN] = "known",
 	[EVENT_FIXED] = "fixed",
@@ -288,7 +288,7 @@ enum store_status summary_verify(struct store *s)
 
 /* ---- rows without a life of their own ------------------------------------------------------------------------------------- */
 
-static enum store_status put_alone(struct store *s, struct hash128 *id, enum table_id t, const struct value *values)
+static enum store_status put_alone(struct store *s, struct hash128 *id, enum table_id t, const struct column_value *values)
 {
 	*id = table_key(&store_table[t], values);
 	enum store_status status = write_enter(s);
@@ -299,27 +299,27 @@ static enum store_status put_alone(struct store *s, struct hash128 *id, enum tab
 
 enum store_status store_run_begin(struct store *s, struct hash128 *id, const struct store_run *run)
 {
-	const struct value v[] = {
+	const struct column_value v[] = {
 		value_int((int64_t)run->seed), value_text(run->shard), value_text(run->policy), value_text(run->versions), value_int(run->started)};
 	return put_alone(s, id, TABLE_RUN, v);
 }
 
 enum store_status store_environment(struct store *s, struct hash128 *id, const struct store_env_text *e)
 {
-	const struct value v[] = {value_text(e->family), value_text(e->version), value_text(e->target), value_text(e->versions),
+	const struct column_value v[] = {value_text(e->family), value_text(e->version), value_text(e->target), value_text(e->versions),
 		value_text(e->device), value_text(e->machine)};
 	return put_alone(s, id, TABLE_ENVIRONMENT, v);
 }
 
 enum store_status store_issue(struct store *s, struct hash128 *id, const char *url, const char *title)
 {
-	const struct value v[] = {value_text(url), value_text(title)};
+	const struct column_value v[] = {value_text(url), value_text(title)};
 	return put_alone(s, id, TABLE_ISSUE, v);
 }
 
 enum store_status store_put_program(struct store *s, const struct hash128 *id, const char *text, const char *const *ops, int nops)
 {
-	const struct value v[] = {value_text(text)};
+	const struct column_value v[] = {value_text(text)};
 	struct hash128 same;
 	enum store_status status = store_put(s, &same, TABLE_PROGRAM, v);
 	for (int i = 0; i < nops && status == STORE_OK; i++) {
@@ -336,7 +336,7 @@ enum store_status store_put_program(struct store *s, const struct hash128 *id, c
 
 struct hash128 program_key(const char *text)
 {
-	const struct value v[] = {value_text(text)};
+	const struct column_value v[] = {value_text(text)};
 	return table_key(&store_table[TABLE_PROGRAM], v);
 }
 
@@ -354,7 +354,7 @@ enum store_status store_program(struct store *s, struct hash128 *id, const char 
 enum store_status store_put_event(struct store *s, const struct store_event *e)
 {
 	struct hash128 id;
-	const struct value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]), value_text(e->tool),
+	const struct column_value v[] = {value_hash(&e->finding), value_int(e->at), value_text(event_kind_name[e->kind]), value_text(e->tool),
 		value_text(e->payload), value_hash(e->program), value_hash(e->issue)};
 	return store_put(s, &id, TABLE_EVENT, v);
 }
@@ -409,7 +409,7 @@ static enum store_status compare_current(
 	return status;
 }
 
-static enum store_status put_finding(struct store *s, struct hash128 *id, const struct store_finding *f, const struct value *v)
+static enum store_status put_finding(struct store *s, struct hash128 *id, const struct store_finding *f, const struct column_value *v)
 {
 	bool exists = false, severity = true, signature = true;
 	enum store_status status = compare_current(s, &exists, &severity, &signature, id, f);
@@ -433,7 +433,7 @@ static enum store_status put_finding(struct store *s, struct hash128 *id, const 
 
 enum store_status store_finding(struct store *s, struct hash128 *id, const struct store_finding *f)
 {
-	const struct value v[] = {value_hash(&f->program), value_text(f->family), value_text(finding_kind_name[f->kind])};
+	const struct column_value v[] = {value_hash(&f->program), value_text(f->family), value_text(finding_kind_name[f->kind])};
 	*id = table_key(&store_table[TABLE_FINDING], v);
 	enum store_status status = write_enter(s);
 	if (status == STORE_OK)
@@ -445,7 +445,7 @@ enum store_status store_artifact(
 	struct store *s, const struct hash128 *finding, const char *name, int64_t at, const void *bytes, size_t nbytes)
 {
 	struct hash128 id;
-	const struct value v[] = {value_hash(finding), value_text(name), value_int(at), value_blob(bytes, nbytes)};
+	const struct column_value v[] = {value_hash(finding), value_text(name), value_int(at), value_blob(bytes, nbytes)};
 	return put_alone(s, &id, TABLE_ARTIFACT, v);
 }
 
@@ -453,8 +453,8 @@ enum store_status store_artifact(
 
 static struct hash128 counter_key(const struct hash128 *run, const char *draw, const struct hash128 *environment, const char *verdict)
 {
-	const struct table t = {"counter", 4, "", ""};
-	const struct value v[] = {value_hash(run), value_text(draw), value_hash(environment), value_text(verdict)};
+	const struct table_shape t = {"counter", 4, "", ""};
+	const struct column_value v[] = {value_hash(run), value_text(draw), value_hash(environment), value_text(verdict)};
 	return table_key(&t, v);
 }
 
@@ -479,7 +479,7 @@ void store_counter_add(
 static enum store_status put_counter(struct store *s, const struct pending_counter *c)
 {
 	struct hash128 draw;
-	const struct value v[] = {value_text(c->draw)};
+	const struct column_value v[] = {value_text(c->draw)};
 	sqlite3_stmt *st = NULL;
 	enum store_status status = store_put(s, &draw, TABLE_DRAW, v);
 	if (status == STORE_OK)

@@ -105,7 +105,7 @@ enum event_kind {    /* payload */
 	EVENT_SEVERITY,  /* severity's name */
 	EVENT_SIGNATURE, /* the signature */
 	EVENT_CONFIRMED, /* how: "5 of 5 in a fresh process" */
-	EVENT_MINIMIZED, /* how; .program is the minimised program */
+	EVENT_MINIMISED, /* how; .program is the minimised program */
 	EVENT_BLAME,     /* the first bad stage, pass, node */
 	EVENT_KNOWN,     /* text; .issue is the upstream issue, if there is one */
 	EVENT_FIXED,     /* the version in which it is fixed */

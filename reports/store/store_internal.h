@@ -26,27 +26,27 @@ enum table_id {
 	TABLE_EVENT,
 	NTABLES
 };
-struct table {
+struct table_shape {
 	const char *name;
 	int ncols;           /* without id */
 	const char *columns; /* "seed, shard, ..." */
 	const char *types;   /* per column: i integer, t text, b blob (B: may be NULL) */
 };
-extern const struct table store_table[NTABLES];
+extern const struct table_shape store_table[NTABLES];
 
-struct value {
+struct column_value {
 	char type;
 	int64_t i;
 	const void *p;
 	size_t n;
 }; /* type: i t b, n for NULL */
-struct value value_int(int64_t i);
-struct value value_text(const char *s);
-struct value value_blob(const void *p, size_t n);
-struct value value_hash(const struct hash128 *h);     /* NULL for h == NULL */
-struct value value_column(sqlite3_stmt *st, int col); /* borrowed until the next step */
+struct column_value value_int(int64_t i);
+struct column_value value_text(const char *s);
+struct column_value value_blob(const void *p, size_t n);
+struct column_value value_hash(const struct hash128 *h);     /* NULL for h == NULL */
+struct column_value value_column(sqlite3_stmt *st, int col); /* borrowed until the next step */
 
-struct hash128 table_key(const struct table *t, const struct value *values);
+struct hash128 table_key(const struct table_shape *t, const struct column_value *values);
 
 /* ---- the store ------------------------------------------------------------------------------------------------------ */
 enum query {
@@ -122,13 +122,13 @@ enum store_status store_classify(sqlite3 *db, int rc);
 enum store_status store_stmt(struct store *s, sqlite3_stmt **st, enum query q);
 /* Steps a statement that returns no row and resets it. */
 enum store_status store_run_stmt(struct store *s, sqlite3_stmt *st, const char *doing);
-void bind_value(sqlite3_stmt *st, int at, const struct value *v); /* borrowed: must outlive the step */
+void bind_value(sqlite3_stmt *st, int at, const struct column_value *v); /* borrowed: must outlive the step */
 void bind_hash(sqlite3_stmt *st, int at, const struct hash128 *h);
 void bind_text(sqlite3_stmt *st, int at, const char *text);
 bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col); /* false: not a blob of 16 bytes */
 
 /* INSERT ... ON CONFLICT(id) DO NOTHING. *id is computed from the values. */
-enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values);
+enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct column_value *values);
 
 /* Program and operators, inside a transaction. id: of the text, see program_key. */
 enum store_status store_put_program(struct store *s, const struct hash128 *id, const char *text, const char *const *ops, int nops);

@@ -45,8 +45,8 @@ static bool type_fits(char want, char have) { return want == 'B' ? have == 'b' |
 static enum store_status merge_shared_row(struct merge *m, sqlite3_stmt *row, void *ctx)
 {
 	const enum table_id *which = ctx;
-	const struct table *t = &store_table[*which];
-	struct value v[STORE_MAX_COLS];
+	const struct table_shape *t = &store_table[*which];
+	struct column_value v[STORE_MAX_COLS];
 	struct hash128 claimed, id;
 	CHECK(t->ncols < STORE_MAX_COLS);
 	for (int i = 0; i < t->ncols; i++) {
@@ -96,7 +96,7 @@ static enum store_status copy_row(struct merge *m, sqlite3_stmt *row, void *ctx)
 {
 	struct copying *c = ctx;
 	for (int i = 0; i < sqlite3_column_count(row); i++) {
-		struct value v = value_column(row, i);
+		struct column_value v = value_column(row, i);
 		bind_value(c->insert, i + 1, &v);
 	}
 	enum store_status status = store_run_stmt(m->dst, c->insert, "merging");

@@ -10,19 +10,19 @@ extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
-static struct value value_of(sqlite3_value *v)
+static struct column_value value_of(sqlite3_value *v)
 {
 	switch (sqlite3_value_type(v)) {
 	case SQLITE_INTEGER: return value_int(sqlite3_value_int64(v));
 	case SQLITE_TEXT: {
 		const void *p = sqlite3_value_text(v);
-		return (struct value){.type = 't', .p = p ? p : "", .n = p ? (size_t)sqlite3_value_bytes(v) : 0};
+		return (struct column_value){.type = 't', .p = p ? p : "", .n = p ? (size_t)sqlite3_value_bytes(v) : 0};
 	}
 	case SQLITE_BLOB: {
 		const void *p = sqlite3_value_blob(v);
 		return value_blob(p, p ? (size_t)sqlite3_value_bytes(v) : 0);
 	}
-	default: return (struct value){.type = 'n'};
+	default: return (struct column_value){.type = 'n'};
 	}
 }
 
@@ -30,7 +30,7 @@ static struct value value_of(sqlite3_value *v)
 static void row_key(sqlite3_context *ctx, int n, sqlite3_value **arg)
 {
 	const char *name = n ? (const char *)sqlite3_value_text(arg[0]) : NULL;
-	struct value v[STORE_MAX_COLS];
+	struct column_value v[STORE_MAX_COLS];
 	int t = 0;
 	while (name && t < NTABLES && !str_eq(store_table[t].name, name))
 		t++;

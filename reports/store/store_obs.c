@@ -7,17 +7,17 @@
 
 #include "reports/store/store_internal.h"
 
-struct seen {
+struct sighted {
 	const struct store_observation *o;
 	struct hash128 id, program;
-	struct value row[STORE_MAX_COLS];
+	struct column_value row[STORE_MAX_COLS];
 	bool kept;
 };
 
-static void seen_make(struct seen *x, const struct store_observation *o, const char *program)
+static void seen_make(struct sighted *x, const struct store_observation *o, const char *program)
 {
-	*x = (struct seen){.o = o, .program = program_key(program)};
-	const struct value row[] = {value_hash(&o->finding), value_hash(&x->program), value_hash(&o->environment), value_hash(&o->run),
+	*x = (struct sighted){.o = o, .program = program_key(program)};
+	const struct column_value row[] = {value_hash(&o->finding), value_hash(&x->program), value_hash(&o->environment), value_hash(&o->run),
 		value_int(o->at), value_text(o->verdict), value_text(o->tensor), value_int(o->fill), value_int(o->call), value_text(o->detail)};
 	CHECK(ARRAY_LEN(row) == store_table[TABLE_OBSERVATION].ncols);
 	memcpy(x->row, row, sizeof row);
@@ -25,7 +25,7 @@ static void seen_make(struct seen *x, const struct store_observation *o, const c
 }
 
 /* Would it be one of the rows that are kept? A new finding has none yet. */
-static enum store_status look_whether_kept(struct store *s, struct seen *x)
+static enum store_status look_whether_kept(struct store *s, struct sighted *x)
 {
 	sqlite3_stmt *st = NULL;
 	if (str_eq(x->o->verdict, "pass"))
@@ -148,7 +148,7 @@ static void count_later(struct store *s, const struct store_observation *o)
 		.last = o->at};
 }
 
-static enum store_status put_row(struct store *s, struct seen *x, const char *program, const char *const *ops, int nops)
+static enum store_status put_row(struct store *s, struct sighted *x, const char *program, const char *const *ops, int nops)
 {
 	struct hash128 id;
 	enum store_status status = store_put_program(s, &x->program, program, ops, nops);
@@ -171,7 +171,7 @@ static enum store_status put_observation(struct store *s, const struct store_obs
 enum store_status store_observation(
 	struct store *s, const struct store_observation *o, const char *program, const char *const *ops, int nops)
 {
-	struct seen x;
+	struct sighted x;
 	CHECK(s->mode != STORE_READ);
 	seen_make(&x, o, program);
 	enum store_status status = s->in_batch ? s->batch : look_whether_kept(s, &x);

@@ -7,7 +7,7 @@
 
 #include "reports/store/store_internal.h"
 
-const struct table store_table[NTABLES] = {
+const struct table_shape store_table[NTABLES] = {
 	[TABLE_RUN] = {"run", 5, "seed, shard, policy, versions, started", "ittti"},
 	[TABLE_DRAW] = {"draw", 1, "text", "t"},
 	[TABLE_ENVIRONMENT] = {"environment", 6, "family, version, target, versions, device, machine", "tttttt"},
@@ -19,25 +19,25 @@ const struct table store_table[NTABLES] = {
 	[TABLE_EVENT] = {"event", 7, "finding, at, kind, tool, payload, program, issue", "bitttBB"},
 };
 
-struct value value_int(int64_t i) { return (struct value){.type = 'i', .i = i}; }
-struct value value_text(const char *s) { return (struct value){.type = 't', .p = s, .n = strlen(s)}; }
-struct value value_blob(const void *p, size_t n) { return (struct value){.type = 'b', .p = n ? p : "", .n = n}; }
+struct column_value value_int(int64_t i) { return (struct column_value){.type = 'i', .i = i}; }
+struct column_value value_text(const char *s) { return (struct column_value){.type = 't', .p = s, .n = strlen(s)}; }
+struct column_value value_blob(const void *p, size_t n) { return (struct column_value){.type = 'b', .p = n ? p : "", .n = n}; }
 
-struct value value_hash(const struct hash128 *h) { return h ? value_blob(h->b, sizeof h->b) : (struct value){.type = 'n'}; }
+struct column_value value_hash(const struct hash128 *h) { return h ? value_blob(h->b, sizeof h->b) : (struct column_value){.type = 'n'}; }
 
-struct value value_column(sqlite3_stmt *st, int col)
+struct column_value value_column(sqlite3_stmt *st, int col)
 {
 	switch (sqlite3_column_type(st, col)) {
 	case SQLITE_INTEGER: return value_int(sqlite3_column_int64(st, col));
 	case SQLITE_TEXT: {
 		const void *p = sqlite3_column_text(st, col); /* before bytes: it may convert */
-		return (struct value){.type = 't', .p = p ? p : "", .n = (size_t)sqlite3_column_bytes(st, col)};
+		return (struct column_value){.type = 't', .p = p ? p : "", .n = (size_t)sqlite3_column_bytes(st, col)};
 	}
 	case SQLITE_BLOB: {
 		const void *p = sqlite3_column_blob(st, col);
 		return value_blob(p, (size_t)sqlite3_column_bytes(st, col));
 	}
-	default: return (struct value){.type = 'n'};
+	default: return (struct column_value){.type = 'n'};
 	}
 }
 
@@ -49,13 +49,13 @@ static void put_be64(struct strbuf *sb, uint64_t v)
 	sb_put(sb, b, sizeof b);
 }
 
-struct hash128 table_key(const struct table *t, const struct value *values)
+struct hash128 table_key(const struct table_shape *t, const struct column_value *values)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	sb_put(&sb, t->name, strlen(t->name) + 1);
 	for (int i = 0; i < t->ncols; i++) {
-		const struct value *v = &values[i];
+		const struct column_value *v = &values[i];
 		sb_putc(&sb, v->type);
 		if (v->type == 'i')
 			put_be64(&sb, (uint64_t)v->i);
@@ -69,7 +69,7 @@ struct hash128 table_key(const struct table *t, const struct value *values)
 	return key;
 }
 
-void bind_value(sqlite3_stmt *st, int at, const struct value *v)
+void bind_value(sqlite3_stmt *st, int at, const struct column_value *v)
 {
 	switch (v->type) {
 	case 'i': sqlite3_bind_int64(st, at, v->i); break;
@@ -92,7 +92,7 @@ bool column_hash(struct hash128 *out, sqlite3_stmt *st, int col)
 
 static enum store_status put_stmt(struct store *s, sqlite3_stmt **st, enum table_id id)
 {
-	const struct table *t = &store_table[id];
+	const struct table_shape *t = &store_table[id];
 	if (!s->put[id]) {
 		struct strbuf sql;
 		sb_init(&sql);
@@ -109,7 +109,7 @@ static enum store_status put_stmt(struct store *s, sqlite3_stmt **st, enum table
 	return STORE_OK;
 }
 
-enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct value *values)
+enum store_status store_put(struct store *s, struct hash128 *id, enum table_id t, const struct column_value *values)
 {
 	char doing[48];
 	sqlite3_stmt *st = NULL;

@@ -8,6 +8,7 @@
 #include "compiled/targets/answer.h"
 #include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
+#include "eager/base/clock.h"
 #include "eager/base/guess.h"
 #include "eager/base/version.h"
 #include "eager/lang/wire.h"
@@ -37,7 +38,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 static void facts(struct target_facts *out, const struct target *t)
 {
 	out->known = str_eq(target_stage(t)->name, "eager");
-	out->kernels = LT_BUILTIN;
+	out->arithmetic.kernels = LT_BUILTIN;
 }
 
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
@@ -90,17 +91,12 @@ static const size_t *storage_sizes(const struct prog *p, struct arena *a)
 	return out;
 }
 
-static void outcome(struct result *out, enum result_status status, struct arena *a, struct proc *p)
-{
-	*out = (struct result){.status = status, .message = arena_strdup(a, proc_why(p)), .stderr_tail = arena_strdup(a, proc_tail(p))};
-}
-
 static void take(struct result *out, struct arena *a, struct proc *p, const struct prog *prog, void *request)
 {
 	(void)request;
 	CHECK(proc_ready(p));
 	if (proc_state(p) == PROC_ENDED) {
-		outcome(out, answer_status(proc_end(p)), a, p);
+		answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);
 	} else {
 		struct wire_expect expect = {.nouts = prog->nret,
 			.ngrads = prog_ngrads(prog),
@@ -112,8 +108,7 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 		const uint8_t *answer = proc_answer(p, &n);
 		struct wire w = {.p = answer, .end = answer + n};
 		if (!wire_get_result(out, a, &w, &expect, &err))
-			*out =
-				(struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = arena_strdup(a, proc_tail(p))};
+			answer_failed(out, RES_HARNESS, err.msg, a, p);
 	}
 	proc_release(p);
 }
@@ -207,9 +202,11 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 		res.message = arena_printf(a, "%d:%d: %s", err.line, err.col, err.msg);
 	} else {
 		bug_context(arena_printf(a, "%.*s", (int)ntext, text));
+		const double begin = clock_ms();
 		run_stage(&res, &p, &t, a);
 		if (target_option(&t, "plant"))
 			plant(&res, target_option(&t, "plant"), text, ntext, a);
+		res.target_ms = clock_ms() - begin;
 		bug_context(NULL);
 	}
 	wire_put_result(answer, &res);

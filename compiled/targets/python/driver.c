@@ -58,9 +58,9 @@ static void facts(struct target_facts *out, const struct target *t)
 {
 	(void)t;
 	out->known = true;
-	out->kernels = LT_TORCH_INDUCTOR;
-	out->any_steps = true;
-	out->clamp = CLAMP_EITHER;
+	out->arithmetic.kernels = LT_TORCH_INDUCTOR;
+	out->arithmetic.any_steps = true;
+	out->arithmetic.clamp = CLAMP_EITHER;
 }
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */

@@ -94,11 +94,11 @@ static void facts(struct target_facts *out, const struct target *t)
 	int minor = minor_of(t->version[0] ? t->version : DEFAULT_VERSION);
 	const char *tanh = target_option(t, "cpp.use_decompose_tanh");
 	out->known = true;
-	out->kernels = kernels_of(target_stage(t)->name);
-	out->clamp = clamp_of(minor);
+	out->arithmetic.kernels = kernels_of(target_stage(t)->name);
+	out->arithmetic.clamp = clamp_of(minor);
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
-	out->library_expm1 = out->clamp == CLAMP_BLOCKS && t->device == TDEV_CPU;
-	out->decomposed_tanh = tanh && str_eq(tanh, "1");
+	out->arithmetic.library_expm1 = out->arithmetic.clamp == CLAMP_BLOCKS && t->device == TDEV_CPU;
+	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
 	out->torch_minor = t->version[0] && t->version[0] == '2' ? MAX(minor, 0) : 0;
 }
 

@@ -158,17 +158,6 @@ bool torch_submit(struct proc *p, const struct torch_request *req, struct err *e
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */
 
-static const char *last_line(const char *text, struct arena *a)
-{
-	size_t n = strlen(text);
-	while (n && strchr(" \n", text[n - 1]))
-		n--;
-	size_t from = n;
-	while (from && text[from - 1] != '\n')
-		from--;
-	return arena_printf(a, "%.*s", (int)MIN(n - from, (size_t)200), text + from);
-}
-
 static void no_answer(struct result *out, struct arena *a, struct proc *p)
 {
 	answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);

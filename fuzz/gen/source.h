@@ -1,0 +1,34 @@
+/* source.h: from a seed to its programs. Here, and nowhere else, it is decided which program a number of a seed is.
+ *
+ * A seed has a program for each number 0, 1, 2, … Numbers come in blocks of POLICY_BLOCK. Seed, policy and limits (--ops, --dtypes)
+ * decide a block's policy draw; seed and number decide the choices that the program is made of. Nothing else does: no clock, no other
+ * program, not how many were asked for. So a campaign and `gen --program N` of one seed make the same programs, whatever --jobs and
+ * --shard are. (`bench` leaves out those that must raise, so its programs are others.)
+ *
+ * Shard i of n makes the programs i, i+n, i+2n, …; source_share says how many of --programs those are. */
+#ifndef SCATTERPROOF_SOURCE_H
+#define SCATTERPROOF_SOURCE_H
+
+#include "eager/lang/prog.h"
+#include "fuzz/gen/policy.h"
+
+struct program_source {
+	uint64_t seed;
+	const char *policy; /* its name: see policy_names */
+	struct policy_limits limits;
+	bool legal;          /* without programs that must raise: bench has nothing to measure in them */
+	int64_t ndrawn;      /* 1 + the block that `drawn` belongs to; 0: none was drawn yet */
+	struct policy drawn; /* source_draw's */
+};
+
+static inline int64_t source_block(int64_t number) { return number / POLICY_BLOCK; }
+static inline int64_t source_share(int64_t programs, int shard, int nshards) { return programs / nshards + (shard < programs % nshards); }
+
+/* s->drawn becomes the policy draw of the number's block. False: policy or limits are unknown words, err says which. */
+bool source_draw(struct program_source *s, int64_t number, struct err *err);
+/* The program of a number, in `a`. False: as source_draw, or this number has none (policy and limits leave no operator to draw). */
+bool source_program(struct prog *out, struct arena *a, struct program_source *s, int64_t number, struct err *err);
+/* The words after `scatterproof` that print this program: "gen --seed 5 --program 7". */
+const char *source_command(const struct program_source *s, int64_t number, struct arena *a);
+
+#endif
