@@ -119,6 +119,18 @@ static void list_layouts(struct list *l, const struct prog *p)
 	}
 }
 
+/* By place, where sizes do not tell dimensions apart. */
+static void list_ranks(struct list *l, const struct prog *p)
+{
+	int most = 0;
+	for (int i = 0; i < p->nnode; i++)
+		if (is_input(&p->node[i]))
+			most = MAX(most, node_meta(p, i)->rank);
+	for (int rank = most; rank > 0; rank--)
+		for (int d = 0; d < rank; d++)
+			add(l, -1, d, 0, rank);
+}
+
 static bool is_ones(const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
@@ -198,6 +210,8 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 			if (kind == SHRINK_RANK)
 				add(&l, -1, -1, size[i], 0);
 		}
+		if (kind == SHRINK_RANK)
+			list_ranks(&l, p);
 		break;
 	}
 	case SHRINK_ARGUMENT:
@@ -241,6 +255,9 @@ static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
 			return false;
 		*q = bound;
 		q->ncall = 0;
+		for (int i = 0; i < q->nnode; i++)
+			if (q->node[i].op == OP_sym)
+				q->node[i].arg[op_param(OP_sym, "value")] = arg_int(q->node[i].sym_value);
 		return true;
 	}
 	for (int i = k; i < q->ncall; i++)
@@ -413,33 +430,81 @@ static void plainer_data(struct prog *q, const struct shrink *s)
 			}
 }
 
-bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
+/* Cotangents that are made of nothing get the sizes and the dtype of their outputs. */
+static void refit_cotangents(struct prog *q)
 {
-	struct prog q;
-	bool ok = true;
-	if (s->kind == SHRINK_DROP)
-		return edit_drop(out, p, s->node, a, err);
-	if (s->kind == SHRINK_BYPASS)
-		return edit_replace(out, p, s->node, (int)s->from, a, err);
-	prog_clone(&q, p, a);
+	for (int i = 0; i < q->nback; i++) {
+		struct node *g = &q->node[q->back[i].cotangent];
+		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
+		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
+			continue;
+		g->arg[param_of(g, "size")] = arg_ints(q, want->size, want->rank);
+		g->arg[param_of(g, "dtype")] = arg_dtype(want->dtype);
+		if (g->op == OP_input)
+			g->arg[param_of(g, "stride")] = g->arg[param_of(g, "data")] = (struct arg){0};
+	}
+}
+
+/* What edits leave behind that no program has: two cotangents of one value, data for what is no input any more. */
+static void tidy(struct prog *q)
+{
+	int n = 0;
+	for (int i = 0; i < q->nback; i++) {
+		bool there = false;
+		for (int k = 0; k < n; k++)
+			there |= q->back[k].node == q->back[i].node;
+		if (!there)
+			q->back[n++] = q->back[i];
+	}
+	q->nback = n;
+	for (int c = 0; c < q->ncall; c++) {
+		int m = 0;
+		for (int i = 0; i < q->call[c].ninput; i++)
+			if (q->node[q->call[c].input[i].node].op == OP_input)
+				q->call[c].input[m++] = q->call[c].input[i];
+		q->call[c].ninput = m;
+	}
+}
+
+static bool edited(struct prog *q, const struct shrink *s, struct err *err)
+{
 	switch (s->kind) {
-	case SHRINK_CALLS: ok = fewer_calls(&q, s, err); break;
-	case SHRINK_OUTPUT: fewer_outputs(&q, s); break;
-	case SHRINK_BACKWARD: q.nback = 0, q.has_backward = false; break;
-	case SHRINK_CUT: make_input(&q, s->node); break;
-	case SHRINK_SYMBOLS: drop_symbols(&q); break;
-	case SHRINK_RANK: ok = shrink_rank(&q, s->from, err); break;
-	case SHRINK_SIZE: ok = shrink_size(&q, s->from, s->to, err); break;
-	case SHRINK_ARGUMENT: plainer_argument(&q, s); break;
-	case SHRINK_LAYOUT: plainer_layout(&q, s); break;
-	case SHRINK_GRAD: q.node[s->node].arg[param_of(&q.node[s->node], "requires_grad")].b = false; break;
-	case SHRINK_COTANGENT: make_ones(&q, s->node); break;
-	case SHRINK_DTYPE: other_dtype(&q, (enum dtype)s->from, (enum dtype)s->to); break;
-	case SHRINK_FILL: plainer_data(&q, s); break;
-	case SHRINK_SURFACE: q.surface = SURFACE_ATEN; break;
+	case SHRINK_CALLS: return fewer_calls(q, s, err);
+	case SHRINK_OUTPUT: fewer_outputs(q, s); break;
+	case SHRINK_BACKWARD: q->nback = 0, q->has_backward = false; break;
+	case SHRINK_CUT: make_input(q, s->node); break;
+	case SHRINK_SYMBOLS: drop_symbols(q); break;
+	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);
+	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
+	case SHRINK_ARGUMENT: plainer_argument(q, s); break;
+	case SHRINK_LAYOUT: plainer_layout(q, s); break;
+	case SHRINK_GRAD: q->node[s->node].arg[param_of(&q->node[s->node], "requires_grad")].b = false; break;
+	case SHRINK_COTANGENT: make_ones(q, s->node); break;
+	case SHRINK_DTYPE: other_dtype(q, (enum dtype)s->from, (enum dtype)s->to); break;
+	case SHRINK_FILL: plainer_data(q, s); break;
+	case SHRINK_SURFACE: q->surface = SURFACE_ATEN; break;
 	case SHRINK_DROP:
 	case SHRINK_BYPASS:
 	case NSHRINKS: BUG("no such edit");
 	}
-	return ok && prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
+	return true;
+}
+
+bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
+{
+	struct prog q;
+	bool ok;
+	if (s->kind == SHRINK_DROP) {
+		ok = edit_drop(&q, p, s->node, a, err);
+	} else if (s->kind == SHRINK_BYPASS) {
+		ok = edit_replace(&q, p, s->node, (int)s->from, a, err);
+	} else {
+		prog_clone(&q, p, a);
+		ok = edited(&q, s, err) && prog_infer(&q, err);
+	}
+	if (!ok)
+		return false;
+	tidy(&q);
+	refit_cotangents(&q);
+	return prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
 }

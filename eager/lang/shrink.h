@@ -18,7 +18,7 @@
 	SHRINK(DROP, "without a node")                 /* and without what uses it */                                                          \
 	SHRINK(BYPASS, "an operand instead of a node") /* who reads the node reads its operand `from` instead */                               \
 	SHRINK(SYMBOLS, "numbers instead of symbols")                                                                                          \
-	SHRINK(RANK, "without a dimension")    /* the one whose size is `from`, in all tensors */                                              \
+	SHRINK(RANK, "without a dimension")    /* whose size is `from`, in all tensors; or `arg` of inputs of rank `to` */                     \
 	SHRINK(SIZE, "a smaller size")         /* `to` instead of `from`, wherever a size is `from` */                                         \
 	SHRINK(ARGUMENT, "a plainer argument") /* argument `arg` is its default (to < 0), or `to` */                                           \
 	SHRINK(LAYOUT, "a plainer layout")     /* of an input: 0 contiguous from cell 0, 1 contiguous, 2 from cell 0, 3 memory of its own */   \

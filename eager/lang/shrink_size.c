@@ -272,6 +272,71 @@ static bool without_dim(struct prog *q, struct node *n, int64_t from, int gone, 
 	return true;
 }
 
+/* Where dimension `gone` of self is in the result; -1: nowhere, or nobody knows. */
+static int place_after(const struct node *n, const struct meta *self, int gone)
+{
+	const struct meta *out = &n->out[0].meta;
+	int along[2] = {-1, -1}, nalong = 0;
+	if (gone < 0)
+		return -1;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct param *p = &op_info[n->op].param[k];
+		const struct arg *g = &n->arg[k];
+		if (p->role == R_PERM)
+			for (int i = 0; i < g->n; i++)
+				if ((g->ints[i].value + self->rank) % self->rank == gone)
+					return i;
+		if (p->kind == K_SIZE && g->tag == ARG_INTS)
+			return out->rank == self->rank ? gone : -1;
+		int64_t d = p->kind == K_DIM && g->tag == ARG_INT          ? g->i.value
+			: p->kind == K_DIMS && g->tag == ARG_INTS && g->n == 1 ? g->ints[0].value
+																   : INT64_MAX;
+		if (d != INT64_MAX && nalong < 2)
+			along[nalong++] = (int)(d < 0 ? d + self->rank + (p->role == R_INSERT) : d);
+	}
+	if (nalong == 2 && op_has(n->op, T_VIEW) && out->rank == self->rank)
+		return gone == along[0] ? along[1] : gone == along[1] ? along[0] : gone;
+	if (out->rank == self->rank)
+		return gone;
+	if (out->rank == self->rank - 1 && nalong == 1)
+		return gone > along[0] ? gone - 1 : gone;
+	if (out->rank == self->rank + 1 && nalong == 1)
+		return n->op == OP_unsqueeze && gone >= along[0] ? gone + 1 : gone;
+	return -1;
+}
+
+bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err)
+{
+	int place[MAX_NODES];
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		const struct meta *self = self_meta(q, n), was = n->refusal || !n->nout ? (struct meta){0} : n->out[0].meta;
+		if (n->refusal || !n->nout)
+			return err_set(err, "shrink: a node without sizes");
+		int self_node = self ? n->arg[op_self(n->op)].node : -1, gone = self ? place[self_node] : -1;
+		place[i] = self ? place_after(n, self, gone) : was.rank == rank && n->op != OP_sym && n->op != OP_sym_size ? dim : -1;
+		for (int k = 0; k < op_info[n->op].nparam; k++) {
+			const struct param *p = &op_info[n->op].param[k];
+			struct arg *g = &n->arg[k];
+			if (p->kind == K_DIM && g->tag == ARG_INT && gone >= 0 && !shift_dim(&g->i.value, gone, self->rank, p->role, err))
+				return false;
+			if (p->kind == K_DIMS && g->tag == ARG_INTS && gone >= 0 && !shift_dims(g, gone, self->rank, err))
+				return false;
+			if (g->tag == ARG_INTS && place[i] >= 0 && g->n == was.rank && (p->kind == K_SIZE || str_eq(p->name, "stride")))
+				remove_entry(g, place[i]);
+		}
+		if (n->op != OP_input)
+			continue;
+		struct meta left = was;
+		for (int d = place[i]; d >= 0 && d + 1 < was.rank; d++)
+			left.stride[d] = was.stride[d + 1];
+		restride(q, n, &left);
+		shrink_refit_data(q, i);
+	}
+	refit_sources(q);
+	return true;
+}
+
 bool shrink_rank(struct prog *q, int64_t from, struct err *err)
 {
 	for (int i = 0; i < q->nnode; i++) {

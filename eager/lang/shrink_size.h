@@ -16,6 +16,8 @@ int shrink_steps(int64_t to[MAX_SHRINK_STEPS], int64_t size);
 bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err);
 /* Without the dimension whose size is `from`. Refused if a tensor has two such, or an operator works along it. */
 bool shrink_rank(struct prog *q, int64_t from, struct err *err);
+/* Without dimension `dim` of the inputs of that rank, and what it becomes in the rows that read them. Refused as above. */
+bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err);
 /* An input's data (and that of its calls) is cut to the cells that the input has now. */
 void shrink_refit_data(struct prog *q, int node);
 
