@@ -188,6 +188,8 @@ bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
 		struct node *n = &q->node[i];
 		const struct meta *self = self_meta(q, n);
 		int dim = dim_along(n, self);
+		if (node_is_sym(n))
+			continue;
 		if (n->refusal || !n->nout)
 			return err_set(err, "shrink: a node without sizes");
 		const struct meta was = n->out[0].meta;
@@ -310,11 +312,14 @@ bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err)
 	int place[MAX_NODES];
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
-		const struct meta *self = self_meta(q, n), was = n->refusal || !n->nout ? (struct meta){0} : n->out[0].meta;
+		place[i] = -1;
+		if (node_is_sym(n))
+			continue;
 		if (n->refusal || !n->nout)
 			return err_set(err, "shrink: a node without sizes");
+		const struct meta *self = self_meta(q, n), was = n->out[0].meta;
 		int self_node = self ? n->arg[op_self(n->op)].node : -1, gone = self ? place[self_node] : -1;
-		place[i] = self ? place_after(n, self, gone) : was.rank == rank && n->op != OP_sym && n->op != OP_sym_size ? dim : -1;
+		place[i] = self ? place_after(n, self, gone) : was.rank == rank ? dim : -1;
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct param *p = &op_info[n->op].param[k];
 			struct arg *g = &n->arg[k];
@@ -342,6 +347,8 @@ bool shrink_rank(struct prog *q, int64_t from, struct err *err)
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
 		const struct meta *self = self_meta(q, n);
+		if (node_is_sym(n))
+			continue;
 		if (n->refusal || !n->nout)
 			return err_set(err, "shrink: a node without sizes");
 		int gone = self ? place_of(self, from) : -1;

@@ -172,6 +172,7 @@ static void test_every_kind(void)
 	for (int kind = 0; kind < NSHRINKS; kind++) { /* each alone: after others there may be nothing left for it */
 		struct shrink *list;
 		int n = shrink_list(&list, &p, (enum shrink_kind)kind, &a), made = 0;
+		err = (struct err){0};
 		for (int i = 0; i < n; i++)
 			made += shrink_apply(&q, &p, &list[i], &a, &err);
 		EXPECT(made > 0, "no edit of kind '%s' of %d makes a program: %s", shrink_name[kind], n, err.msg);
