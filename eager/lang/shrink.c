@@ -80,7 +80,8 @@ static bool has_symbols(const struct prog *p)
 /* Not the arguments of inputs that have a kind of edit of their own. */
 static bool is_plain_argument(const struct node *n, int k)
 {
-	return !is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR && op_info[n->op].param[k].kind != K_DTYPE;
+	return !is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR
+		&& (op_info[n->op].param[k].kind != K_DTYPE || !is_source(n));
 }
 
 static void list_argument(struct list *l, const struct prog *p, int node, int k)
