@@ -4,12 +4,13 @@
 
 #include "fuzz/cli/options.h"
 
-int cmd_fuzz(const struct options *o);    /* campaign.c */
-int cmd_check(const struct options *o);   /* cmd_check.c */
-int cmd_repro(const struct options *o);   /* cmd_repro.c */
-int cmd_merge(const struct options *o);   /* cmd_merge.c */
-int cmd_targets(const struct options *o); /* cmd_targets.c */
-int cmd_ops(const struct options *o);     /* cmd_info.c */
+int cmd_fuzz(const struct options *o);     /* campaign.c */
+int cmd_check(const struct options *o);    /* cmd_check.c */
+int cmd_repro(const struct options *o);    /* cmd_repro.c */
+int cmd_minimize(const struct options *o); /* cmd_minimize.c */
+int cmd_merge(const struct options *o);    /* cmd_merge.c */
+int cmd_targets(const struct options *o);  /* cmd_targets.c */
+int cmd_ops(const struct options *o);      /* cmd_info.c */
 int cmd_gen(const struct options *o);
 int cmd_eval(const struct options *o);  /* cmd_eval.c */
 int cmd_bench(const struct options *o); /* bench.c */

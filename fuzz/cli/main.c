@@ -18,6 +18,7 @@ static const struct {
 	{"fuzz", cmd_fuzz},
 	{"check", cmd_check},
 	{"repro", cmd_repro},
+	{"minimize", cmd_minimize},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},

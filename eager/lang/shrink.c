@@ -1,0 +1,511 @@
+/* shrink.c: the list of simpler programs, and the edits that need no arithmetic on sizes (those: shrink_size.c). */
+#include "eager/lang/shrink.h"
+
+#include "eager/lang/edit.h"
+#include "eager/lang/shrink_size.h"
+
+const char *const shrink_name[NSHRINKS] = {
+#define SHRINK(id, what) what,
+	SHRINKS(SHRINK)
+#undef SHRINK
+};
+
+struct list {
+	struct shrink *at;
+	int n, cap;
+	struct arena *a;
+	enum shrink_kind kind;
+};
+
+static void add(struct list *l, int node, int arg, int64_t from, int64_t to)
+{
+	if (l->n == l->cap) {
+		int cap = MAX(16, l->cap * 2);
+		l->at = ARENA_GROW(l->a, struct shrink, l->at, l->cap, cap);
+		l->cap = cap;
+	}
+	l->at[l->n++] = (struct shrink){l->kind, node, arg, from, to};
+}
+
+static int param_of(const struct node *n, const char *name) { return op_param(n->op, name); }
+static bool is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
+static bool is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
+
+/* ---- lists --------------------------------------------------------------------------------------------------------------------------- */
+
+static void list_calls(struct list *l, const struct prog *p)
+{
+	for (int k = 0; k <= p->ncall && p->ncall; k++)
+		add(l, -1, -1, k, 0);
+	for (int k = p->ncall; k > 0 && p->ncall > 1; k--)
+		add(l, -1, -1, k, 1);
+}
+
+static void list_outputs(struct list *l, const struct prog *p)
+{
+	for (int i = p->nret - 1; i >= 0 && p->nret > 1; i--)
+		add(l, -1, -1, i, 0);
+	for (int i = p->nret - 1; i >= 0 && p->nret > 2; i--)
+		add(l, -1, -1, i, 1);
+}
+
+/* Late nodes first: with them go most others. */
+static void list_nodes(struct list *l, const struct prog *p, bool cut)
+{
+	for (int i = p->nnode - 1; i >= 0; i--) {
+		const struct node *n = &p->node[i];
+		if (cut ? !is_source(n) && n->nout == 1 && !n->refusal : n->op != OP_sym)
+			add(l, i, -1, 0, 0);
+	}
+}
+
+static void list_bypasses(struct list *l, const struct prog *p)
+{
+	for (int i = p->nnode - 1; i >= 0; i--) {
+		const struct node *n = &p->node[i];
+		for (int k = 0; k < op_info[n->op].nparam && n->nout == 1 && !node_is_sym(n); k++)
+			if (n->arg[k].tag == ARG_TENSOR && p->node[n->arg[k].node].nout == 1)
+				add(l, i, -1, n->arg[k].node, 0);
+	}
+}
+
+static bool has_symbols(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (node_is_sym(&p->node[i]))
+			return true;
+	return false;
+}
+
+/* Not the arguments of inputs that have a kind of edit of their own. */
+static bool is_plain_argument(const struct node *n, int k)
+{
+	return !is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR
+		&& (op_info[n->op].param[k].kind != K_DTYPE || !is_source(n));
+}
+
+static void list_argument(struct list *l, const struct prog *p, int node, int k)
+{
+	const struct node *n = &p->node[node];
+	const struct param *q = &op_info[n->op].param[k];
+	const struct arg *g = &n->arg[k];
+	if (q->has_default && !arg_is_default(q, g))
+		add(l, node, k, 0, -1);
+	bool one_number = g->tag == ARG_INT && g->i.expr < 0;
+	if (one_number && q->kind == K_DIM && g->i.value < 0)
+		add(l, node, k, g->i.value, INT64_MIN); /* counted from the front */
+	for (int64_t v = 0; v <= 1 && one_number; v++)
+		if (g->i.value != v && (g->i.value < 0 || g->i.value > v))
+			add(l, node, k, g->i.value, v);
+	bool odd = g->tag == ARG_SCALAR && !(g->scalar.kind == SC_BOOL || (g->scalar.kind == SC_INT ? g->scalar.i == 1 : g->scalar.f == 1));
+	if (odd)
+		add(l, node, k, 0, 1);
+}
+
+static void list_layouts(struct list *l, const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if (n->op == OP_input_view)
+			add(l, i, -1, 0, 3);
+		if (n->op != OP_input)
+			continue;
+		bool strided = node_given(n, param_of(n, "stride")), moved = node_int(n, param_of(n, "offset")) != 0;
+		if (strided && moved)
+			add(l, i, -1, 0, 0);
+		if (strided)
+			add(l, i, -1, 0, 1);
+		if (moved)
+			add(l, i, -1, 0, 2);
+	}
+}
+
+/* By place, where sizes do not tell dimensions apart. */
+static void list_ranks(struct list *l, const struct prog *p)
+{
+	int most = 0;
+	for (int i = 0; i < p->nnode; i++)
+		if (is_input(&p->node[i]))
+			most = MAX(most, node_meta(p, i)->rank);
+	for (int rank = most; rank > 0; rank--)
+		for (int d = 0; d < rank; d++)
+			add(l, -1, d, 0, rank);
+}
+
+static bool is_ones(const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	if (n->op != OP_full)
+		return false;
+	const struct scalar *s = &n->arg[param_of(n, "fill_value")].scalar;
+	return s->kind == SC_FLOAT && s->f == 1;
+}
+
+static enum dtype plainer_dtype(enum dtype dt)
+{
+	switch (dt) {
+	case DT_F64:
+	case DT_F16:
+	case DT_BF16: return DT_F32;
+	case DT_I8:
+	case DT_I16:
+	case DT_I32:
+	case DT_U8: return DT_I64;
+	default: return dt;
+	}
+}
+
+static void list_dtypes(struct list *l, const struct prog *p)
+{
+	bool there[NDTYPES] = {false};
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].nout && !node_is_sym(&p->node[i]))
+			there[p->node[i].out[0].meta.dtype] = true;
+	for (int dt = 0; dt < NDTYPES; dt++)
+		if (there[dt] && plainer_dtype((enum dtype)dt) != (enum dtype)dt)
+			add(l, -1, -1, dt, plainer_dtype((enum dtype)dt));
+}
+
+static void list_fills(struct list *l, const struct prog *p)
+{
+	int seed = 0;
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if (n->op != OP_input)
+			continue;
+		bool number = dtype_is_float(n->out[0].meta.dtype);
+		const struct arg *data = &n->arg[param_of(n, "data")];
+		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[param_of(n, "fill")].str, "dyadic")))
+			add(l, i, -1, 0, 0);
+		if (data->tag == ARG_NONE && node_int(n, param_of(n, "seed")) != ++seed)
+			add(l, i, -1, seed, 1);
+	}
+}
+
+int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind, struct arena *a)
+{
+	struct list l = {.a = a, .kind = kind};
+	switch (kind) {
+	case SHRINK_CALLS: list_calls(&l, p); break;
+	case SHRINK_OUTPUT: list_outputs(&l, p); break;
+	case SHRINK_BACKWARD:
+		if (p->has_backward)
+			add(&l, -1, -1, 0, 0);
+		break;
+	case SHRINK_CUT: list_nodes(&l, p, true); break;
+	case SHRINK_DROP: list_nodes(&l, p, false); break;
+	case SHRINK_BYPASS: list_bypasses(&l, p); break;
+	case SHRINK_SYMBOLS:
+		if (has_symbols(p))
+			add(&l, -1, -1, 0, 0);
+		break;
+	case SHRINK_RANK:
+	case SHRINK_SIZE: {
+		int64_t size[MAX_SHRINK_SIZES];
+		int n = shrink_sizes(size, p);
+		for (int i = 0; i < n; i++) {
+			int64_t to[MAX_SHRINK_STEPS];
+			int steps = kind == SHRINK_SIZE ? shrink_steps(to, size[i]) : 0;
+			for (int k = 0; k < steps; k++)
+				add(&l, -1, -1, size[i], to[k]);
+			if (kind == SHRINK_RANK)
+				add(&l, -1, -1, size[i], 0);
+		}
+		if (kind == SHRINK_RANK)
+			list_ranks(&l, p);
+		break;
+	}
+	case SHRINK_ARGUMENT:
+		for (int i = 0; i < p->nnode; i++)
+			for (int k = 0; k < op_info[p->node[i].op].nparam; k++)
+				if (is_plain_argument(&p->node[i], k))
+					list_argument(&l, p, i, k);
+		break;
+	case SHRINK_LAYOUT: list_layouts(&l, p); break;
+	case SHRINK_GRAD:
+		for (int i = 0; i < p->nnode; i++)
+			if (is_input(&p->node[i]) && p->node[i].arg[param_of(&p->node[i], "requires_grad")].b)
+				add(&l, i, -1, 0, 0);
+		break;
+	case SHRINK_COTANGENT:
+		for (int i = 0; i < p->nback; i++)
+			if (!is_ones(p, p->back[i].cotangent))
+				add(&l, p->back[i].cotangent, -1, 0, 0);
+		break;
+	case SHRINK_DTYPE: list_dtypes(&l, p); break;
+	case SHRINK_FILL: list_fills(&l, p); break;
+	case SHRINK_SURFACE:
+		if (p->surface != SURFACE_ATEN)
+			add(&l, -1, -1, 0, 0);
+		break;
+	case NSHRINKS: BUG("no kind of edit");
+	}
+	*out = l.at;
+	return l.n;
+}
+
+/* ---- edits --------------------------------------------------------------------------------------------------------------------------- */
+
+/* 0: only call `from`'s data. 1: without that call line. */
+static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
+{
+	int k = (int)s->from;
+	if (s->to == 0) {
+		struct prog bound;
+		if (!prog_bind(&bound, q, k, q->arena, err))
+			return false;
+		*q = bound;
+		q->ncall = 0;
+		for (int i = 0; i < q->nnode; i++)
+			if (q->node[i].op == OP_sym)
+				q->node[i].arg[op_param(OP_sym, "value")] = arg_int(q->node[i].sym_value);
+		return true;
+	}
+	for (int i = k; i < q->ncall; i++)
+		q->call[i - 1] = q->call[i];
+	q->ncall--;
+	return true;
+}
+
+static void keep_returns(struct prog *q, const bool *keep)
+{
+	int n = 0, m = 0;
+	bool there[MAX_NODES] = {false};
+	for (int i = 0; i < q->nret; i++) {
+		there[q->ret[i]] |= keep[i];
+		if (keep[i])
+			q->ret[n++] = q->ret[i];
+	}
+	q->nret = n;
+	for (int i = 0; i < q->nback; i++)
+		if (there[q->back[i].node])
+			q->back[m++] = q->back[i];
+	q->nback = m;
+	q->has_backward = q->has_backward && m > 0;
+}
+
+static void fewer_outputs(struct prog *q, const struct shrink *s)
+{
+	bool keep[MAX_RETURNS];
+	for (int i = 0; i < q->nret; i++)
+		keep[i] = s->to == 0 ? i == s->from : i != s->from;
+	keep_returns(q, keep);
+}
+
+/* Is node read as positions anywhere? */
+static bool read_as_positions(const struct prog *p, int node)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < op_info[p->node[i].op].nparam; k++) {
+			const struct arg *g = &p->node[i].arg[k];
+			bool reads = g->tag == ARG_TENSOR && g->node == node;
+			for (int j = 0; g->tag == ARG_TENSORS && j < g->n; j++)
+				reads |= g->nodes[j] == node;
+			if (reads && role_is_positions(op_info[p->node[i].op].param[k].role))
+				return true;
+		}
+	return false;
+}
+
+static bool needs_gradient(const struct prog *p, int node)
+{
+	bool wants[MAX_NODES] = {false};
+	for (int i = 0; i <= node; i++)
+		wants[i] = is_input(&p->node[i]) ? p->node[i].arg[param_of(&p->node[i], "requires_grad")].b
+										 : node_reads(p, &p->node[i], wants) && !op_has(p->node[i].op, T_NONDIFF);
+	return wants[node] && p->has_backward;
+}
+
+/* node becomes `input` of the meta that it has (of its sizes, where that is no input's). */
+static void make_input(struct prog *q, int node)
+{
+	struct node *n = &q->node[node];
+	struct meta m = n->out[0].meta, plain;
+	bool grad = needs_gradient(q, node) && dtype_is_float(m.dtype), positions = read_as_positions(q, node);
+	meta_make_contiguous(&plain, m.dtype, m.size, m.rank);
+	n->op = OP_input;
+	for (int k = 0; k < MAX_ARGS; k++)
+		n->arg[k] = (struct arg){0};
+	n->arg[op_param(OP_input, "size")] = arg_ints(q, m.size, m.rank);
+	if (!meta_is_contiguous(&m) && !meta_has_duplicates(&m))
+		n->arg[op_param(OP_input, "stride")] = arg_ints(q, m.stride, m.rank);
+	n->arg[op_param(OP_input, "dtype")] = arg_dtype(m.dtype);
+	n->arg[op_param(OP_input, "seed")] = arg_int(node + 1);
+	if (m.dtype == DT_B8)
+		n->arg[op_param(OP_input, "fill")] = arg_str(q, "mask");
+	if (positions) { /* 0 is a position of everything that has one */
+		n->arg[op_param(OP_input, "fill")] = arg_str(q, "index");
+		n->arg[op_param(OP_input, "high")] = arg_int(1);
+	}
+	if (grad)
+		n->arg[op_param(OP_input, "requires_grad")] = arg_bool(true);
+	prog_defaults(q, node);
+}
+
+static void drop_symbols(struct prog *q)
+{
+	for (int i = 0; i < q->nnode; i++)
+		for (int k = 0; k < op_info[q->node[i].op].nparam; k++) {
+			struct arg *g = &q->node[i].arg[k];
+			if (g->tag == ARG_INT)
+				g->i.expr = -1;
+			for (int j = 0; g->tag == ARG_INTS && j < g->n; j++)
+				g->ints[j].expr = -1;
+		}
+	for (int c = 0; c < q->ncall; c++)
+		q->call[c].nsym = 0;
+}
+
+static void plainer_argument(struct prog *q, const struct shrink *s)
+{
+	struct node *n = &q->node[s->node];
+	struct arg *g = &n->arg[s->arg];
+	if (s->to == INT64_MIN) {
+		int self = op_self(n->op);
+		if (self >= 0 && n->arg[self].tag == ARG_TENSOR)
+			g->i.value += node_meta(q, n->arg[self].node)->rank;
+	} else if (s->to < 0) {
+		*g = (struct arg){0};
+		prog_defaults(q, s->node);
+	} else if (g->tag == ARG_INT) {
+		g->i.value = s->to;
+	} else {
+		g->scalar = (struct scalar){.kind = g->scalar.kind, .i = 1, .f = 1};
+	}
+}
+
+static void plainer_layout(struct prog *q, const struct shrink *s)
+{
+	struct node *n = &q->node[s->node];
+	if (s->to == 3) {
+		bool grad = n->arg[param_of(n, "requires_grad")].b;
+		make_input(q, s->node);
+		n = &q->node[s->node];
+		n->arg[param_of(n, "requires_grad")] = arg_bool(grad);
+		return;
+	}
+	if (s->to != 2)
+		n->arg[param_of(n, "stride")] = (struct arg){0};
+	if (s->to != 1)
+		n->arg[param_of(n, "offset")] = arg_int(0);
+	shrink_refit_data(q, s->node);
+}
+
+static void make_ones(struct prog *q, int node)
+{
+	struct node *n = &q->node[node];
+	struct meta m = n->out[0].meta;
+	n->op = OP_full;
+	for (int k = 0; k < MAX_ARGS; k++)
+		n->arg[k] = (struct arg){0};
+	n->arg[op_param(OP_full, "size")] = arg_ints(q, m.size, m.rank);
+	n->arg[op_param(OP_full, "fill_value")] = arg_scalar_f(1);
+	if (m.dtype != DT_F32)
+		n->arg[op_param(OP_full, "dtype")] = arg_dtype(m.dtype);
+	prog_defaults(q, node);
+}
+
+static void other_dtype(struct prog *q, enum dtype from, enum dtype to)
+{
+	for (int i = 0; i < q->nnode; i++)
+		for (int k = 0; k < op_info[q->node[i].op].nparam; k++)
+			if (q->node[i].arg[k].tag == ARG_DTYPE && q->node[i].arg[k].dtype == from)
+				q->node[i].arg[k].dtype = to;
+}
+
+static void plainer_data(struct prog *q, const struct shrink *s)
+{
+	struct node *n = &q->node[s->node];
+	if (s->to) {
+		n->arg[param_of(n, "seed")] = arg_int(s->from);
+		return;
+	}
+	n->arg[param_of(n, "data")] = (struct arg){0};
+	if (dtype_is_float(n->out[0].meta.dtype))
+		n->arg[param_of(n, "fill")] = arg_str(q, "dyadic");
+	for (int c = 0; c < q->ncall; c++)
+		for (int i = 0; i < q->call[c].ninput; i++)
+			if (q->call[c].input[i].node == s->node) {
+				q->call[c].input[i].fill = NULL;
+				q->call[c].input[i].data = (struct arg){0};
+			}
+}
+
+/* Cotangents that are made of nothing get the sizes and the dtype of their outputs. */
+static void refit_cotangents(struct prog *q)
+{
+	for (int i = 0; i < q->nback; i++) {
+		struct node *g = &q->node[q->back[i].cotangent];
+		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
+		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
+			continue;
+		g->arg[param_of(g, "size")] = arg_ints(q, want->size, want->rank);
+		g->arg[param_of(g, "dtype")] = arg_dtype(want->dtype);
+		if (g->op == OP_input)
+			g->arg[param_of(g, "stride")] = g->arg[param_of(g, "data")] = (struct arg){0};
+	}
+}
+
+/* What edits leave behind that no program has: two cotangents of one value, data for what is no input any more. */
+static void tidy(struct prog *q)
+{
+	int n = 0;
+	for (int i = 0; i < q->nback; i++) {
+		bool there = false;
+		for (int k = 0; k < n; k++)
+			there |= q->back[k].node == q->back[i].node;
+		if (!there)
+			q->back[n++] = q->back[i];
+	}
+	q->nback = n;
+	for (int c = 0; c < q->ncall; c++) {
+		int m = 0;
+		for (int i = 0; i < q->call[c].ninput; i++)
+			if (q->node[q->call[c].input[i].node].op == OP_input)
+				q->call[c].input[m++] = q->call[c].input[i];
+		q->call[c].ninput = m;
+	}
+}
+
+static bool edited(struct prog *q, const struct shrink *s, struct err *err)
+{
+	switch (s->kind) {
+	case SHRINK_CALLS: return fewer_calls(q, s, err);
+	case SHRINK_OUTPUT: fewer_outputs(q, s); break;
+	case SHRINK_BACKWARD: q->nback = 0, q->has_backward = false; break;
+	case SHRINK_CUT: make_input(q, s->node); break;
+	case SHRINK_SYMBOLS: drop_symbols(q); break;
+	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);
+	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
+	case SHRINK_ARGUMENT: plainer_argument(q, s); break;
+	case SHRINK_LAYOUT: plainer_layout(q, s); break;
+	case SHRINK_GRAD: q->node[s->node].arg[param_of(&q->node[s->node], "requires_grad")].b = false; break;
+	case SHRINK_COTANGENT: make_ones(q, s->node); break;
+	case SHRINK_DTYPE: other_dtype(q, (enum dtype)s->from, (enum dtype)s->to); break;
+	case SHRINK_FILL: plainer_data(q, s); break;
+	case SHRINK_SURFACE: q->surface = SURFACE_ATEN; break;
+	case SHRINK_DROP:
+	case SHRINK_BYPASS:
+	case NSHRINKS: BUG("no such edit");
+	}
+	return true;
+}
+
+bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
+{
+	struct prog q;
+	bool ok;
+	if (s->kind == SHRINK_DROP) {
+		ok = edit_drop(&q, p, s->node, a, err);
+	} else if (s->kind == SHRINK_BYPASS) {
+		ok = edit_replace(&q, p, s->node, (int)s->from, a, err);
+	} else {
+		prog_clone(&q, p, a);
+		ok = edited(&q, s, err) && prog_infer(&q, err);
+	}
+	if (!ok)
+		return false;
+	tidy(&q);
+	refit_cotangents(&q);
+	return prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
+}

@@ -1,0 +1,371 @@
+/* shrink_size.c: one number stands for one size. The idea: change the number everywhere that a size, a position along such a dimension or a
+ * stride follows from it, and let the shape rules say whether the program still makes sense. */
+#include "eager/lang/shrink_size.h"
+
+static int param_of(const struct node *n, const char *name) { return op_param(n->op, name); }
+
+int shrink_sizes(int64_t size[MAX_SHRINK_SIZES], const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->nnode; i++) {
+		if (p->node[i].op != OP_input && p->node[i].op != OP_input_view)
+			continue;
+		const struct meta *m = node_meta(p, i);
+		for (int d = 0; d < m->rank; d++) {
+			int at = 0;
+			while (at < n && size[at] > m->size[d])
+				at++;
+			if (m->size[d] < 2 || n == MAX_SHRINK_SIZES || (at < n && size[at] == m->size[d]))
+				continue;
+			memmove(size + at + 1, size + at, (size_t)(n - at) * sizeof *size);
+			size[at] = m->size[d];
+			n++;
+		}
+	}
+	return n;
+}
+
+/* 2 shows most bugs; 1 hides many, so it comes when 2 was enough. Vector and tile widths lie at powers of 2, so one more than those. */
+int shrink_steps(int64_t to[MAX_SHRINK_STEPS], int64_t size)
+{
+	static const int64_t step[] = {2, 3, 5, 9, 17, 33, 65, 129, 257};
+	int n = 0;
+	if (size == 2)
+		to[n++] = 1;
+	for (int i = 0; i < ARRAY_LEN(step) && step[i] < size; i++)
+		to[n++] = step[i];
+	return n;
+}
+
+/* ---- parts of a node ----------------------------------------------------------------------------------------------------------------- */
+
+/* The meta of the tensor whose dimensions node n's arguments count; NULL: none. */
+static const struct meta *self_meta(const struct prog *p, const struct node *n)
+{
+	int self = op_self(n->op);
+	return self >= 0 && n->arg[self].tag == ARG_TENSOR && p->node[n->arg[self].node].nout == 1 ? node_meta(p, n->arg[self].node) : NULL;
+}
+
+/* The dimension that n works along, from the front; -1: none, or several. */
+static int dim_along(const struct node *n, const struct meta *self)
+{
+	int found = -1;
+	for (int k = 0; self && k < op_info[n->op].nparam; k++)
+		if (op_info[n->op].param[k].kind == K_DIM && n->arg[k].tag == ARG_INT) {
+			if (found >= 0)
+				return -1;
+			int64_t v = n->arg[k].i.value;
+			found = (int)(v < 0 ? v + self->rank : v);
+		}
+	return found;
+}
+
+static int64_t scaled(int64_t v, int64_t from, int64_t to, bool up)
+{
+	int64_t size = v < 0 ? -v : v;
+	if (size > from)
+		return v; /* beyond the end, as in x[:1000] */
+	size = (size * to + (up ? from - 1 : 0)) / from;
+	return v < 0 ? -size : size;
+}
+
+/* Positions along the dimension: a last one is rounded up, so that what was not empty is not. */
+static void scale_positions(struct node *n, int64_t from, int64_t to)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct param *q = &op_info[n->op].param[k];
+		struct arg *g = &n->arg[k];
+		if (g->tag == ARG_INT && g->i.expr < 0 && (q->kind == K_INDEX || q->kind == K_INT || q->kind == K_STEP))
+			g->i.value = scaled(g->i.value, from, to, q->kind != K_INDEX || str_eq(q->name, "end"));
+	}
+}
+
+static bool is_input_size(const struct prog *p, int64_t v)
+{
+	int64_t size[MAX_SHRINK_SIZES];
+	int n = shrink_sizes(size, p);
+	for (int i = 0; i < n; i++)
+		if (size[i] == v)
+			return true;
+	return false;
+}
+
+static void change_size_list(struct arg *g, const struct prog *p, int64_t from, int64_t to)
+{
+	for (int i = 0; i < g->n; i++) {
+		if (g->ints[i].expr >= 0)
+			continue;
+		int64_t v = g->ints[i].value;
+		if (v == from)
+			g->ints[i].value = to;
+		else if (v > from && v % from == 0 && !is_input_size(p, v))
+			g->ints[i].value = v / from * to; /* a merged dimension */
+	}
+}
+
+/* Strides in the order of memory that they had, without gaps; 0 stays 0. was: the input's meta before its sizes changed. */
+static void restride(struct prog *q, struct node *n, const struct meta *was)
+{
+	struct arg *stride = &n->arg[param_of(n, "stride")];
+	const struct arg *size = &n->arg[param_of(n, "size")];
+	int64_t s[MAX_RANK], next = 1;
+	bool done[MAX_RANK] = {false};
+	if (stride->tag == ARG_NONE)
+		return;
+	for (int k = 0; k < size->n; k++) {
+		int least = -1;
+		for (int d = 0; d < size->n; d++)
+			if (!done[d] && (least < 0 || was->stride[d] < was->stride[least] || (was->stride[d] == was->stride[least] && d > least)))
+				least = d;
+		done[least] = true;
+		s[least] = was->stride[least] == 0 ? 0 : next;
+		if (was->stride[least])
+			next *= MAX(size->ints[least].value, 1);
+	}
+	*stride = arg_ints(q, s, size->n);
+}
+
+void shrink_refit_data(struct prog *q, int node)
+{
+	struct node *n = &q->node[node];
+	struct arg *data = n->op == OP_input ? &n->arg[param_of(n, "data")] : NULL;
+	struct err err = {0};
+	if (!data || data->tag != ARG_DATA)
+		return;
+	int had = data->n;
+	data->tag = ARG_NONE; /* how many cells would it have? */
+	bool ok = prog_eval_node(q, node, &err);
+	data->tag = ARG_DATA;
+	int64_t cells = ok ? meta_extent(node_meta(q, node)) : had;
+	data->n = (int)MIN(cells, had);
+	for (int c = 0; c < q->ncall; c++)
+		for (int i = 0; i < q->call[c].ninput; i++)
+			if (q->call[c].input[i].node == node && q->call[c].input[i].data.tag == ARG_DATA)
+				q->call[c].input[i].data.n = (int)MIN(cells, q->call[c].input[i].data.n);
+}
+
+/* Sources whose sizes follow from other arguments (src of slice_scatter) get those, if they are inputs. */
+static void refit_sources(struct prog *q)
+{
+	for (int i = 0; i < q->nnode; i++) {
+		const struct op_info *op = &op_info[q->node[i].op];
+		struct err err = {0};
+		for (int k = 0; k < op->nparam; k++) {
+			const struct arg *g = &q->node[i].arg[k];
+			if (op->param[k].role != R_LIKE || g->tag != ARG_TENSOR || q->node[g->node].op != OP_input)
+				continue;
+			int src = g->node, like = op_find(op->param[k].like);
+			struct prog probe;
+			prog_clone(&probe, q, q->arena);
+			probe.nnode = i;
+			bool ok = true;
+			for (int j = 0; j < i && ok; j++)
+				ok = prog_infer_node(&probe, j, &err);
+			if (!ok)
+				return;
+			int at = prog_add(&probe, like, NULL), to = 0;
+			for (int j = 0; j < op->nparam && to < op_info[like].nparam; j++)
+				if (j != k)
+					probe.node[at].arg[to++] = q->node[i].arg[j];
+			if (!prog_infer_node(&probe, at, &err))
+				return;
+			const struct meta was = *node_meta(q, src), *m = node_meta(&probe, at);
+			if (meta_same_sizes(&was, m))
+				continue;
+			struct node *input = &q->node[src];
+			input->arg[param_of(input, "size")] = arg_ints(q, m->size, m->rank);
+			input->arg[param_of(input, "stride")] = (struct arg){0};
+			shrink_refit_data(q, src);
+		}
+	}
+}
+
+/* ---- a smaller size ------------------------------------------------------------------------------------------------------------------ */
+
+bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
+{
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		const struct meta *self = self_meta(q, n);
+		int dim = dim_along(n, self);
+		if (node_is_sym(n))
+			continue;
+		if (n->refusal || !n->nout)
+			return err_set(err, "shrink: a node without sizes");
+		const struct meta was = n->out[0].meta;
+		if (self && dim >= 0 && dim < self->rank && self->size[dim] == from)
+			scale_positions(n, from, to);
+		for (int k = 0; k < op_info[n->op].nparam; k++)
+			if (op_info[n->op].param[k].kind == K_SIZE && n->arg[k].tag == ARG_INTS)
+				change_size_list(&n->arg[k], q, from, to);
+		if (n->op != OP_input)
+			continue;
+		struct arg *high = &n->arg[param_of(n, "high")];
+		if (high->tag == ARG_INT && high->i.value == from)
+			high->i.value = to;
+		restride(q, n, &was);
+		shrink_refit_data(q, i);
+	}
+	refit_sources(q);
+	return true;
+}
+
+/* ---- without a dimension ------------------------------------------------------------------------------------------------------------- */
+
+/* Where the size is in m; -1: nowhere, -2: twice. */
+static int place_of(const struct meta *m, int64_t size)
+{
+	int at = -1;
+	for (int d = 0; d < m->rank; d++)
+		if (m->size[d] == size)
+			at = at == -1 ? d : -2;
+	return at;
+}
+
+static void remove_entry(struct arg *g, int at)
+{
+	memmove(g->ints + at, g->ints + at + 1, (size_t)(g->n - at - 1) * sizeof *g->ints);
+	g->n--;
+}
+
+static bool shift_dim(int64_t *v, int gone, int rank, enum role role, struct err *err)
+{
+	int64_t d = *v < 0 ? *v + rank + (role == R_INSERT) : *v;
+	if (d == gone && role != R_INSERT)
+		return err_set(err, "shrink: an operator works along the dimension");
+	*v = d > gone ? d - 1 : d;
+	return true;
+}
+
+static bool shift_dims(struct arg *g, int gone, int rank, struct err *err)
+{
+	for (int i = 0; i < g->n; i++) {
+		int64_t d = g->ints[i].value < 0 ? g->ints[i].value + rank : g->ints[i].value;
+		if (d == gone) {
+			remove_entry(g, i--);
+			if (!g->n)
+				return err_set(err, "shrink: an operator works along the dimension");
+			continue;
+		}
+		g->ints[i].value = d > gone ? d - 1 : d;
+	}
+	return true;
+}
+
+static bool without_dim(struct prog *q, struct node *n, int64_t from, int gone, int rank, struct err *err)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct param *p = &op_info[n->op].param[k];
+		struct arg *g = &n->arg[k];
+		if (p->kind == K_DIM && g->tag == ARG_INT && n->op != OP_input && gone >= 0 && !shift_dim(&g->i.value, gone, rank, p->role, err))
+			return false;
+		if (p->kind == K_DIMS && g->tag == ARG_INTS && gone >= 0 && !shift_dims(g, gone, rank, err))
+			return false;
+		for (int i = 0; p->kind == K_SIZE && g->tag == ARG_INTS && i < g->n; i++) {
+			if (g->ints[i].value != from)
+				continue;
+			struct arg *stride = op_param(n->op, "stride") >= 0 ? &n->arg[param_of(n, "stride")] : NULL;
+			if (stride && stride->tag == ARG_INTS && stride->n == g->n)
+				remove_entry(stride, i);
+			remove_entry(g, i--);
+		}
+	}
+	(void)q;
+	return true;
+}
+
+/* Where dimension `gone` of self is in the result; -1: nowhere, or nobody knows. */
+static int place_after(const struct node *n, const struct meta *self, int gone)
+{
+	const struct meta *out = &n->out[0].meta;
+	int along[2] = {-1, -1}, nalong = 0;
+	if (gone < 0)
+		return -1;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct param *p = &op_info[n->op].param[k];
+		const struct arg *g = &n->arg[k];
+		if (p->role == R_PERM)
+			for (int i = 0; i < g->n; i++)
+				if ((g->ints[i].value + self->rank) % self->rank == gone)
+					return i;
+		if (p->kind == K_SIZE && g->tag == ARG_INTS)
+			return out->rank == self->rank ? gone : -1;
+		int64_t d = p->kind == K_DIM && g->tag == ARG_INT          ? g->i.value
+			: p->kind == K_DIMS && g->tag == ARG_INTS && g->n == 1 ? g->ints[0].value
+																   : INT64_MAX;
+		if (d != INT64_MAX && nalong < 2)
+			along[nalong++] = (int)(d < 0 ? d + self->rank + (p->role == R_INSERT) : d);
+	}
+	if (nalong == 2 && op_has(n->op, T_VIEW) && out->rank == self->rank)
+		return gone == along[0] ? along[1] : gone == along[1] ? along[0] : gone;
+	if (out->rank == self->rank)
+		return gone;
+	if (out->rank == self->rank - 1 && nalong == 1)
+		return gone > along[0] ? gone - 1 : gone;
+	if (out->rank == self->rank + 1 && nalong == 1)
+		return n->op == OP_unsqueeze && gone >= along[0] ? gone + 1 : gone;
+	return -1;
+}
+
+bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err)
+{
+	int place[MAX_NODES];
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		place[i] = -1;
+		if (node_is_sym(n))
+			continue;
+		if (n->refusal || !n->nout)
+			return err_set(err, "shrink: a node without sizes");
+		const struct meta *self = self_meta(q, n), was = n->out[0].meta;
+		int self_node = self ? n->arg[op_self(n->op)].node : -1, gone = self ? place[self_node] : -1;
+		place[i] = self ? place_after(n, self, gone) : was.rank == rank ? dim : -1;
+		for (int k = 0; k < op_info[n->op].nparam; k++) {
+			const struct param *p = &op_info[n->op].param[k];
+			struct arg *g = &n->arg[k];
+			if (p->kind == K_DIM && g->tag == ARG_INT && gone >= 0 && !shift_dim(&g->i.value, gone, self->rank, p->role, err))
+				return false;
+			if (p->kind == K_DIMS && g->tag == ARG_INTS && gone >= 0 && !shift_dims(g, gone, self->rank, err))
+				return false;
+			if (g->tag == ARG_INTS && place[i] >= 0 && g->n == was.rank && (p->kind == K_SIZE || str_eq(p->name, "stride")))
+				remove_entry(g, place[i]);
+		}
+		if (n->op != OP_input)
+			continue;
+		struct meta left = was;
+		for (int d = place[i]; d >= 0 && d + 1 < was.rank; d++)
+			left.stride[d] = was.stride[d + 1];
+		restride(q, n, &left);
+		shrink_refit_data(q, i);
+	}
+	refit_sources(q);
+	return true;
+}
+
+bool shrink_rank(struct prog *q, int64_t from, struct err *err)
+{
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		const struct meta *self = self_meta(q, n);
+		if (node_is_sym(n))
+			continue;
+		if (n->refusal || !n->nout)
+			return err_set(err, "shrink: a node without sizes");
+		int gone = self ? place_of(self, from) : -1;
+		if (gone == -2 || place_of(&n->out[0].meta, from) == -2)
+			return err_set(err, "shrink: two dimensions have this size");
+		const struct meta was = n->out[0].meta;
+		if (!without_dim(q, n, from, gone, self ? self->rank : 0, err))
+			return false;
+		if (n->op != OP_input)
+			continue;
+		struct meta left = was; /* the strides that stay, in their order */
+		int at = place_of(&was, from);
+		for (int d = at; at >= 0 && d + 1 < was.rank; d++)
+			left.stride[d] = was.stride[d + 1];
+		restride(q, n, &left);
+		shrink_refit_data(q, i);
+	}
+	refit_sources(q);
+	return true;
+}

@@ -1,0 +1,66 @@
+/* failure.c: patterns in sorts. The more a sort says (a factor, stale values), the more it is worth keeping; what only says that something
+ * is wrong may become anything but rounding. */
+#include "fuzz/triage/failure.h"
+
+static const enum error_sort sort_of[] = {
+	[PAT_NONE] = ERROR_NONE,
+	[PAT_ALL_ZERO] = ERROR_ZERO,
+	[PAT_NAN] = ERROR_SPECIAL,
+	[PAT_INF] = ERROR_SPECIAL,
+	[PAT_SCALED] = ERROR_SCALED,
+	[PAT_CONSTANT] = ERROR_CONSTANT,
+	[PAT_PERMUTED] = ERROR_MOVED,
+	[PAT_SHIFTED] = ERROR_MOVED,
+	[PAT_STALE] = ERROR_STALE,
+	[PAT_ROW] = ERROR_OTHER,
+	[PAT_SINGLE] = ERROR_OTHER,
+	[PAT_ULP] = ERROR_ROUNDING,
+	[PAT_OTHER] = ERROR_OTHER,
+};
+static const char *const sort_name[] = {
+	[ERROR_NONE] = "",
+	[ERROR_ZERO] = "all zero",
+	[ERROR_SPECIAL] = "NaN or infinite",
+	[ERROR_SCALED] = "scaled",
+	[ERROR_CONSTANT] = "constant",
+	[ERROR_MOVED] = "in other places",
+	[ERROR_STALE] = "stale",
+	[ERROR_ROUNDING] = "a few units in the last place",
+	[ERROR_OTHER] = "wrong",
+};
+
+static const struct tensor_verdict *wrong_tensor(const struct outcome *o)
+{
+	return o->judgement && o->judgement->ntensor && o->judgement->tensor[0].kinds ? &o->judgement->tensor[0] : NULL;
+}
+
+void failure_of(struct failure *out, const struct outcome *o)
+{
+	const struct tensor_verdict *w = wrong_tensor(o);
+	*out = (struct failure){.verdict = o->verdict, .kind = o->kind, .role = w ? (int)w->role : -1};
+	if (w && w->cmp.count[EL_DISAGREE])
+		out->sort = sort_of[w->cmp.pattern];
+	if (!w && o->signature)
+		snprintf(out->signature, sizeof out->signature, "%s", o->signature);
+}
+
+/* Sorts that shrinking turns into each other: of two elements one wrong is a factor, one zero is all of them. */
+static bool vague(enum error_sort s) { return s == ERROR_OTHER || s == ERROR_CONSTANT || s == ERROR_MOVED || s == ERROR_SCALED; }
+
+bool failure_is(const struct failure *f, const struct outcome *o)
+{
+	struct failure g;
+	if (!verdict_diverges(o->verdict))
+		return false;
+	failure_of(&g, o);
+	if (g.verdict != f->verdict || g.kind != f->kind || g.role != f->role || !str_eq(g.signature, f->signature))
+		return false;
+	return g.sort == f->sort || (vague(f->sort) && (vague(g.sort) || g.sort == ERROR_ZERO || g.sort == ERROR_STALE));
+}
+
+const char *failure_text(const struct failure *f, struct arena *a)
+{
+	if (f->signature[0])
+		return arena_strdup(a, f->signature);
+	return arena_printf(a, "%s%s%s", finding_kind_name[f->kind], sort_name[f->sort][0] ? ", " : "", sort_name[f->sort]);
+}

@@ -1,0 +1,35 @@
+/* failure.h: the way in which a program fails, as far as a smaller program must fail in the same way. Sizes, dtypes and operators may
+ * change, and so may how many elements are wrong. What must stay: the verdict and its kind; which sort of tensor is wrong; the sort of
+ * error (all zero, a factor, NaN, …, or just wrong); of whoever raises or crashes the signature, which is its message without numbers. So a
+ * minimiser does not slip from one bug to another that the same program has. */
+#ifndef SCATTERPROOF_FAILURE_H
+#define SCATTERPROOF_FAILURE_H
+
+#include "fuzz/triage/verdict.h"
+
+enum error_sort {
+	ERROR_NONE,
+	ERROR_ZERO,
+	ERROR_SPECIAL,
+	ERROR_SCALED,
+	ERROR_CONSTANT,
+	ERROR_MOVED,
+	ERROR_STALE,
+	ERROR_ROUNDING,
+	ERROR_OTHER
+};
+struct failure {
+	enum verdict verdict;
+	enum finding_kind kind;
+	int role; /* enum tensor_role of the first wrong tensor; -1: none */
+	enum error_sort sort;
+	char signature[256]; /* of raises, crashes, hangs; else "" */
+};
+
+/* o diverges. */
+void failure_of(struct failure *out, const struct outcome *o);
+/* Is o this failure? A tensor with few elements shows less: all zero, a constant and "just wrong" are one sort there. */
+bool failure_is(const struct failure *f, const struct outcome *o);
+const char *failure_text(const struct failure *f, struct arena *a); /* "gradient, all zero" */
+
+#endif

@@ -1,0 +1,192 @@
+/* minimise_test.c: the minimiser asks no text twice, ends with the last program that was accepted, changes nothing when it is run on its
+ * own result, and takes a known pair of operators out of large programs. Nothing runs: the questions are about the programs' texts. */
+#include "fuzz/gen/source.h"
+#include "fuzz/triage/minimise.h"
+#include "fuzz/triage/verdict.h"
+#include "tests/test.h"
+
+#include <stdlib.h>
+
+enum { MAX_ASKED = 20000 };
+struct coin {
+	uint64_t salt;
+	int odds; /* one of so many is a yes */
+	int n;
+	struct hash128 asked[MAX_ASKED];
+	char *last; /* accepted text; NULL: none */
+	bool again;
+};
+static struct coin coin;
+
+/* The same answer to the same text, at any time. */
+static bool falls(const struct coin *c, const char *text)
+{
+	struct hash128 h = hash_bytes(text, strlen(text));
+	uint64_t u;
+	memcpy(&u, h.b, sizeof u);
+	return mix64(u ^ c->salt) % (uint64_t)c->odds == 0;
+}
+
+static enum minimise_answer toss(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	struct coin *c = ctx;
+	struct hash128 h = hash_bytes(text, strlen(text));
+	struct arena a;
+	struct prog q;
+	struct err err = {0};
+	arena_init(&a);
+	for (int i = 0; i < c->n; i++)
+		EXPECT(memcmp(&c->asked[i], &h, sizeof h) != 0, "asked twice: %s\n%s", shrink_name[edit->kind], text);
+	CHECK(c->n < MAX_ASKED);
+	c->asked[c->n++] = h;
+	EXPECT(prog_validate(p, &err), "%s makes an invalid program: %s\n%s", shrink_name[edit->kind], err.msg, text);
+	EXPECT(prog_read(&q, &a, text, strlen(text), READ_STRICT, &err) && str_eq(prog_text(&q, &a), text), "%s: %d:%d: %s\n%s",
+		shrink_name[edit->kind], err.line, err.col, err.msg, text);
+	arena_free(&a);
+	if (!falls(c, text))
+		return MINIMISE_NO;
+	free(c->last);
+	c->last = xstrdup(text);
+	return MINIMISE_YES;
+}
+
+static void one_coin(const struct prog *p, uint64_t salt, int odds, struct arena *a)
+{
+	struct minimise_count count, none;
+	struct prog least, same;
+	coin.salt = salt;
+	coin.odds = odds;
+	coin.n = 0;
+	minimise(&least, &count, p, toss, &coin, a);
+	EXPECT_STR(prog_text(&least, a), coin.last ? coin.last : prog_text(p, a));
+	EXPECT_INT(count.asked, coin.n);
+	EXPECT((count.accepted > 0) == (coin.last != NULL), "%d accepted", count.accepted);
+	coin.n = 0;
+	minimise(&same, &none, &least, toss, &coin, a);
+	EXPECT(none.accepted == 0, "run again, it accepts %d edits of\n%s", none.accepted, prog_text(&least, a));
+	free(coin.last);
+	coin.last = NULL;
+}
+
+static void test_coins(void)
+{
+	struct program_source s = {.seed = 11, .policy = "default", .limits = {0}};
+	struct err err = {0};
+	int programs = 0;
+	for (int64_t k = 0; k < 60; k++) {
+		struct arena a;
+		struct prog p;
+		arena_init(&a);
+		if (source_program(&p, &a, &s, k, &err)) {
+			one_coin(&p, (uint64_t)k, 2 + (int)(k % 5), &a);
+			programs++;
+		}
+		arena_free(&a);
+	}
+	EXPECT(programs > 50, "%d programs", programs);
+}
+
+/* The founding bug as a question: is the sum of a slice_scatter returned and differentiated, up to an input? */
+static bool is_sum(const struct node *n) { return str_starts(op_info[n->op].name, "sum"); }
+
+static bool founding(const struct prog *p)
+{
+	for (int i = 0; i < p->nback; i++) {
+		const struct node *sum = &p->node[p->back[i].node];
+		if (!is_sum(sum) || p->node[sum->arg[0].node].op != OP_slice_scatter)
+			continue;
+		bool wants[MAX_NODES] = {false};
+		for (int k = 0; k <= sum->arg[0].node; k++)
+			wants[k] =
+				p->node[k].op == OP_input ? p->node[k].arg[op_param(OP_input, "requires_grad")].b : node_reads(p, &p->node[k], wants);
+		if (wants[p->node[sum->arg[0].node].arg[0].node])
+			return true;
+	}
+	return false;
+}
+
+static enum minimise_answer ask_founding(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	(void)ctx;
+	(void)text;
+	(void)edit;
+	return founding(p) ? MINIMISE_YES : MINIMISE_NO;
+}
+
+static int operators_of(const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->nnode; i++)
+		n += op_info[p->node[i].op].family != F_INPUT && op_info[p->node[i].op].family != F_FACTORY;
+	return n;
+}
+
+static void test_founding_pair(void)
+{
+	struct program_source s = {.seed = 12, .policy = "default", .limits = {0}};
+	struct err err = {0};
+	int found = 0;
+	for (int64_t k = 0; k < 400000 && found < 20; k++) {
+		struct arena a;
+		struct prog p, least;
+		struct minimise_count count;
+		arena_init(&a);
+		if (source_program(&p, &a, &s, k, &err) && !p.must_raise && founding(&p) && operators_of(&p) >= 4) {
+			found++;
+			minimise(&least, &count, &p, ask_founding, NULL, &a);
+			const char *text = prog_text(&least, &a);
+			EXPECT_INT(operators_of(&least), 2);
+			EXPECT(least.ncall == 0 && least.nret == 1 && least.nnode <= 5, "%s", text);
+			for (int i = 0; i < least.nnode; i++)
+				EXPECT(!least.node[i].nout || node_meta(&least, i)->rank <= 2, "%s of\n%s", text, prog_text(&p, &a));
+		}
+		arena_free(&a);
+	}
+	EXPECT_INT(found, 20);
+}
+
+/* Data, symbols, views, written inputs: what random programs have seldom is edited, too. */
+static enum minimise_answer always(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	int *kinds = ctx;
+	(void)p;
+	(void)text;
+	kinds[edit->kind]++;
+	return MINIMISE_YES;
+}
+
+static void test_every_kind(void)
+{
+	static const char text[] =
+		"# scatterproof 1\nsurface python\nn = sym(6)\nx = input([n, 4], dtype=f64, seed=3, requires_grad=True)\n"
+		"d = input([3], dtype=f16, data=[0, 1, 0])\nw = input([8, 3], stride=[1, 8], offset=2, fill=\"normal\")\n"
+		"u = input_view(w, [4], [1])\nm = sym_size.int(x, dim=0)\ny = slice.Tensor(x, dim=-1, start=1, end=3)\n"
+		"z = mul.Scalar(y, 3.0)\nv = view(z, [2*m])\nk = neg(d)\nh = add.Tensor(u, u)\nj = sum.dim_IntList(w, dim=[0], keepdim=True)\n"
+		"g = input([2*n], dtype=f64, seed=7)\nreturn (v, k, h, j)\nbackward (v: g)\ncall (n=5)\ncall (d: data=[1, 1, 1])\n";
+	int kinds[NSHRINKS] = {0};
+	struct arena a;
+	struct prog p, q;
+	struct err err = {0};
+	struct minimise_count count;
+	arena_init(&a);
+	EXPECT(prog_read(&p, &a, text, strlen(text), READ_LENIENT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	for (int kind = 0; kind < NSHRINKS; kind++) { /* each alone: after others there may be nothing left for it */
+		struct shrink *list;
+		int n = shrink_list(&list, &p, (enum shrink_kind)kind, &a), made = 0;
+		err = (struct err){0};
+		for (int i = 0; i < n; i++)
+			made += shrink_apply(&q, &p, &list[i], &a, &err);
+		EXPECT(made > 0, "no edit of kind '%s' of %d makes a program: %s", shrink_name[kind], n, err.msg);
+	}
+	minimise(&q, &count, &p, always, kinds, &a);
+	EXPECT(count.accepted == count.asked && q.nnode == 1 && q.ncall == 0 && q.surface == SURFACE_ATEN, "%s", prog_text(&q, &a));
+	arena_free(&a);
+}
+
+int main(void)
+{
+	RUN(test_coins);
+	RUN(test_founding_pair);
+	RUN(test_every_kind);
+	return TEST_END();
+}
