@@ -2,6 +2,7 @@
  * PyTorch gave (k2_cases.def, made by k2_cases.py). Strides of dims of size <= 1 are shown as 0. */
 #include "eager/ops/rules.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 static const struct {
 	const char *op, *program, *want;

@@ -2,6 +2,7 @@
  * around it: log prefixes, "TRACED GRAPH", `class` lines, the configuration that aot_graphs prints before. Lines of another log record
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
+#include "generated/op_id.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -261,18 +262,17 @@ void fx_positions(struct prog *p)
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct arg *a = &n->arg[k];
 			enum role role = op_info[n->op].param[k].role;
-			if (a->tag == ARG_TENSORS && (role == R_INDICES || role == R_UINDICES))
-				list_positions(p, n, a, role == R_UINDICES);
+			if (a->tag == ARG_TENSORS && role_is_positions(role))
+				list_positions(p, n, a, role_has(role, RF_UNIQUE));
 			if (a->tag != ARG_TENSOR || n->arg[0].tag != ARG_TENSOR)
 				continue;
 			const struct meta *self = node_meta(p, n->arg[0].node);
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
-			else if (role == R_INDEX1 || role == R_INDEXN)
-				use_as_position(p, a->node, size_along(self, along), false, 0);
-			else if (role == R_UNIQUE1 || role == R_UNIQUEN)
-				use_as_position(p, a->node, size_along(self, along), true, role == R_UNIQUE1 ? 0 : (int)along);
+			else if (role_is_positions(role))
+				use_as_position(p, a->node, size_along(self, along), role_has(role, RF_UNIQUE),
+					role_has(role, RF_UNIQUE) && role_has(role, RF_FULL) ? (int)along : 0);
 		}
 	}
 }

@@ -3,6 +3,7 @@
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
 #include "eager/ops/rules.h"
+#include "generated/op_id.h"
 
 #include <inttypes.h>
 
@@ -324,7 +325,7 @@ static bool validate_partition(const struct prog *p, struct err *err)
 		const struct node *n = &p->node[i];
 		if (forward[i] && cot[i] && n->op != OP_sym)
 			return err_at(err, n->line, n->col, "'%s' is needed by a cotangent and by the function itself", n->name);
-		if (cot[i] && (op_has(n->op, T_MUTATES) || (n->op == OP_input && n->arg[8].b)))
+		if (cot[i] && (op_has(n->op, T_MUTATES) || node_requires_grad(n)))
 			return err_at(err, n->line, n->col, "'%s': a cotangent may not mutate or require grad", n->name);
 	}
 	for (int i = 0; i < p->nret; i++)
@@ -447,7 +448,7 @@ bool prog_eval_node(struct prog *p, int node, struct err *err)
 	struct node *n = &p->node[node];
 	if (!eval_node(p, n, err))
 		return false;
-	return (n->op != OP_input && n->op != OP_input_view) || state_input(p, node, err);
+	return !node_is_input(n) || state_input(p, node, err);
 }
 
 void prog_size_read(struct prog *p, int node, const struct meta *of)
@@ -478,7 +479,7 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;
 		if (!prog_eval_node(&q, i, err))
 			return false;
-		if (of && (of->op == OP_input || of->op == OP_input_view))
+		if (of && node_is_input(of))
 			prog_size_read(&q, i, &of->out[0].meta);
 	}
 	*out = q;

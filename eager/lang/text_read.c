@@ -5,6 +5,7 @@
 #include "eager/lang/fill.h"
 #include "eager/lang/fx.h"
 #include "eager/lang/prog.h"
+#include "generated/op_id.h"
 
 #include <ctype.h>
 #include <inttypes.h>

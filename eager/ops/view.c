@@ -429,7 +429,7 @@ bool meta_input(struct meta_ctx *c)
 bool meta_input_view(struct meta_ctx *c)
 {
 	const struct node *base = &c->p->node[c->n->arg[0].node];
-	if (base->op != OP_input && base->op != OP_input_view)
+	if (!node_is_input(base))
 		return err_set(c->err, "the base '%s' is not an input", base->name);
 	return strided(c, node_int(c->n, 3), storage_cells(c, 0)) && check_leaf(c, c->n->arg[4].b);
 }

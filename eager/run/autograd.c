@@ -1,6 +1,7 @@
 /* autograd.c: the graph that autograd keeps while a program runs (see autograd.h): vars, roots, edges, saved versions and the
  * checks that PyTorch makes before a row runs. The sweep over it is in autograd_sweep.c. */
 #include "eager/run/autograd.h"
+#include "generated/op_id.h"
 
 #include <ctype.h>
 
@@ -272,7 +273,7 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		enum role role = op_info[n->op].param[k].role;
 		src = role == R_SRCN ? k : src;
-		index = role == R_INDEXN || role == R_UNIQUEN ? k : index;
+		index = role_has(role, RF_FULL) ? k : index;
 	}
 	if (src < 0 || index < 0 || !var_grad(g, g->var_of[n->arg[src].node][0]))
 		return true;

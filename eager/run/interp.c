@@ -4,6 +4,7 @@
 #include "eager/run/autograd.h"
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
+#include "generated/op_id.h"
 
 enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
 static const size_t default_max_bytes = (size_t)1 << 30;
@@ -255,8 +256,7 @@ static enum step run_input(struct run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
 	const struct storage *s = &r->storage[n->out[0].storage];
-	bool requires_grad = n->arg[op_param(n->op, "requires_grad")].b;
-	return graph_input(&r->g, node, s->data, s->ncells, requires_grad, r->err);
+	return graph_input(&r->g, node, s->data, s->ncells, node_requires_grad(n), r->err);
 }
 
 static enum step run_node(struct run *r, int node)
@@ -271,7 +271,7 @@ static enum step run_node(struct run *r, int node)
 	}
 	if (!legality_version(r->p, node, r->o ? r->o->torch_minor : 0, r->err))
 		return STEP_RAISED;
-	if (n->op == OP_input || n->op == OP_input_view)
+	if (node_is_input(n))
 		return run_input(r, node);
 	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
 	if (op_has(n->op, T_VIEW) || shares)
@@ -380,7 +380,7 @@ static void report(struct result_call *out, struct run *r)
 	out->grad = ARENA_NEW(r->a, struct result_tensor, p->nnode);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		if ((n->op != OP_input && n->op != OP_input_view) || !n->arg[op_param(n->op, "requires_grad")].b)
+		if (!node_requires_grad(n))
 			continue;
 		struct result_tensor *t = &out->grad[out->ngrads];
 		struct tensor g;

@@ -1,6 +1,7 @@
 /* legality.c: see legality.h. What an in-place row does about memory that overlaps is a column of the op table that only this file
  * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". */
 #include "eager/run/legality.h"
+#include "generated/op_id.h"
 
 enum {
 	OV_ITERATOR = 1,          /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */

@@ -1,6 +1,7 @@
 /* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_id.h"
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  * That the last two end in copy_ and index_put_ is what Python makes of them. A row is made by add_op like any other; if one turns out to be
  * impossible, all go. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_id.h"
 
 enum shape_of_write { WRITE_COPY, WRITE_ANY, WRITE_AND_PUT_BACK, WRITE_INDEXED };
 static const int write_weight[] = {[WRITE_COPY] = 40, [WRITE_ANY] = 20, [WRITE_AND_PUT_BACK] = 20, [WRITE_INDEXED] = 20};
@@ -52,7 +53,7 @@ static bool is_subscript(int op)
 /* A row of the family that `fits` admits; -1: none. */
 static int draw_row(struct world *w, enum family f, bool (*fits)(int op))
 {
-	int found[NOPS], n = 0;
+	int found[MAX_OPS], n = 0;
 	for (int i = 0; i < w->pol->nby_family[f]; i++)
 		if (!fits || fits(w->pol->by_family[f][i]))
 			found[n++] = w->pol->by_family[f][i];

@@ -3,6 +3,7 @@
  *
  * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_id.h"
 
 static int put(struct world *w, int op)
 {
@@ -67,8 +68,8 @@ static int leaf(struct world *w)
 /* A row with the traits and such a parameter k, whose further parameters all have defaults, for self of dtype t. */
 static int draw_row(struct world *w, uint32_t traits, int k, enum kind kind, enum role role, enum dtype t)
 {
-	int found[NOPS], n = 0;
-	for (int op = 0; op < NOPS; op++) {
+	int found[MAX_OPS], n = 0;
+	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		bool rest = o->nparam > k && o->param[k].kind == kind && o->param[k].role == role && (o->traits & traits) == traits
 			&& o->param[0].kind == K_TENSOR && o->param[0].role == R_ANY && o->dtypes & DTS(t) && o->nret == 1;

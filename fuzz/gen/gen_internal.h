@@ -77,6 +77,7 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 bool draw_dtype(struct world *w, uint32_t mask, enum dtype *out);
 
 /* ---- gen_arg.c ---- */
+enum fit { FIT_SAME, FIT_BCAST_TO, FIT_BCAST }; /* an operand's sizes beside self's */
 /* One operator node in the making: arguments in schema order; `self` is the anchor of all roles, -1 if the row has none. */
 struct making {
 	int op;
@@ -85,8 +86,9 @@ struct making {
 	struct meta meta; /* of self */
 	struct arg arg[MAX_ARGS];
 	bool done[MAX_ARGS];
-	bool accumulate; /* R_ACCUMULATE was drawn true */
-	int window;      /* R_STRIDED: where the strides and offset that belong to the drawn size are */
+	bool accumulate;   /* R_ACCUMULATE was drawn true */
+	enum fit mask_fit; /* R_MASK's */
+	int window;        /* R_STRIDED: where the strides and offset that belong to the drawn size are */
 	struct meta strided;
 };
 /* A Python number for Tensor parameter k, if PyTorch takes one there and the policy wants it. */

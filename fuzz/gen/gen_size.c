@@ -4,6 +4,7 @@
  * Whether a tensor says a size is found out and not derived: in every call its dimension has the value of the expression. */
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen_symbol.h"
+#include "generated/op_id.h"
 
 /* The integer's value in call k. It may be newer than the binding, but not its symbols. */
 static int64_t value_of(const struct symbolic *s, int k, struct iexpr i)

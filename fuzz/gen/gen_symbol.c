@@ -5,6 +5,7 @@
 
 #include "eager/run/legality.h"
 #include "eager/lang/edit.h"
+#include "generated/op_id.h"
 
 /* ---- writing the symbol ----------------------------------------------------------------------------------------------- */
 
@@ -138,7 +139,7 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			enum role role = op_info[n->op].param[k].role;
 			int from = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
-			if (role == R_INDEXN || role == R_UNIQUEN)
+			if (role_has(role, RF_FULL))
 				index = from;
 			if (role == R_SRCN && meta_same_sizes(node_meta(p, from), node_meta(p, index))
 				&& !meta_same_sizes(node_meta(call, from), node_meta(call, index)))

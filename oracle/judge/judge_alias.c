@@ -2,6 +2,7 @@
  * eager's autograd hands on without copying it. */
 #include "oracle/judge/judge_alias.h"
 #include "oracle/ref/handed.h"
+#include "generated/op_id.h"
 
 /* ---- outputs ---- */
 static bool equal(const struct result_tensor *a, const struct result_tensor *b)

@@ -1,5 +1,6 @@
 /* handed.c: from the leaf upwards, node by node, through the arguments whose derivative is grad itself or a view of it. */
 #include "oracle/ref/handed.h"
+#include "generated/op_id.h"
 
 static bool is_one(const struct node *n, const char *name)
 {

@@ -4,6 +4,7 @@
 #include "eager/lang/fill.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/tape/tape_impl.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 
@@ -89,12 +90,6 @@ static bool meta_of_input(struct run *s, struct meta *m, const struct node *n, c
 			m->stride[d] = n->arg[stride].ints[d].value;
 	m->offset = n->arg[offset].i.value;
 	return true;
-}
-
-static bool arg_flag(const struct node *n, const char *name)
-{
-	int k = op_param(n->op, name);
-	return k >= 0 && n->arg[k].tag == ARG_BOOL && n->arg[k].b;
 }
 
 /* The input row that a chain of input_view rows starts from. */
@@ -193,7 +188,7 @@ static bool do_input(struct run *s, int i)
 	t->storage = r->input_storage[number];
 	struct ref_storage *st = &r->storage[t->storage];
 	st->overlapping |= meta_has_duplicates(&t->meta);
-	bool grad = arg_flag(n, "requires_grad"), own = st->shared || meta_has_duplicates(&t->meta);
+	bool grad = node_requires_grad(n), own = st->shared || meta_has_duplicates(&t->meta);
 	if (grad && !dtype_is_float(t->meta.dtype))
 		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
 	t->requires_grad = grad;
@@ -719,7 +714,7 @@ static bool do_node(struct run *s, int i)
 		prog_size_read(s->own, i, &r->node[n->arg[0].node].out[0].meta);
 	if (node_is_sym(n))
 		return true;
-	if (n->op == OP_input || n->op == OP_input_view) {
+	if (node_is_input(n)) {
 		r->node[i].nout = 1;
 		r->node[i].out = ARENA_ZNEW(r->arena, struct ref_tensor, 1);
 		return do_input(s, i);
@@ -784,7 +779,7 @@ static void mark_path(const struct ref *r, uint32_t *path)
 	for (int k = 0; k < r->p->nret && r->zero_cotangents; k++)
 		need_all(r, need, &r->node[r->p->ret[k]].out[0]);
 	for (int i = 0; i < r->p->nnode && r->zero_cotangents; i++)
-		if (r->p->node[i].op == OP_input || r->p->node[i].op == OP_input_view)
+		if (node_is_input(&r->p->node[i]))
 			need_all(r, need, &r->node[i].out[0]);
 	for (int i = r->p->nnode - 1; i >= 0; i--) {
 		const struct ref_node *n = &r->node[i];
@@ -918,7 +913,7 @@ static bool gradients(struct run *s, struct reference *out)
 	struct ref *r = &s->r;
 	const struct prog *p = r->p;
 	for (int i = 0; i < p->nnode; i++)
-		out->ngrads += (p->node[i].op == OP_input || p->node[i].op == OP_input_view) && arg_flag(&p->node[i], "requires_grad");
+		out->ngrads += node_requires_grad(&p->node[i]);
 	out->grad = ARENA_ZNEW(r->arena, struct ref_value, out->ngrads + 1);
 	if (!p->has_backward) {
 		out->ngrads = 0;
@@ -941,7 +936,7 @@ static bool gradients(struct run *s, struct reference *out)
 	out->adj = A.a;
 	int k = 0;
 	for (int i = 0; i < p->nnode; i++) {
-		if ((p->node[i].op != OP_input && p->node[i].op != OP_input_view) || !arg_flag(&p->node[i], "requires_grad"))
+		if (!node_requires_grad(&p->node[i]))
 			continue;
 		struct ref_value *g = &out->grad[k++];
 		const struct ref_tensor *t = &r->node[i].out[0];

@@ -390,7 +390,7 @@ static void put_op(int op)
 int main(int argc, char **argv)
 {
 	if (argc > 1 && str_eq(argv[1], "--ops")) {
-		for (int op = 0; op < NOPS; op++)
+		for (int op = 0; op < op_nrows; op++)
 			put_op(op);
 		return 0;
 	}

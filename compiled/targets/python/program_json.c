@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "eager/base/json.h"
+#include "generated/op_id.h"
 
 static void put_ints(struct strbuf *sb, const int64_t *v, int n)
 {
@@ -119,7 +120,7 @@ static void put_input(struct strbuf *sb, const struct prog *p, int node)
 	json_key(sb, "name");
 	json_str(sb, n->name);
 	json_key(sb, "requires_grad");
-	sb_puts(sb, n->arg[op_param(n->op, "requires_grad")].b ? "true" : "false");
+	sb_puts(sb, node_requires_grad(n) ? "true" : "false");
 	json_key(sb, "storage");
 	sb_printf(sb, "%d", n->out[0].storage);
 	put_meta(sb, node_meta(p, node));
@@ -144,7 +145,7 @@ void program_json(struct strbuf *sb, const struct prog *p)
 	prog_partition(p, forward, cotangent);
 	sb_puts(sb, "{\"inputs\": [");
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input || p->node[i].op == OP_input_view) {
+		if (node_is_input(&p->node[i])) {
 			sb_puts(sb, before);
 			put_input(sb, p, i);
 			before = ", ";

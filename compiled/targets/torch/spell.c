@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "compiled/targets/torch/emit_python.h"
+#include "generated/op_id.h"
 
 static const char *const spelling[NOPS][NSURFACES] = {
 #define SPELL(id, torch, python) [OP_##id] = {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)},
