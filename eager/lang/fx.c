@@ -2,6 +2,7 @@
  * around it: log prefixes, "TRACED GRAPH", `class` lines, the configuration that aot_graphs prints before. Lines of another log record
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <ctype.h>
@@ -208,8 +209,8 @@ static struct node *source(struct prog *p, int node)
 {
 	while (node >= 0 && p->node[node].op != OP_input) {
 		const struct node *n = &p->node[node];
-		bool moves = op_has(n->op, T_PURE_MOVE | T_MAYBE_VIEW) && n->arg[0].tag == ARG_TENSOR;
-		node = moves ? n->arg[0].node : -1;
+		int self = op_has(n->op, T_PURE_MOVE | T_MAYBE_VIEW) ? op_self(n->op) : -1;
+		node = self >= 0 && n->arg[self].tag == ARG_TENSOR ? n->arg[self].node : -1;
 	}
 	return node < 0 || !dtype_is_int(p->node[node].out[0].meta.dtype) ? NULL : &p->node[node];
 }
@@ -219,7 +220,7 @@ static void use_as_position(struct prog *p, int node, int64_t size, bool unique,
 	struct node *n = source(p, node);
 	if (!n)
 		return;
-	int fill = op_param(OP_input, "fill"), high = op_param(OP_input, "high"), along = op_param(OP_input, "dim");
+	int fill = op_arg(OP_input, N_fill), high = op_arg(OP_input, N_high), along = op_arg(OP_input, N_dim);
 	const struct meta *m = &n->out[0].meta;
 	bool first = str_eq(n->arg[fill].str, "dyadic");
 	int64_t most = first ? size : MIN(size, n->arg[high].i.value);
@@ -242,9 +243,9 @@ static int64_t size_along(const struct meta *m, int64_t dim)
 /* Entry i of a list of indices addresses dimension i, but for masks, which address as many as they have. */
 static void list_positions(struct prog *p, const struct node *n, const struct arg *a, bool unique)
 {
-	const struct meta *self = node_meta(p, n->arg[0].node);
-	int accumulate = op_param(n->op, "accumulate");
-	unique = unique && !(accumulate >= 0 && n->arg[accumulate].b);
+	const struct meta *self = node_meta(p, n->arg[A_indexed_self].node);
+	const struct arg *accumulate = node_arg(n, N_accumulate);
+	unique = unique && !(accumulate && accumulate->b);
 	for (int i = 0, dim = 0; i < a->n; i++) {
 		const struct meta *m = a->nodes[i] < 0 ? NULL : node_meta(p, a->nodes[i]);
 		if (m && dtype_is_int(m->dtype))
@@ -258,15 +259,15 @@ void fx_positions(struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		int dim = op_param(n->op, "dim");
+		int dim = op_arg(n->op, N_dim), of = op_self(n->op);
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct arg *a = &n->arg[k];
 			enum role role = op_info[n->op].param[k].role;
 			if (a->tag == ARG_TENSORS && role_is_positions(role))
 				list_positions(p, n, a, role_has(role, RF_UNIQUE));
-			if (a->tag != ARG_TENSOR || n->arg[0].tag != ARG_TENSOR)
+			if (a->tag != ARG_TENSOR || of < 0 || n->arg[of].tag != ARG_TENSOR)
 				continue;
-			const struct meta *self = node_meta(p, n->arg[0].node);
+			const struct meta *self = node_meta(p, n->arg[of].node);
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);

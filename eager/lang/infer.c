@@ -139,7 +139,7 @@ static bool can_cast(enum dtype from, enum dtype to)
 static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
 	const struct node *n = c->n;
-	const struct meta *self = c->in[0], *res = &c->out[0];
+	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
 	if (n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
 		return err_at(err, n->line, n->col, "%s: result type %s can't be cast to the desired output type %s", op_info[n->op].name,
 			dtype_info[res->dtype].torch, dtype_info[self->dtype].torch);
@@ -164,7 +164,7 @@ static int alias_storage(const struct prog *p, const struct meta_ctx *c, int arg
 {
 	const struct arg *a = &c->n->arg[arg];
 	if (op_info[c->n->op].param[arg].role == R_TUPLE)
-		return p->node[a->node].out[c->n->arg[1].i.value].storage;
+		return p->node[a->node].out[c->n->arg[A_getitem_index].i.value].storage;
 	(void)i;
 	return p->node[a->node].out[0].storage;
 }
@@ -193,13 +193,13 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		return err_node(err, n, err->msg);
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
 	if (n->op == OP_sym_size)
-		prog_size_read(p, node, c.in[0]);
+		prog_size_read(p, node, c.in[A_sym_size_self]);
 	if (op_has(n->op, T_MUTATES)) {
 		if (!check_inplace(&c, err))
 			return false;
 		n->nout = 1;
 		n->out = ARENA_NEW(p->arena, struct value, 1);
-		n->out[0] = p->node[n->arg[0].node].out[0];
+		n->out[0] = p->node[n->arg[A_INPLACE_self].node].out[0];
 		return true;
 	}
 	n->nout = c.nout;
@@ -425,7 +425,7 @@ bool prog_rebind(struct prog *p, struct err *err)
 static bool state_input(struct prog *p, int node, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
+	const struct arg *size = &n->arg[op_arg(n->op, N_size)], *stride = &n->arg[op_arg(n->op, N_stride)];
 	struct meta *m = &p->node[node].out[0].meta;
 	int64_t sizes[MAX_RANK];
 	const enum device device = m->device;
@@ -438,7 +438,7 @@ static bool state_input(struct prog *p, int node, struct err *err)
 	meta_make_contiguous(m, m->dtype, sizes, size->n);
 	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
 		m->stride[d] = stride->ints[d].value;
-	m->offset = node_int(n, op_param(n->op, "offset"));
+	m->offset = node_int(n, op_arg(n->op, N_offset));
 	m->device = device;
 	return true;
 }
@@ -454,7 +454,7 @@ bool prog_eval_node(struct prog *p, int node, struct err *err)
 void prog_size_read(struct prog *p, int node, const struct meta *of)
 {
 	struct node *n = &p->node[node];
-	int64_t dim = node_int(n, op_param(OP_sym_size, "dim"));
+	int64_t dim = node_int(n, op_arg(OP_sym_size, N_dim));
 	n->sym_value = of->size[dim < 0 ? dim + of->rank : dim];
 }
 
@@ -469,14 +469,14 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 		q.node[call->sym[i].node].sym_value = call->sym[i].value;
 	for (int i = 0; i < call->ninput; i++) {
 		struct node *n = &q.node[call->input[i].node];
-		n->arg[op_param(OP_input, "seed")] = arg_int((int64_t)call->input[i].seed);
+		n->arg[op_arg(OP_input, N_seed)] = arg_int((int64_t)call->input[i].seed);
 		if (call->input[i].fill)
-			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
+			n->arg[op_arg(OP_input, N_fill)] = arg_str(&q, call->input[i].fill);
 		if (call->input[i].data.tag == ARG_DATA)
-			n->arg[op_param(OP_input, "data")] = call->input[i].data;
+			n->arg[op_arg(OP_input, N_data)] = call->input[i].data;
 	}
 	for (int i = 0; call->nsym && i < q.nnode; i++) {
-		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;
+		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[A_sym_size_self].node] : NULL;
 		if (!prog_eval_node(&q, i, err))
 			return false;
 		if (of && node_is_input(of))
@@ -505,7 +505,7 @@ struct hash128 prog_hash(const struct prog *p)
 	struct prog q;
 	prog_clone(&q, p, &a);
 	q.ncall = 0;
-	int seed = op_param(OP_input, "seed");
+	int seed = op_arg(OP_input, N_seed);
 	for (int i = 0; i < q.nnode; i++) {
 		q.node[i].name = arena_printf(&a, "n%d", i);
 		if (q.node[i].op == OP_input)

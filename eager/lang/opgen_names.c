@@ -10,6 +10,7 @@ enum { MAX_GROUPS = 1024, MAX_ROWS = 512 };
 
 struct group {
 	char name[64];
+	bool unnamed; /* only a member of others: rows by the function of one column */
 	bool row[MAX_ROWS];
 };
 struct groups {
@@ -17,6 +18,7 @@ struct groups {
 	struct group group[MAX_GROUPS];
 };
 
+static const char *const column_name[NCOLUMNS] = {"meta", "kern", "grad", "ref"};
 static const char *const declared[][2] = {
 #define GROUP(name, members) {#name, members},
 	{"", ""},
@@ -110,8 +112,13 @@ static void groups_make(struct groups *all)
 		group_add(all, r->id, i);
 		group_add(all, r->family + strlen("F_"), i);
 		for (int c = 0; c < NCOLUMNS; c++)
-			if (!str_eq(r->function[c], "none"))
+			if (!str_eq(r->function[c], "none")) {
+				char one[64];
+				snprintf(one, sizeof one, "%s_%s", column_name[c], r->function[c]);
 				group_add(all, r->function[c], i);
+				group_add(all, one, i);
+				group_find(all, one)->unnamed = true;
+			}
 	}
 	for (int i = 0; i < ARRAY_LEN(declared); i++)
 		if (declared[i][0][0])
@@ -179,7 +186,8 @@ void opgen_args(struct strbuf *out, const struct row_args *args)
 	arg_names(out, args, "\tN_%s,\n");
 	sb_puts(out, "\tNARGNAMES\n};\n\nenum arg_place {\n");
 	for (int i = 0; i < all->n; i++)
-		group_places(out, &all->group[i], args);
+		if (!all->group[i].unnamed)
+			group_places(out, &all->group[i], args);
 	sb_puts(out, "};\n\n#endif\n");
 	free(all);
 }

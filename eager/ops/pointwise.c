@@ -23,14 +23,14 @@ struct operands {
 	bool narrow[MAX_IN], narrow_scalars; /* to be rounded to the common dtype */
 };
 
-enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL };
+enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS }; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
 {
 	const struct op_info *info = &op_info[n->op];
 	for (int k = 0; k < info->nparam; k++)
-		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha")
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && k != op_arg(n->op, N_alpha)
 			&& info->param[k].role != R_FACTOR)
 			promote_scalar(p, &n->arg[k].scalar);
 }
@@ -38,8 +38,8 @@ static void promote_scalars(struct promotion *p, const struct node *n)
 static enum dtype common_dtype(const struct node *n, const struct meta *const *in, int nin, enum promo promo)
 {
 	struct promotion p = PROMOTION_START;
-	if (promo == PROMO_KEEP)
-		return in[0]->dtype;
+	if (promo == PROMO_KEEP || promo == PROMO_NEGATE)
+		return in[A_elementwise_self]->dtype;
 	for (int k = 0; k < nin; k++)
 		promote_tensor(&p, in[k]);
 	promote_scalars(&p, n);
@@ -259,8 +259,8 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 	/* In-place rows: self before the write is gone; its value is only a placeholder that no derivative reads. */
 	const struct tensor *in[MAX_ARGS];
 	memcpy(in, k->in, sizeof in);
-	if ((info->traits & T_MUTATES) && !in[0])
-		in[0] = k->out;
+	if ((info->traits & T_MUTATES) && !in[A_elementwise_self])
+		in[A_elementwise_self] = k->out;
 	call_gather(&c, k->n, in, r->promo);
 	c.narrow_scalars = info->licence == LC_MINMAX; /* derivatives multiply by scalars; clamp's compares */
 	for (int q = 0; q < c.nin; q++)                /* a product's cotangent times a number, which comes second there */
@@ -293,11 +293,11 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
-		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k)
-			&& !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+		if (q->kind == K_SCALAR && (k == op_arg(c->n->op, N_alpha) || k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max))
+			&& node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		/* f32 kernels have the exponent in f64. */
-		bool exponent = str_eq(q->name, "exponent") && common != DT_F32 && meta_numel(c->in[0]) > 0;
+		bool exponent = k == op_arg(c->n->op, N_exponent) && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
@@ -308,7 +308,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 
 static bool check_alpha(const struct meta_ctx *c, enum dtype common)
 {
-	int k = op_param(c->n->op, "alpha");
+	int k = op_arg(c->n->op, N_alpha);
 	if (k < 0)
 		return true;
 	const struct scalar *alpha = &c->n->arg[k].scalar;
@@ -324,33 +324,34 @@ static bool is_bool_operand(const struct meta_ctx *c, int k)
 	return c->in[k] ? c->in[k]->dtype == DT_B8 : c->n->arg[k].tag == ARG_SCALAR && c->n->arg[k].scalar.kind == SC_BOOL;
 }
 
-static bool check_sub(const struct meta_ctx *c)
+static bool check_subtract(const struct meta_ctx *c)
 {
-	bool bool0 = is_bool_operand(c, 0), bool1 = is_bool_operand(c, 1);
-	if (bool0 && bool1)
+	bool self = is_bool_operand(c, A_pointwise_SUBTRACT_self), other = is_bool_operand(c, A_pointwise_SUBTRACT_other);
+	if (self && other)
 		return err_set(c->err,
 			"Subtraction, the `-` operator, with two bool tensors is not supported. "
 			"Use the `^` or `logical_xor()` operator instead.");
-	if (bool0 || bool1)
+	if (self || other)
 		return err_set(c->err,
 			"Subtraction, the `-` operator, with a bool tensor is not supported. "
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	return true;
 }
 
-static bool check_row(const struct meta_ctx *c, enum dtype common)
+static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	if ((str_starts(info->name, "sub") || str_starts(info->name, "rsub")) && !check_sub(c))
+	const struct meta *self = c->in[A_elementwise_self];
+	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
-	if (str_eq(info->name, "neg") && common == DT_B8)
+	if (promo == PROMO_NEGATE && common == DT_B8)
 		return err_set(c->err,
 			"Negation, the `-` operator, on a bool tensor is not supported. "
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
-	if (str_eq(info->name, "clamp") && !node_given(c->n, 1) && !node_given(c->n, 2))
+	if (promo == PROMO_BOUNDS && !node_given(c->n, A_pointwise_BOUNDS_min) && !node_given(c->n, A_pointwise_BOUNDS_max))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	if (!(info->dtypes & DTS(c->in[0]->dtype)))
-		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(c->in[0]->dtype));
+	if (!(info->dtypes & DTS(self->dtype)))
+		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(self->dtype));
 	return check_alpha(c, common) && check_scalars_fit(c, common);
 }
 
@@ -363,12 +364,12 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR)
 			in[nin++] = c->in[k];
-		else if (str_eq(info->param[k].name, "other"))
+		else if (k == op_arg(c->n->op, N_other))
 			nscalar++;
 	}
 	in[nin] = &scalar_operand;
 	enum dtype common = common_dtype(c->n, in, nin, promo);
-	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
+	if (!check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
 	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
@@ -386,3 +387,6 @@ bool meta_pointwise_KEEP(struct meta_ctx *c) { return meta_pointwise(c, PROMO_KE
 bool meta_pointwise_PROMOTE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_PROMOTE); }
 bool meta_pointwise_FLOAT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_FLOAT); }
 bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOOL); }
+bool meta_pointwise_SUBTRACT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SUBTRACT); }
+bool meta_pointwise_NEGATE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_NEGATE); }
+bool meta_pointwise_BOUNDS(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOUNDS); }

@@ -73,15 +73,18 @@ static T FN(scalar)(const struct scalar *s)
 #define POW(x, y)    float_pow((double)(x), (double)(y), k->common)
 #define ROW_FLOAT(e) (e)
 #endif
-#define ROW_KEEP(e)    (e)
-#define ROW_PROMOTE(e) (e)
-#define ROW_BOOL(e)    (e)
-#define AS_WRITTEN     k->exact                                     /* s before it became a T */
-#define LESS_ONE       FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
-#define SIGN(x)        ((T)(((x) > 0) - ((x) < 0)))
-#define RELU(x)        ((x) <= 0 ? 0 : (x)) /* NaN stays */
-#define INSIDE(x)      ((!has_s || (x) >= s) && (!has_t || (x) <= t))
-#define CLAMP(x)       FN(clamp)(x, k)
+#define ROW_KEEP(e)     (e)
+#define ROW_PROMOTE(e)  (e)
+#define ROW_BOOL(e)     (e)
+#define ROW_SUBTRACT(e) (e)
+#define ROW_NEGATE(e)   (e)
+#define ROW_BOUNDS(e)   (e)
+#define AS_WRITTEN      k->exact                                     /* s before it became a T */
+#define LESS_ONE        FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
+#define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
+#define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
+#define INSIDE(x)       ((!has_s || (x) >= s) && (!has_t || (x) <= t))
+#define CLAMP(x)        FN(clamp)(x, k)
 
 struct FN(consts) {
 	T s, t;
@@ -231,6 +234,9 @@ static void FN(backward)(const struct operands *c, struct walk *w, const struct 
 #undef ROW_KEEP
 #undef ROW_PROMOTE
 #undef ROW_BOOL
+#undef ROW_SUBTRACT
+#undef ROW_NEGATE
+#undef ROW_BOUNDS
 #undef SIGN
 #undef AS_WRITTEN
 #undef LESS_ONE

@@ -1,6 +1,7 @@
 /* autograd.c: the graph that autograd keeps while a program runs (see autograd.h): vars, roots, edges, saved versions and the
  * checks that PyTorch makes before a row runs. The sweep over it is in autograd_sweep.c. */
 #include "eager/run/autograd.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <ctype.h>
@@ -130,7 +131,7 @@ static bool same_rule(struct meta_ctx *c, const struct graph *g, int node, const
 	*c = (struct meta_ctx){.p = g->p, .n = n, .nout = 1, .err = &ignored};
 	for (int k = 0; k < MAX_OUTS; k++)
 		c->alias[k] = -1;
-	c->in[0] = &self->adj;
+	c->in[A_viewed_self] = &self->adj;
 	if (!op_meta[n->op](c) || c->nout != n->nout)
 		return false;
 	for (int k = 0; k < n->nout; k++)
@@ -198,7 +199,8 @@ bool graph_history_ok(const struct graph *g, int var, struct err *err)
 
 static void detach(struct graph *g, int node)
 {
-	struct var self = *var_at(g, g->p->node[node].arg[0].node), v = {.meta = *node_meta(g->p, node), .adj = *node_meta(g->p, node)};
+	struct var self = *var_at(g, g->p->node[node].arg[A_detach_self].node),
+			   v = {.meta = *node_meta(g->p, node), .adj = *node_meta(g->p, node)};
 	const struct root from = g->root[self.root];
 	v.root = add_root(g, from.base, from.logical ? meta_extent(&v.meta) : from.ncells);
 	g->root[v.root].counter = from.counter;
@@ -213,12 +215,12 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
 	if (n->op == OP_getitem) {
-		g->var_of[node] = &g->var_of[n->arg[0].node][node_int(n, 1)];
+		g->var_of[node] = &g->var_of[n->arg[A_getitem_self].node][node_int(n, A_getitem_index)];
 		return STEP_OK;
 	}
-	int self_id = g->var_of[n->arg[0].node][0];
+	int self_id = g->var_of[n->arg[A_viewed_self].node][0];
 	if (n->op == OP_contiguous) { /* returns self itself */
-		g->var_of[node] = g->var_of[n->arg[0].node];
+		g->var_of[node] = g->var_of[n->arg[A_viewed_self].node];
 		return STEP_OK;
 	}
 	if (op_has(n->op, T_NONDIFF)) {
@@ -282,7 +284,7 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 		wrong = s->size[d] != i->size[d] && s->size[d] != 1 ? d : wrong;
 	if (wrong < 0)
 		return true;
-	int how = op_param(n->op, "reduce");
+	int how = op_arg(n->op, N_reduce);
 	if (how >= 0 && !str_eq(n->arg[how].str, "sum") && !str_eq(n->arg[how].str, "mean"))
 		return err_set(err,
 			"RuntimeError: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
@@ -317,7 +319,7 @@ static int operands(struct operand **list, const struct prog *p, int node, struc
 
 static bool leaf_check(const struct graph *g, int node, struct err *err)
 {
-	int self = g->var_of[g->p->node[node].arg[0].node][0];
+	int self = g->var_of[g->p->node[node].arg[A_INPLACE_self].node][0];
 	const struct var *v = &g->var[self];
 	if (v->multi)
 		return multi_error(g, v, "is being", err);
@@ -336,9 +338,9 @@ static void save_operands(struct graph *g, int node, const struct operand *op, i
 	for (int s = 0; s < info->nsave; s++) {
 		if (!when_holds(f, info->save[s].when))
 			continue;
-		if (info->save[s].what == 0 && op_has(n->op, T_MUTATES)) {
+		if (info->save[s].what == A_INPLACE_self && op_has(n->op, T_MUTATES)) {
 			struct tensor self, *copy = ARENA_NEW(g->a, struct tensor, 1);
-			graph_tensor(&self, g, n->arg[0].node, 0);
+			graph_tensor(&self, g, n->arg[A_INPLACE_self].node, 0);
 			meta_make_contiguous(&copy->meta, self.meta.dtype, self.meta.size, self.meta.rank);
 			tensor_new(copy, &copy->meta, g->a);
 			tensor_copy(copy, &self);
@@ -368,7 +370,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		return STEP_OK;
 	if (writes && !leaf_check(g, node, err))
 		return STEP_RAISED;
-	if (writes && g->root[var_at(g, n->arg[0].node)->root].unsaid) {
+	if (writes && g->root[var_at(g, n->arg[A_INPLACE_self].node)->root].unsaid) {
 		err_set(err, "a write into memory that _unsafe_view shares without saying so");
 		return STEP_UNSUPPORTED;
 	}
@@ -383,14 +385,14 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	}
 	for (int k = 0; k < n->nout; k++)
 		f->tracked |= dtype_is_float(n->out[k].meta.dtype);
-	const char *opaque = writes ? var_at(g, n->arg[0].node)->opaque : NULL;
+	const char *opaque = writes ? var_at(g, n->arg[A_INPLACE_self].node)->opaque : NULL;
 	for (int e = 0; e < f->nedge && !opaque; e++)
 		opaque = g->var[f->edge[e].var].opaque;
 	if (f->tracked && opaque) {
 		err_set(err, "no gradient through %s", opaque);
 		return STEP_UNSUPPORTED;
 	}
-	f->self_had_grad = writes && var_grad(g, g->var_of[n->arg[0].node][0]);
+	f->self_had_grad = writes && var_grad(g, g->var_of[n->arg[A_INPLACE_self].node][0]);
 	save_operands(g, node, op, nop);
 	return STEP_OK;
 }
@@ -399,7 +401,7 @@ void graph_written(struct graph *g, int node)
 {
 	const struct node *n = &g->p->node[node];
 	struct fn *f = &g->fn[node];
-	g->var_of[node] = g->var_of[n->arg[0].node];
+	g->var_of[node] = g->var_of[n->arg[A_INPLACE_self].node];
 	struct var *v = var_at(g, node);
 	struct root *r = &g->root[v->root];
 	v->seen = ++*graph_version(g, v->root);

@@ -1,5 +1,6 @@
 /* autograd_sweep.c: the backward sweep over adjoint memory (see autograd.h). */
 #include "eager/run/autograd.h"
+#include "generated/op_args.h"
 
 static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
 
@@ -236,7 +237,7 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	if (self) {
 		adjoint_zero(g, self);
 		if (f->self_had_grad)
-			adjoint_put(g, self, c.gin[0], false);
+			adjoint_put(g, self, c.gin[A_INPLACE_self], false);
 	}
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];

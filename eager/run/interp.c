@@ -4,6 +4,7 @@
 #include "eager/run/autograd.h"
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
@@ -186,7 +187,7 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		if (meta_operand(r->p, n, k)) {
 			in[k] = *meta_operand(r->p, n, k);
-			in[k].device = node_meta(r->p, n->arg[0].node)->device;
+			in[k].device = node_meta(r->p, n->arg[A_INPLACE_self].node)->device;
 			c.in[k] = &in[k];
 		}
 	if (!op_meta[n->op](&c))
@@ -234,7 +235,7 @@ static enum step run_inplace(struct run *r, int node)
 	struct tensor value, self;
 	if (!functional_meta(&value.meta, r, node, &err))
 		return raised(r, &err);
-	graph_tensor(&self, &r->g, n->arg[0].node, 0);
+	graph_tensor(&self, &r->g, n->arg[A_INPLACE_self].node, 0);
 	bool data;
 	struct kern_ctx c;
 	kernel_context(&c, r, node, &err, &data);
@@ -273,7 +274,7 @@ static enum step run_node(struct run *r, int node)
 		return STEP_RAISED;
 	if (node_is_input(n))
 		return run_input(r, node);
-	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
+	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[A_viewed_self].node].out[0].storage;
 	if (op_has(n->op, T_VIEW) || shares)
 		return graph_view(&r->g, node, r->err);
 	struct arena_mark mark = arena_mark(&r->scratch);

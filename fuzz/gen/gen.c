@@ -1,6 +1,7 @@
 /* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ static void add_calls(struct world *w)
 		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
 		for (int i = 0; i < p->nnode; i++) {
 			const struct node *n = &p->node[i];
-			if (n->op != OP_input || node_given(n, op_param(OP_input, "data")))
+			if (n->op != OP_input || node_given(n, op_arg(OP_input, N_data)))
 				continue;
 			bool plain = str_eq(n->arg[IN_FILL].str, "dyadic") && dtype_is_float(n->arg[IN_DTYPE].dtype);
 			bool ints = str_eq(n->arg[IN_FILL].str, "dyadic") && n->arg[IN_DTYPE].dtype != DT_B8;

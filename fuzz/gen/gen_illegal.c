@@ -3,6 +3,7 @@
  *
  * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 static int put(struct world *w, int op)
@@ -248,7 +249,7 @@ static bool position(struct world *w)
 	int i = put(w, OP_input), node;
 	w->p->node[i].arg[IN_SIZE] = arg_ints(w->p, &count, 1);
 	w->p->node[i].arg[IN_DTYPE] = arg_dtype(DT_I64);
-	w->p->node[i].arg[op_param(OP_input, "data")] = arg_data(w->p, data, (int)count);
+	w->p->node[i].arg[op_arg(OP_input, N_data)] = arg_data(w->p, data, (int)count);
 	CHECK(prog_infer_or_refuse(w->p, i, NULL));
 	node = put(w, rows ? OP_embedding : OP_index_select);
 	w->p->node[node].arg[0] = arg_tensor(x);

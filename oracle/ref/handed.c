@@ -1,14 +1,15 @@
 /* handed.c: from the leaf upwards, node by node, through the arguments whose derivative is grad itself or a view of it. */
 #include "oracle/ref/handed.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
-static bool is_one(const struct node *n, const char *name)
+static bool is_one(const struct node *n, int name)
 {
-	const struct arg *a = &n->arg[op_param(n->op, name)];
+	const struct arg *a = &n->arg[op_arg(n->op, name)];
 	return a->tag != ARG_SCALAR || (a->scalar.kind == SC_FLOAT ? a->scalar.f == 1 : a->scalar.i == 1);
 }
 
-static bool is_true(const struct node *n, const char *name) { return n->arg[op_param(n->op, name)].b; }
+static bool is_true(const struct node *n, int name) { return n->arg[op_arg(n->op, name)].b; }
 
 /* derivatives.yaml, and the functions of FunctionsManual.cpp that it calls: what argument k gets of the gradient of n, if sizes and dtype
  * are the same. */
@@ -33,11 +34,11 @@ static enum handed as_it_is(const struct node *n, int k)
 	case OP_cumsum: /* along a dim of one element */
 	case OP_cumprod: return k == 0 ? HANDED_SAME : HANDED_NOT;
 	case OP_add_Tensor:
-	case OP_add_: return k == 0 || is_one(n, "alpha") ? HANDED_SAME : HANDED_NOT;
-	case OP_addmm: return k == 0 && is_one(n, "beta") ? HANDED_SAME : HANDED_NOT;
+	case OP_add_: return k == 0 || is_one(n, N_alpha) ? HANDED_SAME : HANDED_NOT;
+	case OP_addmm: return k == 0 && is_one(n, N_beta) ? HANDED_SAME : HANDED_NOT;
 	case OP_index_put:
-	case OP_index_put_: return k == 0 && is_true(n, "accumulate") ? HANDED_SAME : HANDED_NOT;
-	case OP_scatter_reduce_two: return k == 0 && is_true(n, "include_self") ? HANDED_SAME : HANDED_NOT;
+	case OP_index_put_: return k == 0 && is_true(n, N_accumulate) ? HANDED_SAME : HANDED_NOT;
+	case OP_scatter_reduce_two: return k == 0 && is_true(n, N_include_self) ? HANDED_SAME : HANDED_NOT;
 	case OP_copy_: return k == 1 ? HANDED_SAME : HANDED_NOT;
 	default: return HANDED_NOT;
 	}

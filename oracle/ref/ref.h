@@ -19,6 +19,7 @@
 
 #include "eager/lang/prog.h"
 #include "oracle/tape/tape.h"
+#include "generated/op_args.h"
 
 struct ref_tensor {
 	struct meta meta; /* the oracle's own derivation, never the program's annotation */

@@ -4,6 +4,7 @@
 #include "eager/lang/fill.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/tape/tape_impl.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static void note_write(struct ref *r, int node, int base)
 static bool meta_of_input(struct run *s, struct meta *m, const struct node *n, const struct meta *base)
 {
 	const struct op_info *o = &op_info[n->op];
-	int size = op_param(n->op, "size"), stride = op_param(n->op, "stride"), offset = op_param(n->op, "offset");
+	int size = op_arg(n->op, N_size), stride = op_arg(n->op, N_stride), offset = op_arg(n->op, N_offset);
 	const struct arg *a = &n->arg[size];
 	int64_t sizes[MAX_RANK];
 	(void)o;
@@ -81,7 +82,7 @@ static bool meta_of_input(struct run *s, struct meta *m, const struct node *n, c
 		return err_set(s->err, "input: more than %d dimensions", MAX_RANK);
 	for (int d = 0; d < a->n; d++)
 		sizes[d] = a->ints[d].value;
-	enum dtype dt = base ? base->dtype : n->arg[op_param(n->op, "dtype")].dtype;
+	enum dtype dt = base ? base->dtype : n->arg[op_arg(n->op, N_dtype)].dtype;
 	if (!meta_check_sizes(sizes, a->n, s->err))
 		return false;
 	meta_make_contiguous(m, dt, sizes, a->n);
@@ -96,7 +97,7 @@ static bool meta_of_input(struct run *s, struct meta *m, const struct node *n, c
 static int input_root(const struct prog *p, int node)
 {
 	while (p->node[node].op == OP_input_view)
-		node = p->node[node].arg[0].node;
+		node = p->node[node].arg[A_input_view_base].node;
 	return node;
 }
 
@@ -289,7 +290,7 @@ static void mark_cells(bool *cell, const struct meta *m)
  * as_strided_backward). An input's own elements are all that can get gradients: there nothing is lost. */
 static bool names_others(struct ref *r, const struct node *n, const struct ref_tensor *self, const struct meta *view)
 {
-	if (op_param(n->op, "storage_offset") < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[0].node].op == OP_input
+	if (op_arg(n->op, N_storage_offset) < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[A_as_strided_self].node].op == OP_input
 		|| !meta_numel(view))
 		return false;
 	struct arena_mark m = arena_mark(r->arena);
@@ -413,6 +414,9 @@ static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
 	return self->meta.offset != 0 || !meta_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
 }
 
+/* A new tensor that starts as self: not where(), whose condition comes first and whose result is laid out anew. */
+static bool is_scattered(int op) { return op_has(op, T_SCATTER) && op_self(op) == A_overlaid_self; }
+
 /* A view without history: from here on two histories share the storage. (And one version counter: what is saved through one and written
  * through the other raises.) */
 static int detached_base(struct ref *r, const struct ref_tensor *t)
@@ -456,10 +460,10 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[0].is_alias;
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
-			t->levels = levels_of_view(c->in[v], t, op_param(c->n->op, "storage_offset") >= 0);
-			if (op_param(c->n->op, "storage_offset") >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
+			t->levels = levels_of_view(c->in[v], t, op_arg(c->n->op, N_storage_offset) >= 0);
+			if (op_arg(c->n->op, N_storage_offset) >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
-			if (r->storage[t->storage].cloned && op_param(c->n->op, "storage_offset") >= 0)
+			if (r->storage[t->storage].cloned && op_arg(c->n->op, N_storage_offset) >= 0)
 				return unsupported(s, "cells of a scatter's result are named that are no elements of it");
 			t->overlapping = c->in[v]->overlapping || overlaps_partly(&t->map)
 				|| adds_in_backward(r, c->n->op, t); /* with or without gradients: they may come later */
@@ -469,7 +473,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			if (c->grad && dtype_is_float(t->meta.dtype))
 				separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
-			r->storage[t->storage].cloned = op_has(c->n->op, T_SCATTER) && c->in[0] && keeps_cells(r, c->in[0]);
+			r->storage[t->storage].cloned = is_scattered(c->n->op) && keeps_cells(r, c->in[A_overlaid_self]);
 			t->base = new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			note_write(r, i, t->base);
 		}
@@ -534,7 +538,7 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return unsupported(s, "a write into memory that _unsafe_view shares without saying so");
 	if (st->detached && st->strangers)
 		return unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
-	if (meta_has_duplicates(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[1]))
+	if (meta_has_duplicates(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[A_fill_Tensor__value]))
 		return unsupported(s,
 			"gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
 			"the value");
@@ -594,7 +598,7 @@ static bool agree_on_cells(struct run *s, const struct ref_ctx *c, const struct 
 static bool write_back(struct run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
-	struct ref_tensor self = *c->in[0];
+	struct ref_tensor self = *c->in[A_INPLACE_self];
 	if (!check_write(s, &self, c))
 		return false;
 	const sid *ids = c->ids[0];
@@ -649,7 +653,7 @@ static bool ignores_order(int op)
 /* The reduction is over dim d of a tensor of this rank, among others. */
 static bool reduces(const struct node *n, int d, int rank)
 {
-	int k = op_param(n->op, "dim");
+	int k = op_arg(n->op, N_dim);
 	const struct arg *a = k >= 0 ? &n->arg[k] : NULL;
 	if (!a || a->tag == ARG_NONE || (a->tag == ARG_INTS && a->n == 0))
 		return true;
@@ -711,7 +715,7 @@ static bool do_node(struct run *s, int i)
 		return false;
 	}
 	if (n->op == OP_sym_size)
-		prog_size_read(s->own, i, &r->node[n->arg[0].node].out[0].meta);
+		prog_size_read(s->own, i, &r->node[n->arg[A_sym_size_self].node].out[0].meta);
 	if (node_is_sym(n))
 		return true;
 	if (node_is_input(n)) {
@@ -737,7 +741,7 @@ static bool do_node(struct run *s, int i)
 	bool picks = op_info[c.n->op].family == F_GATHER; /* and may pick an element several times, however few it picks */
 	for (int k = 0; k < MAX_ARGS && ok; k++)
 		if (c.in[k] && c.nout && c.view_of[0] < 0)
-			levels_read(r, c.in[k], picks ? INT64_MAX : meta_numel(c.inplace ? &c.in[0]->meta : &c.out[0].meta));
+			levels_read(r, c.in[k], picks ? INT64_MAX : meta_numel(c.inplace ? &c.in[A_INPLACE_self]->meta : &c.out[0].meta));
 	if (r->tape.over)
 		return unsupported(s, "above the reference's budget of scalars or entries");
 	return ok;
@@ -745,10 +749,10 @@ static bool do_node(struct run *s, int i)
 
 bool ref_getitem(struct ref_ctx *c)
 {
-	int64_t k = ref_arg_int(c, 1), n = c->r->node[c->n->arg[0].node].nout;
+	int64_t k = ref_arg_int(c, A_getitem_index), n = c->r->node[c->n->arg[A_getitem_self].node].nout;
 	if (k < -n || k >= n)
 		return err_set(c->err, "tuple index out of range");
-	c->out[0] = *c->list[0][k < 0 ? k + n : k];
+	c->out[0] = *c->list[A_getitem_self][k < 0 ? k + n : k];
 	c->view_of[0] = -2;
 	c->nout = 1;
 	return true;
@@ -876,7 +880,7 @@ static const int64_t *leaves_of(
 static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 {
 	const struct node *n = &r->p->node[grp->node];
-	return grp->one && n->op == OP_topk ? n->arg[op_param(OP_topk, "k")].i.value : 1;
+	return grp->one && n->op == OP_topk ? n->arg[op_arg(OP_topk, N_k)].i.value : 1;
 }
 
 /* Winner groups whose entries are leaves. Equals among which topk picks several times are one group. */

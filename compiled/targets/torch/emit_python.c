@@ -8,6 +8,7 @@
 #include "compiled/targets/torch/spell.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 void emit_name(struct strbuf *sb, const struct prog *p, int node)
@@ -100,8 +101,8 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 	emit_name(sb, p, node);
 	sb_puts(sb, " = ");
 	if (n->op == OP_getitem) {
-		emit_name(sb, p, n->arg[0].node);
-		sb_printf(sb, "[%" PRId64 "]\n", n->arg[1].i.value);
+		emit_name(sb, p, n->arg[A_getitem_self].node);
+		sb_printf(sb, "[%" PRId64 "]\n", n->arg[A_getitem_index].i.value);
 		return;
 	}
 	sb_printf(sb, "torch.ops.aten.%s%s(", op->name, strchr(op->name, '.') ? "" : ".default");
