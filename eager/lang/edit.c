@@ -188,7 +188,7 @@ static bool widen_dtypes(struct prog *q)
 
 static void fill_dyadic(struct prog *q)
 {
-	int fill = op_arg(OP_input, N_fill);
+	int fill = A_input_fill;
 	for (int i = 0; i < q->nnode; i++)
 		if (q->node[i].op == OP_input && dtype_is_float(q->node[i].out[0].meta.dtype))
 			q->node[i].arg[fill].str = "dyadic";

@@ -202,17 +202,17 @@ void *fill_storage(const struct prog *p, int storage, struct arena *a)
 		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage)
 			n = &p->node[i];
 	CHECK(n);
-	int fill = fill_find(n->arg[op_arg(OP_input, N_fill)].str);
+	int fill = fill_find(n->arg[A_input_fill].str);
 	CHECK(fill >= 0);
 	int64_t ncells = prog_storage_cells(p, storage);
 	void *data = arena_alloc(a, mul_size((size_t)ncells, (size_t)dtype_nbytes(n->out[0].meta.dtype)));
-	const struct arg *given = &n->arg[op_arg(OP_input, N_data)];
+	const struct arg *given = &n->arg[A_input_data];
 	if (given->tag == ARG_DATA) {
 		CHECK(given->n == ncells);
 		fill_from_data(data, n->out[0].meta.dtype, given);
 		return data;
 	}
-	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, op_arg(OP_input, N_seed)),
-		node_int(n, op_arg(OP_input, N_high)), (int)node_int(n, op_arg(OP_input, N_dim)));
+	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, A_input_seed), node_int(n, A_input_high),
+		(int)node_int(n, A_input_dim));
 	return data;
 }

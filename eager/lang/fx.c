@@ -220,7 +220,7 @@ static void use_as_position(struct prog *p, int node, int64_t size, bool unique,
 	struct node *n = source(p, node);
 	if (!n)
 		return;
-	int fill = op_arg(OP_input, N_fill), high = op_arg(OP_input, N_high), along = op_arg(OP_input, N_dim);
+	int fill = A_input_fill, high = A_input_high, along = A_input_dim;
 	const struct meta *m = &n->out[0].meta;
 	bool first = str_eq(n->arg[fill].str, "dyadic");
 	int64_t most = first ? size : MIN(size, n->arg[high].i.value);

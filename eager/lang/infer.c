@@ -454,7 +454,7 @@ bool prog_eval_node(struct prog *p, int node, struct err *err)
 void prog_size_read(struct prog *p, int node, const struct meta *of)
 {
 	struct node *n = &p->node[node];
-	int64_t dim = node_int(n, op_arg(OP_sym_size, N_dim));
+	int64_t dim = node_int(n, A_sym_size_dim);
 	n->sym_value = of->size[dim < 0 ? dim + of->rank : dim];
 }
 
@@ -469,11 +469,11 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 		q.node[call->sym[i].node].sym_value = call->sym[i].value;
 	for (int i = 0; i < call->ninput; i++) {
 		struct node *n = &q.node[call->input[i].node];
-		n->arg[op_arg(OP_input, N_seed)] = arg_int((int64_t)call->input[i].seed);
+		n->arg[A_input_seed] = arg_int((int64_t)call->input[i].seed);
 		if (call->input[i].fill)
-			n->arg[op_arg(OP_input, N_fill)] = arg_str(&q, call->input[i].fill);
+			n->arg[A_input_fill] = arg_str(&q, call->input[i].fill);
 		if (call->input[i].data.tag == ARG_DATA)
-			n->arg[op_arg(OP_input, N_data)] = call->input[i].data;
+			n->arg[A_input_data] = call->input[i].data;
 	}
 	for (int i = 0; call->nsym && i < q.nnode; i++) {
 		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[A_sym_size_self].node] : NULL;
@@ -505,7 +505,7 @@ struct hash128 prog_hash(const struct prog *p)
 	struct prog q;
 	prog_clone(&q, p, &a);
 	q.ncall = 0;
-	int seed = op_arg(OP_input, N_seed);
+	int seed = A_input_seed;
 	for (int i = 0; i < q.nnode; i++) {
 		q.node[i].name = arena_printf(&a, "n%d", i);
 		if (q.node[i].op == OP_input)

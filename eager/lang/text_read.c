@@ -791,11 +791,11 @@ static bool annotated_input(struct reader *r, const char *name, int line, int co
 	int node = r->p->nnode - 1;
 	struct prog *p = r->p;
 	p->node[node].op = OP_input;
-	p->node[node].arg[op_arg(OP_input, N_size)] = arg_ints(p, an->meta.size, an->meta.rank);
+	p->node[node].arg[A_input_size] = arg_ints(p, an->meta.size, an->meta.rank);
 	if (an->has_stride)
-		p->node[node].arg[op_arg(OP_input, N_stride)] = arg_ints(p, an->meta.stride, an->meta.rank);
-	p->node[node].arg[op_arg(OP_input, N_dtype)] = arg_dtype(an->meta.dtype);
-	p->node[node].arg[op_arg(OP_input, N_seed)] = arg_int(++r->nplaceholder);
+		p->node[node].arg[A_input_stride] = arg_ints(p, an->meta.stride, an->meta.rank);
+	p->node[node].arg[A_input_dtype] = arg_dtype(an->meta.dtype);
+	p->node[node].arg[A_input_seed] = arg_int(++r->nplaceholder);
 	return finish_node(r, node, an, 1);
 }
 
@@ -1016,14 +1016,14 @@ static bool call_data(struct reader *r, struct call_input *in)
 {
 	struct raw v;
 	const struct node *n = &r->p->node[in->node];
-	int k = op_arg(OP_input, N_data), col = (int)(r->s - r->line_start) + 1;
+	int k = A_input_data, col = (int)(r->s - r->line_start) + 1;
 	struct err why = {0};
 	if (!want(r, "=") || !value(r, &v) || !coerce_data(r, &in->data, &op_info[OP_input], &op_info[OP_input].param[k], &v, r->err))
 		return false;
 	bool symbolic = false;
 	for (int d = 0; d < n->arg[A_input_size].n; d++)
 		symbolic = symbolic || n->arg[A_input_size].ints[d].expr >= 0;
-	if (!str_eq(n->arg[op_arg(OP_input, N_fill)].str, "dyadic"))
+	if (!str_eq(n->arg[A_input_fill].str, "dyadic"))
 		return err_at(r->err, r->line, col, "call: '%s' has a fill, so no data", n->name);
 	return symbolic || fill_data_check(&in->data, &n->out[0].meta, &why) || err_at(r->err, r->line, col, "call: %s", why.msg);
 }
@@ -1033,7 +1033,7 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 	struct raw v;
 	if (r->p->node[node].op != OP_input)
 		return FAIL(r, "call: '%s' is not an input", r->p->node[node].name);
-	*in = (struct call_input){.node = node, .seed = (uint64_t)r->p->node[node].arg[op_arg(OP_input, N_seed)].i.value};
+	*in = (struct call_input){.node = node, .seed = (uint64_t)r->p->node[node].arg[A_input_seed].i.value};
 	for (bool any = false;; any = true) {
 		if (keyword(r, "seed")) {
 			if (!want(r, "=") || !value(r, &v))
@@ -1054,7 +1054,7 @@ static bool call_input(struct reader *r, struct call_input *in, int node)
 			if (any)
 				return FAIL(r, "call: an input has data or a seed, not both");
 			return call_data(r, in);
-		} else if (any && node_given(&r->p->node[node], op_arg(OP_input, N_data))) {
+		} else if (any && node_given(&r->p->node[node], A_input_data)) {
 			return FAIL(r, "call: '%s' has data, so no seed and no fill; give it other data=", r->p->node[node].name);
 		} else {
 			return any ? true : FAIL(r, "call: expected seed=, fill= or data=");

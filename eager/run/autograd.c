@@ -241,7 +241,7 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		&& !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	bool multi = op_has(n->op, T_MULTI_VIEW);
-	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[0].is_alias;
+	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[A_viewed_self].is_alias;
 	g->var_of[node] = ARENA_NEW(g->a, int, MAX(n->nout, 1));
 	for (int k = 0; k < n->nout; k++) {
 		struct var v = self;

@@ -35,7 +35,7 @@ struct catch_count catch_sum(const struct catch_table *t, enum plant p)
 
 static bool plain_float(const struct node *n)
 {
-	return n->op == OP_input && dtype_is_float(n->out[0].meta.dtype) && str_eq(n->arg[op_arg(OP_input, N_fill)].str, "dyadic");
+	return n->op == OP_input && dtype_is_float(n->out[0].meta.dtype) && str_eq(n->arg[A_input_fill].str, "dyadic");
 }
 
 static void set_fill(struct prog *p, const char *fill)
@@ -46,7 +46,7 @@ static void set_fill(struct prog *p, const char *fill)
 				p->call[k].input[i].fill = NULL;
 	for (int i = 0; i < p->nnode; i++)
 		if (plain_float(&p->node[i]))
-			p->node[i].arg[op_arg(OP_input, N_fill)] = arg_str(p, fill);
+			p->node[i].arg[A_input_fill] = arg_str(p, fill);
 }
 
 bool catch_generate(struct prog *out, struct catch_case *c, int ncall, struct err *err)

@@ -1,6 +1,7 @@
 /* gen_arg.c: arguments that are not tensors, by kind and role, valid for the self at hand. Dims are drawn first because indices,
  * windows and counts refer to them; then everything else in schema order. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
@@ -398,11 +399,13 @@ bool draw_number(struct world *w, struct making *m, int k)
 
 void draw_number_first(struct world *w, struct making *m)
 {
-	if (!op_has(m->op, T_NUMBERS) || !op_takes_number(m->op, 0) || m->arg[1].tag != ARG_SCALAR || !choose_chance(w->c, 25))
+	int self = m->anchor, other = op_arg(m->op, N_other);
+	if (!op_has(m->op, T_NUMBERS) || other < 0 || !op_takes_number(m->op, self) || m->arg[other].tag != ARG_SCALAR
+		|| !choose_chance(w->c, 25))
 		return;
-	struct arg t = m->arg[0];
-	m->arg[0] = m->arg[1];
-	m->arg[1] = t;
+	struct arg t = m->arg[self];
+	m->arg[self] = m->arg[other];
+	m->arg[other] = t;
 }
 
 static bool draw_bool(struct world *w, struct making *m, int k)

@@ -5,9 +5,6 @@
 
 #include "fuzz/gen/gen.h"
 
-/* Parameters of the `input` row, in schema order. */
-enum { IN_SIZE, IN_STRIDE, IN_OFFSET, IN_DTYPE, IN_FILL, IN_SEED, IN_HIGH, IN_DIM, IN_GRAD };
-
 enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
 /* Per node. Autograd follows tensors: views of one tensor share its history, so `grad` counts at the root. Memory rules follow

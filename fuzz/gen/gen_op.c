@@ -3,6 +3,7 @@
 #include "fuzz/gen/gen_internal.h"
 
 #include "eager/run/legality.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
@@ -649,8 +650,8 @@ static void add_getitems(struct world *w, int tuple)
 		if (nout > 3 && !(i == 0 || choose_chance(w->c, 300 / nout)))
 			continue;
 		int node = prog_add(w->p, OP_getitem, NULL);
-		w->p->node[node].arg[0] = arg_tensor(tuple);
-		w->p->node[node].arg[1] = arg_int(i);
+		w->p->node[node].arg[A_getitem_self] = arg_tensor(tuple);
+		w->p->node[node].arg[A_getitem_index] = arg_int(i);
 		const char *why;
 		if (!prog_infer_node(w->p, node, NULL) || !admit(w, node, &why))
 			BUG("getitem refused");

@@ -55,7 +55,7 @@ static int fill_class(const struct prog *p, int k)
 		fill = p->call[k - 1].input[i].fill;
 	for (int i = 0; !fill && i < p->nnode; i++)
 		if (p->node[i].op == OP_input && dtype_is_float(p->node[i].out[0].meta.dtype))
-			fill = p->node[i].arg[op_arg(OP_input, N_fill)].str;
+			fill = p->node[i].arg[A_input_fill].str;
 	for (int c = 0; fill && c < NFILL_CLASSES; c++)
 		if (str_eq(fill, fill_class_name[c]))
 			return c;

@@ -458,7 +458,7 @@ static bool take_results(struct run *s, struct ref_ctx *c, int i)
 			t->base = c->in[v]->base;
 			if (op_has(c->n->op, T_NONDIFF))
 				t->base = detached_base(r, t);
-			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[0].is_alias;
+			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[A_viewed_self].is_alias;
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
 			t->levels = levels_of_view(c->in[v], t, op_arg(c->n->op, N_storage_offset) >= 0);
 			if (op_arg(c->n->op, N_storage_offset) >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
@@ -880,7 +880,7 @@ static const int64_t *leaves_of(
 static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 {
 	const struct node *n = &r->p->node[grp->node];
-	return grp->one && n->op == OP_topk ? n->arg[op_arg(OP_topk, N_k)].i.value : 1;
+	return grp->one && n->op == OP_topk ? n->arg[A_topk_k].i.value : 1;
 }
 
 /* Winner groups whose entries are leaves. Equals among which topk picks several times are one group. */

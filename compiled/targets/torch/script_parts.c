@@ -60,15 +60,15 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
-	const struct arg *given = &n->arg[op_arg(OP_input, N_data)];
+	const struct arg *given = &n->arg[A_input_data];
 	if (given->tag == ARG_DATA) {
 		data_row(sb, q, n->out[0].storage, m->dtype, given->n);
 		return;
 	}
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
-	escape_python(sb, n->arg[op_arg(OP_input, N_fill)].str);
-	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_arg(OP_input, N_seed)),
-		node_int(n, op_arg(OP_input, N_high)), node_int(n, op_arg(OP_input, N_dim)));
+	escape_python(sb, n->arg[A_input_fill].str);
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, A_input_seed), node_int(n, A_input_high),
+		node_int(n, A_input_dim));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);
