@@ -1,7 +1,6 @@
 /* edit.c: all edits are one: choose nodes, renumber. */
 #include "eager/lang/edit.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 static void map_arg(struct arg *g, const int *to)
 {

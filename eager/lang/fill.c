@@ -1,8 +1,7 @@
 /* fill.c: the data of inputs (formulas in fill.h). One 64-bit hash per cell, then integer arithmetic; floats appear only when a
  * small integer is scaled by a power of two. */
 #include "eager/lang/fill.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 #define NAME(id, name)   name,
 #define LISTED(id, name) ", " name

@@ -3,7 +3,6 @@
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
 #include "generated/op_args.h"
-#include "generated/op_id.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
 #include "eager/ops/rules.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <inttypes.h>

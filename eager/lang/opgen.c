@@ -298,6 +298,7 @@ int main(int argc, char **argv)
 		row(&args[i], &opgen_rows[i]);
 	make(argv[1], "op_table.c", write_table, args);
 	make(argv[1], "op_id.h", opgen_ids, args);
+	make(argv[1], "op_input.h", opgen_input, args);
 	make(argv[1], "op_args.h", opgen_args, args);
 	make(argv[1], "op_functions.def", opgen_functions, args);
 	sb_free(&table);

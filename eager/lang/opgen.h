@@ -1,6 +1,7 @@
 /* opgen.h: the build-time tool opgen. `opgen DIR` reads ops.def, role.def and arg_groups.def and writes, only where the text changed:
  *     DIR/op_table.c        op_info and op_arg_place, static const data; opgen.c parses and checks every schema and `saves` string
  *     DIR/op_id.h           enum op
+ *     DIR/op_input.h        the same and the next for the language's own rows, which a new operator does not change
  *     DIR/op_args.h         names of arguments and of their positions
  *     DIR/op_functions.def  the functions that rows name, each once
  * A mistake in a row stops the build with the row's name and the place in its schema. */
@@ -27,6 +28,7 @@ struct row_args {
 
 /* Each appends one file's text (opgen_names.c); args: by row. A group with an unknown member ends the process with a message. */
 void opgen_ids(struct strbuf *out, const struct row_args *args);
+void opgen_input(struct strbuf *out, const struct row_args *args);
 void opgen_args(struct strbuf *out, const struct row_args *args);
 void opgen_functions(struct strbuf *out, const struct row_args *args);
 void opgen_arg_places(struct strbuf *out, const struct row_args *args); /* for op_table.c */

@@ -25,14 +25,22 @@ static const char *const declared[][2] = {
 #include "eager/lang/arg_groups.def"
 };
 
+/* The language's own rows, which no new operator touches. They come first, so that their ids stay. */
+static bool is_language(int row) { return str_eq(opgen_rows[row].family, "F_INPUT"); }
+
 void opgen_ids(struct strbuf *out, const struct row_args *args)
 {
+	int first = 0;
 	(void)args;
+	while (is_language(first))
+		first++;
 	sb_puts(out,
 		"/* Changes only where a row comes, goes or gets another name. */\n"
-		"#ifndef SCATTERPROOF_OP_ID_H\n#define SCATTERPROOF_OP_ID_H\n\nenum op {\n");
-	for (int i = 0; i < opgen_nrows; i++)
-		sb_printf(out, "\tOP_%s,\n", opgen_rows[i].id);
+		"#ifndef SCATTERPROOF_OP_ID_H\n#define SCATTERPROOF_OP_ID_H\n\n#include \"generated/op_input.h\"\n\nenum op {\n");
+	for (int i = first; i < opgen_nrows; i++) {
+		CHECK(!is_language(i));
+		sb_printf(out, i == first ? "\tOP_%s = NINPUTOPS,\n" : "\tOP_%s,\n", opgen_rows[i].id);
+	}
 	sb_puts(out, "\tNOPS\n};\n\n#endif\n");
 }
 
@@ -166,6 +174,37 @@ static void arg_names(struct strbuf *out, const struct row_args *args, const cha
 				sb_printf(out, format, args[i].name[k]);
 }
 
+/* Do all rows of the group belong to the language? Then its names are in op_input.h. */
+static bool group_is_language(const struct group *g)
+{
+	for (int i = 0; i < opgen_nrows; i++)
+		if (g->row[i] && !is_language(i))
+			return false;
+	return true;
+}
+
+static void all_places(struct strbuf *out, const struct groups *all, const struct row_args *args, bool language)
+{
+	for (int i = 0; i < all->n; i++)
+		if (!all->group[i].unnamed && group_is_language(&all->group[i]) == language)
+			group_places(out, &all->group[i], args);
+}
+
+void opgen_input(struct strbuf *out, const struct row_args *args)
+{
+	struct groups *all = xmalloc(sizeof *all);
+	groups_make(all);
+	sb_puts(out,
+		"/* Ids and argument positions (op_args.h) of the language's own rows, family F_INPUT: a new operator does not change them. */\n"
+		"#ifndef SCATTERPROOF_OP_INPUT_H\n#define SCATTERPROOF_OP_INPUT_H\n\nenum op_input {\n");
+	for (int i = 0; is_language(i); i++)
+		sb_printf(out, "\tOP_%s,\n", opgen_rows[i].id);
+	sb_puts(out, "\tNINPUTOPS\n};\n\nenum input_arg_place {\n");
+	all_places(out, all, args, true);
+	sb_puts(out, "};\n\n#endif\n");
+	free(all);
+}
+
 void opgen_args(struct strbuf *out, const struct row_args *args)
 {
 	static const char contract[] =
@@ -180,14 +219,11 @@ void opgen_args(struct strbuf *out, const struct row_args *args)
 	struct groups *all = xmalloc(sizeof *all);
 	groups_make(all);
 	sb_puts(out, contract);
-	sb_puts(out,
-		"#ifndef SCATTERPROOF_OP_ARGS_H\n#define "
-		"SCATTERPROOF_OP_ARGS_H\n\nenum arg_name {\n");
+	sb_puts(
+		out, "#ifndef SCATTERPROOF_OP_ARGS_H\n#define SCATTERPROOF_OP_ARGS_H\n\n#include \"generated/op_input.h\"\n\nenum arg_name {\n");
 	arg_names(out, args, "\tN_%s,\n");
 	sb_puts(out, "\tNARGNAMES\n};\n\nenum arg_place {\n");
-	for (int i = 0; i < all->n; i++)
-		if (!all->group[i].unnamed)
-			group_places(out, &all->group[i], args);
+	all_places(out, all, args, false);
 	sb_puts(out, "};\n\n#endif\n");
 	free(all);
 }

@@ -1,7 +1,6 @@
 /* prog.c: building and copying programs. Operands are indices, so a copy is a copy of arrays. */
 #include "eager/lang/prog.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 const char *const surface_name[NSURFACES] = {"aten", "torch", "python"};
 
@@ -212,8 +211,7 @@ bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == 
 
 bool node_requires_grad(const struct node *n)
 {
-	const struct arg *a = node_arg(n, N_requires_grad);
-	return a && a->b;
+	return n->op == OP_input ? n->arg[A_input_requires_grad].b : n->op == OP_input_view && n->arg[A_input_view_requires_grad].b;
 }
 
 /* ---- operands ------------------------------------------------------------------------------------------------------------ */

@@ -1,8 +1,7 @@
 /* text_print.c: programs to text. The printed form is canonical: a required argument prints by position until the first named
  * one; dimensions, positions and whatever has a default print as name=value, and only if they differ from the default. */
 #include "eager/lang/prog.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 #include <inttypes.h>
 #include <math.h>

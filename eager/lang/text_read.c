@@ -5,8 +5,7 @@
 #include "eager/lang/fill.h"
 #include "eager/lang/fx.h"
 #include "eager/lang/prog.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 #include <ctype.h>
 #include <inttypes.h>

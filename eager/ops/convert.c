@@ -1,6 +1,6 @@
 /* convert.c: _to_copy: dtype conversion into fresh memory; conversions are tensor_copy's. */
 #include "eager/ops/layout.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 bool meta_to_copy(struct meta_ctx *c)
 {

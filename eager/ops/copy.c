@@ -2,6 +2,7 @@
  * that are moved from views of the operands; derivatives move the cotangent the other way and add where an element was used
  * more than once. Facts: ATen/native/TensorFactories.cpp, TensorShape.cpp, TensorTransformations.cpp, PadNd.cpp. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,7 @@
 /* factory.c: constants: full, zeros, ones, arange and their likes, and the in-place fills. Facts: ATen/native/TensorFactories.cpp,
  * RangeFactories.cpp, Fill.cpp. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, Embedding.cpp. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

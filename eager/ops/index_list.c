@@ -8,6 +8,7 @@
  * row-major order stays unless accumulate. Facts: ATen/native/TensorAdvancedIndexing.cpp, IndexingUtils.h. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

@@ -3,6 +3,7 @@
  * memory format). Facts: ATen/native/TensorShape.cpp. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

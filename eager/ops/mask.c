@@ -3,6 +3,7 @@
  * Facts: ATen/native/TensorAdvancedIndexing.cpp (masked_fill, masked_scatter: row-major results), TensorCompare.cpp (where). */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 static const unsigned char zero_cell[8];
 

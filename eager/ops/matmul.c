@@ -1,7 +1,7 @@
 /* matmul.c: mm, bmm, addmm, mv, dot on OpenBLAS, one thread. Every one of them is a batch of products (m x k)(k x n); operands are
  * packed row-major first, f16 and bf16 widened to float, and the result rounded once. */
 #include "eager/ops/promote.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <cblas.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * to the operand's dtype at the end. */
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
 #include "eager/ops/reduce.h"
 
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 static const struct arg *given_arg(const struct node *n, int name)
 {

@@ -1,6 +1,7 @@
 /* reduce_order.c: extrema, their positions, topk, and their derivatives. For maxima and for minima alike NaN wins, only topk puts
  * it last among the smallest; among equals the first one is taken. */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 /* Elements in row-major order, in whichever of the two types is exact. */
 struct values {

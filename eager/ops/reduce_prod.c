@@ -1,6 +1,7 @@
 /* reduce_prod.c: prod, cumsum, cumprod and their derivatives (accumulation: reduce.h; scans in double, of f16 and bf16 in
  * float, as PyTorch's CPU does). */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 /* ---- prod ---- */
 

@@ -1,5 +1,6 @@
 /* reduce_sum.c: sum, mean, any, all, logsumexp, var and their derivatives (accumulation: reduce.h). */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 

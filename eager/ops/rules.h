@@ -4,7 +4,6 @@
 #define SCATTERPROOF_RULES_H
 
 #include "eager/lang/prog.h"
-#include "generated/op_args.h"
 
 /* ---- shape rules: sizes, dtype, strides, aliasing of the results from the operands' metas; PyTorch's conditions and errors ---- */
 struct meta_ctx {
@@ -57,12 +56,6 @@ struct grad_ctx {
  * it is now, which a rule may not read except through `out`. gin[0] is the cotangent of self before the write. */
 typedef void grad_fn(struct grad_ctx *c);
 extern grad_fn *const op_grad[];
-
-/* Every function that a row names is declared here; `none` means: there is none (views, inputs, non-differentiable results). */
-#define META(function) meta_fn meta_##function;
-#define KERN(function) kern_fn kern_##function;
-#define GRAD(function) grad_fn grad_##function;
-#include "generated/op_functions.def"
 
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */
 static inline unsigned char *tensor_at(const struct tensor *t, int64_t cell) { return t->base + cell * dtype_nbytes(t->meta.dtype); }

@@ -4,6 +4,7 @@
  * With repeated positions scatter.src keeps the last in row-major order (PyTorch leaves it open).
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, ScatterGatherChecks.h. */
 #include "eager/ops/scatter_dim.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

@@ -8,6 +8,7 @@
  * self if it equals it, even when include_self is false and self does not count (self's share is then dropped).
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, cpu/ScatterGatherKernel.cpp, FunctionsManual.cpp (scatter_reduce_backward). */
 #include "eager/ops/scatter_dim.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 

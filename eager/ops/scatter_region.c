@@ -4,6 +4,7 @@
  * Strides (clone_preserve_strides): a base in which a dim of size > 1 has stride 0 is cloned densely; every other base keeps its
  * strides AND storage offset, gaps included. src may have another dtype: it is converted as copy_ does. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
 
 /* Without src the arguments are the view's. */
 enum { SRC = A_region_scatter_src };

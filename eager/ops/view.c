@@ -2,7 +2,7 @@
  * derivative is the interpreter's (a cotangent written through the same view). Facts: ATen/native/TensorShape.cpp. */
 #include "eager/lang/fill.h"
 #include "eager/ops/layout.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,6 @@
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
 #include "generated/op_args.h"
-#include "generated/op_id.h"
 
 enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
 static const size_t default_max_bytes = (size_t)1 << 30;

@@ -1,6 +1,6 @@
 /* novelty.c: features as hashes; a collision only makes a program look a little less new. */
 #include "fuzz/campaign/novelty.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 const char *const layout_name[NLAYOUTS] = {"contiguous", "0-d", "empty", "broadcast", "overlapping", "permuted", "gapped"};
 

@@ -6,8 +6,7 @@
 #include "eager/run/interp.h"
 #include "oracle/judge/addends.h"
 #include "fuzz/triage/profile.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 const char *const plant_name[NPLANTS] = {"dropped operand", "factor n/(n-len)", "zeroed row", "stale tensor", "+1 ULP on exact"};
 

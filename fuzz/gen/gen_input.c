@@ -1,7 +1,6 @@
 /* gen_input.c: sizes, layouts and input rows. A program draws its dims from a small pool of sizes, so that operands often fit. */
 #include "fuzz/gen/gen_internal.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 int64_t gen_numel(const struct shape *s)
 {

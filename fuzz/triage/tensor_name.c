@@ -1,6 +1,6 @@
 /* tensor_name.c: names of tensors. The one idea: the parser prints the names that the program has and compares; there is no grammar. */
 #include "fuzz/triage/tensor_name.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 /* The program node that names the tensor; -1: there is no such tensor. */
 static int node_of(const struct prog *p, enum tensor_role role, int index)

@@ -12,8 +12,7 @@
 #include "fuzz/triage/signature.h"
 #include "fuzz/triage/tensor_name.h"
 #include "oracle/judge/spread.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
 bool verdict_find(int *out, const char *name, struct err *err)

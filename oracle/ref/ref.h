@@ -19,7 +19,6 @@
 
 #include "eager/lang/prog.h"
 #include "oracle/tape/tape.h"
-#include "generated/op_args.h"
 
 struct ref_tensor {
 	struct meta meta; /* the oracle's own derivation, never the program's annotation */
@@ -58,8 +57,6 @@ struct ref_ctx {
 typedef bool ref_fn(struct ref_ctx *c);
 extern ref_fn *const ref_rule[]; /* NULL: the driver does it (input, sym) */
 
-#define REF(function) ref_fn ref_##function;
-#include "generated/op_functions.def"
 
 /* ---- reading ---- */
 /* Ids of a tensor in row-major logical order (numel of them). Read-only: may point into the storage. */

@@ -1,6 +1,7 @@
 /* ref_copy.c: operators that copy elements to other places: result[i] = self[source(i)], and the map `source` is all there is to
  * say. They make no scalars, except conversions, and copies where backward adds up inside the operator (repeat). */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 /* Result 0 = self's elements as they stand, with these strides. */
 static bool copy_plain(struct ref_ctx *c, const int64_t *stride)

@@ -1,5 +1,6 @@
 /* ref_factory.c: tensors made from one number: full, zeros_like, ones_like, fill_. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* ref_gather.c: gathers: result[i] = self[named by an index tensor]. Backward adds up inside the operator where one element is
  * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
 #include "oracle/ref/shape_index.h"
+#include "oracle/ref/row_rules.h"
 
 /* Result 0 is copies of these elements (the tape keeps `read` as the copies' operands). */
 static bool give_copies(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *read)

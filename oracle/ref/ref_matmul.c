@@ -1,5 +1,6 @@
 /* ref_matmul.c: matrix products. One MATMUL block per product, factors and addends included. Results are contiguous. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {

@@ -7,6 +7,7 @@
 #include "oracle/judge/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  * one kernel (mean) take the inner steps in f32. */
 #include "oracle/judge/licence.h"
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 

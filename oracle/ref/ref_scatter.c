@@ -5,6 +5,7 @@
 #include "oracle/judge/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape_index.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 

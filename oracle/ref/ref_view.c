@@ -1,6 +1,7 @@
 /* ref_view.c: views. Each states the result's sizes, strides and offset over its argument's storage; no scalar is made. The
  * element-level formula of a view is its geometry: result[i] is the cell offset + sum i_d * stride_d. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 struct geometry {
 	int64_t size[MAX_RANK], stride[MAX_RANK], offset;

@@ -4,7 +4,7 @@
 #include "eager/lang/fill.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/tape/tape_impl.h"
-#include "generated/op_args.h"
+#include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
 
 #include <stdlib.h>

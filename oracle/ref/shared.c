@@ -7,6 +7,7 @@
  * For the second the program is run twice: the first run learns how the memory ends, in the second a node whose saved operands do not last
  * gets two readings: one gives its value, the other, of the operands as they end, its derivative (SF_GRAFT). */
 #include "oracle/ref/ref_impl.h"
+#include "oracle/ref/row_rules.h"
 
 /* ---- histories ---- */
 void shared_begin(struct ref *r, struct ref_storage *s)

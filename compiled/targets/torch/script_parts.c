@@ -9,8 +9,7 @@
 #include "compiled/targets/torch/emit_python.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
-#include "generated/op_args.h"
-#include "generated/op_id.h"
+#include "generated/op_input.h"
 
 extern const unsigned char fill_py[], script_run_py[]; /* embedded by the build, NUL-terminated */
 
