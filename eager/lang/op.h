@@ -71,7 +71,8 @@ enum trait {
 	T_PURE_MOVE = 1 << 10,   /* moves values unchanged: results are bit-exact, zero signs and NaN payloads included */
 	T_MULTI_VIEW = 1 << 11,  /* several views of one base (split, unbind): not to be written */
 	T_ACCUMULATES = 1 << 12, /* several values may land on one cell */
-	T_NUMBERS = 1 << 13      /* a Python number may stand for a Tensor that is not written (op_takes_number) */
+	T_NUMBERS = 1 << 13,     /* a Python number may stand for a Tensor that is not written (op_takes_number) */
+	T_ONE_VALUE = 1 << 14    /* writes one number, only where its arguments say */
 };
 
 /* Licence classes: which rows of oracle/judge/licence.def speak about an op. */

@@ -154,8 +154,8 @@ static void swap_operands(struct pair *p)
 	p->b = ids, p->bt = dt;
 }
 
-/* a + alpha * b, or a - alpha * b; rsub: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
-static bool add_scaled(struct ref_ctx *c, enum sf f)
+/* a + alpha * b, or a - alpha * b; reversed: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
+static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 {
 	const struct scalar *alpha = scalar_of(c, A_add_scaled_alpha);
 	struct pair p;
@@ -164,7 +164,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 		&& c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
 	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
 		return false;
-	if (c->n->op == OP_rsub_Scalar)
+	if (reversed)
 		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
@@ -189,20 +189,20 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 	return give(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
 }
 
-bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
-bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
+bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
 
-static bool sub_scaled(struct ref_ctx *c)
+static bool sub_scaled(struct ref_ctx *c, bool reversed)
 {
-	for (int k = 0; k < 2; k++)
+	for (int k = A_add_scaled_self; k <= A_add_scaled_other; k++)
 		if (is_number(c, k) ? scalar_of(c, k)->kind == SC_BOOL : meta_of(c, k)->dtype == DT_B8)
 			return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
-	return add_scaled(c, SF_SUB);
+	return add_scaled(c, SF_SUB, reversed);
 }
 
-bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
-bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
-bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
+bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
+bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
 
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)

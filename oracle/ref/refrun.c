@@ -508,12 +508,6 @@ static bool crosses(struct run *s, const struct ref_tensor *to, const struct ref
 	return hit;
 }
 
-/* Rows that write one number, and write it only where they say. */
-static bool sets_one_value(int op)
-{
-	return op == OP_fill_ || op == OP_fill_Tensor_ || op == OP_zero_ || op == OP_masked_fill_ || op == OP_index_fill_;
-}
-
 static bool check_write(struct run *s, const struct ref_tensor *t, const struct ref_ctx *c)
 {
 	struct ref *r = &s->r;
@@ -542,7 +536,7 @@ static bool check_write(struct run *s, const struct ref_tensor *t, const struct 
 		return unsupported(s,
 			"gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
 			"the value");
-	if (meta_has_duplicates(&t->map) && !sets_one_value(c->n->op))
+	if (meta_has_duplicates(&t->map) && !op_has(c->n->op, T_ONE_VALUE))
 		return unsupported(s,
 			arena_printf(r->arena,
 				"%s through a view that overlaps itself: the last of several writes to a cell stays, "
