@@ -204,7 +204,7 @@ int fx_unknown(struct strbuf *sb, const char *text, size_t len)
 /* ---- data for positions ---------------------------------------------------------------------------------------------------- */
 
 /* The input whose elements an index tensor has: through operators that only move. */
-static struct node *source(struct prog *p, int node)
+static struct node *leaf_of(struct prog *p, int node)
 {
 	while (node >= 0 && p->node[node].op != OP_input) {
 		const struct node *n = &p->node[node];
@@ -216,7 +216,7 @@ static struct node *source(struct prog *p, int node)
 
 static void use_as_position(struct prog *p, int node, int64_t size, bool unique, int dim)
 {
-	struct node *n = source(p, node);
+	struct node *n = leaf_of(p, node);
 	if (!n)
 		return;
 	int fill = A_input_fill, high = A_input_high, along = A_input_dim;

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-const struct row opgen_rows[] = {
+const struct table_row opgen_rows[] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
 	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}},
 #include "eager/lang/ops.def"
@@ -34,7 +34,7 @@ static const char *const roles[][2] = {
 };
 
 static struct strbuf table;
-static const struct row *current;
+static const struct table_row *current;
 static const char *cursor;
 
 NORETURN static void fail(const char *what)
@@ -204,7 +204,7 @@ static void saves(const struct row_args *args)
 	sb_printf(&table, "}, .nsave = %d,\n", n);
 }
 
-static void row(struct row_args *args, const struct row *r)
+static void row(struct row_args *args, const struct table_row *r)
 {
 	current = r;
 	cursor = r->schema;

@@ -12,11 +12,11 @@
 
 enum { NCOLUMNS = 4 }; /* meta, kern, grad, ref */
 
-struct row {
+struct table_row {
 	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
 	const char *function[NCOLUMNS];
 };
-extern const struct row opgen_rows[];
+extern const struct table_row opgen_rows[];
 extern const int opgen_nrows;
 
 /* The arguments of a row, in order. */

@@ -8,14 +8,14 @@
 
 enum { MAX_GROUPS = 1024, MAX_ROWS = 512 };
 
-struct group {
+struct arg_group {
 	char name[64];
 	bool unnamed; /* only a member of others: rows by the function of one column */
 	bool row[MAX_ROWS];
 };
-struct groups {
+struct arg_groups {
 	int n;
-	struct group group[MAX_GROUPS];
+	struct arg_group group[MAX_GROUPS];
 };
 
 static const char *const column_name[NCOLUMNS] = {"meta", "kern", "grad", "ref"};
@@ -68,7 +68,7 @@ void opgen_functions(struct strbuf *out, const struct row_args *args)
 
 /* ---- groups ---------------------------------------------------------------------------------------------------- */
 
-static struct group *group_find(struct groups *all, const char *name)
+static struct arg_group *group_find(struct arg_groups *all, const char *name)
 {
 	for (int i = 0; i < all->n; i++)
 		if (str_eq(all->group[i].name, name))
@@ -76,9 +76,9 @@ static struct group *group_find(struct groups *all, const char *name)
 	return NULL;
 }
 
-static void group_add(struct groups *all, const char *name, int row)
+static void group_add(struct arg_groups *all, const char *name, int row)
 {
-	struct group *g = group_find(all, name);
+	struct arg_group *g = group_find(all, name);
 	if (!g) {
 		CHECK(all->n < MAX_GROUPS && strlen(name) < sizeof g->name);
 		g = &all->group[all->n++];
@@ -88,9 +88,9 @@ static void group_add(struct groups *all, const char *name, int row)
 	g->row[row] = true;
 }
 
-static void add_declared(struct groups *all, const char *name, const char *members)
+static void add_declared(struct arg_groups *all, const char *name, const char *members)
 {
-	struct group out = {0};
+	struct arg_group out = {0};
 	CHECK(!group_find(all, name) && strlen(name) < sizeof out.name && all->n < MAX_GROUPS);
 	strcpy(out.name, name);
 	while (*members) {
@@ -100,7 +100,7 @@ static void add_declared(struct groups *all, const char *name, const char *membe
 		memcpy(word, members, n);
 		word[n] = 0;
 		members += n + strspn(members + n, " ");
-		const struct group *g = group_find(all, word);
+		const struct arg_group *g = group_find(all, word);
 		if (!g) {
 			fprintf(stderr, "arg_groups.def: %s: '%s' is no operator or function of ops.def\n", name, word);
 			exit(1);
@@ -111,12 +111,12 @@ static void add_declared(struct groups *all, const char *name, const char *membe
 	all->group[all->n++] = out;
 }
 
-static void groups_make(struct groups *all)
+static void groups_make(struct arg_groups *all)
 {
 	CHECK(opgen_nrows <= MAX_ROWS);
 	all->n = 0;
 	for (int i = 0; i < opgen_nrows; i++) {
-		const struct row *r = &opgen_rows[i];
+		const struct table_row *r = &opgen_rows[i];
 		group_add(all, r->id, i);
 		group_add(all, r->family + strlen("F_"), i);
 		for (int c = 0; c < NCOLUMNS; c++)
@@ -143,7 +143,7 @@ static int place_of(const struct row_args *args, const char *name)
 	return -1;
 }
 
-static void group_places(struct strbuf *out, const struct group *g, const struct row_args *args)
+static void group_places(struct strbuf *out, const struct arg_group *g, const struct row_args *args)
 {
 	int first = 0;
 	while (!g->row[first])
@@ -175,7 +175,7 @@ static void arg_names(struct strbuf *out, const struct row_args *args, const cha
 }
 
 /* Do all rows of the group belong to the language? Then its names are in op_input.h. */
-static bool group_is_language(const struct group *g)
+static bool group_is_language(const struct arg_group *g)
 {
 	for (int i = 0; i < opgen_nrows; i++)
 		if (g->row[i] && !is_language(i))
@@ -183,7 +183,7 @@ static bool group_is_language(const struct group *g)
 	return true;
 }
 
-static void all_places(struct strbuf *out, const struct groups *all, const struct row_args *args, bool language)
+static void all_places(struct strbuf *out, const struct arg_groups *all, const struct row_args *args, bool language)
 {
 	for (int i = 0; i < all->n; i++)
 		if (!all->group[i].unnamed && group_is_language(&all->group[i]) == language)
@@ -192,7 +192,7 @@ static void all_places(struct strbuf *out, const struct groups *all, const struc
 
 void opgen_input(struct strbuf *out, const struct row_args *args)
 {
-	struct groups *all = xmalloc(sizeof *all);
+	struct arg_groups *all = xmalloc(sizeof *all);
 	groups_make(all);
 	sb_puts(out,
 		"/* Ids and argument positions (op_args.h) of the language's own rows, family F_INPUT: a new operator does not change them. */\n"
@@ -216,7 +216,7 @@ void opgen_args(struct strbuf *out, const struct row_args *args)
 		" *                       It exists only if EVERY row of <who> has that argument at that position. So an argument of ops.def that is\n"
 		" *                       renamed, inserted or missing from one of the rows moves every reader or stops the build, at the reader.\n"
 		" *   N_<argument>        the name itself, for functions whose rows differ: op_arg(op, N_dim), node_arg(n, N_dim) (NULL: has none). */\n";
-	struct groups *all = xmalloc(sizeof *all);
+	struct arg_groups *all = xmalloc(sizeof *all);
 	groups_make(all);
 	sb_puts(out, contract);
 	sb_puts(

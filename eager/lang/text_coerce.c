@@ -14,7 +14,7 @@ static const char *const raw_name[] = {"None", "a tensor", "a bool", "an integer
 			: err_at(err, (v)->line, (v)->col, "%s: argument '%s' must be %s, not %s", (op)->name, (q)->name, what, raw_name[(v)->tag]))
 
 static bool coerce_tensors(
-	struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of tensors");
@@ -30,7 +30,7 @@ static bool coerce_tensors(
 }
 
 static bool coerce_ints(
-	struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	const struct raw *item = v->tag == RAW_LIST ? v->item : v;
 	int n = v->tag == RAW_LIST ? v->n : 1;
@@ -62,7 +62,8 @@ static bool coerce_scalar(struct arg *a, const struct op_info *op, const struct 
 	}
 }
 
-bool coerce_data(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+bool coerce_data(
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag != RAW_LIST)
 		return REFUSE(err, v, op, q, "a list of numbers");
@@ -84,7 +85,8 @@ static bool coerce_number(struct arg *a, const struct op_info *op, const struct 
 	return coerce_scalar(a, op, q, v, err);
 }
 
-static bool coerce(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+static bool coerce(
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
 	if (v->tag == RAW_NONE) {
 		*a = (struct arg){.tag = ARG_NONE};
@@ -137,7 +139,7 @@ static bool says_nothing(const char *name)
 }
 
 /* Assigns raw arguments to the parameters of one overload. */
-static bool assign(struct reader *r, struct arg *arg, int op, const struct raw *raw, int nraw, struct err *err)
+static bool assign(struct text_reader *r, struct arg *arg, int op, const struct raw *raw, int nraw, struct err *err)
 {
 	const struct op_info *o = &op_info[op];
 	bool given[MAX_ARGS] = {0};
@@ -162,7 +164,7 @@ static bool assign(struct reader *r, struct arg *arg, int op, const struct raw *
 	return true;
 }
 
-bool raw_resolve(struct reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col)
+bool raw_resolve(struct text_reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col)
 {
 	int cand[16], ncand = 0;
 	int exact = op_find(opname);

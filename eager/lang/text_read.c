@@ -20,7 +20,7 @@ struct annotation {
 	int line, col;
 };
 
-static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
+static bool int_row(struct text_reader *r, const char **s, int64_t *out, int *n)
 {
 	if (**s != '[')
 		return FAIL(r, "annotation: expected '['");
@@ -43,7 +43,7 @@ static bool int_row(struct reader *r, const char **s, int64_t *out, int *n)
 	return true;
 }
 
-static bool annotation(struct reader *r, struct annotation *out)
+static bool annotation(struct text_reader *r, struct annotation *out)
 {
 	token_blanks(r);
 	struct raw v;
@@ -85,7 +85,7 @@ static bool annotation(struct reader *r, struct annotation *out)
 	return true;
 }
 
-static bool verify(struct reader *r, const struct annotation *an, const struct node *n, const struct meta *m)
+static bool verify(struct text_reader *r, const struct annotation *an, const struct node *n, const struct meta *m)
 {
 	struct meta given = an->meta;
 	bool ok = given.dtype == m->dtype && given.device == m->device && meta_same_sizes(&given, m);
@@ -109,7 +109,7 @@ static bool verify(struct reader *r, const struct annotation *an, const struct n
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------------ */
 
-static bool arguments(struct reader *r, struct raw *raw, int *nraw)
+static bool arguments(struct text_reader *r, struct raw *raw, int *nraw)
 {
 	*nraw = 0;
 	while (!token_eat(r, ")")) {
@@ -119,7 +119,7 @@ static bool arguments(struct reader *r, struct raw *raw, int *nraw)
 			break;
 		if (*nraw == MAX_RAW)
 			return FAIL(r, "more than %d arguments", MAX_RAW);
-		struct reader save = *r;
+		struct text_reader save = *r;
 		char name[MAX_NAME];
 		token_blanks(r);
 		const char *key = NULL;
@@ -140,7 +140,7 @@ static bool arguments(struct reader *r, struct raw *raw, int *nraw)
 	return true;
 }
 
-static bool new_node(struct reader *r, const char *name, int line, int col)
+static bool new_node(struct text_reader *r, const char *name, int line, int col)
 {
 	if (prog_find(r->p, name) >= 0)
 		return err_at(r->err, line, col, "name '%s' is given twice", name);
@@ -152,7 +152,7 @@ static bool new_node(struct reader *r, const char *name, int line, int col)
 	return true;
 }
 
-static bool finish_node(struct reader *r, int node, const struct annotation *an, int nan)
+static bool finish_node(struct text_reader *r, int node, const struct annotation *an, int nan)
 {
 	struct node *n = &r->p->node[node];
 	if (n->op == OP_sym) {
@@ -178,7 +178,7 @@ static bool finish_node(struct reader *r, int node, const struct annotation *an,
 	return true;
 }
 
-static bool annotations(struct reader *r, struct annotation *an, int *nan)
+static bool annotations(struct text_reader *r, struct annotation *an, int *nan)
 {
 	*nan = 0;
 	if (!token_eat(r, ":"))
@@ -203,7 +203,7 @@ static bool annotations(struct reader *r, struct annotation *an, int *nan)
 /* ---- forms of printed graphs ---- */
 
 /* The rest of the line has these characters somewhere. */
-static bool line_has(const struct reader *r, const char *part)
+static bool line_has(const struct text_reader *r, const char *part)
 {
 	size_t n = strlen(part);
 	for (const char *s = r->s; (size_t)(r->end - s) >= n && *s != '\n'; s++)
@@ -213,7 +213,7 @@ static bool line_has(const struct reader *r, const char *part)
 }
 
 /* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
-static bool annotated_input(struct reader *r, const char *name, int line, int col, const struct annotation *an)
+static bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
 {
 	if (an->is_sym)
 		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
@@ -232,7 +232,7 @@ static bool annotated_input(struct reader *r, const char *name, int line, int co
 
 /* What is left of a line without a value: `primals_1: "f32[4][1]cpu"; primals_2: …` of a joint graph declares its inputs one after the
  * other, `primals_1, primals_2, = fx_pytree.tree_flatten_spec(…)` says nothing more. *done: the statement is over. */
-static bool declaration(struct reader *r, const char *name, int line, int col, const struct annotation *an, int nan, bool *done)
+static bool declaration(struct text_reader *r, const char *name, int line, int col, const struct annotation *an, int nan, bool *done)
 {
 	token_blanks(r);
 	*done = true;
@@ -248,7 +248,7 @@ static bool declaration(struct reader *r, const char *name, int line, int col, c
 }
 
 /* FX prints getitem as max_1[0]. */
-static bool subscript(struct reader *r, int node, const char *tuple, int col)
+static bool subscript(struct text_reader *r, int node, const char *tuple, int col)
 {
 	struct raw raw[2] = {{.tag = RAW_NODE, .line = r->line, .col = col}, {0}};
 	raw[0].node = prog_find(r->p, tuple);
@@ -259,7 +259,7 @@ static bool subscript(struct reader *r, int node, const char *tuple, int col)
 	return raw_resolve(r, node, "getitem", raw, 2, r->line, col);
 }
 
-static bool node_line(struct reader *r)
+static bool node_line(struct text_reader *r)
 {
 	char name[MAX_NAME], op[2 * MAX_NAME];
 	token_blanks(r);
@@ -302,7 +302,7 @@ static bool node_line(struct reader *r)
 	return finish_node(r, node, an, nan);
 }
 
-static bool known_node(struct reader *r, int *node)
+static bool known_node(struct text_reader *r, int *node)
 {
 	char name[MAX_NAME];
 	token_blanks(r);
@@ -315,7 +315,7 @@ static bool known_node(struct reader *r, int *node)
 
 /* `return (a, None, [b, c])` and `return pytree.tree_unflatten([a, b], self._out_spec)` of a printed graph, over one line or several: its
  * tensors in order. */
-static bool returned_tree(struct reader *r)
+static bool returned_tree(struct text_reader *r)
 {
 	while (token_line_end(r) && r->s < r->end)
 		token_skip_line(r);
@@ -346,7 +346,7 @@ static bool returned_tree(struct reader *r)
 	}
 }
 
-static bool graph_return(struct reader *r)
+static bool graph_return(struct text_reader *r)
 {
 	if (r->p->nret)
 		return FAIL(r, "a second `return`");
@@ -364,7 +364,7 @@ static bool graph_return(struct reader *r)
 	return token_want(r, ")");
 }
 
-static bool return_line(struct reader *r)
+static bool return_line(struct text_reader *r)
 {
 	const char *close = token_eat(r, "(") ? ")" : token_eat(r, "[") ? "]" : NULL;
 	if (r->p->nret)
@@ -381,7 +381,7 @@ static bool return_line(struct reader *r)
 	return close ? token_want(r, close) : true;
 }
 
-static bool backward_line(struct reader *r)
+static bool backward_line(struct text_reader *r)
 {
 	struct prog *p = r->p;
 	if (p->has_backward)
@@ -409,7 +409,7 @@ static bool backward_line(struct reader *r)
 	return true;
 }
 
-static bool raises_line(struct reader *r)
+static bool raises_line(struct text_reader *r)
 {
 	struct raw v;
 	if (!r->p->nret)
@@ -443,7 +443,7 @@ static bool says_raises(const char *text, const char *end)
 }
 
 /* What follows `data`. With other sizes in the same call the numbers are counted when it is bound. */
-static bool call_data(struct reader *r, struct call_input *in)
+static bool call_data(struct text_reader *r, struct call_input *in)
 {
 	struct raw v;
 	const struct node *n = &r->p->node[in->node];
@@ -459,7 +459,7 @@ static bool call_data(struct reader *r, struct call_input *in)
 	return symbolic || fill_data_check(&in->data, &n->out[0].meta, &why) || err_at(r->err, r->line, col, "call: %s", why.msg);
 }
 
-static bool call_input(struct reader *r, struct call_input *in, int node)
+static bool call_input(struct text_reader *r, struct call_input *in, int node)
 {
 	struct raw v;
 	if (r->p->node[node].op != OP_input)
@@ -504,7 +504,7 @@ static bool in_call(const struct call *c, int node)
 	return false;
 }
 
-static bool call_line(struct reader *r)
+static bool call_line(struct text_reader *r)
 {
 	struct prog *p = r->p;
 	if (p->ncall == MAX_CALLS)
@@ -541,7 +541,7 @@ static bool call_line(struct reader *r)
 }
 
 /* def forward(self, x: "f32[4, 13][13, 1]cpu", ...): each parameter becomes an input with a seed of its own. */
-static bool def_line(struct reader *r)
+static bool def_line(struct text_reader *r)
 {
 	char name[MAX_NAME];
 	if (!token_word(r, name, sizeof name, false) || !token_want(r, "("))
@@ -571,7 +571,7 @@ static bool def_line(struct reader *r)
 }
 
 /* surface python: before the first node. A node of that name goes on with ':' or '='. */
-static bool surface_line(struct reader *r)
+static bool surface_line(struct text_reader *r)
 {
 	char word_[MAX_NAME];
 	int col = (int)(r->s - r->line_start) + 1;
@@ -590,7 +590,7 @@ static bool surface_line(struct reader *r)
 	return err_at(r->err, r->line, col, "surface '%s' is unknown (aten, torch, python)", word_);
 }
 
-static bool at_surface(struct reader *r)
+static bool at_surface(struct text_reader *r)
 {
 	const char *was = r->s;
 	if (!token_keyword(r, "surface"))
@@ -602,7 +602,7 @@ static bool at_surface(struct reader *r)
 	return false;
 }
 
-static bool statement(struct reader *r)
+static bool statement(struct text_reader *r)
 {
 	if (r->mode == READ_LENIENT) {
 		if (token_keyword(r, "class") || token_keyword(r, "import") || token_keyword(r, "from")) {
@@ -633,14 +633,14 @@ static bool statement(struct reader *r)
 }
 
 /* `;  x = y = None` says when a tensor goes; another declaration is a statement of its own. */
-static void after_semicolon(struct reader *r)
+static void after_semicolon(struct text_reader *r)
 {
 	bool declares = line_has(r, "\"");
 	while (!declares && token_peek(r) && token_peek(r) != '\n')
 		r->s++;
 }
 
-static bool header(struct reader *r)
+static bool header(struct text_reader *r)
 {
 	static const char want_header[] = "# scatterproof ";
 	size_t n = sizeof want_header - 1;
@@ -681,7 +681,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	struct prog p;
 	prog_init(&p, a);
 	struct err local = {0};
-	struct reader r = {.p = &p,
+	struct text_reader r = {.p = &p,
 		.a = a,
 		.s = text,
 		.end = text + len,

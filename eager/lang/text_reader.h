@@ -19,7 +19,7 @@ struct raw {
 	const char *name; /* given as name=value */
 };
 
-struct reader {
+struct text_reader {
 	struct prog *p;
 	struct arena *a;
 	const char *s, *end, *line_start;
@@ -34,24 +34,25 @@ enum { MAX_DEPTH = 32, MAX_RAW = 64 };
 #define FAIL(r, ...) err_at((r)->err, (r)->line, (int)((r)->s - (r)->line_start) + 1, __VA_ARGS__)
 
 /* ---- text_token.c ---- */
-char token_peek(const struct reader *r); /* the next character, 0 at the end */
-void token_blanks(struct reader *r);
-bool token_eat(struct reader *r, const char *t);  /* past t if it comes next, blanks before it skipped; no error if not */
-bool token_want(struct reader *r, const char *t); /* the same, an error if not */
-bool token_line_end(struct reader *r);            /* nothing more on this line but a comment */
-void token_skip_line(struct reader *r);
+char token_peek(const struct text_reader *r); /* the next character, 0 at the end */
+void token_blanks(struct text_reader *r);
+bool token_eat(struct text_reader *r, const char *t);  /* past t if it comes next, blanks before it skipped; no error if not */
+bool token_want(struct text_reader *r, const char *t); /* the same, an error if not */
+bool token_line_end(struct text_reader *r);            /* nothing more on this line but a comment */
+void token_skip_line(struct text_reader *r);
 bool token_word_char(char c, bool first);
-bool token_word(struct reader *r, char *out, size_t max, bool dotted); /* an identifier, with dots if dotted */
-bool token_keyword(struct reader *r, const char *k);                   /* past k if it comes next as a whole word */
+bool token_word(struct text_reader *r, char *out, size_t max, bool dotted); /* an identifier, with dots if dotted */
+bool token_keyword(struct text_reader *r, const char *k);                   /* past k if it comes next as a whole word */
 
 /* ---- text_value.c ---- */
-bool raw_string(struct reader *r, struct raw *out, char quote); /* at the opening quote */
-bool raw_value(struct reader *r, struct raw *out);
+bool raw_string(struct text_reader *r, struct raw *out, char quote); /* at the opening quote */
+bool raw_value(struct text_reader *r, struct raw *out);
 
 /* ---- text_coerce.c ---- */
 /* The data that v lists, for argument q of an input row. */
-bool coerce_data(struct reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err);
+bool coerce_data(
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err);
 /* Gives the node the operator of this name (by its overloads, if the name has none) and its arguments. */
-bool raw_resolve(struct reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col);
+bool raw_resolve(struct text_reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col);
 
 #endif

@@ -4,15 +4,15 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-char token_peek(const struct reader *r) { return r->s < r->end ? *r->s : 0; }
+char token_peek(const struct text_reader *r) { return r->s < r->end ? *r->s : 0; }
 
-void token_blanks(struct reader *r)
+void token_blanks(struct text_reader *r)
 {
 	while (r->s < r->end && (*r->s == ' ' || *r->s == '\t' || *r->s == '\r'))
 		r->s++;
 }
 
-bool token_eat(struct reader *r, const char *t)
+bool token_eat(struct text_reader *r, const char *t)
 {
 	token_blanks(r);
 	size_t n = strlen(t);
@@ -22,7 +22,7 @@ bool token_eat(struct reader *r, const char *t)
 	return true;
 }
 
-bool token_want(struct reader *r, const char *t)
+bool token_want(struct text_reader *r, const char *t)
 {
 	if (token_eat(r, t))
 		return true;
@@ -34,13 +34,13 @@ bool token_want(struct reader *r, const char *t)
 	return FAIL(r, "expected '%s', found %s", t, got);
 }
 
-bool token_line_end(struct reader *r)
+bool token_line_end(struct text_reader *r)
 {
 	token_blanks(r);
 	return r->s >= r->end || *r->s == '\n' || *r->s == '#';
 }
 
-void token_skip_line(struct reader *r)
+void token_skip_line(struct text_reader *r)
 {
 	while (r->s < r->end && *r->s != '\n')
 		r->s++;
@@ -54,7 +54,7 @@ void token_skip_line(struct reader *r)
 bool token_word_char(char c, bool first) { return c == '_' || (first ? isalpha((unsigned char)c) : isalnum((unsigned char)c)) != 0; }
 
 /* An identifier, with dots if dotted. */
-bool token_word(struct reader *r, char *out, size_t max, bool dotted)
+bool token_word(struct text_reader *r, char *out, size_t max, bool dotted)
 {
 	token_blanks(r);
 	size_t n = 0;
@@ -69,7 +69,7 @@ bool token_word(struct reader *r, char *out, size_t max, bool dotted)
 	return true;
 }
 
-bool token_keyword(struct reader *r, const char *k)
+bool token_keyword(struct text_reader *r, const char *k)
 {
 	token_blanks(r);
 	size_t n = strlen(k);

@@ -7,12 +7,12 @@
 
 /* ---- numbers and expressions ------------------------------------------------------------------------------------------ */
 
-static struct raw raw_here(const struct reader *r, enum raw_tag tag)
+static struct raw raw_here(const struct text_reader *r, enum raw_tag tag)
 {
 	return (struct raw){.tag = tag, .line = r->line, .col = (int)(r->s - r->line_start) + 1, .i = {0, -1}, .node = -1};
 }
 
-static size_t number_length(const struct reader *r)
+static size_t number_length(const struct text_reader *r)
 {
 	const char *s = r->s;
 	bool hex = r->end - s > 1 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
@@ -23,7 +23,7 @@ static size_t number_length(const struct reader *r)
 	return (size_t)(s - r->s);
 }
 
-static bool raw_number(struct reader *r, struct raw *out)
+static bool raw_number(struct text_reader *r, struct raw *out)
 {
 	*out = raw_here(r, RAW_INT);
 	char buf[64], *stop;
@@ -54,7 +54,7 @@ static bool raw_number(struct reader *r, struct raw *out)
 	return true;
 }
 
-static bool parse_nan(struct reader *r, struct raw *out)
+static bool parse_nan(struct text_reader *r, struct raw *out)
 {
 	out->tag = RAW_FLOAT;
 	uint64_t bits = 0x7ff8000000000000u;
@@ -71,14 +71,14 @@ static bool parse_nan(struct reader *r, struct raw *out)
 	return true;
 }
 
-static int expr_of(struct reader *r, const struct iexpr *i)
+static int expr_of(struct text_reader *r, const struct iexpr *i)
 {
 	return i->expr >= 0 ? i->expr : prog_add_expr(r->p, (struct expr){.op = EX_CONST, .value = i->value});
 }
 
-static bool raw_sum(struct reader *r, struct raw *out);
+static bool raw_sum(struct text_reader *r, struct raw *out);
 
-static bool named_value(struct reader *r, struct raw *out)
+static bool named_value(struct text_reader *r, struct raw *out)
 {
 	char name[MAX_NAME];
 	*out = raw_here(r, RAW_WORD);
@@ -115,7 +115,7 @@ static bool named_value(struct reader *r, struct raw *out)
 	return true;
 }
 
-static bool raw_list(struct reader *r, struct raw *out, const char *close)
+static bool raw_list(struct text_reader *r, struct raw *out, const char *close)
 {
 	*out = raw_here(r, RAW_LIST);
 	struct raw *item = NULL;
@@ -136,7 +136,7 @@ static bool raw_list(struct reader *r, struct raw *out, const char *close)
 	return true;
 }
 
-bool raw_string(struct reader *r, struct raw *out, char quote)
+bool raw_string(struct text_reader *r, struct raw *out, char quote)
 {
 	*out = raw_here(r, RAW_STR);
 	const char *start = ++r->s;
@@ -155,7 +155,7 @@ bool raw_string(struct reader *r, struct raw *out, char quote)
 	return true;
 }
 
-static bool raw_negate(struct reader *r, struct raw *v)
+static bool raw_negate(struct text_reader *r, struct raw *v)
 {
 	if (v->tag == RAW_FLOAT) {
 		v->f = -v->f;
@@ -170,7 +170,7 @@ static bool raw_negate(struct reader *r, struct raw *v)
 	return true;
 }
 
-static bool raw_atom(struct reader *r, struct raw *out)
+static bool raw_atom(struct text_reader *r, struct raw *out)
 {
 	token_blanks(r);
 	char c = token_peek(r);
@@ -197,7 +197,7 @@ static bool raw_atom(struct reader *r, struct raw *out)
 	return ok;
 }
 
-static bool raw_combine(struct reader *r, struct raw *x, enum expr_op op, const struct raw *y)
+static bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, const struct raw *y)
 {
 	if (x->tag != RAW_INT || y->tag != RAW_INT)
 		return FAIL(r, "arithmetic on something that is not an integer");
@@ -212,7 +212,7 @@ static bool raw_combine(struct reader *r, struct raw *x, enum expr_op op, const 
 	return false;
 }
 
-static bool raw_product(struct reader *r, struct raw *out)
+static bool raw_product(struct text_reader *r, struct raw *out)
 {
 	if (!raw_atom(r, out))
 		return false;
@@ -232,7 +232,7 @@ static bool raw_product(struct reader *r, struct raw *out)
 	}
 }
 
-static bool raw_sum(struct reader *r, struct raw *out)
+static bool raw_sum(struct text_reader *r, struct raw *out)
 {
 	if (!raw_product(r, out))
 		return false;
@@ -250,7 +250,7 @@ static bool raw_sum(struct reader *r, struct raw *out)
 	}
 }
 
-bool raw_value(struct reader *r, struct raw *out)
+bool raw_value(struct text_reader *r, struct raw *out)
 {
 	r->nterms = 0;
 	if (!raw_sum(r, out))
@@ -267,7 +267,7 @@ bool scalar_read(struct scalar *out, const char *s, struct err *err)
 	struct raw v;
 	arena_init(&a);
 	prog_init(&p, &a);
-	struct reader r = {.p = &p, .a = &a, .s = s, .end = s + strlen(s), .line_start = s, .line = 1, .err = err};
+	struct text_reader r = {.p = &p, .a = &a, .s = s, .end = s + strlen(s), .line_start = s, .line = 1, .err = err};
 	bool ok = raw_value(&r, &v);
 	if (ok && (!token_line_end(&r) || (v.tag != RAW_INT && v.tag != RAW_FLOAT && v.tag != RAW_BOOL)))
 		ok = err_set(err, "'%s' is not a number", s);

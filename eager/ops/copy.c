@@ -90,14 +90,14 @@ void grad_reshape(struct grad_ctx *c)
 /* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
 
 /* pos[d][i]: where position i of result dim d comes from in self's dim d - shift, -1 if it is a constant. NULL for d < shift. */
-struct map {
+struct cell_map {
 	int shift;
 	int64_t *pos[MAX_RANK];
 };
 
-static void map_init(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+static void map_init(struct cell_map *m, const struct meta *self, const struct meta *out, struct arena *a)
 {
-	*m = (struct map){.shift = out->rank - self->rank};
+	*m = (struct cell_map){.shift = out->rank - self->rank};
 	for (int d = m->shift; d < out->rank; d++) {
 		m->pos[d] = ARENA_NEW(a, int64_t, out->size[d] + 1);
 		for (int64_t i = 0; i < out->size[d]; i++)
@@ -106,7 +106,7 @@ static void map_init(struct map *m, const struct meta *self, const struct meta *
 }
 
 /* Offset of the element of `t` (self or its gradient) that result index `at` comes from; false: the constant. */
-static bool map_offset(int64_t *offset, const struct map *m, const struct meta *t, const int64_t *at)
+static bool map_offset(int64_t *offset, const struct cell_map *m, const struct meta *t, const int64_t *at)
 {
 	*offset = t->offset;
 	for (int d = 0; d < t->rank; d++) {
@@ -118,7 +118,7 @@ static bool map_offset(int64_t *offset, const struct map *m, const struct meta *
 	return true;
 }
 
-static void map_kern(struct kern_ctx *c, const struct map *m, const unsigned char *constant)
+static void map_kern(struct kern_ctx *c, const struct cell_map *m, const unsigned char *constant)
 {
 	const struct tensor *self = c->in[A_remapped_self];
 	struct tensor *out = &c->out[0];
@@ -131,7 +131,7 @@ static void map_kern(struct kern_ctx *c, const struct map *m, const unsigned cha
 		cell_move(w.at[0], map_offset(&offset, m, &self->meta, w.index) ? tensor_at(self, offset) : constant, nbytes);
 }
 
-static void map_grad(struct grad_ctx *c, const struct map *m)
+static void map_grad(struct grad_ctx *c, const struct cell_map *m)
 {
 	const struct tensor *g = &c->gout[0];
 	struct tensor *gin = c->gin[A_remapped_self];
@@ -170,7 +170,7 @@ bool meta_flip(struct meta_ctx *c)
 	return flip_dims(flips, c->n, c->in[A_flip_self]->rank, c->err);
 }
 
-static void flip_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+static void flip_map(struct cell_map *m, const struct node *n, const struct meta *self, struct arena *a)
 {
 	bool flips[MAX_RANK];
 	map_init(m, self, self, a);
@@ -182,7 +182,7 @@ static void flip_map(struct map *m, const struct node *n, const struct meta *sel
 
 bool kern_flip(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	flip_map(&m, c->n, &c->in[A_flip_self]->meta, c->scratch);
 	map_kern(c, &m, NULL);
 	return true;
@@ -190,7 +190,7 @@ bool kern_flip(struct kern_ctx *c)
 
 void grad_flip(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	if (!c->gin[A_flip_self])
 		return;
 	flip_map(&m, c->n, &c->gin[A_flip_self]->meta, c->scratch);
@@ -243,7 +243,7 @@ bool meta_roll(struct meta_ctx *c)
 }
 
 /* Position i of the result comes from start + i of self. Without dims everything is one dim. */
-static void roll_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+static void roll_map(struct cell_map *m, const struct node *n, const struct meta *self, struct arena *a)
 {
 	const struct arg *shifts = &n->arg[A_roll_shifts], *dims = &n->arg[A_roll_dims];
 	int64_t start[MAX_RANK] = {0};
@@ -262,7 +262,7 @@ static void roll_map(struct map *m, const struct node *n, const struct meta *sel
 
 bool kern_roll(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor flat_in, flat_out;
 	const struct tensor *flat = &flat_in;
 	struct kern_ctx k = *c;
@@ -281,7 +281,7 @@ bool kern_roll(struct kern_ctx *c)
 
 void grad_roll(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor gin, gout;
 	struct grad_ctx k = *c;
 	if (!c->gin[A_roll_self])
@@ -321,7 +321,7 @@ bool meta_repeat(struct meta_ctx *c)
 	return true;
 }
 
-static void repeat_map(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+static void repeat_map(struct cell_map *m, const struct meta *self, const struct meta *out, struct arena *a)
 {
 	map_init(m, self, out, a);
 	for (int d = m->shift; d < out->rank; d++)
@@ -331,7 +331,7 @@ static void repeat_map(struct map *m, const struct meta *self, const struct meta
 
 bool kern_repeat(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	repeat_map(&m, &c->in[A_repeat_self]->meta, &c->out[0].meta, c->scratch);
 	map_kern(c, &m, NULL);
 	return true;
@@ -362,7 +362,7 @@ static struct tensor sum_first(const struct tensor *g, struct arena *a)
 /* As PyTorch: first over the new dims, one after another, each sum rounded; then over the repeats of self's own dims. */
 void grad_repeat(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor g = c->gout[0];
 	struct grad_ctx rest = *c;
 	if (!c->gin[A_repeat_self])
@@ -416,7 +416,7 @@ bool meta_constant_pad_nd(struct meta_ctx *c)
 	return scalar_fits_fill(&c->n->arg[A_constant_pad_nd_value].scalar, &c->out[0], c->err);
 }
 
-static void pad_map(struct map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)
+static void pad_map(struct cell_map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)
 {
 	map_init(m, self, out, a);
 	for (int k = 0; k < n->arg[A_constant_pad_nd_pad].n / 2; k++) {
@@ -430,7 +430,7 @@ static void pad_map(struct map *m, const struct node *n, const struct meta *self
 
 bool kern_constant_pad_nd(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	unsigned char cell[8];
 	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_constant_pad_nd_value].scalar);
 	pad_map(&m, c->n, &c->in[A_constant_pad_nd_self]->meta, &c->out[0].meta, c->scratch);
@@ -440,7 +440,7 @@ bool kern_constant_pad_nd(struct kern_ctx *c)
 
 void grad_constant_pad_nd(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	if (!c->gin[A_constant_pad_nd_self])
 		return;
 	pad_map(&m, c->n, &c->gin[A_constant_pad_nd_self]->meta, &c->gout[0].meta, c->scratch);

@@ -17,16 +17,16 @@ static struct tensor at_least_1d(const struct tensor *t)
 }
 
 /* The rows of self that index names, beside the rows of other (index order). */
-struct rows {
+struct dim_rows {
 	struct tensor self, other, index;
 	int dim;
 	int64_t k, n;
 	bool negative;
 };
 
-static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
+static void rows_init(struct dim_rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
 {
-	*r = (struct rows){.self = at_least_1d(self), .index = at_least_1d(index), .k = -1};
+	*r = (struct dim_rows){.self = at_least_1d(self), .index = at_least_1d(index), .k = -1};
 	if (other)
 		r->other = at_least_1d(other);
 	r->n = r->index.meta.size[0];
@@ -36,7 +36,7 @@ static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, co
 		meta_insert_dim(&r->other.meta, 0, 1, 0);
 }
 
-static int64_t rows_index(const struct rows *r)
+static int64_t rows_index(const struct dim_rows *r)
 {
 	int64_t cell = r->index.meta.offset + r->k * r->index.meta.stride[0];
 	int64_t i = index_load(r->index.meta.dtype, tensor_at(&r->index, cell));
@@ -44,7 +44,7 @@ static int64_t rows_index(const struct rows *r)
 }
 
 /* The next pair of rows; false at the end, or (err set) if the index is out of range. */
-static bool rows_next(struct rows *r, struct tensor *self_row, struct tensor *other_row, bool *bad)
+static bool rows_next(struct dim_rows *r, struct tensor *self_row, struct tensor *other_row, bool *bad)
 {
 	*bad = false;
 	if (++r->k >= r->n)
@@ -59,7 +59,7 @@ static bool rows_next(struct rows *r, struct tensor *self_row, struct tensor *ot
 	return true;
 }
 
-static int64_t bad_index(const struct rows *r)
+static int64_t bad_index(const struct dim_rows *r)
 {
 	return index_load(r->index.meta.dtype, tensor_at(&r->index, r->index.meta.offset + r->k * r->index.meta.stride[0]));
 }
@@ -67,7 +67,7 @@ static int64_t bad_index(const struct rows *r)
 enum row_move { ROW_TO_OTHER, ROW_FROM_OTHER, ROW_FILL };
 
 /* Derivatives call this with indices that the forward has accepted. */
-static bool move_rows(struct rows *r, enum row_move how, const unsigned char *cell)
+static bool move_rows(struct dim_rows *r, enum row_move how, const unsigned char *cell)
 {
 	struct tensor self, other;
 	bool bad;
@@ -86,7 +86,7 @@ static const unsigned char zero_cell[8];
 
 /* sum (a wide copy of contiguous self) += scale * rows of other, in self's dtype: the product is rounded first, as add's alpha is
  * in PyTorch's type of computation only for integers and f64; floats stay wide. */
-static bool add_rows(struct wide *sum, struct rows *r, const struct scalar *scale)
+static bool add_rows(struct wide *sum, struct dim_rows *r, const struct scalar *scale)
 {
 	struct tensor self, other;
 	unsigned char alpha[8];
@@ -142,7 +142,7 @@ bool meta_index_select(struct meta_ctx *c)
 static bool select_rows(
 	const struct kern_ctx *c, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *out)
 {
-	struct rows r;
+	struct dim_rows r;
 	rows_init(&r, self, dim, index, out);
 	if (move_rows(&r, ROW_TO_OTHER, NULL))
 		return true;
@@ -159,7 +159,7 @@ bool kern_index_select(struct kern_ctx *c)
 
 static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *index, const struct tensor *gout, struct arena *a)
 {
-	struct rows r;
+	struct dim_rows r;
 	struct wide sum;
 	rows_init(&r, gin, dim, index, gout);
 	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), a);
@@ -268,7 +268,7 @@ bool meta_index_add(struct meta_ctx *c)
 
 bool kern_index_add(struct kern_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	struct wide sum;
 	if (meta_numel(&c->out[0].meta) == 0)
 		return true;
@@ -284,7 +284,7 @@ bool kern_index_add(struct kern_ctx *c)
 /* source: the rows of the cotangent, times alpha. */
 void grad_index_add(struct grad_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	if (c->gin[A_index_add_self])
 		tensor_move(c->gin[A_index_add_self], &c->gout[0]);
 	if (!c->gin[A_index_add_source] || meta_numel(&c->gin[A_index_add_source]->meta) == 0)
@@ -350,7 +350,7 @@ bool meta_index_copy(struct meta_ctx *c)
 
 bool kern_index_copy(struct kern_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	tensor_move(&c->out[0], c->in[A_index_copy_self]);
 	if (meta_numel(&c->out[0].meta) == 0)
 		return true;
@@ -363,7 +363,7 @@ bool kern_index_copy(struct kern_ctx *c)
 
 static void grad_overwritten(struct grad_ctx *c, bool negative)
 {
-	struct rows r;
+	struct dim_rows r;
 	tensor_move(c->gin[A_rows_of_dim_self], &c->gout[0]);
 	rows_init(&r, c->gin[A_rows_of_dim_self], node_int(c->n, A_rows_of_dim_dim), c->in[A_rows_of_dim_index], NULL);
 	r.negative = negative;
@@ -372,7 +372,7 @@ static void grad_overwritten(struct grad_ctx *c, bool negative)
 
 void grad_index_copy(struct grad_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	if (c->gin[A_index_copy_self])
 		grad_overwritten(c, false);
 	if (!c->gin[A_index_copy_source])
@@ -397,7 +397,7 @@ bool meta_index_fill(struct meta_ctx *c)
 
 bool kern_index_fill(struct kern_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	unsigned char cell[8];
 	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_index_fill_value].scalar);
 	tensor_move(&c->out[0], c->in[A_index_fill_self]);

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 /* The list after masks became index tensors: entry d belongs to dim d of self. Metas alone (base NULL) serve shape rules. */
-struct list {
+struct index_entries {
 	int n;
 	bool given[MAX_RANK];
 	struct tensor t[MAX_RANK];
@@ -67,9 +67,10 @@ static void nonzero(struct tensor *out, const struct tensor *mask, struct arena 
 }
 
 /* in[k] NULL: a hole. Masks need data (a != NULL). */
-static bool list_expand(struct list *l, const struct meta *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
+static bool list_expand(
+	struct index_entries *l, const struct meta *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
 {
-	*l = (struct list){0};
+	*l = (struct index_entries){0};
 	for (int k = 0; k < n; k++) {
 		if (in[k] && is_mask(&in[k]->meta)) {
 			if (!check_mask(&in[k]->meta, self, l->n, err))
@@ -100,7 +101,7 @@ static bool check_entries(const struct meta *const *in, int n, int rank, struct 
 }
 
 /* One shape for all index tensors. */
-static bool broadcast_shape(struct meta *shape, const struct list *l, struct err *err)
+static bool broadcast_shape(struct meta *shape, const struct index_entries *l, struct err *err)
 {
 	bool any = false;
 	*shape = (struct meta){0};
@@ -116,7 +117,7 @@ static bool broadcast_shape(struct meta *shape, const struct list *l, struct err
 	return any ? true : err_set(err, "at least one index must be provided");
 }
 
-static bool is_adjacent(const struct list *l)
+static bool is_adjacent(const struct index_entries *l)
 {
 	int runs = 0;
 	for (int d = 0; d < l->n; d++)
@@ -146,7 +147,7 @@ static struct tensor index_in_place(const struct tensor *t, const struct meta *s
 	return v;
 }
 
-static bool plan_make(struct plan *p, const struct meta *self, const struct list *l, struct err *err)
+static bool plan_make(struct plan *p, const struct meta *self, const struct index_entries *l, struct err *err)
 {
 	struct meta shape;
 	if (!broadcast_shape(&shape, l, err))
@@ -216,7 +217,7 @@ static unsigned char *plan_at(const struct plan *p, const struct walk *w, struct
 /* The plan of node arguments for a tensor of self's sizes. */
 static bool plan_for(struct plan *p, const struct tensor *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
 {
-	struct list l;
+	struct index_entries l;
 	return list_expand(&l, &self->meta, in, n, a, err) && plan_make(p, &self->meta, &l, err);
 }
 

@@ -15,7 +15,7 @@ enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 3 };
 
 /* ---- the operands of one call ---- */
 
-struct operands {
+struct pointwise_operands {
 	int nin;
 	const struct tensor *in[MAX_IN];
 	const struct scalar *scalar[2];      /* NULL: not given */
@@ -49,12 +49,12 @@ static enum dtype common_dtype(const struct node *n, const struct meta *const *i
 
 static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
 
-static void call_gather(struct operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
+static void call_gather(struct pointwise_operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
 {
 	const struct op_info *info = &op_info[n->op];
 	const struct meta *metas[MAX_IN];
 	int nscalar = 0;
-	*c = (struct operands){.narrow_scalars = !acts_wide(info)};
+	*c = (struct pointwise_operands){.narrow_scalars = !acts_wide(info)};
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR) {
 			c->in[c->nin] = in[k];
@@ -75,15 +75,15 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 /* ---- one walk over the elements of all operands ---- */
 
 /* Index space of the result, row-major, with neighbouring dimensions joined where every operand allows it. Always rank >= 1. */
-struct walk {
+struct pointwise_walk {
 	int rank, nop;
 	int64_t size[MAX_RANK], index[MAX_RANK];
 	int64_t stride[MAX_WALK][MAX_RANK], cell[MAX_WALK]; /* cell: first one of the current innermost row */
 };
 
-static void walk_start(struct walk *w, const struct meta *space)
+static void pointwise_walk_start(struct pointwise_walk *w, const struct meta *space)
 {
-	*w = (struct walk){.rank = space->rank};
+	*w = (struct pointwise_walk){.rank = space->rank};
 	memcpy(w->size, space->size, sizeof w->size);
 	if (w->rank == 0) {
 		w->rank = 1;
@@ -92,7 +92,7 @@ static void walk_start(struct walk *w, const struct meta *space)
 }
 
 /* An operand that broadcasts to the space. */
-static void walk_operand(struct walk *w, const struct meta *m)
+static void pointwise_walk_operand(struct pointwise_walk *w, const struct meta *m)
 {
 	int q = w->nop++, shift = w->rank - m->rank;
 	w->cell[q] = m->offset;
@@ -100,7 +100,7 @@ static void walk_operand(struct walk *w, const struct meta *m)
 		w->stride[q][d + shift] = m->size[d] == w->size[d + shift] ? m->stride[d] : 0;
 }
 
-static bool joins(const struct walk *w, int d)
+static bool joins(const struct pointwise_walk *w, int d)
 {
 	for (int q = 0; q < w->nop; q++)
 		if (w->stride[q][d] != w->stride[q][d + 1] * w->size[d + 1])
@@ -108,7 +108,7 @@ static bool joins(const struct walk *w, int d)
 	return true;
 }
 
-static void walk_join(struct walk *w)
+static void pointwise_walk_join(struct pointwise_walk *w)
 {
 	for (int d = w->rank - 2; d >= 0; d--) {
 		if (w->size[d] != 1 && w->size[d + 1] != 1 && !joins(w, d))
@@ -127,7 +127,7 @@ static void walk_join(struct walk *w)
 }
 
 /* To the next innermost row. */
-static bool walk_next(struct walk *w)
+static bool pointwise_walk_next(struct pointwise_walk *w)
 {
 	for (int d = w->rank - 2; d >= 0; d--) {
 		for (int q = 0; q < w->nop; q++)
@@ -175,7 +175,7 @@ static double float_pow(double x, double y, enum dtype t)
 
 /* ---- a row's three functions ---- */
 
-struct row {
+struct pointwise_row {
 	enum promo promo;
 	void (*fwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int);
 	void (*fwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int);
@@ -184,18 +184,18 @@ struct row {
 	void (*bwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int, int);
 };
 
-static bool row_forward(struct kern_ctx *k, const struct row *r)
+static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 {
-	struct operands c;
-	struct walk w;
+	struct pointwise_operands c;
+	struct pointwise_walk w;
 	if (meta_numel(&k->out->meta) == 0)
 		return true;
 	call_gather(&c, k->n, k->in, r->promo);
-	walk_start(&w, &k->out->meta);
+	pointwise_walk_start(&w, &k->out->meta);
 	for (int q = 0; q < c.nin; q++)
-		walk_operand(&w, &c.in[q]->meta);
-	walk_operand(&w, &k->out->meta);
-	walk_join(&w);
+		pointwise_walk_operand(&w, &c.in[q]->meta);
+	pointwise_walk_operand(&w, &k->out->meta);
+	pointwise_walk_join(&w);
 	if (c.common == DT_F64)
 		forward_f64(&c, &w, k->out, r->fwd_f64);
 	else if (dtype_is_float(c.common))
@@ -206,20 +206,21 @@ static bool row_forward(struct kern_ctx *k, const struct row *r)
 }
 
 /* The cotangent of one operand: derivative over the result's index space, summed where the operand was broadcast. */
-static void operand_gradient(const struct grad_ctx *k, const struct row *r, const struct operands *c, int which, struct tensor *gin)
+static void operand_gradient(
+	const struct grad_ctx *k, const struct pointwise_row *r, const struct pointwise_operands *c, int which, struct tensor *gin)
 {
 	int64_t numel = meta_numel(&gin->meta);
 	double *acc = ARENA_ZNEW(k->scratch, double, numel);
-	struct walk w;
-	walk_start(&w, &k->gout->meta);
+	struct pointwise_walk w;
+	pointwise_walk_start(&w, &k->gout->meta);
 	for (int q = 0; q < c->nin; q++)
-		walk_operand(&w, &c->in[q]->meta);
-	walk_operand(&w, &k->out->meta);
-	walk_operand(&w, &k->gout->meta);
+		pointwise_walk_operand(&w, &c->in[q]->meta);
+	pointwise_walk_operand(&w, &k->out->meta);
+	pointwise_walk_operand(&w, &k->gout->meta);
 	struct meta cells;
 	meta_make_contiguous(&cells, DT_F64, gin->meta.size, gin->meta.rank);
-	walk_operand(&w, &cells);
-	walk_join(&w);
+	pointwise_walk_operand(&w, &cells);
+	pointwise_walk_join(&w);
 	if (c->common == DT_F64)
 		backward_f64(c, &w, k->out, k->gout, acc, which, r->bwd_f64);
 	else
@@ -239,7 +240,7 @@ static bool reads_itself(const struct op_info *info, int p)
 
 /* A derivative is computed from the cotangent and what it reads, mostly the OTHER operands: in in-place rows that can be narrower than the
  * common dtype. */
-static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which, bool itself)
+static enum dtype derivative_dtype(const struct pointwise_operands *c, enum dtype gout, int which, bool itself)
 {
 	struct promotion p = PROMOTION_START;
 	struct meta g = {.dtype = gout, .rank = 1};
@@ -250,9 +251,9 @@ static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, in
 	return promote_result(&p);
 }
 
-static void row_backward(struct grad_ctx *k, const struct row *r)
+static void row_backward(struct grad_ctx *k, const struct pointwise_row *r)
 {
-	struct operands c;
+	struct pointwise_operands c;
 	const struct op_info *info = &op_info[k->n->op];
 	if (meta_numel(&k->gout->meta) == 0)
 		return;
@@ -277,7 +278,8 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 }
 
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
-	static const struct row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};    \
+	static const struct pointwise_row row_##id = {                                                                                         \
+		PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};                                    \
 	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); }                                                               \
 	void grad_##id(struct grad_ctx *c) { row_backward(c, &row_##id); }
 #define OP(...)

@@ -154,7 +154,7 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 /* ---- running a row over its operands ---- */
 
 /* Loads operand q of the walk; true operands only (a missing one stays as it is). */
-static void FN(operands)(T v[][CHUNK], const struct operands *c, const struct walk *w, int64_t at, int n)
+static void FN(operands)(T v[][CHUNK], const struct pointwise_operands *c, const struct pointwise_walk *w, int64_t at, int n)
 {
 	for (int q = 0; q < c->nin; q++) {
 		FN(load)(v[q], c->in[q], w->cell[q] + at * w->stride[q][w->rank - 1], w->stride[q][w->rank - 1], n);
@@ -164,7 +164,7 @@ static void FN(operands)(T v[][CHUNK], const struct operands *c, const struct wa
 	}
 }
 
-static struct FN(consts) FN(constants)(const struct operands *c)
+static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 {
 	T v[2] = {0, 0};
 	for (int q = 0; q < 2; q++) {
@@ -178,8 +178,8 @@ static struct FN(consts) FN(constants)(const struct operands *c)
 	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
 }
 
-static void FN(forward)(
-	const struct operands *c, struct walk *w, struct tensor *out, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
+static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,
+	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
 {
 	T v[5][CHUNK] = {{0}}, y[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
@@ -191,13 +191,13 @@ static void FN(forward)(
 			row(y, v, &k, n);
 			FN(store)(out, w->cell[o] + at * w->stride[o][last], w->stride[o][last], y, n);
 		}
-	} while (walk_next(w));
+	} while (pointwise_walk_next(w));
 }
 
 #if !INST_INT
 /* Adds the derivative by operand `which`, rounded to the common dtype, to acc, which is indexed by walk operand nin + 2. */
-static void FN(backward)(const struct operands *c, struct walk *w, const struct tensor *y, const struct tensor *g, double *acc, int which,
-	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
+static void FN(backward)(const struct pointwise_operands *c, struct pointwise_walk *w, const struct tensor *y, const struct tensor *g,
+	double *acc, int which, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
 {
 	T v[5][CHUNK] = {{0}}, d[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
@@ -213,7 +213,7 @@ static void FN(backward)(const struct operands *c, struct walk *w, const struct 
 			for (int i = 0; i < n; i++, p += w->stride[q + 2][last])
 				*p += (double)FN(in_dtype)(c->common, d[i]);
 		}
-	} while (walk_next(w));
+	} while (pointwise_walk_next(w));
 }
 #endif
 

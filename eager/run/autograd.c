@@ -296,23 +296,23 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 /* ---- rows that compute ------------------------------------------------------------------------------------------ */
 
 /* Walks the tensor operands of a node: entry -1 for plain arguments. */
-struct operand {
+struct grad_operand {
 	int arg, entry, node;
 };
 
-static int operands(struct operand **list, const struct prog *p, int node, struct arena *a)
+static int operands(struct grad_operand **list, const struct prog *p, int node, struct arena *a)
 {
 	const struct node *n = &p->node[node];
 	int count = 0, max = op_info[n->op].nparam;
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		max += n->arg[k].tag == ARG_TENSORS ? n->arg[k].n : 0;
-	struct operand *out = *list = ARENA_NEW(a, struct operand, max);
+	struct grad_operand *out = *list = ARENA_NEW(a, struct grad_operand, max);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)
-			out[count++] = (struct operand){k, -1, n->arg[k].node};
+			out[count++] = (struct grad_operand){k, -1, n->arg[k].node};
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
 			if (n->arg[k].nodes[i] >= 0)
-				out[count++] = (struct operand){k, i, n->arg[k].nodes[i]};
+				out[count++] = (struct grad_operand){k, i, n->arg[k].nodes[i]};
 	}
 	return count;
 }
@@ -329,7 +329,7 @@ static bool leaf_check(const struct graph *g, int node, struct err *err)
 	return true;
 }
 
-static void save_operands(struct graph *g, int node, const struct operand *op, int nop)
+static void save_operands(struct graph *g, int node, const struct grad_operand *op, int nop)
 {
 	const struct node *n = &g->p->node[node];
 	const struct op_info *info = &op_info[n->op];
@@ -362,7 +362,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	bool writes = op_has(n->op, T_MUTATES);
 	if (!g->grad_mode || op_has(n->op, T_NONDIFF))
 		return STEP_OK;
-	struct operand *op;
+	struct grad_operand *op;
 	int nop = operands(&op, g->p, node, g->a), ngrad = 0;
 	for (int i = 0; i < nop; i++)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);

@@ -81,14 +81,14 @@ static enum handed hands(const struct ref *r, int i, int k, const struct meta *a
 }
 
 /* The walk: what the leaf gets of each node, and of any node of a history. */
-struct walk {
+struct handed_walk {
 	const struct ref *r;
 	enum handed *node, *base;
 	bool *written;
 	bool restrided;
 };
 
-static enum handed reached(const struct walk *w, int node)
+static enum handed reached(const struct handed_walk *w, int node)
 {
 	int base = w->r->node[node].out[0].base;
 	return w->written[base] && w->base[base] ? HANDED_PART : w->node[node];
@@ -101,7 +101,7 @@ static bool keeps_offset(int op)
 	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;
 }
 
-static void through(struct walk *w, int i, int k, int from)
+static void through(struct handed_walk *w, int i, int k, int from)
 {
 	if (from < 0 || w->r->node[from].nout == 0 || !reached(w, from))
 		return;
@@ -111,9 +111,9 @@ static void through(struct walk *w, int i, int k, int from)
 		w->node[i] = MAX(w->node[i], MAX(e, reached(w, from)));
 }
 
-static struct walk walk(const struct ref *r, int leaf, struct arena *a)
+static struct handed_walk walk(const struct ref *r, int leaf, struct arena *a)
 {
-	struct walk w = {
+	struct handed_walk w = {
 		r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1), ARENA_ZNEW(a, bool, r->nbase + 1), false};
 	for (int i = 0; i < r->p->nnode; i++)
 		if (op_has(r->p->node[i].op, T_MUTATES) && r->node[i].nout)
@@ -158,7 +158,7 @@ bool handed_together(const struct ref *r, int leaf, int other, struct arena *a)
 
 bool handed_from_start(const struct ref *r, int leaf, struct arena *a)
 {
-	struct walk w = walk(r, leaf, a);
+	struct handed_walk w = walk(r, leaf, a);
 	bool start = !w.restrided;
 	for (int i = 0; i < r->p->nnode; i++)
 		start = start && w.node[i] != HANDED_PART;

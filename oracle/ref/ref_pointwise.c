@@ -124,7 +124,7 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 
 static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first);
 
-static bool give(struct ref_ctx *c, const struct pair *p, sid first)
+static bool give_pair(struct ref_ctx *c, const struct pair *p, sid first)
 {
 	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, A_elementwise_self)->dtype))
 		return false;
@@ -167,18 +167,18 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 	if (reversed)
 		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
 		const sid *factor = ref_ids_repeat(c, shape_number(c, alpha, p.dt), p.n);
 		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
 	}
 	struct scalar s = *alpha;
 	if (f == SF_SUB) {
 		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
 	}
 	if (shape_is_half(p.dt))
-		return give(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
+		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
 	sid factor = shape_number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
 	for (int64_t k = 0; k < p.n; k++) {
 		entry[4 * k] = p.a[k];
@@ -186,7 +186,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 		entry[4 * k + 2] = p.b[k];
 		entry[4 * k + 3] = factor;
 	}
-	return give(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
+	return give_pair(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
 }
 
 bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
@@ -211,10 +211,10 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 	if (!pair_of(c, &p, common, true))
 		return false;
 	if (p.at == p.dt && p.bt == p.dt)
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
 	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
-	return give(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
+	return give_pair(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
 }
 
 bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
@@ -299,7 +299,7 @@ bool ref_addcmul(struct ref_ctx *c)
 static bool extreme(struct ref_ctx *c, enum sf f)
 {
 	struct pair p;
-	return pair_of(c, &p, COMMON_KEEP, false) && give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	return pair_of(c, &p, COMMON_KEEP, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 }
 
 bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
@@ -321,7 +321,7 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
 	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
 	if (c->inplace)
-		return give(c, &p, first);
+		return give_pair(c, &p, first);
 	return give_unary(c, p.dt, p.dt, first);
 }
 

@@ -8,14 +8,14 @@
 #include <math.h>
 
 /* Rows of self: n rows of len entries; the result's sizes. */
-struct rows {
+struct reduced_rows {
 	int64_t n, len, size[MAX_RANK];
 	int rank;
 	const sid *e;
 	bool mask[MAX_RANK];
 };
 
-static void rows_of(struct ref_ctx *c, struct rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+static void rows_of(struct ref_ctx *c, struct reduced_rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
 	memcpy(r->mask, mask, sizeof r->mask);
 	r->rank = ref_reduced(r->size, meta_of(c, A_reduction_self), mask, keepdim);
@@ -40,7 +40,7 @@ static bool one_dim(struct ref_ctx *c, bool mask[MAX_RANK], int arg)
 
 static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f, enum dtype in, enum dtype out, double param)
 {
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, in);
 	return ref_out_block(c, 0, out, r.size, r.rank, NULL, tape_rows(c->t, f, out, r.e, r.n, r.len, param));
 }
@@ -136,7 +136,7 @@ static const sid *narrowed(struct ref_ctx *c, const sid *ids, int64_t n, enum dt
 static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
 	struct tape *t = c->t;
-	struct rows r;
+	struct reduced_rows r;
 	r.rank = ref_reduced(r.size, meta_of(c, A_reduction_self), mask, keepdim);
 	const sid *self = ref_rows(c, c->in[A_reduction_self], mask, &r.n, &r.len);
 	int64_t n = r.n * r.len;
@@ -181,7 +181,7 @@ bool ref_prod_dim(struct ref_ctx *c)
 }
 
 /* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD). */
-static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
+static void allow_welford(struct ref_ctx *c, const struct reduced_rows *r, sid mean, enum dtype dt)
 {
 	struct tape *t = c->t;
 	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
@@ -194,7 +194,7 @@ static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enu
 }
 
 /* Sum over n, inner steps in f32 for f16 and bf16; ids of the quotients. */
-static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt, bool welford)
+static const sid *mean_ids(struct ref_ctx *c, const struct reduced_rows *r, enum dtype dt, bool welford)
 {
 	enum dtype in = tape_inner(dt);
 	int64_t n = r->n * r->len;
@@ -221,7 +221,7 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, tape_inner(dt)); /* a half result of a wider self: never rounded on the way */
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
@@ -305,7 +305,7 @@ static bool truth(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, en
 	const struct meta *m = meta_of(c, A_reduction_self);
 	if (m->dtype != DT_U8)
 		return reduce(c, mask, keepdim, f, m->dtype, DT_B8, 0);
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, m->dtype);
 	sid bit = tape_rows(c->t, f, DT_B8, r.e, r.n, r.len, 0), *ids = tape_ids(c->t, r.n);
 	for (int64_t k = 0; k < r.n; k++)
@@ -334,7 +334,7 @@ bool ref_all_dim(struct ref_ctx *c) { return truth_dim(c, SF_ALL); }
 /* ---- moments, logarithms of sums ------------------------------------------------------------------------------------------ */
 
 /* (self, dims, correction, keepdim): rows, correction and function, shared by var and var_mean. */
-static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum sf *f)
+static bool var_rows(struct ref_ctx *c, struct reduced_rows *r, double *correction, enum sf *f)
 {
 	bool mask[MAX_RANK];
 	const struct meta *m = meta_of(c, A_reduction_self);
@@ -355,7 +355,7 @@ static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum
 
 bool ref_var(struct ref_ctx *c)
 {
-	struct rows r;
+	struct reduced_rows r;
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, A_var_self)->dtype;
@@ -365,7 +365,7 @@ bool ref_var(struct ref_ctx *c)
 
 bool ref_var_mean(struct ref_ctx *c)
 {
-	struct rows r;
+	struct reduced_rows r;
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, A_var_mean_self)->dtype;
@@ -432,7 +432,7 @@ static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 {
 	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
-	struct rows r;
+	struct reduced_rows r;
 	if (!one_dim(c, mask, 1) || !has_elements(c, mask))
 		return false;
 	rows_of(c, &r, mask, flag_of(c, A_max_dim_keepdim), m->dtype);
@@ -449,7 +449,7 @@ bool ref_topk(struct ref_ctx *c)
 	const struct meta *m = meta_of(c, A_topk_self);
 	bool mask[MAX_RANK], largest = flag_of(c, A_topk_largest);
 	int64_t k = ref_arg_int(c, A_topk_k), size[MAX_RANK], inner = 1;
-	struct rows r;
+	struct reduced_rows r;
 	int d;
 	if (!one_dim(c, mask, 2) || !shape_dim(c, &d, A_topk_dim, m))
 		return false;

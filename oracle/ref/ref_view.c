@@ -16,7 +16,7 @@ static struct geometry geometry_of(const struct meta *m)
 	return g;
 }
 
-static bool give(struct ref_ctx *c, const struct geometry *g)
+static bool give_view(struct ref_ctx *c, const struct geometry *g)
 {
 	return ref_out_view(c, 0, A_VIEW_self, g->size, g->stride, g->rank, g->offset);
 }
@@ -46,7 +46,7 @@ static bool push_dim(struct ref_ctx *c, struct geometry *g, int d, int64_t size,
 bool ref_alias(struct ref_ctx *c)
 {
 	struct geometry g = geometry_of(meta_of(c, A_alias_self));
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* New leading dims and size-1 dims repeat: stride 0. A kept size 1 keeps its stride. */
@@ -74,7 +74,7 @@ bool ref_expand(struct ref_ctx *c)
 		else
 			g.stride[k] = d >= 0 ? m->stride[d] : k + 1 < want->n ? g.size[k + 1] * g.stride[k + 1] : 1;
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_permute(struct ref_ctx *c)
@@ -95,7 +95,7 @@ bool ref_permute(struct ref_ctx *c)
 		g.size[k] = m->size[d];
 		g.stride[k] = m->stride[d];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* The driver cuts the history. */
@@ -111,7 +111,7 @@ bool ref_t(struct ref_ctx *c)
 		g.size[0] = m->size[1], g.stride[0] = m->stride[1];
 		g.size[1] = m->size[0], g.stride[1] = m->stride[0];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_transpose(struct ref_ctx *c)
@@ -127,7 +127,7 @@ bool ref_transpose(struct ref_ctx *c)
 		g.size[b] = m->size[a];
 		g.stride[b] = m->stride[a];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_unsqueeze(struct ref_ctx *c)
@@ -138,7 +138,7 @@ bool ref_unsqueeze(struct ref_ctx *c)
 	if (!ref_dim(c, &d, ref_arg_int(c, A_unsqueeze_dim), m->rank + 1))
 		return false;
 	int64_t stride = d < m->rank ? m->size[d] * m->stride[d] : 1;
-	return push_dim(c, &g, d, 1, stride) && give(c, &g);
+	return push_dim(c, &g, d, 1, stride) && give_view(c, &g);
 }
 
 bool ref_squeeze(struct ref_ctx *c)
@@ -147,7 +147,7 @@ bool ref_squeeze(struct ref_ctx *c)
 	for (int d = g.rank - 1; d >= 0; d--)
 		if (g.size[d] == 1)
 			drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_squeeze_dim(struct ref_ctx *c)
@@ -158,7 +158,7 @@ bool ref_squeeze_dim(struct ref_ctx *c)
 		return false;
 	if (g.rank && g.size[d] == 1)
 		drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* Python's slice: bounds count from the end when negative and are clipped. */
@@ -181,7 +181,7 @@ bool ref_slice(struct ref_ctx *c)
 	g.size[d] = end == start ? 0 : 1 + (end - start - 1) / step;
 	g.offset += start * m->stride[d];
 	g.stride[d] = wrap_mul(m->stride[d], step);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_select(struct ref_ctx *c)
@@ -198,7 +198,7 @@ bool ref_select(struct ref_ctx *c)
 		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
 	g.offset += (i < 0 ? i + n : i) * m->stride[d];
 	drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_view(struct ref_ctx *c)
@@ -209,7 +209,7 @@ bool ref_view(struct ref_ctx *c)
 		return false;
 	if (!shape_view(g.stride, m, g.size, g.rank))
 		return err_set(c->err, "view size is not compatible with input tensor's size and stride");
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* Over the whole storage, whatever self looks at. */
@@ -231,7 +231,7 @@ bool ref_as_strided(struct ref_ctx *c)
 	}
 	if (g.offset < 0)
 		return err_set(c->err, "invalid storage offset %lld", (long long)g.offset);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* result[…, i] = self at (i, i + offset) of (dim1, dim2), or (i - offset, i). */
@@ -251,7 +251,7 @@ bool ref_diagonal(struct ref_ctx *c)
 		g.offset += off >= 0 ? off * m->stride[b] : -off * m->stride[a];
 	drop_dim(&g, MAX(a, b));
 	drop_dim(&g, MIN(a, b));
-	return push_dim(c, &g, g.rank, n, m->stride[a] + m->stride[b]) && give(c, &g);
+	return push_dim(c, &g, g.rank, n, m->stride[a] + m->stride[b]) && give_view(c, &g);
 }
 
 /* Windows of `size` every `step` along dim; the window's own dimension comes last. */
@@ -273,7 +273,7 @@ bool ref_unfold(struct ref_ctx *c)
 		g.size[d] = (n - len) / step + 1;
 		g.stride[d] = wrap_mul(stride, step);
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* ---- several views of one argument ---------------------------------------------------------------------------- */

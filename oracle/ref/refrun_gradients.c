@@ -59,7 +59,7 @@ static const struct num *values(struct reference_run *s, const sid *ids, int64_t
 }
 
 /* Returned tensors with cotangents, and the scalars of both. */
-struct seeds {
+struct cotangent_seeds {
 	int n;
 	const sid *y[MAX_RETURNS], *g[MAX_RETURNS];
 	int64_t numel[MAX_RETURNS];
@@ -67,7 +67,7 @@ struct seeds {
 
 /* Reading may append copies of views that overlap, which belong to the view's node and put it on the path: before the adjoints have
  * their array. */
-static bool read_seeds(struct reference_run *s, struct seeds *out, uint32_t *path)
+static bool read_seeds(struct reference_run *s, struct cotangent_seeds *out, uint32_t *path)
 {
 	struct ref *r = &s->r;
 	out->n = r->zero_cotangents ? 0 : r->p->nback;
@@ -89,7 +89,7 @@ static bool read_seeds(struct reference_run *s, struct seeds *out, uint32_t *pat
 	return true;
 }
 
-static void seed(struct adjoint *A, const struct ref *r, const struct seeds *from)
+static void seed(struct adjoint *A, const struct ref *r, const struct cotangent_seeds *from)
 {
 	for (int b = 0; b < from->n; b++)
 		for (int64_t k = 0; k < from->numel[b]; k++) {
@@ -173,7 +173,7 @@ bool run_gradients(struct reference_run *s, struct reference *out)
 	uint32_t *path = ARENA_ZNEW(r->arena, uint32_t, p->nnode + 1);
 	struct adjoint A;
 	mark_path(r, path);
-	struct seeds seeds;
+	struct cotangent_seeds seeds;
 	if (!read_seeds(s, &seeds, path))
 		return false;
 	for (int b = 0; b < p->nback; b++) {

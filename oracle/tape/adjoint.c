@@ -220,7 +220,7 @@ struct num adjoint_of(const struct adjoint *A, sid id) { return finished(A, id);
 
 /* ---- pieces ---- */
 
-static enum dtype pass_dtype(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
+static enum dtype pass_dtype(const struct adjoint_pass *s, sid id) { return tape_dtype(s->A->t, id); }
 
 static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 {
@@ -228,7 +228,7 @@ static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 }
 
 /* Sends c to one operand, converted to the operand's dtype. */
-static inline void send_to(const struct pass *s, sid id, struct num c)
+static inline void send_to(const struct adjoint_pass *s, sid id, struct num c)
 {
 	enum dtype dt = pass_dtype(s, id);
 	if (!dtype_is_float(dt))
@@ -239,11 +239,11 @@ static inline void send_to(const struct pass *s, sid id, struct num c)
 	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
 }
 
-void adj_send(const struct pass *s, sid id, struct num c) { send_to(s, id, c); }
+void adj_send(const struct adjoint_pass *s, sid id, struct num c) { send_to(s, id, c); }
 
 /* One element of a product's gradient. Where it may be added term by term to what other consumers send, an exact sum of products is so
  * only if its partial sums upon any start are: the terms' magnitudes and last bits count, not the sum's. */
-static void send_product(const struct pass *s, sid id, struct terms x, struct terms y, int64_t n, struct num *buf)
+static void send_product(const struct adjoint_pass *s, sid id, struct terms x, struct terms y, int64_t n, struct num *buf)
 {
 	struct num c = sumprod_onto(&x, &y, n, s->b->param, NULL, 0, &s->h, buf);
 	send_to(s, id, c);
@@ -269,7 +269,7 @@ struct num adj_undecided(const struct num *g, const struct how *h)
 	return num_either(g, &z);
 }
 
-void adj_add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g, bool one)
+void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool one)
 {
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
@@ -293,7 +293,7 @@ static void merge_levels(struct adj *to, const struct adj *from, int node)
 
 /* ---- maps ---- */
 /* a + b, a - b, a * b: operands are of the block's dtype, so nothing is converted. */
-static void pair_block(const struct pass *s, int number)
+static void pair_block(const struct adjoint_pass *s, int number)
 {
 	const struct tape_block *b = s->b;
 	const struct num *v = s->A->t->val;
@@ -313,7 +313,7 @@ static void pair_block(const struct pass *s, int number)
 	}
 }
 
-static inline void send_part(const struct pass *s, sid id, struct num *c, int slot, sid from)
+static inline void send_part(const struct adjoint_pass *s, sid id, struct num *c, int slot, sid from)
 {
 	const struct tape_block *b = s->b;
 	enum dtype dt = pass_dtype(s, id);
@@ -331,7 +331,7 @@ static inline void send_part(const struct pass *s, sid id, struct num *c, int sl
 		merge_levels(&s->A->a[id], &s->A->a[from], b->node);
 }
 
-static void map_block(const struct pass *s)
+static void map_block(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	const struct sf_info *f = &sf_info[b->f];
@@ -360,7 +360,7 @@ static void map_block(const struct pass *s)
 }
 
 /* ---- sums ---- */
-static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
+static void adj_sum(const struct adjoint_pass *s, const sid *e, int64_t n, struct num g)
 {
 	enum dtype dt = n ? pass_dtype(s, e[0]) : s->h.dt;
 	if (!dtype_is_float(dt))
@@ -372,9 +372,9 @@ static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
 		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);
 }
 
-static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const struct num *g)
+static void adj_sumprod(const struct adjoint_pass *whole, const sid *e, int64_t n, const struct num *g)
 {
-	struct pass one = *whole, *s = &one;
+	struct adjoint_pass one = *whole, *s = &one;
 	for (int64_t i = 0; i < n; i++) {
 		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0; /* a + alpha * b: operands */
 		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
@@ -385,7 +385,7 @@ static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
 /* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any. */
-static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
+static struct num mean_again(const struct adjoint_pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;
 	struct num mean = num_exact(DT_F64, 0), k = num_exact(DT_F64, (double)n);
@@ -414,7 +414,7 @@ static struct num no_freedom(const struct num *x, const struct num *mean, bool o
 	return f;
 }
 
-static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
 	const struct how *h = &s->h;
@@ -456,7 +456,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 }
 
 /* ---- logsumexp: g * exp(x - y), y as rounded ---- */
-static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+static void adj_lse(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&s->A->t->val[e[i]], y);
@@ -473,7 +473,7 @@ static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct 
 }
 
 /* ---- matrix products: two more matrix products ---- */
-static void adj_matmul(struct pass *s)
+static void adj_matmul(struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	struct tape *t = s->A->t;
@@ -508,7 +508,7 @@ static void adj_matmul(struct pass *s)
 }
 
 /* ---- lists ---- */
-static void list_block(const struct pass *s)
+static void list_block(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	for (int64_t i = b->n - 1; i >= 0; i--) {
@@ -542,7 +542,7 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 		if (b->node < 0 || !(b->result == TAPE_EVERY ? path[b->node] : path[b->node] >> b->result & 1) || !dtype_is_float(b->dt)
 			|| arity == 0)
 			continue;
-		struct pass s = {A, b, block_how(t, b), 0, 0};
+		struct adjoint_pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;
 		s.p = num_format[s.h.l->acc].p;
 		if (arity > 0)

@@ -23,7 +23,7 @@ static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool 
 }
 
 /* Each of `count` winners' share of g. */
-static struct num share_of(const struct pass *s, const struct num *g, int64_t count)
+static struct num share_of(const struct adjoint_pass *s, const struct num *g, int64_t count)
 {
 	struct num k = num_exact(s->h.dt, (double)count), part = quotient(g, &k, &s->h);
 	if (count == 1)
@@ -48,7 +48,7 @@ static int64_t sure_nans(const struct tape *t, const sid *e, int64_t n, bool *is
 	return count;
 }
 
-void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+void adj_extreme(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	struct tape *t = s->A->t;
 	struct num open = adj_undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
@@ -88,7 +88,7 @@ void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num
 }
 
 /* The candidates among the entries, in their order. */
-static const sid *candidates(const struct pass *s, const sid *e, int64_t n, const bool *cand, int64_t count)
+static const sid *candidates(const struct adjoint_pass *s, const sid *e, int64_t n, const bool *cand, int64_t count)
 {
 	sid *some = ARENA_NEW(s->A->t->arena, sid, count);
 	for (int64_t i = 0, k = 0; i < n; i++)
@@ -98,7 +98,7 @@ static const sid *candidates(const struct pass *s, const sid *e, int64_t n, cons
 }
 
 /* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
-void adj_picked(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
 	struct num zero = num_exact(s->h.dt, 0), part = *g;

@@ -31,7 +31,7 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 }
 
 /* Is the sign of every product of these factors with g known, and none underflows? 0: no. */
-static int share_sign(const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
+static int share_sign(const struct adjoint_pass *s, const struct num *g, const struct num *x, const struct factors *f)
 {
 	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC)
 		|| fabs(g->hi) <= g->rad)
@@ -40,7 +40,7 @@ static int share_sign(const struct pass *s, const struct num *g, const struct nu
 }
 
 /* A share beyond double: infinity in every form. */
-static bool share_overflows(struct num *c, const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
+static bool share_overflows(struct num *c, const struct adjoint_pass *s, const struct num *g, const struct num *x, const struct factors *f)
 {
 	int sign = share_sign(s, g, x, f);
 	if (!sign || !isinf(f->big) || num_format[s->h.dt].p < num_format[DT_F32].p)
@@ -53,7 +53,7 @@ static bool share_overflows(struct num *c, const struct pass *s, const struct nu
 
 /* Roundings of the finite part of c, whichever form made it. */
 static void round_share(
-	const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
+	const struct adjoint_pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	int sign = share_sign(s, g, x, f);
@@ -71,8 +71,8 @@ static void round_share(
 
 /* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
  * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
-static struct num prod_special(
-	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
+static struct num prod_special(const struct adjoint_pass *s, const struct num *g, const struct num *y, const struct num *x,
+	const struct num *others, const struct factors *f)
 {
 	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
 	if (!num_is_exact(x) || x->hi != 0) {
@@ -89,8 +89,8 @@ static struct num prod_special(
 	return c;
 }
 
-static struct num prod_finite(
-	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
+static struct num prod_finite(const struct adjoint_pass *s, const struct num *g, const struct num *y, const struct num *x,
+	const struct num *others, const struct factors *f)
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
@@ -109,7 +109,7 @@ static struct num prod_finite(
 	return c;
 }
 
-void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	struct tape *t = s->A->t;
 	struct arena_mark m = arena_mark(t->arena);
@@ -135,7 +135,7 @@ void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct num *g
 
 /* ---- scans ---- */
 /* cumsum(x, dtype=wider): PyTorch converts the cotangent to x's dtype first and scans there. */
-static void widen_narrow_scan(const struct pass *s, struct num *out, const struct num *in)
+static void widen_narrow_scan(const struct adjoint_pass *s, struct num *out, const struct num *in)
 {
 	const struct tape *t = s->A->t;
 	const struct tape_block *b = s->b, *before = b - 1;
@@ -153,7 +153,7 @@ static void widen_narrow_scan(const struct pass *s, struct num *out, const struc
 	}
 }
 
-void adj_cumsum(const struct pass *s)
+void adj_cumsum(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	struct tape *t = s->A->t;
@@ -183,7 +183,8 @@ static void leave_open(struct num *sum, const struct num *before_zero, const str
 
 /* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. `beyond`: one of them, and so
  * their sum, overflows in every form. */
-static int scan_sign(const struct pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
+static int scan_sign(
+	const struct adjoint_pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
 {
 	const struct num *v = s->A->t->val;
 	const struct num_format *own = &num_format[s->h.dt];
@@ -212,7 +213,7 @@ static int scan_sign(const struct pass *s, const sid *e, const struct num *g, in
 }
 
 /* Overflow on the way. */
-static void scan_overflows(const struct pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
+static void scan_overflows(const struct adjoint_pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
 {
 	if (sign && beyond)
 		*sum = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
@@ -238,7 +239,7 @@ static int64_t only_nan_of(const struct tape *t, const sid *e, int64_t len, int6
 /* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
  * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
  * sum may come to before y, however small, scales it. */
-static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
+static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const struct num *g, int64_t len)
 {
 	const struct num *v = s->A->t->val;
 	const struct num_format *own = &num_format[s->h.dt];
@@ -291,7 +292,7 @@ static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num
 	}
 }
 
-void adj_cumprod(const struct pass *s)
+void adj_cumprod(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	struct arena_mark m = arena_mark(s->A->t->arena);
