@@ -2,7 +2,7 @@
 #include "eager/lang/op.h"
 
 const struct role_info role_info[NROLES] = {
-#define ROLE(ID, name, flags, min, max) {name, flags, min, max},
+#define ROLE(ID, name, flags, min, max, example) {name, flags, min, max, example},
 #include "eager/lang/role.def"
 };
 

@@ -33,7 +33,7 @@ enum kind {
 /* What an argument must look like beside `self` (the first tensor argument whose role is a condition on self); read by the generator, the
  * shrinker and tests. Their table, with what each demands, is role.def. */
 enum role {
-#define ROLE(ID, name, flags, min, max) R_##ID,
+#define ROLE(ID, ...) R_##ID,
 #include "eager/lang/role.def"
 	NROLES
 };
@@ -51,6 +51,7 @@ struct role_info {
 	const char *name;       /* in `<…>`; "": none */
 	uint32_t flags;         /* enum role_flag */
 	int min_rank, max_rank; /* of self */
+	const char *example;    /* for tests; "": none */
 };
 extern const struct role_info role_info[NROLES];
 

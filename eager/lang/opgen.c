@@ -29,7 +29,7 @@ static const char *const kinds[][2] = {
 	{"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
-#define ROLE(ID, name, flags, min, max) {name, "R_" #ID},
+#define ROLE(ID, name, ...) {name, "R_" #ID},
 #include "eager/lang/role.def"
 };
 

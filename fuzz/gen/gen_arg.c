@@ -484,7 +484,7 @@ static bool draw_one(struct world *w, struct making *m, int k)
 #define SELF_ROLE(...)
 #define OPERAND_ROLE(...)
 #define LIST_ROLE(...)
-#define VALUE_ROLE(ID, name) [R_##ID] = value_##ID,
+#define VALUE_ROLE(ID, ...) [R_##ID] = value_##ID,
 #include "eager/lang/role.def"
 	};
 	const struct param *q = param_of(m, k);

@@ -549,7 +549,7 @@ static int draw_operand(struct world *w, struct making *m, int k)
 #define SELF_ROLE(...)
 #define LIST_ROLE(...)
 #define VALUE_ROLE(...)
-#define OPERAND_ROLE(ID, name, flags) [R_##ID] = operand_##ID,
+#define OPERAND_ROLE(ID, ...) [R_##ID] = operand_##ID,
 #include "eager/lang/role.def"
 	};
 	const struct param *q = param_of(m, k);

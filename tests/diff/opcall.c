@@ -378,6 +378,9 @@ static void put_op(int op)
 			"%s{\"name\": \"%s\", \"kind\": \"%s\", \"like\": \"%s\", \"optional\": %d, \"holes\": %d, \"kwonly\": %d, \"alias\": %d, \"written\": %d",
 			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
 			q->is_written);
+		const struct role_info *r = &role_info[q->role];
+		printf(", \"self\": %d, \"min_rank\": %d, \"max_rank\": %d, \"example\": \"%s\"", role_is_self(q), r->min_rank, r->max_rank,
+			r->example);
 		if (q->has_default) {
 			printf(", \"default\": ");
 			put_default(q);
