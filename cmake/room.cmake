@@ -1,4 +1,4 @@
-# sp_room(NAME FOLDER...): one static library of all C files in these folders of the current directory (opgen.c is a program of its own).
+# sp_room(NAME FOLDER...): one static library of all C files in these folders of the current directory (opgen is a program of its own).
 function(sp_room name)
   set(sources)
   foreach(folder ${ARGN})
@@ -8,6 +8,6 @@ function(sp_room name)
     endif()
     list(APPEND sources ${found})
   endforeach()
-  list(FILTER sources EXCLUDE REGEX "/(opgen|main)\\.c$")
+  list(FILTER sources EXCLUDE REGEX "/(opgen|opgen_names|main)\\.c$")
   add_library(${name} STATIC ${sources})
 endfunction()

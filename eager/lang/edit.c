@@ -1,5 +1,6 @@
 /* edit.c: all edits are one: choose nodes, renumber. */
 #include "eager/lang/edit.h"
+#include "generated/op_input.h"
 
 static void map_arg(struct arg *g, const int *to)
 {
@@ -186,7 +187,7 @@ static bool widen_dtypes(struct prog *q)
 
 static void fill_dyadic(struct prog *q)
 {
-	int fill = op_param(OP_input, "fill");
+	int fill = A_input_fill;
 	for (int i = 0; i < q->nnode; i++)
 		if (q->node[i].op == OP_input && dtype_is_float(q->node[i].out[0].meta.dtype))
 			q->node[i].arg[fill].str = "dyadic";

@@ -1,6 +1,7 @@
 /* fill.c: the data of inputs (formulas in fill.h). One 64-bit hash per cell, then integer arithmetic; floats appear only when a
  * small integer is scaled by a power of two. */
 #include "eager/lang/fill.h"
+#include "generated/op_input.h"
 
 #define NAME(id, name)   name,
 #define LISTED(id, name) ", " name
@@ -200,17 +201,17 @@ void *fill_storage(const struct prog *p, int storage, struct arena *a)
 		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage)
 			n = &p->node[i];
 	CHECK(n);
-	int fill = fill_find(n->arg[op_param(OP_input, "fill")].str);
+	int fill = fill_find(n->arg[A_input_fill].str);
 	CHECK(fill >= 0);
 	int64_t ncells = prog_storage_cells(p, storage);
 	void *data = arena_alloc(a, mul_size((size_t)ncells, (size_t)dtype_nbytes(n->out[0].meta.dtype)));
-	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	const struct arg *given = &n->arg[A_input_data];
 	if (given->tag == ARG_DATA) {
 		CHECK(given->n == ncells);
 		fill_from_data(data, n->out[0].meta.dtype, given);
 		return data;
 	}
-	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, op_param(OP_input, "seed")),
-		node_int(n, op_param(OP_input, "high")), (int)node_int(n, op_param(OP_input, "dim")));
+	fill_cells(data, ncells, &n->out[0].meta, (enum fill)fill, (uint64_t)node_int(n, A_input_seed), node_int(n, A_input_high),
+		(int)node_int(n, A_input_dim));
 	return data;
 }

@@ -2,6 +2,7 @@
  * around it: log prefixes, "TRACED GRAPH", `class` lines, the configuration that aot_graphs prints before. Lines of another log record
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
+#include "generated/op_args.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -203,22 +204,22 @@ int fx_unknown(struct strbuf *sb, const char *text, size_t len)
 /* ---- data for positions ---------------------------------------------------------------------------------------------------- */
 
 /* The input whose elements an index tensor has: through operators that only move. */
-static struct node *source(struct prog *p, int node)
+static struct node *leaf_of(struct prog *p, int node)
 {
 	while (node >= 0 && p->node[node].op != OP_input) {
 		const struct node *n = &p->node[node];
-		bool moves = op_has(n->op, T_PURE_MOVE | T_MAYBE_VIEW) && n->arg[0].tag == ARG_TENSOR;
-		node = moves ? n->arg[0].node : -1;
+		int self = op_has(n->op, T_PURE_MOVE | T_MAYBE_VIEW) ? op_self(n->op) : -1;
+		node = self >= 0 && n->arg[self].tag == ARG_TENSOR ? n->arg[self].node : -1;
 	}
 	return node < 0 || !dtype_is_int(p->node[node].out[0].meta.dtype) ? NULL : &p->node[node];
 }
 
 static void use_as_position(struct prog *p, int node, int64_t size, bool unique, int dim)
 {
-	struct node *n = source(p, node);
+	struct node *n = leaf_of(p, node);
 	if (!n)
 		return;
-	int fill = op_param(OP_input, "fill"), high = op_param(OP_input, "high"), along = op_param(OP_input, "dim");
+	int fill = A_input_fill, high = A_input_high, along = A_input_dim;
 	const struct meta *m = &n->out[0].meta;
 	bool first = str_eq(n->arg[fill].str, "dyadic");
 	int64_t most = first ? size : MIN(size, n->arg[high].i.value);
@@ -241,9 +242,9 @@ static int64_t size_along(const struct meta *m, int64_t dim)
 /* Entry i of a list of indices addresses dimension i, but for masks, which address as many as they have. */
 static void list_positions(struct prog *p, const struct node *n, const struct arg *a, bool unique)
 {
-	const struct meta *self = node_meta(p, n->arg[0].node);
-	int accumulate = op_param(n->op, "accumulate");
-	unique = unique && !(accumulate >= 0 && n->arg[accumulate].b);
+	const struct meta *self = node_meta(p, n->arg[A_indexed_self].node);
+	const struct arg *accumulate = node_arg(n, N_accumulate);
+	unique = unique && !(accumulate && accumulate->b);
 	for (int i = 0, dim = 0; i < a->n; i++) {
 		const struct meta *m = a->nodes[i] < 0 ? NULL : node_meta(p, a->nodes[i]);
 		if (m && dtype_is_int(m->dtype))
@@ -257,22 +258,21 @@ void fx_positions(struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		int dim = op_param(n->op, "dim");
+		int dim = op_arg(n->op, N_dim), of = op_self(n->op);
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			const struct arg *a = &n->arg[k];
 			enum role role = op_info[n->op].param[k].role;
-			if (a->tag == ARG_TENSORS && (role == R_INDICES || role == R_UINDICES))
-				list_positions(p, n, a, role == R_UINDICES);
-			if (a->tag != ARG_TENSOR || n->arg[0].tag != ARG_TENSOR)
+			if (a->tag == ARG_TENSORS && role_is_positions(role))
+				list_positions(p, n, a, role_has(role, RF_UNIQUE));
+			if (a->tag != ARG_TENSOR || of < 0 || n->arg[of].tag != ARG_TENSOR)
 				continue;
-			const struct meta *self = node_meta(p, n->arg[0].node);
+			const struct meta *self = node_meta(p, n->arg[of].node);
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
-			else if (role == R_INDEX1 || role == R_INDEXN)
-				use_as_position(p, a->node, size_along(self, along), false, 0);
-			else if (role == R_UNIQUE1 || role == R_UNIQUEN)
-				use_as_position(p, a->node, size_along(self, along), true, role == R_UNIQUE1 ? 0 : (int)along);
+			else if (role_is_positions(role))
+				use_as_position(p, a->node, size_along(self, along), role_has(role, RF_UNIQUE),
+					role_has(role, RF_UNIQUE) && role_has(role, RF_FULL) ? (int)along : 0);
 		}
 	}
 }

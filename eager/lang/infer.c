@@ -3,6 +3,8 @@
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
 #include "eager/ops/rules.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 #include <inttypes.h>
 
@@ -138,7 +140,7 @@ static bool can_cast(enum dtype from, enum dtype to)
 static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
 	const struct node *n = c->n;
-	const struct meta *self = c->in[0], *res = &c->out[0];
+	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
 	if (n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
 		return err_at(err, n->line, n->col, "%s: result type %s can't be cast to the desired output type %s", op_info[n->op].name,
 			dtype_info[res->dtype].torch, dtype_info[self->dtype].torch);
@@ -163,7 +165,7 @@ static int alias_storage(const struct prog *p, const struct meta_ctx *c, int arg
 {
 	const struct arg *a = &c->n->arg[arg];
 	if (op_info[c->n->op].param[arg].role == R_TUPLE)
-		return p->node[a->node].out[c->n->arg[1].i.value].storage;
+		return p->node[a->node].out[c->n->arg[A_getitem_index].i.value].storage;
 	(void)i;
 	return p->node[a->node].out[0].storage;
 }
@@ -192,13 +194,13 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		return err_node(err, n, err->msg);
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
 	if (n->op == OP_sym_size)
-		prog_size_read(p, node, c.in[0]);
+		prog_size_read(p, node, c.in[A_sym_size_self]);
 	if (op_has(n->op, T_MUTATES)) {
 		if (!check_inplace(&c, err))
 			return false;
 		n->nout = 1;
 		n->out = ARENA_NEW(p->arena, struct value, 1);
-		n->out[0] = p->node[n->arg[0].node].out[0];
+		n->out[0] = p->node[n->arg[A_INPLACE_self].node].out[0];
 		return true;
 	}
 	n->nout = c.nout;
@@ -324,7 +326,7 @@ static bool validate_partition(const struct prog *p, struct err *err)
 		const struct node *n = &p->node[i];
 		if (forward[i] && cot[i] && n->op != OP_sym)
 			return err_at(err, n->line, n->col, "'%s' is needed by a cotangent and by the function itself", n->name);
-		if (cot[i] && (op_has(n->op, T_MUTATES) || (n->op == OP_input && n->arg[8].b)))
+		if (cot[i] && (op_has(n->op, T_MUTATES) || node_requires_grad(n)))
 			return err_at(err, n->line, n->col, "'%s': a cotangent may not mutate or require grad", n->name);
 	}
 	for (int i = 0; i < p->nret; i++)
@@ -424,7 +426,7 @@ bool prog_rebind(struct prog *p, struct err *err)
 static bool state_input(struct prog *p, int node, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	const struct arg *size = &n->arg[op_param(n->op, "size")], *stride = &n->arg[op_param(n->op, "stride")];
+	const struct arg *size = &n->arg[op_arg(n->op, N_size)], *stride = &n->arg[op_arg(n->op, N_stride)];
 	struct meta *m = &p->node[node].out[0].meta;
 	int64_t sizes[MAX_RANK];
 	const enum device device = m->device;
@@ -437,7 +439,7 @@ static bool state_input(struct prog *p, int node, struct err *err)
 	meta_make_contiguous(m, m->dtype, sizes, size->n);
 	for (int d = 0; stride->tag == ARG_INTS && d < m->rank && d < stride->n; d++)
 		m->stride[d] = stride->ints[d].value;
-	m->offset = node_int(n, op_param(n->op, "offset"));
+	m->offset = node_int(n, op_arg(n->op, N_offset));
 	m->device = device;
 	return true;
 }
@@ -447,13 +449,13 @@ bool prog_eval_node(struct prog *p, int node, struct err *err)
 	struct node *n = &p->node[node];
 	if (!eval_node(p, n, err))
 		return false;
-	return (n->op != OP_input && n->op != OP_input_view) || state_input(p, node, err);
+	return !node_is_input(n) || state_input(p, node, err);
 }
 
 void prog_size_read(struct prog *p, int node, const struct meta *of)
 {
 	struct node *n = &p->node[node];
-	int64_t dim = node_int(n, op_param(OP_sym_size, "dim"));
+	int64_t dim = node_int(n, A_sym_size_dim);
 	n->sym_value = of->size[dim < 0 ? dim + of->rank : dim];
 }
 
@@ -468,17 +470,17 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 		q.node[call->sym[i].node].sym_value = call->sym[i].value;
 	for (int i = 0; i < call->ninput; i++) {
 		struct node *n = &q.node[call->input[i].node];
-		n->arg[op_param(OP_input, "seed")] = arg_int((int64_t)call->input[i].seed);
+		n->arg[A_input_seed] = arg_int((int64_t)call->input[i].seed);
 		if (call->input[i].fill)
-			n->arg[op_param(OP_input, "fill")] = arg_str(&q, call->input[i].fill);
+			n->arg[A_input_fill] = arg_str(&q, call->input[i].fill);
 		if (call->input[i].data.tag == ARG_DATA)
-			n->arg[op_param(OP_input, "data")] = call->input[i].data;
+			n->arg[A_input_data] = call->input[i].data;
 	}
 	for (int i = 0; call->nsym && i < q.nnode; i++) {
-		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[0].node] : NULL;
+		const struct node *n = &q.node[i], *of = n->op == OP_sym_size ? &q.node[n->arg[A_sym_size_self].node] : NULL;
 		if (!prog_eval_node(&q, i, err))
 			return false;
-		if (of && (of->op == OP_input || of->op == OP_input_view))
+		if (of && node_is_input(of))
 			prog_size_read(&q, i, &of->out[0].meta);
 	}
 	*out = q;
@@ -504,7 +506,7 @@ struct hash128 prog_hash(const struct prog *p)
 	struct prog q;
 	prog_clone(&q, p, &a);
 	q.ncall = 0;
-	int seed = op_param(OP_input, "seed");
+	int seed = A_input_seed;
 	for (int i = 0; i < q.nnode; i++) {
 		q.node[i].name = arena_printf(&a, "n%d", i);
 		if (q.node[i].op == OP_input)

@@ -1,6 +1,11 @@
 /* op.c: look-ups in the op table. */
 #include "eager/lang/op.h"
 
+const struct role_info role_info[NROLES] = {
+#define ROLE(ID, name, flags, min, max, example) {name, flags, min, max, example},
+#include "eager/lang/role.def"
+};
+
 const char *const family_name[NFAMILIES] = {
 	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
 
@@ -18,7 +23,7 @@ int op_find(const char *name)
 		return -1;
 	memcpy(buf, name, n);
 	buf[n] = 0;
-	for (int op = 0; op < NOPS; op++)
+	for (int op = 0; op < op_nrows; op++)
 		if (str_eq(op_info[op].name, buf))
 			return op;
 	return -1;
@@ -28,7 +33,7 @@ int op_overloads(int *out, int max, const char *bare)
 {
 	size_t n = strlen(bare);
 	int found = 0;
-	for (int op = 0; op < NOPS && found < max; op++) {
+	for (int op = 0; op < op_nrows && found < max; op++) {
 		const char *name = op_info[op].name;
 		if (strncmp(name, bare, n) == 0 && (name[n] == 0 || name[n] == '.'))
 			out[found++] = op;
@@ -39,7 +44,7 @@ int op_overloads(int *out, int max, const char *bare)
 const char *op_guess(struct guess *g, const char *name)
 {
 	guess_start(g, name, strlen(name));
-	for (int op = 0; op < NOPS; op++) { /* without overload too */
+	for (int op = 0; op < op_nrows; op++) { /* without overload too */
 		const char *known = op_info[op].name;
 		guess_add(g, known, strcspn(known, "."));
 		guess_add(g, known, strlen(known));
@@ -57,21 +62,7 @@ int op_param(int op, const char *name)
 
 bool role_is_self(const struct param *q)
 {
-	if (q->kind == K_TENSORS)
-		return q->role == R_CAT || q->role == R_SAME;
-	if (q->kind != K_TENSOR)
-		return false;
-	switch (q->role) {
-	case R_ANY:
-	case R_RANK1:
-	case R_RANK2:
-	case R_VECTOR:
-	case R_MATRIX:
-	case R_BATCH:
-	case R_UPTO2:
-	case R_DENSE: return true;
-	default: return false;
-	}
+	return q->kind == K_TENSORS ? role_has(q->role, RF_LIST_SELF) : q->kind == K_TENSOR && role_has(q->role, RF_SELF);
 }
 
 int op_self(int op)
@@ -80,19 +71,4 @@ int op_self(int op)
 		if (role_is_self(&op_info[op].param[k]))
 			return k;
 	return -1;
-}
-
-bool role_selects(enum role r)
-{
-	switch (r) {
-	case R_INDEX1:
-	case R_UNIQUE1:
-	case R_INDEXN:
-	case R_UNIQUEN:
-	case R_IDS:
-	case R_INDICES:
-	case R_UINDICES:
-	case R_MASK: return true;
-	default: return false;
-	}
 }

@@ -1,17 +1,15 @@
-/* opgen.c: build-time tool: reads the rows of ops.def, parses and checks every schema and `saves` string, and prints op_table.c.
- * A mistake in a row stops the build with the row's name and the place in its schema. */
-#include "eager/base/base.h"
+/* opgen.c: see opgen.h; here: rows and roles as the C preprocessor gives them, schemas, and the table. */
+#include "eager/lang/opgen.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-struct row {
-	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
-};
-static const struct row rows[] = {
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) {#id, name, schema, #fam, #dts, #traits, saves, #lic},
+const struct table_row opgen_rows[] = {
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}},
 #include "eager/lang/ops.def"
 };
+const int opgen_nrows = ARRAY_LEN(opgen_rows);
 
 static const char *const kinds[][2] = {
 	{"Tensor[]", "K_TENSORS"},
@@ -31,56 +29,12 @@ static const char *const kinds[][2] = {
 	{"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
-	{"bcast", "R_BCAST"},
-	{"bcast_to", "R_BCAST_TO"},
-	{"same", "R_SAME"},
-	{"zero_dim", "R_ZERO_DIM"},
-	{"index1", "R_INDEX1"},
-	{"unique1", "R_UNIQUE1"},
-	{"indexn", "R_INDEXN"},
-	{"uniquen", "R_UNIQUEN"},
-	{"srcn", "R_SRCN"},
-	{"ids", "R_IDS"},
-	{"indices", "R_INDICES"},
-	{"uindices", "R_UINDICES"},
-	{"values", "R_VALUES"},
-	{"mask", "R_MASK"},
-	{"source", "R_SOURCE"},
-	{"mat2", "R_MAT2"},
-	{"bias", "R_BIAS"},
-	{"tuple", "R_TUPLE"},
-	{"vec2", "R_VEC2"},
-	{"rank1", "R_RANK1"},
-	{"rank2", "R_RANK2"},
-	{"vector", "R_VECTOR"},
-	{"matrix", "R_MATRIX"},
-	{"upto2", "R_UPTO2"},
-	{"batch", "R_BATCH"},
-	{"dense", "R_DENSE"},
-	{"cat", "R_CAT"},
-	{"expand", "R_EXPAND"},
-	{"view", "R_VIEW"},
-	{"reshape", "R_RESHAPE"},
-	{"repeat", "R_REPEAT"},
-	{"strided", "R_STRIDED"},
-	{"pad", "R_PAD"},
-	{"shifts", "R_SHIFTS"},
-	{"perm", "R_PERM"},
-	{"insert", "R_INSERT"},
-	{"distinct", "R_DISTINCT"},
-	{"diag", "R_DIAG"},
-	{"window", "R_WINDOW"},
-	{"count", "R_COUNT"},
-	{"chunk", "R_CHUNK"},
-	{"bound", "R_BOUND"},
-	{"range", "R_RANGE"},
-	{"factor", "R_FACTOR"},
-	{"accumulate", "R_ACCUMULATE"},
-	{"keep", "R_KEEP"},
-	{"reduce", "R_REDUCE"},
+#define ROLE(ID, name, ...) {name, "R_" #ID},
+#include "eager/lang/role.def"
 };
 
-static const struct row *current;
+static struct strbuf table;
+static const struct table_row *current;
 static const char *cursor;
 
 NORETURN static void fail(const char *what)
@@ -112,12 +66,6 @@ static void word(char *out, size_t max, const char *extra)
 		fail("expected a word");
 }
 
-struct names {
-	int n;
-	char name[MAX_ARGS][32];
-	bool is_tensor[MAX_ARGS];
-};
-
 /* `<role>`, `[]`, `?[]`, `?`, `(a)`, `(a!)` after the type word, in this order. */
 static const char *suffixes(char *type, bool *optional, char *role, char *like, const char **alias)
 {
@@ -147,61 +95,56 @@ static const char *suffixes(char *type, bool *optional, char *role, char *like, 
 static void default_value(const char *kind)
 {
 	char w[64];
-	printf(", .has_default = true");
+	sb_printf(&table, ", .has_default = true");
 	if (eat("None")) {
-		printf(", .dflt_none = true");
+		sb_printf(&table, ", .dflt_none = true");
 	} else if (eat("True") || eat("False")) {
-		printf(", .dflt = {SC_BOOL, %d, 0}", cursor[-2] == 'u');
+		sb_printf(&table, ", .dflt = {SC_BOOL, %d, 0}", cursor[-2] == 'u');
 	} else if (eat("[]")) {
 		if (!str_eq(kind, "K_DIMS") && !str_eq(kind, "K_INTS"))
 			fail("[] is a default for lists only");
 	} else if (str_eq(kind, "K_STR") || str_eq(kind, "K_DTYPE")) {
 		word(w, sizeof w, "_");
-		printf(", .dflt_str = \"%s\"", w);
+		sb_printf(&table, ", .dflt_str = \"%s\"", w);
 	} else {
 		word(w, sizeof w, "-.");
 		if (strchr(w, '.'))
-			printf(", .dflt = {SC_FLOAT, 0, %s}", w);
+			sb_printf(&table, ", .dflt = {SC_FLOAT, 0, %s}", w);
 		else
-			printf(", .dflt = {SC_INT, %s, 0}", w);
+			sb_printf(&table, ", .dflt = {SC_INT, %s, 0}", w);
 	}
 }
 
-static void parameter(struct names *names, bool kwonly)
+static void parameter(struct row_args *args, bool kwonly)
 {
 	char type[32], role[32] = "", like[64] = "";
 	bool optional;
-	const char *alias, *role_id = "R_ANY";
+	const char *alias, *role_id = NULL;
 	word(type, sizeof type - 4, "");
 	const char *kind = suffixes(type, &optional, role, like, &alias);
-	if (str_eq(role, "like")) {
-		role_id = "R_LIKE";
-	} else if (role[0]) {
-		role_id = NULL;
-		for (int i = 0; i < ARRAY_LEN(roles); i++)
-			if (str_eq(roles[i][0], role))
-				role_id = roles[i][1];
-		if (!role_id)
-			fail("unknown role");
-	}
+	for (int i = 0; i < ARRAY_LEN(roles); i++)
+		if (str_eq(roles[i][0], role))
+			role_id = roles[i][1];
+	if (!role_id)
+		fail("unknown role");
 	eat(" ");
-	if (names->n == MAX_ARGS)
+	if (args->n == MAX_ARGS)
 		fail("too many parameters");
-	char *name = names->name[names->n];
+	char *name = args->name[args->n];
 	word(name, 32, "_");
-	names->is_tensor[names->n++] = str_starts(kind, "K_TENSOR");
-	printf("\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
+	args->is_tensor[args->n++] = str_starts(kind, "K_TENSOR");
+	sb_printf(&table, "\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
 	if (like[0])
-		printf(", .like = \"%s\"", like);
+		sb_printf(&table, ", .like = \"%s\"", like);
 	if (optional)
-		printf(", .optional = true");
+		sb_printf(&table, ", .optional = true");
 	if (str_eq(type, "Tensor?[]"))
-		printf(", .holes = true");
+		sb_printf(&table, ", .holes = true");
 	if (kwonly)
-		printf(", .kwonly = true");
+		sb_printf(&table, ", .kwonly = true");
 	if (eat("="))
 		default_value(kind);
-	printf("},\n");
+	sb_printf(&table, "},\n");
 }
 
 static int results(void)
@@ -226,25 +169,25 @@ static int results(void)
 	return n;
 }
 
-static int saved_name(const struct names *names, const char *w)
+static int saved_name(const struct row_args *args, const char *w)
 {
 	if (str_eq(w, "*"))
 		return -1;
 	if (str_starts(w, "result"))
 		return 32 + atoi(w + 6);
-	for (int i = 0; i < names->n; i++)
-		if (names->is_tensor[i] && str_eq(names->name[i], w))
+	for (int i = 0; i < args->n; i++)
+		if (args->is_tensor[i] && str_eq(args->name[i], w))
 			return i;
 	fail("saves: no such tensor parameter");
 }
 
-static void saves(const struct names *names)
+static void saves(const struct row_args *args)
 {
 	int n = 0;
 	cursor = current->saves;
 	if (*cursor && strstr(current->traits, "T_NONDIFF"))
 		fail("saves: nothing is saved for a result that never requires grad");
-	printf("\t.save = {");
+	sb_printf(&table, "\t.save = {");
 	for (cursor = current->saves; *cursor; n++) {
 		char when[32], what[32];
 		eat(" ");
@@ -252,27 +195,27 @@ static void saves(const struct names *names)
 		if (!eat("<"))
 			fail("saves: expected '<'");
 		word(what, sizeof what, "_");
-		printf("{%d, %d}, ", saved_name(names, when), saved_name(names, what));
+		sb_printf(&table, "{%d, %d}, ", saved_name(args, when), saved_name(args, what));
 	}
 	if (n > 6)
 		fail("saves: too many");
 	if (!n)
-		printf("{0, 0}");
-	printf("}, .nsave = %d,\n", n);
+		sb_printf(&table, "{0, 0}");
+	sb_printf(&table, "}, .nsave = %d,\n", n);
 }
 
-static void row(const struct row *r)
+static void row(struct row_args *args, const struct table_row *r)
 {
-	struct names names = {0};
 	current = r;
 	cursor = r->schema;
-	printf("[OP_%s] = {\n\t.name = \"%s\", .schema = \"%s\", .family = %s, .dtypes = %s,\n\t.traits = %s, .licence = %s,\n\t.param = {\n",
+	sb_printf(&table,
+		"[OP_%s] = {\n\t.name = \"%s\", .schema = \"%s\", .family = %s, .dtypes = %s,\n\t.traits = %s, .licence = %s,\n\t.param = {\n",
 		r->id, r->name, r->schema, r->family, r->dtypes, r->traits, r->licence);
 	if (!eat("("))
 		fail("expected '('");
 	bool kwonly = false;
 	while (!eat(")")) {
-		if (names.n || kwonly) {
+		if (args->n || kwonly) {
 			if (!eat(","))
 				fail("expected ',' or ')'");
 		}
@@ -282,26 +225,83 @@ static void row(const struct row *r)
 				fail("expected ',' after '*'");
 		}
 		eat(" ");
-		parameter(&names, kwonly);
+		parameter(args, kwonly);
 	}
-	printf("\t}, .nparam = %d, .nret = %d,\n", names.n, results());
-	saves(&names);
-	printf("},\n");
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, results());
+	saves(args);
+	sb_printf(&table, "},\n");
 }
 
-int main(void)
+static void check_names_differ(void)
 {
-	printf("/* Made by eager/lang/opgen.c from eager/lang/ops.def; do not edit. */\n#include \"eager/lang/op.h\"\n\n"
-		   "const struct op_info op_info[NOPS] = {\n");
-	for (int i = 0; i < ARRAY_LEN(rows); i++) {
+	for (int i = 0; i < opgen_nrows; i++)
 		for (int j = 0; j < i; j++) {
-			current = &rows[i];
-			cursor = rows[i].schema;
-			if (str_eq(rows[i].name, rows[j].name))
+			current = &opgen_rows[i];
+			cursor = current->schema;
+			if (str_eq(opgen_rows[i].name, opgen_rows[j].name))
 				fail("name given twice");
 		}
-		row(&rows[i]);
+}
+
+/* A file whose text is the same keeps its time, so that nothing is compiled again because of it. */
+static void write_if_changed(const char *dir, const char *file, const struct strbuf *text)
+{
+	struct strbuf path, old;
+	struct err err = {0};
+	sb_init(&path);
+	sb_init(&old);
+	sb_printf(&path, "%s/%s", dir, file);
+	if (!sb_read_file(&old, path.s, SIZE_MAX, &err) || old.len != text->len || memcmp(old.s, text->s, text->len) != 0) {
+		FILE *f = fopen(path.s, "wb");
+		if (!f || fwrite(text->s, 1, text->len, f) != text->len || fclose(f) != 0) {
+			perror(path.s);
+			exit(1);
+		}
 	}
-	printf("};\n");
+	sb_free(&path);
+	sb_free(&old);
+}
+
+/* `write` fills the file. */
+static void make(
+	const char *dir, const char *file, void (*write)(struct strbuf *out, const struct row_args *args), const struct row_args *args)
+{
+	struct strbuf text;
+	sb_init(&text);
+	sb_printf(&text, "/* %s: made by eager/lang/opgen.c from ops.def; do not edit. */\n", file);
+	write(&text, args);
+	write_if_changed(dir, file, &text);
+	sb_free(&text);
+}
+
+static void write_table(struct strbuf *out, const struct row_args *args)
+{
+	sb_puts(out,
+		"#include \"eager/lang/op.h\"\n\n#include \"generated/op_args.h\"\n#include \"generated/op_id.h\"\n\nconst int op_nrows = NOPS;\n"
+		"_Static_assert((int)NOPS <= (int)MAX_OPS, \"MAX_OPS\");\nconst struct op_info op_info[] = {\n");
+	sb_put(out, table.s, table.len);
+	sb_puts(out, "};\n");
+	opgen_arg_places(out, args);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: opgen DIR\n");
+		return 2;
+	}
+	struct row_args *args = xmalloc((size_t)opgen_nrows * sizeof *args);
+	memset(args, 0, (size_t)opgen_nrows * sizeof *args);
+	sb_init(&table);
+	check_names_differ();
+	for (int i = 0; i < opgen_nrows; i++)
+		row(&args[i], &opgen_rows[i]);
+	make(argv[1], "op_table.c", write_table, args);
+	make(argv[1], "op_id.h", opgen_ids, args);
+	make(argv[1], "op_input.h", opgen_input, args);
+	make(argv[1], "op_args.h", opgen_args, args);
+	make(argv[1], "op_functions.def", opgen_functions, args);
+	sb_free(&table);
+	free(args);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* prog.c: building and copying programs. Operands are indices, so a copy is a copy of arrays. */
 #include "eager/lang/prog.h"
+#include "generated/op_input.h"
 
 const char *const surface_name[NSURFACES] = {"aten", "torch", "python"};
 
@@ -39,7 +40,7 @@ static const char *fresh_name(const struct prog *p, int op)
 
 int prog_add(struct prog *p, int op, const char *name)
 {
-	CHECK(op >= 0 && op < NOPS && p->nnode < MAX_NODES);
+	CHECK(op >= 0 && op < op_nrows && p->nnode < MAX_NODES);
 	const char *given = name && prog_find(p, name) < 0 ? arena_strdup(p->arena, name) : fresh_name(p, op);
 	p->node = grow(p->arena, p->node, p->nnode, &p->cap_node, sizeof *p->node);
 	p->node[p->nnode] = (struct node){.op = op, .name = given};
@@ -201,9 +202,16 @@ int prog_ngrads(const struct prog *p)
 {
 	int n = 0;
 	for (int i = 0; p->nback && i < p->nnode; i++)
-		if (p->node[i].op == OP_input || p->node[i].op == OP_input_view)
-			n += p->node[i].arg[op_param(p->node[i].op, "requires_grad")].b;
+		n += node_requires_grad(&p->node[i]);
 	return n;
+}
+
+bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size; }
+bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
+
+bool node_requires_grad(const struct node *n)
+{
+	return n->op == OP_input ? n->arg[A_input_requires_grad].b : n->op == OP_input_view && n->arg[A_input_view_requires_grad].b;
 }
 
 /* ---- operands ------------------------------------------------------------------------------------------------------------ */

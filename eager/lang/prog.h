@@ -178,10 +178,18 @@ void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
 /* Symbols that an expression reads (entry of prog.expr; -1: none). */
 void expr_mark(const struct prog *p, int expr, bool *set);
 
-static inline bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size; }
+bool node_is_sym(const struct node *n);
+bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
+bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
 static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }
+/* Argument N_<name> (enum arg_name of generated/op_args.h); NULL if the row has none. */
+static inline const struct arg *node_arg(const struct node *n, int name)
+{
+	int k = op_arg(n->op, name);
+	return k < 0 ? NULL : &n->arg[k];
+}
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------- */
 /* input rows own a storage of meta_extent cells; input_view rows share one. The storages 0..n-1 are the inputs'. */

@@ -3,6 +3,8 @@
 
 #include "eager/lang/edit.h"
 #include "eager/lang/shrink_size.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 const char *const shrink_name[NSHRINKS] = {
 #define SHRINK(id, what) what,
@@ -27,8 +29,6 @@ static void add(struct list *l, int node, int arg, int64_t from, int64_t to)
 	l->at[l->n++] = (struct shrink){l->kind, node, arg, from, to};
 }
 
-static int param_of(const struct node *n, const char *name) { return op_param(n->op, name); }
-static bool is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
 static bool is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
 
 /* ---- lists --------------------------------------------------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static bool has_symbols(const struct prog *p)
 /* Not the arguments of inputs that have a kind of edit of their own. */
 static bool is_plain_argument(const struct node *n, int k)
 {
-	return !is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR
+	return !node_is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR
 		&& (op_info[n->op].param[k].kind != K_DTYPE || !is_source(n));
 }
 
@@ -110,7 +110,7 @@ static void list_layouts(struct list *l, const struct prog *p)
 			add(l, i, -1, 0, 3);
 		if (n->op != OP_input)
 			continue;
-		bool strided = node_given(n, param_of(n, "stride")), moved = node_int(n, param_of(n, "offset")) != 0;
+		bool strided = node_given(n, op_arg(n->op, N_stride)), moved = node_int(n, op_arg(n->op, N_offset)) != 0;
 		if (strided && moved)
 			add(l, i, -1, 0, 0);
 		if (strided)
@@ -125,7 +125,7 @@ static void list_ranks(struct list *l, const struct prog *p)
 {
 	int most = 0;
 	for (int i = 0; i < p->nnode; i++)
-		if (is_input(&p->node[i]))
+		if (node_is_input(&p->node[i]))
 			most = MAX(most, node_meta(p, i)->rank);
 	for (int rank = most; rank > 0; rank--)
 		for (int d = 0; d < rank; d++)
@@ -137,7 +137,7 @@ static bool is_ones(const struct prog *p, int node)
 	const struct node *n = &p->node[node];
 	if (n->op != OP_full)
 		return false;
-	const struct scalar *s = &n->arg[param_of(n, "fill_value")].scalar;
+	const struct scalar *s = &n->arg[op_arg(n->op, N_fill_value)].scalar;
 	return s->kind == SC_FLOAT && s->f == 1;
 }
 
@@ -174,10 +174,10 @@ static void list_fills(struct list *l, const struct prog *p)
 		if (n->op != OP_input)
 			continue;
 		bool number = dtype_is_float(n->out[0].meta.dtype);
-		const struct arg *data = &n->arg[param_of(n, "data")];
-		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[param_of(n, "fill")].str, "dyadic")))
+		const struct arg *data = &n->arg[op_arg(n->op, N_data)];
+		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[op_arg(n->op, N_fill)].str, "dyadic")))
 			add(l, i, -1, 0, 0);
-		if (data->tag == ARG_NONE && node_int(n, param_of(n, "seed")) != ++seed)
+		if (data->tag == ARG_NONE && node_int(n, op_arg(n->op, N_seed)) != ++seed)
 			add(l, i, -1, seed, 1);
 	}
 }
@@ -224,7 +224,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 	case SHRINK_LAYOUT: list_layouts(&l, p); break;
 	case SHRINK_GRAD:
 		for (int i = 0; i < p->nnode; i++)
-			if (is_input(&p->node[i]) && p->node[i].arg[param_of(&p->node[i], "requires_grad")].b)
+			if (node_is_input(&p->node[i]) && node_requires_grad(&p->node[i]))
 				add(&l, i, -1, 0, 0);
 		break;
 	case SHRINK_COTANGENT:
@@ -258,7 +258,7 @@ static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
 		q->ncall = 0;
 		for (int i = 0; i < q->nnode; i++)
 			if (q->node[i].op == OP_sym)
-				q->node[i].arg[op_param(OP_sym, "value")] = arg_int(q->node[i].sym_value);
+				q->node[i].arg[A_sym_value] = arg_int(q->node[i].sym_value);
 		return true;
 	}
 	for (int i = k; i < q->ncall; i++)
@@ -311,8 +311,8 @@ static bool needs_gradient(const struct prog *p, int node)
 {
 	bool wants[MAX_NODES] = {false};
 	for (int i = 0; i <= node; i++)
-		wants[i] = is_input(&p->node[i]) ? p->node[i].arg[param_of(&p->node[i], "requires_grad")].b
-										 : node_reads(p, &p->node[i], wants) && !op_has(p->node[i].op, T_NONDIFF);
+		wants[i] = node_is_input(&p->node[i]) ? node_requires_grad(&p->node[i])
+											  : node_reads(p, &p->node[i], wants) && !op_has(p->node[i].op, T_NONDIFF);
 	return wants[node] && p->has_backward;
 }
 
@@ -326,19 +326,19 @@ static void make_input(struct prog *q, int node)
 	n->op = OP_input;
 	for (int k = 0; k < MAX_ARGS; k++)
 		n->arg[k] = (struct arg){0};
-	n->arg[op_param(OP_input, "size")] = arg_ints(q, m.size, m.rank);
+	n->arg[A_input_size] = arg_ints(q, m.size, m.rank);
 	if (!meta_is_contiguous(&m) && !meta_has_duplicates(&m))
-		n->arg[op_param(OP_input, "stride")] = arg_ints(q, m.stride, m.rank);
-	n->arg[op_param(OP_input, "dtype")] = arg_dtype(m.dtype);
-	n->arg[op_param(OP_input, "seed")] = arg_int(node + 1);
+		n->arg[A_input_stride] = arg_ints(q, m.stride, m.rank);
+	n->arg[A_input_dtype] = arg_dtype(m.dtype);
+	n->arg[A_input_seed] = arg_int(node + 1);
 	if (m.dtype == DT_B8)
-		n->arg[op_param(OP_input, "fill")] = arg_str(q, "mask");
+		n->arg[A_input_fill] = arg_str(q, "mask");
 	if (positions) { /* 0 is a position of everything that has one */
-		n->arg[op_param(OP_input, "fill")] = arg_str(q, "index");
-		n->arg[op_param(OP_input, "high")] = arg_int(1);
+		n->arg[A_input_fill] = arg_str(q, "index");
+		n->arg[A_input_high] = arg_int(1);
 	}
 	if (grad)
-		n->arg[op_param(OP_input, "requires_grad")] = arg_bool(true);
+		n->arg[A_input_requires_grad] = arg_bool(true);
 	prog_defaults(q, node);
 }
 
@@ -378,16 +378,16 @@ static void plainer_layout(struct prog *q, const struct shrink *s)
 {
 	struct node *n = &q->node[s->node];
 	if (s->to == 3) {
-		bool grad = n->arg[param_of(n, "requires_grad")].b;
+		bool grad = node_requires_grad(n);
 		make_input(q, s->node);
 		n = &q->node[s->node];
-		n->arg[param_of(n, "requires_grad")] = arg_bool(grad);
+		n->arg[op_arg(n->op, N_requires_grad)] = arg_bool(grad);
 		return;
 	}
 	if (s->to != 2)
-		n->arg[param_of(n, "stride")] = (struct arg){0};
+		n->arg[op_arg(n->op, N_stride)] = (struct arg){0};
 	if (s->to != 1)
-		n->arg[param_of(n, "offset")] = arg_int(0);
+		n->arg[op_arg(n->op, N_offset)] = arg_int(0);
 	shrink_refit_data(q, s->node);
 }
 
@@ -398,10 +398,10 @@ static void make_ones(struct prog *q, int node)
 	n->op = OP_full;
 	for (int k = 0; k < MAX_ARGS; k++)
 		n->arg[k] = (struct arg){0};
-	n->arg[op_param(OP_full, "size")] = arg_ints(q, m.size, m.rank);
-	n->arg[op_param(OP_full, "fill_value")] = arg_scalar_f(1);
+	n->arg[A_full_size] = arg_ints(q, m.size, m.rank);
+	n->arg[A_full_fill_value] = arg_scalar_f(1);
 	if (m.dtype != DT_F32)
-		n->arg[op_param(OP_full, "dtype")] = arg_dtype(m.dtype);
+		n->arg[A_full_dtype] = arg_dtype(m.dtype);
 	prog_defaults(q, node);
 }
 
@@ -417,12 +417,12 @@ static void plainer_data(struct prog *q, const struct shrink *s)
 {
 	struct node *n = &q->node[s->node];
 	if (s->to) {
-		n->arg[param_of(n, "seed")] = arg_int(s->from);
+		n->arg[op_arg(n->op, N_seed)] = arg_int(s->from);
 		return;
 	}
-	n->arg[param_of(n, "data")] = (struct arg){0};
+	n->arg[op_arg(n->op, N_data)] = (struct arg){0};
 	if (dtype_is_float(n->out[0].meta.dtype))
-		n->arg[param_of(n, "fill")] = arg_str(q, "dyadic");
+		n->arg[op_arg(n->op, N_fill)] = arg_str(q, "dyadic");
 	for (int c = 0; c < q->ncall; c++)
 		for (int i = 0; i < q->call[c].ninput; i++)
 			if (q->call[c].input[i].node == s->node) {
@@ -439,10 +439,10 @@ static void refit_cotangents(struct prog *q)
 		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
 		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
 			continue;
-		g->arg[param_of(g, "size")] = arg_ints(q, want->size, want->rank);
-		g->arg[param_of(g, "dtype")] = arg_dtype(want->dtype);
+		g->arg[op_arg(g->op, N_size)] = arg_ints(q, want->size, want->rank);
+		g->arg[op_arg(g->op, N_dtype)] = arg_dtype(want->dtype);
 		if (g->op == OP_input)
-			g->arg[param_of(g, "stride")] = g->arg[param_of(g, "data")] = (struct arg){0};
+			g->arg[op_arg(g->op, N_stride)] = g->arg[op_arg(g->op, N_data)] = (struct arg){0};
 	}
 }
 
@@ -479,7 +479,7 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
 	case SHRINK_ARGUMENT: plainer_argument(q, s); break;
 	case SHRINK_LAYOUT: plainer_layout(q, s); break;
-	case SHRINK_GRAD: q->node[s->node].arg[param_of(&q->node[s->node], "requires_grad")].b = false; break;
+	case SHRINK_GRAD: q->node[s->node].arg[op_arg(q->node[s->node].op, N_requires_grad)].b = false; break;
 	case SHRINK_COTANGENT: make_ones(q, s->node); break;
 	case SHRINK_DTYPE: other_dtype(q, (enum dtype)s->from, (enum dtype)s->to); break;
 	case SHRINK_FILL: plainer_data(q, s); break;

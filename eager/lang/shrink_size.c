@@ -2,13 +2,14 @@
  * stride follows from it, and let the shape rules say whether the program still makes sense. */
 #include "eager/lang/shrink_size.h"
 
-static int param_of(const struct node *n, const char *name) { return op_param(n->op, name); }
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 int shrink_sizes(int64_t size[MAX_SHRINK_SIZES], const struct prog *p)
 {
 	int n = 0;
 	for (int i = 0; i < p->nnode; i++) {
-		if (p->node[i].op != OP_input && p->node[i].op != OP_input_view)
+		if (!node_is_input(&p->node[i]))
 			continue;
 		const struct meta *m = node_meta(p, i);
 		for (int d = 0; d < m->rank; d++) {
@@ -106,8 +107,8 @@ static void change_size_list(struct arg *g, const struct prog *p, int64_t from, 
 /* Strides in the order of memory that they had, without gaps; 0 stays 0. was: the input's meta before its sizes changed. */
 static void restride(struct prog *q, struct node *n, const struct meta *was)
 {
-	struct arg *stride = &n->arg[param_of(n, "stride")];
-	const struct arg *size = &n->arg[param_of(n, "size")];
+	struct arg *stride = &n->arg[op_arg(n->op, N_stride)];
+	const struct arg *size = &n->arg[op_arg(n->op, N_size)];
 	int64_t s[MAX_RANK], next = 1;
 	bool done[MAX_RANK] = {false};
 	if (stride->tag == ARG_NONE)
@@ -128,7 +129,7 @@ static void restride(struct prog *q, struct node *n, const struct meta *was)
 void shrink_refit_data(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
-	struct arg *data = n->op == OP_input ? &n->arg[param_of(n, "data")] : NULL;
+	struct arg *data = n->op == OP_input ? &n->arg[op_arg(n->op, N_data)] : NULL;
 	struct err err = {0};
 	if (!data || data->tag != ARG_DATA)
 		return;
@@ -173,8 +174,8 @@ static void refit_sources(struct prog *q)
 			if (meta_same_sizes(&was, m))
 				continue;
 			struct node *input = &q->node[src];
-			input->arg[param_of(input, "size")] = arg_ints(q, m->size, m->rank);
-			input->arg[param_of(input, "stride")] = (struct arg){0};
+			input->arg[op_arg(input->op, N_size)] = arg_ints(q, m->size, m->rank);
+			input->arg[op_arg(input->op, N_stride)] = (struct arg){0};
 			shrink_refit_data(q, src);
 		}
 	}
@@ -200,7 +201,7 @@ bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
 				change_size_list(&n->arg[k], q, from, to);
 		if (n->op != OP_input)
 			continue;
-		struct arg *high = &n->arg[param_of(n, "high")];
+		struct arg *high = &n->arg[op_arg(n->op, N_high)];
 		if (high->tag == ARG_INT && high->i.value == from)
 			high->i.value = to;
 		restride(q, n, &was);
@@ -264,7 +265,7 @@ static bool without_dim(struct prog *q, struct node *n, int64_t from, int gone, 
 		for (int i = 0; p->kind == K_SIZE && g->tag == ARG_INTS && i < g->n; i++) {
 			if (g->ints[i].value != from)
 				continue;
-			struct arg *stride = op_param(n->op, "stride") >= 0 ? &n->arg[param_of(n, "stride")] : NULL;
+			struct arg *stride = op_arg(n->op, N_stride) >= 0 ? &n->arg[op_arg(n->op, N_stride)] : NULL;
 			if (stride && stride->tag == ARG_INTS && stride->n == g->n)
 				remove_entry(stride, i);
 			remove_entry(g, i--);

@@ -1,6 +1,7 @@
 /* text_print.c: programs to text. The printed form is canonical: a required argument prints by position until the first named
  * one; dimensions, positions and whatever has a default print as name=value, and only if they differ from the default. */
 #include "eager/lang/prog.h"
+#include "generated/op_input.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -128,7 +129,7 @@ void node_print(struct strbuf *sb, const struct prog *p, int node)
 	const struct op_info *op = &op_info[n->op];
 	sb_puts(sb, n->name);
 	if (node_is_sym(n))
-		sb_printf(sb, ": \"Sym(%" PRId64 ")\"", n->op == OP_sym ? n->arg[0].i.value : n->sym_value);
+		sb_printf(sb, ": \"Sym(%" PRId64 ")\"", n->op == OP_sym ? n->arg[A_sym_value].i.value : n->sym_value);
 	else if (!n->refusal)
 		print_annotations(sb, n);
 	sb_printf(sb, " = %s(", op->name);

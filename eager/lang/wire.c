@@ -165,14 +165,14 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 }
 
 /* Where we are, for sentences: "call 0, output 2". */
-struct place {
+struct wire_place {
 	int call;
 	const char *kind;
 	int index;
 };
 
-static bool misfit(struct err *err, const struct place *at, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static bool misfit(struct err *err, const struct place *at, const char *fmt, ...)
+static bool misfit(struct err *err, const struct wire_place *at, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static bool misfit(struct err *err, const struct wire_place *at, const char *fmt, ...)
 {
 	char text[MAX_ERR / 2];
 	va_list ap;
@@ -182,7 +182,7 @@ static bool misfit(struct err *err, const struct place *at, const char *fmt, ...
 	return err_set(err, "answer: call %d, %s %d: %s", at->call, at->kind, at->index, text);
 }
 
-static bool get_meta(struct meta *m, struct wire *w, struct arena *a, const struct place *at, struct err *err)
+static bool get_meta(struct meta *m, struct wire *w, struct arena *a, const struct wire_place *at, struct err *err)
 {
 	memset(m, 0, sizeof *m);
 	const char *dtype = wire_str(w, a);
@@ -210,7 +210,7 @@ static bool get_meta(struct meta *m, struct wire *w, struct arena *a, const stru
 	return true;
 }
 
-static bool get_tensor(struct result_tensor *t, struct wire *w, struct arena *a, const struct place *at, struct err *err)
+static bool get_tensor(struct result_tensor *t, struct wire *w, struct arena *a, const struct wire_place *at, struct err *err)
 {
 	memset(t, 0, sizeof *t);
 	t->present = wire_u8(w) != 0;
@@ -235,7 +235,8 @@ static bool get_tensor(struct result_tensor *t, struct wire *w, struct arena *a,
 	return true;
 }
 
-static bool get_tensors(struct result_tensor **out, int *n, int want, struct wire *w, struct arena *a, struct place at, struct err *err)
+static bool get_tensors(
+	struct result_tensor **out, int *n, int want, struct wire *w, struct arena *a, struct wire_place at, struct err *err)
 {
 	uint32_t count = wire_u32(w);
 	at.index = (int)MIN(count, 9999u);
@@ -253,7 +254,7 @@ static bool get_tensors(struct result_tensor **out, int *n, int want, struct wir
 
 static bool get_call(struct result_call *c, int call, struct wire *w, struct arena *a, const struct wire_expect *expect, struct err *err)
 {
-	struct place at = {.call = call, .kind = "output"};
+	struct wire_place at = {.call = call, .kind = "output"};
 	if (!get_tensors(&c->out, &c->nouts, expect->nouts, w, a, at, err))
 		return false;
 	at.kind = "gradient";

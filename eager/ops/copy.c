@@ -2,6 +2,7 @@
  * that are moved from views of the operands; derivatives move the cotangent the other way and add where an element was used
  * more than once. Facts: ATen/native/TensorFactories.cpp, TensorShape.cpp, TensorTransformations.cpp, PadNd.cpp. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
@@ -9,28 +10,29 @@
 
 bool meta_clone(struct meta_ctx *c)
 {
-	layout_preserve(&c->out[0], c->in[0]);
+	layout_preserve(&c->out[0], c->in[A_clone_self]);
 	return true;
 }
 
 /* lift_fresh, then a contiguous copy. */
 bool meta_lift_fresh_copy(struct meta_ctx *c)
 {
-	meta_make_contiguous(&c->out[0], c->in[0]->dtype, c->in[0]->size, c->in[0]->rank);
-	c->out[0].device = c->in[0]->device;
+	meta_make_contiguous(
+		&c->out[0], c->in[A_lift_fresh_copy_self]->dtype, c->in[A_lift_fresh_copy_self]->size, c->in[A_lift_fresh_copy_self]->rank);
+	c->out[0].device = c->in[A_lift_fresh_copy_self]->device;
 	return true;
 }
 
 bool kern_clone(struct kern_ctx *c)
 {
-	tensor_move(&c->out[0], c->in[0]);
+	tensor_move(&c->out[0], c->in[A_clone_self]);
 	return true;
 }
 
 void grad_clone(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		tensor_move(c->gin[0], &c->gout[0]);
+	if (c->gin[A_clone_self])
+		tensor_move(c->gin[A_clone_self], &c->gout[0]);
 }
 
 static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
@@ -45,56 +47,57 @@ static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
 
 bool meta_contiguous(struct meta_ctx *c)
 {
-	c->out[0] = *c->in[0];
-	if (meta_is_contiguous(c->in[0]))
-		c->alias[0] = 0;
+	c->out[0] = *c->in[A_contiguous_self];
+	if (meta_is_contiguous(c->in[A_contiguous_self]))
+		c->alias[0] = A_contiguous_self;
 	else
-		layout_contiguous(&c->out[0], c->in[0], c->in[0]->size, c->in[0]->rank);
+		layout_contiguous(&c->out[0], c->in[A_contiguous_self], c->in[A_contiguous_self]->size, c->in[A_contiguous_self]->rank);
 	return true;
 }
 
 bool meta_reshape(struct meta_ctx *c)
 {
 	int64_t size[MAX_RANK], known[MAX_RANK], stride[MAX_RANK];
-	const struct meta *self = c->in[0];
+	const struct meta *self = c->in[A_reshape_self];
 	int n;
-	if (!ints_values(size, &n, c, 1) || !layout_infer_size(known, size, n, meta_numel(self), c->err) || !meta_check_sizes(known, n, c->err))
+	if (!ints_values(size, &n, c, A_reshape_shape) || !layout_infer_size(known, size, n, meta_numel(self), c->err)
+		|| !meta_check_sizes(known, n, c->err))
 		return false;
 	layout_contiguous(&c->out[0], self, known, n);
 	if (layout_view_strides(stride, self, known, n)) {
 		memcpy(c->out[0].stride, stride, sizeof *stride * (size_t)n);
 		c->out[0].offset = self->offset;
-		c->alias[0] = 0;
+		c->alias[0] = A_reshape_self;
 	}
 	return true;
 }
 
 bool kern_reshape(struct kern_ctx *c)
 {
-	struct tensor out = tensor_with_sizes(&c->out[0], c->in[0]->meta.size, c->in[0]->meta.rank);
-	tensor_move(&out, c->in[0]);
+	struct tensor out = tensor_with_sizes(&c->out[0], c->in[A_reshape_self]->meta.size, c->in[A_reshape_self]->meta.rank);
+	tensor_move(&out, c->in[A_reshape_self]);
 	return true;
 }
 
 void grad_reshape(struct grad_ctx *c)
 {
-	if (!c->gin[0])
+	if (!c->gin[A_reshape_self])
 		return;
-	struct tensor gin = tensor_with_sizes(c->gin[0], c->gout[0].meta.size, c->gout[0].meta.rank);
+	struct tensor gin = tensor_with_sizes(c->gin[A_reshape_self], c->gout[0].meta.size, c->gout[0].meta.rank);
 	tensor_move(&gin, &c->gout[0]);
 }
 
 /* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
 
 /* pos[d][i]: where position i of result dim d comes from in self's dim d - shift, -1 if it is a constant. NULL for d < shift. */
-struct map {
+struct cell_map {
 	int shift;
 	int64_t *pos[MAX_RANK];
 };
 
-static void map_init(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+static void map_init(struct cell_map *m, const struct meta *self, const struct meta *out, struct arena *a)
 {
-	*m = (struct map){.shift = out->rank - self->rank};
+	*m = (struct cell_map){.shift = out->rank - self->rank};
 	for (int d = m->shift; d < out->rank; d++) {
 		m->pos[d] = ARENA_NEW(a, int64_t, out->size[d] + 1);
 		for (int64_t i = 0; i < out->size[d]; i++)
@@ -103,7 +106,7 @@ static void map_init(struct map *m, const struct meta *self, const struct meta *
 }
 
 /* Offset of the element of `t` (self or its gradient) that result index `at` comes from; false: the constant. */
-static bool map_offset(int64_t *offset, const struct map *m, const struct meta *t, const int64_t *at)
+static bool map_offset(int64_t *offset, const struct cell_map *m, const struct meta *t, const int64_t *at)
 {
 	*offset = t->offset;
 	for (int d = 0; d < t->rank; d++) {
@@ -115,9 +118,9 @@ static bool map_offset(int64_t *offset, const struct map *m, const struct meta *
 	return true;
 }
 
-static void map_kern(struct kern_ctx *c, const struct map *m, const unsigned char *constant)
+static void map_kern(struct kern_ctx *c, const struct cell_map *m, const unsigned char *constant)
 {
-	const struct tensor *self = c->in[0];
+	const struct tensor *self = c->in[A_remapped_self];
 	struct tensor *out = &c->out[0];
 	int nbytes = dtype_nbytes(out->meta.dtype);
 	int64_t offset;
@@ -128,10 +131,10 @@ static void map_kern(struct kern_ctx *c, const struct map *m, const unsigned cha
 		cell_move(w.at[0], map_offset(&offset, m, &self->meta, w.index) ? tensor_at(self, offset) : constant, nbytes);
 }
 
-static void map_grad(struct grad_ctx *c, const struct map *m)
+static void map_grad(struct grad_ctx *c, const struct cell_map *m)
 {
 	const struct tensor *g = &c->gout[0];
-	struct tensor *gin = c->gin[0];
+	struct tensor *gin = c->gin[A_remapped_self];
 	int64_t offset;
 	struct wide sum;
 	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), c->scratch);
@@ -149,9 +152,9 @@ static void map_grad(struct grad_ctx *c, const struct map *m)
 static bool flip_dims(bool *flips, const struct node *n, int rank, struct err *err)
 {
 	memset(flips, 0, MAX_RANK * sizeof *flips);
-	for (int i = 0; i < n->arg[1].n; i++) {
+	for (int i = 0; i < n->arg[A_flip_dims].n; i++) {
 		int d;
-		if (!dim_wrap(&d, n->arg[1].ints[i].value, rank, err))
+		if (!dim_wrap(&d, n->arg[A_flip_dims].ints[i].value, rank, err))
 			return false;
 		if (flips[d])
 			return err_set(err, "dim %d appears multiple times in the list of dims", d);
@@ -163,11 +166,11 @@ static bool flip_dims(bool *flips, const struct node *n, int rank, struct err *e
 bool meta_flip(struct meta_ctx *c)
 {
 	bool flips[MAX_RANK];
-	layout_preserve(&c->out[0], c->in[0]);
-	return flip_dims(flips, c->n, c->in[0]->rank, c->err);
+	layout_preserve(&c->out[0], c->in[A_flip_self]);
+	return flip_dims(flips, c->n, c->in[A_flip_self]->rank, c->err);
 }
 
-static void flip_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+static void flip_map(struct cell_map *m, const struct node *n, const struct meta *self, struct arena *a)
 {
 	bool flips[MAX_RANK];
 	map_init(m, self, self, a);
@@ -179,18 +182,18 @@ static void flip_map(struct map *m, const struct node *n, const struct meta *sel
 
 bool kern_flip(struct kern_ctx *c)
 {
-	struct map m;
-	flip_map(&m, c->n, &c->in[0]->meta, c->scratch);
+	struct cell_map m;
+	flip_map(&m, c->n, &c->in[A_flip_self]->meta, c->scratch);
 	map_kern(c, &m, NULL);
 	return true;
 }
 
 void grad_flip(struct grad_ctx *c)
 {
-	struct map m;
-	if (!c->gin[0])
+	struct cell_map m;
+	if (!c->gin[A_flip_self])
 		return;
-	flip_map(&m, c->n, &c->gin[0]->meta, c->scratch);
+	flip_map(&m, c->n, &c->gin[A_flip_self]->meta, c->scratch);
 	map_grad(c, &m);
 }
 
@@ -204,8 +207,8 @@ static int64_t roll_start(int64_t shift, int64_t size)
 
 bool meta_roll(struct meta_ctx *c)
 {
-	const struct arg *shifts = &c->n->arg[1], *dims = &c->n->arg[2];
-	const struct meta *self = c->in[0];
+	const struct arg *shifts = &c->n->arg[A_roll_shifts], *dims = &c->n->arg[A_roll_dims];
+	const struct meta *self = c->in[A_roll_self];
 	struct meta *o = &c->out[0];
 	int d;
 	if (shifts->n == 0)
@@ -240,9 +243,9 @@ bool meta_roll(struct meta_ctx *c)
 }
 
 /* Position i of the result comes from start + i of self. Without dims everything is one dim. */
-static void roll_map(struct map *m, const struct node *n, const struct meta *self, struct arena *a)
+static void roll_map(struct cell_map *m, const struct node *n, const struct meta *self, struct arena *a)
 {
-	const struct arg *shifts = &n->arg[1], *dims = &n->arg[2];
+	const struct arg *shifts = &n->arg[A_roll_shifts], *dims = &n->arg[A_roll_dims];
 	int64_t start[MAX_RANK] = {0};
 	map_init(m, self, self, a);
 	if (meta_numel(self) == 0)
@@ -259,38 +262,38 @@ static void roll_map(struct map *m, const struct node *n, const struct meta *sel
 
 bool kern_roll(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor flat_in, flat_out;
 	const struct tensor *flat = &flat_in;
 	struct kern_ctx k = *c;
-	if (c->n->arg[2].n == 0) {
-		int64_t numel = meta_numel(&c->in[0]->meta);
-		flat_in = tensor_contiguous(c->in[0], c->scratch);
+	if (c->n->arg[A_roll_dims].n == 0) {
+		int64_t numel = meta_numel(&c->in[A_roll_self]->meta);
+		flat_in = tensor_contiguous(c->in[A_roll_self], c->scratch);
 		flat_in = tensor_with_sizes(&flat_in, &numel, 1);
 		flat_out = tensor_with_sizes(&c->out[0], &numel, 1);
-		k.in[0] = flat;
+		k.in[A_roll_self] = flat;
 		k.out = &flat_out;
 	}
-	roll_map(&m, c->n, &k.in[0]->meta, c->scratch);
+	roll_map(&m, c->n, &k.in[A_roll_self]->meta, c->scratch);
 	map_kern(&k, &m, NULL);
 	return true;
 }
 
 void grad_roll(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor gin, gout;
 	struct grad_ctx k = *c;
-	if (!c->gin[0])
+	if (!c->gin[A_roll_self])
 		return;
-	if (c->n->arg[2].n == 0) {
-		int64_t numel = meta_numel(&c->gin[0]->meta);
-		gin = tensor_with_sizes(c->gin[0], &numel, 1);
+	if (c->n->arg[A_roll_dims].n == 0) {
+		int64_t numel = meta_numel(&c->gin[A_roll_self]->meta);
+		gin = tensor_with_sizes(c->gin[A_roll_self], &numel, 1);
 		gout = tensor_with_sizes(&c->gout[0], &numel, 1);
-		k.gin[0] = &gin;
+		k.gin[A_roll_self] = &gin;
 		k.gout = &gout;
 	}
-	roll_map(&m, c->n, &k.gin[0]->meta, c->scratch);
+	roll_map(&m, c->n, &k.gin[A_roll_self]->meta, c->scratch);
 	map_grad(&k, &m);
 }
 
@@ -298,11 +301,11 @@ void grad_roll(struct grad_ctx *c)
 
 bool meta_repeat(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0];
+	const struct meta *self = c->in[A_repeat_self];
 	int64_t size[MAX_RANK];
 	char text[SIZES_TEXT];
 	int n;
-	if (!ints_values(size, &n, c, 1))
+	if (!ints_values(size, &n, c, A_repeat_repeats))
 		return false;
 	if (n < self->rank)
 		return err_set(c->err, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
@@ -318,7 +321,7 @@ bool meta_repeat(struct meta_ctx *c)
 	return true;
 }
 
-static void repeat_map(struct map *m, const struct meta *self, const struct meta *out, struct arena *a)
+static void repeat_map(struct cell_map *m, const struct meta *self, const struct meta *out, struct arena *a)
 {
 	map_init(m, self, out, a);
 	for (int d = m->shift; d < out->rank; d++)
@@ -328,8 +331,8 @@ static void repeat_map(struct map *m, const struct meta *self, const struct meta
 
 bool kern_repeat(struct kern_ctx *c)
 {
-	struct map m;
-	repeat_map(&m, &c->in[0]->meta, &c->out[0].meta, c->scratch);
+	struct cell_map m;
+	repeat_map(&m, &c->in[A_repeat_self]->meta, &c->out[0].meta, c->scratch);
 	map_kern(c, &m, NULL);
 	return true;
 }
@@ -359,15 +362,15 @@ static struct tensor sum_first(const struct tensor *g, struct arena *a)
 /* As PyTorch: first over the new dims, one after another, each sum rounded; then over the repeats of self's own dims. */
 void grad_repeat(struct grad_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	struct tensor g = c->gout[0];
 	struct grad_ctx rest = *c;
-	if (!c->gin[0])
+	if (!c->gin[A_repeat_self])
 		return;
-	while (g.meta.rank > c->gin[0]->meta.rank)
+	while (g.meta.rank > c->gin[A_repeat_self]->meta.rank)
 		g = sum_first(&g, c->scratch);
 	rest.gout = &g;
-	repeat_map(&m, &c->gin[0]->meta, &g.meta, c->scratch);
+	repeat_map(&m, &c->gin[A_repeat_self]->meta, &g.meta, c->scratch);
 	map_grad(&rest, &m);
 }
 
@@ -375,8 +378,8 @@ void grad_repeat(struct grad_ctx *c)
 
 bool meta_constant_pad_nd(struct meta_ctx *c)
 {
-	const struct arg *pad = &c->n->arg[1];
-	const struct meta *self = c->in[0];
+	const struct arg *pad = &c->n->arg[A_constant_pad_nd_pad];
+	const struct meta *self = c->in[A_constant_pad_nd_self];
 	struct meta cut = *self;
 	bool grows = false;
 	if (pad->n % 2 != 0)
@@ -410,16 +413,16 @@ bool meta_constant_pad_nd(struct meta_ctx *c)
 	layout_contiguous(&c->out[0], self, cut.size, cut.rank);
 	if (meta_is_channels_last(self))
 		layout_channels_last(&c->out[0]);
-	return scalar_fits_fill(&c->n->arg[2].scalar, &c->out[0], c->err);
+	return scalar_fits_fill(&c->n->arg[A_constant_pad_nd_value].scalar, &c->out[0], c->err);
 }
 
-static void pad_map(struct map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)
+static void pad_map(struct cell_map *m, const struct node *n, const struct meta *self, const struct meta *out, struct arena *a)
 {
 	map_init(m, self, out, a);
-	for (int k = 0; k < n->arg[1].n / 2; k++) {
+	for (int k = 0; k < n->arg[A_constant_pad_nd_pad].n / 2; k++) {
 		int d = self->rank - 1 - k;
 		for (int64_t i = 0; i < out->size[d]; i++) {
-			int64_t p = i - n->arg[1].ints[2 * k].value;
+			int64_t p = i - n->arg[A_constant_pad_nd_pad].ints[2 * k].value;
 			m->pos[d][i] = p < self->size[d] ? MAX(p, -1) : -1;
 		}
 	}
@@ -427,20 +430,20 @@ static void pad_map(struct map *m, const struct node *n, const struct meta *self
 
 bool kern_constant_pad_nd(struct kern_ctx *c)
 {
-	struct map m;
+	struct cell_map m;
 	unsigned char cell[8];
-	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[2].scalar);
-	pad_map(&m, c->n, &c->in[0]->meta, &c->out[0].meta, c->scratch);
+	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_constant_pad_nd_value].scalar);
+	pad_map(&m, c->n, &c->in[A_constant_pad_nd_self]->meta, &c->out[0].meta, c->scratch);
 	map_kern(c, &m, cell);
 	return true;
 }
 
 void grad_constant_pad_nd(struct grad_ctx *c)
 {
-	struct map m;
-	if (!c->gin[0])
+	struct cell_map m;
+	if (!c->gin[A_constant_pad_nd_self])
 		return;
-	pad_map(&m, c->n, &c->gin[0]->meta, &c->gout[0].meta, c->scratch);
+	pad_map(&m, c->n, &c->gin[A_constant_pad_nd_self]->meta, &c->gout[0].meta, c->scratch);
 	map_grad(c, &m);
 }
 
@@ -448,7 +451,7 @@ void grad_constant_pad_nd(struct grad_ctx *c)
 
 bool meta_tri(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0];
+	const struct meta *self = c->in[A_tri_self];
 	if (self->rank < 2)
 		return err_set(c->err, "%s: input tensor must have at least 2 dimensions", op_info[c->n->op].name);
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
@@ -473,24 +476,24 @@ static void triangle(struct tensor *out, const struct tensor *in, int64_t diagon
 
 bool kern_tril(struct kern_ctx *c)
 {
-	triangle(&c->out[0], c->in[0], node_int(c->n, 1), true);
+	triangle(&c->out[0], c->in[A_tril_self], node_int(c->n, A_tril_diagonal), true);
 	return true;
 }
 
 bool kern_triu(struct kern_ctx *c)
 {
-	triangle(&c->out[0], c->in[0], node_int(c->n, 1), false);
+	triangle(&c->out[0], c->in[A_triu_self], node_int(c->n, A_triu_diagonal), false);
 	return true;
 }
 
 void grad_tril(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		triangle(c->gin[0], &c->gout[0], node_int(c->n, 1), true);
+	if (c->gin[A_tril_self])
+		triangle(c->gin[A_tril_self], &c->gout[0], node_int(c->n, A_tril_diagonal), true);
 }
 
 void grad_triu(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		triangle(c->gin[0], &c->gout[0], node_int(c->n, 1), false);
+	if (c->gin[A_triu_self])
+		triangle(c->gin[A_triu_self], &c->gout[0], node_int(c->n, A_triu_diagonal), false);
 }

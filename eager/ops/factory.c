@@ -1,6 +1,7 @@
 /* factory.c: constants: full, zeros, ones, arange and their likes, and the in-place fills. Facts: ATen/native/TensorFactories.cpp,
  * RangeFactories.cpp, Fill.cpp. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 
@@ -10,30 +11,30 @@ static bool size_given(struct meta_ctx *c, enum dtype t)
 	const struct node *n = c->n;
 	int64_t size[MAX_RANK];
 	char text[SIZES_TEXT];
-	if (n->arg[0].n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[0].n, MAX_RANK);
-	for (int d = 0; d < n->arg[0].n; d++)
-		size[d] = n->arg[0].ints[d].value;
-	for (int d = 0; d < n->arg[0].n; d++)
+	if (n->arg[A_sized_size].n > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[A_sized_size].n, MAX_RANK);
+	for (int d = 0; d < n->arg[A_sized_size].n; d++)
+		size[d] = n->arg[A_sized_size].ints[d].value;
+	for (int d = 0; d < n->arg[A_sized_size].n; d++)
 		if (size[d] < 0)
 			return err_set(c->err, "Trying to create tensor with negative dimension %lld: %s", (long long)size[d],
-				sizes_text(text, size, n->arg[0].n));
-	if (!meta_check_sizes(size, n->arg[0].n, c->err))
+				sizes_text(text, size, n->arg[A_sized_size].n));
+	if (!meta_check_sizes(size, n->arg[A_sized_size].n, c->err))
 		return false;
-	meta_make_contiguous(&c->out[0], t, size, n->arg[0].n);
+	meta_make_contiguous(&c->out[0], t, size, n->arg[A_sized_size].n);
 	return true;
 }
 
 static enum dtype dtype_given(const struct node *n, enum dtype otherwise)
 {
-	int k = op_param(n->op, "dtype");
+	int k = op_arg(n->op, N_dtype);
 	return node_given(n, k) ? n->arg[k].dtype : otherwise;
 }
 
 bool meta_full(struct meta_ctx *c)
 {
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
-	const struct scalar *value = &c->n->arg[1].scalar;
+	const struct scalar *value = &c->n->arg[A_full_fill_value].scalar;
 	return size_given(c, dtype_given(c->n, of[value->kind])) && scalar_fits_fill(value, &c->out[0], c->err);
 }
 
@@ -42,7 +43,7 @@ bool meta_zeros(struct meta_ctx *c) { return size_given(c, dtype_given(c->n, DT_
 bool meta_scalar_tensor(struct meta_ctx *c)
 {
 	meta_make_contiguous(&c->out[0], dtype_given(c->n, DT_F32), (const int64_t[]){0}, 0);
-	return scalar_fits_fill(&c->n->arg[0].scalar, &c->out[0], c->err);
+	return scalar_fits_fill(&c->n->arg[A_scalar_tensor_s].scalar, &c->out[0], c->err);
 }
 
 /* ---- ranges ---- */
@@ -69,7 +70,7 @@ static bool bound(const struct range *r, double *f, int64_t *i, const struct sca
 static bool range_of(struct range *r, const struct node *n, struct err *err)
 {
 	static const struct scalar zero = {SC_INT, 0, 0}, one = {SC_INT, 1, 0};
-	int start = op_param(n->op, "start"), end = op_param(n->op, "end"), step = op_param(n->op, "step");
+	int start = op_arg(n->op, N_start), end = op_arg(n->op, N_end), step = op_arg(n->op, N_step);
 	const struct scalar *s = start < 0 ? &zero : &n->arg[start].scalar, *e = &n->arg[end].scalar,
 						*by = step < 0 ? &one : &n->arg[step].scalar;
 	bool floats = s->kind == SC_FLOAT || e->kind == SC_FLOAT || by->kind == SC_FLOAT;
@@ -120,13 +121,13 @@ bool kern_arange(struct kern_ctx *c)
 
 bool kern_full(struct kern_ctx *c)
 {
-	tensor_fill_scalar(&c->out[0], &c->n->arg[1].scalar);
+	tensor_fill_scalar(&c->out[0], &c->n->arg[A_full_fill_value].scalar);
 	return true;
 }
 
 bool kern_scalar_tensor(struct kern_ctx *c)
 {
-	tensor_fill_scalar(&c->out[0], &c->n->arg[0].scalar);
+	tensor_fill_scalar(&c->out[0], &c->n->arg[A_scalar_tensor_s].scalar);
 	return true;
 }
 
@@ -144,19 +145,24 @@ bool kern_ones_like(struct kern_ctx *c)
 
 bool meta_fill(struct meta_ctx *c)
 {
-	layout_preserve(&c->out[0], c->in[0]);
-	return scalar_fits_fill(&c->n->arg[1].scalar, c->in[0], c->err);
+	layout_preserve(&c->out[0], c->in[A_fill_self]);
+	return scalar_fits_fill(&c->n->arg[A_filled_value].scalar, c->in[A_fill_self], c->err);
 }
 
 /* The value is a tensor, copied with conversion. */
 bool meta_fill_Tensor(struct meta_ctx *c)
 {
-	layout_preserve(&c->out[0], c->in[0]);
-	return c->in[1]->rank == 0
-		|| err_set(c->err, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", c->in[1]->rank);
+	layout_preserve(&c->out[0], c->in[A_fill_Tensor_self]);
+	return c->in[A_fill_Tensor_value]->rank == 0
+		|| err_set(
+			c->err, "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", c->in[A_fill_Tensor_value]->rank);
 }
 
-bool kern_fill(struct kern_ctx *c) { return kern_full(c); }
+bool kern_fill(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &c->n->arg[A_filled_value].scalar);
+	return true;
+}
 
 /* Nothing of self is left: its cotangent stays zero. */
 void grad_fill(struct grad_ctx *c) { (void)c; }

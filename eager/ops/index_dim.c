@@ -3,6 +3,7 @@
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, Embedding.cpp. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
@@ -16,16 +17,16 @@ static struct tensor at_least_1d(const struct tensor *t)
 }
 
 /* The rows of self that index names, beside the rows of other (index order). */
-struct rows {
+struct dim_rows {
 	struct tensor self, other, index;
 	int dim;
 	int64_t k, n;
 	bool negative;
 };
 
-static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
+static void rows_init(struct dim_rows *r, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *other)
 {
-	*r = (struct rows){.self = at_least_1d(self), .index = at_least_1d(index), .k = -1};
+	*r = (struct dim_rows){.self = at_least_1d(self), .index = at_least_1d(index), .k = -1};
 	if (other)
 		r->other = at_least_1d(other);
 	r->n = r->index.meta.size[0];
@@ -35,7 +36,7 @@ static void rows_init(struct rows *r, const struct tensor *self, int64_t dim, co
 		meta_insert_dim(&r->other.meta, 0, 1, 0);
 }
 
-static int64_t rows_index(const struct rows *r)
+static int64_t rows_index(const struct dim_rows *r)
 {
 	int64_t cell = r->index.meta.offset + r->k * r->index.meta.stride[0];
 	int64_t i = index_load(r->index.meta.dtype, tensor_at(&r->index, cell));
@@ -43,7 +44,7 @@ static int64_t rows_index(const struct rows *r)
 }
 
 /* The next pair of rows; false at the end, or (err set) if the index is out of range. */
-static bool rows_next(struct rows *r, struct tensor *self_row, struct tensor *other_row, bool *bad)
+static bool rows_next(struct dim_rows *r, struct tensor *self_row, struct tensor *other_row, bool *bad)
 {
 	*bad = false;
 	if (++r->k >= r->n)
@@ -58,7 +59,7 @@ static bool rows_next(struct rows *r, struct tensor *self_row, struct tensor *ot
 	return true;
 }
 
-static int64_t bad_index(const struct rows *r)
+static int64_t bad_index(const struct dim_rows *r)
 {
 	return index_load(r->index.meta.dtype, tensor_at(&r->index, r->index.meta.offset + r->k * r->index.meta.stride[0]));
 }
@@ -66,7 +67,7 @@ static int64_t bad_index(const struct rows *r)
 enum row_move { ROW_TO_OTHER, ROW_FROM_OTHER, ROW_FILL };
 
 /* Derivatives call this with indices that the forward has accepted. */
-static bool move_rows(struct rows *r, enum row_move how, const unsigned char *cell)
+static bool move_rows(struct dim_rows *r, enum row_move how, const unsigned char *cell)
 {
 	struct tensor self, other;
 	bool bad;
@@ -85,7 +86,7 @@ static const unsigned char zero_cell[8];
 
 /* sum (a wide copy of contiguous self) += scale * rows of other, in self's dtype: the product is rounded first, as add's alpha is
  * in PyTorch's type of computation only for integers and f64; floats stay wide. */
-static bool add_rows(struct wide *sum, struct rows *r, const struct scalar *scale)
+static bool add_rows(struct wide *sum, struct dim_rows *r, const struct scalar *scale)
 {
 	struct tensor self, other;
 	unsigned char alpha[8];
@@ -116,10 +117,10 @@ static bool add_rows(struct wide *sum, struct rows *r, const struct scalar *scal
 
 bool meta_index_select(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0], *index = c->in[2];
+	const struct meta *self = c->in[A_index_select_self], *index = c->in[A_index_select_index];
 	int64_t size[MAX_RANK], numel = meta_numel(index);
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_index_select_dim), self->rank, c->err))
 		return false;
 	if (index->rank > 1)
 		return err_set(c->err, "index_select(): Index is supposed to be a vector");
@@ -141,7 +142,7 @@ bool meta_index_select(struct meta_ctx *c)
 static bool select_rows(
 	const struct kern_ctx *c, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *out)
 {
-	struct rows r;
+	struct dim_rows r;
 	rows_init(&r, self, dim, index, out);
 	if (move_rows(&r, ROW_TO_OTHER, NULL))
 		return true;
@@ -151,11 +152,14 @@ static bool select_rows(
 	return err_set(c->err, "index out of range in self");
 }
 
-bool kern_index_select(struct kern_ctx *c) { return select_rows(c, c->in[0], node_int(c->n, 1), c->in[2], &c->out[0]); }
+bool kern_index_select(struct kern_ctx *c)
+{
+	return select_rows(c, c->in[A_index_select_self], node_int(c->n, A_index_select_dim), c->in[A_index_select_index], &c->out[0]);
+}
 
 static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *index, const struct tensor *gout, struct arena *a)
 {
-	struct rows r;
+	struct dim_rows r;
 	struct wide sum;
 	rows_init(&r, gin, dim, index, gout);
 	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), a);
@@ -165,13 +169,13 @@ static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *inde
 
 void grad_index_select(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		grad_rows(c->gin[0], node_int(c->n, 1), c->in[2], &c->gout[0], c->scratch);
+	if (c->gin[A_index_select_self])
+		grad_rows(c->gin[A_index_select_self], node_int(c->n, A_index_select_dim), c->in[A_index_select_index], &c->gout[0], c->scratch);
 }
 
 bool meta_embedding(struct meta_ctx *c)
 {
-	const struct meta *weight = c->in[0], *ids = c->in[1];
+	const struct meta *weight = c->in[A_embedding_weight], *ids = c->in[A_embedding_indices];
 	int64_t size[MAX_RANK];
 	if (weight->rank != 2)
 		return err_set(c->err, "'weight' must be 2-D");
@@ -204,17 +208,17 @@ static void embedding_flat(struct tensor *ids, struct tensor *rows, const struct
 bool kern_embedding(struct kern_ctx *c)
 {
 	struct tensor ids, rows;
-	embedding_flat(&ids, &rows, c->in[1], &c->out[0], c->scratch);
-	return select_rows(c, c->in[0], 0, &ids, &rows);
+	embedding_flat(&ids, &rows, c->in[A_embedding_indices], &c->out[0], c->scratch);
+	return select_rows(c, c->in[A_embedding_weight], 0, &ids, &rows);
 }
 
 void grad_embedding(struct grad_ctx *c)
 {
 	struct tensor ids, rows;
-	if (!c->gin[0])
+	if (!c->gin[A_embedding_weight])
 		return;
-	embedding_flat(&ids, &rows, c->in[1], &c->gout[0], c->scratch);
-	grad_rows(c->gin[0], 0, &ids, &rows, c->scratch);
+	embedding_flat(&ids, &rows, c->in[A_embedding_indices], &c->gout[0], c->scratch);
+	grad_rows(c->gin[A_embedding_weight], 0, &ids, &rows, c->scratch);
 }
 
 /* ---- index_add ---------------------------------------------------------------------------------------------------------- */
@@ -230,11 +234,11 @@ static struct meta without(const struct meta *m, int d)
 
 bool meta_index_add(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0], *index = c->in[2], *source = c->in[3];
+	const struct meta *self = c->in[A_index_add_self], *index = c->in[A_index_add_index], *source = c->in[A_index_add_source];
 	char a[SIZES_TEXT], b[SIZES_TEXT];
 	int64_t numel = meta_numel(index);
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_index_add_dim), self->rank, c->err))
 		return false;
 	if (index->rank > 1)
 		return err_set(c->err, "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", index->rank,
@@ -259,18 +263,18 @@ bool meta_index_add(struct meta_ctx *c)
 			sizes_text(a, self->size, self->rank), sizes_text(b, source->size, source->rank));
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
 	bool idle = self->rank > 1 && (meta_numel(self) == 0 || numel == 0); /* alpha is not looked at */
-	return idle || scalar_fits(&c->n->arg[4].scalar, self->dtype, c->err);
+	return idle || scalar_fits(&c->n->arg[A_index_add_alpha].scalar, self->dtype, c->err);
 }
 
 bool kern_index_add(struct kern_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	struct wide sum;
 	if (meta_numel(&c->out[0].meta) == 0)
 		return true;
-	wide_load(&sum, c->in[0], c->scratch);
-	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
-	if (!add_rows(&sum, &r, &c->n->arg[4].scalar))
+	wide_load(&sum, c->in[A_index_add_self], c->scratch);
+	rows_init(&r, &c->out[0], node_int(c->n, A_index_add_dim), c->in[A_index_add_index], c->in[A_index_add_source]);
+	if (!add_rows(&sum, &r, &c->n->arg[A_index_add_alpha].scalar))
 		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
 			r.self.meta.size[r.dim]);
 	wide_store(&sum, &c->out[0]);
@@ -280,19 +284,19 @@ bool kern_index_add(struct kern_ctx *c)
 /* source: the rows of the cotangent, times alpha. */
 void grad_index_add(struct grad_ctx *c)
 {
-	struct rows r;
-	if (c->gin[0])
-		tensor_move(c->gin[0], &c->gout[0]);
-	if (!c->gin[3] || meta_numel(&c->gin[3]->meta) == 0)
+	struct dim_rows r;
+	if (c->gin[A_index_add_self])
+		tensor_move(c->gin[A_index_add_self], &c->gout[0]);
+	if (!c->gin[A_index_add_source] || meta_numel(&c->gin[A_index_add_source]->meta) == 0)
 		return;
-	rows_init(&r, &c->gout[0], node_int(c->n, 1), c->in[2], c->gin[3]);
+	rows_init(&r, &c->gout[0], node_int(c->n, A_index_add_dim), c->in[A_index_add_index], c->gin[A_index_add_source]);
 	move_rows(&r, ROW_TO_OTHER, NULL);
 	unsigned char alpha[8];
-	enum dtype t = c->gin[3]->meta.dtype;
-	scalar_store(alpha, t, &c->n->arg[4].scalar);
+	enum dtype t = c->gin[A_index_add_source]->meta.dtype;
+	scalar_store(alpha, t, &c->n->arg[A_index_add_alpha].scalar);
 	struct walk w;
-	walk_init(&w, c->gin[3]->meta.size, c->gin[3]->meta.rank);
-	walk_add(&w, c->gin[3]);
+	walk_init(&w, c->gin[A_index_add_source]->meta.size, c->gin[A_index_add_source]->meta.rank);
+	walk_add(&w, c->gin[A_index_add_source]);
 	for (bool more = walk_start(&w); more; more = walk_next(&w))
 		dtype_store_f(t, w.at[0], dtype_load_f(t, w.at[0]) * dtype_load_f(t, alpha));
 }
@@ -311,11 +315,11 @@ static const char *plain_sizes(char buf[SIZES_TEXT], const struct meta *m)
 
 bool meta_index_copy(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0], *index = c->in[2], *source = c->in[3];
+	const struct meta *self = c->in[A_index_copy_self], *index = c->in[A_index_copy_index], *source = c->in[A_index_copy_source];
 	char a[SIZES_TEXT], b[SIZES_TEXT];
 	int64_t numel = meta_numel(index);
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_index_copy_dim), self->rank, c->err))
 		return false;
 	if (index->rank >= 2)
 		return err_set(c->err, "index_copy_(): Index should have dimension 1 or 0 (got %d)", index->rank);
@@ -346,11 +350,11 @@ bool meta_index_copy(struct meta_ctx *c)
 
 bool kern_index_copy(struct kern_ctx *c)
 {
-	struct rows r;
-	tensor_move(&c->out[0], c->in[0]);
+	struct dim_rows r;
+	tensor_move(&c->out[0], c->in[A_index_copy_self]);
 	if (meta_numel(&c->out[0].meta) == 0)
 		return true;
-	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3]);
+	rows_init(&r, &c->out[0], node_int(c->n, A_index_copy_dim), c->in[A_index_copy_index], c->in[A_index_copy_source]);
 	if (!move_rows(&r, ROW_FROM_OTHER, NULL))
 		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r),
 			r.dim, r.self.meta.size[r.dim]);
@@ -359,47 +363,47 @@ bool kern_index_copy(struct kern_ctx *c)
 
 static void grad_overwritten(struct grad_ctx *c, bool negative)
 {
-	struct rows r;
-	tensor_move(c->gin[0], &c->gout[0]);
-	rows_init(&r, c->gin[0], node_int(c->n, 1), c->in[2], NULL);
+	struct dim_rows r;
+	tensor_move(c->gin[A_rows_of_dim_self], &c->gout[0]);
+	rows_init(&r, c->gin[A_rows_of_dim_self], node_int(c->n, A_rows_of_dim_dim), c->in[A_rows_of_dim_index], NULL);
 	r.negative = negative;
 	move_rows(&r, ROW_FILL, zero_cell);
 }
 
 void grad_index_copy(struct grad_ctx *c)
 {
-	struct rows r;
-	if (c->gin[0])
+	struct dim_rows r;
+	if (c->gin[A_index_copy_self])
 		grad_overwritten(c, false);
-	if (!c->gin[3])
+	if (!c->gin[A_index_copy_source])
 		return;
-	rows_init(&r, &c->gout[0], node_int(c->n, 1), c->in[2], c->gin[3]);
+	rows_init(&r, &c->gout[0], node_int(c->n, A_index_copy_dim), c->in[A_index_copy_index], c->gin[A_index_copy_source]);
 	move_rows(&r, ROW_TO_OTHER, NULL);
 }
 
 bool meta_index_fill(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0], *index = c->in[2];
+	const struct meta *self = c->in[A_index_fill_self], *index = c->in[A_index_fill_index];
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_index_fill_dim), self->rank, c->err))
 		return false;
 	if (index->dtype != DT_I64)
 		return err_set(c->err, "index_fill_(): Expected dtype int64 for index.");
 	if (index->rank > 1)
 		return err_set(c->err, "Index has to be a vector/scalar");
 	layout_preserve(&c->out[0], self);
-	return scalar_fits(&c->n->arg[3].scalar, self->dtype, c->err);
+	return scalar_fits(&c->n->arg[A_index_fill_value].scalar, self->dtype, c->err);
 }
 
 bool kern_index_fill(struct kern_ctx *c)
 {
-	struct rows r;
+	struct dim_rows r;
 	unsigned char cell[8];
-	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[3].scalar);
-	tensor_move(&c->out[0], c->in[0]);
+	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_index_fill_value].scalar);
+	tensor_move(&c->out[0], c->in[A_index_fill_self]);
 	if (meta_numel(&c->out[0].meta) == 0)
 		return true;
-	rows_init(&r, &c->out[0], node_int(c->n, 1), c->in[2], NULL);
+	rows_init(&r, &c->out[0], node_int(c->n, A_index_fill_dim), c->in[A_index_fill_index], NULL);
 	r.negative = true;
 	if (!move_rows(&r, ROW_FILL, cell))
 		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
@@ -409,6 +413,6 @@ bool kern_index_fill(struct kern_ctx *c)
 
 void grad_index_fill(struct grad_ctx *c)
 {
-	if (c->gin[0])
+	if (c->gin[A_index_fill_self])
 		grad_overwritten(c, true);
 }

@@ -8,11 +8,12 @@
  * row-major order stays unless accumulate. Facts: ATen/native/TensorAdvancedIndexing.cpp, IndexingUtils.h. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
 /* The list after masks became index tensors: entry d belongs to dim d of self. Metas alone (base NULL) serve shape rules. */
-struct list {
+struct index_entries {
 	int n;
 	bool given[MAX_RANK];
 	struct tensor t[MAX_RANK];
@@ -66,9 +67,10 @@ static void nonzero(struct tensor *out, const struct tensor *mask, struct arena 
 }
 
 /* in[k] NULL: a hole. Masks need data (a != NULL). */
-static bool list_expand(struct list *l, const struct meta *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
+static bool list_expand(
+	struct index_entries *l, const struct meta *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
 {
-	*l = (struct list){0};
+	*l = (struct index_entries){0};
 	for (int k = 0; k < n; k++) {
 		if (in[k] && is_mask(&in[k]->meta)) {
 			if (!check_mask(&in[k]->meta, self, l->n, err))
@@ -99,7 +101,7 @@ static bool check_entries(const struct meta *const *in, int n, int rank, struct 
 }
 
 /* One shape for all index tensors. */
-static bool broadcast_shape(struct meta *shape, const struct list *l, struct err *err)
+static bool broadcast_shape(struct meta *shape, const struct index_entries *l, struct err *err)
 {
 	bool any = false;
 	*shape = (struct meta){0};
@@ -115,7 +117,7 @@ static bool broadcast_shape(struct meta *shape, const struct list *l, struct err
 	return any ? true : err_set(err, "at least one index must be provided");
 }
 
-static bool is_adjacent(const struct list *l)
+static bool is_adjacent(const struct index_entries *l)
 {
 	int runs = 0;
 	for (int d = 0; d < l->n; d++)
@@ -145,7 +147,7 @@ static struct tensor index_in_place(const struct tensor *t, const struct meta *s
 	return v;
 }
 
-static bool plan_make(struct plan *p, const struct meta *self, const struct list *l, struct err *err)
+static bool plan_make(struct plan *p, const struct meta *self, const struct index_entries *l, struct err *err)
 {
 	struct meta shape;
 	if (!broadcast_shape(&shape, l, err))
@@ -215,7 +217,7 @@ static unsigned char *plan_at(const struct plan *p, const struct walk *w, struct
 /* The plan of node arguments for a tensor of self's sizes. */
 static bool plan_for(struct plan *p, const struct tensor *self, const struct tensor *const *in, int n, struct arena *a, struct err *err)
 {
-	struct list l;
+	struct index_entries l;
 	return list_expand(&l, &self->meta, in, n, a, err) && plan_make(p, &self->meta, &l, err);
 }
 
@@ -234,8 +236,8 @@ static bool has_index(const struct meta *const *in, int n)
 static bool list_of_metas(struct tensor *store, const struct tensor **in, const struct meta **metas, const struct meta_ctx *c)
 {
 	bool plain = true;
-	for (int k = 0; k < c->n->arg[1].n; k++) {
-		metas[k] = meta_list(c, 1, k);
+	for (int k = 0; k < c->n->arg[A_indexed_indices].n; k++) {
+		metas[k] = meta_list(c, A_indexed_indices, k);
 		in[k] = NULL;
 		if (!metas[k])
 			continue;
@@ -248,23 +250,23 @@ static bool list_of_metas(struct tensor *store, const struct tensor **in, const 
 
 bool meta_index(struct meta_ctx *c)
 {
-	struct tensor store[MAX_LIST], self = {*c->in[0], NULL};
+	struct tensor store[MAX_LIST], self = {*c->in[A_index_self], NULL};
 	const struct tensor *in[MAX_LIST];
 	const struct meta *metas[MAX_LIST], *operands[MAX_RANK + 1];
 	struct plan p;
-	int n = c->n->arg[1].n;
+	int n = c->n->arg[A_index_indices].n;
 	bool plain = list_of_metas(store, in, metas, c);
 	if (!check_entries(metas, n, self.meta.rank, c->err))
 		return false;
 	if (!plain)
 		return err_set(c->err, "a b8 index makes sizes data-dependent: not supported");
 	if (n > 0 && !has_index(metas, n) && meta_numel(&self.meta) == 0) {
-		layout_contiguous(&c->out[0], c->in[0], self.meta.size, self.meta.rank);
+		layout_contiguous(&c->out[0], c->in[A_index_self], self.meta.size, self.meta.rank);
 		return true;
 	}
 	if (!plan_for(&p, &self, in, n, NULL, c->err))
 		return false;
-	layout_contiguous(&c->out[0], c->in[0], p.src.size, p.src.rank);
+	layout_contiguous(&c->out[0], c->in[A_index_self], p.src.size, p.src.rank);
 	operands[0] = &p.src;
 	for (int k = 0; k < p.n; k++)
 		operands[k + 1] = &p.index[k].meta;
@@ -285,11 +287,11 @@ bool kern_index(struct kern_ctx *c)
 	struct plan p;
 	struct walk w;
 	int nbytes = dtype_nbytes(c->out[0].meta.dtype);
-	if (!any_given(c->list[1], c->n->arg[1].n))
+	if (!any_given(c->list[A_index_indices], c->n->arg[A_index_indices].n))
 		return true;
-	if (!plan_for(&p, c->in[0], c->list[1], c->n->arg[1].n, c->scratch, c->err))
+	if (!plan_for(&p, c->in[A_index_self], c->list[A_index_indices], c->n->arg[A_index_indices].n, c->scratch, c->err))
 		return false;
-	for (bool more = plan_walk(&w, &p, c->in[0], &c->out[0]); more; more = walk_next(&w)) {
+	for (bool more = plan_walk(&w, &p, c->in[A_index_self], &c->out[0]); more; more = walk_next(&w)) {
 		const unsigned char *cell = plan_at(&p, &w, c->err);
 		if (!cell)
 			return false;
@@ -316,12 +318,12 @@ void grad_index(struct grad_ctx *c)
 {
 	struct plan p;
 	struct wide sum;
-	if (!c->gin[0] || !any_given(c->list[1], c->n->arg[1].n))
+	if (!c->gin[A_index_self] || !any_given(c->list[A_index_indices], c->n->arg[A_index_indices].n))
 		return;
-	wide_zero(&sum, c->gin[0]->meta.dtype, meta_numel(&c->gin[0]->meta), c->scratch);
-	CHECK(plan_for(&p, c->gin[0], c->list[1], c->n->arg[1].n, c->scratch, NULL));
-	add_at(&sum, &p, c->gin[0], &c->gout[0], NULL);
-	wide_store(&sum, c->gin[0]);
+	wide_zero(&sum, c->gin[A_index_self]->meta.dtype, meta_numel(&c->gin[A_index_self]->meta), c->scratch);
+	CHECK(plan_for(&p, c->gin[A_index_self], c->list[A_index_indices], c->n->arg[A_index_indices].n, c->scratch, NULL));
+	add_at(&sum, &p, c->gin[A_index_self], &c->gout[0], NULL);
+	wide_store(&sum, c->gin[A_index_self]);
 }
 
 /* ---- index_put ------------------------------------------------------------------------------------------------------------- */
@@ -353,21 +355,21 @@ static bool check_values(const struct meta *values, const struct meta *src, stru
 
 bool meta_index_put(struct meta_ctx *c)
 {
-	struct tensor store[MAX_LIST], self = {*c->in[0], NULL};
+	struct tensor store[MAX_LIST], self = {*c->in[A_index_put_self], NULL};
 	const struct tensor *in[MAX_LIST];
-	const struct meta *metas[MAX_LIST], *values = c->in[2];
+	const struct meta *metas[MAX_LIST], *values = c->in[A_index_put_values];
 	struct plan p;
-	int n = c->n->arg[1].n, mask;
+	int n = c->n->arg[A_index_put_indices].n, mask;
 	bool plain = list_of_metas(store, in, metas, c);
-	layout_preserve(&c->out[0], c->in[0]);
+	layout_preserve(&c->out[0], c->in[A_index_put_self]);
 	if (!check_entries(metas, n, self.meta.rank, c->err))
 		return false;
-	if (is_masked_fill(&mask, metas, n, values, c->n->arg[3].b))
+	if (is_masked_fill(&mask, metas, n, values, c->n->arg[A_index_put_accumulate].b))
 		return metas[mask]->dtype == DT_U8
 			? err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
-			: check_mask(metas[mask], c->in[0], mask, c->err);
+			: check_mask(metas[mask], c->in[A_index_put_self], mask, c->err);
 	bool nothing = !has_index(metas, n);
-	bool refused = meta_numel(&self.meta) != 0 || (!c->n->arg[3].b && meta_numel(values) == 1);
+	bool refused = meta_numel(&self.meta) != 0 || (!c->n->arg[A_index_put_accumulate].b && meta_numel(values) == 1);
 	if (nothing && refused)
 		return err_set(c->err, "at least one index must be provided");
 	if (values->dtype != self.meta.dtype)
@@ -375,10 +377,10 @@ bool meta_index_put(struct meta_ctx *c)
 			"Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
 			promote_torch_name(self.meta.dtype), promote_torch_name(values->dtype));
 	if (nothing)
-		return check_values(values, c->in[0], c->err);
+		return check_values(values, c->in[A_index_put_self], c->err);
 	if (!plain) /* the sizes of values wait for the data; those of masks do not */
 		for (int k = 0, at = 0; k < n; at += metas[k] && is_mask(metas[k]) ? metas[k]->rank : 1, k++)
-			if (metas[k] && is_mask(metas[k]) && !check_mask(metas[k], c->in[0], at, c->err))
+			if (metas[k] && is_mask(metas[k]) && !check_mask(metas[k], c->in[A_index_put_self], at, c->err))
 				return false;
 	return !plain || (plan_for(&p, &self, in, n, NULL, c->err) && check_values(values, &p.src, c->err));
 }
@@ -403,14 +405,14 @@ static struct tensor mask_in_place(const struct tensor *mask, int before, int ra
 
 static bool masked_fill(struct kern_ctx *c, int mask)
 {
-	struct tensor *out = &c->out[0], m = mask_in_place(c->list[1][mask], mask, out->meta.rank);
+	struct tensor *out = &c->out[0], m = mask_in_place(c->list[A_index_put_indices][mask], mask, out->meta.rank);
 	enum dtype t = out->meta.dtype;
 	unsigned char cell[8];
 	struct walk w;
-	if (c->in[2]->meta.dtype == t) {
-		cell_move(cell, tensor_first(c->in[2]), dtype_nbytes(t));
+	if (c->in[A_index_put_values]->meta.dtype == t) {
+		cell_move(cell, tensor_first(c->in[A_index_put_values]), dtype_nbytes(t));
 	} else {
-		struct scalar s = scalar_of(c->in[2]);
+		struct scalar s = scalar_of(c->in[A_index_put_values]);
 		if (!scalar_fits(&s, t, c->err))
 			return false;
 		scalar_store(cell, t, &s);
@@ -435,11 +437,12 @@ static bool put_accumulate(struct kern_ctx *c)
 {
 	struct plan p;
 	struct wide sum;
-	struct tensor self = tensor_contiguous(c->in[0], c->scratch);
-	if (!plan_for(&p, &self, c->list[1], c->n->arg[1].n, c->scratch, c->err) || !check_values(&c->in[2]->meta, &p.src, c->err))
+	struct tensor self = tensor_contiguous(c->in[A_index_put_self], c->scratch);
+	if (!plan_for(&p, &self, c->list[A_index_put_indices], c->n->arg[A_index_put_indices].n, c->scratch, c->err)
+		|| !check_values(&c->in[A_index_put_values]->meta, &p.src, c->err))
 		return false;
 	wide_load(&sum, &self, c->scratch);
-	if (!add_at(&sum, &p, &self, c->in[2], c->err))
+	if (!add_at(&sum, &p, &self, c->in[A_index_put_values], c->err))
 		return false;
 	wide_store(&sum, &c->out[0]);
 	return true;
@@ -451,19 +454,20 @@ bool kern_index_put(struct kern_ctx *c)
 	struct tensor *out = &c->out[0];
 	struct plan p;
 	struct walk w;
-	int n = c->n->arg[1].n, mask, nbytes = dtype_nbytes(out->meta.dtype);
-	bool accumulate = c->n->arg[3].b;
-	metas_of(metas, c->list[1], n);
-	tensor_move(out, c->in[0]);
-	if (is_masked_fill(&mask, metas, n, &c->in[2]->meta, accumulate))
+	int n = c->n->arg[A_index_put_indices].n, mask, nbytes = dtype_nbytes(out->meta.dtype);
+	bool accumulate = c->n->arg[A_index_put_accumulate].b;
+	metas_of(metas, c->list[A_index_put_indices], n);
+	tensor_move(out, c->in[A_index_put_self]);
+	if (is_masked_fill(&mask, metas, n, &c->in[A_index_put_values]->meta, accumulate))
 		return masked_fill(c, mask);
 	if (!has_index(metas, n))
 		return true;
 	if (accumulate)
 		return put_accumulate(c);
-	if (!plan_for(&p, out, c->list[1], n, c->scratch, c->err) || !check_values(&c->in[2]->meta, &p.src, c->err))
+	if (!plan_for(&p, out, c->list[A_index_put_indices], n, c->scratch, c->err)
+		|| !check_values(&c->in[A_index_put_values]->meta, &p.src, c->err))
 		return false;
-	for (bool more = plan_walk(&w, &p, out, c->in[2]); more; more = walk_next(&w)) {
+	for (bool more = plan_walk(&w, &p, out, c->in[A_index_put_values]); more; more = walk_next(&w)) {
 		unsigned char *cell = plan_at(&p, &w, c->err);
 		if (!cell)
 			return false;
@@ -475,7 +479,7 @@ bool kern_index_put(struct kern_ctx *c)
 /* values: the cotangent at the positions, summed to values' sizes. */
 static void grad_values(struct grad_ctx *c, const struct plan *p)
 {
-	struct tensor *gin = c->gin[2];
+	struct tensor *gin = c->gin[A_index_put_values];
 	struct wide sum;
 	struct walk w;
 	wide_zero(&sum, c->gout[0].meta.dtype, meta_numel(&gin->meta), c->scratch);
@@ -488,23 +492,23 @@ static void grad_values(struct grad_ctx *c, const struct plan *p)
 static void grad_masked_fill_form(struct grad_ctx *c, int mask)
 {
 	const struct tensor *g = &c->gout[0];
-	struct tensor m = mask_in_place(c->list[1][mask], mask, g->meta.rank);
+	struct tensor m = mask_in_place(c->list[A_index_put_indices][mask], mask, g->meta.rank);
 	struct wide sum;
 	struct walk w;
 	wide_zero(&sum, g->meta.dtype, 1, c->scratch);
 	walk_init(&w, g->meta.size, g->meta.rank);
 	walk_add(&w, g);
 	walk_add(&w, &m);
-	walk_add(&w, c->gin[0] ? c->gin[0] : g);
+	walk_add(&w, c->gin[A_index_put_self] ? c->gin[A_index_put_self] : g);
 	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
 		if (!*w.at[1])
 			continue;
 		wide_add(&sum, 0, w.at[0]);
-		if (c->gin[0])
+		if (c->gin[A_index_put_self])
 			memset(w.at[2], 0, (size_t)dtype_nbytes(g->meta.dtype));
 	}
-	if (c->gin[2])
-		wide_store(&sum, c->gin[2]);
+	if (c->gin[A_index_put_values])
+		wide_store(&sum, c->gin[A_index_put_values]);
 }
 
 void grad_index_put(struct grad_ctx *c)
@@ -512,24 +516,24 @@ void grad_index_put(struct grad_ctx *c)
 	const struct meta *metas[MAX_LIST];
 	struct plan p;
 	struct walk w;
-	struct tensor *gin = c->gin[0];
-	int n = c->n->arg[1].n, mask;
-	bool accumulate = c->n->arg[3].b;
-	metas_of(metas, c->list[1], n);
+	struct tensor *gin = c->gin[A_index_put_self];
+	int n = c->n->arg[A_index_put_indices].n, mask;
+	bool accumulate = c->n->arg[A_index_put_accumulate].b;
+	metas_of(metas, c->list[A_index_put_indices], n);
 	if (gin)
 		tensor_move(gin, &c->gout[0]);
-	if (is_masked_fill(&mask, metas, n, &c->in[2]->meta, accumulate)) {
+	if (is_masked_fill(&mask, metas, n, &c->in[A_index_put_values]->meta, accumulate)) {
 		grad_masked_fill_form(c, mask);
 		return;
 	}
 	if (!has_index(metas, n))
 		return;
-	CHECK(plan_for(&p, &c->gout[0], c->list[1], n, c->scratch, NULL));
-	if (c->gin[2])
+	CHECK(plan_for(&p, &c->gout[0], c->list[A_index_put_indices], n, c->scratch, NULL));
+	if (c->gin[A_index_put_values])
 		grad_values(c, &p);
 	if (!gin || accumulate)
 		return;
-	CHECK(plan_for(&p, gin, c->list[1], n, c->scratch, NULL));
+	CHECK(plan_for(&p, gin, c->list[A_index_put_indices], n, c->scratch, NULL));
 	for (bool more = plan_walk(&w, &p, gin, NULL); more; more = walk_next(&w))
 		memset(plan_at(&p, &w, NULL), 0, (size_t)dtype_nbytes(gin->meta.dtype));
 }

@@ -3,6 +3,7 @@
  * memory format). Facts: ATen/native/TensorShape.cpp. */
 #include "eager/ops/move.h"
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
@@ -57,7 +58,7 @@ static bool cat_layout(struct meta *out, const struct meta *in, int n, int64_t d
 	if (!meta_check_sizes(size, first.rank, err))
 		return false;
 	layout_contiguous(out, &first, size, first.rank);
-	if (channels_last && first.rank == in[0].rank)
+	if (channels_last && first.rank == in[A_joined_tensors].rank)
 		layout_channels_last(out);
 	return true;
 }
@@ -65,46 +66,46 @@ static bool cat_layout(struct meta *out, const struct meta *in, int n, int64_t d
 /* The operands' metas in scratch memory of the caller. */
 static void list_metas(struct meta *out, const struct meta_ctx *c)
 {
-	for (int i = 0; i < c->n->arg[0].n; i++)
-		out[i] = *meta_list(c, 0, i);
+	for (int i = 0; i < c->n->arg[A_joined_tensors].n; i++)
+		out[i] = *meta_list(c, A_joined_tensors, i);
 }
 
 bool meta_cat(struct meta_ctx *c)
 {
 	struct meta in[MAX_LIST];
-	int n = c->n->arg[0].n;
+	int n = c->n->arg[A_cat_tensors].n;
 	if (n == 0)
 		return err_set(c->err, "torch.cat(): expected a non-empty list of Tensors");
 	list_metas(in, c);
-	return cat_layout(&c->out[0], in, n, node_int(c->n, 1), c->err);
+	return cat_layout(&c->out[0], in, n, node_int(c->n, A_cat_dim), c->err);
 }
 
 bool meta_stack(struct meta_ctx *c)
 {
 	struct meta in[MAX_LIST], joined;
 	char first[SIZES_TEXT], other[SIZES_TEXT];
-	int n = c->n->arg[0].n, d;
+	int n = c->n->arg[A_stack_tensors].n, d;
 	if (n == 0)
 		return err_set(c->err, "stack expects a non-empty TensorList");
 	list_metas(in, c);
 	struct meta *o = &c->out[0];
-	int rank = in[0].rank;
-	if (!dim_wrap(&d, node_int(c->n, 1), rank + 1, c->err) || !meta_room(&in[0], 1, c->err))
+	int rank = in[A_stack_tensors].rank;
+	if (!dim_wrap(&d, node_int(c->n, A_stack_dim), rank + 1, c->err) || !meta_room(&in[A_stack_tensors], 1, c->err))
 		return false;
 	for (int i = 1; i < n; i++)
-		if (!meta_same_sizes(&in[0], &in[i]))
+		if (!meta_same_sizes(&in[A_stack_tensors], &in[i]))
 			return err_set(c->err, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
-				sizes_text(first, in[0].size, rank), sizes_text(other, in[i].size, in[i].rank), i);
+				sizes_text(first, in[A_stack_tensors].size, rank), sizes_text(other, in[i].size, in[i].rank), i);
 	/* Before the last position: a cat along the dim, seen with the dim split; at the end: a cat of unsqueezed operands. */
 	for (int i = 0; i < n && d == rank; i++)
 		meta_insert_dim(&in[i], rank, 1, 1);
-	if (d < rank && is_skipped(&in[0])) {
+	if (d < rank && is_skipped(&in[A_stack_tensors])) {
 		struct promotion dtype = PROMOTION_START;
 		for (int i = 0; i < n; i++)
 			promote_tensor(&dtype, &in[i]);
 		int64_t size[2] = {n, 0};
 		meta_make_contiguous(o, promote_result(&dtype), size, 2);
-		o->device = in[0].device;
+		o->device = in[A_stack_tensors].device;
 		return true;
 	}
 	if (!cat_layout(&joined, in, n, d, c->err))
@@ -112,7 +113,7 @@ bool meta_stack(struct meta_ctx *c)
 	*o = joined;
 	if (d == rank)
 		return true;
-	memmove(&o->size[d + 1], &in[0].size[d], sizeof *o->size * (size_t)(rank - d));
+	memmove(&o->size[d + 1], &in[A_stack_tensors].size[d], sizeof *o->size * (size_t)(rank - d));
 	o->size[d] = n;
 	o->rank = rank + 1;
 	CHECK(layout_view_strides(o->stride, &joined, o->size, o->rank));
@@ -131,10 +132,10 @@ bool kern_cat(struct kern_ctx *c)
 {
 	int dim;
 	int64_t start = 0;
-	if (!dim_wrap(&dim, node_int(c->n, 1), c->out[0].meta.rank, NULL))
+	if (!dim_wrap(&dim, node_int(c->n, A_cat_dim), c->out[0].meta.rank, NULL))
 		return true; /* nothing but skipped operands */
-	for (int i = 0; i < c->n->arg[0].n; i++) {
-		const struct tensor *t = c->list[0][i];
+	for (int i = 0; i < c->n->arg[A_cat_tensors].n; i++) {
+		const struct tensor *t = c->list[A_cat_tensors][i];
 		if (is_skipped(&t->meta))
 			continue;
 		struct tensor part = cat_part(&c->out[0], dim, &start, t->meta.size[dim]);
@@ -147,15 +148,15 @@ void grad_cat(struct grad_ctx *c)
 {
 	int dim;
 	int64_t start = 0;
-	if (!dim_wrap(&dim, node_int(c->n, 1), c->gout[0].meta.rank, NULL))
+	if (!dim_wrap(&dim, node_int(c->n, A_cat_dim), c->gout[0].meta.rank, NULL))
 		return;
-	for (int i = 0; i < c->n->arg[0].n; i++) {
-		const struct meta *m = &c->list[0][i]->meta;
+	for (int i = 0; i < c->n->arg[A_cat_tensors].n; i++) {
+		const struct meta *m = &c->list[A_cat_tensors][i]->meta;
 		if (is_skipped(m))
 			continue;
 		struct tensor part = cat_part(&c->gout[0], dim, &start, m->size[dim]);
-		if (c->glist[0][i])
-			tensor_assign(c->glist[0][i], &part);
+		if (c->glist[A_cat_tensors][i])
+			tensor_assign(c->glist[A_cat_tensors][i], &part);
 	}
 }
 
@@ -169,10 +170,10 @@ static struct tensor stack_part(const struct tensor *out, int dim, int i)
 bool kern_stack(struct kern_ctx *c)
 {
 	int dim;
-	CHECK(dim_wrap(&dim, node_int(c->n, 1), c->out[0].meta.rank, NULL));
-	for (int i = 0; i < c->n->arg[0].n; i++) {
+	CHECK(dim_wrap(&dim, node_int(c->n, A_stack_dim), c->out[0].meta.rank, NULL));
+	for (int i = 0; i < c->n->arg[A_stack_tensors].n; i++) {
 		struct tensor part = stack_part(&c->out[0], dim, i);
-		tensor_assign(&part, c->list[0][i]);
+		tensor_assign(&part, c->list[A_stack_tensors][i]);
 	}
 	return true;
 }
@@ -180,10 +181,10 @@ bool kern_stack(struct kern_ctx *c)
 void grad_stack(struct grad_ctx *c)
 {
 	int dim;
-	CHECK(dim_wrap(&dim, node_int(c->n, 1), c->gout[0].meta.rank, NULL));
-	for (int i = 0; i < c->n->arg[0].n; i++) {
+	CHECK(dim_wrap(&dim, node_int(c->n, A_stack_dim), c->gout[0].meta.rank, NULL));
+	for (int i = 0; i < c->n->arg[A_stack_tensors].n; i++) {
 		struct tensor part = stack_part(&c->gout[0], dim, i);
-		if (c->glist[0][i])
-			tensor_assign(c->glist[0][i], &part);
+		if (c->glist[A_stack_tensors][i])
+			tensor_assign(c->glist[A_stack_tensors][i], &part);
 	}
 }

@@ -1,7 +1,7 @@
 /* matmul.c: mm, bmm, addmm, mv, dot on OpenBLAS, one thread. Every one of them is a batch of products (m x k)(k x n); operands are
  * packed row-major first, f16 and bf16 widened to float, and the result rounded once. */
 #include "eager/ops/promote.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -92,12 +92,12 @@ static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, d
 			c->f + at * m * n, ldc);
 }
 
-static double scalar_value(const struct node *n, const char *name)
+static double scalar_value(const struct node *n, int name)
 {
-	int k = op_param(n->op, name);
-	if (k < 0)
+	const struct arg *a = node_arg(n, name);
+	if (!a)
 		return 1;
-	const struct scalar *s = &n->arg[k].scalar;
+	const struct scalar *s = &a->scalar;
 	return s->kind == SC_FLOAT ? s->f : (double)s->i;
 }
 
@@ -105,7 +105,7 @@ static void forward(struct kern_ctx *c, const struct tensor *a, const struct ten
 {
 	struct product p = product_of(&a->meta, &b->meta);
 	struct packed pa = pack(a, p.wide, c->scratch), pb = pack(b, p.wide, c->scratch), pc;
-	double alpha = scalar_value(c->n, "alpha"), beta = bias ? scalar_value(c->n, "beta") : 0;
+	double alpha = scalar_value(c->n, N_alpha), beta = bias ? scalar_value(c->n, N_beta) : 0;
 	if (bias && beta != 0) {
 		struct tensor full;
 		CHECK(tensor_broadcast(&full, bias, c->out->meta.size, c->out->meta.rank));
@@ -118,11 +118,11 @@ static void forward(struct kern_ctx *c, const struct tensor *a, const struct ten
 	unpack(c->out, &pc);
 }
 
-bool kern_mm(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
-bool kern_bmm(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
-bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
-bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[0], c->in[1], NULL), true; }
-bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[1], c->in[2], c->in[0]), true; }
+bool kern_mm(struct kern_ctx *c) { return forward(c, c->in[A_mm_self], c->in[A_mm_mat2], NULL), true; }
+bool kern_bmm(struct kern_ctx *c) { return forward(c, c->in[A_bmm_self], c->in[A_bmm_mat2], NULL), true; }
+bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[A_mv_self], c->in[A_mv_vec], NULL), true; }
+bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[A_dot_self], c->in[A_dot_tensor], NULL), true; }
+bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[A_addmm_mat1], c->in[A_addmm_mat2], c->in[A_addmm_self]), true; }
 
 static void scale(struct packed *p, int64_t n, double by)
 {
@@ -139,7 +139,7 @@ static void backward(struct grad_ctx *c, const struct tensor *a, const struct te
 {
 	const struct meta *ma = ga ? &ga->meta : &a->meta, *mb = gb ? &gb->meta : &b->meta;
 	struct product p = product_of(ma, mb);
-	double alpha = scalar_value(c->n, "alpha");
+	double alpha = scalar_value(c->n, N_alpha);
 	struct packed g = pack(&c->gout[0], p.wide, c->scratch);
 	if (ga) {
 		struct packed pb = pack(b, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.m * p.k, c->scratch);
@@ -157,17 +157,17 @@ static void backward(struct grad_ctx *c, const struct tensor *a, const struct te
 	}
 }
 
-void grad_mm(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
-void grad_bmm(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
-void grad_mv(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
-void grad_dot(struct grad_ctx *c) { backward(c, c->in[0], c->in[1], c->gin[0], c->gin[1]); }
+void grad_mm(struct grad_ctx *c) { backward(c, c->in[A_mm_self], c->in[A_mm_mat2], c->gin[A_mm_self], c->gin[A_mm_mat2]); }
+void grad_bmm(struct grad_ctx *c) { backward(c, c->in[A_bmm_self], c->in[A_bmm_mat2], c->gin[A_bmm_self], c->gin[A_bmm_mat2]); }
+void grad_mv(struct grad_ctx *c) { backward(c, c->in[A_mv_self], c->in[A_mv_vec], c->gin[A_mv_self], c->gin[A_mv_vec]); }
+void grad_dot(struct grad_ctx *c) { backward(c, c->in[A_dot_self], c->in[A_dot_tensor], c->gin[A_dot_self], c->gin[A_dot_tensor]); }
 
 /* d bias = beta g, rounded to the dtype, summed over the dimensions it was broadcast along. */
 static void bias_gradient(struct grad_ctx *c, struct tensor *gin)
 {
 	enum dtype t = gin->meta.dtype;
 	const struct meta *g = &c->gout[0].meta;
-	double beta = dtype_round(t == DT_F64 ? DT_F64 : DT_F32, scalar_value(c->n, "beta"));
+	double beta = dtype_round(t == DT_F64 ? DT_F64 : DT_F32, scalar_value(c->n, N_beta));
 	int64_t n = meta_numel(&gin->meta), i = 0;
 	double *acc = ARENA_ZNEW(c->scratch, double, n);
 	struct tensor full;
@@ -185,9 +185,9 @@ static void bias_gradient(struct grad_ctx *c, struct tensor *gin)
 
 void grad_addmm(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		bias_gradient(c, c->gin[0]);
-	backward(c, c->in[1], c->in[2], c->gin[1], c->gin[2]);
+	if (c->gin[A_addmm_self])
+		bias_gradient(c, c->gin[A_addmm_self]);
+	backward(c, c->in[A_addmm_mat1], c->in[A_addmm_mat2], c->gin[A_addmm_mat1], c->gin[A_addmm_mat2]);
 }
 
 /* ---- shape rules ----
@@ -234,7 +234,7 @@ static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struc
 
 bool meta_mm(struct meta_ctx *c)
 {
-	const struct meta *a = c->in[0], *b = c->in[1];
+	const struct meta *a = c->in[A_mm_self], *b = c->in[A_mm_mat2];
 	if (!check_matrices(c, a, b, "self"))
 		return false;
 	return result(c, a, (int64_t[]){a->size[0], b->size[1]}, 2);
@@ -242,7 +242,7 @@ bool meta_mm(struct meta_ctx *c)
 
 bool meta_addmm(struct meta_ctx *c)
 {
-	const struct meta *bias = c->in[0], *a = c->in[1], *b = c->in[2];
+	const struct meta *bias = c->in[A_addmm_self], *a = c->in[A_addmm_mat1], *b = c->in[A_addmm_mat2];
 	if (!check_matrices(c, a, b, "mat1"))
 		return false;
 	if (!(op_info[c->n->op].dtypes & DTS(a->dtype)))
@@ -263,7 +263,7 @@ bool meta_addmm(struct meta_ctx *c)
 
 bool meta_bmm(struct meta_ctx *c)
 {
-	const struct meta *a = c->in[0], *b = c->in[1];
+	const struct meta *a = c->in[A_bmm_self], *b = c->in[A_bmm_mat2];
 	if (a->rank != 3)
 		return err_set(c->err, "batch1 must be a 3D tensor");
 	if (b->rank != 3)
@@ -278,7 +278,7 @@ bool meta_bmm(struct meta_ctx *c)
 
 bool meta_mv(struct meta_ctx *c)
 {
-	const struct meta *a = c->in[0], *b = c->in[1];
+	const struct meta *a = c->in[A_mv_self], *b = c->in[A_mv_vec];
 	if (a->rank != 2 || b->rank != 1)
 		return err_set(c->err, "vector + matrix @ vector expected, got 1, %d, %d", a->rank, b->rank);
 	if (a->size[1] != b->size[0])
@@ -291,7 +291,7 @@ bool meta_mv(struct meta_ctx *c)
 
 bool meta_dot(struct meta_ctx *c)
 {
-	const struct meta *a = c->in[0], *b = c->in[1];
+	const struct meta *a = c->in[A_dot_self], *b = c->in[A_dot_tensor];
 	if (a->rank != 1 || b->rank != 1)
 		return err_set(c->err, "1D tensors expected, but got %dD and %dD tensors", a->rank, b->rank);
 	if (a->dtype != b->dtype)

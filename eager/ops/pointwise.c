@@ -7,7 +7,7 @@
  * to the operand's dtype at the end. */
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 
@@ -15,7 +15,7 @@ enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 3 };
 
 /* ---- the operands of one call ---- */
 
-struct operands {
+struct pointwise_operands {
 	int nin;
 	const struct tensor *in[MAX_IN];
 	const struct scalar *scalar[2];      /* NULL: not given */
@@ -23,14 +23,14 @@ struct operands {
 	bool narrow[MAX_IN], narrow_scalars; /* to be rounded to the common dtype */
 };
 
-enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL };
+enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS }; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
 {
 	const struct op_info *info = &op_info[n->op];
 	for (int k = 0; k < info->nparam; k++)
-		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && !str_eq(info->param[k].name, "alpha")
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && k != op_arg(n->op, N_alpha)
 			&& info->param[k].role != R_FACTOR)
 			promote_scalar(p, &n->arg[k].scalar);
 }
@@ -38,8 +38,8 @@ static void promote_scalars(struct promotion *p, const struct node *n)
 static enum dtype common_dtype(const struct node *n, const struct meta *const *in, int nin, enum promo promo)
 {
 	struct promotion p = PROMOTION_START;
-	if (promo == PROMO_KEEP)
-		return in[0]->dtype;
+	if (promo == PROMO_KEEP || promo == PROMO_NEGATE)
+		return in[A_elementwise_self]->dtype;
 	for (int k = 0; k < nin; k++)
 		promote_tensor(&p, in[k]);
 	promote_scalars(&p, n);
@@ -49,12 +49,12 @@ static enum dtype common_dtype(const struct node *n, const struct meta *const *i
 
 static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
 
-static void call_gather(struct operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
+static void call_gather(struct pointwise_operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
 {
 	const struct op_info *info = &op_info[n->op];
 	const struct meta *metas[MAX_IN];
 	int nscalar = 0;
-	*c = (struct operands){.narrow_scalars = !acts_wide(info)};
+	*c = (struct pointwise_operands){.narrow_scalars = !acts_wide(info)};
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR) {
 			c->in[c->nin] = in[k];
@@ -75,15 +75,15 @@ static void call_gather(struct operands *c, const struct node *n, const struct t
 /* ---- one walk over the elements of all operands ---- */
 
 /* Index space of the result, row-major, with neighbouring dimensions joined where every operand allows it. Always rank >= 1. */
-struct walk {
+struct pointwise_walk {
 	int rank, nop;
 	int64_t size[MAX_RANK], index[MAX_RANK];
 	int64_t stride[MAX_WALK][MAX_RANK], cell[MAX_WALK]; /* cell: first one of the current innermost row */
 };
 
-static void walk_start(struct walk *w, const struct meta *space)
+static void pointwise_walk_start(struct pointwise_walk *w, const struct meta *space)
 {
-	*w = (struct walk){.rank = space->rank};
+	*w = (struct pointwise_walk){.rank = space->rank};
 	memcpy(w->size, space->size, sizeof w->size);
 	if (w->rank == 0) {
 		w->rank = 1;
@@ -92,7 +92,7 @@ static void walk_start(struct walk *w, const struct meta *space)
 }
 
 /* An operand that broadcasts to the space. */
-static void walk_operand(struct walk *w, const struct meta *m)
+static void pointwise_walk_operand(struct pointwise_walk *w, const struct meta *m)
 {
 	int q = w->nop++, shift = w->rank - m->rank;
 	w->cell[q] = m->offset;
@@ -100,7 +100,7 @@ static void walk_operand(struct walk *w, const struct meta *m)
 		w->stride[q][d + shift] = m->size[d] == w->size[d + shift] ? m->stride[d] : 0;
 }
 
-static bool joins(const struct walk *w, int d)
+static bool joins(const struct pointwise_walk *w, int d)
 {
 	for (int q = 0; q < w->nop; q++)
 		if (w->stride[q][d] != w->stride[q][d + 1] * w->size[d + 1])
@@ -108,7 +108,7 @@ static bool joins(const struct walk *w, int d)
 	return true;
 }
 
-static void walk_join(struct walk *w)
+static void pointwise_walk_join(struct pointwise_walk *w)
 {
 	for (int d = w->rank - 2; d >= 0; d--) {
 		if (w->size[d] != 1 && w->size[d + 1] != 1 && !joins(w, d))
@@ -127,7 +127,7 @@ static void walk_join(struct walk *w)
 }
 
 /* To the next innermost row. */
-static bool walk_next(struct walk *w)
+static bool pointwise_walk_next(struct pointwise_walk *w)
 {
 	for (int d = w->rank - 2; d >= 0; d--) {
 		for (int q = 0; q < w->nop; q++)
@@ -175,7 +175,7 @@ static double float_pow(double x, double y, enum dtype t)
 
 /* ---- a row's three functions ---- */
 
-struct row {
+struct pointwise_row {
 	enum promo promo;
 	void (*fwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int);
 	void (*fwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int);
@@ -184,18 +184,18 @@ struct row {
 	void (*bwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int, int);
 };
 
-static bool row_forward(struct kern_ctx *k, const struct row *r)
+static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 {
-	struct operands c;
-	struct walk w;
+	struct pointwise_operands c;
+	struct pointwise_walk w;
 	if (meta_numel(&k->out->meta) == 0)
 		return true;
 	call_gather(&c, k->n, k->in, r->promo);
-	walk_start(&w, &k->out->meta);
+	pointwise_walk_start(&w, &k->out->meta);
 	for (int q = 0; q < c.nin; q++)
-		walk_operand(&w, &c.in[q]->meta);
-	walk_operand(&w, &k->out->meta);
-	walk_join(&w);
+		pointwise_walk_operand(&w, &c.in[q]->meta);
+	pointwise_walk_operand(&w, &k->out->meta);
+	pointwise_walk_join(&w);
 	if (c.common == DT_F64)
 		forward_f64(&c, &w, k->out, r->fwd_f64);
 	else if (dtype_is_float(c.common))
@@ -206,20 +206,21 @@ static bool row_forward(struct kern_ctx *k, const struct row *r)
 }
 
 /* The cotangent of one operand: derivative over the result's index space, summed where the operand was broadcast. */
-static void operand_gradient(const struct grad_ctx *k, const struct row *r, const struct operands *c, int which, struct tensor *gin)
+static void operand_gradient(
+	const struct grad_ctx *k, const struct pointwise_row *r, const struct pointwise_operands *c, int which, struct tensor *gin)
 {
 	int64_t numel = meta_numel(&gin->meta);
 	double *acc = ARENA_ZNEW(k->scratch, double, numel);
-	struct walk w;
-	walk_start(&w, &k->gout->meta);
+	struct pointwise_walk w;
+	pointwise_walk_start(&w, &k->gout->meta);
 	for (int q = 0; q < c->nin; q++)
-		walk_operand(&w, &c->in[q]->meta);
-	walk_operand(&w, &k->out->meta);
-	walk_operand(&w, &k->gout->meta);
+		pointwise_walk_operand(&w, &c->in[q]->meta);
+	pointwise_walk_operand(&w, &k->out->meta);
+	pointwise_walk_operand(&w, &k->gout->meta);
 	struct meta cells;
 	meta_make_contiguous(&cells, DT_F64, gin->meta.size, gin->meta.rank);
-	walk_operand(&w, &cells);
-	walk_join(&w);
+	pointwise_walk_operand(&w, &cells);
+	pointwise_walk_join(&w);
 	if (c->common == DT_F64)
 		backward_f64(c, &w, k->out, k->gout, acc, which, r->bwd_f64);
 	else
@@ -239,7 +240,7 @@ static bool reads_itself(const struct op_info *info, int p)
 
 /* A derivative is computed from the cotangent and what it reads, mostly the OTHER operands: in in-place rows that can be narrower than the
  * common dtype. */
-static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, int which, bool itself)
+static enum dtype derivative_dtype(const struct pointwise_operands *c, enum dtype gout, int which, bool itself)
 {
 	struct promotion p = PROMOTION_START;
 	struct meta g = {.dtype = gout, .rank = 1};
@@ -250,17 +251,17 @@ static enum dtype derivative_dtype(const struct operands *c, enum dtype gout, in
 	return promote_result(&p);
 }
 
-static void row_backward(struct grad_ctx *k, const struct row *r)
+static void row_backward(struct grad_ctx *k, const struct pointwise_row *r)
 {
-	struct operands c;
+	struct pointwise_operands c;
 	const struct op_info *info = &op_info[k->n->op];
 	if (meta_numel(&k->gout->meta) == 0)
 		return;
 	/* In-place rows: self before the write is gone; its value is only a placeholder that no derivative reads. */
 	const struct tensor *in[MAX_ARGS];
 	memcpy(in, k->in, sizeof in);
-	if ((info->traits & T_MUTATES) && !in[0])
-		in[0] = k->out;
+	if ((info->traits & T_MUTATES) && !in[A_elementwise_self])
+		in[A_elementwise_self] = k->out;
 	call_gather(&c, k->n, in, r->promo);
 	c.narrow_scalars = info->licence == LC_MINMAX; /* derivatives multiply by scalars; clamp's compares */
 	for (int q = 0; q < c.nin; q++)                /* a product's cotangent times a number, which comes second there */
@@ -277,7 +278,8 @@ static void row_backward(struct grad_ctx *k, const struct row *r)
 }
 
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
-	static const struct row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};    \
+	static const struct pointwise_row row_##id = {                                                                                         \
+		PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};                                    \
 	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); }                                                               \
 	void grad_##id(struct grad_ctx *c) { row_backward(c, &row_##id); }
 #define OP(...)
@@ -293,11 +295,11 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
-		if (q->kind == K_SCALAR && (str_eq(q->name, "alpha") || str_eq(q->name, "min") || str_eq(q->name, "max")) && node_given(c->n, k)
-			&& !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+		if (q->kind == K_SCALAR && (k == op_arg(c->n->op, N_alpha) || k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max))
+			&& node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		/* f32 kernels have the exponent in f64. */
-		bool exponent = str_eq(q->name, "exponent") && common != DT_F32 && meta_numel(c->in[0]) > 0;
+		bool exponent = k == op_arg(c->n->op, N_exponent) && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
@@ -308,7 +310,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 
 static bool check_alpha(const struct meta_ctx *c, enum dtype common)
 {
-	int k = op_param(c->n->op, "alpha");
+	int k = op_arg(c->n->op, N_alpha);
 	if (k < 0)
 		return true;
 	const struct scalar *alpha = &c->n->arg[k].scalar;
@@ -324,33 +326,34 @@ static bool is_bool_operand(const struct meta_ctx *c, int k)
 	return c->in[k] ? c->in[k]->dtype == DT_B8 : c->n->arg[k].tag == ARG_SCALAR && c->n->arg[k].scalar.kind == SC_BOOL;
 }
 
-static bool check_sub(const struct meta_ctx *c)
+static bool check_subtract(const struct meta_ctx *c)
 {
-	bool bool0 = is_bool_operand(c, 0), bool1 = is_bool_operand(c, 1);
-	if (bool0 && bool1)
+	bool self = is_bool_operand(c, A_pointwise_SUBTRACT_self), other = is_bool_operand(c, A_pointwise_SUBTRACT_other);
+	if (self && other)
 		return err_set(c->err,
 			"Subtraction, the `-` operator, with two bool tensors is not supported. "
 			"Use the `^` or `logical_xor()` operator instead.");
-	if (bool0 || bool1)
+	if (self || other)
 		return err_set(c->err,
 			"Subtraction, the `-` operator, with a bool tensor is not supported. "
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	return true;
 }
 
-static bool check_row(const struct meta_ctx *c, enum dtype common)
+static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	if ((str_starts(info->name, "sub") || str_starts(info->name, "rsub")) && !check_sub(c))
+	const struct meta *self = c->in[A_elementwise_self];
+	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
-	if (str_eq(info->name, "neg") && common == DT_B8)
+	if (promo == PROMO_NEGATE && common == DT_B8)
 		return err_set(c->err,
 			"Negation, the `-` operator, on a bool tensor is not supported. "
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
-	if (str_eq(info->name, "clamp") && !node_given(c->n, 1) && !node_given(c->n, 2))
+	if (promo == PROMO_BOUNDS && !node_given(c->n, A_pointwise_BOUNDS_min) && !node_given(c->n, A_pointwise_BOUNDS_max))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	if (!(info->dtypes & DTS(c->in[0]->dtype)))
-		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(c->in[0]->dtype));
+	if (!(info->dtypes & DTS(self->dtype)))
+		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(self->dtype));
 	return check_alpha(c, common) && check_scalars_fit(c, common);
 }
 
@@ -363,12 +366,12 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR)
 			in[nin++] = c->in[k];
-		else if (str_eq(info->param[k].name, "other"))
+		else if (k == op_arg(c->n->op, N_other))
 			nscalar++;
 	}
 	in[nin] = &scalar_operand;
 	enum dtype common = common_dtype(c->n, in, nin, promo);
-	if (!check_row(c, common) || !promote_sizes(&c->out[0], in, nin, c->err))
+	if (!check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
 	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
@@ -386,3 +389,6 @@ bool meta_pointwise_KEEP(struct meta_ctx *c) { return meta_pointwise(c, PROMO_KE
 bool meta_pointwise_PROMOTE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_PROMOTE); }
 bool meta_pointwise_FLOAT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_FLOAT); }
 bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOOL); }
+bool meta_pointwise_SUBTRACT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SUBTRACT); }
+bool meta_pointwise_NEGATE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_NEGATE); }
+bool meta_pointwise_BOUNDS(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOUNDS); }

@@ -73,15 +73,18 @@ static T FN(scalar)(const struct scalar *s)
 #define POW(x, y)    float_pow((double)(x), (double)(y), k->common)
 #define ROW_FLOAT(e) (e)
 #endif
-#define ROW_KEEP(e)    (e)
-#define ROW_PROMOTE(e) (e)
-#define ROW_BOOL(e)    (e)
-#define AS_WRITTEN     k->exact                                     /* s before it became a T */
-#define LESS_ONE       FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
-#define SIGN(x)        ((T)(((x) > 0) - ((x) < 0)))
-#define RELU(x)        ((x) <= 0 ? 0 : (x)) /* NaN stays */
-#define INSIDE(x)      ((!has_s || (x) >= s) && (!has_t || (x) <= t))
-#define CLAMP(x)       FN(clamp)(x, k)
+#define ROW_KEEP(e)     (e)
+#define ROW_PROMOTE(e)  (e)
+#define ROW_BOOL(e)     (e)
+#define ROW_SUBTRACT(e) (e)
+#define ROW_NEGATE(e)   (e)
+#define ROW_BOUNDS(e)   (e)
+#define AS_WRITTEN      k->exact                                     /* s before it became a T */
+#define LESS_ONE        FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
+#define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
+#define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
+#define INSIDE(x)       ((!has_s || (x) >= s) && (!has_t || (x) <= t))
+#define CLAMP(x)        FN(clamp)(x, k)
 
 struct FN(consts) {
 	T s, t;
@@ -151,7 +154,7 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 /* ---- running a row over its operands ---- */
 
 /* Loads operand q of the walk; true operands only (a missing one stays as it is). */
-static void FN(operands)(T v[][CHUNK], const struct operands *c, const struct walk *w, int64_t at, int n)
+static void FN(operands)(T v[][CHUNK], const struct pointwise_operands *c, const struct pointwise_walk *w, int64_t at, int n)
 {
 	for (int q = 0; q < c->nin; q++) {
 		FN(load)(v[q], c->in[q], w->cell[q] + at * w->stride[q][w->rank - 1], w->stride[q][w->rank - 1], n);
@@ -161,7 +164,7 @@ static void FN(operands)(T v[][CHUNK], const struct operands *c, const struct wa
 	}
 }
 
-static struct FN(consts) FN(constants)(const struct operands *c)
+static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 {
 	T v[2] = {0, 0};
 	for (int q = 0; q < 2; q++) {
@@ -175,8 +178,8 @@ static struct FN(consts) FN(constants)(const struct operands *c)
 	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
 }
 
-static void FN(forward)(
-	const struct operands *c, struct walk *w, struct tensor *out, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
+static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,
+	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
 {
 	T v[5][CHUNK] = {{0}}, y[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
@@ -188,13 +191,13 @@ static void FN(forward)(
 			row(y, v, &k, n);
 			FN(store)(out, w->cell[o] + at * w->stride[o][last], w->stride[o][last], y, n);
 		}
-	} while (walk_next(w));
+	} while (pointwise_walk_next(w));
 }
 
 #if !INST_INT
 /* Adds the derivative by operand `which`, rounded to the common dtype, to acc, which is indexed by walk operand nin + 2. */
-static void FN(backward)(const struct operands *c, struct walk *w, const struct tensor *y, const struct tensor *g, double *acc, int which,
-	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
+static void FN(backward)(const struct pointwise_operands *c, struct pointwise_walk *w, const struct tensor *y, const struct tensor *g,
+	double *acc, int which, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
 {
 	T v[5][CHUNK] = {{0}}, d[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
@@ -210,7 +213,7 @@ static void FN(backward)(const struct operands *c, struct walk *w, const struct 
 			for (int i = 0; i < n; i++, p += w->stride[q + 2][last])
 				*p += (double)FN(in_dtype)(c->common, d[i]);
 		}
-	} while (walk_next(w));
+	} while (pointwise_walk_next(w));
 }
 #endif
 
@@ -231,6 +234,9 @@ static void FN(backward)(const struct operands *c, struct walk *w, const struct 
 #undef ROW_KEEP
 #undef ROW_PROMOTE
 #undef ROW_BOOL
+#undef ROW_SUBTRACT
+#undef ROW_NEGATE
+#undef ROW_BOUNDS
 #undef SIGN
 #undef AS_WRITTEN
 #undef LESS_ONE

@@ -2,22 +2,23 @@
 #include "eager/ops/reduce.h"
 
 #include "eager/ops/promote.h"
+#include "eager/ops/row_rules.h"
 
-static const struct arg *named_arg(const struct node *n, const char *name)
+static const struct arg *given_arg(const struct node *n, int name)
 {
-	int k = op_param(n->op, name);
-	return k >= 0 && n->arg[k].tag != ARG_NONE ? &n->arg[k] : NULL;
+	const struct arg *a = node_arg(n, name);
+	return a && a->tag != ARG_NONE ? a : NULL;
 }
 
 bool reduce_keepdim(const struct node *n)
 {
-	const struct arg *a = named_arg(n, "keepdim");
+	const struct arg *a = given_arg(n, N_keepdim);
 	return a && a->b;
 }
 
 bool node_dtype(enum dtype *out, const struct node *n)
 {
-	const struct arg *a = named_arg(n, "dtype");
+	const struct arg *a = given_arg(n, N_dtype);
 	if (a)
 		*out = a->dtype;
 	return a != NULL;
@@ -25,7 +26,7 @@ bool node_dtype(enum dtype *out, const struct node *n)
 
 bool reduce_dims(bool reduced[MAX_RANK], const struct node *n, int rank, struct err *err)
 {
-	const struct arg *a = named_arg(n, "dim");
+	const struct arg *a = given_arg(n, N_dim);
 	int d;
 	memset(reduced, 0, sizeof(bool) * MAX_RANK);
 	if (!a || (a->tag == ARG_INTS && a->n == 0)) {
@@ -136,16 +137,16 @@ int64_t *load_ints(const struct tensor *src, enum dtype as, struct arena *a)
 static bool shape_rule(struct meta_ctx *c, enum dtype t)
 {
 	bool reduced[MAX_RANK];
-	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err))
+	if (!reduce_dims(reduced, c->n, c->in[A_reduction_self]->rank, c->err))
 		return false;
-	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
+	reduce_shape(&c->out[0], c->in[A_reduction_self], reduced, reduce_keepdim(c->n), t);
 	return true;
 }
 
 /* Sums and products of integers and bools are i64 unless told otherwise. */
 static enum dtype sum_dtype(const struct meta_ctx *c)
 {
-	enum dtype t = c->in[0]->dtype;
+	enum dtype t = c->in[A_reduction_self]->dtype;
 	if (!dtype_is_float(t))
 		t = DT_I64;
 	node_dtype(&t, c->n);
@@ -159,7 +160,7 @@ bool meta_prod_dim(struct meta_ctx *c) { return shape_rule(c, sum_dtype(c)); }
 
 bool meta_mean(struct meta_ctx *c)
 {
-	enum dtype t = c->in[0]->dtype;
+	enum dtype t = c->in[A_mean_self]->dtype;
 	bool given = node_dtype(&t, c->n);
 	if (!dtype_is_float(t))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
@@ -182,8 +183,8 @@ static void bare_name(const struct node *n, char buf[MAX_NAME])
 static bool check_nonempty(const struct meta_ctx *c)
 {
 	char name[MAX_NAME];
-	const struct meta *in = c->in[0];
-	const struct arg *dim = named_arg(c->n, "dim");
+	const struct meta *in = c->in[A_reduction_self];
+	const struct arg *dim = given_arg(c->n, N_dim);
 	if (meta_numel(in) > 0)
 		return true;
 	bare_name(c->n, name);
@@ -201,19 +202,19 @@ static bool check_nonempty(const struct meta_ctx *c)
 static bool extremum_rule(struct meta_ctx *c, enum dtype t)
 {
 	bool reduced[MAX_RANK];
-	if (!reduce_dims(reduced, c->n, c->in[0]->rank, c->err) || !check_nonempty(c))
+	if (!reduce_dims(reduced, c->n, c->in[A_reduction_self]->rank, c->err) || !check_nonempty(c))
 		return false;
-	reduce_shape(&c->out[0], c->in[0], reduced, reduce_keepdim(c->n), t);
+	reduce_shape(&c->out[0], c->in[A_reduction_self], reduced, reduce_keepdim(c->n), t);
 	return true;
 }
 
-bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
-bool meta_max(struct meta_ctx *c) { return extremum_rule(c, c->in[0]->dtype); }
+bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[A_amax_self]->dtype); }
+bool meta_max(struct meta_ctx *c) { return extremum_rule(c, c->in[A_max_self]->dtype); }
 bool meta_argmax(struct meta_ctx *c) { return extremum_rule(c, DT_I64); }
 
 bool meta_max_dim(struct meta_ctx *c)
 {
-	if (!extremum_rule(c, c->in[0]->dtype))
+	if (!extremum_rule(c, c->in[A_max_dim_self]->dtype))
 		return false;
 	c->nout = 2;
 	c->out[1] = c->out[0];
@@ -223,10 +224,10 @@ bool meta_max_dim(struct meta_ctx *c)
 
 bool meta_topk(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_topk_self];
 	int d;
-	int64_t k = node_int(c->n, op_param(c->n->op, "k")), size[MAX_RANK];
-	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+	int64_t k = node_int(c->n, op_arg(c->n->op, N_k)), size[MAX_RANK];
+	if (!dim_wrap(&d, node_int(c->n, op_arg(c->n->op, N_dim)), in->rank, c->err))
 		return false;
 	if (k < 0 || k > (in->rank ? in->size[d] : 1))
 		return err_set(c->err, "selected index k out of range");
@@ -243,24 +244,25 @@ bool meta_topk(struct meta_ctx *c)
 
 /* ---- the others ---- */
 
-bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype == DT_U8 ? DT_U8 : DT_B8); } /* u8 stays u8 */
+bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[A_any_self]->dtype == DT_U8 ? DT_U8 : DT_B8); } /* u8 stays u8 */
 bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
 
 bool meta_logsumexp(struct meta_ctx *c)
 {
 	static const int64_t ones[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
 	char text[SIZES_TEXT];
-	const struct arg *dim = named_arg(c->n, "dim");
-	if (dim->n == 0 && c->in[0]->rank > 0 && meta_numel(c->in[0]) > 0 && !reduce_keepdim(c->n))
-		return err_set(c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[0]->rank));
-	return shape_rule(c, c->in[0]->dtype);
+	const struct arg *dim = given_arg(c->n, N_dim);
+	if (dim->n == 0 && c->in[A_logsumexp_self]->rank > 0 && meta_numel(c->in[A_logsumexp_self]) > 0 && !reduce_keepdim(c->n))
+		return err_set(
+			c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[A_logsumexp_self]->rank));
+	return shape_rule(c, c->in[A_logsumexp_self]->dtype);
 }
 
-bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[0]->dtype); }
+bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[A_var_self]->dtype); }
 
 bool meta_var_mean(struct meta_ctx *c)
 {
-	if (!shape_rule(c, c->in[0]->dtype))
+	if (!shape_rule(c, c->in[A_var_mean_self]->dtype))
 		return false;
 	c->nout = 2;
 	c->out[1] = c->out[0];
@@ -269,9 +271,9 @@ bool meta_var_mean(struct meta_ctx *c)
 
 bool meta_cumsum(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_cumsum_self];
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, op_param(c->n->op, "dim")), in->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, op_arg(c->n->op, N_dim)), in->rank, c->err))
 		return false;
 	if (sum_dtype(c) == DT_B8 && in->rank > 0 && meta_numel(in) > 0)
 		return err_set(c->err, "\"%s_out_cpu\" not implemented for 'Bool'", op_info[c->n->op].name);

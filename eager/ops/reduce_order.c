@@ -1,6 +1,7 @@
 /* reduce_order.c: extrema, their positions, topk, and their derivatives. For maxima and for minima alike NaN wins, only topk puts
  * it last among the smallest; among equals the first one is taken. */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 /* Elements in row-major order, in whichever of the two types is exact. */
 struct values {
@@ -47,8 +48,8 @@ static int64_t lane_best(const struct lanes *l, int64_t lane, const struct value
 static bool extremum(struct kern_ctx *c, struct tensor *value, struct tensor *index, enum order o)
 {
 	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	struct values v = load_values(c->in[0], c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
+	struct values v = load_values(c->in[A_reduction_self], c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		int64_t best = lane_best(&l, lane, &v, o);
 		if (value)
@@ -71,10 +72,10 @@ bool kern_min_dim(struct kern_ctx *c) { return extremum(c, &c->out[0], &c->out[1
 void grad_amax(struct grad_ctx *c)
 {
 	struct lanes l;
-	enum dtype t = c->in[0]->meta.dtype;
-	bool per_dim = op_param(c->n->op, "dim") >= 0;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
+	enum dtype t = c->in[A_amax_self]->meta.dtype;
+	bool per_dim = op_arg(c->n->op, N_dim) >= 0;
+	reduce_lanes(&l, c->n, &c->in[A_amax_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_amax_self], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
 	const double *g = load_doubles(&c->gout[0], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		bool nan_wins = !per_dim && y[lane] != y[lane];
@@ -86,7 +87,7 @@ void grad_amax(struct grad_ctx *c)
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
 			double win = nan_wins ? x[at] != x[at] : x[at] == y[lane];
-			put_double(c->gin[0], at, per_dim ? g[lane] * win / count : win != 0 ? g[lane] / count : 0);
+			put_double(c->gin[A_amax_self], at, per_dim ? g[lane] * win / count : win != 0 ? g[lane] / count : 0);
 		}
 	}
 }
@@ -98,7 +99,7 @@ static void to_selected(struct grad_ctx *c, const struct lanes *from, const stru
 	const int64_t *index = load_ints(&c->out[1], DT_I64, c->scratch);
 	for (int64_t lane = 0; lane < from->nlane; lane++)
 		for (int64_t i = 0; i < from->count; i++)
-			put_double(c->gin[0], lane_at(to, lane, index[lane_at(from, lane, i)]), g[lane_at(from, lane, i)]);
+			put_double(c->gin[A_reduction_self], lane_at(to, lane, index[lane_at(from, lane, i)]), g[lane_at(from, lane, i)]);
 }
 
 /* Lanes of the results: as those of `in`, with `count` elements where the dim was. */
@@ -116,8 +117,8 @@ static void result_lanes(struct lanes *out, const struct node *n, const struct m
 void grad_max_dim(struct grad_ctx *c)
 {
 	struct lanes from, to;
-	reduce_lanes(&to, c->n, &c->gin[0]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[0]->meta, 1, c->scratch);
+	reduce_lanes(&to, c->n, &c->gin[A_max_dim_self]->meta, c->scratch);
+	result_lanes(&from, c->n, &c->gin[A_max_dim_self]->meta, 1, c->scratch);
 	to_selected(c, &from, &to);
 }
 
@@ -137,17 +138,17 @@ static void sort_lane(int64_t *pos, int64_t *tmp, int64_t n, const struct lanes 
 }
 
 /* A 0-d tensor gives its one element whatever k is. */
-static int64_t picked(const struct node *n, const struct meta *in) { return in->rank ? node_int(n, op_param(n->op, "k")) : 1; }
+static int64_t picked(const struct node *n, const struct meta *in) { return in->rank ? node_int(n, A_topk_k) : 1; }
 
 bool kern_topk(struct kern_ctx *c)
 {
 	struct lanes from, to;
 	const struct node *n = c->n;
-	int64_t k = picked(n, &c->in[0]->meta);
-	bool largest = n->arg[op_param(n->op, "largest")].b;
-	reduce_lanes(&from, n, &c->in[0]->meta, c->scratch);
-	result_lanes(&to, n, &c->in[0]->meta, k, c->scratch);
-	struct values v = load_values(c->in[0], c->scratch);
+	int64_t k = picked(n, &c->in[A_topk_self]->meta);
+	bool largest = n->arg[A_topk_largest].b;
+	reduce_lanes(&from, n, &c->in[A_topk_self]->meta, c->scratch);
+	result_lanes(&to, n, &c->in[A_topk_self]->meta, k, c->scratch);
+	struct values v = load_values(c->in[A_topk_self], c->scratch);
 	int64_t *pos = ARENA_NEW(c->scratch, int64_t, from.count), *tmp = ARENA_NEW(c->scratch, int64_t, from.count);
 	for (int64_t lane = 0; lane < to.nlane; lane++) {
 		for (int64_t i = 0; i < from.count; i++)
@@ -164,7 +165,7 @@ bool kern_topk(struct kern_ctx *c)
 void grad_topk(struct grad_ctx *c)
 {
 	struct lanes from, to;
-	reduce_lanes(&to, c->n, &c->gin[0]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[0]->meta, picked(c->n, &c->gin[0]->meta), c->scratch);
+	reduce_lanes(&to, c->n, &c->gin[A_topk_self]->meta, c->scratch);
+	result_lanes(&from, c->n, &c->gin[A_topk_self]->meta, picked(c->n, &c->gin[A_topk_self]->meta), c->scratch);
 	to_selected(c, &from, &to);
 }

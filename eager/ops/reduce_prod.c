@@ -1,6 +1,7 @@
 /* reduce_prod.c: prod, cumsum, cumprod and their derivatives (accumulation: reduce.h; scans in double, of f16 and bf16 in
  * float, as PyTorch's CPU does). */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 /* ---- prod ---- */
 
@@ -16,14 +17,14 @@ bool kern_prod(struct kern_ctx *c)
 {
 	struct lanes l;
 	enum dtype t = c->out->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_prod_self]->meta, c->scratch);
 	if (dtype_is_float(t)) {
-		const double *x = load_doubles(c->in[0], t, c->scratch);
+		const double *x = load_doubles(c->in[A_prod_self], t, c->scratch);
 		for (int64_t lane = 0; lane < l.nlane; lane++)
 			put_double(c->out, lane, lane_prod(&l, lane, x, t));
 		return true;
 	}
-	const int64_t *x = load_ints(c->in[0], t, c->scratch);
+	const int64_t *x = load_ints(c->in[A_prod_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		int64_t acc = 1;
 		for (int64_t i = 0; i < l.count; i++)
@@ -53,9 +54,9 @@ void grad_prod(struct grad_ctx *c)
 {
 	struct lanes l;
 	enum dtype t = c->gout[0].meta.dtype;
-	bool over_dim = op_param(c->n->op, "dim") >= 0;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
+	bool over_dim = op_arg(c->n->op, N_dim) >= 0;
+	reduce_lanes(&l, c->n, &c->in[A_prod_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_prod_self], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
 	const double *g = load_doubles(&c->gout[0], t, c->scratch);
 	double *gx = ARENA_NEW(c->scratch, double, l.count);
 	int64_t nzero = 0;
@@ -66,11 +67,11 @@ void grad_prod(struct grad_ctx *c)
 			prod_of_others(gx, &l, lane, x, g[lane]);
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
-			double v = c->in[0]->meta.rank == 0 ? g[lane]
-				: nzero == 0                    ? g[lane] * dtype_round(t, y[lane] / x[at])
-				: nzero > 1 && !over_dim        ? 0
-												: gx[i];
-			put_double(c->gin[0], at, dtype_round(t, v));
+			double v = c->in[A_prod_self]->meta.rank == 0 ? g[lane]
+				: nzero == 0                              ? g[lane] * dtype_round(t, y[lane] / x[at])
+				: nzero > 1 && !over_dim                  ? 0
+														  : gx[i];
+			put_double(c->gin[A_prod_self], at, dtype_round(t, v));
 		}
 	}
 }
@@ -81,10 +82,10 @@ static bool scan(struct kern_ctx *c, bool product)
 {
 	struct lanes l;
 	enum dtype t = c->out->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = dtype_is_float(t) ? load_doubles(c->in[0], t, c->scratch) : NULL;
+	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
+	const double *x = dtype_is_float(t) ? load_doubles(c->in[A_reduction_self], t, c->scratch) : NULL;
 	bool narrow = t == DT_F16 || t == DT_BF16;
-	const int64_t *k = dtype_is_float(t) ? NULL : load_ints(c->in[0], t, c->scratch);
+	const int64_t *k = dtype_is_float(t) ? NULL : load_ints(c->in[A_reduction_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double acc = product ? 1 : 0;
 		int64_t iacc = product ? 1 : 0;
@@ -111,13 +112,13 @@ bool kern_cumprod(struct kern_ctx *c) { return scan(c, true); }
 void grad_cumsum(struct grad_ctx *c)
 {
 	struct lanes l;
-	reduce_lanes(&l, c->n, &c->gin[0]->meta, c->scratch);
-	const double *g = load_doubles(&c->gout[0], c->gin[0]->meta.dtype, c->scratch);
+	reduce_lanes(&l, c->n, &c->gin[A_cumsum_self]->meta, c->scratch);
+	const double *g = load_doubles(&c->gout[0], c->gin[A_cumsum_self]->meta.dtype, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double acc = 0;
 		for (int64_t i = l.count - 1; i >= 0; i--) {
 			acc += g[lane_at(&l, lane, i)];
-			put_double(c->gin[0], lane_at(&l, lane, i), acc);
+			put_double(c->gin[A_cumsum_self], lane_at(&l, lane, i), acc);
 		}
 	}
 }
@@ -156,14 +157,14 @@ static void cumprod_lane(double *gin, const struct lanes *l, int64_t lane, const
 void grad_cumprod(struct grad_ctx *c)
 {
 	struct lanes l;
-	enum dtype t = c->in[0]->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], c->out[0].meta.dtype, c->scratch);
+	enum dtype t = c->in[A_cumprod_self]->meta.dtype;
+	reduce_lanes(&l, c->n, &c->in[A_cumprod_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_cumprod_self], t, c->scratch), *y = load_doubles(&c->out[0], c->out[0].meta.dtype, c->scratch);
 	const double *g = load_doubles(&c->gout[0], t, c->scratch); /* in the operand's dtype first */
 	int64_t n = l.nlane * l.count;
 	double *gx = ARENA_ZNEW(c->scratch, double, n);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		cumprod_lane(gx, &l, lane, x, y, g);
 	for (int64_t i = 0; i < n; i++)
-		put_double(c->gin[0], i, l.count == 1 ? g[i] : gx[i]); /* a lane of one element: g itself, whatever x is */
+		put_double(c->gin[A_cumprod_self], i, l.count == 1 ? g[i] : gx[i]); /* a lane of one element: g itself, whatever x is */
 }

@@ -1,5 +1,6 @@
 /* reduce_sum.c: sum, mean, any, all, logsumexp, var and their derivatives (accumulation: reduce.h). */
 #include "eager/ops/reduce.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 
@@ -27,12 +28,12 @@ bool kern_sum(struct kern_ctx *c)
 {
 	struct lanes l;
 	enum dtype t = c->out->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_sum_self]->meta, c->scratch);
 	if (!dtype_is_float(t)) {
-		sum_ints(c->out, &l, load_ints(c->in[0], t, c->scratch));
+		sum_ints(c->out, &l, load_ints(c->in[A_sum_self], t, c->scratch));
 		return true;
 	}
-	const double *x = load_doubles(c->in[0], t, c->scratch);
+	const double *x = load_doubles(c->in[A_sum_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(c->out, lane, lane_sum(&l, lane, x));
 	return true;
@@ -42,10 +43,10 @@ bool kern_sum(struct kern_ctx *c)
 bool kern_mean(struct kern_ctx *c)
 {
 	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_mean_self]->meta, c->scratch);
 	enum dtype t = c->out->meta.dtype;
 	t = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
-	const double *x = load_doubles(c->in[0], t, c->scratch);
+	const double *x = load_doubles(c->in[A_mean_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(c->out, lane, dtype_round(t, dtype_round(t, lane_sum(&l, lane, x)) / (double)l.count));
 	return true;
@@ -66,18 +67,18 @@ static void expand_to(struct tensor *gin, const struct node *n, const struct ten
 	tensor_copy(gin, &v);
 }
 
-void grad_sum(struct grad_ctx *c) { expand_to(c->gin[0], c->n, &c->gout[0]); }
+void grad_sum(struct grad_ctx *c) { expand_to(c->gin[A_sum_self], c->n, &c->gout[0]); }
 
 void grad_mean(struct grad_ctx *c)
 {
 	struct lanes l;
 	struct tensor g;
-	reduce_lanes(&l, c->n, &c->gin[0]->meta, c->scratch);
+	reduce_lanes(&l, c->n, &c->gin[A_mean_self]->meta, c->scratch);
 	tensor_new(&g, &c->gout[0].meta, c->scratch);
 	const double *v = load_doubles(&c->gout[0], g.meta.dtype, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(&g, lane, v[lane] / (double)l.count);
-	expand_to(c->gin[0], c->n, &g);
+	expand_to(c->gin[A_mean_self], c->n, &g);
 }
 
 /* ---- any and all ---- */
@@ -94,10 +95,10 @@ static bool any_all(struct kern_ctx *c, bool all)
 	struct lanes l;
 	struct tensor x;
 	struct meta m;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	meta_make_contiguous(&m, c->in[0]->meta.dtype, c->in[0]->meta.size, c->in[0]->meta.rank);
+	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
+	meta_make_contiguous(&m, c->in[A_reduction_self]->meta.dtype, c->in[A_reduction_self]->meta.size, c->in[A_reduction_self]->meta.rank);
 	tensor_new(&x, &m, c->scratch);
-	tensor_copy(&x, c->in[0]);
+	tensor_copy(&x, c->in[A_reduction_self]);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		bool r = all;
 		for (int64_t i = 0; i < l.count && r == all; i++)
@@ -130,8 +131,8 @@ static double lane_logsumexp(const struct lanes *l, int64_t lane, const double *
 bool kern_logsumexp(struct kern_ctx *c)
 {
 	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], c->in[0]->meta.dtype, c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_logsumexp_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_logsumexp_self], c->in[A_logsumexp_self]->meta.dtype, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(c->out, lane, lane_logsumexp(&l, lane, x));
 	return true;
@@ -140,20 +141,20 @@ bool kern_logsumexp(struct kern_ctx *c)
 void grad_logsumexp(struct grad_ctx *c)
 {
 	struct lanes l;
-	enum dtype t = c->in[0]->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
+	enum dtype t = c->in[A_logsumexp_self]->meta.dtype;
+	reduce_lanes(&l, c->n, &c->in[A_logsumexp_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_logsumexp_self], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
 	const double *g = load_doubles(&c->gout[0], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		for (int64_t i = 0; i < l.count; i++)
-			put_double(c->gin[0], lane_at(&l, lane, i), g[lane] * exp(x[lane_at(&l, lane, i)] - y[lane]));
+			put_double(c->gin[A_logsumexp_self], lane_at(&l, lane, i), g[lane] * exp(x[lane_at(&l, lane, i)] - y[lane]));
 }
 
 /* ---- variance ---- */
 
 static double correction_of(const struct node *n)
 {
-	const struct arg *a = &n->arg[op_param(n->op, "correction")];
+	const struct arg *a = &n->arg[op_arg(n->op, N_correction)];
 	if (a->tag == ARG_NONE)
 		return 1;
 	return a->scalar.kind == SC_FLOAT ? a->scalar.f : (double)a->scalar.i;
@@ -163,8 +164,8 @@ static double correction_of(const struct node *n)
 static void variances(struct kern_ctx *c, struct tensor *var, struct tensor *mean)
 {
 	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], c->in[0]->meta.dtype, c->scratch);
+	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_reduction_self], c->in[A_reduction_self]->meta.dtype, c->scratch);
 	double n = (double)l.count, dof = n - correction_of(c->n);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double mu = 0, acc = 0;
@@ -198,19 +199,19 @@ static void variance_gradient(struct grad_ctx *c, const double *gvar, const doub
 {
 	struct lanes l;
 	const struct node *node = c->n;
-	reduce_lanes(&l, node, &c->in[0]->meta, c->scratch);
-	const double *x = load_doubles(c->in[0], c->in[0]->meta.dtype, c->scratch);
+	reduce_lanes(&l, node, &c->in[A_reduction_self]->meta, c->scratch);
+	const double *x = load_doubles(c->in[A_reduction_self], c->in[A_reduction_self]->meta.dtype, c->scratch);
 	double n = (double)l.count, dof = n - correction_of(node);
-	const struct arg *dim = &node->arg[op_param(node->op, "dim")];
-	if (c->in[0]->meta.rank > 0 && dim->tag == ARG_INTS && dim->n == 0)
+	const struct arg *dim = &node->arg[op_arg(node->op, N_dim)];
+	if (c->in[A_reduction_self]->meta.rank > 0 && dim->tag == ARG_INTS && dim->n == 0)
 		dof = 1 - correction_of(node); /* PyTorch's product over no dims */
-	bool over_all = c->in[0]->meta.rank == 0 || dim->tag == ARG_NONE;
+	bool over_all = c->in[A_reduction_self]->meta.rank == 0 || dim->tag == ARG_NONE;
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double mu = lane_sum(&l, lane, x) / n;
 		for (int64_t i = 0; i < l.count; i++) {
 			int64_t at = lane_at(&l, lane, i);
 			double d = !gvar ? 0 : over_all && dof <= 0 ? gvar[lane] * (x[at] == mu ? NAN : INFINITY) : 2 / dof * gvar[lane] * (x[at] - mu);
-			put_double(c->gin[0], at, gmean ? d + gmean[lane] / n : d);
+			put_double(c->gin[A_reduction_self], at, gmean ? d + gmean[lane] / n : d);
 		}
 	}
 }

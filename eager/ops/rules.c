@@ -1,5 +1,6 @@
 /* rules.c: eager's columns of the op table, gathered from ops.def. A row whose function is missing does not link. */
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
 
 bool kern_none(struct kern_ctx *c) { BUG("%s has no kernel", op_info[c->n->op].name); }
 void grad_none(struct grad_ctx *c) { BUG("%s has no derivative", op_info[c->n->op].name); }

@@ -16,7 +16,7 @@ struct meta_ctx {
 	struct err *err;
 };
 typedef bool meta_fn(struct meta_ctx *c);
-extern meta_fn *const op_meta[NOPS];
+extern meta_fn *const op_meta[];
 /* Meta of entry k of a Tensor[] argument, NULL for a hole. */
 const struct meta *meta_list(const struct meta_ctx *c, int arg, int k);
 /* Meta of the operand that argument k is: a node's, or that of a Python number (0-d f64, i64 or b8, marked so); NULL if it is neither. */
@@ -38,7 +38,7 @@ struct kern_ctx {
 	struct err *err;       /* data-dependent errors only (index out of range) */
 };
 typedef bool kern_fn(struct kern_ctx *c);
-extern kern_fn *const op_kern[NOPS];
+extern kern_fn *const op_kern[];
 
 struct grad_ctx {
 	const struct node *n;
@@ -55,14 +55,7 @@ struct grad_ctx {
 /* In-place rows: in[0] is self BEFORE the write if `saves` lists self (the interpreter keeps a copy then, as PyTorch does), else self as
  * it is now, which a rule may not read except through `out`. gin[0] is the cotangent of self before the write. */
 typedef void grad_fn(struct grad_ctx *c);
-extern grad_fn *const op_grad[NOPS];
-
-/* Every function that a row names is declared here; `none` means: there is none (views, inputs, non-differentiable results). */
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
-	meta_fn meta_##m;                                                                                                                      \
-	kern_fn kern_##k;                                                                                                                      \
-	grad_fn grad_##g;
-#include "eager/lang/ops.def"
+extern grad_fn *const op_grad[];
 
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */
 static inline unsigned char *tensor_at(const struct tensor *t, int64_t cell) { return t->base + cell * dtype_nbytes(t->meta.dtype); }

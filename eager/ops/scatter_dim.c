@@ -4,6 +4,7 @@
  * With repeated positions scatter.src keeps the last in row-major order (PyTorch leaves it open).
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, ScatterGatherChecks.h. */
 #include "eager/ops/scatter_dim.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
@@ -97,21 +98,22 @@ bool dim_walk_at(struct dim_walk *w, struct err *err)
 /* Every scatter along a dim gives a row-major result. */
 static bool scatter_meta(struct meta_ctx *c, const struct meta *src)
 {
-	const struct meta *self = c->in[0];
-	if (!scatter_check(node_int(c->n, 1), self, c->in[2], src, c->err))
+	const struct meta *self = c->in[A_along_dim_self];
+	if (!scatter_check(node_int(c->n, A_along_dim_dim), self, c->in[A_along_dim_index], src, c->err))
 		return false;
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
 	return true;
 }
 
-bool meta_scatter_src(struct meta_ctx *c) { return scatter_meta(c, c->in[3]); }
-bool meta_scatter_add(struct meta_ctx *c) { return scatter_meta(c, c->in[3]); }
+bool meta_scatter_src(struct meta_ctx *c) { return scatter_meta(c, c->in[A_scatter_src_src]); }
+bool meta_scatter_add(struct meta_ctx *c) { return scatter_meta(c, c->in[A_scatter_add_src]); }
 
 bool meta_scatter_value(struct meta_ctx *c)
 {
 	if (!scatter_meta(c, NULL))
 		return false;
-	return meta_numel(c->in[2]) == 0 || scalar_fits(&c->n->arg[3].scalar, c->in[0]->dtype, c->err);
+	return meta_numel(c->in[A_scatter_value_index]) == 0
+		|| scalar_fits(&c->n->arg[A_scatter_value_value].scalar, c->in[A_scatter_value_self]->dtype, c->err);
 }
 
 /* Writes src's elements, or the bits at cell where src is NULL. */
@@ -132,16 +134,16 @@ static const unsigned char zero_cell[8];
 
 bool kern_scatter_src(struct kern_ctx *c)
 {
-	tensor_move(&c->out[0], c->in[0]);
-	return write_at(&c->out[0], node_int(c->n, 1), c->in[2], c->in[3], NULL, c->err);
+	tensor_move(&c->out[0], c->in[A_scatter_src_self]);
+	return write_at(&c->out[0], node_int(c->n, A_scatter_src_dim), c->in[A_scatter_src_index], c->in[A_scatter_src_src], NULL, c->err);
 }
 
 bool kern_scatter_value(struct kern_ctx *c)
 {
 	unsigned char cell[8];
-	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[3].scalar);
-	tensor_move(&c->out[0], c->in[0]);
-	return write_at(&c->out[0], node_int(c->n, 1), c->in[2], NULL, cell, c->err);
+	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_scatter_value_value].scalar);
+	tensor_move(&c->out[0], c->in[A_scatter_value_self]);
+	return write_at(&c->out[0], node_int(c->n, A_scatter_value_dim), c->in[A_scatter_value_index], NULL, cell, c->err);
 }
 
 /* out[p] = from[.., index[p], ..]; positions of out outside index's sizes stay as they are. */
@@ -159,21 +161,21 @@ static bool read_at(struct tensor *out, const struct tensor *from, int64_t dim, 
 
 void grad_scatter_src(struct grad_ctx *c)
 {
-	int64_t dim = node_int(c->n, 1);
-	if (c->gin[0]) {
-		tensor_move(c->gin[0], &c->gout[0]);
-		write_at(c->gin[0], dim, c->in[2], NULL, zero_cell, NULL);
+	int64_t dim = node_int(c->n, A_scatter_src_dim);
+	if (c->gin[A_scatter_src_self]) {
+		tensor_move(c->gin[A_scatter_src_self], &c->gout[0]);
+		write_at(c->gin[A_scatter_src_self], dim, c->in[A_scatter_src_index], NULL, zero_cell, NULL);
 	}
-	if (c->gin[3])
-		read_at(c->gin[3], &c->gout[0], dim, c->in[2], NULL);
+	if (c->gin[A_scatter_src_src])
+		read_at(c->gin[A_scatter_src_src], &c->gout[0], dim, c->in[A_scatter_src_index], NULL);
 }
 
 void grad_scatter_value(struct grad_ctx *c)
 {
-	if (!c->gin[0])
+	if (!c->gin[A_scatter_value_self])
 		return;
-	tensor_move(c->gin[0], &c->gout[0]);
-	write_at(c->gin[0], node_int(c->n, 1), c->in[2], NULL, zero_cell, NULL);
+	tensor_move(c->gin[A_scatter_value_self], &c->gout[0]);
+	write_at(c->gin[A_scatter_value_self], node_int(c->n, A_scatter_value_dim), c->in[A_scatter_value_index], NULL, zero_cell, NULL);
 }
 
 /* ---- scatter_add and gather: each the derivative of the other --------------------------------------------------------------- */
@@ -194,9 +196,9 @@ static bool add_at(
 bool kern_scatter_add(struct kern_ctx *c)
 {
 	struct wide sum;
-	wide_load(&sum, c->in[0], c->scratch);
-	tensor_move(&c->out[0], c->in[0]);
-	if (!add_at(&sum, &c->out[0], node_int(c->n, 1), c->in[2], c->in[3], c->err))
+	wide_load(&sum, c->in[A_scatter_add_self], c->scratch);
+	tensor_move(&c->out[0], c->in[A_scatter_add_self]);
+	if (!add_at(&sum, &c->out[0], node_int(c->n, A_scatter_add_dim), c->in[A_scatter_add_index], c->in[A_scatter_add_src], c->err))
 		return false;
 	wide_store(&sum, &c->out[0]);
 	return true;
@@ -204,18 +206,18 @@ bool kern_scatter_add(struct kern_ctx *c)
 
 void grad_scatter_add(struct grad_ctx *c)
 {
-	if (c->gin[0])
-		tensor_move(c->gin[0], &c->gout[0]);
-	if (c->gin[3])
-		read_at(c->gin[3], &c->gout[0], node_int(c->n, 1), c->in[2], NULL);
+	if (c->gin[A_scatter_add_self])
+		tensor_move(c->gin[A_scatter_add_self], &c->gout[0]);
+	if (c->gin[A_scatter_add_src])
+		read_at(c->gin[A_scatter_add_src], &c->gout[0], node_int(c->n, A_scatter_add_dim), c->in[A_scatter_add_index], NULL);
 }
 
 bool meta_gather(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0], *index = c->in[2];
+	const struct meta *self = c->in[A_gather_self], *index = c->in[A_gather_index];
 	char a[SIZES_TEXT], b[SIZES_TEXT];
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, 1), self->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_gather_dim), self->rank, c->err))
 		return false;
 	layout_contiguous(&c->out[0], self, index->size, index->rank);
 	if (meta_numel(index) == 0)
@@ -233,14 +235,17 @@ bool meta_gather(struct meta_ctx *c)
 	return true;
 }
 
-bool kern_gather(struct kern_ctx *c) { return read_at(&c->out[0], c->in[0], node_int(c->n, 1), c->in[2], c->err); }
+bool kern_gather(struct kern_ctx *c)
+{
+	return read_at(&c->out[0], c->in[A_gather_self], node_int(c->n, A_gather_dim), c->in[A_gather_index], c->err);
+}
 
 void grad_gather(struct grad_ctx *c)
 {
 	struct wide sum;
-	if (!c->gin[0])
+	if (!c->gin[A_gather_self])
 		return;
-	wide_zero(&sum, c->gin[0]->meta.dtype, meta_numel(&c->gin[0]->meta), c->scratch);
-	add_at(&sum, c->gin[0], node_int(c->n, 1), c->in[2], &c->gout[0], NULL);
-	wide_store(&sum, c->gin[0]);
+	wide_zero(&sum, c->gin[A_gather_self]->meta.dtype, meta_numel(&c->gin[A_gather_self]->meta), c->scratch);
+	add_at(&sum, c->gin[A_gather_self], node_int(c->n, A_gather_dim), c->in[A_gather_index], &c->gout[0], NULL);
+	wide_store(&sum, c->gin[A_gather_self]);
 }

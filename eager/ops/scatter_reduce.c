@@ -8,6 +8,7 @@
  * self if it equals it, even when include_self is false and self does not count (self's share is then dropped).
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, cpu/ScatterGatherKernel.cpp, FunctionsManual.cpp (scatter_reduce_backward). */
 #include "eager/ops/scatter_dim.h"
+#include "eager/ops/row_rules.h"
 
 #include <math.h>
 
@@ -24,13 +25,14 @@ static int reduce_find(const char *s)
 
 bool meta_scatter_reduce(struct meta_ctx *c)
 {
-	const struct meta *self = c->in[0];
-	int red = reduce_find(c->n->arg[4].str);
+	const struct meta *self = c->in[A_scatter_reduce_self];
+	int red = reduce_find(c->n->arg[A_scatter_reduce_reduce].str);
 	if (red < 0)
-		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", c->n->arg[4].str);
-	if (!scatter_check(node_int(c->n, 1), self, c->in[2], c->in[3], c->err))
+		return err_set(
+			c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", c->n->arg[A_scatter_reduce_reduce].str);
+	if (!scatter_check(node_int(c->n, A_scatter_reduce_dim), self, c->in[A_scatter_reduce_index], c->in[A_scatter_reduce_src], c->err))
 		return false;
-	if (red == RED_MEAN && self->dtype == DT_B8 && meta_numel(c->in[2]) != 0)
+	if (red == RED_MEAN && self->dtype == DT_B8 && meta_numel(c->in[A_scatter_reduce_index]) != 0)
 		return err_set(c->err, "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'");
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
 	return true;
@@ -99,11 +101,12 @@ static bool reduce_into(struct wide *w, int64_t *count, const struct reduction *
 
 bool kern_scatter_reduce(struct kern_ctx *c)
 {
-	struct reduction r = {(enum reduce)reduce_find(c->n->arg[4].str), c->n->arg[5].b, c->in[0], c->in[2], node_int(c->n, 1), c->scratch};
+	struct reduction r = {(enum reduce)reduce_find(c->n->arg[A_scatter_reduce_reduce].str), c->n->arg[A_scatter_reduce_include_self].b,
+		c->in[A_scatter_reduce_self], c->in[A_scatter_reduce_index], node_int(c->n, A_scatter_reduce_dim), c->scratch};
 	struct wide w;
-	wide_load(&w, c->in[0], c->scratch);
+	wide_load(&w, c->in[A_scatter_reduce_self], c->scratch);
 	int64_t *count = ARENA_NEW(c->scratch, int64_t, w.n + 1);
-	if (!reduce_into(&w, count, &r, c->in[3], c->err))
+	if (!reduce_into(&w, count, &r, c->in[A_scatter_reduce_src], c->err))
 		return false;
 	wide_store(&w, &c->out[0]);
 	return true;
@@ -216,27 +219,28 @@ static void back_prod(struct back *b, struct tensor *gsrc, struct arena *a)
 
 void grad_scatter_reduce(struct grad_ctx *c)
 {
-	struct back b = {.r = {(enum reduce)reduce_find(c->n->arg[4].str), c->n->arg[5].b, c->in[0], c->in[2], node_int(c->n, 1), c->scratch},
-		.src = c->in[3],
-		.n = meta_numel(&c->in[0]->meta)};
+	struct back b = {.r = {(enum reduce)reduce_find(c->n->arg[A_scatter_reduce_reduce].str), c->n->arg[A_scatter_reduce_include_self].b,
+						 c->in[A_scatter_reduce_self], c->in[A_scatter_reduce_index], node_int(c->n, A_scatter_reduce_dim), c->scratch},
+		.src = c->in[A_scatter_reduce_src],
+		.n = meta_numel(&c->in[A_scatter_reduce_self]->meta)};
 	struct dim_walk d;
-	b.target = tensor_contiguous(c->in[0], c->scratch);
+	b.target = tensor_contiguous(c->in[A_scatter_reduce_self], c->scratch);
 	wide_load(&b.g, &c->gout[0], c->scratch);
-	wide_load(&b.self, c->in[0], c->scratch);
+	wide_load(&b.self, c->in[A_scatter_reduce_self], c->scratch);
 	wide_load(&b.result, &c->out[0], c->scratch);
 	b.gself = ARENA_NEW(c->scratch, double, b.n + 1);
 	memcpy(b.gself, b.g.f, sizeof(double) * (size_t)b.n);
 	switch (b.r.red) {
-	case RED_SUM: fill_src(c->gin[3], &b, NULL, src_share); break;
-	case RED_MEAN: back_mean(&b, c->gin[3], c->scratch); break;
-	case RED_PROD: back_prod(&b, c->gin[3], c->scratch); break;
-	default: back_minmax(&b, c->gin[3], c->scratch);
+	case RED_SUM: fill_src(c->gin[A_scatter_reduce_src], &b, NULL, src_share); break;
+	case RED_MEAN: back_mean(&b, c->gin[A_scatter_reduce_src], c->scratch); break;
+	case RED_PROD: back_prod(&b, c->gin[A_scatter_reduce_src], c->scratch); break;
+	default: back_minmax(&b, c->gin[A_scatter_reduce_src], c->scratch);
 	}
-	if (!c->gin[0])
+	if (!c->gin[A_scatter_reduce_self])
 		return;
 	for (bool more = !b.r.include_self && back_start(&d, &b); more; more = dim_walk_next(&d))
 		if (dim_walk_at(&d, NULL))
 			b.gself[d.number] = 0;
-	struct wide w = {.dtype = c->gin[0]->meta.dtype, .n = b.n, .f = b.gself};
-	wide_store(&w, c->gin[0]);
+	struct wide w = {.dtype = c->gin[A_scatter_reduce_self]->meta.dtype, .n = b.n, .f = b.gself};
+	wide_store(&w, c->gin[A_scatter_reduce_self]);
 }

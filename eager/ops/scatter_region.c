@@ -4,12 +4,25 @@
  * Strides (clone_preserve_strides): a base in which a dim of size > 1 has stride 0 is cloned densely; every other base keeps its
  * strides AND storage offset, gaps included. src may have another dtype: it is converted as copy_ does. */
 #include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
+
+/* Without src the arguments are the view's. */
+enum { SRC = A_region_scatter_src };
+_Static_assert((int)A_VIEW_self < (int)SRC, "self comes before src");
+_Static_assert((int)A_slice_scatter_dim == (int)A_slice_dim + 1 && (int)A_slice_scatter_start == (int)A_slice_start + 1
+		&& (int)A_slice_scatter_end == (int)A_slice_end + 1 && (int)A_slice_scatter_step == (int)A_slice_step + 1,
+	"slice_scatter");
+_Static_assert(
+	(int)A_select_scatter_dim == (int)A_select_dim + 1 && (int)A_select_scatter_index == (int)A_select_index + 1, "select_scatter");
+_Static_assert((int)A_diagonal_scatter_offset == (int)A_diagonal_offset + 1 && (int)A_diagonal_scatter_dim1 == (int)A_diagonal_dim1 + 1
+		&& (int)A_diagonal_scatter_dim2 == (int)A_diagonal_dim2 + 1,
+	"diagonal_scatter");
 
 /* The view `rule` of `self`, from the arguments of n without its second (src). */
 static bool region(struct meta *out, const struct meta *self, const struct node *n, meta_fn *rule, struct err *err)
 {
 	struct node v = *n;
-	memmove(&v.arg[1], &v.arg[2], sizeof v.arg[0] * (MAX_ARGS - 2));
+	memmove(&v.arg[SRC], &v.arg[SRC + 1], sizeof v.arg[A_region_scatter_self] * (MAX_ARGS - SRC - 1));
 	struct meta_ctx c = {.n = &v, .in = {self}, .nout = 1, .err = err};
 	if (!rule(&c))
 		return false;
@@ -19,7 +32,7 @@ static bool region(struct meta *out, const struct meta *self, const struct node 
 
 static bool region_meta(struct meta_ctx *c, meta_fn *rule, const char *what)
 {
-	const struct meta *self = c->in[0], *src = c->in[1];
+	const struct meta *self = c->in[A_region_scatter_self], *src = c->in[A_region_scatter_src];
 	struct meta hole;
 	char have[SIZES_TEXT], want[SIZES_TEXT];
 	c->out[0] = *self;
@@ -37,8 +50,8 @@ static bool region_kern(struct kern_ctx *c, meta_fn *rule)
 {
 	struct tensor hole = c->out[0];
 	CHECK(region(&hole.meta, &c->out[0].meta, c->n, rule, c->err));
-	tensor_move(&c->out[0], c->in[0]);
-	tensor_assign(&hole, c->in[1]);
+	tensor_move(&c->out[0], c->in[A_region_scatter_self]);
+	tensor_assign(&hole, c->in[A_region_scatter_src]);
 	return true;
 }
 
@@ -46,16 +59,16 @@ static bool region_kern(struct kern_ctx *c, meta_fn *rule)
 static void region_grad(struct grad_ctx *c, meta_fn *rule)
 {
 	struct err err = {0};
-	if (c->gin[0]) {
-		struct tensor hole = *c->gin[0];
-		CHECK(region(&hole.meta, &c->gin[0]->meta, c->n, rule, &err));
-		tensor_move(c->gin[0], &c->gout[0]);
+	if (c->gin[A_region_scatter_self]) {
+		struct tensor hole = *c->gin[A_region_scatter_self];
+		CHECK(region(&hole.meta, &c->gin[A_region_scatter_self]->meta, c->n, rule, &err));
+		tensor_move(c->gin[A_region_scatter_self], &c->gout[0]);
 		tensor_zero(&hole);
 	}
-	if (c->gin[1]) {
+	if (c->gin[A_region_scatter_src]) {
 		struct tensor part = c->gout[0];
 		CHECK(region(&part.meta, &c->gout[0].meta, c->n, rule, &err));
-		tensor_assign(c->gin[1], &part);
+		tensor_assign(c->gin[A_region_scatter_src], &part);
 	}
 }
 

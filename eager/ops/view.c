@@ -2,7 +2,7 @@
  * derivative is the interpreter's (a cotangent written through the same view). Facts: ATen/native/TensorShape.cpp. */
 #include "eager/lang/fill.h"
 #include "eager/ops/layout.h"
-#include "eager/ops/rules.h"
+#include "eager/ops/row_rules.h"
 
 #include <inttypes.h>
 
@@ -18,8 +18,9 @@ static const int64_t *ints_arg(int64_t *buf, int *n, const struct meta_ctx *c, i
 /* Starts out[0] as self itself; callers then change it. */
 static struct meta *view_of_self(struct meta_ctx *c)
 {
-	c->out[0] = *c->in[0];
-	c->alias[0] = 0;
+	_Static_assert((int)A_input_view_base == (int)A_VIEW_self, "what an input_view is a view of is no self");
+	c->out[0] = *c->in[A_VIEW_self];
+	c->alias[0] = A_VIEW_self;
 	return &c->out[0];
 }
 
@@ -33,21 +34,21 @@ bool meta_expand(struct meta_ctx *c)
 {
 	int64_t size[MAX_LIST];
 	int n;
-	ints_arg(size, &n, c, 1);
+	ints_arg(size, &n, c, A_expand_size);
 	struct meta *o = view_of_self(c);
 	if (n > MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", n, MAX_RANK);
-	if (!layout_expand(o, c->in[0], size, n, c->err))
+	if (!layout_expand(o, c->in[A_expand_self], size, n, c->err))
 		return false;
 	return meta_check_sizes(o->size, o->rank, c->err);
 }
 
 bool meta_permute(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_permute_self];
 	int64_t dims[MAX_LIST];
 	int n, d;
-	ints_arg(dims, &n, c, 1);
+	ints_arg(dims, &n, c, A_permute_dims);
 	struct meta *o = view_of_self(c);
 	if (n != in->rank)
 		return err_set(c->err,
@@ -70,7 +71,7 @@ bool meta_permute(struct meta_ctx *c)
 /* A matrix transposed; 0-d and 1-d as they are. */
 bool meta_t(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_t_self];
 	struct meta *o = view_of_self(c);
 	if (in->rank > 2)
 		return err_set(c->err, "t() expects a tensor with <= 2 dimensions, but self is %dD", in->rank);
@@ -83,10 +84,11 @@ bool meta_t(struct meta_ctx *c)
 
 bool meta_transpose(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_transpose_self];
 	int a, b;
 	struct meta *o = view_of_self(c);
-	if (!dim_wrap(&a, node_int(c->n, 1), in->rank, c->err) || !dim_wrap(&b, node_int(c->n, 2), in->rank, c->err))
+	if (!dim_wrap(&a, node_int(c->n, A_transpose_dim0), in->rank, c->err)
+		|| !dim_wrap(&b, node_int(c->n, A_transpose_dim1), in->rank, c->err))
 		return false;
 	o->size[a] = in->size[b];
 	o->stride[a] = in->stride[b];
@@ -99,7 +101,7 @@ bool meta_unsqueeze(struct meta_ctx *c)
 {
 	int d;
 	struct meta *o = view_of_self(c);
-	if (!dim_wrap(&d, node_int(c->n, 1), o->rank + 1, c->err) || !meta_room(o, 1, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_unsqueeze_dim), o->rank + 1, c->err) || !meta_room(o, 1, c->err))
 		return false;
 	meta_insert_dim(o, d, 1, d == o->rank ? 1 : o->size[d] * o->stride[d]);
 	return true;
@@ -118,7 +120,7 @@ bool meta_squeeze_dim(struct meta_ctx *c)
 {
 	int d;
 	struct meta *o = view_of_self(c);
-	if (!dim_wrap(&d, node_int(c->n, 1), o->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_squeeze_dim_dim), o->rank, c->err))
 		return false;
 	if (o->rank > 0 && o->size[d] == 1)
 		meta_remove_dim(o, d);
@@ -132,9 +134,10 @@ bool meta_slice(struct meta_ctx *c)
 	struct meta *o = view_of_self(c);
 	if (o->rank == 0)
 		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor.");
-	if (!dim_wrap(&d, node_int(n, 1), o->rank, c->err))
+	if (!dim_wrap(&d, node_int(n, A_slice_dim), o->rank, c->err))
 		return false;
-	int64_t start = node_given(n, 2) ? node_int(n, 2) : 0, end = node_given(n, 3) ? node_int(n, 3) : INT64_MAX, step = node_int(n, 4);
+	int64_t start = node_given(n, A_slice_start) ? node_int(n, A_slice_start) : 0,
+			end = node_given(n, A_slice_end) ? node_int(n, A_slice_end) : INT64_MAX, step = node_int(n, A_slice_step);
 	if (step <= 0)
 		return err_set(c->err, "slice step must be positive");
 	o->size[d] = slice_clamp(&start, &end, o->size[d], step);
@@ -151,9 +154,9 @@ bool meta_select(struct meta_ctx *c)
 	struct meta *o = view_of_self(c);
 	if (o->rank == 0)
 		return err_set(c->err, "select() cannot be applied to a 0-dim tensor.");
-	if (!dim_wrap(&d, node_int(c->n, 1), o->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_select_dim), o->rank, c->err))
 		return false;
-	int64_t index = node_int(c->n, 2), size = o->size[d];
+	int64_t index = node_int(c->n, A_select_index), size = o->size[d];
 	if (index < -size || index >= size)
 		return err_set(c->err, "select(): index %" PRId64 " out of range for tensor of size %s at dimension %d", index,
 			sizes_text(text, o->size, o->rank), d);
@@ -208,8 +211,8 @@ static bool strided(struct meta_ctx *c, int64_t offset, int64_t cells)
 	int64_t size[MAX_LIST], stride[MAX_LIST];
 	char text[SIZES_TEXT];
 	int n, nstride;
-	ints_arg(size, &n, c, 1);
-	ints_arg(stride, &nstride, c, 2);
+	ints_arg(size, &n, c, A_strided_size);
+	ints_arg(stride, &nstride, c, A_strided_stride);
 	struct meta *o = view_of_self(c);
 	if (n != nstride)
 		return err_set(c->err, "mismatch in length of strides and shape");
@@ -231,18 +234,21 @@ static bool strided(struct meta_ctx *c, int64_t offset, int64_t cells)
 
 bool meta_as_strided(struct meta_ctx *c)
 {
-	return strided(c, node_given(c->n, 3) ? node_int(c->n, 3) : c->in[0]->offset, storage_cells(c, 0));
+	return strided(c,
+		node_given(c->n, A_as_strided_storage_offset) ? node_int(c->n, A_as_strided_storage_offset) : c->in[A_as_strided_self]->offset,
+		storage_cells(c, A_as_strided_self));
 }
 
 bool meta_diagonal(struct meta_ctx *c)
 {
-	int64_t offset = node_int(c->n, 1);
+	int64_t offset = node_int(c->n, A_diagonal_offset);
 	int a, b;
 	struct meta *o = view_of_self(c);
-	if (!dim_wrap(&a, node_int(c->n, 2), o->rank, c->err) || !dim_wrap(&b, node_int(c->n, 3), o->rank, c->err))
+	if (!dim_wrap(&a, node_int(c->n, A_diagonal_dim1), o->rank, c->err) || !dim_wrap(&b, node_int(c->n, A_diagonal_dim2), o->rank, c->err))
 		return false;
 	if (a == b)
-		return err_set(c->err, "diagonal dimensions cannot be identical %" PRId64 ", %" PRId64, node_int(c->n, 2), node_int(c->n, 3));
+		return err_set(c->err, "diagonal dimensions cannot be identical %" PRId64 ", %" PRId64, node_int(c->n, A_diagonal_dim1),
+			node_int(c->n, A_diagonal_dim2));
 	int64_t size = 0, stride = o->stride[a] + o->stride[b];
 	if (offset > -MAX_NUMEL && offset < MAX_NUMEL) /* beyond it the diagonal is empty anyway */
 		size = offset >= 0 ? MIN(o->size[a], o->size[b] - offset) : MIN(o->size[a] + offset, o->size[b]);
@@ -257,11 +263,11 @@ bool meta_diagonal(struct meta_ctx *c)
 
 bool meta_unfold(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
-	int64_t size = node_int(c->n, 2), step = node_int(c->n, 3);
+	const struct meta *in = c->in[A_unfold_self];
+	int64_t size = node_int(c->n, A_unfold_size), step = node_int(c->n, A_unfold_step);
 	int d;
 	struct meta *o = view_of_self(c);
-	if (!dim_wrap(&d, node_int(c->n, 1), in->rank, c->err) || !meta_room(in, 1, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_unfold_dimension), in->rank, c->err) || !meta_room(in, 1, c->err))
 		return false;
 	int64_t have = in->rank ? in->size[d] : 1;
 	if (size < 0)
@@ -282,12 +288,12 @@ bool meta_view(struct meta_ctx *c)
 {
 	int64_t size[MAX_LIST], known[MAX_LIST];
 	int n;
-	ints_arg(size, &n, c, 1);
+	ints_arg(size, &n, c, A_view_size);
 	struct meta *o = view_of_self(c);
 	if (!layout_infer_size(known, size, n, meta_numel(o), c->err) || !meta_check_sizes(known, n, c->err))
 		return false;
 	int64_t stride[MAX_RANK];
-	if (!layout_view_strides(stride, c->in[0], known, n))
+	if (!layout_view_strides(stride, c->in[A_view_self], known, n))
 		return err_set(c->err,
 			"view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
 			"contiguous subspaces). Use .reshape(...) instead.");
@@ -303,14 +309,14 @@ bool meta_view(struct meta_ctx *c)
 
 bool meta_split(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
-	int64_t part = node_int(c->n, 1);
+	const struct meta *in = c->in[A_split_self];
+	int64_t part = node_int(c->n, A_split_split_size);
 	int d;
 	if (in->rank == 0)
 		return err_set(c->err, "split expects at least a 1-dimensional tensor");
 	if (part < 0)
 		return err_set(c->err, "split expects split_size be non-negative, but got split_size=%" PRId64, part);
-	if (!dim_wrap(&d, node_int(c->n, 2), in->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_split_dim), in->rank, c->err))
 		return false;
 	int64_t size = in->size[d];
 	if (part == 0 && size != 0)
@@ -321,7 +327,7 @@ bool meta_split(struct meta_ctx *c)
 	c->nout = (int)n;
 	for (int i = 0; i < c->nout; i++) {
 		c->out[i] = *in;
-		c->alias[i] = 0;
+		c->alias[i] = A_split_self;
 		c->out[i].size[d] = MIN(part, size - i * part);
 		c->out[i].offset += i * part * in->stride[d];
 	}
@@ -330,18 +336,18 @@ bool meta_split(struct meta_ctx *c)
 
 bool meta_unbind(struct meta_ctx *c)
 {
-	const struct meta *in = c->in[0];
+	const struct meta *in = c->in[A_unbind_self];
 	int d;
 	if (in->rank == 0)
-		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", node_int(c->n, 1));
-	if (!dim_wrap(&d, node_int(c->n, 1), in->rank, c->err))
+		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", node_int(c->n, A_unbind_dim));
+	if (!dim_wrap(&d, node_int(c->n, A_unbind_dim), in->rank, c->err))
 		return false;
 	if (in->size[d] > MAX_OUTS)
 		return err_set(c->err, "%" PRId64 " results exceed the limit %d", in->size[d], MAX_OUTS);
 	c->nout = (int)in->size[d];
 	for (int i = 0; i < c->nout; i++) {
 		c->out[i] = *in;
-		c->alias[i] = 0;
+		c->alias[i] = A_unbind_self;
 		c->out[i].offset += i * in->stride[d];
 		meta_remove_dim(&c->out[i], d);
 	}
@@ -351,14 +357,14 @@ bool meta_unbind(struct meta_ctx *c)
 /* One of several results: the same tensor, not a view of it. */
 bool meta_getitem(struct meta_ctx *c)
 {
-	const struct node *tuple = &c->p->node[c->n->arg[0].node];
-	int64_t i = node_int(c->n, 1);
+	const struct node *tuple = &c->p->node[c->n->arg[A_getitem_self].node];
+	int64_t i = node_int(c->n, A_getitem_index);
 	if (op_info[tuple->op].nret == 1)
 		return err_set(c->err, "'%s' is a tensor and no tuple (select.int takes a part of it)", tuple->name);
 	if (i < 0 || i >= tuple->nout)
 		return err_set(c->err, "tuple index %" PRId64 " out of range for %d results", i, tuple->nout);
 	c->out[0] = tuple->out[i].meta;
-	c->alias[0] = 0;
+	c->alias[0] = A_getitem_self;
 	return true;
 }
 
@@ -375,8 +381,8 @@ static bool check_leaf(struct meta_ctx *c, bool requires_grad)
 static bool check_fill(struct meta_ctx *c)
 {
 	const struct meta *o = &c->out[0];
-	const char *fill = c->n->arg[4].str;
-	int64_t high = node_int(c->n, 6);
+	const char *fill = c->n->arg[A_input_fill].str;
+	int64_t high = node_int(c->n, A_input_high);
 	bool unique = str_eq(fill, "unique");
 	int d;
 	if (fill_find(fill) < 0)
@@ -389,7 +395,7 @@ static bool check_fill(struct meta_ctx *c)
 		return err_set(c->err, "fill=%s needs high > 0, got %" PRId64, fill, high);
 	if (!unique || o->rank == 0)
 		return true;
-	if (!dim_wrap(&d, node_int(c->n, 7), o->rank, c->err))
+	if (!dim_wrap(&d, node_int(c->n, A_input_dim), o->rank, c->err))
 		return false;
 	if (o->size[d] > high)
 		return err_set(c->err, "fill=unique needs %" PRId64 " different values of dim %d below high=%" PRId64, o->size[d], d, high);
@@ -401,13 +407,13 @@ bool meta_input(struct meta_ctx *c)
 	const struct node *n = c->n;
 	int64_t size[MAX_LIST], stride[MAX_LIST];
 	int rank, nstride;
-	ints_arg(size, &rank, c, 0);
-	ints_arg(stride, &nstride, c, 1);
+	ints_arg(size, &rank, c, A_input_size);
+	ints_arg(stride, &nstride, c, A_input_stride);
 	struct meta *o = &c->out[0];
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
-	meta_make_contiguous(o, n->arg[3].dtype, size, rank);
-	if (node_given(n, 1)) {
+	meta_make_contiguous(o, n->arg[A_input_dtype].dtype, size, rank);
+	if (node_given(n, A_input_stride)) {
 		if (nstride != rank)
 			return err_set(c->err, "%d strides for %d sizes", nstride, rank);
 		for (int d = 0; d < rank; d++) {
@@ -416,22 +422,23 @@ bool meta_input(struct meta_ctx *c)
 			o->stride[d] = stride[d];
 		}
 	}
-	o->offset = node_int(n, 2);
+	o->offset = node_int(n, A_input_offset);
 	if (o->offset < 0)
 		return err_set(c->err, "offset %" PRId64 " is negative", o->offset);
-	if (!check_bounds(c, o, MAX_NUMEL) || !check_fill(c) || !check_leaf(c, n->arg[8].b))
+	if (!check_bounds(c, o, MAX_NUMEL) || !check_fill(c) || !check_leaf(c, n->arg[A_input_requires_grad].b))
 		return false;
-	if (node_given(n, 9) && !str_eq(n->arg[4].str, "dyadic"))
+	if (node_given(n, A_input_data) && !str_eq(n->arg[A_input_fill].str, "dyadic"))
 		return err_set(c->err, "an input has data or a fill, not both");
-	return !node_given(n, 9) || fill_data_check(&n->arg[9], o, c->err);
+	return !node_given(n, A_input_data) || fill_data_check(&n->arg[A_input_data], o, c->err);
 }
 
 bool meta_input_view(struct meta_ctx *c)
 {
-	const struct node *base = &c->p->node[c->n->arg[0].node];
-	if (base->op != OP_input && base->op != OP_input_view)
+	const struct node *base = &c->p->node[c->n->arg[A_input_view_base].node];
+	if (!node_is_input(base))
 		return err_set(c->err, "the base '%s' is not an input", base->name);
-	return strided(c, node_int(c->n, 3), storage_cells(c, 0)) && check_leaf(c, c->n->arg[4].b);
+	return strided(c, node_int(c->n, A_input_view_offset), storage_cells(c, A_input_view_base))
+		&& check_leaf(c, c->n->arg[A_input_view_requires_grad].b);
 }
 
 /* An integer that sizes may refer to; no tensor. */
@@ -446,7 +453,7 @@ bool meta_sym_size(struct meta_ctx *c)
 {
 	int d;
 	c->nout = 0;
-	if (c->in[0]->rank == 0)
-		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", node_int(c->n, 1));
-	return dim_wrap(&d, node_int(c->n, 1), c->in[0]->rank, c->err);
+	if (c->in[A_sym_size_self]->rank == 0)
+		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", node_int(c->n, A_sym_size_dim));
+	return dim_wrap(&d, node_int(c->n, A_sym_size_dim), c->in[A_sym_size_self]->rank, c->err);
 }

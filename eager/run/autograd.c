@@ -1,6 +1,8 @@
 /* autograd.c: the graph that autograd keeps while a program runs (see autograd.h): vars, roots, edges, saved versions and the
  * checks that PyTorch makes before a row runs. The sweep over it is in autograd_sweep.c. */
 #include "eager/run/autograd.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 #include <ctype.h>
 
@@ -129,7 +131,7 @@ static bool same_rule(struct meta_ctx *c, const struct graph *g, int node, const
 	*c = (struct meta_ctx){.p = g->p, .n = n, .nout = 1, .err = &ignored};
 	for (int k = 0; k < MAX_OUTS; k++)
 		c->alias[k] = -1;
-	c->in[0] = &self->adj;
+	c->in[A_viewed_self] = &self->adj;
 	if (!op_meta[n->op](c) || c->nout != n->nout)
 		return false;
 	for (int k = 0; k < n->nout; k++)
@@ -197,7 +199,8 @@ bool graph_history_ok(const struct graph *g, int var, struct err *err)
 
 static void detach(struct graph *g, int node)
 {
-	struct var self = *var_at(g, g->p->node[node].arg[0].node), v = {.meta = *node_meta(g->p, node), .adj = *node_meta(g->p, node)};
+	struct var self = *var_at(g, g->p->node[node].arg[A_detach_self].node),
+			   v = {.meta = *node_meta(g->p, node), .adj = *node_meta(g->p, node)};
 	const struct root from = g->root[self.root];
 	v.root = add_root(g, from.base, from.logical ? meta_extent(&v.meta) : from.ncells);
 	g->root[v.root].counter = from.counter;
@@ -212,12 +215,12 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
 	if (n->op == OP_getitem) {
-		g->var_of[node] = &g->var_of[n->arg[0].node][node_int(n, 1)];
+		g->var_of[node] = &g->var_of[n->arg[A_getitem_self].node][node_int(n, A_getitem_index)];
 		return STEP_OK;
 	}
-	int self_id = g->var_of[n->arg[0].node][0];
+	int self_id = g->var_of[n->arg[A_viewed_self].node][0];
 	if (n->op == OP_contiguous) { /* returns self itself */
-		g->var_of[node] = g->var_of[n->arg[0].node];
+		g->var_of[node] = g->var_of[n->arg[A_viewed_self].node];
 		return STEP_OK;
 	}
 	if (op_has(n->op, T_NONDIFF)) {
@@ -238,7 +241,7 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 		&& !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	bool multi = op_has(n->op, T_MULTI_VIEW);
-	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[0].is_alias;
+	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[A_viewed_self].is_alias;
 	g->var_of[node] = ARENA_NEW(g->a, int, MAX(n->nout, 1));
 	for (int k = 0; k < n->nout; k++) {
 		struct var v = self;
@@ -272,7 +275,7 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		enum role role = op_info[n->op].param[k].role;
 		src = role == R_SRCN ? k : src;
-		index = role == R_INDEXN || role == R_UNIQUEN ? k : index;
+		index = role_has(role, RF_FULL) ? k : index;
 	}
 	if (src < 0 || index < 0 || !var_grad(g, g->var_of[n->arg[src].node][0]))
 		return true;
@@ -281,7 +284,7 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 		wrong = s->size[d] != i->size[d] && s->size[d] != 1 ? d : wrong;
 	if (wrong < 0)
 		return true;
-	int how = op_param(n->op, "reduce");
+	int how = op_arg(n->op, N_reduce);
 	if (how >= 0 && !str_eq(n->arg[how].str, "sum") && !str_eq(n->arg[how].str, "mean"))
 		return err_set(err,
 			"RuntimeError: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %d",
@@ -293,30 +296,30 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 /* ---- rows that compute ------------------------------------------------------------------------------------------ */
 
 /* Walks the tensor operands of a node: entry -1 for plain arguments. */
-struct operand {
+struct grad_operand {
 	int arg, entry, node;
 };
 
-static int operands(struct operand **list, const struct prog *p, int node, struct arena *a)
+static int operands(struct grad_operand **list, const struct prog *p, int node, struct arena *a)
 {
 	const struct node *n = &p->node[node];
 	int count = 0, max = op_info[n->op].nparam;
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		max += n->arg[k].tag == ARG_TENSORS ? n->arg[k].n : 0;
-	struct operand *out = *list = ARENA_NEW(a, struct operand, max);
+	struct grad_operand *out = *list = ARENA_NEW(a, struct grad_operand, max);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)
-			out[count++] = (struct operand){k, -1, n->arg[k].node};
+			out[count++] = (struct grad_operand){k, -1, n->arg[k].node};
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
 			if (n->arg[k].nodes[i] >= 0)
-				out[count++] = (struct operand){k, i, n->arg[k].nodes[i]};
+				out[count++] = (struct grad_operand){k, i, n->arg[k].nodes[i]};
 	}
 	return count;
 }
 
 static bool leaf_check(const struct graph *g, int node, struct err *err)
 {
-	int self = g->var_of[g->p->node[node].arg[0].node][0];
+	int self = g->var_of[g->p->node[node].arg[A_INPLACE_self].node][0];
 	const struct var *v = &g->var[self];
 	if (v->multi)
 		return multi_error(g, v, "is being", err);
@@ -326,7 +329,7 @@ static bool leaf_check(const struct graph *g, int node, struct err *err)
 	return true;
 }
 
-static void save_operands(struct graph *g, int node, const struct operand *op, int nop)
+static void save_operands(struct graph *g, int node, const struct grad_operand *op, int nop)
 {
 	const struct node *n = &g->p->node[node];
 	const struct op_info *info = &op_info[n->op];
@@ -335,9 +338,9 @@ static void save_operands(struct graph *g, int node, const struct operand *op, i
 	for (int s = 0; s < info->nsave; s++) {
 		if (!when_holds(f, info->save[s].when))
 			continue;
-		if (info->save[s].what == 0 && op_has(n->op, T_MUTATES)) {
+		if (info->save[s].what == A_INPLACE_self && op_has(n->op, T_MUTATES)) {
 			struct tensor self, *copy = ARENA_NEW(g->a, struct tensor, 1);
-			graph_tensor(&self, g, n->arg[0].node, 0);
+			graph_tensor(&self, g, n->arg[A_INPLACE_self].node, 0);
 			meta_make_contiguous(&copy->meta, self.meta.dtype, self.meta.size, self.meta.rank);
 			tensor_new(copy, &copy->meta, g->a);
 			tensor_copy(copy, &self);
@@ -359,7 +362,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	bool writes = op_has(n->op, T_MUTATES);
 	if (!g->grad_mode || op_has(n->op, T_NONDIFF))
 		return STEP_OK;
-	struct operand *op;
+	struct grad_operand *op;
 	int nop = operands(&op, g->p, node, g->a), ngrad = 0;
 	for (int i = 0; i < nop; i++)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
@@ -367,7 +370,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		return STEP_OK;
 	if (writes && !leaf_check(g, node, err))
 		return STEP_RAISED;
-	if (writes && g->root[var_at(g, n->arg[0].node)->root].unsaid) {
+	if (writes && g->root[var_at(g, n->arg[A_INPLACE_self].node)->root].unsaid) {
 		err_set(err, "a write into memory that _unsafe_view shares without saying so");
 		return STEP_UNSUPPORTED;
 	}
@@ -382,14 +385,14 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	}
 	for (int k = 0; k < n->nout; k++)
 		f->tracked |= dtype_is_float(n->out[k].meta.dtype);
-	const char *opaque = writes ? var_at(g, n->arg[0].node)->opaque : NULL;
+	const char *opaque = writes ? var_at(g, n->arg[A_INPLACE_self].node)->opaque : NULL;
 	for (int e = 0; e < f->nedge && !opaque; e++)
 		opaque = g->var[f->edge[e].var].opaque;
 	if (f->tracked && opaque) {
 		err_set(err, "no gradient through %s", opaque);
 		return STEP_UNSUPPORTED;
 	}
-	f->self_had_grad = writes && var_grad(g, g->var_of[n->arg[0].node][0]);
+	f->self_had_grad = writes && var_grad(g, g->var_of[n->arg[A_INPLACE_self].node][0]);
 	save_operands(g, node, op, nop);
 	return STEP_OK;
 }
@@ -398,7 +401,7 @@ void graph_written(struct graph *g, int node)
 {
 	const struct node *n = &g->p->node[node];
 	struct fn *f = &g->fn[node];
-	g->var_of[node] = g->var_of[n->arg[0].node];
+	g->var_of[node] = g->var_of[n->arg[A_INPLACE_self].node];
 	struct var *v = var_at(g, node);
 	struct root *r = &g->root[v->root];
 	v->seen = ++*graph_version(g, v->root);

@@ -1,5 +1,6 @@
 /* autograd_sweep.c: the backward sweep over adjoint memory (see autograd.h). */
 #include "eager/run/autograd.h"
+#include "generated/op_args.h"
 
 static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
 
@@ -30,14 +31,14 @@ static void *adjoint(struct graph *g, const struct var *v)
 }
 
 /* Splits a meta into its last dimension and the rest, so that the odometer turns once per row. */
-struct rows {
+struct adjoint_rows {
 	struct meta outer;
 	int64_t n, stride;
 };
 
-static struct rows rows_of(const struct meta *m)
+static struct adjoint_rows rows_of(const struct meta *m)
 {
-	struct rows r = {.outer = *m, .n = 1};
+	struct adjoint_rows r = {.outer = *m, .n = 1};
 	if (m->rank) {
 		r.outer.rank--;
 		r.n = m->size[m->rank - 1];
@@ -61,7 +62,7 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 	enum dtype from = t->meta.dtype;
 	size_t nbytes = (size_t)dtype_nbytes(from);
 	const unsigned char *src = t->base + (size_t)t->meta.offset * nbytes;
-	struct rows r = rows_of(&v->adj);
+	struct adjoint_rows r = rows_of(&v->adj);
 	struct meta_iter it;
 	meta_iter_start(&it, &r.outer);
 	do {
@@ -107,7 +108,7 @@ static void adjoint_get(struct tensor *out, const struct graph *g, const struct 
 	enum dtype t = v->meta.dtype, wide = t == DT_F64 ? DT_F64 : DT_F32;
 	size_t nbytes = cell_bytes(t);
 	static const unsigned char nothing[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-	struct rows r = rows_of(&v->adj), w = rows_of(&out->meta);
+	struct adjoint_rows r = rows_of(&v->adj), w = rows_of(&out->meta);
 	struct meta_iter it, to;
 	meta_iter_start(&it, &r.outer);
 	meta_iter_start(&to, &w.outer);
@@ -236,7 +237,7 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	if (self) {
 		adjoint_zero(g, self);
 		if (f->self_had_grad)
-			adjoint_put(g, self, c.gin[0], false);
+			adjoint_put(g, self, c.gin[A_INPLACE_self], false);
 	}
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];

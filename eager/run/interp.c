@@ -1,9 +1,10 @@
-/* interp.c: see interp.h. One struct run per call; everything of it but the reported data lives in an arena of its own. */
+/* interp.c: see interp.h. One struct interp_run per call; everything of it but the reported data lives in an arena of its own. */
 #include "eager/run/interp.h"
 
 #include "eager/run/autograd.h"
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
+#include "generated/op_args.h"
 
 enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
 static const size_t default_max_bytes = (size_t)1 << 30;
@@ -15,7 +16,7 @@ struct storage {
 	int64_t ncells;
 };
 
-struct run {
+struct interp_run {
 	const struct prog *p;
 	const struct interp_options *o;
 	struct arena *a; /* what is reported */
@@ -49,7 +50,7 @@ static void poison(unsigned char *data, size_t nbytes, enum dtype t)
 		memcpy(data + i, pattern[t], n);
 }
 
-static struct storage *storage_add(struct run *r, int id, int64_t ncells, enum dtype t, enum device device, struct arena *a)
+static struct storage *storage_add(struct interp_run *r, int id, int64_t ncells, enum dtype t, enum device device, struct arena *a)
 {
 	if (r->nstorage == r->cap_storage) {
 		r->cap_storage = MAX(32, 2 * r->cap_storage);
@@ -77,7 +78,7 @@ static struct storage *storage_add(struct run *r, int id, int64_t ncells, enum d
 	return s;
 }
 
-static void zones_check(const struct run *r, const char *after)
+static void zones_check(const struct interp_run *r, const char *after)
 {
 	if (r->o && r->o->no_zones)
 		return;
@@ -99,7 +100,7 @@ static void zones_check(const struct run *r, const char *after)
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
 /* PyTorch's class of a kernel's message; kernels give the text only. */
-static enum step raised(struct run *r, const struct err *e)
+static enum step raised(struct interp_run *r, const struct err *e)
 {
 	const char *class = strstr(e->msg, "Error: ") ? "" : str_starts(e->msg, "index ") ? "IndexError: " : "RuntimeError: ";
 	err_set(r->err, "%s%s", class, e->msg);
@@ -107,7 +108,7 @@ static enum step raised(struct run *r, const struct err *e)
 }
 
 /* Operands with data; false in *data if one of them is on device meta. */
-static void kernel_context(struct kern_ctx *c, struct run *r, int node, struct err *err, bool *data)
+static void kernel_context(struct kern_ctx *c, struct interp_run *r, int node, struct err *err, bool *data)
 {
 	const struct node *n = &r->p->node[node];
 	*c = (struct kern_ctx){.n = n, .nout = n->nout, .scratch = &r->scratch, .err = err};
@@ -138,13 +139,13 @@ static void kernel_context(struct kern_ctx *c, struct run *r, int node, struct e
 	}
 }
 
-static bool has_kernel(struct run *r, int node)
+static bool has_kernel(struct interp_run *r, int node)
 {
 	int op = r->p->node[node].op;
 	return op_kern[op] || err_set(r->err, "%s has no kernel yet", op_info[op].name);
 }
 
-static enum step run_functional(struct run *r, int node)
+static enum step run_functional(struct interp_run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
 	struct tensor *out = ARENA_NEW(&r->scratch, struct tensor, n->nout);
@@ -175,7 +176,7 @@ static enum step run_functional(struct run *r, int node)
 }
 
 /* Meta of the value that an in-place row's kernel computes: the functional row's result, on self's device whatever the operands'. */
-static bool functional_meta(struct meta *out, const struct run *r, int node, struct err *err)
+static bool functional_meta(struct meta *out, const struct interp_run *r, int node, struct err *err)
 {
 	const struct node *n = &r->p->node[node];
 	struct meta_ctx c = {.p = r->p, .n = n, .nout = 1, .err = err};
@@ -185,7 +186,7 @@ static bool functional_meta(struct meta *out, const struct run *r, int node, str
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		if (meta_operand(r->p, n, k)) {
 			in[k] = *meta_operand(r->p, n, k);
-			in[k].device = node_meta(r->p, n->arg[0].node)->device;
+			in[k].device = node_meta(r->p, n->arg[A_INPLACE_self].node)->device;
 			c.in[k] = &in[k];
 		}
 	if (!op_meta[n->op](&c))
@@ -219,7 +220,7 @@ static void store(struct tensor *self, const struct tensor *value, struct arena 
 	} while (meta_iter_next(&it, &self->meta));
 }
 
-static enum step run_inplace(struct run *r, int node)
+static enum step run_inplace(struct interp_run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
 	if (!has_kernel(r, node))
@@ -233,7 +234,7 @@ static enum step run_inplace(struct run *r, int node)
 	struct tensor value, self;
 	if (!functional_meta(&value.meta, r, node, &err))
 		return raised(r, &err);
-	graph_tensor(&self, &r->g, n->arg[0].node, 0);
+	graph_tensor(&self, &r->g, n->arg[A_INPLACE_self].node, 0);
 	bool data;
 	struct kern_ctx c;
 	kernel_context(&c, r, node, &err, &data);
@@ -251,15 +252,14 @@ static enum step run_inplace(struct run *r, int node)
 	return STEP_OK;
 }
 
-static enum step run_input(struct run *r, int node)
+static enum step run_input(struct interp_run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
 	const struct storage *s = &r->storage[n->out[0].storage];
-	bool requires_grad = n->arg[op_param(n->op, "requires_grad")].b;
-	return graph_input(&r->g, node, s->data, s->ncells, requires_grad, r->err);
+	return graph_input(&r->g, node, s->data, s->ncells, node_requires_grad(n), r->err);
 }
 
-static enum step run_node(struct run *r, int node)
+static enum step run_node(struct interp_run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
 	if (node_is_sym(n))
@@ -271,9 +271,9 @@ static enum step run_node(struct run *r, int node)
 	}
 	if (!legality_version(r->p, node, r->o ? r->o->torch_minor : 0, r->err))
 		return STEP_RAISED;
-	if (n->op == OP_input || n->op == OP_input_view)
+	if (node_is_input(n))
 		return run_input(r, node);
-	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[0].node].out[0].storage;
+	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[A_viewed_self].node].out[0].storage;
 	if (op_has(n->op, T_VIEW) || shares)
 		return graph_view(&r->g, node, r->err);
 	struct arena_mark mark = arena_mark(&r->scratch);
@@ -285,7 +285,7 @@ static enum step run_node(struct run *r, int node)
 
 /* ---- one call --------------------------------------------------------------------------------------------------- */
 
-static bool make_inputs(struct run *r)
+static bool make_inputs(struct interp_run *r)
 {
 	r->ninputs = prog_input_storages(r->p);
 	for (int s = 0; s < r->ninputs; s++) {
@@ -304,7 +304,7 @@ static bool make_inputs(struct run *r)
 	return true;
 }
 
-static enum step run_nodes(struct run *r)
+static enum step run_nodes(struct interp_run *r)
 {
 	bool *forward = ARENA_NEW(&r->mem, bool, r->p->nnode), *cot = ARENA_NEW(&r->mem, bool, r->p->nnode);
 	enum step step = STEP_OK;
@@ -319,7 +319,7 @@ static enum step run_nodes(struct run *r)
 	return step;
 }
 
-static enum step run_backward(struct run *r)
+static enum step run_backward(struct interp_run *r)
 {
 	struct cotangent cot[MAX_RETURNS];
 	for (int i = 0; i < r->p->nback; i++) {
@@ -360,7 +360,7 @@ static void report_tensor(struct result_tensor *out, const struct tensor *t, str
 	out->data = c.base;
 }
 
-static void report(struct result_call *out, struct run *r)
+static void report(struct result_call *out, struct interp_run *r)
 {
 	const struct prog *p = r->p;
 	*out = (struct result_call){.nouts = p->nret, .nstorages = r->ninputs};
@@ -380,7 +380,7 @@ static void report(struct result_call *out, struct run *r)
 	out->grad = ARENA_NEW(r->a, struct result_tensor, p->nnode);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		if ((n->op != OP_input && n->op != OP_input_view) || !n->arg[op_param(n->op, "requires_grad")].b)
+		if (!node_requires_grad(n))
 			continue;
 		struct result_tensor *t = &out->grad[out->ngrads];
 		struct tensor g;
@@ -396,7 +396,7 @@ static void report(struct result_call *out, struct run *r)
 
 static enum step run_call(struct result_call *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err)
 {
-	struct run r = {.p = p, .o = o, .a = a, .err = err};
+	struct interp_run r = {.p = p, .o = o, .a = a, .err = err};
 	arena_init(&r.mem);
 	arena_init(&r.scratch);
 	graph_init(&r.g, p, &r.mem);

@@ -1,6 +1,8 @@
 /* legality.c: see legality.h. What an in-place row does about memory that overlaps is a column of the op table that only this file
  * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". */
 #include "eager/run/legality.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 enum {
 	OV_ITERATOR = 1,          /* as TensorIterator: refuses a self that overlaps itself; an operand may be exactly self */
@@ -56,7 +58,7 @@ static enum common common_cells(const struct value *a, const struct value *b)
 
 static bool operand_ok(const struct graph *g, const struct node *n, int operand, struct err *err)
 {
-	int self = n->arg[0].node;
+	int self = n->arg[A_INPLACE_self].node;
 	enum common c = common_cells(&g->p->node[self].out[0], &g->p->node[operand].out[0]);
 	if (g->var_of[self][0] == g->var_of[operand][0])
 		c = COMMON_FULL;
@@ -80,14 +82,14 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
-	if (flags & OV_SAME_DATA_RETURNS && n->arg[1].tag == ARG_TENSOR
-		&& same_data(&p->node[n->arg[0].node].out[0], &p->node[n->arg[1].node].out[0]))
+	if (flags & OV_SAME_DATA_RETURNS && n->arg[A_copy__src].tag == ARG_TENSOR
+		&& same_data(&p->node[n->arg[A_INPLACE_self].node].out[0], &p->node[n->arg[A_copy__src].node].out[0]))
 		return true;
-	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[0].node].out[0].meta))
+	if (!(flags & OV_ACCEPT_SELF) && meta_overlaps_itself(&p->node[n->arg[A_INPLACE_self].node].out[0].meta))
 		return err_set(err,
 			"RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
 			"memory location. Please clone() the tensor before performing the operation.");
-	for (int k = 1; k < op_info[n->op].nparam && !(flags & OV_CLONES_OPERAND); k++) {
+	for (int k = A_INPLACE_self + 1; k < op_info[n->op].nparam && !(flags & OV_CLONES_OPERAND); k++) {
 		if (n->arg[k].tag == ARG_TENSOR && !operand_ok(g, n, n->arg[k].node, err))
 			return false;
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
@@ -112,12 +114,12 @@ enum { CLAMP_IN_RANGE = 15 };
 
 static bool clamp_in_range(const struct prog *p, const struct node *n, struct err *err)
 {
-	if (n->op != OP_clamp || node_meta(p, n->arg[0].node)->dtype != DT_U8 || n->out[0].meta.dtype != DT_U8)
+	if (n->op != OP_clamp || node_meta(p, n->arg[A_clamp_self].node)->dtype != DT_U8 || n->out[0].meta.dtype != DT_U8)
 		return true;
-	for (int k = 1; k <= 2; k++)
+	for (int k = A_clamp_min; k <= A_clamp_max; k++)
 		if (n->arg[k].tag == ARG_SCALAR && (n->arg[k].scalar.i < 0 || n->arg[k].scalar.i > UINT8_MAX))
-			return err_set(err, "RuntimeError: Clamp %s value %lld is outside the representable range of Byte", k == 1 ? "min" : "max",
-				(long long)n->arg[k].scalar.i);
+			return err_set(err, "RuntimeError: Clamp %s value %lld is outside the representable range of Byte",
+				k == A_clamp_min ? "min" : "max", (long long)n->arg[k].scalar.i);
 	return true;
 }
 
@@ -150,7 +152,7 @@ static bool cells_meet(const struct meta *a, const struct meta *b)
 
 static bool reads_written(const struct prog *p, const struct node *n, int operand)
 {
-	const struct value *self = &p->node[n->arg[0].node].out[0], *other = &p->node[operand].out[0];
+	const struct value *self = &p->node[n->arg[A_INPLACE_self].node].out[0], *other = &p->node[operand].out[0];
 	if (self->storage != other->storage || overlap[n->op] & OV_CLONES_OPERAND
 		|| (same_data(self, other) && !(overlap[n->op] & OV_REFUSE_FULL)))
 		return false;
@@ -162,7 +164,7 @@ bool legality_reads_written(const struct prog *p, int node)
 	const struct node *n = &p->node[node];
 	CHECK(op_has(n->op, T_MUTATES));
 	bool reads = false;
-	for (int k = 1; k < op_info[n->op].nparam && !reads; k++) {
+	for (int k = A_INPLACE_self + 1; k < op_info[n->op].nparam && !reads; k++) {
 		if (n->arg[k].tag == ARG_TENSOR)
 			reads = reads_written(p, n, n->arg[k].node);
 		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n && !reads; i++)
@@ -173,5 +175,5 @@ bool legality_reads_written(const struct prog *p, int node)
 
 bool legality_order_matters(const struct prog *p, int node)
 {
-	return meta_has_duplicates(&p->node[p->node[node].arg[0].node].out[0].meta) || legality_reads_written(p, node);
+	return meta_has_duplicates(&p->node[p->node[node].arg[A_INPLACE_self].node].out[0].meta) || legality_reads_written(p, node);
 }

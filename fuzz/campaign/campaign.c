@@ -523,7 +523,7 @@ static bool policy_usable(const struct options *o, struct err *err)
 	choices_free(&c);
 	if (ok) {
 		bool any = !p.restricted;
-		for (int op = 0; op < NOPS; op++)
+		for (int op = 0; op < op_nrows; op++)
 			any |= p.op[op];
 		ok = any || err_set(err, "--ops names no operator");
 	}

@@ -1,5 +1,6 @@
 /* novelty.c: features as hashes; a collision only makes a program look a little less new. */
 #include "fuzz/campaign/novelty.h"
+#include "generated/op_input.h"
 
 const char *const layout_name[NLAYOUTS] = {"contiguous", "0-d", "empty", "broadcast", "overlapping", "permuted", "gapped"};
 
@@ -38,10 +39,9 @@ static void feature(struct visit *v, uint64_t h)
 /* Tensor-level gradient path, near enough for a feature: some operand of floating dtype descends from such an input. */
 static void grad_path(const struct prog *p, bool *on)
 {
-	int input_grad = op_param(OP_input, "requires_grad"), view_grad = op_param(OP_input_view, "requires_grad");
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		on[i] = (n->op == OP_input && n->arg[input_grad].b) || (n->op == OP_input_view && n->arg[view_grad].b);
+		on[i] = node_requires_grad(n);
 		if (op_has(n->op, T_NONDIFF))
 			continue;
 		for (int k = 0; k < op_info[n->op].nparam; k++) {

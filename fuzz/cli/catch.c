@@ -6,6 +6,7 @@
 #include "eager/run/interp.h"
 #include "oracle/judge/addends.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_input.h"
 
 const char *const plant_name[NPLANTS] = {"dropped operand", "factor n/(n-len)", "zeroed row", "stale tensor", "+1 ULP on exact"};
 
@@ -33,7 +34,7 @@ struct catch_count catch_sum(const struct catch_table *t, enum plant p)
 
 static bool plain_float(const struct node *n)
 {
-	return n->op == OP_input && dtype_is_float(n->out[0].meta.dtype) && str_eq(n->arg[op_param(OP_input, "fill")].str, "dyadic");
+	return n->op == OP_input && dtype_is_float(n->out[0].meta.dtype) && str_eq(n->arg[A_input_fill].str, "dyadic");
 }
 
 static void set_fill(struct prog *p, const char *fill)
@@ -44,7 +45,7 @@ static void set_fill(struct prog *p, const char *fill)
 				p->call[k].input[i].fill = NULL;
 	for (int i = 0; i < p->nnode; i++)
 		if (plain_float(&p->node[i]))
-			p->node[i].arg[op_param(OP_input, "fill")] = arg_str(p, fill);
+			p->node[i].arg[A_input_fill] = arg_str(p, fill);
 }
 
 bool catch_generate(struct prog *out, struct catch_case *c, int ncall, struct err *err)

@@ -42,8 +42,7 @@ static void print_call(const struct prog *p, const struct result_call *c, int k)
 		print_tensor(p->node[p->ret[i]].name, &c->out[i]);
 	int g = 0;
 	for (int i = 0; i < p->nnode && g < c->ngrads; i++) {
-		int rg = p->node[i].op == OP_input || p->node[i].op == OP_input_view ? op_param(p->node[i].op, "requires_grad") : -1;
-		if (rg < 0 || !p->node[i].arg[rg].b)
+		if (!node_requires_grad(&p->node[i]))
 			continue;
 		snprintf(name, sizeof name, "%s.grad", p->node[i].name);
 		print_tensor(name, &c->grad[g++]);

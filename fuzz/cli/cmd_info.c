@@ -50,14 +50,14 @@ int cmd_ops(const struct options *o)
 {
 	for (int i = 0; i < o->nfile; i++) {
 		int op = 0;
-		while (op < NOPS && !op_named(op, o->file[i]))
+		while (op < op_nrows && !op_named(op, o->file[i]))
 			op++;
-		if (op == NOPS) {
+		if (op == op_nrows) {
 			complain("no operator '%s'%s", o->file[i], op_guess(&(struct guess){0}, o->file[i]));
 			return EXIT_USAGE;
 		}
 	}
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		bool shown = o->nfile == 0;
 		for (int i = 0; i < o->nfile; i++)
 			shown |= op_named(op, o->file[i]);
@@ -67,7 +67,7 @@ int cmd_ops(const struct options *o)
 			print_op(op);
 	}
 	if (!o->json && !o->nfile)
-		printf("%d operators\n", NOPS);
+		printf("%d operators\n", op_nrows);
 	return EXIT_CLEAN;
 }
 

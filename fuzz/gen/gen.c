@@ -1,6 +1,8 @@
 /* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
 
@@ -80,10 +82,10 @@ static int add_full(struct world *w, const struct meta *m, int rank)
 {
 	int node = prog_add(w->p, OP_full, NULL);
 	struct node *n = &w->p->node[node];
-	n->arg[0] = arg_ints(w->p, m->size, rank);
-	n->arg[1] = arg_scalar_f(choose_chance(w->c, 30) ? 0.5 : 1.0);
+	n->arg[A_full_size] = arg_ints(w->p, m->size, rank);
+	n->arg[A_full_fill_value] = arg_scalar_f(choose_chance(w->c, 30) ? 0.5 : 1.0);
 	if (m->dtype != DT_F32)
-		n->arg[2] = arg_dtype(m->dtype);
+		n->arg[A_full_dtype] = arg_dtype(m->dtype);
 	if (!prog_infer_node(w->p, node, NULL))
 		BUG("full refused");
 	return node;
@@ -92,8 +94,8 @@ static int add_full(struct world *w, const struct meta *m, int rank)
 static int expanded(struct world *w, int node, const struct meta *m)
 {
 	int e = prog_add(w->p, OP_expand, NULL);
-	w->p->node[e].arg[0] = arg_tensor(node);
-	w->p->node[e].arg[1] = arg_ints(w->p, m->size, m->rank);
+	w->p->node[e].arg[A_expand_self] = arg_tensor(node);
+	w->p->node[e].arg[A_expand_size] = arg_ints(w->p, m->size, m->rank);
 	if (!prog_infer_node(w->p, e, NULL))
 		BUG("expand refused");
 	return e;
@@ -160,11 +162,11 @@ static void add_calls(struct world *w)
 		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
 		for (int i = 0; i < p->nnode; i++) {
 			const struct node *n = &p->node[i];
-			if (n->op != OP_input || node_given(n, op_param(OP_input, "data")))
+			if (n->op != OP_input || node_given(n, A_input_data))
 				continue;
-			bool plain = str_eq(n->arg[IN_FILL].str, "dyadic") && dtype_is_float(n->arg[IN_DTYPE].dtype);
-			bool ints = str_eq(n->arg[IN_FILL].str, "dyadic") && n->arg[IN_DTYPE].dtype != DT_B8;
-			uint64_t seed = (uint64_t)n->arg[IN_SEED].i.value + 100 * (uint64_t)(c + 1);
+			bool plain = str_eq(n->arg[A_input_fill].str, "dyadic") && dtype_is_float(n->arg[A_input_dtype].dtype);
+			bool ints = str_eq(n->arg[A_input_fill].str, "dyadic") && n->arg[A_input_dtype].dtype != DT_B8;
+			uint64_t seed = (uint64_t)n->arg[A_input_seed].i.value + 100 * (uint64_t)(c + 1);
 			k->input[k->ninput++] = (struct call_input){.node = i, .seed = seed, .fill = plain || ints ? fill : NULL};
 		}
 	}

@@ -20,8 +20,8 @@
 
 /* Counts over many programs; the caller zeroes it. `refused` are nodes that the shape rules did not accept: a hole in the roles. */
 struct gen_stats {
-	int64_t nprogram, made[NOPS], refused[NOPS];
-	char why[NOPS][120]; /* the last refusal */
+	int64_t nprogram, made[MAX_OPS], refused[MAX_OPS];
+	char why[MAX_OPS][120]; /* the last refusal */
 };
 
 /* Everything of *out lives in `a`. False only if the policy admits no operator at all. */

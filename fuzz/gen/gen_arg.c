@@ -1,6 +1,7 @@
 /* gen_arg.c: arguments that are not tensors, by kind and role, valid for the self at hand. Dims are drawn first because indices,
  * windows and counts refer to them; then everything else in schema order. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
@@ -98,7 +99,7 @@ static bool draw_dims(struct world *w, struct making *m, int k)
 
 /* ---- sizes -------------------------------------------------------------------------------------------------------- */
 
-static void draw_expand(struct world *w, struct making *m, int k)
+static bool value_EXPAND(struct world *w, struct making *m, int k)
 {
 	const struct meta *s = &m->meta;
 	int64_t size[MAX_RANK];
@@ -114,6 +115,7 @@ static void draw_expand(struct world *w, struct making *m, int k)
 		size[d] = old != 1 && d >= lead && chance(w, PF_minus_one) ? -1 : new;
 	}
 	m->arg[k] = arg_ints(w->p, size, rank);
+	return true;
 }
 
 /* May dims d and d+1 be merged without a copy? */
@@ -164,7 +166,7 @@ static void draw_reshape(struct world *w, struct making *m, int k, bool strict)
 	m->arg[k] = arg_ints(w->p, s.size, s.rank);
 }
 
-static void draw_repeat(struct world *w, struct making *m, int k)
+static bool value_REPEAT(struct world *w, struct making *m, int k)
 {
 	int rank = m->meta.rank + (m->meta.rank < 5 ? (int)choose_below(w->c, 2) : 0);
 	int64_t reps[MAX_RANK], room = w->max_numel / MAX(meta_numel(&m->meta), 1);
@@ -175,10 +177,11 @@ static void draw_repeat(struct world *w, struct making *m, int k)
 		room /= MAX(reps[d], 1);
 	}
 	m->arg[k] = arg_ints(w->p, reps, rank);
+	return true;
 }
 
 /* Size, Ints and Index of as_strided: self's own cells seen as [a, b] cut somewhere, maybe swapped. Self is dense. */
-static void draw_strided(struct world *w, struct making *m, int k)
+static bool value_STRIDED(struct world *w, struct making *m, int k)
 {
 	if (param_of(m, k)->kind == K_SIZE) {
 		int64_t n = meta_numel(&m->meta), start = n ? (int64_t)choose_below(w->c, (uint64_t)n) : 0;
@@ -205,16 +208,18 @@ static void draw_strided(struct world *w, struct making *m, int k)
 	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
 		m->arg[k] = arg_int(m->strided.offset); /* None: self's own */
 	}
+	return true;
 }
 
-static void draw_any_size(struct world *w, struct making *m, int k)
+static bool draw_any_size(struct world *w, struct making *m, int k)
 {
 	struct shape s;
 	draw_shape(w, &s, 0, 5);
 	m->arg[k] = arg_ints(w->p, s.size, s.rank);
+	return true;
 }
 
-static void draw_pad(struct world *w, struct making *m, int k)
+static bool value_PAD(struct world *w, struct making *m, int k)
 {
 	int64_t pad[2 * MAX_RANK];
 	int n = m->meta.rank ? 1 + (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0;
@@ -226,9 +231,10 @@ static void draw_pad(struct world *w, struct making *m, int k)
 			pad[2 * i + (int)choose_below(w->c, 2)] = -choose_int(w->c, 1, size - 1);
 	}
 	m->arg[k] = arg_ints(w->p, pad, 2 * n);
+	return true;
 }
 
-static void draw_shifts(struct world *w, struct making *m, int k)
+static bool value_SHIFTS(struct world *w, struct making *m, int k)
 {
 	int64_t shift[MAX_RANK];
 	int n = 1;
@@ -238,6 +244,7 @@ static void draw_shifts(struct world *w, struct making *m, int k)
 	for (int i = 0; i < n; i++)
 		shift[i] = choose_int(w->c, 0, 6) - 2;
 	m->arg[k] = arg_ints(w->p, shift, n);
+	return true;
 }
 
 /* ---- single numbers --------------------------------------------------------------------------------------------------- */
@@ -274,31 +281,41 @@ static bool draw_index(struct world *w, struct making *m, int k)
 	return true;
 }
 
-static void draw_step(struct world *w, struct making *m, int k)
+static bool draw_step(struct world *w, struct making *m, int k)
 {
-	int64_t n = dim_size(m), least = (n + MAX_OUTS - 1) / MAX_OUTS;
-	if (param_of(m, k)->role == R_CHUNK)
-		m->arg[k] = arg_int(choose_int(w->c, MAX(least, 1), MAX(n, 1)));
-	else if (!keep_default(w, param_of(m, k)))
+	if (!keep_default(w, param_of(m, k)))
 		m->arg[k] = arg_int(choose_int(w->c, 1, 3));
+	return true;
 }
 
-static bool draw_int(struct world *w, struct making *m, int k)
+static bool value_CHUNK(struct world *w, struct making *m, int k)
+{
+	int64_t n = dim_size(m), least = (n + MAX_OUTS - 1) / MAX_OUTS;
+	m->arg[k] = arg_int(choose_int(w->c, MAX(least, 1), MAX(n, 1)));
+	return true;
+}
+
+static bool value_DIAG(struct world *w, struct making *m, int k)
+{
+	if (!keep_default(w, param_of(m, k)))
+		m->arg[k] = arg_int(choose_int(w->c, 0, 4) - 2);
+	return true;
+}
+
+static bool value_WINDOW(struct world *w, struct making *m, int k)
 {
 	int64_t n = dim_size(m);
-	switch (param_of(m, k)->role) {
-	case R_DIAG:
-		if (!keep_default(w, param_of(m, k)))
-			m->arg[k] = arg_int(choose_int(w->c, 0, 4) - 2);
-		return true;
-	case R_WINDOW:
-		if (n == 0)
-			return false;
-		m->arg[k] = arg_int(choose_int(w->c, 1, n));
-		return true;
-	case R_COUNT: m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0); return true;
-	default: return false;
-	}
+	if (n == 0)
+		return false;
+	m->arg[k] = arg_int(choose_int(w->c, 1, n));
+	return true;
+}
+
+static bool value_COUNT(struct world *w, struct making *m, int k)
+{
+	int64_t n = dim_size(m);
+	m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0);
+	return true;
 }
 
 /* Of a row without self: what its dtype argument says. */
@@ -311,7 +328,7 @@ static enum dtype result_dtype(const struct making *m)
 }
 
 /* A range of a drawn length, as `end`, `start, end` or `start, end, step`. Quarters and small integers: no dtype rounds their sums. */
-static void draw_range(struct world *w, struct making *m, int k)
+static bool value_RANGE(struct world *w, struct making *m, int k)
 {
 	int part[3], n = 0;
 	for (int j = k; j < op_info[m->op].nparam; j++)
@@ -329,20 +346,17 @@ static void draw_range(struct world *w, struct making *m, int k)
 		m->arg[part[i]] = ints ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
 		m->done[part[i]] = true;
 	}
+	return true;
 }
 
-static void draw_scalar(struct world *w, struct making *m, int k)
+static bool draw_scalar(struct world *w, struct making *m, int k)
 {
-	if (param_of(m, k)->role == R_RANGE) {
-		draw_range(w, m, k);
-		return;
-	}
 	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
 	static const int64_t ints[] = {1, 0, 2, 3, -1, -2};
 	const struct param *q = param_of(m, k);
 	bool needed = q->role == R_BOUND && k && param_of(m, k - 1)->role == R_BOUND && m->arg[k - 1].tag == ARG_NONE;
 	if (keep_default(w, q) && !needed)
-		return;
+		return true;
 	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
 	if (dtype_is_float(t)) {
 		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
@@ -355,6 +369,7 @@ static void draw_scalar(struct world *w, struct making *m, int k)
 	} else {
 		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
 	}
+	return true;
 }
 
 /* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
@@ -384,26 +399,29 @@ bool draw_number(struct world *w, struct making *m, int k)
 
 void draw_number_first(struct world *w, struct making *m)
 {
-	if (!op_has(m->op, T_NUMBERS) || !op_takes_number(m->op, 0) || m->arg[1].tag != ARG_SCALAR || !choose_chance(w->c, 25))
+	int self = m->anchor, other = op_arg(m->op, N_other);
+	if (!op_has(m->op, T_NUMBERS) || other < 0 || !op_takes_number(m->op, self) || m->arg[other].tag != ARG_SCALAR
+		|| !choose_chance(w->c, 25))
 		return;
-	struct arg t = m->arg[0];
-	m->arg[0] = m->arg[1];
-	m->arg[1] = t;
+	struct arg t = m->arg[self];
+	m->arg[self] = m->arg[other];
+	m->arg[other] = t;
 }
 
-static void draw_bool(struct world *w, struct making *m, int k)
+static bool draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
 	if (q->role == R_KEEP || keep_default(w, q))
-		return;
+		return true;
 	bool v = choose_chance(w->c, 50);
 	m->arg[k] = arg_bool(v);
 	if (q->role == R_ACCUMULATE)
 		m->accumulate = v;
+	return true;
 }
 
 /* Another dtype for the result. Conversions that may be undefined are left to admit(). */
-static void draw_dtype_arg(struct world *w, struct making *m, int k)
+static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
 	bool conversion = op_info[m->op].licence == LC_CONVERT;
@@ -411,61 +429,80 @@ static void draw_dtype_arg(struct world *w, struct making *m, int k)
 		enum dtype t;
 		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
 			m->arg[k] = arg_dtype(t);
-		return;
+		return true;
 	}
 	if (conversion ? choose_chance(w->c, 5) : chance(w, PF_plain))
-		return;
+		return true;
 	/* PyTorch's derivatives that read self expect it in the result's dtype (cumprod with zeros raises otherwise). */
 	for (int i = 0; i < op_info[m->op].nsave; i++)
 		if (op_info[m->op].save[i].what == m->anchor && has_grad(w, m->self))
-			return;
+			return true;
 	uint32_t mask = conversion ? DTS_ALL : op_info[m->op].dtypes & (dtype_is_float(m->meta.dtype) ? DTS_FLOAT : DTS_NUM);
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))
 		m->arg[k] = arg_dtype(t);
+	return true;
 }
 
-static void draw_str(struct world *w, struct making *m, int k)
+static bool draw_str(struct world *w, struct making *m, int k)
 {
 	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"};
 	CHECK(param_of(m, k)->role == R_REDUCE);
 	m->arg[k] = arg_str(w->p, reduce[choose_below(w->c, ARRAY_LEN(reduce))]);
+	return true;
 }
 
+static bool value_VIEW(struct world *w, struct making *m, int k)
+{
+	draw_reshape(w, m, k, true);
+	return true;
+}
+
+static bool value_RESHAPE(struct world *w, struct making *m, int k)
+{
+	draw_reshape(w, m, k, false);
+	return true;
+}
+
+/* Roles that the function of their kind looks at. */
+#define value_PERM       draw_dims
+#define value_INSERT     draw_dim
+#define value_DISTINCT   draw_dim
+#define value_BOUND      draw_scalar
+#define value_FACTOR     draw_scalar
+#define value_ACCUMULATE draw_bool
+#define value_KEEP       draw_bool
+#define value_REDUCE     draw_str
+
+typedef bool value_fn(struct world *, struct making *, int k);
+
+/* By role; a VALUE_ROLE of role.def without a function does not compile. Arguments without a role: by kind. False: no valid value. */
 static bool draw_one(struct world *w, struct making *m, int k)
 {
-	switch (param_of(m, k)->kind) {
-	case K_SIZE:
-	case K_INTS:
-		switch (param_of(m, k)->role) {
-		case R_EXPAND: draw_expand(w, m, k); return true;
-		case R_VIEW: draw_reshape(w, m, k, true); return true;
-		case R_RESHAPE: draw_reshape(w, m, k, false); return true;
-		case R_REPEAT: draw_repeat(w, m, k); return true;
-		case R_STRIDED: draw_strided(w, m, k); return true;
-		case R_PAD: draw_pad(w, m, k); return true;
-		case R_SHIFTS: draw_shifts(w, m, k); return true;
-		case R_ANY:
-			if (param_of(m, k)->kind == K_SIZE) {
-				draw_any_size(w, m, k);
-				return true;
-			}
-			return false;
-		default: return false;
-		}
-	case K_INDEX:
-		if (param_of(m, k)->role == R_STRIDED) {
-			draw_strided(w, m, k);
-			return true;
-		}
-		return draw_index(w, m, k);
-	case K_STEP: draw_step(w, m, k); return true;
-	case K_INT: return draw_int(w, m, k);
-	case K_SCALAR: draw_scalar(w, m, k); return true;
-	case K_BOOL: draw_bool(w, m, k); return true;
-	case K_DTYPE: draw_dtype_arg(w, m, k); return true;
-	case K_STR: draw_str(w, m, k); return true;
-	default: BUG("%s: parameter kind %d", op_info[m->op].name, (int)param_of(m, k)->kind);
+	static value_fn *const of_role[NROLES] = {
+#define ROLE(...)
+#define SELF_ROLE(...)
+#define OPERAND_ROLE(...)
+#define LIST_ROLE(...)
+#define VALUE_ROLE(ID, ...) [R_##ID] = value_##ID,
+#include "eager/lang/role.def"
+	};
+	const struct param *q = param_of(m, k);
+	if (of_role[q->role])
+		return of_role[q->role](w, m, k);
+	switch (q->kind) {
+	case K_DIM: return draw_dim(w, m, k);
+	case K_DIMS: return draw_dims(w, m, k);
+	case K_SIZE: return draw_any_size(w, m, k);
+	case K_INDEX: return draw_index(w, m, k);
+	case K_STEP: return draw_step(w, m, k);
+	case K_SCALAR: return draw_scalar(w, m, k);
+	case K_BOOL: return draw_bool(w, m, k);
+	case K_DTYPE: return draw_dtype_arg(w, m, k);
+	case K_INTS: /* none is valid whatever the operator: these need a role */
+	case K_INT:
+	case K_STR: return false;
+	default: BUG("%s: parameter kind %d", op_info[m->op].name, (int)q->kind);
 	}
 }
 
@@ -477,7 +514,7 @@ bool draw_plain_args(struct world *w, struct making *m)
 		if (kind != K_DIM && kind != K_DIMS)
 			continue;
 		m->done[k] = true;
-		if (!(kind == K_DIM ? draw_dim(w, m, k) : draw_dims(w, m, k)))
+		if (!draw_one(w, m, k))
 			return false;
 	}
 	for (int k = 0; k < nparam && m->anchor < 0; k++) { /* without self the dtype decides which scalars fit */

@@ -6,6 +6,8 @@
  * That the last two end in copy_ and index_put_ is what Python makes of them. A row is made by add_op like any other; if one turns out to
  * be impossible, all go. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 enum shape_of_write { WRITE_COPY, WRITE_ANY, WRITE_AND_PUT_BACK, WRITE_INDEXED };
 static const int write_weight[] = {[WRITE_COPY] = 40, [WRITE_ANY] = 20, [WRITE_AND_PUT_BACK] = 20, [WRITE_INDEXED] = 20};
@@ -52,7 +54,7 @@ static bool is_subscript(int op)
 /* A row of the family that `fits` admits; -1: none. */
 static int draw_row(struct world *w, enum family f, bool (*fits)(int op))
 {
-	int found[NOPS], n = 0;
+	int found[MAX_OPS], n = 0;
 	for (int i = 0; i < w->pol->nby_family[f]; i++)
 		if (!fits || fits(w->pol->by_family[f][i]))
 			found[n++] = w->pol->by_family[f][i];
@@ -62,7 +64,7 @@ static int draw_row(struct world *w, enum family f, bool (*fits)(int op))
 /* x += y: a pointwise row with one other operand, in place. */
 static bool is_arithmetic(int op)
 {
-	return op_info[op].licence != LC_CONVERT && op_info[op].nparam > 1 && op_info[op].param[1].role == R_BCAST_TO;
+	return op_info[op].licence != LC_CONVERT && op_info[op].nparam > 1 && op_info[op].param[A_INPLACE_self + 1].role == R_BCAST_TO;
 }
 
 /* Something that may be written: an existing value of one dimension or more, or a new input. */
@@ -148,20 +150,20 @@ static void take_back(struct world *w, const struct before *b)
 static bool write_indexed(struct world *w, int base)
 {
 	struct before b;
-	struct arg arg[4];
+	struct arg arg[A_index_put__accumulate + 1];
 	int write = draw_row(w, F_INPLACE, is_arithmetic);
 	if (write < 0 || !allowed(w, OP_index_put_) || !allowed(w, OP_index_Tensor))
 		return false;
 	remember(&b, w);
 	int put = add_op(w, OP_index_put_, base);
-	if (put < 0 || w->p->node[put].arg[3].b) /* where it accumulates, indices may repeat */
+	if (put < 0 || w->p->node[put].arg[A_index_put__accumulate].b) /* where it accumulates, indices may repeat */
 		return false;
 	memcpy(arg, w->p->node[put].arg, sizeof arg);
 	take_back(w, &b);
-	int get = add_row(w, OP_index_Tensor, arg, 2);
-	int done = get < 0 ? -1 : add_row(w, write, (struct arg[]){arg_tensor(get), arg[2]}, 2);
-	arg[2] = arg_tensor(done);
-	return done >= 0 && add_row(w, OP_index_put_, arg, 4) >= 0;
+	int get = add_row(w, OP_index_Tensor, arg, A_indexed_indices + 1);
+	int done = get < 0 ? -1 : add_row(w, write, (struct arg[]){arg_tensor(get), arg[A_index_put__values]}, 2);
+	arg[A_index_put__values] = arg_tensor(done);
+	return done >= 0 && add_row(w, OP_index_put_, arg, ARRAY_LEN(arg)) >= 0;
 }
 
 bool add_assignment(struct world *w)

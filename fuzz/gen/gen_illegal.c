@@ -3,6 +3,8 @@
  *
  * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static int put(struct world *w, int op)
 {
@@ -64,16 +66,19 @@ static int leaf(struct world *w)
 	return plain_input(w, &s, any_float(w), true);
 }
 
-/* A row with the traits and such a parameter k, whose further parameters all have defaults, for self of dtype t. */
-static int draw_row(struct world *w, uint32_t traits, int k, enum kind kind, enum role role, enum dtype t)
+enum { SELF, OPERAND }; /* arguments of the rows that draw_row finds */
+
+/* A row with the traits whose second argument is such a one, and further ones all have defaults, for self of dtype t. */
+static int draw_row(struct world *w, uint32_t traits, enum kind kind, enum role role, enum dtype t)
 {
-	int found[NOPS], n = 0;
-	for (int op = 0; op < NOPS; op++) {
+	int found[MAX_OPS], n = 0;
+	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
-		bool rest = o->nparam > k && o->param[k].kind == kind && o->param[k].role == role && (o->traits & traits) == traits
-			&& o->param[0].kind == K_TENSOR && o->param[0].role == R_ANY && o->dtypes & DTS(t) && o->nret == 1;
-		for (int i = 1; rest && i < o->nparam; i++)
-			rest = i == k || o->param[i].has_default;
+		bool rest = o->nparam > OPERAND && o->param[OPERAND].kind == kind && o->param[OPERAND].role == role
+			&& (o->traits & traits) == traits && o->param[SELF].kind == K_TENSOR && o->param[SELF].role == R_ANY && o->dtypes & DTS(t)
+			&& o->nret == 1;
+		for (int i = OPERAND + 1; rest && i < o->nparam; i++)
+			rest = o->param[i].has_default;
 		if (rest)
 			found[n++] = op;
 	}
@@ -83,11 +88,11 @@ static int draw_row(struct world *w, uint32_t traits, int k, enum kind kind, enu
 /* A write that a number suffices for, or none. */
 static int write_number(struct world *w, int self)
 {
-	int op = draw_row(w, T_MUTATES | T_NUMBERS, 1, K_TENSOR, R_BCAST_TO, node_meta(w->p, self)->dtype);
+	int op = draw_row(w, T_MUTATES | T_NUMBERS, K_TENSOR, R_BCAST_TO, node_meta(w->p, self)->dtype);
 	int node = put(w, op < 0 ? OP_zero_ : op);
-	w->p->node[node].arg[0] = arg_tensor(self);
+	w->p->node[node].arg[A_INPLACE_self] = arg_tensor(self);
 	if (op >= 0)
-		w->p->node[node].arg[1] = arg_scalar_i(2);
+		w->p->node[node].arg[OPERAND] = arg_scalar_i(2);
 	return node;
 }
 
@@ -102,12 +107,12 @@ static bool sizes(struct world *w)
 	enum dtype t = node_meta(w->p, x)->dtype;
 	int64_t *size = &s.size[choose_below(w->c, (uint64_t)s.rank)];
 	*size = *size == 1 ? 1 : *size + 1;
-	int op = draw_row(w, T_POINTWISE, 1, K_TENSOR, R_BCAST, t), y = *size == 1 ? -1 : plain_input(w, &s, t, false);
+	int op = draw_row(w, T_POINTWISE, K_TENSOR, R_BCAST, t), y = *size == 1 ? -1 : plain_input(w, &s, t, false);
 	if (op < 0 || y < 0)
 		return false;
 	int node = put(w, op);
-	w->p->node[node].arg[0] = arg_tensor(x);
-	w->p->node[node].arg[1] = arg_tensor(y);
+	w->p->node[node].arg[SELF] = arg_tensor(x);
+	w->p->node[node].arg[OPERAND] = arg_tensor(y);
 	return finish(w, node);
 }
 
@@ -117,9 +122,10 @@ static bool elements(struct world *w)
 	if (x < 0)
 		return false;
 	int64_t size = meta_numel(node_meta(w->p, x)) + 1;
-	int node = put(w, choose_chance(w->c, 50) ? OP_view : OP_reshape);
-	w->p->node[node].arg[0] = arg_tensor(x);
-	w->p->node[node].arg[1] = arg_ints(w->p, &size, 1);
+	bool view = choose_chance(w->c, 50);
+	int node = put(w, view ? OP_view : OP_reshape), size_arg = view ? A_view_size : A_reshape_shape;
+	w->p->node[node].arg[A_viewed_self] = arg_tensor(x);
+	w->p->node[node].arg[size_arg] = arg_ints(w->p, &size, 1);
 	return finish(w, node);
 }
 
@@ -130,13 +136,13 @@ static bool dimension(struct world *w)
 		return false;
 	const struct meta *m = node_meta(w->p, x);
 	bool list = choose_chance(w->c, 50);
-	int op = draw_row(w, T_REDUCE, 1, list ? K_DIMS : K_DIM, R_ANY, m->dtype);
+	int op = draw_row(w, T_REDUCE, list ? K_DIMS : K_DIM, R_ANY, m->dtype);
 	int64_t dim = choose_chance(w->c, 50) ? MAX(m->rank, 1) : -MAX(m->rank, 1) - 1;
 	if (op < 0)
 		return false;
 	int node = put(w, op);
-	w->p->node[node].arg[0] = arg_tensor(x);
-	w->p->node[node].arg[1] = list ? arg_ints(w->p, &dim, 1) : arg_int(dim);
+	w->p->node[node].arg[SELF] = arg_tensor(x);
+	w->p->node[node].arg[OPERAND] = list ? arg_ints(w->p, &dim, 1) : arg_int(dim);
 	return finish(w, node);
 }
 
@@ -146,8 +152,8 @@ static bool matrices(struct world *w)
 	int64_t inner = choose_int(w->c, 1, 5);
 	int a = plain_input(w, &(struct shape){2, {choose_int(w->c, 1, 5), inner}}, t, false);
 	int b = plain_input(w, &(struct shape){2, {inner + 1, choose_int(w->c, 1, 5)}}, t, false), node = put(w, OP_mm);
-	w->p->node[node].arg[0] = arg_tensor(a);
-	w->p->node[node].arg[1] = arg_tensor(b);
+	w->p->node[node].arg[A_mm_self] = arg_tensor(a);
+	w->p->node[node].arg[A_mm_mat2] = arg_tensor(b);
 	return finish(w, node);
 }
 
@@ -159,7 +165,7 @@ static bool narrow_dtype(struct world *w)
 	int node = write_number(w, x);
 	if (!op_has(w->p->node[node].op, T_NUMBERS) || op_info[w->p->node[node].op].licence == LC_CONVERT)
 		return false; /* copy_ converts */
-	w->p->node[node].arg[1] = arg_scalar_f(0.5);
+	w->p->node[node].arg[OPERAND] = arg_scalar_f(0.5);
 	return finish(w, node);
 }
 
@@ -176,7 +182,7 @@ static bool saved_written(struct world *w)
 	int x = leaf(w), y = put(w, rows[choose_below(w->c, ARRAY_LEN(rows))]);
 	if (x < 0)
 		return false;
-	w->p->node[y].arg[0] = arg_tensor(x);
+	w->p->node[y].arg[A_elementwise_self] = arg_tensor(x);
 	CHECK(prog_infer_or_refuse(w->p, y, NULL));
 	int z = write_number(w, y);
 	w->fact[z].grad = true;
@@ -191,10 +197,10 @@ static bool part_written(struct world *w)
 	int c = put(w, OP_clone), s = put(w, OP_unbind_int), g = put(w, OP_getitem);
 	if (node_meta(w->p, x)->size[0] > MAX_OUTS)
 		return false;
-	w->p->node[c].arg[0] = arg_tensor(x);
-	w->p->node[s].arg[0] = arg_tensor(c);
-	w->p->node[g].arg[0] = arg_tensor(s);
-	w->p->node[g].arg[1] = arg_int(0);
+	w->p->node[c].arg[A_clone_self] = arg_tensor(x);
+	w->p->node[s].arg[A_unbind_int_self] = arg_tensor(c);
+	w->p->node[g].arg[A_getitem_self] = arg_tensor(s);
+	w->p->node[g].arg[A_getitem_index] = arg_int(0);
 	for (int i = c; i <= g; i++)
 		CHECK(prog_infer_or_refuse(w->p, i, NULL));
 	return finish(w, write_number(w, g));
@@ -204,8 +210,8 @@ static bool broadcast_written(struct world *w)
 {
 	int64_t n = choose_int(w->c, 2, 5), size[] = {n, choose_int(w->c, 2, 5)};
 	int x = plain_input(w, &(struct shape){2, {n, 1}}, any_float(w), false), e = put(w, OP_expand);
-	w->p->node[e].arg[0] = arg_tensor(x);
-	w->p->node[e].arg[1] = arg_ints(w->p, size, 2);
+	w->p->node[e].arg[A_expand_self] = arg_tensor(x);
+	w->p->node[e].arg[A_expand_size] = arg_ints(w->p, size, 2);
 	CHECK(prog_infer_or_refuse(w->p, e, NULL));
 	int node = write_number(w, e);
 	return op_has(w->p->node[node].op, T_NUMBERS) && finish(w, node); /* zero_ is accepted */
@@ -220,14 +226,14 @@ static bool shifted_copy(struct world *w)
 		return false;
 	for (int k = 0; k < 2; k++) {
 		part[k] = put(w, OP_slice_Tensor);
-		w->p->node[part[k]].arg[0] = arg_tensor(x);
-		w->p->node[part[k]].arg[2] = arg_int(k);
-		w->p->node[part[k]].arg[3] = arg_int(n - 1 + k);
+		w->p->node[part[k]].arg[A_slice_Tensor_self] = arg_tensor(x);
+		w->p->node[part[k]].arg[A_slice_Tensor_start] = arg_int(k);
+		w->p->node[part[k]].arg[A_slice_Tensor_end] = arg_int(n - 1 + k);
 		CHECK(prog_infer_or_refuse(w->p, part[k], NULL));
 	}
 	int node = put(w, OP_copy_);
-	w->p->node[node].arg[0] = arg_tensor(part[0]);
-	w->p->node[node].arg[1] = arg_tensor(part[1]);
+	w->p->node[node].arg[A_copy__self] = arg_tensor(part[0]);
+	w->p->node[node].arg[A_copy__src] = arg_tensor(part[1]);
 	return finish(w, node);
 }
 
@@ -245,15 +251,15 @@ static bool position(struct world *w)
 	for (int64_t k = 0; k < count; k++)
 		data[k] = (struct scalar){SC_INT, k == bad ? m.size[dim] : (int64_t)choose_below(w->c, (uint64_t)m.size[dim]), 0};
 	int i = put(w, OP_input), node;
-	w->p->node[i].arg[IN_SIZE] = arg_ints(w->p, &count, 1);
-	w->p->node[i].arg[IN_DTYPE] = arg_dtype(DT_I64);
-	w->p->node[i].arg[op_param(OP_input, "data")] = arg_data(w->p, data, (int)count);
+	w->p->node[i].arg[A_input_size] = arg_ints(w->p, &count, 1);
+	w->p->node[i].arg[A_input_dtype] = arg_dtype(DT_I64);
+	w->p->node[i].arg[A_input_data] = arg_data(w->p, data, (int)count);
 	CHECK(prog_infer_or_refuse(w->p, i, NULL));
 	node = put(w, rows ? OP_embedding : OP_index_select);
-	w->p->node[node].arg[0] = arg_tensor(x);
+	w->p->node[node].arg[rows ? A_embedding_weight : A_index_select_self] = arg_tensor(x);
 	if (!rows)
-		w->p->node[node].arg[1] = arg_int(dim);
-	w->p->node[node].arg[rows ? 1 : 2] = arg_tensor(i);
+		w->p->node[node].arg[A_index_select_dim] = arg_int(dim);
+	w->p->node[node].arg[rows ? A_embedding_indices : A_index_select_index] = arg_tensor(i);
 	return finish(w, node);
 }
 

@@ -1,5 +1,6 @@
 /* gen_input.c: sizes, layouts and input rows. A program draws its dims from a small pool of sizes, so that operands often fit. */
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_input.h"
 
 int64_t gen_numel(const struct shape *s)
 {
@@ -157,12 +158,12 @@ static int add_view(struct world *w, int base)
 	}
 	int node = prog_add(w->p, OP_input_view, NULL);
 	struct node *n = &w->p->node[node];
-	n->arg[0] = arg_tensor(base);
-	n->arg[1] = arg_ints(w->p, m.size, m.rank);
-	n->arg[2] = arg_ints(w->p, m.stride, m.rank);
-	n->arg[3] = arg_int(m.offset);
+	n->arg[A_input_view_base] = arg_tensor(base);
+	n->arg[A_input_view_size] = arg_ints(w->p, m.size, m.rank);
+	n->arg[A_input_view_stride] = arg_ints(w->p, m.stride, m.rank);
+	n->arg[A_input_view_offset] = arg_int(m.offset);
 	bool grad = dtype_is_float(m.dtype) && w->pol->chance[PF_grad] && choose_chance(w->c, 25);
-	n->arg[4] = arg_bool(grad);
+	n->arg[A_input_view_requires_grad] = arg_bool(grad);
 	infer_or_bug(w, node);
 	fact_input(w, node, &(struct input_spec){.dtype = m.dtype}, grad, base);
 	return node;
@@ -188,20 +189,20 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 	bool positive = spec->positive && dtype_is_float(spec->dtype) && chance(w, PF_positive);
 	int node = prog_add(w->p, OP_input, input_name(w));
 	struct node *n = &w->p->node[node];
-	n->arg[IN_SIZE] = arg_ints(w->p, m.size, m.rank);
+	n->arg[A_input_size] = arg_ints(w->p, m.size, m.rank);
 	if (!is_default_layout(&m)) {
-		n->arg[IN_STRIDE] = arg_ints(w->p, m.stride, m.rank);
-		n->arg[IN_OFFSET] = arg_int(m.offset);
+		n->arg[A_input_stride] = arg_ints(w->p, m.stride, m.rank);
+		n->arg[A_input_offset] = arg_int(m.offset);
 	}
-	n->arg[IN_DTYPE] = arg_dtype(spec->dtype);
+	n->arg[A_input_dtype] = arg_dtype(spec->dtype);
 	if (spec->fill || positive)
-		n->arg[IN_FILL] = arg_str(w->p, spec->fill ? spec->fill : "positive");
-	n->arg[IN_SEED] = arg_int(w->seed++);
+		n->arg[A_input_fill] = arg_str(w->p, spec->fill ? spec->fill : "positive");
+	n->arg[A_input_seed] = arg_int(w->seed++);
 	if (spec->high)
-		n->arg[IN_HIGH] = arg_int(spec->high);
+		n->arg[A_input_high] = arg_int(spec->high);
 	if (spec->dim)
-		n->arg[IN_DIM] = arg_int(spec->dim);
-	n->arg[IN_GRAD] = arg_bool(grad);
+		n->arg[A_input_dim] = arg_int(spec->dim);
+	n->arg[A_input_requires_grad] = arg_bool(grad);
 	prog_defaults(w->p, node);
 	infer_or_bug(w, node);
 	fact_input(w, node, spec, grad, -1);

@@ -5,9 +5,6 @@
 
 #include "fuzz/gen/gen.h"
 
-/* Parameters of the `input` row, in schema order. */
-enum { IN_SIZE, IN_STRIDE, IN_OFFSET, IN_DTYPE, IN_FILL, IN_SEED, IN_HIGH, IN_DIM, IN_GRAD };
-
 enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
 /* Per node. Autograd follows tensors: views of one tensor share its history, so `grad` counts at the root. Memory rules follow
@@ -77,6 +74,7 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 bool draw_dtype(struct world *w, uint32_t mask, enum dtype *out);
 
 /* ---- gen_arg.c ---- */
+enum fit { FIT_SAME, FIT_BCAST_TO, FIT_BCAST }; /* an operand's sizes beside self's */
 /* One operator node in the making: arguments in schema order; `self` is the anchor of all roles, -1 if the row has none. */
 struct making {
 	int op;
@@ -85,8 +83,9 @@ struct making {
 	struct meta meta; /* of self */
 	struct arg arg[MAX_ARGS];
 	bool done[MAX_ARGS];
-	bool accumulate; /* R_ACCUMULATE was drawn true */
-	int window;      /* R_STRIDED: where the strides and offset that belong to the drawn size are */
+	bool accumulate;   /* R_ACCUMULATE was drawn true */
+	enum fit mask_fit; /* R_MASK's */
+	int window;        /* R_STRIDED: where the strides and offset that belong to the drawn size are */
 	struct meta strided;
 };
 /* A Python number for Tensor parameter k, if PyTorch takes one there and the policy wants it. */

@@ -1,5 +1,6 @@
 /* gen_never.c: what the generator does not make, and why: nogen.def by row. */
 #include "fuzz/gen/gen.h"
+#include "generated/op_id.h"
 
 static const struct {
 	int op;

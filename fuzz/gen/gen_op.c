@@ -3,6 +3,8 @@
 #include "fuzz/gen/gen_internal.h"
 
 #include "eager/run/legality.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
 
@@ -10,13 +12,12 @@ static const struct param *param_of(const struct making *m, int k) { return &op_
 
 /* ---- self --------------------------------------------------------------------------------------------------------- */
 
+enum { MAX_DRAWN_RANK = 5 };
+
 static void rank_range(const struct param *q, int *lo, int *hi)
 {
-	*lo = q->role == R_RANK1 || q->role == R_VECTOR || q->role == R_CAT ? 1
-		: q->role == R_RANK2 || q->role == R_MATRIX                     ? 2
-		: q->role == R_BATCH                                            ? 3
-																		: 0;
-	*hi = q->role == R_VECTOR ? 1 : q->role == R_MATRIX || q->role == R_UPTO2 ? 2 : q->role == R_BATCH ? 3 : 5;
+	*lo = role_info[q->role].min_rank;
+	*hi = MIN(role_info[q->role].max_rank, MAX_DRAWN_RANK);
 }
 
 /* A minimum or maximum over nothing does not exist. */
@@ -175,8 +176,6 @@ static bool choose_self(struct world *w, struct making *m)
 
 /* ---- other operands --------------------------------------------------------------------------------------------------- */
 
-enum fit { FIT_SAME, FIT_BCAST_TO, FIT_BCAST };
-
 static bool broadcasts_to(const struct meta *m, const struct shape *s)
 {
 	if (m->rank > s->rank)
@@ -321,11 +320,11 @@ static int index_nd(struct world *w, struct making *m, bool unique)
 	return index_operand(w, m, &s, n, unique ? d : -1);
 }
 
-static int src_nd(struct world *w, struct making *m, const struct param *q)
+static int operand_SRCN(struct world *w, struct making *m, const struct param *q)
 {
 	int index = -1;
 	for (int k = 0; k < op_info[m->op].nparam; k++)
-		if (param_of(m, k)->role == R_INDEXN || param_of(m, k)->role == R_UNIQUEN)
+		if (role_has(param_of(m, k)->role, RF_FULL))
 			index = m->arg[k].node;
 	CHECK(index >= 0);
 	struct shape s = shape_of(node_meta(w->p, index));
@@ -409,8 +408,9 @@ static int like_operand(struct world *w, struct making *m, const struct param *q
 	return operand(w, m, q, m->meta.dtype, s, fit);
 }
 
-static int ids(struct world *w, struct making *m)
+static int operand_IDS(struct world *w, struct making *m, const struct param *q)
 {
+	(void)q;
 	struct shape s;
 	draw_shape(w, &s, 0, 2);
 	int64_t row = m->meta.rank > 1 ? m->meta.size[1] : 1;
@@ -420,7 +420,7 @@ static int ids(struct world *w, struct making *m)
 	return index_operand(w, m, &s, m->meta.size[0], -1);
 }
 
-static int source(struct world *w, struct making *m, const struct param *q)
+static int operand_SOURCE(struct world *w, struct making *m, const struct param *q)
 {
 	/* As many elements as self and mask broadcast to. */
 	int64_t n = meta_numel(&m->meta);
@@ -451,13 +451,13 @@ static enum dtype other_dtype(struct world *w, const struct making *m)
 	return chance(w, PF_mixed) && draw_dtype(w, mask, &u) ? u : t;
 }
 
-static int vector_of(struct world *w, struct making *m, const struct param *q)
+static int operand_VEC2(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = {.rank = 1, .size = {m->meta.size[m->meta.rank - 1]}};
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
-static int factor(struct world *w, struct making *m, const struct param *q)
+static int operand_MAT2(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = shape_of(&m->meta);
 	int64_t rows = s.rank > 1 ? s.size[s.rank - 2] : 1, work = gen_numel(&s);
@@ -470,7 +470,7 @@ static int factor(struct world *w, struct making *m, const struct param *q)
 }
 
 /* Broadcasts to the product of the two factors that follow it. */
-static int bias(struct world *w, struct making *m, const struct param *q)
+static int operand_BIAS(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = {.rank = 2, .size = {m->meta.size[0], 1}};
 	for (int k = 0; k < op_info[m->op].nparam; k++)
@@ -479,31 +479,83 @@ static int bias(struct world *w, struct making *m, const struct param *q)
 	return operand(w, m, q, m->meta.dtype, s, FIT_BCAST_TO);
 }
 
+/* ---- one function per OPERAND_ROLE of role.def, which returns the node, -1 if there is none; a role without one does not compile ---- */
+
+static int operand_BCAST(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST);
+}
+
+static int operand_BCAST_TO(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST_TO);
+}
+
+static int operand_SAME(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, m->meta.dtype, shape_of(&m->meta), FIT_SAME);
+}
+
+static int operand_ZERO_DIM(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
+}
+
+static int operand_MASK(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, DT_B8, shape_of(&m->meta), m->mask_fit);
+}
+
+static int operand_LIKE(struct world *w, struct making *m, const struct param *q)
+{
+	return like_operand(w, m, q, op_find(q->like), FIT_SAME);
+}
+
+static int operand_VALUES(struct world *w, struct making *m, const struct param *q)
+{
+	return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
+}
+
+static int operand_INDEX1(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return index_1d(w, m, false);
+}
+
+static int operand_UNIQUE1(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return index_1d(w, m, true);
+}
+
+static int operand_INDEXN(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return index_nd(w, m, false);
+}
+
+static int operand_UNIQUEN(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return index_nd(w, m, true);
+}
+
+typedef int operand_fn(struct world *, struct making *, const struct param *);
+
 static int draw_operand(struct world *w, struct making *m, int k)
 {
+	static operand_fn *const of_role[NROLES] = {
+#define ROLE(...)
+#define SELF_ROLE(...)
+#define LIST_ROLE(...)
+#define VALUE_ROLE(...)
+#define OPERAND_ROLE(ID, ...) [R_##ID] = operand_##ID,
+#include "eager/lang/role.def"
+	};
 	const struct param *q = param_of(m, k);
-	struct shape same = shape_of(&m->meta);
-	enum fit mask_fit = op_has(m->op, T_MUTATES) || choose_chance(w->c, 80) ? FIT_BCAST_TO : FIT_BCAST;
-	switch (q->role) {
-	case R_BCAST: return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST);
-	case R_BCAST_TO: return operand(w, m, q, other_dtype(w, m), same, FIT_BCAST_TO);
-	case R_SAME: return operand(w, m, q, m->meta.dtype, same, FIT_SAME);
-	case R_ZERO_DIM: return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
-	case R_LIKE: return like_operand(w, m, q, op_find(q->like), FIT_SAME);
-	case R_VALUES: return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
-	case R_INDEX1: return index_1d(w, m, false);
-	case R_UNIQUE1: return index_1d(w, m, true);
-	case R_INDEXN: return index_nd(w, m, false);
-	case R_UNIQUEN: return index_nd(w, m, true);
-	case R_SRCN: return src_nd(w, m, q);
-	case R_IDS: return ids(w, m);
-	case R_MASK: return operand(w, m, q, DT_B8, same, mask_fit);
-	case R_SOURCE: return source(w, m, q);
-	case R_MAT2: return factor(w, m, q);
-	case R_VEC2: return vector_of(w, m, q);
-	case R_BIAS: return bias(w, m, q);
-	default: return -1;
-	}
+	m->mask_fit =
+		op_has(m->op, T_MUTATES) || choose_chance(w->c, 80) ? FIT_BCAST_TO : FIT_BCAST; /* drawn for all: seeds keep their programs */
+	return of_role[q->role] ? of_role[q->role](w, m, q) : -1;
 }
 
 /* Further entries of cat's and stack's lists. */
@@ -531,7 +583,7 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 }
 
 /* Operands whose form follows from self alone come first, then those that follow from them. */
-static int order_of(enum role r) { return r == R_LIKE || r == R_VALUES || r == R_SRCN || r == R_SOURCE ? 1 : r == R_BIAS ? 2 : 0; }
+static int order_of(enum role r) { return role_has(r, RF_FOLLOWS_LAST) ? 2 : role_has(r, RF_FOLLOWS) ? 1 : 0; }
 
 static bool draw_operands(struct world *w, struct making *m)
 {
@@ -542,8 +594,8 @@ static bool draw_operands(struct world *w, struct making *m)
 				continue;
 			m->done[k] = true;
 			if (q->kind == K_TENSORS) {
-				if (q->role == R_INDICES || q->role == R_UINDICES) {
-					if (!index_list(w, m, k, q->role == R_UINDICES && !m->accumulate))
+				if (role_is_positions(q->role)) {
+					if (!index_list(w, m, k, role_has(q->role, RF_UNIQUE) && !m->accumulate))
 						return false;
 				} else if (!tensor_list(w, m, k)) {
 					return false;
@@ -598,8 +650,8 @@ static void add_getitems(struct world *w, int tuple)
 		if (nout > 3 && !(i == 0 || choose_chance(w->c, 300 / nout)))
 			continue;
 		int node = prog_add(w->p, OP_getitem, NULL);
-		w->p->node[node].arg[0] = arg_tensor(tuple);
-		w->p->node[node].arg[1] = arg_int(i);
+		w->p->node[node].arg[A_getitem_self] = arg_tensor(tuple);
+		w->p->node[node].arg[A_getitem_index] = arg_int(i);
 		const char *why;
 		if (!prog_infer_node(w->p, node, NULL) || !admit(w, node, &why))
 			BUG("getitem refused");

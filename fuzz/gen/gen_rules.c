@@ -8,6 +8,7 @@
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
 #include "eager/run/legality.h"
 #include "fuzz/gen/gen_internal.h"
+#include "generated/op_args.h"
 
 static int log2_ceil(int64_t n)
 {
@@ -161,7 +162,7 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 static bool admit_write(struct world *w, const struct node *n, bool grad, const char **why)
 {
 	const struct op_info *op = &op_info[n->op];
-	int self = n->arg[0].node;
+	int self = n->arg[A_INPLACE_self].node;
 	struct fact *h = home_of(w, self);
 	*why = "write";
 	if (!writable(w, self) || legality_reads_written(w->p, (int)(n - w->p->node)))
@@ -215,7 +216,7 @@ static void record_saves(struct world *w, int node)
 static void admit_getitem(struct world *w, int node)
 {
 	const struct node *n = &w->p->node[node];
-	int tuple = n->arg[0].node, self = w->p->node[tuple].arg[0].node, k = (int)n->arg[1].i.value;
+	int tuple = n->arg[A_getitem_self].node, self = w->p->node[tuple].arg[A_MULTI_self].node, k = (int)n->arg[A_getitem_index].i.value;
 	enum dtype t = n->out[0].meta.dtype;
 	struct fact f = {.root = node, .home = node, .usable = true};
 	if (op_has(w->p->node[tuple].op, T_VIEW)) {
@@ -248,7 +249,7 @@ bool admit(struct world *w, int node, const char **why)
 	const struct node *n = &w->p->node[node];
 	const struct op_info *op = &op_info[n->op];
 	*why = "";
-	if (op->nparam && op->param[0].role == R_TUPLE) {
+	if (op->nparam && op->param[A_getitem_self].role == R_TUPLE) {
 		admit_getitem(w, node);
 		return true;
 	}
@@ -279,7 +280,7 @@ bool admit(struct world *w, int node, const char **why)
 		home_of(w, of)->shared = true;
 	}
 	if (of < 0 && op_has(n->op, T_VIEW)) {
-		f.home = n->arg[0].node; /* shares memory unsaid: what it was made of is given up */
+		f.home = n->arg[A_unsafe_view_self].node; /* shares memory unsaid: what it was made of is given up */
 		w->fact[f.home].usable = false;
 		w->fact[f.home].frozen = true;
 	}

@@ -4,6 +4,8 @@
  * Whether a tensor says a size is found out and not derived: in every call its dimension has the value of the expression. */
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen_symbol.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 /* The integer's value in call k. It may be newer than the binding, but not its symbols. */
 static int64_t value_of(const struct symbolic *s, int k, struct iexpr i)
@@ -47,7 +49,7 @@ static void find_written(const struct prog *p, bool *written)
 	memset(written, 0, MAX_NODES * sizeof *written);
 	for (int i = 0; i < p->nnode; i++)
 		if (op_has(p->node[i].op, T_MUTATES))
-			written[i] = written[p->node[i].arg[0].node] = true;
+			written[i] = written[p->node[i].arg[A_INPLACE_self].node] = true;
 }
 
 /* ---- views that state sizes ------------------------------------------------------------------------------------------------ */
@@ -119,8 +121,8 @@ void sizes_stated(struct symbolic *s)
 		if (tensor >= first || (s->w->pol->restricted && !s->w->pol->op[row]) || !state_sizes(s, tensor, &size))
 			continue;
 		int node = prog_add(&s->p, row, NULL);
-		s->p.node[node].arg[0] = arg_tensor(tensor);
-		s->p.node[node].arg[1] = size;
+		s->p.node[node].arg[A_viewed_self] = arg_tensor(tensor);
+		s->p.node[node].arg[row == OP_reshape ? A_reshape_shape : row == OP_view ? A_view_size : A_expand_size] = size;
 		if (!prog_infer_node(&s->p, node, NULL))
 			BUG("%s refuses its operand's own sizes", op_info[row].name);
 		s->p.node[at.user].arg[at.arg] = arg_tensor(node);
@@ -142,7 +144,7 @@ static bool has_elements(const struct symbolic *s, int node)
 /* Entry e of a size follows from the rest: view and reshape count elements, expand keeps self's size. */
 static bool follows(const struct symbolic *s, int node, const struct param *q, const struct arg *size, int e)
 {
-	int self = s->p.node[node].arg[0].node;
+	int self = s->p.node[node].arg[A_viewed_self].node;
 	for (int i = 0; i < size->n; i++)
 		if (size->ints[i].expr < 0 && size->ints[i].value == -1)
 			return false;
@@ -211,8 +213,8 @@ static int symbol_of(struct readings *r, struct reading x, int user)
 	if (r->n == MAX_READ)
 		return -1;
 	int node = prog_add(p, OP_sym_size, arena_printf(p->arena, "n%d", r->n));
-	p->node[node].arg[0] = arg_tensor(x.tensor);
-	p->node[node].arg[1] = arg_int(chance(r->s->w, PF_negative) ? x.dim - node_meta(p, x.tensor)->rank : x.dim);
+	p->node[node].arg[A_sym_size_self] = arg_tensor(x.tensor);
+	p->node[node].arg[A_sym_size_dim] = arg_int(chance(r->s->w, PF_negative) ? x.dim - node_meta(p, x.tensor)->rank : x.dim);
 	if (!prog_infer_node(p, node, NULL))
 		BUG("sym_size.int refused");
 	r->user[r->n] = user;

@@ -5,6 +5,8 @@
 
 #include "eager/run/legality.h"
 #include "eager/lang/edit.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 /* ---- writing the symbol ----------------------------------------------------------------------------------------------- */
 
@@ -12,12 +14,12 @@
  * place. Unique positions are as many as they were. */
 static bool may_grow(const struct node *n, int d)
 {
-	const struct iexpr *stride = n->arg[IN_STRIDE].ints, *size = n->arg[IN_SIZE].ints;
-	if (str_eq(n->arg[IN_FILL].str, "unique"))
+	const struct iexpr *stride = n->arg[A_input_stride].ints, *size = n->arg[A_input_size].ints;
+	if (str_eq(n->arg[A_input_fill].str, "unique"))
 		return false;
-	if (n->arg[IN_STRIDE].tag == ARG_NONE || stride[d].value == 0)
+	if (n->arg[A_input_stride].tag == ARG_NONE || stride[d].value == 0)
 		return true;
-	for (int e = 0; e < n->arg[IN_SIZE].n; e++)
+	for (int e = 0; e < n->arg[A_input_size].n; e++)
 		if (e != d && size[e].value > 1 && stride[e].value * (size[e].value - 1) >= stride[d].value)
 			return false;
 	return true;
@@ -43,8 +45,8 @@ static int write_inputs(struct prog *p, int sym, int64_t value)
 	int n = 0;
 	for (int i = 0; i < p->nnode; i++) {
 		struct node *d = &p->node[i];
-		for (int e = 0; d->op == OP_input && e < d->arg[IN_SIZE].n; e++) {
-			struct iexpr *size = &d->arg[IN_SIZE].ints[e];
+		for (int e = 0; d->op == OP_input && e < d->arg[A_input_size].n; e++) {
+			struct iexpr *size = &d->arg[A_input_size].ints[e];
 			if (size->expr >= 0 || size->value != value || !may_grow(d, e))
 				continue;
 			write_symbol(p, size, sym, value, false);
@@ -75,7 +77,7 @@ static void write_arguments(struct world *w, struct prog *p, int sym, int64_t va
 static bool may_shrink(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input && node_int(&p->node[i], IN_HIGH))
+		if (p->node[i].op == OP_input && node_int(&p->node[i], A_input_high))
 			return false;
 	return true;
 }
@@ -118,9 +120,10 @@ static bool positions_fit(const struct prog *p, const struct prog *call, int nod
 	bool positions = false;
 	for (int k = 1; k < op_info[n->op].nparam; k++)
 		positions = positions || role_is_positions(op_info[n->op].param[k].role);
-	if (!positions || n->arg[0].tag != ARG_TENSOR)
+	int of = op_self(n->op);
+	if (!positions || of < 0 || n->arg[of].tag != ARG_TENSOR)
 		return true;
-	const struct meta *self = node_meta(p, n->arg[0].node), *then = node_meta(call, n->arg[0].node);
+	const struct meta *self = node_meta(p, n->arg[of].node), *then = node_meta(call, n->arg[of].node);
 	for (int d = 0; d < self->rank; d++)
 		if (then->size[d] < self->size[d])
 			return false;
@@ -138,7 +141,7 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			enum role role = op_info[n->op].param[k].role;
 			int from = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
-			if (role == R_INDEXN || role == R_UNIQUEN)
+			if (role_has(role, RF_FULL))
 				index = from;
 			if (role == R_SRCN && meta_same_sizes(node_meta(p, from), node_meta(p, index))
 				&& !meta_same_sizes(node_meta(call, from), node_meta(call, index)))
@@ -153,7 +156,7 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 /* as_strided still takes self's own elements: what it names beside them gets no gradient from backward. */
 static bool stays_within(const struct prog *call, const struct node *n)
 {
-	const struct meta *self = node_meta(call, n->arg[0].node), *view = &n->out[0].meta;
+	const struct meta *self = node_meta(call, n->arg[A_as_strided_self].node), *view = &n->out[0].meta;
 	return !meta_numel(view)
 		|| (meta_is_non_overlapping_and_dense(self) && view->offset >= self->offset && meta_extent(view) <= meta_extent(self));
 }
@@ -192,7 +195,7 @@ static bool introduce(struct symbolic *s, int64_t value)
 	int order[MAX_NODES];
 	prog_clone(&q, &s->p, s->p.arena);
 	int sym = prog_add(&q, OP_sym, arena_printf(q.arena, "s%d", s->nsym));
-	q.node[sym].arg[0] = arg_int(value);
+	q.node[sym].arg[A_sym_value] = arg_int(value);
 	q.node[sym].sym_value = value;
 	for (int i = 0; i < q.nnode; i++)
 		order[i] = i < s->nsym ? i : i == s->nsym ? sym : i - 1;

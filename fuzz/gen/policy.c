@@ -149,7 +149,7 @@ static void policy_finish(struct policy *p)
 {
 	memset(p->nby_family, 0, sizeof p->nby_family);
 	p->nreduction = 0;
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		if (!drawable(op))
 			continue;
@@ -229,7 +229,7 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 	p.max_numel = MIN(p.max_numel, 4096);
 	if (p.restricted) {
 		/* The user's rows alone decide the families. */
-		for (int op = 0; op < NOPS; op++)
+		for (int op = 0; op < op_nrows; op++)
 			if (p.op[op])
 				p.family[op_info[op].family]++;
 	} else {
@@ -267,7 +267,7 @@ void policy_print(struct strbuf *sb, const struct policy *p)
 		if (p->chance[f])
 			sb_printf(sb, " %s=%d", feature_name[f], p->chance[f]);
 	sep = " ops=";
-	for (int op = 0; p->restricted && op < NOPS; op++) {
+	for (int op = 0; p->restricted && op < op_nrows; op++) {
 		if (p->op[op]) {
 			sb_printf(sb, "%s%s", sep, op_info[op].name);
 			sep = ",";

@@ -71,9 +71,9 @@ struct policy {
 	int family[NFAMILIES], dtype[NDTYPES]; /* weights; 0 = off */
 	int chance[NFEATURES];                 /* percent */
 	bool restricted;                       /* op[] is a choice of the user */
-	bool op[NOPS];
+	bool op[MAX_OPS];
 	/* derived by policy_finish: rows that may be drawn, by family; linear reductions */
-	short by_family[NFAMILIES][NOPS], reduction[NOPS];
+	short by_family[NFAMILIES][MAX_OPS], reduction[MAX_OPS];
 	int nby_family[NFAMILIES], nreduction;
 };
 

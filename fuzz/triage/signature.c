@@ -1,5 +1,6 @@
 /* signature.c: see signature.h. */
 #include "fuzz/triage/signature.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,6 @@
 /* tensor_name.c: names of tensors. The one idea: the parser prints the names that the program has and compares; there is no grammar. */
 #include "fuzz/triage/tensor_name.h"
-
-static bool is_leaf(const struct node *n)
-{
-	int k = n->op == OP_input || n->op == OP_input_view ? op_param(n->op, "requires_grad") : -1;
-	return k >= 0 && n->arg[k].b;
-}
+#include "generated/op_input.h"
 
 /* The program node that names the tensor; -1: there is no such tensor. */
 static int node_of(const struct prog *p, enum tensor_role role, int index)
@@ -14,7 +9,7 @@ static int node_of(const struct prog *p, enum tensor_role role, int index)
 	if (role == TR_OUTPUT)
 		return index >= 0 && index < p->nret ? p->ret[index] : -1;
 	for (int i = 0; i < p->nnode; i++) {
-		if (role == TR_GRADIENT && is_leaf(&p->node[i]) && left-- == 0)
+		if (role == TR_GRADIENT && node_requires_grad(&p->node[i]) && left-- == 0)
 			return i;
 		if (role == TR_STORAGE && p->node[i].op == OP_input && p->node[i].out[0].storage == index)
 			return i;

@@ -12,6 +12,7 @@
 #include "fuzz/triage/signature.h"
 #include "fuzz/triage/tensor_name.h"
 #include "oracle/judge/spread.h"
+#include "generated/op_input.h"
 
 const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
 bool verdict_find(int *out, const char *name, struct err *err)
@@ -53,7 +54,7 @@ static int fill_class(const struct prog *p, int k)
 		fill = p->call[k - 1].input[i].fill;
 	for (int i = 0; !fill && i < p->nnode; i++)
 		if (p->node[i].op == OP_input && dtype_is_float(p->node[i].out[0].meta.dtype))
-			fill = p->node[i].arg[op_param(OP_input, "fill")].str;
+			fill = p->node[i].arg[A_input_fill].str;
 	for (int c = 0; fill && c < NFILL_CLASSES; c++)
 		if (str_eq(fill, fill_class_name[c]))
 			return c;

@@ -2,6 +2,8 @@
  * eager's autograd hands on without copying it. */
 #include "oracle/judge/judge_alias.h"
 #include "oracle/ref/handed.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 /* ---- outputs ---- */
 static bool equal(const struct result_tensor *a, const struct result_tensor *b)
@@ -14,7 +16,7 @@ static bool equal(const struct result_tensor *a, const struct result_tensor *b)
 /* One of the views that unbind or split made. */
 static bool one_of_several(const struct prog *p, int node)
 {
-	return node >= 0 && p->node[node].op == OP_getitem && op_has(p->node[p->node[node].arg[0].node].op, T_VIEW);
+	return node >= 0 && p->node[node].op == OP_getitem && op_has(p->node[p->node[node].arg[A_getitem_self].node].op, T_VIEW);
 }
 
 /* Which freedom lets the aliasing of output i with output k (-1: with an input) differ. want: they should share. */
@@ -102,7 +104,7 @@ static bool writes_view(const struct prog *p, int i)
 	if (!op_has(p->node[i].op, T_MUTATES))
 		return false;
 	while (op_has(p->node[i].op, T_MUTATES))
-		i = p->node[i].arg[0].node;
+		i = p->node[i].arg[A_INPLACE_self].node;
 	return op_has(p->node[i].op, T_VIEW | T_MAYBE_VIEW) || one_of_several(p, i);
 }
 

@@ -3,7 +3,7 @@
 
 enum { ALL = NLC, SELF = NDTYPES, INNER };
 
-struct row {
+struct licence_row {
 	int class_;
 	unsigned targets, devices, dtypes;
 	int compute, acc;
@@ -31,7 +31,7 @@ enum { /* names of the rows' first column */
 	CL_CONVERT = LC_CONVERT
 };
 
-static const struct row rows[] = {
+static const struct licence_row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source)                                                            \
 	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source, __LINE__},
 #include "oracle/judge/licence.def"
@@ -76,7 +76,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	out->name = names[target][device];
 	out->cuda = device == LD_CUDA;
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct row *r = &rows[i];
+		const struct licence_row *r = &rows[i];
 		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))
 			continue;
 		for (int c = 0; c < NLC; c++) {

@@ -1,13 +1,15 @@
 /* handed.c: from the leaf upwards, node by node, through the arguments whose derivative is grad itself or a view of it. */
 #include "oracle/ref/handed.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
-static bool is_one(const struct node *n, const char *name)
+static bool is_one(const struct node *n, int name)
 {
-	const struct arg *a = &n->arg[op_param(n->op, name)];
+	const struct arg *a = &n->arg[op_arg(n->op, name)];
 	return a->tag != ARG_SCALAR || (a->scalar.kind == SC_FLOAT ? a->scalar.f == 1 : a->scalar.i == 1);
 }
 
-static bool is_true(const struct node *n, const char *name) { return n->arg[op_param(n->op, name)].b; }
+static bool is_true(const struct node *n, int name) { return n->arg[op_arg(n->op, name)].b; }
 
 /* derivatives.yaml, and the functions of FunctionsManual.cpp that it calls: what argument k gets of the gradient of n, if sizes and dtype
  * are the same. */
@@ -32,11 +34,11 @@ static enum handed as_it_is(const struct node *n, int k)
 	case OP_cumsum: /* along a dim of one element */
 	case OP_cumprod: return k == 0 ? HANDED_SAME : HANDED_NOT;
 	case OP_add_Tensor:
-	case OP_add_: return k == 0 || is_one(n, "alpha") ? HANDED_SAME : HANDED_NOT;
-	case OP_addmm: return k == 0 && is_one(n, "beta") ? HANDED_SAME : HANDED_NOT;
+	case OP_add_: return k == 0 || is_one(n, N_alpha) ? HANDED_SAME : HANDED_NOT;
+	case OP_addmm: return k == 0 && is_one(n, N_beta) ? HANDED_SAME : HANDED_NOT;
 	case OP_index_put:
-	case OP_index_put_: return k == 0 && is_true(n, "accumulate") ? HANDED_SAME : HANDED_NOT;
-	case OP_scatter_reduce_two: return k == 0 && is_true(n, "include_self") ? HANDED_SAME : HANDED_NOT;
+	case OP_index_put_: return k == 0 && is_true(n, N_accumulate) ? HANDED_SAME : HANDED_NOT;
+	case OP_scatter_reduce_two: return k == 0 && is_true(n, N_include_self) ? HANDED_SAME : HANDED_NOT;
 	case OP_copy_: return k == 1 ? HANDED_SAME : HANDED_NOT;
 	default: return HANDED_NOT;
 	}
@@ -79,14 +81,14 @@ static enum handed hands(const struct ref *r, int i, int k, const struct meta *a
 }
 
 /* The walk: what the leaf gets of each node, and of any node of a history. */
-struct walk {
+struct handed_walk {
 	const struct ref *r;
 	enum handed *node, *base;
 	bool *written;
 	bool restrided;
 };
 
-static enum handed reached(const struct walk *w, int node)
+static enum handed reached(const struct handed_walk *w, int node)
 {
 	int base = w->r->node[node].out[0].base;
 	return w->written[base] && w->base[base] ? HANDED_PART : w->node[node];
@@ -99,7 +101,7 @@ static bool keeps_offset(int op)
 	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;
 }
 
-static void through(struct walk *w, int i, int k, int from)
+static void through(struct handed_walk *w, int i, int k, int from)
 {
 	if (from < 0 || w->r->node[from].nout == 0 || !reached(w, from))
 		return;
@@ -109,9 +111,9 @@ static void through(struct walk *w, int i, int k, int from)
 		w->node[i] = MAX(w->node[i], MAX(e, reached(w, from)));
 }
 
-static struct walk walk(const struct ref *r, int leaf, struct arena *a)
+static struct handed_walk walk(const struct ref *r, int leaf, struct arena *a)
 {
-	struct walk w = {
+	struct handed_walk w = {
 		r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1), ARENA_ZNEW(a, bool, r->nbase + 1), false};
 	for (int i = 0; i < r->p->nnode; i++)
 		if (op_has(r->p->node[i].op, T_MUTATES) && r->node[i].nout)
@@ -156,7 +158,7 @@ bool handed_together(const struct ref *r, int leaf, int other, struct arena *a)
 
 bool handed_from_start(const struct ref *r, int leaf, struct arena *a)
 {
-	struct walk w = walk(r, leaf, a);
+	struct handed_walk w = walk(r, leaf, a);
 	bool start = !w.restrided;
 	for (int i = 0; i < r->p->nnode; i++)
 		start = start && w.node[i] != HANDED_PART;

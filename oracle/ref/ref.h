@@ -55,10 +55,8 @@ struct ref_ctx {
 	bool shadow;           /* the driver's second run over the map of a self-overlapping leaf: views only */
 };
 typedef bool ref_fn(struct ref_ctx *c);
-extern ref_fn *const ref_rule[NOPS]; /* NULL: the driver does it (input, sym) */
+extern ref_fn *const ref_rule[]; /* NULL: the driver does it (input, sym) */
 
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) ref_fn ref_##r;
-#include "eager/lang/ops.def"
 
 /* ---- reading ---- */
 /* Ids of a tensor in row-major logical order (numel of them). Read-only: may point into the storage. */

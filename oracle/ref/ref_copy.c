@@ -1,53 +1,57 @@
 /* ref_copy.c: operators that copy elements to other places: result[i] = self[source(i)], and the map `source` is all there is to
  * say. They make no scalars, except conversions, and copies where backward adds up inside the operator (repeat). */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 /* Result 0 = self's elements as they stand, with these strides. */
 static bool copy_plain(struct ref_ctx *c, const int64_t *stride)
 {
-	const struct meta *m = meta_of(c, 0);
-	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[0]));
+	const struct meta *m = meta_of(c, A_plain_copy_self);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[A_plain_copy_self]));
 }
 
 bool ref_clone(struct ref_ctx *c)
 {
 	int64_t stride[MAX_RANK];
-	shape_strides_like(stride, meta_of(c, 0));
+	shape_strides_like(stride, meta_of(c, A_plain_copy_self));
 	return copy_plain(c, stride);
 }
 
 bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
 
 /* self itself if it is contiguous. */
-bool ref_contiguous(struct ref_ctx *c) { return meta_is_contiguous(meta_of(c, 0)) ? ref_out_same(c, 0, 0) : copy_plain(c, NULL); }
+bool ref_contiguous(struct ref_ctx *c)
+{
+	return meta_is_contiguous(meta_of(c, A_contiguous_self)) ? ref_out_same(c, 0, A_contiguous_self) : copy_plain(c, NULL);
+}
 
 /* A view where one exists, else a contiguous copy. */
 bool ref_reshape(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reshape_self);
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int rank;
-	if (!shape_infer(c, size, &rank, 1, meta_numel(m)))
+	if (!shape_infer(c, size, &rank, A_reshape_shape, meta_numel(m)))
 		return false;
 	if (shape_view(stride, m, size, rank))
-		return ref_out_view(c, 0, 0, size, stride, rank, m->offset);
-	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, ref_ids(c, c->in[0]));
+		return ref_out_view(c, 0, A_reshape_self, size, stride, rank, m->offset);
+	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, ref_ids(c, c->in[A_reshape_self]));
 }
 
 bool ref_to_copy(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	enum dtype dt = ref_given(c, 1) ? c->n->arg[1].dtype : m->dtype;
+	const struct meta *m = meta_of(c, A_to_copy_self);
+	enum dtype dt = ref_given(c, A_to_copy_dtype) ? c->n->arg[A_to_copy_dtype].dtype : m->dtype;
 	int64_t stride[MAX_RANK];
 	shape_strides_like(stride, m);
-	return ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(m), dt));
+	return ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[A_to_copy_self]), meta_numel(m), dt));
 }
 
 /* copy_(self, number), as x.copy_(0.5). A float becomes an integer by truncation, which is undefined where it does not fit. */
 static bool copy_number(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct scalar *s = scalar_of(c, 1);
+	const struct meta *m = meta_of(c, A_copy_self);
+	const struct scalar *s = scalar_of(c, A_copy_src);
 	if (s->kind == SC_FLOAT && !dtype_is_float(m->dtype) && m->dtype != DT_B8) {
 		struct err ignored = {0};
 		struct ref_ctx q = *c;
@@ -61,13 +65,13 @@ static bool copy_number(struct ref_ctx *c)
 /* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
 bool ref_copy(struct ref_ctx *c)
 {
-	if (c->n->arg[1].tag == ARG_SCALAR)
+	if (c->n->arg[A_copy_src].tag == ARG_SCALAR)
 		return copy_number(c);
-	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
+	const struct meta *m = meta_of(c, A_copy_self), *src = meta_of(c, A_copy_src);
 	if (!shape_expands(src, m->size, m->rank))
 		return err_set(c->err, "copy_: the size %s of src does not broadcast to %s", shape_text(c, src->size, src->rank),
 			shape_text(c, m->size, m->rank));
-	const sid *ids = ref_ids_expanded(c, c->in[1], m->size, m->rank);
+	const sid *ids = ref_ids_expanded(c, c->in[A_copy_src], m->size, m->rank);
 	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_cast(c, ids, meta_numel(m), m->dtype));
 }
 
@@ -87,13 +91,13 @@ struct joined {
 static bool join_inputs(struct ref_ctx *c, struct joined *j, bool stacking)
 {
 	struct result_type r = SHAPE_TYPE_NONE;
-	int n = c->n->arg[0].n;
+	int n = c->n->arg[A_joined_tensors].n;
 	j->as = NULL;
 	j->format = -1;
 	if (n == 0)
 		return err_set(c->err, "expected a non-empty list of tensors");
 	for (int k = 0; k < n; k++) {
-		const struct meta *m = &c->list[0][k]->meta;
+		const struct meta *m = &c->list[A_joined_tensors][k]->meta;
 		if (m->rank == 0 && !stacking)
 			return err_set(c->err, "zero-dimensional tensor (at position %d) cannot be concatenated", k);
 		shape_type_tensor(&r, m);
@@ -103,7 +107,7 @@ static bool join_inputs(struct ref_ctx *c, struct joined *j, bool stacking)
 			j->as = m;
 	}
 	if (!j->as)
-		j->as = &c->list[0][0]->meta;
+		j->as = &c->list[A_joined_tensors][0]->meta;
 	j->dt = shape_type(&r);
 	return true;
 }
@@ -123,13 +127,13 @@ bool ref_cat(struct ref_ctx *c)
 		return false;
 	if (cat_skips(j.as))
 		dim = 0; /* nothing but such tensors: dim is not looked at */
-	else if (!shape_dim(c, &dim, 1, j.as))
+	else if (!shape_dim(c, &dim, A_cat_dim, j.as))
 		return false;
-	int n = c->n->arg[0].n, rank = j.as->rank;
+	int n = c->n->arg[A_cat_tensors].n, rank = j.as->rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK], total = 0;
 	memcpy(size, j.as->size, sizeof size);
 	for (int k = 0; k < n; k++) {
-		const struct meta *m = &c->list[0][k]->meta;
+		const struct meta *m = &c->list[A_cat_tensors][k]->meta;
 		if (cat_skips(m))
 			continue;
 		for (int d = 0; d < rank; d++)
@@ -144,7 +148,7 @@ bool ref_cat(struct ref_ctx *c)
 		return false;
 	int64_t outer = shape_numel(size, dim), inner = shape_numel(size + dim + 1, rank - dim - 1), at = 0;
 	for (int k = 0; k < n; k++) {
-		const struct ref_tensor *t = c->list[0][k];
+		const struct ref_tensor *t = c->list[A_cat_tensors][k];
 		if (cat_skips(&t->meta))
 			continue;
 		lay(out, ref_cast(c, ref_ids(c, t), meta_numel(&t->meta), j.dt), outer, t->meta.size[dim], inner, at, total);
@@ -157,15 +161,15 @@ bool ref_cat(struct ref_ctx *c)
 bool ref_stack(struct ref_ctx *c)
 {
 	struct joined j;
-	int dim, n = c->n->arg[0].n;
-	if (!join_inputs(c, &j, true) || !ref_dim(c, &dim, ref_arg_int(c, 1), j.as->rank + 1))
+	int dim, n = c->n->arg[A_stack_tensors].n;
+	if (!join_inputs(c, &j, true) || !ref_dim(c, &dim, ref_arg_int(c, A_stack_dim), j.as->rank + 1))
 		return false;
 	int rank = j.as->rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	if (rank == MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", rank + 1, MAX_RANK);
 	for (int k = 0; k < n; k++) {
-		const struct meta *m = &c->list[0][k]->meta;
+		const struct meta *m = &c->list[A_stack_tensors][k]->meta;
 		if (!meta_same_sizes(m, j.as))
 			return err_set(c->err, "stack expects each tensor to be equal size, but got %s and %s", shape_text(c, j.as->size, rank),
 				shape_text(c, m->size, m->rank));
@@ -188,7 +192,7 @@ bool ref_stack(struct ref_ctx *c)
 		return false;
 	int64_t outer = shape_numel(size, dim), inner = shape_numel(size + dim + 1, rank - dim);
 	for (int k = 0; k < n; k++) {
-		const struct ref_tensor *t = c->list[0][k];
+		const struct ref_tensor *t = c->list[A_stack_tensors][k];
 		lay(out, ref_cast(c, ref_ids(c, t), meta_numel(&t->meta), j.dt), outer, 1, inner, k, n);
 	}
 	return true;
@@ -212,10 +216,10 @@ static void move_by_table(sid *out, const sid *ids, const struct meta *m, int64_
 
 bool ref_flip(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_flip_self);
 	bool mask[MAX_RANK];
 	int64_t stride[MAX_RANK], *pos[MAX_RANK];
-	if (!ref_dims(c, mask, 1, m->rank, false))
+	if (!ref_dims(c, mask, A_flip_dims, m->rank, false))
 		return false;
 	shape_strides_like(stride, m);
 	sid *out = shape_out_like(c, m, stride);
@@ -226,7 +230,7 @@ bool ref_flip(struct ref_ctx *c)
 		for (int64_t i = 0; i < m->size[d]; i++)
 			pos[d][i] = mask[d] ? m->size[d] - 1 - i : i;
 	}
-	move_by_table(out, ref_ids(c, c->in[0]), m, pos);
+	move_by_table(out, ref_ids(c, c->in[A_flip_self]), m, pos);
 	return true;
 }
 
@@ -248,8 +252,8 @@ static void roll_strides(int64_t stride[MAX_RANK], struct meta *m, int d, int64_
 /* result[i + shift mod n] = self[i]; without dims the flattened tensor rolls. */
 bool ref_roll(struct ref_ctx *c)
 {
-	struct meta m = *meta_of(c, 0);
-	const struct arg *shift = &c->n->arg[1], *dims = &c->n->arg[2];
+	struct meta m = *meta_of(c, A_roll_self);
+	const struct arg *shift = &c->n->arg[A_roll_shifts], *dims = &c->n->arg[A_roll_dims];
 	int64_t n = meta_numel(&m), stride[MAX_RANK] = {0}, by[MAX_RANK] = {0}, *pos[MAX_RANK];
 	if (shift->n == 0)
 		return err_set(c->err, "`shifts` required");
@@ -257,7 +261,7 @@ bool ref_roll(struct ref_ctx *c)
 		return err_set(c->err, "shifts and dimensions must align. shifts: %d, dims: %d", shift->n, dims->n);
 	if (n == 0)
 		return ref_clone(c);
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_roll_self]);
 	if (dims->n == 0) {
 		sid *out = shape_out_like(c, &m, NULL);
 		int64_t s = ((shift->ints[0].value % n) + n) % n;
@@ -300,8 +304,8 @@ static const sid *again(struct ref_ctx *c, const sid *ids, int64_t n, int64_t ti
  * after another, then over the repeats of self's own. */
 bool ref_repeat(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct arg *times = &c->n->arg[1];
+	const struct meta *m = meta_of(c, A_repeat_self);
+	const struct arg *times = &c->n->arg[A_repeat_repeats];
 	int64_t size[MAX_RANK], own[MAX_RANK], dense[MAX_RANK], index[MAX_RANK] = {0};
 	int rank = times->n, lead = rank - m->rank;
 	if (lead < 0)
@@ -315,7 +319,7 @@ bool ref_repeat(struct ref_ctx *c)
 	}
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_repeat_self]);
 	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
 		if (m->stride[d] == 0 && m->size[d] > 1) { /* broadcast: its own sum comes after this one's rounding */
 			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
@@ -343,8 +347,8 @@ bool ref_repeat(struct ref_ctx *c)
  * copy in the layout of the cut view. */
 bool ref_constant_pad_nd(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct arg *pad = &c->n->arg[1];
+	const struct meta *m = meta_of(c, A_constant_pad_nd_self);
+	const struct arg *pad = &c->n->arg[A_constant_pad_nd_pad];
 	int64_t size[MAX_RANK], before[MAX_RANK] = {0}, after[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, dense[MAX_RANK];
 	bool grows = false;
 	if (pad->n % 2 || pad->n > 2 * m->rank)
@@ -372,7 +376,7 @@ bool ref_constant_pad_nd(struct ref_ctx *c)
 	if (!grows) {
 		shape_strides_like(stride, &cut);
 		strides = stride;
-	} else if (!shape_fill_fits(c, scalar_of(c, 2), m->dtype, n)) {
+	} else if (!shape_fill_fits(c, scalar_of(c, A_constant_pad_nd_value), m->dtype, n)) {
 		return false;
 	} else if (shape_channels_last(stride, size, m->rank, shape_format(m))) {
 		strides = stride;
@@ -380,8 +384,8 @@ bool ref_constant_pad_nd(struct ref_ctx *c)
 	sid *out = ref_out(c, 0, m->dtype, size, m->rank, strides);
 	if (!out)
 		return false;
-	sid value = shape_const(c, m->dtype, scalar_of(c, 2));
-	const sid *ids = ref_ids(c, c->in[0]);
+	sid value = shape_const(c, m->dtype, scalar_of(c, A_constant_pad_nd_value));
+	const sid *ids = ref_ids(c, c->in[A_constant_pad_nd_self]);
 	shape_row_major(dense, m->size, m->rank);
 	for (int64_t k = 0; k < n; k++) {
 		int64_t at = 0;
@@ -400,15 +404,15 @@ bool ref_constant_pad_nd(struct ref_ctx *c)
 /* tril keeps j - i <= diagonal, triu j - i >= diagonal; the rest is 0. */
 static bool triangle(struct ref_ctx *c, bool lower)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_triangle_self);
 	if (m->rank < 2)
 		return err_set(c->err, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu");
 	sid *out = shape_out_like(c, m, NULL);
 	if (!out)
 		return false;
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_triangle_self]);
 	sid zero = shape_zero(c, m->dtype);
-	int64_t n = meta_numel(m), index[MAX_RANK] = {0}, diagonal = ref_arg_int(c, 1);
+	int64_t n = meta_numel(m), index[MAX_RANK] = {0}, diagonal = ref_arg_int(c, A_triangle_diagonal);
 	for (int64_t k = 0; k < n; k++) {
 		int64_t off = index[m->rank - 1] - index[m->rank - 2];
 		out[k] = (lower ? off <= diagonal : off >= diagonal) ? ids[k] : zero;

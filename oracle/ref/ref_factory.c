@@ -1,5 +1,6 @@
 /* ref_factory.c: tensors made from one number: full, zeros_like, ones_like, fill_. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 
@@ -16,14 +17,14 @@ static bool fill_out(struct ref_ctx *c, enum dtype dt, const int64_t *size, int 
 
 static enum dtype dtype_of(const struct ref_ctx *c, enum dtype otherwise)
 {
-	int k = shape_param(c, "dtype");
+	int k = shape_param(c, N_dtype);
 	return ref_given(c, k) ? c->n->arg[k].dtype : otherwise;
 }
 
 /* Sizes in argument 0, all elements s. */
 static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 {
-	const struct arg *a = &c->n->arg[0];
+	const struct arg *a = &c->n->arg[A_sized_size];
 	int64_t size[MAX_RANK];
 	if (a->n > MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", a->n, MAX_RANK);
@@ -38,7 +39,7 @@ static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 bool ref_full(struct ref_ctx *c)
 {
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
-	return constant(c, dtype_of(c, of[scalar_of(c, 1)->kind]), scalar_of(c, 1));
+	return constant(c, dtype_of(c, of[scalar_of(c, A_full_fill_value)->kind]), scalar_of(c, A_full_fill_value));
 }
 
 bool ref_zeros(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 0, 0}); }
@@ -47,7 +48,7 @@ bool ref_ones(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(str
 /* One number; f32 whatever kind it is. */
 bool ref_scalar_tensor(struct ref_ctx *c)
 {
-	const struct scalar *s = scalar_of(c, 0);
+	const struct scalar *s = scalar_of(c, A_scalar_tensor_s);
 	enum dtype dt = dtype_of(c, DT_F32);
 	return shape_fill_fits(c, s, dt, 1) && fill_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
@@ -57,11 +58,11 @@ bool ref_scalar_tensor(struct ref_ctx *c)
 bool ref_arange(struct ref_ctx *c)
 {
 	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}}; /* start, end, step */
-	static const char *const name[] = {"start", "end", "step"};
+	static const int name[] = {N_start, N_end, N_step};
 	bool floats = false;
 	double v[3];
 	for (int k = 0; k < 3; k++) {
-		int arg = op_param(c->n->op, name[k]);
+		int arg = op_arg(c->n->op, name[k]);
 		if (arg >= 0)
 			part[k] = *scalar_of(c, arg);
 		floats = floats || part[k].kind == SC_FLOAT;
@@ -97,7 +98,7 @@ bool ref_arange(struct ref_ctx *c)
 
 static bool number_like(struct ref_ctx *c, int64_t value)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_plain_copy_self);
 	int64_t stride[MAX_RANK];
 	shape_strides_like(stride, m);
 	const struct scalar s = {SC_INT, value, 0};
@@ -110,8 +111,8 @@ bool ref_ones_like(struct ref_ctx *c) { return number_like(c, 1); }
 /* fill_(self, value), or a tensor like self. */
 bool ref_fill(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct scalar *s = scalar_of(c, 1);
+	const struct meta *m = meta_of(c, A_fill_self);
+	const struct scalar *s = scalar_of(c, A_filled_value);
 	int64_t stride[MAX_RANK];
 	shape_strides_like(stride, m);
 	if (!shape_fill_fits(c, s, m->dtype, meta_numel(m)))
@@ -122,10 +123,11 @@ bool ref_fill(struct ref_ctx *c)
 /* The same with a 0-d tensor: converted once, its derivative is the sum. */
 bool ref_fill_Tensor(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *value = meta_of(c, 1);
+	const struct meta *m = meta_of(c, A_fill_Tensor_self), *value = meta_of(c, A_fill_Tensor_value);
 	int64_t stride[MAX_RANK];
 	shape_strides_like(stride, m);
 	if (value->rank)
 		return err_set(c->err, "fill_ only supports 0-dimension value tensor");
-	return fill_out(c, m->dtype, m->size, m->rank, c->inplace ? NULL : stride, *ref_cast(c, ref_ids(c, c->in[1]), 1, m->dtype));
+	return fill_out(
+		c, m->dtype, m->size, m->rank, c->inplace ? NULL : stride, *ref_cast(c, ref_ids(c, c->in[A_fill_Tensor_value]), 1, m->dtype));
 }

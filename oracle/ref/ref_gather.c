@@ -1,6 +1,7 @@
 /* ref_gather.c: gathers: result[i] = self[named by an index tensor]. Backward adds up inside the operator where one element is
  * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
 #include "oracle/ref/shape_index.h"
+#include "oracle/ref/row_rules.h"
 
 /* Result 0 is copies of these elements (the tape keeps `read` as the copies' operands). */
 static bool give_copies(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *read)
@@ -27,11 +28,11 @@ static void read_open(struct ref_ctx *c, sid *read, const struct along *a, const
 /* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
 bool ref_gather(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *ix = meta_of(c, 2);
+	const struct meta *m = meta_of(c, A_gather_self), *ix = meta_of(c, A_gather_index);
 	struct along a = {.takes_open = true};
 	if (!shape_along(c, &a, m, 1, 2, NULL))
 		return false;
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_gather_self]);
 	sid *read = tape_ids(c->t, a.n);
 	for (int64_t k = 0; k < a.n; k++)
 		read[k] = ids[a.cell[k]];
@@ -50,7 +51,7 @@ static void take(sid *out, const sid *ids, const struct positions *p)
 
 bool ref_index_select(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_index_select_self);
 	struct positions p;
 	int64_t size[MAX_RANK];
 	if (!shape_positions(c, &p, m, 1, 2, 0))
@@ -62,17 +63,17 @@ bool ref_index_select(struct ref_ctx *c)
 	if (!meta_check_sizes(size, m->rank, c->err))
 		return false;
 	sid *read = tape_ids(c->t, p.outer * p.n * p.inner);
-	take(read, ref_ids(c, c->in[0]), &p);
+	take(read, ref_ids(c, c->in[A_index_select_self]), &p);
 	return give_copies(c, m->dtype, size, m->rank, NULL, read);
 }
 
 bool ref_index(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_index_self);
 	struct advanced a;
 	if (!shape_advanced(c, &a, m, 1))
 		return false;
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_index_self]);
 	sid *read = tape_ids(c->t, a.n);
 	for (int64_t k = 0; k < a.n; k++)
 		read[k] = ids[a.cell[k]];
@@ -82,7 +83,7 @@ bool ref_index(struct ref_ctx *c)
 /* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
 bool ref_embedding(struct ref_ctx *c)
 {
-	const struct meta *w = meta_of(c, 0), *ix = meta_of(c, 1);
+	const struct meta *w = meta_of(c, A_embedding_weight), *ix = meta_of(c, A_embedding_indices);
 	int64_t size[MAX_RANK], n = meta_numel(ix);
 	if (w->rank != 2)
 		return err_set(c->err, "'weight' must be 2-D");
@@ -90,7 +91,7 @@ bool ref_embedding(struct ref_ctx *c)
 		return err_set(c->err, "embedding: indices must be long or int");
 	if (ix->rank == MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", ix->rank + 1, MAX_RANK);
-	const int64_t *row = ref_ints(c, c->in[1]);
+	const int64_t *row = ref_ints(c, c->in[A_embedding_indices]);
 	if (!row)
 		return false;
 	memcpy(size, ix->size, sizeof size);
@@ -98,7 +99,7 @@ bool ref_embedding(struct ref_ctx *c)
 	if (!meta_check_sizes(size, ix->rank + 1, c->err))
 		return false;
 	sid *read = tape_ids(c->t, n * w->size[1]);
-	const sid *ids = ref_ids(c, c->in[0]);
+	const sid *ids = ref_ids(c, c->in[A_embedding_weight]);
 	for (int64_t k = 0; k < n; k++) {
 		if (row[k] < 0 || row[k] >= w->size[0])
 			return err_set(c->err, "embedding: index out of range in self");

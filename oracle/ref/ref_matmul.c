@@ -1,5 +1,6 @@
 /* ref_matmul.c: matrix products. One MATMUL block per product, factors and addends included. Results are contiguous. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {
@@ -30,19 +31,19 @@ static bool multiplies(struct ref_ctx *c, const struct meta *a, const struct met
 
 bool ref_mm(struct ref_ctx *c)
 {
-	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
+	const struct meta *a = meta_of(c, A_mm_self), *b = meta_of(c, A_mm_mat2);
 	if (!multiplies(c, a, b))
 		return false;
 	const int64_t size[] = {a->size[0], b->size[1]};
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 2, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, size[0], a->size[1], size[1]));
+		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_mm_self]), ref_ids(c, c->in[A_mm_mat2]), 1, size[0], a->size[1], size[1]));
 }
 
 bool ref_bmm(struct ref_ctx *c)
 {
-	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
+	const struct meta *a = meta_of(c, A_bmm_self), *b = meta_of(c, A_bmm_mat2);
 	if (!need_rank(c, a, 3) || !need_rank(c, b, 3) || !contracts(c, a, b, a->size[0], b->size[0])
 		|| !contracts(c, a, b, a->size[2], b->size[1]) || !same_dtype(c, a, b))
 		return false;
@@ -50,25 +51,25 @@ bool ref_bmm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 3, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 3, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), size[0], size[1], a->size[2], size[2]));
+		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_bmm_self]), ref_ids(c, c->in[A_bmm_mat2]), size[0], size[1], a->size[2], size[2]));
 }
 
 bool ref_mv(struct ref_ctx *c)
 {
-	const struct meta *a = meta_of(c, 0), *v = meta_of(c, 1);
+	const struct meta *a = meta_of(c, A_mv_self), *v = meta_of(c, A_mv_vec);
 	if (!need_rank(c, a, 2) || !need_rank(c, v, 1) || !contracts(c, a, v, a->size[1], v->size[0]) || !same_dtype(c, a, v))
 		return false;
 	return ref_out_block(c, 0, a->dtype, a->size, 1, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, a->size[0], a->size[1], 1));
+		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_mv_self]), ref_ids(c, c->in[A_mv_vec]), 1, a->size[0], a->size[1], 1));
 }
 
 bool ref_dot(struct ref_ctx *c)
 {
-	const struct meta *a = meta_of(c, 0), *b = meta_of(c, 1);
+	const struct meta *a = meta_of(c, A_dot_self), *b = meta_of(c, A_dot_tensor);
 	if (!need_rank(c, a, 1) || !need_rank(c, b, 1) || !same_dtype(c, a, b) || !contracts(c, a, b, a->size[0], b->size[0]))
 		return false;
-	return ref_out_block(
-		c, 0, a->dtype, NULL, 0, NULL, tape_matmul(c->t, a->dtype, ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), 1, 1, a->size[0], 1));
+	return ref_out_block(c, 0, a->dtype, NULL, 0, NULL,
+		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_dot_self]), ref_ids(c, c->in[A_dot_tensor]), 1, 1, a->size[0], 1));
 }
 
 static double number_of(const struct scalar *s, enum dtype dt)
@@ -80,8 +81,8 @@ static double number_of(const struct scalar *s, enum dtype dt)
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
 bool ref_addmm(struct ref_ctx *c)
 {
-	const struct meta *bias = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
-	const struct scalar *beta = scalar_of(c, 3), *alpha = scalar_of(c, 4);
+	const struct meta *bias = meta_of(c, A_addmm_self), *a = meta_of(c, A_addmm_mat1), *b = meta_of(c, A_addmm_mat2);
+	const struct scalar *beta = scalar_of(c, A_addmm_beta), *alpha = scalar_of(c, A_addmm_alpha);
 	enum dtype dt = bias->dtype;
 	if (!same_dtype(c, bias, a) || !multiplies(c, a, b))
 		return false;
@@ -92,6 +93,6 @@ bool ref_addmm(struct ref_ctx *c)
 		return err_set(
 			c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank), shape_text(c, size, 2));
 	return ref_out_block(c, 0, dt, size, 2, NULL,
-		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[0], size, 2), number_of(beta, dt), number_of(alpha, dt), ref_ids(c, c->in[1]),
-			ref_ids(c, c->in[2]), size[0], a->size[1], size[1]));
+		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[A_addmm_self], size, 2), number_of(beta, dt), number_of(alpha, dt),
+			ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), size[0], a->size[1], size[1]));
 }

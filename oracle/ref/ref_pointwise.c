@@ -7,6 +7,8 @@
 #include "oracle/judge/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
+#include "generated/op_id.h"
 
 #include <math.h>
 
@@ -41,7 +43,7 @@ enum { COMMON_KEEP, COMMON_FLOAT }; /* FLOAT: integers and bools go to f32 */
 
 /* Argument k is a Python number, whether the schema says Scalar or Tensor. */
 static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
-static enum dtype tensor_dtype(const struct ref_ctx *c) { return meta_of(c, is_number(c, 0))->dtype; }
+static enum dtype tensor_dtype(const struct ref_ctx *c) { return meta_of(c, is_number(c, A_elementwise_self))->dtype; }
 
 /* Sizes, strides and common dtype of arguments 0 and 1, each a tensor or a number. */
 static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
@@ -75,36 +77,38 @@ static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
  * (BinaryOpsKernel.cpp: is_cpu_scalar(2)); CUDA's take either. In a derivative, grad * number, it comes second. */
 static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
 {
-	const struct scalar *s = scalar_of(c, 0);
+	const struct scalar *s = scalar_of(c, A_elementwise_self);
 	bool either = wide && c->grad && op_info[c->n->op].licence == LC_MUL;
 	sid a = wide && c->t->lic->cuda ? shape_const(c, DT_F32, s) : either ? shape_const_or_rounded(c, p->dt, s) : shape_number(c, s, p->dt);
 	p->at = wide && (either || c->t->lic->cuda) ? DT_F32 : p->dt;
 	p->a = ref_ids_repeat(c, a, p->n);
 }
 
-/* Arguments 0 and 1 (tensors or numbers) with their scalars. wide: numbers beside a half stay f32 (mul, div). */
+/* self and the other operand (tensors or numbers; of pow: the exponent) with their scalars. wide: numbers beside a half stay f32 (mul,
+ * div). */
 static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 {
 	if (!pair_meta(c, p, common))
 		return false;
 	wide &= shape_is_half(p->dt);
-	if (is_number(c, 0)) {
+	if (is_number(c, A_elementwise_self)) {
 		number_first(c, p, wide);
 	} else {
-		const struct meta *a = meta_of(c, 0);
-		p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[0]), meta_numel(a), p->dt), a, p->size, p->rank);
+		const struct meta *a = meta_of(c, A_elementwise_self);
+		p->a = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), meta_numel(a), p->dt), a, p->size, p->rank);
 	}
-	if (is_number(c, 1)) {
+	_Static_assert((int)A_pow_Scalar_exponent == (int)A_binary_other, "pow");
+	if (is_number(c, A_binary_other)) {
 		p->bt = wide ? DT_F32 : p->dt;
 		/* aten::mul_.Scalar is mul(number, self): TensorIterator then rounds the number to self's dtype, which mul(self, number) does not
 		 * (measured: bf16 -2.8125 by 3.7 is -10.4375 in place and -10.375 otherwise); AOTAutograd turns one into the other. */
-		sid b = !wide                    ? shape_number(c, scalar_of(c, 1), p->dt)
-			: c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, 1))
-										 : shape_const(c, DT_F32, scalar_of(c, 1));
+		sid b = !wide                    ? shape_number(c, scalar_of(c, A_binary_other), p->dt)
+			: c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, A_binary_other))
+										 : shape_const(c, DT_F32, scalar_of(c, A_binary_other));
 		p->b = ref_ids_repeat(c, b, p->n);
 		return true;
 	}
-	const struct ref_tensor *t = c->in[1];
+	const struct ref_tensor *t = c->in[A_binary_other];
 	const struct meta *b = &t->meta;
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
 	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
@@ -121,14 +125,14 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 
 static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first);
 
-static bool give(struct ref_ctx *c, const struct pair *p, sid first)
+static bool give_pair(struct ref_ctx *c, const struct pair *p, sid first)
 {
-	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, 0)->dtype))
+	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, A_elementwise_self)->dtype))
 		return false;
-	if (c->inplace && c->grad && p->dt != meta_of(c, 0)->dtype)
+	if (c->inplace && c->grad && p->dt != meta_of(c, A_elementwise_self)->dtype)
 		return ref_unsupported(c,
 			"gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
-			op_info[c->n->op].name, dtype_info[meta_of(c, 0)->dtype].name);
+			op_info[c->n->op].name, dtype_info[meta_of(c, A_elementwise_self)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
@@ -151,30 +155,31 @@ static void swap_operands(struct pair *p)
 	p->b = ids, p->bt = dt;
 }
 
-/* a + alpha * b, or a - alpha * b; rsub: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
-static bool add_scaled(struct ref_ctx *c, enum sf f)
+/* a + alpha * b, or a - alpha * b; reversed: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
+static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 {
-	const struct scalar *alpha = scalar_of(c, 2);
+	const struct scalar *alpha = scalar_of(c, A_add_scaled_alpha);
 	struct pair p;
 	enum dtype dt = tensor_dtype(c);
-	bool wide = (is_number(c, 0) || is_number(c, 1)) && shape_is_half(dt) && c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
+	bool wide = (is_number(c, A_elementwise_self) || is_number(c, A_binary_other)) && shape_is_half(dt)
+		&& c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
 	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
 		return false;
-	if (c->n->op == OP_rsub_Scalar)
+	if (reversed)
 		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
 		const sid *factor = ref_ids_repeat(c, shape_number(c, alpha, p.dt), p.n);
 		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
 	}
 	struct scalar s = *alpha;
 	if (f == SF_SUB) {
 		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
 	}
 	if (shape_is_half(p.dt))
-		return give(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
+		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
 	sid factor = shape_number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
 	for (int64_t k = 0; k < p.n; k++) {
 		entry[4 * k] = p.a[k];
@@ -182,23 +187,23 @@ static bool add_scaled(struct ref_ctx *c, enum sf f)
 		entry[4 * k + 2] = p.b[k];
 		entry[4 * k + 3] = factor;
 	}
-	return give(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
+	return give_pair(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
 }
 
-bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
-bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD); }
+bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
+bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
 
-static bool sub_scaled(struct ref_ctx *c)
+static bool sub_scaled(struct ref_ctx *c, bool reversed)
 {
-	for (int k = 0; k < 2; k++)
+	for (int k = A_add_scaled_self; k <= A_add_scaled_other; k++)
 		if (is_number(c, k) ? scalar_of(c, k)->kind == SC_BOOL : meta_of(c, k)->dtype == DT_B8)
 			return err_set(c->err, "subtraction, the `-` operator, with a bool tensor is not supported");
-	return add_scaled(c, SF_SUB);
+	return add_scaled(c, SF_SUB, reversed);
 }
 
-bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c); }
-bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
-bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c); }
+bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
+bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
+bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
 
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
@@ -207,10 +212,10 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 	if (!pair_of(c, &p, common, true))
 		return false;
 	if (p.at == p.dt && p.bt == p.dt)
-		return give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
 	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
-	return give(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
+	return give_pair(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
 }
 
 bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
@@ -221,13 +226,13 @@ bool ref_div_Scalar(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT
 /* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
 bool ref_addcmul(struct ref_ctx *c)
 {
-	const struct scalar *value = scalar_of(c, 3);
+	const struct scalar *value = scalar_of(c, A_addcmul_value);
 	struct result_type r = SHAPE_TYPE_NONE;
 	struct meta op[3];
 	const sid *x[3];
 	int64_t size[MAX_RANK], stride[MAX_RANK];
-	int rank = meta_of(c, 0)->rank;
-	memcpy(size, meta_of(c, 0)->size, sizeof size);
+	int rank = meta_of(c, A_addcmul_self)->rank;
+	memcpy(size, meta_of(c, A_addcmul_self)->size, sizeof size);
 	for (int k = 0; k < 3; k++) {
 		shape_type_tensor(&r, meta_of(c, k));
 		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
@@ -247,7 +252,8 @@ bool ref_addcmul(struct ref_ctx *c)
 				"gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
 				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
 	}
-	if (c->grad && in != dt && c->in[0]->storage == c->in[1]->storage && c->in[0]->storage == c->in[2]->storage)
+	if (c->grad && in != dt && c->in[A_addcmul_self]->storage == c->in[A_addcmul_tensor1]->storage
+		&& c->in[A_addcmul_self]->storage == c->in[A_addcmul_tensor2]->storage)
 		return ref_unsupported(c,
 			"gradient of one %s tensor given to addcmul thrice: the order of its three shares is open; use mul and add",
 			dtype_info[dt].name); /* the adjoint adds one node's shares at once */
@@ -294,7 +300,7 @@ bool ref_addcmul(struct ref_ctx *c)
 static bool extreme(struct ref_ctx *c, enum sf f)
 {
 	struct pair p;
-	return pair_of(c, &p, COMMON_KEEP, false) && give(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	return pair_of(c, &p, COMMON_KEEP, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 }
 
 bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
@@ -304,7 +310,7 @@ bool ref_minimum(struct ref_ctx *c) { return extreme(c, SF_MIN2); }
 bool ref_pow_Scalar(struct ref_ctx *c)
 {
 	struct pair p;
-	const struct scalar *s = scalar_of(c, 1);
+	const struct scalar *s = scalar_of(c, A_binary_other);
 	if (!pair_of(c, &p, COMMON_KEEP, false))
 		return false;
 	if (!dtype_is_float(p.dt) && s->kind != SC_FLOAT && s->i < 0)
@@ -316,7 +322,7 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
 	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
 	if (c->inplace)
-		return give(c, &p, first);
+		return give_pair(c, &p, first);
 	return give_unary(c, p.dt, p.dt, first);
 }
 
@@ -348,7 +354,7 @@ bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }
 /* Declares result 0 of dtype dt in the iterator's layout of self converted to `in`. */
 static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_elementwise_self);
 	int64_t stride[MAX_RANK];
 	struct meta op = operand(c, m, in);
 	shape_iterator(stride, m->size, m->rank, &op, 1);
@@ -357,18 +363,18 @@ static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid firs
 
 static bool unary(struct ref_ctx *c, enum sf f, int common)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_elementwise_self);
 	enum dtype dt = common == COMMON_FLOAT && !dtype_is_float(m->dtype) ? DT_F32 : m->dtype;
 	int64_t n = meta_numel(m);
 	if (c->inplace && !shape_can_cast(c, dt, m->dtype))
 		return false;
-	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, ref_ids(c, c->in[0]), n, dt), n));
+	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), n, dt), n));
 }
 
 /* neg, abs and relu know no bools; floor, ceil and trunc neither. */
 static bool unary_number(struct ref_ctx *c, enum sf f)
 {
-	if (meta_of(c, 0)->dtype == DT_B8)
+	if (meta_of(c, A_elementwise_self)->dtype == DT_B8)
 		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
 	return unary(c, f, COMMON_KEEP);
 }
@@ -376,12 +382,12 @@ static bool unary_number(struct ref_ctx *c, enum sf f)
 /* Integers are whole already. */
 static bool rounding(struct ref_ctx *c, enum sf f)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_elementwise_self);
 	if (dtype_is_float(m->dtype) || m->dtype == DT_B8)
 		return unary_number(c, f);
 	int64_t stride[MAX_RANK];
 	shape_iterator(stride, m->size, m->rank, m, 1);
-	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[0]));
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[A_elementwise_self]));
 }
 
 bool ref_neg(struct ref_ctx *c) { return unary_number(c, SF_NEG); }
@@ -405,8 +411,8 @@ bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT);
 
 bool ref_logical_not(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[0]), meta_numel(m)));
+	const struct meta *m = meta_of(c, A_logical_not_self);
+	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[A_logical_not_self]), meta_numel(m)));
 }
 
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
@@ -446,9 +452,9 @@ static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype 
 /* min(max(self, lower), upper) in the common dtype of all three. */
 bool ref_clamp(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_clamp_self);
 	struct result_type r = SHAPE_TYPE_NONE;
-	if (!ref_given(c, 1) && !ref_given(c, 2))
+	if (!ref_given(c, A_clamp_min) && !ref_given(c, A_clamp_max))
 		return err_set(c->err, "clamp: at least one of 'min' or 'max' must not be None");
 	shape_type_tensor(&r, m);
 	for (int k = 1; k <= 2; k++)
@@ -460,7 +466,7 @@ bool ref_clamp(struct ref_ctx *c)
 	bool given[2];
 	if (!bound(c, &end[0], &given[0], 1, dt) || !bound(c, &end[1], &given[1], 2, dt))
 		return false;
-	const sid *x = ref_cast(c, ref_ids(c, c->in[0]), n, dt);
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_clamp_self]), n, dt);
 	const sid *low = given[0] ? ref_ids_repeat(c, end[0], n) : x, *high = given[1] ? ref_ids_repeat(c, end[1], n) : x;
 	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, low, high, n));
 }

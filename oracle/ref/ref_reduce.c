@@ -3,22 +3,23 @@
  * one kernel (mean) take the inner steps in f32. */
 #include "oracle/judge/licence.h"
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 
 /* Rows of self: n rows of len entries; the result's sizes. */
-struct rows {
+struct reduced_rows {
 	int64_t n, len, size[MAX_RANK];
 	int rank;
 	const sid *e;
 	bool mask[MAX_RANK];
 };
 
-static void rows_of(struct ref_ctx *c, struct rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
+static void rows_of(struct ref_ctx *c, struct reduced_rows *r, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
 	memcpy(r->mask, mask, sizeof r->mask);
-	r->rank = ref_reduced(r->size, meta_of(c, 0), mask, keepdim);
-	r->e = ref_cast(c, ref_rows(c, c->in[0], mask, &r->n, &r->len), meta_numel(meta_of(c, 0)), dt);
+	r->rank = ref_reduced(r->size, meta_of(c, A_reduction_self), mask, keepdim);
+	r->e = ref_cast(c, ref_rows(c, c->in[A_reduction_self], mask, &r->n, &r->len), meta_numel(meta_of(c, A_reduction_self)), dt);
 }
 
 static void all_dims(bool mask[MAX_RANK], const struct meta *m)
@@ -30,16 +31,16 @@ static void all_dims(bool mask[MAX_RANK], const struct meta *m)
 static bool one_dim(struct ref_ctx *c, bool mask[MAX_RANK], int arg)
 {
 	int d;
-	if (!shape_dim(c, &d, arg, meta_of(c, 0)))
+	if (!shape_dim(c, &d, arg, meta_of(c, A_reduction_self)))
 		return false;
 	for (int k = 0; k < MAX_RANK; k++)
-		mask[k] = k == d && meta_of(c, 0)->rank > 0;
+		mask[k] = k == d && meta_of(c, A_reduction_self)->rank > 0;
 	return true;
 }
 
 static bool reduce(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f, enum dtype in, enum dtype out, double param)
 {
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, in);
 	return ref_out_block(c, 0, out, r.size, r.rank, NULL, tape_rows(c->t, f, out, r.e, r.n, r.len, param));
 }
@@ -67,7 +68,7 @@ static double cascade_depth(int64_t n)
  * each other) by the cascade and adds the runs one after the other; which run it takes first the strides decide, here: the worst. */
 static double sum_depth(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	double worst = 0, all = 1;
 	int64_t run = 1;
 	int last = -1;
@@ -92,14 +93,14 @@ static double sum_depth(const struct ref_ctx *c, const bool mask[MAX_RANK], enum
 /* Integers and bools add up and multiply in i64 unless a dtype is given. */
 static enum dtype sum_type(const struct ref_ctx *c, int dtype_arg)
 {
-	enum dtype dt = meta_of(c, 0)->dtype;
+	enum dtype dt = meta_of(c, A_reduction_self)->dtype;
 	return ref_given(c, dtype_arg) ? c->n->arg[dtype_arg].dtype : dtype_is_float(dt) ? dt : DT_I64;
 }
 
 /* A sum over several dims in a half dtype that self is not. */
 static bool narrows(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dtype dt)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	int several = 0;
 	for (int d = 0; d < m->rank; d++)
 		several += mask[d] && m->size[d] > 1;
@@ -135,9 +136,9 @@ static const sid *narrowed(struct ref_ctx *c, const sid *ids, int64_t n, enum dt
 static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
 {
 	struct tape *t = c->t;
-	struct rows r;
-	r.rank = ref_reduced(r.size, meta_of(c, 0), mask, keepdim);
-	const sid *self = ref_rows(c, c->in[0], mask, &r.n, &r.len);
+	struct reduced_rows r;
+	r.rank = ref_reduced(r.size, meta_of(c, A_reduction_self), mask, keepdim);
+	const sid *self = ref_rows(c, c->in[A_reduction_self], mask, &r.n, &r.len);
 	int64_t n = r.n * r.len;
 	sid *out = tape_ids(t, r.n);
 	const sid *e = narrowed(c, self, n, dt);
@@ -151,7 +152,7 @@ bool ref_sum(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 1);
-	all_dims(mask, meta_of(c, 0));
+	all_dims(mask, meta_of(c, A_sum_self));
 	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, sum_depth(c, mask, dt));
 }
 
@@ -159,16 +160,16 @@ bool ref_sum_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 3);
-	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true)
-		&& (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, 2), dt)
-								 : reduce(c, mask, flag_of(c, 2), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
+	return ref_dims(c, mask, A_sum_dim_dim, meta_of(c, A_sum_dim_self)->rank, true)
+		&& (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, A_sum_dim_keepdim), dt)
+								 : reduce(c, mask, flag_of(c, A_sum_dim_keepdim), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
 bool ref_prod(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 1);
-	all_dims(mask, meta_of(c, 0));
+	all_dims(mask, meta_of(c, A_prod_self));
 	return reduce(c, mask, false, SF_PROD, dt, dt, 0);
 }
 
@@ -176,12 +177,12 @@ bool ref_prod_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 3);
-	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, 2), SF_PROD, dt, dt, 0);
+	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, 0);
 }
 
-/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's,
- * LF_WELFORD). */
-static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enum dtype dt)
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's, LF_WELFORD).
+ * */
+static void allow_welford(struct ref_ctx *c, const struct reduced_rows *r, sid mean, enum dtype dt)
 {
 	struct tape *t = c->t;
 	for (int64_t k = 0; k < r->n && r->len > 1 && !t->over; k++) {
@@ -194,11 +195,11 @@ static void allow_welford(struct ref_ctx *c, const struct rows *r, sid mean, enu
 }
 
 /* Sum over n, inner steps in f32 for f16 and bf16; ids of the quotients. */
-static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype dt, bool welford)
+static const sid *mean_ids(struct ref_ctx *c, const struct reduced_rows *r, enum dtype dt, bool welford)
 {
 	enum dtype in = tape_inner(dt);
 	int64_t n = r->n * r->len;
-	bool narrow = n && shape_is_half(dt) && meta_of(c, 0)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
+	bool narrow = n && shape_is_half(dt) && meta_of(c, A_reduction_self)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
 	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
 	double depth = welford ? 0 : sum_depth(c, r->mask, in);
 	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, depth), count = tape_const_f(c->t, in, (double)r->len);
@@ -217,11 +218,11 @@ static const sid *mean_ids(struct ref_ctx *c, const struct rows *r, enum dtype d
 static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, int dtype_arg)
 {
 	bool given = ref_given(c, dtype_arg);
-	enum dtype dt = given ? c->n->arg[dtype_arg].dtype : meta_of(c, 0)->dtype;
+	enum dtype dt = given ? c->n->arg[dtype_arg].dtype : meta_of(c, A_reduction_self)->dtype;
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, tape_inner(dt)); /* a half result of a wider self: never rounded on the way */
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
@@ -229,14 +230,15 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 bool ref_mean(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	all_dims(mask, meta_of(c, 0));
+	all_dims(mask, meta_of(c, A_mean_self));
 	return mean_over(c, mask, false, 1);
 }
 
 bool ref_mean_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	return ref_dims(c, mask, 1, meta_of(c, 0)->rank, true) && mean_over(c, mask, flag_of(c, 2), 3);
+	return ref_dims(c, mask, A_mean_dim_dim, meta_of(c, A_mean_dim_self)->rank, true)
+		&& mean_over(c, mask, flag_of(c, A_mean_dim_keepdim), 3);
 }
 
 /* ---- largest and smallest ----------------------------------------------------------------------------------------- */
@@ -244,7 +246,7 @@ bool ref_mean_dim(struct ref_ctx *c)
 /* A dim of size 0 has no largest element. */
 static bool has_elements(struct ref_ctx *c, const bool mask[MAX_RANK])
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	for (int d = 0; d < m->rank; d++)
 		if (mask[d] && m->size[d] == 0)
 			return err_set(c->err, "%s(): expected reduction dim %d to have non-zero size", op_info[c->n->op].name, d);
@@ -254,7 +256,7 @@ static bool has_elements(struct ref_ctx *c, const bool mask[MAX_RANK])
 static bool extreme_all(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK];
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	all_dims(mask, m);
 	if (meta_numel(m) == 0)
 		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
@@ -268,12 +270,12 @@ bool ref_min(struct ref_ctx *c) { return extreme_all(c, SF_MINN); }
 static bool extreme_dims(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK];
-	const struct meta *m = meta_of(c, 0);
-	if (!ref_dims(c, mask, 1, m->rank, true))
+	const struct meta *m = meta_of(c, A_reduction_self);
+	if (!ref_dims(c, mask, A_extreme_dims_dim, m->rank, true))
 		return false;
-	if (c->n->arg[1].n == 0 && meta_numel(m) == 0)
+	if (c->n->arg[A_extreme_dims_dim].n == 0 && meta_numel(m) == 0)
 		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
-	return has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, m->dtype, 0);
+	return has_elements(c, mask) && reduce(c, mask, flag_of(c, A_extreme_dims_keepdim), f, m->dtype, m->dtype, 0);
 }
 
 bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
@@ -283,14 +285,15 @@ bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
  * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
 {
-	bool mask[MAX_RANK], whole = !ref_given(c, 1);
-	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK], whole = !ref_given(c, A_argmax_dim);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	if (m->dtype == DT_B8)
 		return err_set(c->err, "%s(): does not support bool input", op_info[c->n->op].name);
 	if (whole && meta_numel(m) == 0)
 		return err_set(c->err, "%s(): expected reduction dim to be specified for input.numel() == 0", op_info[c->n->op].name);
 	all_dims(mask, m);
-	return (whole || one_dim(c, mask, 1)) && has_elements(c, mask) && reduce(c, mask, flag_of(c, 2), f, m->dtype, DT_I64, PICK_FIRST);
+	return (whole || one_dim(c, mask, 1)) && has_elements(c, mask)
+		&& reduce(c, mask, flag_of(c, A_argmax_keepdim), f, m->dtype, DT_I64, PICK_FIRST);
 }
 
 bool ref_argmax(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMAX); }
@@ -300,10 +303,10 @@ bool ref_argmin(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMIN); }
 
 static bool truth(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum sf f)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	if (m->dtype != DT_U8)
 		return reduce(c, mask, keepdim, f, m->dtype, DT_B8, 0);
-	struct rows r;
+	struct reduced_rows r;
 	rows_of(c, &r, mask, keepdim, m->dtype);
 	sid bit = tape_rows(c->t, f, DT_B8, r.e, r.n, r.len, 0), *ids = tape_ids(c->t, r.n);
 	for (int64_t k = 0; k < r.n; k++)
@@ -314,14 +317,14 @@ static bool truth(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, en
 static bool truth_all(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK];
-	all_dims(mask, meta_of(c, 0));
+	all_dims(mask, meta_of(c, A_reduction_self));
 	return truth(c, mask, false, f);
 }
 
 static bool truth_dim(struct ref_ctx *c, enum sf f)
 {
 	bool mask[MAX_RANK];
-	return one_dim(c, mask, 1) && truth(c, mask, flag_of(c, 2), f);
+	return one_dim(c, mask, 1) && truth(c, mask, flag_of(c, A_any_dim_keepdim), f);
 }
 
 bool ref_any(struct ref_ctx *c) { return truth_all(c, SF_ANY); }
@@ -332,41 +335,41 @@ bool ref_all_dim(struct ref_ctx *c) { return truth_dim(c, SF_ALL); }
 /* ---- moments, logarithms of sums ------------------------------------------------------------------------------------------ */
 
 /* (self, dims, correction, keepdim): rows, correction and function, shared by var and var_mean. */
-static bool var_rows(struct ref_ctx *c, struct rows *r, double *correction, enum sf *f)
+static bool var_rows(struct ref_ctx *c, struct reduced_rows *r, double *correction, enum sf *f)
 {
 	bool mask[MAX_RANK];
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	if (!dtype_is_float(m->dtype))
 		return err_set(c->err, "std and var only support floating point and complex dtypes");
-	if (!ref_dims(c, mask, 1, m->rank, true))
+	if (!ref_dims(c, mask, A_variance_dim, m->rank, true))
 		return false;
-	if (c->grad && ref_given(c, 1) && c->n->arg[1].n == 0 && m->rank > 0)
+	if (c->grad && ref_given(c, A_variance_dim) && c->n->arg[A_variance_dim].n == 0 && m->rank > 0)
 		return ref_unsupported(c,
 			"gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
 			"name the dims");
-	*f = ref_given(c, 1) && m->rank > 0 ? SF_VAR : SF_VARALL;
-	const struct scalar *s = scalar_of(c, 2);
-	*correction = !ref_given(c, 2) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
-	rows_of(c, r, mask, flag_of(c, 3), m->dtype);
+	*f = ref_given(c, A_variance_dim) && m->rank > 0 ? SF_VAR : SF_VARALL;
+	const struct scalar *s = scalar_of(c, A_variance_correction);
+	*correction = !ref_given(c, A_variance_correction) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
+	rows_of(c, r, mask, flag_of(c, A_variance_keepdim), m->dtype);
 	return true;
 }
 
 bool ref_var(struct ref_ctx *c)
 {
-	struct rows r;
+	struct reduced_rows r;
 	double correction;
 	enum sf f;
-	enum dtype dt = meta_of(c, 0)->dtype;
+	enum dtype dt = meta_of(c, A_var_self)->dtype;
 	return var_rows(c, &r, &correction, &f)
 		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
 }
 
 bool ref_var_mean(struct ref_ctx *c)
 {
-	struct rows r;
+	struct reduced_rows r;
 	double correction;
 	enum sf f;
-	enum dtype dt = meta_of(c, 0)->dtype;
+	enum dtype dt = meta_of(c, A_var_mean_self)->dtype;
 	c->t->result = TAPE_EVERY; /* what both read: copies of elements that overlap */
 	if (!var_rows(c, &r, &correction, &f))
 		return false;
@@ -381,20 +384,20 @@ bool ref_var_mean(struct ref_ctx *c)
 bool ref_logsumexp(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_logsumexp_self);
 	enum dtype dt = dtype_is_float(m->dtype) ? m->dtype : DT_F32;
-	if (!ref_dims(c, mask, 1, m->rank, true))
+	if (!ref_dims(c, mask, A_logsumexp_dim, m->rank, true))
 		return false;
-	if (c->n->arg[1].n == 0 && m->rank > 0 && meta_numel(m) > 0 && !flag_of(c, 2))
+	if (c->n->arg[A_logsumexp_dim].n == 0 && m->rank > 0 && meta_numel(m) > 0 && !flag_of(c, A_logsumexp_keepdim))
 		return err_set(c->err, "logsumexp: output with shape [] doesn't match the broadcast shape");
-	return reduce(c, mask, flag_of(c, 2), SF_LSE, dt, dt, 0);
+	return reduce(c, mask, flag_of(c, A_logsumexp_keepdim), SF_LSE, dt, dt, 0);
 }
 
 /* ---- running sums and products ------------------------------------------------------------------------------------------------ */
 
 static bool scan(struct ref_ctx *c, enum sf f)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
 	int64_t n, len, inner = 1;
 	enum dtype dt = sum_type(c, 2);
@@ -409,7 +412,7 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;
-	const sid *e = ref_cast(c, ref_rows(c, c->in[0], mask, &n, &len), meta_numel(m), dt);
+	const sid *e = ref_cast(c, ref_rows(c, c->in[A_reduction_self], mask, &n, &len), meta_numel(m), dt);
 	sid first = tape_scan(c->t, f, dt, e, n, len);
 	for (int d = m->rank - 1; d >= 0 && !mask[d]; d--)
 		inner *= m->size[d];
@@ -428,12 +431,12 @@ bool ref_cumprod(struct ref_ctx *c) { return scan(c, SF_CUMPROD); }
 /* torch.max documents "the indices of the first maximal value"; NaNs: as argmax. */
 static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
-	struct rows r;
+	struct reduced_rows r;
 	if (!one_dim(c, mask, 1) || !has_elements(c, mask))
 		return false;
-	rows_of(c, &r, mask, flag_of(c, 2), m->dtype);
+	rows_of(c, &r, mask, flag_of(c, A_max_dim_keepdim), m->dtype);
 	return ref_out_block(c, 0, m->dtype, r.size, r.rank, NULL, tape_rows(c->t, value, m->dtype, r.e, r.n, r.len, PICK_FIRST))
 		&& ref_out_block(c, 1, DT_I64, r.size, r.rank, NULL, tape_rows(c->t, position, DT_I64, r.e, r.n, r.len, PICK_FIRST));
 }
@@ -444,12 +447,12 @@ bool ref_min_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
 /* The k largest, or smallest, in order; NaN counts as largest in both, so the j-th smallest is the (n-1-j)-th largest. */
 bool ref_topk(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	bool mask[MAX_RANK], largest = flag_of(c, 3);
-	int64_t k = ref_arg_int(c, 1), size[MAX_RANK], inner = 1;
-	struct rows r;
+	const struct meta *m = meta_of(c, A_topk_self);
+	bool mask[MAX_RANK], largest = flag_of(c, A_topk_largest);
+	int64_t k = ref_arg_int(c, A_topk_k), size[MAX_RANK], inner = 1;
+	struct reduced_rows r;
 	int d;
-	if (!one_dim(c, mask, 2) || !shape_dim(c, &d, 2, m))
+	if (!one_dim(c, mask, 2) || !shape_dim(c, &d, A_topk_dim, m))
 		return false;
 	if (k < 0 || k > shape_size(m, d))
 		return err_set(c->err, "selected index k out of range");
@@ -466,7 +469,7 @@ bool ref_topk(struct ref_ctx *c)
 	sid *val = ref_out(c, 0, m->dtype, size, m->rank, NULL), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, NULL) : NULL;
 	if (!pos)
 		return false;
-	if (!flag_of(c, 4) && k > 1)
+	if (!flag_of(c, A_topk_sorted) && k > 1)
 		c->out[0].shuffled = c->out[1].shuffled = 1 + d; /* the same elements in any order: refrun.c looks who reads them */
 	for (int64_t j = 0; j < k; j++) {
 		double rank = (double)(largest ? j : r.len - 1 - j);

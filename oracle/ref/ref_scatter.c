@@ -5,6 +5,7 @@
 #include "oracle/judge/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape_index.h"
+#include "oracle/ref/row_rules.h"
 
 #include <math.h>
 
@@ -19,7 +20,7 @@ struct region {
 /* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
 static bool replace_region(struct ref_ctx *c, const struct region *g)
 {
-	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 1);
+	const struct meta *m = meta_of(c, A_region_scatter_self), *src = meta_of(c, A_region_scatter_src);
 	int64_t stride[MAX_RANK];
 	if (!shape_equal(src->size, src->rank, g->size, g->rank))
 		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
@@ -36,8 +37,8 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 	if (!out)
 		return false;
 	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0};
-	memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
-	const sid *from = ref_cast(c, ref_ids(c, c->in[1]), n, m->dtype);
+	memcpy(out, ref_ids(c, c->in[A_region_scatter_self]), (size_t)meta_numel(m) * sizeof *out);
+	const sid *from = ref_cast(c, ref_ids(c, c->in[A_region_scatter_src]), n, m->dtype);
 	for (int64_t k = 0; k < n; k++) {
 		int64_t at = g->offset;
 		for (int d = 0; d < g->rank; d++)
@@ -67,19 +68,19 @@ static void drop_dim(struct region *g, int d)
 
 bool ref_slice_scatter(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_slice_scatter_self);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, 2, m))
+	if (!shape_dim(c, &d, A_slice_scatter_dim, m))
 		return false;
-	int64_t n = m->size[d], step = ref_arg_int(c, 5), lo = 0, hi = n;
+	int64_t n = m->size[d], step = ref_arg_int(c, A_slice_scatter_step), lo = 0, hi = n;
 	if (step <= 0)
 		return err_set(c->err, "slice step must be positive");
-	if (ref_given(c, 3))
-		lo = ref_arg_int(c, 3) < 0 ? ref_arg_int(c, 3) + n : ref_arg_int(c, 3);
-	if (ref_given(c, 4))
-		hi = ref_arg_int(c, 4) < 0 ? ref_arg_int(c, 4) + n : ref_arg_int(c, 4);
+	if (ref_given(c, A_slice_scatter_start))
+		lo = ref_arg_int(c, A_slice_scatter_start) < 0 ? ref_arg_int(c, A_slice_scatter_start) + n : ref_arg_int(c, A_slice_scatter_start);
+	if (ref_given(c, A_slice_scatter_end))
+		hi = ref_arg_int(c, A_slice_scatter_end) < 0 ? ref_arg_int(c, A_slice_scatter_end) + n : ref_arg_int(c, A_slice_scatter_end);
 	lo = lo < 0 ? 0 : MIN(lo, n);
 	hi = hi < lo ? lo : MIN(hi, n);
 	struct region g = whole(m);
@@ -91,13 +92,13 @@ bool ref_slice_scatter(struct ref_ctx *c)
 
 bool ref_select_scatter(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_select_scatter_self);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, 2, m))
+	if (!shape_dim(c, &d, A_select_scatter_dim, m))
 		return false;
-	int64_t i = ref_arg_int(c, 3), n = m->size[d];
+	int64_t i = ref_arg_int(c, A_select_scatter_index), n = m->size[d];
 	if (i < -n || i >= n)
 		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
 	struct region g = whole(m);
@@ -108,14 +109,14 @@ bool ref_select_scatter(struct ref_ctx *c)
 
 bool ref_diagonal_scatter(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_diagonal_scatter_self);
 	int a, b;
-	if (!shape_dim(c, &a, 3, m) || !shape_dim(c, &b, 4, m))
+	if (!shape_dim(c, &a, A_diagonal_scatter_dim1, m) || !shape_dim(c, &b, A_diagonal_scatter_dim2, m))
 		return false;
 	if (a == b)
 		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
 	struct region g = whole(m);
-	int64_t off = ref_arg_int(c, 2), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
+	int64_t off = ref_arg_int(c, A_diagonal_scatter_offset), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
 	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g.stride[a] + g.stride[b];
 	n = MAX(n, 0);
 	g.offset = n ? row * g.stride[a] + col * g.stride[b] : 0;
@@ -137,10 +138,10 @@ struct writes {
 
 static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_overlaid_self);
 	sid *out = shape_out_like(c, m, stride);
 	if (out)
-		memcpy(out, ref_ids(c, c->in[0]), (size_t)meta_numel(m) * sizeof *out);
+		memcpy(out, ref_ids(c, c->in[A_overlaid_self]), (size_t)meta_numel(m) * sizeof *out);
 	return out;
 }
 
@@ -214,7 +215,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 		hits += count[w->cell[k]]++ == 0;
 	bool padded = hits && shape_is_half(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
 	if (padded && c->inplace) /* a neighbour in memory need not be an element of self */
-		ref_each_cell(c, c->in[0], lose_sign);
+		ref_each_cell(c, c->in[A_overlaid_self], lose_sign);
 	if (how->every)
 		hits = n;
 	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
@@ -257,7 +258,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 
 static bool add_up(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
 {
-	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, 0)->dtype, .with_self = true}, NULL);
+	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, A_overlaid_self)->dtype, .with_self = true}, NULL);
 	return true;
 }
 
@@ -273,21 +274,21 @@ static const sid *values_along(struct ref_ctx *c, const struct along *a, int src
 
 bool ref_scatter_src(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_scatter_src_self);
 	struct along a = {0};
-	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, A_scatter_src_src)))
 		return false;
 	sid *out = start_from_self(c, NULL);
-	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, c->in[3]);
+	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, c->in[A_scatter_src_src]);
 }
 
 bool ref_scatter_value(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_scatter_value_self);
 	struct along a = {0};
-	if (!shape_along(c, &a, m, 1, 2, NULL) || !shape_fits(c, scalar_of(c, 3), m->dtype, a.n))
+	if (!shape_along(c, &a, m, 1, 2, NULL) || !shape_fits(c, scalar_of(c, A_scatter_value_value), m->dtype, a.n))
 		return false;
-	sid *out = start_from_self(c, NULL), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	sid *out = start_from_self(c, NULL), value = shape_const(c, m->dtype, scalar_of(c, A_scatter_value_value));
 	for (int64_t k = 0; out && k < a.n; k++)
 		out[a.cell[k]] = value;
 	return out != NULL;
@@ -295,9 +296,9 @@ bool ref_scatter_value(struct ref_ctx *c)
 
 bool ref_scatter_add(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_scatter_add_self);
 	struct along a = {0};
-	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, A_scatter_add_src)))
 		return false;
 	sid *out = start_from_self(c, NULL);
 	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
@@ -350,7 +351,7 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 /* Some element that is hit may equal its result, in which it took no part. */
 static bool self_ties(struct ref_ctx *c, const sid *out, const int64_t *times, int64_t n)
 {
-	const sid *self = ref_ids(c, c->in[0]);
+	const sid *self = ref_ids(c, c->in[A_scatter_reduce_self]);
 	for (int64_t i = 0; i < n && !c->t->over; i++) {
 		const struct num *x = tape_val(c->t, self[i]), *y = tape_val(c->t, out[i]);
 		if (times[i] && ((x->flags | y->flags) & NUM_SPECIAL || fabs(x->hi - y->hi) <= x->rad + y->rad))
@@ -371,24 +372,24 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 		{"amax", SF_MAXN},
 		{"amin", SF_MINN},
 	};
-	const struct meta *m = meta_of(c, 0);
-	const char *name = c->n->arg[4].str;
+	const struct meta *m = meta_of(c, A_scatter_reduce_self);
+	const char *name = c->n->arg[A_scatter_reduce_reduce].str;
 	int mode = 0;
 	while (mode < ARRAY_LEN(modes) && !str_eq(modes[mode].name, name))
 		mode++;
 	if (mode == ARRAY_LEN(modes))
 		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 	struct along a = {0};
-	if (!shape_along(c, &a, m, 1, 2, meta_of(c, 3)))
+	if (!shape_along(c, &a, m, 1, 2, meta_of(c, A_scatter_reduce_src)))
 		return false;
 	sid *out = start_from_self(c, NULL);
 	if (!out)
 		return false;
 	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
-	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, 5)};
+	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, A_scatter_reduce_include_self)};
 	how.every = c->grad && how.f != SF_SUM;
 	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
-	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, 2), meta_of(c, 3)))
+	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, A_scatter_reduce_index), meta_of(c, A_scatter_reduce_src)))
 		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
 		return ref_unsupported(c,
@@ -402,8 +403,8 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 static bool is_one_mask(const struct ref_ctx *c, enum dtype dt)
 {
 	int given = 0, bytes = 0;
-	for (int k = 0; k < c->n->arg[1].n; k++) {
-		const struct ref_tensor *t = c->list[1][k];
+	for (int k = 0; k < c->n->arg[A_index_put_indices].n; k++) {
+		const struct ref_tensor *t = c->list[A_index_put_indices][k];
 		given += t != NULL;
 		bytes += t && t->meta.dtype == dt;
 	}
@@ -413,10 +414,10 @@ static bool is_one_mask(const struct ref_ctx *c, enum dtype dt)
 /* index_put(self, indices, values, accumulate): self[indices] = values, or += values. */
 bool ref_index_put(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *v = meta_of(c, 2);
+	const struct meta *m = meta_of(c, A_index_put_self), *v = meta_of(c, A_index_put_values);
 	struct advanced a;
 	int64_t stride[MAX_RANK];
-	bool fills = meta_numel(v) == 1 && !flag_of(c, 3);
+	bool fills = meta_numel(v) == 1 && !flag_of(c, A_index_put_accumulate);
 	if (m->dtype != v->dtype && fills && is_one_mask(c, DT_B8))
 		return ref_unsupported(
 			c, "index_put of one %s into %s by a mask: convert it first", dtype_info[v->dtype].name, dtype_info[m->dtype].name);
@@ -433,9 +434,9 @@ bool ref_index_put(struct ref_ctx *c)
 	sid *out = start_from_self(c, stride);
 	if (!out)
 		return false;
-	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[2], a.size, a.rank)};
+	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[A_index_put_values], a.size, a.rank)};
 	int64_t n = meta_numel(m);
-	return flag_of(c, 3) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w, c->in[2]);
+	return flag_of(c, A_index_put_accumulate) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w, c->in[A_index_put_values]);
 }
 
 /* ---- positions along a dim -------------------------------------------------------------------------------------------- */
@@ -464,8 +465,8 @@ static bool source_matches(struct ref_ctx *c, const struct meta *m, const struct
 
 bool ref_index_add(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
-	const struct scalar *alpha = scalar_of(c, 4);
+	const struct meta *m = meta_of(c, A_index_add_self), *src = meta_of(c, A_index_add_source);
+	const struct scalar *alpha = scalar_of(c, A_index_add_alpha);
 	struct positions p;
 	if (m->dtype != src->dtype)
 		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
@@ -477,7 +478,7 @@ bool ref_index_add(struct ref_ctx *c)
 	if (!out)
 		return false;
 	int64_t n = meta_numel(m);
-	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])};
+	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_add_source])};
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return add_up(c, out, n, &w);
 	if (shape_is_half(m->dtype)) {
@@ -507,7 +508,7 @@ bool ref_index_add(struct ref_ctx *c)
 
 bool ref_index_copy(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *src = meta_of(c, 3);
+	const struct meta *m = meta_of(c, A_index_copy_self), *src = meta_of(c, A_index_copy_source);
 	struct positions p;
 	if (m->dtype != src->dtype)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
@@ -522,22 +523,23 @@ bool ref_index_copy(struct ref_ctx *c)
 					  : false;
 	sid *out = start_from_self(c, NULL);
 	return out
-		&& overwrite(
-			c, out, meta_numel(m), &(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[3])}, c->in[3]);
+		&& overwrite(c, out, meta_numel(m),
+			&(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_copy_source])},
+			c->in[A_index_copy_source]);
 }
 
 bool ref_index_fill(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_index_fill_self);
 	struct positions p;
 	int64_t stride[MAX_RANK];
 	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
 		return false;
 	int64_t count = p.outer * p.n * p.inner;
-	if (!shape_fits(c, scalar_of(c, 3), m->dtype, 1))
+	if (!shape_fits(c, scalar_of(c, A_index_fill_value), m->dtype, 1))
 		return false;
 	shape_strides_like(stride, m);
-	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, 3));
+	sid *out = start_from_self(c, stride), value = shape_const(c, m->dtype, scalar_of(c, A_index_fill_value));
 	const int64_t *cell = position_cells(c, &p);
 	for (int64_t k = 0; out && k < count; k++)
 		out[cell[k]] = value;
@@ -565,28 +567,29 @@ static bool need_bool(struct ref_ctx *c, const struct meta *mask)
 
 bool ref_masked_fill(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1);
+	const struct meta *m = meta_of(c, A_masked_fill_self), *mask = meta_of(c, A_masked_fill_mask);
 	int64_t size[MAX_RANK];
 	int rank = m->rank;
 	memcpy(size, m->size, sizeof size);
 	if (!need_bool(c, mask) || !shape_broadcast(c, size, &rank, mask) || !meta_check_sizes(size, rank, c->err))
 		return false;
 	int64_t n = shape_numel(size, rank);
-	if (!shape_fits(c, scalar_of(c, 2), m->dtype, 1))
+	if (!shape_fits(c, scalar_of(c, A_masked_fill_value), m->dtype, 1))
 		return false;
 	sid *out = ref_out(c, 0, m->dtype, size, rank, NULL);
 	if (!out)
 		return false;
-	sid value = shape_const(c, m->dtype, scalar_of(c, 2));
-	choose(c, out, ref_ids_expanded(c, c->in[1], size, rank), ref_ids_repeat(c, value, n), ref_ids_expanded(c, c->in[0], size, rank), n,
-		m->dtype);
+	sid value = shape_const(c, m->dtype, scalar_of(c, A_masked_fill_value));
+	choose(c, out, ref_ids_expanded(c, c->in[A_masked_fill_mask], size, rank), ref_ids_repeat(c, value, n),
+		ref_ids_expanded(c, c->in[A_masked_fill_self], size, rank), n, m->dtype);
 	return true;
 }
 
 /* The next element of source, row-major, at each true mask element, row-major. */
 bool ref_masked_scatter(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0), *mask = meta_of(c, 1), *src = meta_of(c, 2);
+	const struct meta *m = meta_of(c, A_masked_scatter_self), *mask = meta_of(c, A_masked_scatter_mask),
+					  *src = meta_of(c, A_masked_scatter_source);
 	int64_t size[MAX_RANK], next = 0, bit;
 	int rank = m->rank;
 	memcpy(size, m->size, sizeof size);
@@ -598,8 +601,9 @@ bool ref_masked_scatter(struct ref_ctx *c)
 	if (!out)
 		return false;
 	int64_t n = meta_numel(&c->out[0].meta), have = meta_numel(src);
-	const sid *cond = ref_ids_expanded(c, c->in[1], size, rank), *self = ref_ids_expanded(c, c->in[0], size, rank);
-	const sid *from = ref_ids(c, c->in[2]);
+	const sid *cond = ref_ids_expanded(c, c->in[A_masked_scatter_mask], size, rank),
+			  *self = ref_ids_expanded(c, c->in[A_masked_scatter_self], size, rank);
+	const sid *from = ref_ids(c, c->in[A_masked_scatter_source]);
 	for (int64_t k = 0; k < n; k++) {
 		if (!ref_int(c, &bit, cond[k]))
 			return false;
@@ -621,7 +625,7 @@ static struct meta converted(const struct meta *m, enum dtype dt)
 
 bool ref_where(struct ref_ctx *c)
 {
-	const struct meta *cond = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
+	const struct meta *cond = meta_of(c, A_where_condition), *a = meta_of(c, A_where_self), *b = meta_of(c, A_where_other);
 	struct result_type r = SHAPE_TYPE_NONE;
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int rank = 0;
@@ -641,14 +645,15 @@ bool ref_where(struct ref_ctx *c)
 	if (!out)
 		return false;
 	int64_t n = meta_numel(&c->out[0].meta);
-	const sid *x = ref_cast(c, ref_ids(c, c->in[1]), meta_numel(a), dt), *y = ref_cast(c, ref_ids(c, c->in[2]), meta_numel(b), dt);
-	if (c->in[1]->storage
-		== c->in[2]->storage) { /* one tensor given twice: two gradients, each summed over what was expanded, and rounded */
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_where_self]), meta_numel(a), dt),
+			  *y = ref_cast(c, ref_ids(c, c->in[A_where_other]), meta_numel(b), dt);
+	if (c->in[A_where_self]->storage
+		== c->in[A_where_other]->storage) { /* one tensor given twice: two gradients, each summed over what was expanded, and rounded */
 		x = ref_copies(c, x, meta_numel(a), dt);
 		y = ref_copies(c, y, meta_numel(b), dt);
 	}
 	x = shape_expand_ids(c, x, a, size, rank);
 	y = shape_expand_ids(c, y, b, size, rank);
-	choose(c, out, ref_cast(c, ref_ids_expanded(c, c->in[0], size, rank), n, DT_B8), x, y, n, dt);
+	choose(c, out, ref_cast(c, ref_ids_expanded(c, c->in[A_where_condition], size, rank), n, DT_B8), x, y, n, dt);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* ref_view.c: views. Each states the result's sizes, strides and offset over its argument's storage; no scalar is made. The
  * element-level formula of a view is its geometry: result[i] is the cell offset + sum i_d * stride_d. */
 #include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
 
 struct geometry {
 	int64_t size[MAX_RANK], stride[MAX_RANK], offset;
@@ -15,7 +16,10 @@ static struct geometry geometry_of(const struct meta *m)
 	return g;
 }
 
-static bool give(struct ref_ctx *c, const struct geometry *g) { return ref_out_view(c, 0, 0, g->size, g->stride, g->rank, g->offset); }
+static bool give_view(struct ref_ctx *c, const struct geometry *g)
+{
+	return ref_out_view(c, 0, A_VIEW_self, g->size, g->stride, g->rank, g->offset);
+}
 
 static void drop_dim(struct geometry *g, int d)
 {
@@ -41,15 +45,15 @@ static bool push_dim(struct ref_ctx *c, struct geometry *g, int d, int64_t size,
 
 bool ref_alias(struct ref_ctx *c)
 {
-	struct geometry g = geometry_of(meta_of(c, 0));
-	return give(c, &g);
+	struct geometry g = geometry_of(meta_of(c, A_alias_self));
+	return give_view(c, &g);
 }
 
 /* New leading dims and size-1 dims repeat: stride 0. A kept size 1 keeps its stride. */
 bool ref_expand(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct arg *want = &c->n->arg[1];
+	const struct meta *m = meta_of(c, A_expand_self);
+	const struct arg *want = &c->n->arg[A_expand_size];
 	if (want->n < m->rank || want->n > MAX_RANK)
 		return err_set(c->err, "expand: the number of sizes provided (%d) must be at least the number of dimensions in the tensor (%d)",
 			want->n, m->rank);
@@ -70,13 +74,13 @@ bool ref_expand(struct ref_ctx *c)
 		else
 			g.stride[k] = d >= 0 ? m->stride[d] : k + 1 < want->n ? g.size[k + 1] * g.stride[k + 1] : 1;
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_permute(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct arg *dims = &c->n->arg[1];
+	const struct meta *m = meta_of(c, A_permute_self);
+	const struct arg *dims = &c->n->arg[A_permute_dims];
 	struct geometry g = geometry_of(m);
 	bool seen[MAX_RANK] = {false};
 	if (dims->n != m->rank)
@@ -91,7 +95,7 @@ bool ref_permute(struct ref_ctx *c)
 		g.size[k] = m->size[d];
 		g.stride[k] = m->stride[d];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* The driver cuts the history. */
@@ -99,7 +103,7 @@ bool ref_detach(struct ref_ctx *c) { return ref_alias(c); }
 
 bool ref_t(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_t_self);
 	struct geometry g = geometry_of(m);
 	if (m->rank > 2)
 		return err_set(c->err, "t() expects a tensor with <= 2 dimensions");
@@ -107,15 +111,15 @@ bool ref_t(struct ref_ctx *c)
 		g.size[0] = m->size[1], g.stride[0] = m->stride[1];
 		g.size[1] = m->size[0], g.stride[1] = m->stride[0];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_transpose(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_transpose_self);
 	struct geometry g = geometry_of(m);
 	int a, b;
-	if (!shape_dim(c, &a, 1, m) || !shape_dim(c, &b, 2, m))
+	if (!shape_dim(c, &a, A_transpose_dim0, m) || !shape_dim(c, &b, A_transpose_dim1, m))
 		return false;
 	if (m->rank) {
 		g.size[a] = m->size[b];
@@ -123,52 +127,53 @@ bool ref_transpose(struct ref_ctx *c)
 		g.size[b] = m->size[a];
 		g.stride[b] = m->stride[a];
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_unsqueeze(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_unsqueeze_self);
 	struct geometry g = geometry_of(m);
 	int d;
-	if (!ref_dim(c, &d, ref_arg_int(c, 1), m->rank + 1))
+	if (!ref_dim(c, &d, ref_arg_int(c, A_unsqueeze_dim), m->rank + 1))
 		return false;
 	int64_t stride = d < m->rank ? m->size[d] * m->stride[d] : 1;
-	return push_dim(c, &g, d, 1, stride) && give(c, &g);
+	return push_dim(c, &g, d, 1, stride) && give_view(c, &g);
 }
 
 bool ref_squeeze(struct ref_ctx *c)
 {
-	struct geometry g = geometry_of(meta_of(c, 0));
+	struct geometry g = geometry_of(meta_of(c, A_squeeze_self));
 	for (int d = g.rank - 1; d >= 0; d--)
 		if (g.size[d] == 1)
 			drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_squeeze_dim(struct ref_ctx *c)
 {
-	struct geometry g = geometry_of(meta_of(c, 0));
+	struct geometry g = geometry_of(meta_of(c, A_squeeze_dim_self));
 	int d;
-	if (!shape_dim(c, &d, 1, meta_of(c, 0)))
+	if (!shape_dim(c, &d, A_squeeze_dim_dim, meta_of(c, A_squeeze_dim_self)))
 		return false;
 	if (g.rank && g.size[d] == 1)
 		drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* Python's slice: bounds count from the end when negative and are clipped. */
 bool ref_slice(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_slice_self);
 	struct geometry g = geometry_of(m);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, 1, m))
+	if (!shape_dim(c, &d, A_slice_dim, m))
 		return false;
-	int64_t n = m->size[d], step = ref_arg_int(c, 4);
-	int64_t start = ref_given(c, 2) ? ref_arg_int(c, 2) : 0, end = ref_given(c, 3) ? ref_arg_int(c, 3) : n;
+	int64_t n = m->size[d], step = ref_arg_int(c, A_slice_step);
+	int64_t start = ref_given(c, A_slice_start) ? ref_arg_int(c, A_slice_start) : 0,
+			end = ref_given(c, A_slice_end) ? ref_arg_int(c, A_slice_end) : n;
 	if (step <= 0)
 		return err_set(c->err, "slice step must be positive");
 	start = MIN(MAX(start < 0 ? start + n : start, 0), n);
@@ -176,47 +181,48 @@ bool ref_slice(struct ref_ctx *c)
 	g.size[d] = end == start ? 0 : 1 + (end - start - 1) / step;
 	g.offset += start * m->stride[d];
 	g.stride[d] = wrap_mul(m->stride[d], step);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_select(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_select_self);
 	struct geometry g = geometry_of(m);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, 1, m))
+	if (!shape_dim(c, &d, A_select_dim, m))
 		return false;
-	int64_t i = ref_arg_int(c, 2), n = m->size[d];
+	int64_t i = ref_arg_int(c, A_select_index), n = m->size[d];
 	if (i < -n || i >= n)
 		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
 	g.offset += (i < 0 ? i + n : i) * m->stride[d];
 	drop_dim(&g, d);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 bool ref_view(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_view_self);
 	struct geometry g = {.offset = m->offset};
-	if (!shape_infer(c, g.size, &g.rank, 1, meta_numel(m)))
+	if (!shape_infer(c, g.size, &g.rank, A_view_size, meta_numel(m)))
 		return false;
 	if (!shape_view(g.stride, m, g.size, g.rank))
 		return err_set(c->err, "view size is not compatible with input tensor's size and stride");
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* Over the whole storage, whatever self looks at. */
 bool ref_as_strided(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	const struct arg *size = &c->n->arg[1], *stride = &c->n->arg[2];
+	const struct meta *m = meta_of(c, A_as_strided_self);
+	const struct arg *size = &c->n->arg[A_as_strided_size], *stride = &c->n->arg[A_as_strided_stride];
 	if (size->n != stride->n)
 		return err_set(c->err, "as_strided: mismatch in length of strides and shape");
 	if (size->n > MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", size->n, MAX_RANK);
-	struct geometry g = {.rank = size->n, .offset = ref_given(c, 3) ? ref_arg_int(c, 3) : m->offset};
+	struct geometry g = {
+		.rank = size->n, .offset = ref_given(c, A_as_strided_storage_offset) ? ref_arg_int(c, A_as_strided_storage_offset) : m->offset};
 	for (int d = 0; d < g.rank; d++) {
 		g.size[d] = size->ints[d].value;
 		g.stride[d] = stride->ints[d].value;
@@ -225,38 +231,38 @@ bool ref_as_strided(struct ref_ctx *c)
 	}
 	if (g.offset < 0)
 		return err_set(c->err, "invalid storage offset %lld", (long long)g.offset);
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* result[…, i] = self at (i, i + offset) of (dim1, dim2), or (i - offset, i). */
 bool ref_diagonal(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_diagonal_self);
 	struct geometry g = geometry_of(m);
 	int a, b;
-	if (!shape_dim(c, &a, 2, m) || !shape_dim(c, &b, 3, m))
+	if (!shape_dim(c, &a, A_diagonal_dim1, m) || !shape_dim(c, &b, A_diagonal_dim2, m))
 		return false;
 	if (a == b)
 		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
-	int64_t off = ref_arg_int(c, 1);
+	int64_t off = ref_arg_int(c, A_diagonal_offset);
 	int64_t n = off >= 0 ? MIN(m->size[a], wrap_sub(m->size[b], off)) : MIN(wrap_add(m->size[a], off), m->size[b]);
 	n = MAX(n, 0);
 	if (n > 0)
 		g.offset += off >= 0 ? off * m->stride[b] : -off * m->stride[a];
 	drop_dim(&g, MAX(a, b));
 	drop_dim(&g, MIN(a, b));
-	return push_dim(c, &g, g.rank, n, m->stride[a] + m->stride[b]) && give(c, &g);
+	return push_dim(c, &g, g.rank, n, m->stride[a] + m->stride[b]) && give_view(c, &g);
 }
 
 /* Windows of `size` every `step` along dim; the window's own dimension comes last. */
 bool ref_unfold(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_unfold_self);
 	struct geometry g = geometry_of(m);
 	int d;
-	if (!shape_dim(c, &d, 1, m))
+	if (!shape_dim(c, &d, A_unfold_dimension, m))
 		return false;
-	int64_t n = shape_size(m, d), len = ref_arg_int(c, 2), step = ref_arg_int(c, 3), stride = shape_stride(m, d);
+	int64_t n = shape_size(m, d), len = ref_arg_int(c, A_unfold_size), step = ref_arg_int(c, A_unfold_step), stride = shape_stride(m, d);
 	if (len < 0 || len > n)
 		return err_set(c->err, "unfold: size %lld must be within 0 and the size %lld of dimension %d", (long long)len, (long long)n, d);
 	if (step <= 0)
@@ -267,19 +273,19 @@ bool ref_unfold(struct ref_ctx *c)
 		g.size[d] = (n - len) / step + 1;
 		g.stride[d] = wrap_mul(stride, step);
 	}
-	return give(c, &g);
+	return give_view(c, &g);
 }
 
 /* ---- several views of one argument ---------------------------------------------------------------------------- */
 
 bool ref_split(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
-	int64_t len = ref_arg_int(c, 1);
+	const struct meta *m = meta_of(c, A_split_self);
+	int64_t len = ref_arg_int(c, A_split_split_size);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "split expects at least a 1-dimensional tensor");
-	if (!shape_dim(c, &d, 2, m))
+	if (!shape_dim(c, &d, A_split_dim, m))
 		return false;
 	int64_t n = m->size[d];
 	if (len < 0 || (len == 0 && n != 0))
@@ -291,7 +297,7 @@ bool ref_split(struct ref_ctx *c)
 		struct geometry g = geometry_of(m);
 		g.size[d] = MIN(len, n - k * len);
 		g.offset += k * len * m->stride[d];
-		if (!ref_out_view(c, k, 0, g.size, g.stride, g.rank, g.offset))
+		if (!ref_out_view(c, k, A_split_self, g.size, g.stride, g.rank, g.offset))
 			return false;
 	}
 	c->nout = (int)parts;
@@ -300,11 +306,11 @@ bool ref_split(struct ref_ctx *c)
 
 bool ref_unbind(struct ref_ctx *c)
 {
-	const struct meta *m = meta_of(c, 0);
+	const struct meta *m = meta_of(c, A_unbind_self);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "unbind: dimension specified but tensor has no dimensions");
-	if (!shape_dim(c, &d, 1, m))
+	if (!shape_dim(c, &d, A_unbind_dim, m))
 		return false;
 	if (m->size[d] > MAX_OUTS)
 		return err_set(c->err, "more than %d results", MAX_OUTS);
@@ -312,7 +318,7 @@ bool ref_unbind(struct ref_ctx *c)
 		struct geometry g = geometry_of(m);
 		g.offset += k * m->stride[d];
 		drop_dim(&g, d);
-		if (!ref_out_view(c, k, 0, g.size, g.stride, g.rank, g.offset))
+		if (!ref_out_view(c, k, A_unbind_self, g.size, g.stride, g.rank, g.offset))
 			return false;
 	}
 	c->nout = (int)m->size[d];

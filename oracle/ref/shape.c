@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-int shape_param(const struct ref_ctx *c, const char *name)
+int shape_param(const struct ref_ctx *c, int name)
 {
-	int k = op_param(c->n->op, name);
+	int k = op_arg(c->n->op, name);
 	CHECK(k >= 0);
 	return k;
 }

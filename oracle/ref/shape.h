@@ -19,7 +19,7 @@ static inline const struct meta *meta_of(const struct ref_ctx *c, int k) { retur
 static inline const struct scalar *scalar_of(const struct ref_ctx *c, int k) { return &c->n->arg[k].scalar; }
 static inline bool flag_of(const struct ref_ctx *c, int k) { return c->n->arg[k].b; }
 /* Position of a parameter by name; it is our bug if the row has none. */
-int shape_param(const struct ref_ctx *c, const char *name);
+int shape_param(const struct ref_ctx *c, int name);
 /* A dimension argument of `m` made non-negative. */
 bool shape_dim(struct ref_ctx *c, int *dim, int arg, const struct meta *m);
 static inline int64_t shape_size(const struct meta *m, int d) { return m->rank ? m->size[d] : 1; }

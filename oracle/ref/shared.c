@@ -7,6 +7,7 @@
  * For the second the program is run twice: the first run learns how the memory ends, in the second a node whose saved operands do not last
  * gets two readings: one gives its value, the other, of the operands as they end, its derivative (SF_GRAFT). */
 #include "oracle/ref/ref_impl.h"
+#include "oracle/ref/row_rules.h"
 
 /* ---- histories ---- */
 void shared_begin(struct ref *r, struct ref_storage *s)
@@ -118,11 +119,11 @@ static bool each_saved(struct ref_ctx *c, int node, saved_fn *f)
 		if (o->save[s].when != SAVE_ANY && !has_grad(c, o->save[s].when))
 			continue;
 		if (what >= SAVE_RESULT) { /* of an in-place operator: self; other results are in memory of their own */
-			if (c->inplace && in_shared(c->r, c->in[0]))
-				any |= f(c, node, c->in[0]);
+			if (c->inplace && in_shared(c->r, c->in[A_INPLACE_self]))
+				any |= f(c, node, c->in[A_INPLACE_self]);
 			continue;
 		}
-		if (c->inplace && what == 0) /* a copy is saved */
+		if (c->inplace && what == A_INPLACE_self) /* a copy is saved */
 			continue;
 		const struct arg *a = &c->n->arg[what];
 		if (in_shared(c->r, c->in[what]))

@@ -1,5 +1,6 @@
-/* adjoint.c: blocks in reverse; each scalar's finished adjoint is sent on to its operands. */
-#include "oracle/tape/adjoint.h"
+/* adjoint.c: blocks in reverse; each scalar's finished adjoint is sent on to its operands. Products and scans: adjoint_product.c; extremes:
+ * adjoint_extreme.c. */
+#include "oracle/tape/adjoint_impl.h"
 #include "oracle/num/func_impl.h"
 #include "oracle/tape/sample.h"
 
@@ -156,7 +157,7 @@ static struct num huge_sum_of(const struct adj *s, const struct num *g, enum dty
 }
 
 /* Finite terms of either sign may overflow first. */
-static void either_infinity(struct num *v)
+void adj_either_infinity(struct num *v)
 {
 	if (!sure_nan(v))
 		v->flags |= NUM_INF | NUM_NAN;
@@ -175,7 +176,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 		return huge_sum_of(s, &g, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
-			either_infinity(&g); /* the finite ones may overflow first */
+			adj_either_infinity(&g); /* the finite ones may overflow first */
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -219,14 +220,8 @@ static inline struct num finished(const struct adjoint *A, sid id)
 struct num adjoint_of(const struct adjoint *A, sid id) { return finished(A, id); }
 
 /* ---- pieces ---- */
-struct pass {
-	struct adjoint *A;
-	const struct tape_block *b;
-	struct how h;
-	int p, slot;
-};
 
-static enum dtype dt_of(const struct pass *s, sid id) { return tape_dtype(s->A->t, id); }
+static enum dtype pass_dtype(const struct adjoint_pass *s, sid id) { return tape_dtype(s->A->t, id); }
 
 static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 {
@@ -234,9 +229,9 @@ static void convert(const struct adjoint *A, struct num *c, enum dtype dt)
 }
 
 /* Sends c to one operand, converted to the operand's dtype. */
-static inline void send_to(const struct pass *s, sid id, struct num c)
+static inline void send_to(const struct adjoint_pass *s, sid id, struct num c)
 {
-	enum dtype dt = dt_of(s, id);
+	enum dtype dt = pass_dtype(s, id);
 	if (!dtype_is_float(dt))
 		return;
 	if (UNLIKELY(dt != s->h.dt))
@@ -245,9 +240,11 @@ static inline void send_to(const struct pass *s, sid id, struct num c)
 	send(s->A, id, &c, s->b->node * SLOTS + s->slot, s->p);
 }
 
+void adj_send(const struct adjoint_pass *s, sid id, struct num c) { send_to(s, id, c); }
+
 /* One element of a product's gradient. Where it may be added term by term to what other consumers send, an exact sum of products is so
  * only if its partial sums upon any start are: the terms' magnitudes and last bits count, not the sum's. */
-static void send_product(const struct pass *s, sid id, struct terms x, struct terms y, int64_t n, struct num *buf)
+static void send_product(const struct adjoint_pass *s, sid id, struct terms x, struct terms y, int64_t n, struct num *buf)
 {
 	struct num c = sumprod_onto(&x, &y, n, s->b->param, NULL, 0, &s->h, buf);
 	send_to(s, id, c);
@@ -267,13 +264,13 @@ static void send_product(const struct pass *s, sid id, struct terms x, struct te
 	s->A->onto_abs[id] += fmax(abs - fabs(c.hi), 0);
 }
 
-static struct num undecided(const struct num *g, const struct how *h)
+struct num adj_undecided(const struct num *g, const struct how *h)
 {
 	struct num z = num_exact(h->dt, 0);
 	return num_either(g, &z);
 }
 
-static void add_group(const struct pass *s, const sid *e, int64_t n, const struct num *g, bool one)
+void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool one)
 {
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
@@ -297,7 +294,7 @@ static void merge_levels(struct adj *to, const struct adj *from, int node)
 
 /* ---- maps ---- */
 /* a + b, a - b, a * b: operands are of the block's dtype, so nothing is converted. */
-static void pair_block(const struct pass *s, int number)
+static void pair_block(const struct adjoint_pass *s, int number)
 {
 	const struct tape_block *b = s->b;
 	const struct num *v = s->A->t->val;
@@ -317,10 +314,10 @@ static void pair_block(const struct pass *s, int number)
 	}
 }
 
-static inline void send_part(const struct pass *s, sid id, struct num *c, int slot, sid from)
+static inline void send_part(const struct adjoint_pass *s, sid id, struct num *c, int slot, sid from)
 {
 	const struct tape_block *b = s->b;
-	enum dtype dt = dt_of(s, id);
+	enum dtype dt = pass_dtype(s, id);
 	if (!dtype_is_float(dt))
 		return;
 	if (b->f == SF_CAST)
@@ -335,7 +332,7 @@ static inline void send_part(const struct pass *s, sid id, struct num *c, int sl
 		merge_levels(&s->A->a[id], &s->A->a[from], b->node);
 }
 
-static void map_block(const struct pass *s)
+static void map_block(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	const struct sf_info *f = &sf_info[b->f];
@@ -364,9 +361,9 @@ static void map_block(const struct pass *s)
 }
 
 /* ---- sums ---- */
-static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
+static void adj_sum(const struct adjoint_pass *s, const sid *e, int64_t n, struct num g)
 {
-	enum dtype dt = n ? dt_of(s, e[0]) : s->h.dt;
+	enum dtype dt = n ? pass_dtype(s, e[0]) : s->h.dt;
 	if (!dtype_is_float(dt))
 		return;
 	if (dt != s->h.dt)
@@ -376,9 +373,9 @@ static void adj_sum(const struct pass *s, const sid *e, int64_t n, struct num g)
 		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);
 }
 
-static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const struct num *g)
+static void adj_sumprod(const struct adjoint_pass *whole, const sid *e, int64_t n, const struct num *g)
 {
-	struct pass one = *whole, *s = &one;
+	struct adjoint_pass one = *whole, *s = &one;
 	for (int64_t i = 0; i < n; i++) {
 		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0; /* a + alpha * b: operands */
 		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
@@ -387,258 +384,10 @@ static void adj_sumprod(const struct pass *whole, const sid *e, int64_t n, const
 	}
 }
 
-static double finite_mag(const struct num *x) { return x->flags & NUM_NOFIN ? 0 : num_mag(x); }
-
-/* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
-/* What is known of a list before its entries' gradients are formed. */
-struct factors {
-	int64_t n, maybe_zeros;
-	double big, small, log2;
-	bool special, negative;
-}; /* log2: of the product from below, if that is big */
-
-static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
-{
-	struct factors f = {.n = n, .big = 1, .small = 1};
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		double m = fabs(x->hi);
-		f.special = f.special || x->flags & NUM_SPECIAL;
-		if (x->flags & NUM_NOFIN)
-			continue;
-		f.big *= fmax(m, 1);
-		f.small *= m > 0 ? fmin(m, 1) : 1;
-		f.maybe_zeros += m <= x->rad;
-		f.negative ^= x->hi < 0;
-	}
-	for (int64_t i = 0; i < n && isinf(f.big) && !f.special && f.maybe_zeros == 0; i++)
-		f.log2 += log2(fabs(t->val[e[i]].hi) - t->val[e[i]].rad);
-	return f;
-}
-
-/* Is the sign of every product of these factors with g known, and none underflows? 0: no. */
-static int share_sign(const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
-{
-	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC)
-		|| fabs(g->hi) <= g->rad)
-		return 0;
-	return f->negative ^ (x->hi < 0) ^ (g->hi < 0) ? -1 : 1;
-}
-
-/* A share beyond double: infinity in every form. */
-static bool share_overflows(struct num *c, const struct pass *s, const struct num *g, const struct num *x, const struct factors *f)
-{
-	int sign = share_sign(s, g, x, f);
-	if (!sign || !isinf(f->big) || num_format[s->h.dt].p < num_format[DT_F32].p)
-		return false;
-	if (f->log2 - log2(num_mag(x)) + fmin(log2(fabs(g->hi) - g->rad), 0) < 1024 + 1 + (double)f->n * 0x1p-20)
-		return false;
-	*c = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
-	return true;
-}
-
-/* Roundings of the finite part of c, whichever form made it. */
-static void round_share(
-	const struct pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
-{
-	const struct num_format *own = &num_format[s->h.dt];
-	int sign = share_sign(s, g, x, f);
-	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
-	double gy = finite_mag(g) * finite_mag(y);
-	num_widen(c, mag * rel);
-	if (gy >= own->overflow) /* g * result comes first */
-		c->flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF;
-	if (gy < own->normal * 2 && m > 0)
-		num_widen(c, 2 * own->tiny / m);
-	if (f->small < own->normal * 4) /* the result or a partial product underflows */
-		num_widen(c, mag + finite_mag(g) * own->tiny * f->big * (double)f->n);
-	how_last(c, &s->h);
-}
-
-/* Infinities or NaN among the entries: g * the product of the others, or g * (result / x), or 0 where there are two zeros and no dim was
- * given. (Which of them PyTorch takes depends on other rows, too, and scatter_reduce has its own mixture.) */
-static struct num prod_special(
-	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
-{
-	struct num c = num_mul(g, others), q = num_div(y, x), none = num_exact(DT_F64, 0);
-	if (!num_is_exact(x) || x->hi != 0) {
-		q = num_mul(g, &q);
-		c = num_hull(&c, &q);
-	}
-	if (f->maybe_zeros > 1)
-		c = num_hull(&none, &c);
-	c.dtype = (uint8_t)s->h.dt;
-	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
-		round_share(s, &c, g, y, x, f);
-	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
-		c.flags |= NUM_INF | NUM_NAN; /* partial products of the finite ones: infinity, or 0 times infinity */
-	return c;
-}
-
-static struct num prod_finite(
-	const struct pass *s, const struct num *g, const struct num *y, const struct num *x, const struct num *others, const struct factors *f)
-{
-	const struct num_format *own = &num_format[s->h.dt];
-	struct num c = num_mul(g, others), none = num_exact(DT_F64, 0);
-	int sign = share_sign(s, g, x, f);
-	if (c.flags & NUM_NAN && f->maybe_zeros > 1)
-		c = num_hull(&none, &c); /* two zeros: PyTorch answers 0 and does not look at g */
-	c.dtype = (uint8_t)s->h.dt;
-	if (!num_is_exact(&c) || c.hi != 0)
-		round_share(s, &c, g, y, x, f);
-	if (g->flags & NUM_INF && f->small < own->normal * 4)
-		c.flags |= NUM_INF | NUM_NAN;
-	if (f->big >= own->overflow || f->big >= num_format[s->h.l->acc].overflow) {
-		/* the result or a partial product overflows: g * inf / x, 0 * inf */
-		c.flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF | NUM_NAN;
-	}
-	return c;
-}
-
-static void adj_prod(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
-{
-	struct tape *t = s->A->t;
-	struct arena_mark m = arena_mark(t->arena);
-	struct num *pre = ARENA_NEW(t->arena, struct num, n + 1), suf = num_exact(DT_F64, 1);
-	struct factors f = factors_of(t, e, n);
-	pre[0] = num_exact(DT_F64, 1);
-	for (int64_t i = 0; i < n; i++)
-		pre[i + 1] = num_mul(&pre[i], &t->val[e[i]]);
-	for (int64_t i = n - 1; i >= 0; i--) {
-		const struct num *x = &t->val[e[i]];
-		struct num others = num_mul(&pre[i], &suf), c;
-		suf = num_mul(&suf, x);
-		if (share_overflows(&c, s, g, x, &f))
-			;
-		else if (y->flags & NUM_ANY)
-			c = num_any(s->h.dt);
-		else
-			c = f.special ? prod_special(s, g, y, x, &others, &f) : prod_finite(s, g, y, x, &others, &f);
-		send_to(s, e[i], c);
-	}
-	arena_release(t->arena, m);
-}
-
-/* ---- extremes: shared evenly among equals ---- */
-static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool *cand)
-{
-	const struct num *first = NULL;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		if (!cand[i])
-			continue;
-		bool several = x->flags & NUM_SPECIAL && x->flags & NUM_INF && (x->flags & (NUM_INF | NUM_NAN)) != NUM_PINF
-			&& (x->flags & (NUM_INF | NUM_NAN)) != NUM_NINF;
-		if (x->rad != 0 || several || x->flags & (NUM_UNDEC | NUM_ANY) || (x->flags & NUM_INF && !(x->flags & NUM_NOFIN))
-			|| (first && first->hi != x->hi))
-			return false;
-		first = first ? first : x;
-	}
-	return true;
-}
-
-/* Each of `count` winners' share of g. */
-static struct num share_of(const struct pass *s, const struct num *g, int64_t count)
-{
-	struct num k = num_exact(s->h.dt, (double)count), part = quotient(g, &k, &s->h);
-	if (count == 1)
-		return *g;
-	if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL)) /* the count is a sum in the dtype */
-		num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
-	how_only(&part, &s->h);
-	return part;
-}
-
-/* The NaNs of the list; 0 if it is not certain which they are. */
-static int64_t sure_nans(const struct tape *t, const sid *e, int64_t n, bool *is)
-{
-	int64_t count = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		is[i] = sure_nan(x);
-		if (!is[i] && x->flags & (NUM_NAN | NUM_ANY))
-			return 0;
-		count += is[i];
-	}
-	return count;
-}
-
-static void adj_extreme(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
-{
-	struct tape *t = s->A->t;
-	struct num open = undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
-	if (g->flags & NUM_SPECIAL) { /* who does not win gets mask * g: 0 * inf, 0 * nan; or a select */
-		zero.flags |= NUM_NAN;
-		open.flags |= NUM_NAN;
-	}
-	struct arena_mark m = arena_mark(t->arena);
-	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
-	struct tape_block as = *s->b;
-	as.param = 0;
-	as.f = s->b->f == SF_MINN ? SF_KMIN : SF_KMAX;
-	int64_t count = pick_candidates(t, &as, e, n, cand), nans = 0;
-	bool group = false;
-	if (s->b->param == NANS_SHARE && y->flags & NUM_NAN)
-		nans = sure_nans(t, e, n, cand);
-	if (nans) {
-		part = share_of(s, g, nans);
-	} else if (sure_nan(y) && s->b->param != NANS_SHARE) {
-		part = zero = num_exact(s->h.dt, NAN); /* nothing equals NaN: 0 / 0 for all */
-	} else if (y->flags & (NUM_NAN | NUM_ANY)) {
-		open.flags |= NUM_NAN;
-		for (int64_t i = 0; i < n; i++)
-			cand[i] = true;
-		part = open;
-	} else if (count > 1 && all_equal(t, e, n, cand)) {
-		part = share_of(s, g, count);
-	} else if (count > 1) {
-		part = open;
-		group = true;
-	}
-	for (int64_t i = 0; i < n; i++)
-		send_to(s, e[i], cand[i] ? part : zero);
-	arena_release(t->arena, m);
-	if (group) /* after the release: groups outlive it */
-		add_group(s, e, n, g, false);
-}
-
-/* The candidates among the entries, in their order. */
-static const sid *candidates(const struct pass *s, const sid *e, int64_t n, const bool *cand, int64_t count)
-{
-	sid *some = ARENA_NEW(s->A->t->arena, sid, count);
-	for (int64_t i = 0, k = 0; i < n; i++)
-		if (cand[i])
-			some[k++] = e[i];
-	return some;
-}
-
-/* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
-static void adj_picked(const struct pass *s, const sid *e, int64_t n, const struct num *g)
-{
-	struct tape *t = s->A->t;
-	struct num zero = num_exact(s->h.dt, 0), part = *g;
-	bool *cand = xmalloc((size_t)n + 1); /* not of the arena: groups outlive it */
-	int64_t count = n, first = -1;
-	if (s->b->f == SF_ONEOF)
-		memset(cand, 1, (size_t)n * sizeof *cand);
-	else
-		count = pick_candidates(t, s->b, e, n, cand);
-	if (count > 1 && s->b->param == PICK_FIRST)
-		first = pick_first(t, e, n, cand);
-	bool group = count > 1 && first < 0;
-	if (group)
-		part = undecided(g, &s->h);
-	for (int64_t i = 0; i < n; i++)
-		send_to(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
-	if (group)
-		add_group(s, candidates(s, e, n, cand, count), count, g, true);
-	free(cand);
-}
-
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
-/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as
- * any. */
-static struct num mean_again(const struct pass *s, const sid *e, int64_t n, bool special)
+/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any.
+ * */
+static struct num mean_again(const struct adjoint_pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;
 	struct num mean = num_exact(DT_F64, 0), k = num_exact(DT_F64, (double)n);
@@ -667,7 +416,7 @@ static struct num no_freedom(const struct num *x, const struct num *mean, bool o
 	return f;
 }
 
-static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct num *g)
+static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
 	const struct how *h = &s->h;
@@ -709,7 +458,7 @@ static void adj_var(const struct pass *s, const sid *e, int64_t n, const struct 
 }
 
 /* ---- logsumexp: g * exp(x - y), y as rounded ---- */
-static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+static void adj_lse(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&s->A->t->val[e[i]], y);
@@ -725,179 +474,8 @@ static void adj_lse(const struct pass *s, const sid *e, int64_t n, const struct 
 	}
 }
 
-/* ---- scans ---- */
-/* cumsum(x, dtype=wider): PyTorch converts the cotangent to x's dtype first and scans there. */
-static void widen_narrow_scan(const struct pass *s, struct num *out, const struct num *in)
-{
-	const struct tape *t = s->A->t;
-	const struct tape_block *b = s->b, *before = b - 1;
-	if (b == t->block || before->f != SF_CAST || before->node != b->node || before->n == 0)
-		return;
-	enum dtype from = tape_dtype(t, before->a[0]);
-	if (!dtype_is_float(from) || num_format[from].p >= num_format[b->dt].p)
-		return;
-	double abs = 0;
-	for (int64_t i = 0; i < b->len; i++) {
-		abs += num_mag(&in[i]);
-		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
-		if (abs >= num_format[from].overflow)
-			either_infinity(&out[i]);
-	}
-}
-
-static void adj_cumsum(const struct pass *s)
-{
-	const struct tape_block *b = s->b;
-	struct tape *t = s->A->t;
-	struct arena_mark m = arena_mark(t->arena);
-	struct num *in = ARENA_NEW(t->arena, struct num, b->len + 1), *out = ARENA_NEW(t->arena, struct num, b->len + 1);
-	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
-		for (int64_t i = 0; i < b->len; i++)
-			in[i] = finished(s->A, b->first + (sid)(row * b->len + b->len - 1 - i));
-		cumsum_row(out, in, b->len, &s->h);
-		widen_narrow_scan(s, out, in);
-		for (int64_t i = 0; i < b->len; i++)
-			send_to(s, b->a[row * b->len + b->len - 1 - i], out[i]);
-	}
-	arena_release(t->arena, m);
-}
-
-/* Infinities, NaN or overflow on the way of a scan's derivative: what the sum comes to, or its terms before the next zero (what follows
- * is not looked at), or 0 (behind the first zero), infinity or NaN. */
-static void leave_open(struct num *sum, const struct num *before_zero, const struct how *h)
-{
-	struct num none = num_exact(DT_F64, 0);
-	*sum = num_hull(sum, before_zero);
-	*sum = num_hull(sum, &none);
-	sum->dtype = (uint8_t)h->dt;
-	sum->flags |= NUM_INF | NUM_NAN | NUM_UNDEC;
-}
-
-/* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. `beyond`: one of them, and so
- * their sum, overflows in every form. */
-static int scan_sign(const struct pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
-{
-	const struct num *v = s->A->t->val;
-	const struct num_format *own = &num_format[s->h.dt];
-	double size = 0, limit = (own->p == 53 ? 1024 : log2(own->overflow)) + 1 + (double)len * 0x1p-20;
-	bool negative = false;
-	int sign = 0;
-	*beyond = false;
-	if (f->special || f->maybe_zeros || f->small < own->normal * 4 || own->p < num_format[DT_F32].p)
-		return 0;
-	for (int64_t k = 0; k < len; k++) {
-		if (k != j) {
-			negative ^= v[e[k]].hi < 0;
-			size += log2(fabs(v[e[k]].hi) - v[e[k]].rad);
-		}
-		if (k < j)
-			continue;
-		if (g[k].flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g[k].hi) - g[k].rad < own->normal)
-			return 0;
-		int now = negative ^ (g[k].hi < 0) ? -1 : 1;
-		if (sign == -now)
-			return 0;
-		sign = now;
-		*beyond = *beyond || size + fmin(log2(fabs(g[k].hi) - g[k].rad), 0) > limit;
-	}
-	return sign;
-}
-
-/* Overflow on the way. */
-static void scan_overflows(const struct pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
-{
-	if (sign && beyond)
-		*sum = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
-	else if (sign && !(sum->flags & NUM_SPECIAL))
-		sum->flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
-	else
-		leave_open(sum, before_zero, &s->h);
-}
-
-/* An entry that is NaN is a factor of the last term of every other entry's gradient, and where no entry is 0 no form leaves that out. */
-static int64_t only_nan_of(const struct tape *t, const sid *e, int64_t len, int64_t *count)
-{
-	int64_t at = -1;
-	*count = 0;
-	for (int64_t i = 0; i < len; i++)
-		if (sure_nan(&t->val[e[i]])) {
-			++*count;
-			at = i;
-		}
-	return at;
-}
-
-/* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
- * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
- * sum may come to before y, however small, scales it. */
-static void adj_cumprod_row(const struct pass *s, const sid *e, const struct num *g, int64_t len)
-{
-	const struct num *v = s->A->t->val;
-	const struct num_format *own = &num_format[s->h.dt];
-	struct num pre = num_exact(DT_F64, 1);
-	double rel = ((double)len * 2 + 4) * own->u, gsum = 0;
-	for (int64_t i = 0; i < len; i++)
-		gsum += finite_mag(&g[i]);
-	struct factors f = factors_of(s->A->t, e, len);
-	bool lost = f.small < own->normal * 4;                            /* prefixes underflow */
-	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64; /* `later` is formed in the dtype, or in nothing wider than it */
-	bool special = f.special || f.big >= own->overflow;               /* or overflow, and 0 * inf may follow */
-	int64_t nans = 0, nan_at = f.special && f.maybe_zeros == 0 ? only_nan_of(s->A->t, e, len, &nans) : -1;
-	for (int64_t j = 0; j < len; j++) {
-		const struct num *x = &v[e[j]];
-		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
-		bool zero = false, beyond = false;
-		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
-		bool first_zero = scaled_late && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
-		for (int64_t k = j + 1; k < len; k++) {
-			run = num_mul(&run, &v[e[k]]);
-			struct num c = num_mul(&g[k], &run);
-			abs += finite_mag(&c);
-			after *= finite_mag(&v[e[k]]);
-			later += finite_mag(&g[k]) * after;
-			sum = num_add(&sum, &c);
-			zero = zero || fabs(v[e[k]].hi) <= v[e[k]].rad;
-			if (!zero)
-				before_zero = num_add(&before_zero, &c);
-		}
-		pre = num_mul(&pre, x);
-		sum.dtype = (uint8_t)s->h.dt;
-		int sign = special ? scan_sign(s, e, g, len, j, &f, &beyond) : 0;
-		/* The formula's sum of g * result comes before the division by x. */
-		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow)
-			scan_overflows(s, &sum, &before_zero, sign, beyond);
-		if (nans > 1 || (nans == 1 && nan_at != j))
-			sum = num_exact(s->h.dt, NAN);
-		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
-			double low = fabs(x->hi) - x->rad;
-			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));
-			if (x->hi != 0 || x->rad != 0) /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
-				num_widen(&sum, (double)len * own->tiny * (1 + gsum) / fmax(low, own->tiny));
-			if (lost)
-				num_widen(&sum, abs + gsum * own->tiny * f.big * (double)len);
-			how_last(&sum, &s->h);
-			if (first_zero && later * (1 + rel) >= own->overflow)
-				sum.flags |= NUM_INF | NUM_NAN;
-		}
-		send_to(s, e[j], sum);
-	}
-}
-
-static void adj_cumprod(const struct pass *s)
-{
-	const struct tape_block *b = s->b;
-	struct arena_mark m = arena_mark(s->A->t->arena);
-	struct num *g = ARENA_NEW(s->A->t->arena, struct num, b->len + 1);
-	for (int64_t row = 0; b->len && row < b->n / b->len; row++) {
-		for (int64_t i = 0; i < b->len; i++)
-			g[i] = finished(s->A, b->first + (sid)(row * b->len + i));
-		adj_cumprod_row(s, b->a + row * b->len, g, b->len);
-	}
-	arena_release(s->A->t->arena, m);
-}
-
 /* ---- matrix products: two more matrix products ---- */
-static void adj_matmul(struct pass *s)
+static void adj_matmul(struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	struct tape *t = s->A->t;
@@ -932,7 +510,7 @@ static void adj_matmul(struct pass *s)
 }
 
 /* ---- lists ---- */
-static void list_block(const struct pass *s)
+static void list_block(const struct adjoint_pass *s)
 {
 	const struct tape_block *b = s->b;
 	for (int64_t i = b->n - 1; i >= 0; i--) {
@@ -966,7 +544,7 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 		if (b->node < 0 || !(b->result == TAPE_EVERY ? path[b->node] : path[b->node] >> b->result & 1) || !dtype_is_float(b->dt)
 			|| arity == 0)
 			continue;
-		struct pass s = {A, b, block_how(t, b), 0, 0};
+		struct adjoint_pass s = {A, b, block_how(t, b), 0, 0};
 		s.h.constant_b = b->f == SF_DIV && b->param != 0;
 		s.p = num_format[s.h.l->acc].p;
 		if (arity > 0)

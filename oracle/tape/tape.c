@@ -163,7 +163,7 @@ static bool one_constant(const struct tape *t, const sid *id, int64_t n)
 	return tape_is_const(t, id[0]);
 }
 
-static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
+static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
 {
 	const struct sf_info *info = &sf_info[f];
 	if (!reserve(t, n, n * info->arity))
@@ -188,19 +188,19 @@ static sid map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3],
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n)
 {
 	CHECK(sf_info[f].arity == 1);
-	return map(t, f, dt, (const sid *const[3]){a}, n);
+	return map_ids(t, f, dt, (const sid *const[3]){a}, n);
 }
 
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n)
 {
 	CHECK(sf_info[f].arity == 2);
-	return map(t, f, dt, (const sid *const[3]){a, b}, n);
+	return map_ids(t, f, dt, (const sid *const[3]){a, b}, n);
 }
 
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n)
 {
 	CHECK(sf_info[f].arity == 3);
-	return map(t, f, dt, (const sid *const[3]){a, b, c}, n);
+	return map_ids(t, f, dt, (const sid *const[3]){a, b, c}, n);
 }
 
 void tape_replace(struct tape *t, sid id, struct num set)

@@ -3,6 +3,7 @@
 #include "oracle/tape/adjoint.h"
 #include "oracle/judge/licence.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -266,7 +266,7 @@ class Gen:
     # -- tensors --
     def tensor(self, p):
         rng, role = self.rng, p["role"]
-        f = getattr(self, "t_" + role, None)
+        f = getattr(self, "t_" + role, self.self_of if p["self"] else None)
         if f is None:
             raise NotImplementedError(f"role {role} of {self.op['name']}")
         return f(p)
@@ -285,26 +285,20 @@ class Gen:
             return self.own([s if self.rng.random() < 0.8 else 1 for s in self.self_size])
         return self.own(random_size(self.rng))
 
-    def t_rank1(self, p):
-        return self.own(random_size(self.rng, self.rng.choice([1, 2, 3, 4]) if not self.spoil() else 0))
-
-    def t_rank2(self, p):
-        return self.own(random_size(self.rng, self.rng.choice([2, 3, 4]) if not self.spoil() else 1))
-
-    def t_vector(self, p):
-        return self.own(random_size(self.rng, 1 if not self.spoil() else 2))
+    def self_of(self, p):
+        """A self of as many dimensions as its role wants; now and then the role's own example."""
+        lo, hi = p["min_rank"], min(p["max_rank"], 4)
+        if self.spoil():
+            return self.own(random_size(self.rng, lo - 1 if lo else hi + 1))
+        if self.rng.random() < 0.1:
+            return self.own(json.loads(p["example"]))
+        return self.own(random_size(self.rng, self.rng.randint(lo, hi)))
 
     def t_matrix(self, p):
         if self.self_size and self.params[0]["role"] == "bias":    # addmm: the bias came first
             m, n = self.product
             return make(self.rng, self.odd_dtype(), [m, self.inner])
         return self.own(random_size(self.rng, 2 if not self.spoil() else 1))
-
-    def t_upto2(self, p):
-        return self.own(random_size(self.rng, self.rng.choice([0, 1, 2, 2]) if not self.spoil() else 3))
-
-    def t_batch(self, p):
-        return self.own(random_size(self.rng, 3 if not self.spoil() else 2))
 
     def t_dense(self, p):
         return self.own(random_size(self.rng), dense=True)
@@ -624,7 +618,7 @@ class Gen:
         if kind == "Dims":
             return self.dims_value(p, role, rank)
         if kind in ("Size", "Ints"):
-            return getattr(self, "s_" + role)(p)
+            return getattr(self, "s_" + role, self.integers)(p)
         return self.int_value(p, kind, role)
 
     def dim_value(self, p, role, rank):
@@ -697,6 +691,8 @@ class Gen:
             return self.wide(-top, top - 1) if top else 0
         if name in ("start", "end"):
             return rng.randint(-top - 3, top + 3)
+        if p["role"] != "any" and p["example"] and rng.random() < 0.5:
+            return int(p["example"])
         return rng.randint(-3, 3)
 
     # -- sizes --
@@ -719,6 +715,12 @@ class Gen:
         if self.spoil():
             size = size + [2]
         return size
+
+    def integers(self, p):
+        """Of a role that nothing more is known of: its example, or any few."""
+        if p["example"] and self.rng.random() < 0.7:
+            return json.loads(p["example"])
+        return [self.rng.randint(-2, 4) for _ in range(self.rng.randint(0, 4))]
 
     def s_view(self, p):
         return self.split_or_merge()

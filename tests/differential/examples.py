@@ -1,21 +1,20 @@
 """examples.py: small calls of every row of the op table, derived from kinds and roles: a plain one, one per argument that leaves its
 default.
 
-A row that needs what is not known here (a new kind or role) raises Unknown: whoever asks fails, and nobody has to list rows.
+Sizes of self and values come from the roles' own examples (role.def). A row that needs what is known neither there nor here raises
+Unknown: whoever asks fails, and nobody has to list rows.
 An example is (row, operands, call): operands maps names to arguments of `input` ("{s}" stands for a seed; one letter: a float that may
 require grad; two: an index or mask), call is the text of the arguments with "{name}" for operands.
 """
 from __future__ import annotations
 
+import json
 import string
 
 import torch
 
 T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
-SELF = {"any": [2, 3], "rank1": [2, 3], "rank2": [2, 3], "dense": [2, 3], "matrix": [2, 3], "vector": [3], "batch": [2, 2, 3],
-        "cat": [2, 3], "same": [2, 3], "upto2": [2, 3]}
-SIZES = {"expand": [4, 2, 3], "view": [3, 2], "reshape": [6], "repeat": [2, 1], "strided": [3, 2], "any": [2, 3]}
-INTS = {"strided": [1, 3], "pad": [1, 1], "shifts": [1]}
+STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
@@ -51,9 +50,9 @@ class Example:
 
     def tensor(self, p) -> str:
         role = p["role"]
-        if role in SELF:
+        if p["self"] or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
-            self.size = self.size if fixed else SELF[role]
+            self.size = self.size if fixed else json.loads(p["example"])
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(self.size)
         if role in ("index1", "unique1", "ids"):
@@ -86,17 +85,17 @@ class Example:
             pair = any(q["role"] == "distinct" for q in self.op["params"])
             return plain if not other else plain - 2 if pair else 1
         if kind == "Dims":
-            return [1, 0] if role == "perm" else [0] if other and p.get("default", 0) is None else [1]
-        if kind == "Size" and role in SIZES:
-            return SIZES[role]
-        if kind == "Ints" and role in INTS:
-            return INTS[role]
+            return json.loads(p["example"]) if p["example"] and role != "any" else [0] if other and p.get("default", 0) is None else [1]
+        if kind in STRIDED and role == "strided":
+            return STRIDED[kind]
+        if kind in ("Size", "Ints") and p["example"]:
+            return json.loads(p["example"])
         if kind == "Index":
             return 1 if role == "any" else 0
         if kind == "Step":
             return 2 if other or role == "chunk" else 1
-        if kind == "Int" and role in ("diag", "window", "count"):
-            return 1 if role == "diag" else 2
+        if kind == "Int" and role != "any" and p["example"]:
+            return int(p["example"])
         if kind == "Scalar" and role == "range":
             return RANGE[name]
         if kind == "Scalar":

@@ -13,6 +13,7 @@
 #include "fuzz/triage/profile.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 
@@ -233,7 +234,7 @@ static void check_every_row(void)
 			probed[probed_op(p, p->ret[k])] = true;
 	}
 	arena_free(&a);
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		bool computes = o->licence != LC_MOVE && o->licence != LC_COMPARE && o->dtypes & DTS_FLOAT;
 		EXPECT(probed[op] || !computes, "%s, licence class %s, has no probe in licence_probe.def", o->name, licence_class_name(o->licence));

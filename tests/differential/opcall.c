@@ -378,6 +378,9 @@ static void put_op(int op)
 			   "\"written\": %d",
 			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
 			q->is_written);
+		const struct role_info *r = &role_info[q->role];
+		printf(", \"self\": %d, \"min_rank\": %d, \"max_rank\": %d, \"example\": \"%s\"", role_is_self(q), r->min_rank, r->max_rank,
+			r->example);
 		if (q->has_default) {
 			printf(", \"default\": ");
 			put_default(q);
@@ -390,7 +393,7 @@ static void put_op(int op)
 int main(int argc, char **argv)
 {
 	if (argc > 1 && str_eq(argv[1], "--ops")) {
-		for (int op = 0; op < NOPS; op++)
+		for (int op = 0; op < op_nrows; op++)
 			put_op(op);
 		return 0;
 	}

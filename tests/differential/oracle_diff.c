@@ -11,6 +11,7 @@
 #include "oracle/judge/compare.h"
 #include "eager/lang/fill.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

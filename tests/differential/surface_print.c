@@ -5,6 +5,7 @@
 #include "compiled/targets/torch/emit_python.h"
 #include "compiled/targets/torch/spell.h"
 #include "fuzz/gen/gen.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ static void print_choices(const struct prog *p)
 static void print_expected(void)
 {
 	static const char *const forms[] = {"slice.Tensor/+", "select.int/+", "index.Tensor/+", "copy_/=", "copy_/+=", "index_put_/+="};
-	for (int op = 0; op < NOPS; op++)
+	for (int op = 0; op < op_nrows; op++)
 		for (int k = 0; k < NSURFACES; k++)
 			for (int i = 0; i < spell_alternatives(op, (enum surface)k); i++)
 				printf("# expected %s %s/%d\n", surface_name[k], op_info[op].name, i);
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
 	arena_init(&a);
 	if (argc > 3 && str_eq(argv[1], "each")) {
 		print_expected();
-		for (int op = 0; op < NOPS; op++)
+		for (int op = 0; op < op_nrows; op++)
 			if (op_info[op].family != F_INPUT && op != OP_getitem)
 				generate(&a, atoi(argv[2]), (uint64_t)strtoull(argv[3], NULL, 10) + (uint64_t)op, "short", op_info[op].name);
 	} else if (argc > 2 && atoi(argv[1]) > 0) {

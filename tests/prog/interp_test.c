@@ -11,6 +11,7 @@
 #include "eager/run/interp.h"
 #include "eager/run/legality.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -277,7 +278,7 @@ static void red_zone_aborts(void)
 /* Every row has a program of its own, tests/prog/rows/NAME.prog, with PyTorch's answers. */
 static void every_row_has_a_program(int nfile, char *const *file)
 {
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		bool found = op_info[op].family == F_INPUT || op == OP_getitem;
 		for (int i = 0; i < nfile && !found; i++) {
 			size_t n = strlen(file[i]), k = strlen(op_info[op].name);

@@ -7,6 +7,7 @@
 #include "oracle/judge/judge.h"
 #include "tests/test.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -5,6 +5,7 @@
  *   gen_cover_test [programs]         at most so many; fewer if everything was seen */
 #include "fuzz/gen/gen.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 
@@ -126,7 +127,7 @@ static int missing_of(int op, missing_fn *say)
 static int missing(missing_fn *say)
 {
 	int n = 0;
-	for (int op = 0; op < NOPS; op++)
+	for (int op = 0; op < op_nrows; op++)
 		n += missing_of(op, say);
 	return n;
 }
@@ -178,7 +179,7 @@ static void every_row_is_made(void)
 /* What nogen.def says is true, and says something. */
 static void what_is_stated_is_not_made(void)
 {
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		const struct seen *s = &seen[op];
 		const char *what, *why;
 		for (int k = 0; (why = gen_never(op, k, &what)); k++) {

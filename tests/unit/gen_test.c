@@ -4,6 +4,7 @@
 #include "eager/lang/edit.h"
 #include "fuzz/gen/gen.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -185,7 +186,7 @@ static void programs_are_valid(void)
 		sb_free(&again);
 		arena_reset(&a);
 	}
-	for (int op = 0; op < NOPS; op++) {
+	for (int op = 0; op < op_nrows; op++) {
 		refused += st->refused[op];
 		made += st->made[op];
 	}
@@ -663,7 +664,7 @@ static int measure(int n, uint64_t seed, bool print, const char *name)
 	print_share("founding condition", s.founding, n);
 	print_shares(&s.shares);
 	printf("rows: made, refused by the shape rules (last reason):\n");
-	for (int op = 0; op < NOPS; op++)
+	for (int op = 0; op < op_nrows; op++)
 		if (st->made[op] || st->refused[op] || op_info[op].family != F_INPUT)
 			printf("  %-28s %7" PRId64 " %6" PRId64 "  %s\n", op_info[op].name, st->made[op], st->refused[op], st->why[op]);
 	arena_free(&a);

@@ -3,6 +3,8 @@
 #include "fuzz/gen/source.h"
 #include "fuzz/triage/minimise.h"
 #include "fuzz/triage/verdict.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 #include "tests/test.h"
 
 #include <stdlib.h>
@@ -93,13 +95,12 @@ static bool founding(const struct prog *p)
 {
 	for (int i = 0; i < p->nback; i++) {
 		const struct node *sum = &p->node[p->back[i].node];
-		if (!is_sum(sum) || p->node[sum->arg[0].node].op != OP_slice_scatter)
+		if (!is_sum(sum) || p->node[sum->arg[A_sum_self].node].op != OP_slice_scatter)
 			continue;
 		bool wants[MAX_NODES] = {false};
-		for (int k = 0; k <= sum->arg[0].node; k++)
-			wants[k] =
-				p->node[k].op == OP_input ? p->node[k].arg[op_param(OP_input, "requires_grad")].b : node_reads(p, &p->node[k], wants);
-		if (wants[p->node[sum->arg[0].node].arg[0].node])
+		for (int k = 0; k <= sum->arg[A_sum_self].node; k++)
+			wants[k] = p->node[k].op == OP_input ? node_requires_grad(&p->node[k]) : node_reads(p, &p->node[k], wants);
+		if (wants[p->node[sum->arg[A_sum_self].node].arg[A_slice_scatter_self].node])
 			return true;
 	}
 	return false;

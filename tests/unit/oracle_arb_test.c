@@ -5,6 +5,7 @@
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
 #include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <arb.h>
 #include <stdlib.h>

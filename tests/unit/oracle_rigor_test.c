@@ -9,6 +9,7 @@
 #include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 
 #include <stdlib.h>
 

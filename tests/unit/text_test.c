@@ -1,6 +1,7 @@
 /* text_test.c: every .prog file given round-trips bit-exactly; errors name their place; scalars survive. */
 #include "eager/lang/prog.h"
 #include "tests/test.h"
+#include "generated/op_id.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "compiled/targets/python/program_json.h"
 
 #include "eager/base/json.h"
+#include "generated/op_id.h"
 
 static void put_ints(struct json *j, const char *key, const int64_t *v, int n)
 {
@@ -105,7 +106,7 @@ static void put_input(struct json *j, const struct prog *p, int node)
 	const struct node *n = &p->node[node];
 	json_object(j, NULL);
 	json_string(j, "name", n->name);
-	json_bool(j, "requires_grad", n->arg[op_param(n->op, "requires_grad")].b);
+	json_bool(j, "requires_grad", node_requires_grad(n));
 	json_int(j, "storage", n->out[0].storage);
 	put_meta(j, node_meta(p, node));
 	json_end(j);
@@ -119,7 +120,7 @@ void program_json(struct strbuf *sb, const struct prog *p)
 	json_object(j, NULL);
 	json_array(j, "inputs");
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input || p->node[i].op == OP_input_view)
+		if (node_is_input(&p->node[i]))
 			put_input(j, p, i);
 	json_end(j);
 	json_array(j, "nodes");

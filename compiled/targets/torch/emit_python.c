@@ -8,6 +8,8 @@
 #include "compiled/targets/torch/spell.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 void emit_name(struct strbuf *sb, const struct prog *p, int node)
 {
@@ -99,8 +101,8 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 	emit_name(sb, p, node);
 	sb_puts(sb, " = ");
 	if (n->op == OP_getitem) {
-		emit_name(sb, p, n->arg[0].node);
-		sb_printf(sb, "[%" PRId64 "]\n", n->arg[1].i.value);
+		emit_name(sb, p, n->arg[A_getitem_self].node);
+		sb_printf(sb, "[%" PRId64 "]\n", n->arg[A_getitem_index].i.value);
 		return;
 	}
 	sb_printf(sb, "torch.ops.aten.%s%s(", op->name, strchr(op->name, '.') ? "" : ".default");
@@ -126,7 +128,7 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 	sb_puts(sb, ")\n");
 }
 
-static bool is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view || n->op == OP_sym; }
+static bool is_input(const struct node *n) { return node_is_input(n) || n->op == OP_sym; }
 
 /* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that
  * only they read is nobody's. */
@@ -219,12 +221,6 @@ static bool emit_call(
 	return true;
 }
 
-static bool requires_grad(const struct node *n)
-{
-	int k = n->op == OP_sym ? -1 : op_param(n->op, "requires_grad");
-	return k >= 0 && n->arg[k].b;
-}
-
 bool emit_request(struct torch_request *out, const struct prog *p, const struct target *t, struct arena *a, struct err *err)
 {
 	bool to_f[MAX_NODES], to_cotangents[MAX_NODES];
@@ -242,7 +238,7 @@ bool emit_request(struct torch_request *out, const struct prog *p, const struct 
 			.symbol = sym,
 			.to_f = to_f[i],
 			.to_cotangents = to_cotangents[i],
-			.requires_grad = requires_grad(d),
+			.requires_grad = node_requires_grad(d),
 			.storage = sym ? 0 : d->out[0].storage};
 		node[n++] = i;
 	}

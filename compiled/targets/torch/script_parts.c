@@ -9,6 +9,7 @@
 #include "compiled/targets/torch/emit_python.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
+#include "generated/op_input.h"
 
 extern const unsigned char fill_py[], script_run_py[]; /* embedded by the build, NUL-terminated */
 
@@ -58,15 +59,15 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 {
 	const struct node *n = &q->node[node];
 	const struct meta *m = node_meta(q, node);
-	const struct arg *given = &n->arg[op_param(OP_input, "data")];
+	const struct arg *given = &n->arg[A_input_data];
 	if (given->tag == ARG_DATA) {
 		data_row(sb, q, n->out[0].storage, m->dtype, given->n);
 		return;
 	}
 	sb_printf(sb, "        make_storage(\"%s\", %" PRId64 ", ", dtype_info[m->dtype].name, meta_extent(m));
-	escape_python(sb, n->arg[op_param(OP_input, "fill")].str);
-	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, op_param(OP_input, "seed")),
-		node_int(n, op_param(OP_input, "high")), node_int(n, op_param(OP_input, "dim")));
+	escape_python(sb, n->arg[A_input_fill].str);
+	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, A_input_seed), node_int(n, A_input_high),
+		node_int(n, A_input_dim));
 	int_list(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
 	int_list(sb, m->stride, m->rank);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 
 #include "compiled/targets/torch/emit_python.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static const char *const spelling[NOPS][NSURFACES] = {
 #define SPELL(id, torch, python) [OP_##id] = {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)},
@@ -23,50 +25,47 @@ struct template
 
 /* ---- conditions ------------------------------------------------------------------------------------------------------- */
 
-static const struct arg *arg_of(const struct node *n, const char *name)
+static const struct arg *arg_of(const struct node *n, int name)
 {
-	int k = op_param(n->op, name);
+	int k = op_arg(n->op, name);
 	CHECK(k >= 0);
 	return &n->arg[k];
 }
 
-static const struct meta *operand(const struct prog *p, const struct node *n, const char *name)
-{
-	return node_meta(p, arg_of(n, name)->node);
-}
+static const struct meta *operand(const struct prog *p, const struct node *n, int name) { return node_meta(p, arg_of(n, name)->node); }
 
 /* A slice of the whole dimension is no operator where it is an index. */
 static bool part_of_dim(const struct prog *p, const struct node *n)
 {
-	const struct meta *self = operand(p, n, "self");
-	const struct arg *start = arg_of(n, "start"), *end = arg_of(n, "end");
-	int64_t d = arg_of(n, "dim")->i.value;
+	const struct meta *self = operand(p, n, N_self);
+	const struct arg *start = arg_of(n, N_start), *end = arg_of(n, N_end);
+	int64_t d = arg_of(n, N_dim)->i.value;
 	return (start->tag != ARG_NONE && start->i.value != 0)
-		|| (end->tag != ARG_NONE && end->i.value < self->size[d < 0 ? d + self->rank : d]) || arg_of(n, "step")->i.value != 1;
+		|| (end->tag != ARG_NONE && end->i.value < self->size[d < 0 ? d + self->rank : d]) || arg_of(n, N_step)->i.value != 1;
 }
 
 static bool has_dtype(const struct prog *p, const struct node *n)
 {
 	(void)p;
-	return arg_of(n, "dtype")->tag == ARG_DTYPE;
+	return arg_of(n, N_dtype)->tag == ARG_DTYPE;
 }
 
 static bool converts(const struct prog *p, const struct node *n)
 {
-	return has_dtype(p, n) && arg_of(n, "dtype")->dtype != operand(p, n, "self")->dtype;
+	return has_dtype(p, n) && arg_of(n, N_dtype)->dtype != operand(p, n, N_self)->dtype;
 }
 
 /* torch.nn.functional.pad makes every number a float. */
 static bool real_value(const struct prog *p, const struct node *n)
 {
 	(void)p;
-	return arg_of(n, "value")->scalar.kind == SC_FLOAT;
+	return arg_of(n, N_value)->scalar.kind == SC_FLOAT;
 }
 
 static bool no_holes(const struct prog *p, const struct node *n)
 {
 	(void)p;
-	const struct arg *a = arg_of(n, "indices");
+	const struct arg *a = arg_of(n, N_indices);
 	for (int i = 0; i < a->n; i++)
 		if (a->nodes[i] < 0)
 			return false;
@@ -76,7 +75,7 @@ static bool no_holes(const struct prog *p, const struct node *n)
 /* A tensor without dimensions is read as a number; a last hole says nothing. */
 static bool an_index(const struct prog *p, const struct node *n)
 {
-	const struct arg *a = arg_of(n, "indices");
+	const struct arg *a = arg_of(n, N_indices);
 	for (int i = 0; i < a->n; i++)
 		if (a->nodes[i] >= 0 && node_meta(p, a->nodes[i])->rank == 0)
 			return false;
@@ -86,8 +85,8 @@ static bool an_index(const struct prog *p, const struct node *n)
 /* Assignment drops leading dimensions of size 1 by a view; a value without dimensions at a mask is a fill in some versions. */
 static bool assigned_at_once(const struct prog *p, const struct node *n)
 {
-	const struct meta *v = operand(p, n, "values");
-	const struct arg *a = arg_of(n, "indices");
+	const struct meta *v = operand(p, n, N_values);
+	const struct arg *a = arg_of(n, N_indices);
 	for (int i = 0; v->rank == 0 && i < a->n; i++)
 		if (a->nodes[i] >= 0 && node_meta(p, a->nodes[i])->dtype == DT_B8)
 			return false;
@@ -95,7 +94,7 @@ static bool assigned_at_once(const struct prog *p, const struct node *n)
 }
 
 /* Assignment expands the value by operators of its own. */
-static bool same_sizes(const struct prog *p, const struct node *n) { return meta_same_sizes(operand(p, n, "self"), operand(p, n, "src")); }
+static bool same_sizes(const struct prog *p, const struct node *n) { return meta_same_sizes(operand(p, n, N_self), operand(p, n, N_src)); }
 
 #define CONDITION(f)                                                                                                                       \
 	{                                                                                                                                      \
@@ -131,7 +130,7 @@ static bool is_written(const struct template *t, const char *text)
 	snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
 	struct strbuf sb;
 	sb_init(&sb);
-	emit_arg(&sb, t->p, arg_of(t->n, name));
+	emit_arg(&sb, t->p, &t->n->arg[op_param(t->n->op, name)]);
 	bool same = str_eq(sb.s, equals + 1);
 	sb_free(&sb);
 	return same;
@@ -270,7 +269,7 @@ int spell_alternatives(int op, enum surface surface)
 		for (const char *s = t.cond; next_condition(&t, &s, text, sizeof text);)
 			if (strchr(text, '=')) {
 				*strchr(text, '=') = 0;
-				arg_of(&node, text);
+				CHECK(op_param(op, text) >= 0);
 			} else {
 				condition_find(op, text);
 			}
@@ -432,7 +431,7 @@ static void write_alone(struct strbuf *sb, const struct spell_plan *plan, const 
 	write_template(sb, t, plan->device);
 	sb_puts(sb, "\n");
 	if (t->statement)
-		write_named(sb, plan, t->p, node, t->n->arg[0].node);
+		write_named(sb, plan, t->p, node, t->n->arg[A_INPLACE_self].node);
 }
 
 /* VIEW = src, or VIEW += operand: the operator and the operand are what follows self in the in-place row's spelling. */
@@ -445,7 +444,7 @@ static void write_assignment(struct strbuf *sb, const struct spell_plan *plan, c
 	write_template(sb, &view, plan->device);
 	if (plan->form[node] == SPELL_ASSIGN) {
 		sb_puts(sb, " = ");
-		emit_arg(sb, p, arg_of(&p->node[node], "src"));
+		emit_arg(sb, p, arg_of(&p->node[node], N_src));
 	} else {
 		some = chosen(&write, plan, p, plan->by[node]);
 		CHECK(some);
@@ -502,7 +501,7 @@ static bool is_subscript(const struct spell_plan *plan, const struct prog *p, in
 static bool is_augmented(const struct spell_plan *plan, const struct prog *p, int node, int self)
 {
 	struct template t;
-	if (!op_has(p->node[node].op, T_MUTATES) || p->node[node].arg[0].node != self || !chosen(&t, plan, p, node))
+	if (!op_has(p->node[node].op, T_MUTATES) || p->node[node].arg[A_INPLACE_self].node != self || !chosen(&t, plan, p, node))
 		return false;
 	return t.statement && find(t.s, t.end, "= ") && !find(t.s, t.end, "[");
 }
@@ -537,7 +536,7 @@ static bool fold_assign(struct spell_plan *plan, const struct bindings *b, const
 	if (n < 2 || p->node[at[1]].op != OP_copy_ || !is_subscript(plan, p, at[0], true) || plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 0)
 		return false;
 	const struct node *copy = &p->node[at[1]];
-	if (copy->arg[0].node != at[0] || arg_of(copy, "src")->tag != ARG_TENSOR)
+	if (copy->arg[A_copy__self].node != at[0] || arg_of(copy, N_src)->tag != ARG_TENSOR)
 		return false;
 	for (int k = 0; k < b->n; k++)
 		if (!same_sizes(&b->prog[k], &b->prog[k].node[at[1]]))
@@ -554,8 +553,8 @@ static bool fold_view_augment(struct spell_plan *plan, const struct prog *p, con
 		|| !same_text(plan, p, at[0], at[2]))
 		return false;
 	const struct node *copy = &p->node[at[3]];
-	const struct arg *src = arg_of(copy, "src");
-	if (copy->arg[0].node != at[2] || src->tag != ARG_TENSOR || src->node != at[1])
+	const struct arg *src = arg_of(copy, N_src);
+	if (copy->arg[A_copy__self].node != at[2] || src->tag != ARG_TENSOR || src->node != at[1])
 		return false;
 	if (plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 1 || plan->nuse[at[2]] != 1 || plan->nuse[at[3]] != 0)
 		return false;
@@ -572,9 +571,10 @@ static bool fold_index_augment(struct spell_plan *plan, const struct prog *p, co
 	if (n < 3 || p->node[at[2]].op != OP_index_put_ || !is_subscript(plan, p, at[0], false) || !is_augmented(plan, p, at[1], at[0]))
 		return false;
 	const struct node *get = &p->node[at[0]], *last = &p->node[at[2]];
-	const struct arg *a = arg_of(get, "indices"), *b = arg_of(last, "indices"), *values = arg_of(last, "values");
-	if (!chosen(&put, plan, p, at[2]) || !put.statement || last->arg[0].node != get->arg[0].node || a->n != b->n
-		|| values->tag != ARG_TENSOR || values->node != at[1] || memcmp(a->nodes, b->nodes, sizeof *a->nodes * (size_t)a->n) != 0)
+	const struct arg *a = arg_of(get, N_indices), *b = arg_of(last, N_indices), *values = arg_of(last, N_values);
+	if (!chosen(&put, plan, p, at[2]) || !put.statement || last->arg[A_index_put__self].node != get->arg[A_index_Tensor_self].node
+		|| a->n != b->n || values->tag != ARG_TENSOR || values->node != at[1]
+		|| memcmp(a->nodes, b->nodes, sizeof *a->nodes * (size_t)a->n) != 0)
 		return false;
 	if (plan->nuse[at[0]] != 1 || plan->nuse[at[1]] != 1 || plan->nuse[at[2]] != 0)
 		return false;

@@ -1,0 +1,36 @@
+/* opgen.h: the build-time tool opgen. `opgen DIR` reads ops.def, role.def and arg_groups.def and writes, only where the text changed:
+ *     DIR/op_table.c        op_info and op_arg_place, static const data; opgen.c parses and checks every schema and `saves` string
+ *     DIR/op_id.h           enum op
+ *     DIR/op_input.h        the same and the next for the language's own rows, which a new operator does not change
+ *     DIR/op_args.h         names of arguments and of their positions
+ *     DIR/op_functions.def  the functions that rows name, each once
+ * A mistake in a row stops the build with the row's name and the place in its schema. */
+#ifndef SCATTERPROOF_OPGEN_H
+#define SCATTERPROOF_OPGEN_H
+
+#include "eager/base/base.h"
+
+enum { NCOLUMNS = 4 }; /* meta, kern, grad, ref */
+
+struct table_row {
+	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
+	const char *function[NCOLUMNS];
+};
+extern const struct table_row opgen_rows[];
+extern const int opgen_nrows;
+
+/* The arguments of a row, in order. */
+struct row_args {
+	int n;
+	char name[MAX_ARGS][32];
+	bool is_tensor[MAX_ARGS];
+};
+
+/* Each appends one file's text (opgen_names.c); args: by row. A group with an unknown member ends the process with a message. */
+void opgen_ids(struct strbuf *out, const struct row_args *args);
+void opgen_input(struct strbuf *out, const struct row_args *args);
+void opgen_args(struct strbuf *out, const struct row_args *args);
+void opgen_functions(struct strbuf *out, const struct row_args *args);
+void opgen_arg_places(struct strbuf *out, const struct row_args *args); /* for op_table.c */
+
+#endif

@@ -1,0 +1,58 @@
+/* text_reader.h: what the files of the reader share (text_read.c: lines and statements; text_token.c, text_value.c, text_coerce.c). A
+ * function that returns false has set r->err, at the place where the text stops making sense. */
+#ifndef SCATTERPROOF_TEXT_READER_H
+#define SCATTERPROOF_TEXT_READER_H
+
+#include "eager/lang/prog.h"
+
+enum raw_tag { RAW_NONE, RAW_NODE, RAW_BOOL, RAW_INT, RAW_FLOAT, RAW_STR, RAW_WORD, RAW_LIST };
+struct raw {
+	enum raw_tag tag;
+	int line, col;
+	int node;
+	struct iexpr i;
+	double f;
+	bool b;
+	const char *s;
+	int n;
+	struct raw *item;
+	const char *name; /* given as name=value */
+};
+
+struct text_reader {
+	struct prog *p;
+	struct arena *a;
+	const char *s, *end, *line_start;
+	int line, mode, depth, nterms;               /* nterms: operations of the expression that is being read */
+	int nplaceholder, defining;                  /* node whose arguments are being read, -1: none */
+	int return_line, backward_line, raises_line; /* 0: none yet */
+	bool surface_given;
+	struct err *err;
+};
+enum { MAX_DEPTH = 32, MAX_RAW = 64 };
+
+#define FAIL(r, ...) err_at((r)->err, (r)->line, (int)((r)->s - (r)->line_start) + 1, __VA_ARGS__)
+
+/* ---- text_token.c ---- */
+char token_peek(const struct text_reader *r); /* the next character, 0 at the end */
+void token_blanks(struct text_reader *r);
+bool token_eat(struct text_reader *r, const char *t);  /* past t if it comes next, blanks before it skipped; no error if not */
+bool token_want(struct text_reader *r, const char *t); /* the same, an error if not */
+bool token_line_end(struct text_reader *r);            /* nothing more on this line but a comment */
+void token_skip_line(struct text_reader *r);
+bool token_word_char(char c, bool first);
+bool token_word(struct text_reader *r, char *out, size_t max, bool dotted); /* an identifier, with dots if dotted */
+bool token_keyword(struct text_reader *r, const char *k);                   /* past k if it comes next as a whole word */
+
+/* ---- text_value.c ---- */
+bool raw_string(struct text_reader *r, struct raw *out, char quote); /* at the opening quote */
+bool raw_value(struct text_reader *r, struct raw *out);
+
+/* ---- text_coerce.c ---- */
+/* The data that v lists, for argument q of an input row. */
+bool coerce_data(
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err);
+/* Gives the node the operator of this name (by its overloads, if the name has none) and its arguments. */
+bool raw_resolve(struct text_reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col);
+
+#endif

@@ -1,0 +1,121 @@
+/* adjoint_extreme.c: derivatives of extremes and of what is picked: shared evenly among equals, or sent to the one that was picked. */
+#include "oracle/num/func_impl.h"
+#include "oracle/tape/adjoint_impl.h"
+
+#include <stdlib.h>
+
+/* ---- extremes: shared evenly among equals ---- */
+static bool all_equal(const struct tape *t, const sid *e, int64_t n, const bool *cand)
+{
+	const struct num *first = NULL;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		if (!cand[i])
+			continue;
+		bool several = x->flags & NUM_SPECIAL && x->flags & NUM_INF && (x->flags & (NUM_INF | NUM_NAN)) != NUM_PINF
+			&& (x->flags & (NUM_INF | NUM_NAN)) != NUM_NINF;
+		if (x->rad != 0 || several || x->flags & (NUM_UNDEC | NUM_ANY) || (x->flags & NUM_INF && !(x->flags & NUM_NOFIN))
+			|| (first && first->hi != x->hi))
+			return false;
+		first = first ? first : x;
+	}
+	return true;
+}
+
+/* Each of `count` winners' share of g. */
+static struct num share_of(const struct adjoint_pass *s, const struct num *g, int64_t count)
+{
+	struct num k = num_exact(s->h.dt, (double)count), part = quotient(g, &k, &s->h);
+	if (count == 1)
+		return *g;
+	if (!num_fits(s->h.dt, (double)count, 0) && !(part.flags & NUM_SPECIAL)) /* the count is a sum in the dtype */
+		num_widen(&part, num_format[s->h.dt].u * 2 * num_mag(&part));
+	how_only(&part, &s->h);
+	return part;
+}
+
+/* The NaNs of the list; 0 if it is not certain which they are. */
+static int64_t sure_nans(const struct tape *t, const sid *e, int64_t n, bool *is)
+{
+	int64_t count = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		is[i] = sure_nan(x);
+		if (!is[i] && x->flags & (NUM_NAN | NUM_ANY))
+			return 0;
+		count += is[i];
+	}
+	return count;
+}
+
+void adj_extreme(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
+{
+	struct tape *t = s->A->t;
+	struct num open = adj_undecided(g, &s->h), zero = num_exact(s->h.dt, 0), part = *g;
+	if (g->flags & NUM_SPECIAL) { /* who does not win gets mask * g: 0 * inf, 0 * nan; or a select */
+		zero.flags |= NUM_NAN;
+		open.flags |= NUM_NAN;
+	}
+	struct arena_mark m = arena_mark(t->arena);
+	bool *cand = ARENA_NEW(t->arena, bool, n + 1);
+	struct tape_block as = *s->b;
+	as.param = 0;
+	as.f = s->b->f == SF_MINN ? SF_KMIN : SF_KMAX;
+	int64_t count = pick_candidates(t, &as, e, n, cand), nans = 0;
+	bool group = false;
+	if (s->b->param == NANS_SHARE && y->flags & NUM_NAN)
+		nans = sure_nans(t, e, n, cand);
+	if (nans) {
+		part = share_of(s, g, nans);
+	} else if (sure_nan(y) && s->b->param != NANS_SHARE) {
+		part = zero = num_exact(s->h.dt, NAN); /* nothing equals NaN: 0 / 0 for all */
+	} else if (y->flags & (NUM_NAN | NUM_ANY)) {
+		open.flags |= NUM_NAN;
+		for (int64_t i = 0; i < n; i++)
+			cand[i] = true;
+		part = open;
+	} else if (count > 1 && all_equal(t, e, n, cand)) {
+		part = share_of(s, g, count);
+	} else if (count > 1) {
+		part = open;
+		group = true;
+	}
+	for (int64_t i = 0; i < n; i++)
+		adj_send(s, e[i], cand[i] ? part : zero);
+	arena_release(t->arena, m);
+	if (group) /* after the release: groups outlive it */
+		adj_add_group(s, e, n, g, false);
+}
+
+/* The candidates among the entries, in their order. */
+static const sid *candidates(const struct adjoint_pass *s, const sid *e, int64_t n, const bool *cand, int64_t count)
+{
+	sid *some = ARENA_NEW(s->A->t->arena, sid, count);
+	for (int64_t i = 0, k = 0; i < n; i++)
+		if (cand[i])
+			some[k++] = e[i];
+	return some;
+}
+
+/* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
+void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
+{
+	struct tape *t = s->A->t;
+	struct num zero = num_exact(s->h.dt, 0), part = *g;
+	bool *cand = xmalloc((size_t)n + 1); /* not of the arena: groups outlive it */
+	int64_t count = n, first = -1;
+	if (s->b->f == SF_ONEOF)
+		memset(cand, 1, (size_t)n * sizeof *cand);
+	else
+		count = pick_candidates(t, s->b, e, n, cand);
+	if (count > 1 && s->b->param == PICK_FIRST)
+		first = pick_first(t, e, n, cand);
+	bool group = count > 1 && first < 0;
+	if (group)
+		part = adj_undecided(g, &s->h);
+	for (int64_t i = 0; i < n; i++)
+		adj_send(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
+	if (group)
+		adj_add_group(s, candidates(s, e, n, cand, count), count, g, true);
+	free(cand);
+}

@@ -1,0 +1,151 @@
+/* nary_var.c: variance and logsumexp of lists. */
+#include "oracle/num/func_impl.h"
+#include "oracle/tape/nary_impl.h"
+
+/* ---- variance ---- */
+/* The type in which var's mean is formed: where formulas run as operators, or the reduction of a whole tensor takes its mean first
+ * (PyTorch's std_var_all_cpu), it is the kernels' compute type, however wide the squares are added up. */
+static const struct num_format *mean_format(const struct how *h)
+{
+	return &num_format[h->l->flags & LF_STEPS ? tape_inner(h->dt) : h->l->acc];
+}
+
+/* The mean of one entry is that entry, but where a half may be kept in f32 in one place and rounded in another. */
+bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	return n == 1 && (!is_half(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&t->val[e[0]]));
+}
+
+struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	struct dd c = {0, 0};
+	double abs = 0, rad = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		c = dd_add(c, num_dd(x));
+		abs += num_mag(x);
+		rad += x->rad;
+	}
+	double k = (double)n;
+	struct var_parts p = {.mean = dd_div(c, (struct dd){k, 0})};
+	p.mean_rad = var_of_one(t, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40);
+	return p;
+}
+
+/* Equal numbers whose mean is that number in every form: sums of 1 to n of them are exact, and so is the quotient. (In f32 alone compilers
+ * may divide by approximation, and weigh what they merge by w / w that is not 1.) */
+static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	const struct num *first = &t->val[e[0]];
+	double abs = fabs(first->hi) * (double)n;
+	for (int64_t i = 0; i < n; i++)
+		if (!num_is_exact(&t->val[e[i]]) || t->val[e[i]].hi != first->hi)
+			return false;
+	if (first->hi == 0)
+		return true;
+	double q = sum_quantum(abs, MIN(num_format[h->l->acc].p, mean_format(h)->p));
+	bool divides = h->l->acc == DT_F64 && (h->dt != DT_F64 || (n & (n - 1)) == 0);
+	return divides && q >= mean_format(h)->tiny && abs <= mean_format(h)->max && is_multiple(first->hi, q);
+}
+
+/* A sum of squares over +0: infinity, but NaN if the sum is 0. */
+static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
+{
+	struct num y = num_exact(h->dt, zero ? NAN : INFINITY);
+	y.flags |= sum->flags & NUM_UNDEC;
+	if (over || (!zero && sum->hi <= sum->rad))
+		y.flags |= NUM_NAN;
+	return y;
+}
+
+/* Two passes: the mean is off by d <= n u mean|x|; sum (x - m')^2 = S + n d^2 - 0, plus n + 3 roundings of S.
+ * Welford and pairwise merging (Chan, Golub, LeVeque 1983): error <= c n u kappa S with kappa = sqrt(1 + n mean^2 / S). */
+struct num nary_var(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
+{
+	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - b->param), sq = 0;
+	struct dd s = {0, 0};
+	double rad = 0;
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++)
+		flags |= t->val[e[i]].flags;
+	if (n == 0)
+		return num_exact(h->dt, NAN);
+	if (flags & NUM_SPECIAL) {
+		struct num r = num_exact(h->dt, NAN);
+		for (int64_t i = 0; i < n; i++) /* a sure infinity or NaN makes NaN; a possible one anything */
+			if (t->val[e[i]].flags & NUM_NOFIN)
+				return r;
+		return num_any(h->dt);
+	}
+	struct var_parts p = var_mean_of(t, e, n, h);
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		struct dd d = dd_add(num_dd(x), dd_neg(p.mean));
+		s = dd_add(s, dd_mul(d, d));
+		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad; /* the mean moves too, but S is stationary in it */
+		sq += x->hi * x->hi;
+	}
+	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
+	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
+	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u; /* the mean is rounded, too */
+	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
+	if (h->l->flags & LF_WELFORD && !one)
+		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
+	if (s.hi != 0) /* squares that underflow */
+		r.rad += k * num_format[h->l->acc].tiny;
+	bool zero = s.hi == 0 && r.rad == 0, over = !one && sq >= num_format[h->l->acc].overflow;
+	if (denom == 0)
+		return over_nothing(&r, zero, over, h);
+	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);
+	y.dtype = (uint8_t)h->dt;
+	if (!zero && !(y.flags & NUM_NOFIN))
+		num_widen(&y, 2 * how_ulp(h, num_mag(&y)));
+	how_last(&y, h);
+	if (over)
+		y.flags |= NUM_PINF | NUM_NAN;
+	return y;
+}
+
+/* ---- logsumexp: m + log(sum exp(x - m)) ---- */
+struct num nary_lse(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+{
+	if (n == 0)
+		return num_exact(h->dt, -INFINITY);
+	struct num m = {.hi = -INFINITY}; /* any number may be subtracted; how far theirs may be from it is what matters */
+	int flags = 0;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		m.hi = x->hi > m.hi ? x->hi : m.hi;
+		m.rad = x->rad > m.rad ? x->rad : m.rad;
+		flags |= x->flags;
+	}
+	if (flags & NUM_SPECIAL)
+		m = nary_extreme(t, e, n, 1, h);
+	if (m.flags & NUM_SPECIAL) {
+		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
+			return m; /* +inf, -inf (all are) or NaN pass through */
+		return num_any(h->dt);
+	}
+	struct num s = num_exact(DT_F64, 0), centre = num_exact(DT_F64, m.hi);
+	/* x - m, exp, the sum and the logarithm may each be rounded to the tensor's dtype (eager runs them as operators); the budgets of exp
+	 * and log are units of the compute type all the same. */
+	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
+	for (int64_t i = 0; i < n; i++) {
+		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
+		if (!(d.flags & NUM_NOFIN))
+			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi)); /* x - m is rounded, then exponentiated */
+		s = num_add(&s, &x);
+	}
+	if (s.flags & NUM_SPECIAL)
+		return num_any(h->dt);
+	double mag = num_mag(&s);
+	num_widen(&s, moved + mag * (u * ((double)n + 2 * h->l->ulp) + 2 * step) + (double)n * num_format[h->dt].tiny);
+	struct num y = num_log_of(&s, h);
+	double small = num_mag(&y);
+	y = num_add(&y, &centre);
+	y.dtype = (uint8_t)h->dt;
+	if (!(y.flags & NUM_SPECIAL))
+		num_widen(&y, (2 * h->l->ulp * u + step) * small * (1 + 0x1p-20));
+	how_last(&y, h);
+	return y;
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# What opgen promises: a file keeps its time where its text stays; an argument that is inserted or renamed in ops.def moves its readers'
+# constant or takes it away, so that they do not compile.  usage: opgen.sh OPGEN SOURCE_DIR CC
+set -eu
+opgen=$1
+src=$2
+cc=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+bad=0
+fail() { echo "FAIL: $*"; bad=1; }
+
+mkdir "$dir/out" "$dir/eager"
+"$opgen" "$dir/out"
+touch -d '2001-01-01' "$dir"/out/*
+"$opgen" "$dir/out"
+[ -z "$(find "$dir/out" -type f -newermt 2002-01-01)" ] || fail "a second run wrote files whose text is the same"
+[ "$(find "$dir/out" -type f | wc -l)" = 5 ] || fail "not five files"
+
+# opgen of an edited table: edited SED-SCRIPT
+edited() {
+	rm -rf "$dir/eager" "$dir/edited"
+	mkdir "$dir/eager" "$dir/edited"
+	cp -r "$src/eager/lang" "$src/eager/base" "$dir/eager"
+	sed -i "$1" "$dir/eager/lang/ops.def"
+	! cmp -s "$src/eager/lang/ops.def" "$dir/eager/lang/ops.def" || fail "nothing edited: $1"
+	"$cc" -std=c11 -D_GNU_SOURCE -I"$dir" -o "$dir/opgen" "$dir"/eager/lang/opgen.c "$dir"/eager/lang/opgen_names.c \
+		"$dir"/eager/base/base.c "$dir"/eager/base/escape.c
+	"$dir/opgen" "$dir/edited"
+}
+# place FOLDER NAME: the constant's value, nothing if there is none
+place() { sed -n "s/^\t$2 = \([0-9]*\),$/\1/p" "$dir/$1/op_args.h"; }
+expect() { # expect FOLDER NAME VALUE
+	[ "$(place "$1" "$2")" = "$3" ] || fail "$1: $2 is '$(place "$1" "$2")', not '$3'"
+}
+
+expect out A_slice_scatter_dim 2
+expect out A_along_dim_index 2
+expect out A_amax_self 0
+expect out A_amax_dim '' # kern_amax serves max, too, which has none
+
+edited 's/"(Tensor<rank1> self, Tensor<like:slice.Tensor> src, Dim dim=0/"(Tensor<rank1> self, bool more=False, Tensor<like:slice.Tensor> src, Dim dim=0/'
+expect edited A_slice_scatter_dim 3
+expect edited A_region_scatter_src '' # no longer where select_scatter has it
+expect edited A_along_dim_index 2
+
+edited '/^OP(scatter_add,/,/scatter_add)$/{s/Tensor<indexn> index/Tensor<indexn> at/; s/"src<index"/"src<at"/}'
+expect edited A_scatter_add_index ''
+expect edited A_along_dim_index ''
+
+edited 's/(alias, "alias"/(alias, "alias2"/'
+cmp -s "$dir/out/op_args.h" "$dir/edited/op_args.h" || fail "a name changed the positions"
+exit $bad
