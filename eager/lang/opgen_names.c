@@ -216,7 +216,7 @@ void opgen_args(struct strbuf *out, const struct row_args *args)
 		" *                       rows included), a family (A_INPLACE_self) or a group of arg_groups.def (helpers of several functions).\n"
 		" *                       It exists only if EVERY row of <who> has that argument at that position. So an argument of ops.def\n"
 		" *                       that is renamed, inserted or missing from one of the rows moves every reader or stops the build.\n"
-		" *   N_<argument>        the name itself, for functions whose rows differ: op_arg(op, N_dim), node_arg(n, N_dim) (NULL: none). */\n";
+		" *   N_<argument>        the name itself, for functions whose rows differ: op_arg(op, N_dim), node_arg(n, N_dim). */\n";
 	struct arg_groups *all = xmalloc(sizeof *all);
 	groups_make(all);
 	sb_puts(out, contract);
