@@ -14,6 +14,9 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	has "summary" "$tmp/out" "^0 new findings"
 	expect "programs counted" 1500 "$(sql 'select sum(n) from v_counters' "$tmp/c.db")"
 	expect "none invalid" 0 "$(sql "select count(*) from v_counters where verdict in ('invalid', 'harness', 'crash', 'hang', 'mismatch')" "$tmp/c.db")"
+	passed=$(sql "select sum(n) from v_counters where verdict = 'pass'" "$tmp/c.db")
+	expect "nearly all pass" yes "$([ "$passed" -ge 1450 ] && echo yes)"
+	has "the summary counts what the store counts" "$tmp/out" "pass $passed( |$)"
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g1"
 	"$bin" gen --seed 3 --programs 40 >"$tmp/g2"
 	expect "gen is repeatable" "$(cksum <"$tmp/g1")" "$(cksum <"$tmp/g2")"
