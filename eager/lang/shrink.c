@@ -132,6 +132,21 @@ static void list_ranks(struct list *l, const struct prog *p)
 			add(l, -1, d, 0, rank);
 }
 
+static void list_sizes(struct list *l, const struct prog *p)
+{
+	int64_t size[MAX_SHRINK_SIZES], to[MAX_SHRINK_STEPS];
+	int n = shrink_sizes(size, p);
+	for (int i = 0; i < n; i++) {
+		int steps = l->kind == SHRINK_SIZE ? shrink_steps(to, size[i]) : 0;
+		for (int k = 0; k < steps; k++)
+			add(l, -1, -1, size[i], to[k]);
+		if (l->kind == SHRINK_RANK)
+			add(l, -1, -1, size[i], 0);
+	}
+	if (l->kind == SHRINK_RANK)
+		list_ranks(l, p);
+}
+
 static bool is_ones(const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
@@ -200,21 +215,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 			add(&l, -1, -1, 0, 0);
 		break;
 	case SHRINK_RANK:
-	case SHRINK_SIZE: {
-		int64_t size[MAX_SHRINK_SIZES];
-		int n = shrink_sizes(size, p);
-		for (int i = 0; i < n; i++) {
-			int64_t to[MAX_SHRINK_STEPS];
-			int steps = kind == SHRINK_SIZE ? shrink_steps(to, size[i]) : 0;
-			for (int k = 0; k < steps; k++)
-				add(&l, -1, -1, size[i], to[k]);
-			if (kind == SHRINK_RANK)
-				add(&l, -1, -1, size[i], 0);
-		}
-		if (kind == SHRINK_RANK)
-			list_ranks(&l, p);
-		break;
-	}
+	case SHRINK_SIZE: list_sizes(&l, p); break;
 	case SHRINK_ARGUMENT:
 		for (int i = 0; i < p->nnode; i++)
 			for (int k = 0; k < op_info[p->node[i].op].nparam; k++)

@@ -1,0 +1,60 @@
+#!/bin/sh
+# minimize: of a finding, of a file, and what it says where there is nothing to minimise. Usage: minimize.sh BINARY SOURCES PART
+bin=$1
+src=$2
+. "$(dirname "$0")/shell.sh"
+
+finding() { # kept in the store, taken by repro, and a second run changes nothing
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 300 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	expect "a campaign with planted errors" 1 $?
+	id=$(sql "select full_id from v_findings where kind = 'gradient' order by first_seen, full_id limit 1" "$tmp/f.db")
+	"$bin" minimize "$id" --db "$tmp/f.db" >"$tmp/least.prog" 2>"$tmp/err"
+	expect "exit code" 1 $?
+	has "the failure" "$tmp/err" '^gradient, all zero, in a program of [1-9][0-9]* operators$'
+	has "what it took" "$tmp/err" '^[0-9]+ to [0-9]+ operators, [0-9]+ calls of the target in [0-9]+ s; [1-9][0-9]* edits accepted'
+	expect "state" minimised "$(sql "select state from v_findings where full_id = '$id'" "$tmp/f.db")"
+	"$bin" findings show "$id" --db "$tmp/f.db" >"$tmp/shown"
+	has "its program" "$tmp/shown" '^minimised program [0-9a-f]{8}$'
+	"$bin" check "$tmp/least.prog" --target builtin:eager+plant=zero --quiet >"$tmp/out"
+	has "it fails alone" "$tmp/out" 'mismatch on builtin:eager\+plant=zero: x.*grad|mismatch on builtin:eager\+plant=zero: .*\.grad wrong'
+	"$bin" repro "$id" --db "$tmp/f.db" >"$tmp/out"
+	expect "repro" 1 $?
+	has "takes the minimised program" "$tmp/out" "program $(sed -n 's/^minimised program //p' "$tmp/shown"), "
+	"$bin" minimize "$id" --db "$tmp/f.db" >"$tmp/again.prog" 2>"$tmp/err"
+	expect "again" "$(cat "$tmp/least.prog")" "$(cat "$tmp/again.prog")"
+	has "nothing is accepted" "$tmp/err" '; 0 edits accepted'
+	cp "$tmp/f.db" "$tmp/g.db"
+	"$bin" merge "$tmp/f.db" "$tmp/g.db" --into "$tmp/m.db" >"$tmp/out"
+	expect "merged" minimised "$(sql "select state from v_findings where full_id = '$id'" "$tmp/m.db")"
+}
+
+file() {
+	target=builtin:eager+plant=zero
+	"$bin" fuzz --target $target --programs 60 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	id=$(sql "select full_id from v_findings where kind = 'value' order by full_id limit 1" "$tmp/f.db")
+	"$bin" findings show "$id" --db "$tmp/f.db" --json | python3 -c 'import json, sys; sys.stdout.write(json.load(sys.stdin)["program"])' >"$tmp/p.prog"
+	"$bin" minimize "$tmp/p.prog" --target $target --quiet >"$tmp/a.prog" 2>"$tmp/err"
+	expect "exit code" 1 $?
+	expect "quiet" "" "$(cat "$tmp/err")"
+	"$bin" minimize "$tmp/p.prog" --target $target --quiet >"$tmp/b.prog" 2>/dev/null
+	expect "the same twice" "$(cat "$tmp/a.prog")" "$(cat "$tmp/b.prog")"
+	expect "smaller" yes "$([ "$(wc -c <"$tmp/a.prog")" -lt "$(wc -c <"$tmp/p.prog")" ] && echo yes)"
+	"$bin" minimize "$tmp/p.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"
+	expect "of what does not fail" 0 $?
+	has "it says so" "$tmp/err" 'the program does not fail on this target: pass'
+	"$bin" minimize "$tmp/none.prog" --target $target 2>"$tmp/err"
+	expect "no such file" 2 $?
+	echo "x = nonsense()" >"$tmp/bad.prog"
+	"$bin" minimize "$tmp/bad.prog" --target $target 2>"$tmp/err"
+	expect "no program" 2 $?
+	has "its place" "$tmp/err" 'bad.prog:1:1: '
+	"$bin" minimize "$tmp/p.prog" 2>"$tmp/err"
+	expect "no target" 2 $?
+	"$bin" minimize 12345678 --db "$tmp/f.db" 2>"$tmp/err"
+	expect "no such finding" 2 $?
+	"$bin" minimize "$tmp/p.prog" --target torch-9.9.9:eager 2>"$tmp/err"
+	expect "no such version" 3 $?
+}
+
+$3
+end
