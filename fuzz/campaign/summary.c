@@ -209,8 +209,8 @@ void summary_print(const struct summary *c)
 	for (int k = 0; k < NFILL_CLASSES; k++)
 		print_elements(fill_class_name[k], &c->sum->elements[k]);
 	if (c->sum->suspected)
-		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them run again in a wider dtype (wide twins)\n", c->sum->suspected,
-			c->sum->twins);
+		printf("  programs that pass with suspects: %" PRId64 "; %" PRId64 " of them run again in a wider dtype (wide twins)\n",
+			c->sum->suspected, c->sum->twins);
 	print_time_and_memory(c);
 	print_findings(c);
 }

@@ -7,6 +7,7 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/cli/minimize_finding.h"
 #include "fuzz/triage/failure.h"
 #include "fuzz/triage/minimise.h"
 #include "fuzz/triage/plain.h"
@@ -162,32 +163,28 @@ static bool confirmed(struct minimizing *m, const struct prog *least, struct out
 	return failure_is(&m->failure, o);
 }
 
-/* x: of the store; NULL: a file. */
-static int run_minimize(struct minimizing *m, const struct prog *p, const struct found *x, struct arena *a)
+/* x: of the store; NULL: a file. *how: what it took, in a. */
+static int run_minimize(
+	struct minimizing *m, const struct prog *p, const struct found *x, struct prog *least, const char **how, struct arena *a)
 {
 	struct outcome o;
 	struct minimise_count count;
-	struct prog least;
 	run_once(m, p, &o);
 	if (!verdict_diverges(o.verdict))
 		return does_not_fail(m, &o, a);
 	failure_of(&m->failure, &o);
 	if (!m->o->quiet)
 		fprintf(stderr, "%s, in a program of %d operators\n", failure_text(&m->failure, a), operators_of(p));
-	minimise(&least, &count, p, still_fails, m, a);
+	minimise(least, &count, p, still_fails, m, a);
 	bool stopped = count.stopped;
-	if (!confirmed(m, &least, &o)) {
+	if (!confirmed(m, least, &o)) {
 		complain("the smallest program does not fail in a fresh process (%s); nothing is recorded", verdict_name[o.verdict]);
 		return EXIT_VOID;
 	}
-	const char *how = arena_printf(a, "%d to %d operators, %d calls of the target in %" PRId64 " s; %d edits accepted, %d refused by it%s",
-		operators_of(p), operators_of(&least), m->calls, (int64_t)(clock_s() - m->started), count.accepted,
+	*how = arena_printf(a, "%d to %d operators, %d calls of the target in %" PRId64 " s; %d edits accepted, %d refused by it%s",
+		operators_of(p), operators_of(least), m->calls, (int64_t)(clock_s() - m->started), count.accepted,
 		count.asked - count.accepted - m->spared, stopped ? "; stopped before the end" : "");
-	printf("%s", prog_text(&least, a));
-	fflush(stdout);
-	if (!m->o->quiet)
-		fprintf(stderr, "%s\n", how);
-	return x ? record(m, x, &least, &o, how) : EXIT_FINDINGS;
+	return x ? record(m, x, least, &o, *how) : EXIT_FINDINGS;
 }
 
 static bool load_file(struct prog *p, const char *path, struct arena *a)
@@ -204,37 +201,59 @@ static bool load_file(struct prog *p, const char *path, struct arena *a)
 	return ok;
 }
 
-int cmd_minimize(const struct options *o)
+/* o: with the file or the id, target and limits. EXIT_FINDINGS: *least is the smallest program. */
+static int open_and_minimize(const struct options *o, struct prog *least, const char **how, struct arena *a)
 {
 	struct minimizing m = {.o = o, .started = clock_s()};
-	struct err err = {0};
-	struct arena a;
 	struct found x = {0};
-	int rc = EXIT_USAGE;
+	struct err err = {0};
+	int rc = o->db ? found_load(&x, o, a) : load_file(&x.p, o->file[0], a) ? EXIT_CLEAN : EXIT_USAGE;
+	if (rc != EXIT_CLEAN)
+		return rc;
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	arena_init(&m.a);
+	m.t = o->db ? x.t : o->target[0];
+	m.e = exec_open(&m.t, &eo, &err);
+	enum exec_identity id = m.e ? exec_identify(&m.t, m.e, &err) : EXEC_BROKEN;
+	if (id == EXEC_IDENTIFIED) {
+		rc = run_minimize(&m, &x.p, o->db ? &x : NULL, least, how, a);
+	} else {
+		complain("%s", err.msg);
+		rc = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+	}
+	exec_close(m.e);
+	arena_free(&m.a);
+	return rc;
+}
+
+int minimize_finding(const struct options *o, const char *id, const char **how, struct arena *a)
+{
+	struct options one = *o;
+	struct prog least;
+	one.file[0] = id;
+	one.nfile = 1;
+	one.quiet = true;
+	return open_and_minimize(&one, &least, how, a);
+}
+
+int cmd_minimize(const struct options *o)
+{
+	struct arena a;
+	struct prog least;
+	const char *how = "";
 	if (o->nfile != 1 || o->ntarget > 1 || (!o->db && !o->ntarget)) {
 		complain("minimize: a finding's id and --db FILE, or a program and --target NAME, are needed (try --help)");
 		return EXIT_USAGE;
 	}
 	arena_init(&a);
-	arena_init(&m.a);
-	rc = o->db ? found_load(&x, o, &a) : load_file(&x.p, o->file[0], &a) ? EXIT_CLEAN : EXIT_USAGE;
-	if (rc == EXIT_CLEAN) {
-		struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
-		m.t = o->db ? x.t : o->target[0];
-		m.e = exec_open(&m.t, &eo, &err);
-		enum exec_identity id = m.e ? exec_identify(&m.t, m.e, &err) : EXEC_BROKEN;
-		interrupt_catch(NULL);
-		if (id == EXEC_IDENTIFIED)
-			rc = run_minimize(&m, &x.p, o->db ? &x : NULL, &a);
-		else
-			complain("%s", err.msg);
-		if (id != EXEC_IDENTIFIED)
-			rc = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
-		exec_close(m.e);
-		if (interrupt_asked())
-			rc = 128 + interrupt_asked();
+	interrupt_catch(NULL);
+	int rc = open_and_minimize(o, &least, &how, &a);
+	if (rc == EXIT_FINDINGS) {
+		printf("%s", prog_text(&least, &a));
+		fflush(stdout);
+		if (!o->quiet)
+			fprintf(stderr, "%s\n", how);
 	}
-	arena_free(&m.a);
 	arena_free(&a);
-	return rc;
+	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }

@@ -19,6 +19,7 @@ static const struct {
 	{"check", cmd_check},
 	{"repro", cmd_repro},
 	{"minimize", cmd_minimize},
+	{"triage", cmd_triage},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},

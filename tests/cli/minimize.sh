@@ -56,5 +56,26 @@ file() {
 	expect "no such version" 3 $?
 }
 
+triage() { # every open finding, most severe first; killed or stopped, it goes on where it was
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 400 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	n=$(sql "select count(*) from v_open" "$tmp/f.db")
+	expect "several findings" yes "$([ "$n" -ge 5 ] && echo yes)"
+	timeout -s KILL 1 "$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	some=$(sql "select count(*) from v_findings where state = 'minimised'" "$tmp/f.db")
+	"$bin" triage --db "$tmp/f.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
+	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 1 $?
+	has "what was left was done" "$tmp/err" "^minimised $((n - some)), not failing any more 0, not possible 0, not tried 0$"
+	has "causes" "$tmp/out" "^$n findings are minimised, of [1-9][0-9]* causes"
+	expect "each once" "$n" "$(sql "select count(*) from v_events where kind = 'minimized'" "$tmp/f.db")"
+	expect "each in one cause" "$n" "$(sed -n 's/^[a-z]*  [a-z-]*  .*: \([0-9]*\) findings\{0,1\}, seen .*/\1/p' "$tmp/out" | awk '{ s += $1 } END { print s }')"
+	expect "most severe first" "$(sed -n 's/^\(high\|normal\|trivial\)  .*/\1/p' "$tmp/out")" "$(sed -n 's/^\(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" | sort)"
+	"$bin" triage --db "$tmp/f.db" >"$tmp/again" 2>"$tmp/err"
+	has "nothing to do" "$tmp/err" "^minimised 0, "
+	expect "the same causes" "$(cat "$tmp/out")" "$(cat "$tmp/again")"
+	"$bin" triage 2>"$tmp/err"
+	expect "no store" 2 $?
+}
+
 $3
 end
