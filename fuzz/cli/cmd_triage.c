@@ -1,6 +1,6 @@
 /* cmd_triage.c: from a list of findings to a few causes: each open finding is minimised, the most severe first, and those whose minimised
- * programs fail in the same way with the same operators are shown as one cause. What was done is kept in the store finding by finding, so a run
- * that is stopped, or killed, goes on where it was. */
+ * programs fail in the same way with the same operators are shown as one cause. What was done is kept in the store finding by finding, so a
+ * run that is stopped, or killed, goes on where it was. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -65,7 +65,8 @@ static int ask(struct rows *r, const char *db, const char *sql, struct arena *a)
 	return store_exit_code(st);
 }
 
-/* ---- minimising ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- minimising ------------------------------------------------------------------------------------------------------------------------
+ * */
 
 struct triage {
 	const struct options *o;
@@ -106,10 +107,11 @@ static int minimize_open(struct triage *t, struct arena *a)
 	return rc;
 }
 
-/* ---- causes ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- causes ----------------------------------------------------------------------------------------------------------------------------
+ * */
 
-/* The operators of a list of the store, without overloads, so that sum and sum.dim_IntList are one; without those that only make a cotangent
- * or take a result apart. */
+/* The operators of a list of the store, without overloads, so that sum and sum.dim_IntList are one; without those that only make a
+ * cotangent or take a result apart. */
 static const char *motif(const char *ops, struct arena *a)
 {
 	struct strbuf sb;
