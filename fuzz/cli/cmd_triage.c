@@ -148,8 +148,8 @@ static struct cause *cause_of(struct cause *all, int *n, const char *kind, const
 
 static void print_cause(const struct cause *c, struct arena *a)
 {
-	printf("\n%s  %s  %s: %d finding%s, seen %" PRId64 " times:%s\n", c->severity, c->kind, c->ops[0] ? c->ops : "(inputs alone)",
-		c->findings, c->findings == 1 ? "" : "s", c->nobs, c->ids);
+	const char *ops = c->ops[0] ? c->ops : "(inputs alone)", *several = c->findings == 1 ? "" : "s";
+	printf("\n%s  %s  %s: %d finding%s, seen %" PRId64 " times:%s\n", c->severity, c->kind, ops, c->findings, several, c->nobs, c->ids);
 	printf("%s", escaped_lines(a, "  ", arena_printf(a, "  %s", c->program)));
 }
 
