@@ -157,11 +157,10 @@ static void print_cause(const struct cause *c, struct arena *a)
 static int print_causes(const struct triage *t, struct arena *a)
 {
 	struct rows r;
-	int n = 0,
-		rc = ask(&r, t->o->db,
-			"select v.severity, v.kind, v.ops, v.id, v.nobs, p.text from v_findings v join finding_summary s on lower(hex(s.finding)) = v.full_id "
-			"join program p on p.id = s.program where v.state in ('minimised', 'blamed') order by v.severity, v.nobs desc, v.full_id",
-			a);
+	static const char minimised[] =
+		"select v.severity, v.kind, v.ops, v.id, v.nobs, p.text from v_findings v join finding_summary s on lower(hex(s.finding)) = "
+		"v.full_id join program p on p.id = s.program where v.state in ('minimised', 'blamed') order by v.severity, v.nobs desc, v.full_id";
+	int n = 0, rc = ask(&r, t->o->db, minimised, a);
 	if (rc != EXIT_CLEAN)
 		return rc;
 	struct cause *all = ARENA_NEW(a, struct cause, r.n + 1);
