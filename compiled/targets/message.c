@@ -27,15 +27,16 @@ static bool is_dtype(const char *s, size_t n)
 	return false;
 }
 
-/* dtypes: numbers that are part of a dtype's name stay. */
-static const char *masked(const char *m, bool dtypes, struct arena *a)
+enum { LONGEST_SIGNATURE = 110, LONGEST_SENTENCE = 400 };
+/* dtypes: numbers that are part of a dtype's name stay. ours: the sentence is the reference's, whose small numbers mean what they say. */
+static const char *masked(const char *m, bool dtypes, bool ours, struct arena *a)
 {
-	enum { LONGEST = 110 };
+	const size_t longest = ours ? LONGEST_SENTENCE : LONGEST_SIGNATURE;
 	struct strbuf sb;
 	sb_init(&sb);
 	int depth = 0;
 	bool inside = false; /* of a word */
-	for (; *m && *m != '\n' && sb.len < LONGEST; m++) {
+	for (; *m && *m != '\n' && sb.len < longest; m++) {
 		size_t n = inside ? 0 : strspn(m, WORD);
 		inside = strchr(WORD, *m) != NULL;
 		if (strchr("[{", *m) && depth++ == 0)
@@ -49,7 +50,7 @@ static const char *masked(const char *m, bool dtypes, struct arena *a)
 			m += n - 1;
 			continue;
 		}
-		if (*m >= '0' && *m <= '9') {
+		if (*m >= '0' && *m <= '9' && !(ours && !(m[1] >= '0' && m[1] <= '9'))) {
 			sb_putc(&sb, 'N');
 			while (m[1] >= '0' && m[1] <= '9')
 				m++;
@@ -65,7 +66,8 @@ static const char *masked(const char *m, bool dtypes, struct arena *a)
 	return s;
 }
 
-const char *message_generalised(const char *m, struct arena *a) { return masked(m, true, a); }
+const char *message_generalised(const char *m, struct arena *a) { return masked(m, true, false, a); }
+const char *message_counted(const char *m, struct arena *a) { return masked(m, true, true, a); }
 
 /* Without what the framework writes around an error. */
 static const char *unwrapped(const char *m, const char *const *wrapping)
@@ -92,7 +94,7 @@ const char *message_innermost(const char *m, const struct target *t, struct aren
 			break;
 		m = next;
 	}
-	return masked(m, false, a);
+	return masked(m, false, false, a);
 }
 
 /* "error: …" of a C++ compiler and the line of source below it, if it shows one. "" if there is none. */

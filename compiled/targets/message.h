@@ -7,6 +7,8 @@
 /* The first line of a message without what differs from case to case: numbers (but those of a dtype: "f32", "float8_e4m3fn"), what stands
  * in brackets, what follows `=`. In a. */
 const char *message_generalised(const char *m, struct arena *a);
+/* Of a sentence of the reference's: whole, and only numbers of several digits are N, so that "tensor1" and "a stride of 0" stay. */
+const char *message_counted(const char *m, struct arena *a);
 /* "InductorError: TypeError: sub() takes 3 positional arguments" -> "TypeError: sub() takes N positional arguments": the innermost error,
  * generalised. It names findings in stores: dtypes lose their numbers here, so that a cause is one finding whatever the dtype, and old
  * findings are met again. */

@@ -99,7 +99,7 @@ struct shard_finding {
 enum { MAX_REASONS = 256 };
 struct shard_reason {
 	int target;
-	char text[136];
+	char text[440];
 	int64_t n, index;
 	bool twin;
 };

@@ -192,8 +192,10 @@ static void print_findings(const struct summary *c)
 	tally_print(&sb, c->tally);
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);
-	if (c->o->db && c->nobs)
+	if (c->o->db && c->nobs) {
 		progress_command("list them:  scatterproof findings", c->o->db);
+		progress_command("to causes:  scatterproof triage", c->o->db);
+	}
 }
 
 void summary_print(const struct summary *c)

@@ -135,7 +135,7 @@ static int record(const struct minimizing *m, const struct found *x, const struc
 	if (err.msg[0])
 		complain("the minimised program is not recorded: %s", err.msg);
 	arena_free(&a);
-	return st == STORE_OK ? EXIT_FINDINGS : store_exit_code(st);
+	return store_exit_code(st);
 }
 
 /* ---- one program ----------------------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ static int record(const struct minimizing *m, const struct found *x, const struc
 static int does_not_fail(const struct minimizing *m, const struct outcome *o, struct arena *a)
 {
 	complain("the program does not fail on this target: %s%s%s", verdict_name[o->verdict], o->why[0] ? ": " : "", escaped_line(a, o->why));
-	return m->broken || o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_CLEAN;
+	return m->broken || o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 }
 
 /* Once more, in a child that has run nothing else. */
@@ -181,10 +181,10 @@ static int run_minimize(
 		complain("the smallest program does not fail in a fresh process (%s); nothing is recorded", verdict_name[o.verdict]);
 		return EXIT_VOID;
 	}
-	*how = arena_printf(a, "%d to %d operators, %d calls of the target in %" PRId64 " s; %d edits accepted, %d refused by it%s",
-		operators_of(p), operators_of(least), m->calls, (int64_t)(clock_s() - m->started), count.accepted,
-		count.asked - count.accepted - m->spared, stopped ? "; stopped before the end" : "");
-	return x ? record(m, x, least, &o, *how) : EXIT_FINDINGS;
+	*how = arena_printf(a, "%d to %d operators, %d calls of the target in %" PRId64 " s; %d edits kept, %d given up%s", operators_of(p),
+		operators_of(least), m->calls, (int64_t)(clock_s() - m->started), count.accepted, count.asked - count.accepted - m->spared,
+		stopped ? "; stopped before the end" : "");
+	return x ? record(m, x, least, &o, *how) : EXIT_CLEAN;
 }
 
 static bool load_file(struct prog *p, const char *path, struct arena *a)
@@ -201,7 +201,7 @@ static bool load_file(struct prog *p, const char *path, struct arena *a)
 	return ok;
 }
 
-/* o: with the file or the id, target and limits. EXIT_FINDINGS: *least is the smallest program. */
+/* o: with the file or the id, target and limits. EXIT_CLEAN: *least is the smallest program. */
 static int open_and_minimize(const struct options *o, struct prog *least, const char **how, struct arena *a)
 {
 	struct minimizing m = {.o = o, .started = clock_s()};
@@ -248,7 +248,7 @@ int cmd_minimize(const struct options *o)
 	arena_init(&a);
 	interrupt_catch(NULL);
 	int rc = open_and_minimize(o, &least, &how, &a);
-	if (rc == EXIT_FINDINGS) {
+	if (rc == EXIT_CLEAN) {
 		printf("%s", prog_text(&least, &a));
 		fflush(stdout);
 		if (!o->quiet)

@@ -83,11 +83,11 @@ static void one_finding(struct triage *t, const char *id, const char *signature,
 	arena_init(&a);
 	fprintf(stderr, "%d of %d: %.*s %s\n", k + 1, n, STORE_ID_DIGITS, id, escaped_line(&a, signature));
 	int rc = minimize_finding(t->o, id, &how, &a);
-	if (rc == EXIT_FINDINGS)
+	if (rc == EXIT_CLEAN)
 		fprintf(stderr, "  %s\n", how);
-	t->done += rc == EXIT_FINDINGS;
-	t->gone += rc == EXIT_CLEAN;
-	t->failed += rc != EXIT_FINDINGS && rc != EXIT_CLEAN;
+	t->done += rc == EXIT_CLEAN;
+	t->gone += rc == EXIT_VOID;
+	t->failed += rc != EXIT_CLEAN && rc != EXIT_VOID;
 	arena_free(&a);
 }
 
@@ -176,7 +176,7 @@ static int print_causes(const struct triage *t, struct arena *a)
 	printf("%d findings are minimised, of %d causes (same kind, same operators):\n", r.n, n);
 	for (int i = 0; i < n; i++)
 		print_cause(&all[i], a);
-	return n ? EXIT_FINDINGS : EXIT_CLEAN;
+	return EXIT_CLEAN;
 }
 
 int cmd_triage(const struct options *o)

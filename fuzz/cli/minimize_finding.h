@@ -4,8 +4,8 @@
 
 #include "fuzz/cli/options.h"
 
-/* The finding of o->db with that id, as `minimize` does it, without a word but errors. EXIT_FINDINGS: it is minimised and recorded, and
- * *how says what that took, in a. EXIT_CLEAN: it does not fail any more. Else EXIT_VOID, EXIT_TARGET, EXIT_USAGE. Stops early if
+/* The finding of o->db with that id, as `minimize` does it, without a word but errors. EXIT_CLEAN: it is minimised and recorded, and
+ * *how says what that took, in a. EXIT_VOID: it does not fail any more. Else EXIT_TARGET, EXIT_USAGE. Stops early if
  * interrupt_asked(). */
 int minimize_finding(const struct options *o, const char *id, const char **how, struct arena *a);
 

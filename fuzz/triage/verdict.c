@@ -351,5 +351,6 @@ const char *verdict_reason(const struct outcome *o, struct arena *a)
 	char *quoted = o->verdict == VD_UNSUPPORTED ? strstr(why, " (") : NULL;
 	if (quoted)
 		*quoted = 0;
-	return arena_printf(a, "%s: %s", verdict_name[o->verdict], message_generalised(why, a));
+	const char *text = o->verdict == VD_UNJUDGED ? message_counted(why, a) : message_generalised(why, a);
+	return arena_printf(a, "%s: %s", verdict_name[o->verdict], text);
 }

@@ -144,7 +144,7 @@ static const char *const query_sql[NQUERIES] = {
 					   " ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
 					" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
-	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check')",
+	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check', 'minimise')",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
 			   " s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
 			   " JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
