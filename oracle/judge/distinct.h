@@ -1,5 +1,5 @@
-/* distinct.h: elements of an output that cannot be equal: positions that one topk or sort gives of one row. Where the row has equals each of
- * them may be any of several; that they differ from each other is all that tells a permutation from an index given twice. */
+/* distinct.h: elements of an output that cannot be equal: positions that one topk or sort gives of one row. Where the row has equals each
+ * of them may be any of several; that they differ from each other is all that tells a permutation from an index given twice. */
 #ifndef SCATTERPROOF_DISTINCT_H
 #define SCATTERPROOF_DISTINCT_H
 
