@@ -10,7 +10,7 @@ enum { MAX_GROUPS = 1024, MAX_ROWS = 512 };
 
 struct arg_group {
 	char name[64];
-	bool unnamed; /* only a member of others: rows by the function of one column */
+	bool unnamed; /* only a member of others: rows by the function of one column, by a trait */
 	bool row[MAX_ROWS];
 };
 struct arg_groups {
@@ -88,7 +88,33 @@ static void group_add(struct arg_groups *all, const char *name, int row)
 	g->row[row] = true;
 }
 
-static void add_declared(struct arg_groups *all, const char *name, const char *members)
+static bool has_argument(const struct row_args *args, const char *name)
+{
+	for (int k = 0; k < args->n; k++)
+		if (str_eq(args->name[k], name))
+			return true;
+	return false;
+}
+
+/* The rows of member `word`: a group, or GROUP.ARGUMENT: those of the group's rows that have the argument. */
+static void add_member(struct arg_group *out, struct arg_groups *all, char *word, const struct row_args *args)
+{
+	char *dot = strchr(word, '.');
+	if (dot)
+		*dot = 0;
+	const struct arg_group *g = group_find(all, word);
+	bool any = false;
+	for (int i = 0; g && i < opgen_nrows; i++)
+		if (g->row[i] && (!dot || has_argument(&args[i], dot + 1)))
+			any = out->row[i] = true;
+	if (!any) {
+		fprintf(stderr, "arg_groups.def: %s: '%s%s%s' is no operator, function, trait or group of ops.def\n", out->name, word,
+			dot ? "." : "", dot ? dot + 1 : "");
+		exit(1);
+	}
+}
+
+static void add_declared(struct arg_groups *all, const char *name, const char *members, const struct row_args *args)
 {
 	struct arg_group out = {0};
 	CHECK(!group_find(all, name) && strlen(name) < sizeof out.name && all->n < MAX_GROUPS);
@@ -100,18 +126,26 @@ static void add_declared(struct arg_groups *all, const char *name, const char *m
 		memcpy(word, members, n);
 		word[n] = 0;
 		members += n + strspn(members + n, " ");
-		const struct arg_group *g = group_find(all, word);
-		if (!g) {
-			fprintf(stderr, "arg_groups.def: %s: '%s' is no operator or function of ops.def\n", name, word);
-			exit(1);
-		}
-		for (int i = 0; i < opgen_nrows; i++)
-			out.row[i] = out.row[i] || g->row[i];
+		add_member(&out, all, word, args);
 	}
 	all->group[all->n++] = out;
 }
 
-static void groups_make(struct arg_groups *all)
+static void add_by_traits(struct arg_groups *all, int row)
+{
+	for (const char *s = opgen_rows[row].traits; (s = strstr(s, "T_"));) {
+		char name[64];
+		size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+		CHECK(n < sizeof name);
+		memcpy(name, s, n);
+		name[n] = 0;
+		group_add(all, name, row);
+		group_find(all, name)->unnamed = true;
+		s += n;
+	}
+}
+
+static void groups_make(struct arg_groups *all, const struct row_args *args)
 {
 	CHECK(opgen_nrows <= MAX_ROWS);
 	all->n = 0;
@@ -127,10 +161,11 @@ static void groups_make(struct arg_groups *all)
 				group_add(all, one, i);
 				group_find(all, one)->unnamed = true;
 			}
+		add_by_traits(all, i);
 	}
 	for (int i = 0; i < ARRAY_LEN(declared); i++)
 		if (declared[i][0][0])
-			add_declared(all, declared[i][0], declared[i][1]);
+			add_declared(all, declared[i][0], declared[i][1], args);
 }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -193,7 +228,7 @@ static void all_places(struct strbuf *out, const struct arg_groups *all, const s
 void opgen_input(struct strbuf *out, const struct row_args *args)
 {
 	struct arg_groups *all = xmalloc(sizeof *all);
-	groups_make(all);
+	groups_make(all, args);
 	sb_puts(out,
 		"/* Ids and argument positions (op_args.h) of the language's own rows, family F_INPUT: a new operator does not change them. */\n"
 		"#ifndef SCATTERPROOF_OP_INPUT_H\n#define SCATTERPROOF_OP_INPUT_H\n\nenum op_input {\n");
@@ -218,7 +253,7 @@ void opgen_args(struct strbuf *out, const struct row_args *args)
 		" *                       that is renamed, inserted or missing from one of the rows moves every reader or stops the build.\n"
 		" *   N_<argument>        the name itself, for functions whose rows differ: op_arg(op, N_dim), node_arg(n, N_dim). */\n";
 	struct arg_groups *all = xmalloc(sizeof *all);
-	groups_make(all);
+	groups_make(all, args);
 	sb_puts(out, contract);
 	sb_puts(
 		out, "#ifndef SCATTERPROOF_OP_ARGS_H\n#define SCATTERPROOF_OP_ARGS_H\n\n#include \"generated/op_input.h\"\n\nenum arg_name {\n");

@@ -497,3 +497,64 @@ void grad_triu(struct grad_ctx *c)
 	if (c->gin[A_triu_self])
 		triangle(c->gin[A_triu_self], &c->gout[0], node_int(c->n, A_triu_diagonal), false);
 }
+
+/* ---- pixel_shuffle: the channels of each group of r * r become the pixels of a square of r by r (PixelShuffle.cpp) ---- */
+
+bool meta_pixel_shuffle(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_pixel_shuffle_self];
+	int64_t r = node_int(c->n, A_pixel_shuffle_upscale_factor), size[MAX_RANK];
+	int ch = self->rank - 3;
+	if (ch < 0)
+		return err_set(c->err, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", self->rank);
+	if (r <= 0)
+		return err_set(c->err, "pixel_shuffle expects a positive upscale_factor, but got %" PRId64, r);
+	memcpy(size, self->size, sizeof size);
+	if (r > INT32_MAX || size[ch] % (r * r) != 0)
+		return err_set(c->err,
+			"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+			"but input.size(-3)=%" PRId64 " is not divisible by %" PRId64 " squared",
+			size[ch], r);
+	size[ch] /= r * r;
+	if (!mul_i64(&size[ch + 1], size[ch + 1], r) || !mul_i64(&size[ch + 2], size[ch + 2], r) || !meta_check_sizes(size, self->rank, c->err))
+		return err_set(c->err, "pixel_shuffle: the result is too large");
+	layout_contiguous(&c->out[0], self, size, self->rank);
+	if (meta_numel(self) == 0 || !meta_is_channels_last(self))
+		return true;
+	if (self->rank == 5)
+		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");
+	layout_channels_last(&c->out[0]);
+	return true;
+}
+
+/* Pixel (i, j) of every square of `fine` and the channel of each group that it comes from. */
+static void pixel_and_channel(
+	struct tensor *pixel, struct tensor *channel, const struct tensor *fine, const struct tensor *coarse, int64_t r, int64_t i, int64_t j)
+{
+	const struct meta *m = &coarse->meta;
+	int ch = m->rank - 3;
+	struct tensor rows = tensor_slice(fine, ch + 1, i, m->size[ch + 1], r);
+	*pixel = tensor_slice(&rows, ch + 2, j, m->size[ch + 2], r);
+	*channel = tensor_slice(coarse, ch, i * r + j, m->size[ch] / (r * r), r * r);
+}
+
+bool kern_pixel_shuffle(struct kern_ctx *c)
+{
+	int64_t r = node_int(c->n, A_pixel_shuffle_upscale_factor);
+	struct tensor pixel, channel;
+	for (int64_t k = 0; k < r * r && meta_numel(&c->out[0].meta); k++) {
+		pixel_and_channel(&pixel, &channel, &c->out[0], c->in[A_pixel_shuffle_self], r, k / r, k % r);
+		tensor_move(&pixel, &channel);
+	}
+	return true;
+}
+
+void grad_pixel_shuffle(struct grad_ctx *c)
+{
+	int64_t r = node_int(c->n, A_pixel_shuffle_upscale_factor);
+	struct tensor pixel, channel, *gin = c->gin[A_pixel_shuffle_self];
+	for (int64_t k = 0; gin && k < r * r && meta_numel(&gin->meta); k++) {
+		pixel_and_channel(&pixel, &channel, &c->gout[0], gin, r, k / r, k % r);
+		tensor_move(&channel, &pixel);
+	}
+}

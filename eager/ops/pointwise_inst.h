@@ -81,6 +81,9 @@ static T FN(scalar)(const struct scalar *s)
 #define ROW_BOUNDS(e)   (e)
 #define AS_WRITTEN      k->exact                                     /* s before it became a T */
 #define LESS_ONE        FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
+#define SQUARE(x, i)    FN(product)(x, x, k->own[i])                 /* in the dtype that operand i came in: integers wrap */
+#define MINUS(x, i)     FN(product)(x, -1, k->own[i])
+#define RECIPROCAL0(x)  ((x) == 0 ? 0 : 1 / (x))
 #define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
 #define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
 #define INSIDE(x)       ((!has_s || (x) >= s) && (!has_t || (x) <= t))
@@ -88,6 +91,7 @@ static T FN(scalar)(const struct scalar *s)
 
 struct FN(consts) {
 	T s, t;
+	enum dtype own[MAX_IN];
 	bool has_s, has_t;
 	enum dtype common;
 	double exact;
@@ -105,6 +109,16 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 		x = k->t;
 	return x;
 }
+
+#if !INST_INT
+/* x * y in dtype own. */
+static T FN(product)(T x, T y, enum dtype own)
+{
+	if (!dtype_is_float(own))
+		return (T)dtype_wrap(own, wrap_mul((int64_t)x, (int64_t)y));
+	return (T)dtype_round(own, (double)x * (double)y);
+}
+#endif
 
 #define ROW_BEGIN                                                                                                                          \
 	const T s = k->s, t = k->t;                                                                                                            \
@@ -175,7 +189,10 @@ static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 	}
 	const struct scalar *s = c->scalar[0];
 	double exact = !s ? 0 : s->kind == SC_FLOAT ? s->f : (double)s->i;
-	return (struct FN(consts)){v[0], v[1], s != NULL, c->scalar[1] != NULL, c->common, exact};
+	struct FN(consts) k = {.s = v[0], .t = v[1], .has_s = s != NULL, .has_t = c->scalar[1] != NULL, .common = c->common, .exact = exact};
+	for (int q = 0; q < c->nin; q++)
+		k.own[q] = c->in[q]->meta.dtype;
+	return k;
 }
 
 static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,
@@ -238,6 +255,9 @@ static void FN(backward)(const struct pointwise_operands *c, struct pointwise_wa
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
 #undef SIGN
+#undef SQUARE
+#undef MINUS
+#undef RECIPROCAL0
 #undef AS_WRITTEN
 #undef LESS_ONE
 #undef RELU

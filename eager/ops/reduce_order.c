@@ -1,5 +1,5 @@
-/* reduce_order.c: extrema, their positions, topk, and their derivatives. For maxima and for minima alike NaN wins, only topk puts
- * it last among the smallest; among equals the first one is taken. */
+/* reduce_order.c: extrema, their positions, topk, sort, and their derivatives. For maxima and for minima alike NaN wins, only topk and
+ * sort put it last among the smallest; among equals the first one is taken. */
 #include "eager/ops/reduce.h"
 #include "eager/ops/row_rules.h"
 
@@ -122,7 +122,7 @@ void grad_max_dim(struct grad_ctx *c)
 	to_selected(c, &from, &to);
 }
 
-/* ---- topk ---- */
+/* ---- topk, sort ---- */
 
 /* Stable merge sort of positions within a lane, best first. */
 static void sort_lane(int64_t *pos, int64_t *tmp, int64_t n, const struct lanes *l, int64_t lane, const struct values *v, enum order o)
@@ -137,35 +137,75 @@ static void sort_lane(int64_t *pos, int64_t *tmp, int64_t n, const struct lanes 
 		pos[k++] = b == n || (a < h && !precedes(v, lane_at(l, lane, tmp[b]), lane_at(l, lane, tmp[a]), o)) ? tmp[a++] : tmp[b++];
 }
 
+/* The first k of each lane in order, and where they were; both results contiguous. */
+static void ranked(struct kern_ctx *c, struct tensor *value, struct tensor *index, int64_t k, enum order o)
+{
+	struct lanes from, to;
+	reduce_lanes(&from, c->n, &c->in[A_reduction_self]->meta, c->scratch);
+	result_lanes(&to, c->n, &c->in[A_reduction_self]->meta, k, c->scratch);
+	struct values v = load_values(c->in[A_reduction_self], c->scratch);
+	int64_t *pos = ARENA_NEW(c->scratch, int64_t, from.count), *tmp = ARENA_NEW(c->scratch, int64_t, from.count);
+	for (int64_t lane = 0; lane < to.nlane; lane++) {
+		for (int64_t i = 0; i < from.count; i++)
+			pos[i] = i;
+		sort_lane(pos, tmp, from.count, &from, lane, &v, o);
+		for (int64_t i = 0; i < k; i++) {
+			put_value(value, lane_at(&to, lane, i), &v, lane_at(&from, lane, pos[i]));
+			put_int(index, lane_at(&to, lane, i), pos[i]);
+		}
+	}
+}
+
 /* A 0-d tensor gives its one element whatever k is. */
 static int64_t picked(const struct node *n, const struct meta *in) { return in->rank ? node_int(n, A_topk_k) : 1; }
 
 bool kern_topk(struct kern_ctx *c)
 {
-	struct lanes from, to;
-	const struct node *n = c->n;
-	int64_t k = picked(n, &c->in[A_topk_self]->meta);
-	bool largest = n->arg[A_topk_largest].b;
-	reduce_lanes(&from, n, &c->in[A_topk_self]->meta, c->scratch);
-	result_lanes(&to, n, &c->in[A_topk_self]->meta, k, c->scratch);
-	struct values v = load_values(c->in[A_topk_self], c->scratch);
-	int64_t *pos = ARENA_NEW(c->scratch, int64_t, from.count), *tmp = ARENA_NEW(c->scratch, int64_t, from.count);
-	for (int64_t lane = 0; lane < to.nlane; lane++) {
-		for (int64_t i = 0; i < from.count; i++)
-			pos[i] = i;
-		sort_lane(pos, tmp, from.count, &from, lane, &v, largest ? GREATEST : LEAST_NAN_LAST);
-		for (int64_t i = 0; i < k; i++) {
-			put_value(&c->out[0], lane_at(&to, lane, i), &v, lane_at(&from, lane, pos[i]));
-			put_int(&c->out[1], lane_at(&to, lane, i), pos[i]);
-		}
-	}
+	ranked(c, &c->out[0], &c->out[1], picked(c->n, &c->in[A_topk_self]->meta), c->n->arg[A_topk_largest].b ? GREATEST : LEAST_NAN_LAST);
 	return true;
 }
 
-void grad_topk(struct grad_ctx *c)
+static void grad_ranked(struct grad_ctx *c, int64_t k)
 {
 	struct lanes from, to;
-	reduce_lanes(&to, c->n, &c->gin[A_topk_self]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[A_topk_self]->meta, picked(c->n, &c->gin[A_topk_self]->meta), c->scratch);
+	reduce_lanes(&to, c->n, &c->gin[A_reduction_self]->meta, c->scratch);
+	result_lanes(&from, c->n, &c->gin[A_reduction_self]->meta, k, c->scratch);
 	to_selected(c, &from, &to);
 }
+
+void grad_topk(struct grad_ctx *c) { grad_ranked(c, picked(c->n, &c->gin[A_topk_self]->meta)); }
+
+bool meta_sort(struct meta_ctx *c)
+{
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, A_sort_dim), c->in[A_sort_self]->rank, c->err))
+		return false;
+	c->nout = 2;
+	for (int i = 0; i < 2; i++)
+		layout_preserve(&c->out[i], c->in[A_sort_self]);
+	c->out[1].dtype = DT_I64;
+	return true;
+}
+
+static int64_t lane_length(const struct node *n, const struct meta *in)
+{
+	int d;
+	return in->rank && dim_wrap(&d, node_int(n, A_sort_dim), in->rank, NULL) ? in->size[d] : 1;
+}
+
+bool kern_sort(struct kern_ctx *c)
+{
+	struct tensor dense[2];
+	for (int i = 0; i < 2; i++) {
+		struct meta m = c->out[i].meta;
+		meta_make_contiguous(&m, m.dtype, m.size, m.rank);
+		tensor_new(&dense[i], &m, c->scratch);
+	}
+	ranked(
+		c, &dense[0], &dense[1], lane_length(c->n, &c->in[A_sort_self]->meta), c->n->arg[A_sort_descending].b ? GREATEST : LEAST_NAN_LAST);
+	for (int i = 0; i < 2; i++)
+		tensor_copy(&c->out[i], &dense[i]);
+	return true;
+}
+
+void grad_sort(struct grad_ctx *c) { grad_ranked(c, lane_length(c->n, &c->gin[A_sort_self]->meta)); }

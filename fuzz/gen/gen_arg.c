@@ -318,6 +318,19 @@ static bool value_COUNT(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Of nothing only 1: PyTorch 2.11.0 and 2.15.0 refuse the gradient of pixel_shuffle by more of a tensor without elements, their bug
+ * (corpus/regressions/pixel_shuffle_of_nothing.prog), and each such program would be refused for it again. */
+static bool value_UPSCALE(struct world *w, struct making *m, int k)
+{
+	int64_t channels = m->meta.size[m->meta.rank - 3], fits[8] = {0};
+	int n = 0;
+	for (int64_t f = 1; n < ARRAY_LEN(fits) && (f == 1 || (f * f <= channels && meta_numel(&m->meta))); f++)
+		if (channels % (f * f) == 0)
+			fits[n++] = f;
+	m->arg[k] = arg_int(fits[n - 1 - (int)choose_below(w->c, (uint64_t)n)]);
+	return true;
+}
+
 /* Of a row without self: what its dtype argument says. */
 static enum dtype result_dtype(const struct making *m)
 {

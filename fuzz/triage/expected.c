@@ -1,5 +1,6 @@
 /* expected.c: tables of what must be. Elements become text first; equal neighbours are written once, so most tables are short. */
 #include "fuzz/triage/expected.h"
+#include "oracle/judge/distinct.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -286,7 +287,6 @@ static void list_picks(struct strbuf *sb, const struct wanted *w, const struct r
  * it. */
 static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
 {
-	sb_putc(sb, '[');
 	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
 		const struct ref_winners *q = &ref->winners[i];
 		double total, room;
@@ -300,7 +300,19 @@ static void list_winners(struct strbuf *sb, const struct wanted *w, const struct
 		sb_double(sb, room, 15);
 		sb_puts(sb, "),");
 	}
-	sb_putc(sb, ']');
+}
+
+/* Elements that must differ from each other, as judge.c has it. */
+static void list_distinct(struct strbuf *sb, const struct reference *ref, const struct tensor_name *n, struct arena *a)
+{
+	struct distinct *group;
+	int64_t ngroup = n->role == TR_OUTPUT ? distinct_groups(&group, ref, &ref->out[n->index], a) : 0;
+	for (int64_t q = 0; q < ngroup; q++) {
+		sb_puts(sb, "\n        ([");
+		for (int64_t k = 0; k < group[q].n; k++)
+			sb_printf(sb, "%s%" PRId64, k ? ", " : "", group[q].index[k]);
+		sb_puts(sb, "],),");
+	}
 }
 
 /* ---- by version ------------------------------------------------------------------------------------------------------------------- */
@@ -329,7 +341,10 @@ static void one_version(struct strbuf *sb, const struct claim *c, const struct p
 	else
 		list_long(sb, text, &w);
 	sb_puts(sb, ",\n        ");
+	sb_putc(sb, '[');
 	list_winners(sb, &w, &jc.ref[c->call], &c->tensor);
+	list_distinct(sb, &jc.ref[c->call], &c->tensor, a);
+	sb_putc(sb, ']');
 }
 
 static void all_versions(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)

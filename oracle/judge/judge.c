@@ -1,5 +1,6 @@
 /* judge.c: all calls, all tensors, all facts. */
 #include "eager/lang/fill.h"
+#include "oracle/judge/distinct.h"
 #include "oracle/judge/judge_alias.h"
 #include "oracle/ref/ref_impl.h"
 
@@ -202,6 +203,35 @@ static bool all_fit(double *got, struct interval *in, int n)
 	return true;
 }
 
+static int by_int(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* No position twice in what topk or sort gives of one row. */
+static void compare_distinct(
+	struct tensor_verdict *v, const struct reference *ref, const struct ref_value *want, const struct result_tensor *got, struct arena *a)
+{
+	struct arena_mark m = arena_mark(a);
+	struct distinct *group;
+	bool comparable = got->present && got->data && !(v->kinds & (1u << MM_SHAPE | 1u << MM_VALUE));
+	int64_t ngroup = comparable ? distinct_groups(&group, ref, want, a) : 0, first = -1, twice = 0;
+	for (int64_t q = 0; q < ngroup && first < 0; q++) {
+		int64_t *there = ARENA_NEW(a, int64_t, group[q].n);
+		for (int64_t k = 0; k < group[q].n; k++)
+			there[k] = dtype_load_i(DT_I64, (const unsigned char *)got->data + group[q].index[k] * dtype_nbytes(DT_I64));
+		qsort(there, (size_t)group[q].n, sizeof *there, by_int);
+		for (int64_t k = 1; k < group[q].n && first < 0; k++)
+			if (there[k] == there[k - 1])
+				first = group[q].index[0], twice = there[k];
+	}
+	arena_release(a, m);
+	if (first >= 0)
+		judge_note(
+			v, MM_VALUE, a, "position %lld is named twice in the row that begins at element %lld", (long long)twice, (long long)first);
+}
+
 static double grad_at(const struct result_tensor *got, int64_t k)
 {
 	return dtype_load_f(got->meta.dtype, (const unsigned char *)got->data + k * dtype_nbytes(got->meta.dtype));
@@ -320,6 +350,7 @@ static bool judge_call(
 			if (k != call && i < jc->ref[k].nouts)
 				stale[n++] = (struct stale){jc->ref[k].out[i].n, jc->ref[k].out[i].val};
 		compare_tensor(v, jc, &ref->out[i], &got->out[i], freedoms, stale, n, a);
+		compare_distinct(v, ref, &ref->out[i], &got->out[i], a);
 		judge_output_alias(v, jc->p, ref, got, i, freedoms, a);
 	}
 	for (int i = 0; i < ref->ngrads; i++) {

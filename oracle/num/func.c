@@ -174,6 +174,44 @@ static struct num each_neg_part(const struct num *a, const void *ctx UNUSED) { r
 
 struct num num_log_of(const struct num *a, const struct how *h) { return num_each(a, each_log, narrow_of(h)); }
 
+/* ---- atan2 ---- */
+#define PI_UP 0x1.921fb54442d19p1 /* pi, rounded up */
+
+enum { PLUS = 1, MINUS = 2 };
+/* The signs that numbers of the component a may have; those of zeros, if known, count. */
+static int signs_of(const struct num *a)
+{
+	double r = fin(a) ? arg_rad(a, false) : 0;
+	if (a->hi == 0 && r == 0 && a->flags & NUM_MOVED)
+		return signbit(a->hi) ? MINUS : PLUS;
+	return (a->hi + r >= 0 ? PLUS : 0) | (a->hi - r <= 0 ? MINUS : 0);
+}
+
+/* What the angle may change over the rectangle around (x, y), both finite: dy |x| / rho^2 + dx |y| / rho^2, with |x| and |y| the largest
+ * on it and rho^2 the smallest. A long double holds the squares of all doubles. */
+static double angle_rad(const struct num *y, const struct num *x)
+{
+	long double dy = arg_rad(y, false), dx = arg_rad(x, false), ay = fabsl(ld(y)), ax = fabsl(ld(x));
+	long double low_y = fmaxl(ay - dy, 0), low_x = fmaxl(ax - dx, 0), rho2 = low_y * low_y + low_x * low_x;
+	if (dy == 0 && dx == 0)
+		return 0;
+	return fmin(2 * PI_UP, (double)((dy * (ax + dx) + dx * (ay + dy)) / rho2) * (1 + 0x1p-40)); /* 0/0: the origin is inside */
+}
+
+static struct num atan2_pair(const struct num *y, const struct num *x)
+{
+	if (isnan(y->hi) || isnan(x->hi))
+		return num_exact(DT_F64, NAN);
+	int sy = signs_of(y), sx = signs_of(x);
+	bool zero_y = y->hi == 0 && y->rad == 0, zero_x = x->hi == 0 && x->rad == 0;
+	if ((sx & MINUS && sy == (PLUS | MINUS)) || (zero_y && sx == (PLUS | MINUS))) /* on both sides of the cut, or 0 and pi */
+		return (struct num){.rad = PI_UP, .dtype = DT_F64, .flags = NUM_UNDEC};
+	if (sx == PLUS && (zero_y || (fin(y) && !fin(x))))
+		return num_exact(DT_F64, 0);
+	long double angle = atan2l(zero_y ? y->hi : ld(y), zero_x ? x->hi : ld(x)); /* hi + lo of a zero loses its sign */
+	return of_long_double(angle, fin(y) && fin(x) && !(zero_x && zero_y) ? angle_rad(y, x) : 0);
+}
+
 /* ---- max, min ---- */
 static struct num max_pair(const struct num *a, const struct num *b)
 {
@@ -675,6 +713,8 @@ UNARY(POW)
 	}
 	return y;
 }
+
+UNARY(ATAN2) { return budget(num_pairwise(A, B, atan2_pair), h); }
 
 static struct num extreme(const struct num *a, const struct num *b, const struct how *h, int sign)
 {

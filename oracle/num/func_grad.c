@@ -226,6 +226,19 @@ ADJ(POW)
 	how_step(&m, h);
 	gx[0] = mul_last(g, &m, h);
 }
+ADJ(ATAN2)
+{
+	(void)y;
+	struct num y2 = mul_step(x[0], x[0], h), x2 = mul_step(x[1], x[1], h), one = num_exact(h->dt, 1), sum = num_add(&y2, &x2);
+	how_step(&sum, h);
+	struct num r = quotient(&one, &sum, h); /* the 0 of a sum that may be 0 is inside */
+	how_step(&r, h);
+	if (num_is_exact(&sum) && sum.hi == 0)
+		r = zero_of(h);
+	struct num minus = num_neg(*x[0]), gx0 = mul_step(g, x[1], h), gx1 = mul_step(g, &minus, h);
+	gx[0] = mul_last(&gx0, &r, h);
+	gx[1] = mul_last(&gx1, &r, h);
+}
 static void adj_extreme(struct num *gx, const struct num *g, const struct num *a, const struct num *b, const struct how *h)
 {
 	int eq = num_eq(a, b), lt = num_lt(a, b);

@@ -1,5 +1,6 @@
 /* ref_copy.c: operators that copy elements to other places: result[i] = self[source(i)], and the map `source` is all there is to
  * say. They make no scalars, except conversions, and copies where backward adds up inside the operator (repeat). */
+#include "oracle/judge/licence.h"
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 
@@ -423,3 +424,38 @@ static bool triangle(struct ref_ctx *c, bool lower)
 
 bool ref_tril(struct ref_ctx *c) { return triangle(c, true); }
 bool ref_triu(struct ref_ctx *c) { return triangle(c, false); }
+
+/* result[..., c, h * r + i, w * r + j] = self[..., c * r * r + i * r + j, h, w]. The CPU's kernel keeps the memory format that self
+ * suggests, where there are elements, and knows no channels-last-3d; CUDA's is a permuted view, made contiguous (PixelShuffle.cpp). */
+bool ref_pixel_shuffle(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_pixel_shuffle_self);
+	int64_t r = ref_arg_int(c, A_pixel_shuffle_upscale_factor), size[MAX_RANK], stride[MAX_RANK], outer = 1;
+	if (m->rank < 3)
+		return err_set(c->err, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", m->rank);
+	if (r <= 0)
+		return err_set(c->err, "pixel_shuffle expects a positive upscale_factor, but got %lld", (long long)r);
+	const int64_t *in = m->size + m->rank - 3;
+	int64_t *out = size + m->rank - 3;
+	memcpy(size, m->size, sizeof size);
+	if (r > INT32_MAX || in[0] % (r * r) != 0)
+		return err_set(c->err, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor");
+	out[0] = in[0] / (r * r);
+	if (!mul_i64(&out[1], in[1], r) || !mul_i64(&out[2], in[2], r) || !meta_check_sizes(size, m->rank, c->err))
+		return err_set(c->err, "pixel_shuffle: the result is too large");
+	bool cpu = !c->t->lic->cuda && meta_numel(m) > 0;
+	int format = cpu ? shape_format(m) : 0;
+	if (format == 5)
+		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");
+	sid *ids = ref_out(c, 0, m->dtype, size, m->rank, shape_channels_last(stride, size, m->rank, format) ? stride : NULL);
+	if (!ids)
+		return false;
+	const sid *from = ref_ids(c, c->in[A_pixel_shuffle_self]);
+	for (int d = 0; d < m->rank - 3; d++)
+		outer *= m->size[d];
+	for (int64_t o = 0, k = 0; o < outer * out[0]; o++)
+		for (int64_t y = 0; y < out[1]; y++)
+			for (int64_t x = 0; x < out[2]; x++, k++)
+				ids[k] = from[((o * r * r + y % r * r + x % r) * in[1] + y / r) * in[2] + x / r];
+	return true;
+}

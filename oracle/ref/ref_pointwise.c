@@ -297,14 +297,24 @@ bool ref_addcmul(struct ref_ctx *c)
 	return ref_out_ids(c, 0, dt, size, rank, stride, ref_cast(c, y, n, dt));
 }
 
-static bool extreme(struct ref_ctx *c, enum sf f)
+static bool binary(struct ref_ctx *c, enum sf f, int common)
 {
 	struct pair p;
-	return pair_of(c, &p, COMMON_KEEP, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	return pair_of(c, &p, common, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 }
 
-bool ref_maximum(struct ref_ctx *c) { return extreme(c, SF_MAX2); }
-bool ref_minimum(struct ref_ctx *c) { return extreme(c, SF_MIN2); }
+bool ref_maximum(struct ref_ctx *c) { return binary(c, SF_MAX2, COMMON_KEEP); }
+bool ref_minimum(struct ref_ctx *c) { return binary(c, SF_MIN2, COMMON_KEEP); }
+
+/* The derivative squares the operands as they came, each in its own dtype (FunctionsManual.cpp: atan2_backward). */
+bool ref_atan2(struct ref_ctx *c)
+{
+	enum dtype a = meta_of(c, A_atan2_self)->dtype, b = meta_of(c, A_atan2_other)->dtype;
+	if (c->grad && a != b)
+		return ref_unsupported(c, "gradient of atan2 of %s and %s: its backward squares each in its own dtype; convert one of them first",
+			dtype_info[a].name, dtype_info[b].name);
+	return binary(c, SF_ATAN2, COMMON_FLOAT);
+}
 
 /* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
 bool ref_pow_Scalar(struct ref_ctx *c)

@@ -444,20 +444,17 @@ static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 bool ref_max_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
 bool ref_min_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
 
-/* The k largest, or smallest, in order; NaN counts as largest in both, so the j-th smallest is the (n-1-j)-th largest. */
-bool ref_topk(struct ref_ctx *c)
+/* Results 0 and 1: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN counts as largest in
+ * both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
+static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest, const int64_t *stride)
 {
-	const struct meta *m = meta_of(c, A_topk_self);
-	bool mask[MAX_RANK], largest = flag_of(c, A_topk_largest);
-	int64_t k = ref_arg_int(c, A_topk_k), size[MAX_RANK], inner = 1;
+	const struct meta *m = meta_of(c, A_reduction_self);
+	bool mask[MAX_RANK];
+	int64_t size[MAX_RANK], inner = 1;
 	struct reduced_rows r;
 	int d;
-	if (!one_dim(c, mask, 2) || !shape_dim(c, &d, A_topk_dim, m))
+	if (!one_dim(c, mask, dim_arg) || !shape_dim(c, &d, dim_arg, m))
 		return false;
-	if (k < 0 || k > shape_size(m, d))
-		return err_set(c->err, "selected index k out of range");
-	if (m->dtype == DT_B8)
-		return err_set(c->err, "topk does not support bool dtypes");
 	rows_of(c, &r, mask, true, m->dtype);
 	memcpy(size, m->size, sizeof size);
 	if (m->rank)
@@ -466,11 +463,9 @@ bool ref_topk(struct ref_ctx *c)
 		k = 1;
 	for (int i = d + 1; i < m->rank; i++)
 		inner *= m->size[i];
-	sid *val = ref_out(c, 0, m->dtype, size, m->rank, NULL), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, NULL) : NULL;
+	sid *val = ref_out(c, 0, m->dtype, size, m->rank, stride), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, stride) : NULL;
 	if (!pos)
 		return false;
-	if (!flag_of(c, A_topk_sorted) && k > 1)
-		c->out[0].shuffled = c->out[1].shuffled = 1 + d; /* the same elements in any order: refrun.c looks who reads them */
 	for (int64_t j = 0; j < k; j++) {
 		double rank = (double)(largest ? j : r.len - 1 - j);
 		sid v = tape_rows(c->t, SF_KMAX, m->dtype, r.e, r.n, r.len, rank);
@@ -482,4 +477,35 @@ bool ref_topk(struct ref_ctx *c)
 		}
 	}
 	return true;
+}
+
+/* The k largest, or smallest. */
+bool ref_topk(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_topk_self);
+	int64_t k = ref_arg_int(c, A_topk_k);
+	int d;
+	if (!shape_dim(c, &d, A_topk_dim, m))
+		return false;
+	if (k < 0 || k > shape_size(m, d))
+		return err_set(c->err, "selected index k out of range");
+	if (m->dtype == DT_B8)
+		return err_set(c->err, "topk does not support bool dtypes");
+	if (!give_ranked(c, A_topk_dim, k, flag_of(c, A_topk_largest), NULL))
+		return false;
+	if (!flag_of(c, A_topk_sorted) && k > 1)
+		c->out[0].shuffled = c->out[1].shuffled = 1 + d; /* the same elements in any order: refrun.c looks who reads them */
+	return true;
+}
+
+/* All of them, in self's layout. Which of several equals comes first is open: only stable=True says (Sorting.cpp: sort_stable's meta). */
+bool ref_sort(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_sort_self);
+	int64_t stride[MAX_RANK];
+	int d;
+	if (!shape_dim(c, &d, A_sort_dim, m))
+		return false;
+	shape_strides_like(stride, m);
+	return give_ranked(c, A_sort_dim, shape_size(m, d), flag_of(c, A_sort_descending), stride);
 }

@@ -124,14 +124,18 @@ static const int64_t *leaves_of(
 	return index;
 }
 
-/* How often an operator that picks sends something, if only 0, to each entry: topk once for each of its k results. */
+/* How often an operator that picks sends something, if only 0, to each entry: topk and sort once for each result of a row. */
 static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 {
 	const struct node *n = &r->p->node[grp->node];
-	return grp->one && n->op == OP_topk ? n->arg[A_topk_k].i.value : 1;
+	const struct meta *m = &r->node[grp->node].out[0].meta;
+	if (!grp->one || !op_has(n->op, T_ORDER) || m->rank == 0)
+		return 1;
+	int64_t dim = n->arg[op_arg(n->op, N_dim)].i.value;
+	return m->size[dim < 0 ? dim + m->rank : dim];
 }
 
-/* Winner groups whose entries are leaves. Equals among which topk picks several times are one group. */
+/* Winner groups whose entries are leaves. Equals among which one operator picks several times are one group. */
 static void winners(struct reference_run *s, const struct adjoint *A, struct reference *out)
 {
 	struct ref *r = &s->r;

@@ -105,7 +105,7 @@ class Run:
         else:
             packet, _, overload = op.partition(".")
             f = getattr(getattr(torch.ops.aten, packet), overload or "default")
-        self.env[name] = eval(f"f({args})", {"f": f, **self.env})  # noqa: S307
+        self.env[name] = eval(f"run_({args})", {**self.env, "run_": f})  # noqa: S307
         if op in ("input", "input_view"):
             if "requires_grad=True" in args:
                 self.leaves[name] = self.env[name]

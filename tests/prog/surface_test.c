@@ -74,8 +74,8 @@ static void check_file(const char *path)
 	sb_free(&comment);
 }
 
-/* Every row says how it is written, and what it says can be read: one that names an argument or a condition that does not exist ends the
- * process. */
+/* Every row with an overload says how it is written, and what rows say can be read: one that names an argument or a condition that does not
+ * exist ends the process. */
 static void every_spelling_reads(void)
 {
 	static const bool listed[NOPS] = {
@@ -85,7 +85,8 @@ static void every_spelling_reads(void)
 	};
 	int n = 0;
 	for (int op = 0; op < op_nrows; op++) {
-		EXPECT(listed[op], "row %s is not in compiled/targets/torch/spellings.def: add SPELL, or ASIS with the reason", op_info[op].name);
+		EXPECT(listed[op] || !strchr(op_info[op].name, '.'),
+			"row %s is not in compiled/targets/torch/spellings.def: add SPELL, or ASIS with the reason", op_info[op].name);
 		EXPECT(spell_alternatives(op, SURFACE_ATEN) == 0, "%s: aten has no spellings", op_info[op].name);
 		n += spell_alternatives(op, SURFACE_TORCH) + spell_alternatives(op, SURFACE_PYTHON);
 	}

@@ -195,6 +195,44 @@ static void test_functions(void)
 	}
 }
 
+/* atan2 on rectangles: the set holds the angle of corners, edges and centre, and where it is smooth is not much wider. */
+static void test_rectangles(void)
+{
+	struct licence_profile l;
+	licence_resolve(&l, LT_BUILTIN, LD_CPU);
+	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
+	rule.ulp = 0;
+	struct how h = {DT_F64, &rule, false};
+	static const sid at[2] = {0, 1};
+	double worst = 0;
+	int judged = 0;
+	arb_t x, y, z, middle;
+	arb_init(x), arb_init(y), arb_init(z), arb_init(middle);
+	for (int i = 0; i < 20000; i++) {
+		struct num op[2] = {number(i & 1 ? 3 : 40), number(i & 1 ? 3 : 40)}, r;
+		double need = 0;
+		sf_info[SF_ATAN2].value(&r, op, (const sid *const[3]){at, at + 1}, 1, &h);
+		point_of(y, &op[0], 0), point_of(x, &op[1], 0);
+		arb_atan2(middle, y, x, PREC);
+		for (int k = 0; k < 9; k++) {
+			point_of(y, &op[0], k / 3 - 1), point_of(x, &op[1], k % 3 - 1);
+			arb_atan2(z, y, x, PREC);
+			EXPECT(holds(&r, z), "atan2 of %.17g +- %.3g, %.17g +- %.3g at %d: %.17g +- %.3g, flags %d", op[0].hi, op[0].rad, op[1].hi,
+				op[1].rad, k, r.hi, r.rad, r.flags);
+			arb_sub(z, z, middle, PREC);
+			need = fmax(need, fabs(arf_get_d(arb_midref(z), ARF_RND_NEAR)));
+		}
+		bool small = op[0].rad < fabs(op[0].hi) * 0x1p-8 && op[1].rad < fabs(op[1].hi) * 0x1p-8;
+		if (r.flags & (NUM_SPECIAL | NUM_UNDEC) || !small)
+			continue;
+		judged++;
+		worst = fmax(worst, r.rad / (need + fabs(r.hi) * 0x1p-50));
+	}
+	printf("  atan2: %d judged, radius at most %.2f times what the corners need\n", judged, worst);
+	EXPECT(judged > 1000 && worst < 1.5, "atan2: %d judged, radius %.2f times what is needed", judged, worst);
+	arb_clear(x), arb_clear(y), arb_clear(z), arb_clear(middle);
+}
+
 /* Unrounded sets: add, mul, div contain the results of the ends; centres are within the stated relative errors. */
 static void test_arithmetic(void)
 {
@@ -315,6 +353,7 @@ static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 	case SF_MUL: arb_mul(y, a, b, PREC); break;
 	case SF_DIV: arb_div(y, a, b, PREC); break;
 	case SF_POW: arb_pow(y, a, b, PREC); break;
+	case SF_ATAN2: arb_atan2(y, a, b, PREC); break;
 	case SF_MAX2: arb_max(y, a, b, PREC); break;
 	case SF_MIN2: arb_min(y, a, b, PREC); break;
 	default: BUG("%s", sf_name[f]);
@@ -325,7 +364,7 @@ static const struct {
 	enum sf f;
 	int op;
 } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor}, {SF_POW, OP_pow_Scalar},
-	{SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
+	{SF_ATAN2, OP_atan2}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
 static const struct {
 	enum sf f;
 	int op;
@@ -510,6 +549,7 @@ int main(int argc, char **argv)
 	RUN(test_arithmetic);
 	RUN(test_rounding);
 	RUN(test_functions);
+	RUN(test_rectangles);
 	RUN(test_tapes);
 	RUN(every_function_was_compared);
 	flint_cleanup();

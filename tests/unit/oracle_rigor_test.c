@@ -162,6 +162,7 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 			return x[1] == 0 ? 1 : x[0];
 		r = x[1] == 2 ? x[0] * x[0] : lib(e, powl((long double)x[0], (long double)x[1]));
 		break;
+	case SF_ATAN2: r = lib(e, atan2l((long double)x[0], (long double)x[1])); break;
 	case SF_MAX2: return maxnan(x[0], x[1]);
 	case SF_MIN2: return minnan(x[0], x[1]);
 	case SF_FLOOR: return floor(x[0]);
@@ -410,6 +411,12 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 				: c == 2 ? out(e, g * step(e, 2 * a))
 						 : out(e, g * step(e, c * step(e, c == 3 ? a * a : lib(e, powl((long double)a, (long double)c - 1))))));
 		break;
+	case SF_ATAN2: {
+		double sum = step(e, step(e, a * a) + step(e, c * c)), r = sum == 0 ? 0 : step(e, 1 / sum);
+		give(e, id[0], out(e, step(e, g * c) * r));
+		give(e, id[1], out(e, step(e, g * -a) * r));
+		break;
+	}
 	case SF_MAX2:
 	case SF_MIN2: {
 		double s = b->f == SF_MAX2 ? 1 : -1;
@@ -583,6 +590,7 @@ static const struct {
 	{SF_MUL, OP_mul_Tensor},
 	{SF_DIV, OP_div_Tensor},
 	{SF_POW, OP_pow_Scalar},
+	{SF_ATAN2, OP_atan2},
 	{SF_MAX2, OP_maximum},
 	{SF_MIN2, OP_minimum},
 	{SF_COPY, OP_gather},

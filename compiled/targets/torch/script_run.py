@@ -188,6 +188,8 @@ def wrong_elements(seen, eager):
     for group, *what in shares:
         there = [got[i] for i in group]
         places = ", ".join(str(index(seen["shape"][1], i)) for i in group[:SHOWN])
+        if not what and len(set(there)) < len(there):
+            yield f"elements {places} must all be different, and are {there[:SHOWN]}"
         if len(what) == 1 and not fit(there, what[0]):
             yield f"of elements {places} each gets one of {what[0]}, or 0, and they get {there[:SHOWN]}"
         if len(what) == 2 and not abs(sum(there) - what[0]) <= what[1]:

@@ -7,11 +7,25 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-static const char *const spelling[NOPS][NSURFACES] = {
-#define SPELL(id, torch, python) [OP_##id] = {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)},
-#define ASIS(id, reason)         [OP_##id] = {NULL},
+struct spelling {
+	bool listed;
+	const char *in[NSURFACES];
+};
+static const struct spelling spellings[NOPS] = {
+#define SPELL(id, torch, python) [OP_##id] = {true, {[SURFACE_TORCH] = (torch), [SURFACE_PYTHON] = (python)}},
+#define ASIS(id, reason)         [OP_##id] = {true, {NULL}},
 #include "compiled/targets/torch/spellings.def"
 };
+/* Of a row that is not listed. One with an overload must be (surface_test): its name is no Python. */
+static const char *const unlisted[NOPS] = {
+#define OP(id, name, ...) [OP_##id] = "torch." name "(...)",
+#include "eager/lang/ops.def"
+};
+
+static const char *spelling(int op, enum surface surface)
+{
+	return spellings[op].listed ? spellings[op].in[surface] : surface == SURFACE_ATEN ? NULL : unlisted[op];
+}
 
 /* One alternative of a template, for one node. */
 struct template
@@ -239,7 +253,7 @@ static bool fits(const struct template *t)
 /* The nth alternative; false: there are no more. */
 static bool alternative(struct template *t, const struct prog *p, int node, int nth)
 {
-	const char *s = spelling[p->node[node].op][p->surface];
+	const char *s = spelling(p->node[node].op, p->surface);
 	for (; s && nth > 0; nth--) {
 		s = strstr(s, " | ");
 		s = s ? s + 3 : NULL;

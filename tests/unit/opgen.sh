@@ -48,6 +48,14 @@ edited '/^OP(scatter_add,/,/scatter_add)$/{s/Tensor<indexn> index/Tensor<indexn>
 expect edited A_scatter_add_index ''
 expect edited A_along_dim_index ''
 
+expect out A_binary_other 1
+expect out A_reduction_self 0
+edited 's/"atan2", "(Tensor self, Tensor<bcast> other)/"atan2", "(Tensor self, bool more=False, Tensor<bcast> other)/'
+expect edited A_binary_other '' # an operator joins the group by its argument
+
+edited 's/"topk", "(Tensor self, Int<count> k/"topk", "(Int<count> k, Tensor self/'
+expect edited A_reduction_self '' # by its trait
+
 edited 's/(alias, "alias"/(alias, "alias2"/'
 cmp -s "$dir/out/op_args.h" "$dir/edited/op_args.h" || fail "a name changed the positions"
 exit $bad
