@@ -65,7 +65,7 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 	} else if (str_starts(word, "slow")) { /* a fifth of a processor for longer than the limit of its test */
 		doze(30, 20, 80);
 	} else if (str_starts(word, "crawl")) { /* a tenth, for longer than PROC_STARVED times the limit */
-		doze(40, 10, 90);
+		doze(60, 20, 130);
 	} else if (str_starts(word, "nice")) {
 		sb_printf(answer, "nice %d", getpriority(PRIO_PROCESS, 0));
 		return true;
@@ -372,13 +372,13 @@ static void test_nice(void)
 	struct proc *p = open_child(&spec);
 	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0));
 	expect_answer(p, "nice", want);
-	EXPECT_INT(ask(p, "crawl", 900), PROC_ENDED);
+	EXPECT_INT(ask(p, "crawl", 2000), PROC_ENDED);
 	proc_close(p);
 	spec.nice = 1;
 	p = open_child(&spec);
 	snprintf(want, sizeof want, "nice %d", getpriority(PRIO_PROCESS, 0) + 1);
 	expect_answer(p, "nice", want);
-	EXPECT(ask(p, "crawl", 900) == PROC_DONE, "'%s'", proc_why(p));
+	EXPECT(ask(p, "crawl", 2000) == PROC_DONE, "'%s'", proc_why(p));
 	proc_close(p);
 }
 
