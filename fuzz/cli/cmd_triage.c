@@ -72,6 +72,7 @@ struct triage {
 	const struct options *o;
 	double end;                   /* clock_s() after which nothing new begins; 0: none */
 	int done, gone, failed, left; /* minimised; do not fail any more; could not be; not tried */
+	int rc;                       /* of the last that could not be; EXIT_CLEAN: none */
 };
 
 static bool over(const struct triage *t) { return interrupt_asked() || (t->end != 0 && clock_s() > t->end); }
@@ -88,6 +89,8 @@ static void one_finding(struct triage *t, const char *id, const char *signature,
 	t->done += rc == EXIT_CLEAN;
 	t->gone += rc == EXIT_VOID;
 	t->failed += rc != EXIT_CLEAN && rc != EXIT_VOID;
+	if (rc != EXIT_CLEAN && rc != EXIT_VOID)
+		t->rc = rc;
 	arena_free(&a);
 }
 
@@ -192,6 +195,8 @@ int cmd_triage(const struct options *o)
 	int rc = minimize_open(&t, &a);
 	if (rc == EXIT_CLEAN) {
 		rc = print_causes(&t, &a);
+		rc = rc == EXIT_CLEAN ? t.rc : rc;
+		fflush(stdout);
 		fprintf(stderr, "minimised %d, not failing any more %d, not possible %d, not tried %d\n", t.done, t.gone, t.failed, t.left);
 	}
 	arena_free(&a);

@@ -77,6 +77,16 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 	expect "the same causes" "$(cat "$tmp/out")" "$(cat "$tmp/again")"
 	"$bin" triage 2>"$tmp/err"
 	expect "no store" 2 $?
+	mkdir "$tmp/there"
+	cp "$src/examples/closure_compiler.py" "$tmp/there/c.py"
+	printf '\n_run = run\n\n\ndef run(program):\n    return [[0.0, 0.0, 7.0] for _ in _run(program)]\n' >>"$tmp/there/c.py"
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/there/p.prog"
+	(cd "$tmp/there" && "$bin" check p.prog --target python:c.py --db "$tmp/py.db" --quiet >"$tmp/out" 2>&1 && rm -f c.py)
+	rm -f "$tmp/there/c.py"
+	(cd "$tmp/there" && "$bin" triage --db "$tmp/py.db" >"$tmp/out" 2>"$tmp/err")
+	expect "a target that is gone" yes "$(case $? in 2 | 3) echo yes ;; esac)"
+	has "it is counted" "$tmp/err" ' not possible 1, '
+
 }
 
 $3
