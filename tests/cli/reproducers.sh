@@ -162,6 +162,10 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 		'return (v,)' 'backward (v: g)'
 	script_of "$tmp/w.prog" torch:inductor@cuda gradient x.grad 0
 	has "a winner that nobody knows" "$tmp/s.py" '^        \(\[5, 9, 15, 20, 24, 26, 34, 38\], \[\(1.5, 1.5\)\]\),\]\),$'
+	prog 'x = input([2, 3], data=[1, 1, 1, 0, 2, 2])' 's = sort(x)' 'i = getitem(s, 1)' 'return (i,)'
+	script_of "$tmp/w.prog" torch:eager value "out 0 (i)" 0
+	has "positions that must differ" "$tmp/s.py" '^        \(\[0, 1, 2\],\),$'
+	has "in each row that has equals" "$tmp/s.py" '^        \(\[3, 4, 5\],\),\]\),$'
 	prog 'x = input([4], seed=1, fill="special")' 'y = exp(x)' 'z = div.Tensor(x, y)' 'return (x, z)'
 	script_of "$tmp/w.prog" torch:inductor@cpu value "out 1 (z)" 0
 	has "enclosures" "$tmp/s.py" '^        \[nan, \(-0.32100647[0-9]*, -0.32100623[0-9]*\), nan, nan\],$'
