@@ -212,7 +212,7 @@ static void switch_off(struct blaming *b)
 		}
 }
 
-/* ---- the first wrong value ------------------------------------------------------------------------------------------------------------ */
+/* ---- the first wrong value ----------------------------------------------------------------------------------------------------------- */
 
 /* p with all that can be returned; false: nothing more can be. */
 static bool return_all(struct prog *out, const struct prog *p, struct arena *a)
@@ -251,7 +251,7 @@ static void find_first_wrong(struct blaming *b)
 	arena_free(&edited);
 }
 
-/* ---- in words ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- in words ------------------------------------------------------------------------------------------------------------------------ */
 
 static const char *in_words(const struct blaming *b, const char *prediction)
 {
