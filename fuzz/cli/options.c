@@ -33,6 +33,7 @@ enum opt {
 	O_QUIET,
 	O_EXPECT,
 	O_SCRIPT,
+	O_ARTIFACTS,
 	O_OUT,
 	O_FAIL_ON,
 	O_INTO,
@@ -68,6 +69,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
+		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
@@ -198,6 +201,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
+	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;

@@ -56,10 +56,10 @@ static void list_known(struct known *k, const struct failure *f)
 static bool cured(struct triage_case *c, const char *cure)
 {
 	struct target_option o;
-	struct target with = c->x.t;
+	struct target with;
 	struct ran ran;
 	struct arena once;
-	if (!cause_cure_read(&o, cure) || !target_set_option(&with, &o))
+	if (!cause_cure_read(&o, cure) || !target_with(&with, &c->x.t, &o, NULL))
 		return false;
 	arena_init(&once);
 	runner_run(&ran, c->runner, &c->x.p, &with, &once);

@@ -91,17 +91,25 @@ static bool add_cure(struct blaming *b, const struct target_option *o, const cha
 static void try_option(struct blaming *b, const struct target_option *o, const char *what)
 {
 	struct ran ran;
-	struct target with = b->t;
-	if (!target_set_option(&with, o))
+	struct target with;
+	if (!target_with(&with, &b->t, o, NULL))
 		return;
 	ask(b, &ran, b->p, &with, what);
 	if (is_right(&ran))
 		add_cure(b, o, NULL, what);
 }
 
+static void try_probe(struct blaming *b, const struct target_probe *probe, const char *what)
+{
+	struct target_option o;
+	if (b->t.driver->probe && b->t.driver->probe(&o, &b->t, probe))
+		try_option(b, &o, what);
+}
+
 /* A line of the artifact `operators`: "bw slice_scatter aten.slice_scatter.default f32[4, 13, 33][33, 0, 1]". */
 struct graph_op {
-	const char *graph, *op;
+	bool backward;
+	const char *op;
 };
 
 static const char *artifact(const struct result *r, const char *name)
@@ -112,21 +120,21 @@ static const char *artifact(const struct result *r, const char *name)
 	return "";
 }
 
-static bool same_op(const struct graph_op *x, const struct graph_op *y) { return str_eq(x->graph, y->graph) && str_eq(x->op, y->op); }
+static bool same_op(const struct graph_op *x, const struct graph_op *y) { return x->backward == y->backward && str_eq(x->op, y->op); }
 
 /* Each operator of each graph once, the backward's first if a gradient is wrong. */
 static int graph_ops(struct graph_op *out, const struct blaming *b, const char *text)
 {
 	int n = 0;
 	for (int turn = 0; turn < 2; turn++) {
-		const char *graph = (b->f.role == TR_GRADIENT) == (turn == 0) ? "bw" : "fw";
+		bool backward = (b->f.role == TR_GRADIENT) == (turn == 0);
 		for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 			char word[3][128] = {"", "", ""};
 			struct graph_op op;
 			bool there = false;
-			if (sscanf(line, "%127s %127s %127s", word[0], word[1], word[2]) != 3 || !str_eq(word[0], graph))
+			if (sscanf(line, "%127s %127s %127s", word[0], word[1], word[2]) != 3 || str_eq(word[0], "bw") != backward)
 				continue;
-			op = (struct graph_op){graph, arena_strdup(b->a, word[2])};
+			op = (struct graph_op){backward, arena_strdup(b->a, word[2])};
 			for (int i = 0; i < n; i++)
 				there |= same_op(&out[i], &op);
 			if (!there && n < MAX_GRAPH_OPS)
@@ -146,27 +154,27 @@ static void keep_artifacts(struct blaming *b, const struct result *r)
 /* Graphs and code, then each operator of the graphs cloned, and compiled by nobody. */
 static void probe_graphs(struct blaming *b)
 {
-	struct target_option o;
 	struct ran ran;
 	struct graph_op op[MAX_GRAPH_OPS];
-	struct target with = b->t;
-	if (!target_probe_option(&o, &b->t, PROBE_KEEP, NULL, NULL) || !target_set_option(&with, &o))
+	struct target with;
+	if (!target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_KEEP}, NULL))
 		return;
 	ask(b, &ran, b->p, &with, "its graphs and code");
 	if (!ran.asked || ran.broken)
 		return;
 	keep_artifacts(b, &ran.result);
 	int n = graph_ops(op, b, artifact(&ran.result, "operators"));
-	for (int i = 0; i < n && !b->stopped; i++)
-		if (target_probe_option(&o, &b->t, PROBE_CLONE, op[i].graph, op[i].op))
-			try_option(
-				b, &o, arena_printf(b->a, "cloning %s in the %s graph", op[i].op, str_eq(op[i].graph, "bw") ? "backward" : "forward"));
+	for (int i = 0; i < n && !b->stopped; i++) {
+		const char *graph = op[i].backward ? "backward" : "forward";
+		try_probe(b, &(struct target_probe){PROBE_CLONE, .backward = op[i].backward, .what = op[i].op},
+			arena_printf(b->a, "cloning %s in the %s graph", op[i].op, graph));
+	}
 	for (int i = 0; i < n && !b->stopped; i++) {
 		bool again = false;
 		for (int k = 0; k < i; k++)
 			again |= str_eq(op[k].op, op[i].op);
-		if (!again && target_probe_option(&o, &b->t, PROBE_FALLBACK, NULL, op[i].op))
-			try_option(b, &o, arena_printf(b->a, "running ATen's own %s", op[i].op));
+		if (!again)
+			try_probe(b, &(struct target_probe){PROBE_FALLBACK, .what = op[i].op}, arena_printf(b->a, "running eager's own %s", op[i].op));
 	}
 }
 
@@ -208,7 +216,7 @@ static void switch_off(struct blaming *b)
 			struct target_option o;
 			snprintf(o.name, sizeof o.name, "%s", d->knob[i].option);
 			snprintf(o.value, sizeof o.value, "%s", d->knob[i].value);
-			try_option(b, &o, d->knob[i].what);
+			try_option(b, &o, arena_printf(b->a, "switching off %s (%s=%s)", d->knob[i].what, o.name, o.value));
 		}
 }
 
