@@ -1,6 +1,7 @@
 /* step_known.c: is a divergence one more sighting of a known cause? If what cures the cause makes this program right, too, it is: one run
  * of the target, and nothing is minimised. Only causes of this target's stage and of the same kind and sort of error are tried, those that
  * were seen most often first. */
+#include "compiled/targets/driver.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"

@@ -80,10 +80,16 @@ static const char *named_operator(const struct cure *c)
 	return strstr(value, "aten.");
 }
 
-/* The one operator that all of those cures name; NULL: none, or several. */
+/* The operator that cures name: the one whose layout is predicted wrong, if a cure names it, or the one that all of them name. NULL: none,
+ * or several. */
 static const char *one_operator(const struct blame *b)
 {
 	const char *one = NULL;
+	for (int i = 0; i < b->ncures && b->predicted[0]; i++) {
+		const char *op = named_operator(&b->cure[i]);
+		if (op && str_eq(op, b->predicted))
+			return op;
+	}
 	for (int i = 0; i < b->ncures; i++) {
 		const char *op = named_operator(&b->cure[i]);
 		if (op && one && !str_eq(one, op))
