@@ -29,6 +29,8 @@ enum opt {
 	O_NO_CONFIRM,
 	O_PROGRAM_ID,
 	O_NO_STORE,
+	O_BISECT,
+	O_MATRIX,
 	O_JSON,
 	O_QUIET,
 	O_EXPECT,
@@ -60,9 +62,13 @@ static const struct option_row opts[NOPTS] = {
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
 	[O_PROGRAM_ID] = {"--program", "ID", "repro minimize",
-		"another of the finding's programs (`findings show` lists them); default: its first"},
+		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
-	[O_JSON] = {"--json", NULL, "fuzz check bench targets ops", "one JSON object per line"},
+	[O_BISECT] = {"--bisect", NULL, "repro",
+		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
+	[O_MATRIX] = {"--matrix", NULL, "repro",
+		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
+	[O_JSON] = {"--json", NULL, "fuzz check repro bench targets ops", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check minimize",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
@@ -89,7 +95,7 @@ static const struct verb_info {
 		"the smallest program that still fails in the same way; of a finding it is kept in the store", 1},
 	{"triage", "--db FILE [--time T]",
 		"minimise every open finding, then show the causes: findings that fail alike with the same operators", 0},
-	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
+	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
@@ -189,6 +195,8 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_NO_CHEAP: o->no_cheap = true; return true;
 	case O_PROGRAM_ID: o->program_id = v; return true;
 	case O_NO_STORE: o->no_store = true; return true;
+	case O_BISECT: o->bisect = true; return true;
+	case O_MATRIX: o->matrix = true; return true;
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
 	case O_QUIET: o->quiet = true; return true;
@@ -222,6 +230,10 @@ static bool check_together(const struct options *o, const char *verb, struct err
 	if (o->nfile > words)
 		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
 			words ? "one word beside its options" : "options only");
+	if ((o->bisect && (o->matrix || o->script)) || (o->matrix && o->script))
+		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
+	if (str_eq(verb, "repro") && o->json && !o->matrix)
+		return err_set(err, "repro: --json goes with --matrix");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 

@@ -27,7 +27,8 @@ struct options {
 	bool one_program;
 	const char *program_id; /* --program of repro: a prefix */
 	bool no_store;
-	int64_t programs; /* --programs; 0: no limit */
+	bool bisect, matrix; /* of repro */
+	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
 	int jobs, shard_index, shard_count;

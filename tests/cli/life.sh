@@ -1,0 +1,114 @@
+#!/bin/bash
+# life.sh BIN SOURCE PART: a finding after it was found: bisected, run on every stage and version, run again by campaigns, avoided by their
+# queues, exported as a baseline. On targets that need no PyTorch.
+set -u
+bin=$1 src=$2 part=$3
+. "$(dirname "$0")/shell.sh"
+
+campaign() { "$bin" fuzz --target builtin:eager+plant="$1" --programs 300 --seed 5 --db "$tmp/$1.db" --quiet >"$tmp/out" 2>"$tmp/err"; }
+
+bisect() { # 0, 1 or 125, whatever happens; git finds the commit that broke a compiler
+	campaign zero
+	id=$(sql "select id from v_findings where kind = 'gradient' order by 1 limit 1" "$tmp/zero.db")
+	cp "$tmp/zero.db" "$tmp/before.db"
+	while IFS='|' read -r want words; do
+		"$bin" repro --bisect $words >"$tmp/out" 2>"$tmp/err"
+		expect "repro --bisect $words" "$want" $?
+	done <<-END
+		1|$id --db $tmp/zero.db
+		0|$id --db $tmp/zero.db --target builtin:eager
+		125|$id --db $tmp/zero.db --target builtin:eager+plant=crash
+		125|$id --db $tmp/zero.db --target torch-9.9:eager
+		125|$id --db $tmp/zero.db --target builtin:nonsense
+		125|$id --db $tmp/zero.db --python /nonexistent --target torch:eager
+		125|$id --db $tmp/absent.db
+		125|0123456789 --db $tmp/zero.db
+		125|$id --db $tmp/zero.db --nonsense
+		125|$id --db $tmp/zero.db --script $tmp/s.py
+		125|
+	END
+	"$bin" repro --bisect "$id" --db "$tmp/zero.db" >/dev/full 2>"$tmp/err"
+	expect "an answer that nobody could read" 125 $?
+	cmp -s "$tmp/zero.db" "$tmp/before.db"
+	expect "nothing is stored" 0 $?
+	"$bin" repro "$id" --db "$tmp/zero.db" --target builtin:eager+plant=crash >"$tmp/out"
+	expect "without --bisect a crash counts" 1 $?
+	mkdir "$tmp/compiler" && cd "$tmp/compiler" || exit 1
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/p.prog"
+	good=$(cat "$src/examples/closure_compiler.py")
+	wrong=$'\n_run = run\n\n\ndef run(program):\n    return [[0.0, 0.0, 7.0] for _ in _run(program)]\n'
+	git init -q . 2>"$tmp/err"
+	commit() { # what the compiler is from now on
+		printf '%s\n' "$2" >c.py
+		git add c.py
+		git -c user.name=t -c user.email=t@example.org commit -q -m "$1" --allow-empty
+	}
+	commit first "$good"
+	commit second "$good # 2"
+	commit "does not start" "nonsense("
+	commit "the culprit" "$good$wrong"
+	commit "another" "$good$wrong # 5"
+	"$bin" check "$tmp/p.prog" --target python:c.py --db "$tmp/py.db" >"$tmp/out" 2>"$tmp/err"
+	expect "the compiler is wrong" 1 $?
+	id=$(sql "select id from v_findings" "$tmp/py.db")
+	git bisect start HEAD HEAD~4 >"$tmp/out" 2>&1
+	git bisect run "$bin" repro "$id" --bisect --db "$tmp/py.db" >"$tmp/out" 2>&1
+	has "git names the commits that it may be" "$tmp/out" "There are only 'skip'ped commits left to test"
+	expect "those that did not start, and the culprit" 2 "$(sed -n "/could be any of:/,/^We/p" "$tmp/out" | grep -cE '^[0-9a-f]{40}$')"
+	cd / || exit 1
+}
+
+matrix() { # stages x versions, one word each
+	campaign zero
+	id=$(sql "select id from v_findings where kind = 'gradient' order by 1 limit 1" "$tmp/zero.db")
+	cp "$tmp/zero.db" "$tmp/before.db"
+	"$bin" repro "$id" --matrix --db "$tmp/zero.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code of a query" 0 $?
+	has "the claim and the program" "$tmp/out" "^$id: .*grad of call [0-9] is wrong; program [0-9a-f]{8}$"
+	has "the target" "$tmp/out" "^builtin:eager\+plant=zero +fails *$"
+	for v in 2.11.0 2.15.0; do # environments that do not start
+		mkdir -p "$tmp/t/torch-$v/bin"
+		printf '#!/bin/sh\necho "no torch here" >&2\nexit 1\n' >"$tmp/t/torch-$v/bin/python"
+		chmod +x "$tmp/t/torch-$v/bin/python"
+	done
+	export SCATTERPROOF_TARGETS=$tmp/t
+	words="--target builtin:eager --target builtin:eager+plant=zero --target builtin:eager+plant=crash --target torch-2.15.0:eager"
+	"$bin" repro "$id" --matrix $words --db "$tmp/zero.db" >"$tmp/out" 2>"$tmp/err"
+	expect "of targets that are named" 0 $?
+	has "columns" "$tmp/out" "^ +builtin +2.15.0 *$"
+	has "passes" "$tmp/out" "^builtin:eager +passes *$"
+	has "fails" "$tmp/out" "^builtin:eager\+plant=zero +fails *$"
+	has "otherwise" "$tmp/out" "^builtin:eager\+plant=crash +other *$"
+	has "what else" "$tmp/out" "^builtin:eager\+plant=crash: other: crash: "
+	has "not here" "$tmp/out" "^torch:eager@cpu +not here *$"
+	has "why not" "$tmp/out" "^torch-2.15.0:eager@cpu: not here: .*no torch here"
+	"$bin" repro "$id" --matrix --json $words --db "$tmp/zero.db" >"$tmp/out" 2>"$tmp/err"
+	expect "as JSON" "passes fails other not here" "$(python3 -c 'import json, sys
+print(*[json.loads(line)["answer"] for line in open(sys.argv[1])])' "$tmp/out")"
+	"$bin" repro "$id" --matrix --target torch-2.15.0:eager --db "$tmp/zero.db" >"$tmp/out" 2>"$tmp/err"
+	expect "nothing can be asked" 3 $?
+	"$bin" repro "$id" --json --db "$tmp/zero.db" >"$tmp/out" 2>&1
+	expect "--json alone" 2 $?
+	cmp -s "$tmp/zero.db" "$tmp/before.db"
+	expect "nothing is stored" 0 $?
+}
+
+matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)
+	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
+	id=$(sql "select id from v_findings" "$tmp/m.db")
+	"$bin" repro "$id" --matrix --json --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	has "eager" "$tmp/out" '"target": "torch-2.11.0:eager@cpu".*"answer": "passes"'
+	has "a stage between" "$tmp/out" '"target": "torch-2.11.0:aot_eager@cpu".*"answer": "passes"'
+	has "inductor" "$tmp/out" '"target": "torch-2.11.0:inductor@cpu".*"answer": "fails"'
+	expect "every installed version has its column" "$("$bin" targets --json | grep -c '"installed": "torch-')" \
+		"$(grep -o '"version": "[^"]*"' "$tmp/out" | sort -u | wc -l)"
+}
+
+case $part in
+bisect) bisect ;;
+matrix) matrix ;;
+matrix_torch) matrix_torch ;;
+*) echo "unknown part $part"; exit 2 ;;
+esac
+end
