@@ -171,7 +171,7 @@ static bool widen_dtypes(struct prog *q)
 	bool some = false;
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
-		bool maker = op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY;
+		bool maker = node_is_source(n);
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			struct arg *g = &n->arg[k];
 			if (op_info[n->op].param[k].kind != K_DTYPE || !(g->tag == ARG_DTYPE || (maker && n->nout)))

@@ -208,6 +208,16 @@ int prog_ngrads(const struct prog *p)
 
 bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size; }
 bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
+bool node_is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
+
+int prog_operators(const struct prog *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->nnode; i++)
+		n += !node_is_source(&p->node[i]);
+	return n;
+}
+
 
 bool node_requires_grad(const struct node *n)
 {

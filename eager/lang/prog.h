@@ -179,6 +179,8 @@ void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
 void expr_mark(const struct prog *p, int expr, bool *set);
 
 bool node_is_sym(const struct node *n);
+bool node_is_source(const struct node *n);     /* an input, a symbol, or a factory such as full */
+int prog_operators(const struct prog *p);      /* nodes that are no source */
 bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
 bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }

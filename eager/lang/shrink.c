@@ -29,8 +29,6 @@ static void add(struct list *l, int node, int arg, int64_t from, int64_t to)
 	l->at[l->n++] = (struct shrink){l->kind, node, arg, from, to};
 }
 
-static bool is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
-
 /* ---- lists --------------------------------------------------------------------------------------------------------------------------- */
 
 static void list_calls(struct list *l, const struct prog *p)
@@ -54,7 +52,7 @@ static void list_nodes(struct list *l, const struct prog *p, bool cut)
 {
 	for (int i = p->nnode - 1; i >= 0; i--) {
 		const struct node *n = &p->node[i];
-		if (cut ? !is_source(n) && n->nout == 1 && !n->refusal : n->op != OP_sym)
+		if (cut ? !node_is_source(n) && n->nout == 1 && !n->refusal : n->op != OP_sym)
 			add(l, i, -1, 0, 0);
 	}
 }
@@ -81,7 +79,7 @@ static bool has_symbols(const struct prog *p)
 static bool is_plain_argument(const struct node *n, int k)
 {
 	return !node_is_input(n) && n->op != OP_sym && op_info[n->op].param[k].kind != K_TENSOR
-		&& (op_info[n->op].param[k].kind != K_DTYPE || !is_source(n));
+		&& (op_info[n->op].param[k].kind != K_DTYPE || !node_is_source(n));
 }
 
 static void list_argument(struct list *l, const struct prog *p, int node, int k)
@@ -110,7 +108,7 @@ static void list_layouts(struct list *l, const struct prog *p)
 			add(l, i, -1, 0, 3);
 		if (n->op != OP_input)
 			continue;
-		bool strided = node_given(n, op_arg(n->op, N_stride)), moved = node_int(n, op_arg(n->op, N_offset)) != 0;
+		bool strided = node_given(n, A_input_stride), moved = node_int(n, A_input_offset) != 0;
 		if (strided && moved)
 			add(l, i, -1, 0, 0);
 		if (strided)
@@ -152,7 +150,7 @@ static bool is_ones(const struct prog *p, int node)
 	const struct node *n = &p->node[node];
 	if (n->op != OP_full)
 		return false;
-	const struct scalar *s = &n->arg[op_arg(n->op, N_fill_value)].scalar;
+	const struct scalar *s = &n->arg[A_full_fill_value].scalar;
 	return s->kind == SC_FLOAT && s->f == 1;
 }
 
@@ -189,10 +187,10 @@ static void list_fills(struct list *l, const struct prog *p)
 		if (n->op != OP_input)
 			continue;
 		bool number = dtype_is_float(n->out[0].meta.dtype);
-		const struct arg *data = &n->arg[op_arg(n->op, N_data)];
-		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[op_arg(n->op, N_fill)].str, "dyadic")))
+		const struct arg *data = &n->arg[A_input_data];
+		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[A_input_fill].str, "dyadic")))
 			add(l, i, -1, 0, 0);
-		if (data->tag == ARG_NONE && node_int(n, op_arg(n->op, N_seed)) != ++seed)
+		if (data->tag == ARG_NONE && node_int(n, A_input_seed) != ++seed)
 			add(l, i, -1, seed, 1);
 	}
 }
@@ -268,13 +266,14 @@ static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
 	return true;
 }
 
-static void keep_returns(struct prog *q, const bool *keep)
+static void fewer_outputs(struct prog *q, const struct shrink *s)
 {
 	int n = 0, m = 0;
 	bool there[MAX_NODES] = {false};
 	for (int i = 0; i < q->nret; i++) {
-		there[q->ret[i]] |= keep[i];
-		if (keep[i])
+		bool keep = s->to == 0 ? i == s->from : i != s->from;
+		there[q->ret[i]] |= keep;
+		if (keep)
 			q->ret[n++] = q->ret[i];
 	}
 	q->nret = n;
@@ -283,14 +282,6 @@ static void keep_returns(struct prog *q, const bool *keep)
 			q->back[m++] = q->back[i];
 	q->nback = m;
 	q->has_backward = q->has_backward && m > 0;
-}
-
-static void fewer_outputs(struct prog *q, const struct shrink *s)
-{
-	bool keep[MAX_RETURNS];
-	for (int i = 0; i < q->nret; i++)
-		keep[i] = s->to == 0 ? i == s->from : i != s->from;
-	keep_returns(q, keep);
 }
 
 /* Is node read as positions anywhere? */
@@ -317,16 +308,20 @@ static bool needs_gradient(const struct prog *p, int node)
 	return wants[node] && p->has_backward;
 }
 
+static void become(struct node *n, int op)
+{
+	n->op = op;
+	for (int k = 0; k < MAX_ARGS; k++)
+		n->arg[k] = (struct arg){0};
+}
+
 /* node becomes `input` of the meta that it has (of its sizes, where that is no input's). */
 static void make_input(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
-	struct meta m = n->out[0].meta, plain;
+	struct meta m = n->out[0].meta;
 	bool grad = needs_gradient(q, node) && dtype_is_float(m.dtype), positions = read_as_positions(q, node);
-	meta_make_contiguous(&plain, m.dtype, m.size, m.rank);
-	n->op = OP_input;
-	for (int k = 0; k < MAX_ARGS; k++)
-		n->arg[k] = (struct arg){0};
+	become(n, OP_input);
 	n->arg[A_input_size] = arg_ints(q, m.size, m.rank);
 	if (!meta_is_contiguous(&m) && !meta_has_duplicates(&m))
 		n->arg[A_input_stride] = arg_ints(q, m.stride, m.rank);
@@ -382,13 +377,13 @@ static void plainer_layout(struct prog *q, const struct shrink *s)
 		bool grad = node_requires_grad(n);
 		make_input(q, s->node);
 		n = &q->node[s->node];
-		n->arg[op_arg(n->op, N_requires_grad)] = arg_bool(grad);
+		n->arg[A_input_requires_grad] = arg_bool(grad);
 		return;
 	}
 	if (s->to != 2)
-		n->arg[op_arg(n->op, N_stride)] = (struct arg){0};
+		n->arg[A_input_stride] = (struct arg){0};
 	if (s->to != 1)
-		n->arg[op_arg(n->op, N_offset)] = arg_int(0);
+		n->arg[A_input_offset] = arg_int(0);
 	shrink_refit_data(q, s->node);
 }
 
@@ -396,9 +391,7 @@ static void make_ones(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
 	struct meta m = n->out[0].meta;
-	n->op = OP_full;
-	for (int k = 0; k < MAX_ARGS; k++)
-		n->arg[k] = (struct arg){0};
+	become(n, OP_full);
 	n->arg[A_full_size] = arg_ints(q, m.size, m.rank);
 	n->arg[A_full_fill_value] = arg_scalar_f(1);
 	if (m.dtype != DT_F32)
@@ -418,12 +411,12 @@ static void plainer_data(struct prog *q, const struct shrink *s)
 {
 	struct node *n = &q->node[s->node];
 	if (s->to) {
-		n->arg[op_arg(n->op, N_seed)] = arg_int(s->from);
+		n->arg[A_input_seed] = arg_int(s->from);
 		return;
 	}
-	n->arg[op_arg(n->op, N_data)] = (struct arg){0};
+	n->arg[A_input_data] = (struct arg){0};
 	if (dtype_is_float(n->out[0].meta.dtype))
-		n->arg[op_arg(n->op, N_fill)] = arg_str(q, "dyadic");
+		n->arg[A_input_fill] = arg_str(q, "dyadic");
 	for (int c = 0; c < q->ncall; c++)
 		for (int i = 0; i < q->call[c].ninput; i++)
 			if (q->call[c].input[i].node == s->node) {
@@ -443,7 +436,7 @@ static void refit_cotangents(struct prog *q)
 		g->arg[op_arg(g->op, N_size)] = arg_ints(q, want->size, want->rank);
 		g->arg[op_arg(g->op, N_dtype)] = arg_dtype(want->dtype);
 		if (g->op == OP_input)
-			g->arg[op_arg(g->op, N_stride)] = g->arg[op_arg(g->op, N_data)] = (struct arg){0};
+			g->arg[A_input_stride] = g->arg[A_input_data] = (struct arg){0};
 	}
 }
 

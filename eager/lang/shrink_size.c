@@ -61,6 +61,11 @@ static int dim_along(const struct node *n, const struct meta *self)
 	return found;
 }
 
+static bool has_sizes(const struct node *n, struct err *err)
+{
+	return (n->nout && !n->refusal) || err_set(err, "shrink: a node without sizes");
+}
+
 static int64_t scaled(int64_t v, int64_t from, int64_t to, bool up)
 {
 	int64_t size = v < 0 ? -v : v;
@@ -107,8 +112,8 @@ static void change_size_list(struct arg *g, const struct prog *p, int64_t from, 
 /* Strides in the order of memory that they had, without gaps; 0 stays 0. was: the input's meta before its sizes changed. */
 static void restride(struct prog *q, struct node *n, const struct meta *was)
 {
-	struct arg *stride = &n->arg[op_arg(n->op, N_stride)];
-	const struct arg *size = &n->arg[op_arg(n->op, N_size)];
+	struct arg *stride = &n->arg[A_input_stride];
+	const struct arg *size = &n->arg[A_input_size];
 	int64_t s[MAX_RANK], next = 1;
 	bool done[MAX_RANK] = {false};
 	if (stride->tag == ARG_NONE)
@@ -129,7 +134,7 @@ static void restride(struct prog *q, struct node *n, const struct meta *was)
 void shrink_refit_data(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
-	struct arg *data = n->op == OP_input ? &n->arg[op_arg(n->op, N_data)] : NULL;
+	struct arg *data = n->op == OP_input ? &n->arg[A_input_data] : NULL;
 	struct err err = {0};
 	if (!data || data->tag != ARG_DATA)
 		return;
@@ -174,8 +179,8 @@ static void refit_sources(struct prog *q)
 			if (meta_same_sizes(&was, m))
 				continue;
 			struct node *input = &q->node[src];
-			input->arg[op_arg(input->op, N_size)] = arg_ints(q, m->size, m->rank);
-			input->arg[op_arg(input->op, N_stride)] = (struct arg){0};
+			input->arg[A_input_size] = arg_ints(q, m->size, m->rank);
+			input->arg[A_input_stride] = (struct arg){0};
 			shrink_refit_data(q, src);
 		}
 	}
@@ -191,8 +196,8 @@ bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
 		int dim = dim_along(n, self);
 		if (node_is_sym(n))
 			continue;
-		if (n->refusal || !n->nout)
-			return err_set(err, "shrink: a node without sizes");
+		if (!has_sizes(n, err))
+			return false;
 		const struct meta was = n->out[0].meta;
 		if (self && dim >= 0 && dim < self->rank && self->size[dim] == from)
 			scale_positions(n, from, to);
@@ -201,7 +206,7 @@ bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
 				change_size_list(&n->arg[k], q, from, to);
 		if (n->op != OP_input)
 			continue;
-		struct arg *high = &n->arg[op_arg(n->op, N_high)];
+		struct arg *high = &n->arg[A_input_high];
 		if (high->tag == ARG_INT && high->i.value == from)
 			high->i.value = to;
 		restride(q, n, &was);
@@ -253,16 +258,26 @@ static bool shift_dims(struct arg *g, int gone, int rank, struct err *err)
 	return true;
 }
 
-static bool without_dim(struct prog *q, struct node *n, int64_t from, int gone, int rank, struct err *err)
+/* n's arguments count the dimensions of a tensor of `rank` that has lost `gone` (-1: none). */
+static bool shift_arguments(struct node *n, int gone, int rank, struct err *err)
 {
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
+	for (int k = 0; k < op_info[n->op].nparam && gone >= 0; k++) {
 		const struct param *p = &op_info[n->op].param[k];
 		struct arg *g = &n->arg[k];
-		if (p->kind == K_DIM && g->tag == ARG_INT && n->op != OP_input && gone >= 0 && !shift_dim(&g->i.value, gone, rank, p->role, err))
+		if (p->kind == K_DIM && g->tag == ARG_INT && !shift_dim(&g->i.value, gone, rank, p->role, err))
 			return false;
-		if (p->kind == K_DIMS && g->tag == ARG_INTS && gone >= 0 && !shift_dims(g, gone, rank, err))
+		if (p->kind == K_DIMS && g->tag == ARG_INTS && !shift_dims(g, gone, rank, err))
 			return false;
-		for (int i = 0; p->kind == K_SIZE && g->tag == ARG_INTS && i < g->n; i++) {
+	}
+	return true;
+}
+
+/* Lists of sizes without those that are `from`, and without the strides that belong to them. */
+static void remove_size(struct node *n, int64_t from)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		struct arg *g = &n->arg[k];
+		for (int i = 0; op_info[n->op].param[k].kind == K_SIZE && g->tag == ARG_INTS && i < g->n; i++) {
 			if (g->ints[i].value != from)
 				continue;
 			struct arg *stride = op_arg(n->op, N_stride) >= 0 ? &n->arg[op_arg(n->op, N_stride)] : NULL;
@@ -271,8 +286,27 @@ static bool without_dim(struct prog *q, struct node *n, int64_t from, int gone, 
 			remove_entry(g, i--);
 		}
 	}
-	(void)q;
-	return true;
+}
+
+/* Lists of sizes and strides of a result that had meta `was`, without entry `gone` (-1: none). */
+static void remove_place(struct node *n, int gone, const struct meta *was)
+{
+	for (int k = 0; k < op_info[n->op].nparam && gone >= 0; k++) {
+		const struct param *p = &op_info[n->op].param[k];
+		struct arg *g = &n->arg[k];
+		if (g->tag == ARG_INTS && g->n == was->rank && (p->kind == K_SIZE || str_eq(p->name, "stride")))
+			remove_entry(g, gone);
+	}
+}
+
+/* The strides that stay, in their order. was: the input's meta before dimension `gone` (-1: none) went. */
+static void refit_input(struct prog *q, int node, const struct meta *was, int gone)
+{
+	struct meta left = *was;
+	for (int d = gone; d >= 0 && d + 1 < was->rank; d++)
+		left.stride[d] = was->stride[d + 1];
+	restride(q, &q->node[node], &left);
+	shrink_refit_data(q, node);
 }
 
 /* Where dimension `gone` of self is in the result; -1: nowhere, or nobody knows. */
@@ -316,28 +350,16 @@ bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err)
 		place[i] = -1;
 		if (node_is_sym(n))
 			continue;
-		if (n->refusal || !n->nout)
-			return err_set(err, "shrink: a node without sizes");
+		if (!has_sizes(n, err))
+			return false;
 		const struct meta *self = self_meta(q, n), was = n->out[0].meta;
-		int self_node = self ? n->arg[op_self(n->op)].node : -1, gone = self ? place[self_node] : -1;
+		int gone = self ? place[n->arg[op_self(n->op)].node] : -1;
 		place[i] = self ? place_after(n, self, gone) : was.rank == rank ? dim : -1;
-		for (int k = 0; k < op_info[n->op].nparam; k++) {
-			const struct param *p = &op_info[n->op].param[k];
-			struct arg *g = &n->arg[k];
-			if (p->kind == K_DIM && g->tag == ARG_INT && gone >= 0 && !shift_dim(&g->i.value, gone, self->rank, p->role, err))
-				return false;
-			if (p->kind == K_DIMS && g->tag == ARG_INTS && gone >= 0 && !shift_dims(g, gone, self->rank, err))
-				return false;
-			if (g->tag == ARG_INTS && place[i] >= 0 && g->n == was.rank && (p->kind == K_SIZE || str_eq(p->name, "stride")))
-				remove_entry(g, place[i]);
-		}
-		if (n->op != OP_input)
-			continue;
-		struct meta left = was;
-		for (int d = place[i]; d >= 0 && d + 1 < was.rank; d++)
-			left.stride[d] = was.stride[d + 1];
-		restride(q, n, &left);
-		shrink_refit_data(q, i);
+		if (!shift_arguments(n, gone, self ? self->rank : 0, err))
+			return false;
+		remove_place(n, place[i], &was);
+		if (n->op == OP_input)
+			refit_input(q, i, &was, place[i]);
 	}
 	refit_sources(q);
 	return true;
@@ -347,25 +369,19 @@ bool shrink_rank(struct prog *q, int64_t from, struct err *err)
 {
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
-		const struct meta *self = self_meta(q, n);
 		if (node_is_sym(n))
 			continue;
-		if (n->refusal || !n->nout)
-			return err_set(err, "shrink: a node without sizes");
-		int gone = self ? place_of(self, from) : -1;
-		if (gone == -2 || place_of(&n->out[0].meta, from) == -2)
-			return err_set(err, "shrink: two dimensions have this size");
-		const struct meta was = n->out[0].meta;
-		if (!without_dim(q, n, from, gone, self ? self->rank : 0, err))
+		if (!has_sizes(n, err))
 			return false;
-		if (n->op != OP_input)
-			continue;
-		struct meta left = was; /* the strides that stay, in their order */
-		int at = place_of(&was, from);
-		for (int d = at; at >= 0 && d + 1 < was.rank; d++)
-			left.stride[d] = was.stride[d + 1];
-		restride(q, n, &left);
-		shrink_refit_data(q, i);
+		const struct meta *self = self_meta(q, n), was = n->out[0].meta;
+		int gone = self ? place_of(self, from) : -1, at = place_of(&was, from);
+		if (gone == -2 || at == -2)
+			return err_set(err, "shrink: two dimensions have this size");
+		if (!shift_arguments(n, gone, self ? self->rank : 0, err))
+			return false;
+		remove_size(n, from);
+		if (n->op == OP_input)
+			refit_input(q, i, &was, at);
 	}
 	refit_sources(q);
 	return true;

@@ -71,7 +71,7 @@ static void show_miss(
 		return;
 	sb_init(&sb);
 	for (int i = 0; i < p->nnode; i++)
-		if (op_info[p->node[i].op].family != F_INPUT && op_info[p->node[i].op].family != F_FACTORY)
+		if (!node_is_source(&p->node[i]))
 			sb_printf(&sb, " %s", op_info[p->node[i].op].name);
 	bench_note(m->o, "    missed: %s, %s, %s %s: %.9g +- %.3g, planted %.9g; program:%s", m->what, plant_name[what], names[k], tensor,
 		want->hi, want->rad, got, sb.s);

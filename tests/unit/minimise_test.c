@@ -114,14 +114,6 @@ static enum minimise_answer ask_founding(void *ctx, const struct prog *p, const 
 	return founding(p) ? MINIMISE_YES : MINIMISE_NO;
 }
 
-static int operators_of(const struct prog *p)
-{
-	int n = 0;
-	for (int i = 0; i < p->nnode; i++)
-		n += op_info[p->node[i].op].family != F_INPUT && op_info[p->node[i].op].family != F_FACTORY;
-	return n;
-}
-
 static void test_founding_pair(void)
 {
 	struct program_source s = {.seed = 12, .policy = "default", .limits = {0}};
@@ -132,11 +124,11 @@ static void test_founding_pair(void)
 		struct prog p, least;
 		struct minimise_count count;
 		arena_init(&a);
-		if (source_program(&p, &a, &s, k, &err) && !p.must_raise && founding(&p) && operators_of(&p) >= 4) {
+		if (source_program(&p, &a, &s, k, &err) && !p.must_raise && founding(&p) && prog_operators(&p) >= 4) {
 			found++;
 			minimise(&least, &count, &p, ask_founding, NULL, &a);
 			const char *text = prog_text(&least, &a);
-			EXPECT_INT(operators_of(&least), 2);
+			EXPECT_INT(prog_operators(&least), 2);
 			EXPECT(least.ncall == 0 && least.nret == 1 && least.nnode <= 5, "%s", text);
 			for (int i = 0; i < least.nnode; i++)
 				EXPECT(!least.node[i].nout || node_meta(&least, i)->rank <= 2, "%s of\n%s", text, prog_text(&p, &a));
