@@ -17,6 +17,7 @@
 #include "fuzz/campaign/keep.h"
 #include "compiled/targets/message.h"
 #include "fuzz/campaign/progress.h"
+#include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
 #include "fuzz/campaign/summary.h"
@@ -55,6 +56,7 @@ struct campaign {
 	int nreason;
 	bool *done;
 	struct tally *tally;
+	struct recheck recheck;
 	int64_t nobs, lost_programs, lost_uncounted, lost_shards; /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
@@ -458,6 +460,7 @@ static void summary(const struct campaign *c)
 		.reason = c->reason,
 		.nreason = c->nreason,
 		.tally = c->tally,
+		.recheck = &c->recheck,
 		.nobs = c->nobs,
 		.lost_programs = c->lost_programs};
 	summary_print(&end);
@@ -621,6 +624,8 @@ int cmd_fuzz(const struct options *given)
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	print_begin(&o);
+	if (ok && c.store && !o.no_recheck && !recheck_run(&c.recheck, c.store, c.tally, &o))
+		stored(&c, STORE_IO);
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	progress_end(&c.progress);

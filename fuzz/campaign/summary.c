@@ -49,6 +49,9 @@ static void summary_json(struct json *j, const struct summary *c)
 	for (int v = 0; v < NVERDICTS; v++)
 		json_int(j, verdict_name[v], shard_stats_verdicts(c->sum, (enum verdict)v) + c->sum->verdict[MAX_TARGETS][v]);
 	tally_json(j, c->tally);
+	json_object(j, "recheck");
+	recheck_json(j, c->recheck);
+	json_end(j);
 	json_int(j, "divergent", c->nobs);
 	json_int(j, "lost_programs", c->lost_programs);
 	json_array(j, "targets");
@@ -189,6 +192,10 @@ static void print_findings(const struct summary *c)
 		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
 			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
 	sb_init(&sb);
+	recheck_print(&sb, c->recheck);
+	if (sb.len)
+		printf("%s\n", sb.s);
+	sb_reset(&sb);
 	tally_print(&sb, c->tally);
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);

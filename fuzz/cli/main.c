@@ -7,6 +7,7 @@
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/cli/findings_cmd.h"
 
@@ -27,6 +28,7 @@ static const struct {
 	{"eval", cmd_eval},
 	{"bench", cmd_bench},
 	{SHARD_VERB, shard_main},
+	{RECHECK_VERB, recheck_main},
 };
 
 static const char *self_path(char *buf, size_t n)

@@ -93,6 +93,69 @@ print(*[json.loads(line)["answer"] for line in open(sys.argv[1])])' "$tmp/out")"
 	expect "nothing is stored" 0 $?
 }
 
+recheck() { # a campaign begins with what is known: still there, gone, back
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/p.prog"
+	cd "$tmp" || exit 1
+	compiler() { # compiler VERSION [WRONG]: its sums are differences
+		sed "s/^__version__.*/__version__ = \"$1\"/" "$src/examples/closure_compiler.py" >c.py
+		[ $# = 1 ] || echo 'OPS["aten.add.Tensor"] = pointwise(operator.sub)' >>c.py
+	}
+	fuzz="$bin fuzz --target python:c.py --policy forward --ops clone --programs 3 --seed 1 --db $tmp/r.db"
+	compiler 1.0 wrong
+	"$bin" check p.prog --target python:c.py --db "$tmp/r.db" >"$tmp/out" 2>"$tmp/err"
+	id=$(sql "select id from v_findings" "$tmp/r.db")
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "nothing is known yet" 0 $?
+	hasnt "nothing is run again" "$tmp/out" "known before"
+	"$bin" findings mark "$id" known --db "$tmp/r.db" >"$tmp/out"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "known and still there" 0 $?
+	has "it is said" "$tmp/out" "^known before: 1 finding run again: 1 still there$"
+	expect "an observation" 2 "$(sql "select nobs from v_findings" "$tmp/r.db")"
+	expect "it is no part of the campaign" "6 forward, 1 recheck" "$(sql "select group_concat(n || ' ' || policy, ', ') from
+		(select policy, sum(n) as n from v_counters where policy <> 'check' group by 1)" "$tmp/r.db")"
+	$fuzz --no-recheck >"$tmp/out" 2>"$tmp/err"
+	hasnt "it can be switched off" "$tmp/out" "known before"
+	$fuzz --time 1ms >"$tmp/out" 2>"$tmp/err"
+	has "its time is bounded" "$tmp/out" "^known before: 1 finding run again: 1 not reached in time$"
+	compiler 2.0
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "what is gone makes nothing fail" 0 $?
+	has "it shouts" "$tmp/out" "^no longer happens: $id on python:c.py: "
+	has "and says what to do" "$tmp/out" "^  scatterproof findings mark $id fixed-in 2.0 --db "
+	has "it is counted" "$tmp/out" "^known before: 1 finding run again: 1 no longer happen"
+	expect "a pass" 1 "$(sql "select npass from v_findings" "$tmp/r.db")"
+	$fuzz --json >"$tmp/out" 2>"$tmp/err"
+	has "machines are told, too" "$tmp/out" '^\{"recheck": "'"$id"'", "what": "no longer happens", "targets": "python:c.py", '
+	has "in the summary" "$tmp/out" '"recheck": \{"findings": 1, "still_there": 0, "no_longer": 1, '
+	"$bin" findings mark "$id" fixed-in 2.0 --db "$tmp/r.db" >"$tmp/out"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	has "fixed" "$tmp/out" "^known before: 1 finding run again: 1 fixed and gone$"
+	compiler 1.5 wrong
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "an older version has it" 0 $?
+	has "of course" "$tmp/out" "^known before: 1 finding run again: 1 still there$"
+	compiler 2.1 wrong
+	$fuzz --fail-on new >"$tmp/out" 2>"$tmp/err"
+	expect "it is back" 1 $?
+	has "it is said" "$tmp/out" "^regressed: $id on python:c.py: "
+	has "and counted" "$tmp/out" "^known before: 1 finding run again: 1 regressed$"
+	has "as a finding" "$tmp/out" "^0 new findings, 1 regressed, "
+	expect "state" regressed "$(sql "select state from v_findings" "$tmp/r.db")"
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	hasnt "open ones are not run again" "$tmp/out" "known before"
+	"$bin" findings mark "$id" known --db "$tmp/r.db" >"$tmp/out"
+	echo 'nonsense(' >c.py
+	$fuzz >"$tmp/out" 2>"$tmp/err"
+	expect "a target that does not start" 2 $?
+	campaign zero
+	id=$(sql "select id from v_findings where kind = 'gradient' order by 1 limit 1" "$tmp/zero.db")
+	"$bin" findings mark "$id" known --db "$tmp/zero.db" >"$tmp/out"
+	"$bin" fuzz --target builtin:eager --programs 3 --seed 1 --db "$tmp/zero.db" >"$tmp/out" 2>"$tmp/err"
+	hasnt "passing where it never was is no news" "$tmp/out" "no longer happens:"
+	has "and is no answer" "$tmp/out" "^known before: 1 finding run again: 1 cannot be told$"
+}
+
 matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)
 	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
 	id=$(sql "select id from v_findings" "$tmp/m.db")
@@ -108,6 +171,7 @@ matrix_torch() { # the founding bug is of one version, and of its compiled stage
 case $part in
 bisect) bisect ;;
 matrix) matrix ;;
+recheck) recheck ;;
 matrix_torch) matrix_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
