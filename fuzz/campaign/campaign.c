@@ -22,6 +22,7 @@
 #include "fuzz/campaign/shard_note.h"
 #include "fuzz/campaign/summary.h"
 #include "fuzz/campaign/tally.h"
+#include "fuzz/triage/signature.h"
 #include "eager/base/json.h"
 
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
@@ -64,6 +65,7 @@ struct campaign {
 	enum shard_mode mode;
 	struct progress progress;
 	bool store_failed;
+	struct explained explained;
 	int refused; /* exit code with which a shard says that the campaign cannot go on */
 };
 
@@ -238,6 +240,7 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 	c->stats[i] = head.stats;
 	c->done[i] = head.stats.exhausted;
 	copy_state(&c->place[i], &head.state);
+	explained_add_all(&c->explained, &head.explained);
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		const char *draw = wire_str(&w, a);
 		uint32_t target = wire_u32(&w);
@@ -272,8 +275,14 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
-	const struct shard_request r = {
-		.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state, .nskip = p->nskip, .skip = p->skip};
+	const struct shard_request r = {.ms = CHUNK_MS,
+		.mode = c->mode,
+		.fresh = !p->begun,
+		.note = p->note_name,
+		.state = p->state,
+		.nskip = p->nskip,
+		.skip = p->skip,
+		.explained = c->explained};
 	sb_init(&sb);
 	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
@@ -461,6 +470,7 @@ static void summary(const struct campaign *c)
 		.nreason = c->nreason,
 		.tally = c->tally,
 		.recheck = &c->recheck,
+		.explained = &c->explained,
 		.nobs = c->nobs,
 		.lost_programs = c->lost_programs};
 	summary_print(&end);
@@ -513,6 +523,24 @@ static bool open_store(struct campaign *c, int *rc)
 	complain("%s", store_message(c->store));
 	*rc = EXIT_TARGET;
 	return false;
+}
+
+static bool take_signature(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	(void)ncols, (void)names;
+	if (v)
+		explained_add(ctx, signature_hint(v[0].s));
+	return true;
+}
+
+/* What the findings of the store explain, in whatever state they are. */
+static void load_explained(struct campaign *c)
+{
+	const char *sql = arena_printf(&c->arena,
+		"select distinct s.signature from finding_summary s join finding f on f.id = s.finding where f.family = '%s' order by 1",
+		target_family(&c->o->target[0]));
+	if (c->store && !c->o->no_avoid)
+		stored(c, store_query_sql(c->store, sql, NULL, take_signature, &c->explained));
 }
 
 /* What shards would refuse one by one. */
@@ -624,6 +652,7 @@ int cmd_fuzz(const struct options *given)
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	print_begin(&o);
+	load_explained(&c);
 	if (ok && c.store && !o.no_recheck && !recheck_run(&c.recheck, c.store, c.tally, &o))
 		stored(&c, STORE_IO);
 	ok = ok && run(&c, &err);

@@ -17,6 +17,7 @@ struct summary {
 	const struct shard_reason *reason;
 	int nreason;
 	const struct tally *tally;
+	const struct explained *explained;
 	const struct recheck *recheck; /* of what was known before */
 	int64_t nobs, lost_programs;   /* programs that diverged; of which a shard died */
 };

@@ -27,6 +27,7 @@ enum opt {
 	O_LIMIT,
 	O_NO_CHEAP,
 	O_NO_CONFIRM,
+	O_NO_AVOID,
 	O_NO_RECHECK,
 	O_PROGRAM_ID,
 	O_NO_STORE,
@@ -62,6 +63,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro minimize triage", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
+	[O_NO_AVOID] = {"--no-avoid", NULL, "fuzz", "compile first whatever is predicted wrongly, also what a known cause explains"},
 	[O_NO_RECHECK] = {"--no-recheck", NULL, "fuzz", "do not begin with the findings of the store that are known or fixed"},
 	[O_PROGRAM_ID] = {"--program", "ID", "repro minimize",
 		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
@@ -199,6 +201,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_NO_STORE: o->no_store = true; return true;
 	case O_BISECT: o->bisect = true; return true;
 	case O_MATRIX: o->matrix = true; return true;
+	case O_NO_AVOID: o->no_avoid = true; return true;
 	case O_NO_RECHECK: o->no_recheck = true; return true;
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
@@ -323,6 +326,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)
 		arg(&av, a, "--no-cheap", NULL);
+	if (o->no_avoid)
+		arg(&av, a, "--no-avoid", NULL);
 	if (o->no_confirm)
 		arg(&av, a, "--no-confirm", NULL);
 	return argv;

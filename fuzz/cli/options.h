@@ -35,6 +35,7 @@ struct options {
 	int limit_ms;  /* --limit: per program on a target */
 	bool no_cheap; /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
+	bool no_avoid;   /* --no-avoid: what known causes explain is compiled like everything else */
 	bool no_recheck; /* --no-recheck: what is known is not run again first */
 	bool json, quiet, probe;
 	int expect; /* --expect: an enum verdict, -1: none */

@@ -2,7 +2,7 @@
 # life.sh BIN SOURCE PART: a finding after it was found: bisected, run on every stage and version, run again by campaigns, avoided by their
 # queues, exported as a baseline. On targets that need no PyTorch.
 set -u
-bin=$1 src=$2 part=$3
+bin=$1 src=$2 part=$3 finding_of=${4:-}
 . "$(dirname "$0")/shell.sh"
 
 campaign() { "$bin" fuzz --target builtin:eager+plant="$1" --programs 300 --seed 5 --db "$tmp/$1.db" --quiet >"$tmp/out" 2>"$tmp/err"; }
@@ -156,6 +156,31 @@ recheck() { # a campaign begins with what is known: still there, gone, back
 	has "and is no answer" "$tmp/out" "^known before: 1 finding run again: 1 cannot be told$"
 }
 
+avoid() { # what the store explains is known to a campaign of that family
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/p.prog"
+	printf '#!/bin/sh\nexec python3 "%s"\n' "$src/tests/cli/fake_torch.py" >"$tmp/python"
+	chmod +x "$tmp/python"
+	export FAKE_TORCH=2.11.0
+	for op in slice_scatter select_scatter; do
+		"$finding_of" --as "gradient predicted layout overlaps: aten.$op.default" torch-2.11.0:inductor@cpu "$tmp/a.db" torch-2.11.0:inductor@cpu \
+			gradient mismatch "$tmp/p.prog" "out 0 (y)" 0 >"$tmp/out"
+		sed -i 's/seed=[0-9]*/seed=7/' "$tmp/p.prog"
+	done
+	"$bin" findings mark "$(tail -1 "$tmp/out")" dismissed --db "$tmp/a.db" >"$tmp/out"
+	fuzz="$bin fuzz --target torch:inductor@cpu --python $tmp/python --programs 2 --seed 1 --json"
+	explained() { python3 -c 'import json, sys
+s = json.loads(open(sys.argv[1]).read().splitlines()[-1])["summary"]
+print(*s["explained"], s["set_aside"])' "$tmp/out"; }
+	$fuzz --db "$tmp/a.db" >"$tmp/out" 2>"$tmp/err"
+	expect "findings of the store" "aten.select_scatter.default aten.slice_scatter.default 0" "$(explained)"
+	$fuzz --db "$tmp/a.db" --no-avoid >"$tmp/out" 2>"$tmp/err"
+	expect "--no-avoid" 0 "$(explained)"
+	$fuzz --db "$tmp/new.db" >"$tmp/out" 2>"$tmp/err"
+	expect "a new store" 0 "$(explained)"
+	"$bin" fuzz --target builtin:eager --programs 2 --seed 1 --json --db "$tmp/a.db" >"$tmp/out" 2>"$tmp/err"
+	expect "another family" 0 "$(explained)"
+}
+
 matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)
 	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
 	id=$(sql "select id from v_findings" "$tmp/m.db")
@@ -172,6 +197,7 @@ case $part in
 bisect) bisect ;;
 matrix) matrix ;;
 recheck) recheck ;;
+avoid) avoid ;;
 matrix_torch) matrix_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
