@@ -25,6 +25,7 @@
 #include "fuzz/triage/signature.h"
 #include "eager/base/json.h"
 
+#define BASELINE_WORDS "known (baseline)"
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
 /* Where a shard stands, for the process that takes the place of a dead one. */
@@ -57,6 +58,7 @@ struct campaign {
 	int nreason;
 	bool *done;
 	struct tally *tally;
+	const struct baseline *baseline; /* NULL: none */
 	struct recheck recheck;
 	int64_t nobs, lost_programs, lost_uncounted, lost_shards; /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
@@ -109,25 +111,28 @@ static void show_finding(struct campaign *c, const struct shard_finding *f, cons
 		interrupt_ask(SIGPIPE); /* the reader of our pipe has gone */
 }
 
-/* One that the store had before this run, once per run. */
-static void print_seen_again(struct campaign *c, const struct store_loaded *f)
+/* One that the store had before this run, or a baseline, once per run. state: in words. */
+static void print_seen_again(
+	struct campaign *c, const struct hash128 *id, const char *state, enum finding_severity of, const char *signature)
 {
-	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	const char *severity = finding_severity_name[of];
+	char hex[33];
+	hash_hex(hex, id);
 	progress_clear(&c->progress);
 	if (c->o->json) {
 		struct strbuf sb;
 		sb_init(&sb);
 		struct json j = json_into(&sb, JSON_SPACED);
 		json_object(&j, NULL);
-		json_text(&j, "seen_again", f->hex, STORE_ID_DIGITS);
+		json_text(&j, "seen_again", hex, STORE_ID_DIGITS);
 		json_string(&j, "state", state);
 		json_string(&j, "severity", severity);
-		json_string(&j, "signature", f->signature);
+		json_string(&j, "signature", signature);
 		json_end(&j);
 		printf("%s\n", sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
-		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
+		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, hex, state, severity, escaped_line(&c->scratch, signature));
 	}
 	fflush(stdout);
 }
@@ -137,12 +142,15 @@ static void meet_again(struct campaign *c, const struct shard_finding *f, const 
 {
 	struct store_loaded now;
 	enum met how = MET_OPEN;
-	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)) || !tally_meet(c->tally, id, how, now.severity))
+	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)))
+		return;
+	how = keep_met(how, c->baseline, f->target, f->versions, f->kind, f->signature);
+	if (!tally_meet(c->tally, id, how, now.severity))
 		return;
 	if (how == MET_REGRESSED)
 		show_finding(c, f, "regressed", id);
 	else
-		print_seen_again(c, &now);
+		print_seen_again(c, id, how == MET_BASELINE ? BASELINE_WORDS : finding_state_name[now.state], now.severity, now.signature);
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
@@ -165,13 +173,18 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		meet_again(c, f, &id);
 		return;
 	}
-	if (!tally_meet(c->tally, c->store ? &id : &signature, MET_NEW, f->severity))
+	enum met how = keep_met(MET_NEW, c->baseline, f->target, f->versions, f->kind, f->signature);
+	if (!tally_meet(c->tally, c->store ? &id : &signature, how, f->severity))
 		return;
+	if (how == MET_BASELINE) {
+		print_seen_again(c, &id, BASELINE_WORDS, f->severity, f->signature);
+		return;
+	}
 	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	show_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+	show_finding(c, f, how == MET_REGRESSED ? "regressed" : f->confirmed ? "confirmed" : "candidate", &id);
 }
 
 /* The status line, if it is due. */
@@ -628,19 +641,21 @@ static void print_begin(const struct options *o)
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
+	struct baseline baseline = {0};
 	struct err err = {0};
 	int rc = EXIT_TARGET;
 	if (!o.ntarget) {
 		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
 		return EXIT_USAGE;
 	}
-	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
+	if (!policy_usable(&o, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms()};
+	struct campaign c = {
+		.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms(), .baseline = o.baseline ? &baseline : NULL};
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
@@ -672,6 +687,8 @@ int cmd_fuzz(const struct options *given)
 		rc = EXIT_TARGET;
 	}
 	tally_free(c.tally);
+	if (o.baseline)
+		baseline_free(&baseline);
 	arena_free(&c.scratch);
 	arena_free(&c.arena);
 	return rc;

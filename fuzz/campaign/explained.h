@@ -1,5 +1,6 @@
 /* explained.h: operators whose impossible predicted layouts (rank 1 of torch:fake, such as `aten.slice_scatter.default`) a known cause
- * explains: a finding of the store is named after it, in whatever state, or a divergence of this campaign was confirmed to be. */
+ * explains: a finding of the store is named after it, in whatever state, or a divergence of this campaign was confirmed to be. (One that
+ * still waits for its confirmation explains it, too, in its own shard, until the confirmation fails: shard_queue.c.) */
 #ifndef SCATTERPROOF_EXPLAINED_H
 #define SCATTERPROOF_EXPLAINED_H
 

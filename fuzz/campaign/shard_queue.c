@@ -2,11 +2,18 @@
  * but a program whose every such prediction a known cause explains goes behind all others: it would only show once more what is known. */
 #include "fuzz/campaign/shard_internal.h"
 
+/* A confirmed finding does, or a divergence that is being confirmed: others like it would only wait with it. */
+static bool is_explained(const struct shard *s, const char *op)
+{
+	bool on_trial = s->trial && s->trial->of.explains && str_eq(s->trial->of.explains, op);
+	return on_trial || explained_has(&s->explained, op) || sightings_explain(s->sightings, op);
+}
+
 bool queue_explains(const struct shard *s, const struct job *j)
 {
 	bool all = s->cheap_on && !s->o->no_avoid && j->hit && !j->diverged && !j->many_hints;
 	for (int i = 0; i < j->nhint && all; i++)
-		all = explained_has(&s->explained, j->hints[i]);
+		all = is_explained(s, j->hints[i]);
 	return all;
 }
 

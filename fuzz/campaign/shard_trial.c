@@ -101,6 +101,7 @@ void shard_diverged(struct shard *s, struct job *j, const struct exec *e, int ta
 	}
 	struct sighting w = {
 		.key = signature_key(o, t), .index = j->index, .twin = j->twin, .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
+	w.explains = xstrdup(signature_hint(o->signature));
 	sb_init(&w.finding);
 	describe(&w.finding, s, j, e, t, o, r->stderr_tail);
 	const char *name = sightings_name(s->sightings, w.key);

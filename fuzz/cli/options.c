@@ -40,6 +40,7 @@ enum opt {
 	O_OUT,
 	O_FAIL_ON,
 	O_INTO,
+	O_BASELINE,
 	O_PROBE,
 	O_DIRECTORY,
 	NOPTS
@@ -82,6 +83,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
+	[O_BASELINE] = {"--baseline", "FILE", "fuzz check",
+		"findings in it (`findings export --known` writes it) count as marked: they are said and make no exit code"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
 	[O_DIRECTORY] = {"--directory", "DIR", "", "of shards, which start in one of their own: where the user is"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
@@ -100,7 +103,7 @@ static const struct verb_info {
 	{"triage", "--db FILE [--time T]",
 		"minimise every open finding, then show the causes: findings that fail alike with the same operators", 0},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE",
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
 		MAX_FILES},
@@ -211,6 +214,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;
+	case O_BASELINE: o->baseline = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;
 	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
 	case NOPTS: break;

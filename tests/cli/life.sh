@@ -181,6 +181,96 @@ print(*s["explained"], s["set_aside"])' "$tmp/out"; }
 	expect "another family" 0 "$(explained)"
 }
 
+baseline() { # what was decided, as a text, keeps a run without a store green; the text is read strictly
+	campaign zero
+	n=$(sql "select count(*) from v_findings" "$tmp/zero.db")
+	ids=($(sql "select group_concat(full_id, ' ') from v_findings" "$tmp/zero.db"))
+	mark() { "$bin" findings mark "$@" --db "$tmp/zero.db" >"$tmp/out" || echo "FAIL: mark $*"; }
+	"$bin" findings export --known --db "$tmp/zero.db" >"$tmp/none.txt"
+	expect "nothing is decided" 0 "$(grep -c '^finding' "$tmp/none.txt")"
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 300 --seed 5"
+	$fuzz --baseline "$tmp/none.txt" >"$tmp/out" 2>"$tmp/err"
+	expect "an empty baseline" 1 $?
+	for id in "${ids[@]}"; do mark "$id" known --note "told them
+again" --issue https://example.org/1; done
+	mark "${ids[0]}" fixed-in 9.0
+	mark "${ids[1]}" dismissed --note 'a back\slash'
+	mark "${ids[2]}" duplicate --of "${ids[3]}"
+	"$bin" minimize "${ids[3]}" --db "$tmp/zero.db" --quiet >"$tmp/least.prog" 2>"$tmp/err"
+	"$bin" findings export --known --out "$tmp/b.txt" --db "$tmp/zero.db" >"$tmp/out"
+	expect "export" 0 $?
+	has "says how many" "$tmp/out" "^$n findings in .*b.txt$"
+	expect "each once" "$n" "$(grep -c '^finding [0-9a-f]\{32\}$' "$tmp/b.txt")"
+	has "fixed" "$tmp/b.txt" "^state fixed-in 9.0$"
+	has "duplicate" "$tmp/b.txt" "^state duplicate ${ids[3]}$"
+	has "issue" "$tmp/b.txt" "^issue https://example.org/1$"
+	has "the first line of the note" "$tmp/b.txt" "^note told them$"
+	has "a note with a backslash" "$tmp/b.txt" '^note a back\\\\slash$'
+	expect "the minimised program" "$(cat "$tmp/least.prog")" \
+		"$(awk -v id="${ids[3]}" '$1 == "finding" { on = $2 == id } on && sub(/^    /, "")' "$tmp/b.txt")"
+	$fuzz --baseline "$tmp/b.txt" >"$tmp/out" 2>"$tmp/err"
+	expect "all are in the baseline" 0 $?
+	has "they are counted" "$tmp/out" "^0 new findings, .*, $n known \(baseline\); "
+	has "and said" "$tmp/out" "^seen again: [0-9a-f]{8}  known \(baseline\), high: "
+	hasnt "they are no findings" "$tmp/out" "^FINDING"
+	$fuzz --baseline "$tmp/b.txt" --db "$tmp/new.db" >"$tmp/out" 2>"$tmp/err"
+	expect "with a store of its own" 0 $?
+	expect "which takes no marks from it" "$n" "$(sql "select count(*) from v_open" "$tmp/new.db")"
+	$fuzz --baseline "$tmp/b.txt" --db "$tmp/new.db" >"$tmp/out" 2>"$tmp/err"
+	expect "and meets them again" 0 $?
+	$fuzz --db "$tmp/new.db" >"$tmp/out" 2>"$tmp/err"
+	expect "without the baseline they count" 1 $?
+	sed 's/^state fixed-in 9.0/state fixed-in 0.1/' "$tmp/b.txt" >"$tmp/old.txt"
+	$fuzz --baseline "$tmp/old.txt" >"$tmp/out" 2>"$tmp/err"
+	expect "one that is fixed in this version" 1 $?
+	has "is back" "$tmp/out" "^0 new findings, 1 regressed, .*, $((n - 1)) known \(baseline\); "
+	awk -v id="${ids[3]}" '$1 == "finding" { on = $2 == id } !on' "$tmp/b.txt" >"$tmp/less.txt"
+	$fuzz --baseline "$tmp/less.txt" >"$tmp/out" 2>"$tmp/err"
+	expect "one that is not in it" 1 $?
+	has "is new" "$tmp/out" "^1 new findings, "
+	sed 's/^kind .*/kind crash/' "$tmp/b.txt" >"$tmp/kind.txt"
+	$fuzz --baseline "$tmp/kind.txt" >"$tmp/out" 2>"$tmp/err"
+	expect "of another kind" 1 $?
+	"$bin" findings show "${ids[3]}" --json --db "$tmp/zero.db" | python3 -c 'import json, sys
+sys.stdout.write(json.load(sys.stdin)["program"])' >"$tmp/p.prog"
+	check="$bin check $tmp/p.prog --target builtin:eager+plant=zero"
+	$check >"$tmp/out"
+	expect "check" 1 $?
+	$check --baseline "$tmp/b.txt" >"$tmp/out"
+	expect "check --baseline" 0 $?
+	has "it is said" "$tmp/out" "^  known \(baseline\)$"
+	$check --baseline "$tmp/b.txt" --json >"$tmp/out"
+	has "machines, too" "$tmp/out" '"baseline":"known \(baseline\)"'
+	id=${ids[4]}
+	while IFS='|' read -r edit want; do # what is wrong is named by its place and fact
+		sed "$edit" "$tmp/b.txt" >"$tmp/bad.txt"
+		cmp -s "$tmp/b.txt" "$tmp/bad.txt" && echo "FAIL: '$edit' changes nothing" && fails=$((fails + 1))
+		$fuzz --baseline "$tmp/bad.txt" >"$tmp/out" 2>&1
+		expect "$edit" 2 $?
+		has "$edit" "$tmp/out" "bad.txt:[0-9]+: $want"
+	done <<-END
+		1d|a baseline begins with the line '# scatterproof baseline 1'
+		/^finding $id/,/^program/s/^state .*/state open/|'open' is no decision
+		/^finding $id/,/^program/s/^state .*/state known today/|'today' after known is not understood
+		/^finding $id/,/^program/s/^state .*/state duplicate 123/|duplicate needs the 32 digits
+		/^finding $id/,/^program/s/^kind .*/kind valu/|'valu' is no kind of finding
+		/^finding $id/,/^program/s/^signature .*//|finding ${id:0:8} has no line 'signature'
+		/^finding $id/,/^program/s/^family/familly/|'familly' is not understood; did you mean 'family'
+		/^finding $id/,/^program/s/^family .*/&\n&/|'family' is there twice
+		s/^finding $id/finding ${id:0:8}/|'${id:0:8}' is no finding's id
+		s/^finding $id/finding ${ids[5]}/|finding ${ids[5]:0:8} stands in line [0-9]+ already
+		/^finding $id/,/^return/s/^    \(x: .*\)/    \1 nonsense/|the program does not read: 
+		/^finding $id/,/^return/s/^    # scat/  # scat/|a program's lines are indented by four blanks
+		/^finding $id/,/^program/s/^program/program x/|'program' takes no value
+	END
+	$fuzz --baseline "$tmp/absent.txt" >"$tmp/out" 2>&1
+	expect "no such file" 2 $?
+	"$bin" findings export --db "$tmp/zero.db" >"$tmp/out" 2>&1
+	expect "export of what" 2 $?
+	"$bin" findings export --known --db "$tmp/zero.db" --out /dev/full >"$tmp/out" 2>&1
+	expect "a full disk" 3 $?
+}
+
 matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)
 	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
 	id=$(sql "select id from v_findings" "$tmp/m.db")
@@ -198,6 +288,7 @@ bisect) bisect ;;
 matrix) matrix ;;
 recheck) recheck ;;
 avoid) avoid ;;
+baseline) baseline ;;
 matrix_torch) matrix_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac

@@ -19,6 +19,7 @@ static void set_up(struct bench *b, bool goes_on)
 	b->o = (struct options){.shard_count = 1, .programs = goes_on ? 1000 : 1};
 	b->s = calloc(1, sizeof *b->s);
 	*b->s = (struct shard){.o = &b->o, .cheap_on = true, .compiles = true, .made = 1};
+	b->s->sightings = sightings_new();
 	b->s->novelty = calloc(1, sizeof *b->s->novelty);
 }
 
@@ -26,6 +27,7 @@ static void tear_down(struct bench *b)
 {
 	for (int i = 0; i < b->s->nqueue; i++)
 		job_free(b->s->queue[i]);
+	sightings_free(b->s->sightings);
 	free(b->s->novelty);
 	free(b->s);
 }
@@ -99,6 +101,26 @@ static void learned_while_it_waits(void)
 	push(b.s, 1, plain);
 	explained_add(&b.s->explained, SLICE_SCATTER);
 	EXPECT_INT(pop(b.s), 1);
+	tear_down(&b);
+}
+
+static void while_a_divergence_is_confirmed(void)
+{
+	struct bench b;
+	struct sighting w = {.key = 1, .hint = xstrdup(SLICE_SCATTER), .explains = xstrdup(SLICE_SCATTER)}, out;
+	set_up(&b, true);
+	sb_init(&w.finding);
+	CHECK(sightings_wait(b.s->sightings, &w));
+	push(b.s, 0, known);
+	EXPECT_INT(queue_unexplained(b.s), 0);
+	CHECK(sightings_next(&out, b.s->sightings));
+	b.s->trial = calloc(1, sizeof *b.s->trial);
+	b.s->trial->of = out;
+	EXPECT_INT(queue_unexplained(b.s), 0);
+	sighting_free(&b.s->trial->of); /* the trial failed */
+	free(b.s->trial);
+	b.s->trial = NULL;
+	EXPECT_INT(queue_unexplained(b.s), 1);
 	tear_down(&b);
 }
 
@@ -186,6 +208,7 @@ int main(void)
 	RUN(impossible_predictions_first);
 	RUN(what_is_explained_goes_behind);
 	RUN(learned_while_it_waits);
+	RUN(while_a_divergence_is_confirmed);
 	RUN(one_turn_in_sixteen);
 	RUN(set_aside_is_counted);
 	RUN(switched_off);
