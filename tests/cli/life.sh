@@ -271,6 +271,39 @@ sys.stdout.write(json.load(sys.stdin)["program"])' >"$tmp/p.prog"
 	expect "a full disk" 3 $?
 }
 
+marks() { # a table of programs and issues marks a store
+	mkdir "$tmp/t"
+	target=builtin:eager+plant=zero
+	i=0
+	for name in one two three; do # three that fail there
+		while :; do
+			i=$((i + 1))
+			"$bin" gen --seed 3 --program $i >"$tmp/t/$name.prog"
+			"$bin" check "$tmp/t/$name.prog" --target $target --db "$tmp/probe.db" >"$tmp/out"
+			grep -q '^  kept as [0-9a-f]*$' "$tmp/out" && break
+		done
+	done
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = clone(x)\nreturn (y,)\n' >"$tmp/t/right.prog"
+	printf '# a comment\none\thttps://example.org/1 https://example.org/2\tthe family\ntwo\t-\tnot found\nright\t-\t\nthree\t-\t\n' >"$tmp/t/up.tsv"
+	"$bin" check "$tmp/t/three.prog" --target $target --db "$tmp/m.db" >"$tmp/out"
+	three=$(sed -n 's/^  kept as //p' "$tmp/out")
+	"$bin" findings mark "$three" dismissed --db "$tmp/m.db" >"$tmp/out"
+	run() { "$src/scripts/mark-known" --db "$tmp/m.db" --target $target --table "$tmp/t/up.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"; }
+	run
+	expect "exit code" 0 $?
+	expect "what it did" "2 marked known, 1 decided before, 1 programs fail on none of the targets" "$(tail -1 "$tmp/out")"
+	expect "issue and note" "one: the family; also https://example.org/2 https://example.org/1" \
+		"$(sql "select payload || ' ' || issue from v_events where kind = 'known' and issue is not null" "$tmp/m.db")"
+	expect "no issue" "two: not found" "$(sql "select payload from v_events where kind = 'known' and issue is null" "$tmp/m.db")"
+	expect "a decision stands" dismissed "$(sql "select state from v_findings where id = '$three'" "$tmp/m.db")"
+	run
+	expect "again" "0 marked known, 3 decided before, 1 programs fail on none of the targets" "$(tail -1 "$tmp/out")"
+	"$src/scripts/mark-known" --db "$tmp/m.db" --target torch-9.9:eager --table "$tmp/t/up.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"
+	expect "no such target" 3 $?
+	"$src/scripts/mark-known" --target $target >"$tmp/out" 2>&1
+	expect "no store" 2 $?
+}
+
 matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)
 	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/m.db" >"$tmp/out" 2>"$tmp/err"
 	id=$(sql "select id from v_findings" "$tmp/m.db")
@@ -289,6 +322,7 @@ matrix) matrix ;;
 recheck) recheck ;;
 avoid) avoid ;;
 baseline) baseline ;;
+marks) marks ;;
 matrix_torch) matrix_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
