@@ -17,7 +17,7 @@
 
 enum { MOST_MS = 600000 }; /* of one answer; the target has its own limit */
 
-/* ---- the process that runs ------------------------------------------------------------------------------------------------------------ */
+/* ---- the process that runs ---------------------------------------------------------------------------------------------------------- */
 
 struct runner {
 	const struct options *o;
@@ -133,7 +133,7 @@ int recheck_main(const struct options *o)
 	return rc;
 }
 
-/* ---- the process that knows ----------------------------------------------------------------------------------------------------------- */
+/* ---- the process that knows --------------------------------------------------------------------------------------------------------- */
 
 struct rechecking {
 	const struct options *o;
@@ -411,7 +411,7 @@ bool recheck_run(struct recheck *out, struct store *s, struct tally *tally, cons
 	return !r.failed;
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------------------------------------------------------- */
 
 void recheck_print(struct strbuf *sb, const struct recheck *r)
 {

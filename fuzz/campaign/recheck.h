@@ -2,11 +2,11 @@
  * minimised one, or its first) runs on the campaign's targets, those first that were run longest ago:
  *
  *     known      fails   one more observation of it; that it is still there is counted
- *                passes  a `pass` is recorded; if that is so on every target of the campaign on which it was ever seen (in any version), a line
- *                        asks whether it is fixed in this version
+ *                passes  a `pass` is recorded; if that is so on every target of the campaign on which it was ever seen (in any version), a
+ *                        line asks whether it is fixed in this version
  *     fixed-in   passes  as it should: recorded
- *                fails   in an older version: as known. In that version or later it is tried once more in a process that has run nothing else;
- *                        if it fails there, it is regressed, which is said, and counts as a new finding does
+ *                fails   in an older version: as known. In that version or later it is tried once more in a process that has run nothing
+ *                        else; if it fails there, it is regressed, which is said, and counts as a new finding does
  *
  * What cannot be told (the target refuses it, it fails in another way than the finding says) is counted and changes nothing. A process of
  * its own runs and judges: what breaks in it costs the answer, never the campaign. The time is bounded; what was not reached is counted. */

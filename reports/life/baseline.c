@@ -1,5 +1,5 @@
-/* baseline.c: the text and its reader, side by side so that they stay each other's inverse. The reader takes nothing for granted: people edit
- * such files, and a word that it passed over would be a bug that nobody sees. */
+/* baseline.c: the text and its reader, side by side so that they stay each other's inverse. The reader takes nothing for granted: people
+ * edit such files, and a word that it passed over would be a bug that nobody sees. */
 #include "reports/life/baseline.h"
 
 #include "eager/base/escape.h"
