@@ -17,10 +17,11 @@
 #include "fuzz/triage/script.h"
 #include "eager/base/json.h"
 
-static void print_text(
-	const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
+static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
-	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
+	const struct result *r = one->r;
+	const struct outcome *out = one->o;
+	printf("%s: %s on %s", escaped_line(a, one->file), verdict_name[out->verdict], one->target);
 	if (out->verdict == VD_PASS && out->why[0])
 		printf(" (%s)\n", escaped_line(a, out->why));
 	else if (out->verdict == VD_PASS)
@@ -33,6 +34,8 @@ static void print_text(
 	for (int i = 0; i < r->nmismatch; i++)
 		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
 			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
+	if (one->baseline)
+		printf("  %s\n", one->baseline);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -47,8 +50,13 @@ struct checking {
 	int strict;          /* --expect: the exit code that they make */
 	struct store *store; /* --db */
 	struct hash128 run;
+<<<<<<< HEAD
 	int artifacts_rc; /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;    /* --script: it was written */
+=======
+	struct baseline baseline; /* --baseline */
+	bool scripted;            /* --script: it was written */
+>>>>>>> life
 	int script_rc;
 };
 
@@ -65,7 +73,7 @@ static void print_one(struct checking *c, const struct checked *one)
 	} else {
 		struct arena a;
 		arena_init(&a);
-		print_text(&c->o, one->file, one->target, one->r, one->o, &a);
+		print_text(&c->o, one, &a);
 		arena_free(&a);
 	}
 	sb_free(&sb);
@@ -281,13 +289,18 @@ static int code_of(const struct outcome *o)
 									   : EXIT_VOID;
 }
 
-static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+static int judged(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
-	enum met how = MET_NEW;
+	enum met how = MET_NEW, said = MET_NEW;
+	if (c->o.baseline && verdict_diverges(one->o->verdict))
+		said = keep_met(MET_NEW, &c->baseline, one->target, one->versions, one->o->kind, one->o->signature);
+	one->baseline = said == MET_BASELINE ? "known (baseline)" : said == MET_REGRESSED ? "regressed" : NULL;
 	print_one(c, one);
 	if (c->store)
 		how = keep(c, one, t, a);
+	if (how == MET_NEW || how == MET_OPEN)
+		how = said;
 	if (c->o.script)
 		write_script(c, one, t, a);
 	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
@@ -319,9 +332,13 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	} else {
 		outcome_with(&out, &c->refs, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
+<<<<<<< HEAD
 		if (c->o.artifacts)
 			write_artifacts(c, &r, target);
 		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out}, t, a);
+=======
+		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out, NULL}, t, a);
+>>>>>>> life
 	}
 	sb_free(&name);
 	sb_free(&versions);
@@ -425,6 +442,10 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
+	if (c.o.baseline && !baseline_read(&c.baseline, c.o.baseline, &err)) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
 	int rc = c.o.db ? open_store(&c) : EXIT_CLEAN;
 	if (rc == EXIT_CLEAN)
 		rc = check_all(&c);
@@ -432,6 +453,8 @@ int cmd_check(const struct options *given)
 		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
+	if (c.o.baseline)
+		baseline_free(&c.baseline);
 	if (c.o.script && !c.scripted)
 		complain("--script: nothing diverges, so there is nothing that a script could show");
 	if (c.artifacts_rc != EXIT_CLEAN || c.script_rc != EXIT_CLEAN)
