@@ -39,6 +39,19 @@ struct target_installed {
 	const char *problem; /* why it cannot be used; "" if it can */
 };
 
+/* A pass or an option of a stage that can be switched off, to see whether that makes a program right. Versions may lack it. */
+struct target_knob {
+	const char *stage, *option, *value, *what; /* what: "without post-grad passes" */
+};
+
+/* What blame asks of a stage, as an option of its name (so that anybody can ask again):
+ *     KEEP      artifacts: graphs, generated code, and `operators`: "bw NODE aten.slice_scatter.default f32[4, 13][0, 1]" a line
+ *     CLONE     graph "fw" or "bw": each node of operator op is followed by a contiguous copy that later readers read
+ *     FALLBACK  op is not compiled: the family's own kernel runs
+ *     EXCUSE    artifact `excuse`: what the family's own comparisons with its plain stage say, a line each
+ * Artifact `probe` says at how many places a change was made. */
+enum target_probe { PROBE_KEEP, PROBE_CLONE, PROBE_FALLBACK, PROBE_EXCUSE };
+
 struct target_driver {
 	const char *title; /* what people call it: "PyTorch" */
 	const char *name;
@@ -74,6 +87,11 @@ struct target_driver {
 	/* proc_ready(child): what happened, memory in a; releases the child. */
 	void (*take)(struct result *out, struct arena *a, struct proc *child, const struct prog *p, void *request);
 
+	const struct target_knob *knob; /* coarse ones first */
+	int nknobs;
+	/* graph, op: NULL where they mean nothing. False: t cannot be asked that. NULL: nothing can be asked. */
+	bool (*probe)(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op);
+
 	/* The versions on this machine, sorted, in a; how many. NULL: there is nothing to install. */
 	int (*installed)(struct target_installed **out, struct arena *a);
 
@@ -101,6 +119,7 @@ const struct target_driver *target_driver_named(const char *name, size_t n); /* 
 const struct target_refusal *target_refusal_of(const struct target *t, const char *message);
 /* Models of the GPUs that NVIDIA's driver lists, "A, B"; "" if none. Nothing is opened, so no promise that they work. */
 void gpu_names(struct strbuf *out);
+bool target_probe_option(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op);
 bool target_concerns(const struct target *t, const char *stage); /* a row of that stage holds for t */
 /* From the current directory on: children change theirs. No symlink is resolved: a virtual environment is its path. */
 void path_make_absolute(struct strbuf *path);

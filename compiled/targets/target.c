@@ -141,6 +141,33 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 		guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
+/* There is room, and none of that name. */
+static void put_option(struct target *t, const struct target_option *o)
+{
+	int at = t->noptions++;
+	for (; at > 0 && strcmp(t->option[at - 1].name, o->name) > 0; at--)
+		t->option[at] = t->option[at - 1];
+	t->option[at] = *o;
+}
+
+bool target_set_option(struct target *t, const struct target_option *o)
+{
+	for (int i = 0; i < t->noptions; i++)
+		if (str_eq(t->option[i].name, o->name)) {
+			t->option[i] = *o;
+			return true;
+		}
+	if (t->noptions == MAX_TARGET_OPTIONS || !t->driver->option_fits(t, o, "", NULL))
+		return false;
+	put_option(t, o);
+	return true;
+}
+
+bool target_probe_option(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op)
+{
+	return t->driver->probe && t->driver->probe(out, t, what, graph, op);
+}
+
 static bool parse_option(struct target *t, struct span s, const char *text, struct err *err)
 {
 	struct target_option o;
@@ -158,10 +185,7 @@ static bool parse_option(struct target *t, struct span s, const char *text, stru
 		return err_set(err, "target '%s': option '%s' is given twice", text, o.name);
 	if (t->noptions == MAX_TARGET_OPTIONS)
 		return err_set(err, "target '%s': more than %d options", text, MAX_TARGET_OPTIONS);
-	int at = t->noptions++;
-	for (; at > 0 && strcmp(t->option[at - 1].name, o.name) > 0; at--)
-		t->option[at] = t->option[at - 1];
-	t->option[at] = o;
+	put_option(t, &o);
 	return true;
 }
 

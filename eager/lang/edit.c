@@ -1,5 +1,7 @@
 /* edit.c: all edits are one: choose nodes, renumber. */
 #include "eager/lang/edit.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 #include "generated/op_input.h"
 
 static void map_arg(struct arg *g, const int *to)
@@ -207,4 +209,66 @@ bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct 
 		return false;
 	*out = q;
 	return true;
+}
+
+bool edit_reseed(struct prog *out, const struct prog *p, int64_t by, struct arena *a, struct err *err)
+{
+	struct prog q;
+	prog_clone(&q, p, a);
+	for (int i = 0; i < q.nnode; i++)
+		if (q.node[i].op == OP_input)
+			q.node[i].arg[A_input_seed] = arg_int(node_int(&q.node[i], A_input_seed) + by);
+	for (int c = 0; c < q.ncall; c++)
+		for (int i = 0; i < q.call[c].ninput; i++)
+			q.call[c].input[i].seed += (uint64_t)by;
+	*out = q;
+	return prog_validate(out, err);
+}
+
+bool edit_return(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err)
+{
+	struct prog q;
+	for (int i = 0; i < p->nret; i++)
+		if (p->ret[i] == node)
+			return err_set(err, "edit: it is returned already");
+	if (p->nret == MAX_RETURNS || p->node[node].nout != 1 || node_is_sym(&p->node[node]))
+		return err_set(err, "edit: it cannot be returned");
+	prog_clone(&q, p, a);
+	q.ret[q.nret++] = node;
+	*out = q;
+	return prog_infer(out, err) && prog_validate(out, err);
+}
+
+static bool is_written(const struct prog *p, int node)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (op_has(p->node[i].op, T_MUTATES) && p->node[i].nout && p->node[i].out[0].storage == p->node[node].out[0].storage)
+			return true;
+	return false;
+}
+
+bool edit_copy(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err)
+{
+	struct prog q;
+	int order[MAX_NODES], to[MAX_NODES], n = 0;
+	if (p->node[node].nout != 1 || node_is_sym(&p->node[node]) || p->nnode == MAX_NODES || is_written(p, node))
+		return err_set(err, "edit: it cannot be copied");
+	prog_clone(&q, p, a);
+	int copy = prog_add(&q, OP_clone, NULL);
+	q.node[copy].arg[A_clone_self] = arg_tensor(node);
+	prog_defaults(&q, copy);
+	if (!prog_infer_node(&q, copy, err))
+		return false;
+	for (int i = 0; i < q.nnode; i++)
+		to[i] = i == node ? copy : i;
+	for (int i = node + 1; i < copy; i++)
+		for (int k = 0; k < op_info[q.node[i].op].nparam; k++)
+			map_arg(&q.node[i].arg[k], to);
+	for (int i = 0; i < copy; i++) {
+		order[n++] = i;
+		if (i == node)
+			order[n++] = copy;
+	}
+	*out = q;
+	return edit_reorder(out, order, n, err) && prog_validate(out, err);
 }

@@ -19,5 +19,11 @@ bool edit_sweep(struct prog *out, const struct prog *p, struct arena *a, struct 
 /* With room for fewer doubts: halves become f32 and f32 becomes f64, wherever the program says a dtype; where there is nothing wider, fills
  * become dyadic. Refused where dtypes do not fit together any more. */
 bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
+/* Other data: `by` is added to the seed of every input and of every call. What carries its data in the text keeps it. */
+bool edit_reseed(struct prog *out, const struct prog *p, int64_t by, struct arena *a, struct err *err);
+/* `node` is returned, too, behind what is. Refused if it is returned already, has several results, or there is no room. */
+bool edit_return(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err);
+/* Every later reader of `node` reads a clone of it. Refused where somebody writes to its memory: that would be another program. */
+bool edit_copy(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err);
 
 #endif

@@ -52,6 +52,12 @@ struct result_meta_mismatch {
 	const char *detail; /* "fake f32[4,13][0,1] real f32[4,13][13,1]" */
 };
 
+/* What a target says of its own work when it is asked to (probes): graphs, generated code. Text, cut at MAX_ARTIFACT bytes. */
+enum { MAX_ARTIFACT = 256 << 10 };
+struct result_artifact {
+	const char *name, *text;
+};
+
 struct result {
 	enum result_status status;
 	bool compiling;          /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
@@ -63,6 +69,8 @@ struct result {
 	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
 	int nmismatch;
 	struct result_meta_mismatch *mismatch;
+	int nartifact;
+	struct result_artifact *artifact;
 	int ngraphs;                  /* graphs compiled; 0 for stages that compile nothing */
 	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */
 };

@@ -75,6 +75,54 @@ static bool has_symbols(const struct prog *p)
 	return false;
 }
 
+/* Arithmetic that could be any: one operator stands for all, so that programs with one cause look alike. -1: op is one of those, or means
+ * something of its own. */
+static int plainer_operator(int op)
+{
+	int ntensors = 0;
+	for (int k = 0; k < op_info[op].nparam; k++)
+		ntensors += op_info[op].param[k].kind == K_TENSOR;
+	switch (op) {
+	case OP_mean: return OP_sum;
+	case OP_mean_dim: return OP_sum_dim;
+	case OP_sub_:
+	case OP_mul_:
+	case OP_div_: return OP_add_;
+	case OP_clone: return OP_neg;
+	case OP_neg:
+	case OP_add_Tensor: return -1;
+	default: break;
+	}
+	if (op_info[op].family != F_POINTWISE || op_has(op, T_NONDIFF) || ntensors > 2)
+		return -1;
+	return ntensors == 2 ? OP_add_Tensor : OP_neg;
+}
+
+static void list_operators(struct list *l, const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		int to = plainer_operator(p->node[i].op);
+		if (to >= 0)
+			add(l, i, -1, p->node[i].op, to);
+	}
+}
+
+/* Arguments that both have stay. */
+static void other_operator(struct prog *q, int node, int op)
+{
+	struct node *n = &q->node[node];
+	struct arg had[MAX_ARGS];
+	int was = n->op;
+	memcpy(had, n->arg, sizeof had);
+	memset(n->arg, 0, sizeof n->arg);
+	n->op = op;
+	for (int k = 0; k < op_info[op].nparam; k++)
+		for (int j = 0; j < op_info[was].nparam; j++)
+			if (str_eq(op_info[op].param[k].name, op_info[was].param[j].name))
+				n->arg[k] = had[j];
+	prog_defaults(q, node);
+}
+
 /* Not the arguments of inputs that have a kind of edit of their own. */
 static bool is_plain_argument(const struct node *n, int k)
 {
@@ -220,6 +268,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 				if (is_plain_argument(&p->node[i], k))
 					list_argument(&l, p, i, k);
 		break;
+	case SHRINK_OPERATOR: list_operators(&l, p); break;
 	case SHRINK_LAYOUT: list_layouts(&l, p); break;
 	case SHRINK_GRAD:
 		for (int i = 0; i < p->nnode; i++)
@@ -471,6 +520,7 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	case SHRINK_SYMBOLS: drop_symbols(q); break;
 	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);
 	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
+	case SHRINK_OPERATOR: other_operator(q, s->node, (int)s->to); break;
 	case SHRINK_ARGUMENT: plainer_argument(q, s); break;
 	case SHRINK_LAYOUT: plainer_layout(q, s); break;
 	case SHRINK_GRAD: q->node[s->node].arg[op_arg(q->node[s->node].op, N_requires_grad)].b = false; break;

@@ -1,4 +1,4 @@
--- Schema of the findings store, version 2. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
+-- Schema of the findings store, version 3. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
 --   * a shared row never changes, its id is the hash of its table's name and all its other columns;
 --   * everything that changes about a finding is a row of event;
 --   * counter and observation_count hold numbers that only grow and merge by maximum;
@@ -26,7 +26,8 @@ INSERT INTO finding_state VALUES ('candidate', 0, 1, 0), ('confirmed', 1, 1, 0),
 CREATE TABLE event_kind (name TEXT NOT NULL PRIMARY KEY, state TEXT REFERENCES finding_state, decides INTEGER NOT NULL) STRICT;
 INSERT INTO event_kind VALUES ('found', 'candidate', 0), ('severity', NULL, 0), ('signature', NULL, 0),
   ('confirmed', 'confirmed', 0), ('minimized', 'minimised', 0), ('blame', 'blamed', 0), ('known', 'known', 1),
-  ('fixed', 'fixed-in', 1), ('regressed', 'regressed', 1), ('state', NULL, 1), ('note', NULL, 0), ('duplicate', 'duplicate', 1);
+  ('fixed', 'fixed-in', 1), ('regressed', 'regressed', 1), ('state', NULL, 1), ('note', NULL, 0), ('duplicate', 'duplicate', 1),
+  ('unconfirmed', NULL, 0), ('excuse', NULL, 0), ('reach', NULL, 0), ('cure', NULL, 0), ('cause', NULL, 0);
 
 -- Shared rows.
 CREATE TABLE run (id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
@@ -70,6 +71,9 @@ CREATE TABLE finding_summary (finding BLOB NOT NULL PRIMARY KEY REFERENCES findi
   severity TEXT NOT NULL, signature TEXT NOT NULL, program BLOB NOT NULL, ops TEXT NOT NULL,
   first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, nobs INTEGER NOT NULL, npass INTEGER NOT NULL) STRICT;
 CREATE INDEX finding_summary_signature ON finding_summary (signature);
+-- Local, too: what a minimiser that was stopped has asked already (a hash of program and target), and whether that failed in the same way.
+CREATE TABLE answer (finding BLOB NOT NULL REFERENCES finding, question BLOB NOT NULL CHECK (length(question) = 16),
+  yes INTEGER NOT NULL, PRIMARY KEY (finding, question)) STRICT;
 
 -- The latest deciding event, if any; then the furthest progress after it.
 CREATE VIEW finding_last_decision AS
@@ -143,6 +147,28 @@ SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.st
   s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id
 FROM finding f JOIN finding_summary s ON s.finding = f.id WHERE s.state IN ('fixed-in', 'regressed')
 ORDER BY s.last_seen DESC, f.id;
+-- The cause that triage found; before that, a finding is a cause of its own with whatever has its signature.
+CREATE VIEW finding_cause AS
+SELECT s.finding, coalesce((SELECT payload FROM event WHERE finding = s.finding AND kind = 'cause' ORDER BY at DESC, id DESC LIMIT 1),
+    f.kind || '; not triaged; ' || s.signature) AS cause,
+  coalesce((SELECT payload FROM event WHERE finding = s.finding AND kind = 'reach' ORDER BY at DESC, id DESC LIMIT 1), '') AS reach
+FROM finding_summary s JOIN finding f ON f.id = s.finding;
+CREATE VIEW v_causes AS
+SELECT cause, lower(hex(substr(finding, 1, 4))) AS id, severity_of_all AS severity, reach_of_all AS reach,
+  coalesce((SELECT payload FROM event e WHERE e.finding = x.finding AND kind = 'blame' ORDER BY at DESC, e.id DESC LIMIT 1), '') AS blame,
+  nfindings, nobs_of_all AS nobs, strftime('%Y-%m-%dT%H:%M:%SZ', first_of_all / 1000, 'unixepoch') AS first_seen,
+  strftime('%Y-%m-%dT%H:%M:%SZ', last_of_all / 1000, 'unixepoch') AS last_seen, states, targets, ops, ids,
+  lower(hex(finding)) AS full_id
+FROM (SELECT c.cause, c.finding, s.ops, row_number() OVER (PARTITION BY c.cause ORDER BY t.open DESC,
+      EXISTS (SELECT 1 FROM event e WHERE e.finding = c.finding AND e.kind = 'minimized') DESC, length(p.text), s.first_seen, c.finding) AS nth,
+    min(s.severity) OVER w AS severity_of_all, max(c.reach) OVER w AS reach_of_all, count(*) OVER w AS nfindings,
+    sum(s.nobs) OVER w AS nobs_of_all, min(s.first_seen) OVER w AS first_of_all, max(s.last_seen) OVER w AS last_of_all,
+    group_concat(s.state, ' ') OVER w AS states, group_concat(s.target, ' ') OVER w AS targets,
+    group_concat(lower(hex(substr(c.finding, 1, 4))), ' ') OVER w AS ids
+  FROM finding_cause c JOIN finding_summary s ON s.finding = c.finding JOIN program p ON p.id = s.program
+    JOIN finding_state t ON t.name = s.state
+  WINDOW w AS (PARTITION BY c.cause)) x
+WHERE nth = 1 ORDER BY severity, reach = 'aten', nobs DESC, cause;
 CREATE VIEW v_events AS
 SELECT lower(hex(substr(e.finding, 1, 4))) AS id, strftime('%Y-%m-%dT%H:%M:%SZ', e.at / 1000, 'unixepoch') AS at, e.kind,
   e.payload, i.url AS issue, e.tool, lower(hex(e.finding)) AS full_id

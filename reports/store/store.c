@@ -50,6 +50,11 @@ const char *const event_kind_name[NEVENT_KINDS] = {
 	[EVENT_STATE] = "state",
 	[EVENT_NOTE] = "note",
 	[EVENT_DUPLICATE] = "duplicate",
+	[EVENT_UNCONFIRMED] = "unconfirmed",
+	[EVENT_EXCUSE] = "excuse",
+	[EVENT_REACH] = "reach",
+	[EVENT_CURE] = "cure",
+	[EVENT_CAUSE] = "cause",
 };
 
 static int find_word(const char *const *names, int n, const char *name)
@@ -144,7 +149,10 @@ static const char *const query_sql[NQUERIES] = {
 					   " ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
 					" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
-	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check', 'minimise')",
+	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check', 'minimise', 'triage')",
+	[Q_ANSWER] = "SELECT yes FROM answer WHERE finding = ? AND question = ?",
+	[Q_ANSWER_PUT] = "INSERT INTO answer VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+	[Q_ANSWERS_DROP] = "DELETE FROM answer WHERE finding = ?",
 	[Q_LOAD] = "SELECT f.family, f.kind, f.program, s.state, s.severity, s.signature, s.first_seen, s.last_seen, s.nobs, s.npass,"
 			   " s.ops, p.text, CASE WHEN s.program <> f.program THEN m.text END, s.program FROM finding f"
 			   " JOIN finding_summary s ON s.finding = f.id JOIN program p ON p.id = f.program LEFT JOIN program m ON m.id = s.program"
@@ -385,6 +393,53 @@ enum store_status store_event(struct store *s, const struct store_event *e)
 		status = summary_update(s, &e->finding);
 	if (status == STORE_OK && decides(e->kind))
 		status = run_query(s, Q_SUMMARY_DUPLICATES, NULL, "summing up duplicates");
+	return write_leave(s, status);
+}
+
+/* ---- answers of a minimiser --------------------------------------------------------------------------------------------------- */
+
+enum store_status store_answer(struct store *s, bool *known, bool *yes, const struct hash128 *finding, const struct hash128 *question)
+{
+	sqlite3_stmt *st = NULL;
+	enum store_status status = store_stmt(s, &st, Q_ANSWER);
+	*known = false;
+	if (status != STORE_OK)
+		return status;
+	bind_hash(st, 1, finding);
+	bind_hash(st, 2, question);
+	int rc = sqlite3_step(st);
+	*known = rc == SQLITE_ROW;
+	if (*known)
+		*yes = sqlite3_column_int(st, 0) != 0;
+	sqlite3_reset(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc, "looking an answer up");
+}
+
+enum store_status store_answer_put(struct store *s, const struct hash128 *finding, const struct hash128 *question, bool yes)
+{
+	sqlite3_stmt *st = NULL;
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = store_stmt(s, &st, Q_ANSWER_PUT);
+	if (status == STORE_OK) {
+		bind_hash(st, 1, finding);
+		bind_hash(st, 2, question);
+		sqlite3_bind_int(st, 3, yes);
+		status = store_run_stmt(s, st, "keeping an answer");
+	}
+	return write_leave(s, status);
+}
+
+enum store_status store_answers_drop(struct store *s, const struct hash128 *finding)
+{
+	sqlite3_stmt *st = NULL;
+	enum store_status status = write_enter(s);
+	if (status == STORE_OK)
+		status = store_stmt(s, &st, Q_ANSWERS_DROP);
+	if (status == STORE_OK) {
+		bind_hash(st, 1, finding);
+		status = store_run_stmt(s, st, "dropping answers");
+	}
 	return write_leave(s, status);
 }
 

@@ -100,19 +100,24 @@ enum finding_severity { SEVERITY_TRIVIAL, SEVERITY_NORMAL, SEVERITY_HIGH, NSEVER
 extern const char *const finding_severity_name[NSEVERITIES]; /* in order of the alphabet the most severe comes first */
 bool finding_severity_find(enum finding_severity *out, const char *name);
 
-enum event_kind {    /* payload */
-	EVENT_FOUND,     /* "" */
-	EVENT_SEVERITY,  /* severity's name */
-	EVENT_SIGNATURE, /* the signature */
-	EVENT_CONFIRMED, /* how: "5 of 5 in a fresh process" */
-	EVENT_MINIMISED, /* how; .program is the minimised program */
-	EVENT_BLAME,     /* the first bad stage, pass, node */
-	EVENT_KNOWN,     /* text; .issue is the upstream issue, if there is one */
-	EVENT_FIXED,     /* the version in which it is fixed */
-	EVENT_REGRESSED, /* the version in which it is back */
-	EVENT_STATE,     /* a person's word: a state's name, not "duplicate". A progress state starts progress afresh from there */
-	EVENT_NOTE,      /* text */
-	EVENT_DUPLICATE, /* the original's id, 32 hex digits. Of a circle (from merging) the least id counts as the original */
+enum event_kind {      /* payload */
+	EVENT_FOUND,       /* "" */
+	EVENT_SEVERITY,    /* severity's name */
+	EVENT_SIGNATURE,   /* the signature */
+	EVENT_CONFIRMED,   /* how: "5 of 5 in a fresh process" */
+	EVENT_MINIMISED,   /* how; .program is the minimised program */
+	EVENT_BLAME,       /* the first bad stage, pass, node */
+	EVENT_KNOWN,       /* text; .issue is the upstream issue, if there is one */
+	EVENT_FIXED,       /* the version in which it is fixed */
+	EVENT_REGRESSED,   /* the version in which it is back */
+	EVENT_STATE,       /* a person's word: a state's name, not "duplicate". A progress state starts progress afresh from there */
+	EVENT_NOTE,        /* text */
+	EVENT_DUPLICATE,   /* the original's id, 32 hex digits. Of a circle (from merging) the least id counts as the original */
+	EVENT_UNCONFIRMED, /* why it was not seen again: "nondeterministic: ...", "harness: ...", "not seen: ..." */
+	EVENT_EXCUSE,      /* what the family's own comparisons say of it: "assert_close: differs, same: equal" */
+	EVENT_REACH,       /* the plainest spelling that fails: "python", "torch", "aten" (nobody but a caller of the overload meets it) */
+	EVENT_CURE,        /* options of a target with which the minimised program is right: "probe.clone=bw:aten.slice_scatter.default" */
+	EVENT_CAUSE,       /* findings with the same text have the same cause */
 	NEVENT_KINDS
 };
 extern const char *const event_kind_name[NEVENT_KINDS];
@@ -203,6 +208,11 @@ struct store_event {
 };
 enum store_status store_event(struct store *s, const struct store_event *e);
 
+/* What a minimiser that was stopped has asked already; local to this file, never merged. question: hash of program and target. */
+enum store_status store_answer(struct store *s, bool *known, bool *yes, const struct hash128 *finding, const struct hash128 *question);
+enum store_status store_answer_put(struct store *s, const struct hash128 *finding, const struct hash128 *question, bool yes);
+enum store_status store_answers_drop(struct store *s, const struct hash128 *finding);
+
 /* Adds n to (run, draw, environment, verdict) in memory: cheap, cannot fail. draw: text of the block's policy draw, "" if none. */
 void store_counter_add(
 	struct store *s, const struct hash128 *run, const char *draw, const struct hash128 *environment, const char *verdict, int64_t n);
@@ -216,7 +226,7 @@ enum store_status store_flush(struct store *s);
  * An empty signature is never found. family "torch" finds those that stores of schema version 1 keep under "torch-2.15.0", too. */
 enum store_status store_open_by_signature(
 	struct store *s, bool *found, struct hash128 *id, enum finding_state *state, const char *signature, const char *family);
-/* When the latest campaign of this store began (runs of the policies "repro", "check" and "minimise" are none); INT64_MIN if there is
+/* When the latest campaign of this store began (runs of the policies "repro", "check", "minimise" and "triage" are none); INT64_MIN if there is
  * none. */
 enum store_status store_last_campaign(struct store *s, int64_t *started);
 /* prefix: STORE_MIN_PREFIX to 32 hex digits. Unknown or ambiguous (the sentence lists candidates): STORE_BAD. */

@@ -10,7 +10,7 @@
 
 #include "reports/store/store.h"
 
-enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 2, STORE_MAX_COLS = 12 };
+enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 3, STORE_MAX_COLS = 12 };
 
 /* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
 /* In an order in which references point backwards: merging follows it. */
@@ -77,6 +77,9 @@ enum query {
 	Q_BY_SIGNATURE,
 	Q_BY_PREFIX,
 	Q_LAST_CAMPAIGN,
+	Q_ANSWER,
+	Q_ANSWER_PUT,
+	Q_ANSWERS_DROP,
 	Q_LOAD,
 	Q_LOAD_ENV,
 	Q_LOAD_OBS,

@@ -6,7 +6,7 @@
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
-extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[];
+extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[];
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
@@ -89,7 +89,8 @@ static int create_missing(sqlite3 *db)
 	return rc == SQLITE_OK && step != SQLITE_DONE ? step : rc;
 }
 
-static int from_1_to_2(sqlite3 *db)
+/* With what only the present version has, as nothing of that is in its way. */
+static int from_1(sqlite3 *db)
 {
 	int rc = functions(db, true);
 	if (rc == SQLITE_OK)
@@ -99,6 +100,12 @@ static int from_1_to_2(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(db, (const char *)store_migrate_2_fill_sql, NULL, NULL, NULL);
 	return rc == SQLITE_OK ? functions(db, false) : rc;
+}
+
+static int from(int version, sqlite3 *db)
+{
+	int rc = version == 1 ? from_1(db) : create_missing(db);
+	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)store_migrate_3_sql, NULL, NULL, NULL) : rc;
 }
 
 /* Inside the transaction. An older store is judged before anything of its schema can act. */
@@ -115,7 +122,7 @@ static enum store_status upgrade_locked(struct store *s, struct err *err)
 	if (status != STORE_OK)
 		return status;
 	if (rc == SQLITE_OK)
-		rc = version == 0 ? sqlite3_exec(s->db, store_schema_text(STORE_SCHEMA_VERSION), NULL, NULL, NULL) : from_1_to_2(s->db);
+		rc = version == 0 ? sqlite3_exec(s->db, store_schema_text(STORE_SCHEMA_VERSION), NULL, NULL, NULL) : from((int)version, s->db);
 	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d; PRAGMA user_version=%d", STORE_APPLICATION_ID, STORE_SCHEMA_VERSION);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db, pragma, NULL, NULL, NULL);

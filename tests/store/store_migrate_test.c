@@ -361,7 +361,7 @@ static void failing_operations(int rc, bool for_ever, bool torn)
 		sqlite3 *db = store_connect(path, false, &made);
 		EXPECT_INT(store_read_int(db, "PRAGMA user_version", &version), SQLITE_OK);
 		sqlite3_close(db);
-		EXPECT(version == 1 || version == 2, "op %d: version %d", n, (int)version);
+		EXPECT(version == 1 || version == STORE_SCHEMA_VERSION, "op %d: version %d", n, (int)version);
 		sb_reset(&got);
 		what_it_says(&got, path);
 		EXPECT(str_eq(said.s, got.s), "op %d: it says something else", n);
@@ -601,6 +601,38 @@ static void duplicates_and_severities(void)
 	arena_free(&a);
 }
 
+/* What version 2 wrote is there word for word, and version 3's words can be added. */
+static void from_version_2(void)
+{
+	const char *path = tmp_path("two.db");
+	struct strbuf before, after;
+	sqlite3 *db;
+	char pragma[64];
+	sb_init(&before);
+	sb_init(&after);
+	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d", STORE_APPLICATION_ID);
+	exec_on(db, store_schema_text(2));
+	exec_on(db, pragma);
+	exec_on(db, "PRAGMA user_version=2");
+	struct hash128 program = put_v1(db, "program", "t", "# scatterproof 1\n");
+	struct hash128 finding = put_v1(db, "finding", "btt", &program, "torch", "value");
+	put_v1(db, "event", "bitttbb", &finding, NOW, "found", "t", "", NULL, NULL);
+	put_v1(db, "event", "bitttbb", &finding, NOW, "signature", "t", "value other sin", NULL, NULL);
+	sqlite3_close(db);
+	dump(&before, path, false);
+	store_abandon(open_ok(path, STORE_READ));
+	struct store *s = open_ok(path, STORE_WRITE);
+	dump(&after, path, false);
+	EXPECT(before.len > 100 && str_eq(before.s, after.s), "rows changed");
+	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "value; not triaged; value other sin");
+	EXPECT_INT(put_event(s, &finding, NOW, EVENT_CAUSE, "a cause"), STORE_OK);
+	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "a cause");
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	sb_free(&before);
+	sb_free(&after);
+}
+
 static void empty_stores(void)
 {
 	const char *path = tmp_path("nothing.db");
@@ -636,6 +668,7 @@ int main(void)
 	RUN(observations);
 	RUN(counters);
 	RUN(duplicates_and_severities);
+	RUN(from_version_2);
 	RUN(empty_stores);
 	return TEST_END();
 }

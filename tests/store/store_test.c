@@ -130,6 +130,52 @@ static void views_for_people(void)
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_events WHERE kind = 'found'"), 6);
 }
 
+/* One row per cause; what is not triaged is told apart by kind and signature; the open one with the smallest minimised program speaks. */
+static void causes(void)
+{
+	const char *path = tmp_path("causes.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 run = put_run(s, 1), env = put_env(s, 1), f[4];
+	for (unsigned i = 0; i < 4; i++) {
+		f[i] = put_finding(s, i);
+		put_obs(s, &f[i], &env, &run, NOW + 100 * i, "mismatch");
+	}
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_causes"), 4);
+	put_event(s, &f[0], NOW + 1000, EVENT_CAUSE, "one");
+	put_event(s, &f[1], NOW + 1000, EVENT_CAUSE, "other");
+	put_event(s, &f[1], NOW + 1001, EVENT_CAUSE, "one");
+	put_event(s, &f[1], NOW + 1001, EVENT_MINIMISED, "");
+	put_event(s, &f[1], NOW + 1001, EVENT_BLAME, "wrong from: inductor");
+	put_event(s, &f[0], NOW + 1001, EVENT_REACH, "aten");
+	put_event(s, &f[1], NOW + 1001, EVENT_REACH, "torch");
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_causes"), 3);
+	EXPECT_STR(
+		sql_text(path, "SELECT nfindings || nobs || reach || blame FROM v_causes WHERE cause = 'one'"), "22torchwrong from: inductor");
+	EXPECT_INT(
+		sql_int(path, "SELECT count(*) FROM v_causes c JOIN v_findings v USING (full_id) WHERE cause = 'one' AND v.state = 'blamed'"), 1);
+}
+
+static void answers(void)
+{
+	const char *path = tmp_path("answers.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 f = put_finding(s, 1), g = put_finding(s, 2), q = hash_bytes("q", 1);
+	bool known = true, yes = false;
+	EXPECT_INT(store_answer(s, &known, &yes, &f, &q), STORE_OK);
+	EXPECT(!known, "an answer to what nobody asked");
+	EXPECT_INT(store_answer_put(s, &f, &q, true), STORE_OK);
+	EXPECT_INT(store_answer_put(s, &g, &q, false), STORE_OK);
+	EXPECT_INT(store_answer(s, &known, &yes, &f, &q), STORE_OK);
+	EXPECT(known && yes, "it is lost");
+	EXPECT_INT(store_answers_drop(s, &f), STORE_OK);
+	EXPECT_INT(store_answer(s, &known, &yes, &f, &q), STORE_OK);
+	EXPECT(!known, "it is still there");
+	EXPECT_INT(store_answer(s, &known, &yes, &g, &q), STORE_OK);
+	EXPECT(known && !yes, "another finding's is lost");
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+}
+
 static void repeated_writes_add_nothing(void)
 {
 	const char *path = tmp_path("again.db");
@@ -559,6 +605,8 @@ int main(void)
 	RUN(round_trip);
 	RUN(life_cycle);
 	RUN(views_for_people);
+	RUN(causes);
+	RUN(answers);
 	RUN(repeated_writes_add_nothing);
 	RUN(observations_are_capped_and_counted);
 	RUN(kept_observations_in_any_order);

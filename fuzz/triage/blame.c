@@ -1,0 +1,299 @@
+/* blame.c: see blame.h. Every question is one run of the program, or of one that differs from it by a copy or a returned value. */
+#include "fuzz/triage/blame.h"
+
+#include "compiled/targets/driver.h"
+#include "eager/lang/edit.h"
+
+enum { MAX_RUNGS = 16, MAX_GRAPH_OPS = 32 };
+
+struct blaming {
+	struct blame *out;
+	struct runner *r;
+	const struct prog *p;
+	struct target t;  /* the first bad stage */
+	struct failure f; /* how p fails there */
+	blame_tell *tell;
+	void *ctx;
+	bool stopped;
+	struct arena *a;   /* of what is kept */
+	struct arena once; /* of one run */
+};
+
+/* In b->once until the next one. */
+static void ask(struct blaming *b, struct ran *ran, const struct prog *p, const struct target *t, const char *what)
+{
+	arena_reset(&b->once);
+	*ran = (struct ran){.broken = true};
+	b->stopped = b->stopped || (b->tell && !b->tell(b->ctx, what));
+	if (!b->stopped)
+		runner_run(ran, b->r, p, t, &b->once);
+}
+
+/* It ran, was judged, and nothing is wrong. */
+static bool is_right(const struct ran *ran) { return ran->asked && !ran->broken && ran->outcome.verdict == VD_PASS; }
+
+/* ---- the ladder ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The lowest rung that fails as t does; right: the highest right one below it. */
+static void climb(struct blaming *b, const struct target *t, const struct failure *f)
+{
+	struct target rung[MAX_RUNGS];
+	int n = target_ladder(rung, MAX_RUNGS, t);
+	b->t = *t;
+	b->f = *f;
+	b->out->right = "";
+	for (int i = 0; i < n && !b->stopped; i++) {
+		struct ran ran;
+		if (target_stage(&rung[i])->predicts)
+			continue;
+		ask(b, &ran, b->p, &rung[i], target_stage(&rung[i])->name);
+		if (is_right(&ran))
+			b->out->right = target_stage(&rung[i])->name;
+		if (!failure_is(f, &ran.outcome))
+			continue;
+		b->t = rung[i];
+		failure_of(&b->f, &ran.outcome);
+		break;
+	}
+	b->out->stage = target_stage(&b->t)->name;
+}
+
+/* What the family's predicting stages say: "aten.slice_scatter.default (backward): fake … real …". In b->a. */
+static const char *predictions(struct blaming *b)
+{
+	struct target rung[MAX_RUNGS];
+	int n = target_ladder(rung, MAX_RUNGS, &b->t);
+	const char *text = "";
+	for (int i = 0; i < n && !text[0] && !b->stopped; i++) {
+		struct ran ran;
+		if (!target_stage(&rung[i])->predicts)
+			continue;
+		ask(b, &ran, b->p, &rung[i], target_stage(&rung[i])->name);
+		for (int k = 0; k < ran.result.nmismatch && !text[0]; k++) {
+			const struct result_meta_mismatch *m = &ran.result.mismatch[k];
+			text = arena_printf(b->a, "%s predicts another layout of %s%s: %s", target_stage(&rung[i])->name, m->op,
+				m->backward ? " in the backward" : "", m->detail);
+		}
+	}
+	return text;
+}
+
+/* ---- cures --------------------------------------------------------------------------------------------------------------------------- */
+
+static bool add_cure(struct blaming *b, const struct target_option *o, const char *node, const char *what)
+{
+	if (b->out->ncures == MAX_CURES)
+		return false;
+	b->out->cure[b->out->ncures++] = (struct cure){.option = o ? *o : (struct target_option){.name = ""}, .node = node, .what = what};
+	return true;
+}
+
+static void try_option(struct blaming *b, const struct target_option *o, const char *what)
+{
+	struct ran ran;
+	struct target with = b->t;
+	if (!target_set_option(&with, o))
+		return;
+	ask(b, &ran, b->p, &with, what);
+	if (is_right(&ran))
+		add_cure(b, o, NULL, what);
+}
+
+/* A line of the artifact `operators`: "bw slice_scatter aten.slice_scatter.default f32[4, 13, 33][33, 0, 1]". */
+struct graph_op {
+	const char *graph, *op;
+};
+
+static const char *artifact(const struct result *r, const char *name)
+{
+	for (int i = 0; i < r->nartifact; i++)
+		if (str_eq(r->artifact[i].name, name))
+			return r->artifact[i].text;
+	return "";
+}
+
+static bool same_op(const struct graph_op *x, const struct graph_op *y) { return str_eq(x->graph, y->graph) && str_eq(x->op, y->op); }
+
+/* Each operator of each graph once, the backward's first if a gradient is wrong. */
+static int graph_ops(struct graph_op *out, const struct blaming *b, const char *text)
+{
+	int n = 0;
+	for (int turn = 0; turn < 2; turn++) {
+		const char *graph = (b->f.role == TR_GRADIENT) == (turn == 0) ? "bw" : "fw";
+		for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+			char word[3][128] = {"", "", ""};
+			struct graph_op op;
+			bool there = false;
+			if (sscanf(line, "%127s %127s %127s", word[0], word[1], word[2]) != 3 || !str_eq(word[0], graph))
+				continue;
+			op = (struct graph_op){graph, arena_strdup(b->a, word[2])};
+			for (int i = 0; i < n; i++)
+				there |= same_op(&out[i], &op);
+			if (!there && n < MAX_GRAPH_OPS)
+				out[n++] = op;
+		}
+	}
+	return n;
+}
+
+static void keep_artifacts(struct blaming *b, const struct result *r)
+{
+	for (int i = 0; i < r->nartifact && b->out->nartifacts < MAX_BLAME_ARTIFACTS; i++)
+		b->out->artifact[b->out->nartifacts++] =
+			(struct result_artifact){arena_strdup(b->a, r->artifact[i].name), arena_strdup(b->a, r->artifact[i].text)};
+}
+
+/* Graphs and code, then each operator of the graphs cloned, and compiled by nobody. */
+static void probe_graphs(struct blaming *b)
+{
+	struct target_option o;
+	struct ran ran;
+	struct graph_op op[MAX_GRAPH_OPS];
+	struct target with = b->t;
+	if (!target_probe_option(&o, &b->t, PROBE_KEEP, NULL, NULL) || !target_set_option(&with, &o))
+		return;
+	ask(b, &ran, b->p, &with, "its graphs and code");
+	if (!ran.asked || ran.broken)
+		return;
+	keep_artifacts(b, &ran.result);
+	int n = graph_ops(op, b, artifact(&ran.result, "operators"));
+	for (int i = 0; i < n && !b->stopped; i++)
+		if (target_probe_option(&o, &b->t, PROBE_CLONE, op[i].graph, op[i].op))
+			try_option(
+				b, &o, arena_printf(b->a, "cloning %s in the %s graph", op[i].op, str_eq(op[i].graph, "bw") ? "backward" : "forward"));
+	for (int i = 0; i < n && !b->stopped; i++) {
+		bool again = false;
+		for (int k = 0; k < i; k++)
+			again |= str_eq(op[k].op, op[i].op);
+		if (!again && target_probe_option(&o, &b->t, PROBE_FALLBACK, NULL, op[i].op))
+			try_option(b, &o, arena_printf(b->a, "running ATen's own %s", op[i].op));
+	}
+}
+
+/* Values of the program itself, copied before anybody else reads them. */
+static void copy_values(struct blaming *b)
+{
+	for (int i = 0; i < b->p->nnode && !b->stopped; i++) {
+		struct arena edited;
+		struct prog q;
+		struct ran ran;
+		struct err err = {0};
+		arena_init(&edited);
+		if (!node_is_input(&b->p->node[i]) && edit_copy(&q, b->p, i, &edited, &err)) {
+			const char *what = arena_printf(b->a, "copying `%s`, the result of %s", b->p->node[i].name, op_info[b->p->node[i].op].name);
+			ask(b, &ran, &q, &b->t, what);
+			if (is_right(&ran))
+				add_cure(b, NULL, arena_strdup(b->a, b->p->node[i].name), what);
+		}
+		arena_free(&edited);
+	}
+}
+
+/* Options that the target was found with, then passes and options of its stage. */
+static void switch_off(struct blaming *b)
+{
+	for (int i = 0; i < b->t.noptions && !b->stopped; i++) {
+		struct target without = b->t;
+		struct ran ran;
+		memmove(&without.option[i], &without.option[i + 1], sizeof *without.option * (size_t)(without.noptions - i - 1));
+		without.noptions--;
+		const char *what = arena_printf(b->a, "leaving %s=%s away", b->t.option[i].name, b->t.option[i].value);
+		ask(b, &ran, b->p, &without, what);
+		if (is_right(&ran))
+			add_cure(b, &(struct target_option){.name = ""}, "", what);
+	}
+	const struct target_driver *d = b->t.driver;
+	for (int i = 0; i < d->nknobs && !b->stopped; i++)
+		if (str_eq(d->knob[i].stage, target_stage(&b->t)->name)) {
+			struct target_option o;
+			snprintf(o.name, sizeof o.name, "%s", d->knob[i].option);
+			snprintf(o.value, sizeof o.value, "%s", d->knob[i].value);
+			try_option(b, &o, d->knob[i].what);
+		}
+}
+
+/* ---- the first wrong value ------------------------------------------------------------------------------------------------------------ */
+
+/* p with all that can be returned; false: nothing more can be. */
+static bool return_all(struct prog *out, const struct prog *p, struct arena *a)
+{
+	bool some = false;
+	*out = *p;
+	for (int i = 0; i < p->nnode; i++) {
+		struct err err = {0};
+		struct prog q;
+		if (node_is_input(&p->node[i]) || !edit_return(&q, out, i, a, &err))
+			continue;
+		*out = q;
+		some = true;
+	}
+	return some;
+}
+
+/* Of forward values only: that a gradient is wrong says nothing about what a returned value holds. */
+static void find_first_wrong(struct blaming *b)
+{
+	struct arena edited;
+	struct prog q;
+	struct ran ran;
+	b->out->first_wrong = "";
+	arena_init(&edited);
+	if (b->f.role == TR_OUTPUT && b->f.kind == FINDING_VALUE && return_all(&q, b->p, &edited)) {
+		ask(b, &ran, &q, &b->t, "every value returned");
+		const struct judgement *j = ran.asked && failure_is(&b->f, &ran.outcome) ? ran.outcome.judgement : NULL;
+		int first = q.nnode;
+		for (int i = 0; j && i < j->ntensor; i++)
+			if (j->tensor[i].role == TR_OUTPUT && j->tensor[i].kinds && j->tensor[i].node >= 0)
+				first = MIN(first, j->tensor[i].node);
+		if (first < q.nnode)
+			b->out->first_wrong = arena_printf(b->a, "`%s`, the result of %s", q.node[first].name, op_info[q.node[first].op].name);
+	}
+	arena_free(&edited);
+}
+
+/* ---- in words ------------------------------------------------------------------------------------------------------------------------- */
+
+static const char *in_words(const struct blaming *b, const char *prediction)
+{
+	struct strbuf sb;
+	const struct blame *x = b->out;
+	sb_init(&sb);
+	sb_printf(&sb, "wrong from: %s", x->stage);
+	if (x->right[0])
+		sb_printf(&sb, " (%s is right)", x->right);
+	for (int i = 0; i < x->ncures; i++)
+		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
+	if (!x->ncures && x->right[0])
+		sb_puts(&sb, "; nothing that was tried cures it");
+	if (x->first_wrong[0])
+		sb_printf(&sb, "; the first wrong value is %s", x->first_wrong);
+	if (prediction[0])
+		sb_printf(&sb, "; %s", prediction);
+	if (b->stopped)
+		sb_puts(&sb, "; stopped before the end");
+	const char *s = arena_strdup(b->a, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+void blame(struct blame *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, blame_tell *tell,
+	void *ctx, struct arena *a)
+{
+	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a};
+	int calls = runner_calls(r);
+	*out = (struct blame){.stage = "", .right = "", .first_wrong = "", .sentence = ""};
+	arena_init(&b.once);
+	climb(&b, t, f);
+	bool compiles = target_stage(&b.t)->compiles;
+	if (compiles)
+		probe_graphs(&b);
+	if (compiles && !out->ncures)
+		copy_values(&b);
+	if (compiles)
+		switch_off(&b);
+	find_first_wrong(&b);
+	out->sentence = in_words(&b, predictions(&b));
+	out->ncalls = runner_calls(r) - calls;
+	out->stopped = b.stopped;
+	arena_free(&b.once);
+}

@@ -1,0 +1,34 @@
+/* blame.h: which stage, which pass, which value. The ladder of stages is walked from the plain one up; in the first stage that goes wrong
+ * passes and options are switched off one by one, then operators of its graphs are cloned, or run as they are instead of being compiled;
+ * what makes the program right is a cure. For families that cannot be asked such things, values of the program itself are copied. Then the
+ * first value of the program that is wrong: each is returned as well, as long as the failure survives that. */
+#ifndef SCATTERPROOF_BLAME_H
+#define SCATTERPROOF_BLAME_H
+
+#include "fuzz/triage/failure.h"
+#include "fuzz/triage/runner.h"
+
+enum { MAX_CURES = 16, MAX_BLAME_ARTIFACTS = 8 };
+
+struct blame {
+	const char *stage; /* the first stage that goes wrong, "inductor" */
+	const char *right; /* the last one below it that is right; "" if there is none */
+	int ncures;        /* the most telling first: a value, an operator, a pass or option */
+	struct cure {
+		struct target_option option; /* of the target; or, if the name is "", … */
+		const char *node;            /* … the value of the program that has to be copied */
+		const char *what;            /* "cloning aten.slice_scatter.default in the backward graph" */
+	} cure[MAX_CURES];
+	const char *first_wrong; /* the first value of the program that is wrong, "" if unknown */
+	const char *sentence;    /* all of it, one line */
+	int nartifacts;
+	struct result_artifact artifact[MAX_BLAME_ARTIFACTS]; /* graphs and code of the wrong run */
+	int ncalls;
+	bool stopped;
+};
+/* f: how p (a small one) fails on t. tell: called with what is asked next, may be NULL. *out lives in a. */
+typedef bool blame_tell(void *ctx, const char *what); /* false: stop */
+void blame(struct blame *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, blame_tell *tell,
+	void *ctx, struct arena *a);
+
+#endif

@@ -1,0 +1,147 @@
+/* runner.c: see runner.h. Homes are few: a ladder has one, a table of versions one per version; the one that waited longest makes room. */
+#include "fuzz/triage/runner.h"
+
+#include <stdlib.h>
+
+#include "fuzz/triage/plain.h"
+
+enum { MAX_HOMES = 3 };
+
+struct home {
+	struct target of;
+	struct exec *e; /* NULL: free */
+	int64_t used;
+};
+struct runner {
+	struct exec_options o;
+	struct home home[MAX_HOMES];
+	int64_t clock;
+	int calls, spared;
+};
+
+struct runner *runner_new(const struct exec_options *o)
+{
+	struct runner *r = xmalloc(sizeof *r);
+	*r = (struct runner){.o = *o};
+	return r;
+}
+
+static void home_close(struct home *h)
+{
+	exec_close(h->e);
+	h->e = NULL;
+}
+
+void runner_free(struct runner *r)
+{
+	for (int i = 0; r && i < MAX_HOMES; i++)
+		home_close(&r->home[i]);
+	free(r);
+}
+
+static struct home *home_find(const struct runner *r, const struct target *t)
+{
+	for (int i = 0; i < MAX_HOMES; i++)
+		if (r->home[i].e && target_same_home(&r->home[i].of, t))
+			return (struct home *)&r->home[i];
+	return NULL;
+}
+
+static struct home *home_for(struct runner *r, const struct target *t)
+{
+	struct home *h = home_find(r, t);
+	if (h)
+		return h;
+	h = &r->home[0];
+	for (int i = 1; i < MAX_HOMES; i++)
+		if (h->e && (!r->home[i].e || r->home[i].used < h->used))
+			h = &r->home[i];
+	home_close(h);
+	return h;
+}
+
+enum exec_identity runner_start(struct runner *r, struct target *t, struct err *err)
+{
+	struct home *h = home_for(r, t);
+	h->used = ++r->clock;
+	if (h->e)
+		return exec_identify(t, h->e, err);
+	struct exec *e = exec_open(t, &r->o, err);
+	enum exec_identity id = e ? exec_identify(t, e, err) : EXEC_BROKEN;
+	if (id != EXEC_IDENTIFIED) {
+		exec_close(e);
+		return id;
+	}
+	h->e = e;
+	h->of = *t; /* with its version: a later name without one is the default's */
+	return id;
+}
+
+void runner_forget(struct runner *r, const struct target *t)
+{
+	struct home *h = home_find(r, t);
+	if (h)
+		home_close(h);
+}
+
+int runner_calls(const struct runner *r) { return r->calls; }
+int runner_spared(const struct runner *r) { return r->spared; }
+
+void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t)
+{
+	struct home *h = home_find(r, t);
+	if (h)
+		exec_versions(versions, device, h->e);
+}
+
+static void no_answer(struct ran *out, enum verdict v, const char *why)
+{
+	out->outcome = (struct outcome){
+		.verdict = v, .why = why, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = ""};
+}
+
+/* Would an answer mean anything? If not, why is said in *out. */
+static bool worth_asking(struct ran *out, struct references *refs, const struct target *t, struct arena *a)
+{
+	const struct prog *p = refs->p;
+	if (p->must_raise)
+		return true;
+	const struct reference_of *ref = references_get(refs, t);
+	if (!ref || ref->jc.status != REF_OK) {
+		no_answer(out, VD_UNJUDGED, ref ? ref->jc.message : "no licence is known for this target");
+		return false;
+	}
+	const char *refused = program_raises(p, t, a);
+	if (refused)
+		no_answer(out, VD_INVALID, refused);
+	return !refused;
+}
+
+void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct references refs;
+	struct target named = *t;
+	struct err err = {0};
+	CHECK(t->version[0] || !target_has_versions(t));
+	*out = (struct ran){0};
+	references_in(&refs, p, a);
+	if (!worth_asking(out, &refs, t, a)) {
+		r->spared++;
+		return;
+	}
+	if (runner_start(r, &named, &err) != EXEC_IDENTIFIED) {
+		out->broken = true;
+		no_answer(out, VD_HARNESS, arena_strdup(a, err.msg));
+		return;
+	}
+	struct exec *e = home_find(r, &named)->e;
+	out->asked = true;
+	r->calls++;
+	exec_run(&out->result, a, e, p, t);
+	out->broken = out->result.bad_target;
+	outcome_with(&out->outcome, &refs, &out->result, t, NULL, a);
+	if (plain_needed(&out->outcome, t)) {
+		r->calls++;
+		plain_ask(&out->outcome, e, p, &out->result, t, a);
+	}
+}

@@ -1,0 +1,33 @@
+/* runner.h: runs programs on targets and judges them, for those who ask many questions about few programs: minimise, blame, sweep. One warm
+ * child per home (family, version, device); a program that the reference cannot judge, or that eager refuses, is not sent at all, because
+ * no answer would mean anything. */
+#ifndef SCATTERPROOF_RUNNER_H
+#define SCATTERPROOF_RUNNER_H
+
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/verdict.h"
+
+struct runner;
+struct runner *runner_new(const struct exec_options *o); /* what o points to outlives it */
+void runner_free(struct runner *r);                      /* r may be NULL */
+
+/* Starts t's child if there is none; t gets the version that it is. err: the sentence of anything but EXEC_IDENTIFIED. */
+enum exec_identity runner_start(struct runner *r, struct target *t, struct err *err);
+
+struct ran {
+	struct result result;   /* meaningless if !asked */
+	struct outcome outcome; /* spared: unjudged or invalid; broken: harness */
+	bool asked;             /* the target ran it */
+	bool broken;            /* the target runs nothing on this machine, or does not have such an option: outcome.why */
+};
+/* p on t, judged; what raises only compiled is asked of the plain stage, too. t as runner_start left it (or another of its home).
+ * Everything of *out lives in a. */
+void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
+/* The next run on t's home is in a process that has run nothing else. */
+void runner_forget(struct runner *r, const struct target *t);
+int runner_calls(const struct runner *r);  /* programs that targets were given, plain stages included */
+int runner_spared(const struct runner *r); /* programs that no target was given */
+/* As exec_versions, of t's home. */
+void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t);
+
+#endif
