@@ -50,13 +50,9 @@ struct checking {
 	int strict;          /* --expect: the exit code that they make */
 	struct store *store; /* --db */
 	struct hash128 run;
-<<<<<<< HEAD
-	int artifacts_rc; /* --artifacts: EXIT_TARGET if one could not be written */
-	bool scripted;    /* --script: it was written */
-=======
 	struct baseline baseline; /* --baseline */
+	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;            /* --script: it was written */
->>>>>>> life
 	int script_rc;
 };
 
@@ -332,13 +328,9 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	} else {
 		outcome_with(&out, &c->refs, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
-<<<<<<< HEAD
 		if (c->o.artifacts)
 			write_artifacts(c, &r, target);
-		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out}, t, a);
-=======
 		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out, NULL}, t, a);
->>>>>>> life
 	}
 	sb_free(&name);
 	sb_free(&versions);
