@@ -1,6 +1,9 @@
 /* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
  * not read and targets that do not run are counted, and --expect makes them an exit code. */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
@@ -48,6 +51,7 @@ struct checking {
 	struct store *store; /* --db */
 	struct hash128 run;
 	struct baseline baseline; /* --baseline */
+	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;            /* --script: it was written */
 	int script_rc;
 };
@@ -236,6 +240,41 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	sb_free(&sb);
 }
 
+/* ---- --artifacts --------------------------------------------------------------------------------------------------------------- */
+
+/* DIR/3-backward-graph.txt; of several targets DIR/3.2-backward-graph.txt. */
+static bool write_artifact(const struct checking *c, const struct result_artifact *f, int target, struct err *err)
+{
+	struct strbuf path, text;
+	sb_init(&path);
+	sb_init(&text);
+	sb_printf(&path, "%s/%" PRId64, c->o.artifacts, c->programs);
+	if (c->o.ntarget > 1)
+		sb_printf(&path, ".%d", target + 1);
+	sb_puts(&path, "-");
+	for (const char *s = f->name; *s; s++) /* a child's word: no '/', no "..", no escape sequence */
+		sb_printf(&path, "%c", isalnum((unsigned char)*s) ? *s : '-');
+	sb_puts(&path, ".txt");
+	sb_puts(&text, f->text);
+	bool ok = output_text(path.s, &text, err);
+	sb_free(&text);
+	sb_free(&path);
+	return ok;
+}
+
+static void write_artifacts(struct checking *c, const struct result *r, int target)
+{
+	struct err err = {0};
+	bool ok = mkdir(c->o.artifacts, 0777) == 0 || errno == EEXIST
+		|| err_set(&err, "--artifacts: cannot make %s: %s", c->o.artifacts, strerror(errno));
+	for (int i = 0; i < r->nartifact && ok; i++)
+		ok = write_artifact(c, &r->artifact[i], target, &err);
+	if (!ok && c->artifacts_rc == EXIT_CLEAN)
+		complain("%s", err.msg);
+	if (!ok)
+		c->artifacts_rc = EXIT_TARGET;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
 static int code_of(const struct outcome *o)
@@ -289,6 +328,8 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	} else {
 		outcome_with(&out, &c->refs, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
+		if (c->o.artifacts)
+			write_artifacts(c, &r, target);
 		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out, NULL}, t, a);
 	}
 	sb_free(&name);
@@ -408,7 +449,7 @@ int cmd_check(const struct options *given)
 		baseline_free(&c.baseline);
 	if (c.o.script && !c.scripted)
 		complain("--script: nothing diverges, so there is nothing that a script could show");
-	if (c.script_rc != EXIT_CLEAN)
-		rc = c.script_rc;
+	if (c.artifacts_rc != EXIT_CLEAN || c.script_rc != EXIT_CLEAN)
+		rc = c.artifacts_rc != EXIT_CLEAN ? c.artifacts_rc : c.script_rc;
 	return rc;
 }
