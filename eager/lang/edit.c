@@ -167,24 +167,39 @@ bool edit_replace(struct prog *out, const struct prog *p, int node, int by, stru
 
 static enum dtype wider(enum dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? DT_F32 : dt == DT_F32 ? DT_F64 : dt; }
 
-/* Dtypes that arguments say; where a tensor is made of nothing, the default says one. */
-static bool widen_dtypes(struct prog *q)
+/* Dtypes that arguments say; where a tensor is made of nothing, the default says one. Is one another now? */
+static bool map_dtypes(struct prog *q, const enum dtype to[NDTYPES])
 {
 	bool some = false;
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
-		bool maker = node_is_source(n);
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			struct arg *g = &n->arg[k];
-			if (op_info[n->op].param[k].kind != K_DTYPE || !(g->tag == ARG_DTYPE || (maker && n->nout)))
+			if (op_info[n->op].param[k].kind != K_DTYPE || !(g->tag == ARG_DTYPE || (node_is_source(n) && n->nout)))
 				continue;
 			enum dtype was = g->tag == ARG_DTYPE ? g->dtype : n->out[0].meta.dtype;
 			g->tag = ARG_DTYPE;
-			g->dtype = wider(was);
+			g->dtype = to[was];
 			some |= g->dtype != was;
 		}
 	}
 	return some;
+}
+
+static bool widen_dtypes(struct prog *q)
+{
+	enum dtype to[NDTYPES];
+	for (int dt = 0; dt < NDTYPES; dt++)
+		to[dt] = wider((enum dtype)dt);
+	return map_dtypes(q, to);
+}
+
+void edit_dtypes(struct prog *q, enum dtype from, enum dtype to)
+{
+	enum dtype map[NDTYPES];
+	for (int dt = 0; dt < NDTYPES; dt++)
+		map[dt] = (enum dtype)dt == from ? to : (enum dtype)dt;
+	map_dtypes(q, map);
 }
 
 static void fill_dyadic(struct prog *q)

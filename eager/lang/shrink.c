@@ -474,21 +474,6 @@ static void plainer_data(struct prog *q, const struct shrink *s)
 			}
 }
 
-/* Cotangents that are made of nothing get the sizes and the dtype of their outputs. */
-static void refit_cotangents(struct prog *q)
-{
-	for (int i = 0; i < q->nback; i++) {
-		struct node *g = &q->node[q->back[i].cotangent];
-		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
-		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
-			continue;
-		g->arg[op_arg(g->op, N_size)] = arg_ints(q, want->size, want->rank);
-		g->arg[op_arg(g->op, N_dtype)] = arg_dtype(want->dtype);
-		if (g->op == OP_input)
-			g->arg[A_input_stride] = g->arg[A_input_data] = (struct arg){0};
-	}
-}
-
 /* What edits leave behind that no program has: two cotangents of one value, data for what is no input any more. */
 static void tidy(struct prog *q)
 {
@@ -550,6 +535,6 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 	if (!ok)
 		return false;
 	tidy(&q);
-	refit_cotangents(&q);
+	shrink_refit_cotangents(&q);
 	return prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
 }

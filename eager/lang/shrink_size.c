@@ -75,14 +75,25 @@ static int64_t scaled(int64_t v, int64_t from, int64_t to, bool up)
 	return v < 0 ? -size : size;
 }
 
+struct resizing {
+	int64_t from, to;
+	bool keep, moved; /* keep: positions stay where they can; moved: one could not */
+};
+
 /* Positions along the dimension: a last one is rounded up, so that what was not empty is not. */
-static void scale_positions(struct node *n, int64_t from, int64_t to)
+static void move_positions(struct resizing *r, struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct param *q = &op_info[n->op].param[k];
 		struct arg *g = &n->arg[k];
-		if (g->tag == ARG_INT && g->i.expr < 0 && (q->kind == K_INDEX || q->kind == K_INT || q->kind == K_STEP))
-			g->i.value = scaled(g->i.value, from, to, q->kind != K_INDEX || str_eq(q->name, "end"));
+		if (g->tag != ARG_INT || g->i.expr >= 0 || (q->kind != K_INDEX && q->kind != K_INT && q->kind != K_STEP))
+			continue;
+		bool last = q->kind != K_INDEX || str_eq(q->name, "end"), is_end = g->i.value == r->from;
+		int64_t most = g->i.value < 0 || last ? r->to : r->to - 1, was = g->i.value;
+		if (r->keep && !is_end && (was < 0 ? -was : was) <= most)
+			continue;
+		g->i.value = scaled(was, r->from, r->to, last);
+		r->moved |= !is_end && g->i.value != was;
 	}
 }
 
@@ -131,6 +142,18 @@ static void restride(struct prog *q, struct node *n, const struct meta *was)
 	*stride = arg_ints(q, s, size->n);
 }
 
+static void resize_data(struct prog *q, struct arg *data, int64_t cells)
+{
+	int n = (int)MIN(cells, MAX_DATA), had = data->n; /* more than a program may have is refused later */
+	if (n > had && had > 0) {
+		struct scalar *number = ARENA_NEW(q->arena, struct scalar, n);
+		for (int i = 0; i < n; i++)
+			number[i] = data->data[i % had];
+		data->data = number;
+	}
+	data->n = had ? n : 0;
+}
+
 void shrink_refit_data(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
@@ -143,11 +166,25 @@ void shrink_refit_data(struct prog *q, int node)
 	bool ok = prog_eval_node(q, node, &err);
 	data->tag = ARG_DATA;
 	int64_t cells = ok ? meta_extent(node_meta(q, node)) : had;
-	data->n = (int)MIN(cells, had);
+	resize_data(q, data, cells);
 	for (int c = 0; c < q->ncall; c++)
 		for (int i = 0; i < q->call[c].ninput; i++)
 			if (q->call[c].input[i].node == node && q->call[c].input[i].data.tag == ARG_DATA)
-				q->call[c].input[i].data.n = (int)MIN(cells, q->call[c].input[i].data.n);
+				resize_data(q, &q->call[c].input[i].data, cells);
+}
+
+void shrink_refit_cotangents(struct prog *q)
+{
+	for (int i = 0; i < q->nback; i++) {
+		struct node *g = &q->node[q->back[i].cotangent];
+		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
+		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
+			continue;
+		g->arg[op_arg(g->op, N_size)] = arg_ints(q, want->size, want->rank);
+		g->arg[op_arg(g->op, N_dtype)] = arg_dtype(want->dtype);
+		if (g->op == OP_input)
+			g->arg[A_input_stride] = g->arg[A_input_data] = (struct arg){0};
+	}
 }
 
 /* Sources whose sizes follow from other arguments (src of slice_scatter) get those, if they are inputs. */
@@ -186,34 +223,98 @@ static void refit_sources(struct prog *q)
 	}
 }
 
-/* ---- a smaller size ------------------------------------------------------------------------------------------------------------------ */
+/* ---- another size -------------------------------------------------------------------------------------------------------------------- */
 
-bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
+/* A constant position of n, counted from the front of a dimension of `size`; `none` where it is not given. */
+static bool position(int64_t *out, const struct node *n, int name, int64_t none, int64_t size)
+{
+	const struct arg *g = node_arg(n, name);
+	if (!g || (g->tag != ARG_NONE && (g->tag != ARG_INT || g->i.expr >= 0)))
+		return false;
+	int64_t v = g->tag == ARG_NONE ? none : g->i.value;
+	*out = MIN(MAX(v < 0 ? v + size : v, 0), size);
+	return true;
+}
+
+/* start to end is a region of `from` positions along a dimension of `size`: its end moves, or its start where there is no room. */
+static bool stretch_region(const struct resizing *r, struct node *n, int64_t size, struct err *err)
+{
+	int64_t start, end;
+	const struct arg *by = node_arg(n, N_step);
+	if (!position(&start, n, N_start, 0, size) || !position(&end, n, N_end, size, size) || !by || by->tag != ARG_INT || by->i.value < 1)
+		return true;
+	int64_t step = by->i.value, span = (r->to - 1) * step + 1;
+	if (end <= start || (end - start + step - 1) / step != r->from)
+		return true;
+	if (span > size)
+		return err_set(err, "%lld positions of a region are more than the dimension's size %lld", (long long)r->to, (long long)size);
+	start = MIN(start, size - span);
+	n->arg[op_arg(n->op, N_start)] = arg_int(start);
+	n->arg[op_arg(n->op, N_end)] = arg_int(start + span);
+	return true;
+}
+
+static bool has_symbolic_size(const struct node *n)
+{
+	for (int d = 0; d < n->arg[A_input_size].n; d++)
+		if (n->arg[A_input_size].ints[d].expr >= 0)
+			return true;
+	return false;
+}
+
+static void resize_symbol(const struct resizing *r, struct node *n)
+{
+	if (r->keep && n->op == OP_sym && n->sym_value == r->from) {
+		n->arg[A_sym_value] = arg_int(r->to);
+		n->sym_value = r->to;
+	}
+}
+
+static bool resize_nodes(struct resizing *r, struct prog *q, struct err *err)
 {
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
 		const struct meta *self = self_meta(q, n);
 		int dim = dim_along(n, self);
-		if (node_is_sym(n))
+		if (node_is_sym(n)) {
+			resize_symbol(r, n);
 			continue;
+		}
 		if (!has_sizes(n, err))
 			return false;
 		const struct meta was = n->out[0].meta;
-		if (self && dim >= 0 && dim < self->rank && self->size[dim] == from)
-			scale_positions(n, from, to);
+		bool along = self && dim >= 0 && dim < self->rank;
+		if (along && self->size[dim] == r->from)
+			move_positions(r, n);
+		else if (along && r->keep && !stretch_region(r, n, self->size[dim], err))
+			return false;
 		for (int k = 0; k < op_info[n->op].nparam; k++)
 			if (op_info[n->op].param[k].kind == K_SIZE && n->arg[k].tag == ARG_INTS)
-				change_size_list(&n->arg[k], q, from, to);
+				change_size_list(&n->arg[k], q, r->from, r->to);
 		if (n->op != OP_input)
 			continue;
 		struct arg *high = &n->arg[A_input_high];
-		if (high->tag == ARG_INT && high->i.value == from)
-			high->i.value = to;
-		restride(q, n, &was);
+		if (high->tag == ARG_INT && high->i.value == r->from)
+			high->i.value = r->to;
+		if (!r->keep || !has_symbolic_size(n)) /* those follow their symbols */
+			restride(q, n, &was);
 		shrink_refit_data(q, i);
 	}
 	refit_sources(q);
 	return true;
+}
+
+bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err)
+{
+	return resize_nodes(&(struct resizing){.from = from, .to = to}, q, err);
+}
+
+bool shrink_resize(struct prog *q, int64_t from, int64_t to, bool *moved, struct err *err)
+{
+	struct resizing r = {.from = from, .to = to, .keep = true};
+	bool ok = resize_nodes(&r, q, err);
+	*moved = r.moved;
+	return ok;
 }
 
 /* ---- without a dimension ------------------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,13 @@ bool shrink_size(struct prog *q, int64_t from, int64_t to, struct err *err);
 bool shrink_rank(struct prog *q, int64_t from, struct err *err);
 /* Without dimension `dim` of the inputs of that rank, and what it becomes in the rows that read them. Refused as above. */
 bool shrink_rank_at(struct prog *q, int rank, int dim, struct err *err);
-/* An input's data (and that of its calls) is cut to the cells that the input has now. */
+/* As shrink_size, and any `to`. Positions along the dimension stay where they are, as far as they can: one that was the end is the end, one
+ * that would be beyond it moves in proportion (*moved). Where `from` is the length of a region (slice_scatter's start to end), its end
+ * moves. A symbol whose value is `from` gets another. */
+bool shrink_resize(struct prog *q, int64_t from, int64_t to, bool *moved, struct err *err);
+/* An input's data (and that of its calls) gets as many numbers as the input has cells now: cut, or repeated. */
 void shrink_refit_data(struct prog *q, int node);
+/* Cotangents that are made of nothing get the sizes and the dtype of their outputs. Metas are those of now. */
+void shrink_refit_cotangents(struct prog *q);
 
 #endif

@@ -1,5 +1,5 @@
-/* triage_steps.h: what is done with one finding, step by step; each is a verb of its own, `triage` does all of them. A step whose result the
- * store has is not done again unless it is asked for by its own verb. */
+/* triage_steps.h: what is done with one finding, step by step; each is a verb of its own, `triage` does all of them. A step whose result
+ * the store has is not done again unless it is asked for by its own verb. */
 #ifndef SCATTERPROOF_TRIAGE_STEPS_H
 #define SCATTERPROOF_TRIAGE_STEPS_H
 

@@ -247,21 +247,16 @@ static void list_long(struct strbuf *sb, const char *const *text, const struct w
 	sb_puts(sb, "\n        ] for _ in range(n)]");
 }
 
-static void list_indices(struct strbuf *sb, const struct wanted *w, const struct ref_winners *q)
+static void list_indices(struct strbuf *sb, const struct ref_winners *q)
 {
-	const char *before = "\n        ([";
-	for (int k = 0; k < q->n; k++) {
-		const struct num *v = &w->val[q->index[k]];
-		if (!q->npick && num_is_exact(v) && v->hi == 0)
-			continue; /* surely not the one; it is looked at by itself */
-		sb_printf(sb, "%s%" PRId64, before, q->index[k]);
-		before = ", ";
-	}
-	sb_printf(sb, "%s], ", before[0] == ',' ? "" : before);
+	sb_puts(sb, "\n        ([");
+	for (int k = 0; k < q->n; k++)
+		sb_printf(sb, "%s%" PRId64, k ? ", " : "", q->index[k]);
+	sb_puts(sb, "], ");
 }
 
 /* The gradients that a group's elements get, one each, as (low, high). */
-static void list_picks(struct strbuf *sb, const struct wanted *w, const struct reference *ref, int i)
+static void list_picks(struct strbuf *sb, const struct reference *ref, int i)
 {
 	const struct ref_winners *q = &ref->winners[i];
 	double low, high;
@@ -270,7 +265,7 @@ static void list_picks(struct strbuf *sb, const struct wanted *w, const struct r
 		known = known && judge_pick(&low, &high, ref, i, k);
 	if (!known)
 		return;
-	list_indices(sb, w, q);
+	list_indices(sb, q);
 	sb_putc(sb, '[');
 	for (int k = 0; k < q->npick; k++) {
 		judge_pick(&low, &high, ref, i, k);
@@ -283,23 +278,12 @@ static void list_picks(struct strbuf *sb, const struct wanted *w, const struct r
 	sb_puts(sb, "]),");
 }
 
-/* Elements between which a gradient is divided as nobody can know: what they add up to, or which gradients they get, as judge.c allows
- * it. */
-static void list_winners(struct strbuf *sb, const struct wanted *w, const struct reference *ref, const struct tensor_name *n)
+/* Elements of which some get a gradient, nobody can know which: what these get, as judge.c allows it. */
+static void list_winners(struct strbuf *sb, const struct reference *ref, const struct tensor_name *n)
 {
-	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++) {
-		const struct ref_winners *q = &ref->winners[i];
-		double total, room;
-		if (q->grad == n->index && q->npick)
-			list_picks(sb, w, ref, i);
-		if (q->grad != n->index || !judge_winners(&total, &room, ref, i))
-			continue;
-		list_indices(sb, w, q);
-		sb_double(sb, total, 15);
-		sb_puts(sb, ", ");
-		sb_double(sb, room, 15);
-		sb_puts(sb, "),");
-	}
+	for (int i = 0; n->role == TR_GRADIENT && i < ref->nwinners; i++)
+		if (ref->winners[i].grad == n->index)
+			list_picks(sb, ref, i);
 }
 
 /* Elements that must differ from each other, as judge.c has it. */
@@ -342,7 +326,7 @@ static void one_version(struct strbuf *sb, const struct claim *c, const struct p
 		list_long(sb, text, &w);
 	sb_puts(sb, ",\n        ");
 	sb_putc(sb, '[');
-	list_winners(sb, &w, &jc.ref[c->call], &c->tensor);
+	list_winners(sb, &jc.ref[c->call], &c->tensor);
 	list_distinct(sb, &jc.ref[c->call], &c->tensor, a);
 	sb_putc(sb, ']');
 }

@@ -10,10 +10,11 @@
  *
  * MUST holds the facts that the claim speaks of (script_run.py's wrong() reads them). EXPECTED is there if it speaks of elements, with an
  * entry for each range of versions of PyTorch between which what is legal differs: its first version; the elements in row-major order (of
- * an input afterwards: the storage's cells), None where the reference does not judge that version; groups of elements that share a
- * gradient, nobody can know how: (indices, what they add up to, within). An element is None (any value is legal), a number (that one and
- * no other; the int 0 in a float tensor: a zero of either sign), (low, high, *also): from low to high, or one of the others, or {one, of,
- * these}. The numbers of the tensor's dtype from low to high are exactly those that compare.h accepts. */
+ * an input afterwards: the storage's cells), None where the reference does not judge that version; groups of elements: (indices,
+ * intervals), each interval holds one of their gradients, nobody can know whose, and the others are 0; or (indices,), all differ. An
+ * element is None (any value is legal), a number (that one and no other; the int 0 in a float tensor: a zero of either sign), (low, high,
+ * *also): from low to high, or one of the others, or {one, of, these}. The numbers of the tensor's dtype from low to high are exactly those
+ * that compare.h accepts. */
 #ifndef SCATTERPROOF_EXPECTED_H
 #define SCATTERPROOF_EXPECTED_H
 

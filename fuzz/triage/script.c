@@ -86,9 +86,9 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 		sb_puts(sb, "inf, nan = math.inf, math.nan\n");
 	sb_puts(sb,
 		"# What the reference says that it must be, whatever order of sums, fused multiply-adds and wider intermediates a correct\n"
-		"# compiler chooses. EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that share\n"
-		"# a gradient. An element is a number (exactly that; the int 0: a zero of either sign), (low, high, or one of these),\n"
-		"# {one, of, these} or None (anything).\n");
+		"# compiler chooses. EXPECTED: for each range of versions of PyTorch the first one, the elements, groups of elements that get one\n"
+		"# gradient each of a list, or 0. An element is a number (exactly that; the int 0: a zero of either sign), (low, high, or one of\n"
+		"# these), {one, of, these} or None (anything).\n");
 	sb_puts(sb, known ? table.s : "MUST = {}\nEXPECTED = []\n");
 	sb_puts(sb,
 		"SHOWN = 8  # elements of a tensor\n\n\n"

@@ -83,9 +83,7 @@ enum alias_rule judge_gradient_rule(const struct reference *ref, int i, enum ten
 /* What a leaf gets that no cotangent reaches, where every result and written input that has none is given zeros (the freedom's reason):
  * where it may be NaN, zeros for None may. NULL: nowhere. */
 const struct ref_value *judge_zero_gradient(const struct judge_case *jc, int call, int index, struct arena *a);
-/* What the gradients of group w of ref->winners add up to, and within what. False: anything, or judge_picks says more. */
-bool judge_winners(double *total, double *room, const struct reference *ref, int w);
-/* What one of the group's elements gets for pick k, and no other one does: low to high. False: anything. */
+/* What one of the elements of group w of ref->winners gets for pick k, and no other one does: low to high. False: anything. */
 bool judge_pick(double *low, double *high, const struct reference *ref, int w, int k);
 
 bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct licence_profile *l, struct tape_limits limit, struct arena *a);

@@ -37,12 +37,11 @@ struct ref_cells {
 	const struct num *val;
 }; /* a whole input storage after the call */
 
-/* Elements of gradient `grad`: together they get g; or, if npick is not 0, as many of them as that get one number of pick[] each, and the
- * others 0. */
+/* Elements of gradient `grad`: npick of them get one number of pick[] each, and the others 0. */
 struct ref_winners {
 	int grad, n, npick;
 	const int64_t *index;
-	struct num g, *pick;
+	struct num *pick;
 };
 
 struct reference {

@@ -1,5 +1,5 @@
-/* refrun_gradients.c: the tape is differentiated along the tensor-level requires-grad path, and what the run knows becomes the reference.
- * */
+/* refrun_gradients.c: the tape is differentiated along the tensor-level requires-grad path; what the run knows becomes the
+ * reference. */
 #include "oracle/ref/refrun_impl.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -118,7 +118,7 @@ static const int64_t *leaves_of(
 	int64_t *index = ARENA_NEW(s->r.arena, int64_t, grp->n + 1);
 	for (int64_t k = 0; k < grp->n; k++) {
 		index[k] = (int64_t)grp->entry[k] - (int64_t)grad->leaf;
-		if (index[k] < 0 || index[k] >= grad->n || A->a[grp->entry[k]].n != sent || (grp->one && k && index[k] <= index[k - 1]))
+		if (index[k] < 0 || index[k] >= grad->n || A->a[grp->entry[k]].n != sent || (k && index[k] <= index[k - 1]))
 			return NULL;
 	}
 	return index;
@@ -129,7 +129,7 @@ static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 {
 	const struct node *n = &r->p->node[grp->node];
 	const struct meta *m = &r->node[grp->node].out[0].meta;
-	if (!grp->one || !op_has(n->op, T_ORDER) || m->rank == 0)
+	if (!op_has(n->op, T_ORDER) || m->rank == 0)
 		return 1;
 	int64_t dim = n->arg[op_arg(n->op, N_dim)].i.value;
 	return m->size[dim < 0 ? dim + m->rank : dim];
@@ -153,13 +153,11 @@ static void winners(struct reference_run *s, const struct adjoint *A, struct ref
 			int *number = &group_of[grp->entry[0]];
 			struct ref_winners *w = &out->winners[*number ? *number - 1 : out->nwinners];
 			if (!*number) {
-				*w = (struct ref_winners){.grad = v, .n = (int)grp->n, .index = index, .g = grp->g};
-				w->pick = grp->one ? ARENA_NEW(r->arena, struct num, most) : NULL;
+				*w = (struct ref_winners){.grad = v, .n = (int)grp->n, .index = index, .pick = ARENA_NEW(r->arena, struct num, most)};
 				*number = ++out->nwinners;
 			}
-			CHECK(!grp->one || w->npick < most);
-			if (grp->one)
-				w->pick[w->npick++] = grp->g;
+			CHECK(w->npick < most);
+			w->pick[w->npick++] = grp->g;
 		}
 	}
 }

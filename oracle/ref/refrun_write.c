@@ -1,5 +1,5 @@
-/* refrun_write.c: in-place rows: the ids of the cells that self names are overwritten, where what is written does not depend on an order.
- * */
+/* refrun_write.c: in-place rows: the ids of the cells that self names are overwritten, where what is written does not depend on an
+ * order. */
 #include "oracle/ref/refrun_impl.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"

@@ -270,7 +270,7 @@ struct num adj_undecided(const struct num *g, const struct how *h)
 	return num_either(g, &z);
 }
 
-void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool one)
+void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
@@ -278,7 +278,7 @@ void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const 
 		A->group = ARENA_GROW(A->t->arena, struct adj_group, A->group, A->cap_group, cap);
 		A->cap_group = cap;
 	}
-	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node, one};
+	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};
 }
 
 /* Copies of copies inside one operator (repeat along several dims): backward may add up level by level or all at once, so what the
@@ -385,8 +385,8 @@ static void adj_sumprod(const struct adjoint_pass *whole, const sid *e, int64_t 
 }
 
 /* ---- var: g * 2/(n - c) * (x - mean), the mean recomputed and rounded to the dtype ---- */
-/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as any.
- * */
+/* The mean as the derivative has it. special: entries may be infinite or NaN, and their mean then, too; its finite part is rounded as
+ * any. */
 static struct num mean_again(const struct adjoint_pass *s, const sid *e, int64_t n, bool special)
 {
 	const struct how *h = &s->h;

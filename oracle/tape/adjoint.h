@@ -23,14 +23,13 @@ struct adj {
 	uint16_t onto;            /* terms of matrix products among the contributions that may start from the others (LF_ONTO) */
 };
 
-/* Undecided winner groups (amax, topk…): whatever the choice, what the entries get must add up to g. `one`: one of them gets it whole, and
- * all of them are candidates. See judge.c. */
+/* Undecided winners (topk, max.dim …): one of the entries gets g whole, whichever it is. (Equals that share, as those of amax, are no
+ * group: leaves are exact, so which of them are equal is certain, and what is computed from them is judged by its ball alone.) */
 struct adj_group {
 	const sid *entry;
 	int64_t n;
 	struct num g;
 	int node;
-	bool one;
 };
 
 struct adjoint {

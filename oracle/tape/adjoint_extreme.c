@@ -62,7 +62,6 @@ void adj_extreme(const struct adjoint_pass *s, const sid *e, int64_t n, const st
 	as.param = 0;
 	as.f = s->b->f == SF_MINN ? SF_KMIN : SF_KMAX;
 	int64_t count = pick_candidates(t, &as, e, n, cand), nans = 0;
-	bool group = false;
 	if (s->b->param == NANS_SHARE && y->flags & NUM_NAN)
 		nans = sure_nans(t, e, n, cand);
 	if (nans) {
@@ -78,13 +77,10 @@ void adj_extreme(const struct adjoint_pass *s, const sid *e, int64_t n, const st
 		part = share_of(s, g, count);
 	} else if (count > 1) {
 		part = open;
-		group = true;
 	}
 	for (int64_t i = 0; i < n; i++)
 		adj_send(s, e[i], cand[i] ? part : zero);
 	arena_release(t->arena, m);
-	if (group) /* after the release: groups outlive it */
-		adj_add_group(s, e, n, g, false);
 }
 
 /* The candidates among the entries, in their order. */
@@ -116,6 +112,6 @@ void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const str
 	for (int64_t i = 0; i < n; i++)
 		adj_send(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
 	if (group)
-		adj_add_group(s, candidates(s, e, n, cand, count), count, g, true);
+		adj_add_group(s, candidates(s, e, n, cand, count), count, g);
 	free(cand);
 }

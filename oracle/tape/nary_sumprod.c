@@ -157,8 +157,8 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
 }
 
-/* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of it.
- * */
+/* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of
+ * it. */
 static void widen_onto(struct num *r, const struct num *product, const struct num *other, const struct terms *a, const struct terms *b,
 	int64_t n, const struct how *h)
 {

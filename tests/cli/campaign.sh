@@ -2,9 +2,6 @@
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
 # usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | programs | plants | full | targets | mark | refixed | again | lost | merge | kill | usage
 set -u
-bin=$1
-src=$2
-part=$3
 . "$(dirname "$0")/shell.sh"
 unobserved="select (select coalesce(sum(n), 0) from v_counters where verdict = 'mismatch') - (select coalesce(sum(nobs), 0) from v_findings)"
 

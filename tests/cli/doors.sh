@@ -2,9 +2,6 @@
 # The binary against hostile text, full disks, small machines and careless command lines. Needs no PyTorch.
 # usage: doors.sh BINARY SOURCE_DIR PART FINDING_OF     PART: hostile | full | small | usage | status
 set -u
-bin=$1
-src=$2
-part=$3
 finding_of=$4
 . "$(dirname "$0")/shell.sh"
 harmless() { # harmless WHAT FILE...: no control character but newline and tab, no bidi mark, valid UTF-8, and something at all

@@ -1,7 +1,5 @@
 #!/bin/sh
 # minimize: of a finding, of a file, and what it says where there is nothing to minimise. Usage: minimize.sh BINARY SOURCES PART
-bin=$1
-src=$2
 . "$(dirname "$0")/shell.sh"
 
 finding() { # kept in the store, taken by repro, and a second run changes nothing
@@ -97,5 +95,5 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 
 }
 
-$3
+$part
 end

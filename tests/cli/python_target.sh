@@ -1,6 +1,6 @@
 #!/bin/bash
 # python_target.sh BIN SOURCE PART [PYTHON]: modules of the user's as targets (family python): right ones, wrong ones, and those that break.
-bin=$1 src=$2 part=$3 python=${4-}
+python=${4-}
 . "$(dirname "$0")/shell.sh"
 cd "$tmp" || exit 1
 cp "$src/examples/closure_compiler.py" .

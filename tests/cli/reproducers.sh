@@ -2,9 +2,6 @@
 # A reproducer shows the bug that it names, on what its name says: `repro`, the scripts that it writes, and the versions of targets.
 # usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch
 set -u
-bin=$1
-src=$2
-part=$3
 finding_of=$4
 . "$(dirname "$0")/shell.sh"
 seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog

@@ -1,6 +1,5 @@
 #!/bin/bash
 # seen.sh BIN SOURCE PART: what goes unjudged is said, counted and can be seen again: by campaigns, by `check`, by exit codes.
-bin=$1 src=$2 part=$3
 . "$(dirname "$0")/shell.sh"
 sql() { "$bin" findings sql "$1" --db "$tmp/s.db" | tail -1; }
 

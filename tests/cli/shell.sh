@@ -1,4 +1,6 @@
-# What tests of the binary share: sourced with $bin (the binary) and $src (the sources) set. A folder $tmp, checks that count themselves.
+# What tests of the binary share, sourced: their first three arguments (the binary, the sources, the part of the test), a folder $tmp, checks
+# that count themselves.
+bin=$1 src=$2 part=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fails=0

@@ -21,7 +21,7 @@ from collections import Counter
 import torch
 
 import calls
-from rules_torch import Run, alias_of
+from rules_torch import Run, alias_of, report
 
 T_VIEW, T_MAYBE_VIEW, T_MUTATES, T_NONDIFF = 1, 2, 4, 1 << 8
 
@@ -241,11 +241,7 @@ def main():
         total += stats["ran"] + stats["raised"]
         print(f"{op['name']:24} ran {stats['ran']} raised {stats['raised']} unsupported {stats['unsupported']} {share(stats, 'value')} "
               f"{share(stats, 'gradient')} undecided {stats['undecided']} failed {len(failures)}", flush=True)
-        if opt.texts:
-            for (a, b), n in texts.most_common(12):
-                print(f"    {n:4} torch: {a}\n         ours:  {b}")
-        for case, why in failures[:opt.show]:
-            print(f"    {why}\n" + "".join("        " + line + "\n" for line in case.text.splitlines()), end="")
+        report(opt, texts, [(why, case.text) for case, why in failures])
         differentiable = not op["traits"] & T_NONDIFF and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS)
         if not stats["value"] or (differentiable and not stats["gradient"]):
             print("    no gradient was judged" if stats["value"] else "    nothing was judged")

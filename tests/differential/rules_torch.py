@@ -251,6 +251,14 @@ def planted(table, opt):
     return 1 if missed else 0
 
 
+def report(opt, texts, failures):
+    """The messages with which both raised, and why the first calls differ, each with its text."""
+    for (a, b), n in texts.most_common(12) if opt.texts else []:
+        print(f"    {n:4} torch: {a}\n         ours:  {b}")
+    for why, text in failures[:opt.show]:
+        print(f"    {why}\n" + "".join("        " + line + "\n" for line in text.splitlines()), end="")
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("opcall")
@@ -287,11 +295,7 @@ def main():
         print(f"{op['name']:24} ran {stats['ran']:5} raised {stats['raised']:4} narrower {stats['narrower']:4} "
               f"gradients {stats['grads']:5} exact {stats['exact']:7} near {stats['near']:6} loose {stats['loose']:4} "
               f"failed {len(failures)}", flush=True)
-        if opt.texts:
-            for (a, b), n in texts.most_common(12):
-                print(f"    {n:4} torch: {a}\n         ours:  {b}")
-        for call, run, why in failures[:opt.show]:
-            print(f"    {why}\n" + "".join("        " + line + "\n" for line in call.text().splitlines()), end="")
+        report(opt, texts, [(why, call.text()) for call, _, why in failures])
         differentiable = not op["traits"] & (T_VIEW | T_NONDIFF) and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS)
         if not stats["ran"] or (differentiable and not stats["grads"]):
             print("    no gradient was compared" if stats["ran"] else "    nothing ran")

@@ -1,15 +1,13 @@
 /* store_migrate_test.c: stores of schema version 1 say after their migration what they said before, whatever happens on the way. */
-#include "tests/test.h"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "reports/life/lifecycle.h"
 #include "tests/store/fault_vfs.h"
 #include "tests/store/store_util.h"
+#include "tests/store/unprivileged.h"
 
 static const int64_t NOW = (int64_t)T0 * 1000;
 
@@ -304,24 +302,6 @@ static void merging(void)
 }
 
 /* ---- what can go wrong on the way -------------------------------------------------------------------------------------------- */
-
-static int in_child(int (*body)(void))
-{
-	fflush(stdout);
-	pid_t pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		test_nexpect = test_nfail = 0;
-		if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
-			_exit(99);
-		body();
-		fflush(stdout);
-		_exit(test_nfail ? 1 : test_nexpect ? 0 : 2);
-	}
-	int status = 0;
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
 
 static int read_only(void)
 {

@@ -1,14 +1,12 @@
 /* store_open_test.c: opening what cannot be opened: the right status, a sentence that says why, and nothing changed: neither the
  * file nor its directory. Permission cases run in a child without root's powers. */
-#include "tests/test.h"
-
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/store/store_util.h"
+#include "tests/store/unprivileged.h"
 
 static const char *const mode_name[] = {"read", "write", "create"};
 
@@ -371,24 +369,6 @@ static void damaged_pages(void)
 }
 
 /* ---- without root's powers ---------------------------------------------------------------------------------------------- */
-
-static int in_child(int (*body)(void))
-{
-	fflush(stdout);
-	pid_t pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		test_nexpect = test_nfail = 0;
-		if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
-			_exit(99);
-		int rc = body();
-		fflush(stdout);
-		_exit(rc ? rc : test_nfail ? 1 : test_nexpect ? 0 : 2);
-	}
-	int status = 0;
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
 
 static bool keep_nothing(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {

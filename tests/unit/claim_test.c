@@ -2,18 +2,7 @@
  * what the judge accepts. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/run/interp.h"
 #include "fuzz/triage/expected.h"
-#include "tests/test.h"
-
-static struct arena arena;
-
-static struct prog *program(const char *text)
-{
-	struct prog *p = ARENA_NEW(&arena, struct prog, 1);
-	struct err err = {0};
-	bool ok = prog_read(p, &arena, text, strlen(text), READ_LENIENT, &err);
-	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
-	return p;
-}
+#include "tests/unit/program.h"
 
 /* Two outputs, two gradients, a written input, a second call. */
 static const char TWO[] = "# scatterproof 1\nx = input([4], seed=1, requires_grad=True)\nb = input([3], seed=2)\n"

@@ -117,7 +117,7 @@ static void test_undecided_winner(void)
 	EXPECT(num_is_exact(top), "the value is certain");
 	EXPECT_INT(ref.nwinners, 1);
 	const struct ref_winners *w = ref.winners;
-	EXPECT(ref.nwinners && w->grad == 0 && w->n > 1 && w->n < 40 && w->npick == 1 && w->g.hi == 2, "one of the equals gets 2");
+	EXPECT(ref.nwinners && w->grad == 0 && w->n > 1 && w->n < 40 && w->npick == 1 && w->pick[0].hi == 2, "one of the equals gets 2");
 	int tied = 0;
 	for (int i = 0; i < 40; i++) {
 		const struct num *x = &ref.storage[0].val[i], *g = &grad_of(&ref, 0)[i];

@@ -5,19 +5,8 @@
 #include "compiled/targets/message.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/verdict.h"
-#include "tests/test.h"
+#include "tests/unit/program.h"
 #include "fuzz/triage/profile.h"
-
-static struct arena arena;
-
-static struct prog *program(const char *text)
-{
-	struct prog *p = ARENA_NEW(&arena, struct prog, 1);
-	struct err err = {0};
-	bool ok = prog_read(p, &arena, text, strlen(text), READ_LENIENT, &err);
-	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
-	return p;
-}
 
 static struct target target(const char *name)
 {

@@ -175,7 +175,7 @@ def fit(there, picks):
 
 
 def wrong_elements(seen, eager):
-    want, shares = expected()
+    want, groups = expected()
     got = seen["numbers"]
     beside = eager["numbers"] if eager and eager["shape"] == seen["shape"] else None
     shown = [f", eager gives {x}" for x in beside] if beside else [""] * len(got)
@@ -185,15 +185,13 @@ def wrong_elements(seen, eager):
         yield f"{len(wrong)} of {len(want)} elements are wrong" + (f" ({odd} of eager's, too)" if odd else "")
     for i in wrong[:SHOWN]:
         yield f"  {index(seen['shape'][1], i)} {must_be(want[i])}{shown[i]}, the target {got[i]}"
-    for group, *what in shares:
+    for group, *what in groups:
         there = [got[i] for i in group]
         places = ", ".join(str(index(seen["shape"][1], i)) for i in group[:SHOWN])
         if not what and len(set(there)) < len(there):
             yield f"elements {places} must all be different, and are {there[:SHOWN]}"
-        if len(what) == 1 and not fit(there, what[0]):
+        if what and not fit(there, what[0]):
             yield f"of elements {places} each gets one of {what[0]}, or 0, and they get {there[:SHOWN]}"
-        if len(what) == 2 and not abs(sum(there) - what[0]) <= what[1]:
-            yield f"elements {places} must add up to {what[0]}, and add up to {sum(there)}"
 
 
 def cells(seen):
