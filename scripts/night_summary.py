@@ -73,14 +73,20 @@ def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
         lines += [cause["blame"].replace("\n", " "), ""]
     size = "minimised" if finding["minimised"] else "not minimised yet"
     several = f"{cause['nfindings']} findings" if cause["nfindings"] > 1 else "1 finding"
-    lines += [f"{several}, seen {cause['nobs']} times on {code(finding['target'])}, since {cause['first_seen']}; [program](causes/{name}.prog)"
-              f" ({size}), {shown}; again: `scatterproof repro {name} --db {store.db}`", "", "```", program.rstrip("\n"), "```", ""]
+    where = f"{several}, seen {cause['nobs']} times on {code(finding['target'])}, since {cause['first_seen']}"
+    again = f"again: `scatterproof repro {name} --db {store.db}`"
+    lines += [f"{where}; [program](causes/{name}.prog) ({size}), {shown}; {again}", "", "```", program.rstrip("\n"), "```", ""]
     return lines
+
+
+def time_text(since: int) -> str:
+    """As the views have it."""
+    return datetime.fromtimestamp(since // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
     """Of this night: new, seen again and open, regressed. What has a finding that somebody marked is known, not new."""
-    at = datetime.fromtimestamp(since // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = time_text(since)
     seen = [c for c in store.ask(f"select * from v_causes where last_seen >= '{at}'") if set(c["states"].split()) & set(OPEN)]
     back = {e["full_id"] for e in store.ask(f"select distinct full_id from v_events where kind = 'regressed' and at >= '{at}'")}
     regressed = [c for c in seen if any(full_id.startswith(i) for i in c["ids"].split() for full_id in back)]
@@ -92,9 +98,9 @@ def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
 
 def known(store: Store, since: int) -> list[Row]:
     return store.ask(
-        "select v.id, v.state, v.severity, v.signature, v.nobs, (select max(issue) from v_events e where e.full_id = v.full_id) as issue "
-        f"from v_findings v where v.state in ('known', 'fixed-in') and last_seen >= strftime('%Y-%m-%dT%H:%M:%SZ', {since} / 1000, 'unixepoch')"
-        " order by v.severity, v.signature")
+        "select v.id, v.state, v.severity, v.signature, (select max(issue) from v_events e where e.full_id = v.full_id) as issue "
+        f"from v_findings v where v.state in ('known', 'fixed-in') and last_seen >= '{time_text(since)}' order by v.severity, v.signature"
+    )
 
 
 VERDICT = {
@@ -117,13 +123,14 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
     if summary:
         verdicts = ("pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
         counts = ", ".join(f"{summary[v]} {v}" for v in verdicts if summary.get(v))
-        lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {summary['set_aside']} set aside because known causes"
-                     f" explain them; {counts}")
+        aside = f"{summary['set_aside']} set aside because known causes explain them"
+        lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}; {counts}")
         again = summary["recheck"]
         if again["findings"]:
-            lines.append(f"* known before, run again: {again['findings']}: {again['still_there']} still there, {again['no_longer']} no longer"
-                         f" happen, {again['fixed']} fixed and gone, {again['regressed']} regressed, {again['cannot_tell']} cannot be told,"
-                         f" {again['not_reached']} not reached")
+            words = {"still_there": "still there", "no_longer": "no longer happen", "fixed": "fixed and gone", "regressed": "regressed",
+                     "cannot_tell": "cannot be told", "not_reached": "not reached in time"}
+            parts = ", ".join(f"{again[key]} {text}" for key, text in words.items() if again[key])
+            lines.append(f"* known before, run again: {again['findings']}: {parts}")
     else:
         lines.append("* the campaign did not come to its end")
     if args.triage:
@@ -160,8 +167,9 @@ def main() -> int:
     lines += [f"* {r['id']} {r['state']}, {r['severity']}: {code(r['signature'])}{' ' + r['issue'] if r['issue'] else ''}" for r in rows]
     gone = [s for s in shouts if s["what"] == "no longer happens"]
     lines += ["", f"## No longer happens: {len(gone)}", ""]
-    lines += [f"* {s['recheck']} on {code(s['targets'])}: {code(s['signature'])}: is it fixed? `scatterproof findings mark {s['recheck']} fixed-in"
-              f" VERSION --db FILE`" for s in gone]
+    for s in gone:
+        mark = f"`scatterproof findings mark {s['recheck']} fixed-in VERSION --db FILE`"
+        lines.append(f"* {s['recheck']} on {code(s['targets'])}: {code(s['signature'])}: is it fixed? {mark}")
     write(out / "summary.md", "\n".join(lines) + "\n")
     print(f"{out / 'summary.md'}: {len(new)} new causes, {len(regressed)} regressed, {len(again)} open and seen again, {len(rows)} known,"
           f" {len(gone)} no longer happen")

@@ -68,17 +68,17 @@ three() { # new, then known and one killed in the middle, then gone
 }
 
 full() { # a file size limit, as a full disk; the next night has what was found
-	zero="--target builtin:eager+plant=zero --time 20s"
-	(ulimit -f 600 && night $zero --seed 5 -- --programs 100000)
+	zero="--target builtin:eager+plant=zero"
+	(ulimit -f 600 && night $zero --time 200s --seed 5) # ends when the disk is full
 	expect "exit with a full disk" 3 $?
 	has "it says so" err "nightly: the campaign ended with 3: .*the disk is full"
 	found=$(for db in n.db n.db.new; do [ ! -s $db ] || sql "select full_id from v_findings" $db; done | sort -u)
 	expect "something was found" yes "$([ "$(wc -l <<<"$found")" -gt 5 ] && echo yes)"
 	has "it is to be told of" <(ls) "^n.db.since$"
-	(ulimit -f 20 && night $zero --seed 6 -- --programs 10)
+	(ulimit -f 20 && night $zero --time 20s --seed 6 -- --programs 10)
 	expect "no room at all" 3 $?
 	expect "integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
-	night $zero --seed 7 -- --programs 10
+	night $zero --time 60s --seed 7 -- --programs 10
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
