@@ -1,0 +1,127 @@
+#!/bin/bash
+# nightly.sh BIN SOURCE PART: scripts/nightly: nights in a row, one killed, one with a full disk, one whose canary is not found.
+set -u
+bin=$1 src=$2 part=$3
+. "$(dirname "$0")/shell.sh"
+cd "$tmp" || exit 1
+night() { "$src/scripts/nightly" --db n.db --binary "$bin" "$@" >out 2>err; }
+compiler() { # compiler VERSION [WRONG]: its sums are differences
+	sed "s/^__version__.*/__version__ = \"$1\"/" "$src/examples/closure_compiler.py" >c.py
+	[ $# = 1 ] || echo 'OPS["aten.add.Tensor"] = pointwise(operator.sub)' >>c.py
+}
+python="--target python:c.py -- --policy forward --ops add.Tensor,clone --dtypes f32"
+whole() { # whole WHAT: the store is
+	expect "$1: integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
+	expect "$1: a finding per signature and kind" 0 "$(sql "select count(*) - count(distinct kind || signature) from v_findings" n.db)"
+	expect "$1: nothing is left over" "n.db n.db.lock n.db.night" "$(ls -d n.db* | xargs)"
+}
+
+three() { # new, then known and one killed in the middle, then gone
+	compiler 1.0 wrong
+	night --time 10s --seed 5 $python --programs 30
+	expect "the first night" 1 $?
+	whole "first"
+	n=$(sql "select count(*) from v_findings" n.db)
+	has "its summary" n.db.night/summary.md "^## New: [1-9][0-9]* causes$"
+	has "exit code" n.db.night/summary.md "^Exit code 1: findings that nobody has marked\.$"
+	has "the canary" n.db.night/summary.md "^\* the canary was found$"
+	for id in $(sed -n 's/^### \([0-9a-f]*\): .*/\1/p' n.db.night/summary.md); do
+		"$bin" check "n.db.night/causes/$id.prog" --target python:c.py >out 2>&1
+		expect "the program of $id fails" 1 $?
+	done
+	for id in $(sql "select id from v_findings" n.db); do
+		"$bin" findings mark "$id" known --issue https://example.org/1 --db n.db >out
+	done
+	cp n.db before.db
+	setsid "$src/scripts/nightly" --db n.db --binary "$bin" --time 60s --seed 6 $python >out 2>err &
+	for i in $(seq 100); do # until it has counted something
+		sleep 0.2
+		[ -s n.db.new ] && [ "$(sql "select coalesce(sum(n), 0) >= 20 from v_counters where seed = 6" n.db.new 2>/dev/null)" = 1 ] && break
+	done
+	kill -KILL -- -$!
+	wait $! 2>/dev/null
+	expect "the store is what it was" "$(cksum <before.db)" "$(cksum <n.db)"
+	has "what the night has is there" <(ls) "^n.db.new$"
+	killed=$(sql "select sum(n) from v_counters where seed = 6 and policy = 'forward'" n.db.new)
+	night --time 10s --seed 7 $python --programs 30
+	expect "others are new, as the killed night found them" yes "$([ $? -le 1 ] && echo yes)"
+	has "it goes on" err "^nightly: the last night was interrupted"
+	whole "second"
+	has "known ones" n.db.night/summary.md "^\* known before, run again: $n: $n still there"
+	has "by name" n.db.night/summary.md "^\* [0-9a-f]{8} known, high: .* https://example.org/1$"
+	expect "what the killed night counted is counted once" "$killed 30" \
+		"$(sql "select group_concat(n, ' ') from (select sum(n) as n from v_counters where seed in (6, 7) and policy = 'forward' group by seed order by seed)" n.db)"
+	compiler 2.0
+	night --time 10s --seed 8 $python --programs 30
+	expect "nothing is wrong any more" 0 $?
+	whole "third"
+	has "the summary asks" n.db.night/summary.md "^## No longer happens: $n$"
+	has "what is gone" n.db.night/summary.md "is it fixed\? .scatterproof findings mark [0-9a-f]{8} fixed-in"
+	for id in $(sql "select id from v_findings" n.db); do
+		"$bin" findings mark "$id" fixed-in 2.0 --db n.db >out
+	done
+	compiler 2.1 wrong
+	night --time 10s --seed 9 $python --programs 5
+	expect "it is back" 1 $?
+	has "the summary says so" n.db.night/summary.md "^## Regressed: [1-9]"
+	whole "fourth"
+}
+
+full() { # a file size limit, as a full disk; the next night has what was found
+	zero="--target builtin:eager+plant=zero"
+	(ulimit -f 600 && night $zero --time 200s --seed 5) # ends when the disk is full
+	expect "exit with a full disk" 3 $?
+	has "it says so" err "nightly: the campaign ended with 3: .*the disk is full"
+	found=$(for db in n.db n.db.new; do [ ! -s $db ] || sql "select full_id from v_findings" $db; done | sort -u)
+	expect "something was found" yes "$([ "$(wc -l <<<"$found")" -gt 5 ] && echo yes)"
+	has "it is to be told of" <(ls) "^n.db.since$"
+	(ulimit -f 20 && night $zero --time 20s --seed 6 -- --programs 10)
+	expect "no room at all" 3 $?
+	expect "integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
+	night $zero --time 60s --seed 7 -- --programs 10
+	expect "with room" 1 $?
+	whole "then"
+	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
+	told=$(grep -oE '^### [0-9a-f]{8}' n.db.night/summary.md | wc -l)
+	expect "all of it is in the summary" "$told" "$(sql "select count(*) from v_causes" n.db)"
+}
+
+ended() { # SIGTERM: what is there is merged and told of, the exit code says so; a canary that is not found; one night at a time
+	"$src/scripts/nightly" --db n.db --binary "$bin" --time 60s --seed 5 --target builtin:eager+plant=zero >out 2>err &
+	for i in $(seq 100); do
+		sleep 0.2
+		[ -s n.db.new ] && [ "$(sql "select count(*) >= 3 from v_findings" n.db.new 2>/dev/null)" = 1 ] && break
+	done
+	NIGHTLY_WAIT=0 "$src/scripts/nightly" --db n.db --binary "$bin" --time 1s --target builtin:eager >out2 2>err2
+	expect "another one meanwhile" 3 $?
+	has "it says so" err2 "^error: another night works on n.db$"
+	kill -TERM $!
+	wait $!
+	expect "SIGTERM" 143 $?
+	expect "integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
+	has "merged" <(sql "select count(*) >= 3 from v_findings" n.db) "^1$"
+	has "told of" n.db.night/summary.md "^Exit code 143: interrupted by signal 15\.$"
+	has "and told again when it went on" <(ls) "^n.db.since$"
+	before=$(sql "select count(*) from v_findings" n.db)
+	NIGHTLY_CANARY=refuse night --target builtin:eager+plant=zero --time 5s --seed 5
+	expect "the canary is not found" 4 $?
+	has "it says so" err "the canary, a planted fault, was not found"
+	has "in the summary, too" n.db.night/summary.md "the canary was not found"
+	expect "and nothing ran" "$before" "$(sql "select count(*) from v_findings" n.db)"
+	"$src/scripts/nightly" --db x.db --binary "$bin" --time nonsense >out 2>&1
+	expect "no time" 2 $?
+	"$src/scripts/nightly" --binary "$bin" >out 2>&1
+	expect "no store" 2 $?
+	"$src/scripts/nightly" --db x.db --binary "$bin" --time 2s --target torch-9.9:eager >out 2>&1
+	expect "no target" 3 $?
+	"$src/scripts/nightly" --db x.db --binary "$bin" --time 2s --target nonsense:eager >out 2>&1
+	expect "no such target" 2 $?
+}
+
+case $part in
+three) three ;;
+full) full ;;
+ended) ended ;;
+*) echo "unknown part $part"; exit 2 ;;
+esac
+end
