@@ -20,6 +20,7 @@ static const struct {
 	{"repro", cmd_repro},
 	{"minimize", cmd_minimize},
 	{"triage", cmd_triage},
+	{"sweep", cmd_sweep},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},
