@@ -52,7 +52,7 @@ static const struct ratio_point *sharpest(const struct ratio_point *p, int n)
 	return best;
 }
 
-/* As a fraction of small numbers, if it is known well enough for that to be no chance. */
+/* With the digits that are known; as a fraction of small numbers, too, if it is known well enough for that to be no chance. */
 static const char *number_text(const struct ratio_point *p, struct arena *a)
 {
 	for (int q = 2; q <= 64 && p->within < 1e-5 && fabs(p->ratio) < 1e3; q++) {
@@ -61,7 +61,8 @@ static const char *number_text(const struct ratio_point *p, struct arena *a)
 			continue;
 		return arena_printf(a, "%.6g = %g/%d", p->ratio, up, q);
 	}
-	return arena_printf(a, "%.6g", p->ratio);
+	double digits = p->within > 0 && p->ratio != 0 ? floor(log10(fabs(p->ratio) / p->within)) : 6;
+	return arena_printf(a, "%.*g", (int)fmin(fmax(digits, 2), 6), p->ratio);
 }
 
 const char *ratio_law(const struct ratio_point *p, int n, struct arena *a)
