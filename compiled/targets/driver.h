@@ -21,6 +21,31 @@ struct target_refusal {
 	const char *stage, *fragment, *reason, *source;
 };
 
+/* Something of a stage that an option of the target's name switches off, or makes plainer, by itself. Coarse ones come first. */
+struct target_knob {
+	const char *stage; /* it and no other takes the option */
+	const char *option, *value;
+	const char *what;      /* "fusion of several kernels into one" */
+	const char *subsystem; /* applied one by one: what PROBE_FIRST counts. NULL: a single switch */
+};
+
+/* What a target can be asked beside its results, by options of its name; answers are the result's artifacts. */
+enum target_probe_kind {
+	PROBE_KEEP,     /* artifacts "forward graph", "backward graph", "forward code", "backward code", "operators" (as far as there are any);
+	                 * a line of "operators": fw|bw NODE OPERATOR PREDICTED-META */
+	PROBE_CLONE,    /* what an operator, or the one node %NODE, of the forward or backward graph returns is copied before it is read */
+	PROBE_FALLBACK, /* the plain stage's kernel runs an operator */
+	PROBE_FIRST,    /* of a knob's subsystem only so many applications */
+	PROBE_EXCUSE,   /* artifact "excuse": "assert_close: equal|MESSAGE", "same: equal|differs": what the family's own comparisons say */
+	NPROBES
+}; /* those that change something say in artifact "probe" in how many places: a line "clone bw aten.neg.default: 1 place" each */
+struct target_probe {
+	enum target_probe_kind kind;
+	bool backward;    /* CLONE: of which graph */
+	const char *what; /* CLONE, FALLBACK: operator or %NODE as "operators" has it; FIRST: the subsystem */
+	int first;        /* FIRST */
+};
+
 /* What a child said about itself. */
 struct target_hello {
 	char version[64];   /* "2.11.0+cu130"; "": the family has no versions */
@@ -38,19 +63,6 @@ struct target_installed {
 	const char *cuda;    /* version of CUDA it was built for, "13.0"; "" if without */
 	const char *problem; /* why it cannot be used; "" if it can */
 };
-
-/* A pass or an option of a stage that can be switched off, to see whether that makes a program right. Versions may lack it. */
-struct target_knob {
-	const char *stage, *option, *value, *what; /* what: "without post-grad passes" */
-};
-
-/* What blame asks of a stage, as an option of its name (so that anybody can ask again):
- *     KEEP      artifacts: graphs, generated code, and `operators`: "bw NODE aten.slice_scatter.default f32[4, 13][0, 1]" a line
- *     CLONE     graph "fw" or "bw": each node of operator op is followed by a contiguous copy that later readers read
- *     FALLBACK  op is not compiled: the family's own kernel runs
- *     EXCUSE    artifact `excuse`: what the family's own comparisons with its plain stage say, a line each
- * Artifact `probe` says at how many places a change was made. */
-enum target_probe { PROBE_KEEP, PROBE_CLONE, PROBE_FALLBACK, PROBE_EXCUSE };
 
 struct target_driver {
 	const char *title; /* what people call it: "PyTorch" */
@@ -70,6 +82,10 @@ struct target_driver {
 	/* May t have option o (its stage takes options, or o is one that every stage takes)? err: the sentence, beginning with the target. */
 	bool (*option_fits)(const struct target *t, const struct target_option *o, const char *text, struct err *err);
 	const char *subject_form; /* what names have in place of a stage, for people: "FILE.py". NULL: nothing */
+	const struct target_knob *knob;
+	int nknobs;
+	/* The option that asks p of t. False: t's stage has no such probe. NULL: no stage has any. */
+	bool (*probe)(struct target_option *out, const struct target *t, const struct target_probe *p);
 	/* Reads what stands between ':' and '@' or '+' into t->stage and t->subject. NULL: it is the name of a stage. */
 	bool (*subject)(struct target *t, const char *text, size_t n, const char *target, struct err *err);
 	/* Is the name as a whole right, now that all of it is read? NULL: it is. */
@@ -86,11 +102,6 @@ struct target_driver {
 		struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err);
 	/* proc_ready(child): what happened, memory in a; releases the child. */
 	void (*take)(struct result *out, struct arena *a, struct proc *child, const struct prog *p, void *request);
-
-	const struct target_knob *knob; /* coarse ones first */
-	int nknobs;
-	/* graph, op: NULL where they mean nothing. False: t cannot be asked that. NULL: nothing can be asked. */
-	bool (*probe)(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op);
 
 	/* The versions on this machine, sorted, in a; how many. NULL: there is nothing to install. */
 	int (*installed)(struct target_installed **out, struct arena *a);
@@ -119,7 +130,11 @@ const struct target_driver *target_driver_named(const char *name, size_t n); /* 
 const struct target_refusal *target_refusal_of(const struct target *t, const char *message);
 /* Models of the GPUs that NVIDIA's driver lists, "A, B"; "" if none. Nothing is opened, so no promise that they work. */
 void gpu_names(struct strbuf *out);
-bool target_probe_option(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op);
+/* t with an option more, or with another value of it. False: t cannot have it (its stage does not take it, too many). What only the
+ * compiler knows (whether this version has the option, the operator, the subsystem) its worker says: RES_HARNESS with bad_target. */
+bool target_with(struct target *out, const struct target *t, const struct target_option *o, struct err *err);
+/* t asked p beside whatever its name asks already. False: it cannot be asked. */
+bool target_probing(struct target *out, const struct target *t, const struct target_probe *p, struct err *err);
 bool target_concerns(const struct target *t, const char *stage); /* a row of that stage holds for t */
 /* From the current directory on: children change theirs. No symlink is resolved: a virtual environment is its path. */
 void path_make_absolute(struct strbuf *path);

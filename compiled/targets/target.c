@@ -141,31 +141,15 @@ static bool parse_device(struct target *t, struct span s, const char *text, stru
 		guess_span(&(struct guess){0}, s, device_names, sizeof device_names[0], NTDEVICES));
 }
 
-/* There is room, and none of that name. */
-static void put_option(struct target *t, const struct target_option *o)
+static bool add_option(struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
+	if (t->noptions == MAX_TARGET_OPTIONS)
+		return err_set(err, "target '%s': more than %d options", text, MAX_TARGET_OPTIONS);
 	int at = t->noptions++;
 	for (; at > 0 && strcmp(t->option[at - 1].name, o->name) > 0; at--)
 		t->option[at] = t->option[at - 1];
 	t->option[at] = *o;
-}
-
-bool target_set_option(struct target *t, const struct target_option *o)
-{
-	for (int i = 0; i < t->noptions; i++)
-		if (str_eq(t->option[i].name, o->name)) {
-			t->option[i] = *o;
-			return true;
-		}
-	if (t->noptions == MAX_TARGET_OPTIONS || !t->driver->option_fits(t, o, "", NULL))
-		return false;
-	put_option(t, o);
 	return true;
-}
-
-bool target_probe_option(struct target_option *out, const struct target *t, enum target_probe what, const char *graph, const char *op)
-{
-	return t->driver->probe && t->driver->probe(out, t, what, graph, op);
 }
 
 static bool parse_option(struct target *t, struct span s, const char *text, struct err *err)
@@ -177,16 +161,13 @@ static bool parse_option(struct target *t, struct span s, const char *text, stru
 	struct span name = {s.s, eq}, value = {s.s + eq + 1, s.n - eq - 1};
 	if (eq == s.n)
 		return err_set(err, "target '%s': option '%.*s' has no =value", text, s.n, s.s);
-	if (!span_copy(o.name, sizeof o.name, name, "_.") || !span_copy(o.value, sizeof o.value, value, "_.-,"))
+	if (!span_copy(o.name, sizeof o.name, name, "_.") || !span_copy(o.value, sizeof o.value, value, "_.-,:%"))
 		return err_set(err, "target '%s': '%.*s' is no option (name=value of letters, digits, '_', '.')", text, s.n, s.s);
 	if (!t->driver->option_fits(t, &o, text, err))
 		return false;
 	if (target_option(t, o.name))
 		return err_set(err, "target '%s': option '%s' is given twice", text, o.name);
-	if (t->noptions == MAX_TARGET_OPTIONS)
-		return err_set(err, "target '%s': more than %d options", text, MAX_TARGET_OPTIONS);
-	put_option(t, &o);
-	return true;
+	return add_option(t, &o, text, err);
 }
 
 /* An option ends at '+', or at a comma that another name=value follows. */
@@ -253,6 +234,34 @@ const char *target_text(const struct target *t, struct arena *a)
 	const char *s = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return s;
+}
+
+bool target_with(struct target *out, const struct target *t, const struct target_option *o, struct err *err)
+{
+	struct arena a;
+	arena_init(&a);
+	const char *text = target_text(t, &a);
+	struct target with = *t;
+	struct target_option *there = NULL;
+	for (int i = 0; i < with.noptions; i++)
+		there = str_eq(with.option[i].name, o->name) ? &with.option[i] : there;
+	bool ok = with.driver->option_fits(&with, o, text, err);
+	if (ok && there)
+		*there = *o;
+	else
+		ok = ok && add_option(&with, o, text, err);
+	arena_free(&a);
+	if (ok)
+		*out = with;
+	return ok;
+}
+
+bool target_probing(struct target *out, const struct target *t, const struct target_probe *p, struct err *err)
+{
+	struct target_option o;
+	if (t->driver->probe && t->driver->probe(&o, t, p))
+		return target_with(out, t, &o, err);
+	return err_set(err, "stage %s of family %s has no such probe", target_stage(t)->name, target_family(t));
 }
 
 int target_ladder(struct target *out, int max, const struct target *t)

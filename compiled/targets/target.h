@@ -56,8 +56,6 @@ bool target_has_plain(const struct target *t);
 bool target_predicting(struct target *out, const struct target *t);  /* the stage that predicts metas; false: its family has none */
 const char *target_device_name(enum target_device d);                /* "cpu", "cuda" */
 const char *target_option(const struct target *t, const char *name); /* value, or NULL */
-/* In its place, or instead of the value that it has. False: too many, or t cannot have it. */
-bool target_set_option(struct target *t, const struct target_option *o);
 
 /* The rungs below t, lowest first, same version and device, options dropped where a rung does not take them. Returns how
  * many were written to out (at most max). t itself is not among them. */

@@ -188,8 +188,9 @@ bool proc_start(struct proc *p, struct err *err)
 {
 	CHECK(p->state == PROC_EMPTY);
 	char **env = NULL;
-	if (p->spec->file_name && !proc_dir_file(&p->dir, p->spec->file_name, p->spec->file_data, p->spec->file_nbytes, err))
-		return false;
+	for (const struct proc_file *f = p->spec->files; f && f->name; f++)
+		if (!proc_dir_file(&p->dir, f->name, f->data, f->nbytes, err))
+			return false;
 	if (!make_env(&env, p, err))
 		return false;
 	int sock[2], out[2];

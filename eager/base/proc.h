@@ -37,20 +37,24 @@ enum { PROC_MIN_FILES = 64 }; /* descriptors that a process with children must b
 #define PROC_MAX_MESSAGE ((uint64_t)1 << 30) /* a longer frame is rubbish */
 #define PROC_MAX_HELLO   ((uint64_t)1 << 20) /* a longer first frame, too */
 
-struct proc_spec {              /* every pointer must outlive the slot */
-	const char *name;           /* for sentences: "torch-2.11.0 worker" */
-	const char *const *argv;    /* NULL-terminated; argv[0] is a path, absolute: the child changes directory */
-	const char *const *env;     /* "NAME=VALUE" on top of ours, NULL-terminated; may be NULL */
-	const char *const *dir_env; /* variables that get a private directory each, NULL-terminated; may be NULL */
-	const char *file_name;      /* a file written into the child's working directory before it starts; may be NULL */
-	const void *file_data;
-	size_t file_nbytes;
-	int start_limit_ms;  /* until hello; 0: 120,000 */
-	int max_served;      /* recycle after that many answers; 0: never */
-	int64_t recycle_rss; /* recycle an idle child above that many bytes; 0: never */
-	int64_t max_rss;     /* kill a busy child above that many bytes; 0: no limit */
-	int nice;            /* added to its niceness: others have the processor first */
-	int last_words;      /* signal to a child that exceeded its time; 0: none */
+struct proc_file {
+	const char *name; /* NULL ends a list */
+	const void *data;
+	size_t nbytes;
+};
+
+struct proc_spec {                 /* every pointer must outlive the slot */
+	const char *name;              /* for sentences: "torch-2.11.0 worker" */
+	const char *const *argv;       /* NULL-terminated; argv[0] is a path, absolute: the child changes directory */
+	const char *const *env;        /* "NAME=VALUE" on top of ours, NULL-terminated; may be NULL */
+	const char *const *dir_env;    /* variables that get a private directory each, NULL-terminated; may be NULL */
+	const struct proc_file *files; /* written into the child's working directory before it starts; may be NULL */
+	int start_limit_ms;            /* until hello; 0: 120,000 */
+	int max_served;                /* recycle after that many answers; 0: never */
+	int64_t recycle_rss;           /* recycle an idle child above that many bytes; 0: never */
+	int64_t max_rss;               /* kill a busy child above that many bytes; 0: no limit */
+	int nice;                      /* added to its niceness: others have the processor first */
+	int last_words;                /* signal to a child that exceeded its time; 0: none */
 };
 
 enum proc_state {

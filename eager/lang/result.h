@@ -8,7 +8,8 @@
 
 #include "eager/lang/meta.h"
 
-enum { MAX_RESULT_TEXT = 64 << 10 }; /* bytes of a message or of a mismatch's text that are kept of what a child says */
+enum { MAX_RESULT_TEXT = 64 << 10 };    /* bytes of a message or of a mismatch's text that are kept of what a child says */
+enum { MAX_ARTIFACT_TEXT = 256 << 10 }; /* bytes of an artifact's text */
 enum result_status {
 	RES_OK,          /* every call ran and reports */
 	RES_RAISED,      /* the program raised: message holds "Class: text" */
@@ -52,10 +53,9 @@ struct result_meta_mismatch {
 	const char *detail; /* "fake f32[4,13][0,1] real f32[4,13][13,1]" */
 };
 
-/* What a target says of its own work when it is asked to (probes): graphs, generated code. Text, cut at MAX_ARTIFACT bytes. */
-enum { MAX_ARTIFACT = 256 << 10 };
+/* What a target was asked for beside its results (probes, driver.h): graphs, generated code. */
 struct result_artifact {
-	const char *name, *text;
+	const char *name, *text; /* "backward graph" */
 };
 
 struct result {
@@ -69,7 +69,7 @@ struct result {
 	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
 	int nmismatch;
 	struct result_meta_mismatch *mismatch;
-	int nartifact;
+	int nartifact; /* also of a program that raised */
 	struct result_artifact *artifact;
 	int ngraphs;                  /* graphs compiled; 0 for stages that compile nothing */
 	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */

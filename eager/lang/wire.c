@@ -85,11 +85,11 @@ const char *wire_str(struct wire *w, struct arena *a)
 }
 
 /* An exception's message may hold a whole tensor or generated file: each text is kept, printed and stored several times. */
-static const char *get_text(struct wire *w, struct arena *a)
+static const char *get_text(struct wire *w, struct arena *a, size_t most)
 {
 	uint32_t n = wire_u32(w);
 	const char *p = (const char *)take(w, n);
-	size_t len = p ? strnlen(p, n) : 0, kept = len > MAX_RESULT_TEXT ? utf8_cut(p, MAX_RESULT_TEXT) : len;
+	size_t len = p ? strnlen(p, n) : 0, kept = len > most ? utf8_cut(p, most) : len;
 	const char *head = arena_printf(a, "%.*s", (int)kept, p ? p : "");
 	return kept == len ? head : arena_printf(a, "%s... %zu bytes more", head, len - kept);
 }
@@ -161,6 +161,11 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 		wire_put_u8(sb, r->mismatch[i].backward);
 		wire_put_u8(sb, (unsigned)r->mismatch[i].rank);
 		wire_put_str(sb, r->mismatch[i].detail);
+	}
+	wire_put_u32(sb, (uint32_t)r->nartifact);
+	for (int i = 0; i < r->nartifact; i++) {
+		wire_put_str(sb, r->artifact[i].name);
+		wire_put_str(sb, r->artifact[i].text);
 	}
 }
 
@@ -286,21 +291,35 @@ static bool get_mismatches(struct result *out, struct arena *a, struct wire *w, 
 	out->mismatch = ARENA_ZNEW(a, struct result_meta_mismatch, n + 1);
 	for (uint32_t i = 0; i < n && !w->bad; i++) {
 		struct result_meta_mismatch *m = &out->mismatch[i];
-		m->op = get_text(w, a);
+		m->op = get_text(w, a, MAX_RESULT_TEXT);
 		m->backward = wire_u8(w) != 0;
 		m->rank = wire_u8(w);
-		m->detail = get_text(w, a);
+		m->detail = get_text(w, a, MAX_RESULT_TEXT);
 		if (!w->bad && (m->rank < 1 || m->rank > 3))
 			return err_set(err, "answer: meta mismatch %u: rank %d", i, m->rank);
 	}
 	return !w->bad || err_set(err, "answer: ends in the middle of the meta mismatches");
 }
 
+static bool get_artifacts(struct result *out, struct arena *a, struct wire *w, struct err *err)
+{
+	uint32_t n = wire_u32(w);
+	if (w->bad || n > 1000)
+		return err_set(err, "answer: %u artifacts", n);
+	out->nartifact = (int)n;
+	out->artifact = ARENA_ZNEW(a, struct result_artifact, n + 1);
+	for (uint32_t i = 0; i < n && !w->bad; i++) {
+		out->artifact[i].name = get_text(w, a, MAX_RESULT_TEXT);
+		out->artifact[i].text = get_text(w, a, MAX_ARTIFACT_TEXT);
+	}
+	return !w->bad || err_set(err, "answer: ends in the middle of the artifacts");
+}
+
 bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const struct wire_expect *expect, struct err *err)
 {
 	memset(out, 0, sizeof *out);
 	unsigned status = wire_u8(w);
-	out->message = get_text(w, a);
+	out->message = get_text(w, a, MAX_RESULT_TEXT);
 	out->stderr_tail = "";
 	out->ngraphs = (int)(wire_u32(w) & INT32_MAX);
 	out->compile_ms = wire_f64(w);
@@ -318,7 +337,7 @@ bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const 
 	for (int i = 0; i < out->ncalls; i++)
 		if (!get_call(&out->call[i], i, w, a, expect, err))
 			return false;
-	if (!get_mismatches(out, a, w, err))
+	if (!get_mismatches(out, a, w, err) || !get_artifacts(out, a, w, err))
 		return false;
 	return w->p == w->end || err_set(err, "answer: %lld bytes too many", (long long)(w->end - w->p));
 }

@@ -17,12 +17,15 @@
 #include "fuzz/campaign/keep.h"
 #include "compiled/targets/message.h"
 #include "fuzz/campaign/progress.h"
+#include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
 #include "fuzz/campaign/summary.h"
 #include "fuzz/campaign/tally.h"
+#include "fuzz/triage/signature.h"
 #include "eager/base/json.h"
 
+#define BASELINE_WORDS "known (baseline)"
 enum { CHUNK_MS = 500, DRAIN_S = 240, GIVE_UP_S = 5, MAX_RESTARTS = 16 };
 
 /* Where a shard stands, for the process that takes the place of a dead one. */
@@ -55,6 +58,8 @@ struct campaign {
 	int nreason;
 	bool *done;
 	struct tally *tally;
+	const struct baseline *baseline; /* NULL: none */
+	struct recheck recheck;
 	int64_t nobs, lost_programs, lost_uncounted, lost_shards; /* lost programs: a shard died of them; uncounted in the store */
 	double first_found_ms, first_found_compile_ms;
 	int64_t first_found_compiles;
@@ -62,6 +67,7 @@ struct campaign {
 	enum shard_mode mode;
 	struct progress progress;
 	bool store_failed;
+	struct explained explained;
 	int refused; /* exit code with which a shard says that the campaign cannot go on */
 };
 
@@ -105,25 +111,28 @@ static void show_finding(struct campaign *c, const struct shard_finding *f, cons
 		interrupt_ask(SIGPIPE); /* the reader of our pipe has gone */
 }
 
-/* One that the store had before this run, once per run. */
-static void print_seen_again(struct campaign *c, const struct store_loaded *f)
+/* One that the store had before this run, or a baseline, once per run. state: in words. */
+static void print_seen_again(
+	struct campaign *c, const struct hash128 *id, const char *state, enum finding_severity of, const char *signature)
 {
-	const char *state = finding_state_name[f->state], *severity = finding_severity_name[f->severity];
+	const char *severity = finding_severity_name[of];
+	char hex[33];
+	hash_hex(hex, id);
 	progress_clear(&c->progress);
 	if (c->o->json) {
 		struct strbuf sb;
 		sb_init(&sb);
 		struct json j = json_into(&sb, JSON_SPACED);
 		json_object(&j, NULL);
-		json_text(&j, "seen_again", f->hex, STORE_ID_DIGITS);
+		json_text(&j, "seen_again", hex, STORE_ID_DIGITS);
 		json_string(&j, "state", state);
 		json_string(&j, "severity", severity);
-		json_string(&j, "signature", f->signature);
+		json_string(&j, "signature", signature);
 		json_end(&j);
 		printf("%s\n", sb.s);
 		sb_free(&sb);
 	} else if (!c->o->quiet) {
-		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, f->hex, state, severity, escaped_line(&c->scratch, f->signature));
+		printf("seen again: %.*s  %s, %s: %s\n", STORE_ID_DIGITS, hex, state, severity, escaped_line(&c->scratch, signature));
 	}
 	fflush(stdout);
 }
@@ -133,12 +142,15 @@ static void meet_again(struct campaign *c, const struct shard_finding *f, const 
 {
 	struct store_loaded now;
 	enum met how = MET_OPEN;
-	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)) || !tally_meet(c->tally, id, how, now.severity))
+	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)))
+		return;
+	how = keep_met(how, c->baseline, f->target, f->versions, f->kind, f->signature);
+	if (!tally_meet(c->tally, id, how, now.severity))
 		return;
 	if (how == MET_REGRESSED)
 		show_finding(c, f, "regressed", id);
 	else
-		print_seen_again(c, &now);
+		print_seen_again(c, id, how == MET_BASELINE ? BASELINE_WORDS : finding_state_name[now.state], now.severity, now.signature);
 }
 
 static void accept(struct campaign *c, const struct shard_finding *f)
@@ -161,13 +173,18 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		meet_again(c, f, &id);
 		return;
 	}
-	if (!tally_meet(c->tally, c->store ? &id : &signature, MET_NEW, f->severity))
+	enum met how = keep_met(MET_NEW, c->baseline, f->target, f->versions, f->kind, f->signature);
+	if (!tally_meet(c->tally, c->store ? &id : &signature, how, f->severity))
 		return;
+	if (how == MET_BASELINE) {
+		print_seen_again(c, &id, BASELINE_WORDS, f->severity, f->signature);
+		return;
+	}
 	if (c->first_found_ms == 0 && f->severity != SEVERITY_TRIVIAL) {
 		c->first_found_ms = f->found_ms;
 		c->first_found_compiles = f->compiles;
 	}
-	show_finding(c, f, f->confirmed ? "confirmed" : "candidate", &id);
+	show_finding(c, f, how == MET_REGRESSED ? "regressed" : f->confirmed ? "confirmed" : "candidate", &id);
 }
 
 /* The status line, if it is due. */
@@ -236,6 +253,7 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 	c->stats[i] = head.stats;
 	c->done[i] = head.stats.exhausted;
 	copy_state(&c->place[i], &head.state);
+	explained_add_all(&c->explained, &head.explained);
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
 		const char *draw = wire_str(&w, a);
 		uint32_t target = wire_u32(&w);
@@ -270,8 +288,14 @@ static bool submit_chunk(struct campaign *c, int i, struct err *err)
 		c->stats[i] = (struct shard_stats){0};
 		p->begun = false;
 	}
-	const struct shard_request r = {
-		.ms = CHUNK_MS, .mode = c->mode, .fresh = !p->begun, .note = p->note_name, .state = p->state, .nskip = p->nskip, .skip = p->skip};
+	const struct shard_request r = {.ms = CHUNK_MS,
+		.mode = c->mode,
+		.fresh = !p->begun,
+		.note = p->note_name,
+		.state = p->state,
+		.nskip = p->nskip,
+		.skip = p->skip,
+		.explained = c->explained};
 	sb_init(&sb);
 	shard_put_request(&sb, &r);
 	bool ok = proc_submit(c->shard[i], sb.s, sb.len, 600000, err);
@@ -458,6 +482,8 @@ static void summary(const struct campaign *c)
 		.reason = c->reason,
 		.nreason = c->nreason,
 		.tally = c->tally,
+		.recheck = &c->recheck,
+		.explained = &c->explained,
 		.nobs = c->nobs,
 		.lost_programs = c->lost_programs};
 	summary_print(&end);
@@ -510,6 +536,24 @@ static bool open_store(struct campaign *c, int *rc)
 	complain("%s", store_message(c->store));
 	*rc = EXIT_TARGET;
 	return false;
+}
+
+static bool take_signature(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	(void)ncols, (void)names;
+	if (v)
+		explained_add(ctx, signature_hint(v[0].s));
+	return true;
+}
+
+/* What the findings of the store explain, in whatever state they are. */
+static void load_explained(struct campaign *c)
+{
+	const char *sql = arena_printf(&c->arena,
+		"select distinct s.signature from finding_summary s join finding f on f.id = s.finding where f.family = '%s' order by 1",
+		target_family(&c->o->target[0]));
+	if (c->store && !c->o->no_avoid)
+		stored(c, store_query_sql(c->store, sql, NULL, take_signature, &c->explained));
 }
 
 /* What shards would refuse one by one. */
@@ -597,19 +641,21 @@ static void print_begin(const struct options *o)
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
+	struct baseline baseline = {0};
 	struct err err = {0};
 	int rc = EXIT_TARGET;
 	if (!o.ntarget) {
 		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
 		return EXIT_USAGE;
 	}
-	if (!policy_usable(&o, &err) || !one_home(&o, &err)) {
+	if (!policy_usable(&o, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
 	if (!o.seed_given)
 		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
-	struct campaign c = {.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms()};
+	struct campaign c = {
+		.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms(), .baseline = o.baseline ? &baseline : NULL};
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	arena_init(&c.scratch);
@@ -621,6 +667,9 @@ int cmd_fuzz(const struct options *given)
 	name_targets(&c);
 	bool ok = open_shards(&c, ARENA_ZNEW(&c.arena, struct proc_spec, c.nshards), &err);
 	print_begin(&o);
+	load_explained(&c);
+	if (ok && c.store && !o.no_recheck && !recheck_run(&c.recheck, c.store, c.tally, &o))
+		stored(&c, STORE_IO);
 	ok = ok && run(&c, &err);
 	status(&c, true);
 	progress_end(&c.progress);
@@ -638,6 +687,8 @@ int cmd_fuzz(const struct options *given)
 		rc = EXIT_TARGET;
 	}
 	tally_free(c.tally);
+	if (o.baseline)
+		baseline_free(&baseline);
 	arena_free(&c.scratch);
 	arena_free(&c.arena);
 	return rc;

@@ -2,6 +2,7 @@
 #include "fuzz/campaign/keep.h"
 
 #include "eager/base/clock.h"
+#include "eager/base/version.h"
 #include "fuzz/campaign/environment.h"
 #include "reports/life/lifecycle.h"
 
@@ -109,4 +110,19 @@ enum store_status keep_meet(
 	if (st == STORE_OK)
 		*how = after == FIX_REFUTED ? MET_REGRESSED : met_of_state(now->state);
 	return st;
+}
+
+enum met keep_met(
+	enum met how, const struct baseline *b, const char *target, const char *versions, enum finding_kind kind, const char *signature)
+{
+	struct arena a;
+	if (how != MET_NEW && how != MET_OPEN)
+		return how;
+	arena_init(&a);
+	const struct baseline_entry *e = baseline_find(b, family_text(target, &a), kind, signature);
+	if (e)
+		how =
+			e->state == STATE_FIXED_IN && fix_contradicted(e->version, version_of_environment(versions, &a)) ? MET_REGRESSED : MET_BASELINE;
+	arena_free(&a);
+	return how;
 }

@@ -36,53 +36,11 @@ static void refer(struct shard *s, struct job *j, const struct target *t)
 
 /* ---- the slots -------------------------------------------------------------------------------------------------------------------- */
 
-static double promise(const struct shard *s, const struct job *j)
-{
-	return (j->hit ? 1e6 : 0) + (j->twin ? 1e5 : 0) + novelty_score(s->novelty, &j->prog);
-}
-
-static void queue_push(struct shard *s, struct job *j)
-{
-	if (s->draining && !j->diverged) {
-		job_free(j);
-		return;
-	}
-	if (s->nqueue == QUEUE_MAX) { /* drop the least promising */
-		int worst = 0;
-		for (int i = 1; i < s->nqueue; i++)
-			if (s->queue[i]->score < s->queue[worst]->score)
-				worst = i;
-		if (s->queue[worst]->score >= j->score) {
-			job_free(j);
-			return;
-		}
-		job_free(s->queue[worst]);
-		s->queue[worst] = s->queue[--s->nqueue];
-	}
-	references_drop(&j->refs); /* of the stage before, which computed otherwise if this one compiles */
-	s->queue[s->nqueue++] = j;
-}
-
-static struct job *queue_pop(struct shard *s)
-{
-	int best = 0;
-	for (int i = 0; i < s->nqueue; i++) {
-		if (s->cheap_on) /* what is new changes with every compile */
-			s->queue[i]->score = promise(s, s->queue[i]);
-		if (s->queue[i]->score > s->queue[best]->score)
-			best = i;
-	}
-	struct job *j = s->queue[best];
-	s->queue[best] = s->queue[--s->nqueue];
-	return j;
-}
-
 static void queue_twin(struct shard *s, const struct job *of)
 {
 	struct job *j = shard_skips(s, of->index, true) ? NULL : job_widened(s, of);
 	if (!j)
 		return;
-	j->score = promise(s, j);
 	s->stats.twins++;
 	queue_push(s, j);
 }
@@ -100,12 +58,23 @@ static void suspected(struct shard *s, struct job *j, int target, const struct o
 		queue_twin(s, j);
 }
 
+static void note_operator(struct job *j, const char *op)
+{
+	for (int i = 0; i < j->nhint; i++)
+		if (str_eq(j->hints[i], op))
+			return;
+	j->many_hints |= j->nhint == MAX_HINTS;
+	if (!j->many_hints)
+		j->hints[j->nhint++] = op;
+}
+
 static void note_hint(struct job *j, const struct result *r)
 {
 	for (int i = 0; i < r->nmismatch; i++)
 		if (r->mismatch[i].rank == 1) {
 			j->hit = true;
 			j->hint = r->mismatch[i].op;
+			note_operator(j, j->hint);
 		}
 }
 
@@ -121,13 +90,12 @@ static void take_cheap(struct shard *s)
 	shard_count_job(s, j, MAX_TARGETS, &o);
 	note_hint(j, &r);
 	s->stats.cheap_hits += j->hit;
-	if (j->hit)
+	if (j->hit && !queue_explains(s, j))
 		s->last_hit = s->stats.cheap_runs;
 	if (verdict_diverges(o.verdict)) {
 		shard_diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
 	} else if (o.verdict == VD_PASS) {
 		j->ran_eagerly = true;
-		j->score = promise(s, j);
 		queue_push(s, j);
 	} else {
 		job_free(j);
@@ -233,15 +201,15 @@ static void submit_main(struct shard *s, struct job *j)
 	send_main(s, j);
 }
 
-/* The cheap stage has its turn: it still predicts something, or the queue needs it. */
+/* The cheap stage has its turn: it still predicts something new, or the queue needs it. */
 static bool cheap_wanted(const struct shard *s)
 {
-	return s->cheap_on && !s->in_cheap && (s->nqueue < CHEAP_ENOUGH || s->stats.cheap_runs - s->last_hit < CHEAP_PATIENCE);
+	return s->cheap_on && !s->in_cheap && (queue_unexplained(s) < CHEAP_ENOUGH || s->stats.cheap_runs - s->last_hit < CHEAP_PATIENCE);
 }
 
 static bool main_starves(const struct shard *s)
 {
-	return s->cheap_on && !s->in_main && !s->nqueue && clock_ms() - s->main_since > MAIN_PATIENCE_MS;
+	return s->cheap_on && !s->in_main && !queue_unexplained(s) && clock_ms() - s->main_since > MAIN_PATIENCE_MS;
 }
 
 /* Everything that can be started now; false: nothing could. */
@@ -252,11 +220,11 @@ static bool start_work(struct shard *s)
 		trial_start(s);
 		did = true;
 	}
-	if (!s->in_main && s->nqueue) {
-		submit_main(s, queue_pop(s));
+	struct job *j;
+	if (!s->in_main && (j = queue_pop(s))) {
+		submit_main(s, j);
 		did = true;
 	}
-	struct job *j;
 	if (main_starves(s) && (j = job_new(s))) {
 		submit_main(s, j);
 		did = true;
@@ -269,7 +237,6 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	if (!s->cheap_on && s->nqueue < 2 && (j = job_new(s))) {
-		j->score = -(double)j->index;
 		queue_push(s, j);
 		did = true;
 	}
@@ -296,15 +263,8 @@ static bool idle(const struct shard *s)
 
 static void work(struct shard *s, double until)
 {
-	if (s->draining) { /* no new compiles: what runs is finished, what waits for confirmation is confirmed */
-		int kept = 0;
-		for (int i = 0; i < s->nqueue; i++)
-			if (s->queue[i]->diverged)
-				s->queue[kept++] = s->queue[i];
-			else
-				job_free(s->queue[i]);
-		s->nqueue = kept;
-	}
+	if (s->draining) /* no new compiles: what runs is finished, what waits for confirmation is confirmed */
+		queue_drain(s);
 	do {
 		bool did = take_work(s);
 		did |= start_work(s);
@@ -410,7 +370,8 @@ static void put_answer(struct shard *s, struct strbuf *answer)
 		.versions = s->versions.s,
 		.hello = s->hello.s,
 		.stats = s->stats,
-		.state = where_it_stands(s, &a)};
+		.state = where_it_stands(s, &a),
+		.explained = s->explained};
 	shard_put_answer(answer, &head);
 	arena_free(&a);
 	shard_put_counters(s, answer);
@@ -432,10 +393,13 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	s->draining = r.mode != SHARD_WORK;
 	CHECK(r.fresh == !s->begun);
 	s->begun = true;
+	explained_add_all(&s->explained, &r.explained);
 	bool ok = (!r.fresh || begin_at(s, &r)) && (s->identified || identify(s));
-	if (ok && r.mode == SHARD_GIVE_UP)
+	if (ok && r.mode == SHARD_GIVE_UP) {
 		trials_give_up(s);
-	else if (ok)
+		queue_drain(s);
+	}
+	if (ok && r.mode != SHARD_GIVE_UP)
 		work(s, clock_ms() + r.ms);
 	shard_note_clear(s->note);
 	s->stats.wall_ms += clock_ms() - begin;

@@ -11,6 +11,10 @@
  * program as it is. A compiled program that raises and that the cheap stage has not run is asked of the plain stage first (plain.h): if
  * that raises, too, it is invalid, and no divergence is counted.
  *
+ * Programs whose impossible predictions are explained by known causes (explained.h) go behind all others: one compile in EXPLAINED_TURN is
+ * theirs, and what nothing else wants at the end; the others are counted as set aside. What is explained is said to a shard in every
+ * request and comes back in every answer, so all shards know it, and one that takes the place of another, too. (--no-avoid: nothing is.)
+ *
  * A program that passes with suspects (oracle/judge/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
  * An answer is a commit: it says what happened since the last one, and where the shard stands (struct shard_state). When a shard dies,
@@ -24,11 +28,12 @@
 
 #include "eager/lang/wire.h"
 #include "fuzz/cli/options.h"
+#include "fuzz/campaign/explained.h"
 #include "fuzz/campaign/shard_stats.h"
 #include "fuzz/gen/source.h"
 
 #define SHARD_VERB "__shard"
-enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000 };
+enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000, EXPLAINED_TURN = 16 };
 
 enum shard_mode {
 	SHARD_WORK,
@@ -60,6 +65,7 @@ struct shard_request {
 	struct shard_state state;
 	int nskip;
 	struct shard_culprit *skip; /* programs that are not done again */
+	struct explained explained; /* by the store, by other shards */
 };
 struct shard_answer {
 	const char *fatal;                      /* "": goes on; else why the whole campaign cannot … */
@@ -67,6 +73,7 @@ struct shard_answer {
 	const char *version, *versions, *hello; /* of every target: for its name; and as exec_versions says. "" while unknown */
 	struct shard_stats stats;
 	struct shard_state state;
+	struct explained explained;
 };
 /* TEXT(field): those of a finding, in the order of the wire; NULL goes as "". */
 #define SHARD_FINDING_TEXTS(TEXT)                                                                                                          \

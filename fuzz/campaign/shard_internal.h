@@ -9,6 +9,7 @@
 #include "fuzz/campaign/shard_note.h"
 #include "fuzz/campaign/sightings.h"
 
+enum { MAX_HINTS = 8 };
 struct job {
 	struct arena arena;
 	struct prog prog;
@@ -19,7 +20,10 @@ struct job {
 	int counted;   /* verdicts of it that a shard before this one counted: see struct shard_pending */
 	bool diverged; /* there */
 	double score;
-	bool hit;               /* a rank-1 prediction mismatch */
+	bool hit;  /* a rank-1 prediction mismatch */
+	int nhint; /* the operators of all of them, … */
+	const char *hints[MAX_HINTS];
+	bool many_hints;        /* … and of more than that */
 	bool twin;              /* made of a program that passed with suspects */
 	bool ran_eagerly;       /* on the cheap stage: whoever raises now raises alone */
 	struct outcome *raised; /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
@@ -54,6 +58,8 @@ struct shard {
 	struct trial *trial;
 	struct job *queue[QUEUE_MAX];
 	int nqueue;
+	int64_t npopped; /* compiled from it */
+	struct explained explained;
 	struct sightings *sightings;
 	bool compiles, cheap_on, draining;
 	struct target cheap_target, plain_target;
@@ -89,6 +95,15 @@ static inline const struct target *shard_target(const struct shard *s, int targe
 {
 	return target < s->o->ntarget ? &s->target[target] : &s->cheap_target;
 }
+
+/* ---- shard_queue.c ---- */
+/* A known cause explains everything for which j would be compiled first. */
+bool queue_explains(const struct shard *s, const struct job *j);
+int queue_unexplained(const struct shard *s);    /* how many in the queue are not explained */
+void queue_push(struct shard *s, struct job *j); /* takes the job; a full queue drops the least promising */
+/* The most promising; NULL: none. One that is explained only if nothing else is left to do, or one time in EXPLAINED_TURN. */
+struct job *queue_pop(struct shard *s);
+void queue_drain(struct shard *s); /* of all but what waits for its confirmation */
 
 /* ---- shard_job.c ---- */
 /* In hand from now on: what its parent and a BUG name. t: appended to what it is doing; may be NULL. */

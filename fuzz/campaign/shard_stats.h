@@ -14,6 +14,7 @@
 	INT(compiled, SUM)                                                                                                                     \
 	INT(cheap_runs, SUM)                                                                                                                   \
 	INT(cheap_hits, SUM) /* a predicted meta overlaps itself */                                                                            \
+	INT(set_aside, SUM)  /* never compiled, because known causes explain what was predicted wrongly */                                     \
 	INT(confirmations, SUM)                                                                                                                \
 	INT(refused_confirmations, SUM)                                                                                                        \
 	INT(suspected, SUM) /* programs that pass with suspects */                                                                             \

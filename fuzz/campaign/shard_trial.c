@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "eager/base/clock.h"
+#include "fuzz/triage/signature.h"
 
 /* A divergence as it goes to the parent. Unconfirmed: trials make theirs from this one. */
 static void describe(struct strbuf *out, const struct shard *s, const struct job *j, const struct exec *e, const struct target *t,
@@ -71,6 +72,13 @@ static void send_another(void *ctx, const struct sighting *w)
 
 static void settle(struct shard *s, uint64_t key, const char *name) { sightings_settle(s->sightings, key, name, send_another, s); }
 
+/* As a finding, which explains what its name predicts. */
+static void settle_finding(struct shard *s, uint64_t key, const char *name)
+{
+	explained_add(&s->explained, signature_hint(name));
+	settle(s, key, name);
+}
+
 static uint64_t signature_key(const struct outcome *o, const struct target *t)
 {
 	struct strbuf sb;
@@ -93,6 +101,7 @@ void shard_diverged(struct shard *s, struct job *j, const struct exec *e, int ta
 	}
 	struct sighting w = {
 		.key = signature_key(o, t), .index = j->index, .twin = j->twin, .draw = j->draw, .target = target, .hint = xstrdup(j->hint)};
+	w.explains = xstrdup(signature_hint(o->signature));
 	sb_init(&w.finding);
 	describe(&w.finding, s, j, e, t, o, r->stderr_tail);
 	const char *name = sightings_name(s->sightings, w.key);
@@ -100,7 +109,7 @@ void shard_diverged(struct shard *s, struct job *j, const struct exec *e, int ta
 		send_untried(s, &w, name, HOW_SEEN_BEFORE);
 	} else if (s->o->no_confirm) {
 		send_untried(s, &w, NULL, "not confirmed");
-		settle(s, w.key, o->signature);
+		settle_finding(s, w.key, o->signature);
 	} else if (!sightings_wait(s->sightings, &w)) {
 		send_untried(s, &w, NULL, "not confirmed: too many others wait");
 	}
@@ -214,7 +223,7 @@ void trial_take(struct shard *s)
 		send_tried(s, ran, &o, &r);
 		/* The trial may have known more: an operator whose prediction is impossible. */
 		if (x->on_target && verdict_diverges(o.verdict))
-			settle(s, x->of.key, o.signature);
+			settle_finding(s, x->of.key, o.signature);
 		else
 			trial_failed(s);
 	}

@@ -39,6 +39,7 @@ void shard_put_request(struct strbuf *sb, const struct shard_request *r)
 {
 	wire_put_u32(sb, (uint32_t)r->ms);
 	wire_put_u8(sb, (uint8_t)r->mode);
+	explained_put(sb, &r->explained);
 	wire_put_u8(sb, r->fresh);
 	if (!r->fresh)
 		return;
@@ -56,6 +57,7 @@ void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a)
 	*r = (struct shard_request){0};
 	r->ms = (int)wire_u32(w);
 	r->mode = (enum shard_mode)wire_u8(w);
+	explained_get(&r->explained, w, a);
 	r->fresh = wire_u8(w) != 0;
 	if (!r->fresh)
 		return;
@@ -78,6 +80,7 @@ void shard_put_answer(struct strbuf *sb, const struct shard_answer *s)
 	wire_put_str(sb, s->hello);
 	shard_stats_put(sb, &s->stats);
 	put_state(sb, &s->state);
+	explained_put(sb, &s->explained);
 }
 
 void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a)
@@ -89,6 +92,7 @@ void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a)
 	s->hello = wire_str(w, a);
 	shard_stats_get(&s->stats, w);
 	get_state(&s->state, w, a);
+	explained_get(&s->explained, w, a);
 }
 
 void shard_put_finding(struct strbuf *sb, const struct shard_finding *f)

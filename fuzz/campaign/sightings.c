@@ -27,6 +27,7 @@ struct sightings *sightings_new(void)
 void sighting_free(struct sighting *w)
 {
 	free(w->hint);
+	free(w->explains);
 	sb_free(&w->finding);
 	*w = (struct sighting){0};
 }
@@ -85,6 +86,14 @@ bool sightings_next(struct sighting *out, struct sightings *s)
 	*out = s->queue[0];
 	memmove(s->queue, s->queue + 1, sizeof *s->queue * (size_t)--s->n);
 	return true;
+}
+
+bool sightings_explain(const struct sightings *s, const char *op)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->queue[i].explains && str_eq(s->queue[i].explains, op))
+			return true;
+	return false;
 }
 
 int sightings_waiting(const struct sightings *s) { return s->n; }

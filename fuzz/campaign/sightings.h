@@ -20,9 +20,10 @@ struct sighting {
 	bool twin;             /* its wide twin */
 	int draw, target;      /* whose it is: index of the policy draw, of the target */
 	char *hint;            /* see outcome_of */
+	char *explains;        /* signature_hint of it; NULL: nothing */
 	struct strbuf finding; /* shard_put_finding */
 };
-/* hint and finding are owned, both from the heap. */
+/* hint, explains and finding are owned, all from the heap. */
 void sighting_free(struct sighting *w);
 
 struct sightings;
@@ -35,6 +36,8 @@ const char *sightings_name(const struct sightings *s, uint64_t key);
 bool sightings_wait(struct sightings *s, struct sighting *w);
 /* The one that has waited longest, which is the caller's then. False: none waits. */
 bool sightings_next(struct sighting *out, struct sightings *s);
+/* Does one that waits explain this operator? */
+bool sightings_explain(const struct sightings *s, const char *op);
 int sightings_waiting(const struct sightings *s);
 /* The one of that place in the queue, 0 is the next. */
 const struct sighting *sightings_at(const struct sightings *s, int i);

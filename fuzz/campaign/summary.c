@@ -46,14 +46,22 @@ static void summary_json(struct json *j, const struct summary *c)
 	json_int(j, "programs", c->sum->generated);
 	json_int(j, "compiled", c->sum->compiled);
 	json_int(j, "cheap", c->sum->cheap_runs);
+	json_int(j, "set_aside", c->sum->set_aside);
 	for (int v = 0; v < NVERDICTS; v++)
 		json_int(j, verdict_name[v], shard_stats_verdicts(c->sum, (enum verdict)v) + c->sum->verdict[MAX_TARGETS][v]);
 	tally_json(j, c->tally);
+	json_object(j, "recheck");
+	recheck_json(j, c->recheck);
+	json_end(j);
 	json_int(j, "divergent", c->nobs);
 	json_int(j, "lost_programs", c->lost_programs);
 	json_array(j, "targets");
 	for (int t = 0; t < c->o->ntarget; t++)
 		json_string(j, NULL, target_text(&c->target[t], &a));
+	json_end(j);
+	json_array(j, "explained"); /* what --no-avoid would compile first */
+	for (int i = 0; i < c->explained->n; i++)
+		json_string(j, NULL, c->explained->op[i]);
 	json_end(j);
 	json_array(j, "reasons");
 	reasons_json(j, c);
@@ -127,6 +135,8 @@ static void print_head(const struct summary *c)
 	if (s->cheap_runs)
 		printf(
 			", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s->cheap_runs, s->cheap_hits);
+	if (s->set_aside)
+		printf(", set aside: %" PRId64 " programs that known causes explain", s->set_aside);
 	printf("\n");
 	if (few_compiled(c))
 		print_few_compiled(c);
@@ -189,6 +199,10 @@ static void print_findings(const struct summary *c)
 		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
 			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
 	sb_init(&sb);
+	recheck_print(&sb, c->recheck);
+	if (sb.len)
+		printf("%s\n", sb.s);
+	sb_reset(&sb);
 	tally_print(&sb, c->tally);
 	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
 	sb_free(&sb);

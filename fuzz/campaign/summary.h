@@ -2,6 +2,7 @@
 #ifndef SCATTERPROOF_SUMMARY_H
 #define SCATTERPROOF_SUMMARY_H
 
+#include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/tally.h"
 
@@ -16,7 +17,9 @@ struct summary {
 	const struct shard_reason *reason;
 	int nreason;
 	const struct tally *tally;
-	int64_t nobs, lost_programs; /* programs that diverged; of which a shard died */
+	const struct explained *explained;
+	const struct recheck *recheck; /* of what was known before */
+	int64_t nobs, lost_programs;   /* programs that diverged; of which a shard died */
 };
 
 /* To standard output: lines, or with --json one object {"summary": {…}}. */

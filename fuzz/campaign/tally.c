@@ -24,6 +24,7 @@ static const struct {
 	[MET_DISMISSED] = {"dismissed", "dismissed"},
 	[MET_DUPLICATE] = {"duplicates", "duplicates"},
 	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
+	[MET_BASELINE] = {"known (baseline)", "known_baseline"},
 };
 
 enum met met_of_state(enum finding_state s)
@@ -35,7 +36,10 @@ enum met met_of_state(enum finding_state s)
 							   : MET_OPEN;
 }
 
-bool met_marked(enum met how) { return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED; }
+bool met_marked(enum met how)
+{
+	return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED || how == MET_BASELINE;
+}
 
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 {

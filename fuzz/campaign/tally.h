@@ -13,7 +13,8 @@ enum met {
 	MET_KNOWN,
 	MET_DISMISSED,
 	MET_DUPLICATE,
-	MET_FIXED, /* marked fixed in a later version than this */
+	MET_FIXED,    /* marked fixed in a later version than this */
+	MET_BASELINE, /* marked so in --baseline */
 	NMETS
 };
 enum met met_of_state(enum finding_state s); /* of a finding that the store has */

@@ -143,6 +143,8 @@ static void put_divergence(struct json *j, const struct checked *c)
 	json_int(j, "call", o->call);
 	json_string(j, "pattern", o->pattern);
 	json_string(j, "signature", o->signature);
+	if (c->baseline)
+		json_string(j, "baseline", c->baseline);
 	put_tensors(j, c->p, o->judgement);
 	json_string(j, "report", o->report);
 	json_string(j, "stderr", c->r->stderr_tail);

@@ -11,6 +11,7 @@ struct checked {
 	const struct prog *p;
 	const struct result *r;
 	const struct outcome *o;
+	const char *baseline; /* what --baseline makes of a divergence: "known (baseline)", "regressed"; NULL: nothing */
 };
 /* One line, without its end: an object with file, target, versions, device, verdict, why, calls, elements, by_fill, freedoms,
  * predicted_meta, suspects; of a divergence also kind, severity, tensor, call, pattern, signature, wrong (all tensors, with samples),

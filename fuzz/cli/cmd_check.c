@@ -1,6 +1,9 @@
 /* cmd_check.c: judge programs on targets, say what came out, keep what was found. Nothing that was not judged goes unsaid: files that do
  * not read and targets that do not run are counted, and --expect makes them an exit code. */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
@@ -14,10 +17,11 @@
 #include "fuzz/triage/script.h"
 #include "eager/base/json.h"
 
-static void print_text(
-	const struct options *o, const char *file, const char *target, const struct result *r, const struct outcome *out, struct arena *a)
+static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
-	printf("%s: %s on %s", escaped_line(a, file), verdict_name[out->verdict], target);
+	const struct result *r = one->r;
+	const struct outcome *out = one->o;
+	printf("%s: %s on %s", escaped_line(a, one->file), verdict_name[out->verdict], one->target);
 	if (out->verdict == VD_PASS && out->why[0])
 		printf(" (%s)\n", escaped_line(a, out->why));
 	else if (out->verdict == VD_PASS)
@@ -30,6 +34,8 @@ static void print_text(
 	for (int i = 0; i < r->nmismatch; i++)
 		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
 			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
+	if (one->baseline)
+		printf("  %s\n", one->baseline);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -44,7 +50,9 @@ struct checking {
 	int strict;          /* --expect: the exit code that they make */
 	struct store *store; /* --db */
 	struct hash128 run;
-	bool scripted; /* --script: it was written */
+	struct baseline baseline; /* --baseline */
+	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
+	bool scripted;            /* --script: it was written */
 	int script_rc;
 };
 
@@ -61,7 +69,7 @@ static void print_one(struct checking *c, const struct checked *one)
 	} else {
 		struct arena a;
 		arena_init(&a);
-		print_text(&c->o, one->file, one->target, one->r, one->o, &a);
+		print_text(&c->o, one, &a);
 		arena_free(&a);
 	}
 	sb_free(&sb);
@@ -232,6 +240,41 @@ static void write_script(struct checking *c, const struct checked *one, const st
 	sb_free(&sb);
 }
 
+/* ---- --artifacts --------------------------------------------------------------------------------------------------------------- */
+
+/* DIR/3-backward-graph.txt; of several targets DIR/3.2-backward-graph.txt. */
+static bool write_artifact(const struct checking *c, const struct result_artifact *f, int target, struct err *err)
+{
+	struct strbuf path, text;
+	sb_init(&path);
+	sb_init(&text);
+	sb_printf(&path, "%s/%" PRId64, c->o.artifacts, c->programs);
+	if (c->o.ntarget > 1)
+		sb_printf(&path, ".%d", target + 1);
+	sb_puts(&path, "-");
+	for (const char *s = f->name; *s; s++) /* a child's word: no '/', no "..", no escape sequence */
+		sb_printf(&path, "%c", isalnum((unsigned char)*s) ? *s : '-');
+	sb_puts(&path, ".txt");
+	sb_puts(&text, f->text);
+	bool ok = output_text(path.s, &text, err);
+	sb_free(&text);
+	sb_free(&path);
+	return ok;
+}
+
+static void write_artifacts(struct checking *c, const struct result *r, int target)
+{
+	struct err err = {0};
+	bool ok = mkdir(c->o.artifacts, 0777) == 0 || errno == EEXIST
+		|| err_set(&err, "--artifacts: cannot make %s: %s", c->o.artifacts, strerror(errno));
+	for (int i = 0; i < r->nartifact && ok; i++)
+		ok = write_artifact(c, &r->artifact[i], target, &err);
+	if (!ok && c->artifacts_rc == EXIT_CLEAN)
+		complain("%s", err.msg);
+	if (!ok)
+		c->artifacts_rc = EXIT_TARGET;
+}
+
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
 static int code_of(const struct outcome *o)
@@ -242,13 +285,18 @@ static int code_of(const struct outcome *o)
 									   : EXIT_VOID;
 }
 
-static int judged(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+static int judged(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
-	enum met how = MET_NEW;
+	enum met how = MET_NEW, said = MET_NEW;
+	if (c->o.baseline && verdict_diverges(one->o->verdict))
+		said = keep_met(MET_NEW, &c->baseline, one->target, one->versions, one->o->kind, one->o->signature);
+	one->baseline = said == MET_BASELINE ? "known (baseline)" : said == MET_REGRESSED ? "regressed" : NULL;
 	print_one(c, one);
 	if (c->store)
 		how = keep(c, one, t, a);
+	if (how == MET_NEW || how == MET_OPEN)
+		how = said;
 	if (c->o.script)
 		write_script(c, one, t, a);
 	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
@@ -280,7 +328,9 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	} else {
 		outcome_with(&out, &c->refs, &r, t, NULL, a);
 		plain_ask(&out, c->warm[target], p, &r, t, a);
-		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out}, t, a);
+		if (c->o.artifacts)
+			write_artifacts(c, &r, target);
+		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out, NULL}, t, a);
 	}
 	sb_free(&name);
 	sb_free(&versions);
@@ -384,6 +434,10 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
+	if (c.o.baseline && !baseline_read(&c.baseline, c.o.baseline, &err)) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
 	int rc = c.o.db ? open_store(&c) : EXIT_CLEAN;
 	if (rc == EXIT_CLEAN)
 		rc = check_all(&c);
@@ -391,9 +445,11 @@ int cmd_check(const struct options *given)
 		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
+	if (c.o.baseline)
+		baseline_free(&c.baseline);
 	if (c.o.script && !c.scripted)
 		complain("--script: nothing diverges, so there is nothing that a script could show");
-	if (c.script_rc != EXIT_CLEAN)
-		rc = c.script_rc;
+	if (c.artifacts_rc != EXIT_CLEAN || c.script_rc != EXIT_CLEAN)
+		rc = c.artifacts_rc != EXIT_CLEAN ? c.artifacts_rc : c.script_rc;
 	return rc;
 }

@@ -1,18 +1,15 @@
 /* cmd_repro.c: one observation of a stored finding, run again in a fresh process: 1 it still happens, 0 it does not; or written down as a
- * script. What is seen goes into the store, so that it knows where the finding fails and where it does not. */
-#include <inttypes.h>
-
+ * script; or on every stage and version (repro_matrix.c). What is seen goes into the store, so that it knows where the finding fails and
+ * where it does not; not what a bisection or a table sees, which only ask. */
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/campaign/environment.h"
+#include "fuzz/campaign/rerun.h"
 #include "compiled/targets/driver.h"
-#include "compiled/targets/exec.h"
-#include "fuzz/triage/plain.h"
+#include "fuzz/cli/repro_matrix.h"
 #include "fuzz/triage/script.h"
 #include "reports/life/lifecycle.h"
-#include "fuzz/cli/found.h"
 
 /* "program 1a2b3c4d, the first of 3". */
 static const char *program_text(const struct found *x, struct arena *a)
@@ -74,50 +71,27 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 
 /* ---- the store ----------------------------------------------------------------------------------------------------------------------- */
 
-struct reproduction {
-	enum claim_verdict claim;
-	const char *why;
-	struct outcome o;
-	const char *versions, *hello;
-};
-
 /* In one transaction: the run, where it ran, the verdict, and what that says of the finding. */
-static void write_rows(struct store *s, const struct found *x, const struct reproduction *v, struct arena *a)
+static void write_rows(struct store *s, const struct found *x, const struct rerun *v, struct arena *a)
 {
-	struct store_env_text where;
-	struct hash128 env;
-	const char *ops[MAX_NODES];
+	struct hash128 id;
 	int64_t at = clock_unix_ms();
 	struct store_run run = {.seed = 0, .shard = "", .policy = "repro", .versions = SCATTERPROOF, .started = at};
-	struct store_observation obs = {
-		.finding = x->f.id, .at = at, .verdict = verdict_name[VD_PASS], .tensor = "", .fill = -1, .call = -1, .detail = v->why};
-	environment_of(&where, &x->t, v->versions, v->hello, a);
-	store_run_begin(s, &obs.run, &run);
-	store_environment(s, &env, &where);
-	obs.environment = env;
-	store_counter_add(s, &obs.run, "", &env, verdict_name[v->o.verdict], 1);
-	if (v->claim == CLAIM_OPEN)
-		return;
-	if (v->claim == CLAIM_HOLDS) {
-		bool died = v->o.verdict == VD_CRASH || v->o.verdict == VD_HANG;
-		obs.verdict = verdict_name[died || x->claim.refused ? v->o.verdict : VD_MISMATCH];
-		obs.tensor = died || x->claim.subject != CLAIM_TENSOR ? "" : tensor_name_text(&x->claim.tensor, a);
-		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;
-	}
-	store_observation(s, &obs, x->obs->program_text, ops, prog_ops(ops, MAX_NODES, &x->p));
 	const struct store_event again = {
 		.finding = x->f.id, .at = at, .kind = EVENT_CONFIRMED, .tool = SCATTERPROOF, .payload = "again in a fresh process, by repro"};
+	store_run_begin(s, &id, &run);
+	rerun_keep(s, &id, x, &x->t, v, at, a);
 	if (v->claim == CLAIM_HOLDS && (x->f.state == STATE_CANDIDATE || x->f.state == STATE_FIXED_IN))
 		store_event(s, &again);
 }
 
 /* What cannot be written is said; the answer to the question stands, and so does its exit code. */
-static void record(const struct options *o, const struct found *x, const struct reproduction *v, struct arena *a)
+static void record(const struct options *o, const struct found *x, const struct rerun *v, struct arena *a)
 {
 	enum store_status st;
 	struct err err = {0};
 	enum after_fix after = FIX_NO_MATTER;
-	if (o->no_store)
+	if (o->no_store || o->bisect)
 		return;
 	struct store *s = store_open(&st, o->db, STORE_WRITE, &err);
 	if (s) {
@@ -137,80 +111,46 @@ static void record(const struct options *o, const struct found *x, const struct 
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A target that raises diverges only if eager runs, one that accepts what must be refused only if eager refuses it. */
-static void ask_eager(
-	struct reproduction *v, struct exec *e, const struct prog *p, const struct target *t, enum result_status wanted, struct arena *a)
+/* A bisection looks for this bug: what fails in another way than the finding says neither has it nor is without it. */
+static int exit_of(const struct rerun *v, bool bisect)
 {
-	struct result r;
-	struct target plain = plain_of(t);
-	struct strbuf name;
-	if (!target_has_plain(t))
-		return;
-	exec_run(&r, a, e, p, &plain);
-	if (r.status == wanted)
-		return;
-	sb_init(&name);
-	target_print(&name, &plain);
-	v->claim = CLAIM_OPEN;
-	v->why = r.status == RES_OK ? arena_printf(a, "%s runs it, too", name.s)
-								: arena_printf(a, "%s does not run it, either: %s", name.s, r.message);
-	sb_free(&name);
+	if (bisect && v->otherwise)
+		return EXIT_VOID;
+	if (v->claim == CLAIM_OPEN)
+		return v->o.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	return v->claim == CLAIM_HOLDS ? EXIT_FINDINGS : EXIT_CLEAN;
 }
 
-static int say(const struct found *x, const struct reproduction *v, struct arena *a)
+static int say(const struct options *o, const struct found *x, const struct rerun *v, struct arena *a)
 {
 	static const char *const words[] = {
 		[CLAIM_HOLDS] = "still happens",
 		[CLAIM_REFUTED] = "does not happen",
 		[CLAIM_OPEN] = "cannot be told",
 	};
-	struct strbuf name;
-	sb_init(&name);
-	target_print(&name, &x->t);
-	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, name.s, words[v->claim], v->why);
+	const char *word = o->bisect && v->otherwise ? "fails in another way, so it cannot be told" : words[v->claim];
+	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a), word, v->why);
 	printf("  %s; ran on %s\n", program_text(x, a), v->versions);
 	if (verdict_diverges(v->o.verdict) && v->claim != CLAIM_HOLDS)
 		printf("  besides, and not what this finding is about: %s\n", v->o.why);
-	if (verdict_diverges(v->o.verdict))
+	if (verdict_diverges(v->o.verdict) && !o->bisect)
 		printf("%s", v->o.report);
-	sb_free(&name);
-	if (v->claim == CLAIM_OPEN)
-		return v->o.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
-	return v->claim == CLAIM_HOLDS ? EXIT_FINDINGS : EXIT_CLEAN;
+	return exit_of(v, o->bisect);
 }
 
 static int run_again(const struct options *o, struct found *x, struct exec *e, struct arena *a)
 {
-	struct strbuf versions, hello, name;
-	struct result r;
-	struct reproduction v = {0};
-	const struct prog p = claim_program(&x->claim, &x->p);
+	struct rerun v;
 	int rc = EXIT_USAGE;
 	bug_context(x->obs->program_text);
-	sb_init(&versions);
-	sb_init(&hello);
-	sb_init(&name);
-	target_print(&name, &x->t);
-	exec_run(&r, a, e, &p, &x->t);
-	exec_versions(&versions, &hello, e);
-	if (r.bad_target) {
-		fprintf(stderr, "scatterproof: target '%s': %s\n", name.s, r.message);
+	rerun_finding(&v, e, x, &x->t, a);
+	if (v.bad_target) {
+		fprintf(stderr, "scatterproof: target '%s': %s\n", target_text(&x->t, a), v.why);
 	} else {
-		v.versions = versions.s;
-		v.hello = hello.s;
-		outcome_of(&v.o, &p, &r, &x->t, NULL, a);
-		v.claim = claim_judge(&v.why, &x->claim, &p, &v.o, &r, &x->t, a);
-		if (v.claim == CLAIM_HOLDS && p.must_raise && target_stage(&x->t)->compiles && r.status == RES_OK)
-			ask_eager(&v, e, &p, &x->t, RES_RAISED, a);
-		else if (v.claim == CLAIM_HOLDS && !p.must_raise && r.status == RES_RAISED && !x->claim.refused)
-			ask_eager(&v, e, &p, &x->t, RES_OK, a);
-		rc = say(x, &v, a);
+		rc = say(o, x, &v, a);
 		record(o, x, &v, a);
 	}
 	bug_context(NULL);
-	sb_free(&name);
-	sb_free(&hello);
-	sb_free(&versions);
 	return rc;
 }
 
@@ -235,8 +175,8 @@ int cmd_repro(const struct options *o)
 		fprintf(stderr, "scatterproof: repro: one finding id and --db FILE are needed (try --help)\n");
 		return EXIT_USAGE;
 	}
-	if (o->ntarget > 1) {
-		fprintf(stderr, "scatterproof: repro: one --target at most\n");
+	if (o->ntarget > 1 && !o->matrix) {
+		fprintf(stderr, "scatterproof: repro: one --target at most (several: --matrix)\n");
 		return EXIT_USAGE;
 	}
 	struct arena a;
@@ -244,7 +184,7 @@ int cmd_repro(const struct options *o)
 	arena_init(&a);
 	int rc = found_load(&x, o, &a);
 	if (rc == EXIT_CLEAN)
-		rc = o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
+		rc = o->matrix ? repro_matrix(o, &x, &a) : o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
 	arena_free(&a);
 	return rc;
 }

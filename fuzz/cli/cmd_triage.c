@@ -1,204 +1,224 @@
-/* cmd_triage.c: from a list of findings to a few causes: each open finding is minimised, the most severe first, and those whose minimised
- * programs fail in the same way with the same operators are shown as one cause. What was done is kept in the store finding by finding, so a
- * run that is stopped, or killed, goes on where it was. */
-#include <inttypes.h>
+/* cmd_triage.c: from a list of findings to a few causes: a process for each open finding that has none, the most severe first, several at a
+ * time; then the causes. What a process learns is in the store step by step, so a run that is stopped, or killed, goes on where it was. */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "fuzz/cli/causes.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/cli/minimize_finding.h"
+#include "fuzz/cli/triage_one.h"
 #include "reports/store/store.h"
 
-enum { MAX_TRIAGED = 10000 };
+/* ---- what there is to do ------------------------------------------------------------------------------------------------------------- */
 
-/* ---- questions to the store ---------------------------------------------------------------------------------------------------------- */
-
-struct rows {
+struct todo {
 	struct arena *a;
-	int n, ncols;
-	const char ***row; /* [n][ncols] texts */
-	bool over;
+	int n, cap;
+	struct todo_row {
+		const char *id, *signature;
+	} * row;
 };
-
-static const char *text_of(const struct store_value *v, struct arena *a)
-{
-	return v->type == STORE_INT ? arena_printf(a, "%" PRId64, v->i) : arena_strdup(a, v->s ? v->s : "");
-}
 
 static bool take_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
-	struct rows *r = ctx;
-	(void)names;
-	r->ncols = ncols;
+	struct todo *t = ctx;
+	(void)ncols, (void)names;
 	if (!v)
 		return true;
-	if (r->n == MAX_TRIAGED)
-		return !(r->over = true);
-	if (!r->row)
-		r->row = ARENA_NEW(r->a, const char **, MAX_TRIAGED);
-	const char **row = r->row[r->n++] = ARENA_NEW(r->a, const char *, ncols);
-	for (int i = 0; i < ncols; i++)
-		row[i] = text_of(&v[i], r->a);
+	if (t->n == t->cap) {
+		t->row = ARENA_GROW(t->a, struct todo_row, t->row, t->n, t->cap + 64);
+		t->cap += 64;
+	}
+	t->row[t->n++] = (struct todo_row){arena_strdup(t->a, v[0].s), arena_strdup(t->a, v[1].s ? v[1].s : "")};
 	return true;
 }
 
-/* An exit code; what is wrong was said. */
-static int ask(struct rows *r, const char *db, const char *sql, struct arena *a)
+static int list_todo(struct todo *t, const char *db)
 {
+	static const char sql[] =
+		"select v.full_id, v.signature from v_findings v join finding_state t on t.name = v.state where t.open and v.target <> "
+		"'scatterproof' and not exists (select 1 from v_events e where e.full_id = v.full_id and e.kind in ('cause', 'unconfirmed')) "
+		"order by v.severity, v.nobs desc, v.full_id";
 	enum store_status st;
 	struct err err = {0};
 	struct store *s = store_open(&st, db, STORE_READ, &err);
-	*r = (struct rows){.a = a};
 	if (!s) {
 		complain("%s", err.msg);
 		return store_exit_code(st);
 	}
-	st = store_query_sql(s, sql, NULL, take_row, r);
-	if (st != STORE_OK && !r->over)
+	st = store_query_sql(s, sql, NULL, take_row, t);
+	if (st != STORE_OK)
 		complain("%s", store_message(s));
-	else
-		st = STORE_OK;
 	store_close(s, NULL);
 	return store_exit_code(st);
 }
 
-/* ---- minimising ------------------------------------------------------------------------------------------------------------------------
- * */
+/* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
+struct worker {
+	pid_t pid; /* 0: none */
+	int row;
+	FILE *said; /* what it prints */
+};
 struct triage {
 	const struct options *o;
-	double end;                   /* clock_s() after which nothing new begins; 0: none */
-	int done, gone, failed, left; /* minimised; do not fail any more; could not be; not tried */
-	int rc;                       /* of the last that could not be; EXIT_CLEAN: none */
+	double end; /* clock_s() after which nothing new begins; 0: none */
+	struct todo todo;
+	int next, done, gone, failed;
+	struct worker *worker;
+	int nworkers, running;
+	int rc; /* of the last that failed; EXIT_CLEAN: none */
 };
 
 static bool over(const struct triage *t) { return interrupt_asked() || (t->end != 0 && clock_s() > t->end); }
 
-static void one_finding(struct triage *t, const char *id, const char *signature, int k, int n)
+/* The same program and options, one finding. */
+static char **arguments(const struct triage *t, const char *id, struct arena *a)
+{
+	char **argv = ARENA_ZNEW(a, char *, 12);
+	int n = 0;
+	const char *const fixed[] = {t->o->self, "triage", id, "--db", t->o->db, "--quiet"};
+	for (int i = 0; i < ARRAY_LEN(fixed); i++)
+		argv[n++] = arena_strdup(a, fixed[i]);
+	if (t->o->python) {
+		argv[n++] = arena_strdup(a, "--python");
+		argv[n++] = arena_strdup(a, t->o->python);
+	}
+	if (t->o->limit_ms) {
+		argv[n++] = arena_strdup(a, "--limit");
+		argv[n++] = arena_printf(a, "%dms", t->o->limit_ms);
+	}
+	return argv;
+}
+
+static bool begin(struct triage *t, struct worker *w, int row)
 {
 	struct arena a;
-	const char *how = "";
 	arena_init(&a);
-	fprintf(stderr, "%d of %d: %.*s %s\n", k + 1, n, STORE_ID_DIGITS, id, escaped_line(&a, signature));
-	int rc = minimize_finding(t->o, id, &how, &a);
-	if (rc == EXIT_CLEAN)
-		fprintf(stderr, "  %s\n", how);
+	char **argv = arguments(t, t->todo.row[row].id, &a);
+	pid_t parent = getpid();
+	*w = (struct worker){.row = row, .said = tmpfile()};
+	w->pid = w->said ? fork() : -1;
+	if (w->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() == parent && dup2(fileno(w->said), STDOUT_FILENO) >= 0 && dup2(fileno(w->said), STDERR_FILENO) >= 0)
+			execv(t->o->self, argv);
+		_exit(127);
+	}
+	arena_free(&a);
+	if (w->pid > 0) {
+		t->running++;
+		return true;
+	}
+	complain("a process cannot be started: %s", strerror(errno));
+	if (w->said)
+		fclose(w->said);
+	*w = (struct worker){0};
+	t->rc = EXIT_TARGET;
+	return false;
+}
+
+static void print_said(FILE *said)
+{
+	char line[4096];
+	struct arena a;
+	arena_init(&a);
+	rewind(said);
+	while (fgets(line, sizeof line, said)) {
+		line[strcspn(line, "\n")] = 0;
+		fprintf(stderr, "  %s\n", escaped_line(&a, line));
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	fclose(said);
+}
+
+static void ended(struct triage *t, struct worker *w, int status)
+{
+	struct arena a;
+	const struct todo_row *row = &t->todo.row[w->row];
+	int rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	arena_init(&a);
+	fprintf(stderr, "%d of %d: %.*s %s\n", w->row + 1, t->todo.n, STORE_ID_DIGITS, row->id, escaped_line(&a, row->signature));
+	print_said(w->said);
+	arena_free(&a);
+	t->running--;
 	t->done += rc == EXIT_CLEAN;
 	t->gone += rc == EXIT_VOID;
-	t->failed += rc != EXIT_CLEAN && rc != EXIT_VOID;
-	if (rc != EXIT_CLEAN && rc != EXIT_VOID)
-		t->rc = rc;
+	if (rc != EXIT_CLEAN && rc != EXIT_VOID) {
+		t->failed++;
+		t->rc = rc < 128 ? rc : EXIT_TARGET;
+	}
+	*w = (struct worker){0};
+}
+
+static void await_one(struct triage *t)
+{
+	int status;
+	pid_t pid = waitpid(-1, &status, 0);
+	if (pid < 0 && interrupt_asked()) /* whoever sent the signal to us alone did not send it to them */
+		for (int i = 0; i < t->nworkers; i++)
+			if (t->worker[i].pid > 0)
+				kill(t->worker[i].pid, SIGTERM);
+	for (int i = 0; pid > 0 && i < t->nworkers; i++)
+		if (t->worker[i].pid == pid)
+			ended(t, &t->worker[i], status);
+}
+
+static void work_off(struct triage *t)
+{
+	for (;;) {
+		bool full = true;
+		for (int i = 0; i < t->nworkers && t->next < t->todo.n && !over(t) && full; i++)
+			if (!t->worker[i].pid) {
+				full = false;
+				if (!begin(t, &t->worker[i], t->next))
+					return;
+				t->next++;
+			}
+		if (!full)
+			continue;
+		if (!t->running)
+			return;
+		await_one(t);
+	}
+}
+
+static int triage_all(const struct options *o)
+{
+	struct arena a;
+	struct triage t = {.o = o, .end = o->time_s != 0 ? clock_s() + o->time_s : 0, .nworkers = o->jobs};
+	arena_init(&a);
+	t.todo.a = &a;
+	t.worker = ARENA_ZNEW(&a, struct worker, t.nworkers);
+	interrupt_catch(NULL);
+	int rc = list_todo(&t.todo, o->db);
+	if (rc == EXIT_CLEAN) {
+		work_off(&t);
+		while (t.running)
+			await_one(&t);
+		rc = causes_print(o->db, INT64_MIN, o->json);
+		fflush(stdout);
+		fprintf(stderr, "triaged %d, not failing any more %d, not possible %d, not tried %d\n", t.done, t.gone, t.failed,
+			t.todo.n - t.done - t.gone - t.failed);
+		rc = rc == EXIT_CLEAN ? t.rc : rc;
+	}
 	arena_free(&a);
-}
-
-static int minimize_open(struct triage *t, struct arena *a)
-{
-	struct rows r;
-	int rc = ask(&r, t->o->db,
-		"select full_id, signature from v_findings where state in ('candidate', 'confirmed', 'regressed') and target <> 'scatterproof' "
-		"order by severity, nobs desc, full_id",
-		a);
-	for (int i = 0; i < r.n && rc == EXIT_CLEAN; i++) {
-		if (over(t))
-			t->left++;
-		else
-			one_finding(t, r.row[i][0], r.row[i][1], i, r.n);
-	}
-	return rc;
-}
-
-/* ---- causes ----------------------------------------------------------------------------------------------------------------------------
- * */
-
-/* The operators of a list of the store, without overloads, so that sum and sum.dim_IntList are one; without those that only make a
- * cotangent or take a result apart. */
-static const char *motif(const char *ops, struct arena *a)
-{
-	struct strbuf sb;
-	char last[128] = "";
-	sb_init(&sb);
-	for (const char *p = ops; *p;) {
-		size_t n = strcspn(p, " "), bare = strcspn(p, ". ");
-		bool idle = (bare == 4 && str_starts(p, "full")) || (bare == 7 && str_starts(p, "getitem"));
-		if (n && !idle && (bare != strlen(last) || strncmp(p, last, bare) != 0)) {
-			snprintf(last, sizeof last, "%.*s", (int)bare, p);
-			sb_printf(&sb, "%s%s", sb.len ? " " : "", last);
-		}
-		p += n + (p[n] == ' ');
-	}
-	const char *text = arena_strdup(a, sb.s);
-	sb_free(&sb);
-	return text;
-}
-
-struct cause {
-	const char *severity, *kind, *ops, *ids, *program;
-	int findings;
-	int64_t nobs;
-};
-
-static struct cause *cause_of(struct cause *all, int *n, const char *kind, const char *ops)
-{
-	for (int i = 0; i < *n; i++)
-		if (str_eq(all[i].kind, kind) && str_eq(all[i].ops, ops))
-			return &all[i];
-	all[*n] = (struct cause){.kind = kind, .ops = ops, .ids = ""};
-	return &all[(*n)++];
-}
-
-static void print_cause(const struct cause *c, struct arena *a)
-{
-	const char *ops = c->ops[0] ? c->ops : "(inputs alone)", *several = c->findings == 1 ? "" : "s";
-	printf("\n%s  %s  %s: %d finding%s, seen %" PRId64 " times:%s\n", c->severity, c->kind, ops, c->findings, several, c->nobs, c->ids);
-	printf("%s", escaped_lines(a, "  ", arena_printf(a, "  %s", c->program)));
-}
-
-/* Rows come most severe first, of each the most often seen first; so do causes, and the program shown is the first one's. */
-static int print_causes(const struct triage *t, struct arena *a)
-{
-	struct rows r;
-	static const char minimised[] =
-		"select v.severity, v.kind, v.ops, v.id, v.nobs, p.text from v_findings v join finding_summary s on lower(hex(s.finding)) = "
-		"v.full_id join program p on p.id = s.program where v.state in ('minimised', 'blamed') order by v.severity, v.nobs desc, v.full_id";
-	int n = 0, rc = ask(&r, t->o->db, minimised, a);
-	if (rc != EXIT_CLEAN)
-		return rc;
-	struct cause *all = ARENA_NEW(a, struct cause, r.n + 1);
-	for (int i = 0; i < r.n; i++) {
-		struct cause *c = cause_of(all, &n, r.row[i][1], motif(r.row[i][2], a));
-		if (!c->findings++) {
-			c->severity = r.row[i][0];
-			c->program = r.row[i][5];
-		}
-		c->nobs += strtoll(r.row[i][4], NULL, 10);
-		c->ids = arena_printf(a, "%s %s", c->ids, r.row[i][3]);
-	}
-	printf("%d findings are minimised, of %d causes (same kind, same operators):\n", r.n, n);
-	for (int i = 0; i < n; i++)
-		print_cause(&all[i], a);
-	return EXIT_CLEAN;
+	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }
 
 int cmd_triage(const struct options *o)
 {
-	struct triage t = {.o = o, .end = o->time_s != 0 ? clock_s() + o->time_s : 0};
-	struct arena a;
 	if (!o->db) {
 		complain("triage: --db FILE is needed (try --help)");
 		return EXIT_USAGE;
 	}
-	arena_init(&a);
-	interrupt_catch(NULL);
-	int rc = minimize_open(&t, &a);
-	if (rc == EXIT_CLEAN) {
-		rc = print_causes(&t, &a);
-		rc = rc == EXIT_CLEAN ? t.rc : rc;
-		fflush(stdout);
-		fprintf(stderr, "minimised %d, not failing any more %d, not possible %d, not tried %d\n", t.done, t.gone, t.failed, t.left);
-	}
-	arena_free(&a);
-	return interrupt_asked() ? 128 + interrupt_asked() : rc;
+	return o->nfile ? triage_one(o) : triage_all(o);
 }

@@ -7,7 +7,9 @@
 int cmd_fuzz(const struct options *o);     /* campaign.c */
 int cmd_check(const struct options *o);    /* cmd_check.c */
 int cmd_repro(const struct options *o);    /* cmd_repro.c */
-int cmd_minimize(const struct options *o); /* cmd_minimize.c */
+int cmd_confirm(const struct options *o);  /* cmd_steps.c */
+int cmd_minimize(const struct options *o); /* cmd_steps.c */
+int cmd_blame(const struct options *o);    /* cmd_steps.c */
 int cmd_triage(const struct options *o);   /* cmd_triage.c */
 int cmd_sweep(const struct options *o);    /* cmd_sweep.c */
 int cmd_merge(const struct options *o);    /* cmd_merge.c */

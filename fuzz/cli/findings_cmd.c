@@ -7,7 +7,9 @@
 #include "eager/base/clock.h"
 #include "eager/base/guess.h"
 #include "eager/lang/op.h"
+#include "eager/base/output.h"
 #include "fuzz/cli/findings_options.h"
+#include "reports/life/baseline.h"
 #include "reports/render/findings_print.h"
 #include "reports/render/findings_schema.h"
 #include "reports/render/findings_show.h"
@@ -242,6 +244,29 @@ static enum store_status do_mark(struct session *x)
 	return status;
 }
 
+/* ---- export ------------------------------------------------------------------------------------------------------------------------ */
+
+static enum store_status do_export(struct session *x)
+{
+	struct strbuf sb;
+	struct err err = {0};
+	int n = 0;
+	sb_init(&sb);
+	enum store_status status = baseline_write(&sb, &n, x->s);
+	if (status == STORE_OK && !x->o->out) {
+		sb_put(&x->out.pending, sb.s, sb.len);
+	} else if (status == STORE_OK && !output_text(x->o->out, &sb, &err)) {
+		sb_puts(&x->complaint, err.msg);
+		status = STORE_IO;
+	} else if (status == STORE_OK) {
+		sb_printf(&x->out.pending, "%d finding%s in ", n, n == 1 ? "" : "s");
+		text_cell(&x->out.pending, x->o->out, strlen(x->o->out));
+		sb_putc(&x->out.pending, '\n');
+	}
+	sb_free(&sb);
+	return status;
+}
+
 /* ---- the verb ------------------------------------------------------------------------------------------------------------------------ */
 
 static enum store_status run_verb(struct session *x)
@@ -250,6 +275,7 @@ static enum store_status run_verb(struct session *x)
 	case FINDINGS_SHOW: return do_show(x);
 	case FINDINGS_SQL: return findings_sql(x->s, x->o->argument, x->o->limit_s, &x->out, &x->complaint, &x->signal);
 	case FINDINGS_MARK: return do_mark(x);
+	case FINDINGS_EXPORT: return do_export(x);
 	case FINDINGS_SCHEMA: return findings_schema(x->o->argument, &x->out, &x->complaint) ? STORE_OK : STORE_BAD;
 	default: return do_list(x);
 	}

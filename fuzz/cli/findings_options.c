@@ -10,7 +10,7 @@
 #include "fuzz/cli/arguments.h"
 
 enum { SQL_LIMIT_S = 60 }; /* a query of people takes a second at most; a recursive one may be endless */
-static const char *const verb_name[NFINDINGS_VERBS] = {"list", "show", "sql", "mark", "schema"}; /* nobody types the first */
+static const char *const verb_name[NFINDINGS_VERBS] = {"list", "show", "sql", "mark", "schema", "export"}; /* nobody types the first */
 static const char *const order_name[NORDERS] = {
 	[ORDER_LAST] = "last",
 	[ORDER_FIRST] = "first",
@@ -34,6 +34,8 @@ enum opt {
 	O_NOTE,
 	O_ISSUE,
 	O_OF,
+	O_KNOWN,
+	O_OUT,
 	O_JSON,
 	O_DB,
 	NOPTS
@@ -64,8 +66,10 @@ static const struct option_row opts[NOPTS] = {
 	[O_NOTE] = {"--note", "TEXT", "mark", "kept in the finding's history"},
 	[O_ISSUE] = {"--issue", "URL", "mark", NULL},
 	[O_OF] = {"--of", "ID", "mark", NULL},
+	[O_KNOWN] = {"--known", NULL, "export", NULL},
+	[O_OUT] = {"--out", "FILE", "export", "write there instead of standard output"},
 	[O_JSON] = {"--json", NULL, ALL, "one JSON object per line"},
-	[O_DB] = {"--db", "FILE", ALL, NULL},
+	[O_DB] = {"--db", "FILE", ALL " export", NULL},
 };
 static const uint64_t repeatable = UINT64_C(1) << O_OP | UINT64_C(1) << O_STATE | UINT64_C(1) << O_OPEN | UINT64_C(1) << O_SEVERITY
 	| UINT64_C(1) << O_KIND | UINT64_C(1) << O_TARGET | UINT64_C(1) << O_VERSION | UINT64_C(1) << O_SORT;
@@ -97,8 +101,10 @@ void findings_usage(struct strbuf *sb)
 		"       scatterproof findings schema [TABLE] [--json]\n"
 		"       scatterproof findings mark ID open | known [--issue URL] | fixed-in [VERSION] | dismissed | duplicate --of ID\n"
 		"                             [--note TEXT] --db FILE\n"
+		"       scatterproof findings export --known [--out FILE] --db FILE\n"
 		"\n"
 		"Lists findings, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was decided.\n"
+		"`export --known` prints what was decided as a text that people review and `fuzz --baseline` reads.\n"
 		"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again.\n"
 		"Options of the list; each but --since and --limit may be given several times or with commas (A,B):\n");
 	print_options(sb, true);
@@ -257,6 +263,8 @@ static bool apply(struct parser *p, enum opt k, const char *v)
 	case O_NOTE: return set(&p->note, v);
 	case O_ISSUE: return set(&p->issue, v);
 	case O_OF: return set(&o->of, v);
+	case O_KNOWN: o->known = true; return true;
+	case O_OUT: return set(&o->out, v);
 	case NOPTS: break;
 	}
 	BUG("no option");
@@ -343,6 +351,10 @@ static bool check(struct parser *p)
 		return err_set(p->err, "%s needs %s", verb_name[verb], verb == FINDINGS_SQL ? "a statement" : "an id");
 	if (!check_options(p))
 		return false;
+	if (verb == FINDINGS_EXPORT && !o->known)
+		return err_set(p->err, "export needs --known: what somebody has decided about is all that it knows to export");
+	if (verb == FINDINGS_EXPORT && o->argument)
+		return err_set(p->err, "'%.60s' is not understood: export takes options only", o->argument);
 	if ((o->artifact && o->program) || ((o->artifact || o->program) && o->json))
 		return err_set(p->err, "--artifact, --program and --json exclude each other");
 	if (!check_mark(p))

@@ -4,7 +4,7 @@
 
 #include "reports/life/lifecycle.h"
 
-enum findings_verb { FINDINGS_LIST, FINDINGS_SHOW, FINDINGS_SQL, FINDINGS_MARK, FINDINGS_SCHEMA, NFINDINGS_VERBS };
+enum findings_verb { FINDINGS_LIST, FINDINGS_SHOW, FINDINGS_SQL, FINDINGS_MARK, FINDINGS_SCHEMA, FINDINGS_EXPORT, NFINDINGS_VERBS };
 
 struct findings_options {
 	enum findings_verb verb;
@@ -13,7 +13,9 @@ struct findings_options {
 	struct decision decision;       /* mark, but for the findings' ids */
 	const char *of;                 /* mark: the original's id, or NULL */
 	const char *db;
-	double limit_s; /* sql */
+	const char *out; /* export: a file, NULL: standard output */
+	bool known;      /* export: what somebody has decided about */
+	double limit_s;  /* sql */
 	bool json, help;
 	bool filtered, since_last_run; /* list */
 	struct store_filter filter;

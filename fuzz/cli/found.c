@@ -79,26 +79,32 @@ static bool choose_target(struct target *t, const struct options *o, const struc
 	return true;
 }
 
+bool found_choose(struct found *x, const char *program, const char *db, struct arena *a, struct err *err)
+{
+	struct err bad = {0};
+	x->obs = choose_observation(&x->f, program, err);
+	if (!x->obs)
+		return false;
+	if (x->obs->env < 0) /* its row or its count is gone: nothing that scatterproof writes */
+		return err_set(err,
+			"%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
+			"finding was seen",
+			db, STORE_ID_DIGITS, x->f.hex);
+	hash_hex(x->program_id, &x->obs->program);
+	if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
+		return err_set(err, "the stored program does not read: %d:%d: %s", bad.line, bad.col, bad.msg);
+	claim_of(&x->claim, x->f.kind, x->obs->verdict, x->obs->tensor, x->obs->call, &x->p);
+	return true;
+}
+
 int found_load(struct found *x, const struct options *o, struct arena *a)
 {
-	struct err err = {0}, bad = {0};
+	struct err err = {0};
 	int rc = load_finding(&x->f, o, a);
 	if (rc != EXIT_CLEAN)
 		return rc;
-	x->obs = choose_observation(&x->f, o->program_id, &err);
-	if (x->obs && x->obs->env < 0) { /* its row or its count is gone: nothing that scatterproof writes */
-		err_set(&err,
-			"%s is damaged: the observation of finding %.*s names no environment that the store has, so nobody knows where the "
-			"finding was seen",
-			o->db, STORE_ID_DIGITS, x->f.hex);
-	} else if (x->obs) {
-		hash_hex(x->program_id, &x->obs->program);
-		if (!prog_read(&x->p, a, x->obs->program_text, strlen(x->obs->program_text), READ_STRICT, &bad))
-			err_set(&err, "the stored program does not read: %d:%d: %s", bad.line, bad.col, bad.msg);
-		else if (choose_target(&x->t, o, x, &err))
-			claim_of(&x->claim, x->f.kind, x->obs->verdict, x->obs->tensor, x->obs->call, &x->p);
-	}
-	if (err.msg[0])
-		complain("%s", err.msg);
-	return err.msg[0] ? EXIT_USAGE : EXIT_CLEAN;
+	if (found_choose(x, o->program_id, o->db, a, &err) && choose_target(&x->t, o, x, &err))
+		return EXIT_CLEAN;
+	complain("%s", err.msg);
+	return EXIT_USAGE;
 }

@@ -7,6 +7,7 @@
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/cli/findings_cmd.h"
 
@@ -18,7 +19,9 @@ static const struct {
 	{"fuzz", cmd_fuzz},
 	{"check", cmd_check},
 	{"repro", cmd_repro},
+	{"confirm", cmd_confirm},
 	{"minimize", cmd_minimize},
+	{"blame", cmd_blame},
 	{"triage", cmd_triage},
 	{"sweep", cmd_sweep},
 	{"merge", cmd_merge},
@@ -28,6 +31,7 @@ static const struct {
 	{"eval", cmd_eval},
 	{"bench", cmd_bench},
 	{SHARD_VERB, shard_main},
+	{RECHECK_VERB, recheck_main},
 };
 
 static const char *self_path(char *buf, size_t n)
@@ -109,6 +113,17 @@ static int dispatch(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+/* `git bisect run` takes every code below 128 but 0 and 125 for "bad", and the others for a wish to end. So whatever happens to
+ * `repro --bisect`, wrong usage and a full disk included, is one of three. */
+enum { BISECT_CANNOT_TELL = 125 };
+static int code_of(int rc, int argc, char **argv)
+{
+	bool bisects = false;
+	for (int i = 2; i < argc && str_eq(argv[1], "repro"); i++)
+		bisects |= str_eq(argv[i], "--bisect");
+	return bisects && rc != EXIT_CLEAN && rc != EXIT_FINDINGS ? BISECT_CANNOT_TELL : rc;
+}
+
 /* A descriptor 0, 1 or 2 that the caller closed would become the next file that is opened: a database, a worker's socket. */
 static void occupy_standard_descriptors(void)
 {
@@ -126,5 +141,5 @@ int main(int argc, char **argv)
 	output_standard(&errors, STDERR_FILENO);
 	stdout = out.file;
 	stderr = errors.file;
-	return close_output(&out, dispatch(argc, argv));
+	return code_of(close_output(&out, dispatch(argc, argv)), argc, argv);
 }

@@ -27,56 +27,72 @@ enum opt {
 	O_LIMIT,
 	O_NO_CHEAP,
 	O_NO_CONFIRM,
+	O_NO_AVOID,
+	O_NO_RECHECK,
 	O_PROGRAM_ID,
 	O_AXIS,
 	O_SINCE,
 	O_NO_STORE,
+	O_BISECT,
+	O_MATRIX,
 	O_JSON,
 	O_QUIET,
 	O_EXPECT,
 	O_SCRIPT,
+	O_ARTIFACTS,
 	O_OUT,
 	O_FAIL_ON,
 	O_INTO,
+	O_BASELINE,
 	O_PROBE,
 	O_DIRECTORY,
 	NOPTS
 };
 static const struct option_row opts[NOPTS] = {
-	[O_TARGET] = {"--target", "NAME", "fuzz check repro minimize sweep",
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep",
 		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro minimize triage sweep",
+	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench triage sweep",
 		"stop after T: 90, 90s, 10m, 1h (triage: begin no further finding; sweep: no further run)"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep", "stop after N generated programs (sweep: after N runs)"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
-	[O_JOBS] = {"--jobs", "N", "fuzz", "shard processes, each with its own targets (default 1)"},
+	[O_JOBS] = {"--jobs", "N", "fuzz triage", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro minimize triage sweep bench targets",
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro confirm minimize blame triage bench targets sweep",
 		"Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
-	[O_LIMIT] = {"--limit", "T", "fuzz check repro minimize triage sweep", "time limit of one program on a target"},
+	[O_LIMIT] = {"--limit", "T", "fuzz check repro confirm minimize blame triage sweep", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
-	[O_PROGRAM_ID] = {"--program", "ID", "repro minimize sweep",
-		"another of the finding's programs (`findings show` lists them); default: its first"},
+	[O_NO_AVOID] = {"--no-avoid", NULL, "fuzz", "compile first whatever is predicted wrongly, also what a known cause explains"},
+	[O_NO_RECHECK] = {"--no-recheck", NULL, "fuzz", "do not begin with the findings of the store that are known or fixed"},
+	[O_PROGRAM_ID] = {"--program", "ID", "repro confirm minimize blame sweep",
+		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
 	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary: stages, dtypes, options, shapes, versions (default: all)"},
 	[O_SINCE] = {"--since", NULL, "sweep", "only the first and the last version that fail, of those on this machine, in one line"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
-	[O_JSON] = {"--json", NULL, "fuzz check bench targets ops sweep", "one JSON object per line"},
-	[O_QUIET] = {"--quiet", NULL, "fuzz check minimize",
+	[O_BISECT] = {"--bisect", NULL, "repro",
+		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
+	[O_MATRIX] = {"--matrix", NULL, "repro",
+		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
+	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep", "one JSON object per line"},
+	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
+		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
+	[O_BASELINE] = {"--baseline", "FILE", "fuzz check",
+		"findings in it (`findings export --known` writes it) count as marked: they are said and make no exit code"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
 	[O_DIRECTORY] = {"--directory", "DIR", "", "of shards, which start in one of their own: where the user is"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
@@ -90,14 +106,18 @@ static const struct verb_info {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
 	{"check", "FILE|DIR... [--target NAME]",
 		"judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
+	{"triage", "[ID] --db FILE [--time T --jobs N]",
+		"confirm, minimize and blame (every open finding that has no cause yet); then show the causes, the most serious first", 1},
+	{"confirm", "ID --db FILE | FILE --target NAME",
+		"again with other data, and in fresh processes: is it there, always, and the target's?", 1},
 	{"minimize", "ID --db FILE | FILE --target NAME",
 		"the smallest program that still fails in the same way; of a finding it is kept in the store", 1},
-	{"triage", "--db FILE [--time T]",
-		"minimise every open finding, then show the causes: findings that fail alike with the same operators", 0},
+	{"blame", "ID --db FILE | FILE --target NAME",
+		"the stage that goes wrong, and what cures it: passes and options off, values copied, operators not compiled", 1},
 	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since]",
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
-	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not", 1},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE] --db FILE",
+	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
+	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
 		MAX_FILES},
@@ -198,14 +218,20 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_AXIS: o->axes = v; return true;
 	case O_SINCE: o->since = true; return true;
 	case O_NO_STORE: o->no_store = true; return true;
+	case O_BISECT: o->bisect = true; return true;
+	case O_MATRIX: o->matrix = true; return true;
+	case O_NO_AVOID: o->no_avoid = true; return true;
+	case O_NO_RECHECK: o->no_recheck = true; return true;
 	case O_NO_CONFIRM: o->no_confirm = true; return true;
 	case O_JSON: o->json = true; return true;
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
+	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_INTO: o->into = v; return true;
+	case O_BASELINE: o->baseline = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;
 	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
 	case NOPTS: break;
@@ -231,6 +257,10 @@ static bool check_together(const struct options *o, const char *verb, struct err
 	if (o->nfile > words)
 		return err_set(err, "%s: '%s' is not understood: it takes %s (try --help)", verb, o->file[words],
 			words ? "one word beside its options" : "options only");
+	if ((o->bisect && (o->matrix || o->script)) || (o->matrix && o->script))
+		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
+	if (str_eq(verb, "repro") && o->json && !o->matrix)
+		return err_set(err, "repro: --json goes with --matrix");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
@@ -317,6 +347,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--limit", arena_printf(a, "%dms", o->limit_ms));
 	if (o->no_cheap)
 		arg(&av, a, "--no-cheap", NULL);
+	if (o->no_avoid)
+		arg(&av, a, "--no-avoid", NULL);
 	if (o->no_confirm)
 		arg(&av, a, "--no-confirm", NULL);
 	return argv;

@@ -21,7 +21,7 @@ static inline int exit_of_both(int a, int b)
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *out, *into;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *into, *baseline;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
@@ -29,13 +29,16 @@ struct options {
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
 	bool no_store;
-	int64_t programs; /* --programs; 0: no limit */
+	bool bisect, matrix; /* of repro */
+	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
 	int jobs, shard_index, shard_count;
 	int limit_ms;  /* --limit: per program on a target */
 	bool no_cheap; /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
+	bool no_avoid;   /* --no-avoid: what known causes explain is compiled like everything else */
+	bool no_recheck; /* --no-recheck: what is known is not run again first */
 	bool json, quiet, probe;
 	int expect; /* --expect: an enum verdict, -1: none */
 	struct fail_on fail_on;

@@ -1,6 +1,8 @@
 /* blame.c: see blame.h. Every question is one run of the program, or of one that differs from it by a copy or a returned value. */
 #include "fuzz/triage/blame.h"
 
+#include <limits.h>
+
 #include "compiled/targets/driver.h"
 #include "eager/lang/edit.h"
 
@@ -15,8 +17,9 @@ struct blaming {
 	blame_tell *tell;
 	void *ctx;
 	bool stopped;
-	struct arena *a;   /* of what is kept */
-	struct arena once; /* of one run */
+	const char *predicted, *prediction; /* an operator whose layout is predicted wrong, "" if none; what is predicted of it */
+	struct arena *a;                    /* of what is kept */
+	struct arena once;                  /* of one run */
 };
 
 /* In b->once until the next one. */
@@ -58,24 +61,24 @@ static void climb(struct blaming *b, const struct target *t, const struct failur
 	b->out->stage = target_stage(&b->t)->name;
 }
 
-/* What the family's predicting stages say: "aten.slice_scatter.default (backward): fake … real …". In b->a. */
-static const char *predictions(struct blaming *b)
+/* What the family's predicting stages say of its operators; the first that they get wrong. */
+static void predict(struct blaming *b)
 {
 	struct target rung[MAX_RUNGS];
 	int n = target_ladder(rung, MAX_RUNGS, &b->t);
-	const char *text = "";
-	for (int i = 0; i < n && !text[0] && !b->stopped; i++) {
+	b->predicted = b->prediction = "";
+	for (int i = 0; i < n && !b->predicted[0] && !b->stopped; i++) {
 		struct ran ran;
 		if (!target_stage(&rung[i])->predicts)
 			continue;
 		ask(b, &ran, b->p, &rung[i], target_stage(&rung[i])->name);
-		for (int k = 0; k < ran.result.nmismatch && !text[0]; k++) {
-			const struct result_meta_mismatch *m = &ran.result.mismatch[k];
-			text = arena_printf(b->a, "%s predicts another layout of %s%s: %s", target_stage(&rung[i])->name, m->op,
-				m->backward ? " in the backward" : "", m->detail);
-		}
+		if (!ran.result.nmismatch)
+			continue;
+		const struct result_meta_mismatch *m = &ran.result.mismatch[0];
+		b->predicted = arena_strdup(b->a, m->op);
+		b->prediction = arena_printf(
+			b->a, "%s predicts %s%s wrong: %s", target_stage(&rung[i])->name, m->op, m->backward ? " of the backward" : "", m->detail);
 	}
-	return text;
 }
 
 /* ---- cures --------------------------------------------------------------------------------------------------------------------------- */
@@ -84,24 +87,39 @@ static bool add_cure(struct blaming *b, const struct target_option *o, const cha
 {
 	if (b->out->ncures == MAX_CURES)
 		return false;
-	b->out->cure[b->out->ncures++] = (struct cure){.option = o ? *o : (struct target_option){.name = ""}, .node = node, .what = what};
+	struct cure *c = &b->out->cure[b->out->ncures++];
+	*c = (struct cure){.option = o ? *o : (struct target_option){.name = ""}, .node = node, .what = what};
+	if (o && b->predicted[0] && strstr(o->value, b->predicted)) /* two that point at one operator: it comes first */
+		for (; c > b->out->cure && !strstr(c[-1].option.value, b->predicted); c--) {
+			struct cure moved = *c;
+			*c = c[-1];
+			c[-1] = moved;
+		}
 	return true;
 }
 
 static void try_option(struct blaming *b, const struct target_option *o, const char *what)
 {
 	struct ran ran;
-	struct target with = b->t;
-	if (!target_set_option(&with, o))
+	struct target with;
+	if (!target_with(&with, &b->t, o, NULL))
 		return;
 	ask(b, &ran, b->p, &with, what);
 	if (is_right(&ran))
 		add_cure(b, o, NULL, what);
 }
 
+static void try_probe(struct blaming *b, const struct target_probe *probe, const char *what)
+{
+	struct target_option o;
+	if (b->t.driver->probe && b->t.driver->probe(&o, &b->t, probe))
+		try_option(b, &o, what);
+}
+
 /* A line of the artifact `operators`: "bw slice_scatter aten.slice_scatter.default f32[4, 13, 33][33, 0, 1]". */
 struct graph_op {
-	const char *graph, *op;
+	bool backward;
+	const char *op;
 };
 
 static const char *artifact(const struct result *r, const char *name)
@@ -112,21 +130,21 @@ static const char *artifact(const struct result *r, const char *name)
 	return "";
 }
 
-static bool same_op(const struct graph_op *x, const struct graph_op *y) { return str_eq(x->graph, y->graph) && str_eq(x->op, y->op); }
+static bool same_op(const struct graph_op *x, const struct graph_op *y) { return x->backward == y->backward && str_eq(x->op, y->op); }
 
 /* Each operator of each graph once, the backward's first if a gradient is wrong. */
 static int graph_ops(struct graph_op *out, const struct blaming *b, const char *text)
 {
 	int n = 0;
 	for (int turn = 0; turn < 2; turn++) {
-		const char *graph = (b->f.role == TR_GRADIENT) == (turn == 0) ? "bw" : "fw";
+		bool backward = (b->f.role == TR_GRADIENT) == (turn == 0);
 		for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 			char word[3][128] = {"", "", ""};
 			struct graph_op op;
 			bool there = false;
-			if (sscanf(line, "%127s %127s %127s", word[0], word[1], word[2]) != 3 || !str_eq(word[0], graph))
+			if (sscanf(line, "%127s %127s %127s", word[0], word[1], word[2]) != 3 || str_eq(word[0], "bw") != backward)
 				continue;
-			op = (struct graph_op){graph, arena_strdup(b->a, word[2])};
+			op = (struct graph_op){backward, arena_strdup(b->a, word[2])};
 			for (int i = 0; i < n; i++)
 				there |= same_op(&out[i], &op);
 			if (!there && n < MAX_GRAPH_OPS)
@@ -146,27 +164,28 @@ static void keep_artifacts(struct blaming *b, const struct result *r)
 /* Graphs and code, then each operator of the graphs cloned, and compiled by nobody. */
 static void probe_graphs(struct blaming *b)
 {
-	struct target_option o;
 	struct ran ran;
 	struct graph_op op[MAX_GRAPH_OPS];
-	struct target with = b->t;
-	if (!target_probe_option(&o, &b->t, PROBE_KEEP, NULL, NULL) || !target_set_option(&with, &o))
+	struct target with;
+	if (!target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_KEEP}, NULL))
 		return;
 	ask(b, &ran, b->p, &with, "its graphs and code");
 	if (!ran.asked || ran.broken)
 		return;
 	keep_artifacts(b, &ran.result);
 	int n = graph_ops(op, b, artifact(&ran.result, "operators"));
-	for (int i = 0; i < n && !b->stopped; i++)
-		if (target_probe_option(&o, &b->t, PROBE_CLONE, op[i].graph, op[i].op))
-			try_option(
-				b, &o, arena_printf(b->a, "cloning %s in the %s graph", op[i].op, str_eq(op[i].graph, "bw") ? "backward" : "forward"));
+	for (int i = 0; i < n && !b->stopped; i++) {
+		const char *graph = op[i].backward ? "backward" : "forward";
+		try_probe(b, &(struct target_probe){PROBE_CLONE, .backward = op[i].backward, .what = op[i].op},
+			arena_printf(b->a, "cloning %s in the %s graph", op[i].op, graph));
+	}
 	for (int i = 0; i < n && !b->stopped; i++) {
 		bool again = false;
 		for (int k = 0; k < i; k++)
 			again |= str_eq(op[k].op, op[i].op);
-		if (!again && target_probe_option(&o, &b->t, PROBE_FALLBACK, NULL, op[i].op))
-			try_option(b, &o, arena_printf(b->a, "running ATen's own %s", op[i].op));
+		if (!again)
+			try_probe(b, &(struct target_probe){PROBE_FALLBACK, .what = op[i].op},
+				arena_printf(b->a, "running ATen's own kernel of %s", op[i].op));
 	}
 }
 
@@ -189,6 +208,44 @@ static void copy_values(struct blaming *b)
 	}
 }
 
+/* How many times a subsystem is asked, and what its last application was: "first lowerings:3: 7 asked, the last that was on: ...". */
+static bool read_first(const struct ran *ran, int *asked, const char **last, struct arena *a)
+{
+	static const char on[] = "the last that was on: ";
+	const char *line = artifact(&ran->result, "probe"), *colon = strrchr(line, ':') ? strstr(line, ": ") : NULL, *what = strstr(line, on);
+	if (!colon || sscanf(colon, ": %d asked", asked) != 1)
+		return false;
+	*last = what ? arena_printf(a, "%.*s", (int)strcspn(what + sizeof on - 1, "\n"), what + sizeof on - 1) : "";
+	return true;
+}
+
+/* The subsystem's application with which the program goes wrong: right with the first n, wrong with one more. */
+static void bisect(struct blaming *b, const struct target_knob *k)
+{
+	int right = 0, wrong = INT_MAX, n = 0;
+	const char *culprit = "", *last = "";
+	for (int next = 1 << 20; next > right && next < wrong && !b->stopped; next = right + (wrong - right) / 2) {
+		struct target with;
+		struct ran ran;
+		if (!target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_FIRST, .what = k->subsystem, .first = next}, NULL))
+			return;
+		ask(b, &ran, b->p, &with, arena_printf(b->a, "the first %d applications of %s", next, k->subsystem));
+		if (!ran.asked || ran.broken || !read_first(&ran, &n, &last, b->a))
+			return;
+		bool fails = failure_is(&b->f, &ran.outcome);
+		if (!fails && !is_right(&ran))
+			return;
+		if (fails) {
+			wrong = MIN(next, n);
+			culprit = last;
+		} else {
+			right = next;
+		}
+	}
+	if (!b->stopped && culprit[0])
+		b->out->culprit = arena_printf(b->a, "application %d of %s: %s", wrong, k->subsystem, culprit);
+}
+
 /* Options that the target was found with, then passes and options of its stage. */
 static void switch_off(struct blaming *b)
 {
@@ -202,17 +259,23 @@ static void switch_off(struct blaming *b)
 		if (is_right(&ran))
 			add_cure(b, &(struct target_option){.name = ""}, "", what);
 	}
+	bool named = b->out->ncures > 0;
 	const struct target_driver *d = b->t.driver;
-	for (int i = 0; i < d->nknobs && !b->stopped; i++)
-		if (str_eq(d->knob[i].stage, target_stage(&b->t)->name)) {
-			struct target_option o;
-			snprintf(o.name, sizeof o.name, "%s", d->knob[i].option);
-			snprintf(o.value, sizeof o.value, "%s", d->knob[i].value);
-			try_option(b, &o, d->knob[i].what);
-		}
+	for (int i = 0; i < d->nknobs && !b->stopped; i++) {
+		const struct target_knob *k = &d->knob[i];
+		int had = b->out->ncures;
+		struct target_option o;
+		if (!str_eq(k->stage, target_stage(&b->t)->name) || (named && !k->subsystem)) /* an operator says more than an option */
+			continue;
+		snprintf(o.name, sizeof o.name, "%s", k->option);
+		snprintf(o.value, sizeof o.value, "%s", k->value);
+		try_option(b, &o, arena_printf(b->a, "switching off %s (%s=%s)", k->what, o.name, o.value));
+		if (b->out->ncures > had && k->subsystem && !b->out->culprit[0])
+			bisect(b, k);
+	}
 }
 
-/* ---- the first wrong value ------------------------------------------------------------------------------------------------------------ */
+/* ---- the first wrong value ----------------------------------------------------------------------------------------------------------- */
 
 /* p with all that can be returned; false: nothing more can be. */
 static bool return_all(struct prog *out, const struct prog *p, struct arena *a)
@@ -251,24 +314,30 @@ static void find_first_wrong(struct blaming *b)
 	arena_free(&edited);
 }
 
-/* ---- in words ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- in words ------------------------------------------------------------------------------------------------------------------------ */
 
-static const char *in_words(const struct blaming *b, const char *prediction)
+static const char *in_words(const struct blaming *b)
 {
+	enum { SHOWN = 3 };
 	struct strbuf sb;
 	const struct blame *x = b->out;
+	int shown = MIN(x->ncures, SHOWN);
 	sb_init(&sb);
 	sb_printf(&sb, "wrong from: %s", x->stage);
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
-	for (int i = 0; i < x->ncures; i++)
+	for (int i = 0; i < shown; i++)
 		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
-	if (!x->ncures && x->right[0])
+	if (x->ncures > shown)
+		sb_printf(&sb, " or %d other way%s", x->ncures - shown, x->ncures - shown == 1 ? "" : "s");
+	if (!x->ncures && target_stage(&b->t)->compiles)
 		sb_puts(&sb, "; nothing that was tried cures it");
+	if (x->culprit[0])
+		sb_printf(&sb, "; right without %s", x->culprit);
 	if (x->first_wrong[0])
 		sb_printf(&sb, "; the first wrong value is %s", x->first_wrong);
-	if (prediction[0])
-		sb_printf(&sb, "; %s", prediction);
+	if (b->prediction[0])
+		sb_printf(&sb, "; %s", b->prediction);
 	if (b->stopped)
 		sb_puts(&sb, "; stopped before the end");
 	const char *s = arena_strdup(b->a, sb.s);
@@ -281,9 +350,10 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 {
 	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a};
 	int calls = runner_calls(r);
-	*out = (struct blame){.stage = "", .right = "", .first_wrong = "", .sentence = ""};
+	*out = (struct blame){.stage = "", .right = "", .culprit = "", .first_wrong = "", .predicted = "", .sentence = ""};
 	arena_init(&b.once);
 	climb(&b, t, f);
+	predict(&b);
 	bool compiles = target_stage(&b.t)->compiles;
 	if (compiles)
 		probe_graphs(&b);
@@ -292,7 +362,8 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	if (compiles)
 		switch_off(&b);
 	find_first_wrong(&b);
-	out->sentence = in_words(&b, predictions(&b));
+	out->predicted = b.predicted;
+	out->sentence = in_words(&b);
 	out->ncalls = runner_calls(r) - calls;
 	out->stopped = b.stopped;
 	arena_free(&b.once);

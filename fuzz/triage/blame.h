@@ -19,6 +19,8 @@ struct blame {
 		const char *node;            /* … the value of the program that has to be copied */
 		const char *what;            /* "cloning aten.slice_scatter.default in the backward graph" */
 	} cure[MAX_CURES];
+	const char *culprit;     /* of a pass that is applied step by step, the step with which it goes wrong; "" if unknown */
+	const char *predicted;   /* an operator of which a stage predicts another layout than it has; "" if none */
 	const char *first_wrong; /* the first value of the program that is wrong, "" if unknown */
 	const char *sentence;    /* all of it, one line */
 	int nartifacts;

@@ -13,32 +13,14 @@ const char *const confirm_class_name[NCONFIRM_CLASSES] = {
 
 enum { OTHER_SEEDS = 3, TWICE = 2 };
 
-/* Something small that every family can compile. */
-static const char warm_up[] = "# scatterproof 1\n"
-							  "x: \"f32[4][1]\" = input([4], seed=1)\n"
-							  "neg: \"f32[4][1]\" = neg(x)\n"
-							  "return (neg,)\n";
-
-static void compile_warm_up(struct runner *r, const struct target *t)
-{
-	struct arena a;
-	struct prog p;
-	struct err err = {0};
-	struct ran ran;
-	arena_init(&a);
-	CHECK(prog_read(&p, &a, warm_up, sizeof warm_up - 1, READ_STRICT, &err));
-	runner_run(&ran, r, &p, t, &a);
-	arena_free(&a);
-}
-
-/* With its own data and other data. Returns how often it diverges at all; *asked: of so many. */
+/* Returns with how many other data it diverges at all; *asked: of so many. */
 static int with_other_data(int *asked, struct runner *r, const struct prog *p, const struct target *t)
 {
 	struct arena a;
 	int n = 0;
 	*asked = 0;
 	arena_init(&a);
-	for (int seed = 0; seed <= OTHER_SEEDS; seed++) {
+	for (int seed = 1; seed <= OTHER_SEEDS; seed++) {
 		struct prog q;
 		struct ran ran;
 		struct err err = {0};
@@ -58,10 +40,9 @@ static int with_other_data(int *asked, struct runner *r, const struct prog *p, c
 /* The family's own comparisons; one line. */
 static const char *excuse_of(struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
 {
-	struct target_option o;
 	struct ran ran;
-	struct target with = *t;
-	if (!target_probe_option(&o, t, PROBE_EXCUSE, NULL, NULL) || !target_set_option(&with, &o))
+	struct target with;
+	if (!target_probing(&with, t, &(struct target_probe){.kind = PROBE_EXCUSE}, NULL))
 		return "";
 	runner_run(&ran, r, p, &with, a);
 	for (int i = 0; i < ran.result.nartifact; i++)
@@ -77,27 +58,28 @@ static const char *excuse_of(struct runner *r, const struct prog *p, const struc
 void confirm(struct confirmation *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct ran ran[TWICE];
-	int nasked, nfresh = 0;
+	int nasked = 0, nfresh = 0;
 	bool broken = false;
 	*out = (struct confirmation){.excuse = ""};
-	runner_forget(r, t);
-	compile_warm_up(r, t);
-	int nwarm = with_other_data(&nasked, r, p, t);
 	runner_forget(r, t);
 	for (int i = 0; i < TWICE; i++) {
 		runner_run(&ran[i], r, p, t, a);
 		nfresh += verdict_diverges(ran[i].outcome.verdict);
 		broken = broken || ran[i].broken || ran[i].outcome.verdict == VD_HARNESS;
 	}
+	int nother = broken ? 0 : with_other_data(&nasked, r, p, t);
 	out->outcome = ran[0].outcome;
 	if (broken)
 		out->class = CONFIRM_HARNESS;
 	else if (nfresh == TWICE)
 		out->class = CONFIRM_SEEN;
 	else
-		out->class = nfresh || nwarm ? CONFIRM_NONDETERMINISTIC : CONFIRM_NOT_SEEN;
-	out->how = arena_printf(a, "diverges with %d of %d data seeds and %d times of %d in a fresh process%s%s", nwarm, nasked, nfresh, TWICE,
-		broken ? ": " : "", broken ? ran[0].outcome.why : "");
+		out->class = nfresh || nother ? CONFIRM_NONDETERMINISTIC : CONFIRM_NOT_SEEN;
+	if (broken)
+		out->how = ran[0].outcome.why;
+	else
+		out->how = arena_printf(
+			a, "diverges %d times of %d in a fresh process, and there with %d of %d other data seeds", nfresh, TWICE, nother, nasked);
 	if (out->class != CONFIRM_SEEN)
 		return;
 	failure_of(&out->failure, &ran[0].outcome);

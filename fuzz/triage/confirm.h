@@ -1,6 +1,6 @@
-/* confirm.h: is a divergence there, and is it the target's? Again with its own and with other data in a process that has compiled only a
- * warm-up program, then in one that has run nothing at all, where the same program runs twice: a target that answers otherwise the second
- * time disagrees with itself, which is a class of its own. */
+/* confirm.h: is a divergence there, and is it the target's? Twice in a process that has run nothing else (a target that answers otherwise
+ * the second time disagrees with itself, which is a class of its own), then there with other data, which says whether it hangs on chance.
+ */
 #ifndef SCATTERPROOF_CONFIRM_H
 #define SCATTERPROOF_CONFIRM_H
 
@@ -20,7 +20,7 @@ struct confirmation {
 	enum confirm_class class;
 	struct failure failure; /* how it fails; of CONFIRM_SEEN */
 	struct outcome outcome; /* of the fresh process, in a */
-	const char *how;        /* "fails with 4 of 4 data seeds and twice in a fresh process" */
+	const char *how;        /* "diverges 2 times of 2 in a fresh process, and there with 3 of 3 other data seeds" */
 	const char *excuse;     /* what the family's own comparisons say of it, "" if nothing is known */
 };
 /* t: as runner_start left it. Its child is warm afterwards, and has run p. */

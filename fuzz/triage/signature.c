@@ -61,6 +61,19 @@ static void motif(struct strbuf *sb, const struct prog *p, const bool *set)
 			sb_printf(sb, "%s%s", sb->len && sb->s[sb->len - 1] != ' ' ? "+" : "", name[i]);
 }
 
+static const char predicted[] = "predicted layout overlaps: ";
+
+const char *signature_hint(const char *signature)
+{
+	static const enum finding_kind named[] = {FINDING_GRADIENT, FINDING_VALUE};
+	for (int i = 0; i < ARRAY_LEN(named); i++) {
+		size_t n = strlen(finding_kind_name[named[i]]);
+		if (str_starts(signature, finding_kind_name[named[i]]) && signature[n] == ' ' && str_starts(signature + n + 1, predicted))
+			return signature + n + 1 + strlen(predicted);
+	}
+	return "";
+}
+
 const char *signature_of(enum finding_kind kind, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a)
 {
 	struct strbuf sig;
@@ -68,7 +81,7 @@ const char *signature_of(enum finding_kind kind, const struct prog *p, const str
 	sb_init(&sig);
 	sb_printf(&sig, "%s ", finding_kind_name[kind]);
 	if (hint && hint[0] && w && w->cmp.pattern != PAT_ULP && (kind == FINDING_GRADIENT || kind == FINDING_VALUE)) {
-		sb_printf(&sig, "predicted layout overlaps: %s", hint);
+		sb_printf(&sig, "%s%s", predicted, hint);
 	} else {
 		if (w && w->cmp.count[EL_DISAGREE])
 			sb_printf(&sig, "%s ", pattern_name[w->cmp.pattern]);

@@ -11,5 +11,7 @@
 
 /* w: the wrong tensor, NULL if none is known. hint: as in outcome_of. In a. */
 const char *signature_of(enum finding_kind kind, const struct prog *p, const struct tensor_verdict *w, const char *hint, struct arena *a);
+/* The operator whose predicted layout is impossible, if that is what a signature says; "" otherwise. Points into it. */
+const char *signature_hint(const char *signature);
 
 #endif

@@ -149,7 +149,7 @@ static const char *const query_sql[NQUERIES] = {
 					   " ORDER BY s.first_seen, s.finding LIMIT 1",
 	[Q_BY_PREFIX] = "SELECT f.id, f.kind, s.signature FROM finding f LEFT JOIN finding_summary s ON s.finding = f.id"
 					" WHERE f.id BETWEEN ? AND ? ORDER BY f.id LIMIT 11",
-	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check', 'minimise', 'triage')",
+	[Q_LAST_CAMPAIGN] = "SELECT max(started) FROM run WHERE policy NOT IN ('repro', 'check', 'minimise', 'triage', 'recheck')",
 	[Q_ANSWER] = "SELECT yes FROM answer WHERE finding = ? AND question = ?",
 	[Q_ANSWER_PUT] = "INSERT INTO answer VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 	[Q_ANSWERS_DROP] = "DELETE FROM answer WHERE finding = ?",

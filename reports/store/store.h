@@ -226,8 +226,8 @@ enum store_status store_flush(struct store *s);
  * An empty signature is never found. family "torch" finds those that stores of schema version 1 keep under "torch-2.15.0", too. */
 enum store_status store_open_by_signature(
 	struct store *s, bool *found, struct hash128 *id, enum finding_state *state, const char *signature, const char *family);
-/* When the latest campaign of this store began (runs of the policies "repro", "check", "minimise" and "triage" are none); INT64_MIN if there is
- * none. */
+/* When the latest campaign of this store began (runs of the policies "repro", "check", "minimise", "triage" and "recheck" are none);
+ * INT64_MIN if there is none. */
 enum store_status store_last_campaign(struct store *s, int64_t *started);
 /* prefix: STORE_MIN_PREFIX to 32 hex digits. Unknown or ambiguous (the sentence lists candidates): STORE_BAD. */
 enum store_status store_find_by_prefix(struct store *s, struct hash128 *id, const char *prefix);

@@ -34,8 +34,8 @@ def receive(n: int) -> bytes:
 
 
 def answer(status: int, message: bytes) -> bytes:
-    calls, mismatches = 0, 0
-    return bytes([0, status]) + text(message) + struct.pack("<IddII", 1, 0.0, 0.0, calls, mismatches)
+    calls, mismatches, artifacts = 0, 0, 0
+    return bytes([0, status]) + text(message) + struct.pack("<IddIII", 1, 0.0, 0.0, calls, mismatches, artifacts)
 
 
 os.write(2, TEXT)

@@ -20,7 +20,7 @@ finding() { # kept in the store, taken by repro, and a second run changes nothin
 	has "takes the minimised program" "$tmp/out" "program $(sed -n 's/^minimised program //p' "$tmp/shown"), "
 	"$bin" minimize "$id" --db "$tmp/f.db" >"$tmp/again.prog" 2>"$tmp/err"
 	expect "again" "$(cat "$tmp/least.prog")" "$(cat "$tmp/again.prog")"
-	has "nothing is accepted" "$tmp/err" '; 0 edits kept'
+	has "nothing is accepted" "$tmp/err" '; 0 edits kept of'
 	expect "it is no campaign" "$id" "$("$bin" findings --since last-run --json --db "$tmp/f.db" | grep -o "$id" | head -1)"
 	expect "nor hides one" yes "$([ "$("$bin" findings --since last-run --json --db "$tmp/f.db" | wc -l)" -gt 1 ] && echo yes)"
 	cp "$tmp/f.db" "$tmp/g.db"
@@ -60,19 +60,27 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 	"$bin" fuzz --target builtin:eager+plant=zero --programs 400 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
 	n=$(sql "select count(*) from v_open" "$tmp/f.db")
 	expect "several findings" yes "$([ "$n" -ge 5 ] && echo yes)"
-	timeout -s KILL 1 "$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
-	some=$(sql "select count(*) from v_findings where state = 'minimised'" "$tmp/f.db")
+	timeout -s KILL 1 "$bin" triage --db "$tmp/f.db" --jobs 2 >"$tmp/out" 2>"$tmp/err"
+	sleep 1 # its children end when it does
+	some=$(sql "select count(distinct full_id) from v_events where kind = 'cause'" "$tmp/f.db")
 	"$bin" triage --db "$tmp/f.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
-	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	has "nothing begins" "$tmp/err" "^triaged 0, .* not tried $((n - some))$"
+	"$bin" triage --db "$tmp/f.db" --jobs 2 >"$tmp/out" 2>"$tmp/err"
 	expect "exit code" 0 $?
-	has "what was left was done" "$tmp/err" "^minimised $((n - some)), not failing any more 0, not possible 0, not tried 0$"
-	has "causes" "$tmp/out" "^$n findings are minimised, of [1-9][0-9]* causes"
-	expect "each once" "$n" "$(sql "select count(*) from v_events where kind = 'minimized'" "$tmp/f.db")"
-	expect "each in one cause" "$n" "$(sed -n 's/^[a-z]*  [a-z-]*  .*: \([0-9]*\) findings\{0,1\}, seen .*/\1/p' "$tmp/out" | awk '{ s += $1 } END { print s }')"
-	expect "most severe first" "$(sed -n 's/^\(high\|normal\|trivial\)  .*/\1/p' "$tmp/out")" "$(sed -n 's/^\(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" | sort)"
+	has "what was left was done" "$tmp/err" "^triaged $((n - some)), not failing any more 0, not possible 0, not tried 0$"
+	has "causes" "$tmp/out" "^[1-9][0-9]* open causes"
+	expect "each once" "$n" "$(sql "select count(*) from v_events where kind = 'cause'" "$tmp/f.db")"
+	expect "each blamed" "$n" "$(sql "select count(*) from v_findings where state = 'blamed'" "$tmp/f.db")"
+	expect "each confirmed" "$n" "$(sql "select count(distinct full_id) from v_events where kind = 'confirmed' and payload like '%data seeds%'" "$tmp/f.db")"
+	expect "no answer is left" 0 "$(sql "select count(*) from answer" "$tmp/f.db")"
+	expect "each in one cause" "$n" "$(sed -n 's/^[0-9]*  [a-z]*  .*, in \([0-9]*\) findings\{0,1\}, seen .*/\1/p' "$tmp/out" | awk '{ s += $1 } END { print s }')"
+	sed -n 's/^[0-9]*  \(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" >"$tmp/order"
+	expect "most severe first" "$(sort "$tmp/order")" "$(cat "$tmp/order")"
 	"$bin" triage --db "$tmp/f.db" >"$tmp/again" 2>"$tmp/err"
-	has "nothing to do" "$tmp/err" "^minimised 0, "
+	has "nothing to do" "$tmp/err" "^triaged 0, "
 	expect "the same causes" "$(cat "$tmp/out")" "$(cat "$tmp/again")"
+	"$bin" triage --db "$tmp/f.db" --json >"$tmp/json" 2>/dev/null
+	expect "as JSON" "$(grep -c '   scatterproof repro' "$tmp/out")" "$(python3 -c 'import json, sys; print(sum("cause" in json.loads(line) for line in sys.stdin))' <"$tmp/json")"
 	"$bin" triage 2>"$tmp/err"
 	expect "no store" 2 $?
 	mkdir "$tmp/there"

@@ -92,6 +92,7 @@ static bool find_python(struct strbuf *path, const struct target *t, const char 
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
 {
 	const char **argv = ARENA_ZNEW(a, const char *, 4);
+	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 2);
 	struct strbuf python, file;
 	sb_init(&python);
 	sb_init(&file);
@@ -99,13 +100,12 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	argv[0] = arena_strdup(a, python.s);
 	argv[1] = "worker.py";
 	argv[2] = arena_strdup(a, file.s);
+	files[0] = (struct proc_file){"worker.py", python_worker_py, strlen((const char *)python_worker_py)};
 	*out = (struct proc_spec){
 		.name = "the Python worker",
 		.argv = argv,
 		.env = worker_env,
-		.file_name = "worker.py",
-		.file_data = python_worker_py,
-		.file_nbytes = strlen((const char *)python_worker_py),
+		.files = files,
 		.max_served = 20000,
 		.recycle_rss = (int64_t)3 << 30,
 		.max_rss = (int64_t)8 << 30,

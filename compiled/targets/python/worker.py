@@ -624,6 +624,7 @@ def serve(module: Module, data: bytes) -> bytes:
     w.u32(len(answer.calls))
     w.parts += answer.calls
     w.u32(0)  # no predicted metas
+    w.u32(0)  # no artifacts
     return b"".join(w.parts)
 
 

@@ -40,6 +40,12 @@ static const struct target_refusal refusals[] = {
 #undef REFUSAL
 };
 
+static const struct target_knob knobs[] = {
+#define KNOB(stage, option, value, subsystem, what) {stage, option, value, what, subsystem},
+#include "compiled/targets/torch/knobs.def"
+#undef KNOB
+};
+
 static const char *const wrapping[] = {"backend='inductor' raised:\n", "backend='aot_eager' raised:\n", NULL};
 static const char *const of_child[] = {"import", NULL};
 
@@ -47,10 +53,106 @@ static const char *const of_child[] = {"import", NULL};
 
 static bool is_dynamo(const struct target *t) { return str_eq(target_stage(t)->name, "dynamo"); }
 
+/* ---- probes (probe.py) ---- */
+
+/* Every piece of a list between commas. */
+static bool each_piece(const char *value, bool (*fits)(const char *piece, size_t n))
+{
+	for (;; value++) {
+		size_t n = strcspn(value, ",");
+		if (!fits(value, n))
+			return false;
+		value += n;
+		if (!*value)
+			return true;
+	}
+}
+
+static bool is_one(const char *value) { return str_eq(value, "1"); }
+static bool is_word(const char *s, size_t n) { return n > 0 && !memchr(s, ':', n) && !memchr(s, '%', n) && !memchr(s, '-', n); }
+static bool is_operator(const char *s, size_t n) { return is_word(s, n) && memchr(s, '.', n); }
+static bool is_place(const char *s, size_t n)
+{
+	bool graph = n > 3 && (memcmp(s, "fw:", 3) == 0 || memcmp(s, "bw:", 3) == 0);
+	return graph && (s[3] == '%' ? is_word(s + 4, n - 4) : is_operator(s + 3, n - 3));
+}
+static bool are_words(const char *value) { return each_piece(value, is_word); }
+static bool are_operators(const char *value) { return each_piece(value, is_operator); }
+static bool are_places(const char *value) { return each_piece(value, is_place); }
+static bool is_count(const char *value)
+{
+	size_t n = strcspn(value, ":");
+	return is_word(value, n) && value[n] && value[n + 1] && !value[n + 1 + strspn(value + n + 1, "0123456789")];
+}
+
+static const struct probe_row {
+	const char *name, *form;
+	bool (*fits)(const char *value);
+	bool changes; /* what is compiled */
+	bool aot;     /* the stages aot_eager and aot_eager_decomp_partition take it too */
+} probes[] = {
+	{"probe.keep", "1", is_one, false, true},
+	{"probe.clone", "fw:OP, bw:OP, fw:%NODE or bw:%NODE", are_places, true, true},
+	{"probe.fallback", "OP (as in aten.neg.default)", are_operators, true, false},
+	{"probe.off", "SUBSYSTEM", are_words, true, false},
+	{"probe.first", "SUBSYSTEM:N", is_count, true, false},
+	{"probe.excuse", "1", is_one, false, true},
+};
+
+static bool stage_probes(const struct target *t, const struct probe_row *p)
+{
+	const char *stage = target_stage(t)->name;
+	bool aot = str_eq(stage, "aot_eager") || str_eq(stage, "aot_eager_decomp_partition");
+	return str_eq(stage, "inductor") || (aot && p->aot);
+}
+
+static bool is_probe(const char *name) { return strncmp(name, "probe.", 6) == 0; }
+
+bool torch_probe_changes(const char *name)
+{
+	for (int i = 0; i < ARRAY_LEN(probes); i++)
+		if (str_eq(probes[i].name, name))
+			return probes[i].changes;
+	return false;
+}
+
+static bool probe_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
+{
+	char known[256] = "";
+	for (int i = 0; i < ARRAY_LEN(probes); i++) {
+		if (!stage_probes(t, &probes[i]))
+			continue;
+		if (str_eq(probes[i].name, o->name))
+			return probes[i].fits(o->value)
+				|| err_set(err, "target '%s': option %s is %s, not '%s'", text, o->name, probes[i].form, o->value);
+		size_t used = strlen(known);
+		snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", probes[i].name);
+	}
+	return err_set(
+		err, "target '%s': stage %s has no probe '%s'; it has: %s", text, target_stage(t)->name, o->name, known[0] ? known : "none");
+}
+
+static bool probe_option(struct target_option *out, const struct target *t, const struct target_probe *p)
+{
+	static const char *const name[NPROBES] = {"probe.keep", "probe.clone", "probe.fallback", "probe.first", "probe.excuse"};
+	int n = 0;
+	*out = (struct target_option){.value = "1"};
+	snprintf(out->name, sizeof out->name, "%s", name[p->kind]);
+	if (p->kind == PROBE_CLONE)
+		n = snprintf(out->value, sizeof out->value, "%s:%s", p->backward ? "bw" : "fw", p->what);
+	else if (p->kind == PROBE_FALLBACK)
+		n = snprintf(out->value, sizeof out->value, "%s", p->what);
+	else if (p->kind == PROBE_FIRST)
+		n = snprintf(out->value, sizeof out->value, "%s:%d", p->what, p->first);
+	return n < (int)sizeof out->value && probe_fits(t, out, "", NULL);
+}
+
 /* `dynamic` belongs to every stage that compiles, backend and import to dynamo, all other names to Inductor, which knows them. */
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	const struct target_stage *st = target_stage(t);
+	if (is_probe(o->name))
+		return probe_fits(t, o, text, err);
 	if (str_eq(o->name, "dynamic") && st->compiles)
 		return str_eq(o->value, "0") || str_eq(o->value, "1")
 			|| err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
@@ -157,6 +259,9 @@ const struct target_driver torch_driver = {
 	.refusal = refusals,
 	.nrefusals = ARRAY_LEN(refusals),
 	.wrapping = wrapping,
+	.knob = knobs,
+	.nknobs = ARRAY_LEN(knobs),
+	.probe = probe_option,
 	.package = "/torch/",
 	.version_steps = steps,
 	.option_fits = option_fits,

@@ -169,7 +169,7 @@ static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 	for (int i = 0; i < t->noptions; i++) {
 		if (str_eq(t->option[i].name, "dynamic"))
 			dynamic = str_eq(t->option[i].value, "0") ? "False" : "True";
-		if (own || str_eq(t->option[i].name, "dynamic"))
+		if (own || str_eq(t->option[i].name, "dynamic") || strncmp(t->option[i].name, "probe.", 6) == 0)
 			continue;
 		sb_puts(&options, options.len ? ", " : "");
 		escape_python(&options, t->option[i].name);
@@ -221,6 +221,9 @@ static void imports(struct strbuf *sb, const struct target *t)
 static bool program(struct strbuf *sb, const struct prog *p, const struct target *t, struct arena *a, struct err *err)
 {
 	struct torch_request r;
+	for (int i = 0; i < t->noptions; i++)
+		if (torch_probe_changes(t->option[i].name))
+			return err_set(err, "a stand-alone script cannot change what is compiled, as option %s does", t->option[i].name);
 	if (!emit_request(&r, p, t, a, err))
 		return false;
 	sb_printf(sb, "\n\n%s", r.source);

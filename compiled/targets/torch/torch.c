@@ -11,7 +11,7 @@
 
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
-extern const unsigned char worker_py[]; /* worker.py, embedded by the build; NUL-terminated */
+extern const unsigned char worker_py[], probe_py[]; /* worker.py and probe.py, embedded by the build; NUL-terminated */
 
 /* ---- the worker ------------------------------------------------------------------------------------------- */
 
@@ -34,6 +34,7 @@ static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CAC
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module)
 {
 	const char **argv = ARENA_ZNEW(a, const char *, 5);
+	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 3);
 	char cwd[4096];
 	argv[0] = arena_strdup(a, python);
 	argv[1] = "worker.py";
@@ -41,14 +42,15 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python, cons
 		argv[2] = arena_strdup(a, module);
 		argv[3] = getcwd(cwd, sizeof cwd) ? arena_strdup(a, cwd) : "";
 	}
+	files[0] = (struct proc_file){"worker.py", worker_py, strlen((const char *)worker_py)};
+	/* Under a name that no module of a user has. */
+	files[1] = (struct proc_file){"scatterproof_probe.py", probe_py, strlen((const char *)probe_py)};
 	*out = (struct proc_spec){
 		.name = "the PyTorch worker",
 		.argv = argv,
 		.env = worker_env,
 		.dir_env = worker_dirs,
-		.file_name = "worker.py",
-		.file_data = worker_py,
-		.file_nbytes = strlen((const char *)worker_py),
+		.files = files,
 		.max_served = 20000,
 		.recycle_rss = (int64_t)3 << 30,
 		.max_rss = (int64_t)8 << 30,

@@ -22,9 +22,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
+import scatterproof_probe as probes  # probe.py, which lies beside this file under that name: users import modules of their own
 import torch
 from torch import Tensor
 
@@ -194,6 +195,7 @@ class Ran:
     """What one call left behind; holding the tensors keeps storage addresses from being used again."""
 
     storages: list[torch.UntypedStorage]
+    args: list[Any]  # every input
     leaves: list[Tensor]
     outs: Sequence[Any]
     run_ms: float
@@ -272,7 +274,7 @@ def run_call(
     run_ms = (time.perf_counter() - started) * 1e3
     if not isinstance(outs, (tuple, list)) or len(outs) != req.nouts:
         raise HarnessError(f"f returned {type(outs).__name__}, expected a tuple of {req.nouts}")
-    return Ran(storages, leaves, outs, run_ms)
+    return Ran(storages, args, leaves, outs, run_ms)
 
 
 def logical_bytes(t: Tensor) -> bytes:
@@ -488,6 +490,46 @@ def aot_fake_backend(found: list[Mismatch]) -> Any:
     )
 
 
+# ---- excuses (probe.excuse) ------------------------------------------------------------------------------------
+
+
+def named_results(req: Request, ran: Ran) -> probes.Named:
+    names = [i.name for i in req.inputs if i.requires_grad] if req.backward else []
+    out = [(f"output {i}", t) for i, t in enumerate(ran.outs)]
+    out += [(f"{name}.grad", leaf.grad) for name, leaf in zip(names, ran.leaves, strict=False)]
+    return out + [(f"input {i.name}", a) for i, a in zip(req.inputs, ran.args, strict=True) if isinstance(a, Tensor)]
+
+
+def widened(req: Request) -> Request:
+    """Call 0 in f64. Inputs of several dtypes on one storage raise."""
+    call = req.calls[0]
+    storages = list(call.storages)
+    values = list(call.values)
+    for n in range(req.nstorages):
+        here = [k for k, i in enumerate(req.inputs) if isinstance(values[k], Meta) and i.storage == n]
+        (dtype,) = {values[k].dtype for k in here}
+        if not dtype.is_floating_point:
+            continue
+        count = len(storages[n]) // dtype.itemsize
+        cells = torch.frombuffer(bytearray(storages[n]), dtype=dtype, count=count) if count else torch.empty(0)
+        storages[n] = memoryview(logical_bytes(cells.double()))
+        for k in here:
+            values[k] = replace(values[k], dtype=torch.float64)
+    return replace(req, calls=[Call(values, storages)])
+
+
+def excuse(req: Request, f: Callable[..., Any], cotangents: Callable[..., Any] | None, ran: Ran) -> probes.Artifact:
+    try:
+        eager: probes.Named | str = named_results(req, run_call(req, 0, f, cotangents))
+    except ProgramError as failure:
+        eager = describe(failure.error).partition("\n")[0]
+    try:
+        wide = named_results(req, run_call(widened(req), 0, f, cotangents))
+    except Exception:  # noqa: BLE001 - programs may name dtypes; then there is no f64 run
+        wide = []
+    return probes.excuse(named_results(req, ran), eager, wide)
+
+
 # ---- stages ----------------------------------------------------------------------------------------------------
 
 
@@ -587,6 +629,7 @@ class Answer:
     compile_ms: float = 0.0
     calls: list[bytes] = field(default_factory=list)
     mismatches: list[Mismatch] = field(default_factory=list)
+    artifacts: list[probes.Artifact] = field(default_factory=list)
     recycle: bool = False
     bad_target: bool = False
     compiling: bool = False
@@ -602,6 +645,10 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
     cotangents = namespace["cotangents"] if req.backward else None
     if req.stage not in ("eager", "fake", *COMPILING):
         raise HarnessError(f"stage '{req.stage}' is unknown to this worker")
+    try:
+        probe = probes.read_probe(req.options)
+    except probes.ProbeError as error:
+        raise OptionError(str(error)) from None
     fn = f
     if req.stage in COMPILING:
         from torch._dynamo.utils import counters
@@ -615,12 +662,17 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
     before = compile_seconds() if req.stage in COMPILING else 0.0
     try:
-        for index, call in enumerate(req.calls):
-            ran = run_call(req, index, fn, cotangents)
-            w = Writer()
-            write_call(w, req, call, ran)
-            answer.calls.append(b"".join(w.parts))
+        with probe.installed() if probe else nullcontext():
+            for index, call in enumerate(req.calls):
+                ran = run_call(req, index, fn, cotangents)
+                w = Writer()
+                write_call(w, req, call, ran)
+                answer.calls.append(b"".join(w.parts))
+                if probe and probe.excuse and index == 0:
+                    answer.artifacts.append(excuse(req, f, cotangents, ran))
     finally:
+        if probe:
+            answer.artifacts += probe.artifacts()
         if req.stage in COMPILING:
             answer.ngraphs = int(counters["stats"]["unique_graphs"])
             answer.compile_ms = (compile_seconds() - before) * 1e3
@@ -692,6 +744,10 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
         w.u8(m.backward)
         w.u8(m.rank)
         w.text(m.detail)
+    w.u32(len(answer.artifacts))
+    for name, text in answer.artifacts:
+        w.text(name)
+        w.text(text)
     return req.stage if req else "", b"".join(w.parts)
 
 

@@ -1,0 +1,140 @@
+/* case.c: see case.h. The store stays open, but no transaction does: others may write while a target compiles. */
+#include "fuzz/cli/case.h"
+
+#include "eager/base/clock.h"
+#include "eager/base/output.h"
+#include "fuzz/campaign/keep.h"
+
+static bool load_file(struct prog *p, const char *path, struct arena *a)
+{
+	struct strbuf text;
+	struct err err = {0}, bad = {0};
+	sb_init(&text);
+	bool ok = sb_read_file(&text, path, MAX_TEXT, &err);
+	if (ok && !prog_read(p, a, text.s, text.len, READ_STRICT, &bad))
+		ok = err_set(&err, "%s:%d:%d: %s", path, bad.line, bad.col, bad.msg);
+	if (!ok)
+		complain("%s", err.msg);
+	sb_free(&text);
+	return ok;
+}
+
+static int load(struct triage_case *c)
+{
+	const struct options *o = c->o;
+	if (o->db)
+		return found_load(&c->x, o, c->a);
+	c->x.t = o->target[0];
+	return load_file(&c->x.p, o->file[0], c->a) ? EXIT_CLEAN : EXIT_USAGE;
+}
+
+int case_open(struct triage_case *c, const struct options *o, struct arena *a)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	struct err err = {0};
+	enum store_status st;
+	*c = (struct triage_case){.o = o, .started = clock_s(), .a = a};
+	int rc = load(c);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	c->runner = runner_new(&eo);
+	enum exec_identity id = runner_start(c->runner, &c->x.t, &err);
+	if (id != EXEC_IDENTIFIED) {
+		complain("%s", err.msg);
+		return id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+	}
+	c->store = o->db ? store_open(&st, o->db, STORE_WRITE, &err) : NULL;
+	if (!o->db || c->store)
+		return EXIT_CLEAN;
+	complain("%s", err.msg);
+	return store_exit_code(st);
+}
+
+void case_close(struct triage_case *c)
+{
+	struct err err = {0};
+	runner_free(c->runner);
+	store_close(c->store, &err);
+	if (err.msg[0])
+		complain("%s", err.msg);
+	c->runner = NULL;
+	c->store = NULL;
+}
+
+int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->started); }
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------------------- */
+
+void case_begin(struct triage_case *c)
+{
+	if (c->store)
+		store_begin(c->store);
+}
+
+void case_event(struct triage_case *c, enum event_kind kind, const char *payload, const struct hash128 *program)
+{
+	const struct store_event e = {
+		.finding = c->x.f.id, .at = clock_unix_ms(), .kind = kind, .tool = SCATTERPROOF, .payload = payload, .program = program};
+	if (c->store)
+		store_event(c->store, &e);
+}
+
+void case_artifact(struct triage_case *c, const char *name, const char *text)
+{
+	if (c->store)
+		store_artifact(c->store, &c->x.f.id, name, clock_unix_ms(), text, strlen(text));
+}
+
+static void begin_run(struct triage_case *c)
+{
+	const struct store_run run = {.seed = 0, .shard = "", .policy = "triage", .versions = SCATTERPROOF, .started = clock_unix_ms()};
+	if (!c->run_begun)
+		store_run_begin(c->store, &c->run, &run);
+	c->run_begun = true;
+}
+
+void case_observation(struct triage_case *c, const struct prog *p, const struct outcome *o, struct hash128 *program)
+{
+	struct strbuf versions, hello;
+	const char *ops[MAX_NODES], *text = prog_text(p, c->a);
+	struct hash128 id;
+	if (!c->store)
+		return;
+	int nops = prog_ops(ops, MAX_NODES, p);
+	struct store_observation obs = {.finding = c->x.f.id,
+		.at = clock_unix_ms(),
+		.verdict = verdict_name[o->verdict],
+		.tensor = o->tensor ? o->tensor : "",
+		.fill = -1,
+		.call = o->call,
+		.detail = o->detail ? o->detail : ""};
+	sb_init(&versions);
+	sb_init(&hello);
+	runner_versions(&versions, &hello, c->runner, &c->x.t);
+	begin_run(c);
+	obs.run = c->run;
+	keep_environment(c->store, &obs.environment, &c->x.t, versions.s, hello.s, c->a);
+	store_counter_add(c->store, &c->run, "", &obs.environment, verdict_name[o->verdict], 1);
+	store_observation(c->store, &obs, text, ops, nops);
+	store_program(c->store, program ? program : &id, text, ops, nops);
+	sb_free(&hello);
+	sb_free(&versions);
+}
+
+bool case_end(struct triage_case *c)
+{
+	if (!c->store || store_commit(c->store) == STORE_OK)
+		return true;
+	c->run_begun = false; /* rolled back with the rest */
+	complain("what was learnt is not recorded: %s", store_message(c->store));
+	return false;
+}
+
+bool case_has(const struct triage_case *c, enum event_kind kind, const char *part)
+{
+	bool has = false;
+	for (int i = 0; i < c->x.f.nevents; i++)
+		if (str_eq(c->x.f.event[i].kind, event_kind_name[kind]))
+			has = strstr(c->x.f.event[i].payload, part) != NULL;
+	return has;
+}

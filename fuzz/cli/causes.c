@@ -1,0 +1,113 @@
+/* causes.c: see causes.h. */
+#include "fuzz/cli/causes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "eager/base/escape.h"
+#include "eager/base/json.h"
+#include "eager/base/output.h"
+#include "reports/store/store.h"
+
+struct printing {
+	struct arena a;
+	const char *db;
+	bool json;
+	int n;
+};
+
+enum { CAUSE, ID, SEVERITY, REACH, BLAME, NFINDINGS, NOBS, STATES, TARGETS, PROGRAM, IDS, NCOLUMNS };
+static const char *const column_name[NCOLUMNS] = {
+	"cause", "id", "severity", "reach", "blame", "nfindings", "nobs", "states", "targets", "program", "ids"};
+
+static const char *text_of(const struct store_value *v, struct arena *a)
+{
+	return v->type == STORE_INT ? arena_printf(a, "%" PRId64, v->i) : arena_strdup(a, v->s ? v->s : "");
+}
+
+static void print_json(const struct store_value *v)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	struct json j = json_into(&sb, JSON_SPACED);
+	json_object(&j, NULL);
+	for (int i = 0; i < NCOLUMNS; i++)
+		if (v[i].type == STORE_INT)
+			json_int(&j, column_name[i], v[i].i);
+		else
+			json_text(&j, column_name[i], v[i].s ? v[i].s : "", v[i].s ? v[i].nbytes : 0);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
+}
+
+/* The first word of a list in which all are alike, or "several targets". */
+static const char *first_target(const char *targets, struct arena *a)
+{
+	size_t n = strcspn(targets, " ");
+	for (const char *s = targets; *s; s += strcspn(s, " "), s += *s == ' ')
+		if (strcspn(s, " ") != n || strncmp(s, targets, n) != 0)
+			return "several targets";
+	return arena_printf(a, "%.*s", (int)n, targets);
+}
+
+static void print_text(struct printing *p, const struct store_value *v)
+{
+	struct arena *a = &p->a;
+	const char *const reach = text_of(&v[REACH], a), *blame = text_of(&v[BLAME], a);
+	bool several = v[NFINDINGS].i != 1;
+	printf("\n%d  %s  %s, in %" PRId64 " finding%s, seen %" PRId64 " time%s%s\n", p->n, text_of(&v[SEVERITY], a),
+		escaped_line(a, first_target(text_of(&v[TARGETS], a), a)), v[NFINDINGS].i, several ? "s" : "", v[NOBS].i, v[NOBS].i == 1 ? "" : "s",
+		str_eq(reach, "aten") ? "; only by calling the overload" : "");
+	printf("   %s\n", escaped_line(a, text_of(&v[CAUSE], a)));
+	if (blame[0])
+		printf("   %s\n", escaped_line(a, blame));
+	printf("%s", escaped_lines(a, "      ", arena_printf(a, "      %s", text_of(&v[PROGRAM], a))));
+	printf("   scatterproof repro %s --db %s%s%s\n", text_of(&v[ID], a), p->db, several ? "      all: " : "",
+		several ? text_of(&v[IDS], a) : "");
+}
+
+static bool print_one(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct printing *p = ctx;
+	(void)names;
+	if (!v)
+		return true;
+	CHECK(ncols == NCOLUMNS);
+	p->n++;
+	if (p->json)
+		print_json(v);
+	else
+		print_text(p, v);
+	arena_reset(&p->a);
+	return true;
+}
+
+int causes_print(const char *db, int64_t since, bool json)
+{
+	struct printing p = {.db = db, .json = json};
+	enum store_status st;
+	struct err err = {0};
+	struct store *s = store_open(&st, db, STORE_READ, &err);
+	if (!s) {
+		complain("%s", err.msg);
+		return store_exit_code(st);
+	}
+	arena_init(&p.a);
+	const char *sql = arena_printf(&p.a,
+		"select c.cause, c.id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.states, c.targets, p.text, c.ids from v_causes c "
+		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
+		"s.state where t.open and c.cause in (select cause from finding_cause k join finding_summary z on z.finding = k.finding where "
+		"z.last_seen >= %" PRId64 ")",
+		since);
+	char *query = xstrdup(sql);
+	st = store_query_sql(s, query, NULL, print_one, &p);
+	free(query);
+	if (st != STORE_OK)
+		complain("%s", store_message(s));
+	else if (!json)
+		printf("%s%d open cause%s\n", p.n ? "\n" : "", p.n, p.n == 1 ? "" : "s");
+	arena_free(&p.a);
+	store_close(s, NULL);
+	return store_exit_code(st);
+}

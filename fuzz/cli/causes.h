@@ -1,0 +1,10 @@
+/* causes.h: the causes of a store as people read them: the most serious first, each with the smallest program that shows it. */
+#ifndef SCATTERPROOF_CAUSES_H
+#define SCATTERPROOF_CAUSES_H
+
+#include "eager/base/base.h"
+
+/* Those that have an open finding; `since` (unix ms): seen then or later, INT64_MIN: any. An exit code; what is wrong was said. */
+int causes_print(const char *db, int64_t since, bool json);
+
+#endif

@@ -1,0 +1,67 @@
+/* step_blame.c: who is to blame for a (minimised) program: who can reach it, which stage, what cures it; and so its cause. */
+#include "eager/base/interrupt.h"
+#include "eager/base/output.h"
+#include "fuzz/cli/triage_steps.h"
+#include "fuzz/triage/cause.h"
+
+/* The plainest spelling that fails in the same way: what only the overload shows concerns few. */
+static const char *reach_of(struct triage_case *c, const struct failure *f)
+{
+	static const enum surface tried[] = {SURFACE_PYTHON, SURFACE_TORCH};
+	for (int i = 0; i < ARRAY_LEN(tried); i++) {
+		struct arena once;
+		struct ran ran;
+		struct prog q;
+		arena_init(&once);
+		prog_clone(&q, &c->x.p, &once);
+		q.surface = tried[i];
+		runner_run(&ran, c->runner, &q, &c->x.t, &once);
+		bool fails = failure_is(f, &ran.outcome);
+		arena_free(&once);
+		if (fails)
+			return surface_name[tried[i]];
+	}
+	return surface_name[SURFACE_ATEN];
+}
+
+static bool go_on(void *ctx, const char *what)
+{
+	struct triage_case *c = ctx;
+	if (!c->o->quiet)
+		fprintf(stderr, "  %s\n", what);
+	return !interrupt_asked();
+}
+
+static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause)
+{
+	const char *cure = cause_cure(b, c->a);
+	case_begin(c);
+	if (reach[0])
+		case_event(c, EVENT_REACH, reach, NULL);
+	case_event(c, EVENT_BLAME, b->sentence, NULL);
+	if (cure[0])
+		case_event(c, EVENT_CURE, cure, NULL);
+	case_event(c, EVENT_CAUSE, cause, NULL);
+	for (int i = 0; i < b->nartifacts; i++)
+		case_artifact(c, b->artifact[i].name, b->artifact[i].text);
+	return case_end(c);
+}
+
+int step_blame(struct triage_case *c, const char **how)
+{
+	struct failure f;
+	struct ran ran;
+	struct blame b;
+	runner_run(&ran, c->runner, &c->x.p, &c->x.t, c->a);
+	if (!verdict_diverges(ran.outcome.verdict)) {
+		complain("the program does not fail on this target: %s", verdict_name[ran.outcome.verdict]);
+		return ran.broken || ran.outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	}
+	failure_of(&f, &ran.outcome);
+	const char *reach = target_has_plain(&c->x.t) && target_stage(&c->x.t)->compiles ? reach_of(c, &f) : "";
+	blame(&b, c->runner, &c->x.p, &c->x.t, &f, go_on, c, c->a);
+	*how = arena_printf(c->a, "%s%s%s", b.sentence, reach[0] ? "; reached from: " : "", reach);
+	if (b.stopped)
+		return 128 + interrupt_asked();
+	return record(c, &b, reach, cause_of(&c->x.p, &f, &b, &c->x.t, c->a)) ? EXIT_CLEAN : EXIT_TARGET;
+}

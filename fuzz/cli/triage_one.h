@@ -1,0 +1,10 @@
+/* triage_one.h: all steps of triage for one finding, in this process. */
+#ifndef SCATTERPROOF_TRIAGE_ONE_H
+#define SCATTERPROOF_TRIAGE_ONE_H
+
+#include "fuzz/cli/options.h"
+
+/* o: the finding's id in file[0], and db. EXIT_CLEAN: it has a cause now. EXIT_VOID: it does not fail any more. */
+int triage_one(const struct options *o);
+
+#endif
