@@ -273,11 +273,12 @@ static void sweep_options(struct sweep *s)
 		same_program(s, arena_printf(s->a, "without %s=%s", s->t.option[i].name, s->t.option[i].value), &t);
 	}
 	for (int i = 0; i < d->nknobs; i++) {
-		struct target t = s->t;
+		struct target t;
 		struct target_option o;
+		struct err err = {0};
 		snprintf(o.name, sizeof o.name, "%s", d->knob[i].option);
 		snprintf(o.value, sizeof o.value, "%s", d->knob[i].value);
-		if (str_eq(d->knob[i].stage, target_stage(&s->t)->name) && target_set_option(&t, &o))
+		if (str_eq(d->knob[i].stage, target_stage(&s->t)->name) && target_with(&t, &s->t, &o, &err))
 			same_program(s, arena_printf(s->a, "%s=%s", o.name, o.value), &t);
 	}
 	for (int i = 0; i < s->plan.nalso; i++)
