@@ -120,6 +120,10 @@ bounds() { # --time and --programs end it, and what was not tried is counted
 	sweep twice.prog --target python:twice.py --time 0.001s
 	expect "no time at all" 0 $?
 	has "says so" out '^size 4: fails for 4; 21 not tried any more$'
+	sed 's/^    n = /    __import__("time").sleep(0.3)\n&/' twice.py >slow.py
+	timeout --preserve-status -s INT 3 "$bin" sweep twice.prog --target python:slow.py --axis shapes >out 2>err
+	expect "Ctrl-C" 130 $?
+	has "ends the table in good order" out '^size 4: fails for 4; 21 not tried any more$'
 }
 
 codes() { # 0 is an answer, 2 a wrong question, 3 no target, 4 nothing to sweep
