@@ -17,6 +17,7 @@ struct blaming {
 	blame_tell *tell;
 	void *ctx;
 	bool stopped;
+	const char *otherwise;              /* stages that fail in another way: "aot_eager: crash" */
 	const char *predicted, *prediction; /* an operator whose layout is predicted wrong, "" if none; what is predicted of it */
 	struct arena *a;                    /* of what is kept */
 	struct arena once;                  /* of one run */
@@ -52,6 +53,9 @@ static void climb(struct blaming *b, const struct target *t, const struct failur
 		ask(b, &ran, b->p, &rung[i], target_stage(&rung[i])->name);
 		if (is_right(&ran))
 			b->out->right = target_stage(&rung[i])->name;
+		else if (ran.asked && !failure_is(f, &ran.outcome)) /* another failure, a refusal: neither right nor this */
+			b->otherwise = arena_printf(b->a, "%s%s%s: %s", b->otherwise, b->otherwise[0] ? ", " : "", target_stage(&rung[i])->name,
+				verdict_name[ran.outcome.verdict]);
 		if (!failure_is(f, &ran.outcome))
 			continue;
 		b->t = rung[i];
@@ -326,6 +330,8 @@ static const char *in_words(const struct blaming *b)
 	sb_printf(&sb, "wrong from: %s", x->stage);
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
+	if (b->otherwise[0])
+		sb_printf(&sb, " (otherwise: %s)", b->otherwise);
 	for (int i = 0; i < shown; i++)
 		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
 	if (x->ncures > shown)
@@ -348,7 +354,7 @@ static const char *in_words(const struct blaming *b)
 void blame(struct blame *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, blame_tell *tell,
 	void *ctx, struct arena *a)
 {
-	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a};
+	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a, .otherwise = ""};
 	int calls = runner_calls(r);
 	*out = (struct blame){.stage = "", .right = "", .culprit = "", .first_wrong = "", .predicted = "", .sentence = ""};
 	arena_init(&b.once);
