@@ -36,12 +36,15 @@ static const char *cell(const char *text, int width, struct arena *a)
 	return n <= width ? text : arena_printf(a, "%.*s..", width - 2, text);
 }
 
+/* Whatever the sign of a NaN, nobody asked for it. */
+static const char *number_text(double v, struct arena *a) { return isnan(v) ? "nan" : arena_printf(a, "%.6g", v); }
+
 /* "0.25", "0.25+-1e-08": the middle, and the radius where it is not exact. */
 static const char *expected_text(const struct sample *e, struct arena *a)
 {
 	double middle = e->low / 2 + e->high / 2, radius = e->high / 2 - e->low / 2;
 	if (!(radius > 0))
-		return arena_printf(a, "%.6g", middle);
+		return number_text(middle, a);
 	const char *text = arena_printf(a, "%.6g+-%.0e", middle, radius);
 	return strlen(text) <= EXPECTED ? text : arena_printf(a, "%.4g+-%.0e", middle, radius);
 }
@@ -66,11 +69,11 @@ static void print_row(const struct sweep_row *r, struct arena *a)
 		printf("%-*s %-*s %-*s ", VERDICT, verdict, WRONG, cell(arena_printf(a, "%s%s", r->tensor, r->at), WRONG, a), EXPECTED,
 			expected_text(&r->element, a));
 		if (isnan(r->ratio))
-			printf("%.6g\n", r->element.got);
+			printf("%s\n", number_text(r->element.got, a));
 		else
-			printf("%-*.6g %.6g\n", GOT, r->element.got, r->ratio);
-	} else if (r->why[0]) {
-		printf("%-*s %s\n", VERDICT, verdict, cell(escaped_line(a, r->why), REASON, a));
+			printf("%-*s %.6g\n", GOT, number_text(r->element.got, a), r->ratio);
+	} else if (r->short_why[0]) {
+		printf("%-*s %s\n", VERDICT, verdict, cell(escaped_line(a, r->short_why), REASON, a));
 	} else {
 		printf("%s\n", verdict);
 	}

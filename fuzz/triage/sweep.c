@@ -105,7 +105,7 @@ static void describe(struct sweep *s, struct sweep_row *row, const struct prog *
 	if (alike.sort == ERROR_ZERO || alike.sort == ERROR_STALE)
 		alike.sort = ERROR_OTHER; /* where it begins, and how large a tensor is, decides what a wrong one looks like */
 	row->verdict = verdict_name[o->verdict];
-	row->why = "";
+	row->why = row->short_why = "";
 	if (verdict_diverges(o->verdict))
 		row->answer = failure_is(&alike, o) ? SWEEP_FAILS : SWEEP_OTHERWISE;
 	else
@@ -113,7 +113,9 @@ static void describe(struct sweep *s, struct sweep_row *row, const struct prog *
 	if (v && v->cmp.count[EL_DISAGREE])
 		describe_elements(row, q, v, s->a);
 	else if (o->verdict != VD_PASS)
-		row->why = arena_strdup(s->a, v && v->detail[0] ? v->detail : o->why);
+		row->why = row->short_why = arena_strdup(s->a, v && v->detail[0] ? v->detail : o->why);
+	if (verdict_diverges(o->verdict) && !v)
+		row->short_why = arena_strdup(s->a, o->signature);
 }
 
 static bool is_over(struct sweep *s) { return s->stopped || (s->until > 0 && clock_s() >= s->until) || (s->most && s->runs >= s->most); }
@@ -127,7 +129,7 @@ static void run(struct sweep *s, struct sweep_row *row, const struct prog *q, co
 	if (target_has_versions(t) && !t->version[0] && runner_start(s->r, &named, &err) != EXEC_IDENTIFIED) {
 		row->answer = SWEEP_OPEN;
 		row->verdict = verdict_name[VD_HARNESS];
-		row->why = arena_strdup(s->a, err.msg);
+		row->why = row->short_why = arena_strdup(s->a, err.msg);
 		return;
 	}
 	row->target = target_text(&named, s->a);
@@ -160,7 +162,7 @@ static void no_program(struct sweep *s, struct sweep_row *row, const char *why)
 {
 	row->answer = SWEEP_OPEN;
 	row->verdict = "no program";
-	row->why = arena_strdup(s->a, why);
+	row->why = row->short_why = arena_strdup(s->a, why);
 }
 
 static void run_changed(struct sweep *s, struct sweep_row *row, const struct variation *v)

@@ -38,9 +38,10 @@ struct sweep_row {
 	double number;        /* the value as a size; NaN: it is none */
 	bool as_found, moved; /* moved: positions in the program had to */
 	enum sweep_answer answer;
-	const char *verdict; /* of verdict_name, or "no program" */
-	const char *why;     /* one line; "" of what passes, and of wrong elements */
-	const char *dtype;   /* of the tensor that is wrong as found */
+	const char *verdict;   /* of verdict_name, or "no program" */
+	const char *why;       /* "" of what passes, and of wrong elements */
+	const char *short_why; /* the same without what frameworks write around a message; numbers in it may be N */
+	const char *dtype;     /* of the tensor that is wrong as found */
 	/* the first wrong tensor, if elements of it are wrong; else "" */
 	const char *tensor, *pattern, *at; /* at: "[0, 3]", of the first wrong element */
 	int call;
