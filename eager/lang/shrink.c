@@ -77,7 +77,7 @@ static bool has_symbols(const struct prog *p)
 
 /* Arithmetic that could be any: one operator stands for all, so that programs with one cause look alike. -1: op is one of those, or means
  * something of its own. */
-static int plainer_operator(int op)
+static int plainer_arithmetic(int op)
 {
 	int ntensors = 0;
 	for (int k = 0; k < op_info[op].nparam; k++)
@@ -88,22 +88,37 @@ static int plainer_operator(int op)
 	case OP_sub_:
 	case OP_mul_:
 	case OP_div_: return OP_add_;
-	case OP_clone: return OP_neg;
-	case OP_neg:
-	case OP_add_Tensor: return -1;
 	default: break;
 	}
-	if (op_info[op].family != F_POINTWISE || op_has(op, T_NONDIFF) || ntensors > 2)
+	bool plain = op == OP_neg || op == OP_add_Tensor;
+	if (plain || op_info[op].family != F_POINTWISE || op_has(op, T_NONDIFF) || ntensors > 2)
 		return -1;
 	return ntensors == 2 ? OP_add_Tensor : OP_neg;
 }
 
+/* What makes a new tensor like self could be neg of it. */
+static bool could_be_neg(const struct prog *p, const struct node *n)
+{
+	int self = op_arg(n->op, N_self);
+	if (n->op == OP_neg || n->nout != 1 || self < 0 || n->arg[self].tag != ARG_TENSOR || node_is_source(n))
+		return false;
+	const struct meta *of = node_meta(p, n->arg[self].node), *m = &n->out[0].meta;
+	bool made = !op_has(n->op, T_VIEW) && !op_has(n->op, T_MAYBE_VIEW) && !op_has(n->op, T_MUTATES);
+	return made && meta_same_sizes(of, m) && of->dtype == m->dtype && m->dtype != DT_B8;
+}
+
+/* Any write could be zero_. */
 static void list_operators(struct list *l, const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
-		int to = plainer_operator(p->node[i].op);
-		if (to >= 0)
-			add(l, i, -1, p->node[i].op, to);
+		const struct node *n = &p->node[i];
+		if (op_has(n->op, T_MUTATES) && n->op != OP_zero_)
+			add(l, i, -1, n->op, OP_zero_);
+		if (could_be_neg(p, n))
+			add(l, i, -1, n->op, OP_neg);
+		int to = plainer_arithmetic(n->op);
+		if (to >= 0 && (to != OP_neg || !could_be_neg(p, n)))
+			add(l, i, -1, n->op, to);
 	}
 }
 

@@ -80,20 +80,37 @@ struct resizing {
 	bool keep, moved; /* keep: positions stay where they can; moved: one could not */
 };
 
+static bool is_position(const struct node *n, int k)
+{
+	enum kind kind = op_info[n->op].param[k].kind;
+	return n->arg[k].tag == ARG_INT && n->arg[k].i.expr < 0 && (kind == K_INDEX || kind == K_INT || kind == K_STEP);
+}
+
+/* A last position, as opposed to one that is itself meant. */
+static bool is_last(const struct param *q) { return q->kind != K_INDEX || str_eq(q->name, "end"); }
+
+/* Do all positions of n make sense in the new size? One that was the end becomes the end. */
+static bool positions_fit(const struct resizing *r, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		int64_t v = is_position(n, k) ? n->arg[k].i.value : 0, most = v < 0 || is_last(&op_info[n->op].param[k]) ? r->to : r->to - 1;
+		if (v != r->from && (v < 0 ? -v : v) > most)
+			return false;
+	}
+	return true;
+}
+
 /* Positions along the dimension: a last one is rounded up, so that what was not empty is not. */
 static void move_positions(struct resizing *r, struct node *n)
 {
+	bool stay = r->keep && positions_fit(r, n);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		const struct param *q = &op_info[n->op].param[k];
 		struct arg *g = &n->arg[k];
-		if (g->tag != ARG_INT || g->i.expr >= 0 || (q->kind != K_INDEX && q->kind != K_INT && q->kind != K_STEP))
+		if (!is_position(n, k) || (stay && g->i.value != r->from))
 			continue;
-		bool last = q->kind != K_INDEX || str_eq(q->name, "end"), is_end = g->i.value == r->from;
-		int64_t most = g->i.value < 0 || last ? r->to : r->to - 1, was = g->i.value;
-		if (r->keep && !is_end && (was < 0 ? -was : was) <= most)
-			continue;
-		g->i.value = scaled(was, r->from, r->to, last);
-		r->moved |= !is_end && g->i.value != was;
+		int64_t was = g->i.value;
+		g->i.value = scaled(was, r->from, r->to, is_last(&op_info[n->op].param[k]));
+		r->moved |= was != r->from && g->i.value != was;
 	}
 }
 
@@ -247,7 +264,7 @@ static bool stretch_region(const struct resizing *r, struct node *n, int64_t siz
 	if (end <= start || (end - start + step - 1) / step != r->from)
 		return true;
 	if (span > size)
-		return err_set(err, "%lld positions of a region are more than the dimension's size %lld", (long long)r->to, (long long)size);
+		return err_set(err, "a region of %lld does not fit into a dimension of %lld", (long long)r->to, (long long)size);
 	start = MIN(start, size - span);
 	n->arg[op_arg(n->op, N_start)] = arg_int(start);
 	n->arg[op_arg(n->op, N_end)] = arg_int(start + span);

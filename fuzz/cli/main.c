@@ -23,6 +23,7 @@ static const struct {
 	{"minimize", cmd_minimize},
 	{"blame", cmd_blame},
 	{"triage", cmd_triage},
+	{"sweep", cmd_sweep},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},

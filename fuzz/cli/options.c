@@ -30,6 +30,8 @@ enum opt {
 	O_NO_AVOID,
 	O_NO_RECHECK,
 	O_PROGRAM_ID,
+	O_AXIS,
+	O_SINCE,
 	O_NO_STORE,
 	O_BISECT,
 	O_MATRIX,
@@ -47,34 +49,37 @@ enum opt {
 	NOPTS
 };
 static const struct option_row opts[NOPTS] = {
-	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame",
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep",
 		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage",
+	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
-	[O_TIME] = {"--time", "T", "fuzz bench triage", "stop after T: 90, 90s, 10m, 1h (triage: begin no further finding)"},
+	[O_TIME] = {"--time", "T", "fuzz bench triage sweep",
+		"stop after T: 90, 90s, 10m, 1h (triage: begin no further finding; sweep: no further run)"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
-	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench", "stop after N generated programs"},
+	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep", "stop after N generated programs (sweep: after N runs)"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz triage", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
-	[O_PYTHON] = {"--python", "PATH", "fuzz check repro confirm minimize blame triage bench targets",
+	[O_PYTHON] = {"--python", "PATH", "fuzz check repro confirm minimize blame triage bench targets sweep",
 		"Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
-	[O_LIMIT] = {"--limit", "T", "fuzz check repro confirm minimize blame triage", "time limit of one program on a target"},
+	[O_LIMIT] = {"--limit", "T", "fuzz check repro confirm minimize blame triage sweep", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},
 	[O_NO_AVOID] = {"--no-avoid", NULL, "fuzz", "compile first whatever is predicted wrongly, also what a known cause explains"},
 	[O_NO_RECHECK] = {"--no-recheck", NULL, "fuzz", "do not begin with the findings of the store that are known or fixed"},
-	[O_PROGRAM_ID] = {"--program", "ID", "repro confirm minimize blame",
+	[O_PROGRAM_ID] = {"--program", "ID", "repro confirm minimize blame sweep",
 		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
+	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary: stages, dtypes, options, shapes, versions (default: all)"},
+	[O_SINCE] = {"--since", NULL, "sweep", "only the first and the last version that fail, of those on this machine, in one line"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_BISECT] = {"--bisect", NULL, "repro",
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
 	[O_MATRIX] = {"--matrix", NULL, "repro",
 		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
-	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops", "one JSON object per line"},
+	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
@@ -109,6 +114,8 @@ static const struct verb_info {
 		"the smallest program that still fails in the same way; of a finding it is kept in the store", 1},
 	{"blame", "ID --db FILE | FILE --target NAME",
 		"the stage that goes wrong, and what cures it: passes and options off, values copied, operators not compiled", 1},
+	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since]",
+		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
@@ -208,6 +215,8 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 		return true;
 	case O_NO_CHEAP: o->no_cheap = true; return true;
 	case O_PROGRAM_ID: o->program_id = v; return true;
+	case O_AXIS: o->axes = v; return true;
+	case O_SINCE: o->since = true; return true;
 	case O_NO_STORE: o->no_store = true; return true;
 	case O_BISECT: o->bisect = true; return true;
 	case O_MATRIX: o->matrix = true; return true;

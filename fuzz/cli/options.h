@@ -26,6 +26,8 @@ struct options {
 	int64_t program; /* --program, if one_program */
 	bool one_program;
 	const char *program_id; /* --program of repro: a prefix */
+	const char *axes;       /* --axis; NULL: all */
+	bool since;
 	bool no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */

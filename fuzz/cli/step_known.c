@@ -45,11 +45,12 @@ static void list_known(struct known *k, const struct failure *f)
 	struct triage_case *c = k->c;
 	const struct blame nothing = {.stage = target_stage(&c->x.t)->name};
 	const char *like = cause_head(f, &nothing, &c->x.t, c->a);
+	const char *layout = arena_printf(c->a, "%s:%s: layout predicted wrong", target_family(&c->x.t), nothing.stage);
 	const char *sql = arena_printf(c->a,
 		"select cause, cure from (select c.cause, s.nobs, (select payload from event e where e.finding = c.finding and e.kind = 'cure' "
 		"order by at desc, e.id desc limit 1) as cure from finding_cause c join finding_summary s on s.finding = c.finding) "
-		"where cure <> '' and substr(cause, 1, %d) = '%s' group by cause order by sum(nobs) desc limit %d",
-		(int)strlen(like), quoted(like, c->a), MAX_TRIED);
+		"where cure <> '' and (substr(cause, 1, %d) = '%s' or substr(cause, 1, %d) = '%s') group by cause order by sum(nobs) desc limit %d",
+		(int)strlen(like), quoted(like, c->a), (int)strlen(layout), quoted(layout, c->a), MAX_TRIED);
 	if (store_query_sql(c->store, sql, NULL, take, k) != STORE_OK)
 		complain("known causes cannot be read: %s", store_message(c->store));
 }

@@ -148,6 +148,8 @@ const char *cause_of(const struct prog *least, const struct failure *f, const st
 	struct strbuf sb;
 	if (f->signature[0])
 		return head;
+	if (op && str_eq(op, b->predicted)) /* whatever reads or writes by that layout goes wrong, each in its way */
+		return arena_printf(a, "%s:%s: layout predicted wrong; %s", target_family(t), b->stage, op);
 	if (op)
 		return arena_printf(a, "%s; %s", head, op);
 	sb_init(&sb);

@@ -1,6 +1,7 @@
 /* cause.h: when two findings have one cause: the text of it is the same.
  *
- *     torch:inductor: gradient, wrong; aten.slice_scatter.default
+ *     torch:inductor: gradient, wrong; aten.index_put.default
+ *     torch:inductor: layout predicted wrong; aten.slice_scatter.default
  *     torch:aot_eager: mutation, wrong; copy_ unfold; bf16
  *     torch:inductor: raise LoweringException: AssertionError in …
  *

@@ -247,6 +247,21 @@ static enum pattern classify(struct compared *out, const struct view *v, const s
 	return PAT_OTHER;
 }
 
+/* In doubles, one after the other. */
+static void add_up(struct compared *out, const struct view *v)
+{
+	double size = 0;
+	for (int64_t k = 0; k < v->n; k++) {
+		const struct num *w = &v->want[k];
+		double half = dtype_is_float(dt_of(v)) ? w->rad + num_half_ulp(&num_format[dt_of(v)], fabs(w->hi)) : 0;
+		out->want_sum += w->flags & NUM_SPECIAL ? NAN : wanted(w);
+		out->got_sum += got_of(v, k);
+		out->sum_radius += half;
+		size += fabs(wanted(w)) + fabs(got_of(v, k));
+	}
+	out->sum_radius += (double)v->n * 0x1p-53 * size;
+}
+
 void compare_values(struct compared *out, const struct num *want, int64_t n, const struct meta *meta, const void *data,
 	const struct stale *stale, int nstale)
 {
@@ -262,6 +277,8 @@ void compare_values(struct compared *out, const struct num *want, int64_t n, con
 			take_sample(out, &want[k], meta->dtype, data, k);
 	}
 	struct view v = {want, n, meta, data};
-	if (out->count[EL_DISAGREE])
-		out->pattern = classify(out, &v, stale, nstale);
+	if (!out->count[EL_DISAGREE])
+		return;
+	out->pattern = classify(out, &v, stale, nstale);
+	add_up(out, &v);
 }

@@ -47,6 +47,8 @@ struct compared {
 	enum pattern pattern;
 	double ratio;  /* PAT_SCALED */
 	int64_t shift; /* PAT_SHIFTED */
+	/* All elements added up, if one disagrees: what must be (known within sum_radius, rounding of each element included) and what is. */
+	double want_sum, got_sum, sum_radius;
 };
 
 /* Element k of data (n elements of dtype dt, dense). */

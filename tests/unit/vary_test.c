@@ -28,7 +28,7 @@ static void test_sizes(void)
 	resized(FOUNDING, 9, 16, "x: 3x20x9 -> 3x20x16, y: 3x7x9 -> 3x7x16, g: 3x9 -> 3x16", false);
 	resized(FOUNDING, 20, 33, "x: 3x20x9 -> 3x33x9", false);
 	resized(FOUNDING, 20, 13, "x: 3x20x9 -> 3x13x9", false);
-	resized(FOUNDING, 20, 10, "x: 3x20x9 -> 3x10x9, y: 3x7x9 -> 3x1x9, s.end: 12 -> 6", true);
+	resized(FOUNDING, 20, 10, "x: 3x20x9 -> 3x10x9, y: 3x7x9 -> 3x4x9, s.start: 5 -> 2, s.end: 12 -> 6", true);
 	resized(FOUNDING, 7, 8, "y: 3x7x9 -> 3x8x9, s.end: 12 -> 13", false);
 	resized(FOUNDING, 7, 17, "y: 3x7x9 -> 3x17x9, s.start: 5 -> 3, s.end: 12 -> 20", false);
 	resized(FOUNDING, 7, 21, "", false);
