@@ -639,7 +639,8 @@ static void good_answer(struct strbuf *sb)
 	meta_make_contiguous(&t.meta, DT_F32, (const int64_t[]){2}, 1);
 	struct result_storage s = {sizeof cells, cells};
 	struct result_call c = {.nouts = 1, .out = &t, .nstorages = 1, .storage = &s};
-	struct result r = {.status = RES_OK, .message = "", .ncalls = 1, .call = &c};
+	struct result_artifact f = {"operators", "fw add\n"};
+	struct result r = {.status = RES_OK, .message = "", .ncalls = 1, .call = &c, .nartifact = 1, .artifact = &f};
 	wire_put_u8(sb, 0);
 	wire_put_result(sb, &r);
 }
@@ -660,6 +661,33 @@ static void take_answer(struct result *out, struct arena *a)
 	}
 }
 
+/* Generated code can be long: the head stays, with a note. */
+static void test_long_artifact(void)
+{
+	enum { MORE = 10 };
+	static const char note[] = "... 10 bytes more";
+	char *text = xmalloc(MAX_ARTIFACT_TEXT + MORE + 1);
+	memset(text, 'x', MAX_ARTIFACT_TEXT + MORE);
+	text[MAX_ARTIFACT_TEXT + MORE] = '\0';
+	struct result_artifact f = {"forward code", text};
+	struct result r = {.status = RES_UNSUPPORTED, .message = "", .nartifact = 1, .artifact = &f};
+	struct strbuf sb;
+	struct arena a;
+	sb_init(&sb);
+	arena_init(&a);
+	wire_put_u8(&sb, 0);
+	wire_put_result(&sb, &r);
+	answer_bytes = sb.s;
+	answer_nbytes = sb.len;
+	take_answer(&r, &a);
+	EXPECT(r.status == RES_UNSUPPORTED && r.nartifact == 1, "%s", r.message);
+	EXPECT_INT(strlen(r.artifact[0].text), MAX_ARTIFACT_TEXT + sizeof note - 1);
+	EXPECT_STR(r.artifact[0].text + MAX_ARTIFACT_TEXT, note);
+	sb_free(&sb);
+	arena_free(&a);
+	free(text);
+}
+
 /* Every prefix of a good answer is refused, every single-byte change is refused or decodes to something well-formed. */
 static void test_wrong_answers(void)
 {
@@ -673,6 +701,7 @@ static void test_wrong_answers(void)
 	answer_nbytes = good.len;
 	take_answer(&r, &a);
 	EXPECT(r.status == RES_OK && r.call[0].out[0].meta.size[0] == 2, "%s", r.message);
+	EXPECT(r.nartifact == 1 && str_eq(r.artifact[0].name, "operators") && str_eq(r.artifact[0].text, "fw add\n"), "%d", r.nartifact);
 	for (size_t n = 1; n < good.len; n++) {
 		char *exact = xmalloc(n); /* so that ASan sees a read beyond the end */
 		memcpy(exact, good.s, n);
@@ -796,6 +825,7 @@ int main(int argc, char **argv)
 	RUN(test_killed_parent);
 	RUN(test_many);
 	RUN(test_wrong_answers);
+	RUN(test_long_artifact);
 	RUN(test_nonsense_worker);
 	return TEST_END();
 }

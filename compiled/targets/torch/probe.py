@@ -66,7 +66,8 @@ def subsystems() -> list[str]:
 def subsystem_named(text: str, option: str) -> str:
     known = subsystems()
     if text not in known:
-        raise ProbeError(f"option '{option}': the bisector of PyTorch {torch.__version__} knows no subsystem '{text}'; known: {', '.join(known)}")
+        why = f"the bisector of PyTorch {torch.__version__} knows no subsystem '{text}'"
+        raise ProbeError(f"option '{option}': {why}; known: {', '.join(known)}")
     return text
 
 
@@ -196,10 +197,22 @@ def copying() -> Any:
     return define("copy(Tensor x, int[] order) -> Tensor", copy_in_order)
 
 
-def by_aten(op: Any) -> Any:
+def numbers_of(node: fx.Node) -> dict[str, str]:
+    """Graphs have numbers where a schema says Tensor: x + 1 is aten.add.Tensor(x, 1). Only ATen's own operators take that."""
+    found = {}
+    for given, param in zip(node.args, node.target._schema.arguments, strict=False):  # type: ignore[union-attr]
+        given = given.meta.get("val") if isinstance(given, fx.Node) else given
+        if str(param.type) == "Tensor" and isinstance(given, (int, float, torch.SymInt)):
+            found[param.name] = "SymInt" if isinstance(given, torch.SymInt) else "Scalar"
+    return found
+
+
+def by_aten(op: Any, numbers: dict[str, str]) -> Any:
     """An operator with op's schema and one argument more, the order of dimensions of each result: op's own kernel, then a copy."""
     params, returns = str(op._schema).partition("(")[2].rpartition(") -> ")[::2]
     params, returns = (re.sub(r"Tensor\([^)]*\)", "Tensor", text) for text in (params, returns))
+    for name, kind in numbers.items():
+        params = re.sub(rf"\bTensor {name}\b", f"{kind} {name}", params)
     star = "" if re.search(r"(^|, )\*(,|$)", params) else "*, "
 
     def run(*args: Any, orders: str, **kwargs: Any) -> Any:
@@ -212,28 +225,34 @@ def by_aten(op: Any) -> Any:
 
         return own(op(*args, **kwargs))
 
-    return define(f"run_{re.sub(r'[^a-zA-Z0-9]', '_', str(op))}({params}{', ' if params else ''}{star}str orders) -> {returns}", run)
+    name = "_".join(["run", *re.findall(r"\w+", str(op)), *numbers, *numbers.values()])
+    return define(f"{name}({params}{', ' if params else ''}{star}str orders) -> {returns}", run)
 
 
 # ---- graphs --------------------------------------------------------------------------------------------------------
 
 
-def refresh(graph: fx.Graph, changed: set[fx.Node]) -> None:
-    """Predicts again what hangs on changed predictions."""
+def predict(node: fx.Node, mode: Any) -> None:
+    """Runs the operator on what is predicted of its arguments."""
 
     def predicted(n: fx.Node) -> Any:
         return n.meta["val"]
 
+    with mode:
+        node.meta["val"] = node.target(*fx.map_arg(node.args, predicted), **fx.map_arg(node.kwargs, predicted))  # type: ignore[operator]
+
+
+def refresh(graph: fx.Graph, changed: set[fx.Node]) -> None:
+    """Predicts again what hangs on changed predictions."""
+    mode = tensors_in(next(iter(changed)).meta["val"])[0].fake_mode  # type: ignore[attr-defined]
     for node in graph.nodes:
         if node.op != "call_function" or node in changed or not changed.intersection(node.all_input_nodes):
             continue
         if "val" not in node.meta or "unbacked_bindings" in node.meta:
             continue
-        modes = [t.fake_mode for n in node.all_input_nodes for t in tensors_in(predicted(n)) if hasattr(t, "fake_mode")]
-        with modes[0]:
-            val = node.target(*fx.map_arg(node.args, predicted), **fx.map_arg(node.kwargs, predicted))
-        if describe_value(val) != describe_value(node.meta["val"]):
-            node.meta["val"] = val
+        before = describe_value(node.meta["val"])
+        predict(node, mode)
+        if describe_value(node.meta["val"]) != before:
             changed.add(node)
 
 
@@ -244,35 +263,53 @@ def results_of(node: fx.Node) -> list[fx.Node]:
     return [u for u in node.users if u.target is operator.getitem and isinstance(u.meta.get("val"), Tensor)]
 
 
-def copy_results(graph: fx.Graph, node: fx.Node) -> bool:
+def is_view(node: fx.Node) -> bool:
+    if node.target is operator.getitem:
+        return is_view(node.args[0])  # type: ignore[arg-type]
+    return isinstance(node.target, torch._ops.OpOverload) and any(r.alias_info for r in node.target._schema.returns)
+
+
+def is_output_view(node: fx.Node) -> bool:
+    """Of a forward graph: the output, or a view that is returned. AOTAutograd makes a returned view again, from its base, with the sizes,
+    strides and offset of what the graph returns, so it must stay a view of that base."""
+    return node.op == "output" or (is_view(node) and any(map(is_output_view, node.users)))
+
+
+def copy_results(graph: fx.Graph, node: fx.Node, phase: str) -> bool:
     """False: nobody reads them, or what it returns is what it has written."""
     if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
         return False
-    read = [n for n in results_of(node) if n.users]
-    for n in read:
+    copied = False
+    for n in results_of(node):
+        readers = [u for u in n.users if not (phase == "fw" and is_view(n) and is_output_view(u))]
+        if not readers:
+            continue
         val, op = n.meta["val"], copying()
         order = order_of(val)
         with graph.inserting_after(n):
             copy = graph.call_function(op, (n, order))
-        with val.fake_mode:
-            copy.meta["val"] = op(val, order)
-        n.replace_all_uses_with(copy, delete_user_cb=lambda user, copy=copy: user is not copy)
+        predict(copy, val.fake_mode)
+        for u in readers:
+            u.replace_input_with(n, copy)
         refresh(graph, {copy})
-    return bool(read)
+        copied = True
+    return copied
 
 
-def run_by_aten(graph: fx.Graph, node: fx.Node) -> bool:
-    """False: it writes into its arguments, or makes no tensor, or takes none (such operators have no kernel to choose by)."""
+def run_by_aten(graph: fx.Graph, node: fx.Node, phase: str) -> bool:
+    """False: it writes into its arguments, or makes no tensor, or takes none (such operators have no kernel to choose by), or is a view
+    that is returned."""
     tensors = tensors_in(node.meta.get("val"))
     takes = any(tensors_in(n.meta.get("val")) for n in node.all_input_nodes)
     if node.target._schema.is_mutable or not tensors or not takes:  # type: ignore[union-attr]
         return False
+    if phase == "fw" and is_view(node) and any(map(is_output_view, [node, *results_of(node)])):
+        return False
     kept = all(dense_order(t) is not None for t in tensors)
-    node.target = by_aten(node.target)
+    node.target = by_aten(node.target, numbers_of(node))
     node.kwargs = {**node.kwargs, "orders": ";".join(",".join(map(str, order_of(t))) for t in tensors)}
     if not kept:
-        with tensors[0].fake_mode:  # type: ignore[attr-defined]
-            node.meta["val"] = node.target(*fx.map_arg(node.args, lambda n: n.meta["val"]), **fx.map_arg(node.kwargs, lambda n: n.meta["val"]))
+        predict(node, tensors[0].fake_mode)  # type: ignore[attr-defined]
         refresh(graph, {node})
     return True
 
@@ -314,8 +351,8 @@ class Probe:
             here = [p for p in self.clones if p.holds(phase, node)]
             if node.target in self.fallbacks:
                 op = node.target
-                self.fallbacks[op] += run_by_aten(gm.graph, node)
-            if here and copy_results(gm.graph, node):
+                self.fallbacks[op] += run_by_aten(gm.graph, node, phase)
+            if here and copy_results(gm.graph, node, phase):
                 for place in here:
                     place.count += 1
         gm.recompile()
@@ -333,7 +370,7 @@ class Probe:
 
     # ---- where PyTorch calls us ----
 
-    def _of_inductor(self, compile_fx: Callable[..., Any], inner: Callable[..., Any], decompositions: Callable[[], dict]) -> Callable[..., Any]:
+    def _of_inductor(self, compile_fx: Callable[..., Any], inner: Callable[..., Any], table: Callable[[], Any]) -> Callable[..., Any]:
         def compile_graph(gm: fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
             self.seen("bw" if kwargs.get("is_backward") else "fw", gm)
             return inner(gm, inputs, **kwargs)
@@ -342,8 +379,7 @@ class Probe:
             if config_patches:  # it calls itself again without them
                 config_patches = {**config_patches, "fx_graph_cache": False}
             elif self.fallbacks:
-                table = decompositions()
-                kwargs["decompositions"] = {op: how for op, how in table.items() if op not in self.fallbacks}
+                kwargs["decompositions"] = {op: how for op, how in table().items() if op not in self.fallbacks}
             return compile_fx(model, inputs, inner_compile=inner_compile, config_patches=config_patches, **kwargs)
 
         return compile_model

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Probes: what a compiler is asked beside its results, and what is changed in what it compiles. The founding bug: slice_scatter's gradient
+# on an expanded tensor is predicted with stride 0, and 2.11.0's Inductor writes into such a result.
+# usage: probe.sh SCATTERPROOF SOURCE_DIR PART FINDING_OF [VERSION]
+bin=$1
+src=$2
+version=${5:-2.11.0}
+. "$src/tests/cli/shell.sh"
+seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
+check() { # check STAGE+OPTIONS [ARGUMENT...]: artifacts into $tmp/a
+	on=torch-$version:$1
+	shift
+	rm -rf "$tmp/a"
+	"$bin" check "$seed" --quiet --artifacts "$tmp/a" --target "$on" "$@" >"$tmp/out" 2>"$tmp/err"
+}
+sees() { # sees WHAT EXIT_CODE STAGE+OPTIONS: 0 pass, 1 it diverges
+	check "$3"
+	expect "$1" "$2" $?
+	grep -q 'x.grad wrong.*all zero' "$tmp/out"
+	expect "$1: the bug" "$2" $((1 - $?))
+}
+bug=$([ "$version" = 2.11.0 ] && echo 1 || echo 0)
+
+kept() { # graphs, generated code, a line per operator
+	sees "probes that change nothing" "$bug" inductor+probe.keep=1+probe.excuse=1
+	for name in forward-graph backward-graph forward-code backward-code operators excuse; do
+		expect "artifact $name" yes "$([ -s "$tmp/a/1-$name.txt" ] && echo yes)"
+	done
+	expect "no more artifacts" 6 "$(ls "$tmp/a" | wc -l)"
+	has "the graph" "$tmp/a/1-backward-graph.txt" 'slice_scatter_1: "f32\[4, 13, 33\].*= torch.ops.aten.slice_scatter.default\('
+	has "the code" "$tmp/a/1-backward-code.txt" 'assert_size_stride\(tangents_1'
+	hasnt "each graph's own code" "$tmp/a/1-forward-code.txt" tangents
+	has "operators, forward" "$tmp/a/1-operators.txt" '^fw slice_scatter aten.slice_scatter.default f32\[4,13,33\]\[429,33,1\]$'
+	stride=$([ $bug = 1 ] && echo 33,0,1 || echo 429,33,1)
+	has "operators, backward" "$tmp/a/1-operators.txt" "^bw slice_scatter_1 aten.slice_scatter.default f32\[4,13,33\]\[$stride\]\$"
+	calls=$(cat "$tmp/a/1-forward-graph.txt" "$tmp/a/1-backward-graph.txt" | grep -cE '^ *[a-z0-9_]+: "f32.* = torch.ops')
+	expect "a line for each operator of the graphs" "$calls" "$(wc -l <"$tmp/a/1-operators.txt")"
+	if [ $bug = 1 ]; then
+		has "people's comparison" "$tmp/a/1-excuse.txt" '^assert_close: x.grad: Tensor-likes are not close!$'
+		has "PyTorch's own" "$tmp/a/1-excuse.txt" '^same: differs$'
+		"$bin" check "$seed" --target torch-$version:fake >"$tmp/out"
+		has "prediction against truth" "$tmp/out" 'slice_scatter.default: fake .*\[33, 0, 1\].* real .*\[429, 33, 1\]'
+	fi
+	sees "aot_eager" 0 aot_eager+probe.keep=1+probe.excuse=1
+	has "its graph" "$tmp/a/1-operators.txt" '^bw slice_scatter_1 aten.slice_scatter.default'
+	has "people's comparison of a right result" "$tmp/a/1-excuse.txt" '^assert_close: equal$'
+	has "PyTorch's own" "$tmp/a/1-excuse.txt" '^same: equal$'
+	check aot_eager+probe.keep=1 --target torch-$version:aot_eager_decomp_partition+probe.keep=1
+	expect "of two targets" "1.1-operators.txt 1.2-operators.txt" "$(cd "$tmp/a" && echo *operators.txt)"
+	: >"$tmp/file"
+	"$bin" check "$seed" --artifacts "$tmp/file/a" >"$tmp/out" 2>"$tmp/err"
+	expect "a folder that cannot be made" 3 $?
+	has "is said" "$tmp/err" '^scatterproof: --artifacts: cannot make .*file/a: Not a directory'
+}
+
+cures() { # what cures, and what does not
+	sees "no probe" "$bug" inductor
+	expect "no artifacts" 0 "$(ls "$tmp/a" | wc -l)"
+	for place in aten.slice_scatter.default %slice_scatter_1 aten.expand.default; do
+		sees "a copy of $place" 0 inductor+probe.clone=bw:$place
+		expect "is said" "clone bw $place: 1 place" "$(cat "$tmp/a/1-probe.txt")"
+	done
+	for place in bw:aten.full.default fw:aten.slice_scatter.default; do
+		sees "a copy of something else, $place" "$bug" inductor+probe.clone=$place
+		expect "is said" "clone $(echo $place | tr : ' '): 1 place" "$(cat "$tmp/a/1-probe.txt")"
+	done
+	sees "a copy of what is not there" "$bug" inductor+probe.clone=bw:aten.neg.default
+	expect "is said" "clone bw aten.neg.default: 0 places" "$(cat "$tmp/a/1-probe.txt")"
+	sees "two copies" 0 "inductor+dynamic=1+probe.clone=bw:aten.full.default,bw:aten.expand.default"
+	sees "ATen's kernel" 0 inductor+probe.fallback=aten.slice_scatter.default
+	expect "is said" "fallback aten.slice_scatter.default: 2 places" "$(cat "$tmp/a/1-probe.txt")"
+	sees "ATen's kernel of something else" "$bug" inductor+probe.fallback=aten.sum.dim_IntList
+	sees "a copy on a stage without the bug" 0 aot_eager+probe.clone=bw:aten.slice_scatter.default
+	expect "is said" "clone bw aten.slice_scatter.default: 1 place" "$(cat "$tmp/a/1-probe.txt")"
+}
+
+steps() { # PyTorch's bisector
+	sees "without a pass" "$bug" inductor+probe.off=post_grad_passes,joint_graph_passes
+	has "is said" "$tmp/a/1-probe.txt" '^off post_grad_passes: [1-9][0-9]* places$'
+	has "is said" "$tmp/a/1-probe.txt" '^off joint_graph_passes: [1-9][0-9]* places$'
+	check inductor+probe.first=lowerings:3
+	has "three lowerings" "$tmp/a/1-probe.txt" '^first lowerings:3: 7 asked, the last that was on: unsqueeze$'
+	sees "all of them" "$bug" inductor+probe.first=lowerings:99
+	has "is said" "$tmp/a/1-probe.txt" '^first lowerings:99: 7 asked, the last that was on: slice_1$'
+	refused() { # refused OPTION PATTERN: by the worker, that knows its version
+		check "inductor+$1"
+		expect "$1" 2 $?
+		has "$1" "$tmp/err" "$2"
+	}
+	refused probe.off=nothing "option 'probe.off': the bisector of PyTorch $version.* knows no subsystem 'nothing'; known: .*lowerings"
+	refused probe.first=nothing:1 "option 'probe.first': .* knows no subsystem 'nothing'"
+	refused probe.clone=bw:aten.nothing.default "option 'probe.clone': 'aten.nothing.default' is no operator of PyTorch $version"
+	refused probe.fallback=aten.neg "option 'probe.fallback': 'aten.neg' is no operator of PyTorch $version.*aten.NAME.OVERLOAD"
+	check inductor+probe.off=lowerings --script "$tmp/s.py"
+	has "no script" "$tmp/err" 'script cannot change what is compiled, as option probe.off does'
+}
+$3
+end
