@@ -2,6 +2,7 @@
 #include "fuzz/cli/case.h"
 
 #include "eager/base/clock.h"
+#include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/keep.h"
 
@@ -34,6 +35,7 @@ int case_open(struct triage_case *c, const struct options *o, struct arena *a)
 	struct err err = {0};
 	enum store_status st;
 	*c = (struct triage_case){.o = o, .started = clock_s(), .a = a};
+	c->end = o->time_s > 0 ? c->started + o->time_s : 0;
 	int rc = load(c);
 	if (rc != EXIT_CLEAN)
 		return rc;
@@ -61,6 +63,7 @@ void case_close(struct triage_case *c)
 	c->store = NULL;
 }
 
+bool case_over(const struct triage_case *c) { return interrupt_asked() || (c->end > 0 && clock_s() > c->end); }
 int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->started); }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------------- */

@@ -13,12 +13,14 @@ struct triage_case {
 	bool run_begun;
 	struct runner *runner;
 	double started;  /* clock_s() */
+	double end;      /* clock_s() after which no question is asked any more; 0: none (--time) */
 	struct arena *a; /* of everything that lasts */
 };
 
 /* o: with the id and --db, or the file and --target. An exit code; what is wrong was said. Closed in any case. */
 int case_open(struct triage_case *c, const struct options *o, struct arena *a);
 void case_close(struct triage_case *c);
+bool case_over(const struct triage_case *c);   /* a signal, or --time is over: what there is, is the result */
 int case_seconds(const struct triage_case *c); /* since it was opened */
 
 /* What is learnt, in one transaction: begin, rows, end. Of a file nothing is written. False: it was said why not. */

@@ -57,16 +57,16 @@ static int all_steps(struct triage_case *c, const char **how)
 		rc = step_confirm(c, how);
 		before = arena_printf(c->a, "%s; ", *how);
 	}
-	if (rc != EXIT_CLEAN || interrupt_asked())
+	if (rc != EXIT_CLEAN || case_over(c))
 		return rc;
 	if (!is_minimised(c)) {
 		rc = step_known(c, how);
-		if (rc != EXIT_VOID || interrupt_asked())
+		if (rc != EXIT_VOID || case_over(c))
 			return rc;
 		rc = step_minimize(c, how);
 		before = arena_printf(c->a, "%s%s; ", before, *how);
 	}
-	if (rc != EXIT_CLEAN || interrupt_asked())
+	if (rc != EXIT_CLEAN || case_over(c))
 		return rc;
 	rc = step_blame(c, how);
 	*how = arena_printf(c->a, "%s%s", before, *how);

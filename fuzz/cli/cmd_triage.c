@@ -62,6 +62,8 @@ static int list_todo(struct todo *t, const char *db)
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
+enum { PER_FINDING_S = 600 };
+
 struct worker {
 	pid_t pid; /* 0: none */
 	int row;
@@ -71,7 +73,7 @@ struct triage {
 	const struct options *o;
 	double end; /* clock_s() after which nothing new begins; 0: none */
 	struct todo todo;
-	int next, done, gone, failed;
+	int next;
 	struct worker *worker;
 	int nworkers, running;
 	int rc; /* of the last that failed; EXIT_CLEAN: none */
@@ -82,7 +84,7 @@ static bool over(const struct triage *t) { return interrupt_asked() || (t->end !
 /* The same program and options, one finding. */
 static char **arguments(const struct triage *t, const char *id, struct arena *a)
 {
-	char **argv = ARENA_ZNEW(a, char *, 12);
+	char **argv = ARENA_ZNEW(a, char *, 14);
 	int n = 0;
 	const char *const fixed[] = {t->o->self, "triage", id, "--db", t->o->db, "--quiet"};
 	for (int i = 0; i < ARRAY_LEN(fixed); i++)
@@ -91,6 +93,8 @@ static char **arguments(const struct triage *t, const char *id, struct arena *a)
 		argv[n++] = arena_strdup(a, "--python");
 		argv[n++] = arena_strdup(a, t->o->python);
 	}
+	argv[n++] = arena_strdup(a, "--time");
+	argv[n++] = arena_printf(a, "%d", MAX(1, (int)(t->end > 0 ? MIN(t->end - clock_s(), PER_FINDING_S) : PER_FINDING_S)));
 	if (t->o->limit_ms) {
 		argv[n++] = arena_strdup(a, "--limit");
 		argv[n++] = arena_printf(a, "%dms", t->o->limit_ms);
@@ -150,12 +154,8 @@ static void ended(struct triage *t, struct worker *w, int status)
 	print_said(w->said);
 	arena_free(&a);
 	t->running--;
-	t->done += rc == EXIT_CLEAN;
-	t->gone += rc == EXIT_VOID;
-	if (rc != EXIT_CLEAN && rc != EXIT_VOID) {
-		t->failed++;
+	if (rc != EXIT_CLEAN && rc != EXIT_VOID)
 		t->rc = rc < 128 ? rc : EXIT_TARGET;
-	}
 	*w = (struct worker){0};
 }
 
@@ -196,6 +196,7 @@ static int triage_all(const struct options *o)
 	struct arena a;
 	struct triage t = {.o = o, .end = o->time_s != 0 ? clock_s() + o->time_s : 0, .nworkers = o->jobs};
 	arena_init(&a);
+	struct todo left = {.a = &a};
 	t.todo.a = &a;
 	t.worker = ARENA_ZNEW(&a, struct worker, t.nworkers);
 	interrupt_catch(NULL);
@@ -205,10 +206,13 @@ static int triage_all(const struct options *o)
 		while (t.running)
 			await_one(&t);
 		rc = causes_print(o->db, INT64_MIN, o->json);
-		fflush(stdout);
-		fprintf(stderr, "triaged %d, not failing any more %d, not possible %d, not tried %d\n", t.done, t.gone, t.failed,
-			t.todo.n - t.done - t.gone - t.failed);
-		rc = rc == EXIT_CLEAN ? t.rc : rc;
+	}
+	fflush(stdout);
+	if (rc == EXIT_CLEAN)
+		rc = list_todo(&left, o->db);
+	if (rc == EXIT_CLEAN) {
+		fprintf(stderr, "triaged %d, left %d\n", t.todo.n - left.n, left.n);
+		rc = t.rc;
 	}
 	arena_free(&a);
 	return interrupt_asked() ? 128 + interrupt_asked() : rc;

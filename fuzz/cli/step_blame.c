@@ -1,5 +1,4 @@
 /* step_blame.c: who is to blame for a (minimised) program: who can reach it, which stage, what cures it; and so its cause. */
-#include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"
@@ -29,7 +28,7 @@ static bool go_on(void *ctx, const char *what)
 	struct triage_case *c = ctx;
 	if (!c->o->quiet)
 		fprintf(stderr, "  %s\n", what);
-	return !interrupt_asked();
+	return !case_over(c);
 }
 
 static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause)
@@ -62,6 +61,6 @@ int step_blame(struct triage_case *c, const char **how)
 	blame(&b, c->runner, &c->x.p, &c->x.t, &f, go_on, c, c->a);
 	*how = arena_printf(c->a, "%s%s%s", b.sentence, reach[0] ? "; reached from: " : "", reach);
 	if (b.stopped)
-		return 128 + interrupt_asked();
+		return EXIT_VOID;
 	return record(c, &b, reach, cause_of(&c->x.p, &f, &b, &c->x.t, c->a)) ? EXIT_CLEAN : EXIT_TARGET;
 }

@@ -74,7 +74,7 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 	struct hash128 question = question_of(c, text);
 	struct ran ran;
 	bool yes = false;
-	if (interrupt_asked())
+	if (case_over(c))
 		return MINIMISE_STOP;
 	if (asked_before(m, &question, &yes))
 		return yes ? MINIMISE_YES : MINIMISE_NO;
