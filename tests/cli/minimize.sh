@@ -95,5 +95,57 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 
 }
 
+steps() { # each step alone, of a file and of a finding; what is not there is said
+	target=builtin:eager+plant=zero
+	"$bin" fuzz --target $target --programs 60 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	id=$(sql "select full_id from v_findings where kind = 'value' order by full_id limit 1" "$tmp/f.db")
+	"$bin" confirm "$id" --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "confirm" 0 $?
+	has "it says how" "$tmp/out" '^confirmed: diverges 2 times of 2 in a fresh process, and there with [0-9] of [1-9] other data seeds$'
+	expect "kept" 1 "$(sql "select count(*) from v_events where full_id = '$id' and kind = 'confirmed' and payload like '%data seeds%'" "$tmp/f.db")"
+	"$bin" blame "$id" --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "blame" 0 $?
+	has "the stage" "$tmp/out" '^wrong from: eager'
+	expect "state" blamed "$(sql "select state from v_findings where full_id = '$id'" "$tmp/f.db")"
+	expect "cause" 1 "$(sql "select count(*) from v_causes where cause like 'builtin:eager: value, wrong; %' and full_id = '$id'" "$tmp/f.db")"
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/right.prog"
+	for verb in confirm minimize blame; do
+		"$bin" $verb "$tmp/right.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"
+		expect "$verb of what does not fail" 4 $?
+	done
+	has "blame says so" "$tmp/err" 'the program does not fail on this target: pass'
+	"$bin" confirm "$tmp/right.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"
+	has "confirm, too" "$tmp/out" '^not seen: diverges 0 times of 2 in a fresh process, and there with 0 of 3 other data seeds$'
+	"$bin" blame "$tmp/right.prog" >"$tmp/out" 2>"$tmp/err"
+	expect "no target" 2 $?
+	"$bin" triage 12345678 --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "no such finding" 2 $?
+}
+
+torch() { # two large programs with one cause end in one, by its cure; another cause does not join them
+	for p in slice_scatter_f32_4x13x33_0_6 slice_scatter_f32_1x33x257_0_16; do
+		"$bin" check "$src/corpus/seeds/$p.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/f.db" --quiet >"$tmp/out" 2>&1
+		expect "$p diverges" 1 $?
+	done
+	"$bin" check "$src/corpus/regressions/sub_scalar_alpha.prog" --target torch-2.11.0:inductor@cpu --db "$tmp/f.db" --quiet >"$tmp/out" 2>&1
+	n=$(sql "select count(*) from v_open" "$tmp/f.db")
+	expect "findings" yes "$([ "$n" -ge 2 ] && echo yes)"
+	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	has "all of them" "$tmp/err" "^triaged $n, left 0$"
+	expect "one cause" "torch:inductor: layout predicted wrong; aten.slice_scatter.default" \
+		"$(sql "select distinct cause from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
+	expect "and another" 2 "$(sql "select count(*) from v_causes" "$tmp/f.db")"
+	has "its sentence" "$tmp/out" 'wrong from: inductor \(aot_eager_decomp_partition is right\); cured by cloning aten\.slice_scatter\.default in the backward graph'
+	has "the prediction" "$tmp/out" 'fake predicts aten\.slice_scatter\.default of the backward wrong: fake float32'
+	expect "reached from Python" python "$(sql "select reach from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
+	id=$(sql "select full_id from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")
+	has "two operators" "$tmp/out" '^ +sum_1: '
+	"$bin" findings show "$id" --artifact 'backward graph' --db "$tmp/f.db" >"$tmp/graph"
+	has "and the graph" "$tmp/graph" 'slice_scatter'
+	expect "PyTorch's own comparison" 1 \
+		"$(sql "select payload like 'assert_close: %same: differs' from v_events where full_id = '$id' and kind = 'excuse'" "$tmp/f.db")"
+}
+
 $part
 end
