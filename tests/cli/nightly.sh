@@ -18,7 +18,7 @@ whole() { # whole WHAT: the store is
 
 three() { # new, then known and one killed in the middle, then gone
 	compiler 1.0 wrong
-	night --time 10s --seed 5 $python --programs 30
+	night --time 200s --seed 5 $python --programs 30
 	expect "the first night" 1 $?
 	whole "first"
 	n=$(sql "select count(*) from v_findings" n.db)
@@ -33,8 +33,8 @@ three() { # new, then known and one killed in the middle, then gone
 		"$bin" findings mark "$id" known --issue https://example.org/1 --db n.db >out
 	done
 	cp n.db before.db
-	setsid "$src/scripts/nightly" --db n.db --binary "$bin" --time 60s --seed 6 $python >out 2>err &
-	for i in $(seq 100); do # until it has counted something
+	setsid "$src/scripts/nightly" --db n.db --binary "$bin" --time 200s --seed 6 $python >out 2>err &
+	for _ in $(seq 400); do # until it has counted something
 		sleep 0.2
 		[ -s n.db.new ] && [ "$(sql "select coalesce(sum(n), 0) >= 20 from v_counters where seed = 6" n.db.new 2>/dev/null)" = 1 ] && break
 	done
@@ -43,7 +43,7 @@ three() { # new, then known and one killed in the middle, then gone
 	expect "the store is what it was" "$(cksum <before.db)" "$(cksum <n.db)"
 	has "what the night has is there" <(ls) "^n.db.new$"
 	killed=$(sql "select sum(n) from v_counters where seed = 6 and policy = 'forward'" n.db.new)
-	night --time 10s --seed 7 $python --programs 30
+	night --time 200s --seed 7 $python --programs 30
 	expect "others are new, as the killed night found them" yes "$([ $? -le 1 ] && echo yes)"
 	has "it goes on" err "^nightly: the last night was interrupted"
 	whole "second"
@@ -52,7 +52,7 @@ three() { # new, then known and one killed in the middle, then gone
 	expect "what the killed night counted is counted once" "$killed 30" \
 		"$(sql "select group_concat(n, ' ') from (select sum(n) as n from v_counters where seed in (6, 7) and policy = 'forward' group by seed order by seed)" n.db)"
 	compiler 2.0
-	night --time 10s --seed 8 $python --programs 30
+	night --time 200s --seed 8 $python --programs 30
 	expect "nothing is wrong any more" 0 $?
 	whole "third"
 	has "the summary asks" n.db.night/summary.md "^## No longer happens: $n$"
@@ -61,7 +61,7 @@ three() { # new, then known and one killed in the middle, then gone
 		"$bin" findings mark "$id" fixed-in 2.0 --db n.db >out
 	done
 	compiler 2.1 wrong
-	night --time 10s --seed 9 $python --programs 5
+	night --time 200s --seed 9 $python --programs 5
 	expect "it is back" 1 $?
 	has "the summary says so" n.db.night/summary.md "^## Regressed: [1-9]"
 	whole "fourth"
@@ -75,10 +75,10 @@ full() { # a file size limit, as a full disk; the next night has what was found
 	found=$(for db in n.db n.db.new; do [ ! -s $db ] || sql "select full_id from v_findings" $db; done | sort -u)
 	expect "something was found" yes "$([ "$(wc -l <<<"$found")" -gt 5 ] && echo yes)"
 	has "it is to be told of" <(ls) "^n.db.since$"
-	(ulimit -f 20 && night $zero --time 20s --seed 6 -- --programs 10)
+	(ulimit -f 20 && night $zero --time 200s --seed 6 -- --programs 10)
 	expect "no room at all" 3 $?
 	expect "integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
-	night $zero --time 60s --seed 7 -- --programs 10
+	night $zero --time 200s --seed 7 -- --programs 10
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
@@ -88,7 +88,7 @@ full() { # a file size limit, as a full disk; the next night has what was found
 
 ended() { # SIGTERM: what is there is merged and told of, the exit code says so; a canary that is not found; one night at a time
 	"$src/scripts/nightly" --db n.db --binary "$bin" --time 60s --seed 5 --target builtin:eager+plant=zero >out 2>err &
-	for i in $(seq 100); do
+	for _ in $(seq 400); do
 		sleep 0.2
 		[ -s n.db.new ] && [ "$(sql "select count(*) >= 3 from v_findings" n.db.new 2>/dev/null)" = 1 ] && break
 	done
