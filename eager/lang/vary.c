@@ -43,7 +43,7 @@ bool vary_dtype(struct prog *out, const struct prog *p, enum dtype from, enum dt
 	return settle(out, &q, err);
 }
 
-/* ---- in words ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- in words ------------------------------------------------------------------------------------------------------------------------ */
 
 static void print_sizes(struct strbuf *sb, const struct meta *m)
 {

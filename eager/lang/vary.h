@@ -4,8 +4,8 @@
 
 #include "eager/lang/prog.h"
 
-/* `to` wherever a size is `from`: of inputs, symbols, regions, views (shrink_size.h says what stays and what follows). *moved: positions had
- * to. Refused where that makes no program. */
+/* `to` wherever a size is `from`: of inputs, symbols, regions, views (shrink_size.h says what stays and what follows). *moved: positions
+ * had to. Refused where that makes no program. */
 bool vary_size(struct prog *out, const struct prog *p, int64_t from, int64_t to, bool *moved, struct arena *a, struct err *err);
 /* `to` wherever the program says the dtype `from`, in words or by a default. */
 bool vary_dtype(struct prog *out, const struct prog *p, enum dtype from, enum dtype to, struct arena *a, struct err *err);

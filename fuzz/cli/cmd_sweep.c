@@ -25,7 +25,7 @@ struct sweeping {
 	int programs; /* in the file */
 };
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the table ----------------------------------------------------------------------------------------------------------------------- */
 
 enum { VARIED = 35, DTYPE = 4, TARGET = 25, VERDICT = 10, WRONG = 20, EXPECTED = 17, GOT = 12, REASON = 60 };
 
@@ -168,7 +168,7 @@ static void on_end(void *ctx, const struct sweep_series *s)
 	fflush(stdout);
 }
 
-/* ---- what is asked -------------------------------------------------------------------------------------------------------------------- */
+/* ---- what is asked ------------------------------------------------------------------------------------------------------------------- */
 
 static bool read_axes(unsigned *out, const char *text, struct err *err)
 {
@@ -235,7 +235,7 @@ static int understand(struct sweeping *w)
 	return err.msg[0] ? EXIT_USAGE : EXIT_CLEAN;
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------------------------------------- */
 
 static void print_title(struct sweeping *w, const struct sweep *s, const struct sweep_row *base)
 {

@@ -1,6 +1,6 @@
 /* sweep.h: for what else does a program fail in the same way? One thing at a time is varied, all others stay as they are: stages, dtypes,
- * options, sizes, versions. Each value of what is varied is a row, also one that makes no program or cannot be judged; the rows of one thing
- * are a series, which ends with what can be said of it as a whole. */
+ * options, sizes, versions. Each value of what is varied is a row, also one that makes no program or cannot be judged; the rows of one
+ * thing are a series, which ends with what can be said of it as a whole. */
 #ifndef SCATTERPROOF_SWEEP_H
 #define SCATTERPROOF_SWEEP_H
 

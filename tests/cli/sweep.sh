@@ -42,7 +42,10 @@ field() { # field SERIES VALUE EXPRESSION: of the row of that series and value i
 	END
 }
 summary() { # summary SERIES: what is said of it
-	python3 -c 'import json, sys; print(*[r["summary"] for r in map(json.loads, open("out")) if "summary" in r and r["series"] == sys.argv[1]])' "$1"
+	python3 - "$1" <<-'END'
+	import json, sys
+	print(*[r["summary"] for r in map(json.loads, open("out")) if "summary" in r and r["series"] == sys.argv[1]])
+	END
 }
 
 table() { # every size and dtype is a row of one line, and each series ends with what can be said of it

@@ -64,7 +64,8 @@ static void test_dtypes(void)
 		{FOUNDING, DT_F64, DT_BF16, ""}, /* nothing is f64: the same program */
 		{"# scatterproof 1\nx = input([4], seed=1)\no = full([4], 1.0)\ny = add.Tensor(x, o)\nreturn (y,)\n", DT_F32, DT_F64,
 			"x: f32 -> f64"},
-		{"# scatterproof 1\nx = input([4], seed=1)\ni = input([2], dtype=i64, fill=\"index\", high=4)\ny = index_select(x, 0, i)\nreturn (y,)\n",
+		{"# scatterproof 1\nx = input([4], seed=1)\ni = input([2], dtype=i64, fill=\"index\", high=4)\n"
+		 "y = index_select(x, 0, i)\nreturn (y,)\n",
 			DT_I64, DT_I32, "i: i64 -> i32"},
 	};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
