@@ -10,6 +10,7 @@
 #include "eager/base/output.h"
 #include "fuzz/cli/check_json.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/cli/start.h"
 #include "compiled/targets/exec.h"
 #include "fuzz/campaign/keep.h"
 #include "fuzz/campaign/load.h"
@@ -338,25 +339,13 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	return rc;
 }
 
-/* Its child; from now on the target has the name of the version that it is. */
-static int open_target(struct checking *c, int target)
-{
-	struct exec_options eo = {.self = c->o.self, .python = c->o.python, .limit_ms = c->o.limit_ms};
-	struct err err = {0};
-	c->warm[target] = exec_open(&c->o.target[target], &eo, &err);
-	enum exec_identity id = c->warm[target] ? exec_identify(&c->o.target[target], c->warm[target], &err) : EXEC_BROKEN;
-	if (id != EXEC_IDENTIFIED)
-		complain("%s", err.msg);
-	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
-}
-
 /* 0 pass, or diverges as a person has marked in the store; 1 diverges, 2 the target's options or version are not what its name says, 3
  * the target is broken, 4 not judged. exit_of_both over files and targets. */
 static int check_one(struct checking *c, const char *file, const struct prog *p, int target)
 {
 	struct arena a;
 	if (!c->warm[target] && !c->refused[target])
-		c->refused[target] = open_target(c, target);
+		c->warm[target] = start_target(&c->refused[target], &c->o.target[target], &c->o);
 	if (c->refused[target]) {
 		not_expected(c, c->refused[target]);
 		return c->refused[target];

@@ -30,18 +30,12 @@ static const char *program_text(const struct found *x, struct arena *a)
 /* The interpreter, if one was named: what it is decides the target's name. */
 static int identify(struct target *t, const struct options *o)
 {
-	struct exec_options eo = {.self = o->self, .python = o->python};
-	struct err err = {0};
+	int rc = EXIT_CLEAN;
 	if (target_has_versions(t) && !o->python && !t->version[0])
 		snprintf(t->version, sizeof t->version, "%s", t->driver->default_version);
-	if (!target_has_versions(t) || !o->python)
-		return EXIT_CLEAN;
-	struct exec *e = exec_open(t, &eo, &err);
-	enum exec_identity id = e ? exec_identify(t, e, &err) : EXEC_BROKEN;
-	if (id != EXEC_IDENTIFIED)
-		complain("%s", err.msg);
-	exec_close(e);
-	return id == EXEC_IDENTIFIED ? EXIT_CLEAN : id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
+	if (target_has_versions(t) && o->python)
+		exec_close(start_target(&rc, t, o));
+	return rc;
 }
 
 static int write_script(const struct options *o, struct found *x, struct arena *a)
@@ -156,15 +150,10 @@ static int run_again(const struct options *o, struct found *x, struct exec *e, s
 
 static int open_and_run(const struct options *o, struct found *x, struct arena *a)
 {
-	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
-	struct err err = {0};
-	struct exec *e = exec_open(&x->t, &eo, &err);
-	enum exec_identity id = e ? exec_identify(&x->t, e, &err) : EXEC_BROKEN;
-	int rc = id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
-	if (id == EXEC_IDENTIFIED)
+	int rc;
+	struct exec *e = start_target(&rc, &x->t, o);
+	if (e)
 		rc = run_again(o, x, e, a);
-	else
-		complain("%s", err.msg);
 	exec_close(e);
 	return rc;
 }
