@@ -5,6 +5,7 @@
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/cli/start.h"
 #include "fuzz/campaign/rerun.h"
 #include "compiled/targets/driver.h"
 #include "fuzz/cli/repro_matrix.h"
