@@ -106,6 +106,9 @@ struct target_driver {
 	/* The versions on this machine, sorted, in a; how many. NULL: there is nothing to install. */
 	int (*installed)(struct target_installed **out, struct arena *a);
 
+	/* Is every operator of p written in p's surface (on t), none of it as in aten? NULL: the family has no surfaces. */
+	bool (*spelled)(const struct prog *p, const struct target *t);
+
 	/* A stand-alone Python script (fuzz/triage/script.c). NULL: there is none. */
 	const struct target_script *script;
 };

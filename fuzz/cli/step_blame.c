@@ -1,4 +1,5 @@
 /* step_blame.c: who is to blame for a (minimised) program: who can reach it, which stage, what cures it; and so its cause. */
+#include "compiled/targets/driver.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"
@@ -14,8 +15,11 @@ static const char *reach_of(struct triage_case *c, const struct failure *f)
 		arena_init(&once);
 		prog_clone(&q, &c->x.p, &once);
 		q.surface = tried[i];
-		runner_run(&ran, c->runner, &q, &c->x.t, &once);
-		bool fails = failure_is(f, &ran.outcome);
+		bool fails = c->x.t.driver->spelled(&q, &c->x.t);
+		if (fails) {
+			runner_run(&ran, c->runner, &q, &c->x.t, &once);
+			fails = failure_is(f, &ran.outcome);
+		}
 		arena_free(&once);
 		if (fails)
 			return surface_name[tried[i]];
@@ -57,7 +61,7 @@ int step_blame(struct triage_case *c, const char **how)
 		return ran.broken || ran.outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	}
 	failure_of(&f, &ran.outcome);
-	const char *reach = target_has_plain(&c->x.t) && target_stage(&c->x.t)->compiles ? reach_of(c, &f) : "";
+	const char *reach = c->x.t.driver->spelled && target_stage(&c->x.t)->compiles ? reach_of(c, &f) : "";
 	blame(&b, c->runner, &c->x.p, &c->x.t, &f, go_on, c, c->a);
 	*how = arena_printf(c->a, "%s%s%s", b.sentence, reach[0] ? "; reached from: " : "", reach);
 	if (b.stopped)

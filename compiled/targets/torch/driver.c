@@ -5,6 +5,7 @@
 #include "compiled/targets/torch/emit_python.h"
 #include "compiled/targets/torch/installed.h"
 #include "compiled/targets/torch/script_parts.h"
+#include "compiled/targets/torch/spell.h"
 #include "compiled/targets/torch/torch.h"
 
 /* What `torch:` without a version means: it still has the founding bug. */
@@ -247,6 +248,8 @@ static void take(struct result *out, struct arena *a, struct proc *child, const 
 	torch_take(out, a, child, request);
 }
 
+static bool spelled(const struct prog *p, const struct target *t) { return spell_all(p, t->device); }
+
 const struct target_driver torch_driver = {
 	.name = "torch",
 	.title = "PyTorch",
@@ -273,5 +276,6 @@ const struct target_driver torch_driver = {
 	.submit = submit,
 	.take = take,
 	.installed = torch_installed,
+	.spelled = spelled,
 	.script = &torch_script,
 };

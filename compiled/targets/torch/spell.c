@@ -621,3 +621,16 @@ void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, 
 			fold_assign(out, &b, line + i, n - i);
 	arena_free(&a);
 }
+
+bool spell_all(const struct prog *p, enum target_device device)
+{
+	bool forward[MAX_NODES], cot[MAX_NODES];
+	struct spell_plan plan;
+	prog_partition(p, forward, cot);
+	spell_plan(&plan, p, forward, device);
+	for (int i = 0; i < p->nnode; i++)
+		if (forward[i] && op_info[p->node[i].op].family != F_INPUT && p->node[i].op != OP_getitem && plan.form[i] == SPELL_ALONE
+			&& plan.choice[i] < 0)
+			return false;
+	return true;
+}

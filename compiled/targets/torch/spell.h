@@ -30,6 +30,8 @@ struct spell_plan {
 void spell_plan(struct spell_plan *out, const struct prog *p, const bool *mine, enum target_device device);
 /* Appends the lines of a node (none if it is folded). False: it has no spelling, so it is written as in aten. */
 bool spell_node(struct strbuf *sb, const struct spell_plan *plan, const struct prog *p, int node);
+/* Has every operator of p's functions a spelling of its surface? If not, some of it is written as in aten. */
+bool spell_all(const struct prog *p, enum target_device device);
 /* How many the row has. Reads each of them: one that names an argument or a condition that does not exist is our bug. */
 int spell_alternatives(int op, enum surface surface);
 
