@@ -59,6 +59,8 @@ static void check_file(const char *path)
 	if (read) {
 		emit_python(&python, &p, TDEV_CPU);
 		put_comment(&comment, python.s);
+		const char *cotangents = strstr(python.s, "def cotangents"), *aten = strstr(python.s, "torch.ops.aten.");
+		EXPECT(spell_all(&p, TDEV_CPU) == (!aten || (cotangents && aten > cotangents)), "%s: is all of it spelled?", path);
 		const char *want = strstr(text.s, "# python:");
 		if (getenv("UPDATE"))
 			write_file(path, text.s, want ? (size_t)(want - text.s) : text.len, comment.s);
