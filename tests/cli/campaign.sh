@@ -131,7 +131,7 @@ targets() { # what this machine has, from made-up environments; nothing is start
 }
 
 mark() { # decisions of people, and what later campaigns make of them
-	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db $tmp/m.db"
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db $tmp/m.db --no-recheck" # life.sh has what is known run again
 	$fuzz >"$tmp/out" 2>"$tmp/err"
 	n=$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)
 	ids=($(sql "select group_concat(id, ' ') from v_findings" "$tmp/m.db"))
@@ -189,7 +189,7 @@ mark() { # decisions of people, and what later campaigns make of them
 }
 
 refixed() { # fixed ones that are seen again unconfirmed: by a campaign that confirms nothing, by check, by a merge
-	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db $tmp/r.db"
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db $tmp/r.db --no-recheck"
 	decide() { for id in $(sql "select id from v_findings" "$tmp/r.db"); do "$bin" findings mark "$id" "$@" --db "$tmp/r.db" >/dev/null; done; }
 	$fuzz >"$tmp/out" 2>"$tmp/err"
 	n=$(sql "select count(*) from v_findings" "$tmp/r.db")
