@@ -6,6 +6,9 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/keep.h"
 
+/* To write: each waits STORE_BUSY_MS. Others write, too, and the disk may be slow; what was learnt took minutes. */
+enum { TRIES = 12 };
+
 static bool load_file(struct prog *p, const char *path, struct arena *a)
 {
 	struct strbuf text;
@@ -39,13 +42,19 @@ int case_open(struct triage_case *c, const struct options *o, struct arena *a)
 	int rc = load(c);
 	if (rc != EXIT_CLEAN)
 		return rc;
+	if (o->db && c->x.claim.refused) {
+		complain("finding %.*s says that eager refuses a program that it should run: there is no compiler to blame (`repro` runs it again)",
+			STORE_ID_DIGITS, c->x.f.hex);
+		return EXIT_USAGE;
+	}
 	c->runner = runner_new(&eo);
 	enum exec_identity id = runner_start(c->runner, &c->x.t, &err);
 	if (id != EXEC_IDENTIFIED) {
 		complain("%s", err.msg);
 		return id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 	}
-	c->store = o->db ? store_open(&st, o->db, STORE_WRITE, &err) : NULL;
+	for (int i = 0; o->db && i < TRIES && !c->store && (i == 0 || st == STORE_BUSY); i++)
+		c->store = store_open(&st, o->db, STORE_WRITE, &err);
 	if (!o->db || c->store)
 		return EXIT_CLEAN;
 	complain("%s", err.msg);
@@ -70,8 +79,12 @@ int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->star
 
 void case_begin(struct triage_case *c)
 {
-	if (c->store)
-		store_begin(c->store);
+	for (int i = 0; c->store && i < TRIES; i++) {
+		if (store_begin(c->store) != STORE_BUSY)
+			return;
+		if (i + 1 < TRIES)
+			store_rollback(c->store);
+	}
 }
 
 void case_event(struct triage_case *c, enum event_kind kind, const char *payload, const struct hash128 *program)
@@ -117,7 +130,6 @@ void case_observation(struct triage_case *c, const struct prog *p, const struct 
 	begin_run(c);
 	obs.run = c->run;
 	keep_environment(c->store, &obs.environment, &c->x.t, versions.s, hello.s, c->a);
-	store_counter_add(c->store, &c->run, "", &obs.environment, verdict_name[o->verdict], 1);
 	store_observation(c->store, &obs, text, ops, nops);
 	store_program(c->store, program ? program : &id, text, ops, nops);
 	sb_free(&hello);

@@ -1,8 +1,10 @@
 /* cmd_triage.c: from a list of findings to a few causes: a process for each open finding that has none, the most severe first, several at a
  * time; then the causes. What a process learns is in the store step by step, so a run that is stopped, or killed, goes on where it was. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,9 +46,9 @@ static int list_todo(struct todo *t, const char *db)
 {
 	static const char sql[] =
 		"select v.full_id, v.signature from v_findings v join finding_state t on t.name = v.state where t.open and v.target <> "
-		"'scatterproof' and not exists (select 1 from v_events e where e.full_id = v.full_id and e.kind = 'cause') and "
-		"coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', 'unconfirmed') order by at desc, "
-		"kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
+		"'scatterproof' and v.signature not like 'invalid: %' and not exists (select 1 from v_events e where e.full_id = v.full_id and "
+		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', 'unconfirmed') "
+		"order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
 	enum store_status st;
 	struct err err = {0};
 	struct store *s = store_open(&st, db, STORE_READ, &err);
@@ -130,13 +132,13 @@ static bool begin(struct triage *t, struct worker *w, int row)
 	return false;
 }
 
-static void print_said(FILE *said)
+static void print_said(FILE *said, bool quiet)
 {
 	char line[4096];
 	struct arena a;
 	arena_init(&a);
 	rewind(said);
-	while (fgets(line, sizeof line, said)) {
+	while (!quiet && fgets(line, sizeof line, said)) {
 		line[strcspn(line, "\n")] = 0;
 		fprintf(stderr, "  %s\n", escaped_line(&a, line));
 		arena_reset(&a);
@@ -151,8 +153,9 @@ static void ended(struct triage *t, struct worker *w, int status)
 	const struct todo_row *row = &t->todo.row[w->row];
 	int rc = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	arena_init(&a);
-	fprintf(stderr, "%d of %d: %.*s %s\n", w->row + 1, t->todo.n, STORE_ID_DIGITS, row->id, escaped_line(&a, row->signature));
-	print_said(w->said);
+	if (!t->o->quiet)
+		fprintf(stderr, "%d of %d: %.*s %s\n", w->row + 1, t->todo.n, STORE_ID_DIGITS, row->id, escaped_line(&a, row->signature));
+	print_said(w->said, t->o->quiet && rc == EXIT_CLEAN);
 	arena_free(&a);
 	t->running--;
 	if (rc != EXIT_CLEAN && rc != EXIT_VOID)
@@ -192,6 +195,63 @@ static void work_off(struct triage *t)
 	}
 }
 
+/* One triage at a time: FILE.triage is locked as long as this process lives, however it ends. -1: it was said why not. */
+static int lock_store(const char *db)
+{
+	struct strbuf path;
+	sb_init(&path);
+	sb_printf(&path, "%s.triage", db);
+	int fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		complain("%s: %s", path.s, strerror(errno));
+	else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		complain("another triage works on %s (%s is locked)", db, path.s);
+		close(fd);
+		fd = -1;
+	}
+	sb_free(&path);
+	return fd;
+}
+
+static void unlock_store(const char *db, int fd)
+{
+	struct strbuf path;
+	sb_init(&path);
+	sb_printf(&path, "%s.triage", db);
+	unlink(path.s);
+	close(fd);
+	sb_free(&path);
+}
+
+/* Before hours of work: can what is learnt be written? */
+static bool can_be_written(const char *db)
+{
+	enum store_status st;
+	struct err err = {0};
+	struct store *s = store_open(&st, db, STORE_WRITE, &err);
+	if (!s)
+		complain("%s", err.msg);
+	store_close(s, NULL);
+	return s != NULL;
+}
+
+/* An exit code. */
+static int work_on(struct triage *t)
+{
+	if (!t->todo.n)
+		return EXIT_CLEAN;
+	if (!can_be_written(t->o->db))
+		return EXIT_TARGET;
+	int lock = lock_store(t->o->db);
+	if (lock < 0)
+		return EXIT_TARGET;
+	work_off(t);
+	while (t->running)
+		await_one(t);
+	unlock_store(t->o->db, lock);
+	return EXIT_CLEAN;
+}
+
 static int triage_all(const struct options *o)
 {
 	struct arena a;
@@ -202,12 +262,10 @@ static int triage_all(const struct options *o)
 	t.worker = ARENA_ZNEW(&a, struct worker, t.nworkers);
 	interrupt_catch(NULL);
 	int rc = list_todo(&t.todo, o->db);
-	if (rc == EXIT_CLEAN) {
-		work_off(&t);
-		while (t.running)
-			await_one(&t);
+	if (rc == EXIT_CLEAN)
+		rc = work_on(&t);
+	if (rc == EXIT_CLEAN)
 		rc = causes_print(o->db, INT64_MIN, o->json);
-	}
 	fflush(stdout);
 	if (rc == EXIT_CLEAN)
 		rc = list_todo(&left, o->db);

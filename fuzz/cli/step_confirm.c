@@ -10,7 +10,6 @@ int step_confirm(struct triage_case *c, const char **how)
 	*how = arena_printf(c->a, "%s: %s%s%s", confirm_class_name[k.class], k.how, k.excuse[0] ? "; " : "", k.excuse);
 	case_begin(c);
 	if (k.class == CONFIRM_SEEN) {
-		case_observation(c, &c->x.p, &k.outcome, NULL);
 		case_event(c, EVENT_CONFIRMED, k.how, NULL);
 		if (k.excuse[0])
 			case_event(c, EVENT_EXCUSE, k.excuse, NULL);

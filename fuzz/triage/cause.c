@@ -146,7 +146,7 @@ const char *cause_of(const struct prog *least, const struct failure *f, const st
 {
 	const char *head = cause_head(f, b, t, a), *op = one_operator(b);
 	struct strbuf sb;
-	if (f->signature[0])
+	if (f->signature[0] && f->placed)
 		return head;
 	if (op && str_eq(op, b->predicted)) /* whatever reads or writes by that layout goes wrong, each in its way */
 		return arena_printf(a, "%s:%s: layout predicted wrong; %s", target_family(t), b->stage, op);

@@ -8,7 +8,8 @@
  * The first stage that goes wrong; the kind and the sort of the error; then, if every cure that names an operator of a graph names the
  * same one, or one names that whose layout is predicted wrong, that operator; else the operators of the minimised program, whose
  * arithmetic is plain (shrink.h), with what of its dtypes and
- * layouts could not be made plain. What raises, crashes or hangs is told by its message alone. Sizes, seeds, names and versions are not in
+ * layouts could not be made plain. What raises is told by its message alone, what crashes
+ * or hangs by its place; if that is unknown, by how it ended and the operators. Sizes, seeds, names and versions are not in
  * it. */
 #ifndef SCATTERPROOF_CAUSE_H
 #define SCATTERPROOF_CAUSE_H

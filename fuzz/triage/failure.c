@@ -41,7 +41,8 @@ void failure_of(struct failure *out, const struct outcome *o)
 	if (w && w->cmp.count[EL_DISAGREE])
 		out->sort = sort_of[w->cmp.pattern];
 	if (!w && o->signature)
-		snprintf(out->signature, sizeof out->signature, "%s", o->signature);
+		snprintf(out->signature, sizeof out->signature, "%s", o->symptom ? o->symptom : o->signature);
+	out->placed = !o->symptom || o->placed;
 }
 
 /* Sorts that shrinking turns into each other: of two elements one wrong is a factor, one zero is all of them. */

@@ -23,7 +23,8 @@ struct failure {
 	enum finding_kind kind;
 	int role; /* enum tensor_role of the first wrong tensor; -1: none */
 	enum error_sort sort;
-	char signature[256]; /* of raises, crashes, hangs; else "" */
+	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended; else "" */
+	bool placed;         /* signature says where: no operators are needed to tell it from others */
 };
 
 /* o diverges. */

@@ -281,6 +281,9 @@ static bool from_status(struct outcome *out, const struct prog *p, const struct 
 			out->signature = arena_printf(a, "%s %s", finding_kind_name[out->kind], place);
 		if (r->device_lost)
 			out->signature = arena_printf(a, "crash device fault: %s", message_generalised(r->message, a));
+		out->placed = place[0] || r->device_lost;
+		out->symptom =
+			out->placed ? out->signature : arena_printf(a, "%s: %s", finding_kind_name[out->kind], message_generalised(r->message, a));
 	} else {
 		return false;
 	}

@@ -56,6 +56,8 @@ struct outcome {
 	enum finding_kind kind;
 	enum finding_severity severity;
 	const char *signature, *tensor, *pattern, *detail;
+	const char *symptom; /* of a crash or hang: where it was, or how it ended; in neither are operators. NULL elsewhere */
+	bool placed;         /* symptom: where */
 	int call;
 	const char *report; /* text block for people: the program, the wrong tensor, expected and got */
 	/* what the verdict was made of */
