@@ -47,8 +47,8 @@ static int list_todo(struct todo *t, const char *db)
 	static const char sql[] =
 		"select v.full_id, v.signature from v_findings v join finding_state t on t.name = v.state where t.open and v.target <> "
 		"'scatterproof' and v.signature not like 'invalid: %' and not exists (select 1 from v_events e where e.full_id = v.full_id and "
-		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', 'unconfirmed') "
-		"order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
+		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', "
+		"'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
 	enum store_status st;
 	struct err err = {0};
 	struct store *s = store_open(&st, db, STORE_READ, &err);
