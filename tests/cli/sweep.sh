@@ -176,6 +176,9 @@ since_torch() { # of two versions, the first has the bug
 	SCATTERPROOF_TARGETS=$tmp/two sweep "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch:inductor@cpu --since
 	expect "exit code" 0 $?
 	expect "one line" "fails on 2.11.0 (first installed); right from 2.15.0 on" "$(cat out)"
+	sweep "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target builtin:eager --since
+	expect "a family without versions" 2 $?
+	expect "nothing is printed then" "" "$(cat out)"
 }
 
 $part
