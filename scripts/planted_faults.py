@@ -20,6 +20,7 @@ from typing import Any
 INDUCTOR, DECOMPOSED = "inductor", "aot_eager_decomp_partition"
 LOWERING, DECOMPOSITION = "torch._inductor.lowering", "torch._inductor.decomposition"
 JOINT, POST = "torch._inductor.fx_passes.joint_graph", "torch._inductor.fx_passes.post_grad"
+STEP = {LOWERING: "probe.off=lowerings", JOINT: "probe.off=joint_graph_passes", POST: "probe.off=post_grad_passes", DECOMPOSITION: ""}
 Patch = Callable[[Any], None]
 
 
@@ -30,6 +31,7 @@ class Fault:
     ops: str  # a campaign's --ops: the operator that is broken, those that surround it are added
     broken: tuple[str, ...]  # what blame has to name: operators without namespace and overload, passes, options
     stage: str = INDUCTOR  # the first that goes wrong
+    step: str = ""  # the probe that switches off the part of that stage where the fault is
     option: str = ""  # of the target
     module: str = ""  # that the patch changes
     patch: Patch | None = None
@@ -44,7 +46,7 @@ def planted(module: str, ops: str, *broken: str, stage: str = INDUCTOR) -> Calla
 
     def register(patch: Patch) -> Patch:
         name = patch.__name__
-        FAULTS[name] = Fault(name, " ".join((patch.__doc__ or "").split()), ops, broken, stage, "", module, patch)
+        FAULTS[name] = Fault(name, " ".join((patch.__doc__ or "").split()), ops, broken, stage, STEP[module], "", module, patch)
         return patch
 
     return register
@@ -52,9 +54,8 @@ def planted(module: str, ops: str, *broken: str, stage: str = INDUCTOR) -> Calla
 
 for _op in ("relu", "log1p"):
     _option = f"cpp.inject_{_op}_bug_TESTING_ONLY=accuracy"
-    FAULTS[f"{_op}_option"] = Fault(
-        f"{_op}_option", f"Inductor's own injected bug: its C++ code of {_op} adds one", _op, (_op, _option), option=_option
-    )
+    _like = f"Inductor's own injected bug: its C++ code of {_op} is x + 1"
+    FAULTS[f"{_op}_option"] = Fault(f"{_op}_option", _like, _op, (_op, _option), INDUCTOR, STEP[LOWERING], _option)
 
 
 # ---- lowerings -------------------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def sigmoid_backward_half(module: Any) -> None:
 # ---- passes ----------------------------------------------------------------------------------------------------
 
 
-@planted(JOINT, "sin,view", "constant_fold_uniform_value", "probe.off=joint_graph_passes", "joint_graph_constant_folding=0", "mul")
+@planted(JOINT, "sin,view", "constant_fold_uniform_value", "joint_graph_constant_folding=0", "mul")
 def joint_drops_mul(module: Any) -> None:
     """A no-op test that accepts too much: multiplying by any number is taken for multiplying by one."""
     import torch
@@ -211,7 +212,7 @@ def joint_drops_mul(module: Any) -> None:
     module.constant_fold_uniform_value = fold
 
 
-@planted(POST, "add_.Tensor,mul_.Scalar,copy_,zero_,neg", "remove_assert_ops", "probe.off=post_grad_passes", "clone", "copy_")
+@planted(POST, "add_.Tensor,mul_.Scalar,copy_,zero_,neg", "remove_assert_ops", "clone", "copy_")
 def post_drops_clone(module: Any) -> None:
     """A copy that is removed although its source is overwritten later: x.clone() is x itself, with what is written to x afterwards."""
     import torch

@@ -79,17 +79,18 @@ def names_stage(blame: str, cause: str) -> str:
     return found.group(1) if found else ""
 
 
-def judge_blame(blame: str, cause: str, stage: str, broken: Sequence[str]) -> str:
-    """right; among others: what is broken and something else; other: something else alone, or another stage; nothing.
-    A fault of an earlier stage than the last has been named with that stage."""
+def judge_blame(blame: str, cause: str, stage: str, broken: Sequence[str], step: str = "") -> str:
+    """right: what is broken, and perhaps the step that it belongs to; right step: that alone, or the stage alone if it is not the last;
+    among others: one of these and something else; other: something else alone, or another stage; nothing."""
     if names_stage(blame, cause) != stage:
         return "other"
     named = names_of(blame)
-    if named & set(broken):
-        return "among others" if named - set(broken) else "right"
-    if named:
-        return "other"
-    return "right" if stage != "inductor" else "nothing"
+    true = named & {*broken, step}
+    if named - true:
+        return "among others" if true else "other"
+    if true & set(broken):
+        return "right"
+    return "right step" if true or stage != "inductor" else "nothing"
 
 
 # ---- one folder ------------------------------------------------------------------------------------------------
@@ -198,8 +199,8 @@ def first_found(p: Planted) -> str:
 def blamed(p: Planted) -> str:
     if "broken" not in p.plan or not p.plan["broken"]:
         return "-"
-    words = Counter(judge_blame(f.blame, f.cause, p.plan["stage"], p.plan["broken"]) for f in p.counted())
-    return ", ".join(f"{words[w]} {w}" for w in ("right", "among others", "other", "nothing") if words[w]) or "-"
+    words = Counter(judge_blame(f.blame, f.cause, p.plan["stage"], p.plan["broken"], p.plan["step"]) for f in p.counted())
+    return ", ".join(f"{words[w]} {w}" for w in ("right", "right step", "among others", "other", "nothing") if words[w]) or "-"
 
 
 def apart(p: Planted) -> str:

@@ -47,7 +47,7 @@ expect_figures("one finding", "a", "x", 1.0, 1.0)
 
 def planted(name: str, *findings: tuple[str, str]) -> t.Planted:
     made = [t.Finding(f"{i}", cause, "", 2, 10 + i, i, i, sound) for i, (cause, sound) in enumerate(findings)]
-    return t.Planted(name, {"stage": "inductor", "broken": ["amax"]}, {"campaign_s": 2.0, "triage_s": 3.4}, made)
+    return t.Planted(name, {"stage": "inductor", "broken": ["amax"], "step": ""}, {"campaign_s": 2.0, "triage_s": 3.4}, made)
 
 
 # What fails without the fault, what nobody asked, and what has no cause does not count.
@@ -90,11 +90,17 @@ CAUSE = "torch:inductor: value, wrong; aten.amax.default"
 expect("right", "right", t.judge_blame(ATEN + "amax.default", CAUSE, "inductor", ["amax"]))
 both = ATEN + "amax.default or cloning aten.neg.default in the forward graph"
 expect("others too", "among others", t.judge_blame(both, CAUSE, "inductor", ["amax"]))
+OFF = "switching off generated kernels: every operator by ATen's (probe.off=lowerings)"
+LOWERINGS = ("inductor", ["amax"], "probe.off=lowerings")
+expect("and its step", "right", t.judge_blame(f"{ATEN}amax.default or {OFF}", CAUSE, *LOWERINGS))
+expect("its step alone", "right step", t.judge_blame(CURED + OFF, CAUSE, *LOWERINGS))
+expect("its step and another", "among others", t.judge_blame(f"{ATEN}neg.default or {OFF}", CAUSE, *LOWERINGS))
+expect("another step", "other", t.judge_blame(CURED + OFF, CAUSE, "inductor", ["clone"], "probe.off=post_grad_passes"))
 expect("another", "other", t.judge_blame(ATEN + "neg.default", CAUSE, "inductor", ["amax"]))
 expect("nothing", "nothing", t.judge_blame("wrong from: inductor; nothing that was tried cures it", CAUSE, "inductor", ["amax"]))
 expect("another stage", "other", t.judge_blame("wrong from: aot_eager; cured by " + OWN + "aten.amax.default", CAUSE, "inductor", ["amax"]))
 alone = "wrong from: aot_eager_decomp_partition (aot_eager is right)"
-expect("a stage alone", "right", t.judge_blame(alone, "", "aot_eager_decomp_partition", ["tanh"]))
+expect("a stage alone", "right step", t.judge_blame(alone, "", "aot_eager_decomp_partition", ["tanh"]))
 known = KNOWN + "(probe.fallback=aten.amax.default): " + CAUSE
 expect("a known cause", "right", t.judge_blame(known, CAUSE, "inductor", ["amax"]))
 
