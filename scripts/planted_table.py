@@ -114,6 +114,7 @@ class Planted:
     plan: Row
     times: Row
     findings: list[Finding] = field(default_factory=list)
+    tried: str = "none"  # of how many programs, if the campaign came to its end and found nothing
 
     def counted(self) -> list[Finding]:
         return [f for f in self.findings if f.cause and f.sound == "pass"]
@@ -176,9 +177,18 @@ def findings_of(binary: str, folder: Path) -> list[Finding]:
     return found
 
 
+def tried(path: Path) -> str:
+    """A campaign that compiled nothing, because a slow machine came to no more, did not show that a fault cannot be seen."""
+    for line in path.read_text().splitlines() if path.exists() else []:
+        if line.startswith('{"summary"'):
+            summary = json.loads(line)["summary"]
+            return f"none of {summary['programs']} ({summary['compiled']})"
+    return "none"
+
+
 def read_folder(binary: str, folder: Path) -> Planted:
     plan, times = read_json(folder / "plan.json"), read_json(folder / "times.json")
-    return Planted(folder.name, plan, times, findings_of(binary, folder))
+    return Planted(folder.name, plan, times, findings_of(binary, folder), tried(folder / "campaign.json"))
 
 
 # ---- the table -------------------------------------------------------------------------------------------------
@@ -192,7 +202,7 @@ def first_found(p: Planted) -> str:
     found = [f for f in p.findings if f.sound in ("pass", "") and f.index >= 0]
     first = min(found, key=lambda f: f.index, default=None)
     if first is None:
-        return "none"
+        return p.tried
     return f"{first.index + 1} ({first.compiled})" if first.compiled else str(first.index + 1)
 
 

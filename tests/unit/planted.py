@@ -111,6 +111,12 @@ with tempfile.TemporaryDirectory() as folder:
     path.write_text('{"file":"p/1a2b.prog","verdict":"pass"}\n{"file":"p/3c4d.prog","verdict":"mismatch"}\n{"file":"p/5e')
     expect("a killed check", {"1a2b": "pass", "3c4d": "mismatch"}, t.verdicts_without(path))
 
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "campaign.json"
+    expect("no campaign", "none", t.tried(path))
+    path.write_text('{"finding": "1a2b"}\n{"summary": {"programs": 6, "compiled": 0}}\n')
+    expect("a campaign that compiled nothing", "none of 6 (0)", t.tried(path))
+
 expect("faults", True, len(planted_faults.FAULTS) >= 14 and sum(f.patch is not None for f in planted_faults.FAULTS.values()) >= 10)
 for f in planted_faults.FAULTS.values():
     expect(f"{f.name} is told", True, bool(f.like and f.broken and f.ops) and (f.patch is not None) != bool(f.option))
