@@ -29,6 +29,24 @@ builtin() { # a table with figures, and the same from what is left in the folder
 	has "too few" out '^[0-9]+ findings of 1 fault: too few for figures$'
 }
 
+stopped() { # SIGTERM: what there is, is printed, then and later
+	"$src/scripts/planted" --binary "$bin" --builtin --faults zero,row --time 100s --findings 100000 --jobs 1 --cores 1 --out there >out 2>err &
+	for _ in $(seq 100); do
+		sleep 0.2
+		[ -s there/zero/campaign.json ] && break
+	done
+	kill -TERM $!
+	wait $!
+	expect "exit code" 143 $?
+	has "it says so" err '^zero: stopped$'
+	has "the table" out '^\| zero \| [1-9][0-9]* \| 0 \| 0 \| - \| - \| - \| [1-9][0-9]* no cause \|'
+	hasnt "nothing else begins" err '^row: begins'
+	expect "the store is whole" ok "$(sqlite3 there/zero/findings.db 'pragma integrity_check')"
+	cp out first
+	planted --table there
+	expect "again" "$(cat first)" "$(cat out)"
+}
+
 usage() { # what cannot be
 	planted --faults nonsense
 	expect "no such fault" 2 $?
