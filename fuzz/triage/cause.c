@@ -75,9 +75,8 @@ static void put_layouts(struct strbuf *sb, const struct prog *p)
 static const char *named_operator(const struct cure *c)
 {
 	const char *value = c->option.value;
-	if (!c->option.name[0] || !strstr(value, "aten."))
-		return NULL;
-	return strstr(value, "aten.");
+	const char *aten = strstr(value, "aten."), *prims = strstr(value, "prims.");
+	return !c->option.name[0] ? NULL : aten ? aten : prims;
 }
 
 /* The operator that cures name: the one whose layout is predicted wrong, if a cure names it, or the one that all of them name. NULL: none,
