@@ -136,6 +136,7 @@ void gpu_names(struct strbuf *out);
 /* t with an option more, or with another value of it. False: t cannot have it (its stage does not take it, too many). What only the
  * compiler knows (whether this version has the option, the operator, the subsystem) its worker says: RES_HARNESS with bad_target. */
 bool target_with(struct target *out, const struct target *t, const struct target_option *o, struct err *err);
+struct target target_without(const struct target *t, int option); /* without the option of that index */
 /* t asked p beside whatever its name asks already. False: it cannot be asked. */
 bool target_probing(struct target *out, const struct target *t, const struct target_probe *p, struct err *err);
 bool target_concerns(const struct target *t, const char *stage); /* a row of that stage holds for t */

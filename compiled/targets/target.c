@@ -256,6 +256,14 @@ bool target_with(struct target *out, const struct target *t, const struct target
 	return ok;
 }
 
+struct target target_without(const struct target *t, int option)
+{
+	struct target out = *t;
+	memmove(&out.option[option], &out.option[option + 1], sizeof *out.option * (size_t)(out.noptions - option - 1));
+	out.noptions--;
+	return out;
+}
+
 bool target_probing(struct target *out, const struct target *t, const struct target_probe *p, struct err *err)
 {
 	struct target_option o;

@@ -75,4 +75,13 @@ struct result {
 	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */
 };
 
+/* The artifact of that name, "" if there is none. */
+static inline const char *result_text(const struct result *r, const char *name)
+{
+	for (int i = 0; i < r->nartifact; i++)
+		if (str_eq(r->artifact[i].name, name))
+			return r->artifact[i].text;
+	return "";
+}
+
 #endif

@@ -2,7 +2,7 @@
 #include "fuzz/campaign/rerun.h"
 
 #include "compiled/targets/driver.h"
-#include "fuzz/campaign/environment.h"
+#include "fuzz/campaign/keep.h"
 #include "fuzz/triage/plain.h"
 
 const char *const rerun_word[] = {
@@ -79,7 +79,6 @@ enum rerun_answer rerun_answer(const struct rerun *v)
 void rerun_keep(struct store *s, const struct hash128 *run, const struct found *x, const struct target *t, const struct rerun *v,
 	int64_t at, struct arena *a)
 {
-	struct store_env_text where;
 	const char *ops[MAX_NODES];
 	struct store_observation obs = {.finding = x->f.id,
 		.run = *run,
@@ -89,8 +88,7 @@ void rerun_keep(struct store *s, const struct hash128 *run, const struct found *
 		.fill = -1,
 		.call = -1,
 		.detail = v->why};
-	environment_of(&where, t, v->versions, v->hello, a);
-	store_environment(s, &obs.environment, &where);
+	keep_environment(s, &obs.environment, t, v->versions, v->hello, a);
 	store_counter_add(s, run, "", &obs.environment, verdict_name[v->o.verdict], 1);
 	if (v->claim == CLAIM_OPEN)
 		return;

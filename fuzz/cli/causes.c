@@ -2,12 +2,11 @@
 #include "fuzz/cli/causes.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "eager/base/escape.h"
 #include "eager/base/json.h"
-#include "eager/base/output.h"
-#include "reports/store/store.h"
+#include "fuzz/cli/ask.h"
+#include "fuzz/cli/options.h"
 
 struct printing {
 	struct arena a;
@@ -83,31 +82,17 @@ static bool print_one(void *ctx, int ncols, const char *const *names, const stru
 	return true;
 }
 
-int causes_print(const char *db, int64_t since, bool json)
+int causes_print(const char *db, bool json)
 {
-	struct printing p = {.db = db, .json = json};
-	enum store_status st;
-	struct err err = {0};
-	struct store *s = store_open(&st, db, STORE_READ, &err);
-	if (!s) {
-		complain("%s", err.msg);
-		return store_exit_code(st);
-	}
-	arena_init(&p.a);
-	const char *sql = arena_printf(&p.a,
+	static const char sql[] =
 		"select c.cause, c.id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.states, c.targets, p.text, c.ids from v_causes c "
 		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
-		"s.state where t.open and c.cause in (select cause from finding_cause k join finding_summary z on z.finding = k.finding where "
-		"z.last_seen >= %" PRId64 ")",
-		since);
-	char *query = xstrdup(sql);
-	st = store_query_sql(s, query, NULL, print_one, &p);
-	free(query);
-	if (st != STORE_OK)
-		complain("%s", store_message(s));
-	else if (!json)
+		"s.state where t.open";
+	struct printing p = {.db = db, .json = json};
+	arena_init(&p.a);
+	int rc = ask_store(db, sql, print_one, &p);
+	if (rc == EXIT_CLEAN && !json)
 		printf("%s%d open cause%s\n", p.n ? "\n" : "", p.n, p.n == 1 ? "" : "s");
 	arena_free(&p.a);
-	store_close(s, NULL);
-	return store_exit_code(st);
+	return rc;
 }

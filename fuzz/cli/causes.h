@@ -4,7 +4,7 @@
 
 #include "eager/base/base.h"
 
-/* Those that have an open finding; `since` (unix ms): seen then or later, INT64_MIN: any. An exit code; what is wrong was said. */
-int causes_print(const char *db, int64_t since, bool json);
+/* Those that have an open finding. An exit code; what is wrong was said. */
+int causes_print(const char *db, bool json);
 
 #endif

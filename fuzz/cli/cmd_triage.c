@@ -13,10 +13,10 @@
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "fuzz/cli/ask.h"
 #include "fuzz/cli/causes.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/triage_one.h"
-#include "reports/store/store.h"
 
 /* ---- what there is to do ------------------------------------------------------------------------------------------------------------- */
 
@@ -49,18 +49,7 @@ static int list_todo(struct todo *t, const char *db)
 		"'scatterproof' and v.signature not like 'invalid: %' and not exists (select 1 from v_events e where e.full_id = v.full_id and "
 		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', "
 		"'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
-	enum store_status st;
-	struct err err = {0};
-	struct store *s = store_open(&st, db, STORE_READ, &err);
-	if (!s) {
-		complain("%s", err.msg);
-		return store_exit_code(st);
-	}
-	st = store_query_sql(s, sql, NULL, take_row, t);
-	if (st != STORE_OK)
-		complain("%s", store_message(s));
-	store_close(s, NULL);
-	return store_exit_code(st);
+	return ask_store(db, sql, take_row, t);
 }
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
@@ -265,7 +254,7 @@ static int triage_all(const struct options *o)
 	if (rc == EXIT_CLEAN)
 		rc = work_on(&t);
 	if (rc == EXIT_CLEAN)
-		rc = causes_print(o->db, INT64_MIN, o->json);
+		rc = causes_print(o->db, o->json);
 	fflush(stdout);
 	if (rc == EXIT_CLEAN)
 		rc = list_todo(&left, o->db);

@@ -13,7 +13,6 @@ struct minimizing {
 	struct triage_case *c;
 	struct failure failure;
 	struct arena a; /* of one question */
-	int remembered; /* questions that an earlier run had asked */
 	/* Answers that are not in the store yet: a commit takes longer than many a target. */
 	struct answered {
 		struct hash128 question;
@@ -63,7 +62,6 @@ static bool asked_before(struct minimizing *m, const struct hash128 *question, b
 	bool known = false;
 	if (m->c->store)
 		store_answer(m->c->store, &known, yes, &m->c->x.f.id, question);
-	m->remembered += known;
 	return known;
 }
 

@@ -87,19 +87,19 @@ static void predict(struct blaming *b)
 
 /* ---- cures --------------------------------------------------------------------------------------------------------------------------- */
 
-static bool add_cure(struct blaming *b, const struct target_option *o, const char *node, const char *what)
+/* o: NULL if it is no option that can be tried elsewhere. */
+static void add_cure(struct blaming *b, const struct target_option *o, const char *what)
 {
 	if (b->out->ncures == MAX_CURES)
-		return false;
+		return;
 	struct cure *c = &b->out->cure[b->out->ncures++];
-	*c = (struct cure){.option = o ? *o : (struct target_option){.name = ""}, .node = node, .what = what};
+	*c = (struct cure){.option = o ? *o : (struct target_option){.name = ""}, .what = what};
 	if (o && b->predicted[0] && strstr(o->value, b->predicted)) /* two that point at one operator: it comes first */
 		for (; c > b->out->cure && !strstr(c[-1].option.value, b->predicted); c--) {
 			struct cure moved = *c;
 			*c = c[-1];
 			c[-1] = moved;
 		}
-	return true;
 }
 
 static void try_option(struct blaming *b, const struct target_option *o, const char *what)
@@ -110,7 +110,7 @@ static void try_option(struct blaming *b, const struct target_option *o, const c
 		return;
 	ask(b, &ran, b->p, &with, what);
 	if (is_right(&ran))
-		add_cure(b, o, NULL, what);
+		add_cure(b, o, what);
 }
 
 static void try_probe(struct blaming *b, const struct target_probe *probe, const char *what)
@@ -125,14 +125,6 @@ struct graph_op {
 	bool backward;
 	const char *op;
 };
-
-static const char *artifact(const struct result *r, const char *name)
-{
-	for (int i = 0; i < r->nartifact; i++)
-		if (str_eq(r->artifact[i].name, name))
-			return r->artifact[i].text;
-	return "";
-}
 
 static bool same_op(const struct graph_op *x, const struct graph_op *y) { return x->backward == y->backward && str_eq(x->op, y->op); }
 
@@ -177,7 +169,7 @@ static void probe_graphs(struct blaming *b)
 	if (!ran.asked || ran.broken)
 		return;
 	keep_artifacts(b, &ran.result);
-	int n = graph_ops(op, b, artifact(&ran.result, "operators"));
+	int n = graph_ops(op, b, result_text(&ran.result, "operators"));
 	for (int i = 0; i < n && !b->stopped; i++) {
 		const char *graph = op[i].backward ? "backward" : "forward";
 		try_probe(b, &(struct target_probe){PROBE_CLONE, .backward = op[i].backward, .what = op[i].op},
@@ -206,7 +198,7 @@ static void copy_values(struct blaming *b)
 			const char *what = arena_printf(b->a, "copying `%s`, the result of %s", b->p->node[i].name, op_info[b->p->node[i].op].name);
 			ask(b, &ran, &q, &b->t, what);
 			if (is_right(&ran))
-				add_cure(b, NULL, arena_strdup(b->a, b->p->node[i].name), what);
+				add_cure(b, NULL, what);
 		}
 		arena_free(&edited);
 	}
@@ -216,7 +208,8 @@ static void copy_values(struct blaming *b)
 static bool read_first(const struct ran *ran, int *asked, const char **last, struct arena *a)
 {
 	static const char on[] = "the last that was on: ";
-	const char *line = artifact(&ran->result, "probe"), *colon = strrchr(line, ':') ? strstr(line, ": ") : NULL, *what = strstr(line, on);
+	const char *line = result_text(&ran->result, "probe"), *colon = strrchr(line, ':') ? strstr(line, ": ") : NULL,
+			   *what = strstr(line, on);
 	if (!colon || sscanf(colon, ": %d asked", asked) != 1)
 		return false;
 	*last = what ? arena_printf(a, "%.*s", (int)strcspn(what + sizeof on - 1, "\n"), what + sizeof on - 1) : "";
@@ -254,14 +247,12 @@ static void bisect(struct blaming *b, const struct target_knob *k)
 static void switch_off(struct blaming *b)
 {
 	for (int i = 0; i < b->t.noptions && !b->stopped; i++) {
-		struct target without = b->t;
+		struct target without = target_without(&b->t, i);
 		struct ran ran;
-		memmove(&without.option[i], &without.option[i + 1], sizeof *without.option * (size_t)(without.noptions - i - 1));
-		without.noptions--;
 		const char *what = arena_printf(b->a, "leaving %s=%s away", b->t.option[i].name, b->t.option[i].value);
 		ask(b, &ran, b->p, &without, what);
 		if (is_right(&ran))
-			add_cure(b, &(struct target_option){.name = ""}, "", what);
+			add_cure(b, NULL, what);
 	}
 	bool named = b->out->ncures > 0;
 	const struct target_driver *d = b->t.driver;
@@ -355,7 +346,6 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	void *ctx, struct arena *a)
 {
 	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a, .otherwise = ""};
-	int calls = runner_calls(r);
 	*out = (struct blame){.stage = "", .right = "", .culprit = "", .first_wrong = "", .predicted = "", .sentence = ""};
 	arena_init(&b.once);
 	climb(&b, t, f);
@@ -370,7 +360,6 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	find_first_wrong(&b);
 	out->predicted = b.predicted;
 	out->sentence = in_words(&b);
-	out->ncalls = runner_calls(r) - calls;
 	out->stopped = b.stopped;
 	arena_free(&b.once);
 }

@@ -15,8 +15,7 @@ struct blame {
 	const char *right; /* the last one below it that is right; "" if there is none */
 	int ncures;        /* the most telling first: a value, an operator, a pass or option */
 	struct cure {
-		struct target_option option; /* of the target; or, if the name is "", … */
-		const char *node;            /* … the value of the program that has to be copied */
+		struct target_option option; /* of the target; its name is "" if the cure is none that can be tried on another program */
 		const char *what;            /* "cloning aten.slice_scatter.default in the backward graph" */
 	} cure[MAX_CURES];
 	const char *culprit;     /* of a pass that is applied step by step, the step with which it goes wrong; "" if unknown */
@@ -25,7 +24,6 @@ struct blame {
 	const char *sentence;    /* all of it, one line */
 	int nartifacts;
 	struct result_artifact artifact[MAX_BLAME_ARTIFACTS]; /* graphs and code of the wrong run */
-	int ncalls;
 	bool stopped;
 };
 /* f: how p (a small one) fails on t. tell: called with what is asked next, may be NULL. *out lives in a. */

@@ -45,14 +45,10 @@ static const char *excuse_of(struct runner *r, const struct prog *p, const struc
 	if (!target_probing(&with, t, &(struct target_probe){.kind = PROBE_EXCUSE}, NULL))
 		return "";
 	runner_run(&ran, r, p, &with, a);
-	for (int i = 0; i < ran.result.nartifact; i++)
-		if (str_eq(ran.result.artifact[i].name, "excuse")) {
-			char *text = arena_strdup(a, ran.result.artifact[i].text);
-			for (char *nl; (nl = strchr(text, '\n')) != NULL;)
-				*nl = nl[1] ? ';' : 0;
-			return text;
-		}
-	return "";
+	char *text = arena_strdup(a, result_text(&ran.result, "excuse"));
+	for (char *nl; (nl = strchr(text, '\n')) != NULL;)
+		*nl = nl[1] ? ';' : 0;
+	return text;
 }
 
 void confirm(struct confirmation *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
@@ -68,7 +64,6 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 		broken = broken || ran[i].broken || ran[i].outcome.verdict == VD_HARNESS;
 	}
 	int nother = broken ? 0 : with_other_data(&nasked, r, p, t);
-	out->outcome = ran[0].outcome;
 	if (broken)
 		out->class = CONFIRM_HARNESS;
 	else if (nfresh == TWICE)
@@ -80,8 +75,6 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 	else
 		out->how = arena_printf(
 			a, "diverges %d times of %d in a fresh process, and there with %d of %d other data seeds", nfresh, TWICE, nother, nasked);
-	if (out->class != CONFIRM_SEEN)
-		return;
-	failure_of(&out->failure, &ran[0].outcome);
-	out->excuse = excuse_of(r, p, t, a);
+	if (out->class == CONFIRM_SEEN)
+		out->excuse = excuse_of(r, p, t, a);
 }

@@ -4,7 +4,6 @@
 #ifndef SCATTERPROOF_CONFIRM_H
 #define SCATTERPROOF_CONFIRM_H
 
-#include "fuzz/triage/failure.h"
 #include "fuzz/triage/runner.h"
 
 enum confirm_class {
@@ -18,10 +17,8 @@ extern const char *const confirm_class_name[NCONFIRM_CLASSES]; /* "confirmed", "
 
 struct confirmation {
 	enum confirm_class class;
-	struct failure failure; /* how it fails; of CONFIRM_SEEN */
-	struct outcome outcome; /* of the fresh process, in a */
-	const char *how;        /* "diverges 2 times of 2 in a fresh process, and there with 3 of 3 other data seeds" */
-	const char *excuse;     /* what the family's own comparisons say of it, "" if nothing is known */
+	const char *how;    /* "diverges 2 times of 2 in a fresh process, and there with 3 of 3 other data seeds" */
+	const char *excuse; /* what the family's own comparisons say of it, "" if nothing is known */
 };
 /* t: as runner_start left it. Its child is warm afterwards, and has run p. */
 void confirm(struct confirmation *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);

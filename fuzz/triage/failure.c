@@ -29,14 +29,14 @@ static const char *const sort_name[] = {
 	[ERROR_OTHER] = "wrong",
 };
 
-static const struct tensor_verdict *wrong_tensor(const struct outcome *o)
+const struct tensor_verdict *failure_tensor(const struct outcome *o)
 {
 	return o->judgement && o->judgement->ntensor && o->judgement->tensor[0].kinds ? &o->judgement->tensor[0] : NULL;
 }
 
 void failure_of(struct failure *out, const struct outcome *o)
 {
-	const struct tensor_verdict *w = wrong_tensor(o);
+	const struct tensor_verdict *w = failure_tensor(o);
 	*out = (struct failure){.verdict = o->verdict, .kind = o->kind, .role = w ? (int)w->role : -1};
 	if (w && w->cmp.count[EL_DISAGREE])
 		out->sort = sort_of[w->cmp.pattern];

@@ -27,6 +27,8 @@ struct failure {
 	bool placed;         /* signature says where: no operators are needed to tell it from others */
 };
 
+/* The first wrong tensor; NULL: none is known. */
+const struct tensor_verdict *failure_tensor(const struct outcome *o);
 /* o diverges. */
 void failure_of(struct failure *out, const struct outcome *o);
 /* Is o this failure? A tensor with few elements shows less: all zero, a constant and "just wrong" are one sort there. */

@@ -61,23 +61,18 @@ static bool try_edit(struct search *s, const struct shrink *edit)
 	struct prog q;
 	struct err err = {0};
 	arena_reset(&s->next);
-	if (!shrink_apply(&q, &s->now, edit, &s->next, &err)) {
-		s->count->refused++;
+	if (!shrink_apply(&q, &s->now, edit, &s->next, &err))
 		return false;
-	}
 	const char *text = prog_text(&q, &s->next);
 	struct hash128 h = hash_bytes(text, strlen(text));
-	if (!seen_add(&s->seen, &h)) {
-		s->count->repeated++;
+	if (!seen_add(&s->seen, &h))
 		return false;
-	}
 	s->count->asked++;
 	enum minimise_answer answer = s->ask(s->ctx, &q, text, edit);
 	s->count->stopped = answer == MINIMISE_STOP;
 	if (answer != MINIMISE_YES)
 		return false;
 	s->count->accepted++;
-	s->count->taken[edit->kind]++;
 	arena_reset(&s->here);
 	prog_clone(&s->now, &q, &s->here);
 	return true;

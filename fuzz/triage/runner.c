@@ -16,7 +16,7 @@ struct runner {
 	struct exec_options o;
 	struct home home[MAX_HOMES];
 	int64_t clock;
-	int calls, spared;
+	int calls;
 };
 
 struct runner *runner_new(const struct exec_options *o)
@@ -85,7 +85,6 @@ void runner_forget(struct runner *r, const struct target *t)
 }
 
 int runner_calls(const struct runner *r) { return r->calls; }
-int runner_spared(const struct runner *r) { return r->spared; }
 
 void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t)
 {
@@ -125,10 +124,8 @@ void runner_run(struct ran *out, struct runner *r, const struct prog *p, const s
 	CHECK(t->version[0] || !target_has_versions(t));
 	*out = (struct ran){0};
 	references_in(&refs, p, a);
-	if (!worth_asking(out, &refs, t, a)) {
-		r->spared++;
+	if (!worth_asking(out, &refs, t, a))
 		return;
-	}
 	if (runner_start(r, &named, &err) != EXEC_IDENTIFIED) {
 		out->broken = true;
 		no_answer(out, VD_HARNESS, arena_strdup(a, err.msg));

@@ -25,8 +25,7 @@ struct ran {
 void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
 /* The next run on t's home is in a process that has run nothing else. */
 void runner_forget(struct runner *r, const struct target *t);
-int runner_calls(const struct runner *r);  /* programs that targets were given, plain stages included */
-int runner_spared(const struct runner *r); /* programs that no target was given */
+int runner_calls(const struct runner *r); /* programs that targets were given, plain stages included */
 /* As exec_versions, of t's home. */
 void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t);
 

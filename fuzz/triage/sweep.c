@@ -92,15 +92,10 @@ static void describe_elements(struct sweep_row *row, const struct prog *q, const
 	row->within = c->sum_radius / size * (1 + fabs(row->ratio));
 }
 
-static const struct tensor_verdict *wrong_tensor(const struct outcome *o)
-{
-	return o->judgement && o->judgement->ntensor && o->judgement->tensor[0].kinds ? &o->judgement->tensor[0] : NULL;
-}
-
 static void describe(struct sweep *s, struct sweep_row *row, const struct prog *q, const struct ran *ran)
 {
 	const struct outcome *o = &ran->outcome;
-	const struct tensor_verdict *v = wrong_tensor(o);
+	const struct tensor_verdict *v = failure_tensor(o);
 	struct failure alike = s->failure;
 	if (alike.sort == ERROR_ZERO || alike.sort == ERROR_STALE)
 		alike.sort = ERROR_OTHER; /* where it begins, and how large a tensor is, decides what a wrong one looks like */
@@ -256,14 +251,6 @@ static void sweep_dtypes(struct sweep *s)
 	}
 }
 
-static struct target without(const struct target *t, int option)
-{
-	struct target out = *t;
-	memmove(&out.option[option], &out.option[option + 1], sizeof *out.option * (size_t)(out.noptions - option - 1));
-	out.noptions--;
-	return out;
-}
-
 /* Its own options left away, those that its driver says are worth switching, the further targets that were named. */
 static void sweep_options(struct sweep *s)
 {
@@ -271,7 +258,7 @@ static void sweep_options(struct sweep *s)
 	begin(s, SWEEP_OPTIONS, "options");
 	same_program(s, "as found", &s->t);
 	for (int i = 0; i < s->t.noptions; i++) {
-		const struct target t = without(&s->t, i);
+		const struct target t = target_without(&s->t, i);
 		same_program(s, arena_printf(s->a, "without %s=%s", s->t.option[i].name, s->t.option[i].value), &t);
 	}
 	for (int i = 0; i < d->nknobs; i++) {
@@ -404,7 +391,7 @@ struct sweep *sweep_begin(struct sweep_row *base, const struct sweep_plan *plan,
 	runner_run(&ran, r, plan->p, &s->t, &s->once);
 	s->runs = 1;
 	failure_of(&s->failure, &ran.outcome);
-	const struct tensor_verdict *v = wrong_tensor(&ran.outcome);
+	const struct tensor_verdict *v = failure_tensor(&ran.outcome);
 	if (v) {
 		s->role = v->role;
 		s->index = v->index;

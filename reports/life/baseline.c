@@ -7,23 +7,12 @@
 #include "eager/base/version.h"
 #include "eager/lang/prog.h"
 #include "reports/life/lifecycle.h"
+#include "reports/render/findings_show.h"
 
 enum { MAX_BASELINE = 64 << 20, MAX_ENTRIES = 100000 };
 static const char header[] = "# scatterproof baseline 1", indent[] = "    ";
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------------- */
-
-static void put_escaped(struct strbuf *sb, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		if (s[i] == '\\') {
-			sb_puts(sb, "\\\\");
-			i++;
-		} else {
-			i += escape_char(sb, s + i, n - i);
-		}
-	}
-}
 
 /* The first line of a value; nothing if there is none. */
 static void put_line(struct strbuf *sb, const char *key, const char *value)
@@ -32,7 +21,7 @@ static void put_line(struct strbuf *sb, const char *key, const char *value)
 	if (!n)
 		return;
 	sb_printf(sb, "%s ", key);
-	put_escaped(sb, value, n);
+	text_cell(sb, value, n);
 	sb_putc(sb, '\n');
 }
 
@@ -80,7 +69,7 @@ static void put_finding(struct strbuf *sb, const struct store_loaded *f)
 	for (const char *s = program; *s;) {
 		size_t n = strcspn(s, "\n");
 		sb_puts(sb, n ? indent : "");
-		put_escaped(sb, s, n);
+		text_cell(sb, s, n);
 		sb_putc(sb, '\n');
 		s += n + (s[n] == '\n');
 	}
@@ -365,7 +354,7 @@ const struct baseline_entry *baseline_find(const struct baseline *b, const char 
 	struct strbuf sb;
 	const struct baseline_entry *found = NULL;
 	sb_init(&sb);
-	put_escaped(&sb, signature, strcspn(signature, "\n"));
+	text_cell(&sb, signature, strcspn(signature, "\n"));
 	for (int i = 0; b && i < b->n && !found; i++) {
 		const struct baseline_entry *e = &b->entry[i];
 		if (e->kind == kind && str_eq(e->family, family) && str_eq(e->signature, sb.s))
