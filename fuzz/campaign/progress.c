@@ -4,6 +4,7 @@
 #include "fuzz/campaign/progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,7 @@
 
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
+#include "eager/base/interrupt.h"
 #include "eager/base/json.h"
 
 #define CLEAR_BELOW "\033[J"   /* from the cursor to the end of the screen */
@@ -220,6 +222,17 @@ static void finding_whole(const struct progress *p, const struct shard_finding *
 		progress_command(command, p->o->db);
 }
 
+/* Who ended us does not read: every write would wait for the next nudge (interrupt.h), a batch of findings for minutes. What was said stays
+ * an error of stdout, which the end reports. */
+static void stop_writing(void)
+{
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (nowhere >= 0) {
+		dup2(nowhere, STDOUT_FILENO);
+		close(nowhere);
+	}
+}
+
 bool progress_finding(struct progress *p, const struct shard_finding *f, const char *what, const struct hash128 *id)
 {
 	char hex[33];
@@ -227,9 +240,15 @@ bool progress_finding(struct progress *p, const struct shard_finding *f, const c
 	hex[STORE_ID_DIGITS] = 0;
 	progress_clear(p);
 	p->last = 0; /* the line is due again */
+	errno = 0;
 	if (p->o->json)
 		finding_json(f, what, hex);
 	else if (!p->o->quiet)
 		(p->finding_tty && p->o->db ? finding_brief : finding_whole)(p, f, what, hex);
-	return fflush(stdout) == 0 || errno != EPIPE;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	const int why = errno;
+	if (interrupt_asked())
+		stop_writing();
+	return why != EPIPE;
 }

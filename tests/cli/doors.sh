@@ -349,12 +349,18 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	lost="select (select coalesce(sum(n), 0) from v_counters where verdict = 'mismatch') - (select coalesce(sum(nobs), 0) from v_findings)"
 	expect "every divergence is in the store" 0 "$("$bin" findings sql "$lost" --db "$tmp/hup.db" | tail -1)"
 	mkfifo "$tmp/stuck"
-	exec 8<>"$tmp/stuck" # a reader that does not read
-	timeout -s KILL 20 "$bin" fuzz --target builtin:eager+plant=zero --time 15s --seed 5 --db "$tmp/stuck.db" >"$tmp/stuck" 2>"$tmp/err" &
+	exec 8<>"$tmp/stuck" # a reader that does not read, whose pipe is full
+	timeout 1 cat /dev/zero >"$tmp/stuck"
+	timeout -s KILL 90 "$bin" fuzz --target builtin:eager+plant=zero --jobs 3 --time 80s --seed 5 --db "$tmp/stuck.db" >"$tmp/stuck" 2>"$tmp/err" &
+	pid=$!
 	sleep 4
-	kill -TERM "$(descendants $! | head -1)"
-	wait $!
+	kill -TERM "$(descendants $pid | head -1)"
+	(sleep 20 && for p in $(descendants $pid); do echo "still there: $(cat /proc/"$p"/wchan) $(cut -c1-150 /proc/"$p"/stat)"; done) >"$tmp/there" 2>&1 8>&- &
+	watch=$!
+	wait $pid
 	expect "SIGTERM while the reader does not read" 143 $?
+	kill $watch 2>/dev/null
+	cat "$tmp/there"
 	exec 8>&-
 	(trap '' HUP; exec "$bin" fuzz --target builtin:eager --time 2s --seed 5 >"$tmp/out" 2>"$tmp/err") &
 	pid=$!
