@@ -83,3 +83,16 @@ void grad_select_scatter(struct grad_ctx *c) { region_grad(c, meta_select); }
 bool meta_diagonal_scatter(struct meta_ctx *c) { return region_meta(c, meta_diagonal, "slice"); }
 bool kern_diagonal_scatter(struct kern_ctx *c) { return region_kern(c, meta_diagonal); }
 void grad_diagonal_scatter(struct grad_ctx *c) { region_grad(c, meta_diagonal); }
+
+/* slice_scatter: self's cotangent has zeros in the region, src's is the region. */
+void vjp_slice_scatter(struct vjp *v)
+{
+	int64_t dim = node_int(v->n, A_slice_scatter_dim), step = node_int(v->n, A_slice_scatter_step);
+	int64_t start = node_given(v->n, A_slice_scatter_start) ? node_int(v->n, A_slice_scatter_start) : NO_INT;
+	int64_t end = node_given(v->n, A_slice_scatter_end) ? node_int(v->n, A_slice_scatter_end) : NO_INT;
+	if (v->want[A_slice_scatter_self])
+		v->grad[A_slice_scatter_self] =
+			emit_slice_scatter(v->b, v->g[0], vjp_zeros(v->b, vjp_meta(v, A_slice_scatter_src)), dim, start, end, step);
+	if (v->want[A_slice_scatter_src])
+		v->grad[A_slice_scatter_src] = emit_slice_Tensor(v->b, v->g[0], dim, start, end, step);
+}
