@@ -178,6 +178,9 @@ static int scatter_entry(struct functional *f, const struct node *n, int64_t k, 
 	return emit_slice_scatter(&f->b, base, part, dim, start, start + length, 1);
 }
 
+/* Does the inverse of this view keep some of the base? */
+static bool keeps_base(int op) { return op == OP_slice_Tensor || op == OP_select_int || op == OP_diagonal; }
+
 /* The new value of the operand of view n. NO_VALUE: n has no inverse here. */
 static int scatter_view(struct functional *f, const struct node *n, int base, int part)
 {
@@ -208,11 +211,26 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	}
 }
 
-/* Gives the tensor of `node` the value `part`. */
-static bool write_value(struct functional *f, int node, int part, struct err *err)
+/* All of `like` replaced by `value`, which nothing of `like` went into: autograd's edge to `like` stays, with a gradient of zeros. */
+static int replaced(struct functional *f, int value, int like)
+{
+	struct build *b = &f->b;
+	if (!f->from->has_backward || !dtype_is_float(build_meta(b, like)->dtype))
+		return value;
+	if (build_meta(b, like)->rank)
+		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
+	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
+	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
+	return emit_select_int(b, scattered, 0, 0);
+}
+
+/* Gives the tensor of `node` the value `part`. all: nothing of its old value went into that. */
+static bool write_value(struct functional *f, int node, int part, bool all, struct err *err)
 {
 	node = f->same[node];
 	if (is_root(f, node)) {
+		if (all)
+			part = replaced(f, part, f->value[node]);
 		part = with_layout(f, part, f->value[node]);
 		if (!meta_equivalent(build_meta(&f->b, part), build_meta(&f->b, f->value[node])))
 			return err_set(err, "a write to '%s' keeps a layout that no row gives", f->from->node[node].name);
@@ -226,12 +244,13 @@ static bool write_value(struct functional *f, int node, int part, struct err *er
 		const struct node *list = &f->from->node[operand];
 		operand = list->arg[A_viewed_self].node;
 		whole = scatter_entry(f, list, node_int(n, A_getitem_index), read_value(f, operand), part);
+		all = false;
 	} else {
 		whole = scatter_view(f, n, read_value(f, operand), part);
 	}
 	if (whole == NO_VALUE)
 		return err_set(err, "a write through %s", op_info[n->op].name);
-	return write_value(f, operand, whole, err);
+	return write_value(f, operand, whole, all && !keeps_base(n->op), err);
 }
 
 /* ---- in-place rows ---- */
@@ -278,7 +297,7 @@ static bool write_row(struct functional *f, int node, struct err *err)
 		value = computed(f, node, self);
 	if (build_meta(&f->b, value)->dtype != m.dtype)
 		value = emit_to_copy(&f->b, value, (int)m.dtype);
-	return write_value(f, node, value, err);
+	return write_value(f, node, value, n->op == OP_copy_ || n->op == OP_zero_, err);
 }
 
 /* ---- the whole ---- */
