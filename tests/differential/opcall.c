@@ -8,7 +8,8 @@
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and grad directly, so that a test needs neither interpreter nor autograd. */
-#include "eager/ops/rules.h"
+#include "eager/ops/vjp.h"
+#include "eager/run/autograd.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -260,7 +261,10 @@ static void gradients(struct request *r, struct node *n)
 		for (int i = 0; i < n->arg[k].n; i++)
 			c.glist[k][i] = gradient_space(c.list[k][i], &r->arena);
 	}
-	op_grad[n->op](&c);
+	if (op_vjp[n->op])
+		graph_rule(&c);
+	else
+		op_grad[n->op](&c);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (c.gin[k] && str_eq(r->plant, "gradient"))
 			memset(c.gin[k]->base, 0x5a, (size_t)(meta_extent(&c.gin[k]->meta) ? dtype_nbytes(c.gin[k]->meta.dtype) : 0));
@@ -302,7 +306,7 @@ static void answer(struct request *r, char *const *storage, bool want_grad, stru
 		put_hex(r->value[r->p.nnode - 1]->base, prog_storage_cells(&r->p, s) * dtype_nbytes(n->out[0].meta.dtype));
 		putchar('\n');
 	}
-	if (want_grad && op_grad[n->op])
+	if (want_grad && (op_vjp[n->op] || op_grad[n->op]))
 		gradients(r, n);
 }
 
