@@ -18,7 +18,11 @@ int build_result(struct build *b, int node, int k)
 	return op_info[n->op].nret == 1 ? node : emit_getitem(b, node, k);
 }
 
-struct node *build_begin(struct build *b, int op) { return &b->p->node[prog_add(b->p, op, b->unnamed ? "" : NULL)]; }
+struct node *build_begin(struct build *b, int op)
+{
+	int node = prog_add(b->p, op, b->unnamed ? "" : NULL); /* may move the array of nodes */
+	return &b->p->node[node];
+}
 
 struct arg build_value(const struct build *b, int value)
 {
