@@ -290,6 +290,25 @@ static void test_views(void)
 	}
 }
 
+/* The sweep refuses as_strided of a tensor that overlaps itself. PyTorch's formula shares a cell's cotangent among those that name it. */
+static void test_shared_cells(void)
+{
+	static const char inputs[] = "x = input([2, 3], stride=[0, 1], seed=1, requires_grad=True)\ng0 = input([2, 2], seed=7)\n";
+	static const float want[] = {-0.0625f, 1.6875f, 0.0625f, -0.0625f, 1.6875f, 0.0625f}; /* PyTorch 2.11 */
+	struct trial t = {.nout = 1, .arrives = {true}};
+	arena_init(&arena);
+	sb_init(&t.inputs);
+	sb_puts(&t.inputs, inputs);
+	t.view = program_of(inputs, "y = as_strided(x, [2, 2], [1, 1])\n", "return (x,)\n");
+	t.y = prog_find(t.view, "y");
+	const struct result_tensor *got = answer(rule_program(&t), false);
+	const float *x = got->data;
+	for (int i = 0; i < ARRAY_LEN(want); i++)
+		EXPECT(x[i] == want[i], "element %d: got %g, want %g", i, (double)x[i], (double)want[i]);
+	sb_free(&t.inputs);
+	arena_free(&arena);
+}
+
 /* Every view that a gradient passes has a rule; getitem is its operand's result itself. */
 static void test_every_view_has_one(void)
 {
@@ -301,6 +320,7 @@ static void test_every_view_has_one(void)
 int main(void)
 {
 	RUN(test_views);
+	RUN(test_shared_cells);
 	RUN(test_every_view_has_one);
 	return TEST_END();
 }
