@@ -280,17 +280,14 @@ static int rows_of_source(struct vjp *v, const struct meta *source)
 	return source->rank ? emit_expand(v->b, g, source->size, source->rank) : g;
 }
 
-static bool is_one(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f == 1 : s->i == 1; }
-
 /* source: the rows of the cotangent, times alpha. */
 void vjp_index_add(struct vjp *v)
 {
-	const struct scalar *alpha = &v->n->arg[A_index_add_alpha].scalar;
 	v->grad[A_index_add_self] = v->g[0];
 	if (!v->want[A_index_add_source])
 		return;
 	int g = rows_of_source(v, vjp_meta(v, A_index_add_source));
-	v->grad[A_index_add_source] = g == NO_VALUE || is_one(alpha) ? g : emit_mul_Scalar(v->b, g, *alpha);
+	v->grad[A_index_add_source] = g == NO_VALUE ? g : vjp_scale(v->b, g, v->n->arg[A_index_add_alpha].scalar);
 }
 
 /* ---- index_copy, index_fill ---------------------------------------------------------------------------------------------- */

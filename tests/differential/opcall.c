@@ -1,8 +1,8 @@
 /* opcall.c: the C side of the differential test against PyTorch (rules_torch.py): one operator call per request.
  *
  *   opcall --ops          prints the op table as JSON lines, for a generator that is driven by kinds and roles
- *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradients>\n" (a bit per argument), the program's text, then
- *                         one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
+ *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradients>\n" (a bit per argument), the program's
+ *                         text, then one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
  *                         The last node is the call; everything before it is inputs.
  *   answer                "ERR <text>" or, per result, "OUT <dtype> <sizes> <strides> <offset> <alias> <hex of logical elements>",
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
