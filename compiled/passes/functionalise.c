@@ -62,7 +62,16 @@ static bool cut_off(const struct functional *f, int root)
 	return false;
 }
 
-/* What this step cannot do, before it does anything. */
+static bool is_written(const struct functional *f, int root)
+{
+	for (int i = 0; i < f->from->nnode; i++)
+		if (op_has(f->from->node[i].op, T_MUTATES) && f->root[i] == root)
+			return true;
+	return false;
+}
+
+/* What this step cannot do, before it does anything. A window may reach beyond its operand into the root's memory, which a new value of
+ * the root need not have. */
 static bool acceptable(struct functional *f, struct err *err)
 {
 	const struct prog *p = f->from;
@@ -72,6 +81,8 @@ static bool acceptable(struct functional *f, struct err *err)
 		const struct node *n = &p->node[i];
 		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
 			return err_set(err, "tensors on device meta");
+		if (n->op == OP_as_strided && is_written(f, f->root[i]))
+			return err_set(err, "'%s' is a window on memory that is written", n->name);
 		if (!op_has(n->op, T_MUTATES))
 			continue;
 		const int self = f->same[i], root = f->root[i];
@@ -90,7 +101,8 @@ static bool acceptable(struct functional *f, struct err *err)
 
 static int read_value(struct functional *f, int node);
 
-/* A row of the old program over values of the new one, as operator `op`; integers lose their symbols. first_operand: NO_VALUE for its own. */
+/* A row of the old program over values of the new one, as operator `op`; integers lose their symbols. first_operand: NO_VALUE for its
+ * own. */
 static int copy_row(struct functional *f, int node, int op, int first_operand)
 {
 	const struct node *n = &f->from->node[node];

@@ -1,5 +1,5 @@
-/* joint.h: forward and backward in one program (AOTAutograd's joint graph): the derivative rules (eager/ops/vjp.h), applied from the outputs to the
- * inputs, append what eager's autograd would execute. */
+/* joint.h: forward and backward in one program (AOTAutograd's joint graph): the derivative rules (eager/ops/vjp.h), applied from the
+ * outputs to the inputs, append what eager's autograd would execute. */
 #ifndef SCATTERPROOF_JOINT_H
 #define SCATTERPROOF_JOINT_H
 

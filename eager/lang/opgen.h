@@ -12,7 +12,7 @@
 
 #include "eager/base/base.h"
 
-enum { NCOLUMNS = 4 }; /* meta, kern, grad, ref */
+enum { NCOLUMNS = 4 }; /* meta, kern, vjp, ref */
 
 struct table_row {
 	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;

@@ -280,7 +280,7 @@ static void row_rule(struct strbuf *out, const struct table_row *row, const stru
 
 void opgen_vjp(struct strbuf *out, const struct row_args *args)
 {
-	sb_puts(out, "#include \"eager/ops/row_rules.h\"\n\nextern const char op_vjp_linked;\nconst char op_vjp_linked = 1;\n");
+	sb_puts(out, "#include \"eager/ops/row_rules.h\"\n");
 	for (int i = 0; i < opgen_nrows; i++) {
 		const struct table_row *row = &opgen_rows[i];
 		if (row->derivative[0] && !str_eq(row->derivative[0], "by_hand"))

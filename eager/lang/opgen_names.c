@@ -18,7 +18,7 @@ struct arg_groups {
 	struct arg_group group[MAX_GROUPS];
 };
 
-static const char *const column_name[NCOLUMNS] = {"meta", "kern", "grad", "ref"};
+static const char *const column_name[NCOLUMNS] = {"meta", "kern", "vjp", "ref"};
 static const char *const declared[][2] = {
 #define GROUP(name, members) {#name, members},
 	{"", ""},
@@ -54,7 +54,7 @@ static bool named_before(int row, int column)
 
 void opgen_functions(struct strbuf *out, const struct row_args *args)
 {
-	static const char *const column[NCOLUMNS] = {"META", "KERN", "GRAD", "REF"};
+	static const char *const column[NCOLUMNS] = {"META", "KERN", "VJP", "REF"};
 	(void)args;
 	for (int c = 0; c < NCOLUMNS; c++)
 		sb_printf(out, "#ifndef %s\n#define %s(function)\n#endif\n", column[c], column[c]);
@@ -243,11 +243,11 @@ void opgen_input(struct strbuf *out, const struct row_args *args)
 void opgen_args(struct strbuf *out, const struct row_args *args)
 {
 	static const char contract[] =
-		"/* Arguments by name. Positions in node.arg[], and in in[], gin[], list[] of the contexts of rules, are these constants, never\n"
+		"/* Arguments by name. Positions in node.arg[], and in in[], want[], list[] of the contexts of rules, are these constants, never\n"
 		" * numbers.\n"
 		" *\n"
 		" *   A_<who>_<argument>  its position in the rows of <who>: an operator's id (A_slice_scatter_src), a function that ops.def's\n"
-		" *                       columns name (A_pointwise_KEEP_self: every row with meta_, kern_, grad_ or ref_pointwise_KEEP, in-place\n"
+		" *                       columns name (A_pointwise_KEEP_self: every row with meta_, kern_, vjp_ or ref_pointwise_KEEP, in-place\n"
 		" *                       rows included), a family (A_INPLACE_self) or a group of arg_groups.def (helpers of several functions).\n"
 		" *                       It exists only if EVERY row of <who> has that argument at that position. So an argument of ops.def\n"
 		" *                       that is renamed, inserted or missing from one of the rows moves every reader or stops the build.\n"

@@ -621,7 +621,7 @@ static int sum_under_mask(struct vjp *v, int mask)
 
 static int read_values(struct vjp *v)
 {
-	const struct meta *metas[MAX_LIST];
+	const struct meta *metas[MAX_LIST] = {0};
 	const int *list = v->list[A_index_put_indices];
 	int n = v->n->arg[A_index_put_indices].n, mask;
 	bool masked = false;

@@ -10,9 +10,7 @@
 
 #define META(function) meta_fn meta_##function;
 #define KERN(function) kern_fn kern_##function;
-#define GRAD(function)                                                                                                                     \
-	grad_fn grad_##function __attribute__((weak));                                                                                         \
-	vjp_fn vjp_##function __attribute__((weak));
+#define VJP(function)  vjp_fn vjp_##function;
 #include "generated/op_functions.def"
 
 #endif

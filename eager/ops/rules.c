@@ -3,7 +3,6 @@
 #include "generated/op_id.h"
 
 bool kern_none(struct kern_ctx *c) { BUG("%s has no kernel", op_info[c->n->op].name); }
-void grad_none(struct grad_ctx *c) { BUG("%s has no derivative", op_info[c->n->op].name); }
 
 meta_fn *const op_meta[NOPS] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = meta_##m,
@@ -13,11 +12,8 @@ kern_fn *const op_kern[NOPS] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = kern_##k,
 #include "eager/lang/ops.def"
 };
-grad_fn *const op_grad[NOPS] = {
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = grad_##g,
-#include "eager/lang/ops.def"
-};
+#define vjp_none 0 /* no gradient passes */
 vjp_fn *const op_vjp[NOPS] = {
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = vjp_##g,
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, v, r) [OP_##id] = vjp_##v,
 #include "eager/lang/ops.def"
 };

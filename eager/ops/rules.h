@@ -1,5 +1,5 @@
 /* rules.h: what a row of the op table provides to eager: a shape rule, a kernel, a derivative. One function of each kind per
- * name in ops.def's columns (meta_<it>, kern_<it>, grad_<it>); a missing one is a link error. The oracle must not include this. */
+ * name in ops.def's columns (meta_<it>, kern_<it>, vjp_<it>); a missing one is a link error. The oracle must not include this. */
 #ifndef SCATTERPROOF_RULES_H
 #define SCATTERPROOF_RULES_H
 
@@ -39,23 +39,6 @@ struct kern_ctx {
 };
 typedef bool kern_fn(struct kern_ctx *c);
 extern kern_fn *const op_kern[];
-
-struct grad_ctx {
-	const struct node *n;
-	const struct tensor *in[MAX_ARGS]; /* forward values: autograd's saved-tensor rule guarantees they are unchanged */
-	const struct tensor *const *list[MAX_ARGS];
-	const struct tensor *out; /* forward results (in-place rows: self after the write) */
-	int nout;
-	const struct tensor *gout;       /* cotangents of the results, contiguous, in the results' dtypes; zeros where none arrived */
-	const bool *arrived;             /* by result: one did (NULL: all); a rule of several results leaves the others out (0 * inf is NaN) */
-	struct tensor *gin[MAX_ARGS];    /* to fill: contiguous, the operand's sizes and dtype, zeroed; NULL where not needed */
-	struct tensor **glist[MAX_ARGS]; /* the same for list arguments; entries NULL where not needed */
-	struct arena *scratch;
-};
-/* In-place rows: in[0] is self BEFORE the write if `saves` lists self (the interpreter keeps a copy then, as PyTorch does), else self as
- * it is now, which a rule may not read except through `out`. gin[0] is the cotangent of self before the write. */
-typedef void grad_fn(struct grad_ctx *c);
-extern grad_fn *const op_grad[];
 
 /* Element access in row-major logical order; plain and slow on purpose where speed does not matter. */
 static inline unsigned char *tensor_at(const struct tensor *t, int64_t cell) { return t->base + cell * dtype_nbytes(t->meta.dtype); }

@@ -251,7 +251,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	}
 	if (!hits)
 		return;
-	sid first = tape_nary(c->t, how->f, how->dt, start, entry, hits, 0);
+	sid first = tape_nary(c->t, how->f, how->dt, start, entry, hits, how->f == SF_SUM && how->with_self ? SUM_ONTO : 0);
 	for (h = 0; h < hits && !c->t->over; h++)
 		out[element[h]] = first + (sid)h;
 }

@@ -369,15 +369,16 @@ static void adj_sum(const struct adjoint_pass *s, const sid *e, int64_t n, struc
 	if (dt != s->h.dt)
 		convert(s->A, &g, dt);
 	g.dtype = (uint8_t)dt;
+	bool onto = s->b->param == SUM_ONTO;
 	for (int64_t i = 0; i < n; i++)
-		send(s->A, e[i], &g, s->b->node * SLOTS, s->p);
+		send(s->A, e[i], &g, s->b->node * SLOTS + (onto && i == 0), s->p);
 }
 
 static void adj_sumprod(const struct adjoint_pass *whole, const sid *e, int64_t n, const struct num *g)
 {
 	struct adjoint_pass one = *whole, *s = &one;
 	for (int64_t i = 0; i < n; i++) {
-		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : 0; /* a + alpha * b: operands */
+		s->slot = n <= 2 * SLOTS ? (int)(i / 2) : i >= 2; /* a + alpha * b: operands; self + alpha * each of many */
 		struct num c = num_mul(g, &s->A->t->val[e[i ^ 1]]);
 		how_only(&c, &s->h);
 		send_to(s, e[i], c);

@@ -10,6 +10,7 @@
  * It calls the columns meta, kern and vjp directly, so that a test needs neither interpreter nor autograd. */
 #include "eager/ops/vjp.h"
 #include "eager/run/autograd.h"
+#include "eager/run/rule_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -235,7 +236,7 @@ static bool saves_self(int op)
 static void gradients(struct request *r, struct node *n, int wanted)
 {
 	bool arrived[MAX_OUTS];
-	struct grad_ctx c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena, .arrived = arrived};
+	struct rule_call c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena, .arrived = arrived};
 	memset(arrived, true, sizeof arrived);
 	const struct tensor *in[MAX_ARGS] = {0};
 	operands(r, n, in, c.list);
@@ -263,10 +264,9 @@ static void gradients(struct request *r, struct node *n, int wanted)
 		for (int i = 0; i < n->arg[k].n; i++)
 			c.glist[k][i] = gradient_space(c.list[k][i], &r->arena);
 	}
-	if (op_vjp[n->op])
-		graph_rule(&c);
-	else
-		op_grad[n->op](&c);
+	struct err err = {0};
+	if (!rule_run(&c, &err))
+		BUG("%s", err.msg);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (c.gin[k] && str_eq(r->plant, "gradient"))
 			memset(c.gin[k]->base, 0x5a, (size_t)(meta_extent(&c.gin[k]->meta) ? dtype_nbytes(c.gin[k]->meta.dtype) : 0));
@@ -308,7 +308,7 @@ static void answer(struct request *r, char *const *storage, int want_grad, struc
 		put_hex(r->value[r->p.nnode - 1]->base, prog_storage_cells(&r->p, s) * dtype_nbytes(n->out[0].meta.dtype));
 		putchar('\n');
 	}
-	if (want_grad && (op_vjp[n->op] || op_grad[n->op]))
+	if (want_grad && op_vjp[n->op])
 		gradients(r, n, want_grad);
 }
 

@@ -1,0 +1,88 @@
+#!/bin/sh
+# The built-in compiler: what `compile` prints, and its stages as targets. Usage: compile.sh BINARY SOURCES PART
+. "$(dirname "$0")/shell.sh"
+
+printed() { # what each step leaves, as a program
+	cat >"$tmp/a.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1, requires_grad=True)
+		y = input([4], seed=2)
+		g = input([3, 4], seed=3)
+		a = mul.Tensor(x, 3.0)
+		b = slice.Tensor(a, dim=1, start=1, end=3)
+		d = mul_.Tensor(b, 2.0)
+		p = select.int(a, 0, 1)
+		w = copy_(y, p)
+		q = slice.Tensor(y, dim=0, start=2)
+		return (a, q)
+		backward (a: g,)
+	EOF
+	"$bin" check "$tmp/a.prog" --target builtin:eager --target builtin:functional --target builtin:joint --quiet --expect pass >"$tmp/out" 2>&1
+	expect "it is right on every stage" 0 $?
+	"$bin" compile "$tmp/a.prog" --print-after functional >"$tmp/f.prog" 2>"$tmp/err"
+	expect "functional" 0 $?
+	has "says what it is" "$tmp/f.prog" '^# functional of .*a.prog$'
+	has "the write is a scatter" "$tmp/f.prog" '^slice_scatter: .* = slice_scatter\(a, d, dim=1, start=1, end=3\)$'
+	has "a view is made again" "$tmp/f.prog" '^p: .* = select.int\(slice_scatter, dim=0, index=1\)$'
+	has "the epilogue" "$tmp/f.prog" '^copy_: .* = copy_\(y, slice_scatter_1\)$'
+	hasnt "nothing else writes" "$tmp/f.prog" 'mul_'
+	has "differentiated by autograd" "$tmp/f.prog" '^backward \(slice_scatter: g,\)$'
+	"$bin" compile "$tmp/a.prog" >"$tmp/j.prog"
+	expect "joint" 0 $?
+	hasnt "nobody differentiates it" "$tmp/j.prog" 'backward \(|requires_grad'
+	expect "outputs and one gradient" 3 "$(sed -n 's/^return (\(.*\))$/\1/p' "$tmp/j.prog" | tr ',' '\n' | wc -l)"
+	for stage in f j; do
+		"$bin" compile "$tmp/$stage.prog" --print-after functional | grep -v '^# functional' >"$tmp/again"
+		expect "nothing is left to do" "$(grep -v '^# functional\|^# joint\|copy_' "$tmp/$stage.prog" | wc -l)" "$(grep -vc copy_ "$tmp/again")"
+		"$bin" check "$tmp/$stage.prog" --quiet --expect pass >"$tmp/out" 2>&1
+		expect "an ordinary program" 0 $?
+	done
+}
+
+usage() {
+	"$bin" compile >"$tmp/out" 2>"$tmp/err"
+	expect "no program" 2 $?
+	"$bin" compile "$src/corpus/seeds" --print-after jiont >"$tmp/out" 2>"$tmp/err"
+	expect "an unknown step" 2 $?
+	has "is said" "$tmp/err" "'jiont' is not one of functional, joint.*joint"
+	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
+	"$bin" compile "$tmp/r.prog" >"$tmp/out" 2>"$tmp/err"
+	expect "a program that must raise" 4 $?
+	has "is said" "$tmp/err" 'unsupported: a program that eager must refuse'
+	"$bin" check "$tmp/r.prog" --target builtin:joint >"$tmp/out"
+	has "and counted" "$tmp/out" 'unsupported on builtin:joint'
+}
+
+corpus() { # every program that the repository has: right, or a reason why not
+	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
+	for stage in functional joint; do
+		xargs "$bin" check --quiet --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
+		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
+			import collections, json, sys
+			rows = [json.loads(l) for l in open(sys.argv[1])]
+			by = collections.defaultdict(dict)
+			for r in rows:
+			    if "target" in r:
+			        by[r.get("file", r.get("program")), r.get("line")][r["target"]] = r
+			passed = 0
+			for name, at in sorted(by.items(), key=str):
+			    eager, stage = at["builtin:eager"], at[sys.argv[2]]
+			    passed += stage["verdict"] == "pass"
+			    if stage["verdict"] not in (eager["verdict"], "unsupported"):
+			        print(name, stage["verdict"], stage.get("why", ""))
+			print("passed", passed)
+		EOF
+		expect "$stage: no other verdict than eager's" "" "$(grep -v '^passed' "$tmp/bad")"
+		expect "$stage: most pass" yes "$([ "$(sed -n 's/^passed //p' "$tmp/bad")" -gt 300 ] && echo yes)"
+	done
+}
+
+random() {
+	for stage in functional joint; do
+		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$stage: no divergence" 0 $?
+		has "$stage: it judges" "$tmp/out" "builtin:$stage +pass 1[34][0-9][0-9]"
+	done
+}
+$part
+end
