@@ -15,6 +15,8 @@ import torch
 
 T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
 STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
+WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
+         {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
@@ -80,6 +82,9 @@ class Example:
     def number(self, p, other):
         """Of what is one number, string or dtype: the plain value and others."""
         kind, role, name = p["kind"], p["role"], p["name"]
+        if role == "whole":     # of self [2, 3]
+            names = {q["name"] for q in self.op["params"] if q["role"] == role}
+            return next(v for v in WHOLE if v.keys() == names)[name]
         if kind == "Dim":
             plain = int(role == "distinct" or name == "dim1" and "default" not in p)
             pair = any(q["role"] == "distinct" for q in self.op["params"])
