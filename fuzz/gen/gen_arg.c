@@ -251,7 +251,8 @@ static bool whole_of_slice(struct world *w, struct making *m, struct meta *s)
 static bool whole_of_select(struct world *w, struct making *m, struct meta *s)
 {
 	int d = (int)choose_below(w->c, (uint64_t)s->rank + 1);
-	int64_t size = MAX(draw_size(w), 1);
+	int64_t size = draw_size(w);
+	size = MAX(size, 1);
 	insert_size(s, d, size);
 	set_arg(w, m, N_dim, d, s->rank);
 	set_arg(w, m, N_index, choose_int(w->c, 0, size - 1), size);

@@ -616,7 +616,7 @@ class Gen:
         else:
             n = size.pop() if size else 1
             d = rng.randrange(len(size)) if size else 0
-            count, step = size[d] if size else 1, rng.randint(1, 5)
+            count, step = size[d] if size else 1, rng.randint(1, 5) if size or n < 2 else n
             if size:
                 size[d] = max((count - 1) * step + n + rng.randrange(step), 0)
             # PyTorch checks the sizes only where windows do not overlap
