@@ -132,6 +132,8 @@ static void parameter(struct row_args *args, bool kwonly)
 		fail("too many parameters");
 	char *name = args->name[args->n];
 	word(name, 32, "_");
+	args->kind[args->n] = kind;
+	args->optional[args->n] = optional;
 	args->is_tensor[args->n++] = str_starts(kind, "K_TENSOR");
 	sb_printf(&table, "\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
 	if (like[0])
@@ -301,6 +303,8 @@ int main(int argc, char **argv)
 	make(argv[1], "op_input.h", opgen_input, args);
 	make(argv[1], "op_args.h", opgen_args, args);
 	make(argv[1], "op_functions.def", opgen_functions, args);
+	make(argv[1], "op_emit.h", opgen_emit_header, args);
+	make(argv[1], "op_emit.c", opgen_emit, args);
 	sb_free(&table);
 	free(args);
 	return 0;

@@ -4,6 +4,7 @@
  *     DIR/op_input.h        the same and the next for the language's own rows, which a new operator does not change
  *     DIR/op_args.h         names of arguments and of their positions
  *     DIR/op_functions.def  the functions that rows name, each once
+ *     DIR/op_emit.h, .c     functions that append a row to a program (eager/lang/build.h)
  * A mistake in a row stops the build with the row's name and the place in its schema. */
 #ifndef SCATTERPROOF_OPGEN_H
 #define SCATTERPROOF_OPGEN_H
@@ -23,7 +24,8 @@ extern const int opgen_nrows;
 struct row_args {
 	int n;
 	char name[MAX_ARGS][32];
-	bool is_tensor[MAX_ARGS];
+	bool is_tensor[MAX_ARGS], optional[MAX_ARGS]; /* optional: may be None */
+	const char *kind[MAX_ARGS];                   /* "K_TENSOR" */
 };
 
 /* Each appends one file's text (opgen_names.c); args: by row. A group with an unknown member ends the process with a message. */
@@ -31,6 +33,8 @@ void opgen_ids(struct strbuf *out, const struct row_args *args);
 void opgen_input(struct strbuf *out, const struct row_args *args);
 void opgen_args(struct strbuf *out, const struct row_args *args);
 void opgen_functions(struct strbuf *out, const struct row_args *args);
-void opgen_arg_places(struct strbuf *out, const struct row_args *args); /* for op_table.c */
+void opgen_arg_places(struct strbuf *out, const struct row_args *args);  /* for op_table.c */
+void opgen_emit_header(struct strbuf *out, const struct row_args *args); /* opgen_emit.c */
+void opgen_emit(struct strbuf *out, const struct row_args *args);
 
 #endif

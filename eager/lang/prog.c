@@ -41,7 +41,8 @@ static const char *fresh_name(const struct prog *p, int op)
 int prog_add(struct prog *p, int op, const char *name)
 {
 	CHECK(op >= 0 && op < op_nrows && p->nnode < MAX_NODES);
-	const char *given = name && prog_find(p, name) < 0 ? arena_strdup(p->arena, name) : fresh_name(p, op);
+	bool unnamed = name && !name[0];
+	const char *given = unnamed ? "" : name && prog_find(p, name) < 0 ? arena_strdup(p->arena, name) : fresh_name(p, op);
 	p->node = grow(p->arena, p->node, p->nnode, &p->cap_node, sizeof *p->node);
 	p->node[p->nnode] = (struct node){.op = op, .name = given};
 	return p->nnode++;

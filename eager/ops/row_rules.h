@@ -5,11 +5,14 @@
 #define SCATTERPROOF_ROW_RULES_H
 
 #include "eager/ops/rules.h"
+#include "eager/ops/vjp.h"
 #include "generated/op_args.h"
 
 #define META(function) meta_fn meta_##function;
 #define KERN(function) kern_fn kern_##function;
-#define GRAD(function) grad_fn grad_##function;
+#define GRAD(function)                                                                                                                     \
+	grad_fn grad_##function __attribute__((weak));                                                                                         \
+	vjp_fn vjp_##function __attribute__((weak));
 #include "generated/op_functions.def"
 
 #endif

@@ -17,3 +17,7 @@ grad_fn *const op_grad[NOPS] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = grad_##g,
 #include "eager/lang/ops.def"
 };
+vjp_fn *const op_vjp[NOPS] = {
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = vjp_##g,
+#include "eager/lang/ops.def"
+};

@@ -93,8 +93,21 @@ bool meta_diagonal_scatter(struct meta_ctx *c) { return region_meta(c, meta_diag
 bool kern_diagonal_scatter(struct kern_ctx *c) { return region_kern(c, meta_diagonal); }
 void grad_diagonal_scatter(struct grad_ctx *c) { region_grad(c, meta_diagonal); }
 
-/* ---- the views' backward: zeros with the gradient in the region. Facts: FunctionsManual.cpp and TensorShape.cpp (zeros, the view,
- * copy_, so that the gradient may broadcast), UnfoldBackward.cpp ------------------------------------------------------------- */
+/* slice_scatter: self's cotangent has zeros in the region, src's is the region. */
+void vjp_slice_scatter(struct vjp *v)
+{
+	int64_t dim = node_int(v->n, A_slice_scatter_dim), step = node_int(v->n, A_slice_scatter_step);
+	int64_t start = node_given(v->n, A_slice_scatter_start) ? node_int(v->n, A_slice_scatter_start) : NO_INT;
+	int64_t end = node_given(v->n, A_slice_scatter_end) ? node_int(v->n, A_slice_scatter_end) : NO_INT;
+	if (v->want[A_slice_scatter_self])
+		v->grad[A_slice_scatter_self] =
+			emit_slice_scatter(v->b, v->g[0], vjp_zeros(v->b, vjp_meta(v, A_slice_scatter_src)), dim, start, end, step);
+	if (v->want[A_slice_scatter_src])
+		v->grad[A_slice_scatter_src] = emit_slice_Tensor(v->b, v->g[0], dim, start, end, step);
+}
+
+/* ---- the views' backward: zeros with the gradient in the region. Its own derivative is the view. Facts: FunctionsManual.cpp and
+ * TensorShape.cpp (zeros, the view, copy_: the gradient may broadcast), UnfoldBackward.cpp ---------------------------------- */
 
 enum { GRAD_OUTPUT = A_slice_backward_grad_output };
 _Static_assert((int)GRAD_OUTPUT == (int)A_unfold_backward_grad_in, "the gradient comes first");
@@ -157,31 +170,29 @@ static void add_cells(struct tensor *to, const struct tensor *seen, const struct
 	wide_store(&sum, to);
 }
 
-/* The cotangent's region, summed where the gradient was expanded. */
-static void backward_grad(struct grad_ctx *c, meta_fn *rule)
-{
-	struct err err = {0};
-	struct tensor *gin = c->gin[GRAD_OUTPUT], part = c->gout[0];
-	if (!gin)
-		return;
-	CHECK(region(&part.meta, &c->gout[0].meta, c->n, rule, &err));
-	if (meta_same_sizes(&part.meta, &gin->meta))
-		tensor_move(gin, &part);
-	else
-		add_cells(gin, gin, &part, &part.meta, c->scratch);
-}
-
 bool meta_slice_backward(struct meta_ctx *c) { return backward_meta(c, meta_slice); }
 bool kern_slice_backward(struct kern_ctx *c) { return backward_kern(c, meta_slice); }
-void grad_slice_backward(struct grad_ctx *c) { backward_grad(c, meta_slice); }
+void vjp_slice_backward(struct vjp *v)
+{
+	const struct node *n = v->n;
+	v->grad[GRAD_OUTPUT] = emit_slice_Tensor(v->b, v->g[0], node_int(n, A_slice_backward_dim), node_int(n, A_slice_backward_start),
+		node_int(n, A_slice_backward_end), node_int(n, A_slice_backward_step));
+}
 
 bool meta_select_backward(struct meta_ctx *c) { return backward_meta(c, meta_select); }
 bool kern_select_backward(struct kern_ctx *c) { return backward_kern(c, meta_select); }
-void grad_select_backward(struct grad_ctx *c) { backward_grad(c, meta_select); }
+void vjp_select_backward(struct vjp *v)
+{
+	v->grad[GRAD_OUTPUT] = emit_select_int(v->b, v->g[0], node_int(v->n, A_select_backward_dim), node_int(v->n, A_select_backward_index));
+}
 
 bool meta_diagonal_backward(struct meta_ctx *c) { return backward_meta(c, meta_diagonal); }
 bool kern_diagonal_backward(struct kern_ctx *c) { return backward_kern(c, meta_diagonal); }
-void grad_diagonal_backward(struct grad_ctx *c) { backward_grad(c, meta_diagonal); }
+void vjp_diagonal_backward(struct vjp *v)
+{
+	v->grad[GRAD_OUTPUT] = emit_diagonal(v->b, v->g[0], node_int(v->n, A_diagonal_backward_offset),
+		node_int(v->n, A_diagonal_backward_dim1), node_int(v->n, A_diagonal_backward_dim2));
+}
 
 /* Windows that overlap add up, and then PyTorch does not look at the gradient's sizes: it reads what the last dimension's stride leads to.
  * A gradient that unfold does not give is refused here. */
@@ -205,4 +216,8 @@ bool kern_unfold_backward(struct kern_ctx *c)
 	return true;
 }
 
-void grad_unfold_backward(struct grad_ctx *c) { backward_grad(c, meta_unfold); }
+void vjp_unfold_backward(struct vjp *v)
+{
+	v->grad[GRAD_OUTPUT] = emit_unfold(v->b, v->g[0], node_int(v->n, A_unfold_backward_dim), node_int(v->n, A_unfold_backward_size),
+		node_int(v->n, A_unfold_backward_step));
+}

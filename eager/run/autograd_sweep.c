@@ -1,6 +1,8 @@
 /* autograd_sweep.c: the backward sweep over adjoint memory (see autograd.h). */
 #include "eager/run/autograd.h"
+#include "eager/ops/vjp.h"
 #include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
 
@@ -50,7 +52,7 @@ static struct adjoint_rows rows_of(const struct meta *m)
 /* The root's adjoint cell, from an offset in v->adj. */
 static int64_t cell(const struct var *v, int64_t off) { return v->map ? v->map[off] : off; }
 
-/* adjoint cells (through v) += t, or = t. t is contiguous, of v's sizes and dtype. */
+/* adjoint cells (through v) += t, or = t. t is of v's sizes and dtype. */
 static void adjoint_put(struct graph *g, const struct var *v, const struct tensor *t, bool add)
 {
 	CHECK(meta_same_sizes(&v->adj, &t->meta) && v->meta.dtype == t->meta.dtype);
@@ -159,6 +161,181 @@ static enum step saved_check(const struct graph *g, int node, struct err *err)
 	return STEP_OK;
 }
 
+/* ---- rules: what they append is executed as it comes ------------------------------------------------------------------ */
+
+/* The program that one node's rule writes. Its first nodes stand for tensors that exist; nobody prints it. */
+struct rule_run {
+	struct build b;
+	struct prog p;
+	struct arena *a;
+	struct tensor *result[MAX_NODES]; /* by node */
+};
+
+static int place(struct rule_run *r, const struct tensor *t)
+{
+	int node = prog_add(&r->p, OP_input, "");
+	struct node *n = &r->p.node[node];
+	n->nout = 1;
+	n->out = ARENA_NEW(r->a, struct value, 1);
+	n->out[0] = (struct value){.meta = t->meta, .storage = r->p.nstorage++};
+	r->result[node] = ARENA_NEW(r->a, struct tensor, 1);
+	r->result[node][0] = *t;
+	return node;
+}
+
+static struct tensor *operand(const struct rule_run *r, const struct arg *a)
+{
+	if (a->tag == ARG_TENSOR)
+		return r->result[a->node];
+	struct tensor *number = ARENA_NEW(r->a, struct tensor, 1);
+	tensor_number(number, &a->scalar, r->a);
+	return number;
+}
+
+static void kernel(struct rule_run *r, int node)
+{
+	const struct node *n = &r->p.node[node];
+	struct err err = {0};
+	struct kern_ctx c = {.n = n, .out = r->result[node], .nout = n->nout, .scratch = r->a, .err = &err};
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR || (a->tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR))
+			c.in[k] = operand(r, a);
+		if (a->tag != ARG_TENSORS)
+			continue;
+		const struct tensor **list = ARENA_ZNEW(r->a, const struct tensor *, MAX(a->n, 1));
+		for (int i = 0; i < a->n; i++)
+			list[i] = a->nodes[i] < 0 ? NULL : r->result[a->nodes[i]];
+		c.list[k] = list;
+	}
+	for (int k = 0; k < n->nout; k++)
+		tensor_new(&r->result[node][k], &n->out[k].meta, r->a);
+	if (!op_kern[n->op](&c))
+		BUG("a derivative: %s: %s", op_info[n->op].name, err.msg);
+}
+
+/* The operand whose memory result k of a node shares; NULL: none. */
+static const struct tensor *shared(const struct rule_run *r, const struct node *n, int k)
+{
+	const struct arg *self = &n->arg[A_viewed_self];
+	if (n->op == OP_getitem)
+		return &r->result[self->node][node_int(n, A_getitem_index)];
+	if (op_has(n->op, T_VIEW) || (op_has(n->op, T_MAYBE_VIEW) && n->out[k].storage == r->p.node[self->node].out[0].storage))
+		return r->result[self->node];
+	return NULL;
+}
+
+static void execute(struct build *b, int node)
+{
+	struct rule_run *r = b->ctx;
+	const struct node *n = &r->p.node[node];
+	CHECK(!op_has(n->op, T_MUTATES));
+	r->result[node] = ARENA_NEW(r->a, struct tensor, MAX(n->nout, 1));
+	if (!shared(r, n, 0))
+		kernel(r, node);
+	for (int k = 0; k < n->nout; k++) {
+		const struct tensor *base = shared(r, n, k);
+		if (base)
+			r->result[node][k] = (struct tensor){n->out[k].meta, base->base};
+	}
+}
+
+static void rule_begin(struct rule_run *r, struct arena *a)
+{
+	r->a = a;
+	r->b = (struct build){.p = &r->p, .unnamed = true, .run = execute, .ctx = r};
+	prog_init(&r->p, a);
+	r->p.nstorage = MAX_NODES;
+}
+
+/* An operand's value: what is saved, or only its meta (a rule does not read values that `saves` does not list). */
+static int place_operand(struct rule_run *r, struct graph *g, int node, int k)
+{
+	const struct arg *a = &g->p->node[node].arg[k];
+	struct tensor t;
+	if (a->tag == ARG_SCALAR)
+		return build_number(&r->b, a->scalar);
+	graph_tensor(&t, g, a->node, 0);
+	return place(r, k == 0 && g->fn[node].self_before ? g->fn[node].self_before : &t);
+}
+
+static void place_list(struct rule_run *r, struct vjp *v, struct graph *g, int k)
+{
+	const struct arg *a = &v->n->arg[k];
+	int *list = ARENA_NEW(r->a, int, MAX(a->n, 1));
+	v->grad_list[k] = ARENA_NEW(r->a, int, MAX(a->n, 1));
+	for (int i = 0; i < a->n; i++) {
+		struct tensor t;
+		list[i] = v->grad_list[k][i] = NO_VALUE;
+		if (a->nodes[i] < 0)
+			continue;
+		graph_tensor(&t, g, a->nodes[i], 0);
+		list[i] = place(r, &t);
+	}
+	v->list[k] = list;
+}
+
+static void place_results(struct rule_run *r, struct vjp *v, struct graph *g, int node)
+{
+	for (int k = 0; k < v->nout; k++) {
+		const struct var *var = &g->var[g->var_of[node][k]];
+		struct tensor t;
+		graph_tensor(&t, g, node, k);
+		v->out[k] = place(r, &t);
+		v->g[k] = NO_VALUE;
+		bool arrived = g->root[var->root].adjoint != NULL;
+		if (!dtype_is_float(t.meta.dtype) || (v->nout > 1 && !arrived))
+			continue;
+		struct tensor cotangent;
+		new_like(&cotangent, &t.meta, r->a);
+		adjoint_get(&cotangent, g, var);
+		v->g[k] = place(r, &cotangent);
+	}
+}
+
+static void wanted(struct vjp *v, const struct graph *g, int node, struct arena *a)
+{
+	const struct fn *f = &g->fn[node];
+	bool *list[MAX_ARGS] = {0};
+	for (int e = 0; e < f->nedge; e++) {
+		int k = f->edge[e].arg;
+		if (f->edge[e].entry < 0) {
+			v->want[k] = true;
+			continue;
+		}
+		if (!list[k])
+			list[k] = ARENA_ZNEW(a, bool, v->n->arg[k].n);
+		list[k][f->edge[e].entry] = true;
+	}
+	for (int k = 0; k < MAX_ARGS; k++)
+		v->want_list[k] = list[k];
+}
+
+static void run_rule(struct rule_run *r, struct vjp *v, struct graph *g, int node, struct arena *s)
+{
+	const struct node *n = &g->p->node[node];
+	rule_begin(r, s);
+	*v = (struct vjp){.b = &r->b, .n = n, .nout = n->nout};
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		v->in[k] = NO_VALUE;
+		if (n->arg[k].tag == ARG_TENSOR || (n->arg[k].tag == ARG_SCALAR && op_info[n->op].param[k].kind == K_TENSOR))
+			v->in[k] = place_operand(r, g, node, k);
+		else if (n->arg[k].tag == ARG_TENSORS)
+			place_list(r, v, g, k);
+	}
+	place_results(r, v, g, node);
+	wanted(v, g, node, s);
+	vjp_apply(v);
+}
+
+/* The gradient as a contiguous tensor; zeros where the rule computed none. */
+static void given(struct tensor *out, const struct rule_run *r, int value, const struct meta *operand, struct arena *a)
+{
+	new_like(out, operand, a);
+	if (value != NO_VALUE)
+		tensor_copy(out, r->result[value]);
+}
+
 /* Operands as the derivative sees them, space for what it gives. */
 static void context(struct grad_ctx *c, struct graph *g, int node, struct arena *s)
 {
@@ -209,6 +386,34 @@ static void context(struct grad_ctx *c, struct graph *g, int node, struct arena 
 	}
 }
 
+static void gradients(struct tensor *grad, struct graph *g, int node, struct arena *s)
+{
+	const struct fn *f = &g->fn[node];
+	if (!op_vjp[g->p->node[node].op]) {
+		struct grad_ctx c;
+		context(&c, g, node, s);
+		op_grad[g->p->node[node].op](&c);
+		for (int e = 0; e < f->nedge; e++)
+			grad[e] = f->edge[e].entry < 0 ? *c.gin[f->edge[e].arg] : *c.glist[f->edge[e].arg][f->edge[e].entry];
+		return;
+	}
+	struct rule_run r;
+	struct vjp v;
+	run_rule(&r, &v, g, node, s);
+	for (int e = 0; e < f->nedge; e++) {
+		const struct edge *x = &f->edge[e];
+		given(&grad[e], &r, x->entry < 0 ? v.grad[x->arg] : v.grad_list[x->arg][x->entry], &g->var[x->var].meta, s);
+	}
+}
+
+static const struct tensor *gradient_of(const struct fn *f, const struct tensor *grad, int arg)
+{
+	int e = 0;
+	while (f->edge[e].arg != arg)
+		e++;
+	return &grad[e];
+}
+
 static enum step sweep_node(struct graph *g, int node, struct arena *s, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
@@ -224,26 +429,25 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 			"location. Please clone() the tensor before performing the operation.");
 		return STEP_RAISED;
 	}
-	if (!op_grad[n->op]) {
+	if (!op_grad[n->op] && !op_vjp[n->op]) {
 		err_set(err, "%s has no derivative yet", op_info[n->op].name);
 		return STEP_UNSUPPORTED;
 	}
 	if (!graph_source_ok(g, node, err))
 		return STEP_RAISED;
-	struct grad_ctx c;
-	context(&c, g, node, s);
-	op_grad[n->op](&c);
+	struct tensor *grad = ARENA_NEW(s, struct tensor, MAX(f->nedge, 1)); /* by edge */
+	gradients(grad, g, node, s);
 	/* The region that was written: what it was before takes the place of what it is, then the other operands add. */
 	if (self) {
 		adjoint_zero(g, self);
 		if (f->self_had_grad)
-			adjoint_put(g, self, c.gin[A_INPLACE_self], false);
+			adjoint_put(g, self, gradient_of(f, grad, A_INPLACE_self), false);
 	}
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];
 		mark_reached(g, g->var[x->var].root, x->fn);
 		if (!(self && x->arg == 0))
-			adjoint_put(g, &g->var[x->var], x->entry < 0 ? c.gin[x->arg] : c.glist[x->arg][x->entry], true);
+			adjoint_put(g, &g->var[x->var], &grad[e], true);
 	}
 	return STEP_OK;
 }

@@ -415,6 +415,20 @@ static bool value_COUNT(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_NROWS(struct world *w, struct making *m, int k)
+{
+	int64_t n = draw_size(w);
+	m->arg[k] = arg_int(MAX(n, 1));
+	return true;
+}
+
+static bool value_PADDING(struct world *w, struct making *m, int k)
+{
+	int64_t rows = m->arg[op_arg(m->op, N_num_weights)].i.value;
+	m->arg[k] = arg_int(choose_chance(w->c, 40) ? (int64_t)choose_below(w->c, (uint64_t)rows) : -1);
+	return true;
+}
+
 /* Of nothing only 1: PyTorch 2.11.0 and 2.15.0 refuse the gradient of pixel_shuffle by more of a tensor without elements, their bug
  * (corpus/regressions/pixel_shuffle_of_nothing.prog), and each such program would be refused for it again. */
 static bool value_UPSCALE(struct world *w, struct making *m, int k)

@@ -374,6 +374,48 @@ bool ref_unfold_backward(struct ref_ctx *c)
 	return true;
 }
 
+/* Rows of the gradient are added up in the rows of zeros that indices name; padding's row gets nothing. */
+bool ref_embedding_dense_backward(struct ref_ctx *c)
+{
+	const struct meta *g = meta_of(c, A_embedding_dense_backward_grad_output), *ix = meta_of(c, A_embedding_dense_backward_indices);
+	int64_t padding = ref_arg_int(c, A_embedding_dense_backward_padding_idx), n = meta_numel(ix), all;
+	bool scaled = flag_of(c, A_embedding_dense_backward_scale_grad_by_freq);
+	if (ix->dtype != DT_I64 && ix->dtype != DT_I32)
+		return err_set(c->err, "embedding_backward: indices must be long or int");
+	if (g->rank == 0)
+		return err_set(c->err, "Dimension specified as -1 but tensor has no dimensions");
+	int64_t size[2] = {ref_arg_int(c, A_embedding_dense_backward_num_weights), g->size[g->rank - 1]};
+	if (!mul_i64(&all, n, size[1]) || all != meta_numel(g))
+		return err_set(c->err, "%lld rows of %lld do not fit a gradient of shape %s", (long long)n, (long long)size[1],
+			shape_text(c, g->size, g->rank));
+	const int64_t *row = ref_ints(c, c->in[A_embedding_dense_backward_indices]);
+	if (!row || !meta_check_sizes(size, 2, c->err))
+		return false;
+	sid *out = ref_out(c, 0, g->dtype, size, 2, NULL), zero = shape_zero(c, g->dtype), *val = tape_ids(c->t, all);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[A_embedding_dense_backward_grad_output]);
+	uint8_t *named = arena_zalloc(c->t->arena, (size_t)size[0] + 1);
+	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, all + 1), count = 0;
+	for (int64_t i = 0; i < size[0] * size[1]; i++)
+		out[i] = zero;
+	for (int64_t k = 0; k < n; k++) {
+		if (row[k] < 0 || row[k] >= size[0])
+			return err_set(c->err, "embedding_dense_backward: index %lld is no row, which PyTorch does not check", (long long)row[k]);
+		if (named[row[k]] && scaled)
+			return ref_unsupported(
+				c, "embedding_dense_backward by how often a row is named: targets divide by it, or multiply by 1/n; divide first");
+		named[row[k]] = 1;
+		for (int64_t i = 0; i < size[1] && row[k] != padding; i++) {
+			val[count] = ids[k * size[1] + i];
+			cell[count++] = row[k] * size[1] + i;
+		}
+	}
+	struct writes w = {count, cell, val};
+	accumulate(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
+	return true;
+}
+
 /* Values of src in the order of an index tensor. */
 static const sid *values_along(struct ref_ctx *c, const struct along *a, int src_arg)
 {

@@ -271,14 +271,17 @@ class Gen:
             raise NotImplementedError(f"role {role} of {self.op['name']}")
         return f(p)
 
-    def own(self, size, writable=None, dense=False):
+    def own(self, size, writable=None, dense=False, packed=False):
         self.self_size = size
         fill = None
         if self.op["name"] in ("log", "log1p", "sqrt", "rsqrt", "pow.Tensor_Scalar", "logsumexp") and self.rng.random() < 0.5:
             fill = "positive"
         # these keep the strides of a base that overlaps without stride 0, and then write it in an order of PyTorch's own
         overlaps = self.op["name"] not in ("slice_scatter", "select_scatter", "diagonal_scatter")
-        return make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense, overlaps=overlaps)
+        spec = make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense or packed, overlaps=overlaps)
+        if packed:
+            spec.stride, spec.offset = [math.prod(size[d + 1:]) for d in range(len(size))], 0
+        return spec
 
     def t_any(self, p):
         if self.params[0]["role"] == "mask" and not self.spoil():      # where.self: sizes that suit the condition
@@ -444,6 +447,17 @@ class Gen:
             size = [0]
         v = self.indices(math.prod(size), max(top, 1))
         return self.index_tensor(size, v)
+
+    def t_rows(self, p):
+        size = list(self.self_size[:-1])
+        self.nrows = self.rng.choice([1, 2, 3, 5])
+        v = self.indices(math.prod(size), self.nrows)
+        if self.spoil():
+            size, v = size + [2], self.indices(2 * math.prod(size), self.nrows)
+        return self.index_tensor(size, v)
+
+    def t_packed(self, p):
+        return self.own(random_size(self.rng), packed=True)
 
     def t_mask(self, p):
         if p is self.params[0]:             # where.self: the condition comes before self
@@ -719,6 +733,10 @@ class Gen:
             return None
         if "default" in p and rng.random() < 0.2:
             return OMIT
+        if role == "nrows":
+            return self.nrows
+        if role == "padding":
+            return rng.choice([-1, rng.randrange(self.nrows)])
         top = self.dim_size()
         if role == "diag":
             r = max(self.self_size or [1])

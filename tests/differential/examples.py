@@ -52,7 +52,7 @@ class Example:
 
     def tensor(self, p) -> str:
         role = p["role"]
-        if p["self"] or role == "same":
+        if p["self"] and role != "packed" or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
             self.size = self.size if fixed else json.loads(p["example"])
             self.plain[p["name"]] = torch.zeros(self.size)
@@ -62,6 +62,11 @@ class Example:
             return self.operand(None, INDEX)
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
+        if role == "packed":    # two letters: no gradient
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(None, f"{self.size}, seed={{s}}")
+        if role == "rows":      # of self [2, 3]
+            return self.operand(None, INDEX)
         if role == "mask":
             return self.operand(None, MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):

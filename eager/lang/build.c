@@ -1,0 +1,47 @@
+/* build.c: see build.h. */
+#include "eager/lang/build.h"
+
+#include "generated/op_args.h"
+#include "generated/op_id.h"
+
+int build_number(struct build *b, struct scalar s)
+{
+	CHECK(b->nnumber < MAX_NUMBERS);
+	b->number[b->nnumber] = s;
+	return FIRST_NUMBER - b->nnumber++;
+}
+
+int build_result(struct build *b, int node, int k)
+{
+	const struct node *n = &b->p->node[node];
+	CHECK(k < n->nout);
+	return op_info[n->op].nret == 1 ? node : emit_getitem(b, node, k);
+}
+
+struct node *build_begin(struct build *b, int op) { return &b->p->node[prog_add(b->p, op, b->unnamed ? "" : NULL)]; }
+
+struct arg build_value(const struct build *b, int value)
+{
+	if (value == NO_VALUE)
+		return (struct arg){0};
+	if (build_is_number(value))
+		return (struct arg){.tag = ARG_SCALAR, .scalar = *build_scalar(b, value)};
+	return arg_tensor(value);
+}
+
+struct arg build_list(struct build *b, const int *value, int n) { return arg_nodes(b->p, value, n); }
+struct arg build_ints(struct build *b, const int64_t *v, int n) { return n < 0 ? (struct arg){0} : arg_ints(b->p, v, n); }
+struct arg build_int(int64_t v) { return v == NO_INT ? (struct arg){0} : arg_int(v); }
+struct arg build_maybe_scalar(const struct scalar *s) { return s ? (struct arg){.tag = ARG_SCALAR, .scalar = *s} : (struct arg){0}; }
+
+int build_end(struct build *b)
+{
+	int node = b->p->nnode - 1;
+	struct err err = {0};
+	prog_defaults(b->p, node);
+	if (!prog_infer_node(b->p, node, &err))
+		BUG("appending a node: %s", err.msg);
+	if (b->run)
+		b->run(b, node);
+	return node;
+}

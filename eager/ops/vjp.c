@@ -1,0 +1,46 @@
+/* vjp.c: what all derivative rules share (vjp.h). */
+#include "eager/ops/vjp.h"
+
+#include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
+
+int vjp_sum_to(struct build *b, int x, const struct meta *sizes)
+{
+	const struct meta m = *build_meta(b, x);
+	int64_t dims[MAX_RANK];
+	int n = 0, leading = m.rank - sizes->rank;
+	if (meta_same_sizes(&m, sizes))
+		return x;
+	CHECK(leading >= 0);
+	for (int d = 0; d < m.rank; d++)
+		if (d < leading || (sizes->size[d - leading] == 1 && m.size[d] != 1))
+			dims[n++] = d;
+	if (n)
+		x = emit_sum_dim(b, x, dims, n, true, -1);
+	return leading ? emit_view(b, x, sizes->size, sizes->rank) : x;
+}
+
+int vjp_zeros(struct build *b, const struct meta *like) { return emit_zeros(b, like->size, like->rank, (int)like->dtype); }
+
+/* As validate_outputs of PyTorch's engine: sizes first. */
+static int fit(struct build *b, int grad, const struct meta *operand)
+{
+	if (grad == NO_VALUE)
+		return grad;
+	grad = vjp_sum_to(b, grad, operand);
+	return build_meta(b, grad)->dtype == operand->dtype ? grad : emit_to_copy(b, grad, operand->dtype);
+}
+
+void vjp_apply(struct vjp *v)
+{
+	for (int k = 0; k < MAX_ARGS; k++)
+		v->grad[k] = NO_VALUE;
+	op_vjp[v->n->op](v);
+	for (int k = 0; k < op_info[v->n->op].nparam; k++) {
+		if (v->want[k])
+			v->grad[k] = fit(v->b, v->grad[k], vjp_meta(v, k));
+		for (int i = 0; v->want_list[k] && i < v->n->arg[k].n; i++)
+			if (v->want_list[k][i])
+				v->grad_list[k][i] = fit(v->b, v->grad_list[k][i], build_meta(v->b, v->list[k][i]));
+	}
+}
