@@ -79,6 +79,7 @@ static T FN(scalar)(const struct scalar *s)
 #define ROW_SUBTRACT(e) (e)
 #define ROW_NEGATE(e)   (e)
 #define ROW_BOUNDS(e)   (e)
+#define ROW_GRADIENT(e) (e)
 #define AS_WRITTEN      k->exact                                     /* s before it became a T */
 #define LESS_ONE        FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
 #define SQUARE(x, i)    FN(product)(x, x, k->own[i])                 /* in the dtype that operand i came in: integers wrap */
@@ -254,6 +255,7 @@ static void FN(backward)(const struct pointwise_operands *c, struct pointwise_wa
 #undef ROW_SUBTRACT
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
+#undef ROW_GRADIENT
 #undef SIGN
 #undef SQUARE
 #undef MINUS

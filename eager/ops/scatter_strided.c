@@ -2,8 +2,8 @@
  * cells are those of the whole storage; what is no element of self is written unseen (clone_preserve_strides, TensorShape.cpp).
  *
  * The derivative takes self for contiguous and its storage to begin with it, as PyTorch's does: that raises if self requires grad and is not
- * contiguous, is wrong about an offset elsewhere, and its gradient of self is kept where it should be zero and zero elsewhere. The generator
- * gives it no such selfs (role `packed`). */
+ * contiguous, is wrong about an offset elsewhere or a cotangent that begins elsewhere, and its gradient of self is kept where it should be zero
+ * and zero elsewhere. The generator makes none of that (role `packed`, nogen.def). */
 #include "eager/ops/move.h"
 #include "eager/ops/row_rules.h"
 
@@ -81,7 +81,7 @@ void vjp_as_strided_scatter(struct vjp *v)
 	const struct node *n = v->n;
 	const struct arg *size = &n->arg[A_as_strided_scatter_size], *stride = &n->arg[A_as_strided_scatter_stride];
 	int64_t sizes[MAX_RANK], strides[MAX_RANK], offset = NO_INT;
-	int g = emit_contiguous(v->b, v->g[0]);
+	int g = emit_lift_fresh_copy(v->b, v->g[0]); /* contiguous from the first cell of a storage on, which PyTorch's need not be */
 	for (int d = 0; d < size->n; d++) {
 		sizes[d] = size->ints[d].value;
 		strides[d] = stride->ints[d].value;

@@ -185,7 +185,7 @@ static bool value_STRIDED(struct world *w, struct making *m, int k)
 {
 	if (param_of(m, k)->kind == K_SIZE) {
 		int64_t n = meta_numel(&m->meta), start = n ? (int64_t)choose_below(w->c, (uint64_t)n) : 0;
-		if (choose_chance(w->c, 60))
+		if (choose_chance(w->c, 60) || param_of(m, m->anchor)->role == R_PACKED)
 			start = 0;
 		struct meta *s = &m->strided;
 		int64_t left = n - start, inner = left ? choose_int(w->c, 1, left) : 0;
@@ -205,7 +205,7 @@ static bool value_STRIDED(struct world *w, struct making *m, int k)
 		m->arg[k] = arg_ints(w->p, s->size, s->rank);
 	} else if (param_of(m, k)->kind == K_INTS) {
 		m->arg[k] = arg_ints(w->p, m->strided.stride, m->strided.rank);
-	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
+	} else if (param_of(m, m->anchor)->role != R_PACKED && (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30))) {
 		m->arg[k] = arg_int(m->strided.offset); /* None: self's own */
 	}
 	return true;

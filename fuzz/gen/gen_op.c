@@ -422,12 +422,15 @@ static int operand_IDS(struct world *w, struct making *m, const struct param *q)
 	return index_operand(w, m, &s, m->meta.size[0], -1);
 }
 
+/* PyTorch 2.11.0 and 2.15.0 refuse the gradient of embedding_dense_backward without elements ("cannot reshape tensor of 0 elements"). */
 static int operand_ROWS(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;
 	struct shape s = shape_of(&m->meta);
 	int64_t rows = m->arg[op_arg(m->op, N_num_weights)].i.value;
 	s.rank--;
+	if (meta_numel(&m->meta) == 0 && has_grad(w, m->self))
+		return -1;
 	return rows == 0 && gen_numel(&s) ? -1 : index_operand(w, m, &s, rows, -1);
 }
 
