@@ -18,7 +18,11 @@ int build_result(struct build *b, int node, int k)
 	return op_info[n->op].nret == 1 ? node : emit_getitem(b, node, k);
 }
 
-struct node *build_begin(struct build *b, int op) { return &b->p->node[prog_add(b->p, op, b->unnamed ? "" : NULL)]; }
+struct node *build_begin(struct build *b, int op)
+{
+	int node = prog_add(b->p, op, b->unnamed ? "" : NULL); /* moves p->node */
+	return &b->p->node[node];
+}
 
 struct arg build_value(const struct build *b, int value)
 {
@@ -34,13 +38,26 @@ struct arg build_ints(struct build *b, const int64_t *v, int n) { return n < 0 ?
 struct arg build_int(int64_t v) { return v == NO_INT ? (struct arg){0} : arg_int(v); }
 struct arg build_maybe_scalar(const struct scalar *s) { return s ? (struct arg){.tag = ARG_SCALAR, .scalar = *s} : (struct arg){0}; }
 
+static void refused(struct build *b, int node, const struct err *err)
+{
+	struct node *n = &b->p->node[node];
+	int k = op_self(n->op);
+	if (!b->may_refuse || k < 0 || n->arg[k].tag != ARG_TENSOR)
+		BUG("appending a node: %s", err->msg);
+	if (!b->refusal.msg[0])
+		b->refusal = *err;
+	n->nout = 1;
+	n->out = ARENA_NEW(b->p->arena, struct value, 1);
+	n->out[0] = b->p->node[n->arg[k].node].out[0];
+}
+
 int build_end(struct build *b)
 {
 	int node = b->p->nnode - 1;
 	struct err err = {0};
 	prog_defaults(b->p, node);
 	if (!prog_infer_node(b->p, node, &err))
-		BUG("appending a node: %s", err.msg);
+		refused(b, node, &err);
 	if (b->run)
 		b->run(b, node);
 	return node;

@@ -7,7 +7,9 @@
  * lists are a pointer and a count (a negative count: None), a Scalar is a struct scalar (optional ones: a pointer, NULL for None), integers
  * that may be None are NO_INT for it, a ScalarType is -1 for None. Rows with several results return their node: see build_result.
  *
- * What a shape rule refuses here is a mistake of the code that called: BUG with the row's name and the rule's sentence. */
+ * What a shape rule refuses here is a mistake of the code that called: BUG with the row's name and the rule's sentence. But a derivative is
+ * PyTorch's formula, which PyTorch refuses, too (the negative of a bool): with `may_refuse` the first refusal is kept in `refusal`, the
+ * node is given its first operand's meta, and nothing is executed from there on. */
 #ifndef SCATTERPROOF_BUILD_H
 #define SCATTERPROOF_BUILD_H
 
@@ -22,6 +24,8 @@ struct build {
 	/* NULL: nodes are appended only. Else it executes each one as it comes (eager's autograd). */
 	void (*run)(struct build *b, int node);
 	void *ctx; /* run's */
+	bool may_refuse;
+	struct err refusal; /* msg "": none */
 	int nnumber;
 	struct scalar number[MAX_NUMBERS];
 };

@@ -6,7 +6,10 @@
 
 const struct table_row opgen_rows[] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
-	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}},
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}},
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
+	{#id, name, schema, "F_POINTWISE", #dts, "(" #traits ") | T_POINTWISE", saves, #lic, {"pointwise_" #promo, #id, #id, #id},             \
+		{#d0, #d1, #d2}},
 #include "eager/lang/ops.def"
 };
 const int opgen_nrows = ARRAY_LEN(opgen_rows);
@@ -303,6 +306,7 @@ int main(int argc, char **argv)
 	make(argv[1], "op_input.h", opgen_input, args);
 	make(argv[1], "op_args.h", opgen_args, args);
 	make(argv[1], "op_functions.def", opgen_functions, args);
+	make(argv[1], "op_vjp.c", opgen_vjp, args);
 	make(argv[1], "op_emit.h", opgen_emit_header, args);
 	make(argv[1], "op_emit.c", opgen_emit, args);
 	sb_free(&table);

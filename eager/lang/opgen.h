@@ -4,6 +4,7 @@
  *     DIR/op_input.h        the same and the next for the language's own rows, which a new operator does not change
  *     DIR/op_args.h         names of arguments and of their positions
  *     DIR/op_functions.def  the functions that rows name, each once
+ *     DIR/op_vjp.c          derivative rules of pointwise rows (opgen_expr.c)
  *     DIR/op_emit.h, .c     functions that append a row to a program (eager/lang/build.h)
  * A mistake in a row stops the build with the row's name and the place in its schema. */
 #ifndef SCATTERPROOF_OPGEN_H
@@ -16,6 +17,7 @@ enum { NCOLUMNS = 4 }; /* meta, kern, grad, ref */
 struct table_row {
 	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
 	const char *function[NCOLUMNS];
+	const char *derivative[3]; /* pointwise rows: expressions; else NULL */
 };
 extern const struct table_row opgen_rows[];
 extern const int opgen_nrows;
@@ -36,5 +38,6 @@ void opgen_functions(struct strbuf *out, const struct row_args *args);
 void opgen_arg_places(struct strbuf *out, const struct row_args *args);  /* for op_table.c */
 void opgen_emit_header(struct strbuf *out, const struct row_args *args); /* opgen_emit.c */
 void opgen_emit(struct strbuf *out, const struct row_args *args);
+void opgen_vjp(struct strbuf *out, const struct row_args *args); /* opgen_expr.c */
 
 #endif

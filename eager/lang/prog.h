@@ -123,7 +123,8 @@ struct prog {
 /* ---- building ------------------------------------------------------------------------------------------------- */
 void prog_init(struct prog *p, struct arena *a);
 /* Appends a node with all arguments ARG_NONE (defaults: prog_defaults) and nout 0; name NULL or taken: a fresh one is made
- * from the operator ("sum", "sum_1", …); "": it has no name, in a program that is never printed. Returns its index. The caller fills arguments, then calls prog_infer_node. */
+ * from the operator ("sum", "sum_1", …); "": it has no name, in a program that is never printed. Returns its index. The caller fills
+ * arguments, then calls prog_infer_node. */
 int prog_add(struct prog *p, int op, const char *name);
 void prog_defaults(struct prog *p, int node); /* fills unset arguments from the schema; ARG_NONE stays where None */
 struct arg arg_tensor(int node);

@@ -224,8 +224,9 @@ void grad_embedding(struct grad_ctx *c)
 
 /* ---- embedding_dense_backward: rows of the gradient added up in the rows of zeros that indices name ------------------------------
  *
- * Padding's row gets nothing. scale_grad_by_freq: each row is taken 1/n times, n being how often its index stands there, and 1/n is a number
- * of the dtype. PyTorch checks no index: without scaling it leaves out those that are no row, with it it writes anywhere. Refused here. */
+ * Padding's row gets nothing. scale_grad_by_freq: each row is taken 1/n times, n being how often its index stands there, and 1/n is a
+ * number of the dtype. PyTorch checks no index: without scaling it leaves out those that are no row, with scaling it writes anywhere.
+ * Refused here. */
 
 bool meta_embedding_dense_backward(struct meta_ctx *c)
 {

@@ -1,17 +1,16 @@
-/* pointwise.c: every POINTWISE row of ops.def: shape rules, kernels and derivatives from the row's expressions.
+/* pointwise.c: every POINTWISE row of ops.def: shape rules and kernels from the row's expression, and the derivatives that have more cases
+ * than an expression (the others: eager/lang/opgen_expr.c).
  *
  * Compute types: double for f64, float for f32, f16 and bf16 (operands widened, the result rounded once), int64_t for integers and
  * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in products and quotients a
- * Python scalar or a 0-d second operand acts in the compute type (measured on PyTorch's CPU, bit for bit).
- * Derivatives are computed in the same types, rounded to the common dtype, summed over broadcast dimensions in double and rounded
- * to the operand's dtype at the end. */
+ * Python scalar or a 0-d second operand acts in the compute type (measured on PyTorch's CPU, bit for bit). */
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
 
 #include <math.h>
 
-enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 3 };
+enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 1 };
 
 /* ---- the operands of one call ---- */
 
@@ -52,7 +51,7 @@ static bool acts_wide(const struct op_info *info) { return info->licence == LC_M
 static void call_gather(struct pointwise_operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
 {
 	const struct op_info *info = &op_info[n->op];
-	const struct meta *metas[MAX_IN];
+	const struct meta *metas[MAX_IN] = {0};
 	int nscalar = 0;
 	*c = (struct pointwise_operands){.narrow_scalars = !acts_wide(info)};
 	for (int k = 0; k < info->nparam; k++) {
@@ -174,15 +173,13 @@ static double float_pow(double x, double y, enum dtype t)
 #define INST_INT 1
 #include "eager/ops/pointwise_inst.h"
 
-/* ---- a row's three functions ---- */
+/* ---- a row's kernel ---- */
 
 struct pointwise_row {
 	enum promo promo;
 	void (*fwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int);
 	void (*fwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int);
 	void (*fwd_i64)(int64_t *, int64_t (*)[CHUNK], const struct consts_i64 *, int);
-	void (*bwd_f32)(float *, float (*)[CHUNK], const struct consts_f32 *, int, int);
-	void (*bwd_f64)(double *, double (*)[CHUNK], const struct consts_f64 *, int, int);
 };
 
 static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
@@ -206,86 +203,42 @@ static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 	return true;
 }
 
-/* The cotangent of one operand: derivative over the result's index space, summed where the operand was broadcast. */
-static void operand_gradient(
-	const struct grad_ctx *k, const struct pointwise_row *r, const struct pointwise_operands *c, int which, struct tensor *gin)
-{
-	int64_t numel = meta_numel(&gin->meta);
-	double *acc = ARENA_ZNEW(k->scratch, double, numel);
-	struct pointwise_walk w;
-	pointwise_walk_start(&w, &k->gout->meta);
-	for (int q = 0; q < c->nin; q++)
-		pointwise_walk_operand(&w, &c->in[q]->meta);
-	pointwise_walk_operand(&w, &k->out->meta);
-	pointwise_walk_operand(&w, &k->gout->meta);
-	struct meta cells;
-	meta_make_contiguous(&cells, DT_F64, gin->meta.size, gin->meta.rank);
-	pointwise_walk_operand(&w, &cells);
-	pointwise_walk_join(&w);
-	if (c->common == DT_F64)
-		backward_f64(c, &w, k->out, k->gout, acc, which, r->bwd_f64);
-	else
-		backward_f32(c, &w, k->out, k->gout, acc, which, r->bwd_f32);
-	for (int64_t i = 0; i < numel; i++)
-		dtype_store_f(gin->meta.dtype, tensor_at(gin, gin->meta.offset + i), dtype_round(c->common, acc[i]));
-}
-
-/* By `saves`: the derivative by parameter p reads p itself (a quotient's by its divisor). */
-static bool reads_itself(const struct op_info *info, int p)
-{
-	for (int i = 0; i < info->nsave; i++)
-		if (info->save[i].when == p && info->save[i].what == p)
-			return true;
-	return false;
-}
-
-/* A derivative is computed from the cotangent and what it reads, mostly the OTHER operands: in in-place rows that can be narrower than the
- * common dtype. */
-static enum dtype derivative_dtype(const struct pointwise_operands *c, enum dtype gout, int which, bool itself)
-{
-	struct promotion p = PROMOTION_START;
-	struct meta g = {.dtype = gout, .rank = 1};
-	promote_tensor(&p, &g);
-	for (int k = 0; k < c->nin; k++)
-		if (k != which || itself)
-			promote_tensor(&p, &c->in[k]->meta);
-	return promote_result(&p);
-}
-
-static void row_backward(struct grad_ctx *k, const struct pointwise_row *r)
-{
-	struct pointwise_operands c;
-	const struct op_info *info = &op_info[k->n->op];
-	if (meta_numel(&k->gout->meta) == 0)
-		return;
-	/* In-place rows: self before the write is gone; its value is only a placeholder that no derivative reads. */
-	const struct tensor *in[MAX_ARGS];
-	memcpy(in, k->in, sizeof in);
-	if ((info->traits & T_MUTATES) && !in[A_elementwise_self])
-		in[A_elementwise_self] = k->out;
-	call_gather(&c, k->n, in, r->promo);
-	c.narrow_scalars = info->licence == LC_MINMAX; /* derivatives multiply by scalars; clamp's compares */
-	for (int q = 0; q < c.nin; q++)                /* a product's cotangent times a number, which comes second there */
-		c.narrow[q] = c.narrow[q] && !(c.in[q]->meta.number && info->licence == LC_MUL);
-	for (int p = 0, which = 0; p < info->nparam; p++) {
-		if (info->param[p].kind != K_TENSOR)
-			continue;
-		if (k->gin[p]) {
-			c.common = derivative_dtype(&c, k->gout[0].meta.dtype, which, reads_itself(info, p));
-			operand_gradient(k, r, &c, which, k->gin[p]);
-		}
-		which++;
-	}
-}
-
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
-	static const struct pointwise_row row_##id = {                                                                                         \
-		PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64, bwd_##id##_f32, bwd_##id##_f64};                                    \
-	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); }                                                               \
-	void grad_##id(struct grad_ctx *c) { row_backward(c, &row_##id); }
+	static const struct pointwise_row row_##id = {PROMO_##promo, fwd_##id##_f32, fwd_##id##_f64, fwd_##id##_i64};                          \
+	bool kern_##id(struct kern_ctx *c) { return row_forward(c, &row_##id); }
 #define OP(...)
 #define INPLACE(...)
 #include "eager/lang/ops.def"
+
+/* ---- derivatives with cases ---- */
+
+/* g * (exponent * self ** (exponent - 1)), the exponent as a double whatever it was written as. */
+void vjp_pow_Scalar(struct vjp *v)
+{
+	const struct scalar *given = &v->n->arg[A_pow_Scalar_exponent].scalar;
+	const double exponent = given->kind == SC_FLOAT ? given->f : (double)given->i;
+	if (!v->want[A_pow_Scalar_self] || exponent == 0)
+		return;
+	int power = emit_pow_Scalar(v->b, v->in[A_pow_Scalar_self], scalar_float(exponent - 1));
+	int slope = emit_mul_Scalar(v->b, power, scalar_float(exponent));
+	v->grad[A_pow_Scalar_self] = emit_mul_Tensor(v->b, v->g[0], slope);
+}
+
+/* g where self is within the bounds that there are. */
+void vjp_clamp(struct vjp *v)
+{
+	const int self = v->in[A_clamp_self];
+	if (!v->want[A_clamp_self])
+		return;
+	int zero = emit_scalar_tensor(v->b, scalar_float(0), (int)build_meta(v->b, v->g[0])->dtype), inside = NO_VALUE;
+	if (node_given(v->n, A_clamp_min))
+		inside = emit_ge_Scalar(v->b, self, v->n->arg[A_clamp_min].scalar);
+	if (node_given(v->n, A_clamp_max)) {
+		int below = emit_le_Scalar(v->b, self, v->n->arg[A_clamp_max].scalar);
+		inside = inside == NO_VALUE ? below : emit_logical_and(v->b, inside, below);
+	}
+	v->grad[A_clamp_self] = emit_where_self(v->b, inside, v->g[0], zero);
+}
 
 /* ---- shape rules ---- */
 

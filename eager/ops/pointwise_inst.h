@@ -1,7 +1,7 @@
 /* pointwise_inst.h: the element loops of every POINTWISE row for one compute type; included by pointwise.c once per type with
  *   T          the compute type: float, double or int64_t
  *   FN(x)      x with the type's suffix
- *   INST_INT   1 if T is int64_t: then FLOAT rows have no instance, and there are no derivatives
+ *   INST_INT   1 if T is int64_t: then FLOAT rows have no instance
  * Transcendental functions are double's in every instance: a float row rounds the double result once. */
 
 /* ---- elements in and out ---- */
@@ -80,22 +80,14 @@ static T FN(scalar)(const struct scalar *s)
 #define ROW_NEGATE(e)   (e)
 #define ROW_BOUNDS(e)   (e)
 #define ROW_GRADIENT(e) (e)
-#define AS_WRITTEN      k->exact                                     /* s before it became a T */
-#define LESS_ONE        FN(in_dtype)(k->common, (T)(AS_WRITTEN - 1)) /* pow's derivative forms the exponent anew */
-#define SQUARE(x, i)    FN(product)(x, x, k->own[i])                 /* in the dtype that operand i came in: integers wrap */
-#define MINUS(x, i)     FN(product)(x, -1, k->own[i])
-#define RECIPROCAL0(x)  ((x) == 0 ? 0 : 1 / (x))
 #define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
 #define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
-#define INSIDE(x)       ((!has_s || (x) >= s) && (!has_t || (x) <= t))
 #define CLAMP(x)        FN(clamp)(x, k)
 
 struct FN(consts) {
 	T s, t;
-	enum dtype own[MAX_IN];
 	bool has_s, has_t;
 	enum dtype common;
-	double exact;
 };
 
 /* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
@@ -110,16 +102,6 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 		x = k->t;
 	return x;
 }
-
-#if !INST_INT
-/* x * y in dtype own. */
-static T FN(product)(T x, T y, enum dtype own)
-{
-	if (!dtype_is_float(own))
-		return (T)dtype_wrap(own, wrap_mul((int64_t)x, (int64_t)y));
-	return (T)dtype_round(own, (double)x * (double)y);
-}
-#endif
 
 #define ROW_BEGIN                                                                                                                          \
 	const T s = k->s, t = k->t;                                                                                                            \
@@ -140,31 +122,6 @@ static T FN(product)(T x, T y, enum dtype own)
 #define OP(...)
 #define INPLACE(...)
 #include "eager/lang/ops.def"
-
-#if !INST_INT
-/* One derivative: `which` operand's, times g. */
-#define DERIVATIVE(expr)                                                                                                                   \
-	ROW_BEGIN                                                                                                                              \
-	const T y = v[3][i], g = v[4][i];                                                                                                      \
-	(void)y, (void)g;                                                                                                                      \
-	out[i] = (T)(expr);                                                                                                                    \
-	ROW_END
-#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
-	static void FN(bwd_##id)(T * out, T v[][CHUNK], const struct FN(consts) * k, int which, int n)                                         \
-	{                                                                                                                                      \
-		if (which == 0) {                                                                                                                  \
-			DERIVATIVE(d0)                                                                                                                 \
-		} else if (which == 1) {                                                                                                           \
-			DERIVATIVE(d1)                                                                                                                 \
-		} else {                                                                                                                           \
-			DERIVATIVE(d2)                                                                                                                 \
-		}                                                                                                                                  \
-	}
-#define OP(...)
-#define INPLACE(...)
-#include "eager/lang/ops.def"
-#undef DERIVATIVE
-#endif
 
 /* ---- running a row over its operands ---- */
 
@@ -188,18 +145,13 @@ static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 		if (c->scalar[q] && c->narrow_scalars)
 			v[q] = FN(in_dtype)(c->common, v[q]);
 	}
-	const struct scalar *s = c->scalar[0];
-	double exact = !s ? 0 : s->kind == SC_FLOAT ? s->f : (double)s->i;
-	struct FN(consts) k = {.s = v[0], .t = v[1], .has_s = s != NULL, .has_t = c->scalar[1] != NULL, .common = c->common, .exact = exact};
-	for (int q = 0; q < c->nin; q++)
-		k.own[q] = c->in[q]->meta.dtype;
-	return k;
+	return (struct FN(consts)){.s = v[0], .t = v[1], .has_s = c->scalar[0] != NULL, .has_t = c->scalar[1] != NULL, .common = c->common};
 }
 
 static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,
 	void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int))
 {
-	T v[5][CHUNK] = {{0}}, y[CHUNK];
+	T v[MAX_IN][CHUNK] = {{0}}, y[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
 	int o = c->nin, last = w->rank - 1;
 	do {
@@ -211,29 +163,6 @@ static void FN(forward)(const struct pointwise_operands *c, struct pointwise_wal
 		}
 	} while (pointwise_walk_next(w));
 }
-
-#if !INST_INT
-/* Adds the derivative by operand `which`, rounded to the common dtype, to acc, which is indexed by walk operand nin + 2. */
-static void FN(backward)(const struct pointwise_operands *c, struct pointwise_walk *w, const struct tensor *y, const struct tensor *g,
-	double *acc, int which, void (*row)(T *, T (*)[CHUNK], const struct FN(consts) *, int, int))
-{
-	T v[5][CHUNK] = {{0}}, d[CHUNK];
-	struct FN(consts) k = FN(constants)(c);
-	int q = c->nin, last = w->rank - 1;
-	do {
-		for (int64_t at = 0; at < w->size[last]; at += CHUNK) {
-			int n = (int)MIN((int64_t)CHUNK, w->size[last] - at);
-			FN(operands)(v, c, w, at, n);
-			FN(load)(v[3], y, w->cell[q] + at * w->stride[q][last], w->stride[q][last], n);
-			FN(load)(v[4], g, w->cell[q + 1] + at * w->stride[q + 1][last], w->stride[q + 1][last], n);
-			row(d, v, &k, which, n);
-			double *p = acc + w->cell[q + 2] + at * w->stride[q + 2][last];
-			for (int i = 0; i < n; i++, p += w->stride[q + 2][last])
-				*p += (double)FN(in_dtype)(c->common, d[i]);
-		}
-	} while (pointwise_walk_next(w));
-}
-#endif
 
 #if INST_INT
 #undef floor
@@ -257,13 +186,7 @@ static void FN(backward)(const struct pointwise_operands *c, struct pointwise_wa
 #undef ROW_BOUNDS
 #undef ROW_GRADIENT
 #undef SIGN
-#undef SQUARE
-#undef MINUS
-#undef RECIPROCAL0
-#undef AS_WRITTEN
-#undef LESS_ONE
 #undef RELU
-#undef INSIDE
 #undef CLAMP
 #undef ROW_BEGIN
 #undef ROW_END

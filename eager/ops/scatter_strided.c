@@ -1,9 +1,9 @@
 /* scatter_strided.c: as_strided_scatter: a copy of self in which the cells that sizes, strides and an offset name are replaced by src. The
  * cells are those of the whole storage; what is no element of self is written unseen (clone_preserve_strides, TensorShape.cpp).
  *
- * The derivative takes self for contiguous and its storage to begin with it, as PyTorch's does: that raises if self requires grad and is not
- * contiguous, is wrong about an offset elsewhere or a cotangent that begins elsewhere, and its gradient of self is kept where it should be zero
- * and zero elsewhere. The generator makes none of that (role `packed`, nogen.def). */
+ * The derivative takes self for contiguous and its storage to begin with it, as PyTorch's does: that raises if self requires grad and
+ * is not contiguous, is wrong about an offset elsewhere or a cotangent that begins elsewhere, and its gradient of self is the cotangent
+ * where it should be zero, and zero elsewhere. The generator makes none of that (role `packed`, nogen.def). */
 #include "eager/ops/move.h"
 #include "eager/ops/row_rules.h"
 

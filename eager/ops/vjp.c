@@ -22,6 +22,18 @@ int vjp_sum_to(struct build *b, int x, const struct meta *sizes)
 
 int vjp_zeros(struct build *b, const struct meta *like) { return emit_zeros(b, like->size, like->rank, (int)like->dtype); }
 
+int vjp_scale(struct build *b, int x, struct scalar s)
+{
+	bool one = s.kind == SC_FLOAT ? s.f == 1 : s.i == 1;
+	return one ? x : emit_mul_Scalar(b, x, s);
+}
+
+int vjp_inverse(struct build *b, int x)
+{
+	int inverse = emit_reciprocal(b, x), zero = emit_eq_Scalar(b, x, scalar_int(0));
+	return emit_masked_fill(b, inverse, zero, scalar_int(0));
+}
+
 /* As validate_outputs of PyTorch's engine: sizes first. */
 static int fit(struct build *b, int grad, const struct meta *operand)
 {
@@ -31,8 +43,10 @@ static int fit(struct build *b, int grad, const struct meta *operand)
 	return build_meta(b, grad)->dtype == operand->dtype ? grad : emit_to_copy(b, grad, operand->dtype);
 }
 
+extern const char op_vjp_linked; /* while the rules are weak symbols: so that the archive's member is linked */
 void vjp_apply(struct vjp *v)
 {
+	CHECK(op_vjp_linked);
 	for (int k = 0; k < MAX_ARGS; k++)
 		v->grad[k] = NO_VALUE;
 	op_vjp[v->n->op](v);

@@ -1,5 +1,5 @@
-/* vjp.h: derivative rules. One per name in ops.def's column `vjp`: vjp_<it> appends, in rows of the op table, what the cotangents of a node's
- * operands are (the vector-Jacobian product), given the cotangents of its results. Eager's autograd executes the nodes as they come
+/* vjp.h: derivative rules. One per name in ops.def's column `vjp`: vjp_<it> appends, in rows of the op table, what the cotangents of a
+ * node's operands are (the vector-Jacobian product), given the cotangents of its results. Eager's autograd executes the nodes as they come
  * (eager/run/autograd_sweep.c); the joint program of the built-in compiler consists of them (compiled/passes/joint.c).
  *
  *     void vjp_slice_scatter(struct vjp *v)
@@ -43,6 +43,8 @@ void vjp_apply(struct vjp *v);
 static inline const struct meta *vjp_meta(const struct vjp *v, int arg) { return build_meta(v->b, v->in[arg]); }
 /* x summed to the sizes, which broadcast to x's (at::sum_to). */
 int vjp_sum_to(struct build *b, int x, const struct meta *sizes);
+int vjp_scale(struct build *b, int x, struct scalar s);  /* x * s, where s is not 1 */
+int vjp_inverse(struct build *b, int x);                 /* 1/x, and 0 where x is 0 */
 int vjp_zeros(struct build *b, const struct meta *like); /* contiguous zeros of its sizes and dtype */
 
 #endif

@@ -210,7 +210,7 @@ static void kernel(struct rule_run *r, int node)
 	}
 	for (int k = 0; k < n->nout; k++)
 		tensor_new(&r->result[node][k], &n->out[k].meta, r->a);
-	if (!op_kern[n->op](&c))
+	if (!r->b.refusal.msg[0] && !op_kern[n->op](&c))
 		BUG("a derivative: %s: %s", op_info[n->op].name, err.msg);
 }
 
@@ -243,7 +243,7 @@ static void execute(struct build *b, int node)
 static void rule_begin(struct rule_run *r, struct arena *a)
 {
 	r->a = a;
-	r->b = (struct build){.p = &r->p, .unnamed = true, .run = execute, .ctx = r};
+	r->b = (struct build){.p = &r->p, .unnamed = true, .may_refuse = true, .run = execute, .ctx = r};
 	prog_init(&r->p, a);
 	r->p.nstorage = MAX_NODES;
 }
@@ -386,7 +386,7 @@ static void context(struct grad_ctx *c, struct graph *g, int node, struct arena 
 	}
 }
 
-static void gradients(struct tensor *grad, struct graph *g, int node, struct arena *s)
+static enum step gradients(struct tensor *grad, struct graph *g, int node, struct arena *s, struct err *err)
 {
 	const struct fn *f = &g->fn[node];
 	if (!op_vjp[g->p->node[node].op]) {
@@ -395,15 +395,21 @@ static void gradients(struct tensor *grad, struct graph *g, int node, struct are
 		op_grad[g->p->node[node].op](&c);
 		for (int e = 0; e < f->nedge; e++)
 			grad[e] = f->edge[e].entry < 0 ? *c.gin[f->edge[e].arg] : *c.glist[f->edge[e].arg][f->edge[e].entry];
-		return;
+		return STEP_OK;
 	}
 	struct rule_run r;
 	struct vjp v;
 	run_rule(&r, &v, g, node, s);
+	if (r.b.refusal.msg[0]) {
+		const char *text = strstr(r.b.refusal.msg, ": "); /* after our row's name */
+		err_set(err, "RuntimeError: %s", text ? text + 2 : r.b.refusal.msg);
+		return STEP_RAISED;
+	}
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];
 		given(&grad[e], &r, x->entry < 0 ? v.grad[x->arg] : v.grad_list[x->arg][x->entry], &g->var[x->var].meta, s);
 	}
+	return STEP_OK;
 }
 
 static const struct tensor *gradient_of(const struct fn *f, const struct tensor *grad, int arg)
@@ -436,7 +442,9 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	if (!graph_source_ok(g, node, err))
 		return STEP_RAISED;
 	struct tensor *grad = ARENA_NEW(s, struct tensor, MAX(f->nedge, 1)); /* by edge */
-	gradients(grad, g, node, s);
+	step = gradients(grad, g, node, s, err);
+	if (step != STEP_OK)
+		return step;
 	/* The region that was written: what it was before takes the place of what it is, then the other operands add. */
 	if (self) {
 		adjoint_zero(g, self);

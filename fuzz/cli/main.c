@@ -29,6 +29,7 @@ static const struct {
 	{"ops", cmd_ops},
 	{"gen", cmd_gen},
 	{"eval", cmd_eval},
+	{"compile", cmd_compile},
 	{"bench", cmd_bench},
 	{SHARD_VERB, shard_main},
 	{RECHECK_VERB, recheck_main},

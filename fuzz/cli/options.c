@@ -41,6 +41,7 @@ enum opt {
 	O_SCRIPT,
 	O_ARTIFACTS,
 	O_OUT,
+	O_PRINT_AFTER,
 	O_FAIL_ON,
 	O_INTO,
 	O_BASELINE,
@@ -87,7 +88,9 @@ static const struct option_row opts[NOPTS] = {
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
-	[O_OUT] = {"--out", "FILE", "eval gen", "write there instead of standard output"},
+	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
+	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
+		"the program as it stands after this step: functional, joint (default: the last)"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
@@ -125,6 +128,8 @@ static const struct verb_info {
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
 	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
+	{"compile", "FILE|DIR... [--print-after STAGE]",
+		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
 	{"bench", "[SECTION...] [--time T]",
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
@@ -230,6 +235,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
+	case O_PRINT_AFTER: o->print_after = v; return true;
 	case O_INTO: o->into = v; return true;
 	case O_BASELINE: o->baseline = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;

@@ -509,9 +509,9 @@ bool ref_threshold_backward(struct ref_ctx *c)
 	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, p.dt, below, zero, p.a, p.n));
 }
 
-/* What the gradient of tanh_backward is taken through: by grad_output, tanh_backward again; by output, grad * (-2 * output * grad_output) in
- * steps of the dtype, whose order decides what overflows. A sum of the operands times constants has these derivatives. a, b: the operands
- * without history. */
+/* What the gradient of tanh_backward is taken through: by grad_output, tanh_backward again; by output, grad * (-2 * output * grad_output)
+ * in steps of the dtype, whose order decides what overflows. A sum of the operands times constants has these derivatives. a, b: the
+ * operands without history. */
 static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, const sid *slope, const sid *a, const sid *b)
 {
 	enum dtype in = tape_inner(p->dt);

@@ -1,0 +1,381 @@
+/* functionalise.c: see functionalise.h. */
+#include "compiled/passes/functionalise.h"
+
+#include "eager/ops/rules.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
+
+/* ---- what the rows of the old program are ---- */
+
+static bool makes_view(const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	if (op_has(n->op, T_VIEW))
+		return true;
+	return op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == p->node[n->arg[A_viewed_self].node].out[0].storage;
+}
+
+/* Result k of a row with several fresh results: the first getitem that names it owns it. NO_VALUE: node is no such getitem. */
+static int owner(const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	if (n->op != OP_getitem || makes_view(p, n->arg[A_getitem_self].node))
+		return NO_VALUE;
+	for (int i = 0; i < node; i++)
+		if (p->node[i].op == OP_getitem && p->node[i].arg[A_getitem_self].node == n->arg[A_getitem_self].node
+			&& node_int(&p->node[i], A_getitem_index) == node_int(n, A_getitem_index))
+			return i;
+	return node;
+}
+
+static bool is_root(const struct functional *f, int node) { return f->root[node] == node; }
+
+/* Roots of input memory are one by one: two inputs on one storage are two roots. */
+static void find_roots(struct functional *f)
+{
+	for (int i = 0; i < f->from->nnode; i++) {
+		const struct node *n = &f->from->node[i];
+		f->same[i] = f->root[i] = i;
+		if (op_has(n->op, T_MUTATES))
+			f->same[i] = f->same[n->arg[A_INPLACE_self].node];
+		else if (owner(f->from, i) != NO_VALUE)
+			f->same[i] = owner(f->from, i);
+		else if (!node_is_input(n) && makes_view(f->from, i))
+			f->root[i] = f->root[f->same[n->arg[A_viewed_self].node]];
+		f->root[i] = f->root[f->same[i]];
+	}
+}
+
+static bool shares_input(const struct prog *p, int node)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (i != node && node_is_input(&p->node[i]) && p->node[i].out[0].storage == p->node[node].out[0].storage)
+			return true;
+	return false;
+}
+
+static bool cut_off(const struct functional *f, int root)
+{
+	for (int i = 0; i < f->from->nnode; i++)
+		if (f->from->node[i].op == OP_detach && f->root[i] == root)
+			return true;
+	return false;
+}
+
+/* What this step cannot do, before it does anything. */
+static bool acceptable(struct functional *f, struct err *err)
+{
+	const struct prog *p = f->from;
+	if (p->must_raise)
+		return err_set(err, "a program that eager must refuse is not compiled");
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
+			return err_set(err, "tensors on device meta");
+		if (!op_has(n->op, T_MUTATES))
+			continue;
+		const int self = f->same[i], root = f->root[i];
+		if (meta_overlaps_itself(node_meta(p, self)))
+			return err_set(err, "'%s' writes memory that overlaps itself", n->name);
+		if (node_is_input(&p->node[root]) && shares_input(p, root))
+			return err_set(err, "'%s' writes an input that shares its memory with another one", n->name);
+		if (p->has_backward && cut_off(f, root))
+			return err_set(err, "'%s' writes memory that a detached view shares", n->name);
+		f->written[root] |= node_is_input(&p->node[root]);
+	}
+	return true;
+}
+
+/* ---- values ---- */
+
+static int read_value(struct functional *f, int node);
+
+/* A row of the old program over values of the new one, as operator `op`; integers lose their symbols. first_operand: NO_VALUE for its own. */
+static int copy_row(struct functional *f, int node, int op, int first_operand)
+{
+	const struct node *n = &f->from->node[node];
+	struct arg arg[MAX_ARGS];
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		arg[k] = n->arg[k];
+		if (arg[k].tag == ARG_TENSOR)
+			arg[k].node = k == 0 && first_operand != NO_VALUE ? first_operand : read_value(f, arg[k].node);
+		else if (arg[k].tag == ARG_INT)
+			arg[k].i.expr = -1;
+		else if (arg[k].tag == ARG_INTS)
+			arg[k].ints =
+				memcpy(ARENA_NEW(f->p.arena, struct iexpr, MAX(arg[k].n, 1)), n->arg[k].ints, (size_t)arg[k].n * sizeof *arg[k].ints);
+		else if (arg[k].tag == ARG_TENSORS)
+			arg[k].nodes = memcpy(ARENA_NEW(f->p.arena, int, MAX(arg[k].n, 1)), n->arg[k].nodes, (size_t)arg[k].n * sizeof(int));
+		for (int i = 0; arg[k].tag == ARG_INTS && i < arg[k].n; i++)
+			arg[k].ints[i].expr = -1;
+		for (int i = 0; arg[k].tag == ARG_TENSORS && i < arg[k].n; i++)
+			arg[k].nodes[i] = arg[k].nodes[i] < 0 ? -1 : read_value(f, arg[k].nodes[i]);
+	}
+	int copy = prog_add(&f->p, op, n->name);
+	memcpy(f->p.node[copy].arg, arg, sizeof arg);
+	struct err err = {0};
+	if (!prog_infer_node(&f->p, copy, &err))
+		BUG("functionalising '%s': %s", n->name, err.msg);
+	return copy;
+}
+
+static int read_value(struct functional *f, int node)
+{
+	node = f->same[node];
+	const int root = f->root[node];
+	if (f->value[node] != NO_VALUE && (node == root || f->changes[node] == f->changes[root]))
+		return f->value[node];
+	CHECK(node != root);
+	int operand = read_value(f, f->from->node[node].arg[A_viewed_self].node);
+	f->value[node] = copy_row(f, node, f->from->node[node].op, operand);
+	f->changes[node] = f->changes[root];
+	return f->value[node];
+}
+
+/* `value` with the layout of `like`, whose sizes and dtype it has: all of it scattered into `like`. */
+static int with_layout(struct functional *f, int value, int like)
+{
+	if (meta_equivalent(build_meta(&f->b, value), build_meta(&f->b, like)))
+		return value;
+	return emit_slice_scatter(&f->b, like, value, 0, 0, NO_INT, 1);
+}
+
+/* ---- writing through views: base, with `part` where the view is ---- */
+
+static int unexpanded(struct functional *f, int part, const struct meta *base)
+{
+	for (int d = build_meta(&f->b, part)->rank - 1; d >= 0; d--) {
+		const struct meta *m = build_meta(&f->b, part);
+		int of = d - (m->rank - base->rank);
+		if (of < 0)
+			part = emit_select_int(&f->b, part, d, 0);
+		else if (base->size[of] == 1 && m->size[d] != 1)
+			part = emit_slice_Tensor(&f->b, part, d, 0, 1, 1);
+	}
+	return part;
+}
+
+static int unpermuted(struct functional *f, const struct node *n, int part)
+{
+	int rank = n->arg[A_permute_dims].n;
+	int64_t back[MAX_RANK];
+	for (int d = 0; d < rank; d++) {
+		int64_t from = n->arg[A_permute_dims].ints[d].value;
+		back[from < 0 ? from + rank : from] = d;
+	}
+	return emit_permute(&f->b, part, back, rank);
+}
+
+static int64_t maybe_int(const struct node *n, int k) { return node_given(n, k) ? node_int(n, k) : NO_INT; }
+
+/* Entry k of what split or unbind gives. */
+static int scatter_entry(struct functional *f, const struct node *n, int64_t k, int base, int part)
+{
+	if (n->op == OP_unbind_int)
+		return emit_select_scatter(&f->b, base, part, node_int(n, A_unbind_int_dim), k);
+	int64_t size = node_int(n, A_split_Tensor_split_size), dim = node_int(n, A_split_Tensor_dim);
+	int64_t start = k * size, length = build_meta(&f->b, part)->size[dim < 0 ? dim + build_meta(&f->b, part)->rank : dim];
+	return emit_slice_scatter(&f->b, base, part, dim, start, start + length, 1);
+}
+
+/* Does the inverse of this view keep some of the base? */
+static bool keeps_base(int op) { return op == OP_slice_Tensor || op == OP_select_int || op == OP_diagonal; }
+
+/* The new value of the operand of view n. NO_VALUE: n has no inverse here. */
+static int scatter_view(struct functional *f, const struct node *n, int base, int part)
+{
+	struct build *b = &f->b;
+	const struct meta m = *build_meta(b, base);
+	switch (n->op) {
+	case OP_expand: return unexpanded(f, part, &m);
+	case OP_permute: return unpermuted(f, n, part);
+	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
+	case OP_t: return emit_t(b, part);
+	case OP_slice_Tensor:
+		return emit_slice_scatter(b, base, part, node_int(n, A_slice_Tensor_dim), maybe_int(n, A_slice_Tensor_start),
+			maybe_int(n, A_slice_Tensor_end), node_int(n, A_slice_Tensor_step));
+	case OP_select_int: return emit_select_scatter(b, base, part, node_int(n, A_select_int_dim), node_int(n, A_select_int_index));
+	case OP_diagonal:
+		return emit_diagonal_scatter(
+			b, base, part, node_int(n, A_diagonal_offset), node_int(n, A_diagonal_dim1), node_int(n, A_diagonal_dim2));
+	case OP_alias:
+	case OP_detach: return part;
+	case OP_unsqueeze:
+	case OP_squeeze:
+	case OP_squeeze_dim:
+	case OP_view:
+	case OP_unsafe_view:
+	case OP_reshape:
+	case OP_contiguous: return emit_reshape(b, part, m.size, m.rank);
+	default: return NO_VALUE;
+	}
+}
+
+/* All of `like` replaced by `value`, which nothing of `like` went into: autograd's edge to `like` stays, with a gradient of zeros. */
+static int replaced(struct functional *f, int value, int like)
+{
+	struct build *b = &f->b;
+	if (!f->from->has_backward || !dtype_is_float(build_meta(b, like)->dtype))
+		return value;
+	if (build_meta(b, like)->rank)
+		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
+	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
+	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
+	return emit_select_int(b, scattered, 0, 0);
+}
+
+/* Gives the tensor of `node` the value `part`. all: nothing of its old value went into that. */
+static bool write_value(struct functional *f, int node, int part, bool all, struct err *err)
+{
+	node = f->same[node];
+	if (is_root(f, node)) {
+		if (all)
+			part = replaced(f, part, f->value[node]);
+		part = with_layout(f, part, f->value[node]);
+		if (!meta_equivalent(build_meta(&f->b, part), build_meta(&f->b, f->value[node])))
+			return err_set(err, "a write to '%s' keeps a layout that no row gives", f->from->node[node].name);
+		f->value[node] = part;
+		f->changes[node]++;
+		return true;
+	}
+	const struct node *n = &f->from->node[node];
+	int operand = n->arg[A_viewed_self].node, whole;
+	if (n->op == OP_getitem) { /* the operand is the list of views */
+		const struct node *list = &f->from->node[operand];
+		operand = list->arg[A_viewed_self].node;
+		whole = scatter_entry(f, list, node_int(n, A_getitem_index), read_value(f, operand), part);
+		all = false;
+	} else {
+		whole = scatter_view(f, n, read_value(f, operand), part);
+	}
+	if (whole == NO_VALUE)
+		return err_set(err, "a write through %s", op_info[n->op].name);
+	return write_value(f, operand, whole, all && !keeps_base(n->op), err);
+}
+
+/* ---- in-place rows ---- */
+
+/* The row that computes what `op` writes: "add_.Tensor" -> add.Tensor. */
+static int functional_row(int op)
+{
+	const char *name = op_info[op].name;
+	const char *bar = strchr(name, '.');
+	char row[MAX_NAME];
+	size_t n = (bar ? (size_t)(bar - name) : strlen(name)) - 1;
+	snprintf(row, sizeof row, "%.*s%s", (int)n, name, name + n + 1);
+	return op_find(row);
+}
+
+/* copy_: a fresh tensor, never src itself (what shares memory is observable). */
+static int copied(struct functional *f, const struct node *n, int self)
+{
+	const struct meta m = *build_meta(&f->b, self);
+	const struct arg *src = &n->arg[A_copy__src];
+	int value = src->tag == ARG_SCALAR ? emit_scalar_tensor(&f->b, src->scalar, (int)m.dtype) : read_value(f, src->node);
+	if (!meta_same_sizes(build_meta(&f->b, value), &m))
+		value = emit_expand(&f->b, value, m.size, m.rank);
+	return build_meta(&f->b, value)->dtype == m.dtype ? emit_clone(&f->b, value) : emit_to_copy(&f->b, value, (int)m.dtype);
+}
+
+static int computed(struct functional *f, int node, int self)
+{
+	const int row = functional_row(f->from->node[node].op);
+	CHECK(row >= 0 && op_info[row].nparam == op_info[f->from->node[node].op].nparam);
+	return copy_row(f, node, row, self);
+}
+
+static bool write_row(struct functional *f, int node, struct err *err)
+{
+	const struct node *n = &f->from->node[node];
+	int self = read_value(f, node), value;
+	const struct meta m = *build_meta(&f->b, self);
+	if (n->op == OP_copy_)
+		value = copied(f, n, self);
+	else if (n->op == OP_zero_)
+		value = emit_zeros_like(&f->b, self);
+	else
+		value = computed(f, node, self);
+	if (build_meta(&f->b, value)->dtype != m.dtype)
+		value = emit_to_copy(&f->b, value, (int)m.dtype);
+	return write_value(f, node, value, n->op == OP_copy_ || n->op == OP_zero_, err);
+}
+
+/* ---- the whole ---- */
+
+static void begin(struct functional *f, const struct prog *p, struct arena *a)
+{
+	*f = (struct functional){.from = p};
+	f->value = ARENA_NEW(a, int, p->nnode);
+	f->input = ARENA_NEW(a, int, p->nnode);
+	f->root = ARENA_NEW(a, int, p->nnode);
+	f->same = ARENA_NEW(a, int, p->nnode);
+	f->changes = ARENA_ZNEW(a, int, p->nnode);
+	f->written = ARENA_ZNEW(a, bool, p->nnode);
+	for (int i = 0; i < p->nnode; i++)
+		f->value[i] = f->input[i] = NO_VALUE;
+	prog_init(&f->p, a);
+	f->p.surface = p->surface;
+	f->b.p = &f->p;
+	find_roots(f);
+}
+
+static bool rows(struct functional *f, const bool *which, struct err *err)
+{
+	for (int i = 0; i < f->from->nnode; i++) {
+		const struct node *n = &f->from->node[i];
+		if (!which[i] || node_is_sym(n) || node_is_input(n))
+			continue;
+		if (op_has(n->op, T_MUTATES)) {
+			if (!write_row(f, i, err))
+				return false;
+		} else if (is_root(f, i)) {
+			f->value[i] = copy_row(f, i, f->from->node[i].op, NO_VALUE);
+		} else {
+			read_value(f, i);
+		}
+	}
+	return true;
+}
+
+bool functionalise(struct functional *f, const struct prog *p, struct arena *a, struct err *err)
+{
+	begin(f, p, a);
+	if (!acceptable(f, err))
+		return false;
+	for (int i = 0; i < p->nnode; i++)
+		if (node_is_input(&p->node[i]))
+			f->value[i] = f->input[i] = copy_row(f, i, f->from->node[i].op, NO_VALUE);
+	bool *forward = ARENA_NEW(a, bool, p->nnode), *cot = ARENA_NEW(a, bool, p->nnode);
+	prog_partition(p, forward, cot);
+	if (!rows(f, forward, err))
+		return false;
+	for (int i = 0; i < p->nnode; i++)
+		cot[i] = cot[i] && !forward[i];
+	if (!rows(f, cot, err))
+		return false;
+	for (int i = 0; i < p->nret; i++)
+		f->ret[i] = read_value(f, p->ret[i]);
+	for (int i = 0; i < p->nback; i++)
+		f->back[i] = (struct backward){read_value(f, p->back[i].node), read_value(f, p->back[i].cotangent)};
+	return true;
+}
+
+void functional_epilogue(struct functional *f)
+{
+	const struct prog *from = f->from;
+	for (int i = 0; i < from->nnode; i++)
+		if (f->written[i])
+			emit_copy_(&f->b, f->input[i], f->value[i]);
+	for (int i = 0; i < from->nnode; i++)
+		if (f->written[i]) {
+			f->value[i] = f->input[i];
+			f->changes[i]++;
+		}
+	f->p.nret = from->nret;
+	for (int i = 0; i < from->nret; i++)
+		f->p.ret[i] = read_value(f, from->ret[i]);
+	f->p.has_backward = from->has_backward;
+	f->p.nback = from->nback;
+	for (int i = 0; i < from->nback; i++)
+		f->p.back[i] = (struct backward){read_value(f, from->back[i].node), f->back[i].cotangent};
+}

@@ -1,0 +1,157 @@
+/* joint.c: see joint.h. */
+#include "compiled/passes/joint.h"
+
+#include "eager/ops/vjp.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
+
+struct differentiation {
+	struct build *b;
+	int nforward;   /* rows of the forward part */
+	bool *tracked;  /* by row: its floating results require grad */
+	bool **reached; /* by row and result: a cotangent arrived */
+	int **adjoint;  /* the cotangent, NO_VALUE: zeros that nothing computes */
+};
+
+/* A result that is read as an operand: of a row with several results, only through getitem. */
+static bool requires_grad(const struct differentiation *d, const struct build *b, int value)
+{
+	return value >= 0 && d->tracked[value] && dtype_is_float(build_meta(b, value)->dtype);
+}
+
+static bool any_operand_tracked(const struct differentiation *d, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (a->tag == ARG_TENSOR && (n->op == OP_getitem ? d->tracked[a->node] : requires_grad(d, d->b, a->node)))
+			return true;
+		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
+			if (requires_grad(d, d->b, a->nodes[i]))
+				return true;
+	}
+	return false;
+}
+
+static void begin(struct differentiation *d, struct build *b, struct arena *a)
+{
+	const struct prog *p = b->p;
+	*d = (struct differentiation){.b = b, .nforward = p->nnode};
+	d->tracked = ARENA_ZNEW(a, bool, p->nnode);
+	d->reached = ARENA_NEW(a, bool *, p->nnode);
+	d->adjoint = ARENA_NEW(a, int *, p->nnode);
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		d->tracked[i] = node_requires_grad(n) || (!op_has(n->op, T_NONDIFF) && any_operand_tracked(d, n));
+		d->reached[i] = ARENA_ZNEW(a, bool, MAX(n->nout, 1));
+		d->adjoint[i] = ARENA_NEW(a, int, MAX(n->nout, 1));
+		for (int k = 0; k < n->nout; k++)
+			d->adjoint[i][k] = NO_VALUE;
+	}
+}
+
+/* value: NO_VALUE for zeros. */
+static void arrive(struct differentiation *d, int node, int k, int value)
+{
+	int *sum = &d->adjoint[node][k];
+	d->reached[node][k] = true;
+	if (value != NO_VALUE)
+		*sum = *sum == NO_VALUE ? value : emit_add_Tensor(d->b, *sum, value, scalar_int(1));
+}
+
+/* The cotangent as a value that exists. */
+static int cotangent(struct differentiation *d, int node, int k)
+{
+	if (d->adjoint[node][k] == NO_VALUE)
+		d->adjoint[node][k] = vjp_zeros(d->b, &d->b->p->node[node].out[k].meta);
+	return d->adjoint[node][k];
+}
+
+static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
+{
+	for (int k = 0; k < op_info[v->n->op].nparam; k++) {
+		const struct arg *arg = &v->n->arg[k];
+		v->in[k] = NO_VALUE;
+		if (arg->tag == ARG_TENSOR) {
+			v->in[k] = arg->node;
+			v->want[k] = requires_grad(d, d->b, arg->node);
+		} else if (arg->tag == ARG_SCALAR && op_info[v->n->op].param[k].kind == K_TENSOR) {
+			v->in[k] = build_number(d->b, arg->scalar);
+		} else if (arg->tag == ARG_TENSORS) {
+			bool *want = ARENA_ZNEW(a, bool, MAX(arg->n, 1));
+			v->list[k] = arg->nodes;
+			v->grad_list[k] = ARENA_NEW(a, int, MAX(arg->n, 1));
+			for (int i = 0; i < arg->n; i++) {
+				want[i] = requires_grad(d, d->b, arg->nodes[i]);
+				v->grad_list[k][i] = NO_VALUE;
+			}
+			v->want_list[k] = want;
+		}
+	}
+}
+
+static void differentiate(struct differentiation *d, int node, struct arena *a)
+{
+	const struct node *n = memcpy(ARENA_NEW(a, struct node, 1), &d->b->p->node[node], sizeof *n); /* rows move while more come */
+	struct vjp v = {.b = d->b, .n = n, .nout = n->nout};
+	d->b->nnumber = 0;
+	operands(&v, d, a);
+	for (int k = 0; k < n->nout; k++) {
+		v.out[k] = op_info[n->op].nret == 1 ? node : NO_VALUE;
+		v.g[k] = d->reached[node][k] ? cotangent(d, node, k) : NO_VALUE;
+		if (op_info[n->op].nret != 1)
+			v.out[k] = build_result(d->b, node, k);
+	}
+	vjp_apply(&v);
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (v.want[k])
+			arrive(d, n->arg[k].node, 0, v.grad[k]);
+		for (int i = 0; v.want_list[k] && i < n->arg[k].n; i++)
+			if (v.want_list[k][i])
+				arrive(d, n->arg[k].nodes[i], 0, v.grad_list[k][i]);
+	}
+}
+
+static bool any_reached(const struct differentiation *d, int node)
+{
+	for (int k = 0; k < d->b->p->node[node].nout; k++)
+		if (d->reached[node][k])
+			return true;
+	return false;
+}
+
+/* From the last forward row to the first. getitem hands its cotangent to the result that it names. */
+static bool sweep(struct differentiation *d, struct arena *a, struct err *err)
+{
+	for (int i = d->nforward - 1; i >= 0; i--) {
+		const struct node *n = &d->b->p->node[i];
+		if (!any_reached(d, i) || node_is_input(n))
+			continue;
+		if (n->op == OP_getitem) {
+			arrive(d, n->arg[A_getitem_self].node, (int)node_int(n, A_getitem_index), d->adjoint[i][0]);
+			continue;
+		}
+		if (!op_vjp[n->op])
+			return err_set(err, "%s has no derivative rule", op_info[n->op].name);
+		differentiate(d, i, a);
+	}
+	return true;
+}
+
+bool joint_append(struct joint *out, struct functional *f, struct arena *a, struct err *err)
+{
+	struct differentiation d;
+	begin(&d, &f->b, a);
+	*out = (struct joint){.requires_grad = d.tracked};
+	for (int i = 0; i < f->from->nback; i++)
+		arrive(&d, f->back[i].node, 0, f->back[i].cotangent);
+	if (!sweep(&d, a, err))
+		return false;
+	for (int i = 0; f->from->nback && i < d.nforward; i++) {
+		if (!node_requires_grad(&f->p.node[i]))
+			continue;
+		if (out->ngrad == MAX_RETURNS)
+			return err_set(err, "too many inputs require grad");
+		out->grad[out->ngrad++] = d.reached[i][0] ? cotangent(&d, i, 0) : NO_VALUE;
+	}
+	return true;
+}
