@@ -19,4 +19,5 @@ bool kern_to_copy(struct kern_ctx *c)
 	return true;
 }
 
-void grad_to_copy(struct grad_ctx *c) { tensor_copy(c->gin[A_to_copy_self], &c->gout[0]); }
+/* The conversion back is vjp_apply's. */
+void vjp_to_copy(struct vjp *v) { v->grad[A_to_copy_self] = v->g[0]; }

@@ -29,11 +29,7 @@ bool kern_clone(struct kern_ctx *c)
 	return true;
 }
 
-void grad_clone(struct grad_ctx *c)
-{
-	if (c->gin[A_clone_self])
-		tensor_move(c->gin[A_clone_self], &c->gout[0]);
-}
+void vjp_clone(struct vjp *v) { v->grad[A_clone_self] = v->g[0]; }
 
 static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
 {
@@ -79,12 +75,10 @@ bool kern_reshape(struct kern_ctx *c)
 	return true;
 }
 
-void grad_reshape(struct grad_ctx *c)
+void vjp_reshape(struct vjp *v)
 {
-	if (!c->gin[A_reshape_self])
-		return;
-	struct tensor gin = tensor_with_sizes(c->gin[A_reshape_self], c->gout[0].meta.size, c->gout[0].meta.rank);
-	tensor_move(&gin, &c->gout[0]);
+	const struct meta *self = vjp_meta(v, A_reshape_self);
+	v->grad[A_reshape_self] = emit_reshape(v->b, v->g[0], self->size, self->rank);
 }
 
 /* ---- one element of self, or a constant, for each element of the result, dimension by dimension ---------------------------- */
@@ -131,22 +125,6 @@ static void map_kern(struct kern_ctx *c, const struct cell_map *m, const unsigne
 		cell_move(w.at[0], map_offset(&offset, m, &self->meta, w.index) ? tensor_at(self, offset) : constant, nbytes);
 }
 
-static void map_grad(struct grad_ctx *c, const struct cell_map *m)
-{
-	const struct tensor *g = &c->gout[0];
-	struct tensor *gin = c->gin[A_remapped_self];
-	int64_t offset;
-	struct wide sum;
-	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), c->scratch);
-	struct walk w;
-	walk_init(&w, g->meta.size, g->meta.rank);
-	walk_add(&w, g);
-	for (bool more = walk_start(&w); more; more = walk_next(&w))
-		if (map_offset(&offset, m, &gin->meta, w.index))
-			wide_add(&sum, offset - gin->meta.offset, w.at[0]);
-	wide_store(&sum, gin);
-}
-
 /* flip */
 
 static bool flip_dims(bool *flips, const struct node *n, int rank, struct err *err)
@@ -188,13 +166,11 @@ bool kern_flip(struct kern_ctx *c)
 	return true;
 }
 
-void grad_flip(struct grad_ctx *c)
+void vjp_flip(struct vjp *v)
 {
-	struct cell_map m;
-	if (!c->gin[A_flip_self])
-		return;
-	flip_map(&m, c->n, &c->gin[A_flip_self]->meta, c->scratch);
-	map_grad(c, &m);
+	int64_t dims[MAX_LIST];
+	int n = vjp_ints(dims, v, A_flip_dims);
+	v->grad[A_flip_self] = emit_flip(v->b, v->g[0], dims, n);
 }
 
 /* roll: PyTorch cats the two halves per dim, so a half that is empty decides the memory format too. */
@@ -279,22 +255,16 @@ bool kern_roll(struct kern_ctx *c)
 	return true;
 }
 
-void grad_roll(struct grad_ctx *c)
+/* Back again, the last roll first. */
+void vjp_roll(struct vjp *v)
 {
-	struct cell_map m;
-	struct tensor gin, gout;
-	struct grad_ctx k = *c;
-	if (!c->gin[A_roll_self])
-		return;
-	if (c->n->arg[A_roll_dims].n == 0) {
-		int64_t numel = meta_numel(&c->gin[A_roll_self]->meta);
-		gin = tensor_with_sizes(c->gin[A_roll_self], &numel, 1);
-		gout = tensor_with_sizes(&c->gout[0], &numel, 1);
-		k.gin[A_roll_self] = &gin;
-		k.gout = &gout;
-	}
-	roll_map(&m, c->n, &k.gin[A_roll_self]->meta, c->scratch);
-	map_grad(&k, &m);
+	int64_t shift[MAX_LIST], dim[MAX_LIST], back[MAX_LIST], of[MAX_LIST];
+	int nshift = vjp_ints(shift, v, A_roll_shifts), ndim = vjp_ints(dim, v, A_roll_dims);
+	for (int i = 0; i < nshift; i++)
+		back[i] = wrap_mul(shift[nshift - 1 - i], -1);
+	for (int i = 0; i < ndim; i++)
+		of[i] = dim[ndim - 1 - i];
+	v->grad[A_roll_self] = emit_roll(v->b, v->g[0], back, nshift, of, ndim);
 }
 
 /* repeat */
@@ -337,41 +307,60 @@ bool kern_repeat(struct kern_ctx *c)
 	return true;
 }
 
-/* The sum over the first dim, rounded to the dtype. */
-static struct tensor sum_first(const struct tensor *g, struct arena *a)
+/* Sizes in which every repeat has a dim of its own before the dim that it repeats, and those dims; true if they fit. */
+static bool repeats_apart(int64_t *size, int *rank, int64_t *dims, int *ndim, const struct meta *self, const int64_t *repeat)
 {
-	struct tensor out;
-	struct meta m;
-	struct wide sum;
-	struct walk w;
-	meta_make_contiguous(&m, g->meta.dtype, g->meta.size + 1, g->meta.rank - 1);
-	tensor_new(&out, &m, a);
-	wide_zero(&sum, m.dtype, meta_numel(&m), a);
-	walk_init(&w, g->meta.size, g->meta.rank);
-	walk_add(&w, g);
-	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
-		int64_t at = 0;
-		for (int d = 0; d < m.rank; d++)
-			at += w.index[d + 1] * m.stride[d];
-		wide_add(&sum, at, w.at[0]);
+	*rank = *ndim = 0;
+	for (int d = 0; d < self->rank; d++) {
+		if (*rank + 1 + (repeat[d] != 1) > MAX_RANK)
+			return false;
+		if (repeat[d] != 1) {
+			dims[(*ndim)++] = *rank;
+			size[(*rank)++] = repeat[d];
+		}
+		size[(*rank)++] = self->size[d];
 	}
-	wide_store(&sum, &out);
-	return out;
+	return true;
 }
 
-/* As PyTorch: first over the new dims, one after another, each sum rounded; then over the repeats of self's own dims. */
-void grad_repeat(struct grad_ctx *c)
+/* Where they do not fit: a dim at a time, in double, so that the sum is rounded once all the same. */
+static int repeats_summed_singly(struct build *b, int g, const struct meta *self, const int64_t *repeat)
 {
-	struct cell_map m;
-	struct tensor g = c->gout[0];
-	struct grad_ctx rest = *c;
-	if (!c->gin[A_repeat_self])
+	static const int64_t repeats = 1;
+	int64_t size[MAX_RANK];
+	const struct meta *m = build_meta(b, g);
+	memcpy(size, m->size, sizeof size);
+	for (int d = 0; d < self->rank; d++) {
+		if (repeat[d] == 1)
+			continue;
+		int64_t parts[] = {1, repeat[d], self->size[d], 1};
+		for (int k = 0; k < self->rank; k++)
+			parts[k < d ? 0 : 3] *= k == d ? 1 : size[k];
+		g = emit_reshape(b, g, parts, 4);
+		g = emit_sum_dim(b, g, &repeats, 1, false, DT_F64);
+		size[d] = self->size[d];
+	}
+	return emit_reshape(b, g, self->size, self->rank);
+}
+
+/* repeat_backward: the new dims one after another, each sum rounded; then the repeats of self's own dims at once. */
+void vjp_repeat(struct vjp *v)
+{
+	static const int64_t first = 0;
+	const struct meta *self = vjp_meta(v, A_repeat_self);
+	int64_t repeat[MAX_LIST], size[MAX_RANK], dims[MAX_RANK];
+	int n = vjp_ints(repeat, v, A_repeat_repeats), rank, ndim, g = v->g[0];
+	if (meta_numel(build_meta(v->b, g)) == 0)
 		return;
-	while (g.meta.rank > c->gin[A_repeat_self]->meta.rank)
-		g = sum_first(&g, c->scratch);
-	rest.gout = &g;
-	repeat_map(&m, &c->gin[A_repeat_self]->meta, &g.meta, c->scratch);
-	map_grad(&rest, &m);
+	for (int d = self->rank; d < n; d++)
+		g = emit_sum_dim(v->b, g, &first, 1, false, -1);
+	const int64_t *own = repeat + (n - self->rank);
+	if (!repeats_apart(size, &rank, dims, &ndim, self, own)) {
+		v->grad[A_repeat_self] = repeats_summed_singly(v->b, g, self, own);
+		return;
+	}
+	g = emit_reshape(v->b, g, size, rank);
+	v->grad[A_repeat_self] = ndim ? emit_sum_dim(v->b, g, dims, ndim, false, -1) : g;
 }
 
 /* constant_pad_nd: pads come in pairs from the last dim; negative ones cut off. */
@@ -438,13 +427,14 @@ bool kern_constant_pad_nd(struct kern_ctx *c)
 	return true;
 }
 
-void grad_constant_pad_nd(struct grad_ctx *c)
+/* What was padded is cut off, what was cut off is padded with zeros. */
+void vjp_constant_pad_nd(struct vjp *v)
 {
-	struct cell_map m;
-	if (!c->gin[A_constant_pad_nd_self])
-		return;
-	pad_map(&m, c->n, &c->gin[A_constant_pad_nd_self]->meta, &c->gout[0].meta, c->scratch);
-	map_grad(c, &m);
+	int64_t pad[MAX_LIST];
+	int n = vjp_ints(pad, v, A_constant_pad_nd_pad);
+	for (int i = 0; i < n; i++)
+		pad[i] = -pad[i];
+	v->grad[A_constant_pad_nd_self] = emit_constant_pad_nd(v->b, v->g[0], pad, n, scalar_int(0));
 }
 
 /* ---- triangles of the last two dims ------------------------------------------------------------------------------------- */
@@ -486,17 +476,9 @@ bool kern_triu(struct kern_ctx *c)
 	return true;
 }
 
-void grad_tril(struct grad_ctx *c)
-{
-	if (c->gin[A_tril_self])
-		triangle(c->gin[A_tril_self], &c->gout[0], node_int(c->n, A_tril_diagonal), true);
-}
+void vjp_tril(struct vjp *v) { v->grad[A_tril_self] = emit_tril(v->b, v->g[0], node_int(v->n, A_tril_diagonal)); }
 
-void grad_triu(struct grad_ctx *c)
-{
-	if (c->gin[A_triu_self])
-		triangle(c->gin[A_triu_self], &c->gout[0], node_int(c->n, A_triu_diagonal), false);
-}
+void vjp_triu(struct vjp *v) { v->grad[A_triu_self] = emit_triu(v->b, v->g[0], node_int(v->n, A_triu_diagonal)); }
 
 /* ---- pixel_shuffle: the channels of each group of r * r become the pixels of a square of r by r (PixelShuffle.cpp) ---- */
 
@@ -549,12 +531,16 @@ bool kern_pixel_shuffle(struct kern_ctx *c)
 	return true;
 }
 
-void grad_pixel_shuffle(struct grad_ctx *c)
+/* pixel_unshuffle: [n, h, r, w, r] to [n, r, r, h, w], where n counts groups of channels. */
+void vjp_pixel_shuffle(struct vjp *v)
 {
-	int64_t r = node_int(c->n, A_pixel_shuffle_upscale_factor);
-	struct tensor pixel, channel, *gin = c->gin[A_pixel_shuffle_self];
-	for (int64_t k = 0; gin && k < r * r && meta_numel(&gin->meta); k++) {
-		pixel_and_channel(&pixel, &channel, &c->gout[0], gin, r, k / r, k % r);
-		tensor_move(&channel, &pixel);
-	}
+	static const int64_t pixels_first[] = {0, 2, 4, 1, 3};
+	const struct meta *self = vjp_meta(v, A_pixel_shuffle_self);
+	int64_t r = node_int(v->n, A_pixel_shuffle_upscale_factor), h = self->size[self->rank - 2], w = self->size[self->rank - 1];
+	if (meta_numel(self) == 0)
+		return;
+	int64_t size[] = {meta_numel(self) / (r * r * h * w), h, r, w, r};
+	int g = emit_reshape(v->b, v->g[0], size, 5);
+	g = emit_permute(v->b, g, pixels_first, 5);
+	v->grad[A_pixel_shuffle_self] = emit_reshape(v->b, g, self->size, self->rank);
 }

@@ -175,5 +175,5 @@ bool kern_fill(struct kern_ctx *c)
 	return true;
 }
 
-/* Nothing of self is left: its cotangent stays zero. */
-void grad_fill(struct grad_ctx *c) { (void)c; }
+/* Nothing of self is left. */
+void vjp_fill(struct vjp *v) { v->grad[A_fill_self] = NO_VALUE; }

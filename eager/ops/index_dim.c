@@ -83,8 +83,6 @@ static bool move_rows(struct dim_rows *r, enum row_move how, const unsigned char
 	return !bad;
 }
 
-static const unsigned char zero_cell[8];
-
 /* sum (a wide copy of contiguous self) += scale * rows of other, in self's dtype: the product is rounded first, as add's alpha is
  * in PyTorch's type of computation only for integers and f64; floats stay wide. */
 static bool add_rows(struct wide *sum, struct dim_rows *r, const struct scalar *scale)
@@ -158,20 +156,11 @@ bool kern_index_select(struct kern_ctx *c)
 	return select_rows(c, c->in[A_index_select_self], node_int(c->n, A_index_select_dim), c->in[A_index_select_index], &c->out[0]);
 }
 
-static void grad_rows(struct tensor *gin, int64_t dim, const struct tensor *index, const struct tensor *gout, struct arena *a)
+void vjp_index_select(struct vjp *v)
 {
-	struct dim_rows r;
-	struct wide sum;
-	rows_init(&r, gin, dim, index, gout);
-	wide_zero(&sum, gin->meta.dtype, meta_numel(&gin->meta), a);
-	add_rows(&sum, &r, &(struct scalar){SC_INT, 1, 0});
-	wide_store(&sum, gin);
-}
-
-void grad_index_select(struct grad_ctx *c)
-{
-	if (c->gin[A_index_select_self])
-		grad_rows(c->gin[A_index_select_self], node_int(c->n, A_index_select_dim), c->in[A_index_select_index], &c->gout[0], c->scratch);
+	int zero = vjp_zeros(v->b, vjp_meta(v, A_index_select_self));
+	int64_t dim = node_int(v->n, A_index_select_dim);
+	v->grad[A_index_select_self] = emit_index_add(v->b, zero, dim, v->in[A_index_select_index], v->g[0], scalar_int(1));
 }
 
 bool meta_embedding(struct meta_ctx *c)
@@ -213,13 +202,14 @@ bool kern_embedding(struct kern_ctx *c)
 	return select_rows(c, c->in[A_embedding_weight], 0, &ids, &rows);
 }
 
-void grad_embedding(struct grad_ctx *c)
+void vjp_embedding(struct vjp *v)
 {
-	struct tensor ids, rows;
-	if (!c->gin[A_embedding_weight])
-		return;
-	embedding_flat(&ids, &rows, c->in[A_embedding_indices], &c->gout[0], c->scratch);
-	grad_rows(c->gin[A_embedding_weight], 0, &ids, &rows, c->scratch);
+	const struct meta *weight = vjp_meta(v, A_embedding_weight);
+	int64_t size[2] = {meta_numel(vjp_meta(v, A_embedding_indices)), weight->size[1]};
+	int zero = vjp_zeros(v->b, weight);
+	int ids = emit_reshape(v->b, v->in[A_embedding_indices], size, 1);
+	int rows = emit_reshape(v->b, v->g[0], size, 2);
+	v->grad[A_embedding_weight] = emit_index_add(v->b, zero, 0, ids, rows, scalar_int(1));
 }
 
 /* ---- embedding_dense_backward: rows of the gradient added up in the rows of zeros that indices name ------------------------------
@@ -377,24 +367,23 @@ bool kern_index_add(struct kern_ctx *c)
 	return true;
 }
 
-/* source: the rows of the cotangent, times alpha. */
-void grad_index_add(struct grad_ctx *c)
+/* The rows of the cotangent that index names, in source's sizes. Where self is empty nobody looked at index. */
+static int rows_of_source(struct vjp *v, const struct meta *source)
 {
-	struct dim_rows r;
-	if (c->gin[A_index_add_self])
-		tensor_move(c->gin[A_index_add_self], &c->gout[0]);
-	if (!c->gin[A_index_add_source] || meta_numel(&c->gin[A_index_add_source]->meta) == 0)
+	if (meta_numel(vjp_meta(v, A_rows_of_dim_self)) == 0)
+		return NO_VALUE;
+	int g = emit_index_select(v->b, v->g[0], node_int(v->n, A_rows_of_dim_dim), v->in[A_rows_of_dim_index]);
+	return source->rank ? emit_expand(v->b, g, source->size, source->rank) : g;
+}
+
+/* source: the rows of the cotangent, times alpha. */
+void vjp_index_add(struct vjp *v)
+{
+	v->grad[A_index_add_self] = v->g[0];
+	if (!v->want[A_index_add_source])
 		return;
-	rows_init(&r, &c->gout[0], node_int(c->n, A_index_add_dim), c->in[A_index_add_index], c->gin[A_index_add_source]);
-	move_rows(&r, ROW_TO_OTHER, NULL);
-	unsigned char alpha[8];
-	enum dtype t = c->gin[A_index_add_source]->meta.dtype;
-	scalar_store(alpha, t, &c->n->arg[A_index_add_alpha].scalar);
-	struct walk w;
-	walk_init(&w, c->gin[A_index_add_source]->meta.size, c->gin[A_index_add_source]->meta.rank);
-	walk_add(&w, c->gin[A_index_add_source]);
-	for (bool more = walk_start(&w); more; more = walk_next(&w))
-		dtype_store_f(t, w.at[0], dtype_load_f(t, w.at[0]) * dtype_load_f(t, alpha));
+	int g = rows_of_source(v, vjp_meta(v, A_index_add_source));
+	v->grad[A_index_add_source] = g == NO_VALUE ? g : vjp_scale(v->b, g, v->n->arg[A_index_add_alpha].scalar);
 }
 
 /* ---- index_copy, index_fill ---------------------------------------------------------------------------------------------- */
@@ -457,24 +446,18 @@ bool kern_index_copy(struct kern_ctx *c)
 	return true;
 }
 
-static void grad_overwritten(struct grad_ctx *c, bool negative)
+static void overwritten(struct vjp *v)
 {
-	struct dim_rows r;
-	tensor_move(c->gin[A_rows_of_dim_self], &c->gout[0]);
-	rows_init(&r, c->gin[A_rows_of_dim_self], node_int(c->n, A_rows_of_dim_dim), c->in[A_rows_of_dim_index], NULL);
-	r.negative = negative;
-	move_rows(&r, ROW_FILL, zero_cell);
+	int64_t dim = node_int(v->n, A_rows_of_dim_dim);
+	v->grad[A_rows_of_dim_self] = emit_index_fill(v->b, v->g[0], dim, v->in[A_rows_of_dim_index], scalar_int(0));
 }
 
-void grad_index_copy(struct grad_ctx *c)
+void vjp_index_copy(struct vjp *v)
 {
-	struct dim_rows r;
-	if (c->gin[A_index_copy_self])
-		grad_overwritten(c, false);
-	if (!c->gin[A_index_copy_source])
-		return;
-	rows_init(&r, &c->gout[0], node_int(c->n, A_index_copy_dim), c->in[A_index_copy_index], c->gin[A_index_copy_source]);
-	move_rows(&r, ROW_TO_OTHER, NULL);
+	if (v->want[A_index_copy_self])
+		overwritten(v);
+	if (v->want[A_index_copy_source])
+		v->grad[A_index_copy_source] = rows_of_source(v, vjp_meta(v, A_index_copy_source));
 }
 
 bool meta_index_fill(struct meta_ctx *c)
@@ -507,8 +490,4 @@ bool kern_index_fill(struct kern_ctx *c)
 	return true;
 }
 
-void grad_index_fill(struct grad_ctx *c)
-{
-	if (c->gin[A_index_fill_self])
-		grad_overwritten(c, true);
-}
+void vjp_index_fill(struct vjp *v) { overwritten(v); }

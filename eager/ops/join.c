@@ -144,19 +144,20 @@ bool kern_cat(struct kern_ctx *c)
 	return true;
 }
 
-void grad_cat(struct grad_ctx *c)
+void vjp_cat(struct vjp *v)
 {
-	int dim;
+	const struct arg *tensors = &v->n->arg[A_cat_tensors];
 	int64_t start = 0;
-	if (!dim_wrap(&dim, node_int(c->n, A_cat_dim), c->gout[0].meta.rank, NULL))
-		return;
-	for (int i = 0; i < c->n->arg[A_cat_tensors].n; i++) {
-		const struct meta *m = &c->list[A_cat_tensors][i]->meta;
+	int dim;
+	if (!dim_wrap(&dim, node_int(v->n, A_cat_dim), build_meta(v->b, v->g[0])->rank, NULL))
+		return; /* nothing but skipped operands */
+	for (int i = 0; i < tensors->n; i++) {
+		const struct meta *m = build_meta(v->b, v->list[A_cat_tensors][i]);
 		if (is_skipped(m))
 			continue;
-		struct tensor part = cat_part(&c->gout[0], dim, &start, m->size[dim]);
-		if (c->glist[A_cat_tensors][i])
-			tensor_assign(c->glist[A_cat_tensors][i], &part);
+		if (v->want_list[A_cat_tensors][i])
+			v->grad_list[A_cat_tensors][i] = emit_slice_Tensor(v->b, v->g[0], dim, start, start + m->size[dim], 1);
+		start += m->size[dim];
 	}
 }
 
@@ -178,13 +179,9 @@ bool kern_stack(struct kern_ctx *c)
 	return true;
 }
 
-void grad_stack(struct grad_ctx *c)
+void vjp_stack(struct vjp *v)
 {
-	int dim;
-	CHECK(dim_wrap(&dim, node_int(c->n, A_stack_dim), c->gout[0].meta.rank, NULL));
-	for (int i = 0; i < c->n->arg[A_stack_tensors].n; i++) {
-		struct tensor part = stack_part(&c->gout[0], dim, i);
-		if (c->glist[A_stack_tensors][i])
-			tensor_assign(c->glist[A_stack_tensors][i], &part);
-	}
+	for (int i = 0; i < v->n->arg[A_stack_tensors].n; i++)
+		if (v->want_list[A_stack_tensors][i])
+			v->grad_list[A_stack_tensors][i] = emit_select_int(v->b, v->g[0], node_int(v->n, A_stack_dim), i);
 }

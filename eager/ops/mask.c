@@ -5,8 +5,6 @@
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
 
-static const unsigned char zero_cell[8];
-
 /* Sizes of self broadcast with mask, row-major. */
 static bool masked_meta(struct meta_ctx *c)
 {
@@ -17,21 +15,6 @@ static bool masked_meta(struct meta_ctx *c)
 		return false;
 	layout_contiguous(&c->out[0], self, size, rank);
 	return true;
-}
-
-/* gin = the sum of gout over the positions where mask is `when`, to gin's sizes. Without a mask: over all. */
-static void grad_chosen(struct tensor *gin, const struct tensor *gout, const struct tensor *mask, bool when, struct arena *a)
-{
-	struct wide sum;
-	struct walk w;
-	wide_zero(&sum, gout->meta.dtype, meta_numel(&gin->meta), a);
-	walk_init(&w, gout->meta.size, gout->meta.rank);
-	walk_add(&w, gout);
-	walk_add(&w, gin);
-	walk_add(&w, mask);
-	for (bool more = walk_start(&w); more; more = walk_next(&w))
-		wide_add(&sum, cell_number(gin, w.at[1]), (*w.at[2] != 0) == when ? w.at[0] : zero_cell);
-	wide_store(&sum, gin);
 }
 
 /* masked_fill_'s text names C++ types. */
@@ -76,10 +59,9 @@ bool kern_masked_fill(struct kern_ctx *c)
 	return true;
 }
 
-void grad_masked_fill(struct grad_ctx *c)
+void vjp_masked_fill(struct vjp *v)
 {
-	if (c->gin[A_masked_fill_self])
-		grad_chosen(c->gin[A_masked_fill_self], &c->gout[0], c->in[A_masked_fill_mask], false, c->scratch);
+	v->grad[A_masked_fill_self] = emit_masked_fill(v->b, v->g[0], v->in[A_masked_fill_mask], scalar_int(0));
 }
 
 /* ---- masked_scatter ------------------------------------------------------------------------------------------------------ */
@@ -120,22 +102,32 @@ bool kern_masked_scatter(struct kern_ctx *c)
 	return true;
 }
 
-void grad_masked_scatter(struct grad_ctx *c)
+/* masked_scatter_backward without sizes that depend on data: the k-th true element of mask moves to position k, and those under false
+ * move behind source's end, each to a position of its own. */
+static int selected_in_order(struct build *b, int g, int mask, const struct meta *source)
 {
-	const struct tensor *g = &c->gout[0];
-	if (c->gin[A_masked_scatter_self])
-		grad_chosen(c->gin[A_masked_scatter_self], g, c->in[A_masked_scatter_mask], false, c->scratch);
-	if (!c->gin[A_masked_scatter_source])
-		return;
-	int nbytes = dtype_nbytes(g->meta.dtype);
-	int64_t k = c->gin[A_masked_scatter_source]->meta.offset;
-	struct walk w;
-	walk_init(&w, g->meta.size, g->meta.rank);
-	walk_add(&w, g);
-	walk_add(&w, c->in[A_masked_scatter_mask]);
-	for (bool more = walk_start(&w); more; more = walk_next(&w))
-		if (*w.at[1])
-			cell_move(tensor_at(c->gin[A_masked_scatter_source], k++), w.at[0], nbytes);
+	const struct meta *m = build_meta(b, g);
+	int64_t n = meta_numel(m), keep = meta_numel(source), room = n + keep;
+	mask = emit_expand(b, mask, m->size, m->rank);
+	mask = emit_reshape(b, mask, &n, 1);
+	int count = emit_cumsum(b, mask, 0, -1);
+	int inside = emit_sub_Scalar(b, count, scalar_int(1), scalar_int(1));
+	int behind = emit_arange_start(b, scalar_int(keep), scalar_int(room), -1);
+	int to = emit_where_self(b, mask, inside, behind);
+	int all = emit_zeros(b, &room, 1, (int)m->dtype);
+	g = emit_reshape(b, g, &n, 1);
+	all = emit_scatter_src(b, all, 0, to, g);
+	all = emit_slice_Tensor(b, all, 0, 0, keep, 1);
+	return emit_view(b, all, source->size, source->rank);
+}
+
+void vjp_masked_scatter(struct vjp *v)
+{
+	int mask = v->in[A_masked_scatter_mask];
+	if (v->want[A_masked_scatter_self])
+		v->grad[A_masked_scatter_self] = emit_masked_fill(v->b, v->g[0], mask, scalar_int(0));
+	if (v->want[A_masked_scatter_source])
+		v->grad[A_masked_scatter_source] = selected_in_order(v->b, v->g[0], mask, vjp_meta(v, A_masked_scatter_source));
 }
 
 /* ---- where ----------------------------------------------------------------------------------------------------------------- */
@@ -190,12 +182,13 @@ bool kern_where(struct kern_ctx *c)
 	return true;
 }
 
-void grad_where(struct grad_ctx *c)
+void vjp_where(struct vjp *v)
 {
-	if (c->gin[A_where_self])
-		grad_chosen(c->gin[A_where_self], &c->gout[0], c->in[A_where_condition], true, c->scratch);
-	if (c->gin[A_where_other])
-		grad_chosen(c->gin[A_where_other], &c->gout[0], c->in[A_where_condition], false, c->scratch);
+	int condition = v->in[A_where_condition], zero = emit_scalar_tensor(v->b, scalar_int(0), (int)build_meta(v->b, v->g[0])->dtype);
+	if (v->want[A_where_self])
+		v->grad[A_where_self] = emit_where_self(v->b, condition, v->g[0], zero);
+	if (v->want[A_where_other])
+		v->grad[A_where_other] = emit_where_self(v->b, condition, zero, v->g[0]);
 }
 
 /* ---- copy_ ------------------------------------------------------------------------------------------------------------------- */
@@ -231,29 +224,17 @@ bool kern_fill_Tensor(struct kern_ctx *c)
 	return true;
 }
 
-static void grad_everywhere(struct tensor *gin, const struct tensor *gout, struct arena *a)
-{
-	static unsigned char yes = 1;
-	const struct tensor everywhere = {{.dtype = DT_B8}, &yes};
-	grad_chosen(gin, gout, &everywhere, true, a);
-}
-
 /* PyTorch converts the cotangent to src's dtype, then sums what was broadcast. */
-void grad_copy(struct grad_ctx *c)
+void vjp_copy(struct vjp *v)
 {
-	struct tensor as_src;
-	struct meta m;
-	if (!c->gin[A_copy__src])
+	if (!v->want[A_copy__src])
 		return;
-	meta_make_contiguous(&m, c->gin[A_copy__src]->meta.dtype, c->gout[0].meta.size, c->gout[0].meta.rank);
-	tensor_new(&as_src, &m, c->scratch);
-	tensor_copy(&as_src, &c->gout[0]);
-	grad_everywhere(c->gin[A_copy__src], &as_src, c->scratch);
+	enum dtype t = vjp_meta(v, A_copy__src)->dtype;
+	v->grad[A_copy__src] = build_meta(v->b, v->g[0])->dtype == t ? v->g[0] : emit_to_copy(v->b, v->g[0], (int)t);
 }
 
-/* grad.sum(), converted at the end. */
-void grad_fill_Tensor(struct grad_ctx *c)
+void vjp_fill_Tensor(struct vjp *v)
 {
-	if (c->gin[A_fill_Tensor_value])
-		grad_everywhere(c->gin[A_fill_Tensor_value], &c->gout[0], c->scratch);
+	if (v->want[A_fill_Tensor_value])
+		v->grad[A_fill_Tensor_value] = emit_sum(v->b, v->g[0], -1);
 }

@@ -75,20 +75,20 @@ static void unpack(struct tensor *out, const struct packed *p)
 		dtype_store_f(out->meta.dtype, tensor_at(out, out->meta.offset + i), p->d ? p->d[i] : (double)p->f[i]);
 }
 
-/* C (m x n) = alpha op(A) op(B) + beta C, op transposing if asked; A, B and C are entries `at` of batches. beta 0 reads no C. */
-static void gemm(bool wide, bool ta, bool tb, int64_t m, int64_t n, int64_t k, double alpha, const struct packed *a, const struct packed *b,
-	double beta, struct packed *c, int64_t at)
+/* C (m x n) = alpha A B + beta C; A, B and C are entries `at` of batches. beta 0 reads no C. */
+static void gemm(bool wide, int64_t m, int64_t n, int64_t k, double alpha, const struct packed *a, const struct packed *b, double beta,
+	struct packed *c, int64_t at)
 {
-	enum CBLAS_TRANSPOSE oa = ta ? CblasTrans : CblasNoTrans, ob = tb ? CblasTrans : CblasNoTrans;
+	enum CBLAS_TRANSPOSE no = CblasNoTrans;
 	blasint im = (blasint)m, in = (blasint)n, ik = (blasint)k;
-	blasint lda = MAX(ta ? im : ik, 1), ldb = MAX(tb ? ik : in, 1), ldc = MAX(in, 1);
+	blasint lda = MAX(ik, 1), ldb = MAX(in, 1), ldc = MAX(in, 1);
 	if (m == 0 || n == 0)
 		return;
 	require_workspace();
 	if (wide)
-		cblas_dgemm(CblasRowMajor, oa, ob, im, in, ik, alpha, a->d + at * m * k, lda, b->d + at * k * n, ldb, beta, c->d + at * m * n, ldc);
+		cblas_dgemm(CblasRowMajor, no, no, im, in, ik, alpha, a->d + at * m * k, lda, b->d + at * k * n, ldb, beta, c->d + at * m * n, ldc);
 	else
-		cblas_sgemm(CblasRowMajor, oa, ob, im, in, ik, (float)alpha, a->f + at * m * k, lda, b->f + at * k * n, ldb, (float)beta,
+		cblas_sgemm(CblasRowMajor, no, no, im, in, ik, (float)alpha, a->f + at * m * k, lda, b->f + at * k * n, ldb, (float)beta,
 			c->f + at * m * n, ldc);
 }
 
@@ -114,7 +114,7 @@ static void forward(struct kern_ctx *c, const struct tensor *a, const struct ten
 		pc = packed_new(p.wide, p.batch * p.m * p.n, c->scratch);
 	}
 	for (int64_t i = 0; i < p.batch; i++)
-		gemm(p.wide, false, false, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
+		gemm(p.wide, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
 	unpack(c->out, &pc);
 }
 
@@ -124,70 +124,94 @@ bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[A_mv_self], c->in[A_m
 bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[A_dot_self], c->in[A_dot_tensor], NULL), true; }
 bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[A_addmm_mat1], c->in[A_addmm_mat2], c->in[A_addmm_self]), true; }
 
-static void scale(struct packed *p, int64_t n, double by)
+/* x, or x times a factor that is not 1 (maybe_multiply). */
+static int scaled(struct vjp *v, int x, const struct scalar *by)
 {
-	for (int64_t i = 0; i < n && by != 1; i++) {
-		if (p->d)
-			p->d[i] *= by;
-		else
-			p->f[i] *= (float)by;
+	bool one = by->kind == SC_FLOAT ? by->f == 1 : by->i == 1;
+	return one ? x : emit_mul_Scalar(v->b, x, *by);
+}
+
+/* PyTorch returns the gradient of a column-major matrix column-major. */
+static bool is_column_major(const struct meta *m) { return m->stride[0] == 1 && m->stride[1] == m->size[0]; }
+
+/* Of a in a b: g b^T. */
+static int first_gradient(struct vjp *v, const struct meta *a, int b)
+{
+	if (is_column_major(a)) {
+		int gt = emit_t(v->b, v->g[0]);
+		gt = emit_mm(v->b, b, gt);
+		return emit_t(v->b, gt);
+	}
+	b = emit_t(v->b, b);
+	return emit_mm(v->b, v->g[0], b);
+}
+
+/* Of b in a b: a^T g. */
+static int second_gradient(struct vjp *v, int a, const struct meta *b)
+{
+	if (is_column_major(b)) {
+		int gt = emit_t(v->b, v->g[0]);
+		gt = emit_mm(v->b, gt, a);
+		return emit_t(v->b, gt);
+	}
+	a = emit_t(v->b, a);
+	return emit_mm(v->b, a, v->g[0]);
+}
+
+void vjp_mm(struct vjp *v)
+{
+	if (v->want[A_mm_self])
+		v->grad[A_mm_self] = first_gradient(v, vjp_meta(v, A_mm_self), v->in[A_mm_mat2]);
+	if (v->want[A_mm_mat2])
+		v->grad[A_mm_mat2] = second_gradient(v, v->in[A_mm_self], vjp_meta(v, A_mm_mat2));
+}
+
+/* Gradients are rounded before alpha and beta scale them. */
+void vjp_addmm(struct vjp *v)
+{
+	const struct scalar *alpha = &v->n->arg[A_addmm_alpha].scalar, *beta = &v->n->arg[A_addmm_beta].scalar;
+	if (v->want[A_addmm_self])
+		v->grad[A_addmm_self] = scaled(v, v->g[0], beta);
+	if (v->want[A_addmm_mat1]) {
+		int g = first_gradient(v, vjp_meta(v, A_addmm_mat1), v->in[A_addmm_mat2]);
+		v->grad[A_addmm_mat1] = scaled(v, g, alpha);
+	}
+	if (v->want[A_addmm_mat2]) {
+		int g = second_gradient(v, v->in[A_addmm_mat1], vjp_meta(v, A_addmm_mat2));
+		v->grad[A_addmm_mat2] = scaled(v, g, alpha);
 	}
 }
 
-/* gA = alpha (g B^T), gB = alpha (A^T g). */
-static void backward(struct grad_ctx *c, const struct tensor *a, const struct tensor *b, struct tensor *ga, struct tensor *gb)
+void vjp_bmm(struct vjp *v)
 {
-	const struct meta *ma = ga ? &ga->meta : &a->meta, *mb = gb ? &gb->meta : &b->meta;
-	struct product p = product_of(ma, mb);
-	double alpha = scalar_value(c->n, N_alpha);
-	struct packed g = pack(&c->gout[0], p.wide, c->scratch);
-	if (ga) {
-		struct packed pb = pack(b, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.m * p.k, c->scratch);
-		for (int64_t i = 0; i < p.batch; i++)
-			gemm(p.wide, false, true, p.m, p.k, p.n, 1, &g, &pb, 0, &pg, i);
-		scale(&pg, p.batch * p.m * p.k, alpha);
-		unpack(ga, &pg);
+	if (v->want[A_bmm_self]) {
+		int b = emit_transpose_int(v->b, v->in[A_bmm_mat2], 1, 2);
+		v->grad[A_bmm_self] = emit_bmm(v->b, v->g[0], b);
 	}
-	if (gb) {
-		struct packed pa = pack(a, p.wide, c->scratch), pg = packed_new(p.wide, p.batch * p.k * p.n, c->scratch);
-		for (int64_t i = 0; i < p.batch; i++)
-			gemm(p.wide, true, false, p.k, p.n, p.m, 1, &pa, &g, 0, &pg, i);
-		scale(&pg, p.batch * p.k * p.n, alpha);
-		unpack(gb, &pg);
+	if (v->want[A_bmm_mat2]) {
+		int a = emit_transpose_int(v->b, v->in[A_bmm_self], 1, 2);
+		v->grad[A_bmm_mat2] = emit_bmm(v->b, a, v->g[0]);
 	}
 }
 
-void grad_mm(struct grad_ctx *c) { backward(c, c->in[A_mm_self], c->in[A_mm_mat2], c->gin[A_mm_self], c->gin[A_mm_mat2]); }
-void grad_bmm(struct grad_ctx *c) { backward(c, c->in[A_bmm_self], c->in[A_bmm_mat2], c->gin[A_bmm_self], c->gin[A_bmm_mat2]); }
-void grad_mv(struct grad_ctx *c) { backward(c, c->in[A_mv_self], c->in[A_mv_vec], c->gin[A_mv_self], c->gin[A_mv_vec]); }
-void grad_dot(struct grad_ctx *c) { backward(c, c->in[A_dot_self], c->in[A_dot_tensor], c->gin[A_dot_self], c->gin[A_dot_tensor]); }
-
-/* d bias = beta g, rounded to the dtype, summed over the dimensions it was broadcast along. */
-static void bias_gradient(struct grad_ctx *c, struct tensor *gin)
+void vjp_mv(struct vjp *v)
 {
-	enum dtype t = gin->meta.dtype;
-	const struct meta *g = &c->gout[0].meta;
-	double beta = dtype_round(t == DT_F64 ? DT_F64 : DT_F32, scalar_value(c->n, N_beta));
-	int64_t n = meta_numel(&gin->meta), i = 0;
-	double *acc = ARENA_ZNEW(c->scratch, double, n);
-	struct tensor full;
-	CHECK(tensor_broadcast(&full, gin, g->size, g->rank));
-	struct meta_iter it;
-	if (meta_numel(g) == 0)
-		return;
-	meta_iter_start(&it, &full.meta);
-	do
-		acc[it.off - gin->meta.offset] += dtype_round(t, beta * dtype_load_f(t, tensor_at(&c->gout[0], g->offset + i++)));
-	while (meta_iter_next(&it, &full.meta));
-	for (i = 0; i < n; i++)
-		dtype_store_f(t, tensor_at(gin, gin->meta.offset + i), acc[i]);
+	if (v->want[A_mv_self]) {
+		int g = emit_unsqueeze(v->b, v->g[0], 1);
+		v->grad[A_mv_self] = emit_mul_Tensor(v->b, g, v->in[A_mv_vec]);
+	}
+	if (v->want[A_mv_vec]) {
+		int a = emit_t(v->b, v->in[A_mv_self]);
+		v->grad[A_mv_vec] = emit_mv(v->b, a, v->g[0]);
+	}
 }
 
-void grad_addmm(struct grad_ctx *c)
+void vjp_dot(struct vjp *v)
 {
-	if (c->gin[A_addmm_self])
-		bias_gradient(c, c->gin[A_addmm_self]);
-	backward(c, c->in[A_addmm_mat1], c->in[A_addmm_mat2], c->gin[A_addmm_mat1], c->gin[A_addmm_mat2]);
+	if (v->want[A_dot_self])
+		v->grad[A_dot_self] = emit_mul_Tensor(v->b, v->g[0], v->in[A_dot_tensor]);
+	if (v->want[A_dot_tensor])
+		v->grad[A_dot_tensor] = emit_mul_Tensor(v->b, v->g[0], v->in[A_dot_self]);
 }
 
 /* ---- shape rules ----

@@ -95,6 +95,34 @@ void reduce_lanes(struct lanes *out, const struct node *n, const struct meta *in
 	lanes_make(out, in->size, in->rank, reduced, a);
 }
 
+/* ---- derivatives ---- */
+
+/* unsqueeze_multiple of FunctionsManual.cpp. */
+int reduce_restored(struct vjp *v, int x)
+{
+	const struct meta *self = vjp_meta(v, A_reduction_self);
+	const struct arg *dim = given_arg(v->n, N_dim);
+	bool reduced[MAX_RANK];
+	if (reduce_keepdim(v->n) || self->rank == 0 || !dim || (dim->tag == ARG_INTS && dim->n == 0))
+		return x;
+	CHECK(reduce_dims(reduced, v->n, self->rank, NULL));
+	for (int d = 0; d < self->rank; d++)
+		if (reduced[d])
+			x = emit_unsqueeze(v->b, x, d);
+	return x;
+}
+
+int reduce_dim(const struct vjp *v)
+{
+	int d;
+	CHECK(dim_wrap(&d, node_int(v->n, op_arg(v->n->op, N_dim)), vjp_meta(v, A_reduction_self)->rank, NULL));
+	return d;
+}
+
+int reduce_as(struct vjp *v, int x, int dtype) { return (int)build_meta(v->b, x)->dtype == dtype ? x : emit_to_copy(v->b, x, dtype); }
+
+/* ---- elements ---- */
+
 /* t itself, or a copy of it in dtype `as`. */
 static struct tensor as_dtype(const struct tensor *t, enum dtype as, struct arena *a)
 {

@@ -10,6 +10,7 @@
 
 #include "eager/ops/layout.h"
 #include "eager/ops/rules.h"
+#include "eager/ops/vjp.h"
 
 struct lanes {
 	int64_t nlane, count;
@@ -26,6 +27,12 @@ void reduce_lanes(struct lanes *out, const struct node *n, const struct meta *in
 /* out: contiguous, dtype t, `in` without the reduced dimensions (or with size 1 in their place). */
 void reduce_shape(struct meta *out, const struct meta *in, const bool *reduced, bool keepdim, enum dtype t);
 bool node_dtype(enum dtype *out, const struct node *n); /* the `dtype` argument if one is given */
+
+/* For derivatives. x, which has the sizes of v->n's result, so that it broadcasts to self: with its reduced dims as size 1. Where all are
+ * reduced because none was named it is 0-d, and broadcasts as it is. */
+int reduce_restored(struct vjp *v, int x);
+int reduce_dim(const struct vjp *v);            /* the node's one `dim`, wrapped; self is not 0-d */
+int reduce_as(struct vjp *v, int x, int dtype); /* x.to(dtype) */
 
 /* All elements in row-major order, converted to dtype `as` on the way (as aten::copy_ converts). */
 double *load_doubles(const struct tensor *t, enum dtype as, struct arena *a);

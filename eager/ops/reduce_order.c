@@ -67,40 +67,54 @@ bool kern_argmin(struct kern_ctx *c) { return extremum(c, NULL, c->out, LEAST); 
 bool kern_max_dim(struct kern_ctx *c) { return extremum(c, &c->out[0], &c->out[1], GREATEST); }
 bool kern_min_dim(struct kern_ctx *c) { return extremum(c, &c->out[0], &c->out[1], LEAST); }
 
-/* The winners of a lane share its cotangent evenly. amax and amin: (g * is_winner) / count, where a NaN result has no winner;
- * max() and min(): g / count for the winners and 0 for the others, where the NaNs win. */
-void grad_amax(struct grad_ctx *c)
+/* The winners of a lane share its cotangent evenly: (g * is_winner) / count. A NaN result has no winner. */
+void vjp_amax(struct vjp *v)
 {
-	struct lanes l;
-	enum dtype t = c->in[A_amax_self]->meta.dtype;
-	bool per_dim = op_arg(c->n->op, N_dim) >= 0;
-	reduce_lanes(&l, c->n, &c->in[A_amax_self]->meta, c->scratch);
-	const double *x = load_doubles(c->in[A_amax_self], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
-	const double *g = load_doubles(&c->gout[0], t, c->scratch);
-	for (int64_t lane = 0; lane < l.nlane; lane++) {
-		bool nan_wins = !per_dim && y[lane] != y[lane];
-		double count = 0;
-		for (int64_t i = 0; i < l.count; i++) {
-			double v = x[lane_at(&l, lane, i)];
-			count += nan_wins ? v != v : v == y[lane];
-		}
-		for (int64_t i = 0; i < l.count; i++) {
-			int64_t at = lane_at(&l, lane, i);
-			double win = nan_wins ? x[at] != x[at] : x[at] == y[lane];
-			put_double(c->gin[A_amax_self], at, per_dim ? g[lane] * win / count : win != 0 ? g[lane] / count : 0);
-		}
-	}
+	struct build *b = v->b;
+	const struct arg *dim = &v->n->arg[op_arg(v->n->op, N_dim)];
+	int64_t dims[MAX_RANK];
+	for (int i = 0; i < dim->n; i++)
+		dims[i] = dim->ints[i].value;
+	int g = reduce_restored(v, v->g[0]);
+	int y = reduce_restored(v, v->out[0]);
+	int winner = emit_eq_Tensor(b, y, v->in[A_amax_self]);
+	int count = emit_sum_dim(b, winner, dims, dim->n, true, -1);
+	g = emit_mul_Tensor(b, g, winner);
+	v->grad[A_amax_self] = emit_div_Tensor(b, g, count);
 }
 
-/* Cotangents of selected elements go back to where out[1] says they came from; `picked` per lane. */
-static void to_selected(struct grad_ctx *c, const struct lanes *from, const struct lanes *to)
+/* max() and min(): g / count for the winners, 0 for the others; the NaNs win where the result is one (evenly_distribute_backward). */
+void vjp_max(struct vjp *v)
 {
-	const double *g = load_doubles(&c->gout[0], c->gout[0].meta.dtype, c->scratch);
-	const int64_t *index = load_ints(&c->out[1], DT_I64, c->scratch);
-	for (int64_t lane = 0; lane < from->nlane; lane++)
-		for (int64_t i = 0; i < from->count; i++)
-			put_double(c->gin[A_reduction_self], lane_at(to, lane, index[lane_at(from, lane, i)]), g[lane_at(from, lane, i)]);
+	struct build *b = v->b;
+	int x = v->in[A_max_self], y = v->out[0];
+	int is_nan = emit_ne_Tensor(b, y, y);
+	int nans = emit_ne_Tensor(b, x, x);
+	int equal = emit_eq_Tensor(b, x, y);
+	int winner = emit_where_self(b, is_nan, nans, equal);
+	int share = emit_sum(b, winner, -1);
+	share = emit_div_Tensor(b, v->g[0], share);
+	int zeros = vjp_zeros(b, vjp_meta(v, A_max_self));
+	v->grad[A_max_self] = emit_where_self(b, winner, share, zeros);
 }
+
+/* Cotangents of selected elements go back to where out[1] says they came from (value_selecting_reduction_backward). */
+static void to_selected(struct vjp *v, bool keepdim)
+{
+	const struct meta *self = vjp_meta(v, A_reduction_self);
+	int64_t dim = node_int(v->n, op_arg(v->n->op, N_dim));
+	int g = v->g[0], index = v->out[1];
+	if (g == NO_VALUE)
+		return;
+	if (!keepdim && self->rank > 0) {
+		g = emit_unsqueeze(v->b, g, dim);
+		index = emit_unsqueeze(v->b, index, dim);
+	}
+	int zeros = vjp_zeros(v->b, self);
+	v->grad[A_reduction_self] = emit_scatter_src(v->b, zeros, dim, index, g);
+}
+
+void vjp_max_dim(struct vjp *v) { to_selected(v, reduce_keepdim(v->n)); }
 
 /* Lanes of the results: as those of `in`, with `count` elements where the dim was. */
 static void result_lanes(struct lanes *out, const struct node *n, const struct meta *in, int64_t count, struct arena *a)
@@ -112,14 +126,6 @@ static void result_lanes(struct lanes *out, const struct node *n, const struct m
 		if (reduced[d])
 			m.size[d] = count;
 	lanes_make(out, m.size, m.rank, reduced, a);
-}
-
-void grad_max_dim(struct grad_ctx *c)
-{
-	struct lanes from, to;
-	reduce_lanes(&to, c->n, &c->gin[A_max_dim_self]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[A_max_dim_self]->meta, 1, c->scratch);
-	to_selected(c, &from, &to);
 }
 
 /* ---- topk, sort ---- */
@@ -165,15 +171,7 @@ bool kern_topk(struct kern_ctx *c)
 	return true;
 }
 
-static void grad_ranked(struct grad_ctx *c, int64_t k)
-{
-	struct lanes from, to;
-	reduce_lanes(&to, c->n, &c->gin[A_reduction_self]->meta, c->scratch);
-	result_lanes(&from, c->n, &c->gin[A_reduction_self]->meta, k, c->scratch);
-	to_selected(c, &from, &to);
-}
-
-void grad_topk(struct grad_ctx *c) { grad_ranked(c, picked(c->n, &c->gin[A_topk_self]->meta)); }
+void vjp_topk(struct vjp *v) { to_selected(v, true); }
 
 bool meta_sort(struct meta_ctx *c)
 {
@@ -208,4 +206,4 @@ bool kern_sort(struct kern_ctx *c)
 	return true;
 }
 
-void grad_sort(struct grad_ctx *c) { grad_ranked(c, lane_length(c->n, &c->gin[A_sort_self]->meta)); }
+void vjp_sort(struct vjp *v) { to_selected(v, true); }

@@ -52,34 +52,29 @@ bool kern_mean(struct kern_ctx *c)
 	return true;
 }
 
-/* gin = g expanded over the reduced dims, converted to the operand's dtype. */
-static void expand_to(struct tensor *gin, const struct node *n, const struct tensor *g)
+void vjp_sum(struct vjp *v)
 {
+	const struct meta *self = vjp_meta(v, A_sum_self);
+	int g = reduce_restored(v, v->g[0]);
+	v->grad[A_sum_self] = emit_expand(v->b, g, self->size, self->rank);
+}
+
+/* g expanded, then divided. */
+static int mean_gradient(struct vjp *v, int g)
+{
+	const struct meta *self = vjp_meta(v, A_reduction_self);
 	bool reduced[MAX_RANK];
-	struct tensor v = *g;
-	struct meta *m = &v.meta;
-	CHECK(reduce_dims(reduced, n, gin->meta.rank, NULL));
-	struct meta kept;
-	reduce_shape(&kept, &gin->meta, reduced, true, m->dtype);
-	kept.offset = m->offset;
-	*m = kept; /* the same elements with the reduced dims as size 1 */
-	CHECK(tensor_broadcast(&v, &v, gin->meta.size, gin->meta.rank));
-	tensor_copy(gin, &v);
+	int64_t count = 1;
+	CHECK(reduce_dims(reduced, v->n, self->rank, NULL));
+	for (int d = 0; d < self->rank; d++)
+		if (reduced[d])
+			count *= self->size[d];
+	g = reduce_restored(v, g);
+	g = emit_expand(v->b, g, self->size, self->rank);
+	return emit_div_Scalar(v->b, g, scalar_int(count));
 }
 
-void grad_sum(struct grad_ctx *c) { expand_to(c->gin[A_sum_self], c->n, &c->gout[0]); }
-
-void grad_mean(struct grad_ctx *c)
-{
-	struct lanes l;
-	struct tensor g;
-	reduce_lanes(&l, c->n, &c->gin[A_mean_self]->meta, c->scratch);
-	tensor_new(&g, &c->gout[0].meta, c->scratch);
-	const double *v = load_doubles(&c->gout[0], g.meta.dtype, c->scratch);
-	for (int64_t lane = 0; lane < l.nlane; lane++)
-		put_double(&g, lane, v[lane] / (double)l.count);
-	expand_to(c->gin[A_mean_self], c->n, &g);
-}
+void vjp_mean(struct vjp *v) { v->grad[A_mean_self] = mean_gradient(v, v->g[0]); }
 
 /* ---- any and all ---- */
 
@@ -138,16 +133,14 @@ bool kern_logsumexp(struct kern_ctx *c)
 	return true;
 }
 
-void grad_logsumexp(struct grad_ctx *c)
+/* g * exp(self - result) */
+void vjp_logsumexp(struct vjp *v)
 {
-	struct lanes l;
-	enum dtype t = c->in[A_logsumexp_self]->meta.dtype;
-	reduce_lanes(&l, c->n, &c->in[A_logsumexp_self]->meta, c->scratch);
-	const double *x = load_doubles(c->in[A_logsumexp_self], t, c->scratch), *y = load_doubles(&c->out[0], t, c->scratch);
-	const double *g = load_doubles(&c->gout[0], t, c->scratch);
-	for (int64_t lane = 0; lane < l.nlane; lane++)
-		for (int64_t i = 0; i < l.count; i++)
-			put_double(c->gin[A_logsumexp_self], lane_at(&l, lane, i), g[lane] * exp(x[lane_at(&l, lane, i)] - y[lane]));
+	int g = reduce_restored(v, v->g[0]);
+	int y = reduce_restored(v, v->out[0]);
+	int share = emit_sub_Tensor(v->b, v->in[A_logsumexp_self], y, scalar_int(1));
+	share = emit_exp(v->b, share);
+	v->grad[A_logsumexp_self] = emit_mul_Tensor(v->b, g, share);
 }
 
 /* ---- variance ---- */
@@ -192,34 +185,53 @@ bool kern_var_mean(struct kern_ctx *c)
 	return true;
 }
 
-/* d var = 2 / (n - correction) (x - mean) g, d mean = g / n. Over all elements PyTorch says NaN at the mean and infinity
- * elsewhere where n <= correction; over chosen dims it divides as written, and counts n = 1 for dim=[]. */
-/* Either may be NULL. */
-static void variance_gradient(struct grad_ctx *c, const double *gvar, const double *gmean)
+/* Over all elements without degrees of freedom: NaN at the mean, infinity elsewhere, times g. */
+static int no_freedom(struct vjp *v, int g)
 {
-	struct lanes l;
-	const struct node *node = c->n;
-	reduce_lanes(&l, node, &c->in[A_reduction_self]->meta, c->scratch);
-	const double *x = load_doubles(c->in[A_reduction_self], c->in[A_reduction_self]->meta.dtype, c->scratch);
-	double n = (double)l.count, dof = n - correction_of(node);
-	const struct arg *dim = &node->arg[op_arg(node->op, N_dim)];
-	if (c->in[A_reduction_self]->meta.rank > 0 && dim->tag == ARG_INTS && dim->n == 0)
-		dof = 1 - correction_of(node); /* PyTorch's product over no dims */
-	bool over_all = c->in[A_reduction_self]->meta.rank == 0 || dim->tag == ARG_NONE;
-	for (int64_t lane = 0; lane < l.nlane; lane++) {
-		double mu = lane_sum(&l, lane, x) / n;
-		for (int64_t i = 0; i < l.count; i++) {
-			int64_t at = lane_at(&l, lane, i);
-			double d = !gvar ? 0 : over_all && dof <= 0 ? gvar[lane] * (x[at] == mu ? NAN : INFINITY) : 2 / dof * gvar[lane] * (x[at] - mu);
-			put_double(c->gin[A_reduction_self], at, gmean ? d + gmean[lane] / n : d);
-		}
+	int x = v->in[A_reduction_self], dtype = (int)vjp_meta(v, A_reduction_self)->dtype;
+	int mean = emit_mean(v->b, x, -1);
+	int at_mean = emit_eq_Tensor(v->b, x, mean);
+	int nan = emit_scalar_tensor(v->b, scalar_float(NAN), dtype);
+	int inf = emit_scalar_tensor(v->b, scalar_float(INFINITY), dtype);
+	int slope = emit_where_self(v->b, at_mean, nan, inf);
+	return emit_mul_Tensor(v->b, g, slope);
+}
+
+/* (2 / (n - correction) * g) * (self - mean). PyTorch multiplies sizes to get n: over chosen dims it is 1 for dim=[], although that reduces
+ * them all. */
+static int variance_gradient(struct vjp *v, int g)
+{
+	const struct meta *self = vjp_meta(v, A_reduction_self);
+	const struct arg *dim = &v->n->arg[op_arg(v->n->op, N_dim)];
+	bool over_all = self->rank == 0 || dim->tag == ARG_NONE;
+	int x = v->in[A_reduction_self], mean, ndim = 0;
+	int64_t dims[MAX_RANK], count = over_all ? meta_numel(self) : 1;
+	for (int i = 0; !over_all && i < dim->n; i++) {
+		int d;
+		CHECK(dim_wrap(&d, dim->ints[i].value, self->rank, NULL));
+		dims[ndim++] = d;
+		count *= self->size[d];
 	}
+	double dof = (double)count - correction_of(v->n);
+	if (over_all && dof <= 0)
+		return no_freedom(v, g);
+	g = reduce_restored(v, g);
+	g = emit_mul_Scalar(v->b, g, scalar_float(2 / dof));
+	mean = over_all ? emit_mean(v->b, x, -1) : emit_mean_dim(v->b, x, dims, ndim, true, -1);
+	x = emit_sub_Tensor(v->b, x, mean, scalar_int(1));
+	return emit_mul_Tensor(v->b, g, x);
 }
 
-static const double *arrived(const struct grad_ctx *c, int k)
+void vjp_var(struct vjp *v) { v->grad[A_var_self] = variance_gradient(v, v->g[0]); }
+
+void vjp_var_mean(struct vjp *v)
 {
-	return !c->arrived || c->arrived[k] ? load_doubles(&c->gout[k], c->gout[k].meta.dtype, c->scratch) : NULL;
+	int grad = NO_VALUE, mean = NO_VALUE;
+	if (v->g[0] != NO_VALUE)
+		grad = variance_gradient(v, v->g[0]);
+	if (v->g[1] != NO_VALUE)
+		mean = mean_gradient(v, v->g[1]);
+	if (grad != NO_VALUE && mean != NO_VALUE)
+		grad = emit_add_Tensor(v->b, grad, mean, scalar_int(1));
+	v->grad[A_var_mean_self] = grad == NO_VALUE ? mean : grad;
 }
-
-void grad_var(struct grad_ctx *c) { variance_gradient(c, arrived(c, 0), NULL); }
-void grad_var_mean(struct grad_ctx *c) { variance_gradient(c, arrived(c, 0), arrived(c, 1)); }

@@ -130,8 +130,6 @@ static bool write_at(
 	return true;
 }
 
-static const unsigned char zero_cell[8];
-
 bool kern_scatter_src(struct kern_ctx *c)
 {
 	tensor_move(&c->out[0], c->in[A_scatter_src_self]);
@@ -159,24 +157,30 @@ static bool read_at(struct tensor *out, const struct tensor *from, int64_t dim, 
 	return true;
 }
 
-void grad_scatter_src(struct grad_ctx *c)
+int scatter_gathered(struct vjp *v, int g, const struct meta *src)
 {
-	int64_t dim = node_int(c->n, A_scatter_src_dim);
-	if (c->gin[A_scatter_src_self]) {
-		tensor_move(c->gin[A_scatter_src_self], &c->gout[0]);
-		write_at(c->gin[A_scatter_src_self], dim, c->in[A_scatter_src_index], NULL, zero_cell, NULL);
-	}
-	if (c->gin[A_scatter_src_src])
-		read_at(c->gin[A_scatter_src_src], &c->gout[0], dim, c->in[A_scatter_src_index], NULL);
+	int index = v->in[A_along_dim_index];
+	if (meta_numel(build_meta(v->b, index)) == 0)
+		return NO_VALUE;
+	g = emit_gather(v->b, g, node_int(v->n, A_along_dim_dim), index);
+	return build_meta(v->b, g)->rank < src->rank ? emit_view(v->b, g, src->size, src->rank) : g;
 }
 
-void grad_scatter_value(struct grad_ctx *c)
+static void overwritten(struct vjp *v)
 {
-	if (!c->gin[A_scatter_value_self])
-		return;
-	tensor_move(c->gin[A_scatter_value_self], &c->gout[0]);
-	write_at(c->gin[A_scatter_value_self], node_int(c->n, A_scatter_value_dim), c->in[A_scatter_value_index], NULL, zero_cell, NULL);
+	int index = v->in[A_along_dim_index];
+	v->grad[A_along_dim_self] = emit_scatter_value(v->b, v->g[0], node_int(v->n, A_along_dim_dim), index, scalar_int(0));
 }
+
+void vjp_scatter_src(struct vjp *v)
+{
+	if (v->want[A_scatter_src_self])
+		overwritten(v);
+	if (v->want[A_scatter_src_src])
+		v->grad[A_scatter_src_src] = scatter_gathered(v, v->g[0], vjp_meta(v, A_scatter_src_src));
+}
+
+void vjp_scatter_value(struct vjp *v) { overwritten(v); }
 
 /* ---- scatter_add and gather: each the derivative of the other --------------------------------------------------------------- */
 
@@ -204,12 +208,11 @@ bool kern_scatter_add(struct kern_ctx *c)
 	return true;
 }
 
-void grad_scatter_add(struct grad_ctx *c)
+void vjp_scatter_add(struct vjp *v)
 {
-	if (c->gin[A_scatter_add_self])
-		tensor_move(c->gin[A_scatter_add_self], &c->gout[0]);
-	if (c->gin[A_scatter_add_src])
-		read_at(c->gin[A_scatter_add_src], &c->gout[0], node_int(c->n, A_scatter_add_dim), c->in[A_scatter_add_index], NULL);
+	v->grad[A_scatter_add_self] = v->g[0];
+	if (v->want[A_scatter_add_src])
+		v->grad[A_scatter_add_src] = scatter_gathered(v, v->g[0], vjp_meta(v, A_scatter_add_src));
 }
 
 bool meta_gather(struct meta_ctx *c)
@@ -240,12 +243,8 @@ bool kern_gather(struct kern_ctx *c)
 	return read_at(&c->out[0], c->in[A_gather_self], node_int(c->n, A_gather_dim), c->in[A_gather_index], c->err);
 }
 
-void grad_gather(struct grad_ctx *c)
+void vjp_gather(struct vjp *v)
 {
-	struct wide sum;
-	if (!c->gin[A_gather_self])
-		return;
-	wide_zero(&sum, c->gin[A_gather_self]->meta.dtype, meta_numel(&c->gin[A_gather_self]->meta), c->scratch);
-	add_at(&sum, c->gin[A_gather_self], node_int(c->n, A_gather_dim), c->in[A_gather_index], &c->gout[0], NULL);
-	wide_store(&sum, c->gin[A_gather_self]);
+	int zero = vjp_zeros(v->b, vjp_meta(v, A_gather_self));
+	v->grad[A_gather_self] = emit_scatter_add(v->b, zero, node_int(v->n, A_gather_dim), v->in[A_gather_index], v->g[0]);
 }

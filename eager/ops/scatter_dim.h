@@ -3,6 +3,7 @@
 #define SCATTERPROOF_SCATTER_DIM_H
 
 #include "eager/ops/move.h"
+#include "eager/ops/vjp.h"
 
 /* PyTorch's conditions on (self, dim, index, src); src may be NULL. */
 bool scatter_check(int64_t dim, const struct meta *self, const struct meta *index, const struct meta *src, struct err *err);
@@ -22,5 +23,8 @@ struct dim_walk {
 bool dim_walk_init(struct dim_walk *w, const struct tensor *self, int64_t dim, const struct tensor *index, const struct tensor *src);
 bool dim_walk_at(struct dim_walk *w, struct err *err); /* false: index out of range */
 bool dim_walk_next(struct dim_walk *w);
+
+/* Derivative of a scatter by src: g gathered by the node's index; NO_VALUE if that is empty. */
+int scatter_gathered(struct vjp *v, int g, const struct meta *src);
 
 #endif

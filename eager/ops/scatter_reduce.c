@@ -3,7 +3,7 @@
  * count of floats is a tensor of the dtype, forward and backward, rounded once: 2051 values count as 2052 in f16 (2.11, measured).
  * bool adds as "or" and multiplies as "and". NaN wins amax and amin.
  *
- * Derivatives are those of PyTorch, in double: sum and mean distribute, prod divides the product by the factor (a single zero
+ * Derivatives are those of PyTorch: sum and mean distribute, prod divides the product by the factor (a single zero
  * factor is left out of the product instead), amax and amin share evenly among all src elements that equal the result, and
  * self if it equals it, even when include_self is false and self does not count (self's share is then dropped).
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, cpu/ScatterGatherKernel.cpp, FunctionsManual.cpp (scatter_reduce_backward). */
@@ -112,135 +112,116 @@ bool kern_scatter_reduce(struct kern_ctx *c)
 	return true;
 }
 
-/* ---- derivative -------------------------------------------------------------------------------------------------------- */
+/* ---- derivative: FunctionsManual.cpp, scatter_reduce_backward ---------------------------------------------------------- */
 
-/* Everything per element of self (row-major), in double; src is visited through walk(). */
-struct back {
-	struct reduction r;
-	const struct tensor *src;
-	int64_t n;
-	struct wide g, self, result;
-	double *gself;        /* to fill; NULL if not needed */
-	struct tensor target; /* contiguous self, for numbering */
-};
+enum { SELF = A_scatter_reduce_self, INDEX = A_scatter_reduce_index, SRC = A_scatter_reduce_src };
 
-static bool back_start(struct dim_walk *d, struct back *b) { return dim_walk_init(d, &b->target, b->r.dim, b->r.index, b->src); }
+static int64_t dim_of(const struct vjp *v) { return node_int(v->n, A_scatter_reduce_dim); }
+static int scattered_sum(struct vjp *v, int self, int src) { return emit_scatter_add(v->b, self, dim_of(v), v->in[INDEX], src); }
+static int gathered(struct vjp *v, int x) { return emit_gather(v->b, x, dim_of(v), v->in[INDEX]); }
+static int zeros_filled_with_one(struct build *b, int x, int is_zero) { return emit_masked_fill(b, x, is_zero, scalar_int(1)); }
 
-/* d src for a result element k and a src value v, times the cotangent. */
-typedef double src_rule(const struct back *b, const double *aux, int64_t k, double v);
-
-static double src_share(const struct back *b, const double *n, int64_t k, double v)
+static int reduced_again(struct vjp *v, int self, int src)
 {
-	(void)v;
-	return b->g.f[k] / (n ? n[k] : 1);
+	return emit_scatter_reduce_two(
+		v->b, self, dim_of(v), v->in[INDEX], src, v->n->arg[A_scatter_reduce_reduce].str, v->n->arg[A_scatter_reduce_include_self].b);
 }
 
-static double src_winner(const struct back *b, const double *winners, int64_t k, double v)
+static void back_sum(struct vjp *v, bool src)
 {
-	return (double)(v == b->result.f[k]) * (b->g.f[k] / winners[k]);
+	v->grad[SELF] = v->g[0];
+	if (src)
+		v->grad[SRC] = scatter_gathered(v, v->g[0], vjp_meta(v, SRC));
 }
 
-/* aux: per element the product without its zero factors from src, and (from n on) how many those are. */
-static double src_factor(const struct back *b, const double *aux, int64_t k, double v)
+static void back_mean(struct vjp *v, bool src)
 {
-	if (v == 0 && aux[b->n + k] == 1)
-		return b->g.f[k] * aux[k];
-	return b->g.f[k] * b->result.f[k] / (v == 0 ? 1 : v);
-}
-
-static void fill_src(struct tensor *gsrc, struct back *b, const double *aux, src_rule *rule)
-{
-	struct dim_walk d, o;
-	if (!gsrc)
+	struct build *b = v->b;
+	int n = v->n->arg[A_scatter_reduce_include_self].b ? emit_ones_like(b, v->g[0]) : emit_zeros_like(b, v->g[0]);
+	int one = emit_ones_like(b, v->in[SRC]);
+	n = scattered_sum(v, n, one);
+	int none = emit_eq_Scalar(b, n, scalar_int(0));
+	n = zeros_filled_with_one(b, n, none);
+	if (v->want[SELF])
+		v->grad[SELF] = emit_div_Tensor(b, v->g[0], n);
+	if (!src)
 		return;
-	bool more = back_start(&d, b);
-	dim_walk_init(&o, &b->target, b->r.dim, b->r.index, gsrc);
-	for (; more; more = dim_walk_next(&d), dim_walk_next(&o)) {
-		CHECK(dim_walk_at(&d, NULL) && dim_walk_at(&o, NULL));
-		dtype_store_f(gsrc->meta.dtype, o.src, rule(b, aux, d.number, dtype_load_f(gsrc->meta.dtype, d.src)));
-	}
+	int g = scatter_gathered(v, v->g[0], vjp_meta(v, SRC));
+	n = scatter_gathered(v, n, vjp_meta(v, SRC));
+	v->grad[SRC] = emit_div_Tensor(b, g, n);
 }
 
-static void back_mean(struct back *b, struct tensor *gsrc, struct arena *a)
+/* Evenly among all that equal the result, self included even where it did not count. */
+static void back_minmax(struct vjp *v, bool src)
 {
-	struct dim_walk d;
-	double *n = ARENA_NEW(a, double, b->n + 1);
-	for (int64_t k = 0; k < b->n; k++)
-		n[k] = b->r.include_self;
-	for (bool more = back_start(&d, b); more; more = dim_walk_next(&d))
-		if (dim_walk_at(&d, NULL))
-			n[d.number]++;
-	for (int64_t k = 0; k < b->n; k++) {
-		n[k] = n[k] == 0 ? 1 : dtype_round(b->g.dtype, n[k]);
-		if (b->gself)
-			b->gself[k] = b->g.f[k] / n[k];
+	struct build *b = v->b;
+	enum dtype t = vjp_meta(v, SELF)->dtype;
+	int self_won = emit_eq_Tensor(b, v->in[SELF], v->out[0]), src_won = NO_VALUE;
+	int n = emit_to_copy(b, self_won, (int)t);
+	if (meta_numel(vjp_meta(v, INDEX))) {
+		int value = gathered(v, v->out[0]);
+		src_won = emit_eq_Tensor(b, v->in[SRC], value);
+		int winners = emit_to_copy(b, src_won, (int)t);
+		n = scattered_sum(v, n, winners);
 	}
-	fill_src(gsrc, b, n, src_share);
-}
-
-static void back_minmax(struct back *b, struct tensor *gsrc, struct arena *a)
-{
-	struct dim_walk d;
-	double *winners = ARENA_NEW(a, double, b->n + 1);
-	for (int64_t k = 0; k < b->n; k++)
-		winners[k] = b->self.f[k] == b->result.f[k];
-	for (bool more = back_start(&d, b); more; more = dim_walk_next(&d))
-		if (dim_walk_at(&d, NULL))
-			winners[d.number] += dtype_load_f(b->g.dtype, d.src) == b->result.f[d.number];
-	for (int64_t k = 0; b->gself && k < b->n; k++)
-		b->gself[k] = (double)(b->self.f[k] == b->result.f[k]) * (b->g.f[k] / winners[k]);
-	fill_src(gsrc, b, winners, src_winner);
-}
-
-static void back_prod(struct back *b, struct tensor *gsrc, struct arena *a)
-{
-	struct dim_walk d;
-	int64_t n = b->n;
-	double *aux = ARENA_ZNEW(a, double, 2 * n + 1), *zeros = aux + n, *masked = ARENA_NEW(a, double, n + 1);
-	for (bool more = back_start(&d, b); more; more = dim_walk_next(&d))
-		if (dim_walk_at(&d, NULL))
-			zeros[d.number] += dtype_load_f(b->g.dtype, d.src) == 0;
-	/* The product with a zero self replaced by 1, and the product with a single zero of src replaced by 1. */
-	for (int64_t k = 0; k < n; k++) {
-		aux[k] = b->r.include_self ? b->self.f[k] : 1;
-		masked[k] = b->self.f[k] == 0 ? 1 : b->self.f[k];
-	}
-	for (bool more = back_start(&d, b); more; more = dim_walk_next(&d)) {
-		if (!dim_walk_at(&d, NULL))
-			continue;
-		double v = dtype_load_f(b->g.dtype, d.src);
-		masked[d.number] *= v;
-		aux[d.number] *= v == 0 && zeros[d.number] == 1 ? 1 : v;
-	}
-	for (int64_t k = 0; b->gself && k < n; k++)
-		b->gself[k] = b->g.f[k] * masked[k] / (b->self.f[k] == 0 ? 1 : b->self.f[k]);
-	fill_src(gsrc, b, aux, src_factor);
-}
-
-void grad_scatter_reduce(struct grad_ctx *c)
-{
-	struct back b = {.r = {(enum reduce)reduce_find(c->n->arg[A_scatter_reduce_reduce].str), c->n->arg[A_scatter_reduce_include_self].b,
-						 c->in[A_scatter_reduce_self], c->in[A_scatter_reduce_index], node_int(c->n, A_scatter_reduce_dim), c->scratch},
-		.src = c->in[A_scatter_reduce_src],
-		.n = meta_numel(&c->in[A_scatter_reduce_self]->meta)};
-	struct dim_walk d;
-	b.target = tensor_contiguous(c->in[A_scatter_reduce_self], c->scratch);
-	wide_load(&b.g, &c->gout[0], c->scratch);
-	wide_load(&b.self, c->in[A_scatter_reduce_self], c->scratch);
-	wide_load(&b.result, &c->out[0], c->scratch);
-	b.gself = ARENA_NEW(c->scratch, double, b.n + 1);
-	memcpy(b.gself, b.g.f, sizeof(double) * (size_t)b.n);
-	switch (b.r.red) {
-	case RED_SUM: fill_src(c->gin[A_scatter_reduce_src], &b, NULL, src_share); break;
-	case RED_MEAN: back_mean(&b, c->gin[A_scatter_reduce_src], c->scratch); break;
-	case RED_PROD: back_prod(&b, c->gin[A_scatter_reduce_src], c->scratch); break;
-	default: back_minmax(&b, c->gin[A_scatter_reduce_src], c->scratch);
-	}
-	if (!c->gin[A_scatter_reduce_self])
+	int share = emit_div_Tensor(b, v->g[0], n);
+	if (v->want[SELF])
+		v->grad[SELF] = emit_mul_Tensor(b, self_won, share);
+	if (!src)
 		return;
-	for (bool more = !b.r.include_self && back_start(&d, &b); more; more = dim_walk_next(&d))
-		if (dim_walk_at(&d, NULL))
-			b.gself[d.number] = 0;
-	struct wide w = {.dtype = c->gin[A_scatter_reduce_self]->meta.dtype, .n = b.n, .f = b.gself};
-	wide_store(&w, c->gin[A_scatter_reduce_self]);
+	share = gathered(v, share);
+	v->grad[SRC] = emit_mul_Tensor(b, src_won, share);
+}
+
+static int factors_of_self(struct vjp *v)
+{
+	struct build *b = v->b;
+	int is_zero = emit_eq_Scalar(b, v->in[SELF], scalar_int(0));
+	int self = zeros_filled_with_one(b, v->in[SELF], is_zero);
+	int product = reduced_again(v, self, v->in[SRC]);
+	int g = emit_mul_Tensor(b, v->g[0], product);
+	return emit_div_Tensor(b, g, self);
+}
+
+/* The product divided by the factor; where that is the only zero of src at its place, the product without it. */
+static int factors_of_src(struct vjp *v)
+{
+	struct build *b = v->b;
+	int is_zero = emit_eq_Scalar(b, v->in[SRC], scalar_int(0));
+	int zero_counts = emit_to_copy(b, is_zero, (int)vjp_meta(v, SELF)->dtype);
+	int nzero = emit_zeros_like(b, v->in[SELF]);
+	nzero = scattered_sum(v, nzero, zero_counts);
+	nzero = gathered(v, nzero);
+	int one = emit_eq_Scalar(b, nzero, scalar_int(1));
+	int single = emit_logical_and(b, is_zero, one);
+	int others = zeros_filled_with_one(b, v->in[SRC], single);
+	others = reduced_again(v, v->in[SELF], others);
+	others = emit_mul_Tensor(b, v->g[0], others);
+	others = gathered(v, others);
+	int all = emit_mul_Tensor(b, v->g[0], v->out[0]);
+	all = gathered(v, all);
+	int divisor = zeros_filled_with_one(b, v->in[SRC], is_zero);
+	all = emit_div_Tensor(b, all, divisor);
+	return emit_where_self(b, single, others, all);
+}
+
+static void back_prod(struct vjp *v, bool src)
+{
+	if (v->want[SELF])
+		v->grad[SELF] = factors_of_self(v);
+	if (src)
+		v->grad[SRC] = factors_of_src(v);
+}
+
+void vjp_scatter_reduce(struct vjp *v)
+{
+	bool empty = meta_numel(vjp_meta(v, INDEX)) == 0, src = v->want[SRC] && !empty;
+	switch ((enum reduce)reduce_find(v->n->arg[A_scatter_reduce_reduce].str)) {
+	case RED_SUM: back_sum(v, src); break;
+	case RED_MEAN: back_mean(v, src); break;
+	case RED_PROD: back_prod(v, src); break;
+	default: back_minmax(v, src);
+	}
+	if (v->want[SELF] && !v->n->arg[A_scatter_reduce_include_self].b)
+		v->grad[SELF] = emit_scatter_value(v->b, v->grad[SELF], dim_of(v), v->in[INDEX], scalar_int(0));
 }

@@ -64,46 +64,51 @@ static bool region_kern(struct kern_ctx *c, meta_fn *rule)
 	return true;
 }
 
-/* self: the cotangent with zeros in the region; src: the cotangent's region, in src's dtype. */
-static void region_grad(struct grad_ctx *c, meta_fn *rule)
-{
-	struct err err = {0};
-	if (c->gin[A_region_scatter_self]) {
-		struct tensor hole = *c->gin[A_region_scatter_self];
-		CHECK(region(&hole.meta, &c->gin[A_region_scatter_self]->meta, c->n, rule, &err));
-		tensor_move(c->gin[A_region_scatter_self], &c->gout[0]);
-		tensor_zero(&hole);
-	}
-	if (c->gin[A_region_scatter_src]) {
-		struct tensor part = c->gout[0];
-		CHECK(region(&part.meta, &c->gout[0].meta, c->n, rule, &err));
-		tensor_assign(c->gin[A_region_scatter_src], &part);
-	}
-}
-
 bool meta_slice_scatter(struct meta_ctx *c) { return region_meta(c, meta_slice, "slice"); }
 bool kern_slice_scatter(struct kern_ctx *c) { return region_kern(c, meta_slice); }
-void grad_slice_scatter(struct grad_ctx *c) { region_grad(c, meta_slice); }
 
 bool meta_select_scatter(struct meta_ctx *c) { return region_meta(c, meta_select, "slice"); }
 bool kern_select_scatter(struct kern_ctx *c) { return region_kern(c, meta_select); }
-void grad_select_scatter(struct grad_ctx *c) { region_grad(c, meta_select); }
 
 bool meta_diagonal_scatter(struct meta_ctx *c) { return region_meta(c, meta_diagonal, "slice"); }
 bool kern_diagonal_scatter(struct kern_ctx *c) { return region_kern(c, meta_diagonal); }
-void grad_diagonal_scatter(struct grad_ctx *c) { region_grad(c, meta_diagonal); }
 
-/* slice_scatter: self's cotangent has zeros in the region, src's is the region. */
+/* self's cotangent has zeros in the region, src's is the region. */
+
 void vjp_slice_scatter(struct vjp *v)
 {
 	int64_t dim = node_int(v->n, A_slice_scatter_dim), step = node_int(v->n, A_slice_scatter_step);
 	int64_t start = node_given(v->n, A_slice_scatter_start) ? node_int(v->n, A_slice_scatter_start) : NO_INT;
 	int64_t end = node_given(v->n, A_slice_scatter_end) ? node_int(v->n, A_slice_scatter_end) : NO_INT;
-	if (v->want[A_slice_scatter_self])
-		v->grad[A_slice_scatter_self] =
-			emit_slice_scatter(v->b, v->g[0], vjp_zeros(v->b, vjp_meta(v, A_slice_scatter_src)), dim, start, end, step);
+	if (v->want[A_slice_scatter_self]) {
+		int zero = vjp_zeros(v->b, vjp_meta(v, A_slice_scatter_src));
+		v->grad[A_slice_scatter_self] = emit_slice_scatter(v->b, v->g[0], zero, dim, start, end, step);
+	}
 	if (v->want[A_slice_scatter_src])
 		v->grad[A_slice_scatter_src] = emit_slice_Tensor(v->b, v->g[0], dim, start, end, step);
+}
+
+void vjp_select_scatter(struct vjp *v)
+{
+	int64_t dim = node_int(v->n, A_select_scatter_dim), index = node_int(v->n, A_select_scatter_index);
+	if (v->want[A_select_scatter_self]) {
+		int zero = vjp_zeros(v->b, vjp_meta(v, A_select_scatter_src));
+		v->grad[A_select_scatter_self] = emit_select_scatter(v->b, v->g[0], zero, dim, index);
+	}
+	if (v->want[A_select_scatter_src])
+		v->grad[A_select_scatter_src] = emit_select_int(v->b, v->g[0], dim, index);
+}
+
+void vjp_diagonal_scatter(struct vjp *v)
+{
+	int64_t offset = node_int(v->n, A_diagonal_scatter_offset);
+	int64_t dim1 = node_int(v->n, A_diagonal_scatter_dim1), dim2 = node_int(v->n, A_diagonal_scatter_dim2);
+	if (v->want[A_diagonal_scatter_self]) {
+		int zero = vjp_zeros(v->b, vjp_meta(v, A_diagonal_scatter_src));
+		v->grad[A_diagonal_scatter_self] = emit_diagonal_scatter(v->b, v->g[0], zero, offset, dim1, dim2);
+	}
+	if (v->want[A_diagonal_scatter_src])
+		v->grad[A_diagonal_scatter_src] = emit_diagonal(v->b, v->g[0], offset, dim1, dim2);
 }
 
 /* ---- the views' backward: zeros with the gradient in the region. Its own derivative is the view. Facts: FunctionsManual.cpp and

@@ -22,6 +22,15 @@ int vjp_sum_to(struct build *b, int x, const struct meta *sizes)
 
 int vjp_zeros(struct build *b, const struct meta *like) { return emit_zeros(b, like->size, like->rank, (int)like->dtype); }
 
+int vjp_ints(int64_t out[MAX_LIST], const struct vjp *v, int arg)
+{
+	const struct arg *a = &v->n->arg[arg];
+	CHECK(a->tag == ARG_INTS && a->n <= MAX_LIST);
+	for (int i = 0; i < a->n; i++)
+		out[i] = a->ints[i].value;
+	return a->n;
+}
+
 int vjp_scale(struct build *b, int x, struct scalar s)
 {
 	bool one = s.kind == SC_FLOAT ? s.f == 1 : s.i == 1;

@@ -117,5 +117,7 @@ struct cotangent {
 enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, struct arena *scratch, struct err *err);
 /* Gradient of leaf `node` in `a`; false: None. Strides are the leaf's if that is dense, else contiguous. */
 bool graph_grad(struct tensor *out, const struct graph *g, int node, struct arena *a);
+/* The gradients of one row by its vjp_ rule, outside of any graph: for tests of single rows. */
+void graph_rule(struct grad_ctx *c);
 
 #endif

@@ -336,6 +336,41 @@ static void given(struct tensor *out, const struct rule_run *r, int value, const
 		tensor_copy(out, r->result[value]);
 }
 
+void graph_rule(struct grad_ctx *c)
+{
+	struct rule_run *r = ARENA_NEW(c->scratch, struct rule_run, 1);
+	struct vjp v = {.b = &r->b, .n = c->n, .nout = c->nout};
+	rule_begin(r, c->scratch);
+	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
+		const struct arg *a = &c->n->arg[k];
+		v.in[k] = !c->in[k] ? NO_VALUE : a->tag == ARG_SCALAR ? build_number(&r->b, a->scalar) : place(r, c->in[k]);
+		v.want[k] = c->gin[k] != NULL;
+		if (a->tag != ARG_TENSORS)
+			continue;
+		int *list = ARENA_NEW(r->a, int, MAX(a->n, 1));
+		bool *want = ARENA_ZNEW(r->a, bool, MAX(a->n, 1));
+		for (int i = 0; i < a->n; i++) {
+			list[i] = c->list[k][i] ? place(r, c->list[k][i]) : NO_VALUE;
+			want[i] = c->glist[k] && c->glist[k][i];
+		}
+		v.list[k] = list;
+		v.want_list[k] = want;
+		v.grad_list[k] = memset(ARENA_NEW(r->a, int, MAX(a->n, 1)), 0xff, sizeof(int) * (size_t)MAX(a->n, 1));
+	}
+	for (int k = 0; k < c->nout; k++) {
+		v.out[k] = place(r, &c->out[k]);
+		v.g[k] = (!c->arrived || c->arrived[k]) && dtype_is_float(c->out[k].meta.dtype) ? place(r, &c->gout[k]) : NO_VALUE;
+	}
+	vjp_apply(&v);
+	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
+		if (c->gin[k])
+			given(c->gin[k], r, v.grad[k], &c->in[k]->meta, c->scratch);
+		for (int i = 0; c->glist[k] && i < c->n->arg[k].n; i++)
+			if (c->glist[k][i])
+				given(c->glist[k][i], r, v.grad_list[k][i], &c->list[k][i]->meta, c->scratch);
+	}
+}
+
 /* Operands as the derivative sees them, space for what it gives. */
 static void context(struct grad_ctx *c, struct graph *g, int node, struct arena *s)
 {

@@ -1,14 +1,15 @@
 /* opcall.c: the C side of the differential test against PyTorch (rules_torch.py): one operator call per request.
  *
  *   opcall --ops          prints the op table as JSON lines, for a generator that is driven by kinds and roles
- *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradient 0|1>\n", the program's text, then
- *                         one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
+ *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradients>\n" (a bit per argument), the program's
+ *                         text, then one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
  *                         The last node is the call; everything before it is inputs.
  *   answer                "ERR <text>" or, per result, "OUT <dtype> <sizes> <strides> <offset> <alias> <hex of logical elements>",
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
- * It calls the columns meta, kern and grad directly, so that a test needs neither interpreter nor autograd. */
-#include "eager/ops/rules.h"
+ * It calls the columns meta, kern and vjp directly, so that a test needs neither interpreter nor autograd. */
+#include "eager/ops/vjp.h"
+#include "eager/run/autograd.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -231,7 +232,7 @@ static bool saves_self(int op)
 	return false;
 }
 
-static void gradients(struct request *r, struct node *n)
+static void gradients(struct request *r, struct node *n, int wanted)
 {
 	bool arrived[MAX_OUTS];
 	struct grad_ctx c = {.n = n, .out = r->value[r->p.nnode - 1], .nout = n->nout, .scratch = &r->arena, .arrived = arrived};
@@ -253,6 +254,8 @@ static void gradients(struct request *r, struct node *n)
 	}
 	c.gout = gout;
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (!(wanted >> k & 1))
+			continue;
 		c.gin[k] = gradient_space(in[k], &r->arena);
 		if (n->arg[k].tag != ARG_TENSORS)
 			continue;
@@ -260,7 +263,10 @@ static void gradients(struct request *r, struct node *n)
 		for (int i = 0; i < n->arg[k].n; i++)
 			c.glist[k][i] = gradient_space(c.list[k][i], &r->arena);
 	}
-	op_grad[n->op](&c);
+	if (op_vjp[n->op])
+		graph_rule(&c);
+	else
+		op_grad[n->op](&c);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		if (c.gin[k] && str_eq(r->plant, "gradient"))
 			memset(c.gin[k]->base, 0x5a, (size_t)(meta_extent(&c.gin[k]->meta) ? dtype_nbytes(c.gin[k]->meta.dtype) : 0));
@@ -283,7 +289,7 @@ static void plant_result(const struct request *r, struct tensor *out)
 }
 
 /* The results a cotangent must exist for, printed before any gradient is asked: sizes come with OUT. */
-static void answer(struct request *r, char *const *storage, bool want_grad, struct err *err)
+static void answer(struct request *r, char *const *storage, int want_grad, struct err *err)
 {
 	struct node *n = &r->p.node[r->p.nnode - 1];
 	make_inputs(r, storage);
@@ -302,8 +308,8 @@ static void answer(struct request *r, char *const *storage, bool want_grad, stru
 		put_hex(r->value[r->p.nnode - 1]->base, prog_storage_cells(&r->p, s) * dtype_nbytes(n->out[0].meta.dtype));
 		putchar('\n');
 	}
-	if (want_grad && op_grad[n->op])
-		gradients(r, n);
+	if (want_grad && (op_vjp[n->op] || op_grad[n->op]))
+		gradients(r, n, want_grad);
 }
 
 static bool serve(const char *plant)

@@ -120,7 +120,7 @@ def request(call, run):
     text = call.text().encode()
     storages = [t.hex() for t in call.tensors]
     gouts = ["-" if g is None else calls.hex_of(g) for g in run.gouts]
-    want = 1 if run.grads else 0
+    want = sum({1 << call.tensors[i].where[0] for i in run.grads})    # a bit per argument
     head = f"CALL {len(text)} {len(storages)} {len(gouts)} {want}\n".encode()
     return head + text + "".join(s + "\n" for s in storages + gouts).encode()
 
