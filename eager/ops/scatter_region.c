@@ -212,8 +212,11 @@ bool meta_unfold_backward(struct meta_ctx *c)
 			|| err_set(c->err, "unfold_backward: a gradient of other sizes than unfold gives is not checked by PyTorch"));
 }
 
+/* Windows that lie apart are copied: a -0 stays. */
 bool kern_unfold_backward(struct kern_ctx *c)
 {
+	if (node_int(c->n, A_unfold_backward_step) >= node_int(c->n, A_unfold_backward_size))
+		return backward_kern(c, meta_unfold);
 	struct tensor windows = c->out[0];
 	CHECK(region(&windows.meta, &c->out[0].meta, c->n, meta_unfold, c->err));
 	tensor_zero(&c->out[0]);
