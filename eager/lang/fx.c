@@ -270,6 +270,8 @@ void fx_positions(struct prog *p)
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
+			else if (role == R_ROWS)
+				use_as_position(p, a->node, n->arg[op_arg(n->op, N_num_weights)].i.value, false, 0);
 			else if (role_is_positions(role))
 				use_as_position(p, a->node, size_along(self, along), role_has(role, RF_UNIQUE),
 					role_has(role, RF_UNIQUE) && role_has(role, RF_FULL) ? (int)along : 0);

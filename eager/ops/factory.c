@@ -5,25 +5,27 @@
 
 #include <math.h>
 
-/* Result 0 has the sizes of argument 0, contiguous. */
-static bool size_given(struct meta_ctx *c, enum dtype t)
+/* Result 0 has the sizes of argument k, contiguous. */
+static bool size_of_arg(struct meta_ctx *c, int k, enum dtype t)
 {
 	const struct node *n = c->n;
 	int64_t size[MAX_RANK];
 	char text[SIZES_TEXT];
-	if (n->arg[A_sized_size].n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[A_sized_size].n, MAX_RANK);
-	for (int d = 0; d < n->arg[A_sized_size].n; d++)
-		size[d] = n->arg[A_sized_size].ints[d].value;
-	for (int d = 0; d < n->arg[A_sized_size].n; d++)
+	if (n->arg[k].n > MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[k].n, MAX_RANK);
+	for (int d = 0; d < n->arg[k].n; d++)
+		size[d] = n->arg[k].ints[d].value;
+	for (int d = 0; d < n->arg[k].n; d++)
 		if (size[d] < 0)
 			return err_set(c->err, "Trying to create tensor with negative dimension %lld: %s", (long long)size[d],
-				sizes_text(text, size, n->arg[A_sized_size].n));
-	if (!meta_check_sizes(size, n->arg[A_sized_size].n, c->err))
+				sizes_text(text, size, n->arg[k].n));
+	if (!meta_check_sizes(size, n->arg[k].n, c->err))
 		return false;
-	meta_make_contiguous(&c->out[0], t, size, n->arg[A_sized_size].n);
+	meta_make_contiguous(&c->out[0], t, size, n->arg[k].n);
 	return true;
 }
+
+static bool size_given(struct meta_ctx *c, enum dtype t) { return size_of_arg(c, A_sized_size, t); }
 
 static enum dtype dtype_given(const struct node *n, enum dtype otherwise)
 {
@@ -39,6 +41,15 @@ bool meta_full(struct meta_ctx *c)
 }
 
 bool meta_zeros(struct meta_ctx *c) { return size_given(c, dtype_given(c->n, DT_F32)); }
+
+bool meta_new_zeros(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_new_zeros_self];
+	if (!size_of_arg(c, A_new_zeros_size, dtype_given(c->n, self->dtype)))
+		return false;
+	c->out[0].device = self->device;
+	return true;
+}
 
 bool meta_scalar_tensor(struct meta_ctx *c)
 {

@@ -1,4 +1,5 @@
-/* index_dim.c: operators with a 1-d index along one dimension: index_select, embedding, index_add, index_copy, index_fill. Row k of
+/* index_dim.c: operators with a 1-d index along one dimension: index_select, embedding and its backward, index_add, index_copy,
+ * index_fill. Row k of
  * what moves is the slice at position index[k] of self. Repeated positions: index_add adds all, index_copy keeps the last.
  * Facts: ATen/native/TensorAdvancedIndexing.cpp, Embedding.cpp. */
 #include "eager/ops/move.h"
@@ -209,6 +210,101 @@ void vjp_embedding(struct vjp *v)
 	int ids = emit_reshape(v->b, v->in[A_embedding_indices], size, 1);
 	int rows = emit_reshape(v->b, v->g[0], size, 2);
 	v->grad[A_embedding_weight] = emit_index_add(v->b, zero, 0, ids, rows, scalar_int(1));
+}
+
+/* ---- embedding_dense_backward: rows of the gradient added up in the rows of zeros that indices name ------------------------------
+ *
+ * Padding's row gets nothing. scale_grad_by_freq: each row is taken 1/n times, n being how often its index stands there, and 1/n is a
+ * number of the dtype. PyTorch checks no index: without scaling it leaves out those that are no row, with scaling it writes anywhere.
+ * Refused here. */
+
+bool meta_embedding_dense_backward(struct meta_ctx *c)
+{
+	const struct meta *g = c->in[A_embedding_dense_backward_grad_output], *ids = c->in[A_embedding_dense_backward_indices];
+	char text[SIZES_TEXT];
+	int64_t numel = meta_numel(ids);
+	if (ids->dtype != DT_I64 && ids->dtype != DT_I32)
+		return err_set(c->err,
+			"Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got "
+			"torch.%sTensor instead (while checking arguments for embedding_backward)",
+			promote_torch_name(ids->dtype));
+	if (g->rank == 0)
+		return err_set(c->err, "Dimension specified as -1 but tensor has no dimensions");
+	int64_t size[2] = {node_int(c->n, A_embedding_dense_backward_num_weights), g->size[g->rank - 1]}, rows[2] = {numel, size[1]}, all;
+	if (!mul_i64(&all, numel, size[1]) || all != meta_numel(g))
+		return err_set(c->err, "shape '%s' is invalid for input of size %" PRId64, sizes_text(text, rows, 2), meta_numel(g));
+	if (size[0] < 0)
+		return err_set(c->err, "zeros: Dimension size must be non-negative.");
+	if (!meta_check_sizes(size, 2, c->err))
+		return false;
+	layout_contiguous(&c->out[0], g, size, 2);
+	return true;
+}
+
+/* How often each row is named; NULL: an index is no row. */
+static int64_t *row_counts(const struct kern_ctx *c, const struct tensor *ids, int64_t nrows)
+{
+	int64_t *count = ARENA_ZNEW(c->scratch, int64_t, nrows + 1);
+	for (int64_t k = 0; k < ids->meta.size[0]; k++) {
+		int64_t row = index_load(ids->meta.dtype, tensor_at(ids, ids->meta.offset + k));
+		if (row < 0 || row >= nrows) {
+			err_set(c->err, "embedding_dense_backward: index %" PRId64 " is none of %" PRId64 " rows, which PyTorch does not check", row,
+				nrows);
+			return NULL;
+		}
+		count[row]++;
+	}
+	return count;
+}
+
+/* sum's row += share * the row of n cells at `from`. */
+static void add_scaled_row(struct wide *sum, int64_t first, const unsigned char *from, int64_t n, double share)
+{
+	enum dtype t = sum->dtype;
+	for (int64_t i = 0; i < n; i++, from += dtype_nbytes(t)) {
+		if (sum->f)
+			sum->f[first + i] += dtype_load_f(t, from) * dtype_round(t, share);
+		else if (t == DT_B8 || share == 1)
+			wide_add(sum, first + i, from); /* of integers 1/n is 0 */
+	}
+}
+
+bool kern_embedding_dense_backward(struct kern_ctx *c)
+{
+	int64_t padding = node_int(c->n, A_embedding_dense_backward_padding_idx), width = c->out[0].meta.size[1];
+	struct tensor ids = tensor_contiguous(c->in[A_embedding_dense_backward_indices], c->scratch),
+				  g = tensor_contiguous(c->in[A_embedding_dense_backward_grad_output], c->scratch);
+	int64_t numel = meta_numel(&ids.meta);
+	ids = tensor_with_sizes(&ids, &numel, 1);
+	int64_t *count = row_counts(c, &ids, c->out[0].meta.size[0]);
+	struct wide sum;
+	if (!count)
+		return false;
+	wide_zero(&sum, g.meta.dtype, meta_numel(&c->out[0].meta), c->scratch);
+	for (int64_t k = 0; k < numel; k++) {
+		int64_t row = index_load(ids.meta.dtype, tensor_at(&ids, ids.meta.offset + k));
+		double share = c->n->arg[A_embedding_dense_backward_scale_grad_by_freq].b ? 1.0 / (double)count[row] : 1;
+		if (row != padding)
+			add_scaled_row(&sum, row * width, tensor_at(&g, g.meta.offset + k * width), width, share);
+	}
+	wide_store(&sum, &c->out[0]);
+	return true;
+}
+
+/* embedding_dense_double_backward: the rows of the cotangent, padding's zero; nothing of how often they were named. */
+void vjp_embedding_dense_backward(struct vjp *v)
+{
+	struct build *b = v->b;
+	int64_t padding = node_int(v->n, A_embedding_dense_backward_padding_idx);
+	int indices = v->in[A_embedding_dense_backward_indices], g = emit_embedding(b, v->g[0], indices);
+	const struct meta *want = vjp_meta(v, A_embedding_dense_backward_grad_output);
+	if (padding >= 0) {
+		int is_padding = emit_unsqueeze(b, emit_eq_Scalar(b, indices, scalar_int(padding)), -1);
+		g = emit_masked_fill(b, g, is_padding, scalar_int(0));
+	}
+	if (!meta_same_sizes(build_meta(b, g), want))
+		g = emit_reshape(b, g, want->size, want->rank);
+	v->grad[A_embedding_dense_backward_grad_output] = g;
 }
 
 /* ---- index_add ---------------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ struct pointwise_operands {
 	bool narrow[MAX_IN], narrow_scalars; /* to be rounded to the common dtype */
 };
 
-enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS }; /* ops.def */
+enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS, PROMO_GRADIENT }; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
@@ -64,6 +64,7 @@ static void call_gather(struct pointwise_operands *c, const struct node *n, cons
 		}
 	}
 	c->common = common_dtype(n, metas, c->nin, promo);
+	c->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(c->common); /* a threshold below 0 wraps in u8 */
 	for (int k = 0; k < c->nin; k++) {
 		enum dtype t = c->in[k]->meta.dtype;
 		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
@@ -305,8 +306,9 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	if (promo == PROMO_BOUNDS && !node_given(c->n, A_pointwise_BOUNDS_min) && !node_given(c->n, A_pointwise_BOUNDS_max))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	if (!(info->dtypes & DTS(self->dtype)))
-		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(self->dtype));
+	enum dtype known = promo == PROMO_GRADIENT ? common : self->dtype;
+	if (!(info->dtypes & DTS(known)))
+		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(known));
 	return check_alpha(c, common) && check_scalars_fit(c, common);
 }
 
@@ -334,6 +336,11 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
+	if (promo == PROMO_GRADIENT && op_arg(c->n->op, N_self) == 1) { /* threshold_backward's iterator takes self first */
+		const struct meta *gradient = in[0];
+		in[0] = in[1];
+		in[1] = gradient;
+	}
 	layout_iterator(&c->out[0], in, nin + nscalar);
 	return true;
 }
@@ -345,3 +352,4 @@ bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BO
 bool meta_pointwise_SUBTRACT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SUBTRACT); }
 bool meta_pointwise_NEGATE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_NEGATE); }
 bool meta_pointwise_BOUNDS(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOUNDS); }
+bool meta_pointwise_GRADIENT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_GRADIENT); }

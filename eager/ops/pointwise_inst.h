@@ -79,6 +79,7 @@ static T FN(scalar)(const struct scalar *s)
 #define ROW_SUBTRACT(e) (e)
 #define ROW_NEGATE(e)   (e)
 #define ROW_BOUNDS(e)   (e)
+#define ROW_GRADIENT(e) (e)
 #define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
 #define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
 #define CLAMP(x)        FN(clamp)(x, k)
@@ -183,6 +184,7 @@ static void FN(forward)(const struct pointwise_operands *c, struct pointwise_wal
 #undef ROW_SUBTRACT
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
+#undef ROW_GRADIENT
 #undef SIGN
 #undef RELU
 #undef CLAMP

@@ -21,6 +21,9 @@ extern meta_fn *const op_meta[];
 const struct meta *meta_list(const struct meta_ctx *c, int arg, int k);
 /* Meta of the operand that argument k is: a node's, or that of a Python number (0-d f64, i64 or b8, marked so); NULL if it is neither. */
 const struct meta *meta_operand(const struct prog *p, const struct node *n, int k);
+/* Cells of the storage that Tensor argument `arg` lies in; and whether a layout stays within so many (setStorage's error). */
+int64_t meta_storage_cells(const struct meta_ctx *c, int arg);
+bool meta_in_bounds(const struct meta *m, int64_t cells, struct err *err);
 /* In-place rows: op_meta gives the functional result; prog_infer_node then checks PyTorch's rules for writing it to self. */
 
 /* ---- kernels and derivatives: tensors with data ---- */

@@ -166,7 +166,7 @@ bool meta_select(struct meta_ctx *c)
 }
 
 /* The node that made the operand's storage tells how large it is: an input's cells, or what a fresh result needs. */
-static int64_t storage_cells(const struct meta_ctx *c, int arg)
+int64_t meta_storage_cells(const struct meta_ctx *c, int arg)
 {
 	const struct prog *p = c->p;
 	int storage = p->node[c->n->arg[arg].node].out[0].storage;
@@ -181,7 +181,7 @@ static int64_t storage_cells(const struct meta_ctx *c, int arg)
 }
 
 /* Bytes from the start of the storage that a layout reaches must exist. */
-static bool check_bounds(const struct meta_ctx *c, const struct meta *o, int64_t cells)
+bool meta_in_bounds(const struct meta *o, int64_t cells, struct err *err)
 {
 	int64_t last = o->offset;
 	if (meta_numel(o) == 0)
@@ -189,14 +189,14 @@ static bool check_bounds(const struct meta_ctx *c, const struct meta *o, int64_t
 	for (int d = 0; d < o->rank; d++) {
 		int64_t reach;
 		if (!mul_i64(&reach, o->size[d] - 1, o->stride[d]) || !add_i64(&last, last, reach))
-			return err_set(c->err, "storage size calculation overflowed");
+			return err_set(err, "storage size calculation overflowed");
 	}
 	if (last >= MAX_NUMEL)
-		return err_set(c->err, "the last element is cell %" PRId64 " of its storage: more than fits", last);
+		return err_set(err, "the last element is cell %" PRId64 " of its storage: more than fits", last);
 	if (last >= cells) {
 		char size[SIZES_TEXT], stride[SIZES_TEXT];
 		int nbytes = dtype_nbytes(o->dtype);
-		return err_set(c->err,
+		return err_set(err,
 			"setStorage: sizes %s, strides %s, storage offset %" PRId64 ", and itemsize %d requiring a storage size of %" PRId64
 			" are out of bounds for storage of size %" PRId64,
 			sizes_text(size, o->size, o->rank), sizes_text(stride, o->stride, o->rank), o->offset, nbytes, (last + 1) * nbytes,
@@ -229,14 +229,14 @@ static bool strided(struct meta_ctx *c, int64_t offset, int64_t cells)
 	if (offset < 0)
 		return err_set(c->err, "Tensor: invalid storage offset %" PRId64, offset);
 	o->offset = offset;
-	return check_bounds(c, o, cells);
+	return meta_in_bounds(o, cells, c->err);
 }
 
 bool meta_as_strided(struct meta_ctx *c)
 {
 	return strided(c,
 		node_given(c->n, A_as_strided_storage_offset) ? node_int(c->n, A_as_strided_storage_offset) : c->in[A_as_strided_self]->offset,
-		storage_cells(c, A_as_strided_self));
+		meta_storage_cells(c, A_as_strided_self));
 }
 
 bool meta_diagonal(struct meta_ctx *c)
@@ -425,7 +425,7 @@ bool meta_input(struct meta_ctx *c)
 	o->offset = node_int(n, A_input_offset);
 	if (o->offset < 0)
 		return err_set(c->err, "offset %" PRId64 " is negative", o->offset);
-	if (!check_bounds(c, o, MAX_NUMEL) || !check_fill(c) || !check_leaf(c, n->arg[A_input_requires_grad].b))
+	if (!meta_in_bounds(o, MAX_NUMEL, c->err) || !check_fill(c) || !check_leaf(c, n->arg[A_input_requires_grad].b))
 		return false;
 	if (node_given(n, A_input_data) && !str_eq(n->arg[A_input_fill].str, "dyadic"))
 		return err_set(c->err, "an input has data or a fill, not both");
@@ -437,7 +437,7 @@ bool meta_input_view(struct meta_ctx *c)
 	const struct node *base = &c->p->node[c->n->arg[A_input_view_base].node];
 	if (!node_is_input(base))
 		return err_set(c->err, "the base '%s' is not an input", base->name);
-	return strided(c, node_int(c->n, A_input_view_offset), storage_cells(c, A_input_view_base))
+	return strided(c, node_int(c->n, A_input_view_offset), meta_storage_cells(c, A_input_view_base))
 		&& check_leaf(c, c->n->arg[A_input_view_requires_grad].b);
 }
 

@@ -185,7 +185,7 @@ static bool value_STRIDED(struct world *w, struct making *m, int k)
 {
 	if (param_of(m, k)->kind == K_SIZE) {
 		int64_t n = meta_numel(&m->meta), start = n ? (int64_t)choose_below(w->c, (uint64_t)n) : 0;
-		if (choose_chance(w->c, 60))
+		if (choose_chance(w->c, 60) || param_of(m, m->anchor)->role == R_PACKED)
 			start = 0;
 		struct meta *s = &m->strided;
 		int64_t left = n - start, inner = left ? choose_int(w->c, 1, left) : 0;
@@ -205,9 +205,106 @@ static bool value_STRIDED(struct world *w, struct making *m, int k)
 		m->arg[k] = arg_ints(w->p, s->size, s->rank);
 	} else if (param_of(m, k)->kind == K_INTS) {
 		m->arg[k] = arg_ints(w->p, m->strided.stride, m->strided.rank);
-	} else if (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30)) {
+	} else if (param_of(m, m->anchor)->role != R_PACKED && (m->strided.offset != m->meta.offset || !choose_chance(w->c, 30))) {
 		m->arg[k] = arg_int(m->strided.offset); /* None: self's own */
 	}
+	return true;
+}
+
+/* ---- the whole of which self is a part ---------------------------------------------------------------------------------- */
+
+/* Arguments of a row by name; a row has the names that its view has. */
+static void set_arg(struct world *w, struct making *m, int name, int64_t v, int64_t wraps)
+{
+	int k = op_arg(m->op, name);
+	m->arg[k] = arg_int(wraps ? position(w, v, wraps) : v);
+	m->done[k] = true;
+}
+
+static void insert_size(struct meta *s, int d, int64_t size)
+{
+	for (int e = s->rank++; e > d; e--)
+		s->size[e] = s->size[e - 1];
+	s->size[d] = size;
+}
+
+/* self = slice(whole, dim, start, end, step): some room before and behind; the end may be clipped. */
+static bool whole_of_slice(struct world *w, struct making *m, struct meta *s)
+{
+	if (s->rank == 0)
+		return false;
+	int d = (int)choose_below(w->c, (uint64_t)s->rank);
+	int64_t n = s->size[d], step = choose_int(w->c, 1, 3), start = choose_below(w->c, 4) ? (int64_t)choose_below(w->c, 3) : 0;
+	int64_t end = n ? start + (n - 1) * step + 1 : start, size = end + (int64_t)choose_below(w->c, 3);
+	bool open = n && size - end < step && choose_chance(w->c, 30);
+	s->size[d] = size;
+	set_arg(w, m, N_dim, d, s->rank);
+	set_arg(w, m, N_start, start, start < size ? size : 0);
+	if (open)
+		set_arg(w, m, N_end, choose_chance(w->c, 50) ? size : INT64_MAX, 0);
+	else
+		set_arg(w, m, N_end, end, end < size ? size : 0);
+	set_arg(w, m, N_step, step, 0);
+	return true;
+}
+
+static bool whole_of_select(struct world *w, struct making *m, struct meta *s)
+{
+	int d = (int)choose_below(w->c, (uint64_t)s->rank + 1);
+	int64_t size = draw_size(w);
+	size = MAX(size, 1);
+	insert_size(s, d, size);
+	set_arg(w, m, N_dim, d, s->rank);
+	set_arg(w, m, N_index, choose_int(w->c, 0, size - 1), size);
+	return true;
+}
+
+/* The last dim of self is the diagonal of two dims; one of them may be longer. */
+static bool whole_of_diagonal(struct world *w, struct making *m, struct meta *s)
+{
+	int64_t n = s->size[--s->rank], offset = choose_int(w->c, 0, 4) - 2, row = offset < 0 ? -offset : 0, col = offset > 0 ? offset : 0;
+	int a = (int)choose_below(w->c, (uint64_t)s->rank + 1), b = (int)choose_below(w->c, (uint64_t)s->rank + 2);
+	int64_t more = (int64_t)choose_below(w->c, 3);
+	bool longer = choose_chance(w->c, 50);
+	insert_size(s, a, n + row + (longer ? more : 0));
+	insert_size(s, b, n + col + (longer ? 0 : more));
+	a += b <= a;
+	set_arg(w, m, N_offset, offset, 0);
+	set_arg(w, m, N_dim1, a, s->rank);
+	set_arg(w, m, N_dim2, b, s->rank);
+	return true;
+}
+
+/* The last dim of self is a window's; the dim before it that was unfolded counts the windows. */
+static bool whole_of_unfold(struct world *w, struct making *m, struct meta *s)
+{
+	int64_t len = s->size[--s->rank];
+	int d = s->rank ? (int)choose_below(w->c, (uint64_t)s->rank) : 0;
+	int64_t n = s->rank ? s->size[d] : 1, step = choose_int(w->c, 1, 3), rest = (int64_t)choose_below(w->c, (uint64_t)step);
+	if (n == 0 || (s->rank == 0 && len > 1))
+		return false;
+	if (s->rank)
+		s->size[d] = (n - 1) * step + len + rest;
+	set_arg(w, m, N_dim, d, MAX(s->rank, 1));
+	set_arg(w, m, N_size, len, 0);
+	set_arg(w, m, N_step, step, 0);
+	return true;
+}
+
+static bool value_WHOLE(struct world *w, struct making *m, int k)
+{
+	struct meta s = m->meta;
+	if (m->arg[k].tag != ARG_NONE)
+		return true; /* drawn with the one before */
+	bool ok = op_arg(m->op, N_start) >= 0 ? whole_of_slice(w, m, &s)
+		: op_arg(m->op, N_index) >= 0     ? whole_of_select(w, m, &s)
+		: op_arg(m->op, N_offset) >= 0    ? whole_of_diagonal(w, m, &s)
+										  : whole_of_unfold(w, m, &s);
+	int size = op_arg(m->op, N_input_sizes);
+	if (!ok || meta_numel(&s) > 4 * w->max_numel)
+		return false;
+	m->arg[size] = arg_ints(w->p, s.size, s.rank);
+	m->done[size] = true;
 	return true;
 }
 
@@ -315,6 +412,20 @@ static bool value_COUNT(struct world *w, struct making *m, int k)
 {
 	int64_t n = dim_size(m);
 	m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0);
+	return true;
+}
+
+static bool value_NROWS(struct world *w, struct making *m, int k)
+{
+	int64_t n = draw_size(w);
+	m->arg[k] = arg_int(MAX(n, 1));
+	return true;
+}
+
+static bool value_PADDING(struct world *w, struct making *m, int k)
+{
+	int64_t rows = m->arg[op_arg(m->op, N_num_weights)].i.value;
+	m->arg[k] = arg_int(choose_chance(w->c, 40) ? (int64_t)choose_below(w->c, (uint64_t)rows) : -1);
 	return true;
 }
 

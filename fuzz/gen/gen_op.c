@@ -50,6 +50,8 @@ static bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
 		return false;
+	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
+		return false;
 	if (needs_elements(op) && meta_numel(m) == 0)
 		return false;
 	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || unheld(w, node));
@@ -76,7 +78,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
-	spec.no_grad = op_has(m->op, T_MUTATES);
+	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED;
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
 }
@@ -418,6 +420,18 @@ static int operand_IDS(struct world *w, struct making *m, const struct param *q)
 	if (m->meta.size[0] == 0)
 		s = (struct shape){.rank = 1, .size = {0}};
 	return index_operand(w, m, &s, m->meta.size[0], -1);
+}
+
+/* PyTorch 2.11.0 and 2.15.0 refuse the gradient of embedding_dense_backward without elements ("cannot reshape tensor of 0 elements"). */
+static int operand_ROWS(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	struct shape s = shape_of(&m->meta);
+	int64_t rows = m->arg[op_arg(m->op, N_num_weights)].i.value;
+	s.rank--;
+	if (meta_numel(&m->meta) == 0 && has_grad(w, m->self))
+		return -1;
+	return rows == 0 && gen_numel(&s) ? -1 : index_operand(w, m, &s, rows, -1);
 }
 
 static int operand_SOURCE(struct world *w, struct making *m, const struct param *q)

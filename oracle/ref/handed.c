@@ -63,8 +63,13 @@ static enum handed as_view(const struct node *n, int k)
 	case OP_repeat: return HANDED_VIEW;
 	case OP_cat: /* narrow */
 	case OP_stack: /* unbind */ return HANDED_PART;
+	case OP_slice_backward:
+	case OP_select_backward:
+	case OP_diagonal_backward:
+	case OP_unfold_backward: return HANDED_PART;
 	case OP_slice_scatter:
 	case OP_select_scatter:
+	case OP_as_strided_scatter:
 	case OP_diagonal_scatter: return k == 1 ? HANDED_PART : HANDED_NOT;
 	default: return HANDED_NOT;
 	}
@@ -98,7 +103,8 @@ static enum handed reached(const struct handed_walk *w, int node)
  * that of the gradient that they get. */
 static bool keeps_offset(int op)
 {
-	return op == OP_as_strided || op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter;
+	return op == OP_as_strided || op == OP_as_strided_scatter || op == OP_slice_scatter || op == OP_select_scatter
+		|| op == OP_diagonal_scatter;
 }
 
 static void through(struct handed_walk *w, int i, int k, int from)

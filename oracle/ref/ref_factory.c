@@ -21,10 +21,10 @@ static enum dtype dtype_of(const struct ref_ctx *c, enum dtype otherwise)
 	return ref_given(c, k) ? c->n->arg[k].dtype : otherwise;
 }
 
-/* Sizes in argument 0, all elements s. */
-static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
+/* Sizes in argument `size`, all elements s. */
+static bool constant_of(struct ref_ctx *c, int size_arg, enum dtype dt, const struct scalar *s)
 {
-	const struct arg *a = &c->n->arg[A_sized_size];
+	const struct arg *a = &c->n->arg[size_arg];
 	int64_t size[MAX_RANK];
 	if (a->n > MAX_RANK)
 		return err_set(c->err, "rank %d exceeds the limit %d", a->n, MAX_RANK);
@@ -35,6 +35,8 @@ static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 	return fill_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
 }
 
+static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s) { return constant_of(c, A_sized_size, dt, s); }
+
 /* full(size, value, dtype): dtype of the scalar if absent: f32, i64, b8. */
 bool ref_full(struct ref_ctx *c)
 {
@@ -44,6 +46,11 @@ bool ref_full(struct ref_ctx *c)
 
 bool ref_zeros(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 0, 0}); }
 bool ref_ones(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 1, 0}); }
+
+bool ref_new_zeros(struct ref_ctx *c)
+{
+	return constant_of(c, A_new_zeros_size, dtype_of(c, meta_of(c, A_new_zeros_self)->dtype), &(struct scalar){SC_INT, 0, 0});
+}
 
 /* One number; f32 whatever kind it is. */
 bool ref_scalar_tensor(struct ref_ctx *c)

@@ -480,3 +480,77 @@ bool ref_clamp(struct ref_ctx *c)
 	const sid *low = given[0] ? ref_ids_repeat(c, end[0], n) : x, *high = given[1] ? ref_ids_repeat(c, end[1], n) : x;
 	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, low, high, n));
 }
+
+/* ---- derivatives that are operators: a gradient and what it is taken at, in the common dtype -------------------------------- */
+
+_Static_assert((int)A_threshold_backward_self == (int)A_binary_other && (int)A_tanh_backward_output == (int)A_binary_other
+		&& (int)A_threshold_backward_grad_output == (int)A_elementwise_self && (int)A_tanh_backward_grad_output == (int)A_elementwise_self,
+	"the gradient comes first, then what it is taken at");
+
+/* The gradient, 0 where self is not above the threshold; a NaN is not below it. */
+bool ref_threshold_backward(struct ref_ctx *c)
+{
+	const struct scalar *s = scalar_of(c, A_threshold_backward_threshold);
+	struct pair p;
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (p.dt == DT_B8)
+		return err_set(c->err, "threshold_backward is not implemented for bool tensors");
+	enum dtype in = tape_inner(p.dt);
+	if (!shape_fits(c, s, in, 1))
+		return false;
+	const sid *at = ref_cast(c, p.b, p.n, in), *limit = ref_ids_repeat(c, shape_const(c, in, s), p.n);
+	const sid *below = block(c, tape_map2(c->t, SF_LE, DT_B8, at, limit, p.n), p.n);
+	const sid *zero = ref_ids_repeat(c, shape_zero(c, p.dt), p.n);
+	/* The iterator is given self first (Activation.cpp). */
+	struct meta op[2] = {
+		operand(c, meta_of(c, A_threshold_backward_self), p.dt), operand(c, meta_of(c, A_threshold_backward_grad_output), p.dt)};
+	shape_iterator(p.stride, p.size, p.rank, op, 2);
+	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, p.dt, below, zero, p.a, p.n));
+}
+
+/* What the gradient of tanh_backward is taken through: by grad_output, tanh_backward again; by output, grad * (-2 * output * grad_output)
+ * in steps of the dtype, whose order decides what overflows. A sum of the operands times constants has these derivatives. a, b: the
+ * operands without history. */
+static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, const sid *slope, const sid *a, const sid *b)
+{
+	enum dtype in = tape_inner(p->dt);
+	const sid *minus_two = ref_ids_repeat(c, tape_const_f(c->t, p->dt, -2), p->n);
+	const sid *by_a = block(c, tape_map2(c->t, SF_MUL, in, ref_cast(c, p->a, p->n, in), slope, p->n), p->n);
+	const sid *factor = block(c, tape_map2(c->t, SF_MUL, p->dt, minus_two, b, p->n), p->n);
+	factor = block(c, tape_map2(c->t, SF_MUL, p->dt, factor, a, p->n), p->n);
+	const sid *by_b = block(c, tape_map2(c->t, SF_MUL, p->dt, p->b, factor, p->n), p->n);
+	return block(c, tape_map2(c->t, SF_ADD, p->dt, ref_cast(c, by_a, p->n, p->dt), by_b, p->n), p->n);
+}
+
+/* grad_output * (1 - output * output), in f32 for halves: one rounding. */
+bool ref_tanh_backward(struct ref_ctx *c)
+{
+	struct pair p;
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (!dtype_is_float(p.dt))
+		return err_set(c->err, "tanh_backward is not implemented for integers");
+	enum dtype in = tape_inner(p.dt);
+	const struct ref_tensor *grad = c->in[A_tanh_backward_grad_output], *output = c->in[A_tanh_backward_output];
+	if (c->grad && (grad->meta.dtype != output->meta.dtype || grad->storage == output->storage))
+		return ref_unsupported(c, "gradient of tanh_backward of two dtypes, or of one tensor given twice: its steps are not modelled");
+	const sid *own_a = p.a, *own_b = p.b;
+	if (c->grad) { /* an adjoint of 0 would still multiply infinities on the way of the value */
+		own_a = block(c, tape_map1(c->t, SF_DETACH, p.dt, p.a, p.n), p.n);
+		own_b = block(c, tape_map1(c->t, SF_DETACH, p.dt, p.b, p.n), p.n);
+	}
+	const sid *a = ref_cast(c, own_a, p.n, in), *b = ref_cast(c, own_b, p.n, in);
+	const sid *minus = block(c, tape_map1(c->t, SF_NEG, in, b, p.n), p.n);
+	sid one = tape_const_f(c->t, in, 1), *entry = tape_ids(c->t, 4 * p.n);
+	for (int64_t k = 0; k < p.n; k++) {
+		entry[4 * k] = entry[4 * k + 1] = one;
+		entry[4 * k + 2] = minus[k];
+		entry[4 * k + 3] = b[k];
+	}
+	const sid *slope = block(c, tape_rows(c->t, SF_SUMPROD, in, entry, p.n, 4, 0), p.n);
+	const sid *y = ref_cast(c, block(c, tape_map2(c->t, SF_MUL, in, a, slope, p.n), p.n), p.n, p.dt);
+	if (c->grad)
+		y = block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, tanh_backward_paths(c, &p, slope, own_a, own_b), p.n), p.n);
+	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
+}

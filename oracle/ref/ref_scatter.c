@@ -17,6 +17,19 @@ struct region {
 	int rank;
 };
 
+/* The region's elements, in its own row-major order. */
+static const int64_t *region_cells(struct ref_ctx *c, const struct region *g)
+{
+	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0}, *cell = ARENA_NEW(c->t->arena, int64_t, n + 1);
+	for (int64_t k = 0; k < n; k++) {
+		cell[k] = g->offset;
+		for (int d = 0; d < g->rank; d++)
+			cell[k] += index[d] * g->stride[d];
+		shape_next(index, g->size, g->rank);
+	}
+	return cell;
+}
+
 /* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
 static bool replace_region(struct ref_ctx *c, const struct region *g)
 {
@@ -36,16 +49,12 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 	sid *out = shape_out_like(c, m, stride);
 	if (!out)
 		return false;
-	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0};
+	int64_t n = shape_numel(g->size, g->rank);
 	memcpy(out, ref_ids(c, c->in[A_region_scatter_self]), (size_t)meta_numel(m) * sizeof *out);
 	const sid *from = ref_cast(c, ref_ids(c, c->in[A_region_scatter_src]), n, m->dtype);
-	for (int64_t k = 0; k < n; k++) {
-		int64_t at = g->offset;
-		for (int d = 0; d < g->rank; d++)
-			at += index[d] * g->stride[d];
-		out[at] = from[k];
-		shape_next(index, g->size, g->rank);
-	}
+	const int64_t *cell = region_cells(c, g);
+	for (int64_t k = 0; k < n; k++)
+		out[cell[k]] = from[k];
 	return true;
 }
 
@@ -66,66 +75,150 @@ static void drop_dim(struct region *g, int d)
 	}
 }
 
-bool ref_slice_scatter(struct ref_ctx *c)
+/* Which elements of a tensor m the arguments of a view name. */
+typedef bool region_fn(struct ref_ctx *c, struct region *g, const struct meta *m);
+
+static bool slice_region(struct ref_ctx *c, struct region *g, const struct meta *m)
 {
-	const struct meta *m = meta_of(c, A_slice_scatter_self);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, A_slice_scatter_dim, m))
+	if (!shape_dim(c, &d, A_sliced_dim, m))
 		return false;
-	int64_t n = m->size[d], step = ref_arg_int(c, A_slice_scatter_step), lo = 0, hi = n;
+	int64_t n = m->size[d], step = ref_arg_int(c, A_sliced_step), lo = 0, hi = n;
 	if (step <= 0)
 		return err_set(c->err, "slice step must be positive");
-	if (ref_given(c, A_slice_scatter_start))
-		lo = ref_arg_int(c, A_slice_scatter_start) < 0 ? ref_arg_int(c, A_slice_scatter_start) + n : ref_arg_int(c, A_slice_scatter_start);
-	if (ref_given(c, A_slice_scatter_end))
-		hi = ref_arg_int(c, A_slice_scatter_end) < 0 ? ref_arg_int(c, A_slice_scatter_end) + n : ref_arg_int(c, A_slice_scatter_end);
+	if (ref_given(c, A_sliced_start))
+		lo = ref_arg_int(c, A_sliced_start) < 0 ? ref_arg_int(c, A_sliced_start) + n : ref_arg_int(c, A_sliced_start);
+	if (ref_given(c, A_sliced_end))
+		hi = ref_arg_int(c, A_sliced_end) < 0 ? ref_arg_int(c, A_sliced_end) + n : ref_arg_int(c, A_sliced_end);
 	lo = lo < 0 ? 0 : MIN(lo, n);
 	hi = hi < lo ? lo : MIN(hi, n);
-	struct region g = whole(m);
-	g.offset = lo * g.stride[d];
-	g.size[d] = lo == hi ? 0 : (hi - lo - 1) / step + 1;
-	g.stride[d] = g.size[d] > 1 ? g.stride[d] * step : 0;
-	return replace_region(c, &g);
+	*g = whole(m);
+	g->offset = lo * g->stride[d];
+	g->size[d] = lo == hi ? 0 : (hi - lo - 1) / step + 1;
+	g->stride[d] = g->size[d] > 1 ? g->stride[d] * step : 0;
+	return true;
 }
 
-bool ref_select_scatter(struct ref_ctx *c)
+static bool select_region(struct ref_ctx *c, struct region *g, const struct meta *m)
 {
-	const struct meta *m = meta_of(c, A_select_scatter_self);
 	int d;
 	if (m->rank == 0)
 		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, A_select_scatter_dim, m))
+	if (!shape_dim(c, &d, A_selected_dim, m))
 		return false;
-	int64_t i = ref_arg_int(c, A_select_scatter_index), n = m->size[d];
+	int64_t i = ref_arg_int(c, A_selected_index), n = m->size[d];
 	if (i < -n || i >= n)
 		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
-	struct region g = whole(m);
-	g.offset = (i < 0 ? i + n : i) * g.stride[d];
-	drop_dim(&g, d);
-	return replace_region(c, &g);
+	*g = whole(m);
+	g->offset = (i < 0 ? i + n : i) * g->stride[d];
+	drop_dim(g, d);
+	return true;
 }
 
-bool ref_diagonal_scatter(struct ref_ctx *c)
+static bool diagonal_region(struct ref_ctx *c, struct region *g, const struct meta *m)
 {
-	const struct meta *m = meta_of(c, A_diagonal_scatter_self);
 	int a, b;
-	if (!shape_dim(c, &a, A_diagonal_scatter_dim1, m) || !shape_dim(c, &b, A_diagonal_scatter_dim2, m))
+	if (!shape_dim(c, &a, A_on_diagonal_dim1, m) || !shape_dim(c, &b, A_on_diagonal_dim2, m))
 		return false;
 	if (a == b)
 		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
-	struct region g = whole(m);
-	int64_t off = ref_arg_int(c, A_diagonal_scatter_offset), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
-	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g.stride[a] + g.stride[b];
+	*g = whole(m);
+	int64_t off = ref_arg_int(c, A_on_diagonal_offset), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
+	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g->stride[a] + g->stride[b];
 	n = MAX(n, 0);
-	g.offset = n ? row * g.stride[a] + col * g.stride[b] : 0;
-	drop_dim(&g, MAX(a, b));
-	drop_dim(&g, MIN(a, b));
-	g.size[g.rank] = n;
-	g.stride[g.rank++] = step;
-	return replace_region(c, &g);
+	g->offset = n ? row * g->stride[a] + col * g->stride[b] : 0;
+	drop_dim(g, MAX(a, b));
+	drop_dim(g, MIN(a, b));
+	g->size[g->rank] = n;
+	g->stride[g->rank++] = step;
+	return true;
 }
+
+/* Windows of `size` every `step` along dim; the place in a window comes last. */
+static bool unfold_region(struct ref_ctx *c, struct region *g, const struct meta *m)
+{
+	int d;
+	if (!shape_dim(c, &d, A_unfold_backward_dim, m))
+		return false;
+	int64_t n = shape_size(m, d), len = ref_arg_int(c, A_unfold_backward_size), step = ref_arg_int(c, A_unfold_backward_step);
+	if (len < 0 || len > n)
+		return err_set(c->err, "unfold: size %lld must be within 0 and the size %lld of dimension %d", (long long)len, (long long)n, d);
+	if (step <= 0)
+		return err_set(c->err, "unfold: step is %lld but must be > 0", (long long)step);
+	if (m->rank == MAX_RANK)
+		return err_set(c->err, "rank %d exceeds the limit %d", m->rank + 1, MAX_RANK);
+	*g = whole(m);
+	g->size[g->rank] = len;
+	g->stride[g->rank] = m->rank ? g->stride[d] : 1;
+	if (m->rank) {
+		g->size[d] = (n - len) / step + 1;
+		g->stride[d] = g->size[d] > 1 ? g->stride[d] * step : 0;
+	}
+	g->rank++;
+	return true;
+}
+
+static bool scatter_region(struct ref_ctx *c, region_fn *region_of)
+{
+	struct region g;
+	return region_of(c, &g, meta_of(c, A_region_scatter_self)) && replace_region(c, &g);
+}
+
+bool ref_slice_scatter(struct ref_ctx *c) { return scatter_region(c, slice_region); }
+bool ref_select_scatter(struct ref_ctx *c) { return scatter_region(c, select_region); }
+bool ref_diagonal_scatter(struct ref_ctx *c) { return scatter_region(c, diagonal_region); }
+
+/* ---- zeros with a gradient in a region: slice_backward, select_backward, diagonal_backward, unfold_backward ------------ */
+
+/* Result 0: zeros of the sizes given, contiguous, like the gradient; m: its meta. */
+static sid *zeros_given(struct ref_ctx *c, struct meta *m)
+{
+	const struct arg *sizes = &c->n->arg[A_region_backward_input_sizes];
+	*m = (struct meta){.dtype = meta_of(c, 0)->dtype, .rank = sizes->n};
+	if (sizes->n > MAX_RANK) {
+		err_set(c->err, "rank %d exceeds the limit %d", sizes->n, MAX_RANK);
+		return NULL;
+	}
+	for (int d = 0; d < m->rank; d++)
+		m->size[d] = sizes->ints[d].value;
+	if (!meta_check_sizes(m->size, m->rank, c->err))
+		return NULL;
+	sid *out = ref_out(c, 0, m->dtype, m->size, m->rank, NULL), zero = shape_zero(c, m->dtype);
+	for (int64_t i = 0, n = shape_numel(m->size, m->rank); out && i < n; i++)
+		out[i] = zero;
+	return out;
+}
+
+/* The gradient is copied into the region, and broadcasts to it; its own cotangent is then summed inside the operator. */
+static bool copy_to_region(struct ref_ctx *c, sid *out, const struct region *g)
+{
+	const struct meta *m = meta_of(c, 0);
+	if (m->rank > g->rank || !shape_expands(m, g->size, g->rank))
+		return err_set(c->err, "a gradient of shape %s does not broadcast to a region of shape %s", shape_text(c, m->size, m->rank),
+			shape_text(c, g->size, g->rank));
+	int64_t n = shape_numel(g->size, g->rank);
+	const sid *from = ref_ids_expanded(c, c->in[0], g->size, g->rank);
+	const int64_t *cell = region_cells(c, g);
+	if (n != meta_numel(m))
+		from = ref_copies(c, from, n, m->dtype);
+	for (int64_t k = 0; k < n; k++)
+		out[cell[k]] = from[k];
+	return true;
+}
+
+static bool backward_region(struct ref_ctx *c, region_fn *region_of)
+{
+	struct meta m;
+	struct region g;
+	sid *out = zeros_given(c, &m);
+	return out && region_of(c, &g, &m) && copy_to_region(c, out, &g);
+}
+
+bool ref_slice_backward(struct ref_ctx *c) { return backward_region(c, slice_region); }
+bool ref_select_backward(struct ref_ctx *c) { return backward_region(c, select_region); }
+bool ref_diagonal_backward(struct ref_ctx *c) { return backward_region(c, diagonal_region); }
 
 /* ---- writes and sums at named elements ------------------------------------------------------------------------------ */
 
@@ -259,6 +352,67 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 static bool add_up(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
 {
 	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, A_overlaid_self)->dtype, .with_self = true}, NULL);
+	return true;
+}
+
+/* Windows that overlap are added up, in any order. */
+bool ref_unfold_backward(struct ref_ctx *c)
+{
+	struct meta m;
+	struct region g;
+	if (ref_arg_int(c, A_unfold_backward_step) >= ref_arg_int(c, A_unfold_backward_size))
+		return backward_region(c, unfold_region);
+	sid *out = zeros_given(c, &m);
+	if (!out || !unfold_region(c, &g, &m))
+		return false;
+	const struct meta *grad = meta_of(c, A_unfold_backward_grad_in);
+	if (!shape_equal(grad->size, grad->rank, g.size, g.rank))
+		return err_set(c->err, "unfold_backward: a gradient of shape %s instead of %s is not checked by PyTorch",
+			shape_text(c, grad->size, grad->rank), shape_text(c, g.size, g.rank));
+	struct writes w = {meta_numel(grad), region_cells(c, &g), ref_ids(c, c->in[A_unfold_backward_grad_in])};
+	accumulate(c, out, shape_numel(m.size, m.rank), &w, &(struct combine){.f = SF_SUM, .dt = m.dtype}, NULL);
+	return true;
+}
+
+/* Rows of the gradient are added up in the rows of zeros that indices name; padding's row gets nothing. */
+bool ref_embedding_dense_backward(struct ref_ctx *c)
+{
+	const struct meta *g = meta_of(c, A_embedding_dense_backward_grad_output), *ix = meta_of(c, A_embedding_dense_backward_indices);
+	int64_t padding = ref_arg_int(c, A_embedding_dense_backward_padding_idx), n = meta_numel(ix), all;
+	bool scaled = flag_of(c, A_embedding_dense_backward_scale_grad_by_freq);
+	if (ix->dtype != DT_I64 && ix->dtype != DT_I32)
+		return err_set(c->err, "embedding_backward: indices must be long or int");
+	if (g->rank == 0)
+		return err_set(c->err, "Dimension specified as -1 but tensor has no dimensions");
+	int64_t size[2] = {ref_arg_int(c, A_embedding_dense_backward_num_weights), g->size[g->rank - 1]};
+	if (!mul_i64(&all, n, size[1]) || all != meta_numel(g))
+		return err_set(c->err, "%lld rows of %lld do not fit a gradient of shape %s", (long long)n, (long long)size[1],
+			shape_text(c, g->size, g->rank));
+	const int64_t *row = ref_ints(c, c->in[A_embedding_dense_backward_indices]);
+	if (!row || !meta_check_sizes(size, 2, c->err))
+		return false;
+	sid *out = ref_out(c, 0, g->dtype, size, 2, NULL), zero = shape_zero(c, g->dtype), *val = tape_ids(c->t, all);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[A_embedding_dense_backward_grad_output]);
+	uint8_t *named = arena_zalloc(c->t->arena, (size_t)size[0] + 1);
+	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, all + 1), count = 0;
+	for (int64_t i = 0; i < size[0] * size[1]; i++)
+		out[i] = zero;
+	for (int64_t k = 0; k < n; k++) {
+		if (row[k] < 0 || row[k] >= size[0])
+			return err_set(c->err, "embedding_dense_backward: index %lld is no row, which PyTorch does not check", (long long)row[k]);
+		if (named[row[k]] && scaled)
+			return ref_unsupported(
+				c, "embedding_dense_backward by how often a row is named: targets divide by it, or multiply by 1/n; divide first");
+		named[row[k]] = 1;
+		for (int64_t i = 0; i < size[1] && row[k] != padding; i++) {
+			val[count] = ids[k * size[1] + i];
+			cell[count++] = row[k] * size[1] + i;
+		}
+	}
+	struct writes w = {count, cell, val};
+	accumulate(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
 	return true;
 }
 

@@ -271,14 +271,17 @@ class Gen:
             raise NotImplementedError(f"role {role} of {self.op['name']}")
         return f(p)
 
-    def own(self, size, writable=None, dense=False):
+    def own(self, size, writable=None, dense=False, packed=False):
         self.self_size = size
         fill = None
         if self.op["name"] in ("log", "log1p", "sqrt", "rsqrt", "pow.Tensor_Scalar", "logsumexp") and self.rng.random() < 0.5:
             fill = "positive"
         # these keep the strides of a base that overlaps without stride 0, and then write it in an order of PyTorch's own
         overlaps = self.op["name"] not in ("slice_scatter", "select_scatter", "diagonal_scatter")
-        return make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense, overlaps=overlaps)
+        spec = make(self.rng, self.dtype, size, fill=fill, writable=self.mutates, dense=dense or packed, overlaps=overlaps)
+        if packed:
+            spec.stride, spec.offset = [math.prod(size[d + 1:]) for d in range(len(size))], 0
+        return spec
 
     def t_any(self, p):
         if self.params[0]["role"] == "mask" and not self.spoil():      # where.self: sizes that suit the condition
@@ -445,6 +448,17 @@ class Gen:
         v = self.indices(math.prod(size), max(top, 1))
         return self.index_tensor(size, v)
 
+    def t_rows(self, p):
+        size = list(self.self_size[:-1])
+        self.nrows = self.rng.choice([1, 2, 3, 5])
+        v = self.indices(math.prod(size), self.nrows)
+        if self.spoil():
+            size, v = size + [2], self.indices(2 * math.prod(size), self.nrows)
+        return self.index_tensor(size, v)
+
+    def t_packed(self, p):
+        return self.own(random_size(self.rng), packed=True)
+
     def t_mask(self, p):
         if p is self.params[0]:             # where.self: the condition comes before self
             self.self_size = random_size(self.rng)
@@ -587,8 +601,54 @@ class Gen:
             return False
         return k == 0 or bool(self.call.tensors)
 
+    def whole(self, p):
+        """Sizes of a tensor and the part of it that self is, all at the first question."""
+        rng, names = self.rng, [q["name"] for q in self.params if q["role"] == "whole"]
+        if names[0] in self.values:
+            return self.values[p["name"]]
+        size, spoiled, v = list(self.self_size), self.spoil(), self.values
+        if "start" in names:
+            d = rng.randrange(len(size)) if size else 0
+            n, step, start = size[d] if size else 1, rng.randint(1, 3), rng.randint(0, 3)
+            end = start + max((n - 1) * step + 1, 0)
+            size[d:d + 1] = [end + rng.randint(0, 3)]
+            v.update(start=start, end=end if not spoiled else rng.randint(-3, end + 3), step=step if not self.spoil() else 0)
+            if start and rng.random() < 0.4:
+                v["start"] = start - size[d]
+        elif "index" in names:
+            d, n = rng.randint(0, len(size)), rng.randint(1, 5)
+            size.insert(d, n)
+            v["index"] = self.wide(-n, n - 1)
+        elif "offset" in names:
+            n, off = size.pop() if size else 1, rng.randint(-3, 3)
+            a, b = rng.randint(0, len(size)), rng.randint(0, len(size) + 1)
+            size.insert(a, n + max(-off, 0) + rng.choice([0, 0, 1]))
+            size.insert(b, n + max(off, 0))
+            a += b <= a
+            v.update(offset=off if not spoiled else off + 1, dim1=rng.choice([a, a - len(size)]), dim2=rng.choice([b, b - len(size)]))
+            d = 0
+        else:
+            n = size.pop() if size else 1
+            d = rng.randrange(len(size)) if size else 0
+            count, step = size[d] if size else 1, rng.randint(1, 5) if size or n < 2 else n
+            if size:
+                size[d] = max((count - 1) * step + n + rng.randrange(step), 0)
+            # PyTorch checks the sizes only where windows do not overlap
+            spoiled = spoiled and step >= n
+            v.update(size=n, step=step)
+        if spoiled and size:
+            size[rng.randrange(len(size))] += rng.choice([1, 2])
+        if rng.random() < 0.1 and ("step" not in names or "start" in names or v["step"] >= v["size"]):
+            size = [rng.choice([2, 3]) if s == 1 and i != d else s for i, s in enumerate(size)]
+        v["input_sizes"] = size
+        if "dim" in names:
+            v["dim"] = rng.choice([d, d - max(len(size), 1)]) if not self.spoil() or "size" in names else len(size) + 1
+        return self.values[p["name"]]
+
     def value(self, k, p):
         rng, kind, role, name = self.rng, p["kind"], p["role"], p["name"]
+        if role == "whole":
+            return self.whole(p)
         rank = len(self.self_size)
         if kind == "Tensor" and self.number_stands(k, p):
             return rng.choice([1, 2, 0, -1, 3, 0.5, 0.1, 1e-5, 3.7, -2.25, 1e30, math.inf, math.nan, True, False, 300, 2**40])
@@ -673,6 +733,10 @@ class Gen:
             return None
         if "default" in p and rng.random() < 0.2:
             return OMIT
+        if role == "nrows":
+            return self.nrows
+        if role == "padding":
+            return rng.choice([-1, rng.randrange(self.nrows)])
         top = self.dim_size()
         if role == "diag":
             r = max(self.self_size or [1])

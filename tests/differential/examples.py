@@ -15,6 +15,8 @@ import torch
 
 T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
 STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
+WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
+         {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
@@ -50,7 +52,7 @@ class Example:
 
     def tensor(self, p) -> str:
         role = p["role"]
-        if p["self"] or role == "same":
+        if p["self"] and role != "packed" or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
             self.size = self.size if fixed else json.loads(p["example"])
             self.plain[p["name"]] = torch.zeros(self.size)
@@ -60,6 +62,11 @@ class Example:
             return self.operand(None, INDEX)
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
+        if role == "packed":    # two letters: no gradient
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(None, f"{self.size}, seed={{s}}")
+        if role == "rows":      # of self [2, 3]
+            return self.operand(None, INDEX)
         if role == "mask":
             return self.operand(None, MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
@@ -80,6 +87,9 @@ class Example:
     def number(self, p, other):
         """Of what is one number, string or dtype: the plain value and others."""
         kind, role, name = p["kind"], p["role"], p["name"]
+        if role == "whole":     # of self [2, 3]
+            names = {q["name"] for q in self.op["params"] if q["role"] == role}
+            return next(v for v in WHOLE if v.keys() == names)[name]
         if kind == "Dim":
             plain = int(role == "distinct" or name == "dim1" and "default" not in p)
             pair = any(q["role"] == "distinct" for q in self.op["params"])
