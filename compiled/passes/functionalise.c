@@ -198,6 +198,8 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 {
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
+	if (meta_numel(build_meta(b, part)) == 0)
+		return base;
 	switch (n->op) {
 	case OP_expand: return unexpanded(f, part, &m);
 	case OP_permute: return unpermuted(f, n, part);

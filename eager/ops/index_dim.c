@@ -204,12 +204,8 @@ bool kern_embedding(struct kern_ctx *c)
 
 void vjp_embedding(struct vjp *v)
 {
-	const struct meta *weight = vjp_meta(v, A_embedding_weight);
-	int64_t size[2] = {meta_numel(vjp_meta(v, A_embedding_indices)), weight->size[1]};
-	int zero = vjp_zeros(v->b, weight);
-	int ids = emit_reshape(v->b, v->in[A_embedding_indices], size, 1);
-	int rows = emit_reshape(v->b, v->g[0], size, 2);
-	v->grad[A_embedding_weight] = emit_index_add(v->b, zero, 0, ids, rows, scalar_int(1));
+	v->grad[A_embedding_weight] =
+		emit_embedding_dense_backward(v->b, v->g[0], v->in[A_embedding_indices], vjp_meta(v, A_embedding_weight)->size[0], -1, false);
 }
 
 /* ---- embedding_dense_backward: rows of the gradient added up in the rows of zeros that indices name ------------------------------

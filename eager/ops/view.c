@@ -505,57 +505,32 @@ void vjp_view(struct vjp *v)
 
 void vjp_slice(struct vjp *v)
 {
-	int64_t dim = node_int(v->n, A_slice_dim), step = node_int(v->n, A_slice_step);
-	int64_t start = node_given(v->n, A_slice_start) ? node_int(v->n, A_slice_start) : NO_INT;
-	int64_t end = node_given(v->n, A_slice_end) ? node_int(v->n, A_slice_end) : NO_INT;
-	int zero = vjp_zeros(v->b, vjp_meta(v, A_slice_self));
-	v->grad[A_slice_self] = emit_slice_scatter(v->b, zero, v->g[0], dim, start, end, step);
+	const struct meta *self = vjp_meta(v, A_slice_self);
+	int64_t start = node_given(v->n, A_slice_start) ? node_int(v->n, A_slice_start) : 0;
+	int64_t end = node_given(v->n, A_slice_end) ? node_int(v->n, A_slice_end) : INT64_MAX;
+	v->grad[A_slice_self] =
+		emit_slice_backward(v->b, v->g[0], self->size, self->rank, node_int(v->n, A_slice_dim), start, end, node_int(v->n, A_slice_step));
 }
 
 void vjp_select(struct vjp *v)
 {
-	int zero = vjp_zeros(v->b, vjp_meta(v, A_select_self));
+	const struct meta *self = vjp_meta(v, A_select_self);
 	int64_t dim = node_int(v->n, A_select_dim), index = node_int(v->n, A_select_index);
-	v->grad[A_select_self] = emit_select_scatter(v->b, zero, v->g[0], dim, index);
+	v->grad[A_select_self] = emit_select_backward(v->b, v->g[0], self->size, self->rank, dim, index);
 }
 
 void vjp_diagonal(struct vjp *v)
 {
+	const struct meta *self = vjp_meta(v, A_diagonal_self);
 	int64_t offset = node_int(v->n, A_diagonal_offset), dim1 = node_int(v->n, A_diagonal_dim1), dim2 = node_int(v->n, A_diagonal_dim2);
-	int zero = vjp_zeros(v->b, vjp_meta(v, A_diagonal_self));
-	v->grad[A_diagonal_self] = emit_diagonal_scatter(v->b, zero, v->g[0], offset, dim1, dim2);
-}
-
-/* Windows [.., count, .., size] become [.., count * size, ..] and are added at the positions that windows of 0, 1, 2, .. hold. */
-static int windows_added(struct vjp *v, const struct meta *self, int dim)
-{
-	struct build *b = v->b;
-	const struct meta *g = build_meta(b, v->g[0]);
-	int64_t order[MAX_RANK], size[MAX_RANK], n = g->size[dim] * g->size[self->rank];
-	int rank = 0;
-	for (int d = 0; d < self->rank; d++) {
-		order[rank++] = d;
-		if (d == dim)
-			order[rank++] = self->rank;
-		size[d] = d == dim ? n : self->size[d];
-	}
-	int zero = vjp_zeros(b, self);
-	int at = emit_arange(b, scalar_int(self->size[dim]), -1);
-	at = emit_unfold(b, at, 0, node_int(v->n, A_unfold_size), node_int(v->n, A_unfold_step));
-	at = emit_reshape(b, at, &n, 1);
-	int windows = emit_permute(b, v->g[0], order, rank);
-	windows = emit_reshape(b, windows, size, self->rank);
-	return emit_index_add(b, zero, dim, at, windows, scalar_int(1));
+	v->grad[A_diagonal_self] = emit_diagonal_backward(v->b, v->g[0], self->size, self->rank, offset, dim1, dim2);
 }
 
 void vjp_unfold(struct vjp *v)
 {
 	const struct meta *self = vjp_meta(v, A_unfold_self);
-	int dim;
-	if (meta_numel(build_meta(v->b, v->g[0])) == 0)
-		return;
-	CHECK(dim_wrap(&dim, node_int(v->n, A_unfold_dimension), self->rank, NULL));
-	v->grad[A_unfold_self] = self->rank ? windows_added(v, self, dim) : emit_reshape(v->b, v->g[0], NULL, 0);
+	int64_t dim = node_int(v->n, A_unfold_dimension), size = node_int(v->n, A_unfold_size), step = node_int(v->n, A_unfold_step);
+	v->grad[A_unfold_self] = emit_unfold_backward(v->b, v->g[0], self->size, self->rank, dim, size, step);
 }
 
 /* as_strided_backward: */
