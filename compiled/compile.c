@@ -48,7 +48,7 @@ bool compile(struct compiled *out, const struct prog *bound, enum compile_stage 
 	struct functional f;
 	struct joint j;
 	*out = (struct compiled){.nout = bound->nret};
-	if (!functionalise(&f, bound, a, err))
+	if (!functionalise(&f, bound, stage == STAGE_FUNCTIONAL && bound->has_backward, a, err))
 		return false;
 	if (stage >= STAGE_JOINT && !joint_append(&j, &f, a, err))
 		return false;
@@ -97,6 +97,14 @@ static bool run_call(struct result *out, const struct prog *p, int k, enum compi
 	struct err err = {0};
 	if (!prog_bind(&bound, p, k, a, &err)) {
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
+		return false;
+	}
+	enum interp_status legal = interp_legal(&bound, NULL, &err); /* what eager refuses, the compiler refuses */
+	if (legal != INTERP_OK) {
+		*out = (struct result){.status = legal == INTERP_RAISES ? RES_RAISED : RES_UNSUPPORTED,
+			.compiling = true,
+			.message = arena_strdup(a, err.msg),
+			.stderr_tail = ""};
 		return false;
 	}
 	if (!compile(&c, &bound, stage, a, &err)) {

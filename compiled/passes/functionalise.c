@@ -75,10 +75,11 @@ static bool is_written(const struct functional *f, int root)
 static bool acceptable(struct functional *f, struct err *err)
 {
 	const struct prog *p = f->from;
-	if (p->must_raise)
-		return err_set(err, "a program that eager must refuse is not compiled");
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
+		f->tracks |= node_requires_grad(n);
+		if (n->refusal)
+			return err_set(err, "%s", n->refusal);
 		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
 			return err_set(err, "tensors on device meta");
 		if (n->op == OP_as_strided && is_written(f, f->root[i]))
@@ -86,7 +87,7 @@ static bool acceptable(struct functional *f, struct err *err)
 		if (!op_has(n->op, T_MUTATES))
 			continue;
 		const int self = f->same[i], root = f->root[i];
-		if (meta_overlaps_itself(node_meta(p, self)))
+		if (meta_has_duplicates(node_meta(p, self)))
 			return err_set(err, "'%s' writes memory that overlaps itself", n->name);
 		if (node_is_input(&p->node[root]) && shares_input(p, root))
 			return err_set(err, "'%s' writes an input that shares its memory with another one", n->name);
@@ -229,7 +230,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 static int replaced(struct functional *f, int value, int like)
 {
 	struct build *b = &f->b;
-	if (!f->from->has_backward || !dtype_is_float(build_meta(b, like)->dtype))
+	if (!f->tracks || !dtype_is_float(build_meta(b, like)->dtype))
 		return value;
 	if (build_meta(b, like)->rank)
 		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
@@ -351,7 +352,17 @@ static bool rows(struct functional *f, const bool *which, struct err *err)
 	return true;
 }
 
-bool functionalise(struct functional *f, const struct prog *p, struct arena *a, struct err *err)
+/* Inputs that are written are copied first where autograd will save what they held; the copy keeps their layout. */
+static int first_value(struct functional *f, int node, bool keep)
+{
+	const int input = f->input[node];
+	if (!keep || !f->written[node])
+		return input;
+	bool dense = meta_is_non_overlapping_and_dense(build_meta(&f->b, input));
+	return dense ? emit_clone(&f->b, input) : emit_slice_scatter(&f->b, input, input, 0, 0, NO_INT, 1);
+}
+
+bool functionalise(struct functional *f, const struct prog *p, bool keep, struct arena *a, struct err *err)
 {
 	begin(f, p, a);
 	if (!acceptable(f, err))
@@ -359,6 +370,9 @@ bool functionalise(struct functional *f, const struct prog *p, struct arena *a, 
 	for (int i = 0; i < p->nnode; i++)
 		if (node_is_input(&p->node[i]))
 			f->value[i] = f->input[i] = copy_row(f, i, f->from->node[i].op, NO_VALUE);
+	for (int i = 0; i < p->nnode; i++)
+		if (node_is_input(&p->node[i]))
+			f->value[i] = first_value(f, i, keep);
 	bool *forward = ARENA_NEW(a, bool, p->nnode), *cot = ARENA_NEW(a, bool, p->nnode);
 	prog_partition(p, forward, cot);
 	if (!rows(f, forward, err))

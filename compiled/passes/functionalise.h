@@ -24,13 +24,15 @@ struct functional {
 	int *root;                         /* by node: the root whose memory it is, a node of `from` */
 	int *same;                         /* by node: itself, or the tensor that an in-place row returns */
 	int *changes;                      /* by node; roots: how often the value changed, views: the root's number when value[] was made */
+	bool tracks;                       /* some input requires grad */
 	bool *written;                     /* by node: an input whose memory the program writes */
 	int ret[MAX_RETURNS];              /* what is returned, before the epilogue */
 	struct backward back[MAX_RETURNS]; /* from's backward: node is the output's value */
 };
 
-/* False: a program that this compiler does not take (err: why). f and everything of it live in a. */
-bool functionalise(struct functional *f, const struct prog *p, struct arena *a, struct err *err);
+/* False: a program that this compiler does not take (err: why). f and everything of it live in a. keep: rows read a copy of inputs that the
+ * epilogue writes, because an autograd that runs behind the epilogue has saved what they read. */
+bool functionalise(struct functional *f, const struct prog *p, bool keep, struct arena *a, struct err *err);
 /* The epilogue; p.ret is then what `from` returns. */
 void functional_epilogue(struct functional *f);
 

@@ -140,12 +140,15 @@ static bool sweep(struct differentiation *d, struct arena *a, struct err *err)
 bool joint_append(struct joint *out, struct functional *f, struct arena *a, struct err *err)
 {
 	struct differentiation d;
+	f->b.may_refuse = true;
 	begin(&d, &f->b, a);
 	*out = (struct joint){.requires_grad = d.tracked};
 	for (int i = 0; i < f->from->nback; i++)
 		arrive(&d, f->back[i].node, 0, f->back[i].cotangent);
 	if (!sweep(&d, a, err))
 		return false;
+	if (f->b.refusal.msg[0])
+		return err_set(err, "a derivative is refused: %s", f->b.refusal.msg);
 	for (int i = 0; f->from->nback && i < d.nforward; i++) {
 		if (!node_requires_grad(&f->p.node[i]))
 			continue;

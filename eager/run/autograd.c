@@ -339,6 +339,8 @@ static void save_operands(struct graph *g, int node, const struct grad_operand *
 		if (!when_holds(f, info->save[s].when))
 			continue;
 		if (info->save[s].what == A_INPLACE_self && op_has(n->op, T_MUTATES)) {
+			if (g->metas)
+				continue;
 			struct tensor self, *copy = ARENA_NEW(g->a, struct tensor, 1);
 			graph_tensor(&self, g, n->arg[A_INPLACE_self].node, 0);
 			meta_make_contiguous(&copy->meta, self.meta.dtype, self.meta.size, self.meta.rank);

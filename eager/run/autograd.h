@@ -85,6 +85,7 @@ struct graph {
 	const struct prog *p;
 	struct arena *a; /* everything of the graph */
 	bool grad_mode;
+	bool metas; /* nothing has data: only what is refused is of interest (interp_legal) */
 	int nvar, nroot, cap_var, cap_root;
 	struct var *var;
 	struct root *root;

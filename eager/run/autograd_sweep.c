@@ -232,6 +232,10 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	}
 	if (!graph_source_ok(g, node, err))
 		return STEP_RAISED;
+	for (int e = 0; e < f->nedge; e++)
+		mark_reached(g, g->var[f->edge[e].var].root, f->edge[e].fn);
+	if (g->metas)
+		return STEP_OK;
 	struct rule_call c;
 	context(&c, g, node, s);
 	if (!rule_run(&c, err))
@@ -244,7 +248,6 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 	}
 	for (int e = 0; e < f->nedge; e++) {
 		const struct edge *x = &f->edge[e];
-		mark_reached(g, g->var[x->var].root, x->fn);
 		if (!(self && x->arg == 0))
 			adjoint_put(g, &g->var[x->var], x->entry < 0 ? c.gin[x->arg] : c.glist[x->arg][x->entry], true);
 	}
@@ -280,10 +283,12 @@ enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, st
 	for (int i = 0; i < n; i++) {
 		const struct var *v = &g->var[g->var_of[cot[i].node][0]];
 		struct tensor t;
+		mark_reached(g, v->root, g->root[v->root].fn);
+		if (g->metas)
+			continue;
 		new_like(&t, &v->meta, scratch);
 		tensor_copy(&t, &cot[i].value);
 		adjoint_put(g, v, &t, true);
-		mark_reached(g, v->root, g->root[v->root].fn);
 	}
 	arena_release(scratch, mark);
 	for (int node = g->p->nnode - 1; node >= 0; node--) {

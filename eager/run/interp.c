@@ -68,7 +68,7 @@ static struct storage *storage_add(struct interp_run *r, int id, int64_t ncells,
 	r->bytes += nbytes;
 	struct storage *s = &r->storage[r->nstorage++];
 	*s = (struct storage){.id = id, .nbytes = nbytes, .ncells = ncells};
-	if (device == DEV_META)
+	if (device == DEV_META || r->g.metas)
 		return s;
 	unsigned char *block = arena_alloc(a, nbytes + 2 * ZONE);
 	for (size_t i = 0; i < ZONE; i++)
@@ -331,12 +331,14 @@ static enum step run_backward(struct interp_run *r)
 		}
 		cot[i].node = r->p->back[i].node;
 		graph_tensor(&cot[i].value, &r->g, r->p->back[i].cotangent, 0);
+		if (r->g.metas)
+			continue;
 		if (!cot[i].value.base || node_meta(r->p, cot[i].node)->device == DEV_META) {
 			err_set(r->err, "gradients on device meta");
 			return STEP_UNSUPPORTED;
 		}
 	}
-	for (int i = 0; i < r->p->nnode; i++)
+	for (int i = 0; !r->g.metas && i < r->p->nnode; i++)
 		for (int k = 0; r->g.fn[i].tracked && k < r->g.fn[i].nedge; k++)
 			if (!r->g.root[r->g.var[r->g.fn[i].edge[k].var].root].base) {
 				err_set(r->err, "gradients on device meta");
@@ -394,16 +396,18 @@ static void report(struct result_call *out, struct interp_run *r)
 	}
 }
 
+/* out: NULL: nothing has data, nothing is computed. */
 static enum step run_call(struct result_call *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err)
 {
 	struct interp_run r = {.p = p, .o = o, .a = a, .err = err};
 	arena_init(&r.mem);
 	arena_init(&r.scratch);
 	graph_init(&r.g, p, &r.mem);
+	r.g.metas = !out;
 	enum step step = make_inputs(&r) ? run_nodes(&r) : STEP_UNSUPPORTED;
 	if (step == STEP_OK && p->nback)
 		step = run_backward(&r);
-	if (step == STEP_OK)
+	if (step == STEP_OK && out)
 		report(out, &r);
 	arena_free(&r.mem);
 	arena_free(&r.scratch);
@@ -435,4 +439,10 @@ enum interp_status interp_run(struct result *out, const struct prog *p, struct a
 		out->ncalls++;
 	}
 	return INTERP_OK;
+}
+
+enum interp_status interp_legal(const struct prog *bound, const struct interp_options *o, struct err *err)
+{
+	enum step step = run_call(NULL, bound, NULL, o, err);
+	return step == STEP_OK ? INTERP_OK : step == STEP_RAISED ? INTERP_RAISES : INTERP_UNSUPPORTED;
 }

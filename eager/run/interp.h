@@ -26,10 +26,15 @@ struct interp_options {
 enum interp_status {
 	INTERP_OK,          /* out->status is RES_OK or RES_RAISED */
 	INTERP_UNSUPPORTED, /* an operator without kernel or derivative, a limit; out->status is RES_UNSUPPORTED */
+	INTERP_RAISES,      /* interp_legal only */
 	INTERP_INVALID      /* the program cannot be bound: not a program for any target; out->status is RES_HARNESS */
 };
 
 /* p is valid (prog_validate). o may be NULL. On INTERP_OK err is untouched; else it says why, as out->message does. */
 enum interp_status interp_run(struct result *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err);
+
+/* Would it run? Everything that eager refuses whatever the data (autograd's rules, overlaps, versions), nothing computed. bound: one call
+ * of a program (prog_bind). INTERP_RAISES: err has PyTorch's text. An index out of range is not seen. */
+enum interp_status interp_legal(const struct prog *bound, const struct interp_options *o, struct err *err);
 
 #endif

@@ -82,9 +82,9 @@ sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid 
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n);
 /* Scalar k has the entries entry[start[k]] … entry[start[k+1]-1] (SUMPROD: pairs, so an even count); start has n+1 values.
  * param: KMAX/KMIN/KARG*: rank, or PICK_FIRST: rank 0, the first of equals; MAXN/MINN: NANS_SHARE or 0; VAR, VARALL: correction;
- * SUM: how many additions an entry goes through at most, 0: all; SUM_ONTO: all, and the first entry is of another operand than the
- * others (their gradients are two, each rounded, even where both read one scalar); else 0. KARG*: dt is I64, entries of any dtype; ANY/ALL: dt B8, entries
- * of any. */
+ * SUM: how many additions an entry goes through at most, 0: all; SUM_ONTO: all, and the first entry is of another operand than the others
+ * (their gradients are two, each rounded, even where both read one scalar); else 0. KARG*: dt is I64, entries of any dtype; ANY/ALL: dt
+ * B8, entries of any. */
 #define SUM_ONTO (-1.0)
 sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param);
 /* The same with every list of length len: entries entry[k*len …]. */
