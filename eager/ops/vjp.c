@@ -49,7 +49,7 @@ static int fit(struct build *b, int grad, const struct meta *operand)
 	if (grad == NO_VALUE)
 		return grad;
 	grad = vjp_sum_to(b, grad, operand);
-	return build_meta(b, grad)->dtype == operand->dtype ? grad : emit_to_copy(b, grad, operand->dtype);
+	return build_meta(b, grad)->dtype == operand->dtype ? grad : emit_to_copy(b, grad, (int)operand->dtype);
 }
 
 void vjp_apply(struct vjp *v)
