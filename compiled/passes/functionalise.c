@@ -70,6 +70,9 @@ static bool is_written(const struct functional *f, int root)
 	return false;
 }
 
+/* A tensor of this layout has the same elements in the same cells whatever computed it. */
+static bool fills_storage(const struct meta *m) { return m->offset == 0 && meta_is_contiguous(m); }
+
 /* What this step cannot do, before it does anything. A window may reach beyond its operand into the root's memory, which a new value of
  * the root need not have. */
 static bool acceptable(struct functional *f, struct err *err)
@@ -82,8 +85,8 @@ static bool acceptable(struct functional *f, struct err *err)
 			return err_set(err, "%s", n->refusal);
 		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
 			return err_set(err, "tensors on device meta");
-		if (n->op == OP_as_strided && is_written(f, f->root[i]))
-			return err_set(err, "'%s' is a window on memory that is written", n->name);
+		if (n->op == OP_as_strided && is_written(f, f->root[i]) && !fills_storage(node_meta(p, f->root[i])))
+			return err_set(err, "'%s' is a window on memory with gaps, which is written", n->name);
 		if (!op_has(n->op, T_MUTATES))
 			continue;
 		const int self = f->same[i], root = f->root[i];
@@ -155,6 +158,18 @@ static int with_layout(struct functional *f, int value, int like)
 
 /* ---- writing through views: base, with `part` where the view is ---- */
 
+/* A part without elements: nothing of it stands anywhere, but autograd has an edge to it. */
+static int scatter_nothing(struct functional *f, int base, int part, const struct meta *m)
+{
+	int64_t size[MAX_RANK];
+	if (m->rank == 0)
+		return base;
+	memcpy(size, m->size, sizeof size);
+	size[0] = 0;
+	part = emit_reshape(&f->b, part, size, m->rank);
+	return emit_slice_scatter(&f->b, base, part, 0, 0, 0, 1);
+}
+
 static int unexpanded(struct functional *f, int part, const struct meta *base)
 {
 	for (int d = build_meta(&f->b, part)->rank - 1; d >= 0; d--) {
@@ -199,10 +214,8 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 {
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
-	if (meta_numel(build_meta(b, part)) == 0)
-		return base;
 	switch (n->op) {
-	case OP_expand: return unexpanded(f, part, &m);
+	case OP_expand: return meta_numel(build_meta(b, part)) ? unexpanded(f, part, &m) : scatter_nothing(f, base, part, &m);
 	case OP_permute: return unpermuted(f, n, part);
 	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case OP_t: return emit_t(b, part);
@@ -239,6 +252,19 @@ static int replaced(struct functional *f, int value, int like)
 	return emit_select_int(b, scattered, 0, 0);
 }
 
+static bool write_value(struct functional *f, int node, int part, bool all, struct err *err);
+
+/* A view without an inverse, by its place in the root's memory. */
+static bool write_window(struct functional *f, int node, int part, struct err *err)
+{
+	const struct meta *m = node_meta(f->from, node);
+	const int root = f->root[node];
+	if (!fills_storage(node_meta(f->from, root)))
+		return err_set(err, "a write through %s of memory with gaps", op_info[f->from->node[node].op].name);
+	int whole = emit_as_strided_scatter(&f->b, f->value[root], part, m->size, m->rank, m->stride, m->rank, m->offset);
+	return write_value(f, root, whole, false, err);
+}
+
 /* Gives the tensor of `node` the value `part`. all: nothing of its old value went into that. */
 static bool write_value(struct functional *f, int node, int part, bool all, struct err *err)
 {
@@ -264,7 +290,7 @@ static bool write_value(struct functional *f, int node, int part, bool all, stru
 		whole = scatter_view(f, n, read_value(f, operand), part);
 	}
 	if (whole == NO_VALUE)
-		return err_set(err, "a write through %s", op_info[n->op].name);
+		return write_window(f, node, part, err);
 	return write_value(f, operand, whole, all && !keeps_base(n->op), err);
 }
 
