@@ -38,14 +38,14 @@ static void keep_calls(struct prog *out, const struct prog *from)
 	}
 }
 
-/* Half of the floating inputs that only cotangents need: second derivatives by them are what linear programs have. */
+/* Floating inputs that only cotangents need: derivatives by them are the only second ones that linear programs have. */
 static void track_cotangents(struct prog *p, struct choices *c)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES];
 	prog_partition(p, forward, cot);
 	for (int i = 0; i < p->nnode; i++) {
 		struct node *n = &p->node[i];
-		if (n->op == OP_input && cot[i] && !forward[i] && dtype_is_float(n->out[0].meta.dtype) && choose_chance(c, 50))
+		if (n->op == OP_input && cot[i] && !forward[i] && dtype_is_float(n->out[0].meta.dtype) && choose_chance(c, 75))
 			n->arg[A_input_requires_grad] = arg_bool(true);
 	}
 }
@@ -126,7 +126,7 @@ bool derived_program(struct prog *out, const struct prog *p, enum policy_form fo
 		return err_set(err, "no output requires grad");
 	if (!prog_bind(&bound, p, 0, a, err))
 		return false;
-	if (form == FORM_DOUBLE)
+	if (form == FORM_DOUBLE && choose_chance(c, 40)) /* the others have something that is not linear */
 		track_cotangents(&bound, c);
 	if (!compile(&k, &bound, STAGE_JOINT, &o, a, err) || (form == FORM_DOUBLE && !add_backward(&k, c, err)))
 		return false;

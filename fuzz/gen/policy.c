@@ -105,10 +105,10 @@ static void draw_families(struct policy *p, const struct named *nm, struct choic
 	draw_subset(p->family, base, NFAMILIES, p->is_short ? 2 + choose_chance(c, 60) : 4 + (int)choose_below(c, 6), c);
 }
 
-static void draw_dtypes(struct policy *p, const int *base, struct choices *c)
+static void draw_dtypes(struct policy *p, const struct named *nm, const int *base, struct choices *c)
 {
 	draw_subset(p->dtype, base, NDTYPES, 1 + (int)choose_below(c, 4), c);
-	/* Without a floating dtype nothing is differentiated: rare enough. */
+	/* Without a floating dtype nothing is differentiated: rare enough, or never. */
 	for (int t = 0; t < NDTYPES; t++)
 		if (p->dtype[t] && dtype_is_float((enum dtype)t))
 			return;
@@ -116,7 +116,7 @@ static void draw_dtypes(struct policy *p, const int *base, struct choices *c)
 	for (int t = 0; t < NDTYPES; t++)
 		if (dtype_is_float((enum dtype)t))
 			floats[t] = base[t];
-	int t = choose_chance(c, 10) ? -1 : choose_weighted(c, floats, NDTYPES);
+	int t = nm->form == FORM_PLAIN && choose_chance(c, 10) ? -1 : choose_weighted(c, floats, NDTYPES);
 	if (t >= 0)
 		p->dtype[t] = 4;
 }
@@ -245,7 +245,7 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 	} else {
 		draw_families(&p, nm, c);
 	}
-	draw_dtypes(&p, dtypes, c);
+	draw_dtypes(&p, nm, dtypes, c);
 	draw_features(&p, nm, c);
 	policy_finish(&p);
 	*out = p;
