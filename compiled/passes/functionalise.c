@@ -199,10 +199,11 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 {
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
-	if (meta_numel(build_meta(b, part)) == 0)
-		return base;
 	switch (n->op) {
-	case OP_expand: return unexpanded(f, part, &m);
+	case OP_expand:
+		if (meta_numel(build_meta(b, part)) == 0) /* base, but where part then has a gradient, of no element */
+			return f->tracks ? NO_VALUE : base;
+		return unexpanded(f, part, &m);
 	case OP_permute: return unpermuted(f, n, part);
 	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case OP_t: return emit_t(b, part);
