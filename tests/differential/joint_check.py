@@ -1,10 +1,11 @@
 """Joint programs on the installed PyTorch: do they give what its autograd gives for the programs that they are made of?
 
-Generated programs and what `scatterproof compile` makes of them run operator by operator (autograd_check.py) on the data of call 0. The same
-gradients must be there, of the same dtypes and sizes, always; and of a hundred programs 98 must have the same bits. The bits of the others are
-explained: autograd divides by the elements of a product where none is zero, while a compiler cannot look at the data and multiplies the others
-(which overflows more often); it has kernels that round once where rows round after each step (sigmoid in bf16); the shares of a gradient
-are added in another order where views and writes became rows, or where a row did nothing (contiguous). Whether those are right the reference says (`fuzz --target builtin:joint`).
+Generated programs and what `scatterproof compile` makes of them run operator by operator (autograd_check.py) on the data of call 0.
+The same gradients must be there, of the same dtypes and sizes, always; and of a hundred programs 98 must have the same bits. The bits of
+the others are explained: autograd divides by the elements of a product where none is zero, while a compiler cannot look at the data and
+multiplies the others (which overflows more often); it has kernels that round once where rows round after each step (sigmoid in bf16);
+the shares of a gradient are added in another order where views and writes became rows, or where a row did nothing (contiguous). Whether
+those are right the reference says (`fuzz --target builtin:joint`).
 Usage: joint_check.py FILL_PY BINARY SEED PROGRAMS LEAST (so many must be comparable)
 """
 import re
