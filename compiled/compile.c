@@ -18,18 +18,23 @@ bool compile_stage_find(enum compile_stage *out, const char *name)
 	return false;
 }
 
-/* The joint program as one that nobody differentiates again: gradients are returned behind the outputs. */
+static void require_no_grad(struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (node_requires_grad(&p->node[i]))
+			p->node[i].arg[op_arg(p->node[i].op, N_requires_grad)] = arg_bool(false);
+}
+
+/* The joint program as one without a backward: gradients are returned behind the outputs. */
 static bool return_gradients(struct compiled *out, const struct functional *f, const struct joint *j, struct err *err)
 {
 	struct prog *p = &out->p;
+	const bool *tracked = joint_tracked(p, p->arena);
 	p->has_backward = false;
 	p->nback = 0;
 	out->ngrad = j->ngrad;
 	out->grad = ARENA_NEW(p->arena, bool, MAX(j->ngrad, 1));
-	out->requires_grad = ARENA_NEW(p->arena, bool, p->nret);
-	for (int i = 0; i < p->nnode; i++)
-		if (node_requires_grad(&p->node[i]))
-			p->node[i].arg[op_arg(p->node[i].op, N_requires_grad)] = arg_bool(false);
+	out->requires_grad = ARENA_NEW(p->arena, bool, MAX_RETURNS);
 	for (int i = 0; i < out->nout; i++)
 		out->requires_grad[i] = j->requires_grad[f->ret[i]] && dtype_is_float(node_meta(p, f->ret[i])->dtype);
 	for (int i = 0; i < j->ngrad; i++) {
@@ -38,23 +43,32 @@ static bool return_gradients(struct compiled *out, const struct functional *f, c
 			continue;
 		if (p->nret == MAX_RETURNS)
 			return err_set(err, "too many outputs and gradients");
+		out->requires_grad[p->nret] = tracked[j->grad[i]] && dtype_is_float(node_meta(p, j->grad[i])->dtype);
 		p->ret[p->nret++] = j->grad[i];
 	}
 	return true;
 }
 
-bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, struct arena *a, struct err *err)
+bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, const struct compile_options *o, struct arena *a,
+	struct err *err)
 {
+	const bool keep = stage >= STAGE_JOINT && o && o->keep_requires_grad;
 	struct functional f;
 	struct joint j;
 	*out = (struct compiled){.nout = bound->nret};
-	if (!functionalise(&f, bound, stage == STAGE_FUNCTIONAL && bound->has_backward, a, err))
+	if (!functionalise(&f, bound, keep || (stage == STAGE_FUNCTIONAL && bound->has_backward), a, err))
 		return false;
 	if (stage >= STAGE_JOINT && !joint_append(&j, &f, a, err))
 		return false;
 	functional_epilogue(&f);
 	out->p = f.p;
-	return stage < STAGE_JOINT || return_gradients(out, &f, &j, err);
+	if (stage < STAGE_JOINT)
+		return true;
+	if (!return_gradients(out, &f, &j, err))
+		return false;
+	if (!keep)
+		require_no_grad(&out->p);
+	return true;
 }
 
 /* ---- running ---- */
@@ -107,7 +121,7 @@ static bool run_call(struct result *out, const struct prog *p, int k, enum compi
 			.stderr_tail = ""};
 		return false;
 	}
-	if (!compile(&c, &bound, stage, a, &err)) {
+	if (!compile(&c, &bound, stage, NULL, a, &err)) {
 		*out = (struct result){.status = RES_UNSUPPORTED, .compiling = true, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
 		return false;
 	}

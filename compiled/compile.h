@@ -18,10 +18,16 @@ struct compiled {
 	struct prog p;       /* returns the outputs, then the gradients */
 	int nout, ngrad;     /* of the source */
 	bool *grad;          /* by input that requires grad, in order: it has a gradient (else None) */
-	bool *requires_grad; /* by output */
+	bool *requires_grad; /* by output; where inputs keep it, then by gradient: autograd tracks it */
 };
-/* False: the compiler does not take this program (err: why). */
-bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, struct arena *a, struct err *err);
+struct compile_options {
+	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
+	 * read copies of inputs that it writes, because autograd has saved what they read. */
+	bool keep_requires_grad;
+};
+/* o: NULL for no option. False: the compiler does not take this program (err: why). */
+bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, const struct compile_options *o, struct arena *a,
+	struct err *err);
 
 /* Compiles and runs every call of p; whatever comes, out says it. */
 void compile_run(struct result *out, const struct prog *p, enum compile_stage stage, struct arena *a);

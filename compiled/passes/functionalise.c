@@ -360,12 +360,16 @@ static void begin(struct functional *f, const struct prog *p, struct arena *a)
 	find_roots(f);
 }
 
+enum { MOST_WRITTEN = MAX_NODES / 8 }; /* rows, for one of the old program: views made again, scatters through views */
+
 static bool rows(struct functional *f, const bool *which, struct err *err)
 {
 	for (int i = 0; i < f->from->nnode; i++) {
 		const struct node *n = &f->from->node[i];
 		if (!which[i] || node_is_sym(n) || node_is_input(n))
 			continue;
+		if (f->p.nnode > MAX_NODES - MOST_WRITTEN)
+			return err_set(err, "the program has too many rows");
 		if (op_has(n->op, T_MUTATES)) {
 			if (!write_row(f, i, err))
 				return false;

@@ -14,34 +14,43 @@ struct differentiation {
 };
 
 /* A result that is read as an operand: of a row with several results, only through getitem. */
-static bool requires_grad(const struct differentiation *d, const struct build *b, int value)
+static bool requires_grad(const bool *tracked, const struct prog *p, int value)
 {
-	return value >= 0 && d->tracked[value] && dtype_is_float(build_meta(b, value)->dtype);
+	return value >= 0 && tracked[value] && dtype_is_float(node_meta(p, value)->dtype);
 }
 
-static bool any_operand_tracked(const struct differentiation *d, const struct node *n)
+static bool any_operand_tracked(const bool *tracked, const struct prog *p, const struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct arg *a = &n->arg[k];
-		if (a->tag == ARG_TENSOR && (n->op == OP_getitem ? d->tracked[a->node] : requires_grad(d, d->b, a->node)))
+		if (a->tag == ARG_TENSOR && (n->op == OP_getitem ? tracked[a->node] : requires_grad(tracked, p, a->node)))
 			return true;
 		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
-			if (requires_grad(d, d->b, a->nodes[i]))
+			if (requires_grad(tracked, p, a->nodes[i]))
 				return true;
 	}
 	return false;
+}
+
+bool *joint_tracked(const struct prog *p, struct arena *a)
+{
+	bool *tracked = ARENA_ZNEW(a, bool, p->nnode);
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		tracked[i] = node_requires_grad(n) || (!op_has(n->op, T_NONDIFF) && any_operand_tracked(tracked, p, n));
+	}
+	return tracked;
 }
 
 static void begin(struct differentiation *d, struct build *b, struct arena *a)
 {
 	const struct prog *p = b->p;
 	*d = (struct differentiation){.b = b, .nforward = p->nnode};
-	d->tracked = ARENA_ZNEW(a, bool, p->nnode);
+	d->tracked = joint_tracked(p, a);
 	d->reached = ARENA_NEW(a, bool *, p->nnode);
 	d->adjoint = ARENA_NEW(a, int *, p->nnode);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		d->tracked[i] = node_requires_grad(n) || (!op_has(n->op, T_NONDIFF) && any_operand_tracked(d, n));
 		d->reached[i] = ARENA_ZNEW(a, bool, MAX(n->nout, 1));
 		d->adjoint[i] = ARENA_NEW(a, int, MAX(n->nout, 1));
 		for (int k = 0; k < n->nout; k++)
@@ -73,7 +82,7 @@ static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
 		v->in[k] = NO_VALUE;
 		if (arg->tag == ARG_TENSOR) {
 			v->in[k] = arg->node;
-			v->want[k] = requires_grad(d, d->b, arg->node);
+			v->want[k] = requires_grad(d->tracked, d->b->p, arg->node);
 		} else if (arg->tag == ARG_SCALAR && op_info[v->n->op].param[k].kind == K_TENSOR) {
 			v->in[k] = build_number(d->b, arg->scalar);
 		} else if (arg->tag == ARG_TENSORS) {
@@ -81,7 +90,7 @@ static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
 			v->list[k] = arg->nodes;
 			v->grad_list[k] = ARENA_NEW(a, int, MAX(arg->n, 1));
 			for (int i = 0; i < arg->n; i++) {
-				want[i] = requires_grad(d, d->b, arg->nodes[i]);
+				want[i] = requires_grad(d->tracked, d->b->p, arg->nodes[i]);
 				v->grad_list[k][i] = NO_VALUE;
 			}
 			v->want_list[k] = want;
@@ -119,6 +128,8 @@ static bool any_reached(const struct differentiation *d, int node)
 	return false;
 }
 
+enum { MOST_APPENDED = 4 * MAX_OUTS + 32 }; /* rows, by one derivative rule and what stands around it */
+
 /* From the last forward row to the first. getitem hands its cotangent to the result that it names. */
 static bool sweep(struct differentiation *d, struct arena *a, struct err *err)
 {
@@ -132,6 +143,8 @@ static bool sweep(struct differentiation *d, struct arena *a, struct err *err)
 		}
 		if (!op_vjp[n->op])
 			return err_set(err, "%s has no derivative rule", op_info[n->op].name);
+		if (d->b->p->nnode > MAX_NODES - MOST_APPENDED)
+			return err_set(err, "the backward part has too many rows");
 		differentiate(d, i, a);
 	}
 	return true;

@@ -11,7 +11,9 @@ struct joint {
 	int grad[MAX_RETURNS]; /* by input that requires grad, in order: its gradient, NO_VALUE: None */
 };
 
-/* Appends the backward part to f->p. False: a row has no rule, or there are too many inputs (err). */
+/* By row of p: autograd tracks its floating results. In `a`. */
+bool *joint_tracked(const struct prog *p, struct arena *a);
+/* Appends the backward part to f->p. False: a row has no rule, or there is too much of something (err). */
 bool joint_append(struct joint *out, struct functional *f, struct arena *a, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* shard.h: one shard of a campaign: generates programs, runs them on its own target children, computes the reference, compares,
  * confirms divergences. A process of its own (verb SHARD_VERB, speaking proc.h's frames), so that our own crash costs one program.
  *
- * Shard i of n makes the programs i, i+n, i+2n, … of the campaign. Which program a number is, fuzz/gen/source.h decides, so a campaign's
- * programs do not depend on --jobs or on timing; which of them get a compile does.
+ * Shard i of n makes the programs i, i+n, i+2n, … of the campaign. Which program a number is, source.h decides, so a campaign's programs do
+ * not depend on --jobs or on timing; which of them get a compile does.
  *
  * With compiling targets programs first pass the cheap stage (torch:fake: eager values and fake-tensor metas, ~10 ms); a
  * queue then orders compiles: predicted-meta mismatches first, then novelty. Without (--no-cheap) programs are compiled in order.
@@ -30,7 +30,7 @@
 #include "fuzz/cli/options.h"
 #include "fuzz/campaign/explained.h"
 #include "fuzz/campaign/shard_stats.h"
-#include "fuzz/gen/source.h"
+#include "fuzz/campaign/source.h"
 
 #define SHARD_VERB "__shard"
 enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS = 2000, EXPLAINED_TURN = 16 };

@@ -60,6 +60,24 @@ static void note_draw(struct shard *s, int64_t block)
 	sb_free(&sb);
 }
 
+/* The program_source's: one more program that does not admit the policy's form. Names of its tensors are left out, so that reasons can be
+ * counted. */
+static void count_redrawn(void *ctx, const char *why)
+{
+	struct shard *s = ctx;
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_puts(&sb, "drawn again: ");
+	for (bool name = false; *why; why++) {
+		name ^= *why == '\'';
+		if (!name)
+			sb_printf(&sb, "%c", *why == '\'' ? '_' : *why);
+	}
+	shard_add_reason(s, 0, &(struct made){.index = s->next}, sb.s);
+	s->stats.redrawn++;
+	sb_free(&sb);
+}
+
 /* The program of a number; NULL: it has none, err says why, or s->fatal. */
 static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 {
@@ -113,7 +131,10 @@ static struct job *job_of_next(struct shard *s)
 {
 	struct err err = {0};
 	bool dead = shard_skips(s, s->next, false);
+	s->source.ctx = s;
+	s->source.refused = count_redrawn; /* not where a program is made once more */
 	struct job *j = dead ? NULL : job_of(s, s->next, &err);
+	s->source.refused = NULL;
 	s->next += s->o->shard_count;
 	s->made += dead || j;
 	if (j) {

@@ -11,6 +11,7 @@
  * shard began are 0 until it happens. */
 #define SHARD_STATS(INT, REAL)                                                                                                             \
 	INT(generated, SUM)                                                                                                                    \
+	INT(redrawn, SUM) /* programs that did not admit the policy's form */                                                                  \
 	INT(compiled, SUM)                                                                                                                     \
 	INT(cheap_runs, SUM)                                                                                                                   \
 	INT(cheap_hits, SUM) /* a predicted meta overlaps itself */                                                                            \

@@ -44,6 +44,7 @@ static void summary_json(struct json *j, const struct summary *c)
 	json_unsigned(j, "seed", c->o->seed);
 	json_fixed(j, "seconds", c->seconds, 1);
 	json_int(j, "programs", c->sum->generated);
+	json_int(j, "redrawn", c->sum->redrawn);
 	json_int(j, "compiled", c->sum->compiled);
 	json_int(j, "cheap", c->sum->cheap_runs);
 	json_int(j, "set_aside", c->sum->set_aside);
@@ -130,6 +131,8 @@ static void print_head(const struct summary *c)
 {
 	const struct shard_stats *s = c->sum;
 	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, c->seconds, s->generated);
+	if (s->redrawn)
+		printf(", %" PRId64 " drawn again", s->redrawn);
 	if (s->compiled)
 		printf(", %" PRId64 " compiled", s->compiled);
 	if (s->cheap_runs)

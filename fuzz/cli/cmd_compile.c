@@ -25,7 +25,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	struct err err = {0};
 	arena_init(&a);
 	name = escaped_line(&a, name);
-	bool ok = prog_bind(&bound, p, 0, &a, &err) && compile(&c, &bound, *stage, &a, &err);
+	bool ok = prog_bind(&bound, p, 0, &a, &err) && compile(&c, &bound, *stage, NULL, &a, &err);
 	if (ok)
 		print_stage(&c.p, name, *stage);
 	else

@@ -5,7 +5,7 @@
 #include "compiled/targets/target.h"
 #include "eager/base/guess.h"
 #include "fuzz/campaign/tally.h"
-#include "fuzz/gen/source.h"
+#include "fuzz/campaign/source.h"
 
 enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
 /* Exit codes (DESIGN section 11). */

@@ -49,6 +49,7 @@ struct named {
 	int family[NFAMILIES];
 	int layouts, symbols, illegal;
 	bool forward;
+	enum policy_form form;
 };
 #define POLICIES(X)                                                                                                                        \
 	X("default", .short_share = 60)                                                                                                        \
@@ -58,7 +59,9 @@ struct named {
 	X("layout", .short_share = 60, .layouts = 3)                                                                                           \
 	X("symbols", .short_share = 60, .symbols = 70)                                                                                         \
 	X("illegal", .short_share = 90, .illegal = 95)                                                                                         \
-	X("forward", .short_share = 60, .forward = true)
+	X("forward", .short_share = 60, .forward = true)                                                                                       \
+	X("joint", .short_share = 60, .form = FORM_JOINT)                                                                                      \
+	X("double", .short_share = 100, .form = FORM_DOUBLE)
 #define NAMED(name_, ...)  {.name = name_, __VA_ARGS__},
 #define LISTED(name_, ...) ", " name_
 static const struct named named[] = {POLICIES(NAMED)};
@@ -67,6 +70,14 @@ const char *policy_names(void)
 {
 	static const char listed[] = POLICIES(LISTED);
 	return listed + strlen(", ");
+}
+
+static const struct named *named_find(const char *name)
+{
+	for (int i = 0; i < ARRAY_LEN(named); i++)
+		if (str_eq(named[i].name, name))
+			return &named[i];
+	return NULL;
 }
 
 static bool is_layout(int f) { return f >= PF_permuted && f <= PF_size_one; }
@@ -94,10 +105,10 @@ static void draw_families(struct policy *p, const struct named *nm, struct choic
 	draw_subset(p->family, base, NFAMILIES, p->is_short ? 2 + choose_chance(c, 60) : 4 + (int)choose_below(c, 6), c);
 }
 
-static void draw_dtypes(struct policy *p, const int *base, struct choices *c)
+static void draw_dtypes(struct policy *p, const struct named *nm, const int *base, struct choices *c)
 {
 	draw_subset(p->dtype, base, NDTYPES, 1 + (int)choose_below(c, 4), c);
-	/* Without a floating dtype nothing is differentiated: rare enough. */
+	/* Without a floating dtype nothing is differentiated: rare enough, or never. */
 	for (int t = 0; t < NDTYPES; t++)
 		if (p->dtype[t] && dtype_is_float((enum dtype)t))
 			return;
@@ -105,7 +116,7 @@ static void draw_dtypes(struct policy *p, const int *base, struct choices *c)
 	for (int t = 0; t < NDTYPES; t++)
 		if (dtype_is_float((enum dtype)t))
 			floats[t] = base[t];
-	int t = choose_chance(c, 10) ? -1 : choose_weighted(c, floats, NDTYPES);
+	int t = nm->form == FORM_PLAIN && choose_chance(c, 10) ? -1 : choose_weighted(c, floats, NDTYPES);
 	if (t >= 0)
 		p->dtype[t] = 4;
 }
@@ -129,6 +140,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		p->chance[PF_illegal] = nm->illegal;
 	if (nm->forward) /* for compilers without gradients, which get graphs that somebody captured */
 		p->chance[PF_grad] = p->chance[PF_illegal] = 0;
+	if (nm->form != FORM_PLAIN) /* nobody differentiates what eager refuses */
+		p->chance[PF_illegal] = 0;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }
@@ -206,14 +219,11 @@ static bool read_dtypes(int *weight, const char *list, struct err *err)
 
 bool policy_draw(struct policy *out, const char *name, const struct policy_limits *limits, struct choices *c, struct err *err)
 {
-	const struct named *nm = NULL;
-	for (int i = 0; i < ARRAY_LEN(named); i++)
-		if (str_eq(named[i].name, name))
-			nm = &named[i];
+	const struct named *nm = named_find(name);
 	if (!nm)
 		return err_set(err, "no policy '%s' (there are: %s)%s", name, policy_names(),
 			guess_from(&(struct guess){0}, name, &named[0].name, sizeof named[0], ARRAY_LEN(named)));
-	struct policy p = {0};
+	struct policy p = {.form = nm->form};
 	snprintf(p.name, sizeof p.name, "%s", nm->name);
 	int dtypes[NDTYPES];
 	memcpy(dtypes, dtype_base, sizeof dtypes);
@@ -235,7 +245,7 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 	} else {
 		draw_families(&p, nm, c);
 	}
-	draw_dtypes(&p, dtypes, c);
+	draw_dtypes(&p, nm, dtypes, c);
 	draw_features(&p, nm, c);
 	policy_finish(&p);
 	*out = p;
@@ -338,8 +348,11 @@ bool policy_read(struct policy *out, const char *line, struct err *err)
 	struct policy p = {.min_nodes = 1, .max_nodes = 3, .max_numel = 256};
 	char *copy = xstrdup(line), *save = NULL, *word = strtok_r(copy, " \n", &save);
 	bool ok = word != NULL || err_set(err, "policy: empty line");
-	if (ok)
+	if (ok) {
+		const struct named *nm = named_find(word);
 		snprintf(p.name, sizeof p.name, "%s", word);
+		p.form = nm ? nm->form : FORM_PLAIN;
+	}
 	while (ok && (word = strtok_r(NULL, " \n", &save))) {
 		char *eq = strchr(word, '=');
 		if (!eq) {

@@ -63,8 +63,12 @@ enum feature {
 };
 extern const char *const feature_name[NFEATURES];
 
+/* What becomes of a program that the generator makes, before anything runs it (fuzz/campaign/derived.h). */
+enum policy_form { FORM_PLAIN, FORM_JOINT, FORM_DOUBLE };
+
 struct policy {
 	char name[32];
+	enum policy_form form; /* follows from the name */
 	bool is_short;
 	int min_nodes, max_nodes;              /* operator nodes; those that end and derive are on top */
 	int max_numel;                         /* elements of one tensor, roughly */

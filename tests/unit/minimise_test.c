@@ -1,6 +1,6 @@
 /* minimise_test.c: the minimiser asks no text twice, ends with the last program that was accepted, changes nothing when it is run on its
  * own result, and takes a known pair of operators out of large programs. Nothing runs: the questions are about the programs' texts. */
-#include "fuzz/gen/source.h"
+#include "fuzz/campaign/source.h"
 #include "fuzz/triage/minimise.h"
 #include "fuzz/triage/verdict.h"
 #include "generated/op_args.h"

@@ -1,6 +1,6 @@
 /* vary_test.c: a program with another size or dtype is a program, and differs where it says so. */
 #include "eager/lang/vary.h"
-#include "fuzz/gen/source.h"
+#include "fuzz/campaign/source.h"
 #include "tests/unit/program.h"
 
 static const char FOUNDING[] = "# scatterproof 1\nx = input([3, 20, 9], seed=1, requires_grad=True)\ny = input([3, 7, 9], seed=2)\n"

@@ -1,7 +1,8 @@
 /* source.h: from a seed to its programs. Here, and nowhere else, it is decided which program a number of a seed is.
  *
  * A seed has a program for each number 0, 1, 2, … Numbers come in blocks of POLICY_BLOCK. Seed, policy and limits (--ops, --dtypes)
- * decide a block's policy draw; seed and number decide the choices that the program is made of. Nothing else does: no clock, no other
+ * decide a block's policy draw; seed and number decide the choices that the program is made of. A program that does not admit the policy's
+ * form (derived.h) is drawn again, with choices that seed, number and attempt decide. Nothing else does: no clock, no other
  * program, not how many were asked for. So a campaign and `gen --program N` of one seed make the same programs, whatever --jobs and
  * --shard are. (`bench` leaves out those that must raise, so its programs are others.)
  *
@@ -19,6 +20,9 @@ struct program_source {
 	bool legal;          /* without programs that must raise: bench has nothing to measure in them */
 	int64_t ndrawn;      /* 1 + the block that `drawn` belongs to; 0: none was drawn yet */
 	struct policy drawn; /* source_draw's */
+	/* NULL, or it is told why a program was drawn again. */
+	void (*refused)(void *ctx, const char *why);
+	void *ctx;
 };
 
 static inline int64_t source_block(int64_t number) { return number / POLICY_BLOCK; }
@@ -26,7 +30,8 @@ static inline int64_t source_share(int64_t programs, int shard, int nshards) { r
 
 /* s->drawn becomes the policy draw of the number's block. False: policy or limits are unknown words, err says which. */
 bool source_draw(struct program_source *s, int64_t number, struct err *err);
-/* The program of a number, in `a`. False: as source_draw, or this number has none (policy and limits leave no operator to draw). */
+/* The program of a number, in `a`. False: as source_draw, or this number has none (policy and limits leave no
+ * operator to draw, or no program that admits the policy's form). */
 bool source_program(struct prog *out, struct arena *a, struct program_source *s, int64_t number, struct err *err);
 /* The words after `scatterproof` that print this program: "gen --seed 5 --program 7". */
 const char *source_command(const struct program_source *s, int64_t number, struct arena *a);
