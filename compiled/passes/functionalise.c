@@ -388,6 +388,8 @@ bool functionalise(struct functional *f, const struct prog *p, bool keep, struct
 	return true;
 }
 
+bool functional_made_again(const struct functional *f, int output) { return f->written[f->root[f->from->ret[output]]]; }
+
 void functional_epilogue(struct functional *f)
 {
 	const struct prog *from = f->from;
@@ -401,7 +403,7 @@ void functional_epilogue(struct functional *f)
 		}
 	f->p.nret = from->nret;
 	for (int i = 0; i < from->nret; i++)
-		f->p.ret[i] = read_value(f, from->ret[i]);
+		f->p.ret[i] = functional_made_again(f, i) ? read_value(f, from->ret[i]) : f->ret[i];
 	f->p.has_backward = from->has_backward;
 	f->p.nback = from->nback;
 	for (int i = 0; i < from->nback; i++)

@@ -17,7 +17,7 @@ printed() { # what each step leaves, as a program
 		return (a, q)
 		backward (a: g,)
 	EOF
-	"$bin" check "$tmp/a.prog" --target builtin:eager --target builtin:functional --target builtin:joint --quiet --expect pass >"$tmp/out" 2>&1
+	"$bin" check "$tmp/a.prog" --target builtin:eager --target builtin:functional --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out" 2>&1
 	expect "it is right on every stage" 0 $?
 	"$bin" compile "$tmp/a.prog" --print-after functional >"$tmp/f.prog" 2>"$tmp/err"
 	expect "functional" 0 $?
@@ -27,7 +27,7 @@ printed() { # what each step leaves, as a program
 	has "the epilogue" "$tmp/f.prog" '^copy_: .* = copy_\(y, slice_scatter_1\)$'
 	hasnt "nothing else writes" "$tmp/f.prog" 'mul_'
 	has "differentiated by autograd" "$tmp/f.prog" '^backward \(slice_scatter: g,\)$'
-	"$bin" compile "$tmp/a.prog" >"$tmp/j.prog"
+	"$bin" compile "$tmp/a.prog" --print-after joint >"$tmp/j.prog"
 	expect "joint" 0 $?
 	hasnt "nobody differentiates it" "$tmp/j.prog" 'backward \(|requires_grad'
 	expect "outputs and one gradient" 3 "$(sed -n 's/^return (\(.*\))$/\1/p' "$tmp/j.prog" | tr ',' '\n' | wc -l)"
@@ -45,18 +45,18 @@ usage() {
 	expect "no program" 2 $?
 	"$bin" compile "$src/corpus/seeds" --print-after jiont >"$tmp/out" 2>"$tmp/err"
 	expect "an unknown step" 2 $?
-	has "is said" "$tmp/err" "'jiont' is not one of functional, joint.*joint"
+	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, fold, .*passes.*joint"
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
 	"$bin" compile "$tmp/r.prog" >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
 	has "is said" "$tmp/err" "unsupported: .*shape '.3.' is invalid for input of size 2"
-	"$bin" check "$tmp/r.prog" --target builtin:joint --quiet --expect pass >"$tmp/out"
+	"$bin" check "$tmp/r.prog" --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out"
 	expect "the compiler refuses it, too" 0 $?
 }
 
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
-	for stage in functional joint; do
+	for stage in functional joint passes; do
 		xargs "$bin" check --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
 		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
 			import collections, json, sys
@@ -79,7 +79,7 @@ corpus() { # every program that the repository has: right, or a reason why not
 }
 
 random() {
-	for stage in functional joint; do
+	for stage in functional joint passes; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
 		has "$stage: it judges" "$tmp/out" "builtin:$stage +pass 1[34][0-9][0-9]"
