@@ -36,8 +36,8 @@ struct compiled {
 enum compile_status compile(
 	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
 
-/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so that the
- * program is a finding of kind crash. */
+/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so
+ * that the program is a finding of kind crash. */
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

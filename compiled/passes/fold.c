@@ -1,6 +1,6 @@
-/* fold.c: constant folding. A CONSTANT is a value all of whose elements are the same known number: what factories make of nothing, views of
- * it, and rows of constants whose elements come out the same, which one run of the row shows. Such a row becomes `full`. NaNs stay: a number
- * in a program's text has no payload. */
+/* fold.c: constant folding. A CONSTANT is a value all of whose elements are the same known number: what factories make of
+ * nothing, views of it, and rows of constants whose elements come out the same, which one run of the row shows. Such a row becomes `full`.
+ * NaNs stay: `full` would have to say their payload. */
 #include "compiled/passes/pass.h"
 
 #include <math.h>
@@ -83,7 +83,7 @@ static bool full_gives(const struct meta *m)
 {
 	struct meta dense;
 	meta_make_contiguous(&dense, m->dtype, m->size, m->rank);
-	return meta_identical(&dense, m, true) && meta_numel(m) > 0 && meta_numel(m) <= MAX_FOLDED;
+	return meta_identical(&dense, m) && meta_numel(m) > 0 && meta_numel(m) <= MAX_FOLDED;
 }
 
 static struct constant constant_of(const struct prog *p, int node, const struct constant *c)

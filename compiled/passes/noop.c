@@ -1,5 +1,5 @@
-/* noop.c: rows that return what they are given: the same elements in the same layout, bit for bit. What such a row gives in memory of its own
- * stays where two results, or a result and an input, would share memory (`x.clone()` as an output, the clone in `y = x.clone();
+/* noop.c: rows that return what they are given: the same elements in the same layout, bit for bit. What such a row gives in memory of
+ * its own stays where two results, or a result and an input, would share memory (`x.clone()` as an output, the clone in `y = x.clone();
  * x.copy_(y)`), and where rows read that memory by place.
  *
  * A number that leaves every element alone: x + 0 makes +0 of -0, x + -0 does not. A signalling NaN is the one value that arithmetic would
@@ -68,10 +68,10 @@ static int given(const struct pure *g, int node)
 	const struct node *n = &p->node[node];
 	if (row_is_view(p, node)) {
 		const int self = n->arg[A_viewed_self].node;
-		return meta_identical(node_meta(p, self), &n->out[0].meta, true) ? self : NO_VALUE;
+		return meta_identical(node_meta(p, self), &n->out[0].meta) ? self : NO_VALUE;
 	}
 	const int by = node_is_input(n) ? -1 : copied_operand(p, n);
-	if (by < 0 || !meta_identical(node_meta(p, by), &n->out[0].meta, false) || pure_has_window(g, node))
+	if (by < 0 || !meta_identical(node_meta(p, by), &n->out[0].meta) || pure_has_window(g, node))
 		return NO_VALUE;
 	return pure_may_share(g, node, by) ? by : NO_VALUE;
 }

@@ -23,9 +23,9 @@ int pass_find(const char *name)
 
 /* ---- what rows are ---- */
 
-bool meta_identical(const struct meta *a, const struct meta *b, bool offset)
+bool meta_identical(const struct meta *a, const struct meta *b)
 {
-	if (a->dtype != b->dtype || a->device != b->device || !meta_same_sizes(a, b) || (offset && a->offset != b->offset))
+	if (a->dtype != b->dtype || a->device != b->device || !meta_same_sizes(a, b) || a->offset != b->offset)
 		return false;
 	return memcmp(a->stride, b->stride, (size_t)a->rank * sizeof *a->stride) == 0;
 }
@@ -64,8 +64,6 @@ bool pure_may_share(const struct pure *g, int node, int by)
 		if (from == to)
 			continue;
 		const bool returned = storage_seen(g, from, false), written = storage_seen(g, from, true);
-		if (returned && g->p->node[node].out[k].meta.offset != g->p->node[by].out[k].meta.offset)
-			return false;
 		if ((returned && storage_seen(g, to, false)) || ((returned || written) && storage_is_input(g->p, to)))
 			return false;
 	}
@@ -88,7 +86,7 @@ bool pure_has_window(const struct pure *g, int node)
 static bool same_results(const struct node *n, const struct value *was, int nout)
 {
 	for (int k = 0; k < nout; k++)
-		if (was[k].storage != n->out[k].storage || !meta_identical(&was[k].meta, &n->out[k].meta, true))
+		if (was[k].storage != n->out[k].storage || !meta_identical(&was[k].meta, &n->out[k].meta))
 			return false;
 	return n->nout == nout;
 }
@@ -139,7 +137,7 @@ bool pure_replace(struct pure *g, int node, int by, struct err *err)
 	int *to = same_places(p);
 	CHECK(by < node && p->node[by].nout == p->node[node].nout);
 	for (int k = 0; k < p->node[node].nout; k++)
-		CHECK(meta_identical(&p->node[by].out[k].meta, &p->node[node].out[k].meta, false));
+		CHECK(meta_identical(&p->node[by].out[k].meta, &p->node[node].out[k].meta));
 	to[node] = by;
 	for (int i = node + 1; i < p->nnode; i++)
 		for (int k = 0; k < op_info[p->node[i].op].nparam; k++)

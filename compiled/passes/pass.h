@@ -1,12 +1,12 @@
 /* pass.h: passes, what the built-in compiler does to a program between functionalise and the epilogue, while no row writes anything.
  *
  * A PURE program is all rows so far and its RESULTS, the values that something outside will see: outputs, then what the epilogue writes to
- * inputs, then gradients. An output that is a view of a written input is NO_VALUE: the epilogue makes it of the input.
+ * inputs, then gradients. An output that is a view of a written input is NO_VALUE: the epilogue makes it.
  * Inputs stay where they are, the first rows of the program.
  *
- * A pass changes rows in place. What it changed it tells pure_update, which infers those rows and all that depend on them again; a row whose
- * operand was replaced keeps its sizes, strides and dtype (pure_replace sees to that). Rows that nobody reads any more stay until the pass
- * `dce`. What must hold after each step is in validate.h. */
+ * A pass changes rows in place. What it changed it tells pure_update, which infers those rows and all that depend on them again; what
+ * replaces a value has its dtype, sizes, strides and storage offset: outputs show these, and what scatters return depends on them.
+ * Rows that nobody reads any more stay until the pass `dce`. What must hold after each step is in validate.h. */
 #ifndef SCATTERPROOF_PASS_H
 #define SCATTERPROOF_PASS_H
 
@@ -36,18 +36,18 @@ int pass_find(const char *name); /* index into passes, -1: none */
 
 /* The rows that are marked, and all that read what changed in them, are inferred again. */
 bool pure_update(struct pure *g, bool *changed, struct err *err);
-/* Who read `node` reads `by`, an earlier value of the same dtype, sizes and strides. */
+/* Who read `node` reads `by`, an earlier value of the same dtype, sizes, strides and offset. */
 bool pure_replace(struct pure *g, int node, int by, struct err *err);
 /* The marked rows, which include inputs, results and all that these need; the others are dropped. */
 void pure_keep(struct pure *g, const bool *keep);
 /* Does some row read the cells of this row's memory by their place (as_strided)? Then it is not the same in other memory. */
 bool pure_has_window(const struct pure *g, int node);
-/* Is node's value, in memory of its own, as good in the memory of the earlier value `by`? Two outputs or gradients, or one and an input, do not
- * come to share memory, nor does one get another storage offset, which its reader sees; what the epilogue writes to an input may lie where an output does, which nobody writes, but in no input, which another
- * copy_ may have written by then. */
+/* Is node's value, in memory of its own, as good in the memory of the earlier value `by`? Two outputs or gradients, or one and an input, do
+ * not come to share memory. What the epilogue writes to an input may lie where an output does, which nobody writes, but in no input, which
+ * another copy_ may have written by then. */
 bool pure_may_share(const struct pure *g, int node, int by);
-bool meta_identical(const struct meta *a, const struct meta *b, bool offset); /* all that later rows see; offset: that, too */
-bool row_is_view(const struct prog *p, int node);                             /* one result, which lies in its first operand's memory */
+bool meta_identical(const struct meta *a, const struct meta *b); /* in all that later rows see */
+bool row_is_view(const struct prog *p, int node);                /* one result, which lies in its first operand's memory */
 
 bool pass_fold(struct pure *g, struct err *err);
 bool pass_noop(struct pure *g, struct err *err);

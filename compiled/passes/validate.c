@@ -35,7 +35,7 @@ static bool same_metas(const struct node *is, const struct node *must, struct er
 		return err_set(err, "I2: '%s' has %d results, but its operands give %d", is->name, is->nout, must->nout);
 	sb_init(&sb);
 	for (int k = 0; k < is->nout && same; k++) {
-		same = meta_identical(&is->out[k].meta, &must->out[k].meta, true);
+		same = meta_identical(&is->out[k].meta, &must->out[k].meta);
 		meta_print(&sb, &is->out[k].meta);
 		sb_printf(&sb, "+%lld, but its operands give ", (long long)is->out[k].meta.offset);
 		meta_print(&sb, &must->out[k].meta);

@@ -1,7 +1,7 @@
-/* validate.h: what holds after every step of the built-in compiler, each a validator of its own. err: the invariant's name, the row and both
- * facts.
+/* validate.h: what holds after every step of the built-in compiler, each a validator of its own. err: the invariant's name, the row and
+ * both facts.
  *
- * I1  no row writes between functionalise and the epilogue; the epilogue is `copy_` rows to inputs, then the views that are made again of them
+ * I1  no row writes between functionalise and the epilogue; the epilogue is `copy_` rows to inputs, then the views that are made again
  * I2  what a row's results are known to be (dtype, sizes, strides, offset) is what the shape rules infer from its operands
  * I3  no step makes an output or a gradient share memory with an input, or with another of them, that it did not share memory with before;
  *     what the epilogue writes to an input lies in no other input's memory unless it did before */

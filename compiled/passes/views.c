@@ -1,5 +1,5 @@
-/* views.c: a view is its memory, offset, sizes and strides, however it was made. So one that exists already is not made again, and a view of
- * a view of the same kind is made of the first one's operand, if the shape rules give the same layout. */
+/* views.c: a view is its memory, offset, sizes and strides, however it was made. So one that exists already is not made again, and a view
+ * of a view of the same kind is made of the first one's operand, if the shape rules give the same layout. */
 #include "compiled/passes/pass.h"
 
 #include "generated/op_args.h"
@@ -11,7 +11,7 @@ static int existing(const struct pure *g, int node)
 	for (int j = 0; j < node; j++) {
 		const struct node *n = &p->node[j];
 		if (op_info[n->op].nret == 1 && n->out[0].storage == p->node[node].out[0].storage
-			&& meta_identical(&n->out[0].meta, node_meta(p, node), true))
+			&& meta_identical(&n->out[0].meta, node_meta(p, node)))
 			return j;
 	}
 	return NO_VALUE;
@@ -46,8 +46,9 @@ static void made_of_first(struct pure *g, int node)
 	n->arg[A_viewed_self] = of->arg[A_viewed_self];
 	if (permutes)
 		n->arg[A_permute_dims] = composed(p, &was, of);
-	if (!prog_infer_node(p, node, NULL) || n->out[0].storage != was.out[0].storage
-		|| !meta_identical(node_meta(p, node), &was.out[0].meta, true))
+	if (n->op == OP_expand) /* a size of -1 was the operand's */
+		n->arg[A_expand_size] = arg_ints(p, was.out[0].meta.size, was.out[0].meta.rank);
+	if (!prog_infer_node(p, node, NULL) || n->out[0].storage != was.out[0].storage || !meta_identical(node_meta(p, node), &was.out[0].meta))
 		*n = was;
 }
 

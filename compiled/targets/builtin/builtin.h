@@ -8,8 +8,8 @@
 #define BUILTIN_VERB "__builtin"
 
 int builtin_child(void); /* the verb; returns the exit code */
-/* How a target of the family compiles: its stage, +passes, +freezing; invariants are always checked. False: it is builtin:eager, or no target
- * of the family. */
+/* How a target of the family compiles: its stage, +passes, +freezing; invariants are always checked. False: it is builtin:eager, or no
+ * target of the family. */
 bool builtin_compile_options(struct compile_options *out, const struct target *t);
 
 #endif
