@@ -155,16 +155,18 @@ static int with_layout(struct functional *f, int value, int like)
 
 /* ---- writing through views: base, with `part` where the view is ---- */
 
+/* An expand that repeats elements is written only in part (as a whole it overlaps itself), and which of the repetitions that part is the
+ * scatters on the way here have lost: there is no inverse. */
 static int unexpanded(struct functional *f, int part, const struct meta *base)
 {
-	for (int d = build_meta(&f->b, part)->rank - 1; d >= 0; d--) {
-		const struct meta *m = build_meta(&f->b, part);
-		int of = d - (m->rank - base->rank);
-		if (of < 0)
-			part = emit_select_int(&f->b, part, d, 0);
-		else if (base->size[of] == 1 && m->size[d] != 1)
-			part = emit_slice_Tensor(&f->b, part, d, 0, 1, 1);
+	const struct meta m = *build_meta(&f->b, part);
+	for (int d = 0; d < m.rank; d++) {
+		const int of = d - (m.rank - base->rank);
+		if (m.size[d] != (of < 0 ? 1 : base->size[of]))
+			return NO_VALUE;
 	}
+	for (int n = m.rank - base->rank; n > 0; n--)
+		part = emit_select_int(&f->b, part, 0, 0);
 	return part;
 }
 

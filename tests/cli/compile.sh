@@ -54,6 +54,69 @@ usage() {
 	expect "the compiler refuses it, too" 0 $?
 }
 
+passes() { # which passes run, and what is checked after each
+	cat >"$tmp/p.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3], seed=1, requires_grad=True)
+		o = ones([3])
+		n = neg(o)
+		c = clone(x)
+		a = exp(c)
+		b = exp(c)
+		v = view(a, [3])
+		s = add.Tensor(v, b)
+		m = mul.Tensor(s, n)
+		g = ones([3])
+		return (m,)
+		backward (m: g,)
+	EOF
+	"$bin" compile "$tmp/p.prog" --validate >"$tmp/all.prog"
+	expect "all passes" 0 $?
+	expect "what was checked" "functional joint noop views cse dce epilogue" "$(sed -n 's/^# ok \([a-z]*\): [0-9]* rows$/\1/p' "$tmp/all.prog" | xargs)"
+	hasnt "no clone, no view" "$tmp/all.prog" ' (clone|view)\('
+	expect "exp is computed once" 1 "$(grep -c ' exp(' "$tmp/all.prog")"
+	has "no folding" "$tmp/all.prog" ' neg\('
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+freezing=1 --validate >"$tmp/frozen.prog"
+	has "folding" "$tmp/frozen.prog" '^# ok fold'
+	has "the constant" "$tmp/frozen.prog" '= full\(\[3\], -1.0, dtype=f32\)'
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+passes=-cse,-dce >"$tmp/some.prog"
+	expect "cse is off" 2 "$(grep -c ' exp(' "$tmp/some.prog")"
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+passes=-all | sed '/^#/d' >"$tmp/none"
+	"$bin" compile "$tmp/p.prog" --print-after joint | sed '/^#/d' >"$tmp/joint"
+	expect "none is joint" "" "$(diff "$tmp/none" "$tmp/joint")"
+	for stage in fold noop views cse dce; do
+		"$bin" compile "$tmp/p.prog" --print-after $stage >"$tmp/stage.prog"
+		expect "--print-after $stage" 0 $?
+		"$bin" check "$tmp/stage.prog" --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$stage: an ordinary program" 0 $?
+	done
+	for target in passes passes+passes=-cse passes+passes=-all passes+freezing=1,passes=-dce; do
+		"$bin" check "$tmp/p.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$target" 0 $?
+	done
+	"$bin" check "$tmp/p.prog" --target builtin:passes+passes=-sce >"$tmp/out" 2>"$tmp/err"
+	expect "an unknown pass" 2 $?
+	has "is said" "$tmp/err" "'-sce' is not -all or - and the name of a pass: -fold, -noop, -views, -cse, -dce"
+	"$bin" check "$tmp/p.prog" --target builtin:joint+freezing=1 >"$tmp/out" 2>"$tmp/err"
+	expect "a stage without passes" 2 $?
+}
+
+refused() { # a part of an expand: which row was written its scatters do not say
+	cat >"$tmp/e.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3], dtype=i64, seed=7741, fill="normal")
+		e = expand(x, [3, 3])
+		r = select.int(e, 0, 1)
+		w = relu_(r)
+		return (e,)
+	EOF
+	for stage in functional joint passes; do
+		"$bin" check "$tmp/e.prog" --target builtin:$stage --expect unsupported >"$tmp/out" 2>&1
+		expect "$stage" 0 $?
+		has "is said" "$tmp/out" 'a write through expand'
+	done
+}
+
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
 	for stage in functional joint passes; do
@@ -75,6 +138,14 @@ corpus() { # every program that the repository has: right, or a reason why not
 		EOF
 		expect "$stage: no other verdict than eager's" "" "$(grep -v '^passed' "$tmp/bad")"
 		expect "$stage: most pass" yes "$([ "$(sed -n 's/^passed //p' "$tmp/bad")" -gt 300 ] && echo yes)"
+	done
+}
+
+passes_random() { # with folding; without some passes
+	for option in freezing=1 passes=-cse,-dce; do
+		"$bin" fuzz --target builtin:passes+$option --programs 500 --seed 12 --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$option: no divergence" 0 $?
+		has "$option: it judges" "$tmp/out" "builtin:passes.$option +pass 4[0-9][0-9]"
 	done
 }
 

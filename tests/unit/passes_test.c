@@ -75,6 +75,8 @@ static void test_noop(void)
 	after("noop", HEAD "x = input([3])\ny = input([3])\na = clone(x)\nb = copy_(x, y)\nc = copy_(y, a)\nz = neg(y)\nreturn (z,)\n",
 		"clone = clone(y); clone_1 = clone(x); z = neg(clone_1); copy_ = copy_(x, clone); copy__1 = copy_(y, clone_1); return z");
 	/* other strides; another storage offset, which outputs and what scatters return show; memory that is read by place */
+	after("noop", HEAD "x = input([6], offset=2)\ns = input([2])\ny = clone(x)\nz = slice_scatter(y, s, end=2)\nreturn (z,)\n",
+		"y = clone(x); z = slice_scatter(y, s); return z");
 	after("noop", HEAD "x = input([2, 3], stride=[6, 2])\ny = clone(x)\nz = neg(y)\nreturn (z,)\n", "y = clone(x); z = neg(y); return z");
 	after("noop", HEAD "x = input([6])\nf = neg(x)\nv = slice.Tensor(f, start=2)\ny = clone(v)\nreturn (y,)\n",
 		"f = neg(x); v = slice.Tensor(f); y = clone(v); return y");
