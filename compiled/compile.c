@@ -150,6 +150,8 @@ static enum compile_status run_steps(struct compiled *out, struct compilation *c
 	if (!functionalise(&c->f, bound, !joint && bound->has_backward, c->arena, err))
 		return COMPILE_REFUSED;
 	functional_results(c);
+	if (c->o->validate && !aliases_of_returns(&c->aliases, bound, bound->nret, err))
+		return COMPILE_REFUSED;
 	if (!step_done(c, "functional", &c->f.p, false, err))
 		return COMPILE_BROKEN;
 	if (joint) {
@@ -174,8 +176,6 @@ enum compile_status compile(
 	c->o = o;
 	c->arena = a;
 	*out = (struct compiled){.nout = bound->nret};
-	if (o->validate && !aliases_of_returns(&c->aliases, bound, bound->nret, err))
-		return COMPILE_REFUSED;
 	return run_steps(out, c, bound, err);
 }
 

@@ -201,9 +201,11 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 {
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
-	const bool empty = meta_numel(build_meta(b, part)) == 0; /* writes nothing, but base has a history with part's from now on */
+	/* Without an inverse: what writes no element changes nothing, unless base's history has part's in it from now on. */
+	const bool nothing = meta_numel(build_meta(b, part)) == 0 && !(f->tracks && dtype_is_float(m.dtype));
+	int value;
 	switch (n->op) {
-	case OP_expand: return empty ? base : unexpanded(f, part, &m);
+	case OP_expand: value = unexpanded(f, part, &m); return value == NO_VALUE && nothing ? base : value;
 	case OP_permute: return unpermuted(f, n, part);
 	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case OP_t: return emit_t(b, part);
@@ -223,7 +225,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	case OP_unsafe_view:
 	case OP_reshape:
 	case OP_contiguous: return emit_reshape(b, part, m.size, m.rank);
-	default: return empty ? base : NO_VALUE;
+	default: return nothing ? base : NO_VALUE;
 	}
 }
 

@@ -47,7 +47,7 @@ usage() {
 	expect "an unknown step" 2 $?
 	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, fold, .*passes.*joint"
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
-	"$bin" compile "$tmp/r.prog" >"$tmp/out" 2>"$tmp/err"
+	"$bin" compile "$tmp/r.prog" --validate >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
 	has "is said" "$tmp/err" "unsupported: .*shape '.3.' is invalid for input of size 2"
 	"$bin" check "$tmp/r.prog" --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out"
