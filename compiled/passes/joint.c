@@ -66,8 +66,8 @@ static int cotangent(struct differentiation *d, int node, int k)
 	return d->adjoint[node][k];
 }
 
-/* As a rule reads it. Rules scatter into cotangents; one whose elements share cells though no stride is 0 (unfold) would be written in several
- * places at once, and the rows do not see that it overlaps itself. */
+/* As a rule reads it. Rules scatter into cotangents; one whose elements share cells though no stride is 0 (unfold) would be written in
+ * several places at once, and the rows do not see that it overlaps itself. */
 static int scatterable(struct build *b, int value)
 {
 	const struct meta *m = build_meta(b, value);

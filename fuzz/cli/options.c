@@ -91,7 +91,8 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce), or passes, all of them (the default)"},
+		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce), or passes: all of\n"
+		"                    them (the default)"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",

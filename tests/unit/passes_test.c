@@ -128,8 +128,8 @@ static void test_cse(void)
 	after("cse", HEAD "x = input([3])\na = exp(x)\nb = exp(x)\nz = add.Tensor(a, b)\nreturn (z,)\n",
 		"a = exp(x); z = add.Tensor(a, a); return z");
 	after("cse",
-		HEAD
-		"x = input([3, 2])\na = max.dim(x, 1)\nb = max.dim(x, 1)\nv = getitem(a, 0)\nw = getitem(b, 0)\nz = add.Tensor(v, w)\nreturn (z,)\n",
+		HEAD "x = input([3, 2])\na = max.dim(x, 1)\nb = max.dim(x, 1)\nv = getitem(a, 0)\nw = getitem(b, 0)\nz = add.Tensor(v, w)\n"
+			 "return (z,)\n",
 		"a = max.dim(x); v = getitem(a); z = add.Tensor(v, v); return z");
 	after("cse", HEAD "x = input([3])\na = exp(x)\nb = exp(x)\nz = neg(b)\nreturn (a, z)\n", "a = exp(x); z = neg(a); return a z");
 	after("cse", HEAD "x = input([3])\na = slice.Tensor(x, end=2)\nb = slice.Tensor(x, end=2)\nreturn (a, b)\n",

@@ -17,9 +17,17 @@
 
 static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
-	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd"},
-	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels"},
-	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels"},
+	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd", .rungs = 1},
+	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
+	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
+};
+
+static const struct target_knob knobs[] = {
+	{"passes", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"passes", "passes", "-views", "the simplification of views", NULL},
+	{"passes", "passes", "-cse", "common subexpressions", NULL},
+	{"passes", "passes", "-dce", "dead code", NULL},
+	{"passes", "passes", "-all", "all passes", NULL},
 };
 
 static const char *const plants[] = {
@@ -159,6 +167,8 @@ const struct target_driver builtin_driver = {
 	.devices = 1u << TDEV_CPU,
 	.stage = stages,
 	.nstages = ARRAY_LEN(stages),
+	.knob = knobs,
+	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
 	.facts = facts,
 	.spec = spec,
