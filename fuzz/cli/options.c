@@ -132,7 +132,7 @@ static const struct verb_info {
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
 	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
-	{"compile", "FILE|DIR... [--print-after STAGE]",
+	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--validate]",
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
 	{"bench", "[SECTION...] [--time T]",
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
