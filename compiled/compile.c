@@ -1,21 +1,129 @@
-/* compile.c: see compile.h. */
+/* compile.c: the steps of the built-in compiler in their order. Between functionalise and the epilogue the program is PURE (passes/pass.h);
+ * every step ends in step_done(). */
 #include "compiled/compile.h"
 
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
+#include "compiled/passes/validate.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 
-const char *const compile_stage_name[NSTAGES] = {"functional", "joint"};
+int compile_nstages(void) { return STAGE_FIRST_PASS + npasses + 1; }
 
-bool compile_stage_find(enum compile_stage *out, const char *name)
+const char *compile_stage_name(int stage)
 {
-	for (int i = 0; i < NSTAGES; i++)
-		if (str_eq(name, compile_stage_name[i])) {
-			*out = (enum compile_stage)i;
+	if (stage == STAGE_FUNCTIONAL)
+		return "functional";
+	if (stage == STAGE_JOINT)
+		return "joint";
+	return stage < STAGE_FIRST_PASS + npasses ? passes[stage - STAGE_FIRST_PASS].name : "passes";
+}
+
+bool compile_stage_find(int *out, const char *name)
+{
+	for (int i = 0; i < compile_nstages(); i++)
+		if (str_eq(name, compile_stage_name(i))) {
+			*out = i;
 			return true;
 		}
 	return false;
+}
+
+struct compilation {
+	const struct compile_options *o;
+	struct arena *arena;
+	struct functional f;
+	struct joint j;
+	struct pure pure;
+	struct aliases aliases; /* of the results after the last step */
+};
+
+/* ---- the results ---- */
+
+static void add_result(struct pure *g, enum result_role role, int value)
+{
+	CHECK(g->nresult < MAX_RESULTS);
+	g->result[g->nresult].role = role;
+	g->result[g->nresult++].value = value;
+}
+
+static void functional_results(struct compilation *c)
+{
+	const struct functional *f = &c->f;
+	c->pure = (struct pure){.p = &c->f.p};
+	for (int i = 0; i < f->from->nret; i++)
+		add_result(&c->pure, RESULT_OUTPUT, functional_made_again(f, i) ? NO_VALUE : f->ret[i]);
+	for (int i = 0; i < f->from->nnode; i++)
+		if (f->written[i])
+			add_result(&c->pure, RESULT_WRITTEN, f->value[i]);
+}
+
+/* What passes renumbered, told to the epilogue and to whoever returns gradients. */
+static void results_back(struct compilation *c)
+{
+	int next = 0, gradient = 0;
+	for (int i = 0; i < c->f.from->nret; i++)
+		c->f.ret[i] = c->pure.result[next++].value;
+	for (int i = 0; i < c->f.from->nnode; i++)
+		if (c->f.written[i])
+			c->f.value[i] = c->pure.result[next++].value;
+	while (next < c->pure.nresult)
+		c->j.grad[gradient++] = c->pure.result[next++].value;
+}
+
+/* ---- after each step ---- */
+
+static bool invariants_hold(struct compilation *c, const struct prog *p, bool epilogue, struct err *err)
+{
+	struct aliases after;
+	bool ok = (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err)) && validate_metas(p, err);
+	ok = ok && (epilogue ? aliases_of_returns(&after, p, c->f.from->nret, err) : aliases_of(&after, &c->pure, err));
+	ok = ok && validate_aliases(&c->aliases, &after, err);
+	if (ok && !epilogue) /* outputs that are made again keep what the source says of them */
+		for (int i = 0; i < after.n; i++)
+			if (after.of[i].storage != NO_VALUE || i >= c->aliases.n)
+				c->aliases.of[i] = after.of[i];
+	c->aliases.n = MAX(c->aliases.n, after.n);
+	return ok;
+}
+
+static bool step_done(struct compilation *c, const char *step, const struct prog *p, bool epilogue, struct err *err)
+{
+	struct err why = {0};
+	if (c->o->validate && !invariants_hold(c, p, epilogue, &why))
+		return err_set(err, "invariant after %s: %s", step, why.msg);
+	if (c->o->done)
+		c->o->done(c->o->ctx, step, p);
+	return true;
+}
+
+/* ---- the steps ---- */
+
+static bool run_passes(struct compilation *c, struct err *err)
+{
+	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
+		struct err why = {0};
+		if (c->o->off & 1u << i || (passes[i].freezing && !c->o->freezing))
+			continue;
+		if (!passes[i].run(&c->pure, &why))
+			return err_set(err, "invariant after %s: I2: %s", passes[i].name, why.msg);
+		if (!step_done(c, passes[i].name, &c->f.p, false, err))
+			return false;
+	}
+	return true;
+}
+
+static void joint_results(struct compilation *c, struct compiled *out)
+{
+	out->ngrad = c->j.ngrad;
+	out->grad = ARENA_NEW(c->arena, bool, MAX(c->j.ngrad, 1));
+	out->requires_grad = ARENA_NEW(c->arena, bool, MAX_RETURNS);
+	for (int i = 0; i < out->nout; i++)
+		out->requires_grad[i] = c->j.requires_grad[c->f.ret[i]] && dtype_is_float(node_meta(&c->f.p, c->f.ret[i])->dtype);
+	for (int i = 0; i < c->j.ngrad; i++) {
+		out->grad[i] = c->j.grad[i] != NO_VALUE;
+		add_result(&c->pure, RESULT_GRADIENT, c->j.grad[i]);
+	}
 }
 
 static void require_no_grad(struct prog *p)
@@ -26,20 +134,13 @@ static void require_no_grad(struct prog *p)
 }
 
 /* The joint program as one without a backward: gradients are returned behind the outputs. */
-static bool return_gradients(struct compiled *out, const struct functional *f, const struct joint *j, struct err *err)
+static bool return_gradients(struct compiled *out, struct prog *p, const struct joint *j, struct err *err)
 {
-	struct prog *p = &out->p;
 	const bool *tracked = joint_tracked(p, p->arena);
 	p->has_backward = false;
 	p->nback = 0;
-	out->ngrad = j->ngrad;
-	out->grad = ARENA_NEW(p->arena, bool, MAX(j->ngrad, 1));
-	out->requires_grad = ARENA_NEW(p->arena, bool, MAX_RETURNS);
-	for (int i = 0; i < out->nout; i++)
-		out->requires_grad[i] = j->requires_grad[f->ret[i]] && dtype_is_float(node_meta(p, f->ret[i])->dtype);
 	for (int i = 0; i < j->ngrad; i++) {
-		out->grad[i] = j->grad[i] != NO_VALUE;
-		if (!out->grad[i])
+		if (j->grad[i] == NO_VALUE)
 			continue;
 		if (p->nret == MAX_RETURNS)
 			return err_set(err, "too many outputs and gradients");
@@ -49,26 +150,41 @@ static bool return_gradients(struct compiled *out, const struct functional *f, c
 	return true;
 }
 
-bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, const struct compile_options *o, struct arena *a,
-	struct err *err)
+static enum compile_status run_steps(struct compiled *out, struct compilation *c, const struct prog *bound, struct err *err)
 {
-	const bool keep = stage >= STAGE_JOINT && o && o->keep_requires_grad;
-	struct functional f;
-	struct joint j;
+	const bool joint = c->o->stage >= STAGE_JOINT;
+	if (!functionalise(&c->f, bound, joint ? c->o->keep_requires_grad : bound->has_backward, c->arena, err))
+		return COMPILE_REFUSED;
+	functional_results(c);
+	if (c->o->validate && !aliases_of_returns(&c->aliases, bound, bound->nret, err))
+		return COMPILE_REFUSED;
+	if (!step_done(c, "functional", &c->f.p, false, err))
+		return COMPILE_BROKEN;
+	if (joint) {
+		if (!joint_append(&c->j, &c->f, c->arena, err))
+			return COMPILE_REFUSED;
+		joint_results(c, out);
+		if (!step_done(c, "joint", &c->f.p, false, err) || !run_passes(c, err))
+			return COMPILE_BROKEN;
+	}
+	results_back(c);
+	functional_epilogue(&c->f);
+	if (joint && !return_gradients(out, &c->f.p, &c->j, err))
+		return COMPILE_REFUSED;
+	if (joint && !c->o->keep_requires_grad)
+		require_no_grad(&c->f.p);
+	out->p = c->f.p;
+	return step_done(c, "epilogue", &out->p, true, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+enum compile_status compile(
+	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err)
+{
+	struct compilation *c = ARENA_ZNEW(a, struct compilation, 1);
+	c->o = o;
+	c->arena = a;
 	*out = (struct compiled){.nout = bound->nret};
-	if (!functionalise(&f, bound, keep || (stage == STAGE_FUNCTIONAL && bound->has_backward), a, err))
-		return false;
-	if (stage >= STAGE_JOINT && !joint_append(&j, &f, a, err))
-		return false;
-	functional_epilogue(&f);
-	out->p = f.p;
-	if (stage < STAGE_JOINT)
-		return true;
-	if (!return_gradients(out, &f, &j, err))
-		return false;
-	if (!keep)
-		require_no_grad(&out->p);
-	return true;
+	return run_steps(out, c, bound, err);
 }
 
 /* ---- running ---- */
@@ -103,7 +219,7 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 	}
 }
 
-static bool run_call(struct result *out, const struct prog *p, int k, enum compile_stage stage, struct arena *a)
+static bool run_call(struct result *out, const struct prog *p, int k, const struct compile_options *o, struct arena *a)
 {
 	struct prog bound;
 	struct compiled c;
@@ -121,7 +237,10 @@ static bool run_call(struct result *out, const struct prog *p, int k, enum compi
 			.stderr_tail = ""};
 		return false;
 	}
-	if (!compile(&c, &bound, stage, NULL, a, &err)) {
+	const enum compile_status compiled = compile(&c, &bound, o, a, &err);
+	if (compiled == COMPILE_BROKEN)
+		BUG("%s", err.msg);
+	if (compiled == COMPILE_REFUSED) {
 		*out = (struct result){.status = RES_UNSUPPORTED, .compiling = true, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
 		return false;
 	}
@@ -131,18 +250,18 @@ static bool run_call(struct result *out, const struct prog *p, int k, enum compi
 		return false;
 	}
 	out->call[k] = one.call[0];
-	if (stage >= STAGE_JOINT)
+	if (o->stage >= STAGE_JOINT)
 		split_gradients(&out->call[k], &c, &bound, a);
 	out->ncalls++;
 	return true;
 }
 
-void compile_run(struct result *out, const struct prog *p, enum compile_stage stage, struct arena *a)
+void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
 {
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = ""};
 	out->call = ARENA_ZNEW(a, struct result_call, p->ncall + 1);
 	for (int k = 0; k <= p->ncall; k++)
-		if (!run_call(out, p, k, stage, a))
+		if (!run_call(out, p, k, o, a))
 			return;
 	out->ngraphs = p->ncall + 1;
 }

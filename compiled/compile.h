@@ -1,35 +1,46 @@
-/* compile.h: the built-in compiler. `compile()` in compile.c is the list of its steps; a stage is the name of what stands after one. */
+/* compile.h: the built-in compiler. `compile()` in compile.c is the list of its steps; a STAGE is the name of what stands after one.
+ * functional: no row writes but the epilogue, and eager's autograd differentiates it; joint: forward and backward written out. */
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
-enum compile_stage {
-	STAGE_FUNCTIONAL, /* no row writes but the epilogue; eager's autograd differentiates it */
-	STAGE_JOINT,      /* forward and backward written out */
-	NSTAGES
-};
-extern const char *const compile_stage_name[NSTAGES];
-bool compile_stage_find(enum compile_stage *out, const char *name);
+enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_FIRST_PASS }; /* then a stage per pass (passes/pass.h), and the last: all passes */
+int compile_nstages(void);
+const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
+bool compile_stage_find(int *out, const char *name);
 
-/* One call of a program (prog_bind), compiled up to a stage. */
+struct compile_options {
+	int stage;     /* the last step */
+	unsigned off;  /* 1u << index of a pass: it does not run */
+	bool freezing; /* passes that ask for it run */
+	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
+	 * read copies of inputs that it writes, because autograd has saved what they read. */
+	bool keep_requires_grad;
+	bool validate;                                                   /* the invariants are checked after each step (passes/validate.h) */
+	void (*done)(void *ctx, const char *step, const struct prog *p); /* after each step that holds; NULL: nobody wants to know */
+	void *ctx;
+};
+
+enum compile_status {
+	COMPILE_OK,
+	COMPILE_REFUSED, /* the compiler does not take this program (err: why) */
+	COMPILE_BROKEN   /* a step broke an invariant (err: "invariant after cse: I2: ..."): the compiler is wrong */
+};
+
+/* One call of a program (prog_bind), compiled. */
 struct compiled {
 	struct prog p;       /* returns the outputs, then the gradients */
 	int nout, ngrad;     /* of the source */
 	bool *grad;          /* by input that requires grad, in order: it has a gradient (else None) */
 	bool *requires_grad; /* by output; where inputs keep it, then by gradient: autograd tracks it */
 };
-struct compile_options {
-	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
-	 * read copies of inputs that it writes, because autograd has saved what they read. */
-	bool keep_requires_grad;
-};
-/* o: NULL for no option. False: the compiler does not take this program (err: why). */
-bool compile(struct compiled *out, const struct prog *bound, enum compile_stage stage, const struct compile_options *o, struct arena *a,
-	struct err *err);
+enum compile_status compile(
+	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
 
-/* Compiles and runs every call of p; whatever comes, out says it. */
-void compile_run(struct result *out, const struct prog *p, enum compile_stage stage, struct arena *a);
+/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so
+ * that the program is a finding of kind crash. */
+void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

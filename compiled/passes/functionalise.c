@@ -163,23 +163,25 @@ static int scatter_nothing(struct functional *f, int base, int part, const struc
 {
 	int64_t size[MAX_RANK];
 	if (m->rank == 0)
-		return base;
+		return f->tracks ? NO_VALUE : base;
 	memcpy(size, m->size, sizeof size);
 	size[0] = 0;
 	part = emit_reshape(&f->b, part, size, m->rank);
 	return emit_slice_scatter(&f->b, base, part, 0, 0, 0, 1);
 }
 
+/* An expand that repeats elements is written only in part (as a whole it overlaps itself), and which of the repetitions that part is the
+ * scatters on the way here have lost: there is no inverse. */
 static int unexpanded(struct functional *f, int part, const struct meta *base)
 {
-	for (int d = build_meta(&f->b, part)->rank - 1; d >= 0; d--) {
-		const struct meta *m = build_meta(&f->b, part);
-		int of = d - (m->rank - base->rank);
-		if (of < 0)
-			part = emit_select_int(&f->b, part, d, 0);
-		else if (base->size[of] == 1 && m->size[d] != 1)
-			part = emit_slice_Tensor(&f->b, part, d, 0, 1, 1);
+	const struct meta m = *build_meta(&f->b, part);
+	for (int d = 0; d < m.rank; d++) {
+		const int of = d - (m.rank - base->rank);
+		if (m.size[d] != (of < 0 ? 1 : base->size[of]))
+			return NO_VALUE;
 	}
+	for (int n = m.rank - base->rank; n > 0; n--)
+		part = emit_select_int(&f->b, part, 0, 0);
 	return part;
 }
 
@@ -214,8 +216,9 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 {
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
+	const bool nothing = meta_numel(build_meta(b, part)) == 0;
 	switch (n->op) {
-	case OP_expand: return meta_numel(build_meta(b, part)) ? unexpanded(f, part, &m) : scatter_nothing(f, base, part, &m);
+	case OP_expand: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
 	case OP_permute: return unpermuted(f, n, part);
 	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case OP_t: return emit_t(b, part);
@@ -235,7 +238,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	case OP_unsafe_view:
 	case OP_reshape:
 	case OP_contiguous: return emit_reshape(b, part, m.size, m.rank);
-	default: return NO_VALUE;
+	default: return nothing && !f->tracks ? base : NO_VALUE;
 	}
 }
 
@@ -259,6 +262,8 @@ static bool write_window(struct functional *f, int node, int part, struct err *e
 {
 	const struct meta *m = node_meta(f->from, node);
 	const int root = f->root[node];
+	if (meta_has_duplicates(m)) /* which of the repetitions was written the scatters on the way here have lost */
+		return err_set(err, "a write through %s that repeats elements", op_info[f->from->node[node].op].name);
 	if (!fills_storage(node_meta(f->from, root)))
 		return err_set(err, "a write through %s of memory with gaps", op_info[f->from->node[node].op].name);
 	int whole = emit_as_strided_scatter(&f->b, f->value[root], part, m->size, m->rank, m->stride, m->rank, m->offset);
@@ -418,6 +423,8 @@ bool functionalise(struct functional *f, const struct prog *p, bool keep, struct
 	return true;
 }
 
+bool functional_made_again(const struct functional *f, int output) { return f->written[f->root[f->from->ret[output]]]; }
+
 void functional_epilogue(struct functional *f)
 {
 	const struct prog *from = f->from;
@@ -431,7 +438,7 @@ void functional_epilogue(struct functional *f)
 		}
 	f->p.nret = from->nret;
 	for (int i = 0; i < from->nret; i++)
-		f->p.ret[i] = read_value(f, from->ret[i]);
+		f->p.ret[i] = functional_made_again(f, i) ? read_value(f, from->ret[i]) : f->ret[i];
 	f->p.has_backward = from->has_backward;
 	f->p.nback = from->nback;
 	for (int i = 0; i < from->nback; i++)

@@ -33,7 +33,10 @@ struct functional {
 /* False: a program that this compiler does not take (err: why). f and everything of it live in a. keep: rows read a copy of inputs that the
  * epilogue writes, because an autograd that runs behind the epilogue has saved what they read. */
 bool functionalise(struct functional *f, const struct prog *p, bool keep, struct arena *a, struct err *err);
-/* The epilogue; p.ret is then what `from` returns. */
+/* Is this output a written input, or a view of one? Then the epilogue makes it of the input, and ret[output] is no longer needed. */
+bool functional_made_again(const struct functional *f, int output);
+/* The epilogue; p.ret is then what `from` returns. Of p's rows it reads the inputs, ret[] and the value[] of written inputs: who
+ * renumbers rows keeps inputs where they are and tells the others. */
 void functional_epilogue(struct functional *f);
 
 #endif

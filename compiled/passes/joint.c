@@ -75,6 +75,15 @@ static int cotangent(struct differentiation *d, int node, int k)
 	return d->adjoint[node][k];
 }
 
+/* As a rule reads it. Rules scatter into cotangents; one whose elements share cells though no stride is 0 (unfold) would be written in
+ * several places at once, and the rows do not see that it overlaps itself: PyTorch eager gives a wrong gradient there
+ * (tests/prog/oracle/cotangent_of_windows.prog), our eager never does, whose cotangents are contiguous. */
+static int scatterable(struct build *b, int value)
+{
+	const struct meta *m = build_meta(b, value);
+	return meta_has_duplicates(m) && !meta_overlaps_itself(m) ? emit_contiguous(b, value) : value;
+}
+
 static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
 {
 	for (int k = 0; k < op_info[v->n->op].nparam; k++) {
@@ -106,7 +115,7 @@ static void differentiate(struct differentiation *d, int node, struct arena *a)
 	operands(&v, d, a);
 	for (int k = 0; k < n->nout; k++) {
 		v.out[k] = op_info[n->op].nret == 1 ? node : NO_VALUE;
-		v.g[k] = d->reached[node][k] ? cotangent(d, node, k) : NO_VALUE;
+		v.g[k] = d->reached[node][k] ? scatterable(d->b, cotangent(d, node, k)) : NO_VALUE;
 		if (op_info[n->op].nret != 1)
 			v.out[k] = build_result(d->b, node, k);
 	}

@@ -110,12 +110,12 @@ static bool differentiable_again(const struct prog *p, struct arena *a, struct e
 	struct compiled k;
 	struct prog bound;
 	return prog_bind(&bound, p, 0, a, err) && interp_legal(&bound, NULL, err) == INTERP_OK
-		&& compile(&k, &bound, STAGE_JOINT, NULL, a, err);
+		&& compile(&k, &bound, &(struct compile_options){.stage = STAGE_JOINT}, a, err) == COMPILE_OK;
 }
 
 bool derived_program(struct prog *out, const struct prog *p, enum policy_form form, struct choices *c, struct arena *a, struct err *err)
 {
-	const struct compile_options o = {.keep_requires_grad = form == FORM_DOUBLE};
+	const struct compile_options o = {.stage = STAGE_JOINT, .keep_requires_grad = form == FORM_DOUBLE};
 	struct prog bound;
 	struct compiled k;
 	if (form == FORM_PLAIN) {
@@ -128,7 +128,7 @@ bool derived_program(struct prog *out, const struct prog *p, enum policy_form fo
 		return false;
 	if (form == FORM_DOUBLE && choose_chance(c, 40)) /* the others have something that is not linear */
 		track_cotangents(&bound, c);
-	if (!compile(&k, &bound, STAGE_JOINT, &o, a, err) || (form == FORM_DOUBLE && !add_backward(&k, c, err)))
+	if (compile(&k, &bound, &o, a, err) != COMPILE_OK || (form == FORM_DOUBLE && !add_backward(&k, c, err)))
 		return false;
 	keep_calls(&k.p, p);
 	*out = k.p;

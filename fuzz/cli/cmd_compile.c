@@ -1,55 +1,91 @@
 /* cmd_compile.c: what the built-in compiler makes of programs, as text that every command reads. */
-#include "compiled/compile.h"
+#include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 
-/* As a program of its own: the header line first, then where it is from. */
-static void print_stage(const struct prog *p, const char *name, enum compile_stage stage)
+/* As a program of its own: the header line first, then where it is from, then what was checked. */
+static void print_stage(const struct prog *p, const char *name, int stage, const char *steps)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	prog_print(&sb, p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s\n%s", (int)header, sb.s, compile_stage_name[stage], name, sb.s + header + 1);
+	printf("%.*s\n# %s of %s\n%s%s", (int)header, sb.s, compile_stage_name(stage), name, steps, sb.s + header + 1);
 	sb_free(&sb);
 }
 
+static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
+
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
-	const enum compile_stage *stage = ctx;
+	struct compile_options o = *(const struct compile_options *)ctx;
 	struct arena a;
 	struct prog bound;
 	struct compiled c;
 	struct err err = {0};
+	struct strbuf steps;
+	enum compile_status status = COMPILE_REFUSED;
 	arena_init(&a);
+	sb_init(&steps);
 	name = escaped_line(&a, name);
-	bool ok = prog_bind(&bound, p, 0, &a, &err) && compile(&c, &bound, *stage, NULL, &a, &err);
-	if (ok)
-		print_stage(&c.p, name, *stage);
+	o.done = o.validate ? step_holds : NULL;
+	o.ctx = &steps;
+	if (prog_bind(&bound, p, 0, &a, &err))
+		status = compile(&c, &bound, &o, &a, &err);
+	if (status == COMPILE_OK)
+		print_stage(&c.p, name, o.stage, steps.s);
 	else
-		complain("%s: unsupported: %s", name, err.msg);
+		complain("%s: %s%s", name, status == COMPILE_REFUSED ? "unsupported: " : "", err.msg);
+	sb_free(&steps);
 	arena_free(&a);
-	return ok ? EXIT_CLEAN : EXIT_VOID;
+	return status == COMPILE_OK ? EXIT_CLEAN : status == COMPILE_BROKEN ? EXIT_FINDINGS : EXIT_VOID;
+}
+
+static bool find_stage(int *out, const char *name)
+{
+	const char *names[64];
+	struct strbuf all;
+	struct guess g = {0};
+	const int n = compile_nstages();
+	if (compile_stage_find(out, name))
+		return true;
+	CHECK(n <= ARRAY_LEN(names));
+	sb_init(&all);
+	for (int i = 0; i < n; i++) {
+		names[i] = compile_stage_name(i);
+		sb_printf(&all, "%s%s", i ? ", " : "", names[i]);
+	}
+	complain("--print-after: '%s' is not one of %s%s", name, all.s, guess_from(&g, name, names, sizeof names[0], n));
+	sb_free(&all);
+	return false;
+}
+
+/* --target says which passes run and how far; --print-after may stop earlier. */
+static bool read_options(struct compile_options *out, const struct options *o)
+{
+	*out = (struct compile_options){.stage = compile_nstages() - 1};
+	if (o->ntarget > 1 || (o->ntarget && !builtin_compile_options(out, &o->target[0]))) {
+		complain("compile: --target is one stage of builtin that compiles, as in builtin:passes+freezing=1");
+		return false;
+	}
+	out->validate = o->validate;
+	return !o->print_after || find_stage(&out->stage, o->print_after);
 }
 
 int cmd_compile(const struct options *o)
 {
-	enum compile_stage stage = NSTAGES - 1;
+	struct compile_options c;
 	int rc = EXIT_VOID;
 	if (!o->nfile) {
 		complain("compile: no program given (try --help)");
 		return EXIT_USAGE;
 	}
-	if (o->print_after && !compile_stage_find(&stage, o->print_after)) {
-		struct guess g = {0};
-		complain("--print-after: '%s' is not one of functional, joint%s", o->print_after,
-			guess_from(&g, o->print_after, compile_stage_name, sizeof compile_stage_name[0], NSTAGES));
+	if (!read_options(&c, o))
 		return EXIT_USAGE;
-	}
 	for (int i = 0; i < o->nfile && !ferror(stdout); i++) {
-		int one = load_programs(o->file[i], compile_one, &stage);
+		int one = load_programs(o->file[i], compile_one, &c);
 		rc = exit_of_both(rc, one);
 	}
 	return rc;

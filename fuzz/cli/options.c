@@ -42,6 +42,7 @@ enum opt {
 	O_ARTIFACTS,
 	O_OUT,
 	O_PRINT_AFTER,
+	O_VALIDATE,
 	O_FAIL_ON,
 	O_INTO,
 	O_BASELINE,
@@ -50,7 +51,7 @@ enum opt {
 	NOPTS
 };
 static const struct option_row opts[NOPTS] = {
-	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep",
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile",
 		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
@@ -90,7 +91,10 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint (default: the last)"},
+		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce), or passes: all of\n"
+		"                    them (the default)"},
+	[O_VALIDATE] = {"--validate", NULL, "compile",
+		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
@@ -128,7 +132,7 @@ static const struct verb_info {
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
 	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
-	{"compile", "FILE|DIR... [--print-after STAGE]",
+	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--validate]",
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
 	{"bench", "[SECTION...] [--time T]",
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
@@ -236,6 +240,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
+	case O_VALIDATE: o->validate = true; return true;
 	case O_INTO: o->into = v; return true;
 	case O_BASELINE: o->baseline = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;

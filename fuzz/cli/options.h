@@ -40,7 +40,8 @@ struct options {
 	bool no_avoid;   /* --no-avoid: what known causes explain is compiled like everything else */
 	bool no_recheck; /* --no-recheck: what is known is not run again first */
 	bool json, quiet, probe;
-	int expect; /* --expect: an enum verdict, -1: none */
+	bool validate; /* of compile */
+	int expect;    /* --expect: an enum verdict, -1: none */
 	struct fail_on fail_on;
 	int nfile;
 	const char *file[MAX_FILES];

@@ -17,7 +17,7 @@ printed() { # what each step leaves, as a program
 		return (a, q)
 		backward (a: g,)
 	EOF
-	"$bin" check "$tmp/a.prog" --target builtin:eager --target builtin:functional --target builtin:joint --quiet --expect pass >"$tmp/out" 2>&1
+	"$bin" check "$tmp/a.prog" --target builtin:eager --target builtin:functional --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out" 2>&1
 	expect "it is right on every stage" 0 $?
 	"$bin" compile "$tmp/a.prog" --print-after functional >"$tmp/f.prog" 2>"$tmp/err"
 	expect "functional" 0 $?
@@ -27,7 +27,7 @@ printed() { # what each step leaves, as a program
 	has "the epilogue" "$tmp/f.prog" '^copy_: .* = copy_\(y, slice_scatter_1\)$'
 	hasnt "nothing else writes" "$tmp/f.prog" 'mul_'
 	has "differentiated by autograd" "$tmp/f.prog" '^backward \(slice_scatter: g,\)$'
-	"$bin" compile "$tmp/a.prog" >"$tmp/j.prog"
+	"$bin" compile "$tmp/a.prog" --print-after joint >"$tmp/j.prog"
 	expect "joint" 0 $?
 	hasnt "nobody differentiates it" "$tmp/j.prog" 'backward \(|requires_grad'
 	expect "outputs and one gradient" 3 "$(sed -n 's/^return (\(.*\))$/\1/p' "$tmp/j.prog" | tr ',' '\n' | wc -l)"
@@ -45,18 +45,81 @@ usage() {
 	expect "no program" 2 $?
 	"$bin" compile "$src/corpus/seeds" --print-after jiont >"$tmp/out" 2>"$tmp/err"
 	expect "an unknown step" 2 $?
-	has "is said" "$tmp/err" "'jiont' is not one of functional, joint.*joint"
+	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, fold, .*passes.*joint"
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
-	"$bin" compile "$tmp/r.prog" >"$tmp/out" 2>"$tmp/err"
+	"$bin" compile "$tmp/r.prog" --validate >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
 	has "is said" "$tmp/err" "unsupported: .*shape '.3.' is invalid for input of size 2"
-	"$bin" check "$tmp/r.prog" --target builtin:joint --quiet --expect pass >"$tmp/out"
+	"$bin" check "$tmp/r.prog" --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out"
 	expect "the compiler refuses it, too" 0 $?
+}
+
+passes() { # which passes run, and what is checked after each
+	cat >"$tmp/p.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3], seed=1, requires_grad=True)
+		o = ones([3])
+		n = neg(o)
+		c = clone(x)
+		a = exp(c)
+		b = exp(c)
+		v = view(a, [3])
+		s = add.Tensor(v, b)
+		m = mul.Tensor(s, n)
+		g = ones([3])
+		return (m,)
+		backward (m: g,)
+	EOF
+	"$bin" compile "$tmp/p.prog" --validate >"$tmp/all.prog"
+	expect "all passes" 0 $?
+	expect "what was checked" "functional joint noop views cse dce epilogue" "$(sed -n 's/^# ok \([a-z]*\): [0-9]* rows$/\1/p' "$tmp/all.prog" | xargs)"
+	hasnt "no clone, no view" "$tmp/all.prog" ' (clone|view)\('
+	expect "exp is computed once" 1 "$(grep -c ' exp(' "$tmp/all.prog")"
+	has "no folding" "$tmp/all.prog" ' neg\('
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+freezing=1 --validate >"$tmp/frozen.prog"
+	has "folding" "$tmp/frozen.prog" '^# ok fold'
+	has "the constant" "$tmp/frozen.prog" '= full\(\[3\], -1.0, dtype=f32\)'
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+passes=-cse,-dce >"$tmp/some.prog"
+	expect "cse is off" 2 "$(grep -c ' exp(' "$tmp/some.prog")"
+	"$bin" compile "$tmp/p.prog" --target builtin:passes+passes=-all | sed '/^#/d' >"$tmp/none"
+	"$bin" compile "$tmp/p.prog" --print-after joint | sed '/^#/d' >"$tmp/joint"
+	expect "none is joint" "" "$(diff "$tmp/none" "$tmp/joint")"
+	for stage in fold noop views cse dce; do
+		"$bin" compile "$tmp/p.prog" --print-after $stage >"$tmp/stage.prog"
+		expect "--print-after $stage" 0 $?
+		"$bin" check "$tmp/stage.prog" --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$stage: an ordinary program" 0 $?
+	done
+	for target in passes passes+passes=-cse passes+passes=-all passes+freezing=1,passes=-dce; do
+		"$bin" check "$tmp/p.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$target" 0 $?
+	done
+	"$bin" check "$tmp/p.prog" --target builtin:passes+passes=-sce >"$tmp/out" 2>"$tmp/err"
+	expect "an unknown pass" 2 $?
+	has "is said" "$tmp/err" "'-sce' is not -all or - and the name of a pass: -fold, -noop, -views, -cse, -dce"
+	"$bin" check "$tmp/p.prog" --target builtin:joint+freezing=1 >"$tmp/out" 2>"$tmp/err"
+	expect "a stage without passes" 2 $?
+}
+
+refused() { # a part of an expand: which row was written its scatters do not say
+	cat >"$tmp/e.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3], dtype=i64, seed=7741, fill="normal")
+		e = expand(x, [3, 3])
+		r = select.int(e, 0, 1)
+		w = relu_(r)
+		return (e,)
+	EOF
+	for stage in functional joint passes; do
+		"$bin" check "$tmp/e.prog" --target builtin:$stage --expect unsupported >"$tmp/out" 2>&1
+		expect "$stage" 0 $?
+		has "is said" "$tmp/out" 'a write through expand'
+	done
 }
 
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
-	for stage in functional joint; do
+	for stage in functional joint passes; do
 		xargs "$bin" check --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
 		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
 			import collections, json, sys
@@ -78,8 +141,16 @@ corpus() { # every program that the repository has: right, or a reason why not
 	done
 }
 
+passes_random() { # with folding; without some passes
+	for option in freezing=1 passes=-cse,-dce; do
+		"$bin" fuzz --target builtin:passes+$option --programs 500 --seed 12 --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$option: no divergence" 0 $?
+		has "$option: it judges" "$tmp/out" "builtin:passes.$option +pass 4[0-9][0-9]"
+	done
+}
+
 random() {
-	for stage in functional joint; do
+	for stage in functional joint passes; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
 		has "$stage: it judges" "$tmp/out" "builtin:$stage +pass 1[34][0-9][0-9]"

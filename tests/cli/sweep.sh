@@ -108,6 +108,9 @@ options() { # its own options left away, further targets; one in eight programs 
 import json
 a = [r["answer"] for r in map(json.loads, open("out")) if r.get("axis") == "shapes" and "answer" in r]
 print(0 < a.count("passes") and 0 < a.count("fails") and len(a) > 15)')"
+	sweep p.prog --target builtin:passes+plant=zero --axis options,stages --json
+	expect "a pass switched off" "fails fails" "$(field options "passes=-cse" 'r["answer"]') $(field options "passes=-all" 'r["answer"]')"
+	expect "the stages below" "fails fails fails" "$(for s in functional joint passes; do field stages $s 'r["answer"]'; done | xargs)"
 	"$bin" check p.prog --target builtin:eager+plant=zero --db f.db --quiet >/dev/null
 	id=$(sql "select id from v_findings" f.db)
 	sweep "$id" --db f.db --axis options

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "compiled/compile.h"
+#include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"
 #include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
@@ -17,26 +17,69 @@
 
 static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
-	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd"},
-	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels"},
+	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd", .rungs = 1},
+	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
+	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
+};
+
+static const struct target_knob knobs[] = {
+	{"passes", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"passes", "passes", "-views", "the simplification of views", NULL},
+	{"passes", "passes", "-cse", "common subexpressions", NULL},
+	{"passes", "passes", "-dce", "dead code", NULL},
+	{"passes", "passes", "-all", "all passes", NULL},
 };
 
 static const char *const plants[] = {
 	"zero", "row", "stale", "scale", "crash", "hang", "refuse", "bug-making", "bug-judging", "bug-confirming", "kill-judging"};
 
+static bool one_of(const char *const *known, int n, const struct target_option *o, const char *text, struct err *err)
+{
+	struct strbuf all;
+	sb_init(&all);
+	bool found = false;
+	for (int i = 0; i < n; i++) {
+		found |= str_eq(o->value, known[i]);
+		sb_printf(&all, "%s%s", i ? ", " : "", known[i]);
+	}
+	if (!found)
+		err_set(err, "target '%s': %s=%s is not one of %s%s", text, o->name, o->value, all.s,
+			guess_from(&(struct guess){0}, o->value, known, sizeof known[0], n));
+	sb_free(&all);
+	return found;
+}
+
+/* "-cse,-dce" as a mask of passes that are off; "-all" is every one of them. */
+static bool read_off(unsigned *off, const char *value, const char *text, struct err *err)
+{
+	*off = 0;
+	for (const char *s = value; *s; s += *s == ',') {
+		char name[MAX_OPTION_TEXT];
+		const size_t n = strcspn(s, ",");
+		snprintf(name, sizeof name, "%.*s", (int)n, s);
+		const int pass = name[0] == '-' ? pass_find(name + 1) : -1;
+		if (pass < 0 && !str_eq(name, "-all"))
+			return err_set(err, "target '%s': passes=%s: '%s' is not -all or - and the name of a pass: %s", text, value, name,
+				"-fold, -noop, -views, -cse, -dce");
+		*off |= pass < 0 ? ~0u : 1u << pass;
+		s += n;
+	}
+	return *off != 0 || err_set(err, "target '%s': passes= names no pass", text);
+}
+
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	(void)t;
-	if (!str_eq(o->name, "plant"))
-		return err_set(err, "target '%s': builtin has no option '%s'; it has: plant%s", text, o->name,
-			guess_from(&(struct guess){0}, o->name, &(const char *){"plant"}, sizeof(char *), 1));
-	for (int i = 0; i < ARRAY_LEN(plants); i++)
-		if (str_eq(o->value, plants[i]))
-			return true;
-	return err_set(err,
-		"target '%s': plant=%s is not one of zero, row, stale, scale, crash, hang, refuse, bug-making, bug-judging, bug-confirming, "
-		"kill-judging%s",
-		text, o->value, guess_from(&(struct guess){0}, o->value, plants, sizeof plants[0], ARRAY_LEN(plants)));
+	static const char *const names[] = {"plant", "passes", "freezing"}, *const switches[] = {"0", "1"};
+	const bool passes_stage = str_eq(target_stage(t)->name, "passes");
+	unsigned off;
+	if (str_eq(o->name, "plant"))
+		return one_of(plants, ARRAY_LEN(plants), o, text, err);
+	if (passes_stage && str_eq(o->name, "passes"))
+		return read_off(&off, o->value, text, err);
+	if (passes_stage && str_eq(o->name, "freezing"))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
+	return err_set(err, "target '%s': builtin has no option '%s'; it has: plant, on stage passes also passes and freezing%s", text, o->name,
+		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -124,6 +167,8 @@ const struct target_driver builtin_driver = {
 	.devices = 1u << TDEV_CPU,
 	.stage = stages,
 	.nstages = ARRAY_LEN(stages),
+	.knob = knobs,
+	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
 	.facts = facts,
 	.spec = spec,
@@ -179,15 +224,24 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		plant_values(r, kind, a);
 }
 
+bool builtin_compile_options(struct compile_options *out, const struct target *t)
+{
+	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing");
+	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
+	if (off && !read_off(&out->off, off, off, NULL))
+		BUG("passes=%s", off);
+	return t->driver == &builtin_driver && compile_stage_find(&out->stage, target_stage(t)->name);
+}
+
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */
 static void run_stage(struct result *out, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct err err = {0};
-	enum compile_stage stage;
+	struct compile_options o;
 	if (str_eq(target_stage(t)->name, "eager"))
 		interp_run(out, p, a, NULL, &err); /* whatever comes, out says it */
-	else if (compile_stage_find(&stage, target_stage(t)->name))
-		compile_run(out, p, stage, a);
+	else if (builtin_compile_options(&o, t))
+		compile_run(out, p, &o, a);
 	else
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
 }

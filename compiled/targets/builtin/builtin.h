@@ -2,8 +2,14 @@
 #ifndef SCATTERPROOF_BUILTIN_H
 #define SCATTERPROOF_BUILTIN_H
 
+#include "compiled/compile.h"
+#include "compiled/targets/target.h"
+
 #define BUILTIN_VERB "__builtin"
 
 int builtin_child(void); /* the verb; returns the exit code */
+/* How a target of the family compiles: its stage, +passes, +freezing; invariants are always checked. False: it is builtin:eager, or no
+ * target of the family. */
+bool builtin_compile_options(struct compile_options *out, const struct target *t);
 
 #endif

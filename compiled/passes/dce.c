@@ -1,0 +1,31 @@
+/* dce.c: dead code. Inputs stay, and so does a row that may raise for what its operands hold: eager raises whether or not somebody reads
+ * the result. */
+#include "compiled/passes/pass.h"
+
+#include "generated/op_id.h"
+
+/* Positions may be out of range, a source too short for its mask. */
+static bool may_raise(const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (role_is_positions(op_info[n->op].param[k].role) && n->arg[k].tag != ARG_NONE)
+			return true;
+	return n->op == OP_masked_scatter;
+}
+
+bool pass_dce(struct pure *g, struct err *err)
+{
+	const struct prog *p = g->p;
+	bool *keep = ARENA_ZNEW(p->arena, bool, p->nnode);
+	(void)err;
+	for (int i = 0; i < g->nresult; i++)
+		if (g->result[i].value != NO_VALUE)
+			keep[g->result[i].value] = true;
+	for (int i = p->nnode - 1; i >= 0; i--) {
+		keep[i] |= node_is_input(&p->node[i]) || may_raise(&p->node[i]);
+		if (keep[i])
+			node_mark_operands(p, &p->node[i], keep);
+	}
+	pure_keep(g, keep);
+	return true;
+}

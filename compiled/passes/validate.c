@@ -1,0 +1,129 @@
+/* validate.c: the invariants, each checked on programs as they stand, none by asking a step what it did. */
+#include "compiled/passes/validate.h"
+
+#include "generated/op_args.h"
+#include "generated/op_id.h"
+
+bool validate_no_writes(const struct prog *p, struct err *err)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (op_has(p->node[i].op, T_MUTATES))
+			return err_set(err, "I1: '%s' (%s) writes before the epilogue", p->node[i].name, op_info[p->node[i].op].name);
+	return true;
+}
+
+bool validate_epilogue(const struct prog *p, struct err *err)
+{
+	bool begun = false;
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		const bool writes = op_has(n->op, T_MUTATES);
+		if (writes && (n->op != OP_copy_ || !node_is_input(&p->node[n->arg[A_INPLACE_self].node])))
+			return err_set(err, "I1: '%s' (%s) writes, but is no copy_ to an input", n->name, op_info[n->op].name);
+		if (begun && !writes && !op_has(n->op, T_VIEW | T_MAYBE_VIEW))
+			return err_set(err, "I1: '%s' (%s) comes behind the epilogue's first copy_", n->name, op_info[n->op].name);
+		begun |= writes;
+	}
+	return true;
+}
+
+static bool same_metas(const struct node *is, const struct node *must, struct err *err)
+{
+	struct strbuf sb;
+	bool same = is->nout == must->nout;
+	if (!same)
+		return err_set(err, "I2: '%s' has %d results, but its operands give %d", is->name, is->nout, must->nout);
+	sb_init(&sb);
+	for (int k = 0; k < is->nout && same; k++) {
+		same = meta_identical(&is->out[k].meta, &must->out[k].meta);
+		meta_print(&sb, &is->out[k].meta);
+		sb_printf(&sb, "+%lld, but its operands give ", (long long)is->out[k].meta.offset);
+		meta_print(&sb, &must->out[k].meta);
+		sb_printf(&sb, "+%lld", (long long)must->out[k].meta.offset);
+		if (!same)
+			err_set(err, "I2: '%s' (%s) is %s", is->name, op_info[is->op].name, sb.s);
+		sb_reset(&sb);
+	}
+	sb_free(&sb);
+	return same;
+}
+
+static bool inferred(struct prog *out, const struct prog *p, struct arena *a, struct err *err)
+{
+	struct err why = {0};
+	prog_clone(out, p, a);
+	return prog_infer(out, &why) || err_set(err, "I2: the rows do not fit together: %s", why.msg);
+}
+
+bool validate_metas(const struct prog *p, struct err *err)
+{
+	struct arena a;
+	struct prog q;
+	arena_init(&a);
+	bool ok = inferred(&q, p, &a, err);
+	for (int i = 0; ok && i < p->nnode; i++)
+		ok = same_metas(&p->node[i], &q.node[i], err);
+	arena_free(&a);
+	return ok;
+}
+
+static void add(struct aliases *out, const struct prog *again, const struct prog *p, int value, enum result_role role)
+{
+	const int i = out->n++;
+	out->of[i].role = role;
+	out->of[i].storage = NO_VALUE;
+	out->of[i].input = false;
+	out->of[i].name = "";
+	if (value == NO_VALUE)
+		return;
+	out->of[i].storage = again->node[value].out[0].storage;
+	out->of[i].input = out->of[i].storage < MAX_NODES;
+	out->of[i].name = p->node[value].name;
+}
+
+bool aliases_of(struct aliases *out, const struct pure *g, struct err *err)
+{
+	struct arena a;
+	struct prog q;
+	arena_init(&a);
+	out->n = 0;
+	bool ok = inferred(&q, g->p, &a, err);
+	for (int i = 0; ok && i < g->nresult; i++)
+		add(out, &q, g->p, g->result[i].value, g->result[i].role);
+	arena_free(&a);
+	return ok;
+}
+
+bool aliases_of_returns(struct aliases *out, const struct prog *p, int nret, struct err *err)
+{
+	struct arena a;
+	struct prog q;
+	arena_init(&a);
+	out->n = 0;
+	bool ok = inferred(&q, p, &a, err);
+	for (int i = 0; ok && i < nret; i++)
+		add(out, &q, p, p->ret[i], RESULT_OUTPUT);
+	arena_free(&a);
+	return ok;
+}
+
+static bool shared(const struct aliases *a, int i, int k) { return a->of[i].storage == a->of[k].storage; }
+
+bool validate_aliases(const struct aliases *before, const struct aliases *after, struct err *err)
+{
+	const int n = MIN(before->n, after->n);
+	for (int i = 0; i < n; i++) {
+		if (before->of[i].storage == NO_VALUE || after->of[i].storage == NO_VALUE)
+			continue;
+		if (after->of[i].input && before->of[i].storage != after->of[i].storage)
+			return err_set(err, "I3: result %d, '%s', lies in an input's memory and did not before", i, after->of[i].name);
+		for (int k = 0; k < i; k++) {
+			if (before->of[k].storage == NO_VALUE || after->of[k].storage == NO_VALUE || !shared(after, i, k) || shared(before, i, k))
+				continue;
+			if (before->of[i].role != RESULT_WRITTEN && before->of[k].role != RESULT_WRITTEN)
+				return err_set(err, "I3: results %d and %d, '%s' and '%s', share memory and did not before", k, i, after->of[k].name,
+					after->of[i].name);
+		}
+	}
+	return true;
+}
