@@ -3,7 +3,7 @@
  *
  * Compute types: double for f64, float for f32, f16 and bf16 (operands widened, the result rounded once), int64_t for integers and
  * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in products and quotients a
- * Python scalar or a 0-d second operand acts in the compute type (measured on PyTorch's CPU, bit for bit). */
+ * Python scalar or a second operand of one element acts in the compute type (measured on PyTorch's CPU, bit for bit). */
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
@@ -67,7 +67,7 @@ static void call_gather(struct pointwise_operands *c, const struct node *n, cons
 	c->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(c->common); /* a threshold below 0 wraps in u8 */
 	for (int k = 0; k < c->nin; k++) {
 		enum dtype t = c->in[k]->meta.dtype;
-		bool wide = k == 1 && acts_wide(info) && c->in[k]->meta.rank == 0 && dtype_is_float(c->common);
+		bool wide = k == 1 && acts_wide(info) && meta_numel(&c->in[k]->meta) == 1 && dtype_is_float(c->common);
 		c->narrow[k] = t != c->common && !wide;
 	}
 }

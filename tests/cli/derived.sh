@@ -32,7 +32,7 @@ double() {
 	has "those that are linear, too" "$tmp/out" 'drawn again: no gradient depends on what requires grad'
 	hasnt "the compiler takes all of them" "$tmp/out" 'unsupported'
 	"$bin" gen --policy double --seed 2 --programs 40 >"$tmp/double.prog"
-	"$bin" compile "$tmp/double.prog" >"$tmp/twice.prog"
+	"$bin" compile "$tmp/double.prog" --print-after joint >"$tmp/twice.prog"
 	expect "the compiler's answer" 0 $?
 	expect "a joint program of each" 40 "$(grep -c '^# joint of' "$tmp/twice.prog")"
 	"$bin" check "$tmp/twice.prog" --quiet >"$tmp/out" 2>&1
