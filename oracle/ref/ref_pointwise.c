@@ -247,7 +247,8 @@ bool ref_addcmul(struct ref_ctx *c)
 	/* The derivative is a product of its own, grad * (tensor * value), in the dtypes of the tensors as they came. */
 	for (int k = 1; k <= 2 && c->grad; k++) {
 		const struct meta *m = meta_of(c, k);
-		if (plain ? m->rank == 0 && m->dtype > dt : in != dt || m->dtype != dt)
+		bool to_f32 = value->kind == SC_FLOAT && !dtype_is_float(m->dtype) && dt != DT_F32; /* an integer tensor times 1.0 */
+		if (plain ? to_f32 || (m->rank == 0 && m->dtype > dt) : in != dt || m->dtype != dt)
 			return ref_unsupported(c,
 				"gradient of addcmul in %s with %s: its backward rounds value * tensor in a dtype of its own; use mul and add",
 				dtype_info[dt].name, m->dtype != dt ? "a tensor of another dtype" : "a value that is not 1");
