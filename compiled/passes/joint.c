@@ -77,7 +77,7 @@ static int cotangent(struct differentiation *d, int node, int k)
 
 /* As a rule reads it. Rules scatter into cotangents; one whose elements share cells though no stride is 0 (unfold) would be written in
  * several places at once, and the rows do not see that it overlaps itself: PyTorch eager gives a wrong gradient there
- * (tests/prog/oracle/cotangent_of_windows.prog), our eager never does, whose cotangents are contiguous. */
+ * (corpus/regressions/scatter_of_window_cotangent.prog), our eager never does, whose cotangents are contiguous. */
 static int scatterable(struct build *b, int value)
 {
 	const struct meta *m = build_meta(b, value);
