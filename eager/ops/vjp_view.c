@@ -1,7 +1,7 @@
-/* vjp_view.c: derivatives of views. Eager's sweep does not need them: a view reads and writes its base's adjoint memory. A program that holds
- * forward and backward has no such memory; there a view's cotangent becomes one of its base's sizes: read back through the inverse view, or
- * put into zeros where the view shows only a part. Formulas: derivatives.yaml, FunctionsManual.cpp. getitem has none: it is result k of its
- * operand under another name, and so is its cotangent. */
+/* vjp_view.c: derivatives of views. Eager's sweep does not need them: a view reads and writes its base's adjoint memory. A program that
+ * holds forward and backward has no such memory; there a view's cotangent becomes one of its base's sizes: read back through the inverse
+ * view, or put into zeros where the view shows only a part. Formulas: derivatives.yaml, FunctionsManual.cpp. getitem has none: it is result
+ * k of its operand under another name, and so is its cotangent. */
 #include "eager/ops/layout.h"
 #include "eager/ops/row_rules.h"
 
