@@ -78,9 +78,10 @@ static bool fills_storage(const struct meta *m) { return m->offset == 0 && meta_
 static bool acceptable(struct functional *f, struct err *err)
 {
 	const struct prog *p = f->from;
+	for (int i = 0; i < p->nnode; i++)
+		f->tracks |= node_requires_grad(&p->node[i]);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		f->tracks |= node_requires_grad(n);
 		if (n->refusal)
 			return err_set(err, "%s", n->refusal);
 		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
@@ -90,11 +91,11 @@ static bool acceptable(struct functional *f, struct err *err)
 		if (!op_has(n->op, T_MUTATES))
 			continue;
 		const int self = f->same[i], root = f->root[i];
-		if (meta_has_duplicates(node_meta(p, self)))
+		if (meta_has_duplicates(node_meta(p, self)) || meta_has_duplicates(node_meta(p, root)))
 			return err_set(err, "'%s' writes memory that overlaps itself", n->name);
 		if (node_is_input(&p->node[root]) && shares_input(p, root))
 			return err_set(err, "'%s' writes an input that shares its memory with another one", n->name);
-		if (p->has_backward && cut_off(f, root))
+		if (f->tracks && cut_off(f, root))
 			return err_set(err, "'%s' writes memory that a detached view shares", n->name);
 		f->written[root] |= node_is_input(&p->node[root]);
 	}
@@ -397,6 +398,20 @@ static int first_value(struct functional *f, int node, bool keep)
 	return dense ? emit_clone(&f->b, input) : emit_slice_scatter(&f->b, input, input, 0, 0, NO_INT, 1);
 }
 
+/* Outputs that were two values may be one now: their cotangents are added. */
+static void add_backward(struct functional *f, int source)
+{
+	const struct backward *b = &f->from->back[source];
+	const int node = read_value(f, b->node), cotangent = read_value(f, b->cotangent);
+	for (int i = 0; i < f->nback; i++)
+		if (f->back[i].node == node) {
+			f->back[i].cotangent = emit_add_Tensor(&f->b, f->back[i].cotangent, cotangent, scalar_int(1));
+			return;
+		}
+	f->back_source[f->nback] = source;
+	f->back[f->nback++] = (struct backward){node, cotangent};
+}
+
 bool functionalise(struct functional *f, const struct prog *p, bool keep, struct arena *a, struct err *err)
 {
 	begin(f, p, a);
@@ -419,7 +434,7 @@ bool functionalise(struct functional *f, const struct prog *p, bool keep, struct
 	for (int i = 0; i < p->nret; i++)
 		f->ret[i] = read_value(f, p->ret[i]);
 	for (int i = 0; i < p->nback; i++)
-		f->back[i] = (struct backward){read_value(f, p->back[i].node), read_value(f, p->back[i].cotangent)};
+		add_backward(f, i);
 	return true;
 }
 
@@ -440,7 +455,9 @@ void functional_epilogue(struct functional *f)
 	for (int i = 0; i < from->nret; i++)
 		f->p.ret[i] = functional_made_again(f, i) ? read_value(f, from->ret[i]) : f->ret[i];
 	f->p.has_backward = from->has_backward;
-	f->p.nback = from->nback;
-	for (int i = 0; i < from->nback; i++)
-		f->p.back[i] = (struct backward){read_value(f, from->back[i].node), f->back[i].cotangent};
+	f->p.nback = f->nback;
+	for (int i = 0; i < f->nback; i++)
+		f->p.back[i] = (struct backward){read_value(f, from->back[f->back_source[i]].node), f->back[i].cotangent};
+	f->p.must_raise = from->must_raise; /* upon its data: what eager refuses whatever the data has no functional form */
+	f->p.raises = from->raises;
 }

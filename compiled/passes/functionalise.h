@@ -19,15 +19,16 @@ struct functional {
 	const struct prog *from;
 	struct prog p; /* inputs first, in from's order; then forward rows, then the cotangents' */
 	struct build b;
-	int *value;                        /* by node of `from`: its value in p, NO_VALUE if it was not made (views: when it was last made) */
-	int *input;                        /* by node of `from`, inputs: its row in p */
-	int *root;                         /* by node: the root whose memory it is, a node of `from` */
-	int *same;                         /* by node: itself, or the tensor that an in-place row returns */
-	int *changes;                      /* by node; roots: how often the value changed, views: the root's number when value[] was made */
-	bool tracks;                       /* some input requires grad */
-	bool *written;                     /* by node: an input whose memory the program writes */
-	int ret[MAX_RETURNS];              /* what is returned, before the epilogue */
-	struct backward back[MAX_RETURNS]; /* from's backward: node is the output's value */
+	int *value;                          /* by node of `from`: its value in p, NO_VALUE if it was not made (views: when it was last made) */
+	int *input;                          /* by node of `from`, inputs: its row in p */
+	int *root;                           /* by node: the root whose memory it is, a node of `from` */
+	int *same;                           /* by node: itself, or the tensor that an in-place row returns */
+	int *changes;                        /* by node; roots: how often the value changed, views: the root's number when value[] was made */
+	bool tracks;                         /* some input requires grad */
+	bool *written;                       /* by node: an input whose memory the program writes */
+	int ret[MAX_RETURNS];                /* what is returned, before the epilogue */
+	int nback, back_source[MAX_RETURNS]; /* of back: the first line of from's backward that it is from */
+	struct backward back[MAX_RETURNS];   /* from's backward: node is the output's value */
 };
 
 /* False: a program that this compiler does not take (err: why). f and everything of it live in a. keep: rows read a copy of inputs that the

@@ -37,7 +37,8 @@ bool *joint_tracked(const struct prog *p, struct arena *a)
 	bool *tracked = ARENA_ZNEW(a, bool, p->nnode);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		tracked[i] = node_requires_grad(n) || (!op_has(n->op, T_NONDIFF) && any_operand_tracked(tracked, p, n));
+		bool of_operands = !node_is_input(n) && !op_has(n->op, T_NONDIFF); /* an input_view is a leaf of its own */
+		tracked[i] = node_requires_grad(n) || (of_operands && any_operand_tracked(tracked, p, n));
 	}
 	return tracked;
 }
@@ -165,7 +166,7 @@ bool joint_append(struct joint *out, struct functional *f, struct arena *a, stru
 	f->b.may_refuse = true;
 	begin(&d, &f->b, a);
 	*out = (struct joint){.requires_grad = d.tracked};
-	for (int i = 0; i < f->from->nback; i++)
+	for (int i = 0; i < f->nback; i++)
 		arrive(&d, f->back[i].node, 0, f->back[i].cotangent);
 	if (!sweep(&d, a, err))
 		return false;

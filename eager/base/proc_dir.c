@@ -45,13 +45,14 @@ static int lock_dir(const char *dir, int flags)
 	sb_init(&path);
 	sb_printf(&path, "%s/" LOCK, dir);
 	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	int why = errno;
 	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path.s))) {
-		int why = errno;
+		why = errno;
 		close(fd);
-		errno = why;
 		fd = -1;
 	}
 	sb_free(&path);
+	errno = why;
 	return fd;
 }
 

@@ -2,6 +2,7 @@
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
+#include "eager/run/interp.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 
@@ -18,9 +19,15 @@ static void print_stage(const struct prog *p, const char *name, int stage, const
 
 static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
 
+struct request {
+	struct compile_options options;
+	bool missing; /* a program was not compiled */
+};
+
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
-	struct compile_options o = *(const struct compile_options *)ctx;
+	struct request *request = ctx;
+	struct compile_options o = request->options;
 	struct arena a;
 	struct prog bound;
 	struct compiled c;
@@ -32,12 +39,14 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
-	if (prog_bind(&bound, p, 0, &a, &err))
+	bool bound_ok = prog_bind(&bound, p, 0, &a, &err), legal = bound_ok && interp_legal(&bound, NULL, &err) == INTERP_OK;
+	if (legal)
 		status = compile(&c, &bound, &o, &a, &err);
 	if (status == COMPILE_OK)
 		print_stage(&c.p, name, o.stage, steps.s);
 	else
-		complain("%s: %s%s", name, status == COMPILE_REFUSED ? "unsupported: " : "", err.msg);
+		complain("%s: %s%s", name, !legal ? "eager refuses it: " : status == COMPILE_REFUSED ? "unsupported: " : "", err.msg);
+	request->missing |= status == COMPILE_REFUSED;
 	sb_free(&steps);
 	arena_free(&a);
 	return status == COMPILE_OK ? EXIT_CLEAN : status == COMPILE_BROKEN ? EXIT_FINDINGS : EXIT_VOID;
@@ -76,17 +85,17 @@ static bool read_options(struct compile_options *out, const struct options *o)
 
 int cmd_compile(const struct options *o)
 {
-	struct compile_options c;
+	struct request r = {0};
 	int rc = EXIT_VOID;
 	if (!o->nfile) {
 		complain("compile: no program given (try --help)");
 		return EXIT_USAGE;
 	}
-	if (!read_options(&c, o))
+	if (!read_options(&r.options, o))
 		return EXIT_USAGE;
 	for (int i = 0; i < o->nfile && !ferror(stdout); i++) {
-		int one = load_programs(o->file[i], compile_one, &c);
+		int one = load_programs(o->file[i], compile_one, &r);
 		rc = exit_of_both(rc, one);
 	}
-	return rc;
+	return rc == EXIT_CLEAN && r.missing ? EXIT_VOID : rc; /* what reads the text must not take it for all of them */
 }

@@ -49,9 +49,19 @@ usage() {
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
 	"$bin" compile "$tmp/r.prog" --validate >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
-	has "is said" "$tmp/err" "unsupported: .*shape '.3.' is invalid for input of size 2"
+	has "is said" "$tmp/err" "eager refuses it: .*shape '.3.' is invalid for input of size 2"
 	"$bin" check "$tmp/r.prog" --target builtin:joint --target builtin:passes --quiet --expect pass >"$tmp/out"
 	expect "the compiler refuses it, too" 0 $?
+	printf '# scatterproof 1\nx = input([3], seed=1, requires_grad=True)\ny = add_.Tensor(x, 1)\nreturn (y,)\n' >"$tmp/l.prog"
+	cat "$tmp/l.prog" "$src/tests/prog/oracle/two_outputs_of_one_tensor.prog" >"$tmp/both.prog"
+	"$bin" compile "$tmp/both.prog" --print-after functional >"$tmp/f.prog" 2>"$tmp/err"
+	expect "one of two" 4 $?
+	has "which" "$tmp/err" 'eager refuses it: RuntimeError: a leaf Variable that requires grad'
+	"$bin" check "$tmp/f.prog" --quiet --expect pass >"$tmp/out" 2>&1
+	expect "two outputs that became one" 0 $?
+	printf '# scatterproof 1\nx = input([3])\ni = input([1], dtype=i64, data=[7])\ny = index_select(x, 0, i)\nreturn (y,)\nraises\n' >"$tmp/d.prog"
+	"$bin" compile "$tmp/d.prog" | "$bin" check - --quiet --expect pass >"$tmp/out" 2>&1
+	expect "a program that raises upon its data" 0 $?
 }
 
 passes() { # which passes run, and what is checked after each
