@@ -60,7 +60,7 @@ def compare(source: str, joint: str, fill: Any) -> tuple[bool, list[str]]:
 
 def compiled(binary: str, path: str) -> dict[int, str]:
     """The joint programs of a file's programs, by the line on which each of those begins."""
-    p = subprocess.run([binary, "compile", path], capture_output=True, text=True, check=False)
+    p = subprocess.run([binary, "compile", path, "--print-after", "joint"], capture_output=True, text=True, check=False)
     return {int(re.search(r"^# joint of .*:(\d+)$", joint, re.M).group(1)): joint for joint in programs(p.stdout)}
 
 
