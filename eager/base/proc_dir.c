@@ -38,13 +38,34 @@ static bool still_named(int fd, const char *path)
 	return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
+/* Makes the lock file of a new directory. It gets its name when it is locked: no sweep ever sees it without an owner (one that did, and went
+ * on reading the directory of directories, took away each further one that was made instead). */
+static int new_lock(const char *dir)
+{
+	struct strbuf making, path;
+	sb_init(&making);
+	sb_init(&path);
+	sb_printf(&making, "%s/" LOCK "-new", dir);
+	sb_printf(&path, "%s/" LOCK, dir);
+	int fd = open(making.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_CREAT | O_EXCL, 0600), why = errno;
+	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(making.s, path.s) != 0)) {
+		why = errno;
+		close(fd);
+		fd = -1;
+	}
+	sb_free(&making);
+	sb_free(&path);
+	errno = why;
+	return fd;
+}
+
 /* Opens and locks the lock file of `dir`; -1 if somebody living holds it or there is none (any more). */
-static int lock_dir(const char *dir, int flags)
+static int lock_dir(const char *dir)
 {
 	struct strbuf path;
 	sb_init(&path);
 	sb_printf(&path, "%s/" LOCK, dir);
-	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	int why = errno;
 	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path.s))) {
 		why = errno;
@@ -68,7 +89,7 @@ static void sweep(const char *tmp)
 		sb_printf(&path, "%s/%s", tmp, e->d_name);
 		struct stat st;
 		if (lstat(path.s, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid()) {
-			int fd = lock_dir(path.s, 0);
+			int fd = lock_dir(path.s);
 			if (fd >= 0) {
 				remove_tree(path.s);
 				close(fd);
@@ -80,30 +101,22 @@ static void sweep(const char *tmp)
 		closedir(dir);
 }
 
-/* A sweep of another process may meet the directory before its lock is held, and take it away: then another one is made. */
 bool proc_dir_make(struct proc_dir *d, struct err *err)
 {
-	enum { TRIES = 100 };
 	struct strbuf path;
 	sweep(temp_dir());
 	sb_init(&path);
-	for (int i = 0; i < TRIES; i++) {
-		sb_reset(&path);
-		sb_printf(&path, "%s/" PREFIX "XXXXXX", temp_dir());
-		if (!mkdtemp(path.s)) {
-			err_set(err, "cannot make a directory in %s: %s", temp_dir(), strerror(errno));
-			break;
-		}
-		d->lock_fd = lock_dir(path.s, O_CREAT);
+	sb_printf(&path, "%s/" PREFIX "XXXXXX", temp_dir());
+	if (!mkdtemp(path.s)) {
+		err_set(err, "cannot make a directory in %s: %s", temp_dir(), strerror(errno));
+	} else {
+		d->lock_fd = new_lock(path.s);
 		if (d->lock_fd >= 0) {
 			d->path = path.s;
 			return true;
 		}
-		int why = errno;
-		err_set(err, "cannot lock %s: %s", path.s, strerror(why));
+		err_set(err, "cannot lock %s: %s", path.s, strerror(errno));
 		remove_tree(path.s);
-		if (why != EWOULDBLOCK && why != ENOENT)
-			break;
 	}
 	sb_free(&path);
 	return false;
