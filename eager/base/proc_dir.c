@@ -38,8 +38,8 @@ static bool still_named(int fd, const char *path)
 	return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-/* Makes the lock file of a new directory. It gets its name when it is locked: no sweep ever sees it without an owner (one that did, and went
- * on reading the directory of directories, took away each further one that was made instead). */
+/* Makes the lock file of a new directory. It gets its name when it is locked: no sweep ever sees it without an owner. (One that did, and
+ * went on reading the directory of directories, took away each further one that was made instead.) */
 static int new_lock(const char *dir)
 {
 	struct strbuf making, path;
