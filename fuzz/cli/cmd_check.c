@@ -5,18 +5,19 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "compiled/targets/exec.h"
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
+#include "eager/base/json.h"
 #include "eager/base/output.h"
+#include "eager/base/proc.h"
+#include "fuzz/campaign/keep.h"
+#include "fuzz/campaign/load.h"
 #include "fuzz/cli/check_json.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/start.h"
-#include "compiled/targets/exec.h"
-#include "fuzz/campaign/keep.h"
-#include "fuzz/campaign/load.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/script.h"
-#include "eager/base/json.h"
 
 static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
@@ -307,6 +308,22 @@ static int judged(struct checking *c, struct checked *one, const struct target *
 	return rc;
 }
 
+/* A child that has run other programs may die of what one of those wrote beyond its memory: only a fresh child's death is the program's. */
+static void answer_of(struct result *r, struct checking *c, const char *file, const struct prog *p, int target, struct arena *a)
+{
+	struct exec *e = c->warm[target];
+	const int before = proc_nserved(exec_proc(e));
+	exec_submit(e, p, &c->o.target[target]);
+	references_get(&c->refs, &c->o.target[target]); /* while the target works */
+	exec_await(r, a, e);
+	if (r->status != RES_CRASH || before == 0)
+		return;
+	const char *death = r->message;
+	exec_run(r, a, e, p, &c->o.target[target]);
+	if (r->status != RES_CRASH)
+		complain("%s: %s, after %d other program%s; in a fresh process it does not", file, death, before, before == 1 ? "" : "s");
+}
+
 /* On a target whose child is there. */
 static int run_one(struct checking *c, const char *file, const struct prog *p, int target, struct arena *a)
 {
@@ -319,9 +336,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 	sb_init(&versions);
 	sb_init(&device);
 	target_print(&name, t);
-	exec_submit(c->warm[target], p, t);
-	references_get(&c->refs, t); /* while the target works */
-	exec_await(&r, a, c->warm[target]);
+	answer_of(&r, c, file, p, target, a);
 	exec_versions(&versions, &device, c->warm[target]);
 	if (r.bad_target) {
 		complain("target '%s': %s", name.s, r.message);

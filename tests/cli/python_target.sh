@@ -292,6 +292,19 @@ failures() { # everything that does not return
 	has "with its time" out "hang on python:hangs.py"
 	check add.prog add.prog --target python:aborts.py --target python:closure_compiler.py
 	has "each program has a child" out "2 programs on 2 targets: 2 pass, 2 crash"
+	{ printf 'import os\nimport closure_compiler\n\nserved = []\n' && cat <<-'END'; } >tires.py
+
+
+		def run(program):
+		    served.append(program)
+		    if len(served) == 3:  # a program has two calls
+		        os.abort()
+		    return closure_compiler.run(program)
+	END
+	check add.prog add.prog add.prog --target python:tires.py
+	expect "a death that another program left behind" 0 $?
+	has "is none of the next one's" out "3 programs on 1 target: 3 pass"
+	has "but is said" err "^scatterproof: add.prog: .*signal 6.*, after 1 other program; in a fresh process it does not"
 }
 
 calls() { # cache, key, symbols, what a program says
