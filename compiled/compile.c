@@ -5,6 +5,7 @@
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/validate.h"
+#include "eager/run/autograd.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 
@@ -119,7 +120,7 @@ static void joint_results(struct compilation *c, struct compiled *out)
 	out->grad = ARENA_NEW(c->arena, bool, MAX(c->j.ngrad, 1));
 	out->requires_grad = ARENA_NEW(c->arena, bool, MAX_RETURNS);
 	for (int i = 0; i < out->nout; i++)
-		out->requires_grad[i] = c->j.requires_grad[c->f.ret[i]] && dtype_is_float(node_meta(&c->f.p, c->f.ret[i])->dtype);
+		out->requires_grad[i] = joint_requires_grad(c->j.requires_grad, &c->f.p, c->f.ret[i]);
 	for (int i = 0; i < c->j.ngrad; i++) {
 		out->grad[i] = c->j.grad[i] != NO_VALUE;
 		add_result(&c->pure, RESULT_GRADIENT, c->j.grad[i]);
@@ -144,7 +145,7 @@ static bool return_gradients(struct compiled *out, struct prog *p, const struct 
 			continue;
 		if (p->nret == MAX_RETURNS)
 			return err_set(err, "too many outputs and gradients");
-		out->requires_grad[p->nret] = tracked[j->grad[i]] && dtype_is_float(node_meta(p, j->grad[i])->dtype);
+		out->requires_grad[p->nret] = joint_requires_grad(tracked, p, j->grad[i]);
 		p->ret[p->nret++] = j->grad[i];
 	}
 	return true;
@@ -180,6 +181,9 @@ static enum compile_status run_steps(struct compiled *out, struct compilation *c
 enum compile_status compile(
 	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err)
 {
+	const enum interp_status legal = interp_legal(bound, NULL, err);
+	if (legal != INTERP_OK)
+		return legal == INTERP_RAISES ? COMPILE_RAISES : COMPILE_REFUSED;
 	struct compilation *c = ARENA_ZNEW(a, struct compilation, 1);
 	c->o = o;
 	c->arena = a;
@@ -188,16 +192,6 @@ enum compile_status compile(
 }
 
 /* ---- running ---- */
-
-/* What AccumulateGrad does with a gradient that has arrived: it takes the layout of a dense leaf, of others a contiguous one. */
-static void leaf_layout(struct result_tensor *t, const struct meta *leaf)
-{
-	enum device device = t->meta.device;
-	meta_make_contiguous(&t->meta, leaf->dtype, leaf->size, leaf->rank);
-	t->meta.device = device;
-	if (meta_is_non_overlapping_and_dense(leaf))
-		memcpy(t->meta.stride, leaf->stride, sizeof leaf->stride);
-}
 
 static void split_gradients(struct result_call *c, const struct compiled *k, const struct prog *bound, struct arena *a)
 {
@@ -212,7 +206,9 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 			continue;
 		if (k->grad[g]) {
 			c->grad[g] = c->out[next++];
-			leaf_layout(&c->grad[g], node_meta(bound, i));
+			const enum device device = c->grad[g].meta.device;
+			graph_grad_layout(&c->grad[g].meta, node_meta(bound, i));
+			c->grad[g].meta.device = device;
 			c->grad[g].storage = fresh + g;
 		}
 		g++;
@@ -229,19 +225,14 @@ static bool run_call(struct result *out, const struct prog *p, int k, const stru
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
 		return false;
 	}
-	enum interp_status legal = interp_legal(&bound, NULL, &err); /* what eager refuses, the compiler refuses */
-	if (legal != INTERP_OK) {
-		*out = (struct result){.status = legal == INTERP_RAISES ? RES_RAISED : RES_UNSUPPORTED,
-			.compiling = true,
-			.message = arena_strdup(a, err.msg),
-			.stderr_tail = ""};
-		return false;
-	}
 	const enum compile_status compiled = compile(&c, &bound, o, a, &err);
 	if (compiled == COMPILE_BROKEN)
 		BUG("%s", err.msg);
-	if (compiled == COMPILE_REFUSED) {
-		*out = (struct result){.status = RES_UNSUPPORTED, .compiling = true, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
+	if (compiled != COMPILE_OK) {
+		*out = (struct result){.status = compiled == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED,
+			.compiling = true,
+			.message = arena_strdup(a, err.msg),
+			.stderr_tail = ""};
 		return false;
 	}
 	interp_run(&one, &c.p, a, NULL, &err);

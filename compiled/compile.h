@@ -25,6 +25,7 @@ struct compile_options {
 
 enum compile_status {
 	COMPILE_OK,
+	COMPILE_RAISES,  /* eager refuses this program whatever its data (err: PyTorch's text), and so does the compiler */
 	COMPILE_REFUSED, /* the compiler does not take this program (err: why) */
 	COMPILE_BROKEN   /* a step broke an invariant (err: "invariant after cse: I2: ..."): the compiler is wrong */
 };

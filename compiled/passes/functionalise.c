@@ -1,25 +1,17 @@
 /* functionalise.c: see functionalise.h. */
 #include "compiled/passes/functionalise.h"
 
-#include "eager/ops/rules.h"
+#include "eager/ops/vjp.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
 /* ---- what the rows of the old program are ---- */
 
-static bool makes_view(const struct prog *p, int node)
-{
-	const struct node *n = &p->node[node];
-	if (op_has(n->op, T_VIEW))
-		return true;
-	return op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == p->node[n->arg[A_viewed_self].node].out[0].storage;
-}
-
 /* Result k of a row with several fresh results: the first getitem that names it owns it. NO_VALUE: node is no such getitem. */
 static int owner(const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
-	if (n->op != OP_getitem || makes_view(p, n->arg[A_getitem_self].node))
+	if (n->op != OP_getitem || node_shares_memory(p, &p->node[n->arg[A_getitem_self].node]))
 		return NO_VALUE;
 	for (int i = 0; i < node; i++)
 		if (p->node[i].op == OP_getitem && p->node[i].arg[A_getitem_self].node == n->arg[A_getitem_self].node
@@ -40,7 +32,7 @@ static void find_roots(struct functional *f)
 			f->same[i] = f->same[n->arg[A_INPLACE_self].node];
 		else if (owner(f->from, i) != NO_VALUE)
 			f->same[i] = owner(f->from, i);
-		else if (!node_is_input(n) && makes_view(f->from, i))
+		else if (!node_is_input(n) && node_shares_memory(f->from, n))
 			f->root[i] = f->root[f->same[n->arg[A_viewed_self].node]];
 		f->root[i] = f->root[f->same[i]];
 	}
@@ -186,19 +178,6 @@ static int unexpanded(struct functional *f, int part, const struct meta *base)
 	return part;
 }
 
-static int unpermuted(struct functional *f, const struct node *n, int part)
-{
-	int rank = n->arg[A_permute_dims].n;
-	int64_t back[MAX_RANK];
-	for (int d = 0; d < rank; d++) {
-		int64_t from = n->arg[A_permute_dims].ints[d].value;
-		back[from < 0 ? from + rank : from] = d;
-	}
-	return emit_permute(&f->b, part, back, rank);
-}
-
-static int64_t maybe_int(const struct node *n, int k) { return node_given(n, k) ? node_int(n, k) : NO_INT; }
-
 /* Entry k of what split or unbind gives. */
 static int scatter_entry(struct functional *f, const struct node *n, int64_t k, int base, int part)
 {
@@ -220,12 +199,12 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	const bool nothing = meta_numel(build_meta(b, part)) == 0;
 	switch (n->op) {
 	case OP_expand: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
-	case OP_permute: return unpermuted(f, n, part);
+	case OP_permute: return vjp_unpermuted(b, n, part);
 	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case OP_t: return emit_t(b, part);
 	case OP_slice_Tensor:
-		return emit_slice_scatter(b, base, part, node_int(n, A_slice_Tensor_dim), maybe_int(n, A_slice_Tensor_start),
-			maybe_int(n, A_slice_Tensor_end), node_int(n, A_slice_Tensor_step));
+		return emit_slice_scatter(b, base, part, node_int(n, A_slice_Tensor_dim), build_int_of(n, A_slice_Tensor_start),
+			build_int_of(n, A_slice_Tensor_end), node_int(n, A_slice_Tensor_step));
 	case OP_select_int: return emit_select_scatter(b, base, part, node_int(n, A_select_int_dim), node_int(n, A_select_int_index));
 	case OP_diagonal:
 		return emit_diagonal_scatter(

@@ -14,7 +14,7 @@ struct differentiation {
 };
 
 /* A result that is read as an operand: of a row with several results, only through getitem. */
-static bool requires_grad(const bool *tracked, const struct prog *p, int value)
+bool joint_requires_grad(const bool *tracked, const struct prog *p, int value)
 {
 	return value >= 0 && tracked[value] && dtype_is_float(node_meta(p, value)->dtype);
 }
@@ -23,10 +23,10 @@ static bool any_operand_tracked(const bool *tracked, const struct prog *p, const
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct arg *a = &n->arg[k];
-		if (a->tag == ARG_TENSOR && (n->op == OP_getitem ? tracked[a->node] : requires_grad(tracked, p, a->node)))
+		if (a->tag == ARG_TENSOR && (n->op == OP_getitem ? tracked[a->node] : joint_requires_grad(tracked, p, a->node)))
 			return true;
 		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
-			if (requires_grad(tracked, p, a->nodes[i]))
+			if (joint_requires_grad(tracked, p, a->nodes[i]))
 				return true;
 	}
 	return false;
@@ -92,7 +92,7 @@ static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
 		v->in[k] = NO_VALUE;
 		if (arg->tag == ARG_TENSOR) {
 			v->in[k] = arg->node;
-			v->want[k] = requires_grad(d->tracked, d->b->p, arg->node);
+			v->want[k] = joint_requires_grad(d->tracked, d->b->p, arg->node);
 		} else if (arg->tag == ARG_SCALAR && op_info[v->n->op].param[k].kind == K_TENSOR) {
 			v->in[k] = build_number(d->b, arg->scalar);
 		} else if (arg->tag == ARG_TENSORS) {
@@ -100,7 +100,7 @@ static void operands(struct vjp *v, struct differentiation *d, struct arena *a)
 			v->list[k] = arg->nodes;
 			v->grad_list[k] = ARENA_NEW(a, int, MAX(arg->n, 1));
 			for (int i = 0; i < arg->n; i++) {
-				want[i] = requires_grad(d->tracked, d->b->p, arg->nodes[i]);
+				want[i] = joint_requires_grad(d->tracked, d->b->p, arg->nodes[i]);
 				v->grad_list[k][i] = NO_VALUE;
 			}
 			v->want_list[k] = want;

@@ -13,6 +13,7 @@ struct joint {
 
 /* By row of p: autograd tracks its floating results. In `a`. */
 bool *joint_tracked(const struct prog *p, struct arena *a);
+bool joint_requires_grad(const bool *tracked, const struct prog *p, int value); /* is it floating and tracked? value -1: no */
 /* Appends the backward part to f->p. False: a row has no rule, or there is too much of something (err). */
 bool joint_append(struct joint *out, struct functional *f, struct arena *a, struct err *err);
 

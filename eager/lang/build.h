@@ -36,6 +36,9 @@ static inline bool build_is_number(int value) { return value <= FIRST_NUMBER; }
 static inline const struct scalar *build_scalar(const struct build *b, int value) { return &b->number[FIRST_NUMBER - value]; }
 int build_result(struct build *b, int node, int k); /* result k of a node as a value: itself, or a getitem */
 
+/* Argument k of a row, an integer that may be None, as emit_ functions take it. */
+static inline int64_t build_int_of(const struct node *n, int k) { return node_given(n, k) ? node_int(n, k) : NO_INT; }
+
 static inline struct scalar scalar_int(int64_t v) { return (struct scalar){SC_INT, v, 0}; }
 static inline struct scalar scalar_float(double v) { return (struct scalar){SC_FLOAT, 0, v}; }
 

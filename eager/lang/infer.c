@@ -214,6 +214,13 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	return true;
 }
 
+bool node_shares_memory(const struct prog *p, const struct node *n)
+{
+	if (op_has(n->op, T_VIEW))
+		return true;
+	return op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == p->node[n->arg[A_viewed_self].node].out[0].storage;
+}
+
 static const char *operand_refusal(const struct prog *p, const struct node *n)
 {
 	const char *why = NULL;

@@ -180,10 +180,11 @@ void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
 void expr_mark(const struct prog *p, int expr, bool *set);
 
 bool node_is_sym(const struct node *n);
-bool node_is_source(const struct node *n);     /* an input, a symbol, or a factory such as full */
-int prog_operators(const struct prog *p);      /* nodes that are no source */
-bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
-bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
+bool node_is_source(const struct node *n);                           /* an input, a symbol, or a factory such as full */
+int prog_operators(const struct prog *p);                            /* nodes that are no source */
+bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */
+bool node_requires_grad(const struct node *n);                       /* such a row that says requires_grad=True */
+bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
 static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }

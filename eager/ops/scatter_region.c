@@ -78,8 +78,8 @@ bool kern_diagonal_scatter(struct kern_ctx *c) { return region_kern(c, meta_diag
 void vjp_slice_scatter(struct vjp *v)
 {
 	int64_t dim = node_int(v->n, A_slice_scatter_dim), step = node_int(v->n, A_slice_scatter_step);
-	int64_t start = node_given(v->n, A_slice_scatter_start) ? node_int(v->n, A_slice_scatter_start) : NO_INT;
-	int64_t end = node_given(v->n, A_slice_scatter_end) ? node_int(v->n, A_slice_scatter_end) : NO_INT;
+	int64_t start = build_int_of(v->n, A_slice_scatter_start);
+	int64_t end = build_int_of(v->n, A_slice_scatter_end);
 	if (v->want[A_slice_scatter_self]) {
 		int zero = vjp_zeros(v->b, vjp_meta(v, A_slice_scatter_src));
 		v->grad[A_slice_scatter_self] = emit_slice_scatter(v->b, v->g[0], zero, dim, start, end, step);

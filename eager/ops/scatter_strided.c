@@ -78,19 +78,12 @@ bool kern_as_strided_scatter(struct kern_ctx *c)
 
 void vjp_as_strided_scatter(struct vjp *v)
 {
-	const struct node *n = v->n;
-	const struct arg *size = &n->arg[A_as_strided_scatter_size], *stride = &n->arg[A_as_strided_scatter_stride];
-	int64_t sizes[MAX_RANK], strides[MAX_RANK], offset = NO_INT;
+	int64_t size[MAX_LIST], stride[MAX_LIST], offset = build_int_of(v->n, A_as_strided_scatter_storage_offset);
+	int nsize = vjp_ints(size, v->n, A_as_strided_scatter_size), nstride = vjp_ints(stride, v->n, A_as_strided_scatter_stride);
 	int g = emit_lift_fresh_copy(v->b, v->g[0]); /* contiguous from the first cell of a storage on, which PyTorch's need not be */
-	for (int d = 0; d < size->n; d++) {
-		sizes[d] = size->ints[d].value;
-		strides[d] = stride->ints[d].value;
-	}
-	if (node_given(n, A_as_strided_scatter_storage_offset))
-		offset = node_int(n, A_as_strided_scatter_storage_offset);
 	if (v->want[A_as_strided_scatter_self])
-		v->grad[A_as_strided_scatter_self] = emit_as_strided_scatter(
-			v->b, g, vjp_zeros(v->b, vjp_meta(v, A_as_strided_scatter_src)), sizes, size->n, strides, stride->n, offset);
+		v->grad[A_as_strided_scatter_self] =
+			emit_as_strided_scatter(v->b, g, vjp_zeros(v->b, vjp_meta(v, A_as_strided_scatter_src)), size, nsize, stride, nstride, offset);
 	if (v->want[A_as_strided_scatter_src])
-		v->grad[A_as_strided_scatter_src] = emit_as_strided(v->b, g, sizes, size->n, strides, stride->n, offset);
+		v->grad[A_as_strided_scatter_src] = emit_as_strided(v->b, g, size, nsize, stride, nstride, offset);
 }

@@ -9,16 +9,7 @@ void vjp_alias(struct vjp *v) { v->grad[A_alias_self] = v->g[0]; }
 void vjp_expand(struct vjp *v) { v->grad[A_expand_self] = v->g[0]; } /* vjp_apply sums */
 void vjp_t(struct vjp *v) { v->grad[A_t_self] = emit_t(v->b, v->g[0]); }
 
-void vjp_permute(struct vjp *v)
-{
-	int64_t dims[MAX_LIST], inverse[MAX_LIST];
-	int n = vjp_ints(dims, v, A_permute_dims), d;
-	for (int i = 0; i < n; i++) {
-		CHECK(dim_wrap(&d, dims[i], n, NULL));
-		inverse[d] = i;
-	}
-	v->grad[A_permute_self] = emit_permute(v->b, v->g[0], inverse, n);
-}
+void vjp_permute(struct vjp *v) { v->grad[A_permute_self] = vjp_unpermuted(v->b, v->n, v->g[0]); }
 
 void vjp_transpose(struct vjp *v)
 {
@@ -133,8 +124,8 @@ void vjp_as_strided(struct vjp *v)
 	const struct meta *self = vjp_meta(v, A_as_strided_self);
 	struct meta view = {.offset = self->offset}, in = geometry(self->size, self->stride, self->rank, self->offset);
 	int64_t size[MAX_LIST], stride[MAX_LIST];
-	view.rank = vjp_ints(size, v, A_as_strided_size);
-	vjp_ints(stride, v, A_as_strided_stride);
+	view.rank = vjp_ints(size, v->n, A_as_strided_size);
+	vjp_ints(stride, v->n, A_as_strided_stride);
 	if (node_given(v->n, A_as_strided_storage_offset))
 		view.offset = node_int(v->n, A_as_strided_storage_offset);
 	memcpy(view.size, size, sizeof *size * (size_t)view.rank);

@@ -116,7 +116,9 @@ struct cotangent {
 	struct tensor value;
 };
 enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, struct arena *scratch, struct err *err);
-/* Gradient of leaf `node` in `a`; false: None. Strides are the leaf's if that is dense, else contiguous. */
+/* The layout that AccumulateGrad gives a leaf's gradient: the leaf's strides if that is dense, else contiguous; from offset 0. */
+void graph_grad_layout(struct meta *out, const struct meta *leaf);
+/* Gradient of leaf `node` in `a`; false: None. */
 bool graph_grad(struct tensor *out, const struct graph *g, int node, struct arena *a);
 
 #endif

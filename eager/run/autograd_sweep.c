@@ -303,14 +303,21 @@ enum step graph_backward(struct graph *g, const struct cotangent *cot, int n, st
 	return STEP_OK;
 }
 
+void graph_grad_layout(struct meta *out, const struct meta *leaf)
+{
+	meta_make_contiguous(out, leaf->dtype, leaf->size, leaf->rank);
+	if (meta_is_non_overlapping_and_dense(leaf))
+		memcpy(out->stride, leaf->stride, sizeof leaf->stride);
+}
+
 bool graph_grad(struct tensor *out, const struct graph *g, int node, struct arena *a)
 {
 	const struct var *v = &g->var[g->var_of[node][0]];
 	if (!g->root[v->root].reached)
 		return false;
-	new_like(out, &v->meta, a);
-	if (meta_is_non_overlapping_and_dense(&v->meta))
-		memcpy(out->meta.stride, v->meta.stride, sizeof v->meta.stride);
+	struct meta m;
+	graph_grad_layout(&m, &v->meta);
+	tensor_new(out, &m, a);
 	adjoint_get(out, g, v);
 	return true;
 }

@@ -273,8 +273,7 @@ static enum step run_node(struct interp_run *r, int node)
 		return STEP_RAISED;
 	if (node_is_input(n))
 		return run_input(r, node);
-	bool shares = op_has(n->op, T_MAYBE_VIEW) && n->out[0].storage == r->p->node[n->arg[A_viewed_self].node].out[0].storage;
-	if (op_has(n->op, T_VIEW) || shares)
+	if (node_shares_memory(r->p, n))
 		return graph_view(&r->g, node, r->err);
 	struct arena_mark mark = arena_mark(&r->scratch);
 	enum step step = op_has(n->op, T_MUTATES) ? run_inplace(r, node) : run_functional(r, node);

@@ -56,15 +56,13 @@ static void kernel(struct rule_program *r, int node)
 		BUG("a derivative: %s: %s", op_info[n->op].name, err.msg);
 }
 
-/* The operand whose memory result k of a node shares; NULL: none. */
-static const struct tensor *shared(const struct rule_program *r, const struct node *n, int k)
+/* The operand whose memory a node's results share; NULL: none. */
+static const struct tensor *shared(const struct rule_program *r, const struct node *n)
 {
 	const struct arg *self = &n->arg[A_viewed_self];
 	if (n->op == OP_getitem)
 		return &r->result[self->node][node_int(n, A_getitem_index)];
-	if (op_has(n->op, T_VIEW) || (op_has(n->op, T_MAYBE_VIEW) && n->out[k].storage == r->p.node[self->node].out[0].storage))
-		return r->result[self->node];
-	return NULL;
+	return node_shares_memory(&r->p, n) ? r->result[self->node] : NULL;
 }
 
 static void execute(struct build *b, int node)
@@ -73,13 +71,11 @@ static void execute(struct build *b, int node)
 	const struct node *n = &r->p.node[node];
 	CHECK(!op_has(n->op, T_MUTATES));
 	r->result[node] = ARENA_NEW(r->a, struct tensor, MAX(n->nout, 1));
-	if (!shared(r, n, 0))
+	const struct tensor *base = shared(r, n);
+	if (!base)
 		kernel(r, node);
-	for (int k = 0; k < n->nout; k++) {
-		const struct tensor *base = shared(r, n, k);
-		if (base)
-			r->result[node][k] = (struct tensor){n->out[k].meta, base->base};
-	}
+	for (int k = 0; base && k < n->nout; k++)
+		r->result[node][k] = (struct tensor){n->out[k].meta, base->base};
 }
 
 static void rule_begin(struct rule_program *r, struct arena *a)

@@ -2,7 +2,6 @@
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
-#include "eager/run/interp.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 
@@ -26,6 +25,7 @@ struct request {
 
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
+	static const char *const why[] = {[COMPILE_RAISES] = "eager refuses it: ", [COMPILE_REFUSED] = "unsupported: ", [COMPILE_BROKEN] = ""};
 	struct request *request = ctx;
 	struct compile_options o = request->options;
 	struct arena a;
@@ -39,14 +39,13 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
-	bool bound_ok = prog_bind(&bound, p, 0, &a, &err), legal = bound_ok && interp_legal(&bound, NULL, &err) == INTERP_OK;
-	if (legal)
+	if (prog_bind(&bound, p, 0, &a, &err))
 		status = compile(&c, &bound, &o, &a, &err);
 	if (status == COMPILE_OK)
 		print_stage(&c.p, name, o.stage, steps.s);
 	else
-		complain("%s: %s%s", name, !legal ? "eager refuses it: " : status == COMPILE_REFUSED ? "unsupported: " : "", err.msg);
-	request->missing |= status == COMPILE_REFUSED;
+		complain("%s: %s%s", name, why[status], err.msg);
+	request->missing |= status == COMPILE_RAISES || status == COMPILE_REFUSED;
 	sb_free(&steps);
 	arena_free(&a);
 	return status == COMPILE_OK ? EXIT_CLEAN : status == COMPILE_BROKEN ? EXIT_FINDINGS : EXIT_VOID;

@@ -30,7 +30,21 @@ static const int64_t *region_cells(struct ref_ctx *c, const struct region *g)
 	return cell;
 }
 
-/* The result keeps self's strides, gaps included; a self that repeats cells by stride 0 is cloned first (SEEDS.md, A). */
+bool ref_scatter_clones(const struct meta *self) { return !meta_is_non_overlapping_and_dense(self) && meta_overlaps_itself(self); }
+
+sid *ref_scatter_base(struct ref_ctx *c, int self, int64_t *stride)
+{
+	const struct meta *m = meta_of(c, self);
+	if (ref_scatter_clones(m))
+		shape_strides_like(stride, m);
+	else
+		memcpy(stride, m->stride, sizeof m->stride);
+	sid *out = shape_out_like(c, m, stride);
+	if (out)
+		memcpy(out, ref_ids(c, c->in[self]), (size_t)meta_numel(m) * sizeof *out);
+	return out;
+}
+
 static bool replace_region(struct ref_ctx *c, const struct region *g)
 {
 	const struct meta *m = meta_of(c, A_region_scatter_self), *src = meta_of(c, A_region_scatter_src);
@@ -38,19 +52,13 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 	if (!shape_equal(src->size, src->rank, g->size, g->rank))
 		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
 			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
-	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
-	if (!repeats && meta_has_duplicates(m) && !c->inplace)
+	if (!ref_scatter_clones(m) && meta_has_duplicates(m) && !c->inplace)
 		return ref_unsupported(
 			c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
-	if (repeats)
-		shape_strides_like(stride, m);
-	else
-		memcpy(stride, m->stride, sizeof stride);
-	sid *out = shape_out_like(c, m, stride);
+	sid *out = ref_scatter_base(c, A_region_scatter_self, stride);
 	if (!out)
 		return false;
 	int64_t n = shape_numel(g->size, g->rank);
-	memcpy(out, ref_ids(c, c->in[A_region_scatter_self]), (size_t)meta_numel(m) * sizeof *out);
 	const sid *from = ref_cast(c, ref_ids(c, c->in[A_region_scatter_src]), n, m->dtype);
 	const int64_t *cell = region_cells(c, g);
 	for (int64_t k = 0; k < n; k++)

@@ -65,7 +65,7 @@ bool ref_as_strided_scatter(struct ref_ctx *c)
 	const struct meta *m = meta_of(c, A_as_strided_scatter_self), *src = meta_of(c, A_as_strided_scatter_src);
 	const struct ref_tensor *self = c->in[A_as_strided_scatter_self];
 	int64_t stride[MAX_RANK], index[MAX_RANK] = {0};
-	bool repeats = !meta_is_non_overlapping_and_dense(m) && meta_overlaps_itself(m);
+	const bool repeats = ref_scatter_clones(m);
 	int64_t offset = repeats ? 0 : m->offset, ncells = repeats ? meta_numel(m) : c->r->storage[self->storage].ncells;
 	struct named g;
 	if (!repeats && meta_has_duplicates(m))
@@ -79,14 +79,9 @@ bool ref_as_strided_scatter(struct ref_ctx *c)
 			shape_text(c, src->size, src->rank), shape_text(c, g.size, g.rank));
 	if (ref_has_grad(c->r, self) && !meta_is_contiguous(m))
 		return err_set(c->err, "as_strided_scatter is currently only supported in autograd for contiguous inputs");
-	if (repeats)
-		shape_strides_like(stride, m);
-	else
-		memcpy(stride, m->stride, sizeof stride);
-	sid *out = shape_out_like(c, m, stride);
+	sid *out = ref_scatter_base(c, A_as_strided_scatter_self, stride);
 	if (!out)
 		return false;
-	memcpy(out, ref_ids(c, self), (size_t)meta_numel(m) * sizeof *out);
 	const sid *from = ref_cast(c, ref_ids(c, c->in[A_as_strided_scatter_src]), g.n, m->dtype);
 	const int64_t *element = elements_of(c, m, stride, offset, ncells);
 	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)ncells + 1);
