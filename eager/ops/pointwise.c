@@ -4,22 +4,22 @@
  * Compute types: double for f64, float for f32, f16 and bf16 (operands widened, the result rounded once), int64_t for integers and
  * bool (wrapped when stored). Operands and scalars are first taken into the common dtype, except that in products and quotients a
  * Python scalar or a second operand of one element acts in the compute type (measured on PyTorch's CPU, bit for bit). */
+#include "eager/ops/pointwise.h"
+
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
 
 #include <math.h>
 
-enum { CHUNK = 256, MAX_IN = 3, MAX_WALK = MAX_IN + 1 };
+enum { CHUNK = 256, MAX_IN = MAX_ELEMENTWISE, MAX_WALK = MAX_IN + 1 };
 
 /* ---- the operands of one call ---- */
 
 struct pointwise_operands {
-	int nin;
 	const struct tensor *in[MAX_IN];
-	const struct scalar *scalar[2];      /* NULL: not given */
-	enum dtype common;                   /* dtype computed in */
-	bool narrow[MAX_IN], narrow_scalars; /* to be rounded to the common dtype */
+	struct pointwise_types types;
 };
 
 enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS, PROMO_GRADIENT }; /* ops.def */
@@ -48,28 +48,36 @@ static enum dtype common_dtype(const struct node *n, const struct meta *const *i
 
 static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
 
-static void call_gather(struct pointwise_operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
+static void types_of(struct pointwise_types *t, const struct node *n, const struct meta *const *in, enum promo promo)
 {
 	const struct op_info *info = &op_info[n->op];
-	const struct meta *metas[MAX_IN] = {0};
 	int nscalar = 0;
-	*c = (struct pointwise_operands){.narrow_scalars = !acts_wide(info)};
+	*t = (struct pointwise_types){.narrow_scalars = !acts_wide(info)};
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR) {
-			c->in[c->nin] = in[k];
-			metas[c->nin++] = &in[k]->meta;
+			t->nin++;
 		} else if (info->param[k].kind == K_SCALAR) {
-			c->narrow_scalars = c->narrow_scalars && info->param[k].role != R_FACTOR;
-			c->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
+			t->narrow_scalars = t->narrow_scalars && info->param[k].role != R_FACTOR;
+			t->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
 		}
 	}
-	c->common = common_dtype(n, metas, c->nin, promo);
-	c->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(c->common); /* a threshold below 0 wraps in u8 */
-	for (int k = 0; k < c->nin; k++) {
-		enum dtype t = c->in[k]->meta.dtype;
-		bool wide = k == 1 && acts_wide(info) && meta_numel(&c->in[k]->meta) == 1 && dtype_is_float(c->common);
-		c->narrow[k] = t != c->common && !wide;
+	t->common = common_dtype(n, in, t->nin, promo);
+	t->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(t->common); /* a threshold below 0 wraps in u8 */
+	for (int k = 0; k < t->nin; k++) {
+		bool wide = k == 1 && acts_wide(info) && meta_numel(in[k]) == 1 && dtype_is_float(t->common);
+		t->narrow[k] = in[k]->dtype != t->common && !wide;
 	}
+}
+
+static void operands_gather(struct pointwise_operands *c, const struct node *n, const struct tensor *const *in, enum promo promo)
+{
+	const struct meta *metas[MAX_IN] = {0};
+	for (int k = 0, q = 0; k < op_info[n->op].nparam; k++)
+		if (op_info[n->op].param[k].kind == K_TENSOR) {
+			c->in[q] = in[k];
+			metas[q++] = &in[k]->meta;
+		}
+	types_of(&c->types, n, metas, promo);
 }
 
 /* ---- one walk over the elements of all operands ---- */
@@ -188,15 +196,15 @@ static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 	struct pointwise_walk w;
 	if (meta_numel(&k->out->meta) == 0)
 		return true;
-	call_gather(&c, k->n, k->in, r->promo);
+	operands_gather(&c, k->n, k->in, r->promo);
 	pointwise_walk_start(&w, &k->out->meta);
-	for (int q = 0; q < c.nin; q++)
+	for (int q = 0; q < c.types.nin; q++)
 		pointwise_walk_operand(&w, &c.in[q]->meta);
 	pointwise_walk_operand(&w, &k->out->meta);
 	pointwise_walk_join(&w);
-	if (c.common == DT_F64)
+	if (c.types.common == DT_F64)
 		forward_f64(&c, &w, k->out, r->fwd_f64);
-	else if (dtype_is_float(c.common))
+	else if (dtype_is_float(c.types.common))
 		forward_f32(&c, &w, k->out, r->fwd_f32);
 	else
 		forward_i64(&c, &w, k->out, r->fwd_i64);
@@ -209,6 +217,57 @@ static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 #define OP(...)
 #define INPLACE(...)
 #include "eager/lang/ops.def"
+
+/* ---- element by element (pointwise.h) ---- */
+
+static const struct pointwise_row *const rows[NOPS] = {
+#define POINTWISE(id, ...) [OP_##id] = &row_##id,
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+};
+
+void pointwise_types(struct pointwise_types *out, int row, const struct node *n, const struct meta *const *in)
+{
+	types_of(out, n, in, rows[row]->promo);
+}
+
+union element pointwise_scalar(const struct pointwise_types *t, int k)
+{
+	const struct pointwise_operands c = {.types = *t};
+	union element e = {0};
+	if (t->common == DT_F64)
+		e.f64 = k ? constants_f64(&c).t : constants_f64(&c).s;
+	else if (dtype_is_float(t->common))
+		e.f32 = k ? constants_f32(&c).t : constants_f32(&c).s;
+	else
+		e.i64 = k ? constants_i64(&c).t : constants_i64(&c).s;
+	return e;
+}
+
+#define ELEMENT(of, type)                                                                                                                  \
+	static union element element_##of(                                                                                                     \
+		const struct pointwise_row *r, enum dtype common, const union element *in, const union element *s, const union element *t)         \
+	{                                                                                                                                      \
+		type v[MAX_IN][CHUNK];                                                                                                             \
+		const struct consts_##of k = {.s = s ? s->of : 0, .t = t ? t->of : 0, .has_s = s != NULL, .has_t = t != NULL, .common = common};   \
+		union element y = {0};                                                                                                             \
+		for (int q = 0; q < MAX_IN; q++)                                                                                                   \
+			v[q][0] = in[q].of;                                                                                                            \
+		r->fwd_##of(&y.of, v, &k, 1);                                                                                                      \
+		return y;                                                                                                                          \
+	}
+ELEMENT(f32, float)
+ELEMENT(f64, double)
+ELEMENT(i64, int64_t)
+
+union element pointwise_element(
+	int row, enum dtype common, const union element in[MAX_ELEMENTWISE], const union element *s, const union element *t)
+{
+	if (common == DT_F64)
+		return element_f64(rows[row], common, in, s, t);
+	return (dtype_is_float(common) ? element_f32 : element_i64)(rows[row], common, in, s, t);
+}
 
 /* ---- derivatives with cases ---- */
 

@@ -128,11 +128,11 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 /* Loads operand q of the walk; true operands only (a missing one stays as it is). */
 static void FN(operands)(T v[][CHUNK], const struct pointwise_operands *c, const struct pointwise_walk *w, int64_t at, int n)
 {
-	for (int q = 0; q < c->nin; q++) {
+	for (int q = 0; q < c->types.nin; q++) {
 		FN(load)(v[q], c->in[q], w->cell[q] + at * w->stride[q][w->rank - 1], w->stride[q][w->rank - 1], n);
-		if (c->narrow[q])
+		if (c->types.narrow[q])
 			for (int i = 0; i < n; i++)
-				v[q][i] = FN(in_dtype)(c->common, v[q][i]);
+				v[q][i] = FN(in_dtype)(c->types.common, v[q][i]);
 	}
 }
 
@@ -140,12 +140,13 @@ static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 {
 	T v[2] = {0, 0};
 	for (int q = 0; q < 2; q++) {
-		if (c->scalar[q])
-			v[q] = FN(scalar)(c->scalar[q]);
-		if (c->scalar[q] && c->narrow_scalars)
-			v[q] = FN(in_dtype)(c->common, v[q]);
+		if (c->types.scalar[q])
+			v[q] = FN(scalar)(c->types.scalar[q]);
+		if (c->types.scalar[q] && c->types.narrow_scalars)
+			v[q] = FN(in_dtype)(c->types.common, v[q]);
 	}
-	return (struct FN(consts)){.s = v[0], .t = v[1], .has_s = c->scalar[0] != NULL, .has_t = c->scalar[1] != NULL, .common = c->common};
+	return (struct FN(consts)){
+		.s = v[0], .t = v[1], .has_s = c->types.scalar[0] != NULL, .has_t = c->types.scalar[1] != NULL, .common = c->types.common};
 }
 
 static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,
@@ -153,7 +154,7 @@ static void FN(forward)(const struct pointwise_operands *c, struct pointwise_wal
 {
 	T v[MAX_IN][CHUNK] = {{0}}, y[CHUNK];
 	struct FN(consts) k = FN(constants)(c);
-	int o = c->nin, last = w->rank - 1;
+	int o = c->types.nin, last = w->rank - 1;
 	do {
 		for (int64_t at = 0; at < w->size[last]; at += CHUNK) {
 			int n = (int)MIN((int64_t)CHUNK, w->size[last] - at);

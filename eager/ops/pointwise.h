@@ -1,0 +1,31 @@
+/* pointwise.h: what a POINTWISE row of ops.def computes, for whoever takes rows apart into elements (compiled/loops). The kernels of
+ * pointwise.c go by the same rules. */
+#ifndef SCATTERPROOF_POINTWISE_H
+#define SCATTERPROOF_POINTWISE_H
+
+#include "eager/lang/prog.h"
+
+enum { MAX_ELEMENTWISE = 3 }; /* tensor operands of a row */
+
+/* A number in the type computed in: f64 for dtype f64, f32 for the other float dtypes, i64 for integers and bool. */
+union element {
+	float f32;
+	double f64;
+	int64_t i64;
+};
+
+struct pointwise_types {
+	int nin;
+	enum dtype common;                            /* dtype computed in */
+	const struct scalar *scalar[2];               /* s and t of the row's expression; NULL: not given */
+	bool narrow[MAX_ELEMENTWISE], narrow_scalars; /* to be rounded to the common dtype first */
+};
+/* in: metas of the tensor operands in schema order (meta_operand). row: the POINTWISE row, n: it, or a row that writes its result. */
+void pointwise_types(struct pointwise_types *out, int row, const struct node *n, const struct meta *const *in);
+/* Scalar k (0: s, 1: t) as the row sees it; it is given. */
+union element pointwise_scalar(const struct pointwise_types *t, int k);
+/* One element, not yet rounded to the result's dtype; comparisons give 0 or 1. s, t: NULL if not given. */
+union element pointwise_element(
+	int row, enum dtype common, const union element in[MAX_ELEMENTWISE], const union element *s, const union element *t);
+
+#endif
