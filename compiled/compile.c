@@ -2,6 +2,8 @@
  * every step ends in step_done(). */
 #include "compiled/compile.h"
 
+#include "compiled/loops/lower.h"
+#include "compiled/loops/run.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/validate.h"
@@ -215,6 +217,20 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 	}
 }
 
+static void run_loops(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
+{
+	struct loops l;
+	struct err err = {0};
+	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
+	enum loop_end end = LOOPS_TOO_LARGE;
+	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err))
+		end = loops_run(&out->call[0], &l, p, loops_interpret, NULL, a, &err);
+	if (end == LOOPS_RAN)
+		return;
+	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
+	out->message = arena_strdup(a, err.msg);
+}
+
 static bool run_call(struct result *out, const struct prog *p, int k, const struct compile_options *o, struct arena *a)
 {
 	struct prog bound;
@@ -235,7 +251,10 @@ static bool run_call(struct result *out, const struct prog *p, int k, const stru
 			.stderr_tail = ""};
 		return false;
 	}
-	interp_run(&one, &c.p, a, NULL, &err);
+	if (o->engine == ENGINE_KERNELS)
+		interp_run(&one, &c.p, a, NULL, &err);
+	else
+		run_loops(&one, &c.p, o, a);
 	if (one.status != RES_OK) {
 		*out = one;
 		return false;

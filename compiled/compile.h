@@ -11,8 +11,13 @@ int compile_nstages(void);
 const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
 bool compile_stage_find(int *out, const char *name);
 
+/* What runs the program that the steps made: eager's kernels, row by row; or loops (loops/lower.h), interpreted. */
+enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS };
+
 struct compile_options {
 	int stage;     /* the last step */
+	enum compile_engine engine;
+	bool no_fusion; /* of loops */
 	unsigned off;  /* 1u << index of a pass: it does not run */
 	bool freezing; /* passes that ask for it run */
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then

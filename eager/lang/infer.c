@@ -214,6 +214,25 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	return true;
 }
 
+bool node_functional_meta(struct meta *out, const struct prog *p, int node, struct err *err)
+{
+	const struct node *n = &p->node[node];
+	struct meta_ctx c = {.p = p, .n = n, .nout = 1, .err = err};
+	struct meta in[MAX_ARGS];
+	for (int k = 0; k < MAX_OUTS; k++)
+		c.alias[k] = -1;
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (meta_operand(p, n, k)) {
+			in[k] = *meta_operand(p, n, k);
+			in[k].device = node_meta(p, n->arg[A_INPLACE_self].node)->device;
+			c.in[k] = &in[k];
+		}
+	if (!op_meta[n->op](&c))
+		return false;
+	*out = c.out[0];
+	return true;
+}
+
 bool node_shares_memory(const struct prog *p, const struct node *n)
 {
 	if (op_has(n->op, T_VIEW))

@@ -4,9 +4,9 @@
 #include "eager/run/autograd.h"
 #include "eager/lang/fill.h"
 #include "eager/run/legality.h"
+#include "eager/run/zones.h"
 #include "generated/op_args.h"
 
-enum { ZONE = 64 }; /* bytes of red zone before and after each storage */
 static const size_t default_max_bytes = (size_t)1 << 30;
 
 struct storage {
@@ -30,26 +30,6 @@ struct interp_run {
 
 /* ---- storages --------------------------------------------------------------------------------------------------- */
 
-static unsigned char zone_byte(size_t i) { return (unsigned char)(0x5a ^ i * 7); }
-
-static void poison(unsigned char *data, size_t nbytes, enum dtype t)
-{
-	static const unsigned char pattern[NDTYPES][8] = {
-		/* little-endian NaNs with payload 5a5a… */
-		[DT_F16] = {0x5a, 0x7e},
-		[DT_BF16] = {0xda, 0x7f},
-		[DT_F32] = {0x5a, 0x5a, 0xda, 0x7f},
-		[DT_F64] = {0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0x5a, 0xfa, 0x7f},
-	};
-	if (!dtype_is_float(t)) {
-		memset(data, 0xa5, nbytes);
-		return;
-	}
-	size_t n = (size_t)dtype_nbytes(t);
-	for (size_t i = 0; i < nbytes; i += n)
-		memcpy(data + i, pattern[t], n);
-}
-
 static struct storage *storage_add(struct interp_run *r, int id, int64_t ncells, enum dtype t, enum device device, struct arena *a)
 {
 	if (r->nstorage == r->cap_storage) {
@@ -70,11 +50,7 @@ static struct storage *storage_add(struct interp_run *r, int id, int64_t ncells,
 	*s = (struct storage){.id = id, .nbytes = nbytes, .ncells = ncells};
 	if (device == DEV_META || r->g.metas)
 		return s;
-	unsigned char *block = arena_alloc(a, nbytes + 2 * ZONE);
-	for (size_t i = 0; i < ZONE; i++)
-		block[i] = block[ZONE + nbytes + i] = zone_byte(i);
-	s->data = block + ZONE;
-	poison(s->data, nbytes, t);
+	s->data = zones_alloc(a, nbytes, t);
 	return s;
 }
 
@@ -82,12 +58,9 @@ static void zones_check(const struct interp_run *r, const char *after)
 {
 	if (r->o && r->o->no_zones)
 		return;
-	unsigned char want[ZONE];
-	for (size_t i = 0; i < ZONE; i++)
-		want[i] = zone_byte(i);
 	for (int k = 0; k < r->nstorage; k++) {
 		const struct storage *s = &r->storage[k];
-		if (!s->data || (memcmp(s->data - ZONE, want, ZONE) == 0 && memcmp(s->data + s->nbytes, want, ZONE) == 0))
+		if (!s->data || zones_intact(s->data, s->nbytes))
 			continue;
 		struct strbuf text;
 		sb_init(&text);
@@ -175,26 +148,6 @@ static enum step run_functional(struct interp_run *r, int node)
 	return STEP_OK;
 }
 
-/* Meta of the value that an in-place row's kernel computes: the functional row's result, on self's device whatever the operands'. */
-static bool functional_meta(struct meta *out, const struct interp_run *r, int node, struct err *err)
-{
-	const struct node *n = &r->p->node[node];
-	struct meta_ctx c = {.p = r->p, .n = n, .nout = 1, .err = err};
-	for (int k = 0; k < MAX_OUTS; k++)
-		c.alias[k] = -1;
-	struct meta in[MAX_ARGS];
-	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (meta_operand(r->p, n, k)) {
-			in[k] = *meta_operand(r->p, n, k);
-			in[k].device = node_meta(r->p, n->arg[A_INPLACE_self].node)->device;
-			c.in[k] = &in[k];
-		}
-	if (!op_meta[n->op](&c))
-		return false;
-	*out = c.out[0];
-	return true;
-}
-
 /* Stores the new value. Where self overlaps itself only elements that change are written, in order: masked_fill_, index_fill_ and
  * index_put_ leave the others alone. (An element that is written with its old value cannot be told from one that is not written;
  * such programs are not generated.) */
@@ -232,7 +185,7 @@ static enum step run_inplace(struct interp_run *r, int node)
 		return STEP_RAISED;
 	struct err err = {0};
 	struct tensor value, self;
-	if (!functional_meta(&value.meta, r, node, &err))
+	if (!node_functional_meta(&value.meta, r->p, node, &err))
 		return raised(r, &err);
 	graph_tensor(&self, &r->g, n->arg[A_INPLACE_self].node, 0);
 	bool data;

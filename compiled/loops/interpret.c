@@ -1,0 +1,166 @@
+/* interpret.c: the engine that walks the instructions: the meaning of the loop IR, slow and plain. */
+#include "compiled/loops/run.h"
+
+#include "eager/ops/rules.h"
+
+/* ---- single instructions ---- */
+
+static int64_t cell_of(const struct affine *at, const union element *reg)
+{
+	int64_t cell = at->base;
+	for (int k = 0; k < at->n; k++)
+		cell += at->term[k].times * reg[at->term[k].reg].i64;
+	return cell;
+}
+
+static unsigned char *address(const struct loop_frame *f, const struct loop_ins *i, const union element *reg)
+{
+	const struct loop_buffer *b = &f->loops->buffer[i->buffer];
+	const int64_t cell = cell_of(i->at, reg);
+	if (cell < 0 || cell >= b->ncells)
+		BUG("cell %lld of buffer b%d, which has %lld", (long long)cell, i->buffer, (long long)b->ncells);
+	return f->data[i->buffer] + cell * dtype_nbytes(b->dtype);
+}
+
+static union element element_at(enum dtype t, enum reg_type as, const unsigned char *p)
+{
+	union element v = {0};
+	if (as == REG_BITS)
+		v.i64 = (int64_t)get_le(p, dtype_nbytes(t));
+	else if (as == REG_F64)
+		v.f64 = dtype_load_f(t, p);
+	else if (as == REG_F32)
+		v.f32 = (float)dtype_load_f(t, p);
+	else
+		v.i64 = dtype_load_i(t, p);
+	return v;
+}
+
+static void put_element(enum dtype t, enum reg_type as, unsigned char *p, union element v)
+{
+	if (as == REG_BITS)
+		put_le(p, (uint64_t)v.i64, dtype_nbytes(t));
+	else if (as == REG_F64)
+		dtype_store_f(t, p, v.f64);
+	else if (as == REG_F32)
+		dtype_store_f(t, p, (double)v.f32);
+	else
+		dtype_store_i(t, p, v.i64);
+}
+
+static double number(enum reg_type t, union element v) { return t == REG_F64 ? v.f64 : t == REG_F32 ? (double)v.f32 : (double)v.i64; }
+
+static union element as_type(enum reg_type to, enum reg_type from, union element v)
+{
+	union element out = {0};
+	if (to == REG_F64)
+		out.f64 = number(from, v);
+	else
+		out.f32 = from == REG_I64 ? (float)v.i64 : (float)v.f64;
+	return out;
+}
+
+/* v as it would come back from memory of dtype t. */
+static union element rounded(enum dtype t, enum reg_type from, union element v)
+{
+	union element out = {0};
+	if (t == DT_F64)
+		out.f64 = number(from, v);
+	else if (dtype_is_float(t))
+		out.f32 = (float)dtype_round(t, number(from, v));
+	else
+		out.i64 = dtype_wrap(t, from == REG_I64 ? v.i64 : (int64_t)number(from, v));
+	return out;
+}
+
+static union element converted(enum dtype to, enum dtype from, union element v)
+{
+	unsigned char a[8], b[8];
+	const struct meta source = {.dtype = from}, target = {.dtype = to};
+	const struct tensor src = {source, a};
+	struct tensor dst = {target, b};
+	put_element(from, reg_type_of(from), a, v);
+	tensor_copy(&dst, &src);
+	return element_at(to, reg_type_of(to), b);
+}
+
+static union element packed(enum dtype t, union element v, bool pack)
+{
+	unsigned char cell[8];
+	put_element(t, pack ? reg_type_of(t) : REG_BITS, cell, v);
+	return element_at(t, pack ? REG_BITS : reg_type_of(t), cell);
+}
+
+static int64_t floor_div(int64_t a, int64_t by) { return a / by - (a % by < 0); }
+
+static union element row_of(const struct loop_ins *i, const union element *reg)
+{
+	union element in[MAX_ELEMENTWISE] = {{0}, {0}, {0}};
+	const int operand[MAX_ELEMENTWISE] = {i->a, i->b, i->c};
+	for (int k = 0; k < MAX_ELEMENTWISE; k++)
+		if (operand[k] != NO_REG)
+			in[k] = reg[operand[k]];
+	const union element *s = i->scalar[0] == NO_REG ? NULL : &reg[i->scalar[0]], *t = i->scalar[1] == NO_REG ? NULL : &reg[i->scalar[1]];
+	return pointwise_element(i->row, i->dtype, in, s, t);
+}
+
+/* ---- the walk ---- */
+
+/* False: raised. Instructions that compute; blocks are the walk's. */
+static bool compute(struct loop_frame *f, const struct loop_ins *i, union element *reg)
+{
+	const enum reg_type *type = f->loops->reg;
+	union element v = {0};
+	switch (i->op) {
+	case LOOP_CONST: v = i->value; break;
+	case LOOP_INDEX: v.i64 = cell_of(i->at, reg); break;
+	case LOOP_LOAD: v = element_at(f->loops->buffer[i->buffer].dtype, i->type, address(f, i, reg)); break;
+	case LOOP_STORE: put_element(f->loops->buffer[i->buffer].dtype, type[i->a], address(f, i, reg), reg[i->a]); return true;
+	case LOOP_ROW: v = row_of(i, reg); break;
+	case LOOP_AS: v = as_type(i->type, type[i->a], reg[i->a]); break;
+	case LOOP_ROUND: v = rounded(i->dtype, type[i->a], reg[i->a]); break;
+	case LOOP_CAST: v = converted(i->dtype, i->from, reg[i->a]); break;
+	case LOOP_PACK: v = packed(i->dtype, reg[i->a], true); break;
+	case LOOP_UNPACK: v = packed(i->dtype, reg[i->a], false); break;
+	case LOOP_DIV: v.i64 = floor_div(reg[i->a].i64, i->imm); break;
+	case LOOP_MOD: v.i64 = reg[i->a].i64 - i->imm * floor_div(reg[i->a].i64, i->imm); break;
+	case LOOP_SELECT: v = reg[i->a].i64 ? reg[i->b] : reg[i->c]; break;
+	case LOOP_VAR:
+	case LOOP_SET: v = reg[i->a]; break;
+	case LOOP_BOUND:
+		if (!loop_frame_bound(&v.i64, f, i, reg[i->a].i64))
+			return false;
+		break;
+	case LOOP_EXTERN: return loop_frame_call(f, i->call);
+	default: BUG("instruction %d", (int)i->op);
+	}
+	reg[i->dst] = v;
+	return true;
+}
+
+bool loops_interpret(struct loop_frame *f, void *ctx)
+{
+	const struct loops *l = f->loops;
+	union element *reg = ARENA_ZNEW(f->scratch, union element, MAX(l->nreg, 1));
+	(void)ctx;
+	for (int at = 0; at < l->nins; at++) {
+		const struct loop_ins *i = &l->ins[at];
+		if (i->op == LOOP_FOR) {
+			reg[i->dst].i64 = 0;
+			if (i->imm < 1)
+				at = i->match;
+		} else if (i->op == LOOP_IF) {
+			if (!reg[i->a].i64)
+				at = i->match; /* behind the ELSE, or at the END */
+		} else if (i->op == LOOP_ELSE) {
+			at = i->match;
+		} else if (i->op == LOOP_END) {
+			const struct loop_ins *opener = &l->ins[i->match];
+			if (opener->op == LOOP_FOR && ++reg[opener->dst].i64 < opener->imm)
+				at = i->match;
+		} else if (!compute(f, i, reg)) {
+			return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,299 @@
+/* loops.c: building loop programs (loops.h). */
+#include "compiled/loops/loops.h"
+
+const char *const reg_type_name[NREGTYPES] = {"i64", "f32", "f64", "bits"};
+
+enum reg_type reg_type_of(enum dtype t) { return !dtype_is_float(t) ? REG_I64 : t == DT_F64 ? REG_F64 : REG_F32; }
+
+void loops_init(struct loops *l, struct arena *a) { *l = (struct loops){.arena = a}; }
+
+int loops_buffer(struct loops *l, enum dtype t, int64_t ncells, int input)
+{
+	if (l->nbuffer == l->cap_buffer) {
+		const int cap = MAX(16, 2 * l->cap_buffer);
+		l->buffer = ARENA_GROW(l->arena, struct loop_buffer, l->buffer, l->cap_buffer, cap);
+		l->cap_buffer = cap;
+	}
+	l->buffer[l->nbuffer] = (struct loop_buffer){.dtype = t, .ncells = ncells, .input = input};
+	return l->nbuffer++;
+}
+
+static int reg(struct loops *l, enum reg_type t)
+{
+	if (l->nreg == l->cap_reg) {
+		const int cap = MAX(64, 2 * l->cap_reg);
+		l->reg = ARENA_GROW(l->arena, enum reg_type, l->reg, l->cap_reg, cap);
+		l->extent = ARENA_GROW(l->arena, int64_t, l->extent, l->cap_reg, cap);
+		l->cap_reg = cap;
+	}
+	l->reg[l->nreg] = t;
+	l->extent[l->nreg] = -1;
+	return l->nreg++;
+}
+
+static struct loop_ins *add(struct loops *l, enum loop_op op)
+{
+	if (l->nins == l->cap_ins) {
+		const int cap = MAX(128, 2 * l->cap_ins);
+		l->ins = ARENA_GROW(l->arena, struct loop_ins, l->ins, l->cap_ins, cap);
+		l->cap_ins = cap;
+	}
+	struct loop_ins *i = &l->ins[l->nins++];
+	*i = (struct loop_ins){.op = op, .dst = NO_REG, .a = NO_REG, .b = NO_REG, .c = NO_REG, .scalar = {NO_REG, NO_REG}, .match = -1};
+	return i;
+}
+
+static struct loop_ins *compute(struct loops *l, enum loop_op op, enum reg_type t)
+{
+	struct loop_ins *i = add(l, op);
+	i->type = t;
+	i->dst = reg(l, t);
+	return i;
+}
+
+static const struct affine *kept(struct loops *l, const struct affine *at)
+{
+	struct affine *copy = ARENA_NEW(l->arena, struct affine, 1);
+	*copy = *at;
+	return copy;
+}
+
+/* ---- blocks ---- */
+
+static void opened(struct loops *l)
+{
+	CHECK(l->depth < ARRAY_LEN(l->open));
+	l->open[l->depth++] = l->nins - 1;
+}
+
+int loops_for(struct loops *l, int64_t n)
+{
+	struct loop_ins *i = compute(l, LOOP_FOR, REG_I64);
+	i->imm = n;
+	l->extent[i->dst] = n;
+	const int variable = i->dst;
+	opened(l);
+	return variable;
+}
+
+void loops_if(struct loops *l, int condition)
+{
+	CHECK(l->reg[condition] == REG_I64);
+	add(l, LOOP_IF)->a = condition;
+	opened(l);
+}
+
+void loops_else(struct loops *l)
+{
+	CHECK(l->depth > 0 && l->ins[l->open[l->depth - 1]].op == LOOP_IF);
+	add(l, LOOP_ELSE);
+	l->ins[l->open[l->depth - 1]].match = l->nins - 1;
+	l->open[l->depth - 1] = l->nins - 1;
+}
+
+void loops_end(struct loops *l)
+{
+	CHECK(l->depth > 0);
+	const int opener = l->open[--l->depth];
+	add(l, LOOP_END)->match = opener;
+	l->ins[opener].match = l->nins - 1;
+}
+
+/* ---- values ---- */
+
+int loops_const(struct loops *l, enum reg_type t, union element v)
+{
+	struct loop_ins *i = compute(l, LOOP_CONST, t);
+	i->value = v;
+	return i->dst;
+}
+
+int loops_int(struct loops *l, int64_t v) { return loops_const(l, REG_I64, (union element){.i64 = v}); }
+
+int loops_index(struct loops *l, const struct affine *at)
+{
+	if (at->n == 1 && at->base == 0 && at->term[0].times == 1)
+		return at->term[0].reg;
+	if (at->n == 0)
+		return loops_int(l, at->base);
+	struct loop_ins *i = compute(l, LOOP_INDEX, REG_I64);
+	i->at = kept(l, at);
+	return i->dst;
+}
+
+int loops_load(struct loops *l, enum reg_type as, int buffer, const struct affine *at)
+{
+	CHECK(as == REG_BITS || as == reg_type_of(l->buffer[buffer].dtype));
+	struct loop_ins *i = compute(l, LOOP_LOAD, as);
+	i->buffer = buffer;
+	i->at = kept(l, at);
+	return i->dst;
+}
+
+void loops_store(struct loops *l, int buffer, const struct affine *at, int value)
+{
+	CHECK(l->reg[value] == REG_BITS || l->reg[value] == reg_type_of(l->buffer[buffer].dtype));
+	struct loop_ins *i = add(l, LOOP_STORE);
+	i->buffer = buffer;
+	i->a = value;
+	i->at = kept(l, at);
+}
+
+int loops_row(struct loops *l, int row, enum dtype common, int a, int b, int c, int s, int t)
+{
+	const enum reg_type type = reg_type_of(common);
+	const int operand[] = {a, b, c, s, t};
+	for (int k = 0; k < ARRAY_LEN(operand); k++)
+		CHECK(operand[k] == NO_REG || l->reg[operand[k]] == type);
+	struct loop_ins *i = compute(l, LOOP_ROW, type);
+	i->row = row;
+	i->dtype = common;
+	i->a = a;
+	i->b = b;
+	i->c = c;
+	i->scalar[0] = s;
+	i->scalar[1] = t;
+	return i->dst;
+}
+
+int loops_as(struct loops *l, enum reg_type t, int a)
+{
+	if (l->reg[a] == t)
+		return a;
+	CHECK(t == REG_F32 || t == REG_F64);
+	CHECK(l->reg[a] != REG_BITS);
+	struct loop_ins *i = compute(l, LOOP_AS, t);
+	i->a = a;
+	return i->dst;
+}
+
+int loops_round(struct loops *l, enum dtype t, int a)
+{
+	const bool whole =
+		(t == DT_F32 && l->reg[a] == REG_F32) || (t == DT_F64 && l->reg[a] == REG_F64) || (t == DT_I64 && l->reg[a] == REG_I64);
+	if (whole)
+		return a;
+	struct loop_ins *i = compute(l, LOOP_ROUND, reg_type_of(t));
+	i->a = a;
+	i->dtype = t;
+	return i->dst;
+}
+
+int loops_cast(struct loops *l, enum dtype to, enum dtype from, int a)
+{
+	CHECK(l->reg[a] == reg_type_of(from));
+	if (to == from)
+		return a;
+	struct loop_ins *i = compute(l, LOOP_CAST, reg_type_of(to));
+	i->a = a;
+	i->dtype = to;
+	i->from = from;
+	return i->dst;
+}
+
+int loops_pack(struct loops *l, enum dtype t, int a)
+{
+	CHECK(l->reg[a] == reg_type_of(t));
+	struct loop_ins *i = compute(l, LOOP_PACK, REG_BITS);
+	i->a = a;
+	i->dtype = t;
+	return i->dst;
+}
+
+int loops_unpack(struct loops *l, enum dtype t, int bits)
+{
+	CHECK(l->reg[bits] == REG_BITS);
+	struct loop_ins *i = compute(l, LOOP_UNPACK, reg_type_of(t));
+	i->a = bits;
+	i->dtype = t;
+	return i->dst;
+}
+
+static int divided(struct loops *l, enum loop_op op, int a, int64_t by)
+{
+	CHECK(by > 0 && l->reg[a] == REG_I64);
+	struct loop_ins *i = compute(l, op, REG_I64);
+	i->a = a;
+	i->imm = by;
+	return i->dst;
+}
+
+int loops_div(struct loops *l, int a, int64_t by) { return by == 1 ? a : divided(l, LOOP_DIV, a, by); }
+int loops_mod(struct loops *l, int a, int64_t by) { return divided(l, LOOP_MOD, a, by); }
+
+int loops_select(struct loops *l, int condition, int a, int b)
+{
+	CHECK(l->reg[condition] == REG_I64 && l->reg[a] == l->reg[b]);
+	struct loop_ins *i = compute(l, LOOP_SELECT, l->reg[a]);
+	i->a = condition;
+	i->b = a;
+	i->c = b;
+	return i->dst;
+}
+
+int loops_var(struct loops *l, int a)
+{
+	struct loop_ins *i = compute(l, LOOP_VAR, l->reg[a]);
+	i->a = a;
+	return i->dst;
+}
+
+void loops_set(struct loops *l, int var, int a)
+{
+	CHECK(l->reg[var] == l->reg[a]);
+	struct loop_ins *i = add(l, LOOP_SET);
+	i->type = l->reg[a];
+	i->dst = var;
+	i->a = a;
+}
+
+int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative)
+{
+	struct loop_ins *i = compute(l, LOOP_BOUND, REG_I64);
+	i->a = a;
+	i->imm = size;
+	i->imm2 = dim;
+	i->negative = negative;
+	return i->dst;
+}
+
+void loops_extern(struct loops *l, const struct loop_call *call) { add(l, LOOP_EXTERN)->call = call; }
+
+/* ---- index arithmetic ---- */
+
+struct affine affine_const(int64_t v) { return (struct affine){.base = v}; }
+struct affine affine_reg(int r) { return (struct affine){.n = 1, .term = {{r, 1}}}; }
+
+static void add_term(struct affine *to, int r, int64_t times)
+{
+	int k = 0;
+	while (k < to->n && to->term[k].reg != r)
+		k++;
+	if (k == to->n) {
+		CHECK(to->n < ARRAY_LEN(to->term));
+		to->term[to->n++] = (struct affine_term){.reg = r};
+	}
+	to->term[k].times += times;
+	if (to->term[k].times == 0)
+		to->term[k] = to->term[--to->n];
+}
+
+void affine_add(struct affine *to, const struct affine *a, int64_t times)
+{
+	to->base += a->base * times;
+	for (int i = 0; times != 0 && i < a->n; i++)
+		add_term(to, a->term[i].reg, a->term[i].times * times);
+}
+
+bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, const struct affine *a)
+{
+	*least = *greatest = a->base;
+	for (int i = 0; i < a->n; i++) {
+		const int64_t n = l->extent[a->term[i].reg], span = a->term[i].times * (n - 1);
+		if (n < 1)
+			return false;
+		*least += MIN(span, 0);
+		*greatest += MAX(span, 0);
+	}
+	return true;
+}

@@ -1,0 +1,147 @@
+/* loops.h: the loop IR, what the built-in compiler makes of a program before it becomes code: a flat list of instructions over registers
+ * and buffers, in which `for` and `if` open blocks that `end` closes. Registers are assigned once, but for a `var`, which `:=` sets again.
+ *
+ *   loops 1
+ *   b0: f32[12] = input 0                        buffers: dtype and cells; the program's input storages come first
+ *   b1: f32[12]
+ *   for r0 < 3                                   r0 is the loop variable, 0, 1, 2
+ *     for r1 < 4
+ *       r2: f32 = load b0[r0*4 + r1]             an index is a constant and multiples of i64 registers, in cells
+ *       r3: f32 = mul.Tensor f32(r2, r2)         a POINTWISE row of the op table on one element, computed in that dtype's type
+ *       store b1[r0*4 + r1] = r3                 rounds to the buffer's dtype
+ *     end
+ *   end
+ *
+ * A register is of one of four types: i64 (also of integers and bool), f32 (also of f16 and bf16), f64, and `bits`, an element as it lies
+ * in memory, for rows that move values unchanged. What has no nests yet is an `extern`, a row run by eager's kernel, as other compilers
+ * call back into ATen. loops_print and loops_read (loops_text.c) are inverse. */
+#ifndef SCATTERPROOF_LOOPS_H
+#define SCATTERPROOF_LOOPS_H
+
+#include "eager/lang/prog.h"
+#include "eager/ops/pointwise.h"
+
+enum reg_type { REG_I64, REG_F32, REG_F64, REG_BITS, NREGTYPES };
+enum { NO_REG = -1 };
+extern const char *const reg_type_name[NREGTYPES];
+enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
+
+enum loop_op {
+	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many */
+	LOOP_IF,     /* a: a condition, not 0; up to ELSE or END */
+	LOOP_ELSE,   /* of the IF that is open */
+	LOOP_END,    /* closes a FOR or IF */
+	LOOP_CONST,  /* value */
+	LOOP_INDEX,  /* the value of `at` */
+	LOOP_LOAD,   /* the cell `at` of buffer, as type */
+	LOOP_STORE,  /* a into the cell `at` of buffer; BITS as they are, others rounded to its dtype */
+	LOOP_ROW,    /* a, b, c: the POINTWISE row `row` computed in dtype; scalar: registers of s and t, NO_REG: not given */
+	LOOP_AS,     /* a as another type, as C converts it: i64, f32 or f64 to f32 or f64, i64 to f64 */
+	LOOP_ROUND,  /* a as an element of dtype: rounded or wrapped; the type is dtype's */
+	LOOP_CAST,   /* a, an element of `from`, converted to dtype as aten::copy_ does */
+	LOOP_PACK,   /* a, an element of dtype, as BITS */
+	LOOP_UNPACK, /* BITS of dtype as an element */
+	LOOP_DIV,    /* a / imm towards -infinity, imm > 0 */
+	LOOP_MOD,    /* what that leaves */
+	LOOP_SELECT, /* a ? b : c */
+	LOOP_VAR,    /* begins as a */
+	LOOP_SET,    /* dst, a VAR, becomes a */
+	LOOP_BOUND,  /* a, a position along dim imm2, which has imm of them; negative: such count from the end; outside: the program raises */
+	LOOP_EXTERN, /* call: a row of the program is run by its kernel of eager */
+	NLOOPOPS
+};
+
+/* A tensor in memory: cells of a buffer in a layout. */
+struct place {
+	int buffer;
+	struct meta meta;
+};
+struct loop_call {
+	int node;      /* of the program */
+	int nin, nout; /* in: its Tensor operands in order, those of lists too; numbers and holes are not among them */
+	struct place *in, *out;
+};
+
+struct affine_term {
+	int reg; /* I64 */
+	int64_t times;
+};
+struct affine {
+	int64_t base;
+	int n;
+	struct affine_term term[2 * MAX_RANK];
+};
+
+struct loop_ins {
+	enum loop_op op;
+	enum reg_type type; /* of dst */
+	int dst;            /* NO_REG: none */
+	int a, b, c;
+	int scalar[2];
+	int buffer;
+	int row;
+	enum dtype dtype, from;
+	int64_t imm, imm2;
+	bool negative;
+	union element value;     /* CONST; BITS in i64 */
+	const struct affine *at; /* LOAD, STORE, INDEX */
+	const struct loop_call *call;
+	int match; /* FOR: its END; IF: its ELSE or END; ELSE: its END; END: its opener */
+};
+
+struct loop_buffer {
+	enum dtype dtype;
+	int64_t ncells;
+	int input; /* the program's input storage that it is; -1: made here */
+};
+
+struct loops {
+	struct arena *arena;
+	int nins, cap_ins, nbuffer, cap_buffer, nreg, cap_reg;
+	struct loop_ins *ins;
+	struct loop_buffer *buffer;
+	const int *of_storage; /* by storage of the program that this was made of: its buffer, -1 if it was never in memory */
+	enum reg_type *reg;    /* by register */
+	int64_t *extent;       /* by register: of a loop variable how many values it takes; else -1 */
+	int depth, open[4 * MAX_RANK];
+};
+
+void loops_init(struct loops *l, struct arena *a);
+int loops_buffer(struct loops *l, enum dtype t, int64_t ncells, int input);
+
+/* ---- building: each appends one instruction; those that compute return its register ---- */
+int loops_for(struct loops *l, int64_t n);
+void loops_if(struct loops *l, int condition);
+void loops_else(struct loops *l);
+void loops_end(struct loops *l);
+int loops_int(struct loops *l, int64_t v);
+int loops_const(struct loops *l, enum reg_type t, union element v);
+int loops_index(struct loops *l, const struct affine *at);
+int loops_load(struct loops *l, enum reg_type as, int buffer, const struct affine *at); /* BITS, or the type of its dtype */
+void loops_store(struct loops *l, int buffer, const struct affine *at, int value);
+/* s, t: registers or NO_REG. */
+int loops_row(struct loops *l, int row, enum dtype common, int a, int b, int c, int s, int t);
+int loops_as(struct loops *l, enum reg_type t, int a); /* nothing where a is of that type */
+int loops_round(struct loops *l, enum dtype t, int a); /* nothing where all values of a's type are elements of it */
+int loops_cast(struct loops *l, enum dtype to, enum dtype from, int a);
+int loops_pack(struct loops *l, enum dtype t, int a);
+int loops_unpack(struct loops *l, enum dtype t, int bits);
+int loops_div(struct loops *l, int a, int64_t by);
+int loops_mod(struct loops *l, int a, int64_t by);
+int loops_select(struct loops *l, int condition, int a, int b);
+int loops_var(struct loops *l, int a);
+void loops_set(struct loops *l, int var, int a);
+int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative);
+void loops_extern(struct loops *l, const struct loop_call *call);
+
+/* ---- index arithmetic ---- */
+struct affine affine_const(int64_t v);
+struct affine affine_reg(int reg);
+void affine_add(struct affine *to, const struct affine *a, int64_t times); /* to += a * times */
+/* The values that it can take, where its registers are loop variables; false: others are among them. */
+bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, const struct affine *a);
+
+void loops_print(struct strbuf *sb, const struct loops *l);
+bool loops_read(struct loops *out, struct arena *a, const char *text, struct err *err);
+
+#endif

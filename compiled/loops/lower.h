@@ -1,0 +1,63 @@
+/* lower.h: from a program without a backward (compile.h) to loops.
+ *
+ * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule gives
+ * either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does not link;
+ * lower_extern.c lists those that are externs.
+ *
+ * What has only an element need not be in memory: it is PENDING, and whoever reads it computes it on the spot (fusion), through views too,
+ * until something needs it in memory: a second reader, a result, an extern, a write to what it reads. */
+#ifndef SCATTERPROOF_LOWER_H
+#define SCATTERPROOF_LOWER_H
+
+#include "compiled/loops/loops.h"
+
+struct lower_options {
+	bool no_fusion; /* every value is in memory */
+};
+
+struct lowering {
+	const struct lower_options *o;
+	const struct prog *p;
+	struct loops *out;
+	struct arena *arena;
+	int *buffer_of;      /* by storage; -1: not in memory */
+	int *pending;        /* by storage: the row that would fill it; -1: none */
+	int *reads;          /* by storage: how many rows and results read it */
+	struct place *place; /* where the row whose nests are being made puts its results */
+};
+
+enum form { AS_VALUE, AS_BITS }; /* a register of the dtype's type, or of bits */
+
+struct lower_rule {
+	/* The element of node's result at idx (one affine per dim), as an element of the result's dtype: rounded. */
+	int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form);
+	bool moves;                                  /* the element is another one as it lies in memory: best had as bits */
+	void (*nests)(struct lowering *l, int node); /* fills l->place */
+	bool by_kernel;                              /* they are an extern, which reads operands in memory */
+};
+extern const struct lower_rule *const op_lower[];
+
+/* p: without symbols, writes only to memory that does not overlap itself. False: err. */
+bool lower(struct loops *out, const struct prog *p, const struct lower_options *o, struct arena *a, struct err *err);
+
+/* ---- for rules ---- */
+/* The element of a row's Tensor at idx, whether in memory or pending. */
+int lower_element(struct lowering *l, int node, const struct affine *idx, enum form form);
+/* The same of an operand that broadcasts to an index space of that rank: idx has `rank` entries. */
+int lower_broadcast(struct lowering *l, int node, const struct affine *idx, int rank, enum form form);
+int lower_give(struct lowering *l, enum dtype t, int value, enum form form); /* value: an element of t, in either form, in this one */
+int lower_scalar(struct lowering *l, enum dtype t, const struct scalar *s, enum form form); /* a number that fits t */
+struct place lower_place(const struct lowering *l, int node);                               /* of a value in memory */
+struct affine lower_cell(const struct meta *m, const struct affine *idx);
+/* Loops over m's dims, outermost first; idx: their variables. A dim of one element, or whose elements are one cell, needs no loop. */
+int lower_loops(struct lowering *l, const struct meta *m, struct affine *idx); /* how many loops_end it takes */
+void lower_ends(struct lowering *l, int n);
+void lower_put(struct lowering *l, int k, const struct affine *idx, int value); /* into l->place[k] */
+int lower_operand(const struct lowering *l, int node, int arg);                 /* the row that Tensor argument arg is */
+/* A condition, folded where the index's range decides it. */
+enum { ALWAYS = -2, NEVER = -3 };
+int lower_within(struct lowering *l, const struct affine *at, int64_t least, int64_t past); /* least <= at < past */
+int lower_both(struct lowering *l, int a, int b);
+int lower_add(struct lowering *l, enum dtype t, int a, int b); /* a + b in t's type */
+
+#endif

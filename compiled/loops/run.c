@@ -1,0 +1,145 @@
+/* run.c: see run.h. */
+#include "compiled/loops/run.h"
+
+#include "eager/lang/fill.h"
+#include "eager/ops/rules.h"
+#include "eager/run/zones.h"
+
+enum { MAX_BYTES = 1 << 30 }; /* of all buffers: what eager allows */
+
+/* ---- calls of kernels ---- */
+
+static struct tensor tensor_at_place(const struct loop_frame *f, const struct place *p)
+{
+	return (struct tensor){p->meta, f->data[p->buffer]};
+}
+
+bool loop_frame_call(struct loop_frame *f, const struct loop_call *call)
+{
+	const struct node *n = &f->p->node[call->node];
+	struct kern_ctx c = {.n = n, .nout = call->nout, .scratch = f->scratch, .err = f->err};
+	struct arena_mark mark = arena_mark(f->scratch);
+	struct tensor *in = ARENA_NEW(f->scratch, struct tensor, call->nin + op_info[n->op].nparam);
+	const struct place *next = call->in;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		if (op_info[n->op].param[k].kind == K_TENSOR && a->tag == ARG_SCALAR) {
+			tensor_number(in, &a->scalar, f->scratch);
+			c.in[k] = in++;
+		} else if (a->tag == ARG_TENSOR) {
+			*in = tensor_at_place(f, next++);
+			c.in[k] = in++;
+		} else if (a->tag == ARG_TENSORS) {
+			const struct tensor **list = ARENA_ZNEW(f->scratch, const struct tensor *, MAX(a->n, 1));
+			for (int i = 0; i < a->n; i++)
+				if (a->nodes[i] >= 0) {
+					*in = tensor_at_place(f, next++);
+					list[i] = in++;
+				}
+			c.list[k] = list;
+		}
+	}
+	struct tensor out[MAX_OUTS];
+	for (int k = 0; k < call->nout; k++)
+		out[k] = tensor_at_place(f, &call->out[k]);
+	c.out = out;
+	const bool ok = op_kern[n->op](&c);
+	arena_release(f->scratch, mark);
+	return ok;
+}
+
+bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins *i, int64_t a)
+{
+	*out = i->negative && a < 0 ? a + i->imm : a;
+	if (*out >= 0 && *out < i->imm)
+		return true;
+	return err_set(
+		f->err, "index %lld is out of bounds for dimension %lld with size %lld", (long long)a, (long long)i->imm2, (long long)i->imm);
+}
+
+/* ---- one run ---- */
+
+static bool make_buffers(struct loop_frame *f, struct arena *a)
+{
+	size_t all = 0;
+	const struct loops *l = f->loops;
+	f->data = ARENA_NEW(a, unsigned char *, MAX(l->nbuffer, 1));
+	for (int b = 0; b < l->nbuffer; b++) {
+		const size_t nbytes = mul_size((size_t)l->buffer[b].ncells, (size_t)dtype_nbytes(l->buffer[b].dtype));
+		if (nbytes > MAX_BYTES - all)
+			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
+		all += nbytes;
+		f->data[b] = zones_alloc(a, nbytes, l->buffer[b].dtype);
+		if (l->buffer[b].input < 0 || !nbytes)
+			continue;
+		struct arena_mark mark = arena_mark(f->scratch);
+		memcpy(f->data[b], fill_storage(f->p, l->buffer[b].input, f->scratch), nbytes);
+		arena_release(f->scratch, mark);
+	}
+	return true;
+}
+
+static void check_zones(const struct loop_frame *f)
+{
+	for (int b = 0; b < f->loops->nbuffer; b++) {
+		const struct loop_buffer *buffer = &f->loops->buffer[b];
+		if (!zones_intact(f->data[b], (size_t)buffer->ncells * (size_t)dtype_nbytes(buffer->dtype)))
+			BUG("compiled code wrote outside of buffer b%d", b);
+	}
+}
+
+/* Its elements in row-major order. */
+static void report_tensor(struct result_tensor *out, const struct value *v, unsigned char *base, struct arena *a)
+{
+	const struct tensor from = {v->meta, base};
+	struct tensor copy;
+	struct meta dense;
+	meta_make_contiguous(&dense, v->meta.dtype, v->meta.size, v->meta.rank);
+	tensor_new(&copy, &dense, a);
+	tensor_copy(&copy, &from);
+	*out = (struct result_tensor){.present = true,
+		.meta = v->meta,
+		.storage = v->storage,
+		.nbytes = (size_t)meta_numel(&dense) * (size_t)dtype_nbytes(dense.dtype),
+		.data = copy.base};
+}
+
+static void report(struct result_call *out, const struct loop_frame *f, struct arena *a)
+{
+	const struct prog *p = f->p;
+	*out = (struct result_call){.nouts = p->nret, .nstorages = prog_input_storages(p)};
+	out->out = ARENA_ZNEW(a, struct result_tensor, MAX(p->nret, 1));
+	out->storage = ARENA_ZNEW(a, struct result_storage, MAX(out->nstorages, 1));
+	for (int i = 0; i < p->nret; i++) {
+		const struct value *v = &p->node[p->ret[i]].out[0];
+		report_tensor(&out->out[i], v, f->data[f->loops->of_storage[v->storage]], a);
+	}
+	for (int b = 0; b < f->loops->nbuffer; b++) {
+		const struct loop_buffer *buffer = &f->loops->buffer[b];
+		if (buffer->input < 0)
+			continue;
+		const size_t nbytes = (size_t)buffer->ncells * (size_t)dtype_nbytes(buffer->dtype);
+		unsigned char *copy = arena_alloc(a, MAX(nbytes, 1));
+		memcpy(copy, f->data[b], nbytes);
+		out->storage[buffer->input] = (struct result_storage){nbytes, copy};
+	}
+}
+
+enum loop_end loops_run(
+	struct result_call *out, const struct loops *l, const struct prog *p, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
+{
+	struct arena memory, scratch;
+	struct loop_frame f = {.loops = l, .p = p, .scratch = &scratch, .err = err};
+	arena_init(&memory);
+	arena_init(&scratch);
+	enum loop_end end = make_buffers(&f, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	if (end == LOOPS_RAN && !engine(&f, ctx))
+		end = LOOPS_RAISED;
+	if (end != LOOPS_TOO_LARGE)
+		check_zones(&f);
+	if (end == LOOPS_RAN)
+		report(out, &f, a);
+	arena_free(&memory);
+	arena_free(&scratch);
+	return end;
+}

@@ -1,0 +1,31 @@
+/* run.h: running a loop program: its buffers between red zones (eager/run/zones.h), filled, run by an ENGINE, reported as a struct
+ * result_call. */
+#ifndef SCATTERPROOF_LOOPS_RUN_H
+#define SCATTERPROOF_LOOPS_RUN_H
+
+#include "compiled/loops/loops.h"
+#include "eager/lang/result.h"
+
+/* What generated code and the interpreter work on. */
+struct loop_frame {
+	unsigned char **data; /* by buffer: its first cell */
+	const struct loops *loops;
+	const struct prog *p;
+	struct arena *scratch;
+	struct err *err; /* what was raised */
+};
+/* False: the program raised (err). */
+typedef bool loop_engine(struct loop_frame *f, void *ctx);
+
+bool loops_interpret(struct loop_frame *f, void *ctx); /* ctx: NULL */
+/* For engines. False: the kernel raised. */
+bool loop_frame_call(struct loop_frame *f, const struct loop_call *call);
+/* The position a of LOOP_BOUND `i`; false: outside. */
+bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins *i, int64_t a);
+
+enum loop_end { LOOPS_RAN, LOOPS_RAISED, LOOPS_TOO_LARGE }; /* not RAN: err */
+/* p: the program that l was made of. What is reported lives in a. */
+enum loop_end loops_run(
+	struct result_call *out, const struct loops *l, const struct prog *p, loop_engine *engine, void *ctx, struct arena *a, struct err *err);
+
+#endif
