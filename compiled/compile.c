@@ -2,6 +2,7 @@
  * every step ends in step_done(). */
 #include "compiled/compile.h"
 
+#include "compiled/loops/jit.h"
 #include "compiled/loops/lower.h"
 #include "compiled/loops/run.h"
 #include "compiled/passes/functionalise.h"
@@ -223,8 +224,13 @@ static void run_loops(struct result *out, const struct prog *p, const struct com
 	struct err err = {0};
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
 	enum loop_end end = LOOPS_TOO_LARGE;
-	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err))
-		end = loops_run(&out->call[0], &l, p, loops_interpret, NULL, a, &err);
+	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err)) {
+		struct jit *jit = o->engine == ENGINE_JIT ? jit_open(&l, &err) : NULL;
+		if (o->engine == ENGINE_JIT && !jit)
+			BUG("%s", err.msg);
+		end = loops_run(&out->call[0], &l, p, jit ? jit_run : loops_interpret, jit, a, &err);
+		jit_close(jit);
+	}
 	if (end == LOOPS_RAN)
 		return;
 	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;

@@ -11,8 +11,9 @@ int compile_nstages(void);
 const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
 bool compile_stage_find(int *out, const char *name);
 
-/* What runs the program that the steps made: eager's kernels, row by row; or loops (loops/lower.h), interpreted. */
-enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS };
+/* What runs the program that the steps made: eager's kernels, row by row; or loops (loops/lower.h), interpreted, or
+ * as C that libtcc compiles. */
+enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS, ENGINE_JIT };
 
 struct compile_options {
 	int stage;     /* the last step */

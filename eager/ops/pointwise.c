@@ -151,7 +151,7 @@ static bool pointwise_walk_next(struct pointwise_walk *w)
 
 /* ---- elements ---- */
 
-static int64_t int_pow(int64_t x, int64_t y)
+int64_t int_pow(int64_t x, int64_t y)
 {
 	int64_t r = 1;
 	for (; y > 0; y >>= 1, x = wrap_mul(x, x))
@@ -160,8 +160,7 @@ static int64_t int_pow(int64_t x, int64_t y)
 	return r;
 }
 
-/* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
-static double float_pow(double x, double y, enum dtype t)
+double float_pow(double x, double y, enum dtype t)
 {
 	if (t == DT_F16 || (y != 0.5 && y != -0.5))
 		return pow(x, y);

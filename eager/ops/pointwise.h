@@ -28,4 +28,8 @@ union element pointwise_scalar(const struct pointwise_types *t, int k);
 union element pointwise_element(
 	int row, enum dtype common, const union element in[MAX_ELEMENTWISE], const union element *s, const union element *t);
 
+int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
+/* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
+double float_pow(double x, double y, enum dtype t);
+
 #endif

@@ -48,60 +48,7 @@ static T FN(scalar)(const struct scalar *s)
 #endif
 }
 
-/* ---- the vocabulary of the rows ---- */
-#if INST_INT
-#define ADD(x, y)    wrap_add(x, y)
-#define SUB(x, y)    wrap_sub(x, y)
-#define MUL(x, y)    wrap_mul(x, y)
-#define NEG(x)       wrap_sub(0, x)
-#define ABS(x)       ((x) < 0 ? wrap_sub(0, x) : (x))
-#define MAXNAN(x, y) ((x) > (y) ? (x) : (y))
-#define MINNAN(x, y) ((x) < (y) ? (x) : (y))
-#define POW(x, y)    int_pow(x, y)
-#define ROW_FLOAT(e) 0
-#define floor(x)     (x)
-#define ceil(x)      (x)
-#define trunc(x)     (x)
-#else
-#define ADD(x, y)    ((x) + (y))
-#define SUB(x, y)    ((x) - (y))
-#define MUL(x, y)    ((x) * (y))
-#define NEG(x)       (-(x))
-#define ABS(x)       fabs((double)(x))
-#define MAXNAN(x, y) (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
-#define MINNAN(x, y) (isnan((double)(x)) || (x) < (y) ? (x) : (y))
-#define POW(x, y)    float_pow((double)(x), (double)(y), k->common)
-#define ROW_FLOAT(e) (e)
-#endif
-#define ROW_KEEP(e)     (e)
-#define ROW_PROMOTE(e)  (e)
-#define ROW_BOOL(e)     (e)
-#define ROW_SUBTRACT(e) (e)
-#define ROW_NEGATE(e)   (e)
-#define ROW_BOUNDS(e)   (e)
-#define ROW_GRADIENT(e) (e)
-#define SIGN(x)         ((T)(((x) > 0) - ((x) < 0)))
-#define RELU(x)         ((x) <= 0 ? 0 : (x)) /* NaN stays */
-#define CLAMP(x)        FN(clamp)(x, k)
-
-struct FN(consts) {
-	T s, t;
-	bool has_s, has_t;
-	enum dtype common;
-};
-
-/* min(max(x, s), t) where each bound is optional. A NaN bound makes everything NaN if there are two bounds and nothing if it is
- * the only one; a NaN x stays. */
-static T FN(clamp)(T x, const struct FN(consts) * k)
-{
-	if (k->has_s && k->has_t && (isnan((double)k->s) || isnan((double)k->t)))
-		return (T)(k->s + k->t);
-	if (k->has_s && x < k->s)
-		x = k->s;
-	if (k->has_t && x > k->t)
-		x = k->t;
-	return x;
-}
+#include "eager/ops/pointwise_words.h"
 
 #define ROW_BEGIN                                                                                                                          \
 	const T s = k->s, t = k->t;                                                                                                            \
@@ -165,30 +112,8 @@ static void FN(forward)(const struct pointwise_operands *c, struct pointwise_wal
 	} while (pointwise_walk_next(w));
 }
 
-#if INST_INT
-#undef floor
-#undef ceil
-#undef trunc
-#endif
-#undef ADD
-#undef SUB
-#undef MUL
-#undef NEG
-#undef ABS
-#undef MAXNAN
-#undef MINNAN
-#undef POW
-#undef ROW_FLOAT
-#undef ROW_KEEP
-#undef ROW_PROMOTE
-#undef ROW_BOOL
-#undef ROW_SUBTRACT
-#undef ROW_NEGATE
-#undef ROW_BOUNDS
-#undef ROW_GRADIENT
-#undef SIGN
-#undef RELU
-#undef CLAMP
+#define WORDS_END
+#include "eager/ops/pointwise_words.h"
 #undef ROW_BEGIN
 #undef ROW_END
 #undef T

@@ -21,6 +21,7 @@ static const struct target_stage stages[] = {
 	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
 	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
 	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 4},
+	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
 };
 
 static const struct target_knob knobs[] = {
@@ -70,8 +71,10 @@ static bool read_off(unsigned *off, const char *value, const char *text, struct 
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "passes", "freezing", "fusion"}, *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"};
-	const bool loops = str_eq(target_stage(t)->name, "loops"), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
+	static const char *const names[] = {"plant", "passes", "freezing", "fusion"}, *const switches[] = {"0", "1"},
+							 *const fusion[] = {"on", "off"};
+	const bool loops = str_eq(target_stage(t)->name, "loops") || str_eq(target_stage(t)->name, "jit"),
+			   passes_stage = loops || str_eq(target_stage(t)->name, "passes");
 	unsigned off;
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
@@ -81,8 +84,9 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
-	return err_set(err, "target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, on loops fusion%s", text, o->name,
-		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
+	return err_set(err,
+		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion%s",
+		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -233,8 +237,8 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
-	const bool loops = str_eq(target_stage(t)->name, "loops");
-	out->engine = loops ? ENGINE_LOOPS : ENGINE_KERNELS;
+	const bool jit = str_eq(target_stage(t)->name, "jit"), loops = jit || str_eq(target_stage(t)->name, "loops");
+	out->engine = jit ? ENGINE_JIT : loops ? ENGINE_LOOPS : ENGINE_KERNELS;
 	out->no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
 	return t->driver == &builtin_driver && compile_stage_find(&out->stage, loops ? "passes" : target_stage(t)->name);
 }

@@ -1,0 +1,263 @@
+/* emit_c.c: see emit_c.h. */
+#include "compiled/loops/emit_c.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "generated/op_id.h"
+
+extern const unsigned char pointwise_words_h[];
+
+static const char *const c_type[NREGTYPES] = {"i64", "float", "double", "u64"};
+static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
+
+/* ---- what stands before the function ---- */
+
+static const char *const prologue =
+	"typedef signed char i8;\ntypedef unsigned char u8;\ntypedef short i16;\ntypedef unsigned short u16;\ntypedef int i32;\n"
+	"typedef unsigned int u32;\ntypedef long i64;\ntypedef unsigned long u64;\n"
+	"#define int64_t i64\n#define bool _Bool\n#define isnan(x) ((x) != (x))\n"
+	"static float bits_f32(u32 u) { union { u32 u; float f; } x; x.u = u; return x.f; }\n"
+	"static u32 f32_bits(float f) { union { u32 u; float f; } x; x.f = f; return x.u; }\n"
+	"static double bits_f64(u64 u) { union { u64 u; double f; } x; x.u = u; return x.f; }\n"
+	"static u64 f64_bits(double f) { union { u64 u; double f; } x; x.f = f; return x.u; }\n"
+	"static i64 div_floor(i64 a, i64 by) { return a / by - (a % by < 0); }\n"
+	"enum dtype {"
+#define DT(id, ...) "DT_" #id ","
+#include "eager/lang/dtype.def"
+#undef DT
+	"};\n"
+#define RUNTIME(result, name, parameters) #result " " #name #parameters ";\n"
+#include "compiled/loops/runtime.def"
+	;
+
+/* The expression of a row, with the word that its category puts around it. */
+static const char *const row_text[NOPS] = {
+#define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2) [OP_##id] = "ROW_" #promo "(" #fwd ")",
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+};
+static const char *const row_id[NOPS] = {
+#define POINTWISE(id, ...) [OP_##id] = #id,
+#define OP(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+};
+
+static bool uses(const struct loops *l, enum reg_type t, int row)
+{
+	for (int i = 0; i < l->nins; i++)
+		if (l->ins[i].op == LOOP_ROW && l->ins[i].type == t && (row < 0 || l->ins[i].row == row))
+			return true;
+	return false;
+}
+
+/* A function per row that is used in this type. */
+static void put_rows(struct strbuf *sb, const struct loops *l, enum reg_type t)
+{
+	if (!uses(l, t, -1))
+		return;
+	sb_printf(sb, "#define T %s\n#define FN(x) x##_%s\n#define INST_INT %d\n%s", c_type[t], suffix[t], t == REG_I64,
+		(const char *)pointwise_words_h);
+	for (int row = 0; row < NOPS; row++)
+		if (row_text[row] && uses(l, t, row))
+			sb_printf(sb,
+				"static T row_%s_%s(T a, T b, T c, const struct FN(consts) *k) { const T s = k->s, t = k->t; const bool has_s = k->has_s, has_t = "
+				"k->has_t; return (T)(%s); }\n",
+				row_id[row], suffix[t], row_text[row]);
+	sb_printf(sb, "#define WORDS_END\n%s#undef T\n#undef FN\n#undef INST_INT\n", (const char *)pointwise_words_h);
+}
+
+/* ---- expressions ---- */
+
+static void put_affine(struct strbuf *sb, const struct affine *at)
+{
+	sb_printf(sb, "%" PRId64, at->base);
+	for (int k = 0; k < at->n; k++)
+		sb_printf(sb, " + %" PRId64 " * r%d", at->term[k].times, at->term[k].reg);
+}
+
+static void put_const(struct strbuf *sb, enum reg_type t, union element v)
+{
+	uint32_t narrow;
+	uint64_t wide;
+	memcpy(&narrow, &v.f32, sizeof narrow);
+	memcpy(&wide, &v.f64, sizeof wide);
+	if (t == REG_F32)
+		sb_printf(sb, "bits_f32(0x%" PRIx32 "u)", narrow);
+	else if (t == REG_F64)
+		sb_printf(sb, "bits_f64(0x%" PRIx64 "ul)", wide);
+	else
+		sb_printf(sb, "(%s)0x%" PRIx64 "ul", c_type[t], (uint64_t)v.i64);
+}
+
+/* Of a cell in memory. */
+static const char *cell_type(enum dtype t, bool bits)
+{
+	static const char *const words[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
+	static const char *const of[NDTYPES] = {[DT_B8] = "u8",
+		[DT_U8] = "u8",
+		[DT_I8] = "i8",
+		[DT_I16] = "i16",
+		[DT_I32] = "i32",
+		[DT_I64] = "i64",
+		[DT_F16] = "u16",
+		[DT_BF16] = "u16",
+		[DT_F32] = "float",
+		[DT_F64] = "double"};
+	return bits ? words[dtype_nbytes(t)] : of[t];
+}
+
+/* A cell's content as a register of its dtype's type: what stands before and behind it. */
+static const char *from_cell(enum dtype t)
+{
+	return t == DT_F16 ? "f16_to_f32(" : t == DT_BF16 ? "bf16_to_f32(" : t == DT_B8 ? "0 != (" : "(";
+}
+
+/* The same the other way: from a register (an i64 for integers), rounded. */
+static const char *to_cell(enum dtype t)
+{
+	static const char *const of[NDTYPES] = {[DT_B8] = "0 != (i64)(",
+		[DT_U8] = "(u8)(i64)(",
+		[DT_I8] = "(i8)(i64)(",
+		[DT_I16] = "(i16)(i64)(",
+		[DT_I32] = "(i32)(i64)(",
+		[DT_I64] = "(i64)(",
+		[DT_F16] = "f64_to_f16(",
+		[DT_BF16] = "f64_to_bf16(",
+		[DT_F32] = "(float)(",
+		[DT_F64] = "(double)("};
+	return of[t];
+}
+
+/* aten::copy_: floats to integers by truncation, to bool by "not zero", to halves by way of f32. */
+static void put_cast(struct strbuf *sb, const struct loop_ins *i)
+{
+	const bool from_float = dtype_is_float(i->from);
+	if (i->dtype == DT_B8)
+		sb_printf(sb, "r%d != 0", i->a);
+	else if (!dtype_is_float(i->dtype) && from_float)
+		sb_printf(sb, "%sloop_truncate(r%d, %d))", to_cell(i->dtype), i->a, i->dtype == DT_I64);
+	else if (!dtype_is_float(i->dtype))
+		sb_printf(sb, "%sr%d)", to_cell(i->dtype), i->a);
+	else if (i->dtype == DT_F64)
+		sb_printf(sb, "(double)r%d", i->a);
+	else
+		sb_printf(sb, "%s%s(float)r%d))", from_cell(i->dtype), to_cell(i->dtype), i->a);
+}
+
+static void put_pack(struct strbuf *sb, const struct loop_ins *i)
+{
+	if (i->dtype == DT_F32)
+		sb_printf(sb, "f32_bits(r%d)", i->a);
+	else if (i->dtype == DT_F64)
+		sb_printf(sb, "f64_bits(r%d)", i->a);
+	else
+		sb_printf(sb, "(u64)(%s)%sr%d)", cell_type(i->dtype, true), to_cell(i->dtype), i->a);
+}
+
+static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
+{
+	if (i->dtype == DT_F32)
+		sb_printf(sb, "bits_f32((u32)r%d)", i->a);
+	else if (i->dtype == DT_F64)
+		sb_printf(sb, "bits_f64(r%d)", i->a);
+	else
+		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), cell_type(i->dtype, false), i->a);
+}
+
+static void put_operand(struct strbuf *sb, int reg)
+{
+	if (reg == NO_REG)
+		sb_puts(sb, "0");
+	else
+		sb_printf(sb, "r%d", reg);
+}
+
+static void put_row(struct strbuf *sb, const struct loop_ins *i)
+{
+	sb_printf(sb, "row_%s_%s(", row_id[i->row], suffix[i->type]);
+	for (int k = 0; k < 3; k++) {
+		put_operand(sb, k == 0 ? i->a : k == 1 ? i->b : i->c);
+		sb_puts(sb, ", ");
+	}
+	sb_printf(sb, "&(struct consts_%s){", suffix[i->type]);
+	put_operand(sb, i->scalar[0]);
+	sb_puts(sb, ", ");
+	put_operand(sb, i->scalar[1]);
+	sb_printf(sb, ", %d, %d, %d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
+}
+
+static void put_value(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
+{
+	switch (i->op) {
+	case LOOP_CONST: put_const(sb, i->type, i->value); return;
+	case LOOP_INDEX: put_affine(sb, i->at); return;
+	case LOOP_LOAD: {
+		const enum dtype t = l->buffer[i->buffer].dtype;
+		const bool bits = i->type == REG_BITS;
+		sb_printf(sb, "%s((%s *)b[%d])[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
+		put_affine(sb, i->at);
+		sb_puts(sb, "])");
+		return;
+	}
+	case LOOP_ROW: put_row(sb, i); return;
+	case LOOP_AS: sb_printf(sb, "(%s)r%d", c_type[i->type], i->a); return;
+	case LOOP_ROUND: sb_printf(sb, "%s%sr%d))", from_cell(i->dtype), to_cell(i->dtype), i->a); return;
+	case LOOP_CAST: put_cast(sb, i); return;
+	case LOOP_PACK: put_pack(sb, i); return;
+	case LOOP_UNPACK: put_unpack(sb, i); return;
+	case LOOP_DIV: sb_printf(sb, "div_floor(r%d, %" PRId64 ")", i->a, i->imm); return;
+	case LOOP_MOD: sb_printf(sb, "r%d - %" PRId64 " * div_floor(r%d, %" PRId64 ")", i->a, i->imm, i->a, i->imm); return;
+	case LOOP_SELECT: sb_printf(sb, "r%d ? r%d : r%d", i->a, i->b, i->c); return;
+	case LOOP_VAR:
+	case LOOP_SET: sb_printf(sb, "r%d", i->a); return;
+	default: BUG("instruction %d has no value", (int)i->op);
+	}
+}
+
+/* ---- statements ---- */
+
+static void put_store(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
+{
+	const enum dtype t = l->buffer[i->buffer].dtype;
+	const bool bits = l->reg[i->a] == REG_BITS;
+	sb_printf(sb, "((%s *)b[%d])[", cell_type(t, bits), i->buffer);
+	put_affine(sb, i->at);
+	if (bits)
+		sb_printf(sb, "] = (%s)r%d;\n", cell_type(t, true), i->a);
+	else
+		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
+}
+
+static void put_statement(struct strbuf *sb, const struct loops *l, int at)
+{
+	const struct loop_ins *i = &l->ins[at];
+	switch (i->op) {
+	case LOOP_FOR: sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d++) {\n", i->dst, i->dst, i->imm, i->dst); return;
+	case LOOP_IF: sb_printf(sb, "if (r%d) {\n", i->a); return;
+	case LOOP_ELSE: sb_puts(sb, "} else {\n"); return;
+	case LOOP_END: sb_puts(sb, "}\n"); return;
+	case LOOP_STORE: put_store(sb, l, i); return;
+	case LOOP_EXTERN: sb_printf(sb, "if (!loop_call(frame, %d)) return 0;\n", at); return;
+	case LOOP_BOUND: sb_printf(sb, "if (!loop_bound(frame, %d, r%d, &r%d)) return 0;\n", at, i->a, i->dst); return;
+	default:
+		sb_printf(sb, "r%d = ", i->dst);
+		put_value(sb, l, i);
+		sb_puts(sb, ";\n");
+	}
+}
+
+void loops_emit_c(struct strbuf *sb, const struct loops *l)
+{
+	sb_puts(sb, prologue);
+	for (int t = 0; t < NREGTYPES; t++)
+		put_rows(sb, l, (enum reg_type)t);
+	sb_puts(sb, "int run(void *frame, unsigned char *const *b)\n{\n");
+	for (int r = 0; r < l->nreg; r++)
+		sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r);
+	for (int i = 0; i < l->nins; i++)
+		put_statement(sb, l, i);
+	sb_puts(sb, "return 1;\n}\n");
+}

@@ -1,0 +1,18 @@
+/* emit_c.h: C text of a loop program, one function
+ *     int run(void *frame, unsigned char *const *b)      frame: a struct loop_frame; b: its buffers. 0: raised (frame's err)
+ * No #include: what it calls has prototypes (runtime.def). Each register is a variable, each instruction a statement; arithmetic on table
+ * rows is the row's own expression (eager/ops/pointwise_words.h), so that what generated code computes is what eager computes. */
+#ifndef SCATTERPROOF_EMIT_C_H
+#define SCATTERPROOF_EMIT_C_H
+
+#include "compiled/loops/loops.h"
+
+void loops_emit_c(struct strbuf *sb, const struct loops *l);
+/* The runtime's functions, for engines that link in memory. NULL name ends it. */
+struct loop_symbol {
+	const char *name;
+	void *address;
+};
+extern const struct loop_symbol loop_symbols[];
+
+#endif
