@@ -11,6 +11,7 @@
  *       store b1[r0*4 + r1] = r3                 rounds to the buffer's dtype
  *     end
  *   end
+ *   return b1 f32[3, 4][4, 1]+0                  the results: dtype, sizes, strides, offset
  *
  * A register is of one of four types: i64 (also of integers and bool), f32 (also of f16 and bf16), f64, and `bits`, an element as it lies
  * in memory, for rows that move values unchanged. What has no nests yet is an `extern`, a row run by eager's kernel, as other compilers
@@ -22,7 +23,7 @@
 #include "eager/ops/pointwise.h"
 
 enum reg_type { REG_I64, REG_F32, REG_F64, REG_BITS, NREGTYPES };
-enum { NO_REG = -1 };
+enum { NO_REG = -1, MAX_LOOP_DEPTH = 4 * MAX_RANK };
 extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 
@@ -100,10 +101,11 @@ struct loops {
 	int nins, cap_ins, nbuffer, cap_buffer, nreg, cap_reg;
 	struct loop_ins *ins;
 	struct loop_buffer *buffer;
-	const int *of_storage; /* by storage of the program that this was made of: its buffer, -1 if it was never in memory */
-	enum reg_type *reg;    /* by register */
-	int64_t *extent;       /* by register: of a loop variable how many values it takes; else -1 */
-	int depth, open[4 * MAX_RANK];
+	int nret; /* what the program returns */
+	struct place *ret;
+	enum reg_type *reg; /* by register */
+	int64_t *extent;    /* by register: of a loop variable how many values it takes; else -1 */
+	int depth, open[MAX_LOOP_DEPTH];
 };
 
 void loops_init(struct loops *l, struct arena *a);

@@ -431,6 +431,9 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 			return false;
 	for (int i = 0; i < p->nret; i++)
 		operand_into_memory(&l, p->ret[i]);
-	out->of_storage = l.buffer_of;
+	out->nret = p->nret;
+	out->ret = ARENA_NEW(a, struct place, MAX(p->nret, 1));
+	for (int i = 0; i < p->nret; i++)
+		out->ret[i] = lower_place(&l, p->ret[i]);
 	return true;
 }

@@ -112,7 +112,7 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 	out->storage = ARENA_ZNEW(a, struct result_storage, MAX(out->nstorages, 1));
 	for (int i = 0; i < p->nret; i++) {
 		const struct value *v = &p->node[p->ret[i]].out[0];
-		report_tensor(&out->out[i], v, f->data[f->loops->of_storage[v->storage]], a);
+		report_tensor(&out->out[i], v, f->data[f->loops->ret[i].buffer], a);
 	}
 	for (int b = 0; b < f->loops->nbuffer; b++) {
 		const struct loop_buffer *buffer = &f->loops->buffer[b];

@@ -1,9 +1,21 @@
 /* cmd_compile.c: what the built-in compiler makes of programs, as text that every command reads. */
+#include "compiled/loops/emit_c.h"
+#include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+
+/* What is printed: the program after a step, its loops, or their C text. */
+enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C };
+static const char *const form_name[] = {NULL, "loops", "c"};
+
+struct request {
+	struct compile_options options;
+	enum form_printed form;
+	bool missing; /* a program was not compiled */
+};
 
 /* As a program of its own: the header line first, then where it is from, then what was checked. */
 static void print_stage(const struct prog *p, const char *name, int stage, const char *steps)
@@ -16,12 +28,27 @@ static void print_stage(const struct prog *p, const char *name, int stage, const
 	sb_free(&sb);
 }
 
-static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
+/* The loops of a compiled program, or the C text of these. */
+static bool print_loops(
+	const struct compiled *c, const char *name, const struct request *r, const char *steps, struct arena *a, struct err *err)
+{
+	struct loops l;
+	struct strbuf sb;
+	const bool text = r->form == FORM_LOOPS;
+	if (!lower(&l, &c->p, &(struct lower_options){.no_fusion = r->options.no_fusion}, a, err))
+		return false;
+	sb_init(&sb);
+	if (text)
+		loops_print(&sb, &l);
+	else
+		loops_emit_c(&sb, &l);
+	const size_t header = text ? strcspn(sb.s, "\n") + 1 : 0;
+	printf(text ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps, sb.s + header);
+	sb_free(&sb);
+	return true;
+}
 
-struct request {
-	struct compile_options options;
-	bool missing; /* a program was not compiled */
-};
+static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
 
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
@@ -41,9 +68,11 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	o.ctx = &steps;
 	if (prog_bind(&bound, p, 0, &a, &err))
 		status = compile(&c, &bound, &o, &a, &err);
-	if (status == COMPILE_OK)
+	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
+		status = print_loops(&c, name, request, steps.s, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
+	else if (status == COMPILE_OK)
 		print_stage(&c.p, name, o.stage, steps.s);
-	else
+	if (status != COMPILE_OK)
 		complain("%s: %s%s", name, why[status], err.msg);
 	request->missing |= status == COMPILE_RAISES || status == COMPILE_REFUSED;
 	sb_free(&steps);
@@ -51,18 +80,23 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	return status == COMPILE_OK ? EXIT_CLEAN : status == COMPILE_BROKEN ? EXIT_FINDINGS : EXIT_VOID;
 }
 
-static bool find_stage(int *out, const char *name)
+static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
 	struct strbuf all;
 	struct guess g = {0};
-	const int n = compile_nstages();
-	if (compile_stage_find(out, name))
+	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
+	if (compile_stage_find(&r->options.stage, name))
 		return true;
+	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+		if (str_eq(name, form_name[f])) {
+			r->form = (enum form_printed)f;
+			return true;
+		}
 	CHECK(n <= ARRAY_LEN(names));
 	sb_init(&all);
 	for (int i = 0; i < n; i++) {
-		names[i] = compile_stage_name(i);
+		names[i] = i < nsteps ? compile_stage_name(i) : form_name[i - nsteps + 1];
 		sb_printf(&all, "%s%s", i ? ", " : "", names[i]);
 	}
 	complain("--print-after: '%s' is not one of %s%s", name, all.s, guess_from(&g, name, names, sizeof names[0], n));
@@ -71,15 +105,16 @@ static bool find_stage(int *out, const char *name)
 }
 
 /* --target says which passes run and how far; --print-after may stop earlier. */
-static bool read_options(struct compile_options *out, const struct options *o)
+static bool read_options(struct request *r, const struct options *o)
 {
+	struct compile_options *out = &r->options;
 	*out = (struct compile_options){.stage = compile_nstages() - 1};
 	if (o->ntarget > 1 || (o->ntarget && !builtin_compile_options(out, &o->target[0]))) {
 		complain("compile: --target is one stage of builtin that compiles, as in builtin:passes+freezing=1");
 		return false;
 	}
 	out->validate = o->validate;
-	return !o->print_after || find_stage(&out->stage, o->print_after);
+	return !o->print_after || find_stage(r, o->print_after);
 }
 
 int cmd_compile(const struct options *o)
@@ -90,7 +125,7 @@ int cmd_compile(const struct options *o)
 		complain("compile: no program given (try --help)");
 		return EXIT_USAGE;
 	}
-	if (!read_options(&r.options, o))
+	if (!read_options(&r, o))
 		return EXIT_USAGE;
 	for (int i = 0; i < o->nfile && !ferror(stdout); i++) {
 		int one = load_programs(o->file[i], compile_one, &r);

@@ -1,0 +1,608 @@
+/* loops_text.c: loop programs as text and back (the example of loops.h). One instruction a line; loops_read(loops_print(l)) prints the same. */
+#include "compiled/loops/loops.h"
+#include "eager/lang/text_reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "generated/op_id.h"
+
+/* Instructions that a word begins, `r3: f32 = load ...`; table rows have their own names. */
+static const char *const word[NLOOPOPS] = {
+	[LOOP_CONST] = "const",
+	[LOOP_INDEX] = "index",
+	[LOOP_LOAD] = "load",
+	[LOOP_AS] = "as",
+	[LOOP_ROUND] = "rounded",
+	[LOOP_CAST] = "cast",
+	[LOOP_PACK] = "pack",
+	[LOOP_UNPACK] = "unpack",
+	[LOOP_DIV] = "div",
+	[LOOP_MOD] = "mod",
+	[LOOP_SELECT] = "choose",
+	[LOOP_VAR] = "var",
+	[LOOP_BOUND] = "bound",
+};
+
+/* ---- printing ---- */
+
+static void put_at(struct strbuf *sb, const struct affine *at)
+{
+	for (int k = 0; k < at->n; k++) {
+		sb_printf(sb, "%sr%d", k ? " + " : "", at->term[k].reg);
+		if (at->term[k].times != 1)
+			sb_printf(sb, "*%" PRId64, at->term[k].times);
+	}
+	if (at->base != 0 || at->n == 0)
+		sb_printf(sb, "%s%" PRId64, at->n ? " + " : "", at->base);
+}
+
+static void put_const(struct strbuf *sb, const struct loop_ins *i)
+{
+	struct scalar s = {.kind = i->type == REG_F32 || i->type == REG_F64 ? SC_FLOAT : SC_INT, .i = i->value.i64};
+	if (s.kind == SC_FLOAT)
+		s.f = i->type == REG_F32 ? (double)i->value.f32 : i->value.f64;
+	sb_puts(sb, " ");
+	scalar_print(sb, &s);
+}
+
+static void put_operands(struct strbuf *sb, const int *reg, int n)
+{
+	for (int k = 0; k < n; k++) {
+		sb_puts(sb, k ? ", " : "");
+		if (reg[k] == NO_REG)
+			sb_puts(sb, "_");
+		else
+			sb_printf(sb, "r%d", reg[k]);
+	}
+}
+
+static void put_row(struct strbuf *sb, const struct loop_ins *i)
+{
+	const int operand[] = {i->a, i->b, i->c};
+	int n = 3;
+	while (n > 1 && operand[n - 1] == NO_REG)
+		n--;
+	sb_printf(sb, "%s %s(", op_info[i->row].name, dtype_info[i->dtype].name);
+	put_operands(sb, operand, n);
+	if (i->scalar[0] != NO_REG || i->scalar[1] != NO_REG) {
+		sb_puts(sb, "; ");
+		put_operands(sb, i->scalar, i->scalar[1] != NO_REG ? 2 : 1);
+	}
+	sb_puts(sb, ")");
+}
+
+static void put_computed(struct strbuf *sb, const struct loop_ins *i)
+{
+	sb_printf(sb, "r%d: %s = ", i->dst, reg_type_name[i->type]);
+	if (i->op == LOOP_ROW) {
+		put_row(sb, i);
+		return;
+	}
+	sb_puts(sb, word[i->op]);
+	if (i->op == LOOP_ROUND || i->op == LOOP_CAST || i->op == LOOP_PACK || i->op == LOOP_UNPACK)
+		sb_printf(sb, " %s", dtype_info[i->dtype].name);
+	if (i->op == LOOP_CAST)
+		sb_printf(sb, " from %s", dtype_info[i->from].name);
+	if (i->op == LOOP_CONST)
+		put_const(sb, i);
+	if (i->op == LOOP_LOAD)
+		sb_printf(sb, " b%d[", i->buffer);
+	if (i->op == LOOP_INDEX)
+		sb_puts(sb, " ");
+	if (i->at)
+		put_at(sb, i->at);
+	if (i->op == LOOP_LOAD)
+		sb_puts(sb, "]");
+	if (i->a != NO_REG)
+		sb_printf(sb, " r%d", i->a);
+	if (i->op == LOOP_SELECT)
+		sb_printf(sb, " r%d r%d", i->b, i->c);
+	if (i->op == LOOP_DIV || i->op == LOOP_MOD)
+		sb_printf(sb, " %" PRId64, i->imm);
+	if (i->op == LOOP_BOUND)
+		sb_printf(sb, " of %" PRId64 " dim %" PRId64 "%s", i->imm, i->imm2, i->negative ? " wrapping" : "");
+}
+
+static void put_places(struct strbuf *sb, const struct place *p, int n)
+{
+	for (int k = 0; k < n; k++) {
+		struct meta m = p[k].meta;
+		m.device = DEV_RUN;
+		sb_printf(sb, "%sb%d ", k ? ", " : "", p[k].buffer);
+		meta_print(sb, &m);
+		sb_printf(sb, "+%" PRId64, m.offset);
+	}
+}
+
+static void put_ins(struct strbuf *sb, const struct loop_ins *i)
+{
+	switch (i->op) {
+	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64, i->dst, i->imm); break;
+	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
+	case LOOP_ELSE: sb_puts(sb, "else"); break;
+	case LOOP_END: sb_puts(sb, "end"); break;
+	case LOOP_SET: sb_printf(sb, "r%d := r%d", i->dst, i->a); break;
+	case LOOP_STORE:
+		sb_printf(sb, "store b%d[", i->buffer);
+		put_at(sb, i->at);
+		sb_printf(sb, "] = r%d", i->a);
+		break;
+	case LOOP_EXTERN:
+		sb_printf(sb, "extern %d(", i->call->node);
+		put_places(sb, i->call->in, i->call->nin);
+		sb_puts(sb, ") -> (");
+		put_places(sb, i->call->out, i->call->nout);
+		sb_puts(sb, ")");
+		break;
+	default: put_computed(sb, i);
+	}
+	sb_puts(sb, "\n");
+}
+
+void loops_print(struct strbuf *sb, const struct loops *l)
+{
+	int depth = 0;
+	sb_puts(sb, "loops 1\n");
+	for (int b = 0; b < l->nbuffer; b++) {
+		sb_printf(sb, "b%d: %s[%" PRId64 "]", b, dtype_info[l->buffer[b].dtype].name, l->buffer[b].ncells);
+		if (l->buffer[b].input >= 0)
+			sb_printf(sb, " = input %d", l->buffer[b].input);
+		sb_puts(sb, "\n");
+	}
+	for (int i = 0; i < l->nins; i++) {
+		const enum loop_op op = l->ins[i].op;
+		depth -= op == LOOP_END || op == LOOP_ELSE;
+		sb_printf(sb, "%*s", 2 * depth, "");
+		put_ins(sb, &l->ins[i]);
+		depth += op == LOOP_FOR || op == LOOP_IF || op == LOOP_ELSE;
+	}
+	sb_puts(sb, "return ");
+	put_places(sb, l->ret, l->nret);
+	sb_puts(sb, "\n");
+}
+
+/* ---- reading: each function is past what it has read, or has said why not ---- */
+
+struct reader {
+	struct text_reader t;
+	struct loops *l;
+	int *reg; /* by number in the text; NO_REG: not assigned yet */
+	int nreg;
+};
+enum { MAX_REGS = 1 << 20 };
+
+static bool integer(struct reader *r, int64_t *out)
+{
+	char *end;
+	token_blanks(&r->t);
+	*out = strtoll(r->t.s, &end, 10);
+	if (end == r->t.s)
+		return FAIL(&r->t, "expected an integer");
+	r->t.s = end;
+	return true;
+}
+
+static bool numbered(struct reader *r, char letter, int64_t *out)
+{
+	const char name[] = {letter, 0};
+	return token_want(&r->t, name) && integer(r, out);
+}
+
+static bool number_of_buffer(struct reader *r, int *out)
+{
+	int64_t n;
+	if (!numbered(r, 'b', &n))
+		return false;
+	*out = (int)n;
+	return (n >= 0 && n < r->l->nbuffer) || FAIL(&r->t, "there is no buffer b%" PRId64, n);
+}
+
+static bool operand(struct reader *r, int *out)
+{
+	int64_t n;
+	if (token_eat(&r->t, "_")) {
+		*out = NO_REG;
+		return true;
+	}
+	if (!numbered(r, 'r', &n))
+		return false;
+	if (n < 0 || n >= r->nreg || r->reg[n] == NO_REG)
+		return FAIL(&r->t, "r%" PRId64 " has no value yet", n);
+	*out = r->reg[n];
+	return true;
+}
+
+static bool of_type(struct reader *r, int *out, enum reg_type want)
+{
+	if (!operand(r, out))
+		return false;
+	if (*out == NO_REG || r->l->reg[*out] != want)
+		return FAIL(&r->t, "expected a register of type %s", reg_type_name[want]);
+	return true;
+}
+
+static bool read_dtype(struct reader *r, enum dtype *out)
+{
+	char name[MAX_NAME];
+	token_blanks(&r->t);
+	return token_word(&r->t, name, sizeof name, false) && (dtype_find(out, name) || FAIL(&r->t, "'%s' is no dtype", name));
+}
+
+static bool read_at(struct reader *r, struct affine *at)
+{
+	*at = affine_const(0);
+	do {
+		token_blanks(&r->t);
+		int64_t times = 1;
+		if (token_peek(&r->t) != 'r') {
+			if (!integer(r, &times))
+				return false;
+			at->base += times;
+			continue;
+		}
+		int reg;
+		if (at->n == ARRAY_LEN(at->term))
+			return FAIL(&r->t, "more than %d registers in an index", at->n);
+		if (!of_type(r, &reg, REG_I64) || (token_eat(&r->t, "*") && !integer(r, &times)))
+			return false;
+		const struct affine term = affine_reg(reg);
+		affine_add(at, &term, times);
+	} while (token_eat(&r->t, "+"));
+	return true;
+}
+
+static bool read_cell(struct reader *r, int *buffer, struct affine *at)
+{
+	return number_of_buffer(r, buffer) && token_want(&r->t, "[") && read_at(r, at) && token_want(&r->t, "]");
+}
+
+/* The register just computed, under the number that the text gives it. */
+static bool define(struct reader *r, int64_t number, enum reg_type type, int reg)
+{
+	if (r->l->reg[reg] != type)
+		return FAIL(&r->t, "this is of type %s", reg_type_name[r->l->reg[reg]]);
+	if (number < 0 || number >= MAX_REGS)
+		return FAIL(&r->t, "no register r%" PRId64, number);
+	if (number >= r->nreg) {
+		const int n = MAX((int)number + 1, 2 * r->nreg);
+		r->reg = ARENA_GROW(r->t.a, int, r->reg, r->nreg, n);
+		while (r->nreg < n)
+			r->reg[r->nreg++] = NO_REG;
+	}
+	if (r->reg[number] != NO_REG)
+		return FAIL(&r->t, "r%" PRId64 " has a value already", number);
+	r->reg[number] = reg;
+	return true;
+}
+
+static bool read_const(struct reader *r, enum reg_type type, int *reg)
+{
+	char text[64];
+	struct scalar s;
+	token_blanks(&r->t);
+	const size_t n = strcspn(r->t.s, " \t\n#");
+	snprintf(text, sizeof text, "%.*s", (int)MIN(n, sizeof text - 1), r->t.s);
+	if (!scalar_read(&s, text, r->t.err))
+		return FAIL(&r->t, "'%s' is no number", text);
+	r->t.s += n;
+	const double f = s.kind == SC_FLOAT ? s.f : (double)s.i;
+	union element v = {.i64 = s.i};
+	if (type == REG_F32)
+		v = (union element){.f32 = (float)f};
+	else if (type == REG_F64)
+		v.f64 = f;
+	else if (s.kind == SC_FLOAT)
+		return FAIL(&r->t, "expected an integer");
+	*reg = loops_const(r->l, type, v);
+	return true;
+}
+
+static bool read_bound(struct reader *r, int *reg)
+{
+	int a;
+	int64_t size, dim;
+	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !integer(r, &size) || !token_want(&r->t, "dim") || !integer(r, &dim))
+		return false;
+	*reg = loops_bound(r->l, a, size, (int)dim, token_eat(&r->t, "wrapping"));
+	return true;
+}
+
+static bool read_divided(struct reader *r, enum loop_op op, int *reg)
+{
+	int a;
+	int64_t by;
+	if (!of_type(r, &a, REG_I64) || !integer(r, &by))
+		return false;
+	if (by < 1)
+		return FAIL(&r->t, "expected a positive integer");
+	*reg = op == LOOP_DIV ? loops_div(r->l, a, by) : loops_mod(r->l, a, by);
+	return true;
+}
+
+static bool read_converted(struct reader *r, enum loop_op op, int *reg)
+{
+	enum dtype t, from;
+	int a;
+	if (!read_dtype(r, &t))
+		return false;
+	if (op == LOOP_CAST) {
+		if (!token_want(&r->t, "from") || !read_dtype(r, &from) || !of_type(r, &a, reg_type_of(from)))
+			return false;
+		*reg = loops_cast(r->l, t, from, a);
+		return true;
+	}
+	if (op == LOOP_ROUND) {
+		if (!operand(r, &a) || a == NO_REG || r->l->reg[a] == REG_BITS)
+			return FAIL(&r->t, "expected a number's register");
+		*reg = loops_round(r->l, t, a);
+		return true;
+	}
+	if (!of_type(r, &a, op == LOOP_PACK ? reg_type_of(t) : REG_BITS))
+		return false;
+	*reg = op == LOOP_PACK ? loops_pack(r->l, t, a) : loops_unpack(r->l, t, a);
+	return true;
+}
+
+static bool read_row(struct reader *r, const char *name, int *reg)
+{
+	int operands[] = {NO_REG, NO_REG, NO_REG}, scalars[] = {NO_REG, NO_REG}, n = 0;
+	const int row = op_find(name);
+	enum dtype t;
+	if (row < 0 || !op_has(row, T_POINTWISE))
+		return FAIL(&r->t, "'%s' is no instruction and no pointwise operator", name);
+	if (!read_dtype(r, &t) || !token_want(&r->t, "("))
+		return false;
+	do
+		if (n == ARRAY_LEN(operands) || !operand(r, &operands[n++]))
+			return FAIL(&r->t, "expected at most %d operands", ARRAY_LEN(operands));
+	while (token_eat(&r->t, ","));
+	if (token_eat(&r->t, ";") && (!operand(r, &scalars[0]) || (token_eat(&r->t, ",") && !operand(r, &scalars[1]))))
+		return false;
+	const int all[] = {operands[0], operands[1], operands[2], scalars[0], scalars[1]};
+	for (int k = 0; k < ARRAY_LEN(all); k++)
+		if (all[k] != NO_REG && r->l->reg[all[k]] != reg_type_of(t))
+			return FAIL(&r->t, "an operand of %s in %s is of type %s", name, dtype_info[t].name, reg_type_name[r->l->reg[all[k]]]);
+	*reg = loops_row(r->l, row, t, operands[0], operands[1], operands[2], scalars[0], scalars[1]);
+	return token_want(&r->t, ")");
+}
+
+static bool read_choice(struct reader *r, int *reg)
+{
+	int condition, a, b;
+	if (!of_type(r, &condition, REG_I64) || !operand(r, &a) || !operand(r, &b))
+		return false;
+	if (a == NO_REG || b == NO_REG || r->l->reg[a] != r->l->reg[b])
+		return FAIL(&r->t, "both sides of a choice have one type");
+	*reg = loops_select(r->l, condition, a, b);
+	return true;
+}
+
+static bool read_load(struct reader *r, enum reg_type type, int *reg)
+{
+	struct affine at;
+	int buffer;
+	if (!read_cell(r, &buffer, &at))
+		return false;
+	if (type != REG_BITS && type != reg_type_of(r->l->buffer[buffer].dtype))
+		return FAIL(&r->t, "b%d holds %s", buffer, dtype_info[r->l->buffer[buffer].dtype].name);
+	*reg = loops_load(r->l, type, buffer, &at);
+	return true;
+}
+
+static bool read_value(struct reader *r, enum reg_type type, int *reg)
+{
+	char name[MAX_NAME];
+	struct affine at;
+	int op = 0, a;
+	token_blanks(&r->t);
+	if (!token_word(&r->t, name, sizeof name, true))
+		return false;
+	while (op < NLOOPOPS && (!word[op] || !str_eq(word[op], name)))
+		op++;
+	switch (op) {
+	case LOOP_CONST: return read_const(r, type, reg);
+	case LOOP_LOAD: return read_load(r, type, reg);
+	case LOOP_ROUND:
+	case LOOP_CAST:
+	case LOOP_PACK:
+	case LOOP_UNPACK: return read_converted(r, (enum loop_op)op, reg);
+	case LOOP_DIV:
+	case LOOP_MOD: return read_divided(r, (enum loop_op)op, reg);
+	case LOOP_SELECT: return read_choice(r, reg);
+	case LOOP_BOUND: return read_bound(r, reg);
+	case LOOP_INDEX:
+		if (!read_at(r, &at))
+			return false;
+		*reg = loops_index(r->l, &at);
+		return true;
+	case LOOP_AS:
+	case LOOP_VAR:
+		if (!operand(r, &a) || a == NO_REG || (op == LOOP_AS && (r->l->reg[a] == REG_BITS || type == REG_BITS || type == REG_I64)))
+			return FAIL(&r->t, "expected a number's register");
+		*reg = op == LOOP_AS ? loops_as(r->l, type, a) : loops_var(r->l, a);
+		return true;
+	default: return read_row(r, name, reg);
+	}
+}
+
+static bool read_type(struct reader *r, enum reg_type *out)
+{
+	char name[MAX_NAME];
+	token_blanks(&r->t);
+	if (!token_word(&r->t, name, sizeof name, false))
+		return false;
+	for (int t = 0; t < NREGTYPES; t++)
+		if (str_eq(name, reg_type_name[t])) {
+			*out = (enum reg_type)t;
+			return true;
+		}
+	return FAIL(&r->t, "'%s' is no type of a register", name);
+}
+
+/* r3: f32 = ..., r3 := r4 */
+static bool read_assignment(struct reader *r)
+{
+	int64_t number;
+	enum reg_type type = REG_I64;
+	int reg = NO_REG, a;
+	if (!numbered(r, 'r', &number))
+		return false;
+	if (token_eat(&r->t, ":=")) {
+		if (!operand(r, &a) || a == NO_REG || number < 0 || number >= r->nreg || r->reg[number] == NO_REG)
+			return FAIL(&r->t, "r%" PRId64 " has no value yet", number);
+		if (r->l->reg[r->reg[number]] != r->l->reg[a])
+			return FAIL(&r->t, "r%" PRId64 " is of another type", number);
+		loops_set(r->l, r->reg[number], a);
+		return true;
+	}
+	return token_want(&r->t, ":") && read_type(r, &type) && token_want(&r->t, "=") && read_value(r, type, &reg)
+		&& define(r, number, type, reg);
+}
+
+static bool read_ints(struct reader *r, int64_t *v, int *n)
+{
+	*n = 0;
+	if (!token_want(&r->t, "["))
+		return false;
+	if (token_eat(&r->t, "]"))
+		return true;
+	do
+		if (*n == MAX_RANK || !integer(r, &v[(*n)++]))
+			return FAIL(&r->t, "expected at most %d integers", MAX_RANK);
+	while (token_eat(&r->t, ","));
+	return token_want(&r->t, "]");
+}
+
+static bool read_place(struct reader *r, struct place *p)
+{
+	int rank;
+	*p = (struct place){0};
+	if (!number_of_buffer(r, &p->buffer) || !read_dtype(r, &p->meta.dtype) || !read_ints(r, p->meta.size, &p->meta.rank)
+		|| !read_ints(r, p->meta.stride, &rank) || !token_want(&r->t, "+") || !integer(r, &p->meta.offset))
+		return false;
+	return rank == p->meta.rank || FAIL(&r->t, "%d sizes, but %d strides", p->meta.rank, rank);
+}
+
+static bool read_places(struct reader *r, struct place **out, int *n)
+{
+	enum { MAX_PLACES = MAX_ARGS + MAX_LIST };
+	*out = ARENA_NEW(r->t.a, struct place, MAX_PLACES);
+	*n = 0;
+	token_blanks(&r->t);
+	if (token_peek(&r->t) != 'b')
+		return true;
+	do
+		if (*n == MAX_PLACES || !read_place(r, &(*out)[(*n)++]))
+			return FAIL(&r->t, "expected at most %d places", (int)MAX_PLACES);
+	while (token_eat(&r->t, ","));
+	return true;
+}
+
+static bool read_extern(struct reader *r)
+{
+	struct loop_call *call = ARENA_ZNEW(r->t.a, struct loop_call, 1);
+	int64_t node;
+	if (!integer(r, &node) || !token_want(&r->t, "(") || !read_places(r, &call->in, &call->nin) || !token_want(&r->t, ")")
+		|| !token_want(&r->t, "->") || !token_want(&r->t, "(") || !read_places(r, &call->out, &call->nout) || !token_want(&r->t, ")"))
+		return false;
+	call->node = (int)node;
+	loops_extern(r->l, call);
+	return true;
+}
+
+static bool read_for(struct reader *r)
+{
+	int64_t number, n;
+	if (r->l->depth == MAX_LOOP_DEPTH)
+		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
+	return numbered(r, 'r', &number) && token_want(&r->t, "<") && integer(r, &n) && define(r, number, REG_I64, loops_for(r->l, n));
+}
+
+static bool read_if(struct reader *r)
+{
+	int condition;
+	if (r->l->depth == MAX_LOOP_DEPTH)
+		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
+	if (!of_type(r, &condition, REG_I64))
+		return false;
+	loops_if(r->l, condition);
+	return true;
+}
+
+static bool read_else(struct reader *r)
+{
+	if (r->l->depth == 0 || r->l->ins[r->l->open[r->l->depth - 1]].op != LOOP_IF)
+		return FAIL(&r->t, "else without an if");
+	loops_else(r->l);
+	return true;
+}
+
+static bool read_end(struct reader *r)
+{
+	if (r->l->depth == 0)
+		return FAIL(&r->t, "nothing is open that could end");
+	loops_end(r->l);
+	return true;
+}
+
+static bool read_store(struct reader *r)
+{
+	struct affine at;
+	int buffer, value;
+	if (!read_cell(r, &buffer, &at) || !token_want(&r->t, "=") || !operand(r, &value))
+		return false;
+	const enum reg_type holds = reg_type_of(r->l->buffer[buffer].dtype);
+	if (value == NO_REG || (r->l->reg[value] != REG_BITS && r->l->reg[value] != holds))
+		return FAIL(&r->t, "b%d takes %s or bits", buffer, reg_type_name[holds]);
+	loops_store(r->l, buffer, &at, value);
+	return true;
+}
+
+static bool read_buffer(struct reader *r)
+{
+	int64_t number, ncells, input = -1;
+	enum dtype t;
+	if (!numbered(r, 'b', &number) || !token_want(&r->t, ":") || !read_dtype(r, &t) || !token_want(&r->t, "[") || !integer(r, &ncells)
+		|| !token_want(&r->t, "]") || (token_eat(&r->t, "=") && (!token_want(&r->t, "input") || !integer(r, &input))))
+		return false;
+	if (number != r->l->nbuffer || ncells < 0 || ncells > MAX_NUMEL)
+		return FAIL(&r->t, "expected buffer b%d of at most %" PRId64 " cells", r->l->nbuffer, MAX_NUMEL);
+	loops_buffer(r->l, t, ncells, (int)input);
+	return true;
+}
+
+static bool read_line(struct reader *r)
+{
+	if (token_keyword(&r->t, "for"))
+		return read_for(r);
+	if (token_keyword(&r->t, "if"))
+		return read_if(r);
+	if (token_keyword(&r->t, "else"))
+		return read_else(r);
+	if (token_keyword(&r->t, "end"))
+		return read_end(r);
+	if (token_keyword(&r->t, "store"))
+		return read_store(r);
+	if (token_keyword(&r->t, "extern"))
+		return read_extern(r);
+	if (token_keyword(&r->t, "return"))
+		return read_places(r, &r->l->ret, &r->l->nret);
+	return token_peek(&r->t) == 'b' ? read_buffer(r) : read_assignment(r);
+}
+
+bool loops_read(struct loops *out, struct arena *a, const char *text, struct err *err)
+{
+	struct reader r = {.t = {.a = a, .s = text, .end = text + strlen(text), .line_start = text, .line = 1, .err = err}, .l = out};
+	loops_init(out, a);
+	if (!token_keyword(&r.t, "loops") || !token_eat(&r.t, "1"))
+		return FAIL(&r.t, "expected 'loops 1'");
+	for (token_skip_line(&r.t); r.t.s < r.t.end; token_skip_line(&r.t)) {
+		token_blanks(&r.t);
+		if (!token_line_end(&r.t) && !read_line(&r))
+			return false;
+		if (!token_line_end(&r.t))
+			return FAIL(&r.t, "more than one instruction");
+	}
+	return r.l->depth == 0 || FAIL(&r.t, "%d blocks are open at the end", r.l->depth);
+}
