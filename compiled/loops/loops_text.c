@@ -283,8 +283,9 @@ static bool read_const(struct reader *r, enum reg_type type, int *reg)
 	token_blanks(&r->t);
 	const size_t n = strcspn(r->t.s, " \t\n#");
 	snprintf(text, sizeof text, "%.*s", (int)MIN(n, sizeof text - 1), r->t.s);
-	if (!scalar_read(&s, text, r->t.err))
-		return FAIL(&r->t, "'%s' is no number", text);
+	struct err why = {0};
+	if (!scalar_read(&s, text, &why))
+		return FAIL(&r->t, "%s", why.msg);
 	r->t.s += n;
 	const double f = s.kind == SC_FLOAT ? s.f : (double)s.i;
 	union element v = {.i64 = s.i};

@@ -255,8 +255,10 @@ static void into_memory(struct lowering *l, int storage)
 
 static void count_read(struct lowering *l, int node)
 {
-	if (node >= 0 && !node_is_sym(&l->p->node[node]) && l->p->node[node].nout > 0)
-		l->reads[l->p->node[node].out[0].storage]++;
+	if (node_is_sym(&l->p->node[node]) || l->p->node[node].nout == 0)
+		return;
+	l->reads[l->p->node[node].out[0].storage]++;
+	l->reader[l->p->node[node].out[0].storage] = l->now;
 }
 
 static void each_operand(struct lowering *l, const struct node *n, void (*visit)(struct lowering *, int))
@@ -277,9 +279,9 @@ static bool is_computed(const struct lowering *l, const struct node *n)
 
 static void count_reads(struct lowering *l)
 {
-	for (int i = 0; i < l->p->nnode; i++)
-		if (is_computed(l, &l->p->node[i]))
-			each_operand(l, &l->p->node[i], count_read);
+	for (l->now = 0; l->now < l->p->nnode; l->now++)
+		if (is_computed(l, &l->p->node[l->now]))
+			each_operand(l, &l->p->node[l->now], count_read);
 	for (int i = 0; i < l->p->nret; i++)
 		l->reads[l->p->node[l->p->ret[i]].out[0].storage] += 2;
 }
@@ -309,11 +311,21 @@ static bool reads_storage(const struct lowering *l, int producer, int storage)
 	return false;
 }
 
+/* Will what is pending there be read? By a row to come, or one that is pending itself. */
+static bool is_awaited(const struct lowering *l, int storage)
+{
+	const int reader = l->reader[storage];
+	if (reader >= l->now)
+		return true;
+	const struct node *n = &l->p->node[reader];
+	return n->nout == 1 && l->pending[n->out[0].storage] == reader && is_awaited(l, n->out[0].storage);
+}
+
 static void settle_readers(struct lowering *l, int storage)
 {
 	for (int i = 0; i < l->p->nnode; i++) {
 		const struct node *n = &l->p->node[i];
-		if (n->nout == 1 && l->pending[n->out[0].storage] == i && reads_storage(l, i, storage))
+		if (n->nout == 1 && l->pending[n->out[0].storage] == i && is_awaited(l, n->out[0].storage) && reads_storage(l, i, storage))
 			into_memory(l, n->out[0].storage);
 	}
 }
@@ -421,13 +433,14 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 	l.buffer_of = ARENA_NEW(a, int, nstorage);
 	l.pending = ARENA_NEW(a, int, nstorage);
 	l.reads = ARENA_ZNEW(a, int, nstorage);
+	l.reader = ARENA_ZNEW(a, int, nstorage);
 	for (int s = 0; s < nstorage; s++)
 		l.buffer_of[s] = l.pending[s] = -1;
 	loops_init(out, a);
 	input_buffers(&l);
 	count_reads(&l);
-	for (int i = 0; i < p->nnode; i++)
-		if (!row(&l, i, err))
+	for (l.now = 0; l.now < p->nnode; l.now++)
+		if (!row(&l, l.now, err))
 			return false;
 	for (int i = 0; i < p->nret; i++)
 		operand_into_memory(&l, p->ret[i]);

@@ -23,6 +23,8 @@ struct lowering {
 	int *buffer_of;      /* by storage; -1: not in memory */
 	int *pending;        /* by storage: the row that would fill it; -1: none */
 	int *reads;          /* by storage: how many rows and results read it */
+	int *reader;         /* by storage: the last row of those */
+	int now;             /* the row that is being lowered */
 	struct place *place; /* where the row whose nests are being made puts its results */
 };
 

@@ -233,8 +233,10 @@ ADJ(ATAN2)
 	how_step(&sum, h);
 	struct num r = quotient(&one, &sum, h); /* the 0 of a sum that may be 0 is inside */
 	how_step(&r, h);
-	if (num_is_exact(&sum) && sum.hi == 0)
+	if (sum.hi == 0 && sum.rad == 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) { /* 0, or a NaN where an operand may be one */
 		r = zero_of(h);
+		r.flags |= sum.flags & NUM_NAN;
+	}
 	struct num minus = num_neg(*x[0]), gx0 = mul_step(g, x[1], h), gx1 = mul_step(g, &minus, h);
 	gx[0] = mul_last(&gx0, &r, h);
 	gx[1] = mul_last(&gx1, &r, h);

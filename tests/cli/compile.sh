@@ -129,7 +129,7 @@ refused() { # a part of an expand: which row was written its scatters do not say
 
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
-	for stage in functional joint passes; do
+	for stage in functional joint passes loops jit; do
 		xargs "$bin" check --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
 		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
 			import collections, json, sys
@@ -151,7 +151,30 @@ corpus() { # every program that the repository has: right, or a reason why not
 	done
 }
 
-passes_random() { # with folding; without some passes
+passes_loops() { # what the program becomes after the passes: loops, C text
+	cat >"$tmp/l.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1)
+		a = exp(x)
+		b = t(a)
+		c = mul.Tensor(b, 2)
+		return (c,)
+	EOF
+	"$bin" compile "$tmp/l.prog" --print-after loops --validate >"$tmp/loops"
+	expect "loops" 0 $?
+	has "from where" "$tmp/loops" "^# of .*l.prog"
+	has "what was checked" "$tmp/loops" "^# ok epilogue"
+	expect "one nest" 1 "$(grep -c store "$tmp/loops")"
+	has "that reads the view" "$tmp/loops" 'load b0\[r1\*4 \+ r0\]'
+	"$bin" compile "$tmp/l.prog" --target builtin:loops+fusion=off --print-after loops >"$tmp/loops"
+	expect "two" 2 "$(grep -c store "$tmp/loops")"
+	"$bin" compile "$tmp/l.prog" --print-after c >"$tmp/l.c"
+	expect "C text" 0 $?
+	cc -c -Wall -Wextra -Werror -Wno-unused -Wno-builtin-declaration-mismatch -Wno-clobbered -o "$tmp/l.o" "$tmp/l.c" 2>"$tmp/err"
+	expect "that a C compiler takes" "0 " "$? $(cat "$tmp/err")"
+}
+
+random() { # with folding; without some passes
 	for option in freezing=1 passes=-cse,-dce; do
 		"$bin" fuzz --target builtin:passes+$option --programs 500 --seed 12 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$option: no divergence" 0 $?
@@ -159,11 +182,34 @@ passes_random() { # with folding; without some passes
 	done
 }
 
+loops() { # what the program becomes after the passes: loops, C text
+	cat >"$tmp/l.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1)
+		a = exp(x)
+		b = t(a)
+		c = mul.Tensor(b, 2)
+		return (c,)
+	EOF
+	"$bin" compile "$tmp/l.prog" --print-after loops --validate >"$tmp/loops"
+	expect "loops" 0 $?
+	has "from where" "$tmp/loops" "^# of .*l.prog"
+	has "what was checked" "$tmp/loops" "^# ok epilogue"
+	expect "one nest" 1 "$(grep -c store "$tmp/loops")"
+	has "that reads the view" "$tmp/loops" 'load b0\[r1\*4 \+ r0\]'
+	"$bin" compile "$tmp/l.prog" --target builtin:loops+fusion=off --print-after loops >"$tmp/loops"
+	expect "two" 2 "$(grep -c store "$tmp/loops")"
+	"$bin" compile "$tmp/l.prog" --print-after c >"$tmp/l.c"
+	expect "C text" 0 $?
+	cc -c -Wall -Wextra -Werror -Wno-unused -Wno-builtin-declaration-mismatch -Wno-clobbered -o "$tmp/l.o" "$tmp/l.c" 2>"$tmp/err"
+	expect "that a C compiler takes" "0 " "$? $(cat "$tmp/err")"
+}
+
 random() {
-	for stage in functional joint passes; do
+	for stage in functional joint passes loops loops+fusion=off jit; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
-		has "$stage: it judges" "$tmp/out" "builtin:$stage +pass 1[34][0-9][0-9]"
+		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|passes|loops|loops.fusion=off|jit) +pass 1[34][0-9][0-9]"
 	done
 }
 $part
