@@ -6,17 +6,17 @@
 
 #include "generated/op_id.h"
 
-extern const unsigned char pointwise_words_h[];
+extern const unsigned char pointwise_words_h[], half_h[], scalar_functions_h[];
 
 static const char *const c_type[NREGTYPES] = {"i64", "float", "double", "u64"};
 static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
 
 /* ---- what stands before the function ---- */
 
-static const char *const prologue =
+static const char *const types =
 	"typedef signed char i8;\ntypedef unsigned char u8;\ntypedef short i16;\ntypedef unsigned short u16;\ntypedef int i32;\n"
 	"typedef unsigned int u32;\ntypedef long i64;\ntypedef unsigned long u64;\n"
-	"#define int64_t i64\n#define bool _Bool\n#define isnan(x) ((x) != (x))\n"
+	"#define bool _Bool\n#define isnan(x) ((x) != (x))\n#define int64_t i64\n"
 	"static float bits_f32(u32 u) { union { u32 u; float f; } x; x.u = u; return x.f; }\n"
 	"static u32 f32_bits(float f) { union { u32 u; float f; } x; x.f = f; return x.u; }\n"
 	"static double bits_f64(u64 u) { union { u64 u; double f; } x; x.u = u; return x.f; }\n"
@@ -26,10 +26,32 @@ static const char *const prologue =
 #define DT(id, ...) "DT_" #id ","
 #include "eager/lang/dtype.def"
 #undef DT
-	"};\n"
+	"};\n";
+
+static const char *const prototypes =
 #define RUNTIME(result, name, parameters) #result " " #name #parameters ";\n"
 #include "compiled/loops/runtime.def"
 	;
+
+static const char *const libm =
+#define RUNTIME(...)
+#define LIBM(result, name, parameters) #result " " #name #parameters ";\n"
+#include "compiled/loops/runtime.def"
+	;
+
+static void put_runtime(struct strbuf *sb)
+{
+	sb_printf(sb,
+		"%s#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n#define INT32_MIN "
+		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\nvoid *memcpy(void *, const void *, unsigned long);\n"
+		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
+		"static i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }\n"
+		"static i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }\n"
+		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); };\n"
+		"#define loop_bound(frame, ins, v, out) ((*(const struct callbacks **)(frame))->bound(frame, ins, v, out))\n"
+		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n%s%s",
+		libm, (const char *)half_h, (const char *)scalar_functions_h);
+}
 
 /* The expression of a row, with the word that its category puts around it. */
 static const char *const row_text[NOPS] = {
@@ -138,7 +160,7 @@ static void put_cast(struct strbuf *sb, const struct loop_ins *i)
 	if (i->dtype == DT_B8)
 		sb_printf(sb, "r%d != 0", i->a);
 	else if (!dtype_is_float(i->dtype) && from_float)
-		sb_printf(sb, "%sloop_truncate(r%d, %d))", to_cell(i->dtype), i->a, i->dtype == DT_I64);
+		sb_printf(sb, "%sfloat_truncate(r%d, %d))", to_cell(i->dtype), i->a, i->dtype == DT_I64);
 	else if (!dtype_is_float(i->dtype))
 		sb_printf(sb, "%sr%d)", to_cell(i->dtype), i->a);
 	else if (i->dtype == DT_F64)
@@ -249,12 +271,16 @@ static void put_statement(struct strbuf *sb, const struct loops *l, int at)
 	}
 }
 
-void loops_emit_c(struct strbuf *sb, const struct loops *l)
+void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 {
-	sb_puts(sb, prologue);
+	sb_puts(sb, types);
+	if (alone)
+		put_runtime(sb);
+	else
+		sb_puts(sb, prototypes);
 	for (int t = 0; t < NREGTYPES; t++)
 		put_rows(sb, l, (enum reg_type)t);
-	sb_puts(sb, "int run(void *frame, unsigned char *const *b)\n{\n");
+	sb_puts(sb, "bool run(void *frame, unsigned char *const *b)\n{\n");
 	for (int r = 0; r < l->nreg; r++)
 		sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r);
 	for (int i = 0; i < l->nins; i++)

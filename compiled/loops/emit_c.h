@@ -1,13 +1,13 @@
 /* emit_c.h: C text of a loop program, one function
- *     int run(void *frame, unsigned char *const *b)      frame: a struct loop_frame; b: its buffers. 0: raised (frame's err)
- * No #include: what it calls has prototypes (runtime.def). Each register is a variable, each instruction a statement; arithmetic on table
+ *     _Bool run(void *frame, unsigned char *const *b)    frame: a struct loop_frame; b: its buffers. 0: raised (frame's err)
+ * No #include: what it calls has prototypes (runtime.def), or, where the text shall stand alone, is in it but for libm. Each register is a variable, each instruction a statement; arithmetic on table
  * rows is the row's own expression (eager/ops/pointwise_words.h), so that what generated code computes is what eager computes. */
 #ifndef SCATTERPROOF_EMIT_C_H
 #define SCATTERPROOF_EMIT_C_H
 
 #include "compiled/loops/loops.h"
 
-void loops_emit_c(struct strbuf *sb, const struct loops *l);
+void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone);
 /* The runtime's functions, for engines that link in memory. NULL name ends it. */
 struct loop_symbol {
 	const char *name;

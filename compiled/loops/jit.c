@@ -8,7 +8,7 @@
 
 struct jit {
 	TCCState *tcc;
-	int (*run)(void *frame, unsigned char *const *b);
+	bool (*run)(void *frame, unsigned char *const *b);
 };
 
 static void first_message(void *ctx, const char *message)
@@ -38,7 +38,7 @@ struct jit *jit_open(const struct loops *l, struct err *err)
 	struct strbuf text;
 	struct jit *j = xmalloc(sizeof *j);
 	sb_init(&text);
-	loops_emit_c(&text, l);
+	loops_emit_c(&text, l, false);
 	j->tcc = tcc_new();
 	tcc_set_error_func(j->tcc, err, first_message);
 	const bool ok = compiled(j, text.s);
@@ -57,4 +57,4 @@ void jit_close(struct jit *j)
 	free(j);
 }
 
-bool jit_run(struct loop_frame *f, void *jit) { return ((struct jit *)jit)->run(f, f->data) != 0; }
+bool jit_run(struct loop_frame *f, void *jit) { return ((struct jit *)jit)->run(f, f->data); }

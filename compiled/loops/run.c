@@ -129,7 +129,7 @@ enum loop_end loops_run(
 	struct result_call *out, const struct loops *l, const struct prog *p, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;
-	struct loop_frame f = {.loops = l, .p = p, .scratch = &scratch, .err = err};
+	struct loop_frame f = {.callbacks = &loop_callbacks, .loops = l, .p = p, .scratch = &scratch, .err = err};
 	arena_init(&memory);
 	arena_init(&scratch);
 	enum loop_end end = make_buffers(&f, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;

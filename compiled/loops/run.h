@@ -6,9 +6,17 @@
 #include "compiled/loops/loops.h"
 #include "eager/lang/result.h"
 
+/* What generated code calls back, for code that does not know our addresses. */
+struct loop_callbacks {
+	bool (*bound)(void *frame, int64_t ins, int64_t v, int64_t *out);
+	bool (*call)(void *frame, int64_t ins);
+};
+extern const struct loop_callbacks loop_callbacks;
+
 /* What generated code and the interpreter work on. */
 struct loop_frame {
-	unsigned char **data; /* by buffer: its first cell */
+	const struct loop_callbacks *callbacks; /* first: generated code reads it */
+	unsigned char **data;                   /* by buffer: its first cell */
 	const struct loops *loops;
 	const struct prog *p;
 	struct arena *scratch;

@@ -4,26 +4,19 @@
 
 #include <math.h>
 
-/* aten::copy_'s float to integer; wide: to i64, else to i32 and narrower. */
-static int64_t loop_truncate(double v, int wide)
-{
-	const double limit = wide ? 0x1p63 : 0x1p31;
-	if (v > -limit - 1 && v < limit)
-		return (int64_t)v;
-	return wide ? INT64_MIN : INT32_MIN;
-}
-
-static int loop_bound(void *frame, int64_t ins, int64_t v, int64_t *out)
+static bool loop_bound(void *frame, int64_t ins, int64_t v, int64_t *out)
 {
 	struct loop_frame *f = frame;
 	return loop_frame_bound(out, f, &f->loops->ins[ins], v);
 }
 
-static int loop_call(void *frame, int64_t ins)
+static bool loop_call(void *frame, int64_t ins)
 {
 	struct loop_frame *f = frame;
 	return loop_frame_call(f, f->loops->ins[ins].call);
 }
+
+const struct loop_callbacks loop_callbacks = {loop_bound, loop_call};
 
 /* The address of a function as data: what POSIX's dlsym gives as well. */
 #define ADDRESS(function) (void *)(uintptr_t)(function)

@@ -151,21 +151,7 @@ static bool pointwise_walk_next(struct pointwise_walk *w)
 
 /* ---- elements ---- */
 
-int64_t int_pow(int64_t x, int64_t y)
-{
-	int64_t r = 1;
-	for (; y > 0; y >>= 1, x = wrap_mul(x, x))
-		if (y & 1)
-			r = wrap_mul(r, x);
-	return r;
-}
-
-double float_pow(double x, double y, enum dtype t)
-{
-	if (t == DT_F16 || (y != 0.5 && y != -0.5))
-		return pow(x, y);
-	return y > 0 ? sqrt(x) : 1 / sqrt(x);
-}
+#include "eager/ops/scalar_functions.h"
 
 #define T        float
 #define FN(x)    x##_f32

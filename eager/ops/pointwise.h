@@ -31,5 +31,8 @@ union element pointwise_element(
 int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
 /* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
 double float_pow(double x, double y, enum dtype t);
+/* aten::copy_'s float to integer: by truncation. Out of range is undefined in C; here it is what x86-64 makes of it: the minimum of i64
+ * (wide) or of i32, which is cut to narrower dtypes. */
+int64_t float_truncate(double v, bool wide);
 
 #endif

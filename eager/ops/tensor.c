@@ -1,4 +1,5 @@
 /* tensor.c: tensors with data: allocation, conversion, broadcast views (see rules.h). */
+#include "eager/ops/pointwise.h"
 #include "eager/ops/rules.h"
 
 void tensor_new(struct tensor *out, const struct meta *m, struct arena *a)
@@ -37,16 +38,8 @@ bool tensor_broadcast(struct tensor *out, const struct tensor *t, const int64_t 
 	return true;
 }
 
-/* Conversions of aten::copy_: a float becomes an integer by truncation (out of range is undefined in C; here it is what x86-64
- * makes of it: the minimum of i64 or i32, cut to the dtype), bool is "not zero", f64 and integers become f16 and bf16 by way of f32. */
-static int64_t truncate_f(enum dtype to, double v)
-{
-	double limit = to == DT_I64 ? 0x1p63 : 0x1p31;
-	if (v > -limit - 1 && v < limit)
-		return (int64_t)v;
-	return to == DT_I64 ? INT64_MIN : INT32_MIN;
-}
-
+/* Conversions of aten::copy_: a float becomes an integer by float_truncate, bool is "not zero", f64 and integers become f16 and bf16 by way
+ * of f32. */
 static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 {
 	if (!dtype_is_float(to)) {
@@ -55,7 +48,7 @@ static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 			return;
 		}
 		double v = dtype_load_f(from, src);
-		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : truncate_f(to, v));
+		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : float_truncate(v, to == DT_I64));
 		return;
 	}
 	if (to == DT_F64) {

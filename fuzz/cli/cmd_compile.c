@@ -41,7 +41,7 @@ static bool print_loops(
 	if (text)
 		loops_print(&sb, &l);
 	else
-		loops_emit_c(&sb, &l);
+		loops_emit_c(&sb, &l, true);
 	const size_t header = text ? strcspn(sb.s, "\n") + 1 : 0;
 	printf(text ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps, sb.s + header);
 	sb_free(&sb);

@@ -34,7 +34,7 @@ static unsigned char **buffers(const struct loops *l, const void *input, size_t 
 static bool run(const struct loops *l, unsigned char **data, bool jit, struct err *err)
 {
 	struct arena scratch;
-	struct loop_frame f = {.data = data, .loops = l, .scratch = &scratch, .err = err};
+	struct loop_frame f = {.callbacks = &loop_callbacks, .data = data, .loops = l, .scratch = &scratch, .err = err};
 	struct jit *j = jit ? jit_open(l, err) : NULL;
 	EXPECT(!jit || j, "%s", err->msg);
 	arena_init(&scratch);

@@ -1,0 +1,59 @@
+/* half.h: f16 and bf16 <-> f32: the functions that dtype.h declares. dtype.c includes this, and so does, as text, code that the built-in
+ * compiler generates, where they are static (SCALAR_FUNCTION). Needs memcpy and the sized integer types. */
+#ifndef SCALAR_FUNCTION
+#define SCALAR_FUNCTION
+#endif
+
+static float f32_of_bits(uint32_t u)
+{
+	float f;
+	memcpy(&f, &u, 4);
+	return f;
+}
+
+/* Rounds a double to a 16-bit format with `mant` stored mantissa bits and exponent bias `bias`, nearest even. */
+static uint16_t f64_to_small(double d, int mant, int bias)
+{
+	uint64_t u;
+	memcpy(&u, &d, 8);
+	uint16_t sign = (uint16_t)(u >> 63 << 15);
+	uint64_t m = u & (((uint64_t)1 << 52) - 1);
+	int e = (int)(u >> 52 & 2047);
+	int emax_field = (1 << (15 - mant)) - 1; /* all-ones exponent field */
+	uint16_t inf = (uint16_t)(emax_field << mant);
+	if (e == 2047)
+		return (uint16_t)(sign | inf | (m ? 1u << (mant - 1) : 0));
+	if (e == 0)
+		return sign; /* double denormals are far below the smallest target denormal */
+	m |= (uint64_t)1 << 52;
+	int te = e - 1023 + bias; /* target exponent field if normal */
+	int shift = 52 - mant;
+	if (te <= 0) {
+		shift += 1 - te;
+		te = 0;
+		if (shift > 63)
+			return sign;
+	}
+	uint64_t keep = m >> shift, rest = m & (((uint64_t)1 << shift) - 1), half = (uint64_t)1 << (shift - 1);
+	if (rest > half || (rest == half && (keep & 1)))
+		keep++;
+	/* keep includes the hidden bit for normals: adding it to (te - 1) << mant carries correctly into the exponent. */
+	uint64_t r = te > 0 ? ((uint64_t)(te - 1) << mant) + keep : keep;
+	return r >= inf ? (uint16_t)(sign | inf) : (uint16_t)(sign | r);
+}
+
+SCALAR_FUNCTION uint16_t f64_to_f16(double d) { return f64_to_small(d, 10, 15); }
+SCALAR_FUNCTION uint16_t f64_to_bf16(double d) { return f64_to_small(d, 7, 127); }
+
+SCALAR_FUNCTION float bf16_to_f32(uint16_t h) { return f32_of_bits((uint32_t)h << 16); }
+
+SCALAR_FUNCTION float f16_to_f32(uint16_t h)
+{
+	uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 1023;
+	if (e == 31)
+		return f32_of_bits(sign | 0x7f800000 | m << 13);
+	if (e)
+		return f32_of_bits(sign | (e + 112) << 23 | m << 13);
+	float f = (float)m * 0x1p-24f;
+	return sign ? -f : f;
+}

@@ -1,0 +1,29 @@
+/* scalar_functions.h: functions on single numbers that pointwise.h declares. pointwise.c includes this, and so does, as text, code that the
+ * built-in compiler generates, where they are static (SCALAR_FUNCTION). Needs wrap_mul, pow, sqrt and enum dtype. */
+#ifndef SCALAR_FUNCTION
+#define SCALAR_FUNCTION
+#endif
+
+SCALAR_FUNCTION int64_t int_pow(int64_t x, int64_t y)
+{
+	int64_t r = 1;
+	for (; y > 0; y >>= 1, x = wrap_mul(x, x))
+		if (y & 1)
+			r = wrap_mul(r, x);
+	return r;
+}
+
+SCALAR_FUNCTION double float_pow(double x, double y, enum dtype t)
+{
+	if (t == DT_F16 || (y != 0.5 && y != -0.5))
+		return pow(x, y);
+	return y > 0 ? sqrt(x) : 1 / sqrt(x);
+}
+
+SCALAR_FUNCTION int64_t float_truncate(double v, bool wide)
+{
+	const double limit = wide ? 0x1p63 : 0x1p31;
+	if (v > -limit - 1 && v < limit)
+		return (int64_t)v;
+	return wide ? INT64_MIN : INT32_MIN;
+}
