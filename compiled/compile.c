@@ -218,18 +218,47 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 	}
 }
 
+/* The engine that options name; false: none of its kind here (err). */
+static bool open_engine(loop_engine **engine, void **ctx, const struct loops *l, const struct compile_options *o, struct err *err)
+{
+	struct native *native;
+	*ctx = NULL;
+	*engine = loops_interpret;
+	if (o->engine == ENGINE_JIT) {
+		*engine = jit_run;
+		*ctx = jit_open(l, err);
+		if (!*ctx)
+			BUG("%s", err->msg);
+	}
+	if (o->engine != ENGINE_NATIVE)
+		return true;
+	const enum native_end end = native_open(&native, l, &o->native, err);
+	if (end == NATIVE_BROKEN)
+		BUG("%s", err->msg);
+	*engine = native_run;
+	*ctx = native;
+	return end == NATIVE_OK;
+}
+
+static void close_engine(void *ctx, const struct compile_options *o)
+{
+	if (o->engine == ENGINE_JIT)
+		jit_close(ctx);
+	else if (o->engine == ENGINE_NATIVE)
+		native_close(ctx);
+}
+
 static void run_loops(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
 {
 	struct loops l;
 	struct err err = {0};
+	loop_engine *engine;
+	void *ctx;
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
 	enum loop_end end = LOOPS_TOO_LARGE;
-	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err)) {
-		struct jit *jit = o->engine == ENGINE_JIT ? jit_open(&l, &err) : NULL;
-		if (o->engine == ENGINE_JIT && !jit)
-			BUG("%s", err.msg);
-		end = loops_run(&out->call[0], &l, p, jit ? jit_run : loops_interpret, jit, a, &err);
-		jit_close(jit);
+	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err) && open_engine(&engine, &ctx, &l, o, &err)) {
+		end = loops_run(&out->call[0], &l, p, engine, ctx, a, &err);
+		close_engine(ctx, o);
 	}
 	if (end == LOOPS_RAN)
 		return;

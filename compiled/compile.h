@@ -3,6 +3,7 @@
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
+#include "compiled/loops/native.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
@@ -12,13 +13,14 @@ const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ...
 bool compile_stage_find(int *out, const char *name);
 
 /* What runs the program that the steps made: eager's kernels, row by row; or loops (loops/lower.h), interpreted, or
- * as C that libtcc compiles. */
-enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS, ENGINE_JIT };
+ * as C that libtcc or a C compiler of the machine compiles. */
+enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS, ENGINE_JIT, ENGINE_NATIVE };
 
 struct compile_options {
-	int stage;     /* the last step */
+	int stage; /* the last step */
 	enum compile_engine engine;
 	bool no_fusion; /* of loops */
+	struct native_options native;
 	unsigned off;  /* 1u << index of a pass: it does not run */
 	bool freezing; /* passes that ask for it run */
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then

@@ -100,7 +100,7 @@ static void put_affine(struct strbuf *sb, const struct affine *at)
 		sb_printf(sb, " + %" PRId64 " * r%d", at->term[k].times, at->term[k].reg);
 }
 
-static void put_const(struct strbuf *sb, enum reg_type t, union element v)
+static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
 {
 	uint32_t narrow;
 	uint64_t wide;

@@ -5,7 +5,7 @@
 
 /* ---- single instructions ---- */
 
-static int64_t cell_of(const struct affine *at, const union element *reg)
+static int64_t cell_of(const struct affine *at, const union computed *reg)
 {
 	int64_t cell = at->base;
 	for (int k = 0; k < at->n; k++)
@@ -13,7 +13,7 @@ static int64_t cell_of(const struct affine *at, const union element *reg)
 	return cell;
 }
 
-static unsigned char *address(const struct loop_frame *f, const struct loop_ins *i, const union element *reg)
+static unsigned char *address(const struct loop_frame *f, const struct loop_ins *i, const union computed *reg)
 {
 	const struct loop_buffer *b = &f->loops->buffer[i->buffer];
 	const int64_t cell = cell_of(i->at, reg);
@@ -22,9 +22,9 @@ static unsigned char *address(const struct loop_frame *f, const struct loop_ins 
 	return f->data[i->buffer] + cell * dtype_nbytes(b->dtype);
 }
 
-static union element element_at(enum dtype t, enum reg_type as, const unsigned char *p)
+static union computed element_at(enum dtype t, enum reg_type as, const unsigned char *p)
 {
-	union element v = {0};
+	union computed v = {0};
 	if (as == REG_BITS)
 		v.i64 = (int64_t)get_le(p, dtype_nbytes(t));
 	else if (as == REG_F64)
@@ -36,7 +36,7 @@ static union element element_at(enum dtype t, enum reg_type as, const unsigned c
 	return v;
 }
 
-static void put_element(enum dtype t, enum reg_type as, unsigned char *p, union element v)
+static void put_element(enum dtype t, enum reg_type as, unsigned char *p, union computed v)
 {
 	if (as == REG_BITS)
 		put_le(p, (uint64_t)v.i64, dtype_nbytes(t));
@@ -48,11 +48,11 @@ static void put_element(enum dtype t, enum reg_type as, unsigned char *p, union 
 		dtype_store_i(t, p, v.i64);
 }
 
-static double number(enum reg_type t, union element v) { return t == REG_F64 ? v.f64 : t == REG_F32 ? (double)v.f32 : (double)v.i64; }
+static double number(enum reg_type t, union computed v) { return t == REG_F64 ? v.f64 : t == REG_F32 ? (double)v.f32 : (double)v.i64; }
 
-static union element as_type(enum reg_type to, enum reg_type from, union element v)
+static union computed as_type(enum reg_type to, enum reg_type from, union computed v)
 {
-	union element out = {0};
+	union computed out = {0};
 	if (to == REG_F64)
 		out.f64 = number(from, v);
 	else
@@ -61,9 +61,9 @@ static union element as_type(enum reg_type to, enum reg_type from, union element
 }
 
 /* v as it would come back from memory of dtype t. */
-static union element rounded(enum dtype t, enum reg_type from, union element v)
+static union computed rounded(enum dtype t, enum reg_type from, union computed v)
 {
-	union element out = {0};
+	union computed out = {0};
 	if (t == DT_F64)
 		out.f64 = number(from, v);
 	else if (dtype_is_float(t))
@@ -73,7 +73,7 @@ static union element rounded(enum dtype t, enum reg_type from, union element v)
 	return out;
 }
 
-static union element converted(enum dtype to, enum dtype from, union element v)
+static union computed converted(enum dtype to, enum dtype from, union computed v)
 {
 	unsigned char a[8], b[8];
 	const struct meta source = {.dtype = from}, target = {.dtype = to};
@@ -84,7 +84,7 @@ static union element converted(enum dtype to, enum dtype from, union element v)
 	return element_at(to, reg_type_of(to), b);
 }
 
-static union element packed(enum dtype t, union element v, bool pack)
+static union computed packed(enum dtype t, union computed v, bool pack)
 {
 	unsigned char cell[8];
 	put_element(t, pack ? reg_type_of(t) : REG_BITS, cell, v);
@@ -93,24 +93,24 @@ static union element packed(enum dtype t, union element v, bool pack)
 
 static int64_t floor_div(int64_t a, int64_t by) { return a / by - (a % by < 0); }
 
-static union element row_of(const struct loop_ins *i, const union element *reg)
+static union computed row_of(const struct loop_ins *i, const union computed *reg)
 {
-	union element in[MAX_ELEMENTWISE] = {{0}, {0}, {0}};
+	union computed in[MAX_ELEMENTWISE] = {{0}, {0}, {0}};
 	const int operand[MAX_ELEMENTWISE] = {i->a, i->b, i->c};
 	for (int k = 0; k < MAX_ELEMENTWISE; k++)
 		if (operand[k] != NO_REG)
 			in[k] = reg[operand[k]];
-	const union element *s = i->scalar[0] == NO_REG ? NULL : &reg[i->scalar[0]], *t = i->scalar[1] == NO_REG ? NULL : &reg[i->scalar[1]];
+	const union computed *s = i->scalar[0] == NO_REG ? NULL : &reg[i->scalar[0]], *t = i->scalar[1] == NO_REG ? NULL : &reg[i->scalar[1]];
 	return pointwise_element(i->row, i->dtype, in, s, t);
 }
 
 /* ---- the walk ---- */
 
 /* False: raised. Instructions that compute; blocks are the walk's. */
-static bool compute(struct loop_frame *f, const struct loop_ins *i, union element *reg)
+static bool compute(struct loop_frame *f, const struct loop_ins *i, union computed *reg)
 {
 	const enum reg_type *type = f->loops->reg;
-	union element v = {0};
+	union computed v = {0};
 	switch (i->op) {
 	case LOOP_CONST: v = i->value; break;
 	case LOOP_INDEX: v.i64 = cell_of(i->at, reg); break;
@@ -141,7 +141,7 @@ static bool compute(struct loop_frame *f, const struct loop_ins *i, union elemen
 bool loops_interpret(struct loop_frame *f, void *ctx)
 {
 	const struct loops *l = f->loops;
-	union element *reg = ARENA_ZNEW(f->scratch, union element, MAX(l->nreg, 1));
+	union computed *reg = ARENA_ZNEW(f->scratch, union computed, MAX(l->nreg, 1));
 	(void)ctx;
 	for (int at = 0; at < l->nins; at++) {
 		const struct loop_ins *i = &l->ins[at];

@@ -101,14 +101,14 @@ void loops_end(struct loops *l)
 
 /* ---- values ---- */
 
-int loops_const(struct loops *l, enum reg_type t, union element v)
+int loops_const(struct loops *l, enum reg_type t, union computed v)
 {
 	struct loop_ins *i = compute(l, LOOP_CONST, t);
 	i->value = v;
 	return i->dst;
 }
 
-int loops_int(struct loops *l, int64_t v) { return loops_const(l, REG_I64, (union element){.i64 = v}); }
+int loops_int(struct loops *l, int64_t v) { return loops_const(l, REG_I64, (union computed){.i64 = v}); }
 
 int loops_index(struct loops *l, const struct affine *at)
 {

@@ -84,7 +84,7 @@ struct loop_ins {
 	enum dtype dtype, from;
 	int64_t imm, imm2;
 	bool negative;
-	union element value;     /* CONST; BITS in i64 */
+	union computed value;    /* CONST; BITS in i64 */
 	const struct affine *at; /* LOAD, STORE, INDEX */
 	const struct loop_call *call;
 	int match; /* FOR: its END; IF: its ELSE or END; ELSE: its END; END: its opener */
@@ -117,7 +117,7 @@ void loops_if(struct loops *l, int condition);
 void loops_else(struct loops *l);
 void loops_end(struct loops *l);
 int loops_int(struct loops *l, int64_t v);
-int loops_const(struct loops *l, enum reg_type t, union element v);
+int loops_const(struct loops *l, enum reg_type t, union computed v);
 int loops_index(struct loops *l, const struct affine *at);
 int loops_load(struct loops *l, enum reg_type as, int buffer, const struct affine *at); /* BITS, or the type of its dtype */
 void loops_store(struct loops *l, int buffer, const struct affine *at, int value);

@@ -288,9 +288,9 @@ static bool read_const(struct reader *r, enum reg_type type, int *reg)
 		return FAIL(&r->t, "%s", why.msg);
 	r->t.s += n;
 	const double f = s.kind == SC_FLOAT ? s.f : (double)s.i;
-	union element v = {.i64 = s.i};
+	union computed v = {.i64 = s.i};
 	if (type == REG_F32)
-		v = (union element){.f32 = (float)f};
+		v = (union computed){.f32 = (float)f};
 	else if (type == REG_F64)
 		v.f64 = f;
 	else if (s.kind == SC_FLOAT)

@@ -49,7 +49,7 @@ int lower_give(struct lowering *l, enum dtype t, int value, enum form form)
 int lower_scalar(struct lowering *l, enum dtype t, const struct scalar *s, enum form form)
 {
 	unsigned char cell[8] = {0};
-	union element v = {0};
+	union computed v = {0};
 	scalar_store(cell, t, s);
 	if (form == AS_BITS) {
 		v.i64 = (int64_t)get_le(cell, dtype_nbytes(t));

@@ -18,7 +18,7 @@ static int operand(struct lowering *l, const struct pointwise_types *t, int q, i
 /* A Python number in a Tensor's place: i64, or f64. */
 static int number(struct lowering *l, const struct scalar *s)
 {
-	union element v = {0};
+	union computed v = {0};
 	if (s->kind == SC_FLOAT)
 		v.f64 = s->f;
 	else

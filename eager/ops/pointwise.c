@@ -217,10 +217,10 @@ void pointwise_types(struct pointwise_types *out, int row, const struct node *n,
 	types_of(out, n, in, rows[row]->promo);
 }
 
-union element pointwise_scalar(const struct pointwise_types *t, int k)
+union computed pointwise_scalar(const struct pointwise_types *t, int k)
 {
 	const struct pointwise_operands c = {.types = *t};
-	union element e = {0};
+	union computed e = {0};
 	if (t->common == DT_F64)
 		e.f64 = k ? constants_f64(&c).t : constants_f64(&c).s;
 	else if (dtype_is_float(t->common))
@@ -231,12 +231,12 @@ union element pointwise_scalar(const struct pointwise_types *t, int k)
 }
 
 #define ELEMENT(of, type)                                                                                                                  \
-	static union element element_##of(                                                                                                     \
-		const struct pointwise_row *r, enum dtype common, const union element *in, const union element *s, const union element *t)         \
+	static union computed element_##of(                                                                                                    \
+		const struct pointwise_row *r, enum dtype common, const union computed *in, const union computed *s, const union computed *t)      \
 	{                                                                                                                                      \
 		type v[MAX_IN][CHUNK];                                                                                                             \
 		const struct consts_##of k = {.s = s ? s->of : 0, .t = t ? t->of : 0, .has_s = s != NULL, .has_t = t != NULL, .common = common};   \
-		union element y = {0};                                                                                                             \
+		union computed y = {0};                                                                                                            \
 		for (int q = 0; q < MAX_IN; q++)                                                                                                   \
 			v[q][0] = in[q].of;                                                                                                            \
 		r->fwd_##of(&y.of, v, &k, 1);                                                                                                      \
@@ -246,8 +246,8 @@ ELEMENT(f32, float)
 ELEMENT(f64, double)
 ELEMENT(i64, int64_t)
 
-union element pointwise_element(
-	int row, enum dtype common, const union element in[MAX_ELEMENTWISE], const union element *s, const union element *t)
+union computed pointwise_element(
+	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *s, const union computed *t)
 {
 	if (common == DT_F64)
 		return element_f64(rows[row], common, in, s, t);

@@ -8,7 +8,7 @@
 enum { MAX_ELEMENTWISE = 3 }; /* tensor operands of a row */
 
 /* A number in the type computed in: f64 for dtype f64, f32 for the other float dtypes, i64 for integers and bool. */
-union element {
+union computed {
 	float f32;
 	double f64;
 	int64_t i64;
@@ -23,10 +23,10 @@ struct pointwise_types {
 /* in: metas of the tensor operands in schema order (meta_operand). row: the POINTWISE row, n: it, or a row that writes its result. */
 void pointwise_types(struct pointwise_types *out, int row, const struct node *n, const struct meta *const *in);
 /* Scalar k (0: s, 1: t) as the row sees it; it is given. */
-union element pointwise_scalar(const struct pointwise_types *t, int k);
+union computed pointwise_scalar(const struct pointwise_types *t, int k);
 /* One element, not yet rounded to the result's dtype; comparisons give 0 or 1. s, t: NULL if not given. */
-union element pointwise_element(
-	int row, enum dtype common, const union element in[MAX_ELEMENTWISE], const union element *s, const union element *t);
+union computed pointwise_element(
+	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *s, const union computed *t);
 
 int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
 /* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */

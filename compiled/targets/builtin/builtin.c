@@ -22,6 +22,7 @@ static const struct target_stage stages[] = {
 	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
 	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 4},
 	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
+	{.name = "o2", .what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded", .rungs = 5},
 };
 
 static const struct target_knob knobs[] = {
@@ -71,13 +72,21 @@ static bool read_off(unsigned *off, const char *value, const char *text, struct 
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "passes", "freezing", "fusion"}, *const switches[] = {"0", "1"},
-							 *const fusion[] = {"on", "off"};
-	const bool loops = str_eq(target_stage(t)->name, "loops") || str_eq(target_stage(t)->name, "jit"),
-			   passes_stage = loops || str_eq(target_stage(t)->name, "passes");
+	static const char *const names[] = {"plant", "passes", "freezing", "fusion", "cc", "opt", "sanitize"};
+	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
+							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
+	const char *stage = target_stage(t)->name;
+	const bool native = str_eq(stage, "o2"), loops = native || str_eq(stage, "loops") || str_eq(stage, "jit");
+	const bool passes_stage = loops || str_eq(stage, "passes");
 	unsigned off;
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
+	if (native && str_eq(o->name, "cc"))
+		return one_of(compilers, ARRAY_LEN(compilers), o, text, err);
+	if (native && str_eq(o->name, "opt"))
+		return one_of(levels, ARRAY_LEN(levels), o, text, err);
+	if (native && str_eq(o->name, "sanitize"))
+		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (passes_stage && str_eq(o->name, "passes"))
 		return read_off(&off, o->value, text, err);
 	if (passes_stage && str_eq(o->name, "freezing"))
@@ -85,7 +94,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
-		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion%s",
+		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion, on o2 cc, opt and sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -237,10 +246,18 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
-	const bool jit = str_eq(target_stage(t)->name, "jit"), loops = jit || str_eq(target_stage(t)->name, "loops");
-	out->engine = jit ? ENGINE_JIT : loops ? ENGINE_LOOPS : ENGINE_KERNELS;
+	static const struct {
+		const char *stage;
+		enum compile_engine engine;
+	} engines[] = {{"loops", ENGINE_LOOPS}, {"jit", ENGINE_JIT}, {"o2", ENGINE_NATIVE}};
+	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt"), *stage = target_stage(t)->name;
+	for (int i = 0; i < ARRAY_LEN(engines); i++)
+		if (str_eq(engines[i].stage, stage))
+			out->engine = engines[i].engine;
 	out->no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
-	return t->driver == &builtin_driver && compile_stage_find(&out->stage, loops ? "passes" : target_stage(t)->name);
+	out->native = (struct native_options){
+		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
+	return t->driver == &builtin_driver && compile_stage_find(&out->stage, out->engine == ENGINE_KERNELS ? stage : "passes");
 }
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */

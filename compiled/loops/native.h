@@ -1,0 +1,19 @@
+/* native.h: the engine that compiles a loop program with a C compiler, a process of its own, into a shared library that it loads. Slow to
+ * compile, and optimised: what gcc and clang make of the text is under test, too. */
+#ifndef SCATTERPROOF_NATIVE_H
+#define SCATTERPROOF_NATIVE_H
+
+#include "compiled/loops/run.h"
+
+struct native_options {
+	const char *compiler; /* "gcc", "clang" */
+	int level;            /* -O0 to -O3 */
+	bool sanitize;        /* undefined behaviour of the text traps: SIGILL */
+};
+enum native_end { NATIVE_OK, NATIVE_MISSING, NATIVE_BROKEN }; /* not OK (err): no such compiler here; it does not take the text, our bug */
+struct native;
+enum native_end native_open(struct native **out, const struct loops *l, const struct native_options *o, struct err *err);
+void native_close(struct native *n);                 /* NULL is fine */
+bool native_run(struct loop_frame *f, void *native); /* a loop_engine */
+
+#endif
