@@ -2,9 +2,6 @@
  * every step ends in step_done(). */
 #include "compiled/compile.h"
 
-#include "compiled/loops/jit.h"
-#include "compiled/loops/lower.h"
-#include "compiled/loops/run.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/validate.h"
@@ -218,95 +215,73 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 	}
 }
 
-/* The engine that options name; false: none of its kind here (err). */
-static bool open_engine(loop_engine **engine, void **ctx, const struct loops *l, const struct compile_options *o, struct err *err)
+/* What runs call after call. Calls of the same sizes share the code. */
+struct running {
+	const struct compile_options *o;
+	const struct prog *p;
+	struct arena *arena;
+	struct hash128 structure; /* of the call that `compiled` is of */
+	struct compiled compiled;
+	struct code *code;
+};
+
+static bool ended(struct result *out, enum result_status status, const struct err *err, struct arena *a)
 {
-	struct native *native;
-	*ctx = NULL;
-	*engine = loops_interpret;
-	if (o->engine == ENGINE_JIT) {
-		*engine = jit_run;
-		*ctx = jit_open(l, err);
-		if (!*ctx)
-			BUG("%s", err->msg);
-	}
-	if (o->engine != ENGINE_NATIVE)
-		return true;
-	const enum native_end end = native_open(&native, l, &o->native, err);
-	if (end == NATIVE_BROKEN)
-		BUG("%s", err->msg);
-	*engine = native_run;
-	*ctx = native;
-	return end == NATIVE_OK;
+	*out = (struct result){.status = status, .compiling = status != RES_HARNESS, .message = arena_strdup(a, err->msg), .stderr_tail = ""};
+	return false;
 }
 
-static void close_engine(void *ctx, const struct compile_options *o)
+/* compiled and code become those of this call. */
+static bool compile_call(struct result *out, struct running *r, const struct prog *bound)
 {
-	if (o->engine == ENGINE_JIT)
-		jit_close(ctx);
-	else if (o->engine == ENGINE_NATIVE)
-		native_close(ctx);
-}
-
-static void run_loops(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
-{
-	struct loops l;
 	struct err err = {0};
-	loop_engine *engine;
-	void *ctx;
-	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
-	enum loop_end end = LOOPS_TOO_LARGE;
-	if (lower(&l, p, &(struct lower_options){.no_fusion = o->no_fusion}, a, &err) && open_engine(&engine, &ctx, &l, o, &err)) {
-		end = loops_run(&out->call[0], &l, p, engine, ctx, a, &err);
-		close_engine(ctx, o);
-	}
-	if (end == LOOPS_RAN)
-		return;
-	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
-	out->message = arena_strdup(a, err.msg);
+	const struct hash128 structure = prog_hash(bound);
+	if (r->code && memcmp(&structure, &r->structure, sizeof structure) == 0)
+		return true;
+	code_close(r->code);
+	r->code = NULL;
+	r->structure = structure;
+	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
+	if (status == COMPILE_BROKEN)
+		BUG("%s", err.msg);
+	if (status != COMPILE_OK)
+		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
+	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, &err) || ended(out, RES_UNSUPPORTED, &err, r->arena);
 }
 
-static bool run_call(struct result *out, const struct prog *p, int k, const struct compile_options *o, struct arena *a)
+static bool run_call(struct result *out, struct running *r, int k)
 {
 	struct prog bound;
-	struct compiled c;
 	struct result one;
 	struct err err = {0};
-	if (!prog_bind(&bound, p, k, a, &err)) {
-		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
+	if (!prog_bind(&bound, r->p, k, r->arena, &err))
+		return ended(out, RES_HARNESS, &err, r->arena);
+	if (!compile_call(out, r, &bound))
 		return false;
-	}
-	const enum compile_status compiled = compile(&c, &bound, o, a, &err);
-	if (compiled == COMPILE_BROKEN)
-		BUG("%s", err.msg);
-	if (compiled != COMPILE_OK) {
-		*out = (struct result){.status = compiled == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED,
-			.compiling = true,
-			.message = arena_strdup(a, err.msg),
-			.stderr_tail = ""};
-		return false;
-	}
-	if (o->engine == ENGINE_KERNELS)
-		interp_run(&one, &c.p, a, NULL, &err);
+	if (r->code)
+		code_run(&one, r->code, &bound, r->arena);
 	else
-		run_loops(&one, &c.p, o, a);
+		interp_run(&one, &r->compiled.p, r->arena, NULL, &err);
 	if (one.status != RES_OK) {
 		*out = one;
 		return false;
 	}
 	out->call[k] = one.call[0];
-	if (o->stage >= STAGE_JOINT)
-		split_gradients(&out->call[k], &c, &bound, a);
+	if (r->o->stage >= STAGE_JOINT)
+		split_gradients(&out->call[k], &r->compiled, &bound, r->arena);
 	out->ncalls++;
 	return true;
 }
 
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
 {
+	struct running r = {.o = o, .p = p, .arena = a};
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = ""};
 	out->call = ARENA_ZNEW(a, struct result_call, p->ncall + 1);
-	for (int k = 0; k <= p->ncall; k++)
-		if (!run_call(out, p, k, o, a))
-			return;
-	out->ngraphs = p->ncall + 1;
+	bool ok = true;
+	for (int k = 0; ok && k <= p->ncall; k++)
+		ok = run_call(out, &r, k);
+	code_close(r.code);
+	if (ok)
+		out->ngraphs = p->ncall + 1;
 }

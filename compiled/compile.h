@@ -3,7 +3,7 @@
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
-#include "compiled/loops/native.h"
+#include "compiled/loops/code.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
@@ -12,15 +12,10 @@ int compile_nstages(void);
 const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
 bool compile_stage_find(int *out, const char *name);
 
-/* What runs the program that the steps made: eager's kernels, row by row; or loops (loops/lower.h), interpreted, or
- * as C that libtcc or a C compiler of the machine compiles. */
-enum compile_engine { ENGINE_KERNELS, ENGINE_LOOPS, ENGINE_JIT, ENGINE_NATIVE };
-
 struct compile_options {
-	int stage; /* the last step */
-	enum compile_engine engine;
-	bool no_fusion; /* of loops */
-	struct native_options native;
+	int stage;    /* the last step */
+	bool to_code; /* eager's kernels run it row by row, or code made of loops does (loops/code.h) */
+	struct code_options code;
 	unsigned off;  /* 1u << index of a pass: it does not run */
 	bool freezing; /* passes that ask for it run */
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then

@@ -19,43 +19,19 @@ struct native {
 	bool (*run)(void *frame, unsigned char *const *b);
 };
 
-struct files {
-	char folder[4000], text[4096], library[4096], messages[4096];
-};
-
-static bool make_folder(struct files *f, struct err *err)
-{
-	const char *in = getenv("TMPDIR");
-	snprintf(f->folder, sizeof f->folder, "%s/scatterproof-native-XXXXXX", in && *in && strlen(in) < 3000 ? in : "/tmp");
-	if (!mkdtemp(f->folder))
-		return err_set(err, "cannot make %s: %s", f->folder, strerror(errno));
-	snprintf(f->text, sizeof f->text, "%s/loops.c", f->folder);
-	snprintf(f->library, sizeof f->library, "%s/loops.so", f->folder);
-	snprintf(f->messages, sizeof f->messages, "%s/messages", f->folder);
-	return true;
-}
-
-static void remove_folder(const struct files *f)
-{
-	unlink(f->text);
-	unlink(f->library);
-	unlink(f->messages);
-	rmdir(f->folder);
-}
-
 /* The compiler's exit status; -1: it did not start (errno). */
-static int compile_text(const struct files *f, const struct native_options *o)
+static int compile_text(const char *text, const char *library, const char *messages, const struct native_options *o)
 {
 	char level[] = "-O2";
 	level[2] = (char)('0' + o->level);
 	/* Halves and floats are moved as bits, too, hence no strict aliasing; arithmetic is as written. */
 	const char *argv[] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-o",
-		f->library, f->text, "-lm", o->sanitize ? "-fsanitize=undefined" : NULL, "-fsanitize-undefined-trap-on-error", NULL};
+		library, text, "-lm", o->sanitize ? "-fsanitize=undefined" : NULL, "-fsanitize-undefined-trap-on-error", NULL};
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 	int status;
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, f->messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
 	const int failed = posix_spawnp(&pid, o->compiler, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
@@ -68,57 +44,70 @@ static int compile_text(const struct files *f, const struct native_options *o)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-static bool load(struct native *n, const struct files *f, struct err *err)
+static enum native_end refused(int status, const char *messages, const struct native_options *o, struct arena *a, struct err *err)
 {
-	n->library = dlopen(f->library, RTLD_NOW | RTLD_LOCAL);
-	if (!n->library)
-		return err_set(err, "generated code: %s", dlerror());
-	void *run = dlsym(n->library, "run");
-	memcpy(&n->run, &run, sizeof run); /* a function's address that comes as data */
-	return run != NULL || err_set(err, "generated code has no function run");
-}
-
-static enum native_end build(
-	struct native *n, const struct loops *l, const struct files *f, const struct native_options *o, struct err *err)
-{
-	struct strbuf text, messages;
-	struct arena a;
-	sb_init(&text);
-	loops_emit_c(&text, l, true);
-	const bool written = output_text(f->text, &text, err);
-	sb_free(&text);
-	if (!written)
-		return NATIVE_MISSING;
-	const int status = compile_text(f, o);
+	struct strbuf text;
 	if (status == -1 || status == 127) {
 		err_set(err, "%s does not start: %s", o->compiler, status == -1 ? strerror(errno) : "not found");
 		return NATIVE_MISSING;
 	}
-	if (status == 0)
-		return load(n, f, err) ? NATIVE_OK : NATIVE_BROKEN;
-	arena_init(&a);
-	sb_init(&messages);
-	sb_read_file(&messages, f->messages, 1 << 16, NULL);
-	err_set(err, "generated code: %s ended with %d: %.500s", o->compiler, status, last_line(messages.s, &a));
-	sb_free(&messages);
-	arena_free(&a);
+	sb_init(&text);
+	sb_read_file(&text, messages, 1 << 16, NULL);
+	err_set(err, "generated code: %s ended with %d: %.500s", o->compiler, status, last_line(text.s, a));
+	sb_free(&text);
 	return NATIVE_BROKEN;
+}
+
+enum native_end native_build(const char *library, const struct loops *l, const struct native_options *o, struct err *err)
+{
+	struct arena a;
+	struct strbuf text;
+	arena_init(&a);
+	sb_init(&text);
+	const char *source = arena_printf(&a, "%s.c", library), *messages = arena_printf(&a, "%s.messages", library);
+	loops_emit_c(&text, l, true);
+	enum native_end end = NATIVE_MISSING;
+	if (output_text(source, &text, err)) {
+		const int status = compile_text(source, library, messages, o);
+		end = status == 0 ? NATIVE_OK : refused(status, messages, o, &a, err);
+	}
+	unlink(source);
+	unlink(messages);
+	sb_free(&text);
+	arena_free(&a);
+	return end;
+}
+
+bool native_load(struct native **out, const char *library, struct err *err)
+{
+	struct native *n = xmalloc(sizeof *n);
+	*n = (struct native){.library = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
+	void *run = n->library ? dlsym(n->library, "run") : NULL;
+	memcpy(&n->run, &run, sizeof run); /* a function's address that comes as data */
+	*out = run ? n : NULL;
+	if (run)
+		return true;
+	err_set(err, "generated code: %s", dlerror());
+	native_close(n);
+	return false;
 }
 
 enum native_end native_open(struct native **out, const struct loops *l, const struct native_options *o, struct err *err)
 {
-	struct files f;
+	const char *in = getenv("TMPDIR");
+	char folder[4000], library[4096];
 	*out = NULL;
-	if (!make_folder(&f, err))
+	snprintf(folder, sizeof folder, "%s/scatterproof-native-XXXXXX", in && *in && strlen(in) < 3000 ? in : "/tmp");
+	if (!mkdtemp(folder)) {
+		err_set(err, "cannot make %s: %s", folder, strerror(errno));
 		return NATIVE_MISSING;
-	struct native *n = xmalloc(sizeof *n);
-	*n = (struct native){0};
-	const enum native_end end = build(n, l, &f, o, err);
-	remove_folder(&f);
-	if (end == NATIVE_OK)
-		*out = n;
-	else
-		native_close(n);
+	}
+	snprintf(library, sizeof library, "%s/loops.so", folder);
+	enum native_end end = native_build(library, l, o, err);
+	if (end == NATIVE_OK && !native_load(out, library, err))
+		end = NATIVE_BROKEN;
+	unlink(library);
+	rmdir(folder);
 	return end;
 }
 

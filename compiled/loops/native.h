@@ -13,6 +13,9 @@ struct native_options {
 enum native_end { NATIVE_OK, NATIVE_MISSING, NATIVE_BROKEN }; /* not OK (err): no such compiler here; it does not take the text, our bug */
 struct native;
 enum native_end native_open(struct native **out, const struct loops *l, const struct native_options *o, struct err *err);
+/* The two halves of it: a library at that path, and that library loaded. */
+enum native_end native_build(const char *library, const struct loops *l, const struct native_options *o, struct err *err);
+bool native_load(struct native **out, const char *library, struct err *err);
 void native_close(struct native *n);                 /* NULL is fine */
 bool native_run(struct loop_frame *f, void *native); /* a loop_engine */
 

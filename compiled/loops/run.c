@@ -59,7 +59,7 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 
 /* ---- one run ---- */
 
-static bool make_buffers(struct loop_frame *f, struct arena *a)
+static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct arena *a)
 {
 	size_t all = 0;
 	const struct loops *l = f->loops;
@@ -73,7 +73,7 @@ static bool make_buffers(struct loop_frame *f, struct arena *a)
 		if (l->buffer[b].input < 0 || !nbytes)
 			continue;
 		struct arena_mark mark = arena_mark(f->scratch);
-		memcpy(f->data[b], fill_storage(f->p, l->buffer[b].input, f->scratch), nbytes);
+		memcpy(f->data[b], fill_storage(inputs, l->buffer[b].input, f->scratch), nbytes);
 		arena_release(f->scratch, mark);
 	}
 	return true;
@@ -125,14 +125,14 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 	}
 }
 
-enum loop_end loops_run(
-	struct result_call *out, const struct loops *l, const struct prog *p, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
+enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct prog *inputs,
+	loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;
 	struct loop_frame f = {.callbacks = &loop_callbacks, .loops = l, .p = p, .scratch = &scratch, .err = err};
 	arena_init(&memory);
 	arena_init(&scratch);
-	enum loop_end end = make_buffers(&f, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	enum loop_end end = make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
 	if (end == LOOPS_RAN && !engine(&f, ctx))
 		end = LOOPS_RAISED;
 	if (end != LOOPS_TOO_LARGE)

@@ -2,6 +2,7 @@
  *
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
+#include "eager/lang/fill.h"
 #include "eager/ops/rules.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -492,8 +493,10 @@ bool prog_bind_inputs(struct prog *out, const struct prog *p, int k, struct aren
 	prog_clone(&q, p, a);
 	q.ncall = 0;
 	const struct call none = {0}, *call = k ? &p->call[k - 1] : &none;
-	for (int i = 0; i < call->nsym; i++)
+	for (int i = 0; i < call->nsym; i++) {
 		q.node[call->sym[i].node].sym_value = call->sym[i].value;
+		q.node[call->sym[i].node].arg[A_sym_value] = arg_int(call->sym[i].value); /* what it prints */
+	}
 	for (int i = 0; i < call->ninput; i++) {
 		struct node *n = &q.node[call->input[i].node];
 		n->arg[A_input_seed] = arg_int((int64_t)call->input[i].seed);
@@ -526,17 +529,20 @@ bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, s
 
 struct hash128 prog_hash(const struct prog *p)
 {
-	/* The canonical text of a copy whose nodes are named by position and whose seeds are 0. */
+	/* The canonical text of a copy whose nodes are named by position and whose inputs have all one data. */
 	struct arena a;
 	arena_init(&a);
 	struct prog q;
 	prog_clone(&q, p, &a);
 	q.ncall = 0;
-	int seed = A_input_seed;
 	for (int i = 0; i < q.nnode; i++) {
 		q.node[i].name = arena_printf(&a, "n%d", i);
-		if (q.node[i].op == OP_input)
-			q.node[i].arg[seed] = arg_int(0);
+		if (q.node[i].op != OP_input)
+			continue;
+		q.node[i].arg[A_input_seed] = arg_int(0);
+		q.node[i].arg[A_input_fill] = arg_str(&q, fill_name[0]);
+		q.node[i].arg[A_input_high] = arg_int(0);
+		q.node[i].arg[A_input_data] = (struct arg){.tag = ARG_NONE};
 	}
 	struct strbuf sb;
 	sb_init(&sb);

@@ -170,7 +170,7 @@ bool prog_eval_node(struct prog *p, int node, struct err *err);
 void prog_size_read(struct prog *p, int node, const struct meta *of); /* sets the value of a sym_size row, whose operand has this meta */
 /* After sym_values of `sym` rows changed: all values and metas, in node order (a size read off a tensor follows the tensor's meta). */
 bool prog_rebind(struct prog *p, struct err *err);
-/* Structure only: ops, arguments and metas; names, seeds and call lines do not count. */
+/* Structure only: ops, arguments and metas; names, the data of inputs and call lines do not count. */
 struct hash128 prog_hash(const struct prog *p);
 /* needed[i]: node i is needed by a returned value or is a mutation (forward), resp. by a cotangent (cot). Arrays of nnode. */
 void prog_partition(const struct prog *p, bool *forward, bool *cot);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "compiled/loops/package.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
@@ -105,6 +106,8 @@ static int dispatch(int argc, char **argv)
 	}
 	if (str_eq(verb, BUILTIN_VERB))
 		return builtin_child();
+	if (str_eq(verb, PACKAGE_VERB) && argc == 3)
+		return package_child(argv[2]);
 	if (str_eq(verb, "findings"))
 		return cmd_findings(argc - 1, argv + 1);
 	for (int i = 0; i < ARRAY_LEN(verbs); i++)

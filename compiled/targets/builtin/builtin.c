@@ -23,6 +23,7 @@ static const struct target_stage stages[] = {
 	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 4},
 	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
 	{.name = "o2", .what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded", .rungs = 5},
+	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
 };
 
 static const struct target_knob knobs[] = {
@@ -76,7 +77,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
-	const bool native = str_eq(stage, "o2"), loops = native || str_eq(stage, "loops") || str_eq(stage, "jit");
+	const bool native = str_eq(stage, "o2") || str_eq(stage, "package"), loops = native || str_eq(stage, "loops") || str_eq(stage, "jit");
 	const bool passes_stage = loops || str_eq(stage, "passes");
 	unsigned off;
 	if (str_eq(o->name, "plant"))
@@ -94,7 +95,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
-		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion, on o2 cc, opt and sanitize%s",
+		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion, on o2 and package cc, opt and sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -248,16 +249,18 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 		BUG("passes=%s", off);
 	static const struct {
 		const char *stage;
-		enum compile_engine engine;
-	} engines[] = {{"loops", ENGINE_LOOPS}, {"jit", ENGINE_JIT}, {"o2", ENGINE_NATIVE}};
+		enum code_engine engine;
+	} engines[] = {{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}};
 	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt"), *stage = target_stage(t)->name;
 	for (int i = 0; i < ARRAY_LEN(engines); i++)
-		if (str_eq(engines[i].stage, stage))
-			out->engine = engines[i].engine;
-	out->no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
-	out->native = (struct native_options){
+		if (str_eq(engines[i].stage, stage)) {
+			out->to_code = true;
+			out->code.engine = engines[i].engine;
+		}
+	out->code.no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
+	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
-	return t->driver == &builtin_driver && compile_stage_find(&out->stage, out->engine == ENGINE_KERNELS ? stage : "passes");
+	return t->driver == &builtin_driver && compile_stage_find(&out->stage, out->to_code ? "passes" : stage);
 }
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */

@@ -1,0 +1,81 @@
+/* code.c: see code.h. */
+#include "compiled/loops/code.h"
+
+#include <stdlib.h>
+
+#include "compiled/loops/jit.h"
+#include "compiled/loops/lower.h"
+#include "compiled/loops/package.h"
+
+struct code {
+	struct arena arena;
+	const struct prog *p;
+	struct loops l;
+	enum code_engine engine;
+	struct jit *jit;
+	struct native *native;
+	struct package *package;
+};
+
+static bool built(enum native_end end, const struct err *err)
+{
+	if (end == NATIVE_BROKEN)
+		BUG("%s", err->msg);
+	return end == NATIVE_OK;
+}
+
+static bool make(struct code *c, const struct code_options *o, struct err *err)
+{
+	if (!lower(&c->l, c->p, &(struct lower_options){.no_fusion = o->no_fusion}, &c->arena, err))
+		return false;
+	switch (o->engine) {
+	case CODE_INTERPRETED: return true;
+	case CODE_JIT: c->jit = jit_open(&c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
+	case CODE_NATIVE: return built(native_open(&c->native, &c->l, &o->native, err), err);
+	case CODE_PACKAGE: return built(package_open(&c->package, &c->l, c->p, &o->native, err), err);
+	}
+	BUG("engine %d", (int)o->engine);
+}
+
+bool code_open(struct code **out, const struct prog *p, const struct code_options *o, struct err *err)
+{
+	struct code *c = xmalloc(sizeof *c);
+	*c = (struct code){.p = p, .engine = o->engine};
+	arena_init(&c->arena);
+	const bool ok = make(c, o, err);
+	*out = ok ? c : NULL;
+	if (!ok)
+		code_close(c);
+	return ok;
+}
+
+void code_close(struct code *c)
+{
+	if (!c)
+		return;
+	jit_close(c->jit);
+	native_close(c->native);
+	package_close(c->package);
+	arena_free(&c->arena);
+	free(c);
+}
+
+void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a)
+{
+	struct err err = {0};
+	if (c->package) {
+		package_run(out, c->package, inputs, a);
+		if (out->status == RES_CRASH)
+			BUG("%s", out->message);
+		return;
+	}
+	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : loops_interpret;
+	void *ctx = c->jit ? (void *)c->jit : c->native;
+	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
+	const enum loop_end end = loops_run(&out->call[0], &c->l, c->p, inputs, engine, ctx, a, &err);
+	out->ncalls = end == LOOPS_RAN;
+	if (end == LOOPS_RAN)
+		return;
+	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
+	out->message = arena_strdup(a, err.msg);
+}

@@ -1,0 +1,27 @@
+/* code.h: a compiled program made ready to run on an engine, once for all calls that have its sizes. */
+#ifndef SCATTERPROOF_CODE_H
+#define SCATTERPROOF_CODE_H
+
+#include "compiled/loops/native.h"
+
+enum code_engine {
+	CODE_INTERPRETED,
+	CODE_JIT,    /* libtcc, in memory */
+	CODE_NATIVE, /* a C compiler's, loaded */
+	CODE_PACKAGE /* the same in a folder, for a fresh process each run */
+};
+struct code_options {
+	enum code_engine engine;
+	bool no_fusion;
+	struct native_options native;
+};
+
+struct code;
+/* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler on this machine (err).
+ * What the compilers under us do not take is our bug. */
+bool code_open(struct code **out, const struct prog *p, const struct code_options *o, struct err *err);
+void code_close(struct code *c); /* NULL is fine */
+/* Runs it on the inputs of a program that has the same ones. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
+void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a);
+
+#endif
