@@ -42,7 +42,8 @@ static const char *const libm =
 static void put_runtime(struct strbuf *sb)
 {
 	sb_printf(sb,
-		"%s#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n#define INT32_MIN "
+		"%s#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
+		"#define INT32_MIN "
 		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\nvoid *memcpy(void *, const void *, unsigned long);\n"
 		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
 		"static i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }\n"
@@ -85,7 +86,8 @@ static void put_rows(struct strbuf *sb, const struct loops *l, enum reg_type t)
 	for (int row = 0; row < NOPS; row++)
 		if (row_text[row] && uses(l, t, row))
 			sb_printf(sb,
-				"static T row_%s_%s(T a, T b, T c, const struct FN(consts) *k) { const T s = k->s, t = k->t; const bool has_s = k->has_s, has_t = "
+				"static T row_%s_%s(T a, T b, T c, const struct FN(consts) *k) { const T s = k->s, t = k->t; "
+				"const bool has_s = k->has_s, has_t = "
 				"k->has_t; return (T)(%s); }\n",
 				row_id[row], suffix[t], row_text[row]);
 	sb_printf(sb, "#define WORDS_END\n%s#undef T\n#undef FN\n#undef INST_INT\n", (const char *)pointwise_words_h);

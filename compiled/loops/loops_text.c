@@ -1,4 +1,4 @@
-/* loops_text.c: loop programs as text and back (the example of loops.h). One instruction a line; loops_read(loops_print(l)) prints the same. */
+/* loops_text.c: loop programs as text and back (loops.h has an example), a line each. loops_read(loops_print(l)) prints the same. */
 #include "compiled/loops/loops.h"
 #include "eager/lang/text_reader.h"
 

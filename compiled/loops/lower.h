@@ -1,8 +1,8 @@
 /* lower.h: from a program without a backward (compile.h) to loops.
  *
- * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule gives
- * either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does not link;
- * lower_extern.c lists those that are externs.
+ * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule
+ * gives either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does
+ * not link; lower_extern.c lists those that are externs.
  *
  * What has only an element need not be in memory: it is PENDING, and whoever reads it computes it on the spot (fusion), through views too,
  * until something needs it in memory: a second reader, a result, an extern, a write to what it reads. */

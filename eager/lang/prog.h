@@ -155,7 +155,7 @@ void node_print(struct strbuf *sb, const struct prog *p, int node);
 bool prog_infer_node(struct prog *p, int node, struct err *err);
 /* The same but in a must-raise program, where a refused row that is no input is told to node.refusal. */
 bool prog_infer_or_refuse(struct prog *p, int node, struct err *err);
-/* Meta of the value that an in-place row computes before it is stored: the functional row's result, on self's device whatever the operands'. */
+/* Meta of what an in-place row computes before it is stored: the functional row's result, on self's device whatever the operands'. */
 bool node_functional_meta(struct meta *out, const struct prog *p, int node, struct err *err);
 bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err); /* every invariant above; recomputes metas on a copy */

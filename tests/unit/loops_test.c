@@ -102,7 +102,8 @@ static void test_blocks(void)
 		"r2: i64 = var r1\nr3: i64 = mod r1 2\nif r3\nr4: i64 = const 100\nr2 := r4\nelse\nr5: i64 = const 200\nr2 := r5\nend", in,
 		((const int64_t[]){100, 200, 200, 100}));
 	COMPUTES("i64", "i64",
-		"r2: i64 = var r0\nfor r3 < 5\nr4: i64 = lt.Scalar i64(r3; r1)\nif r4\nr5: i64 = const 1\nr6: i64 = add.Tensor i64(r2, r3; r5)\nr2 := r6\nend\nend",
+		"r2: i64 = var r0\nfor r3 < 5\nr4: i64 = lt.Scalar i64(r3; r1)\nif r4\n"
+		"r5: i64 = const 1\nr6: i64 = add.Tensor i64(r2, r3; r5)\nr2 := r6\nend\nend",
 		in, ((const int64_t[]){3, 7, 2, 3}));
 	COMPUTES("i64", "i64", "r2: i64 = var r1\nfor r3 < 0\nr2 := r0\nend", in, in);
 }
@@ -118,7 +119,8 @@ static void test_bounds(void)
 		for (int jit = 0; jit < 2; jit++) {
 			struct err err = {0};
 			const struct loops *l = loops(arena_printf(&arena,
-				"loops 1\nb0: i64[1] = input 0\nb1: i64[1]\nr0: i64 = load b0[0]\nr1: i64 = bound r0 of 3 dim 1%s\nstore b1[0] = r1\nreturn b1 i64[][]+0\n",
+				"loops 1\nb0: i64[1] = input 0\nb1: i64[1]\nr0: i64 = load b0[0]\nr1: i64 = bound r0 of 3 dim 1%s\n"
+				"store b1[0] = r1\nreturn b1 i64[][]+0\n",
 				cases[c].how));
 			unsigned char **data = buffers(l, &cases[c].v, sizeof cases[c].v);
 			EXPECT(run(l, data, jit, &err) == (cases[c].want >= 0), "%" PRId64 "%s: %s", cases[c].v, cases[c].how, err.msg);
@@ -207,10 +209,10 @@ static void test_round_trip(void)
 {
 	static const char *const programs[] = {
 		HEAD "a = exp(x)\nb = view(a, [2, 6])\nc = sum(b)\nreturn (b, c)\n",
-		HEAD
-		"m = gt.Scalar(x, 0.1)\na = where.self(m, x, y)\nb = tril(a)\nc = _to_copy(b, dtype=bf16)\nd = sort(c)\ne = getitem(d, 0)\nreturn (e, m)\n",
-		HEAD
-		"e = expand(y, [3, 4])\na = add_.Tensor(x, e, alpha=2)\nf = full([2], nan, dtype=f16)\ng = cat([f, f])\nh = clamp(g, max=1)\nreturn (a, h)\n",
+		HEAD "m = gt.Scalar(x, 0.1)\na = where.self(m, x, y)\nb = tril(a)\nc = _to_copy(b, dtype=bf16)\n"
+			 "d = sort(c)\ne = getitem(d, 0)\nreturn (e, m)\n",
+		HEAD "e = expand(y, [3, 4])\na = add_.Tensor(x, e, alpha=2)\nf = full([2], nan, dtype=f16)\n"
+			 "g = cat([f, f])\nh = clamp(g, max=1)\nreturn (a, h)\n",
 	};
 	for (int k = 0; k < ARRAY_LEN(programs); k++) {
 		struct strbuf once, twice;

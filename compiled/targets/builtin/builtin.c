@@ -95,7 +95,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
-		"target '%s': builtin has no option '%s'; it has: plant, from stage passes on also passes and freezing, from loops on fusion, on o2 and package cc, opt and sanitize%s",
+		"target '%s': builtin has no option '%s'; it has: plant; from stage passes on passes, freezing; "
+		"from loops on fusion; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
