@@ -1,5 +1,6 @@
-/* lower_move.c: rows whose result holds at each index an element that an operand holds at another one, or a constant. What comes from one
- * of several places has a condition per place, folded where the index's range decides it. And arange, whose elements are made of the index. */
+/* lower_move.c: rows whose result holds at each index an element that an operand holds at another one, or a constant. What comes from
+ * one of several places has a condition per place, folded where the index's range decides it. And arange, whose elements are made of the
+ * index. */
 #include "compiled/loops/lower.h"
 
 #include "eager/ops/layout.h"
