@@ -199,6 +199,34 @@ static void test_nests(void)
 	EXPECT_INT(instructions(SCATTER "f = slice_scatter(x, x)\nr = repeat(f, [1, 2, 1])\nreturn (r,)\n", LOOP_IF), 0);
 }
 
+/* A result whose strides are said to be those of a base that was broadcast along dim 1: the nest has no loop there and takes its index
+ * for 0. So all of it is src's zeros where the region begins at 0, and else nothing is: its sum is too large by n / (n - length). */
+static double sum_of_wrong_strides(const char *region)
+{
+	struct prog *p = program(arena_printf(&arena,
+		HEAD "x0 = full([3, 1, 7], 1.0)\nx = expand(x0, [3, 20, 7])\nw = full([3, 7, 7], 0.0)\n"
+			 "y = slice_scatter(x, w, 1, %s)\nreturn (y,)\n",
+		region));
+	struct result_call got = {0};
+	struct err err = {0};
+	struct loops l;
+	double sum = 0;
+	p->node[prog_find(p, "y")].out[0].meta.stride[0] = 7;
+	p->node[prog_find(p, "y")].out[0].meta.stride[1] = 0;
+	lowered(&l, p, false);
+	EXPECT_INT(count_of(&l, LOOP_EXTERN), 0);
+	EXPECT(loops_run(&got, &l, p, loops_interpret, NULL, &arena, &err) == LOOPS_RAN, "%s", err.msg);
+	for (size_t i = 0; i < got.out[0].nbytes; i += sizeof(float))
+		sum += dtype_load_f(DT_F32, (const unsigned char *)got.out[0].data + i);
+	return sum;
+}
+
+static void test_wrong_strides(void)
+{
+	EXPECT_INT(sum_of_wrong_strides("0, 7"), 0);
+	EXPECT_INT(sum_of_wrong_strides("5, 12"), 3 * 20 * 7); /* right: 3 * 13 * 7 */
+}
+
 /* Conditions within conditions, one for each row. */
 static void test_deep(void)
 {
@@ -237,6 +265,7 @@ int main(void)
 	RUN(test_raises);
 	RUN(test_overlapping_base);
 	RUN(test_nests);
+	RUN(test_wrong_strides);
 	RUN(test_deep);
 	RUN(test_many_terms);
 	arena_free(&arena);
