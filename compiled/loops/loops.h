@@ -23,7 +23,7 @@
 #include "eager/ops/pointwise.h"
 
 enum reg_type { REG_I64, REG_F32, REG_F64, REG_BITS, NREGTYPES };
-enum { NO_REG = -1, MAX_LOOP_DEPTH = 128 };
+enum { NO_REG = -1, MAX_LOOP_DEPTH = 4 * MAX_RANK + 64 }; /* C compilers allow 127 blocks in one another */
 extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 

@@ -451,8 +451,8 @@ static void longest_chain(struct lowering *l, int node)
 		l->longest = MAX(l->longest, l->length[storage]);
 }
 
-/* A chain in one nest may have a condition within a condition for each of its rows; C compilers allow 127 blocks in one another. */
-enum { MAX_CHAIN = MAX_LOOP_DEPTH / 2 };
+/* A nest may have a condition within a condition for each row of the chain that it computes, beside its loops. */
+enum { MAX_CHAIN = MAX_LOOP_DEPTH - 4 * MAX_RANK };
 
 static bool row(struct lowering *l, int node, struct err *err)
 {
