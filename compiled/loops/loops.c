@@ -116,8 +116,11 @@ int loops_index(struct loops *l, const struct affine *at)
 		return at->term[0].reg;
 	if (at->n == 0)
 		return loops_int(l, at->base);
+	int64_t least, greatest;
 	struct loop_ins *i = compute(l, LOOP_INDEX, REG_I64);
 	i->at = kept(l, at);
+	if (affine_range(&least, &greatest, l, at) && least >= 0)
+		l->extent[i->dst] = greatest + 1;
 	return i->dst;
 }
 
@@ -218,8 +221,22 @@ static int divided(struct loops *l, enum loop_op op, int a, int64_t by)
 	return i->dst;
 }
 
-int loops_div(struct loops *l, int a, int64_t by) { return by == 1 ? a : divided(l, LOOP_DIV, a, by); }
-int loops_mod(struct loops *l, int a, int64_t by) { return divided(l, LOOP_MOD, a, by); }
+int loops_div(struct loops *l, int a, int64_t by)
+{
+	if (by == 1)
+		return a;
+	const int quotient = divided(l, LOOP_DIV, a, by);
+	if (l->extent[a] > 0)
+		l->extent[quotient] = (l->extent[a] - 1) / by + 1;
+	return quotient;
+}
+
+int loops_mod(struct loops *l, int a, int64_t by)
+{
+	const int rest = divided(l, LOOP_MOD, a, by);
+	l->extent[rest] = by;
+	return rest;
+}
 
 int loops_select(struct loops *l, int condition, int a, int b)
 {
@@ -254,6 +271,7 @@ int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative)
 	i->imm = size;
 	i->imm2 = dim;
 	i->negative = negative;
+	l->extent[i->dst] = size;
 	return i->dst;
 }
 

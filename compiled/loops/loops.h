@@ -23,7 +23,7 @@
 #include "eager/ops/pointwise.h"
 
 enum reg_type { REG_I64, REG_F32, REG_F64, REG_BITS, NREGTYPES };
-enum { NO_REG = -1, MAX_LOOP_DEPTH = 4 * MAX_RANK };
+enum { NO_REG = -1, MAX_LOOP_DEPTH = 4 * MAX_RANK + 64 }; /* C compilers allow 127 blocks in one another */
 extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 
@@ -47,10 +47,14 @@ enum loop_op {
 	LOOP_SELECT, /* a ? b : c */
 	LOOP_VAR,    /* begins as a */
 	LOOP_SET,    /* dst, a VAR, becomes a */
-	LOOP_BOUND,  /* a, a position along dim imm2, which has imm of them; negative: such count from the end; outside: the program raises */
+	LOOP_BOUND,  /* a, a position along dim imm2, which has imm of them; negative: such count from the end; outside: the program raises.
+	              * imm2 may be one of enum bound_words instead */
 	LOOP_EXTERN, /* call: a row of the program is run by its kernel of eager */
 	NLOOPOPS
 };
+
+/* What PyTorch says of a position where it names no dim: "index out of range in self"; "INDICES element is out of DATA bounds, ...". */
+enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2 };
 
 /* A tensor in memory: cells of a buffer in a layout. */
 struct place {
@@ -104,7 +108,7 @@ struct loops {
 	int nret; /* what the program returns */
 	struct place *ret;
 	enum reg_type *reg; /* by register */
-	int64_t *extent;    /* by register: of a loop variable how many values it takes; else -1 */
+	int64_t *extent;    /* by register: it is in [0, extent), as a loop variable is; -1: not known */
 	int depth, open[MAX_LOOP_DEPTH];
 };
 
@@ -140,7 +144,7 @@ void loops_extern(struct loops *l, const struct loop_call *call);
 struct affine affine_const(int64_t v);
 struct affine affine_reg(int reg);
 void affine_add(struct affine *to, const struct affine *a, int64_t times); /* to += a * times */
-/* The values that it can take, where its registers are loop variables; false: others are among them. */
+/* The values that it can take, where its registers' extents are known; false: others are among them. */
 bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, const struct affine *a);
 
 void loops_print(struct strbuf *sb, const struct loops *l);

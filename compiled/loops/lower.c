@@ -85,8 +85,7 @@ static bool is_mixed_radix(const struct meta *m, int order[MAX_RANK])
 	return true;
 }
 
-/* at / by and what is left, without dividing where the ranges show that the terms part. */
-static void divide(struct affine *quotient, struct affine *rest, struct lowering *l, const struct affine *at, int64_t by)
+void lower_divide(struct affine *quotient, struct affine *rest, struct lowering *l, const struct affine *at, int64_t by)
 {
 	int64_t least, greatest;
 	*quotient = affine_const(at->base / by);
@@ -103,8 +102,7 @@ static void divide(struct affine *quotient, struct affine *rest, struct lowering
 	*rest = affine_reg(loops_mod(l->out, whole, by));
 }
 
-/* The index into base, dense memory, of the cell that a view of it has at idx. */
-static void index_of_cell(struct affine *out, struct lowering *l, const struct meta *base, const struct affine *cell)
+void lower_index_of_cell(struct affine *out, struct lowering *l, const struct meta *base, const struct affine *cell)
 {
 	int order[MAX_RANK], n = 0;
 	struct affine rest = *cell;
@@ -116,15 +114,27 @@ static void index_of_cell(struct affine *out, struct lowering *l, const struct m
 	rest.base -= base->offset;
 	for (int k = 0; k < n; k++) {
 		struct affine left;
-		divide(&out[order[k]], &left, l, &rest, base->stride[order[k]]);
+		lower_divide(&out[order[k]], &left, l, &rest, base->stride[order[k]]);
 		rest = left;
 	}
 }
 
-int lower_element(struct lowering *l, int node, const struct affine *idx, enum form form)
+/* idx with few enough terms for a cell: where there are many, each entry becomes one register. */
+static void few_terms(struct affine *out, struct lowering *l, const struct affine *idx, int rank)
+{
+	int n = 0;
+	for (int d = 0; d < rank; d++)
+		n += idx[d].n;
+	for (int d = 0; d < rank; d++)
+		out[d] = n > MAX_RANK && idx[d].n > 1 ? affine_reg(loops_index(l->out, &idx[d])) : idx[d];
+}
+
+int lower_element(struct lowering *l, int node, const struct affine *at, enum form form)
 {
 	const struct value *v = &l->p->node[node].out[0];
 	const int producer = l->pending[v->storage];
+	struct affine idx[MAX_RANK];
+	few_terms(idx, l, at, v->meta.rank);
 	const struct affine cell = lower_cell(&v->meta, idx);
 	if (producer == -1) {
 		CHECK(l->buffer_of[v->storage] != -1);
@@ -133,7 +143,8 @@ int lower_element(struct lowering *l, int node, const struct affine *idx, enum f
 	if (producer == node)
 		return op_lower[l->p->node[node].op]->element(l, node, idx, form);
 	struct affine of_base[MAX_RANK];
-	index_of_cell(of_base, l, node_meta(l->p, producer), &cell);
+	lower_index_of_cell(of_base, l, node_meta(l->p, producer), &cell);
+	few_terms(of_base, l, of_base, node_meta(l->p, producer)->rank);
 	return op_lower[l->p->node[producer].op]->element(l, producer, of_base, form);
 }
 
@@ -146,7 +157,29 @@ int lower_broadcast(struct lowering *l, int node, const struct affine *idx, int 
 	return lower_element(l, node, own, form);
 }
 
+int lower_converted(struct lowering *l, int node, const struct affine *idx, int rank, enum dtype t, enum form form)
+{
+	const enum dtype from = node_meta(l->p, node)->dtype;
+	if (t == from)
+		return lower_broadcast(l, node, idx, rank, form);
+	return lower_give(l, t, loops_cast(l->out, t, from, lower_broadcast(l, node, idx, rank, AS_VALUE)), form);
+}
+
 /* ---- conditions ---- */
+
+int lower_replaced(
+	struct lowering *l, int otherwise, int inside, int node, const struct affine *idx, int rank, enum dtype t, enum form form)
+{
+	if (inside == NEVER)
+		return otherwise;
+	if (inside == ALWAYS)
+		return lower_converted(l, node, idx, rank, t, form);
+	const int var = loops_var(l->out, otherwise);
+	loops_if(l->out, inside);
+	loops_set(l->out, var, lower_converted(l, node, idx, rank, t, form));
+	loops_end(l->out);
+	return var;
+}
 
 int lower_within(struct lowering *l, const struct affine *at, int64_t least, int64_t past)
 {
@@ -209,12 +242,14 @@ void lower_put(struct lowering *l, int k, const struct affine *idx, int value)
 
 static enum form natural_form(const struct node *n) { return op_lower[n->op]->moves ? AS_BITS : AS_VALUE; }
 
-static void make_nest(struct lowering *l, int node)
+void lower_nest(struct lowering *l, int node, int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form))
 {
 	struct affine idx[MAX_RANK];
 	const struct node *n = &l->p->node[node];
+	if (meta_numel(&l->place[0].meta) == 0)
+		return;
 	const int depth = lower_loops(l, &l->place[0].meta, idx);
-	const int value = op_lower[n->op]->element(l, node, idx, natural_form(n));
+	const int value = element(l, node, idx, natural_form(n));
 	lower_put(l, 0, idx, value);
 	lower_ends(l, depth);
 }
@@ -222,6 +257,15 @@ static void make_nest(struct lowering *l, int node)
 static void new_buffer(struct lowering *l, const struct value *v)
 {
 	l->buffer_of[v->storage] = loops_buffer(l->out, v->meta.dtype, meta_extent(&v->meta), -1);
+}
+
+/* Does the kernel's order of writing decide what its result holds? A region scatter keeps the strides of a base that overlaps itself
+ * without a stride of 0, and there a cell of the region may be one outside of it, too. */
+static bool is_by_kernel(const struct node *n)
+{
+	int order[MAX_RANK];
+	const struct meta *m = &n->out[0].meta;
+	return op_lower[n->op]->by_kernel || (!is_mixed_radix(m, order) && !meta_overlaps_itself(m) && meta_has_duplicates(m));
 }
 
 /* The results of a row in fresh memory. */
@@ -234,10 +278,12 @@ static void fill_results(struct lowering *l, int node)
 		place[k] = (struct place){l->buffer_of[n->out[k].storage], n->out[k].meta};
 	}
 	l->place = place;
-	if (op_lower[n->op]->nests)
+	if (is_by_kernel(n))
+		lower_extern(l, node);
+	else if (op_lower[n->op]->nests)
 		op_lower[n->op]->nests(l, node);
 	else
-		make_nest(l, node);
+		lower_nest(l, node, op_lower[n->op]->element);
 }
 
 static void into_memory(struct lowering *l, int storage)
@@ -393,10 +439,20 @@ static bool write_row(struct lowering *l, int node, struct err *err)
 	if (op_lower[n->op]->nests)
 		op_lower[n->op]->nests(l, node);
 	else
-		make_nest(l, node);
+		lower_nest(l, node, op_lower[n->op]->element);
 	store_new_value(l, node, value.meta.dtype, &value);
 	return true;
 }
+
+static void longest_chain(struct lowering *l, int node)
+{
+	const int storage = l->p->node[node].nout ? l->p->node[node].out[0].storage : -1;
+	if (storage != -1 && l->pending[storage] != -1)
+		l->longest = MAX(l->longest, l->length[storage]);
+}
+
+/* A nest may have a condition within a condition for each row of the chain that it computes, beside its loops. */
+enum { MAX_CHAIN = MAX_LOOP_DEPTH - 4 * MAX_RANK };
 
 static bool row(struct lowering *l, int node, struct err *err)
 {
@@ -406,13 +462,16 @@ static bool row(struct lowering *l, int node, struct err *err)
 	if (op_has(n->op, T_MUTATES))
 		return write_row(l, node, err);
 	int order[MAX_RANK];
+	l->longest = 0;
+	each_operand(l, n, longest_chain);
 	const bool waits = op_lower[n->op]->element && !op_lower[n->op]->nests && !l->o->no_fusion && l->reads[n->out[0].storage] <= 1
-		&& meta_numel(&n->out[0].meta) > 0 && is_mixed_radix(&n->out[0].meta, order);
+		&& l->longest < MAX_CHAIN && meta_numel(&n->out[0].meta) > 0 && is_mixed_radix(&n->out[0].meta, order);
 	if (waits) {
 		l->pending[n->out[0].storage] = node;
+		l->length[n->out[0].storage] = l->longest + 1;
 		return true;
 	}
-	if (op_lower[n->op]->by_kernel)
+	if (is_by_kernel(n))
 		each_operand(l, n, operand_into_memory);
 	fill_results(l, node);
 	return true;
@@ -434,6 +493,7 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 	l.pending = ARENA_NEW(a, int, nstorage);
 	l.reads = ARENA_ZNEW(a, int, nstorage);
 	l.reader = ARENA_ZNEW(a, int, nstorage);
+	l.length = ARENA_ZNEW(a, int, nstorage);
 	for (int s = 0; s < nstorage; s++)
 		l.buffer_of[s] = l.pending[s] = -1;
 	loops_init(out, a);

@@ -2,7 +2,8 @@
  *
  * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule
  * gives either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does
- * not link; lower_extern.c lists those that are externs.
+ * not link; lower_extern.c lists those that are externs. A row that raises upon its data has nests, so that it raises whether or not what
+ * it gives is read.
  *
  * What has only an element need not be in memory: it is PENDING, and whoever reads it computes it on the spot (fusion), through views too,
  * until something needs it in memory: a second reader, a result, an extern, a write to what it reads. */
@@ -24,6 +25,8 @@ struct lowering {
 	int *pending;        /* by storage: the row that would fill it; -1: none */
 	int *reads;          /* by storage: how many rows and results read it */
 	int *reader;         /* by storage: the last row of those */
+	int *length;         /* by storage: how many rows the chain has that is pending there */
+	int longest;         /* of the chains that the row being lowered reads */
 	int now;             /* the row that is being lowered */
 	struct place *place; /* where the row whose nests are being made puts its results */
 };
@@ -47,13 +50,24 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 int lower_element(struct lowering *l, int node, const struct affine *idx, enum form form);
 /* The same of an operand that broadcasts to an index space of that rank: idx has `rank` entries. */
 int lower_broadcast(struct lowering *l, int node, const struct affine *idx, int rank, enum form form);
+/* The same, converted to t as copy_ does. */
+int lower_converted(struct lowering *l, int node, const struct affine *idx, int rank, enum dtype t, enum form form);
+/* `otherwise`, but where the condition `inside` holds lower_converted of the rest, which is computed nowhere else. */
+int lower_replaced(
+	struct lowering *l, int otherwise, int inside, int node, const struct affine *idx, int rank, enum dtype t, enum form form);
 int lower_give(struct lowering *l, enum dtype t, int value, enum form form); /* value: an element of t, in either form, in this one */
 int lower_scalar(struct lowering *l, enum dtype t, const struct scalar *s, enum form form); /* a number that fits t */
 struct place lower_place(const struct lowering *l, int node);                               /* of a value in memory */
 struct affine lower_cell(const struct meta *m, const struct affine *idx);
+/* The index of the element that lies in that cell of m, memory in which each cell is one element's at most. */
+void lower_index_of_cell(struct affine *out, struct lowering *l, const struct meta *m, const struct affine *cell);
+/* at / by and what is left, by > 0, without dividing where the ranges show that the terms part. */
+void lower_divide(struct affine *quotient, struct affine *rest, struct lowering *l, const struct affine *at, int64_t by);
 /* Loops over m's dims, outermost first; idx: their variables. A dim of one element, or whose elements are one cell, needs no loop. */
 int lower_loops(struct lowering *l, const struct meta *m, struct affine *idx); /* how many loops_end it takes */
 void lower_ends(struct lowering *l, int n);
+/* One nest over the result. */
+void lower_nest(struct lowering *l, int node, int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form));
 void lower_put(struct lowering *l, int k, const struct affine *idx, int value); /* into l->place[k] */
 int lower_operand(const struct lowering *l, int node, int arg);                 /* the row that Tensor argument arg is */
 /* A condition, folded where the index's range decides it. */
@@ -61,5 +75,6 @@ enum { ALWAYS = -2, NEVER = -3 };
 int lower_within(struct lowering *l, const struct affine *at, int64_t least, int64_t past); /* least <= at < past */
 int lower_both(struct lowering *l, int a, int b);
 int lower_add(struct lowering *l, enum dtype t, int a, int b); /* a + b in t's type */
+void lower_extern(struct lowering *l, int node);               /* nests of a row whose operands are in memory: its kernel is called */
 
 #endif

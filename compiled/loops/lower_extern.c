@@ -1,7 +1,7 @@
 /* lower_extern.c: rows without nests of their own: eager's kernel runs them, on operands in memory. */
 #include "compiled/loops/lower.h"
 
-static void nests_extern(struct lowering *l, int node)
+void lower_extern(struct lowering *l, int node)
 {
 	const struct node *n = &l->p->node[node];
 	struct loop_call *call = ARENA_ZNEW(l->arena, struct loop_call, 1);
@@ -21,22 +21,7 @@ static void nests_extern(struct lowering *l, int node)
 	loops_extern(l->out, call);
 }
 
-#define BY_KERNEL(kernel) const struct lower_rule lower_##kernel = {.nests = nests_extern, .by_kernel = true};
-BY_KERNEL(arange)
-BY_KERNEL(reshape)
-BY_KERNEL(cat)
-BY_KERNEL(stack)
-BY_KERNEL(flip)
-BY_KERNEL(roll)
-BY_KERNEL(repeat)
-BY_KERNEL(pixel_shuffle)
-BY_KERNEL(constant_pad_nd)
-BY_KERNEL(slice_scatter)
-BY_KERNEL(select_scatter)
-BY_KERNEL(diagonal_scatter)
-BY_KERNEL(slice_backward)
-BY_KERNEL(select_backward)
-BY_KERNEL(diagonal_backward)
+#define BY_KERNEL(kernel) const struct lower_rule lower_##kernel = {.nests = lower_extern, .by_kernel = true};
 BY_KERNEL(unfold_backward)
 BY_KERNEL(as_strided_scatter)
 BY_KERNEL(embedding_dense_backward)
@@ -49,10 +34,6 @@ BY_KERNEL(index_add)
 BY_KERNEL(index_copy)
 BY_KERNEL(index_fill)
 BY_KERNEL(masked_scatter)
-BY_KERNEL(gather)
-BY_KERNEL(index_select)
-BY_KERNEL(index)
-BY_KERNEL(embedding)
 BY_KERNEL(sum)
 BY_KERNEL(mean)
 BY_KERNEL(prod)

@@ -72,12 +72,7 @@ static int pointwise(struct lowering *l, int row, int node, const struct affine 
 static int converted(struct lowering *l, int node, int arg, const struct affine *idx, enum form form)
 {
 	const struct meta *out = &l->p->node[node].out[0].meta;
-	const int from = lower_operand(l, node, arg);
-	const enum dtype t = node_meta(l->p, from)->dtype;
-	if (t == out->dtype)
-		return lower_broadcast(l, from, idx, out->rank, form);
-	const int value = loops_cast(l->out, out->dtype, t, lower_broadcast(l, from, idx, out->rank, AS_VALUE));
-	return lower_give(l, out->dtype, value, form);
+	return lower_converted(l, lower_operand(l, node, arg), idx, out->rank, out->dtype, form);
 }
 
 static int element_to_copy(struct lowering *l, int node, const struct affine *idx, enum form form)

@@ -53,6 +53,10 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 	*out = i->negative && a < 0 ? a + i->imm : a;
 	if (*out >= 0 && *out < i->imm)
 		return true;
+	if (i->imm2 == BOUND_IN_SELF)
+		return err_set(f->err, "index out of range in self");
+	if (i->imm2 == BOUND_IN_DATA)
+		return err_set(f->err, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", (long long)a, (long long)i->imm);
 	return err_set(
 		f->err, "index %lld is out of bounds for dimension %lld with size %lld", (long long)a, (long long)i->imm2, (long long)i->imm);
 }

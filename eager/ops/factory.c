@@ -1,6 +1,7 @@
 /* factory.c: constants: full, zeros, ones, arange and their likes, and the in-place fills. Facts: ATen/native/TensorFactories.cpp,
  * RangeFactories.cpp, Fill.cpp. */
 #include "eager/ops/move.h"
+#include "eager/ops/range.h"
 #include "eager/ops/row_rules.h"
 
 #include <math.h>
@@ -59,14 +60,6 @@ bool meta_scalar_tensor(struct meta_ctx *c)
 
 /* ---- ranges ---- */
 
-/* Element i is start + step * i, in int64_t for an integer dtype (bounds are truncated then), in double otherwise. */
-struct range {
-	enum dtype dtype;
-	bool ints;
-	double start, end, step;
-	int64_t istart, iend, istep;
-};
-
 static bool bound(const struct range *r, double *f, int64_t *i, const struct scalar *s, struct err *err)
 {
 	*f = s->kind == SC_FLOAT ? s->f : (double)s->i;
@@ -78,7 +71,7 @@ static bool bound(const struct range *r, double *f, int64_t *i, const struct sca
 	return true;
 }
 
-static bool range_of(struct range *r, const struct node *n, struct err *err)
+bool range_of(struct range *r, const struct node *n, struct err *err)
 {
 	static const struct scalar zero = {SC_INT, 0, 0}, one = {SC_INT, 1, 0};
 	int start = op_arg(n->op, N_start), end = op_arg(n->op, N_end), step = op_arg(n->op, N_step);
@@ -122,7 +115,7 @@ bool kern_arange(struct kern_ctx *c)
 	for (int64_t i = 0; i < out->meta.size[0]; i++) {
 		if (r.ints)
 			dtype_store_i(r.dtype, tensor_at(out, i), wrap_add(r.istart, wrap_mul(r.istep, i)));
-		else /* a half by way of f32, as ever */
+		else
 			dtype_store_f(r.dtype, tensor_at(out, i), dtype_round(r.dtype == DT_F64 ? DT_F64 : DT_F32, r.start + r.step * (double)i));
 	}
 	return true;
