@@ -265,7 +265,14 @@ static void put_statement(struct strbuf *sb, const struct loops *l, int at)
 	case LOOP_END: sb_puts(sb, "}\n"); return;
 	case LOOP_STORE: put_store(sb, l, i); return;
 	case LOOP_EXTERN: sb_printf(sb, "if (!loop_call(frame, %d)) return 0;\n", at); return;
-	case LOOP_BOUND: sb_printf(sb, "if (!loop_bound(frame, %d, r%d, &r%d)) return 0;\n", at, i->a, i->dst); return;
+	case LOOP_BOUND:
+		sb_printf(sb, "r%d = r%d;\n", i->dst, i->a);
+		if (i->negative)
+			sb_printf(sb, "if (r%d < 0) r%d += %" PRId64 ";\n", i->dst, i->dst, i->imm);
+		/* the call says what is wrong */
+		sb_printf(sb, "if (r%d < 0 || r%d >= %" PRId64 ") { loop_bound(frame, %d, r%d, &r%d); return 0; }\n", i->dst, i->dst, i->imm, at,
+			i->a, i->dst);
+		return;
 	default:
 		sb_printf(sb, "r%d = ", i->dst);
 		put_value(sb, l, i);
