@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "compiled/loops/jit.h"
-#include "compiled/loops/lower.h"
 #include "compiled/loops/package.h"
 
 struct code {
@@ -26,7 +25,7 @@ static bool built(enum native_end end, const struct err *err)
 
 static bool make(struct code *c, const struct code_options *o, struct err *err)
 {
-	if (!lower(&c->l, c->p, &(struct lower_options){.no_fusion = o->no_fusion}, &c->arena, err))
+	if (!lower(&c->l, c->p, &o->lower, &c->arena, err))
 		return false;
 	switch (o->engine) {
 	case CODE_INTERPRETED: return true;

@@ -2,6 +2,7 @@
 #ifndef SCATTERPROOF_CODE_H
 #define SCATTERPROOF_CODE_H
 
+#include "compiled/loops/lower.h"
 #include "compiled/loops/native.h"
 
 enum code_engine {
@@ -12,7 +13,7 @@ enum code_engine {
 };
 struct code_options {
 	enum code_engine engine;
-	bool no_fusion;
+	struct lower_options lower;
 	struct native_options native;
 };
 

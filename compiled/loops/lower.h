@@ -14,6 +14,7 @@
 
 struct lower_options {
 	bool no_fusion; /* every value is in memory */
+	bool no_reuse;  /* and has a buffer of its own (reuse.h) */
 };
 
 struct lowering {

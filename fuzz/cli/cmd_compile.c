@@ -35,7 +35,7 @@ static bool print_loops(
 	struct loops l;
 	struct strbuf sb;
 	const bool text = r->form == FORM_LOOPS;
-	if (!lower(&l, &c->p, &(struct lower_options){.no_fusion = r->options.code.no_fusion}, a, err))
+	if (!lower(&l, &c->p, &r->options.code.lower, a, err))
 		return false;
 	sb_init(&sb);
 	if (text)

@@ -205,6 +205,24 @@ static void test_fusion(void)
 	EXPECT_INT(count(lowered(chain, true), LOOP_STORE), 3);
 }
 
+/* Two sorts in a row, by kernels: what the second one needs lies where what the first needed was. */
+static void test_reuse(void)
+{
+	const struct prog *p =
+		program(HEAD "a = neg(x)\nb = sort(a)\nc = getitem(b, 0)\nd = neg(c)\ne = sort(d)\nf = getitem(e, 0)\nreturn (f,)\n");
+	struct loops all, shared;
+	struct err err = {0};
+	EXPECT(lower(&all, p, &(struct lower_options){.no_reuse = true}, &arena, &err), "%s", err.msg);
+	EXPECT(lower(&shared, p, &(struct lower_options){0}, &arena, &err), "%s", err.msg);
+	EXPECT_INT(all.nbuffer, 8);    /* x, y, a, b's and e's two each, d */
+	EXPECT_INT(shared.nbuffer, 5); /* d lies where a was, the results of e where those of b were */
+	EXPECT(shared.ret[0].buffer >= 2, "a result lies in input %d", shared.ret[0].buffer);
+	for (int i = 0; i < shared.nins; i++)
+		if (shared.ins[i].call)
+			for (int k = 0; k < shared.ins[i].call->nout; k++)
+				EXPECT(shared.ins[i].call->out[k].buffer != shared.ins[i].call->in[0].buffer, "a sort into its operand");
+}
+
 static void test_round_trip(void)
 {
 	static const char *const programs[] = {
@@ -235,6 +253,7 @@ int main(void)
 	RUN(test_bounds);
 	RUN(test_refused);
 	RUN(test_fusion);
+	RUN(test_reuse);
 	RUN(test_round_trip);
 	arena_free(&arena);
 	return TEST_END();

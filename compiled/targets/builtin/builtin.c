@@ -73,7 +73,7 @@ static bool read_off(unsigned *off, const char *value, const char *text, struct 
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "passes", "freezing", "fusion", "cc", "opt", "sanitize"};
+	static const char *const names[] = {"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
@@ -82,6 +82,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	unsigned off;
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
+	if (loops && str_eq(o->name, "buffer_reuse"))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (native && str_eq(o->name, "cc"))
 		return one_of(compilers, ARRAY_LEN(compilers), o, text, err);
 	if (native && str_eq(o->name, "opt"))
@@ -96,7 +98,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage passes on passes, freezing; "
-		"from loops on fusion; o2 and package cc, opt, sanitize%s",
+		"from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -258,7 +260,8 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 			out->to_code = true;
 			out->code.engine = engines[i].engine;
 		}
-	out->code.no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
+	out->code.lower.no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
+	out->code.lower.no_reuse = target_option(t, "buffer_reuse") && str_eq(target_option(t, "buffer_reuse"), "0");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
 	return t->driver == &builtin_driver && compile_stage_find(&out->stage, out->to_code ? "passes" : stage);
