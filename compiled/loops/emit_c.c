@@ -221,7 +221,7 @@ static void put_value(struct strbuf *sb, const struct loops *l, const struct loo
 	case LOOP_LOAD: {
 		const enum dtype t = l->buffer[i->buffer].dtype;
 		const bool bits = i->type == REG_BITS;
-		sb_printf(sb, "%s((%s *)b[%d])[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
+		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
 		put_affine(sb, i->at);
 		sb_puts(sb, "])");
 		return;
@@ -247,7 +247,7 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 {
 	const enum dtype t = l->buffer[i->buffer].dtype;
 	const bool bits = l->reg[i->a] == REG_BITS;
-	sb_printf(sb, "((%s *)b[%d])[", cell_type(t, bits), i->buffer);
+	sb_printf(sb, "((%s *)b%d)[", cell_type(t, bits), i->buffer);
 	put_affine(sb, i->at);
 	if (bits)
 		sb_printf(sb, "] = (%s)r%d;\n", cell_type(t, true), i->a);
@@ -280,6 +280,30 @@ static void put_statement(struct strbuf *sb, const struct loops *l, int at)
 	}
 }
 
+/* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
+ * touches them. */
+static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
+{
+	int end = at;
+	if (l->ins[at].op == LOOP_EXTERN) {
+		put_statement(sb, l, at);
+		return at + 1;
+	}
+	while (end < l->nins && l->ins[end].op != LOOP_EXTERN)
+		end++;
+	sb_puts(sb, "{\n");
+	for (int b = 0; b < l->nbuffer; b++)
+		for (int i = at; i < end; i++)
+			if ((l->ins[i].op == LOOP_LOAD || l->ins[i].op == LOOP_STORE) && l->ins[i].buffer == b) {
+				sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
+				break;
+			}
+	for (int i = at; i < end; i++)
+		put_statement(sb, l, i);
+	sb_puts(sb, "}\n");
+	return end;
+}
+
 void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 {
 	sb_puts(sb, types);
@@ -292,7 +316,7 @@ void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 	sb_puts(sb, "bool run(void *frame, unsigned char *const *b)\n{\n");
 	for (int r = 0; r < l->nreg; r++)
 		sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r);
-	for (int i = 0; i < l->nins; i++)
-		put_statement(sb, l, i);
+	for (int i = 0; i < l->nins; i = put_stretch(sb, l, i))
+		;
 	sb_puts(sb, "return 1;\n}\n");
 }

@@ -1,6 +1,7 @@
 /* run.c: see run.h. */
 #include "compiled/loops/run.h"
 
+#include "eager/base/clock.h"
 #include "eager/lang/fill.h"
 #include "eager/ops/rules.h"
 #include "eager/run/zones.h"
@@ -137,12 +138,16 @@ enum loop_end loops_run(struct result_call *out, const struct loops *l, const st
 	arena_init(&memory);
 	arena_init(&scratch);
 	enum loop_end end = make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	const double begin = clock_ms();
 	if (end == LOOPS_RAN && !engine(&f, ctx))
 		end = LOOPS_RAISED;
+	const double ran = clock_ms();
 	if (end != LOOPS_TOO_LARGE)
 		check_zones(&f);
-	if (end == LOOPS_RAN)
+	if (end == LOOPS_RAN) {
 		report(out, &f, a);
+		out->run_ms = ran - begin;
+	}
 	arena_free(&memory);
 	arena_free(&scratch);
 	return end;

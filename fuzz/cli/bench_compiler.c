@@ -1,7 +1,9 @@
 /* bench_compiler.c: what the stages of the built-in compiler cost: programs per second that one core generates, compiles with all invariants
  * checked, runs, refers and compares. */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/clock.h"
 #include "fuzz/cli/bench.h"
@@ -101,5 +103,113 @@ bool bench_compiler(const struct options *o, struct err *err)
 			if (!stage_row(&t, targets[i], small, err))
 				return false;
 	}
+	return true;
+}
+
+/* ---- how fast the code is ---------------------------------------------------------------------------------------------------------------- */
+
+/* Programs of about 16 Mi elements, the most that one has: the shapes of the founding bug and what is around it. */
+static const struct {
+	const char *name, *text;
+} large[] = {
+	{"slice_scatter, sum: both ways",
+		"# scatterproof 1\nx = input([64, 512, 512], requires_grad=True)\ny = input([64, 128, 512], requires_grad=True)\n"
+		"s = slice_scatter(x, y, dim=1, start=64, end=192)\nz = sum.dim_IntList(s, dim=[1])\ng = input([64, 512])\n"
+		"return (z,)\nbackward (z: g,)\n"},
+	{"pointwise chain",
+		"# scatterproof 1\nx = input([16, 1024, 1024])\ny = input([1024])\na = mul.Tensor(x, y)\nb = add.Tensor(a, 1.5)\n"
+		"c = relu(b)\nreturn (c,)\n"},
+	{"transposed copy", "# scatterproof 1\nx = input([4096, 4096])\nt = t(x)\nc = neg(t)\nd = contiguous(c)\nreturn (d,)\n"},
+	{"sum of rows", "# scatterproof 1\nx = input([4096, 4096])\nz = sum.dim_IntList(x, dim=[1])\nreturn (z,)\n"},
+};
+
+/* Bytes that the nests read and write if each touches the cells of a buffer once. */
+static double bytes_moved(const struct loops *l)
+{
+	double bytes = 0;
+	for (int i = 0, end = -1; i < l->nins; i++) {
+		if (i <= end)
+			continue;
+		for (end = l->ins[i].match; end >= 0 && l->ins[end].op != LOOP_END; end = l->ins[end].match)
+			;
+		for (int b = 0; b < l->nbuffer; b++) {
+			bool loads = false, stores = false;
+			for (int k = i; k < end; k++) {
+				loads |= l->ins[k].op == LOOP_LOAD && l->ins[k].buffer == b;
+				stores |= l->ins[k].op == LOOP_STORE && l->ins[k].buffer == b;
+			}
+			bytes += (loads + stores) * (double)l->buffer[b].ncells * dtype_nbytes(l->buffer[b].dtype);
+		}
+	}
+	return bytes;
+}
+
+/* Seconds per byte read and written by memcpy, the best of three. */
+static double copy_cost(void)
+{
+	const size_t n = (size_t)64 << 20;
+	char *from = xmalloc(n), *to = xmalloc(n);
+	double best = 1e9;
+	memset(from, 1, n);
+	memset(to, 2, n);
+	for (int k = 0; k < 3; k++) {
+		const double begin = clock_s();
+		memcpy(to, from, n);
+		best = MIN(best, clock_s() - begin);
+	}
+	const double cost = to[n / 2] == 1 ? best / (2 * (double)n) : 0;
+	free(from);
+	free(to);
+	return cost;
+}
+
+static bool code_row(const struct bench_table *t, int which, const char *target, struct err *err)
+{
+	struct arena a;
+	struct prog p;
+	struct target named;
+	struct compile_options co;
+	struct compiled k;
+	struct loops l;
+	struct code *code;
+	struct result r;
+	double best = 1e9;
+	arena_init(&a);
+	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named));
+	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
+	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
+	bool ok = lower(&l, &k.p, &co.code.lower, &a, err) && code_open(&code, &k.p, &co.code, err);
+	for (int i = 0; ok && i < 3; i++) {
+		struct arena run;
+		arena_init(&run);
+		code_run(&r, code, &p, &run);
+		CHECK(r.status == RES_OK);
+		best = MIN(best, 1e-3 * r.call[0].run_ms);
+		arena_free(&run);
+	}
+	if (ok) {
+		const double bytes = bytes_moved(&l);
+		table_row(t, arena_printf(&a, "%s, %s", large[which].name, target + strlen("builtin:")),
+			(double[]){bytes / (1 << 20), 1e3 * best, 1e-9 * bytes / best, best / (bytes * copy_cost())});
+		code_close(code);
+	}
+	arena_free(&a);
+	return ok;
+}
+
+bool bench_code(const struct options *o, struct err *err)
+{
+	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 1}, {"GB/s", 8, 2}, {"x memcpy", 9, 2}};
+	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3"};
+	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
+	table_begin(&t,
+		"generated code on 16 Mi elements, one thread, the best of three; MiB: read and written; the time of a memcpy of as many bytes is 1");
+	for (int which = 0; which < ARRAY_LEN(large); which++)
+		for (int i = 0; i < ARRAY_LEN(targets); i++) {
+			struct err why = {0};
+			if (!code_row(&t, which, targets[i], &why))
+				bench_note(o, "%s: skipped: %s", targets[i], why.msg);
+		}
+	(void)err;
 	return true;
 }
