@@ -1,5 +1,5 @@
-/* bench_compiler.c: what the stages of the built-in compiler cost: programs per second that one core generates, compiles with all invariants
- * checked, runs, refers and compares. */
+/* bench_compiler.c: what the stages of the built-in compiler cost, and how fast the code is that comes out: programs per second that one core
+ * generates, compiles with all invariants checked, runs, refers and compares; bytes per second of large programs. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -106,7 +106,7 @@ bool bench_compiler(const struct options *o, struct err *err)
 	return true;
 }
 
-/* ---- how fast the code is ---------------------------------------------------------------------------------------------------------------- */
+/* ---- how fast the code is ---- */
 
 /* Programs of about 16 Mi elements, the most that one has: the shapes of the founding bug and what is around it. */
 static const struct {
@@ -202,8 +202,7 @@ bool bench_code(const struct options *o, struct err *err)
 	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 1}, {"GB/s", 8, 2}, {"x memcpy", 9, 2}};
 	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3"};
 	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
-	table_begin(&t,
-		"generated code on 16 Mi elements, one thread, the best of three; MiB: read and written; the time of a memcpy of as many bytes is 1");
+	table_begin(&t, "16 Mi elements, one thread, the best of three; MiB: read and written; the time of a memcpy of as many bytes is 1");
 	for (int which = 0; which < ARRAY_LEN(large); which++)
 		for (int i = 0; i < ARRAY_LEN(targets); i++) {
 			struct err why = {0};
