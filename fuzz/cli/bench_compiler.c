@@ -1,5 +1,5 @@
-/* bench_compiler.c: what the stages of the built-in compiler cost, and how fast the code is that comes out: programs per second that one core
- * generates, compiles with all invariants checked, runs, refers and compares; bytes per second of large programs. */
+/* bench_compiler.c: what the stages of the built-in compiler cost, and how fast the code is that comes out: programs per second that one
+ * core generates, compiles with all invariants checked, runs, refers and compares; bytes per second of large programs. */
 #include <inttypes.h>
 #include <stdlib.h>
 
