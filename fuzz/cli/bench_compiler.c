@@ -95,10 +95,9 @@ bool bench_compiler(const struct options *o, struct err *err)
 	const struct bench_table t = {o, "compiler", ARRAY_LEN(columns), columns};
 	for (int small = 1; small >= 0; small--) {
 		table_begin(&t,
-			small
-				? "generate, compile with all validators, run, refer and compare, one core: at most 8 operators and 1024 elements, one call "
-				  "(goal for jit: >= 2000 programs/s)"
-				: "the same with all calls of the programs that the policy makes");
+			small ? "generate, compile with all validators, run, refer and compare, one core: <= 8 operators, <= 1024 elements, one call "
+					"(goal for jit: >= 2000 programs/s)"
+				  : "the same with all calls of the programs that the policy makes");
 		for (int i = 0; i < ARRAY_LEN(targets); i++)
 			if (!stage_row(&t, targets[i], small, err))
 				return false;
