@@ -53,8 +53,9 @@ enum loop_op {
 	NLOOPOPS
 };
 
-/* What PyTorch says of a position where it names no dim: "index out of range in self"; "INDICES element is out of DATA bounds, ...". */
-enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2 };
+/* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; an index of
+ * embedding_dense_backward; the number of source's element in masked_scatter; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
+enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_GRADIENT_ROW = -3, BOUND_SOURCE = -4, BOUND_INDEX_COPY = -16 };
 
 /* A tensor in memory: cells of a buffer in a layout. */
 struct place {

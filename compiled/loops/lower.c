@@ -266,7 +266,7 @@ static bool is_by_kernel(const struct node *n)
 {
 	int order[MAX_RANK];
 	const struct meta *m = &n->out[0].meta;
-	return op_lower[n->op]->by_kernel || (!is_mixed_radix(m, order) && !meta_overlaps_itself(m) && meta_has_duplicates(m));
+	return !is_mixed_radix(m, order) && !meta_overlaps_itself(m) && meta_has_duplicates(m);
 }
 
 /* The results of a row in fresh memory. */
@@ -337,6 +337,13 @@ static void operand_into_memory(struct lowering *l, int node)
 {
 	for (int k = 0; k < l->p->node[node].nout; k++)
 		into_memory(l, l->p->node[node].out[k].storage);
+}
+
+void lower_settle(struct lowering *l, int node)
+{
+	struct place *place = l->place;
+	each_operand(l, &l->p->node[node], operand_into_memory);
+	l->place = place;
 }
 
 /* Does what is pending there read this storage, itself or by way of others that are pending? */
@@ -425,8 +432,6 @@ static bool write_row(struct lowering *l, int node, struct err *err)
 	struct place value = {0};
 	into_memory(l, self->storage);
 	settle_readers(l, self->storage);
-	if (op_lower[n->op]->by_kernel)
-		each_operand(l, n, operand_into_memory);
 	if (!node_functional_meta(&value.meta, l->p, node, err))
 		return false;
 	if (meta_has_duplicates(&self->meta))
@@ -472,8 +477,6 @@ static bool row(struct lowering *l, int node, struct err *err)
 		l->length[n->out[0].storage] = l->longest + 1;
 		return true;
 	}
-	if (is_by_kernel(n))
-		each_operand(l, n, operand_into_memory);
 	fill_results(l, node);
 	return true;
 }

@@ -2,8 +2,8 @@
  *
  * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule
  * gives either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does
- * not link; lower_extern.c lists those that are externs. A row that raises upon its data has nests, so that it raises whether or not what
- * it gives is read.
+ * not link; lower_extern.c says what is left to eager's kernels. A row that raises upon its data has nests, so that it raises whether or
+ * not what it gives is read.
  *
  * What has only an element need not be in memory: it is PENDING, and whoever reads it computes it on the spot (fusion), through views too,
  * until something needs it in memory: a second reader, a result, an extern, a write to what it reads. */
@@ -39,7 +39,6 @@ struct lower_rule {
 	int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form);
 	bool moves;                                  /* the element is another one as it lies in memory: best had as bits */
 	void (*nests)(struct lowering *l, int node); /* fills l->place */
-	bool by_kernel;                              /* they are an extern, which reads operands in memory */
 };
 extern const struct lower_rule *const op_lower[];
 
@@ -59,6 +58,8 @@ int lower_replaced(
 int lower_give(struct lowering *l, enum dtype t, int value, enum form form); /* value: an element of t, in either form, in this one */
 int lower_scalar(struct lowering *l, enum dtype t, const struct scalar *s, enum form form); /* a number that fits t */
 struct place lower_place(const struct lowering *l, int node);                               /* of a value in memory */
+/* The row's operands into memory, for nests that read an element more than once: before their own loops. */
+void lower_settle(struct lowering *l, int node);
 struct affine lower_cell(const struct meta *m, const struct affine *idx);
 /* The index of the element that lies in that cell of m, memory in which each cell is one element's at most. */
 void lower_index_of_cell(struct affine *out, struct lowering *l, const struct meta *m, const struct affine *cell);
@@ -76,6 +77,6 @@ enum { ALWAYS = -2, NEVER = -3 };
 int lower_within(struct lowering *l, const struct affine *at, int64_t least, int64_t past); /* least <= at < past */
 int lower_both(struct lowering *l, int a, int b);
 int lower_add(struct lowering *l, enum dtype t, int a, int b); /* a + b in t's type */
-void lower_extern(struct lowering *l, int node);               /* nests of a row whose operands are in memory: its kernel is called */
+void lower_extern(struct lowering *l, int node);               /* nests that are a call of the row's kernel */
 
 #endif

@@ -1,9 +1,11 @@
-/* lower_extern.c: rows without nests of their own: eager's kernel runs them, on operands in memory. */
+/* lower_extern.c: what has no nests, and is run by eager's kernel, on operands in memory: sort and topk of long lanes, index_put under
+ * masks, rows whose result keeps a layout that overlaps itself. */
 #include "compiled/loops/lower.h"
 
 void lower_extern(struct lowering *l, int node)
 {
 	const struct node *n = &l->p->node[node];
+	lower_settle(l, node);
 	struct loop_call *call = ARENA_ZNEW(l->arena, struct loop_call, 1);
 	call->node = node;
 	call->nout = MAX(n->nout, 1);
@@ -20,40 +22,3 @@ void lower_extern(struct lowering *l, int node)
 	}
 	loops_extern(l->out, call);
 }
-
-#define BY_KERNEL(kernel) const struct lower_rule lower_##kernel = {.nests = lower_extern, .by_kernel = true};
-BY_KERNEL(unfold_backward)
-BY_KERNEL(as_strided_scatter)
-BY_KERNEL(embedding_dense_backward)
-BY_KERNEL(scatter_src)
-BY_KERNEL(scatter_value)
-BY_KERNEL(scatter_add)
-BY_KERNEL(scatter_reduce)
-BY_KERNEL(index_put)
-BY_KERNEL(index_add)
-BY_KERNEL(index_copy)
-BY_KERNEL(index_fill)
-BY_KERNEL(masked_scatter)
-BY_KERNEL(sum)
-BY_KERNEL(mean)
-BY_KERNEL(prod)
-BY_KERNEL(amax)
-BY_KERNEL(amin)
-BY_KERNEL(var)
-BY_KERNEL(argmax)
-BY_KERNEL(argmin)
-BY_KERNEL(any)
-BY_KERNEL(all)
-BY_KERNEL(logsumexp)
-BY_KERNEL(cumsum)
-BY_KERNEL(cumprod)
-BY_KERNEL(mm)
-BY_KERNEL(bmm)
-BY_KERNEL(addmm)
-BY_KERNEL(mv)
-BY_KERNEL(dot)
-BY_KERNEL(max_dim)
-BY_KERNEL(min_dim)
-BY_KERNEL(var_mean)
-BY_KERNEL(topk)
-BY_KERNEL(sort)

@@ -54,12 +54,19 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 	*out = i->negative && a < 0 ? a + i->imm : a;
 	if (*out >= 0 && *out < i->imm)
 		return true;
-	if (i->imm2 == BOUND_IN_SELF)
+	const long long at = (long long)a, dim = (long long)i->imm2, size = (long long)i->imm;
+	if (dim == BOUND_IN_SELF)
 		return err_set(f->err, "index out of range in self");
-	if (i->imm2 == BOUND_IN_DATA)
-		return err_set(f->err, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", (long long)a, (long long)i->imm);
-	return err_set(
-		f->err, "index %lld is out of bounds for dimension %lld with size %lld", (long long)a, (long long)i->imm2, (long long)i->imm);
+	if (dim == BOUND_IN_DATA)
+		return err_set(f->err, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", at, size);
+	if (dim == BOUND_GRADIENT_ROW)
+		return err_set(f->err, "embedding_dense_backward: index %lld is none of %lld rows, which PyTorch does not check", at, size);
+	if (dim == BOUND_SOURCE)
+		return err_set(f->err, "Number of elements of source < number of ones in mask");
+	if (dim <= BOUND_INDEX_COPY)
+		return err_set(
+			f->err, "index_copy_(): index %lld is out of bounds for dimension %lld with size %lld", at, BOUND_INDEX_COPY - dim, size);
+	return err_set(f->err, "index %lld is out of bounds for dimension %lld with size %lld", at, dim, size);
 }
 
 /* ---- one run ---- */

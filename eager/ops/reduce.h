@@ -1,4 +1,4 @@
-/* reduce.h: what the reduction, scan and selection rules share (reduce*.c only).
+/* reduce.h: what the reduction, scan and selection rules share (reduce*.c; compiled/loops reads the dims).
  *
  * A reduced tensor is seen as `nlane` lanes of `count` elements: lane l in row-major order of the kept dimensions is element l of
  * the (contiguous) result. Elements are taken out of the strided tensor first, in row-major logical order, as double or int64_t.
