@@ -24,11 +24,12 @@ static bool negative_start(const struct defect_site *s, struct node *n, int i)
 	(void)i;
 	if (!self || !node_given(n, A_slice_Tensor_start) || node_int(n, A_slice_Tensor_start) >= 0)
 		return false;
-	const int64_t dim = node_int(n, A_slice_Tensor_dim), size = self->size[dim < 0 ? dim + self->rank : dim];
-	const int64_t start = node_int(n, A_slice_Tensor_start) + size;
-	if (start < 1)
+	const int64_t asked = node_int(n, A_slice_Tensor_dim), dim = asked < 0 ? asked + self->rank : asked;
+	const int64_t start = node_int(n, A_slice_Tensor_start) + self->size[dim], length = n->out[0].meta.size[dim] - 1;
+	if (start < 1 || meta_numel(&n->out[0].meta) == 0)
 		return false;
 	n->arg[A_slice_Tensor_start] = arg_int(start - 1);
+	n->arg[A_slice_Tensor_end] = arg_int(start + length * node_int(n, A_slice_Tensor_step));
 	return true;
 }
 

@@ -1,7 +1,9 @@
 /* cmd_selftest.c: the nightly question "can we still see?": a campaign per planted defect, and one with none, which must find nothing.
- * Every campaign draws the same programs. Processes (--jobs) share the defects, and say what came out through one pipe. */
+ * Every campaign draws the same programs, in a process of its own. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,74 +170,55 @@ static void run_one(struct selftest *s, int i)
 	selftest_run(&s->row[i], s->defect[i], &s->source, most, o->self);
 }
 
-struct said {
-	int trial;
-	struct selftest_row row;
-};
-
-/* The process number `job`; a row is one write, which pipes keep whole. It ends with whoever started it. */
-static void work(struct selftest *s, int job, int pipe)
+/* A process for each defect: the compiler may die of it, here, too. */
+static pid_t begin(struct selftest *s, int i)
 {
-	_Static_assert(sizeof(struct said) <= 512, "less than PIPE_BUF of POSIX");
+	const pid_t child = fork();
+	if (child != 0)
+		return child;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	for (int i = job; i < s->n; i += s->o->jobs) {
-		struct said said = {.trial = i};
-		run_one(s, i);
-		said.row = s->row[i];
-		if (write(pipe, &said, sizeof said) != (ssize_t)sizeof said)
-			_exit(EXIT_TARGET);
-	}
+	run_one(s, i);
 	_exit(EXIT_CLEAN);
 }
 
-/* Rows are shown in the order of the table; those of a process that died say so. */
-static bool share(struct selftest *s)
+/* At most --jobs at a time; rows are shown in their order. */
+static bool run_all(struct selftest *s)
 {
-	bool said_so[MAX_TRIALS] = {false};
-	struct said said;
-	int fd[2], next = 0;
-	if (pipe(fd) != 0)
-		return false;
-	for (int job = 0; job < s->o->jobs; job++) {
-		const pid_t child = fork();
-		if (child < 0)
+	pid_t child[MAX_TRIALS] = {0};
+	bool over[MAX_TRIALS] = {false};
+	int begun = 0, running = 0, shown = 0;
+	while (shown < s->n) {
+		for (; begun < s->n && running < s->o->jobs; begun++, running++)
+			if ((child[begun] = begin(s, begun)) < 0)
+				return false;
+		const pid_t ended = wait(NULL);
+		if (ended < 0)
 			return false;
-		if (child == 0) {
-			close(fd[0]);
-			work(s, job, fd[1]);
-		}
-	}
-	close(fd[1]);
-	while (read(fd[0], &said, sizeof said) == (ssize_t)sizeof said) {
-		s->row[said.trial] = said.row;
-		said_so[said.trial] = true;
-		for (; next < s->n && said_so[next]; next++)
-			show(s, next);
-	}
-	for (; next < s->n; next++)
-		show(s, next);
-	close(fd[0]);
-	while (wait(NULL) > 0) {
+		for (int i = 0; i < begun; i++)
+			over[i] |= child[i] == ended;
+		running--;
+		for (; shown < begun && over[shown]; shown++)
+			show(s, shown);
 	}
 	return true;
 }
 
 int cmd_selftest(const struct options *o)
 {
-	static struct selftest s;
-	s = (struct selftest){.o = o, .source = options_source(o)};
-	if (!o->seed_given)
-		s.source.seed = 1;
-	if (!choose_all(&s))
-		return EXIT_USAGE;
-	fflush(stdout);
-	if (o->jobs > 1 && !share(&s)) {
-		complain("selftest: no process could be started");
+	/* Rows are written by the processes that run. */
+	struct selftest *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED) {
+		complain("selftest: %s", strerror(errno));
 		return EXIT_TARGET;
 	}
-	for (int i = 0; o->jobs == 1 && i < s.n; i++) {
-		run_one(&s, i);
-		show(&s, i);
-	}
-	return summary(&s);
+	*s = (struct selftest){.o = o, .source = options_source(o)};
+	if (!o->seed_given)
+		s->source.seed = 1;
+	if (!choose_all(s))
+		return EXIT_USAGE;
+	fflush(stdout);
+	if (run_all(s))
+		return summary(s);
+	complain("selftest: no process could be started: %s", strerror(errno));
+	return EXIT_TARGET;
 }
