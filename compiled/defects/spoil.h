@@ -23,7 +23,7 @@ bool spoil_readers(struct defect_site *s, int from, row_twin *twin);
 
 /* Row n becomes `op` of its own first operand alone. */
 void become_unary(struct prog *p, struct node *n, int op);
-/* Number of results of a role that are there; `role` of value's results? */
+/* Is the value a result in this role? */
 bool is_result(const struct pure *g, int value, enum result_role role);
 
 /* One function per row of defects.def. */

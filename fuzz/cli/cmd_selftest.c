@@ -133,13 +133,14 @@ static int by_size(const void *a, const void *b)
 static int summary(const struct selftest *s)
 {
 	int64_t programs[MAX_TRIALS];
-	int nfound = 0, ndefect = 0, nright = 0, ncatcher = 0, ntrouble = 0, sound = 0;
+	int nfound = 0, ndefect = 0, nright = 0, ncatcher = 0, ntrouble = 0, sound = 0, unjudged = 0;
 	for (int i = 0; i < s->n; i++) {
 		const struct defect *d = s->defect[i];
 		const struct selftest_row *r = &s->row[i];
 		ntrouble += !r->ran;
 		ndefect += d != NULL;
 		sound += !d && r->ran && !r->found;
+		unjudged += !d && r->ran && r->planted == 0;
 		if (!d || !r->found)
 			continue;
 		programs[nfound++] = r->programs;
@@ -156,7 +157,7 @@ static int summary(const struct selftest *s)
 		printf("%d defects, %d found; programs to detection: median %lld, max %lld; caught as expected: %d; step named right: %d; none "
 			   "planted: %s\n",
 			ndefect, nfound, median, max, ncatcher, nright, sound ? "nothing found" : "NOT SOUND");
-	return ntrouble ? EXIT_TARGET : nfound == ndefect && sound ? EXIT_CLEAN : EXIT_FINDINGS;
+	return ntrouble ? EXIT_TARGET : unjudged ? EXIT_VOID : nfound == ndefect && sound ? EXIT_CLEAN : EXIT_FINDINGS;
 }
 
 /* ---- running ---- */
@@ -167,7 +168,9 @@ static void run_one(struct selftest *s, int i)
 	int64_t most = s->defect[i] ? MOST_PROGRAMS : SOUND_PROGRAMS;
 	if (o->programs)
 		most = s->defect[i] ? o->programs : MIN(o->programs, SOUND_PROGRAMS);
-	selftest_run(&s->row[i], s->defect[i], &s->source, most, o->self);
+	struct selftest_row row;
+	selftest_run(&row, s->defect[i], &s->source, most, o->self);
+	s->row[i] = row; /* of a process that died before: it did not run */
 }
 
 /* A process for each defect: the compiler may die of it, here, too. */

@@ -68,11 +68,12 @@ static bool ask_one(struct selftest_row *out, struct trial *x, const struct prog
 	struct ran ran;
 	if (x->d && !is_planted(p, x->d, &x->once))
 		return false;
-	out->planted++;
 	runner_run(&ran, x->r, p, &x->t, &x->once);
 	if (ran.broken || ran.outcome.verdict == VD_HARNESS)
 		return trouble(out, ran.outcome.why);
-	if (!verdict_diverges(ran.outcome.verdict))
+	const bool diverges = verdict_diverges(ran.outcome.verdict);
+	out->planted += x->d || diverges || ran.outcome.verdict == VD_PASS;
+	if (!diverges)
 		return false;
 	out->found = true;
 	snprintf(out->by, sizeof out->by, "%s", caught_by(&ran));
