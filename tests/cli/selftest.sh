@@ -107,7 +107,7 @@ usage() {
 		expect "$target" 2 $?
 		has "$target: is said" "$tmp/err" "target 'builtin:.*(no defect|compiles nothing|does not have|is not joint or|has no option)"
 	done
-	"$bin" check "$src/corpus/seeds" --target builtin:joint+defect=alpha_lost --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" check "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" --target builtin:joint+defect=alpha_lost --quiet >"$tmp/out" 2>"$tmp/err"
 	expect "a defect of an earlier step" 0 $?
 }
 $part
