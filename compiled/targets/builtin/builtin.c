@@ -104,7 +104,8 @@ static bool until_fits(const struct target_option *o, const char *text, struct e
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
+	static const char *const names[] = {
+		"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
