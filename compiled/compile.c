@@ -2,6 +2,7 @@
  * every step ends in step_done(). */
 #include "compiled/compile.h"
 
+#include "compiled/defects/defects.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/validate.h"
@@ -37,6 +38,8 @@ struct compilation {
 	struct joint j;
 	struct pure pure;
 	struct aliases aliases; /* of the results after the last step */
+	int nforward;           /* rows before the backward part */
+	struct compiled *out;
 };
 
 /* ---- the results ---- */
@@ -88,9 +91,18 @@ static bool invariants_hold(struct compilation *c, const struct prog *p, bool ep
 	return ok;
 }
 
-static bool step_done(struct compilation *c, const char *step, const struct prog *p, bool epilogue, struct err *err)
+/* The defect that was asked for, if it is one of this step. */
+static void plant(struct compilation *c, const char *step, struct prog *p, bool epilogue)
+{
+	struct pure rows = {.p = p};
+	struct defect_site site = {.g = epilogue ? &rows : &c->pure, .nforward = c->nforward, .f = &c->f};
+	c->out->planted |= defect_plant(c->o->defect, step, &site);
+}
+
+static bool step_done(struct compilation *c, const char *step, struct prog *p, bool epilogue, struct err *err)
 {
 	struct err why = {0};
+	plant(c, step, p, epilogue);
 	if (c->o->validate && !invariants_hold(c, p, epilogue, &why))
 		return err_set(err, "invariant after %s: %s", step, why.msg);
 	if (c->o->done)
@@ -162,6 +174,7 @@ static enum compile_status run_steps(struct compiled *out, struct compilation *c
 	if (!step_done(c, "functional", &c->f.p, false, err))
 		return COMPILE_BROKEN;
 	if (joint) {
+		c->nforward = c->f.p.nnode;
 		if (!joint_append(&c->j, &c->f, c->arena, err))
 			return COMPILE_REFUSED;
 		joint_results(c, out);
@@ -187,11 +200,22 @@ enum compile_status compile(
 	struct compilation *c = ARENA_ZNEW(a, struct compilation, 1);
 	c->o = o;
 	c->arena = a;
+	c->out = out;
 	*out = (struct compiled){.nout = bound->nret};
 	return run_steps(out, c, bound, err);
 }
 
 /* ---- running ---- */
+
+/* A gradient comes in its leaf's layout; one of other sizes or another dtype is wrong, and stays what it is. */
+static void leaf_layout(struct meta *m, const struct meta *leaf)
+{
+	const enum device device = m->device;
+	if (m->dtype != leaf->dtype || !meta_same_sizes(m, leaf))
+		return;
+	graph_grad_layout(m, leaf);
+	m->device = device;
+}
 
 static void split_gradients(struct result_call *c, const struct compiled *k, const struct prog *bound, struct arena *a)
 {
@@ -206,9 +230,7 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 			continue;
 		if (k->grad[g]) {
 			c->grad[g] = c->out[next++];
-			const enum device device = c->grad[g].meta.device;
-			graph_grad_layout(&c->grad[g].meta, node_meta(bound, i));
-			c->grad[g].meta.device = device;
+			leaf_layout(&c->grad[g].meta, node_meta(bound, i));
 			c->grad[g].storage = fresh + g;
 		}
 		g++;

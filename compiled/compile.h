@@ -7,6 +7,8 @@
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
+struct defect; /* defects/defects.h */
+
 enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_FIRST_PASS }; /* then a stage per pass (passes/pass.h), and the last: all passes */
 int compile_nstages(void);
 const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
@@ -21,6 +23,7 @@ struct compile_options {
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
 	 * read copies of inputs that it writes, because autograd has saved what they read. */
 	bool keep_requires_grad;
+	const struct defect *defect;                                     /* planted behind its step; NULL: none */
 	bool validate;                                                   /* the invariants are checked after each step (passes/validate.h) */
 	void (*done)(void *ctx, const char *step, const struct prog *p); /* after each step that holds; NULL: nobody wants to know */
 	void *ctx;
@@ -38,6 +41,7 @@ struct compiled {
 	struct prog p;       /* returns the outputs, then the gradients */
 	int nout, ngrad;     /* of the source */
 	bool *grad;          /* by input that requires grad, in order: it has a gradient (else None) */
+	bool planted;        /* the defect found something to spoil: also of a program that is BROKEN */
 	bool *requires_grad; /* by output; where inputs keep it, then by gradient: autograd tracks it */
 };
 enum compile_status compile(

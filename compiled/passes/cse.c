@@ -8,7 +8,7 @@ static bool same_scalar(const struct scalar *a, const struct scalar *b)
 	return a->kind == b->kind && (a->kind == SC_FLOAT ? memcmp(&a->f, &b->f, sizeof a->f) == 0 : a->i == b->i);
 }
 
-static bool same_arg(const struct arg *a, const struct arg *b)
+bool arg_same(const struct arg *a, const struct arg *b)
 {
 	if (a->tag != b->tag)
 		return false;
@@ -36,7 +36,7 @@ static bool same_row(const struct node *a, const struct node *b)
 	if (a->op != b->op || a->nout != b->nout)
 		return false;
 	for (int k = 0; k < op_info[a->op].nparam; k++)
-		if (!same_arg(&a->arg[k], &b->arg[k]))
+		if (!arg_same(&a->arg[k], &b->arg[k]))
 			return false;
 	return true;
 }

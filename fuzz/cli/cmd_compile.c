@@ -1,4 +1,5 @@
 /* cmd_compile.c: what the built-in compiler makes of programs, as text that every command reads. */
+#include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
 #include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
@@ -57,7 +58,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	struct compile_options o = request->options;
 	struct arena a;
 	struct prog bound;
-	struct compiled c;
+	struct compiled c = {0};
 	struct err err = {0};
 	struct strbuf steps;
 	enum compile_status status = COMPILE_REFUSED;
@@ -68,6 +69,8 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	o.ctx = &steps;
 	if (prog_bind(&bound, p, 0, &a, &err))
 		status = compile(&c, &bound, &o, &a, &err);
+	if (o.defect)
+		sb_printf(&steps, "# defect %s: %s\n", o.defect->name, c.planted ? "planted" : "nothing to spoil");
 	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
 		status = print_loops(&c, name, request, steps.s, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
 	else if (status == COMPILE_OK)
@@ -104,6 +107,15 @@ static bool find_stage(struct request *r, const char *name)
 	return false;
 }
 
+static bool find_defect(const struct defect **out, const char *name)
+{
+	*out = defect_find(name);
+	if (!*out)
+		complain("--defect: there is no defect '%s' (docs/compiler.md lists them)%s", name,
+			guess_from(&(struct guess){0}, name, &defects[0].name, sizeof defects[0], ndefects));
+	return *out != NULL;
+}
+
 /* --target says which passes run and how far; --print-after may stop earlier. */
 static bool read_options(struct request *r, const struct options *o)
 {
@@ -114,6 +126,8 @@ static bool read_options(struct request *r, const struct options *o)
 		return false;
 	}
 	out->validate = o->validate;
+	if (o->defect && !find_defect(&out->defect, o->defect))
+		return false;
 	return !o->print_after || find_stage(r, o->print_after);
 }
 

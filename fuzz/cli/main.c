@@ -31,6 +31,7 @@ static const struct {
 	{"gen", cmd_gen},
 	{"eval", cmd_eval},
 	{"compile", cmd_compile},
+	{"selftest", cmd_selftest},
 	{"bench", cmd_bench},
 	{SHARD_VERB, shard_main},
 	{RECHECK_VERB, recheck_main},

@@ -43,6 +43,7 @@ enum opt {
 	O_OUT,
 	O_PRINT_AFTER,
 	O_VALIDATE,
+	O_DEFECT,
 	O_FAIL_ON,
 	O_INTO,
 	O_BASELINE,
@@ -58,9 +59,10 @@ static const struct option_row opts[NOPTS] = {
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
 		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most)"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
-	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep", "stop after N generated programs (sweep: after N runs)"},
-	[O_SEED] = {"--seed", "N", "fuzz gen bench", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
-	[O_JOBS] = {"--jobs", "N", "fuzz triage", "processes at a time, each with its own targets (default 1)"},
+	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
+		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
+	[O_SEED] = {"--seed", "N", "fuzz gen bench selftest", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
+	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
@@ -81,7 +83,7 @@ static const struct option_row opts[NOPTS] = {
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
 	[O_MATRIX] = {"--matrix", NULL, "repro",
 		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
-	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep", "one JSON object per line"},
+	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep selftest", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
@@ -95,6 +97,7 @@ static const struct option_row opts[NOPTS] = {
 		"                    them (the default)"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
+	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
@@ -132,8 +135,10 @@ static const struct verb_info {
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
 	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
-	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--validate]",
+	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--defect NAME] [--validate]",
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
+	{"selftest", "[--defect A,B] [--programs N] [--seed N] [--jobs N] [--json]",
+		"plant known bugs in the built-in compiler, one at a time: how many programs until each is seen, and who is blamed", 0},
 	{"bench", "[SECTION...] [--time T]",
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
@@ -241,6 +246,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_OUT: o->out = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
 	case O_VALIDATE: o->validate = true; return true;
+	case O_DEFECT: o->defect = v; return true;
 	case O_INTO: o->into = v; return true;
 	case O_BASELINE: o->baseline = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;

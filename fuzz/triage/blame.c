@@ -5,6 +5,8 @@
 
 #include "compiled/targets/driver.h"
 #include "eager/lang/edit.h"
+#include "generated/op_args.h"
+#include "generated/op_id.h"
 
 enum { MAX_RUNGS = 16, MAX_GRAPH_OPS = 32 };
 
@@ -239,8 +241,18 @@ static void bisect(struct blaming *b, const struct target_knob *k)
 			right = next;
 		}
 	}
-	if (!b->stopped && culprit[0])
-		b->out->culprit = arena_printf(b->a, "application %d of %s: %s", wrong, k->subsystem, culprit);
+	if (b->stopped || !culprit[0])
+		return;
+	b->out->step = culprit;
+	b->out->culprit = arena_printf(b->a, "application %d of %s: %s", wrong, k->subsystem, culprit);
+}
+
+static bool has_knobs(const struct target *t)
+{
+	for (int i = 0; i < t->driver->nknobs; i++)
+		if (str_eq(t->driver->knob[i].stage, target_stage(t)->name))
+			return true;
+	return false;
 }
 
 /* Options that the target was found with, then passes and options of its stage. */
@@ -294,7 +306,6 @@ static void find_first_wrong(struct blaming *b)
 	struct arena edited;
 	struct prog q;
 	struct ran ran;
-	b->out->first_wrong = "";
 	arena_init(&edited);
 	if (b->f.role == TR_OUTPUT && b->f.kind == FINDING_VALUE && return_all(&q, b->p, &edited)) {
 		ask(b, &ran, &q, &b->t, "every value returned");
@@ -305,6 +316,57 @@ static void find_first_wrong(struct blaming *b)
 				first = MIN(first, j->tensor[i].node);
 		if (first < q.nnode)
 			b->out->first_wrong = arena_printf(b->a, "`%s`, the result of %s", q.node[first].name, op_info[q.node[first].op].name);
+	}
+	arena_free(&edited);
+}
+
+/* The first input whose memory is wrong afterwards, whatever else is; -1: none. */
+static int wrong_input(const struct prog *p, const struct judgement *j)
+{
+	for (int k = 0; j && k < j->ntensor; k++)
+		for (int i = 0; j->tensor[k].role == TR_STORAGE && j->tensor[k].kinds && i < p->nnode; i++)
+			if (node_is_input(&p->node[i]) && p->node[i].out[0].storage == j->tensor[k].index)
+				return i;
+	return -1;
+}
+
+/* Is the output right in every call? */
+static bool output_is_right(const struct judgement *j, int output)
+{
+	for (int i = 0; j && i < j->ntensor; i++)
+		if (j->tensor[i].role == TR_OUTPUT && j->tensor[i].index == output && j->tensor[i].kinds)
+			return false;
+	return j != NULL;
+}
+
+/* p, which returns a copy of the node's value as it is in the end. */
+static bool return_final(struct prog *out, const struct prog *p, int node, struct arena *a)
+{
+	prog_clone(out, p, a);
+	if (out->nret == MAX_RETURNS || out->nnode == MAX_NODES)
+		return false;
+	const int copy = prog_add(out, OP_clone, NULL);
+	out->node[copy].arg[A_clone_self] = arg_tensor(node);
+	out->ret[out->nret++] = copy;
+	return prog_infer_node(out, copy, NULL);
+}
+
+/* What an input must hold in the end is returned, too: if that is right and the input is not, only the writing back is wrong. */
+static void find_write_back(struct blaming *b)
+{
+	struct arena edited;
+	struct prog q;
+	struct ran ran;
+	if (b->f.kind != FINDING_MUTATION && b->f.kind != FINDING_VALUE)
+		return;
+	ask(b, &ran, b->p, &b->t, "which input is wrong");
+	const int input = ran.asked ? wrong_input(b->p, ran.outcome.judgement) : -1;
+	arena_init(&edited);
+	if (input >= 0 && return_final(&q, b->p, input, &edited)) {
+		ask(b, &ran, &q, &b->t, "what is written to it, returned");
+		const struct judgement *j = ran.asked ? ran.outcome.judgement : NULL;
+		if (wrong_input(&q, j) >= 0 && output_is_right(j, q.nret - 1))
+			b->out->write_back = b->p->node[input].name;
 	}
 	arena_free(&edited);
 }
@@ -331,6 +393,8 @@ static const char *in_words(const struct blaming *b)
 		sb_puts(&sb, "; nothing that was tried cures it");
 	if (x->culprit[0])
 		sb_printf(&sb, "; right without %s", x->culprit);
+	if (x->write_back[0])
+		sb_printf(&sb, "; what is written to `%s` is right, but is not in it afterwards", x->write_back);
 	if (x->first_wrong[0])
 		sb_printf(&sb, "; the first wrong value is %s", x->first_wrong);
 	if (b->prediction[0])
@@ -346,7 +410,8 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	void *ctx, struct arena *a)
 {
 	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a, .otherwise = ""};
-	*out = (struct blame){.stage = "", .right = "", .culprit = "", .first_wrong = "", .predicted = "", .sentence = ""};
+	*out = (struct blame){
+		.stage = "", .right = "", .culprit = "", .step = "", .write_back = "", .first_wrong = "", .predicted = "", .sentence = ""};
 	arena_init(&b.once);
 	climb(&b, t, f);
 	predict(&b);
@@ -355,9 +420,10 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 		probe_graphs(&b);
 	if (compiles && !out->ncures)
 		copy_values(&b);
-	if (compiles)
+	if (compiles || has_knobs(&b.t))
 		switch_off(&b);
 	find_first_wrong(&b);
+	find_write_back(&b);
 	out->predicted = b.predicted;
 	out->sentence = in_words(&b);
 	out->stopped = b.stopped;

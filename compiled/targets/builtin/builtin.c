@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "compiled/defects/defects.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"
 #include "compiled/targets/driver.h"
@@ -31,7 +32,7 @@ static const struct target_knob knobs[] = {
 	{"passes", "passes", "-views", "the simplification of views", NULL},
 	{"passes", "passes", "-cse", "common subexpressions", NULL},
 	{"passes", "passes", "-dce", "dead code", NULL},
-	{"passes", "passes", "-all", "all passes", NULL},
+	{"passes", "passes", "-all", "all passes", "passes"},
 };
 
 static const char *const plants[] = {
@@ -71,15 +72,50 @@ static bool read_off(unsigned *off, const char *value, const char *text, struct 
 	return *off != 0 || err_set(err, "target '%s': passes= names no pass", text);
 }
 
+/* The last step of what t's stage runs: behind the passes, stages differ in what runs the program. False: it compiles nothing. */
+static bool last_step(int *out, const struct target *t)
+{
+	if (!compile_stage_find(out, target_stage(t)->name))
+		*out = compile_nstages() - 1;
+	return !str_eq(target_stage(t)->name, "eager");
+}
+
+/* A planted defect of a step that t's stage has. */
+static bool defect_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
+{
+	const struct defect *d = defect_find(o->value);
+	int stage, step;
+	if (!d)
+		return err_set(err, "target '%s': there is no defect '%s'%s", text, o->value,
+			guess_from(&(struct guess){0}, o->value, &defects[0].name, sizeof defects[0], ndefects));
+	if (!last_step(&stage, t))
+		return err_set(err, "target '%s': stage %s compiles nothing, so it has no defects", text, target_stage(t)->name);
+	return !compile_stage_find(&step, d->step) || step <= stage
+		|| err_set(
+			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
+}
+
+static bool until_fits(const struct target_option *o, const char *text, struct err *err)
+{
+	int step;
+	return (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
+		|| err_set(err, "target '%s': until=%s is not joint or the name of a pass: %s", text, o->value, "fold, noop, views, cse, dce");
+}
+
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize"};
+	static const char *const names[] = {
+		"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
 	const bool native = str_eq(stage, "o2") || str_eq(stage, "package"), loops = native || str_eq(stage, "loops") || str_eq(stage, "jit");
 	const bool passes_stage = loops || str_eq(stage, "passes");
 	unsigned off;
+	if (str_eq(o->name, "defect"))
+		return defect_fits(t, o, text, err);
+	if (passes_stage && str_eq(o->name, "until"))
+		return until_fits(o, text, err);
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
@@ -97,9 +133,20 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
-		"target '%s': builtin has no option '%s'; it has: plant; from stage passes on passes, freezing; "
-		"from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
+		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
+		"from passes on passes, freezing, until; from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
+}
+
+/* until=STEP, by how many steps of those behind the joint program: PROBE_FIRST of the knob that switches all passes off. */
+static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
+{
+	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
+	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
+		return false;
+	snprintf(out->name, sizeof out->name, "until");
+	snprintf(out->value, sizeof out->value, "%s", compile_stage_name(STAGE_JOINT + MAX(0, MIN(p->first, steps))));
+	return true;
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -128,11 +175,22 @@ static bool hello(struct target_hello *out, const struct proc *p)
 	return true;
 }
 
+/* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
+static char *until_answer(const struct target *t, struct arena *a)
+{
+	const char *until = target_option(t, "until");
+	int stage;
+	if (!until || !compile_stage_find(&stage, until))
+		return NULL;
+	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
+	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", stage - STAGE_JOINT, steps, until);
+}
+
 static bool submit(
 	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
 {
 	struct strbuf text, msg;
-	*request = NULL;
+	*request = until_answer(t, a);
 	sb_init(&text);
 	sb_init(&msg);
 	prog_print(&text, p);
@@ -161,7 +219,6 @@ static const size_t *storage_sizes(const struct prog *p, struct arena *a)
 
 static void take(struct result *out, struct arena *a, struct proc *p, const struct prog *prog, void *request)
 {
-	(void)request;
 	CHECK(proc_ready(p));
 	if (proc_state(p) == PROC_ENDED) {
 		answer_failed(out, answer_status(proc_end(p)), proc_why(p), a, p);
@@ -178,6 +235,11 @@ static void take(struct result *out, struct arena *a, struct proc *p, const stru
 		if (!wire_get_result(out, a, &w, &expect, &err))
 			answer_failed(out, RES_HARNESS, err.msg, a, p);
 	}
+	if (request) {
+		out->artifact = ARENA_NEW(a, struct result_artifact, 1);
+		out->artifact[0] = (struct result_artifact){"probe", arena_strdup(a, request)};
+		out->nartifact = 1;
+	}
 	proc_release(p);
 }
 
@@ -190,6 +252,7 @@ const struct target_driver builtin_driver = {
 	.knob = knobs,
 	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
+	.probe = probe,
 	.facts = facts,
 	.spec = spec,
 	.hello = hello,
@@ -246,10 +309,12 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 
 bool builtin_compile_options(struct compile_options *out, const struct target *t)
 {
-	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing");
+	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing"), *defect = target_option(t, "defect");
+	const char *until = target_option(t, "until");
 	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
+	out->defect = defect ? defect_find(defect) : NULL;
 	static const struct {
 		const char *stage;
 		enum code_engine engine;
@@ -264,7 +329,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.lower.no_reuse = target_option(t, "buffer_reuse") && str_eq(target_option(t, "buffer_reuse"), "0");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
-	return t->driver == &builtin_driver && compile_stage_find(&out->stage, out->to_code ? "passes" : stage);
+	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
 }
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */
@@ -272,12 +337,13 @@ static void run_stage(struct result *out, const struct prog *p, const struct tar
 {
 	struct err err = {0};
 	struct compile_options o;
-	if (str_eq(target_stage(t)->name, "eager"))
+	if (str_eq(target_stage(t)->name, "eager")) {
 		interp_run(out, p, a, NULL, &err); /* whatever comes, out says it */
-	else if (builtin_compile_options(&o, t))
+	} else if (builtin_compile_options(&o, t)) {
 		compile_run(out, p, &o, a);
-	else
+	} else {
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
+	}
 }
 
 static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)

@@ -1,0 +1,157 @@
+/* selftest.c: see selftest.h. A program that the defect leaves alone is compiled here, and not run: it is what a sound compiler makes. */
+#include "fuzz/cli/selftest.h"
+
+#include "compiled/compile.h"
+#include "fuzz/triage/blame.h"
+#include "fuzz/triage/minimise.h"
+
+struct trial {
+	const struct defect *d;
+	struct target t;
+	struct runner *r;
+	struct failure failure;
+	struct arena once; /* of one question */
+};
+
+/* Only freezing runs the folding pass. */
+static void name_target(struct target *t, const struct defect *d)
+{
+	char text[MAX_OPTION_TEXT * 2];
+	struct err err = {0};
+	const char *freezing = d && str_eq(d->step, "fold") ? "+freezing=1" : "";
+	snprintf(text, sizeof text, "builtin:passes%s%s%s", d ? "+defect=" : "", d ? d->name : "", freezing);
+	if (!target_parse(t, text, &err))
+		BUG("%s", err.msg);
+}
+
+/* Does some call of p compile to something else with the defect? */
+static bool is_planted(const struct prog *p, const struct defect *d, struct arena *a)
+{
+	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = str_eq(d->step, "fold"), .defect = d, .validate = false};
+	for (int k = 0; k <= p->ncall; k++) {
+		struct prog bound;
+		struct compiled c = {0};
+		struct err err = {0};
+		if (prog_bind(&bound, p, k, a, &err))
+			compile(&c, &bound, &o, a, &err);
+		if (c.planted)
+			return true;
+	}
+	return false;
+}
+
+/* A broken invariant is a crash whose last words say so. */
+static const char *caught_by(const struct ran *ran)
+{
+	static const enum defect_catcher catcher[NFINDING_KINDS] = {[FINDING_VALUE] = CAUGHT_BY_VALUE,
+		[FINDING_MUTATION] = CAUGHT_BY_VALUE,
+		[FINDING_GRADIENT] = CAUGHT_BY_GRADIENT,
+		[FINDING_NONENESS] = CAUGHT_BY_GRADIENT,
+		[FINDING_ALIAS] = CAUGHT_BY_ALIAS,
+		[FINDING_META] = CAUGHT_BY_META};
+	const enum finding_kind kind = ran->outcome.kind;
+	if (kind == FINDING_CRASH && strstr(ran->result.stderr_tail, "invariant after "))
+		return defect_catcher_name[CAUGHT_BY_INVARIANT];
+	return kind < FINDING_RAISE ? defect_catcher_name[catcher[kind]] : finding_kind_name[kind];
+}
+
+static bool trouble(struct selftest_row *out, const char *why)
+{
+	snprintf(out->trouble, sizeof out->trouble, "%.*s", (int)sizeof out->trouble - 1, why);
+	out->ran = false;
+	return true;
+}
+
+/* One program. True: it is over, because something was found or something of ours is broken. */
+static bool ask_one(struct selftest_row *out, struct trial *x, const struct prog *p)
+{
+	struct ran ran;
+	if (x->d && !is_planted(p, x->d, &x->once))
+		return false;
+	runner_run(&ran, x->r, p, &x->t, &x->once);
+	if (ran.broken || ran.outcome.verdict == VD_HARNESS)
+		return trouble(out, ran.outcome.why);
+	const bool diverges = verdict_diverges(ran.outcome.verdict);
+	out->planted += x->d || diverges || ran.outcome.verdict == VD_PASS;
+	if (!diverges)
+		return false;
+	out->found = true;
+	snprintf(out->by, sizeof out->by, "%s", caught_by(&ran));
+	failure_of(&x->failure, &ran.outcome);
+	return true;
+}
+
+static bool find(struct prog *p, struct selftest_row *out, struct trial *x, const struct program_source *source, int64_t most)
+{
+	struct program_source src = *source;
+	struct err err = {0};
+	for (out->programs = 0; out->programs < most;) {
+		arena_reset(&x->once);
+		if (!source_program(p, &x->once, &src, out->programs++, &err))
+			return !trouble(out, err.msg);
+		if (ask_one(out, x, p))
+			return out->found;
+	}
+	return false;
+}
+
+/* ---- what it is ---- */
+
+static enum minimise_answer still_fails(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	struct trial *x = ctx;
+	struct ran ran;
+	(void)text;
+	(void)edit;
+	arena_reset(&x->once);
+	runner_run(&ran, x->r, p, &x->t, &x->once);
+	return ran.broken ? MINIMISE_STOP : failure_is(&x->failure, &ran.outcome) ? MINIMISE_YES : MINIMISE_NO;
+}
+
+static void put_operators(struct selftest_row *out, const struct prog *p)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < p->nnode; i++)
+		if (!node_is_source(&p->node[i]))
+			sb_printf(&sb, "%s%s", sb.len ? " " : "", op_info[p->node[i].op].name);
+	snprintf(out->ops, sizeof out->ops, "%s", sb.len ? sb.s : "inputs alone");
+	sb_free(&sb);
+}
+
+static void explain(struct selftest_row *out, struct trial *x, const struct prog *p)
+{
+	struct arena a;
+	struct prog least;
+	struct minimise_count count;
+	struct blame b;
+	arena_init(&a);
+	minimise(&least, &count, p, still_fails, x, &a);
+	put_operators(out, &least);
+	blame(&b, x->r, &least, &x->t, &x->failure, NULL, NULL, &a);
+	snprintf(out->step, sizeof out->step, "%s", b.write_back[0] ? "epilogue" : b.step[0] ? b.step : b.stage);
+	arena_free(&a);
+}
+
+void selftest_run(struct selftest_row *out, const struct defect *d, const struct program_source *source, int64_t most, const char *self)
+{
+	const struct exec_options eo = {.self = self};
+	struct trial x = {.d = d};
+	struct prog p, kept;
+	struct arena a;
+	struct err err = {0};
+	*out = (struct selftest_row){.ran = true};
+	arena_init(&a);
+	arena_init(&x.once);
+	x.r = runner_new(&eo);
+	name_target(&x.t, d);
+	if (runner_start(x.r, &x.t, &err) != EXEC_IDENTIFIED)
+		trouble(out, err.msg);
+	else if (find(&p, out, &x, source, most)) {
+		prog_clone(&kept, &p, &a);
+		explain(out, &x, &kept);
+	}
+	runner_free(x.r);
+	arena_free(&x.once);
+	arena_free(&a);
+}

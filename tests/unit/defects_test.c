@@ -1,0 +1,135 @@
+/* defects_test.c: planted defects over the programs of a fixed seed: each finds something to spoil; those that an invariant must catch
+ * break one somewhere, and the others none anywhere; what a defect leaves alone is what a compiler without it makes. */
+#include "compiled/compile.h"
+#include "compiled/defects/defects.h"
+#include "fuzz/campaign/source.h"
+#include "tests/test.h"
+
+enum { PROGRAMS = 120, MOST_PROGRAMS = 1600, MOST_DEFECTS = 256 }; /* of all defects, of one that has spoiled nothing so far */
+
+/* What the generator hardly ever makes. */
+static const char *const rare[] = {
+	"x = input([2, 3], seed=1, fill=\"normal\")\ny = _to_copy(x, dtype=f16)\nz = _to_copy(y, dtype=f32)\nw = neg(z)\nreturn (w,)\n",
+	"x = input([9], seed=1)\ny = slice.Tensor(x, dim=0, start=2)\nz = slice.Tensor(y, dim=0, start=1, end=3)\nw = neg(z)\nreturn (w,)\n",
+};
+
+static struct {
+	int planted, broken, left_alone, changed;
+	char why[256]; /* an invariant that was broken */
+} seen[MOST_DEFECTS];
+
+/* NULL d: none. text: as compiled; "" if it was not, or nobody is to know. */
+static enum compile_status compiled(
+	const char **text, bool *planted, const struct prog *p, const struct defect *d, bool print, struct err *err, struct arena *a)
+{
+	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = true, .validate = true, .defect = d};
+	struct compiled c = {0};
+	struct strbuf sb;
+	const enum compile_status status = compile(&c, p, &o, a, err);
+	*planted = c.planted;
+	*text = "";
+	if (status != COMPILE_OK || !(print || c.planted))
+		return status;
+	sb_init(&sb);
+	prog_print(&sb, &c.p);
+	*text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return status;
+}
+
+static bool has_spoiled(int i) { return defects[i].caught == CAUGHT_BY_INVARIANT ? seen[i].broken > 0 : seen[i].changed > 0; }
+
+/* every: of all defects, else of those that have spoiled nothing so far; print: also what they leave alone is compared. */
+static void look(const struct prog *p, bool every, bool print, struct arena *a)
+{
+	struct err err = {0};
+	bool planted;
+	const char *sound, *text;
+	if (compiled(&sound, &planted, p, NULL, true, &err, a) != COMPILE_OK)
+		return;
+	for (int i = 0; i < ndefects; i++) {
+		struct err why = {0};
+		if (!every && has_spoiled(i))
+			continue;
+		const bool broken = compiled(&text, &planted, p, &defects[i], print, &why, a) == COMPILE_BROKEN;
+		const bool differs = text[0] && strcmp(text, sound) != 0;
+		seen[i].planted += planted;
+		seen[i].changed += planted && differs;
+		seen[i].left_alone += !planted && differs;
+		seen[i].broken += broken;
+		if (broken)
+			snprintf(seen[i].why, sizeof seen[i].why, "%.200s", why.msg);
+	}
+}
+
+static bool all_have_spoiled(void)
+{
+	for (int i = 0; i < ndefects; i++)
+		if (!has_spoiled(i))
+			return false;
+	return true;
+}
+
+static bool read_rare(struct prog *p, const char *text, struct arena *a)
+{
+	struct err err = {0};
+	const char *whole = arena_printf(a, "# scatterproof 1\n%s", text);
+	const bool ok = prog_read(p, a, whole, strlen(whole), READ_LENIENT, &err);
+	EXPECT(ok, "%d:%d: %s", err.line, err.col, err.msg);
+	return ok;
+}
+
+static void test_campaign(void)
+{
+	struct program_source source = {.seed = 1, .policy = "default"};
+	CHECK(ndefects <= MOST_DEFECTS);
+	for (int k = -ARRAY_LEN(rare); k < PROGRAMS || (k < MOST_PROGRAMS && !all_have_spoiled()); k++) {
+		struct arena a;
+		struct prog p, bound;
+		struct err err = {0};
+		arena_init(&a);
+		bool ok = k < 0 ? read_rare(&p, rare[-1 - k], &a) : source_program(&p, &a, &source, k, &err);
+		if (ok && prog_bind(&bound, &p, 0, &a, &err))
+			look(&bound, k < PROGRAMS, k % 16 == 0, &a);
+		arena_free(&a);
+	}
+	for (int i = 0; i < ndefects; i++) {
+		const struct defect *d = &defects[i];
+		printf("  %-28s planted in %4d, text changed in %4d, invariant broken in %4d\n", d->name, seen[i].planted, seen[i].changed,
+			seen[i].broken);
+		EXPECT(has_spoiled(i), "%s changes no program", d->name);
+		EXPECT(seen[i].left_alone == 0, "%s changed %d programs and says that it did not", d->name, seen[i].left_alone);
+		if (d->caught == CAUGHT_BY_INVARIANT)
+			EXPECT(seen[i].broken > 0, "%s breaks no invariant", d->name);
+		else
+			EXPECT(seen[i].broken == 0, "%s: %s", d->name, seen[i].why);
+	}
+}
+
+/* Steps exist; names are a target's option; every invariant is broken by two. */
+static void test_table(void)
+{
+	static const char *const invariants[] = {"I1", "I2", "I3"};
+	for (int i = 0; i < ndefects; i++) {
+		const struct defect *d = &defects[i];
+		int step;
+		EXPECT(str_eq(d->step, "epilogue") || (compile_stage_find(&step, d->step) && step < compile_nstages() - 1), "%s: step %s", d->name,
+			d->step);
+		EXPECT(d->what[0] && d->like[0], "%s says nothing", d->name);
+		EXPECT(defect_find(d->name) == d, "%s is there twice", d->name);
+	}
+	EXPECT(defect_find("no_such_defect") == NULL, "an unknown name is found");
+	for (int k = 0; k < ARRAY_LEN(invariants); k++) {
+		int n = 0;
+		for (int i = 0; i < ndefects; i++)
+			n += strstr(seen[i].why, invariants[k]) != NULL;
+		EXPECT(n >= 2, "%s is broken by %d defects", invariants[k], n);
+	}
+}
+
+int main(void)
+{
+	RUN(test_campaign);
+	RUN(test_table);
+	return TEST_END();
+}
