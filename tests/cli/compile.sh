@@ -151,70 +151,7 @@ corpus() { # every program that the repository has: right, or a reason why not
 	done
 }
 
-passes_loops() { # what the program becomes after the passes: loops, C text
-	cat >"$tmp/l.prog" <<-'EOF'
-		# scatterproof 1
-		x = input([3, 4], seed=1)
-		a = exp(x)
-		b = t(a)
-		c = mul.Tensor(b, 2)
-		return (c,)
-	EOF
-	"$bin" compile "$tmp/l.prog" --print-after loops --validate >"$tmp/loops"
-	expect "loops" 0 $?
-	has "from where" "$tmp/loops" "^# of .*l.prog"
-	has "what was checked" "$tmp/loops" "^# ok epilogue"
-	expect "one nest" 1 "$(grep -c store "$tmp/loops")"
-	has "that reads the view" "$tmp/loops" 'load b0\[r1\*4 \+ r0\]'
-	"$bin" compile "$tmp/l.prog" --target builtin:loops+fusion=off --print-after loops >"$tmp/loops"
-	expect "two" 2 "$(grep -c store "$tmp/loops")"
-	"$bin" compile "$tmp/l.prog" --print-after c >"$tmp/l.c"
-	expect "C text" 0 $?
-	cc -c -Wall -Wextra -Werror -Wno-unused -Wno-builtin-declaration-mismatch -Wno-clobbered -o "$tmp/l.o" "$tmp/l.c" 2>"$tmp/err"
-	expect "that a C compiler takes" "0 " "$? $(cat "$tmp/err")"
-}
-
-native() { # C compilers of the machine: loaded, or in a package for a fresh process
-	cat >"$tmp/n.prog" <<-'EOF'
-		# scatterproof 1
-		n = sym(3)
-		x = input([n, 4], seed=1, requires_grad=True)
-		y = input([n, 2], seed=2)
-		s = slice_scatter(x, y, dim=1, start=1, end=3)
-		h = _to_copy(s, dtype=f16)
-		c = clamp(h, min=-1, max=3)
-		w = add_.Tensor(y, 1)
-		z = sum.dim_IntList(c, dim=[1])
-		g = ones([n], dtype=f16)
-		return (z,)
-		backward (z: g,)
-		call (x: seed=4, y: seed=5 fill=special)
-		call (n=5)
-	EOF
-	for target in o2 o2+cc=clang o2+opt=0 o2+opt=3+sanitize=1 package package+cc=clang; do
-		"$bin" check "$tmp/n.prog" --target builtin:$target --expect pass >"$tmp/out" 2>&1
-		expect "$target" 0 $?
-		has "$target: all calls" "$tmp/out" '3 calls\)'
-	done
-	for target in o2 package; do
-		"$bin" fuzz --target builtin:$target --programs 12 --seed 31 --quiet >"$tmp/out" 2>"$tmp/err"
-		expect "$target: no divergence" 0 $?
-		has "$target: it judges" "$tmp/out" "builtin:$target +pass (9|1[0-2])"
-	done
-	mkdir "$tmp/tmp"
-	TMPDIR=$tmp/tmp "$bin" check "$tmp/n.prog" --target builtin:o2 --target builtin:package --quiet >"$tmp/out" 2>&1
-	expect "nothing is left behind" "" "$(ls "$tmp/tmp")"
-	PATH=/nonexistent "$bin" check "$tmp/n.prog" --target builtin:o2 >"$tmp/out" 2>&1
-	expect "no compiler: not judged" 4 $?
-	has "is said" "$tmp/out" 'unsupported on builtin:o2: gcc does not start: No such file'
-	for wrong in o2+cc=tcc o2+opt=4 loops+cc=gcc o2+sanitize=2 passes+fusion=off jit+fusion=no; do
-		"$bin" check "$tmp/n.prog" --target builtin:$wrong >"$tmp/out" 2>"$tmp/err"
-		expect "$wrong" 2 $?
-	done
-	has "what there is" "$tmp/err" "fusion=no is not one of on, off"
-}
-
-random() { # with folding; without some passes
+passes_random() { # with folding; without some passes
 	for option in freezing=1 passes=-cse,-dce; do
 		"$bin" fuzz --target builtin:passes+$option --programs 500 --seed 12 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$option: no divergence" 0 $?
