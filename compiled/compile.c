@@ -5,12 +5,14 @@
 #include "compiled/defects/defects.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
+#include "compiled/passes/reinplace.h"
 #include "compiled/passes/validate.h"
 #include "eager/run/autograd.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 
-int compile_nstages(void) { return STAGE_FIRST_PASS + npasses + 1; }
+static int stage_reinplace(void) { return STAGE_FIRST_PASS + npasses; }
+int compile_nstages(void) { return stage_reinplace() + 2; }
 
 const char *compile_stage_name(int stage)
 {
@@ -18,7 +20,9 @@ const char *compile_stage_name(int stage)
 		return "functional";
 	if (stage == STAGE_JOINT)
 		return "joint";
-	return stage < STAGE_FIRST_PASS + npasses ? passes[stage - STAGE_FIRST_PASS].name : "passes";
+	if (stage == stage_reinplace())
+		return "reinplace";
+	return stage < stage_reinplace() ? passes[stage - STAGE_FIRST_PASS].name : "passes";
 }
 
 bool compile_stage_find(int *out, const char *name)
@@ -40,6 +44,7 @@ struct compilation {
 	struct aliases aliases; /* of the results after the last step */
 	int nforward;           /* rows before the backward part */
 	struct compiled *out;
+	bool reinplaced; /* rows may write */
 };
 
 /* ---- the results ---- */
@@ -80,10 +85,14 @@ static void results_back(struct compilation *c)
 static bool invariants_hold(struct compilation *c, const struct prog *p, bool epilogue, struct err *err)
 {
 	struct aliases after;
-	bool ok = (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err)) && validate_metas(p, err);
-	ok = ok && (epilogue ? aliases_of_returns(&after, p, c->f.from->nret, err) : aliases_of(&after, &c->pure, err));
+	const int nret = c->reinplaced ? p->nret : c->f.from->nret;
+	bool ok = c->reinplaced || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
+	ok = ok && validate_metas(p, err) && validate_writes(p, c->f.from, err) && validate_scatters(p, err) && validate_devices(p, err);
+	ok = ok && (epilogue ? aliases_of_returns(&after, p, nret, err) : aliases_of(&after, &c->pure, err));
 	ok = ok && validate_aliases(&c->aliases, &after, err);
-	if (ok && !epilogue) /* outputs that are made again keep what the source says of them */
+	if (ok && epilogue) /* gradients, too */
+		return aliases_of_returns(&c->aliases, p, p->nret, err);
+	if (ok) /* outputs that are made again keep what the source says of them */
 		for (int i = 0; i < after.n; i++)
 			if (after.of[i].storage != NO_VALUE || i >= c->aliases.n)
 				c->aliases.of[i] = after.of[i];
@@ -124,6 +133,18 @@ static bool run_passes(struct compilation *c, struct err *err)
 			return false;
 	}
 	return true;
+}
+
+/* Behind the epilogue: from here on rows write. */
+static bool reinplaced(struct compilation *c, struct prog *p, struct err *err)
+{
+	struct err why = {0};
+	if (c->o->stage < stage_reinplace() || c->o->off & 1u << npasses || c->o->keep_requires_grad)
+		return true;
+	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, &why))
+		return err_set(err, "invariant after reinplace: I2: %s", why.msg);
+	c->reinplaced = true;
+	return step_done(c, "reinplace", p, true, err);
 }
 
 static void joint_results(struct compilation *c, struct compiled *out)
@@ -188,7 +209,7 @@ static enum compile_status run_steps(struct compiled *out, struct compilation *c
 	if (joint && !c->o->keep_requires_grad)
 		require_no_grad(&c->f.p);
 	out->p = c->f.p;
-	return step_done(c, "epilogue", &out->p, true, err) ? COMPILE_OK : COMPILE_BROKEN;
+	return step_done(c, "epilogue", &out->p, true, err) && reinplaced(c, &out->p, err) ? COMPILE_OK : COMPILE_BROKEN;
 }
 
 enum compile_status compile(

@@ -9,16 +9,16 @@
 
 struct defect; /* defects/defects.h */
 
-enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_FIRST_PASS }; /* then a stage per pass (passes/pass.h), and the last: all passes */
+enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_FIRST_PASS }; /* then a stage per pass (passes/pass.h), reinplace, and all of them */
 int compile_nstages(void);
-const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "passes" */
+const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "reinplace", "passes" */
 bool compile_stage_find(int *out, const char *name);
 
 struct compile_options {
 	int stage;    /* the last step */
 	bool to_code; /* eager's kernels run it row by row, or code made of loops does (loops/code.h) */
 	struct code_options code;
-	unsigned off;  /* 1u << index of a pass: it does not run */
+	unsigned off;  /* 1u << index of a pass: it does not run; 1u << npasses: nor does reinplace */
 	bool freezing; /* passes that ask for it run */
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
 	 * read copies of inputs that it writes, because autograd has saved what they read. */

@@ -281,17 +281,6 @@ static bool write_value(struct functional *f, int node, int part, bool all, stru
 
 /* ---- in-place rows ---- */
 
-/* The row that computes what `op` writes: "add_.Tensor" -> add.Tensor. */
-static int functional_row(int op)
-{
-	const char *name = op_info[op].name;
-	const char *bar = strchr(name, '.');
-	char row[MAX_NAME];
-	size_t n = (bar ? (size_t)(bar - name) : strlen(name)) - 1;
-	snprintf(row, sizeof row, "%.*s%s", (int)n, name, name + n + 1);
-	return op_find(row);
-}
-
 /* copy_: a fresh tensor, never src itself (what shares memory is observable). */
 static int copied(struct functional *f, const struct node *n, int self)
 {
@@ -305,8 +294,8 @@ static int copied(struct functional *f, const struct node *n, int self)
 
 static int computed(struct functional *f, int node, int self)
 {
-	const int row = functional_row(f->from->node[node].op);
-	CHECK(row >= 0 && op_info[row].nparam == op_info[f->from->node[node].op].nparam);
+	const int row = op_functional(f->from->node[node].op);
+	CHECK(row >= 0);
 	return copy_row(f, node, row, self);
 }
 

@@ -71,7 +71,7 @@ static int given(const struct pure *g, int node)
 		return meta_identical(node_meta(p, self), &n->out[0].meta) ? self : NO_VALUE;
 	}
 	const int by = node_is_input(n) ? -1 : copied_operand(p, n);
-	if (by < 0 || !meta_identical(node_meta(p, by), &n->out[0].meta) || pure_has_window(g, node))
+	if (by < 0 || !meta_identical(node_meta(p, by), &n->out[0].meta) || prog_has_window(p, node))
 		return NO_VALUE;
 	return pure_may_share(g, node, by) ? by : NO_VALUE;
 }

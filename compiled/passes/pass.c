@@ -70,12 +70,12 @@ bool pure_may_share(const struct pure *g, int node, int by)
 	return true;
 }
 
-bool pure_has_window(const struct pure *g, int node)
+bool prog_has_window(const struct prog *p, int node)
 {
-	for (int i = 0; i < g->p->nnode; i++) {
-		const struct node *n = &g->p->node[i];
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
 		bool window = n->op == OP_as_strided || n->op == OP_as_strided_scatter;
-		if (window && g->p->node[n->arg[0].node].out[0].storage == g->p->node[node].out[0].storage)
+		if (window && p->node[n->arg[0].node].out[0].storage == p->node[node].out[0].storage)
 			return true;
 	}
 	return false;

@@ -41,7 +41,7 @@ bool pure_replace(struct pure *g, int node, int by, struct err *err);
 /* The marked rows, which include inputs, results and all that these need; the others are dropped. */
 void pure_keep(struct pure *g, const bool *keep);
 /* Does some row read the cells of this row's memory by their place (as_strided)? Then it is not the same in other memory. */
-bool pure_has_window(const struct pure *g, int node);
+bool prog_has_window(const struct prog *p, int node);
 /* Is node's value, in memory of its own, as good in the memory of the earlier value `by`? Two outputs or gradients, or one and an input, do
  * not come to share memory. What the epilogue writes to an input may lie where an output does, which nobody writes, but in no input, which
  * another copy_ may have written by then. */

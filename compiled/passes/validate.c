@@ -67,6 +67,89 @@ bool validate_metas(const struct prog *p, struct err *err)
 	return ok;
 }
 
+/* ---- I5 ---- */
+
+/* A scatter whose src lies where a view of self would: at::clone_preserve_strides of self. */
+static bool scatters_region(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (op_info[op].param[k].role == R_LIKE && op_has(op_find(op_info[op].param[k].like), T_VIEW))
+			return true;
+	return false;
+}
+
+static bool repeats_a_dim(const struct meta *m)
+{
+	for (int d = 0; d < m->rank; d++)
+		if (m->size[d] > 1 && m->stride[d] == 0)
+			return true;
+	return false;
+}
+
+static bool same_strides(const struct meta *a, const struct meta *b)
+{
+	for (int d = 0; d < a->rank; d++)
+		if (a->stride[d] != b->stride[d])
+			return false;
+	return a->offset == b->offset;
+}
+
+static bool scatter_right(const struct node *n, const struct meta *base, struct err *err)
+{
+	const struct meta *m = &n->out[0].meta;
+	const bool keeps = scatters_region(n->op) && !repeats_a_dim(base);
+	if (!meta_same_sizes(base, m) || meta_numel(m) == 0) /* a mask may be larger than its base */
+		return true;
+	if (keeps && !same_strides(base, m))
+		return err_set(err, "I5: '%s' (%s) does not keep its base's strides", n->name, op_info[n->op].name);
+	if (!keeps && !meta_is_non_overlapping_and_dense(m))
+		return err_set(err, "I5: '%s' (%s) is not dense", n->name, op_info[n->op].name);
+	return true;
+}
+
+bool validate_scatters(const struct prog *p, struct err *err)
+{
+	bool ok = true;
+	for (int i = 0; ok && i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		const bool into_self = op_has(n->op, T_SCATTER) && str_eq(op_info[n->op].param[0].name, "self");
+		if (into_self && !op_has(n->op, T_MUTATES) && n->nout && n->arg[0].tag == ARG_TENSOR)
+			ok = scatter_right(n, node_meta(p, n->arg[0].node), err);
+	}
+	return ok;
+}
+
+/* ---- I7 ---- */
+
+static bool device_right(const struct prog *p, const struct node *n, int operand, struct err *err)
+{
+	const enum device is = node_meta(p, operand)->device, self = node_meta(p, n->arg[A_INPLACE_self].node)->device;
+	if (is == self || (is == DEV_META && n->op != OP_copy_) || node_meta(p, operand)->rank == 0)
+		return true;
+	return err_set(err, "I7: '%s' (%s) reads '%s', which is on another device", n->name, op_info[n->op].name, p->node[operand].name);
+}
+
+bool validate_devices(const struct prog *p, struct err *err)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		if (!op_has(n->op, T_MUTATES) || !n->nout)
+			continue;
+		if (n->out[0].meta.device != node_meta(p, n->arg[A_INPLACE_self].node)->device)
+			return err_set(err, "I7: '%s' (%s) is not on its destination's device", n->name, op_info[n->op].name);
+		for (int k = 0; k < op_info[n->op].nparam; k++) {
+			if (n->arg[k].tag == ARG_TENSOR && !device_right(p, n, n->arg[k].node, err))
+				return false;
+			for (int j = 0; n->arg[k].tag == ARG_TENSORS && j < n->arg[k].n; j++)
+				if (n->arg[k].nodes[j] >= 0 && !device_right(p, n, n->arg[k].nodes[j], err))
+					return false;
+		}
+	}
+	return true;
+}
+
+/* ---- I3 ---- */
+
 static void add(struct aliases *out, const struct prog *again, const struct prog *p, int value, enum result_role role)
 {
 	const int i = out->n++;

@@ -4,15 +4,24 @@
  * I1  no row writes between functionalise and the epilogue; the epilogue is `copy_` rows to inputs, then the views that are made again
  * I2  what a row's results are known to be (dtype, sizes, strides, offset) is what the shape rules infer from its operands
  * I3  no step makes an output or a gradient share memory with an input, or with another of them, that it did not share memory with before;
- *     what the epilogue writes to an input lies in no other input's memory unless it did before */
+ *     what the epilogue writes to an input lies in no other input's memory unless it did before
+ * I4  who writes (the epilogue; rows that reinplace, the last step, has made) writes no memory that overlaps itself, no input that the
+ *     source does not write, and nothing that is read afterwards by a name that is older than the write
+ * I5  the result of a functional scatter never overlaps itself: it is dense where the base overlaps itself, and a scatter of a view's
+ *     region keeps every other base's strides and offset (PyTorch #180164 trusted the strides of an expanded base)
+ * I7  an in-place row's result is on its destination's device; its operands are there, too, or on `meta`, which has no data to give
+ *     (PyTorch #166626 refused that) */
 #ifndef SCATTERPROOF_VALIDATE_H
 #define SCATTERPROOF_VALIDATE_H
 
 #include "compiled/passes/pass.h"
 
-bool validate_no_writes(const struct prog *p, struct err *err); /* I1 before the epilogue */
-bool validate_epilogue(const struct prog *p, struct err *err);  /* I1 behind it */
-bool validate_metas(const struct prog *p, struct err *err);     /* I2 */
+bool validate_no_writes(const struct prog *p, struct err *err);                         /* I1 before the epilogue */
+bool validate_epilogue(const struct prog *p, struct err *err);                          /* I1 behind it */
+bool validate_metas(const struct prog *p, struct err *err);                             /* I2 */
+bool validate_writes(const struct prog *p, const struct prog *source, struct err *err); /* I4 */
+bool validate_scatters(const struct prog *p, struct err *err);                          /* I5 */
+bool validate_devices(const struct prog *p, struct err *err);                           /* I7 */
 
 /* Which memory the results lie in. */
 struct aliases {

@@ -146,6 +146,9 @@ extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: 
 static inline int op_arg(int op, int name) { return op_arg_place[op][name] - 1; }
 
 int op_find(const char *name); /* exact name, "aten." prefix and ".default" suffix allowed; -1 if none */
+/* The row that writes what `op` computes to its first operand ("add.Tensor" -> "add_.Tensor"), and the other way round; -1: none. */
+int op_inplace(int op);
+int op_functional(int op);
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name); /* see guess_text */

@@ -32,6 +32,7 @@ static const struct target_knob knobs[] = {
 	{"passes", "passes", "-views", "the simplification of views", NULL},
 	{"passes", "passes", "-cse", "common subexpressions", NULL},
 	{"passes", "passes", "-dce", "dead code", NULL},
+	{"passes", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
 	{"passes", "passes", "-all", "all passes", "passes"},
 };
 
@@ -99,13 +100,14 @@ static bool until_fits(const struct target_option *o, const char *text, struct e
 {
 	int step;
 	return (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
-		|| err_set(err, "target '%s': until=%s is not joint or the name of a pass: %s", text, o->value, "fold, noop, views, cse, dce");
+		|| err_set(
+			err, "target '%s': until=%s is not joint or the name of a pass: %s", text, o->value, "fold, noop, views, cse, dce, reinplace");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {
-		"plant", "passes", "freezing", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
+		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
@@ -128,13 +130,13 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (passes_stage && str_eq(o->name, "passes"))
 		return read_off(&off, o->value, text, err);
-	if (passes_stage && str_eq(o->name, "freezing"))
+	if (passes_stage && (str_eq(o->name, "freezing") || str_eq(o->name, "reinplace")))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on passes, freezing, until; from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
+		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -309,12 +311,14 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 
 bool builtin_compile_options(struct compile_options *out, const struct target *t)
 {
-	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing"), *defect = target_option(t, "defect");
-	const char *until = target_option(t, "until");
+	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing"), *last = target_option(t, "reinplace");
+	const char *defect = target_option(t, "defect"), *until = target_option(t, "until");
 	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
 	out->defect = defect ? defect_find(defect) : NULL;
+	if (last && str_eq(last, "0"))
+		out->off |= 1u << npasses;
 	static const struct {
 		const char *stage;
 		enum code_engine engine;
