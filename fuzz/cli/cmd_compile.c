@@ -2,6 +2,7 @@
 #include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
 #include "compiled/loops/lower.h"
+#include "compiled/passes/pass.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
@@ -18,14 +19,23 @@ struct request {
 	bool missing; /* a program was not compiled */
 };
 
-/* As a program of its own: the header line first, then where it is from, then what was checked. */
-static void print_stage(const struct prog *p, const char *name, int stage, const char *steps)
+/* Gradients are returned behind the outputs: which is whose. */
+static void put_gradients(struct strbuf *sb, const struct compiled *c, const struct prog *source)
+{
+	int next = c->nout, g = 0;
+	for (int i = 0; i < source->nnode && g < c->ngrad; i++)
+		if (node_requires_grad(&source->node[i]))
+			sb_printf(sb, "# gradient of %s: %s\n", source->node[i].name, c->grad[g++] ? c->p.node[c->p.ret[next++]].name : "None");
+}
+
+/* As a program of its own: the header line first, then where it is from, then notes. */
+static void print_stage(const struct prog *p, const char *name, int stage, const char *notes)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	prog_print(&sb, p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s\n%s%s", (int)header, sb.s, compile_stage_name(stage), name, steps, sb.s + header + 1);
+	printf("%.*s\n# %s of %s\n%s%s", (int)header, sb.s, compile_stage_name(stage), name, notes, sb.s + header + 1);
 	sb_free(&sb);
 }
 
@@ -71,6 +81,8 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 		status = compile(&c, &bound, &o, &a, &err);
 	if (o.defect)
 		sb_printf(&steps, "# defect %s: %s\n", o.defect->name, c.planted ? "planted" : "nothing to spoil");
+	if (status == COMPILE_OK)
+		put_gradients(&steps, &c, &bound);
 	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
 		status = print_loops(&c, name, request, steps.s, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
 	else if (status == COMPILE_OK)
@@ -81,6 +93,18 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	sb_free(&steps);
 	arena_free(&a);
 	return status == COMPILE_OK ? EXIT_CLEAN : status == COMPILE_BROKEN ? EXIT_FINDINGS : EXIT_VOID;
+}
+
+/* Nothing stands after a step that does not run. */
+static bool step_runs(const struct compile_options *o, const char *name)
+{
+	const int pass = str_eq(name, "reinplace") ? npasses : pass_find(name);
+	const bool frozen = pass >= 0 && pass < npasses && passes[pass].freezing && !o->freezing;
+	if (pass >= 0 && o->off & 1u << pass)
+		complain("--print-after: the target leaves '%s' out", name);
+	else if (frozen)
+		complain("--print-after: '%s' runs only with --target builtin:passes+freezing=1", name);
+	return pass < 0 || (!(o->off & 1u << pass) && !frozen);
 }
 
 static bool find_stage(struct request *r, const char *name)
@@ -94,6 +118,7 @@ static bool find_stage(struct request *r, const char *name)
 	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
 		if (str_eq(name, form_name[f])) {
 			r->form = (enum form_printed)f;
+			r->options.to_code = true;
 			return true;
 		}
 	CHECK(n <= ARRAY_LEN(names));
@@ -128,7 +153,7 @@ static bool read_options(struct request *r, const struct options *o)
 	out->validate = o->validate;
 	if (o->defect && !find_defect(&out->defect, o->defect))
 		return false;
-	return !o->print_after || find_stage(r, o->print_after);
+	return !o->print_after || (find_stage(r, o->print_after) && step_runs(out, o->print_after));
 }
 
 int cmd_compile(const struct options *o)

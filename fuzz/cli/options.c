@@ -53,7 +53,7 @@ enum opt {
 };
 static const struct option_row opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile",
-		"family[-version]:stage[@device][+option=value...], may be repeated (see `targets`)"},
+		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin; see `targets`)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
@@ -93,8 +93,8 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce), or passes: all of\n"
-		"                    them (the default)"},
+		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce, reinplace),\n"
+		"                    or passes: all of them (the default)"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},

@@ -30,6 +30,7 @@ printed() { # what each step leaves, as a program
 	"$bin" compile "$tmp/a.prog" --print-after joint >"$tmp/j.prog"
 	expect "joint" 0 $?
 	hasnt "nobody differentiates it" "$tmp/j.prog" 'backward \(|requires_grad'
+	has "which gradient is whose" "$tmp/j.prog" "^# gradient of x: $(sed -n 's/^return (.*, \(.*\))$/\1/p' "$tmp/j.prog")\$"
 	expect "outputs and one gradient" 3 "$(sed -n 's/^return (\(.*\))$/\1/p' "$tmp/j.prog" | tr ',' '\n' | wc -l)"
 	for stage in f j; do
 		"$bin" compile "$tmp/$stage.prog" --print-after functional >"$tmp/again.prog"
@@ -82,7 +83,7 @@ passes() { # which passes run, and what is checked after each
 	EOF
 	"$bin" compile "$tmp/p.prog" --validate >"$tmp/all.prog"
 	expect "all passes" 0 $?
-	expect "what was checked" "functional joint noop views cse dce epilogue" "$(sed -n 's/^# ok \([a-z]*\): [0-9]* rows$/\1/p' "$tmp/all.prog" | xargs)"
+	expect "what was checked" "functional joint noop views cse dce epilogue reinplace" "$(sed -n 's/^# ok \([a-z]*\): [0-9]* rows$/\1/p' "$tmp/all.prog" | xargs)"
 	hasnt "no clone, no view" "$tmp/all.prog" ' (clone|view)\('
 	expect "exp is computed once" 1 "$(grep -c ' exp(' "$tmp/all.prog")"
 	has "no folding" "$tmp/all.prog" ' neg\('
@@ -94,13 +95,23 @@ passes() { # which passes run, and what is checked after each
 	"$bin" compile "$tmp/p.prog" --target builtin:passes+passes=-all | sed '/^#/d' >"$tmp/none"
 	"$bin" compile "$tmp/p.prog" --print-after joint | sed '/^#/d' >"$tmp/joint"
 	expect "none is joint" "" "$(diff "$tmp/none" "$tmp/joint")"
-	for stage in fold noop views cse dce; do
-		"$bin" compile "$tmp/p.prog" --print-after $stage >"$tmp/stage.prog"
+	for stage in fold noop views cse dce reinplace; do
+		"$bin" compile "$tmp/p.prog" --target builtin:passes+freezing=1 --print-after $stage >"$tmp/stage.prog"
 		expect "--print-after $stage" 0 $?
 		"$bin" check "$tmp/stage.prog" --quiet --expect pass >"$tmp/out" 2>&1
 		expect "$stage: an ordinary program" 0 $?
 	done
-	for target in passes passes+passes=-cse passes+passes=-all passes+freezing=1,passes=-dce; do
+	for off in passes=-cse,-dce/cse passes=-all/reinplace reinplace=0/reinplace; do
+		"$bin" compile "$tmp/p.prog" --target builtin:passes+${off%/*} --print-after ${off#*/} >"$tmp/out" 2>"$tmp/err"
+		expect "$off: a step that does not run" 2 $?
+		has "is said" "$tmp/err" "the target leaves '${off#*/}' out"
+	done
+	"$bin" compile "$tmp/p.prog" --print-after fold >"$tmp/out" 2>"$tmp/err"
+	expect "a step that runs under an option" 2 $?
+	has "is said" "$tmp/err" "'fold' runs only with --target builtin:passes.freezing=1"
+	"$bin" compile --help >"$tmp/out"
+	has "one target" "$tmp/out" 'for compile: once'
+	for target in passes passes+reinplace=0 passes+passes=-cse passes+passes=-all passes+freezing=1,passes=-dce; do
 		"$bin" check "$tmp/p.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
 		expect "$target" 0 $?
 	done
@@ -109,6 +120,38 @@ passes() { # which passes run, and what is checked after each
 	has "is said" "$tmp/err" "'-sce' is not -all or - and the name of a pass: -fold, -noop, -views, -cse, -dce"
 	"$bin" check "$tmp/p.prog" --target builtin:joint+freezing=1 >"$tmp/out" 2>"$tmp/err"
 	expect "a stage without passes" 2 $?
+}
+
+reinplace() { # the last pass makes writes again
+	cat >"$tmp/w.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1)
+		y = input([3, 4], seed=2, requires_grad=True)
+		g = input([3, 4], seed=3)
+		v = slice.Tensor(x, dim=1, start=1, end=3)
+		w = mul_.Tensor(v, 2.0)
+		a = mul.Tensor(y, x)
+		b = add.Tensor(a, 1.0)
+		return (b,)
+		backward (b: g,)
+	EOF
+	"$bin" compile "$tmp/w.prog" --target builtin:passes+reinplace=0 >"$tmp/off.prog"
+	has "off: a scatter" "$tmp/off.prog" '= slice_scatter\(x, w, '
+	has "off: the epilogue" "$tmp/off.prog" '= copy_\(x, slice_scatter\)'
+	"$bin" compile "$tmp/w.prog" --validate >"$tmp/on.prog"
+	has "the write to the view" "$tmp/on.prog" '^w: .* = mul_.Tensor\(v, 2.0\)'
+	has "its memory is overwritten" "$tmp/on.prog" '^b: .* = add_.Tensor\(a, 1.0\)'
+	hasnt "no epilogue" "$tmp/on.prog" 'copy_\(|slice_scatter\('
+	for made in off on; do
+		"$bin" check "$tmp/$made.prog" --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$made: an ordinary program" 0 $?
+	done
+	for stage in functional joint; do
+		"$bin" check "$tmp/w.prog" --target builtin:$stage+reinplace=0 >"$tmp/out" 2>"$tmp/err"
+		expect "$stage does not reinplace" 2 $?
+	done
+	"$bin" check "$tmp/w.prog" --target builtin:passes+reinplace=2 >"$tmp/out" 2>"$tmp/err"
+	expect "neither on nor off" 2 $?
 }
 
 refused() { # a part of an expand: which row was written its scatters do not say
@@ -151,8 +194,8 @@ corpus() { # every program that the repository has: right, or a reason why not
 	done
 }
 
-passes_random() { # with folding; without some passes
-	for option in freezing=1 passes=-cse,-dce; do
+passes_random() { # with folding; without some passes before reinplace
+	for option in freezing=1 passes=-cse,-dce passes=-noop,-views; do
 		"$bin" fuzz --target builtin:passes+$option --programs 500 --seed 12 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$option: no divergence" 0 $?
 		has "$option: it judges" "$tmp/out" "builtin:passes.$option +pass 4[0-9][0-9]"
