@@ -4,9 +4,9 @@
  *   a row with an in-place form (`add.Tensor`, `index_put`) becomes that form:   a = exp(x); b = add_.Tensor(a, 1)
  *   a scatter of a view's region becomes a write to the view:                   v = slice.Tensor(a, ...); c = copy_(v, d); s = alias(a)
  *
- * The `alias` row says that from here on the tensor's new value is meant. Every value keeps a name made after the write that gave it: no row
- * reads memory by a name that is older than the last write to it, which validate_writes checks. A `copy_` of the epilogue (or of a scatter)
- * whose value now is where it would be put goes.
+ * The `alias` row says that from here on the tensor's new value is meant. Every value keeps a name made after the write that gave it: no
+ * row reads memory by a name that is older than the last write to it, which validate_writes checks. A `copy_` of the epilogue (or of a
+ * scatter) whose value now is where it would be put goes.
  *
  * For programs that nobody differentiates. Whoever fuses (loops/) computes a pointwise row where it is read and needs no memory for it:
  * there such rows stay as they are. */
