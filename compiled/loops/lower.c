@@ -503,9 +503,12 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 	loops_init(out, a);
 	input_buffers(&l);
 	count_reads(&l);
-	for (l.now = 0; l.now < p->nnode; l.now++)
+	for (l.now = 0; l.now < p->nnode; l.now++) {
+		if (p->node[l.now].nout && node_meta(p, l.now)->device == DEV_META)
+			return err_set(err, "tensors on device meta");
 		if (!row(&l, l.now, err))
 			return false;
+	}
 	for (int i = 0; i < p->nret; i++)
 		operand_into_memory(&l, p->ret[i]);
 	out->nret = p->nret;

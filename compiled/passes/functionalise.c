@@ -65,6 +65,19 @@ static bool is_written(const struct functional *f, int root)
 /* A tensor of this layout has the same elements in the same cells whatever computed it. */
 static bool fills_storage(const struct meta *m) { return m->offset == 0 && meta_is_contiguous(m); }
 
+/* With a tensor on device meta among them nothing is computed: the destination keeps what it has. */
+static bool operands_without_data(const struct prog *p, const struct node *n)
+{
+	bool without = false;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		without |= a->tag == ARG_TENSOR && node_meta(p, a->node)->device == DEV_META;
+		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
+			without |= a->nodes[i] >= 0 && node_meta(p, a->nodes[i])->device == DEV_META;
+	}
+	return without;
+}
+
 /* What this step cannot do, before it does anything. A window may reach beyond its operand into the root's memory, which a new value of
  * the root need not have. */
 static bool acceptable(struct functional *f, struct err *err)
@@ -76,11 +89,9 @@ static bool acceptable(struct functional *f, struct err *err)
 		const struct node *n = &p->node[i];
 		if (n->refusal)
 			return err_set(err, "%s", n->refusal);
-		if (n->nout && !node_is_sym(n) && n->out[0].meta.device == DEV_META)
-			return err_set(err, "tensors on device meta");
 		if (n->op == OP_as_strided && is_written(f, f->root[i]) && !fills_storage(node_meta(p, f->root[i])))
 			return err_set(err, "'%s' is a window on memory with gaps, which is written", n->name);
-		if (!op_has(n->op, T_MUTATES))
+		if (!op_has(n->op, T_MUTATES) || operands_without_data(p, n))
 			continue;
 		const int self = f->same[i], root = f->root[i];
 		if (meta_has_duplicates(node_meta(p, self)) || meta_has_duplicates(node_meta(p, root)))
@@ -302,6 +313,8 @@ static int computed(struct functional *f, int node, int self)
 static bool write_row(struct functional *f, int node, struct err *err)
 {
 	const struct node *n = &f->from->node[node];
+	if (operands_without_data(f->from, n))
+		return true;
 	int self = read_value(f, node), value;
 	const struct meta m = *build_meta(&f->b, self);
 	if (n->op == OP_copy_)

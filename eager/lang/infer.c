@@ -171,6 +171,31 @@ static int alias_storage(const struct prog *p, const struct meta_ctx *c, int arg
 	return p->node[a->node].out[0].storage;
 }
 
+/* Beside an operand without data nothing is computed: an in-place row leaves its destination as it is, where it is (PyTorch: cpu.add_(meta)
+ * is right, #166626). A functional row has one device; a number may come from the CPU. */
+static bool devices(struct meta_ctx *c, struct meta *in, bool *meta)
+{
+	const struct node *n = c->n;
+	const bool writes = op_has(n->op, T_MUTATES);
+	const struct meta *other = NULL;
+	*meta = false;
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		*meta |= c->in[k] && c->in[k]->device == DEV_META;
+	for (int k = 0; *meta && k < op_info[n->op].nparam; k++) {
+		if (!c->in[k])
+			continue;
+		if (c->in[k]->rank > 0 && c->in[k]->device != DEV_META)
+			other = c->in[k];
+		if (n->op == OP_copy_ || !writes)
+			continue;
+		in[k] = *c->in[k];
+		in[k].device = c->in[A_INPLACE_self]->device;
+		c->in[k] = &in[k];
+	}
+	return writes || !other
+		|| err_set(c->err, "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
+}
+
 bool prog_infer_node(struct prog *p, int node, struct err *err)
 {
 	struct node *n = &p->node[node];
@@ -189,10 +214,14 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		c.alias[i] = -1;
 	for (int k = 0; k < op->nparam; k++)
 		c.in[k] = meta_operand(p, n, k);
+	struct meta in[MAX_ARGS];
+	bool meta;
 	if (!check_self_dtype(&c, err))
 		return false;
-	if (!op_meta[n->op](&c))
+	if (!devices(&c, in, &meta) || !op_meta[n->op](&c))
 		return err_node(err, n, err->msg);
+	for (int i = 0; i < c.nout && meta; i++)
+		c.out[i].device = DEV_META;
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
 	if (n->op == OP_sym_size)
 		prog_size_read(p, node, c.in[A_sym_size_self]);

@@ -194,7 +194,7 @@ int64_t prog_storage_cells(const struct prog *p, int storage)
 size_t prog_storage_nbytes(const struct prog *p, int storage)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage)
+		if (p->node[i].op == OP_input && p->node[i].out[0].storage == storage && node_meta(p, i)->device != DEV_META)
 			return (size_t)prog_storage_cells(p, storage) * (size_t)dtype_nbytes(node_meta(p, i)->dtype);
 	return 0;
 }

@@ -201,7 +201,7 @@ static inline const struct arg *node_arg(const struct node *n, int name)
 /* input rows own a storage of meta_extent cells; input_view rows share one. The storages 0..n-1 are the inputs'. */
 int prog_input_storages(const struct prog *p);
 int64_t prog_storage_cells(const struct prog *p, int storage); /* cells of an input storage: its `input` row's extent (views fit in it) */
-size_t prog_storage_nbytes(const struct prog *p, int storage); /* the same in bytes */
+size_t prog_storage_nbytes(const struct prog *p, int storage); /* the same in bytes; of one on device meta: none */
 int prog_ngrads(const struct prog *p);                         /* inputs that require grad; 0 without a backward */
 
 #endif

@@ -203,6 +203,8 @@ bool meta_copy(struct meta_ctx *c)
 	if (!meta_same_sizes(&both, self))
 		return err_set(c->err, "output with shape %s doesn't match the broadcast shape %s", sizes_text(a, self->size, self->rank),
 			sizes_text(b, both.size, both.rank));
+	if (c->in[A_copy__src]->device == DEV_META && self->device != DEV_META)
+		return err_set(c->err, "NotImplementedError: Cannot copy out of meta tensor; no data!");
 	layout_preserve(&c->out[0], self);
 	return true;
 }

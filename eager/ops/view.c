@@ -402,6 +402,20 @@ static bool check_fill(struct meta_ctx *c)
 	return true;
 }
 
+/* "run": where the program runs; "meta": nowhere, a tensor of sizes without data. */
+static bool check_device(struct meta_ctx *c)
+{
+	const char *device = c->n->arg[A_input_device].str;
+	if (str_eq(device, "run"))
+		return true;
+	if (!str_eq(device, "meta"))
+		return err_set(c->err, "device '%s' is unknown (run, meta)", device);
+	c->out[0].device = DEV_META;
+	if (node_given(c->n, A_input_data) || c->n->arg[A_input_requires_grad].b)
+		return err_set(c->err, "a tensor on device meta has no data and no gradient");
+	return true;
+}
+
 bool meta_input(struct meta_ctx *c)
 {
 	const struct node *n = c->n;
@@ -429,7 +443,7 @@ bool meta_input(struct meta_ctx *c)
 		return false;
 	if (node_given(n, A_input_data) && !str_eq(n->arg[A_input_fill].str, "dyadic"))
 		return err_set(c->err, "an input has data or a fill, not both");
-	return !node_given(n, A_input_data) || fill_data_check(&n->arg[A_input_data], o, c->err);
+	return check_device(c) && (!node_given(n, A_input_data) || fill_data_check(&n->arg[A_input_data], o, c->err));
 }
 
 bool meta_input_view(struct meta_ctx *c)

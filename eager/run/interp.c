@@ -6,6 +6,7 @@
 #include "eager/run/legality.h"
 #include "eager/run/zones.h"
 #include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static const size_t default_max_bytes = (size_t)1 << 30;
 
@@ -328,7 +329,7 @@ static void report(struct result_call *out, struct interp_run *r)
 	}
 	out->storage = ARENA_NEW(r->a, struct result_storage, r->ninputs);
 	for (int s = 0; s < r->ninputs; s++)
-		out->storage[s] = (struct result_storage){r->storage[s].nbytes, r->storage[s].data};
+		out->storage[s] = (struct result_storage){r->storage[s].data ? r->storage[s].nbytes : 0, r->storage[s].data};
 	if (!p->nback)
 		return;
 	out->grad = ARENA_NEW(r->a, struct result_tensor, p->nnode);
@@ -348,6 +349,14 @@ static void report(struct result_call *out, struct interp_run *r)
 	}
 }
 
+static bool input_on_meta(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_input && node_meta(p, i)->device == DEV_META)
+			return true;
+	return false;
+}
+
 /* out: NULL: nothing has data, nothing is computed. */
 static enum step run_call(struct result_call *out, const struct prog *p, struct arena *a, const struct interp_options *o, struct err *err)
 {
@@ -356,7 +365,11 @@ static enum step run_call(struct result_call *out, const struct prog *p, struct 
 	arena_init(&r.scratch);
 	graph_init(&r.g, p, &r.mem);
 	r.g.metas = !out;
-	enum step step = make_inputs(&r) ? run_nodes(&r) : STEP_UNSUPPORTED;
+	enum step step = STEP_UNSUPPORTED;
+	if (p->nback && input_on_meta(p))
+		err_set(err, "gradients beside tensors on device meta");
+	else if (make_inputs(&r))
+		step = run_nodes(&r);
 	if (step == STEP_OK && p->nback)
 		step = run_backward(&r);
 	if (step == STEP_OK && out)

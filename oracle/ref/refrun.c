@@ -425,6 +425,8 @@ static bool do_node(struct reference_run *s, int i)
 	if (reads_what_is_open(s, &c))
 		return false;
 	bool ok = shared_rule(&c, i);
+	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)
+		c.out[k].meta.device = DEV_META;
 	s->unsupported = s->unsupported || c.unsupported;
 	if (!ok || r->tape.over) {
 		if (r->tape.over)

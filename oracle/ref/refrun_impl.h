@@ -28,6 +28,8 @@ bool run_cannot_read(struct reference_run *s, const struct ref_tensor *t, const 
 bool run_input(struct reference_run *s, int i);
 
 /* refrun_write.c */
+bool run_reads_meta(const struct ref_ctx *c); /* an operand is on device meta: has no data */
+bool run_reads_meta(const struct ref_ctx *c); /* an operand is on device meta: has no data */
 bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i);
 
 /* refrun_gradients.c */

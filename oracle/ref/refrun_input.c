@@ -23,6 +23,10 @@ static bool meta_of_input(struct reference_run *s, struct meta *m, const struct 
 		for (int d = 0; d < m->rank && d < n->arg[stride].n; d++)
 			m->stride[d] = n->arg[stride].ints[d].value;
 	m->offset = n->arg[offset].i.value;
+	const int device = op_arg(n->op, N_device);
+	m->device = base ? base->device : str_eq(n->arg[device].str, "meta") ? DEV_META : DEV_RUN;
+	if (m->device == DEV_META && s->r.p->nback)
+		return run_unsupported(s, "gradients beside tensors on device meta");
 	return true;
 }
 

@@ -109,6 +109,18 @@ static bool agree_on_cells(struct reference_run *s, const struct ref_ctx *c, con
 	return true;
 }
 
+bool run_reads_meta(const struct ref_ctx *c)
+{
+	bool reads = false;
+	for (int k = 0; k < op_info[c->n->op].nparam; k++) {
+		const struct arg *a = &c->n->arg[k];
+		reads |= a->tag == ARG_TENSOR && c->r->node[a->node].nout && c->r->node[a->node].out[0].meta.device == DEV_META;
+		for (int i = 0; a->tag == ARG_TENSORS && i < a->n; i++)
+			reads |= a->nodes[i] >= 0 && c->r->node[a->nodes[i]].out[0].meta.device == DEV_META;
+	}
+	return reads;
+}
+
 bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
@@ -117,7 +129,9 @@ bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 		return false;
 	const sid *ids = c->ids[0];
 	int64_t n = meta_numel(&self.map);
-	if (!ids)
+	if (run_reads_meta(c)) /* which has no data: nothing is computed, self keeps what it has */
+		ids = ref_ids(c, &self);
+	else if (!ids)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);

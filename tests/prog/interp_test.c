@@ -162,8 +162,8 @@ static void meta_device(void)
 	struct prog p;
 	struct result r;
 	arena_init(&a);
-	read_prog(&p, &a, "x = input([2], seed=1)\ny = input([2], seed=2)\nz = mul.Tensor(y, y)\nb = add_.Tensor(x, y)\nreturn (x, z)\n");
-	p.node[1].out[0].meta.device = p.node[2].out[0].meta.device = DEV_META;
+	read_prog(
+		&p, &a, "x = input([2], seed=1)\ny = input([2], device=\"meta\")\nz = mul.Tensor(y, y)\nb = add_.Tensor(x, y)\nreturn (x, z)\n");
 	EXPECT_INT(interp_run(&r, &p, &a, NULL, NULL), INTERP_OK);
 	EXPECT_STR(r.message, "");
 	CHECK(r.status == RES_OK);
