@@ -129,7 +129,7 @@ bool defect_view_of_output_copied(struct defect_site *s)
 	struct pure *g = s->g;
 	for (int i = 0; i < g->nresult; i++) {
 		const int value = g->result[i].value;
-		if (g->result[i].role != RESULT_OUTPUT || value == NO_VALUE || !row_is_view(g->p, value) || pure_has_window(g, value))
+		if (g->result[i].role != RESULT_OUTPUT || value == NO_VALUE || !row_is_view(g->p, value) || prog_has_window(g->p, value))
 			continue;
 		struct build b = {.p = g->p};
 		g->result[i].value = emit_clone(&b, value);

@@ -25,7 +25,8 @@ static void put_gradients(struct strbuf *sb, const struct compiled *c, const str
 	int next = c->nout, g = 0;
 	for (int i = 0; i < source->nnode && g < c->ngrad; i++)
 		if (node_requires_grad(&source->node[i]))
-			sb_printf(sb, "# gradient of %s: %s\n", source->node[i].name, c->grad[g++] ? c->p.node[c->p.ret[next++]].name : "None");
+			sb_printf(sb, "# gradient of %s: %s\n", source->node[i].name,
+				c->grad[g++] && next < c->p.nret ? c->p.node[c->p.ret[next++]].name : "None");
 }
 
 /* As a program of its own: the header line first, then where it is from, then notes. */
