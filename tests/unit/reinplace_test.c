@@ -228,6 +228,7 @@ static void test_writes(void)
 		"x = input([4])\na = exp(x)\nv = slice.Tensor(a, end=3)\nw = slice.Tensor(a, start=1)\nb = mul_.Tensor(v, w)\nreturn (b,)\n",
 		NULL, "I4: 'b' (mul_.Tensor) reads 'w', which lies in the memory that it writes");
 	writes(HEAD "x = input([4])\na = exp(x)\nb = mul_.Tensor(a, a)\nreturn (b,)\n", NULL, NULL);
+	writes(HEAD "x = input([4])\na = exp(x)\nb = copy_(a, a)\nreturn (b,)\n", NULL, NULL);
 	/* inputs: what the source writes, the outputs that lie there */
 	writes(HEAD "x = input([3])\nb = mul_.Tensor(x, 2.0)\nreturn (x,)\n", NULL, NULL);
 	writes(HEAD "x = input([3])\nb = mul_.Tensor(x, 2.0)\nc = neg(x)\nreturn (b, c)\n", NULL,
