@@ -691,6 +691,7 @@ int cmd_fuzz(const struct options *given)
 		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
 	struct campaign c = {
 		.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms(), .baseline = o.baseline ? &baseline : NULL};
+	c.source.nshards = o.shard_count * o.jobs;
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
 	if (!begin_corpus(&c, &o, &err)) {

@@ -62,8 +62,8 @@ static inline struct program_source options_source(const struct options *o)
 		.limits = {o->ops, o->dtypes},
 		.guided = o->guided,
 		.corpus = o->corpus,
-		.shard = o->shard_index * o->jobs,
-		.nshards = o->shard_count * o->jobs};
+		.shard = o->shard_index,
+		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
 void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */
