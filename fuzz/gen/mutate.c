@@ -114,8 +114,8 @@ static int64_t positions(const struct replay *r, const struct node *n, int k, in
 	for (int i = op_info[n->op].nparam - 1; i >= 0; i--)
 		if (op_info[n->op].param[i].kind == K_DIM && n->arg[i].tag == ARG_INT)
 			dim = node_int(n, i);
-	dim = n->arg[k].tag == ARG_TENSORS ? j : dim < 0 ? dim + m->rank : dim;
-	return dim < m->rank ? m->size[dim] : 1;
+	dim = n->arg[k].tag == ARG_TENSORS ? j : dim < 0 ? dim + MAX(m->rank, 1) : dim;
+	return dim >= 0 && dim < m->rank ? m->size[dim] : 1;
 }
 
 /* Sizes that changed as a whole leave positions behind that were in range. */
