@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "fuzz/campaign/load.h"
-#include "fuzz/gen/gen.h"
 #include "fuzz/gen/mutate.h"
 #include "fuzz/triage/verdict.h"
 
@@ -100,14 +99,20 @@ static const struct prog *pick(const struct guide *g, struct choices *c)
 	return &g->kept[(g->nkept - 1 - back) % GUIDE_KEPT].prog;
 }
 
-bool guide_program(struct prog *out, struct arena *a, const struct guide *g, struct choices *c, const struct policy *pol, struct err *err)
+bool guide_mutant(struct prog *out, struct arena *a, const struct guide *g, uint64_t draw, const struct policy *pol)
 {
-	if (g->nkept && choose_chance(c, GUIDE_SHARE)) {
-		const struct prog *parent = pick(g, c), *donor = pick(g, c);
-		if (mutate_program(out, parent, donor, a, c, pol, NULL, err))
-			return true;
+	struct choices c;
+	struct err err = {0};
+	if (g->nkept < GUIDE_LEAST)
+		return false;
+	choices_from_seed(&c, draw);
+	bool ok = choose_chance(&c, GUIDE_SHARE);
+	if (ok) {
+		const struct prog *parent = pick(g, &c), *donor = pick(g, &c);
+		ok = mutate_program(out, parent, donor, a, &c, pol, NULL, &err);
 	}
-	return gen_program(out, a, c, pol, err);
+	choices_free(&c);
+	return ok;
 }
 
 void guide_take(struct guide *g, const struct prog *p)

@@ -12,8 +12,9 @@
 #include "fuzz/campaign/feature.h"
 #include "fuzz/gen/policy.h"
 
-/* GUIDE_SHARE: percent of programs that are mutants, as soon as there is a corpus. */
-enum { GUIDE_ERA = 1 << 14, GUIDE_KEPT = 512, GUIDE_SHARE = 50 };
+/* GUIDE_SHARE: percent of programs that are mutants, as soon as GUIDE_LEAST were kept. (Of half of the programs, and from the first one on,
+ * they cost more programs to detection than they saved: docs/figures.md.) */
+enum { GUIDE_ERA = 1 << 14, GUIDE_KEPT = 512, GUIDE_LEAST = 64, GUIDE_SHARE = 33 };
 
 struct guide_entry {
 	struct arena arena;
@@ -39,8 +40,8 @@ void guide_free(struct guide *g); /* NULL: nothing */
  * that is not there has none. False: a file does not read. */
 bool guide_read(struct guide *g, const char *dir, struct err *err);
 void guide_restart(struct guide *g, int64_t at); /* the first place of an era */
-/* One plain program: fresh, or a mutant of what is kept. */
-bool guide_program(struct prog *out, struct arena *a, const struct guide *g, struct choices *c, const struct policy *pol, struct err *err);
+/* A mutant of what is kept, if there is enough and the draw, a hash, says so: it decides everything. False: a fresh program is wanted. */
+bool guide_mutant(struct prog *out, struct arena *a, const struct guide *g, uint64_t draw, const struct policy *pol);
 void guide_take(struct guide *g, const struct prog *p); /* the program that came of it: kept if it has a new feature */
 
 #endif

@@ -29,10 +29,12 @@ static bool attempt_program(
 	bool *again, struct prog *out, struct arena *a, const struct program_source *s, int64_t number, int attempt, struct err *err)
 {
 	const uint64_t first = s->seed + mix64((uint64_t)number);
+	const uint64_t draw = mix64(attempt ? first ^ mix64((uint64_t)attempt + 0xa6a1) : first);
 	struct choices c;
 	struct prog p;
-	choices_from_seed(&c, mix64(attempt ? first ^ mix64((uint64_t)attempt + 0xa6a1) : first));
-	bool ok = s->guide ? guide_program(&p, a, s->guide, &c, &s->drawn, err) : gen_program(&p, a, &c, &s->drawn, err);
+	choices_from_seed(&c, draw);
+	bool mutant = s->guide && guide_mutant(&p, a, s->guide, mix64(draw ^ 0x9d1de), &s->drawn);
+	bool ok = mutant || gen_program(&p, a, &c, &s->drawn, err);
 	*again = ok;
 	ok = ok && derived_program(out, &p, s->drawn.form, &c, a, err);
 	if (ok && s->guide)

@@ -20,7 +20,7 @@ static const int mutation_weight[NMUTATIONS] = {
 #undef MUTATION
 };
 
-enum { MAX_CHANGES = 3, MAX_ROWS = 12 }; /* a parent with so many operator rows only shrinks */
+enum { MAX_CHANGES = 5, MAX_ROWS = 12 }; /* a parent with so many operator rows only shrinks */
 struct change {
 	enum mutation kind;
 	int row; /* of the parent; -1: of none */
@@ -373,6 +373,16 @@ static int as_it_was(struct replay *r, int row)
 	return node >= 0 ? node : repaired(r, n);
 }
 
+/* Beside the row that was just made: the same once more. */
+static void row_again(struct replay *r, int row)
+{
+	const struct node *n = &r->from->node[row];
+	if (node_is_input(n) || r->w->p->nnode > MAX_NODES / 2)
+		return;
+	if (choose_chance(r->w->c, 50) || copy_operator(r, n) < 0)
+		change_operator(r, n, MUTATE_REDRAW);
+}
+
 static int replay_row(struct replay *r, int row)
 {
 	const struct node *n = &r->from->node[row];
@@ -392,6 +402,8 @@ static int replay_row(struct replay *r, int row)
 		const struct change *c = &r->change[i];
 		if (c->row == row && (c->kind == MUTATE_INSERT || c->kind == MUTATE_VIEW || c->kind == MUTATE_WRITE))
 			node = insert_after(r, c->kind, node);
+		if (c->row == row && c->kind == MUTATE_AGAIN)
+			row_again(r, row);
 	}
 	return node;
 }
@@ -488,12 +500,12 @@ static int pick_operator(const struct prog *p, struct choices *c)
 
 static bool grows(enum mutation k)
 {
-	return k == MUTATE_APPEND || k == MUTATE_INSERT || k == MUTATE_VIEW || k == MUTATE_WRITE || k == MUTATE_SPLICE;
+	return k == MUTATE_APPEND || k == MUTATE_AGAIN || k == MUTATE_INSERT || k == MUTATE_VIEW || k == MUTATE_WRITE || k == MUTATE_SPLICE;
 }
 
 static int draw_changes(struct change *out, const struct prog *p, struct choices *c)
 {
-	static const int more[] = {50, 30, 20};
+	static const int more[] = {30, 25, 20, 15, 10};
 	int n = 1 + choose_weighted(c, more, ARRAY_LEN(more)), weight[NMUTATIONS];
 	memcpy(weight, mutation_weight, sizeof weight);
 	for (int k = 0; k < NMUTATIONS && prog_operators(p) > MAX_ROWS; k++)
@@ -506,6 +518,7 @@ static int draw_changes(struct change *out, const struct prog *p, struct choices
 		case MUTATE_INSERT:
 		case MUTATE_VIEW:
 		case MUTATE_WRITE: out[i].row = pick_row(p, false, c); break;
+		case MUTATE_AGAIN:
 		case MUTATE_REDRAW:
 		case MUTATE_OPERATOR:
 		case MUTATE_DROP: out[i].row = pick_operator(p, c); break;

@@ -1,5 +1,5 @@
 /* mutate.h: a program that is like another one. The rows of the parent are made again, one after the other, by the generator's own rules
- * (gen_internal.h), with one to three changes on the way. What a change makes impossible is repaired: a row whose operands do not fit any
+ * (gen_internal.h), with one to five changes on the way. What a change makes impossible is repaired: a row whose operands do not fit any
  * more is drawn again on the values that are there, or left out. So a mutant is as valid as a generated program, by the same rules.
  *
  * Returns are the parent's as far as they are there; what nobody reads is returned, too. Cotangents, data of calls, symbols and surface
@@ -16,6 +16,7 @@
 	MUTATION(INSERT, 5, "a row between a value and its readers; or beside them")                                                           \
 	MUTATION(VIEW, 3, "the same, and the row is a view")                                                                                   \
 	MUTATION(WRITE, 4, "the same, and the row writes in place")                                                                            \
+	MUTATION(AGAIN, 3, "a row a second time, as it is or with other arguments")                                                            \
 	MUTATION(REDRAW, 4, "a row with other arguments and operands")                                                                         \
 	MUTATION(OPERATOR, 4, "another operator of its family in place of a row's")                                                            \
 	MUTATION(DROP, 2, "a row less: who read it reads its operand")                                                                         \
