@@ -20,7 +20,8 @@ static const int mutation_weight[NMUTATIONS] = {
 #undef MUTATION
 };
 
-enum { MAX_CHANGES = 5, MAX_ROWS = 12 }; /* a parent with so many operator rows only shrinks */
+/* A parent with more operator rows only shrinks, and is no donor; no size grows beyond so many elements in all. */
+enum { MAX_CHANGES = 5, MAX_ROWS = 12, MAX_ELEMENTS = 1 << 14 };
 struct change {
 	enum mutation kind;
 	int row; /* of the parent; -1: of none */
@@ -528,7 +529,16 @@ static int draw_changes(struct change *out, const struct prog *p, struct choices
 	return n;
 }
 
-/* Everywhere at once, before rows are made again. What makes no program is not done. */
+static bool is_small(const struct prog *p)
+{
+	int64_t n = 0;
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < p->node[i].nout; k++)
+			n += meta_numel(&p->node[i].out[k].meta);
+	return n <= MAX_ELEMENTS;
+}
+
+/* Everywhere at once, before rows are made again. What makes no program, or a large one, is not done. */
 static void vary(struct prog *p, enum mutation kind, struct world *w, struct arena *a)
 {
 	static const int64_t sizes[] = {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 65};
@@ -539,7 +549,8 @@ static void vary(struct prog *p, enum mutation kind, struct world *w, struct are
 	int n = shrink_sizes(size, p), row = pick_row(p, true, w->c);
 	enum dtype to;
 	if (kind == MUTATE_SIZE && n
-		&& vary_size(&q, p, size[choose_below(w->c, (uint64_t)n)], sizes[choose_below(w->c, ARRAY_LEN(sizes))], &moved, a, &err))
+		&& vary_size(&q, p, size[choose_below(w->c, (uint64_t)n)], sizes[choose_below(w->c, ARRAY_LEN(sizes))], &moved, a, &err)
+		&& is_small(&q))
 		*p = q;
 	if (kind == MUTATE_DTYPE && row >= 0 && draw_dtype(w, DTS_ALL, &to) && dtype_is_float(to) == dtype_is_float(node_meta(p, row)->dtype)
 		&& to != DT_B8 && node_meta(p, row)->dtype != DT_B8 && vary_dtype(&q, p, node_meta(p, row)->dtype, to, a, &err))
@@ -587,7 +598,7 @@ bool mutate_program(struct prog *out, const struct prog *parent, const struct pr
 	r->nchange = n;
 	replay_rows(r);
 	for (int i = 0; i < n; i++) {
-		if (change[i].kind == MUTATE_SPLICE)
+		if (change[i].kind == MUTATE_SPLICE && prog_operators(&other) <= MAX_ROWS)
 			splice(w, &other);
 		if (change[i].kind == MUTATE_APPEND && out->nnode < MAX_NODES / 2 && !(choose_chance(c, 15) && add_assignment(w)))
 			drawn(r, draw_any_op(w), -1);

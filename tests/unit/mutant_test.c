@@ -83,7 +83,7 @@ static void expect_valid(const struct prog *p, struct arena *a, int64_t verdict[
 	bug_context(NULL);
 }
 
-static int64_t nsteps = 3000;
+static int64_t nsteps = 800;
 static uint64_t first_seed = 1;
 
 static void mutants_are_valid(void)
