@@ -67,7 +67,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz gen", "run part I of N of the campaign of this seed (0-based)"},
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
-	[O_GUIDED] = {"--guided", NULL, "fuzz gen bench", "a third of the programs are mutants of those that had something new in them"},
+	[O_GUIDED] = {"--guided", NULL, "fuzz gen bench selftest", "a third of the programs are mutants of those that had something new in them"},
 	[O_CORPUS] = {"--corpus", "DIR", "fuzz gen",
 		"--guided, and the programs of DIR are there from the beginning; `fuzz` adds what it kept (DIR#HEX: as it was)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},

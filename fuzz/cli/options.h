@@ -28,7 +28,7 @@ struct options {
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
-	bool guided;     /* --guided; --corpus says it, too */
+	bool guided; /* --guided; --corpus says it, too */
 	bool no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */
