@@ -24,6 +24,7 @@
 #define NORETURN               __attribute__((noreturn))
 #define INLINE                 static inline __attribute__((always_inline)) /* where a call would send structs through memory */
 #define UNUSED                 __attribute__((unused))
+#define IN_SECTION(name)       __attribute__((section(name)))
 #define BEFORE_CONSTRUCTORS    __attribute__((constructor(101))) /* earlier than statically linked libraries' own */
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)

@@ -13,6 +13,7 @@
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "fuzz/campaign/corpus.h"
 #include "fuzz/campaign/environment.h"
 #include "fuzz/campaign/keep.h"
 #include "compiled/targets/message.h"
@@ -58,6 +59,7 @@ struct campaign {
 	int nreason;
 	bool *done;
 	struct tally *tally;
+	struct corpus corpus;            /* --corpus: what shards kept */
 	const struct baseline *baseline; /* NULL: none */
 	struct recheck recheck;
 	int64_t nobs, lost_programs, lost_uncounted, lost_shards; /* lost programs: a shard died of them; uncounted in the store */
@@ -275,6 +277,11 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 		if (!w.bad)
 			accept(c, &f);
 	}
+	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
+		const char *text = wire_str(&w, a);
+		if (!w.bad)
+			corpus_add(&c->corpus, text);
+	}
 	c->refused = head.fatal[0] ? head.fatal_code : 0;
 	return head.fatal[0] ? err_set(err, "%s", head.fatal) : true;
 }
@@ -489,6 +496,21 @@ static void summary(const struct campaign *c)
 	summary_print(&end);
 }
 
+static bool write_corpus(struct campaign *c, const char *dir, struct err *err)
+{
+	struct corpus_written w;
+	if (!dir)
+		return true;
+	if (!corpus_write(&w, &c->corpus, c->source.guide, dir, &c->arena, err))
+		return false;
+	if (!c->o->quiet && !c->o->json)
+		printf("  corpus: %d seeds; %d programs kept; %d of them have the %" PRId64 " features that the seeds do not have%s%s\n",
+			c->source.guide->nseed, c->corpus.n, w.programs, w.features, w.path ? ": " : "", w.path ? w.path : "");
+	if (w.left && !c->o->quiet && !c->o->json)
+		printf("  corpus: no room in %s for programs with %" PRId64 " further features\n", dir, w.left);
+	return true;
+}
+
 static int exit_code(const struct campaign *c)
 {
 	struct shard_stats s;
@@ -638,6 +660,19 @@ static void print_begin(const struct options *o)
 			o->db ? "" : "; findings are not kept (--db)");
 }
 
+/* Shards are told which seeds they must find. */
+static bool begin_corpus(struct campaign *c, struct options *o, struct err *err)
+{
+	if (!o->corpus)
+		return true;
+	if (!source_begin(&c->source, err))
+		return false;
+	if (!strchr(o->corpus, '#'))
+		o->corpus = arena_printf(&c->arena, "%s#%016" PRIx64, o->corpus, c->source.guide->fingerprint);
+	c->source.corpus = o->corpus;
+	return true;
+}
+
 int cmd_fuzz(const struct options *given)
 {
 	struct options o = *given;
@@ -656,8 +691,13 @@ int cmd_fuzz(const struct options *given)
 		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
 	struct campaign c = {
 		.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms(), .baseline = o.baseline ? &baseline : NULL};
+	c.source.nshards = o.shard_count * o.jobs;
 	progress_begin(&c.progress, &o);
 	arena_init(&c.arena);
+	if (!begin_corpus(&c, &o, &err)) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
 	arena_init(&c.scratch);
 	interrupt_catch(NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -678,6 +718,10 @@ int cmd_fuzz(const struct options *given)
 	if (ok) {
 		summary(&c);
 		rc = exit_code(&c);
+		if (!write_corpus(&c, given->corpus, &err)) {
+			complain("%s", err.msg);
+			rc = EXIT_TARGET;
+		}
 	} else {
 		complain("%s", err.msg);
 		rc = c.refused ? c.refused : EXIT_TARGET;
@@ -687,6 +731,8 @@ int cmd_fuzz(const struct options *given)
 		rc = EXIT_TARGET;
 	}
 	tally_free(c.tally);
+	corpus_free(&c.corpus);
+	source_end(&c.source);
 	if (o.baseline)
 		baseline_free(&baseline);
 	arena_free(&c.scratch);

@@ -195,7 +195,7 @@ static void submit_main(struct shard *s, struct job *j)
 {
 	shard_take_up_job(s, j, "sending to ", &s->target[0]);
 	if (s->compiles)
-		novelty_mark(s->novelty, &j->prog);
+		features_add(s->compiled, &j->prog);
 	j->next_target = 0;
 	s->stats.starved_ms += clock_ms() - s->main_since;
 	send_main(s, j);
@@ -380,6 +380,10 @@ static void put_answer(struct shard *s, struct strbuf *answer)
 	sb_put(answer, s->findings.s, s->findings.len);
 	sb_reset(&s->findings);
 	s->nfindings = 0;
+	wire_put_u32(answer, s->nkept);
+	sb_put(answer, s->kept.s, s->kept.len);
+	sb_reset(&s->kept);
+	s->nkept = 0;
 }
 
 static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
@@ -439,11 +443,14 @@ int shard_main(const struct options *o)
 	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
+	sb_init(&s->kept);
 	sb_init(&s->versions);
 	sb_init(&s->hello);
 	s->sightings = sightings_new();
-	s->novelty = xmalloc(sizeof *s->novelty);
-	memset(s->novelty, 0, sizeof *s->novelty);
+	s->compiled = xmalloc(sizeof *s->compiled);
+	memset(s->compiled, 0, sizeof *s->compiled);
+	s->sent = xmalloc(sizeof *s->sent);
+	memset(s->sent, 0, sizeof *s->sent);
 	int rc = EXIT_TARGET;
 	if (o->directory && chdir(o->directory) != 0) /* names of targets may be paths */
 		fprintf(stderr, "%s: %s\n", o->directory, strerror(errno));
@@ -456,10 +463,13 @@ int shard_main(const struct options *o)
 	if (s->trial)
 		trial_end(s);
 	sightings_free(s->sightings);
-	free(s->novelty);
+	free(s->compiled);
+	free(s->sent);
+	source_end(&s->source);
 	free(s->delta);
 	free(s->draw);
 	sb_free(&s->findings);
+	sb_free(&s->kept);
 	sb_free(&s->versions);
 	sb_free(&s->hello);
 	arena_free(&s->arena);

@@ -22,7 +22,8 @@
  * then is done again, because a program is its number. So nothing is lost or counted twice but that program, which its parent counts as
  * `harness`.
  *
- * Messages: request = struct shard_request; answer = struct shard_answer, then counters, reasons and findings since the last one. */
+ * Messages: request = struct shard_request; answer = struct shard_answer, then counters, reasons, findings and (--corpus) texts of programs
+ * that the guide kept, since the last one. */
 #ifndef SCATTERPROOF_SHARD_H
 #define SCATTERPROOF_SHARD_H
 

@@ -4,7 +4,7 @@
 #define SCATTERPROOF_SHARD_INTERNAL_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/campaign/novelty.h"
+#include "fuzz/campaign/feature.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/campaign/shard_note.h"
 #include "fuzz/campaign/sightings.h"
@@ -73,8 +73,8 @@ struct shard {
 	int nskip;
 	struct program_source source;
 	int ndraw;
-	char **draw; /* of each block its policy draw, in words; NULL: not drawn here */
-	struct novelty *novelty;
+	char **draw;                  /* of each block its policy draw, in words; NULL: not drawn here */
+	struct feature_set *compiled; /* of what was compiled: a program is worth as much as it has beyond them */
 	struct shard_stats stats;
 	struct delta *delta;
 	int ndelta;
@@ -84,6 +84,9 @@ struct shard {
 	int nrefused;
 	struct strbuf findings;
 	uint32_t nfindings;
+	struct strbuf kept; /* texts of programs that the guide kept since the last answer, for --corpus */
+	uint32_t nkept;
+	struct feature_set *sent; /* of those ever */
 	double start;
 	double main_since; /* when the main slot got what it has, or lost what it had */
 	int64_t last_hit;  /* cheap runs until the latest hit */

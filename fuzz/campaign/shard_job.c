@@ -78,6 +78,20 @@ static void count_redrawn(void *ctx, const char *why)
 	sb_free(&sb);
 }
 
+/* The guide's: for the corpus of the campaign. */
+static void send_kept(void *ctx, const struct prog *p)
+{
+	struct shard *s = ctx;
+	struct strbuf text;
+	if (!features_add(s->sent, p)) /* it was new in its era only */
+		return;
+	sb_init(&text);
+	prog_print(&text, p);
+	wire_put_str(&s->kept, text.s);
+	s->nkept++;
+	sb_free(&text);
+}
+
 /* The program of a number; NULL: it has none, err says why, or s->fatal. */
 static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 {
@@ -91,7 +105,12 @@ static struct job *job_of(struct shard *s, int64_t index, struct err *err)
 	*j = (struct job){.index = index, .draw = (int)source_block(index), .hint = ""};
 	arena_init(&j->arena);
 	references_init(&j->refs, &j->prog);
-	bool ok = source_program(&j->prog, &j->arena, &s->source, index, err);
+	bool ok = source_begin(&s->source, err);
+	if (s->source.guide && s->source.corpus) {
+		s->source.guide->kept_one = send_kept;
+		s->source.guide->ctx = s;
+	}
+	ok = ok && source_program(&j->prog, &j->arena, &s->source, index, err);
 	s->stats.generate_ms += clock_ms() - t;
 	if (!ok) {
 		job_free(j);

@@ -30,7 +30,7 @@ static double promise(const struct shard *s, const struct job *j)
 	if (!s->cheap_on && !j->twin)
 		return -(double)j->index;
 	double first = queue_explains(s, j) ? -1e6 : j->hit ? 1e6 : 0;
-	return first + (j->twin ? 1e5 : 0) + novelty_score(s->novelty, &j->prog);
+	return first + (j->twin ? 1e5 : 0) + features_new(s->compiled, &j->prog);
 }
 
 /* Never to be compiled. */

@@ -6,11 +6,15 @@
  * program, not how many were asked for. So a campaign and `gen --program N` of one seed make the same programs, whatever --jobs and
  * --shard are. (`bench` leaves out those that must raise, so its programs are others.)
  *
+ * Guided (guide.h), a program also depends on the programs that its shard made before it, and so on how many shards there are. Asked for
+ * one, source_program makes those of its era first; asked for one after the other, it makes each once.
+ *
  * Shard i of n makes the programs i, i+n, i+2n, …; source_share says how many of --programs those are. */
 #ifndef SCATTERPROOF_SOURCE_H
 #define SCATTERPROOF_SOURCE_H
 
 #include "eager/lang/prog.h"
+#include "fuzz/campaign/guide.h"
 #include "fuzz/gen/policy.h"
 
 struct program_source {
@@ -20,6 +24,10 @@ struct program_source {
 	bool legal;          /* without programs that must raise: bench has nothing to measure in them */
 	int64_t ndrawn;      /* 1 + the block that `drawn` belongs to; 0: none was drawn yet */
 	struct policy drawn; /* source_draw's */
+	bool guided;
+	const char *corpus;  /* --corpus: seeds of a guided campaign; NULL: none. "DIR#HEX": they must have that fingerprint */
+	int shard, nshards;  /* of a guided campaign; nshards 0: one */
+	struct guide *guide; /* source_program's; freed by source_end */
 	/* NULL, or it is told why a program was drawn again. */
 	void (*refused)(void *ctx, const char *why);
 	void *ctx;
@@ -33,6 +41,9 @@ bool source_draw(struct program_source *s, int64_t number, struct err *err);
 /* The program of a number, in `a`. False: as source_draw, or this number has none (policy and limits leave no
  * operator to draw, or no program that admits the policy's form). */
 bool source_program(struct prog *out, struct arena *a, struct program_source *s, int64_t number, struct err *err);
+/* Guided: reads the corpus, if nobody did yet. False: err says what is wrong with it. */
+bool source_begin(struct program_source *s, struct err *err);
+void source_end(struct program_source *s);
 /* The words after `scatterproof` that print this program: "gen --seed 5 --program 7". */
 const char *source_command(const struct program_source *s, int64_t number, struct arena *a);
 

@@ -241,15 +241,11 @@ static bool one(
 	return true;
 }
 
-bool bench_throughput(const struct options *o, struct err *err)
+/* Programs of one source; false: err. */
+static bool measure_source(struct work *w, struct program_source *src, const struct options *o, struct err *err)
 {
-	static const struct bench_column columns[] = {
-		{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate %", 11, 1}, {"eager %", 9, 1}, {"reference %", 12, 1}, {"compare %", 10, 1}};
-	struct bench_table t = {o, "throughput", ARRAY_LEN(columns), columns};
-	struct work w = {0};
 	struct arena a;
 	struct licence_profile l;
-	struct program_source src = bench_source(o, NULL);
 	CHECK(profile_named(&l, "builtin:eager"));
 	arena_init(&a);
 	int64_t n = o->programs ? o->programs : 4000;
@@ -257,24 +253,54 @@ bool bench_throughput(const struct options *o, struct err *err)
 	bool ok = true;
 	for (int64_t i = 0; ok && i < n && clock_cpu_s() - begin < limit; i++) {
 		arena_reset(&a);
-		ok = one(&w, &a, &src, i, &l, err);
+		ok = one(w, &a, src, i, &l, err);
 	}
 	arena_free(&a);
-	if (!ok || !w.programs)
-		return ok;
+	return ok;
+}
+
+static void throughput_row(const struct bench_table *t, const char *name, const struct work *w)
+{
+	double s = w->s[0] + w->s[1] + w->s[2] + w->s[3];
+	table_row(t, name,
+		(double[]){(double)w->programs / s, (double)w->calls / s, (double)w->programs / w->s[0], 100 * w->s[0] / s, 100 * w->s[1] / s,
+			100 * w->s[2] / s, 100 * w->s[3] / s});
+}
+
+static void throughput_note(const struct options *o, const struct work *w)
+{
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
-	double s = w.s[0] + w.s[1] + w.s[2] + w.s[3];
-	table_begin(&t, "generate, run on builtin:eager, refer and compare, one core, all calls of each program (goal: >= 2000 programs/s)");
-	table_row(&t, o->policy,
-		(double[]){(double)w.programs / s, (double)w.calls / s, 100 * w.s[0] / s, 100 * w.s[1] / s, 100 * w.s[2] / s, 100 * w.s[3] / s});
 	bench_note(o,
 		"%" PRId64
 		" programs of at most %d nodes and %d entries in each call; %.1f calls, %.0f nodes and %.0f entries a program; %.0f ns of "
 		"reference per entry;"
 		" %" PRId64 " larger and %" PRId64 " unjudged ones left out; %" PRId64 " diverge; peak memory of this process %ld MiB",
-		w.programs, PROG_NODES, PROG_ENTRIES, (double)w.calls / (double)w.programs, (double)w.scalars / (double)w.programs,
-		(double)w.entries / (double)w.programs, 1e9 * w.s[2] / (double)MAX(w.entries, 1), w.larger, w.unjudged, w.diverged,
+		w->programs, PROG_NODES, PROG_ENTRIES, (double)w->calls / (double)w->programs, (double)w->scalars / (double)w->programs,
+		(double)w->entries / (double)w->programs, 1e9 * w->s[2] / (double)MAX(w->entries, 1), w->larger, w->unjudged, w->diverged,
 		ru.ru_maxrss / 1024);
+}
+
+bool bench_throughput(const struct options *o, struct err *err)
+{
+	static const struct bench_column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generated/s", 12, 0}, {"generate %", 11, 1},
+		{"eager %", 9, 1}, {"reference %", 12, 1}, {"compare %", 10, 1}};
+	struct bench_table t = {o, "throughput", ARRAY_LEN(columns), columns};
+	struct work plain = {0}, guided = {0};
+	struct program_source src = bench_source(o, NULL);
+	if (!measure_source(&plain, &src, o, err))
+		return false;
+	src.guided = o->guided;
+	bool ok = !o->guided || measure_source(&guided, &src, o, err);
+	source_end(&src);
+	if (!ok || !plain.programs)
+		return ok;
+	table_begin(&t, "generate, run on builtin:eager, refer and compare, one core, all calls of each program (goal: >= 2000 programs/s)");
+	throughput_row(&t, o->policy, &plain);
+	throughput_note(o, &plain);
+	if (guided.programs) {
+		throughput_row(&t, "guided", &guided);
+		throughput_note(o, &guided);
+	}
 	return true;
 }

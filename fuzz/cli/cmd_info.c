@@ -79,9 +79,10 @@ int cmd_gen(const struct options *o)
 	arena_init(&a);
 	sb_init(&sb);
 	int rc = EXIT_CLEAN;
-	int64_t first = o->one_program ? o->program : 0, n = o->one_program ? o->program + 1 : o->programs ? o->programs : 1;
+	int64_t first = o->one_program ? o->program : o->shard_index, step = o->one_program ? 1 : o->shard_count;
+	int64_t n = o->one_program ? 1 : o->programs ? o->programs : 1;
 	struct program_source source = options_source(o);
-	for (int64_t i = first; i < n && rc == EXIT_CLEAN && !ferror(stdout); i++) {
+	for (int64_t k = 0, i = first; k < n && rc == EXIT_CLEAN && !ferror(stdout); k++, i += step) {
 		struct prog p;
 		arena_reset(&a);
 		sb_reset(&sb);
@@ -95,6 +96,7 @@ int cmd_gen(const struct options *o)
 		}
 	}
 	bug_context(NULL);
+	source_end(&source);
 	sb_free(&sb);
 	arena_free(&a);
 	return rc;

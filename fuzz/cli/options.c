@@ -21,6 +21,8 @@ enum opt {
 	O_JOBS,
 	O_SHARD,
 	O_POLICY,
+	O_GUIDED,
+	O_CORPUS,
 	O_OPS,
 	O_DTYPES,
 	O_PYTHON,
@@ -63,8 +65,12 @@ static const struct option_row opts[NOPTS] = {
 		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench selftest", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
-	[O_SHARD] = {"--shard", "I/N", "fuzz", "run part I of N of the campaign of this seed (0-based)"},
+	[O_SHARD] = {"--shard", "I/N", "fuzz gen", "run part I of N of the campaign of this seed (0-based)"},
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
+	[O_GUIDED] = {"--guided", NULL, "fuzz gen bench selftest",
+		"a third of the programs are mutants of those that had something new in them"},
+	[O_CORPUS] = {"--corpus", "DIR", "fuzz gen",
+		"--guided, and the programs of DIR are there from the beginning; `fuzz` adds what it kept (DIR#HEX: as it was)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen", "only these dtypes (and i64 indices, b8 masks)"},
 	[O_PYTHON] = {"--python", "PATH", "fuzz check repro confirm minimize blame triage bench targets sweep",
@@ -219,6 +225,11 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 		return true;
 	case O_SHARD: return shard_parse(o, v, err);
 	case O_POLICY: o->policy = v; return true;
+	case O_GUIDED: o->guided = true; return true;
+	case O_CORPUS:
+		o->corpus = v;
+		o->guided = true;
+		return true;
 	case O_OPS: o->ops = v; return true;
 	case O_DTYPES: o->dtypes = v; return true;
 	case O_PYTHON: o->python = v; return true;
@@ -276,6 +287,8 @@ static bool check_together(const struct options *o, const char *verb, struct err
 			words ? "one word beside its options" : "options only");
 	if ((o->bisect && (o->matrix || o->script)) || (o->matrix && o->script))
 		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
+	if (o->corpus && (o->ops || o->dtypes))
+		return err_set(err, "%s: --corpus has programs of all operators and dtypes: it excludes --ops and --dtypes", verb);
 	if (str_eq(verb, "repro") && o->json && !o->matrix)
 		return err_set(err, "repro: --json goes with --matrix");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
@@ -356,6 +369,10 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--ops", o->ops);
 	if (o->dtypes)
 		arg(&av, a, "--dtypes", o->dtypes);
+	if (o->guided)
+		arg(&av, a, "--guided", NULL);
+	if (o->corpus)
+		arg(&av, a, "--corpus", absolute(o->corpus, a));
 	if (o->python)
 		arg(&av, a, "--python", absolute(o->python, a));
 	if (getcwd(cwd, sizeof cwd))

@@ -21,13 +21,14 @@ static inline int exit_of_both(int a, int b)
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *defect, *into, *baseline;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *defect, *into, *baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
+	bool guided; /* --guided; --corpus says it, too */
 	bool no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */
@@ -56,7 +57,13 @@ bool options_target(struct options *o, const char *text, struct err *err);
 /* The programs that --seed, --policy, --ops and --dtypes name. */
 static inline struct program_source options_source(const struct options *o)
 {
-	return (struct program_source){.seed = o->seed, .policy = o->policy, .limits = {o->ops, o->dtypes}};
+	return (struct program_source){.seed = o->seed,
+		.policy = o->policy,
+		.limits = {o->ops, o->dtypes},
+		.guided = o->guided,
+		.corpus = o->corpus,
+		.shard = o->shard_index,
+		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
 void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */

@@ -81,18 +81,25 @@ static bool ask_one(struct selftest_row *out, struct trial *x, const struct prog
 	return true;
 }
 
-static bool find(struct prog *p, struct selftest_row *out, struct trial *x, const struct program_source *source, int64_t most)
+static bool find_among(struct prog *p, struct selftest_row *out, struct trial *x, struct program_source *source, int64_t most)
 {
-	struct program_source src = *source;
 	struct err err = {0};
 	for (out->programs = 0; out->programs < most;) {
 		arena_reset(&x->once);
-		if (!source_program(p, &x->once, &src, out->programs++, &err))
+		if (!source_program(p, &x->once, source, out->programs++, &err))
 			return !trouble(out, err.msg);
 		if (ask_one(out, x, p))
 			return out->found;
 	}
 	return false;
+}
+
+static bool find(struct prog *p, struct selftest_row *out, struct trial *x, const struct program_source *source, int64_t most)
+{
+	struct program_source own = *source;
+	const bool found = find_among(p, out, x, &own, most);
+	source_end(&own);
+	return found;
 }
 
 /* ---- what it is ---- */

@@ -6,7 +6,7 @@
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
 
-static int draw_op(struct world *w)
+int draw_op(struct world *w)
 {
 	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
 	if (f < 0)
@@ -35,7 +35,7 @@ static bool add_nodes(struct world *w)
 
 /* ---- ends ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_input(const struct world *w, int node) { return op_info[w->p->node[node].op].family == F_INPUT; }
+bool is_input(const struct world *w, int node) { return op_info[w->p->node[node].op].family == F_INPUT; }
 
 /* A linear reduction of the value, or the value itself. */
 static int reduced(struct world *w, int node)
@@ -55,18 +55,18 @@ static bool returned(const struct prog *p, int node)
 	return false;
 }
 
-static void add_return(struct world *w, int node)
+void add_return(struct world *w, int node)
 {
 	if (w->p->nret < MAX_RETURNS && !returned(w->p, node))
 		w->p->ret[w->p->nret++] = node;
 }
 
-static void add_ends(struct world *w)
+void add_ends(struct world *w)
 {
 	struct prog *p = w->p;
 	int nnode = p->nnode, sink[MAX_NODES], n = 0;
 	for (int i = 0; i < nnode; i++) {
-		if (!w->fact[i].usable || is_input(w, i))
+		if (!w->fact[i].usable || is_input(w, i) || returned(p, i))
 			continue;
 		bool changed = home_of(w, i)->written && !op_has(p->node[i].op, T_MUTATES);
 		if (w->fact[i].nuse == 0 || w->fact[i].kept || chance(w, PF_extra_return) || (changed && chance(w, PF_alias)))
@@ -197,21 +197,39 @@ static void draw_surface(struct world *w)
 	w->p->surface = (enum surface)choose_weighted(w->c, weight, NSURFACES);
 }
 
+bool finish_program(struct world *w, struct err *err)
+{
+	int ncompute = w->p->nnode;
+	add_backward(w);
+	if (!inputs_first(w, ncompute, err))
+		return false;
+	add_calls(w);
+	if (!w->p->must_raise && chance(w, PF_symbols))
+		add_symbol(w);
+	draw_surface(w);
+	return true;
+}
+
+void begin_program(struct world *w, struct prog *out, struct arena *a, struct choices *c, const struct policy *pol)
+{
+	prog_init(out, a);
+	w->p = out;
+	w->c = c;
+	w->pol = pol;
+	w->no_special = false;
+	w->seed = 1 + 10 * (int64_t)choose_below(c, 1000);
+	w->max_numel = pol->max_numel;
+	draw_pool(w);
+}
+
 bool gen_program_stats(
 	struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct gen_stats *stats, struct err *err)
 {
 	/* Facts of nodes are written when nodes are added: no need to clear them. */
 	struct world *w = ARENA_NEW(a, struct world, 1);
 	for (int attempt = 0;; attempt++) {
-		prog_init(out, a);
-		w->p = out;
-		w->c = c;
-		w->pol = pol;
+		begin_program(w, out, a, c, pol);
 		w->stats = stats;
-		w->no_special = false;
-		w->seed = 1 + 10 * (int64_t)choose_below(c, 1000);
-		w->max_numel = pol->max_numel;
-		draw_pool(w);
 		if (add_nodes(w)) {
 			add_ends(w);
 			if (out->nret)
@@ -222,14 +240,8 @@ bool gen_program_stats(
 	}
 	if (!pol->restricted && chance(w, PF_illegal) && choose_chance(c, 50))
 		add_illegality(w);
-	int ncompute = out->nnode;
-	add_backward(w);
-	if (!inputs_first(w, ncompute, err))
+	if (!finish_program(w, err))
 		return false;
-	add_calls(w);
-	if (!out->must_raise && chance(w, PF_symbols))
-		add_symbol(w);
-	draw_surface(w);
 	if (stats)
 		stats->nprogram++;
 	return true;

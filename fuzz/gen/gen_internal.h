@@ -50,6 +50,16 @@ static inline bool chance(struct world *w, enum feature f) { return choose_chanc
 static inline bool has_grad(const struct world *w, int node) { return w->fact[w->fact[node].root].grad; }
 static inline struct fact *home_of(struct world *w, int node) { return &w->fact[w->fact[node].home]; }
 
+/* ---- gen.c ---- */
+/* An empty program; w->stats is the caller's. */
+void begin_program(struct world *w, struct prog *out, struct arena *a, struct choices *c, const struct policy *pol);
+bool is_input(const struct world *w, int node);
+int draw_op(struct world *w); /* by the policy's weights; -1: it has none */
+void add_return(struct world *w, int node);
+void add_ends(struct world *w); /* returns what nobody reads, mostly reduced */
+/* Cotangents, order, calls, symbols, surface. */
+bool finish_program(struct world *w, struct err *err);
+
 /* ---- gen_input.c ---- */
 struct shape {
 	int rank;
@@ -96,6 +106,10 @@ bool draw_plain_args(struct world *w, struct making *m); /* all but tensors; fal
 int making_dim(const struct making *m);                  /* the first Dim argument, counted from the front; 0 if none */
 
 /* ---- gen_op.c ---- */
+/* May node be the self (parameter q) of a row of op? */
+bool self_fits(struct world *w, int op, const struct param *q, int node);
+bool small_enough(struct world *w, int node); /* its results */
+bool has_mask(int op);
 /* Appends one node of `op` (and its inputs); self = an existing node or -1. Returns the node, or -1 and leaves no trace. */
 int add_op(struct world *w, int op, int self);
 void count_uses(struct world *w, const struct node *n);

@@ -41,7 +41,7 @@ static bool unheld(const struct world *w, int node)
 	return f->home == node && f->root == node && f->nuse == 0 && op_info[w->p->node[node].op].family != F_INPUT;
 }
 
-static bool self_fits(struct world *w, int op, const struct param *q, int node)
+bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
 	const struct meta *m = node_meta(w->p, node);
 	int lo, hi;
@@ -98,7 +98,7 @@ static int prefer_aliases(struct world *w, int op, int *node, int n)
 	return kept;
 }
 
-static bool has_mask(int op)
+bool has_mask(int op)
 {
 	for (int k = 0; k < op_info[op].nparam; k++)
 		if (op_info[op].param[k].role == R_MASK)
@@ -637,7 +637,7 @@ static void refuse(struct world *w, int op, const char *why)
 	snprintf(w->stats->why[op], sizeof w->stats->why[op], "%.119s", why);
 }
 
-static bool small_enough(struct world *w, int node)
+bool small_enough(struct world *w, int node)
 {
 	int64_t n = 0;
 	for (int i = 0; i < w->p->node[node].nout; i++)

@@ -20,7 +20,7 @@ static void set_up(struct bench *b, bool goes_on)
 	b->s = calloc(1, sizeof *b->s);
 	*b->s = (struct shard){.o = &b->o, .cheap_on = true, .compiles = true, .made = 1};
 	b->s->sightings = sightings_new();
-	b->s->novelty = calloc(1, sizeof *b->s->novelty);
+	b->s->compiled = calloc(1, sizeof *b->s->compiled);
 }
 
 static void tear_down(struct bench *b)
@@ -28,7 +28,7 @@ static void tear_down(struct bench *b)
 	for (int i = 0; i < b->s->nqueue; i++)
 		job_free(b->s->queue[i]);
 	sightings_free(b->s->sightings);
-	free(b->s->novelty);
+	free(b->s->compiled);
 	free(b->s);
 }
 
