@@ -327,7 +327,7 @@ static void test_every_stage_has_a_licence(void)
 			const struct target t = {.driver = target_drivers[f], .stage = k};
 			EXPECT(profile_of(&l, &t), "%s: its driver knows no facts of it", target_text(&t, &arena));
 		}
-	static const char *const none[] = {"builtin:jit", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
+	static const char *const none[] = {"builtin:jits", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
 		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
 		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
