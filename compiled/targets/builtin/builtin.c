@@ -153,9 +153,10 @@ static bool probe(struct target_option *out, const struct target *t, const struc
 
 static void facts(struct target_facts *out, const struct target *t)
 {
-	(void)t;
+	/* A joint program rounds each row, so each view's gradient, as PyTorch's eager mode does; our autograd adds up over views at once. */
+	const bool joint = !str_eq(target_stage(t)->name, "eager") && !str_eq(target_stage(t)->name, "functional");
 	out->known = true;
-	out->arithmetic.kernels = LT_BUILTIN;
+	out->arithmetic.kernels = joint ? LT_TORCH_EAGER : LT_BUILTIN;
 }
 
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
