@@ -13,15 +13,24 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass. */
+/* Only freezing runs the folding pass; loops show the defects of their steps. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
 	const char *freezing = d && str_eq(d->step, "fold") ? "+freezing=1" : "";
-	snprintf(text, sizeof text, "builtin:passes%s%s%s", d ? "+defect=" : "", d ? d->name : "", freezing);
+	snprintf(
+		text, sizeof text, "builtin:%s%s%s%s", defect_is_of_loops(d) ? "loops" : "passes", d ? "+defect=" : "", d ? d->name : "", freezing);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
+}
+
+static bool loops_planted(const struct compiled *c, const struct compile_options *o, struct arena *a)
+{
+	struct loops l;
+	bool planted = false;
+	struct err err = {0};
+	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
 }
 
 /* Does some call of p compile to something else with the defect? */
@@ -32,9 +41,8 @@ static bool is_planted(const struct prog *p, const struct defect *d, struct aren
 		struct prog bound;
 		struct compiled c = {0};
 		struct err err = {0};
-		if (prog_bind(&bound, p, k, a, &err))
-			compile(&c, &bound, &o, a, &err);
-		if (c.planted)
+		const bool compiled = prog_bind(&bound, p, k, a, &err) && compile(&c, &bound, &o, a, &err) == COMPILE_OK;
+		if (c.planted || (compiled && defect_is_of_loops(d) && loops_planted(&c, &o, a)))
 			return true;
 	}
 	return false;
@@ -136,7 +144,8 @@ static void explain(struct selftest_row *out, struct trial *x, const struct prog
 	minimise(&least, &count, p, still_fails, x, &a);
 	put_operators(out, &least);
 	blame(&b, x->r, &least, &x->t, &x->failure, NULL, NULL, &a);
-	snprintf(out->step, sizeof out->step, "%s", b.write_back[0] ? "epilogue" : b.step[0] ? b.step : b.stage);
+	const char *stage = str_eq(b.stage, "loops") ? "lower" : b.stage; /* the loops are wrong as they were lowered already */
+	snprintf(out->step, sizeof out->step, "%s", b.write_back[0] ? "epilogue" : b.step[0] ? b.step : stage);
 	arena_free(&a);
 }
 
