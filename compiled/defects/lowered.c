@@ -151,18 +151,18 @@ static bool compares(struct loops *l, int i)
 }
 bool defect_extremum_drops_nan(struct defect_site *s) { return spoil_each(s->l, compares); }
 
-/* An i64 by way of f64 before it is kept. */
-static bool kept_in_f64(struct loops *l, int i)
+/* An i64 by way of f32 before it is kept. */
+static bool kept_in_f32(struct loops *l, int i)
 {
-	if (l->ins[i].op != LOOP_SET || l->ins[i].type != REG_I64 || !spoil_is_row(l, l->ins[i].a, OP_add_Tensor))
+	if (l->ins[i].op != LOOP_SET || l->ins[i].type != REG_I64
+		|| !(spoil_is_row(l, l->ins[i].a, OP_add_Tensor) || spoil_is_row(l, l->ins[i].a, OP_mul_Tensor)))
 		return false;
-	const int before = l->nins;
-	const int back = loops_cast(l, DT_I64, DT_F64, loops_cast(l, DT_F64, DT_I64, l->ins[i].a));
+	const int before = l->nins, back = loops_cast(l, DT_I64, DT_F32, loops_cast(l, DT_F32, DT_I64, l->ins[i].a));
 	l->ins[i].a = back;
 	spoil_insert(l, before, i);
 	return true;
 }
-bool defect_integers_summed_in_f64(struct defect_site *s) { return spoil_each(s->l, kept_in_f64); }
+bool defect_integers_kept_in_f32(struct defect_site *s) { return spoil_each(s->l, kept_in_f32); }
 
 /* The dtype of the memory that x, widened, came from. */
 static enum dtype loaded_dtype(const struct loops *l, int reg)
@@ -241,15 +241,37 @@ static bool unrounded(struct loops *l, int i)
 }
 bool defect_half_not_rounded(struct defect_site *s) { return spoil_each(s->l, unrounded); }
 
+/* A float by way of an integer, appended. */
+static int by_integer(struct loops *l, int x)
+{
+	const enum dtype t = l->reg[x] == REG_F32 ? DT_F32 : DT_F64;
+	return loops_cast(l, t, DT_I64, loops_cast(l, DT_I64, t, x));
+}
+
+static bool is_zero(const struct loops *l, int reg)
+{
+	const struct loop_ins *i = spoil_definer(l, reg);
+	return i->op == LOOP_CONST && i->value.i64 == 0;
+}
+
+/* Does the row ask whether a is not zero? */
+static bool asks_for_truth(const struct loops *l, const struct loop_ins *i)
+{
+	return i->op == LOOP_ROW && dtype_is_float(i->dtype)
+		&& (i->row == OP_logical_not || i->row == OP_logical_and || (i->row == OP_ne_Tensor && is_zero(l, i->b)));
+}
+
 static bool truncated(struct loops *l, int i)
 {
-	struct loop_ins *ins = &l->ins[i];
-	if (ins->op != LOOP_CAST || ins->dtype != DT_B8 || !dtype_is_float(ins->from))
+	const int before = l->nins;
+	if (!asks_for_truth(l, &l->ins[i]))
 		return false;
-	ins->dtype = DT_I64;
+	const int whole = by_integer(l, l->ins[i].a);
+	l->ins[i].a = whole;
+	spoil_insert(l, before, i);
 	return true;
 }
-bool defect_bool_truncated(struct defect_site *s) { return spoil_each(s->l, truncated); }
+bool defect_truth_of_integer_part(struct defect_site *s) { return spoil_each(s->l, truncated); }
 
 static bool as_signed(struct loops *l, int i)
 {
@@ -265,31 +287,20 @@ bool defect_bytes_loaded_signed(struct defect_site *s) { return spoil_each(s->l,
 
 /* ---- positions ---- */
 
-/* The BOUND at i becomes a clamp. */
-static bool clamped(struct loops *l, int i)
+/* What is within bounds becomes less than the last. */
+static bool never_last(struct loops *l, int i)
 {
-	struct loop_ins bound = l->ins[i];
-	const int before = l->nins, least = loops_int(l, 0), greatest = loops_int(l, bound.imm - 1);
-	struct loop_ins *ins = &l->ins[i];
-	*ins = (struct loop_ins){.op = LOOP_ROW,
-		.type = REG_I64,
-		.dst = bound.dst,
-		.a = bound.a,
-		.b = NO_REG,
-		.c = NO_REG,
-		.row = OP_clamp,
-		.dtype = DT_I64,
-		.scalar = {least, greatest},
-		.match = -1};
-	spoil_insert(l, before, i);
+	const struct loop_ins bound = l->ins[i];
+	if (bound.op != LOOP_BOUND || bound.imm < 2)
+		return false;
+	const int before = l->nins, greatest = loops_int(l, bound.imm - 2);
+	const int clamped = loops_row(l, OP_clamp, DT_I64, bound.dst, NO_REG, NO_REG, NO_REG, greatest);
+	l->extent[clamped] = bound.imm - 1;
+	spoil_insert(l, before, i + 1);
+	spoil_reads(l, i + 3, bound.dst, clamped);
 	return true;
 }
-
-static bool negative_clamped(struct loops *l, int i)
-{
-	return l->ins[i].op == LOOP_BOUND && l->ins[i].negative && l->ins[i].imm > 0 && clamped(l, i);
-}
-bool defect_negative_index_clamped(struct defect_site *s) { return spoil_each(s->l, negative_clamped); }
+bool defect_last_index_clamped(struct defect_site *s) { return spoil_each(s->l, never_last); }
 
 static bool changed_load(struct loops *l, int i, struct affine at)
 {

@@ -134,6 +134,15 @@ static void put_operators(struct selftest_row *out, const struct prog *p)
 	sb_free(&sb);
 }
 
+/* Where the loops are wrong and the program is not, they were lowered wrongly, unless blame knows better; what is not in an input that the
+ * program writes has nothing to do with the epilogue then. */
+static void put_step(struct selftest_row *out, const struct blame *b)
+{
+	const bool of_loops = str_eq(b->stage, "loops");
+	const char *otherwise = of_loops ? "lower" : b->stage, *step = b->step[0] ? b->step : otherwise;
+	snprintf(out->step, sizeof out->step, "%s", b->write_back[0] && !of_loops ? "epilogue" : step);
+}
+
 static void explain(struct selftest_row *out, struct trial *x, const struct prog *p)
 {
 	struct arena a;
@@ -144,8 +153,7 @@ static void explain(struct selftest_row *out, struct trial *x, const struct prog
 	minimise(&least, &count, p, still_fails, x, &a);
 	put_operators(out, &least);
 	blame(&b, x->r, &least, &x->t, &x->failure, NULL, NULL, &a);
-	const char *stage = str_eq(b.stage, "loops") ? "lower" : b.stage; /* the loops are wrong as they were lowered already */
-	snprintf(out->step, sizeof out->step, "%s", b.write_back[0] ? "epilogue" : b.step[0] ? b.step : stage);
+	put_step(out, &b);
 	arena_free(&a);
 }
 
