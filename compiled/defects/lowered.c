@@ -342,29 +342,3 @@ static bool one_further(struct loops *l, int i)
 	return changed_load(l, i, at);
 }
 bool defect_load_one_late(struct defect_site *s) { return spoil_each(s->l, one_further); }
-
-/* ---- kernels that are called ---- */
-
-static bool given_as_contiguous(struct loops *l, int i)
-{
-	const struct loop_call *old = l->ins[i].call;
-	if (!old)
-		return false;
-	for (int k = 0; k < old->nin; k++) {
-		struct place p = old->in[k];
-		meta_make_contiguous(&p.meta, p.meta.dtype, p.meta.size, p.meta.rank);
-		p.meta.offset = old->in[k].meta.offset;
-		const bool fits = p.meta.offset + meta_numel(&p.meta) <= l->buffer[p.buffer].ncells;
-		if (!fits || memcmp(p.meta.stride, old->in[k].meta.stride, (size_t)p.meta.rank * sizeof p.meta.stride[0]) == 0)
-			continue;
-		struct loop_call *call = ARENA_NEW(l->arena, struct loop_call, 1);
-		*call = *old;
-		call->in = ARENA_NEW(l->arena, struct place, old->nin);
-		memcpy(call->in, old->in, (size_t)old->nin * sizeof *old->in);
-		call->in[k].meta = p.meta;
-		l->ins[i].call = call;
-		return true;
-	}
-	return false;
-}
-bool defect_call_of_contiguous(struct defect_site *s) { return spoil_each(s->l, given_as_contiguous); }
