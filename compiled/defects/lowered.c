@@ -213,7 +213,7 @@ bool defect_accumulation_lost(struct defect_site *s) { return spoil_each(s->l, o
 static bool stored_before_set(struct loops *l, int i)
 {
 	const struct loop_ins *set = &l->ins[i];
-	if (set->op != LOOP_SET || i + 2 >= l->nins)
+	if (set->op != LOOP_SET || i + 2 >= l->nins || spoil_loop_around(l, i) < (int)(spoil_definer(l, set->dst) - l->ins))
 		return false;
 	const bool round = set[1].op == LOOP_ROUND && set[1].a == set->dst;
 	const struct loop_ins *store = set + 1 + round;

@@ -1,7 +1,7 @@
 /* selftest.c: see selftest.h. A program that the defect leaves alone is compiled here, and not run: it is what a sound compiler makes. */
 #include "fuzz/cli/selftest.h"
 
-#include "compiled/compile.h"
+#include "compiled/targets/builtin/builtin.h"
 #include "fuzz/triage/blame.h"
 #include "fuzz/triage/minimise.h"
 
@@ -33,16 +33,18 @@ static bool loops_planted(const struct compiled *c, const struct compile_options
 	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
 }
 
-/* Does some call of p compile to something else with the defect? */
-static bool is_planted(const struct prog *p, const struct defect *d, struct arena *a)
+/* Does some call of p compile to something else for t with the defect? */
+static bool is_planted(const struct prog *p, const struct target *t, struct arena *a)
 {
-	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = str_eq(d->step, "fold"), .defect = d, .validate = false};
+	struct compile_options o;
+	CHECK(builtin_compile_options(&o, t));
+	o.validate = false;
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog bound;
 		struct compiled c = {0};
 		struct err err = {0};
 		const bool compiled = prog_bind(&bound, p, k, a, &err) && compile(&c, &bound, &o, a, &err) == COMPILE_OK;
-		if (c.planted || (compiled && defect_is_of_loops(d) && loops_planted(&c, &o, a)))
+		if (c.planted || (compiled && defect_is_of_loops(o.defect) && loops_planted(&c, &o, a)))
 			return true;
 	}
 	return false;
@@ -74,7 +76,7 @@ static bool trouble(struct selftest_row *out, const char *why)
 static bool ask_one(struct selftest_row *out, struct trial *x, const struct prog *p)
 {
 	struct ran ran;
-	if (x->d && !is_planted(p, x->d, &x->once))
+	if (x->d && !is_planted(p, &x->t, &x->once))
 		return false;
 	runner_run(&ran, x->r, p, &x->t, &x->once);
 	if (ran.broken || ran.outcome.verdict == VD_HARNESS)

@@ -27,15 +27,6 @@ static const struct target_stage stages[] = {
 	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
 };
 
-/* A knob without a subsystem is asked only where nothing else cures. */
-#define OF_LOOPS(stage)                                                                                                                    \
-	{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL},                           \
-		{stage, "passes", "-noop", "the removal of rows that return what they are given", NULL},                                           \
-		{stage, "passes", "-views", "the simplification of views", NULL}, {stage, "passes", "-cse", "common subexpressions", NULL},        \
-	{                                                                                                                                      \
-		stage, "passes", "-dce", "dead code", NULL                                                                                         \
-	}
-
 static const struct target_knob knobs[] = {
 	{"passes", "passes", "-noop", "the removal of rows that return what they are given", NULL},
 	{"passes", "passes", "-views", "the simplification of views", NULL},
@@ -43,8 +34,20 @@ static const struct target_knob knobs[] = {
 	{"passes", "passes", "-dce", "dead code", NULL},
 	{"passes", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
 	{"passes", "passes", "-all", "all passes", "passes"},
-	OF_LOOPS("loops"),
-	OF_LOOPS("jit"),
+	{"loops", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
+	{"loops", "fusion", "off", "fusion", NULL},
+	{"loops", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"loops", "passes", "-views", "the simplification of views", NULL},
+	{"loops", "passes", "-cse", "common subexpressions", NULL},
+	{"loops", "passes", "-dce", "dead code", NULL},
+	{"loops", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
+	{"jit", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
+	{"jit", "fusion", "off", "fusion", NULL},
+	{"jit", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"jit", "passes", "-views", "the simplification of views", NULL},
+	{"jit", "passes", "-cse", "common subexpressions", NULL},
+	{"jit", "passes", "-dce", "dead code", NULL},
+	{"jit", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
 };
 
 static const char *const plants[] = {
