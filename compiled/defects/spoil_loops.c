@@ -1,19 +1,67 @@
 /* spoil_loops.c: see spoil_loops.h. New instructions are built at the end, by the functions that lowering uses, then moved up. */
 #include "compiled/defects/spoil_loops.h"
 
+static void renamed_operand(int *operand, const int *to)
+{
+	if (*operand != NO_REG)
+		*operand = to[*operand];
+}
+
+static void renamed_registers(struct loops *l, struct loop_ins *ins, const int *to)
+{
+	int *const operand[] = {&ins->dst, &ins->a, &ins->b, &ins->c, &ins->scalar[0], &ins->scalar[1]};
+	for (int k = 0; k < ARRAY_LEN(operand); k++)
+		renamed_operand(operand[k], to);
+	if (!ins->at)
+		return;
+	struct affine *at = ARENA_NEW(l->arena, struct affine, 1);
+	*at = *ins->at;
+	for (int k = 0; k < at->n; k++)
+		renamed_operand(&at->term[k].reg, to);
+	ins->at = at;
+}
+
+/* Registers by the order in which they are assigned, as lowering and loops_read number them. */
+static void number_registers(struct loops *l)
+{
+	int *to = ARENA_NEW(l->arena, int, MAX(l->nreg, 1)), n = 0;
+	enum reg_type *reg = ARENA_NEW(l->arena, enum reg_type, MAX(l->nreg, 1));
+	int64_t *extent = ARENA_NEW(l->arena, int64_t, MAX(l->nreg, 1));
+	for (int r = 0; r < l->nreg; r++)
+		to[r] = NO_REG;
+	for (int i = 0; i < l->nins; i++) {
+		const int r = l->ins[i].dst;
+		if (r == NO_REG || l->ins[i].op == LOOP_SET)
+			continue;
+		reg[n] = l->reg[r];
+		extent[n] = l->extent[r];
+		to[r] = n++;
+	}
+	for (int i = 0; i < l->nins; i++)
+		renamed_registers(l, &l->ins[i], to);
+	l->cap_reg = MAX(l->nreg, 1);
+	l->nreg = n;
+	l->reg = reg;
+	l->extent = extent;
+}
+
 bool spoil_each(struct loops *l, ins_spoiler *spoil)
 {
 	bool any = false;
 	for (int i = l->nins - 1; i >= 0; i--) /* what is put behind i moves nothing before it */
 		any |= spoil(l, i);
+	if (any)
+		number_registers(l);
 	return any;
 }
 
 bool spoil_first(struct loops *l, ins_spoiler *spoil)
 {
 	for (int i = 0; i < l->nins; i++)
-		if (spoil(l, i))
+		if (spoil(l, i)) {
+			number_registers(l);
 			return true;
+		}
 	return false;
 }
 

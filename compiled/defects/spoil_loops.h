@@ -1,6 +1,6 @@
 /* spoil_loops.h: how defects of the steps lower and reuse change loops: instructions in place, put before others, moved up, and registers
- * read in the place of others. What is changed stays text that loops_read takes, and never touches a cell outside of its buffer: loads and
- * stores are changed only where the ranges of their registers show that. */
+ * read in the place of others. What is changed is text that loops_read reads back as the same. No defect touches a cell outside of its
+ * buffer: loads and stores are changed only where the ranges of their registers show that. */
 #ifndef SCATTERPROOF_SPOIL_LOOPS_H
 #define SCATTERPROOF_SPOIL_LOOPS_H
 
