@@ -289,7 +289,8 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 		BUG("%s", err.msg);
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
-	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, &err) || ended(out, RES_UNSUPPORTED, &err, r->arena);
+	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, r->o->defect, &err)
+		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
 }
 
 static bool run_call(struct result *out, struct running *r, int k)

@@ -1,6 +1,6 @@
 /* defects.h: planted defects, what the fuzzer is tested with. A DEFECT is the miniature of a compiler bug: behind one step of the built-in
  * compiler it changes what that step left, as a wrong rule of the step would have. Passes know nothing of defects: step_done() in compile.c
- * plants the one that compile_options name, before validators look.
+ * plants the one that compile_options name, before validators look; code_loops() in loops/code.c does so behind the steps on loops.
  *
  * defects.def says of each what is wrong, which bug it resembles, behind which step it acts and who must catch it: `invariant` defects
  * break one of validate.h; all others leave the validators content, because rows that were changed are inferred again.
@@ -8,6 +8,7 @@
 #ifndef SCATTERPROOF_DEFECTS_H
 #define SCATTERPROOF_DEFECTS_H
 
+#include "compiled/loops/loops.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/pass.h"
 
@@ -19,11 +20,12 @@ struct defect_site {
 	struct pure *g; /* the program; behind the epilogue it has no results but p's returns */
 	int nforward;   /* from the joint step on: rows before the backward part, as that step left them */
 	const struct functional *f;
+	struct loops *l; /* behind lower and reuse, where the others are NULL */
 };
 
 struct defect {
 	const char *name;
-	const char *step; /* as compile.h names stages, or "epilogue" */
+	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower" or "reuse" */
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */
@@ -32,6 +34,8 @@ struct defect {
 extern const struct defect defects[];
 extern const int ndefects;
 const struct defect *defect_find(const char *name); /* NULL: there is none */
+
+bool defect_is_of_loops(const struct defect *d); /* NULL: no */
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

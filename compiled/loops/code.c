@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "compiled/defects/defects.h"
 #include "compiled/loops/jit.h"
 #include "compiled/loops/package.h"
+#include "compiled/loops/reuse.h"
 
 struct code {
 	struct arena arena;
@@ -16,6 +18,21 @@ struct code {
 	struct package *package;
 };
 
+bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+	struct arena *a, struct err *err)
+{
+	struct defect_site site = {.l = out};
+	*planted = false;
+	if (!lower(out, p, &o->lower, a, err))
+		return false;
+	*planted |= defect_plant(d, "lower", &site);
+	if (o->no_reuse)
+		return true;
+	loops_reuse_buffers(out);
+	*planted |= defect_plant(d, "reuse", &site);
+	return true;
+}
+
 static bool built(enum native_end end, const struct err *err)
 {
 	if (end == NATIVE_BROKEN)
@@ -23,9 +40,10 @@ static bool built(enum native_end end, const struct err *err)
 	return end == NATIVE_OK;
 }
 
-static bool make(struct code *c, const struct code_options *o, struct err *err)
+static bool make(struct code *c, const struct code_options *o, const struct defect *d, struct err *err)
 {
-	if (!lower(&c->l, c->p, &o->lower, &c->arena, err))
+	bool planted;
+	if (!code_loops(&c->l, &planted, c->p, o, d, &c->arena, err))
 		return false;
 	switch (o->engine) {
 	case CODE_INTERPRETED: return true;
@@ -36,12 +54,12 @@ static bool make(struct code *c, const struct code_options *o, struct err *err)
 	BUG("engine %d", (int)o->engine);
 }
 
-bool code_open(struct code **out, const struct prog *p, const struct code_options *o, struct err *err)
+bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err)
 {
 	struct code *c = xmalloc(sizeof *c);
 	*c = (struct code){.p = p, .engine = o->engine};
 	arena_init(&c->arena);
-	const bool ok = make(c, o, err);
+	const bool ok = make(c, o, d, err);
 	*out = ok ? c : NULL;
 	if (!ok)
 		code_close(c);

@@ -14,13 +14,20 @@ enum code_engine {
 struct code_options {
 	enum code_engine engine;
 	struct lower_options lower;
+	bool no_reuse; /* every value has a buffer of its own (reuse.h) */
 	struct native_options native;
 };
+
+struct defect; /* defects/defects.h */
+
+/* The steps from a program to its loops: lower, reuse. Behind its step d (NULL: none) is planted; *planted: it found something to spoil. */
+bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+	struct arena *a, struct err *err);
 
 struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler on this machine (err).
  * What the compilers under us do not take is our bug. */
-bool code_open(struct code **out, const struct prog *p, const struct code_options *o, struct err *err);
+bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
 void code_close(struct code *c); /* NULL is fine */
 /* Runs it on the inputs of a program that has the same ones. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
 void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a);

@@ -1,7 +1,6 @@
 /* lower.c: see lower.h. What is here knows no operator: which values are in memory, which pending, and the nests that put them there. */
 #include "compiled/loops/lower.h"
 
-#include "compiled/loops/reuse.h"
 #include "eager/ops/layout.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -515,7 +514,5 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 	out->ret = ARENA_NEW(a, struct place, MAX(p->nret, 1));
 	for (int i = 0; i < p->nret; i++)
 		out->ret[i] = lower_place(&l, p->ret[i]);
-	if (!o->no_reuse)
-		loops_reuse_buffers(out);
 	return true;
 }

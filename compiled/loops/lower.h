@@ -14,7 +14,6 @@
 
 struct lower_options {
 	bool no_fusion; /* every value is in memory */
-	bool no_reuse;  /* and has a buffer of its own (reuse.h) */
 };
 
 struct lowering {
@@ -42,7 +41,8 @@ struct lower_rule {
 };
 extern const struct lower_rule *const op_lower[];
 
-/* p: without symbols, writes only to memory that does not overlap itself. False: err. */
+/* Every value that is in memory has a buffer of its own: reuse.h shares them.
+ * p: without symbols, writes only to memory that does not overlap itself. False: err. */
 bool lower(struct loops *out, const struct prog *p, const struct lower_options *o, struct arena *a, struct err *err);
 
 /* ---- for rules ---- */

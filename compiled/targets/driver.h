@@ -23,7 +23,7 @@ struct target_refusal {
 
 /* Something of a stage that an option of the target's name switches off, or makes plainer, by itself. Coarse ones come first. */
 struct target_knob {
-	const char *stage; /* it and no other takes the option */
+	const char *stage; /* it takes the option; others that do have rows of their own */
 	const char *option, *value;
 	const char *what;      /* "fusion of several kernels into one" */
 	const char *subsystem; /* applied one by one: what PROBE_FIRST counts. NULL: a single switch */

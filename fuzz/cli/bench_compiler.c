@@ -177,7 +177,7 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named));
 	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
 	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
-	bool ok = lower(&l, &k.p, &co.code.lower, &a, err) && code_open(&code, &k.p, &co.code, err);
+	bool planted, ok = code_loops(&l, &planted, &k.p, &co.code, NULL, &a, err) && code_open(&code, &k.p, &co.code, NULL, err);
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);

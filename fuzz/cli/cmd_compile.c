@@ -1,7 +1,6 @@
 /* cmd_compile.c: what the built-in compiler makes of programs, as text that every command reads. */
 #include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
-#include "compiled/loops/lower.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
@@ -40,22 +39,30 @@ static void print_stage(const struct prog *p, const char *name, int stage, const
 	sb_free(&sb);
 }
 
+static void tell_planted(struct strbuf *steps, const struct defect *d, bool planted)
+{
+	if (d)
+		sb_printf(steps, "# defect %s: %s\n", d->name, planted ? "planted" : "nothing to spoil");
+}
+
 /* The loops of a compiled program, or the C text of these. */
 static bool print_loops(
-	const struct compiled *c, const char *name, const struct request *r, const char *steps, struct arena *a, struct err *err)
+	const struct compiled *c, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
 {
 	struct loops l;
 	struct strbuf sb;
+	bool planted;
 	const bool text = r->form == FORM_LOOPS;
-	if (!lower(&l, &c->p, &r->options.code.lower, a, err))
+	if (!code_loops(&l, &planted, &c->p, &r->options.code, r->options.defect, a, err))
 		return false;
+	tell_planted(steps, r->options.defect, planted || c->planted);
 	sb_init(&sb);
 	if (text)
 		loops_print(&sb, &l);
 	else
 		loops_emit_c(&sb, &l, true);
 	const size_t header = text ? strcspn(sb.s, "\n") + 1 : 0;
-	printf(text ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps, sb.s + header);
+	printf(text ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
 	sb_free(&sb);
 	return true;
 }
@@ -80,12 +87,12 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	o.ctx = &steps;
 	if (prog_bind(&bound, p, 0, &a, &err))
 		status = compile(&c, &bound, &o, &a, &err);
-	if (o.defect)
-		sb_printf(&steps, "# defect %s: %s\n", o.defect->name, c.planted ? "planted" : "nothing to spoil");
+	if (request->form == FORM_PROGRAM)
+		tell_planted(&steps, o.defect, c.planted);
 	if (status == COMPILE_OK)
 		put_gradients(&steps, &c, &bound);
 	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
-		status = print_loops(&c, name, request, steps.s, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
+		status = print_loops(&c, name, request, &steps, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
 	else if (status == COMPILE_OK)
 		print_stage(&c.p, name, o.stage, steps.s);
 	if (status != COMPILE_OK)

@@ -1,7 +1,7 @@
 /* selftest.c: see selftest.h. A program that the defect leaves alone is compiled here, and not run: it is what a sound compiler makes. */
 #include "fuzz/cli/selftest.h"
 
-#include "compiled/compile.h"
+#include "compiled/targets/builtin/builtin.h"
 #include "fuzz/triage/blame.h"
 #include "fuzz/triage/minimise.h"
 
@@ -13,28 +13,38 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass. */
+/* Only freezing runs the folding pass; loops show the defects of their steps. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
 	const char *freezing = d && str_eq(d->step, "fold") ? "+freezing=1" : "";
-	snprintf(text, sizeof text, "builtin:passes%s%s%s", d ? "+defect=" : "", d ? d->name : "", freezing);
+	snprintf(
+		text, sizeof text, "builtin:%s%s%s%s", defect_is_of_loops(d) ? "loops" : "passes", d ? "+defect=" : "", d ? d->name : "", freezing);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
 }
 
-/* Does some call of p compile to something else with the defect? */
-static bool is_planted(const struct prog *p, const struct defect *d, struct arena *a)
+static bool loops_planted(const struct compiled *c, const struct compile_options *o, struct arena *a)
 {
-	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = str_eq(d->step, "fold"), .defect = d, .validate = false};
+	struct loops l;
+	bool planted = false;
+	struct err err = {0};
+	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
+}
+
+/* Does some call of p compile to something else for t with the defect? */
+static bool is_planted(const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct compile_options o;
+	CHECK(builtin_compile_options(&o, t));
+	o.validate = false;
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog bound;
 		struct compiled c = {0};
 		struct err err = {0};
-		if (prog_bind(&bound, p, k, a, &err))
-			compile(&c, &bound, &o, a, &err);
-		if (c.planted)
+		const bool compiled = prog_bind(&bound, p, k, a, &err) && compile(&c, &bound, &o, a, &err) == COMPILE_OK;
+		if (c.planted || (compiled && defect_is_of_loops(o.defect) && loops_planted(&c, &o, a)))
 			return true;
 	}
 	return false;
@@ -66,7 +76,7 @@ static bool trouble(struct selftest_row *out, const char *why)
 static bool ask_one(struct selftest_row *out, struct trial *x, const struct prog *p)
 {
 	struct ran ran;
-	if (x->d && !is_planted(p, x->d, &x->once))
+	if (x->d && !is_planted(p, &x->t, &x->once))
 		return false;
 	runner_run(&ran, x->r, p, &x->t, &x->once);
 	if (ran.broken || ran.outcome.verdict == VD_HARNESS)
@@ -126,6 +136,15 @@ static void put_operators(struct selftest_row *out, const struct prog *p)
 	sb_free(&sb);
 }
 
+/* Where the loops are wrong and the program is not, they were lowered wrongly, unless blame knows better; what is not in an input that the
+ * program writes has nothing to do with the epilogue then. */
+static void put_step(struct selftest_row *out, const struct blame *b)
+{
+	const bool of_loops = str_eq(b->stage, "loops");
+	const char *otherwise = of_loops ? "lower" : b->stage, *step = b->step[0] ? b->step : otherwise;
+	snprintf(out->step, sizeof out->step, "%s", b->write_back[0] && !of_loops ? "epilogue" : step);
+}
+
 static void explain(struct selftest_row *out, struct trial *x, const struct prog *p)
 {
 	struct arena a;
@@ -136,7 +155,7 @@ static void explain(struct selftest_row *out, struct trial *x, const struct prog
 	minimise(&least, &count, p, still_fails, x, &a);
 	put_operators(out, &least);
 	blame(&b, x->r, &least, &x->t, &x->failure, NULL, NULL, &a);
-	snprintf(out->step, sizeof out->step, "%s", b.write_back[0] ? "epilogue" : b.step[0] ? b.step : b.stage);
+	put_step(out, &b);
 	arena_free(&a);
 }
 

@@ -74,6 +74,41 @@ steps() { # blame asks with until=STEP; what is wrong with the writing back alon
 	expect "nothing to spoil: it does not fail" 4 $?
 }
 
+loops() { # defects of the steps lower and reuse: found, named, and the same to every engine that runs loops
+	"$bin" selftest --defect window_never,accumulation_lost,reused_in_last_nest,input_reused --programs 150 >"$tmp/out" 2>"$tmp/err"
+	expect "all are found" 0 $?
+	has "a window" "$tmp/out" '^window_never +lower +[0-9]+ programs, planted in [0-9]+; caught by (value|gradient); blamed: lower; [a-z]'
+	has "a buffer" "$tmp/out" '^reused_in_last_nest +reuse .* caught by (value|gradient); blamed: reuse; '
+	has "an input" "$tmp/out" '^input_reused +reuse .* caught by value; blamed: reuse; '
+	has "the summary" "$tmp/out" '^4 defects, 4 found; .* step named right: 4; none planted: nothing found$'
+	cat >"$tmp/s.prog" <<-'EOP'
+		# scatterproof 1
+		x = input([17], seed=1)
+		y = cumsum(x, 0)
+		z = flip(y, [0])
+		w = cumsum(z, 0)
+		return (w,)
+	EOP
+	for defect in tile_one_more reused_in_last_nest; do
+		"$bin" check "$tmp/s.prog" --target builtin:loops+defect=$defect --target builtin:jit+defect=$defect --expect mismatch >"$tmp/out" 2>&1
+		expect "$defect: loops and jit" 0 $?
+		"$bin" compile "$tmp/s.prog" --print-after loops --defect $defect >"$tmp/$defect" 2>"$tmp/err"
+		has "$defect is said" "$tmp/$defect" "^# defect $defect: planted$"
+	done
+	has "the last round is gone" "$tmp/tile_one_more" '^(  )?for r[0-9]+ < 16$'
+	"$bin" compile "$tmp/s.prog" --print-after c --defect tile_one_more >"$tmp/out" 2>"$tmp/err"
+	has "in C, too" "$tmp/out" 'r[0-9]+ < 16; '
+	"$bin" compile "$tmp/s.prog" --print-after loops --defect empty_identity_zero >"$tmp/out" 2>"$tmp/err"
+	has "nothing to spoil" "$tmp/out" '^# defect empty_identity_zero: nothing to spoil$'
+	"$bin" check "$tmp/s.prog" --target builtin:loops+defect=reused_in_last_nest+buffer_reuse=0 --target builtin:jit+defect=reused_in_last_nest+until=lower --expect pass >"$tmp/out" 2>&1
+	expect "right where no buffers are shared" 0 $?
+	"$bin" check "$tmp/s.prog" --target builtin:loops+defect=reused_in_last_nest+until=reuse --expect mismatch >"$tmp/out" 2>&1
+	expect "wrong behind that step" 0 $?
+	"$bin" blame "$tmp/s.prog" --target builtin:jit+defect=reused_in_last_nest --quiet >"$tmp/out" 2>"$tmp/err"
+	expect "blame" 0 $?
+	has "the step" "$tmp/out" 'wrong from: loops \(passes is right\); cured by .*buffer_reuse=0.*; right without application 1 of buffers: reuse'
+}
+
 printed() { # compile --defect
 	printf '# scatterproof 1\nx = input([3], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y, alpha=2)\nreturn (z,)\n' >"$tmp/a.prog"
 	"$bin" compile "$tmp/a.prog" --defect alpha_lost >"$tmp/out" 2>"$tmp/err"
@@ -102,7 +137,7 @@ usage() {
 	expect "of compile" 2 $?
 	"$bin" selftest alpha_lost >"$tmp/out" 2>"$tmp/err"
 	expect "a word" 2 $?
-	for target in eager+defect=alpha_lost functional+defect=cse_ignores_dim joint+defect=noop_expand passes+defect=nonsense passes+until=functional joint+until=joint; do
+	for target in eager+defect=alpha_lost functional+defect=cse_ignores_dim joint+defect=noop_expand passes+defect=nonsense passes+until=functional joint+until=joint passes+defect=tile_one_more passes+until=lower; do
 		"$bin" check "$src/corpus/seeds" --target builtin:$target >"$tmp/out" 2>"$tmp/err"
 		expect "$target" 2 $?
 		has "$target: is said" "$tmp/err" "target 'builtin:.*(no defect|compiles nothing|does not have|is not joint or|has no option)"

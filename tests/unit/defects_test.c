@@ -1,5 +1,6 @@
 /* defects_test.c: planted defects over the programs of a fixed seed: each finds something to spoil; those that an invariant must catch
- * break one somewhere, and the others none anywhere; what a defect leaves alone is what a compiler without it makes. */
+ * break one somewhere, and the others none anywhere; what a defect leaves alone is what a compiler without it makes; what one
+ * of the loops changes is text that is read back. */
 #include "compiled/compile.h"
 #include "compiled/defects/defects.h"
 #include "fuzz/campaign/source.h"
@@ -18,23 +19,61 @@ static struct {
 	char why[256]; /* an invariant that was broken */
 } seen[MOST_DEFECTS];
 
+/* The loops as text, which is read back as it was printed and is what generated code is made of. "": the program has none. */
+static const char *loops_text(bool *planted, const struct prog *p, const struct defect *d, struct arena *a)
+{
+	struct loops l, again;
+	struct strbuf sb, sb2;
+	struct err err = {0};
+	*planted = false;
+	if (!code_loops(&l, planted, p, &(struct code_options){.no_reuse = false}, d, a, &err))
+		return "";
+	sb_init(&sb);
+	sb_init(&sb2);
+	loops_print(&sb, &l);
+	const char *text = arena_strdup(a, sb.s);
+	const bool ok = loops_read(&again, a, text, &err);
+	EXPECT(ok, "%s: %d:%d: %s\n%s", d ? d->name : "sound", err.line, err.col, err.msg, text);
+	if (ok)
+		loops_print(&sb2, &again);
+	EXPECT(!ok || str_eq(text, sb2.s), "%s reads back as another one", d ? d->name : "sound");
+	sb_free(&sb);
+	sb_free(&sb2);
+	return text;
+}
+
 /* NULL d: none. text: as compiled; "" if it was not, or nobody is to know. */
-static enum compile_status compiled(
-	const char **text, bool *planted, const struct prog *p, const struct defect *d, bool print, struct err *err, struct arena *a)
+static enum compile_status compiled(struct compiled *c, const char **text, bool *planted, const struct prog *p, const struct defect *d,
+	bool print, struct err *err, struct arena *a)
 {
 	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = true, .validate = true, .defect = d};
-	struct compiled c = {0};
 	struct strbuf sb;
-	const enum compile_status status = compile(&c, p, &o, a, err);
-	*planted = c.planted;
+	*c = (struct compiled){.planted = false};
+	const enum compile_status status = compile(c, p, &o, a, err);
+	*planted = c->planted;
 	*text = "";
-	if (status != COMPILE_OK || !(print || c.planted))
+	if (status != COMPILE_OK || !(print || c->planted))
 		return status;
 	sb_init(&sb);
-	prog_print(&sb, &c.p);
+	prog_print(&sb, &c->p);
 	*text = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return status;
+}
+
+/* A program behind all passes: the defects of the steps on its loops. */
+static void look_at_loops(const struct prog *p, bool every, struct arena *a)
+{
+	bool planted;
+	const char *sound = loops_text(&planted, p, NULL, a);
+	for (int i = 0; sound[0] && i < ndefects; i++) {
+		if (!defect_is_of_loops(&defects[i]) || (!every && seen[i].changed))
+			continue;
+		const char *text = loops_text(&planted, p, &defects[i], a);
+		seen[i].planted += planted;
+		seen[i].changed += planted && strcmp(text, sound) != 0;
+		seen[i].left_alone += !planted && strcmp(text, sound) != 0;
+	}
 }
 
 static bool has_spoiled(int i) { return defects[i].caught == CAUGHT_BY_INVARIANT ? seen[i].broken > 0 : seen[i].changed > 0; }
@@ -45,13 +84,15 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 	struct err err = {0};
 	bool planted;
 	const char *sound, *text;
-	if (compiled(&sound, &planted, p, NULL, true, &err, a) != COMPILE_OK)
+	struct compiled c;
+	if (compiled(&c, &sound, &planted, p, NULL, true, &err, a) != COMPILE_OK)
 		return;
+	look_at_loops(&c.p, every, a);
 	for (int i = 0; i < ndefects; i++) {
 		struct err why = {0};
-		if (!every && has_spoiled(i))
+		if (defect_is_of_loops(&defects[i]) || (!every && has_spoiled(i)))
 			continue;
-		const bool broken = compiled(&text, &planted, p, &defects[i], print, &why, a) == COMPILE_BROKEN;
+		const bool broken = compiled(&c, &text, &planted, p, &defects[i], print, &why, a) == COMPILE_BROKEN;
 		const bool differs = text[0] && strcmp(text, sound) != 0;
 		seen[i].planted += planted;
 		seen[i].changed += planted && differs;
@@ -113,8 +154,8 @@ static void test_table(void)
 	for (int i = 0; i < ndefects; i++) {
 		const struct defect *d = &defects[i];
 		int step;
-		EXPECT(str_eq(d->step, "epilogue") || (compile_stage_find(&step, d->step) && step < compile_nstages() - 1), "%s: step %s", d->name,
-			d->step);
+		EXPECT(str_eq(d->step, "epilogue") || defect_is_of_loops(d) || (compile_stage_find(&step, d->step) && step < compile_nstages() - 1),
+			"%s: step %s", d->name, d->step);
 		EXPECT(d->what[0] && d->like[0], "%s says nothing", d->name);
 		EXPECT(defect_find(d->name) == d, "%s is there twice", d->name);
 	}

@@ -211,9 +211,10 @@ static void test_reuse(void)
 	const struct prog *p =
 		program(HEAD "a = neg(x)\nb = sort(a)\nc = getitem(b, 0)\nd = neg(c)\ne = sort(d)\nf = getitem(e, 0)\nreturn (f,)\n");
 	struct loops all, shared;
+	bool planted;
 	struct err err = {0};
-	EXPECT(lower(&all, p, &(struct lower_options){.no_reuse = true}, &arena, &err), "%s", err.msg);
-	EXPECT(lower(&shared, p, &(struct lower_options){0}, &arena, &err), "%s", err.msg);
+	EXPECT(code_loops(&all, &planted, p, &(struct code_options){.no_reuse = true}, NULL, &arena, &err), "%s", err.msg);
+	EXPECT(code_loops(&shared, &planted, p, &(struct code_options){0}, NULL, &arena, &err), "%s", err.msg);
 	EXPECT_INT(all.nbuffer, 8);    /* x, y, a, b's and e's two each, d */
 	EXPECT_INT(shared.nbuffer, 5); /* d lies where a was, the results of e where those of b were */
 	EXPECT(shared.ret[0].buffer >= 2, "a result lies in input %d", shared.ret[0].buffer);

@@ -171,7 +171,8 @@ static void test_knobs(void)
 			EXPECT(target_with(&with, &t, &o, &err), "%s", err.msg);
 			EXPECT_STR(target_option(&with, k->option), k->value);
 			for (int j = 0; j < i; j++)
-				EXPECT(!str_eq(k[-1 - j].option, k->option) || !str_eq(k[-1 - j].value, k->value), "%s twice", k->option);
+				EXPECT(!str_eq(k[-1 - j].stage, k->stage) || !str_eq(k[-1 - j].option, k->option) || !str_eq(k[-1 - j].value, k->value),
+					"%s twice", k->option);
 			struct target_probe first = {.kind = PROBE_FIRST, .what = k->subsystem, .first = 0};
 			if (k->subsystem)
 				EXPECT(target_probing(&with, &t, &first, &err), "%s", err.msg);

@@ -34,6 +34,20 @@ static const struct target_knob knobs[] = {
 	{"passes", "passes", "-dce", "dead code", NULL},
 	{"passes", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
 	{"passes", "passes", "-all", "all passes", "passes"},
+	{"loops", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
+	{"loops", "fusion", "off", "fusion", NULL},
+	{"loops", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"loops", "passes", "-views", "the simplification of views", NULL},
+	{"loops", "passes", "-cse", "common subexpressions", NULL},
+	{"loops", "passes", "-dce", "dead code", NULL},
+	{"loops", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
+	{"jit", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
+	{"jit", "fusion", "off", "fusion", NULL},
+	{"jit", "passes", "-noop", "the removal of rows that return what they are given", NULL},
+	{"jit", "passes", "-views", "the simplification of views", NULL},
+	{"jit", "passes", "-cse", "common subexpressions", NULL},
+	{"jit", "passes", "-dce", "dead code", NULL},
+	{"jit", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
 };
 
 static const char *const plants[] = {
@@ -81,6 +95,21 @@ static bool last_step(int *out, const struct target *t)
 	return !str_eq(target_stage(t)->name, "eager");
 }
 
+/* How a stage runs loops. */
+struct engine_of {
+	const char *stage;
+	enum code_engine engine;
+};
+static const struct engine_of engines[] = {{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}};
+
+static bool has_loops(const struct target *t)
+{
+	bool has = false;
+	for (int i = 0; i < ARRAY_LEN(engines); i++)
+		has |= str_eq(engines[i].stage, target_stage(t)->name);
+	return has;
+}
+
 /* A planted defect of a step that t's stage has. */
 static bool defect_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
@@ -91,17 +120,32 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 			guess_from(&(struct guess){0}, o->value, &defects[0].name, sizeof defects[0], ndefects));
 	if (!last_step(&stage, t))
 		return err_set(err, "target '%s': stage %s compiles nothing, so it has no defects", text, target_stage(t)->name);
+	if (defect_is_of_loops(d) && !has_loops(t))
+		return err_set(
+			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
 	return !compile_stage_find(&step, d->step) || step <= stage
 		|| err_set(
 			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
 }
 
-static bool until_fits(const struct target_option *o, const char *text, struct err *err)
+/* The steps behind the passes, of stages that have loops. */
+static const char *const loop_steps[] = {"lower", "reuse"};
+
+static int loop_step(const char *name) /* -1: it is none */
+{
+	for (int i = 0; i < ARRAY_LEN(loop_steps); i++)
+		if (str_eq(name, loop_steps[i]))
+			return i;
+	return -1;
+}
+
+static bool until_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	int step;
-	return (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
-		|| err_set(
-			err, "target '%s': until=%s is not joint or the name of a pass: %s", text, o->value, "fold, noop, views, cse, dce, reinplace");
+	return (has_loops(t) && loop_step(o->value) >= 0)
+		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
+		|| err_set(err, "target '%s': until=%s is not joint or the name of a pass: %s%s", text, o->value,
+			"fold, noop, views, cse, dce, reinplace", has_loops(t) ? "; nor lower or reuse" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -111,13 +155,13 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
 	const char *stage = target_stage(t)->name;
-	const bool native = str_eq(stage, "o2") || str_eq(stage, "package"), loops = native || str_eq(stage, "loops") || str_eq(stage, "jit");
+	const bool native = str_eq(stage, "o2") || str_eq(stage, "package"), loops = has_loops(t);
 	const bool passes_stage = loops || str_eq(stage, "passes");
 	unsigned off;
 	if (str_eq(o->name, "defect"))
 		return defect_fits(t, o, text, err);
 	if (passes_stage && str_eq(o->name, "until"))
-		return until_fits(o, text, err);
+		return until_fits(t, o, text, err);
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
@@ -140,10 +184,16 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
-/* until=STEP, by how many steps of those behind the joint program: PROBE_FIRST of the knob that switches all passes off. */
+/* until=STEP, by how many steps of those behind the joint program: PROBE_FIRST of the knob that switches all passes off. Of the one that
+ * gives each value a buffer of its own: by how many behind lower. */
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
+	if (p->kind == PROBE_FIRST && str_eq(p->what, "buffers") && has_loops(t)) {
+		*out = (struct target_option){.name = "until"};
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, ARRAY_LEN(loop_steps) - 1))]);
+		return true;
+	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
 		return false;
 	snprintf(out->name, sizeof out->name, "until");
@@ -183,6 +233,9 @@ static char *until_answer(const struct target *t, struct arena *a)
 {
 	const char *until = target_option(t, "until");
 	int stage;
+	if (until && loop_step(until) >= 0)
+		return arena_printf(
+			a, "first buffers:%d: %d asked, the last that was on: %s\n", loop_step(until), ARRAY_LEN(loop_steps) - 1, until);
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
@@ -320,10 +373,6 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->defect = defect ? defect_find(defect) : NULL;
 	if (last && str_eq(last, "0"))
 		out->off |= 1u << npasses;
-	static const struct {
-		const char *stage;
-		enum code_engine engine;
-	} engines[] = {{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}};
 	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt"), *stage = target_stage(t)->name;
 	for (int i = 0; i < ARRAY_LEN(engines); i++)
 		if (str_eq(engines[i].stage, stage)) {
@@ -331,9 +380,13 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 			out->code.engine = engines[i].engine;
 		}
 	out->code.lower.no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
-	out->code.lower.no_reuse = target_option(t, "buffer_reuse") && str_eq(target_option(t, "buffer_reuse"), "0");
+	out->code.no_reuse = target_option(t, "buffer_reuse") && str_eq(target_option(t, "buffer_reuse"), "0");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
+	if (until && loop_step(until) >= 0) { /* behind all passes */
+		out->code.no_reuse |= loop_step(until) == 0;
+		until = NULL;
+	}
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
 }
 
