@@ -152,7 +152,8 @@ static int triangle(struct lowering *l, int node, const struct affine *idx, int6
 	const struct meta *m = &l->p->node[node].out[0].meta;
 	struct affine at = idx[m->rank - 1];
 	affine_add(&at, &idx[m->rank - 2], -1);
-	const int64_t all = 4 * MAX_NUMEL;
+	const int64_t all = 4 * MAX_NUMEL; /* beyond every row and column */
+	diagonal = MAX(-all, MIN(diagonal, all - 1));
 	const int inside = lower ? lower_within(l, &at, -all, diagonal + 1) : lower_within(l, &at, diagonal, all);
 	const int zero = inside == ALWAYS ? NO_REG : lower_scalar(l, m->dtype, &(struct scalar){SC_INT, 0, 0}, form);
 	if (inside == NEVER)

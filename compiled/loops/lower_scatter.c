@@ -79,8 +79,19 @@ static bool rows_open(struct scatter_nest *w, struct lowering *l, int node, bool
 	return true;
 }
 
+/* Whether positions are looked at although there are no elements, the kernel knows. */
+static bool nothing_to_write(struct lowering *l, int node)
+{
+	const bool nothing = meta_numel(&l->place[0].meta) == 0;
+	if (nothing)
+		lower_extern(l, node);
+	return nothing;
+}
+
 static void nests_index_add(struct lowering *l, int node)
 {
+	if (nothing_to_write(l, node))
+		return;
 	struct scatter_nest w;
 	const enum dtype t = l->place[0].meta.dtype;
 	const struct place sums = nest_sums(l, lower_operand(l, node, A_rows_of_dim_self));
@@ -97,6 +108,8 @@ const struct lower_rule lower_index_add = {.nests = nests_index_add};
 
 static void nests_index_copy(struct lowering *l, int node)
 {
+	if (nothing_to_write(l, node))
+		return;
 	struct scatter_nest w;
 	nest_copy(l, lower_operand(l, node, A_rows_of_dim_self));
 	if (rows_open(&w, l, node, false, BOUND_INDEX_COPY))

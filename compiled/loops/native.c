@@ -4,15 +4,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "compiled/loops/emit_c.h"
 #include "eager/base/output.h"
-
-extern char **environ;
 
 struct native {
 	void *library;
@@ -28,35 +27,49 @@ static int compile_text(const char *text, const char *library, const char *messa
 	const char *argv[] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm", o->sanitize ? "-fsanitize=undefined" : NULL,
 		"-fsanitize-undefined-trap-on-error", NULL};
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
 	int status;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-	const int failed = posix_spawnp(&pid, o->compiler, &actions, NULL, (char *const *)(uintptr_t)argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (failed) {
-		errno = failed;
-		return -1;
+	const pid_t parent = getpid(), pid = fork();
+	if (pid == 0) {
+		const int fd = open(messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with us, however we end */
+		if (fd >= 0 && getppid() == parent && dup2(fd, STDERR_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0)
+			execvp(o->compiler, (char *const *)(uintptr_t)argv);
+		_exit(127);
 	}
+	if (pid < 0)
+		return -1;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-static enum native_end refused(int status, const char *messages, const struct native_options *o, struct arena *a, struct err *err)
+/* The first line that names an error, else the last one. */
+static const char *telling_line(const char *messages, struct arena *a)
+{
+	const char *at = strstr(messages, "rror: ");
+	if (!at)
+		return last_line(messages, a);
+	while (at > messages && at[-1] != '\n')
+		at--;
+	return arena_printf(a, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+/* An error at a line of the text is ours. All else that keeps a compiler from its work (no room, no assembler, a signal) is the machine's. */
+static enum native_end refused(
+	int status, const char *source, const char *messages, const struct native_options *o, struct arena *a, struct err *err)
 {
 	struct strbuf text;
 	if (status == -1 || status == 127) {
-		err_set(err, "%s does not start: %s", o->compiler, status == -1 ? strerror(errno) : "not found");
+		err_set(err, "%s does not start: %s", o->compiler, status == -1 ? strerror(errno) : "No such file, or it cannot be run");
 		return NATIVE_MISSING;
 	}
 	sb_init(&text);
 	sb_read_file(&text, messages, 1 << 16, NULL);
-	err_set(err, "generated code: %s ended with %d: %.500s", o->compiler, status, last_line(text.s, a));
+	const char *line = telling_line(text.s, a);
+	const bool ours = str_starts(line, source) && strstr(line, " error: ");
+	err_set(err, "%s%s ended with %d: %.500s", ours ? "generated code: " : "", o->compiler, status, line);
 	sb_free(&text);
-	return NATIVE_BROKEN;
+	return ours ? NATIVE_BROKEN : NATIVE_MISSING;
 }
 
 enum native_end native_build(const char *library, const struct loops *l, const struct native_options *o, struct err *err)
@@ -70,7 +83,7 @@ enum native_end native_build(const char *library, const struct loops *l, const s
 	enum native_end end = NATIVE_MISSING;
 	if (output_text(source, &text, err)) {
 		const int status = compile_text(source, library, messages, o);
-		end = status == 0 ? NATIVE_OK : refused(status, messages, o, &a, err);
+		end = status == 0 ? NATIVE_OK : refused(status, source, messages, o, &a, err);
 	}
 	unlink(source);
 	unlink(messages);
@@ -88,7 +101,7 @@ bool native_load(struct native **out, const char *library, struct err *err)
 	*out = run ? n : NULL;
 	if (run)
 		return true;
-	err_set(err, "generated code: %s", dlerror());
+	err_set(err, "%s", n->library ? "generated code has no function run" : dlerror());
 	native_close(n);
 	return false;
 }
@@ -105,8 +118,8 @@ enum native_end native_open(struct native **out, const struct loops *l, const st
 	}
 	snprintf(library, sizeof library, "%s/loops.so", folder);
 	enum native_end end = native_build(library, l, o, err);
-	if (end == NATIVE_OK && !native_load(out, library, err))
-		end = NATIVE_BROKEN;
+	if (end == NATIVE_OK && !native_load(out, library, err)) /* a file system that nothing may be run from, a compiler that made nothing */
+		end = NATIVE_MISSING;
 	unlink(library);
 	rmdir(folder);
 	return end;

@@ -121,14 +121,12 @@ static bool read_program(struct prog *p, const char *folder, int file, struct ar
 	return ok;
 }
 
-static bool load(
-	struct prog *p, struct prog *inputs, struct loops *l, struct native **code, const char *folder, struct arena *a, struct err *err)
+static bool load(struct prog *p, struct prog *inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf loops;
 	sb_init(&loops);
 	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_program(inputs, folder, INPUTS, a, err)
-		&& read_text(&loops, folder, LOOPS, err) && loops_read(l, a, arena_strdup(a, loops.s), err)
-		&& native_load(code, file_of(folder, LIBRARY, a), err);
+		&& read_text(&loops, folder, LOOPS, err) && loops_read(l, a, arena_strdup(a, loops.s), err);
 	sb_free(&loops);
 	return ok;
 }
@@ -144,10 +142,14 @@ int package_child(const char *folder)
 	struct result r = {.status = RES_OK, .message = "", .stderr_tail = ""};
 	arena_init(&a);
 	sb_init(&answer);
-	if (!load(&p, &inputs, &l, &code, folder, &a, &err))
-		BUG("package: %d:%d: %s", err.line, err.col, err.msg);
+	if (!load(&p, &inputs, &l, folder, &a, &err)) {
+		complain("package %s: %d:%d: %s", folder, err.line, err.col, err.msg);
+		return 3;
+	}
 	r.call = ARENA_ZNEW(&a, struct result_call, 1);
-	const enum loop_end end = loops_run(&r.call[0], &l, &p, &inputs, native_run, code, &a, &err);
+	enum loop_end end = LOOPS_TOO_LARGE;
+	if (native_load(&code, file_of(folder, LIBRARY, &a), &err)) /* else nothing may be run from here */
+		end = loops_run(&r.call[0], &l, &p, &inputs, native_run, code, &a, &err);
 	r.ncalls = end == LOOPS_RAN;
 	if (end != LOOPS_RAN)
 		r.status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;

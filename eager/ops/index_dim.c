@@ -358,8 +358,8 @@ bool kern_index_add(struct kern_ctx *c)
 {
 	struct dim_rows r;
 	struct wide sum;
-	if (meta_numel(&c->out[0].meta) == 0)
-		return true;
+	if (meta_numel(&c->out[0].meta) == 0 && c->out[0].meta.rank > 1)
+		return true; /* positions are not looked at */
 	wide_load(&sum, c->in[A_index_add_self], c->scratch);
 	rows_init(&r, &c->out[0], node_int(c->n, A_index_add_dim), c->in[A_index_add_index], c->in[A_index_add_source]);
 	if (!add_rows(&sum, &r, &c->n->arg[A_index_add_alpha].scalar))
@@ -439,9 +439,9 @@ bool kern_index_copy(struct kern_ctx *c)
 {
 	struct dim_rows r;
 	tensor_move(&c->out[0], c->in[A_index_copy_self]);
-	if (meta_numel(&c->out[0].meta) == 0)
-		return true;
 	rows_init(&r, &c->out[0], node_int(c->n, A_index_copy_dim), c->in[A_index_copy_index], c->in[A_index_copy_source]);
+	if (meta_numel(&c->out[0].meta) == 0 && r.self.meta.size[r.dim] > 0)
+		return true; /* rows without elements: positions are not looked at */
 	if (!move_rows(&r, ROW_FROM_OTHER, NULL))
 		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r),
 			r.dim, r.self.meta.size[r.dim]);

@@ -632,7 +632,9 @@ bool ref_index_add(struct ref_ctx *c)
 	struct positions p;
 	if (m->dtype != src->dtype)
 		return err_set(c->err, "index_add_(): self and source must have the same scalar type");
-	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
+	/* Where nothing can be added, PyTorch looks at positions along the only dim alone. */
+	const bool unread = meta_numel(m) == 0 && m->rank > 1;
+	if (!shape_positions(c, &p, m, 1, 2, unread ? POS_UNREAD : 0) || !source_matches(c, m, src, &p))
 		return false;
 	if (!shape_fits(c, alpha, m->dtype, m->rank <= 1 ? 1 : p.outer * p.n * p.inner))
 		return false;
@@ -674,7 +676,12 @@ bool ref_index_copy(struct ref_ctx *c)
 	struct positions p;
 	if (m->dtype != src->dtype)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
-	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY))
+	int dim;
+	if (!shape_dim(c, &dim, 1, m))
+		return false;
+	/* Rows without elements are copied to anywhere; of no rows there is not even a first one. */
+	const bool unread = meta_numel(m) == 0 && shape_size(m, dim) > 0;
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | (unread ? POS_UNREAD : 0)))
 		return false;
 	if (m->rank == 0 && src->rank > 1)
 		return err_set(c->err, "index_copy_(): source/destination tensor must have same slice shapes");
