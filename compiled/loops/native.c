@@ -54,7 +54,7 @@ static const char *telling_line(const char *messages, struct arena *a)
 	return arena_printf(a, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-/* An error at a line of the text is ours. All else that keeps a compiler from its work (no room, no assembler, a signal) is the machine's. */
+/* An error at a line of the text is ours. What else keeps a compiler from its work (no room, no assembler, a signal) is the machine's. */
 static enum native_end refused(
 	int status, const char *source, const char *messages, const struct native_options *o, struct arena *a, struct err *err)
 {
