@@ -43,6 +43,8 @@ def pointwise(fn):
         a, b = node.args["self"], node.args["other"]
         alpha = number(node.args.get("alpha", 1), node.meta.dtype)
         in_place = node.op.partition("_.")[1]
+        if in_place and any(n > 1 and step == 0 for n, step in zip(node.meta.size, node.meta.stride)):
+            raise Unsupported("a write to an element that stands in several places, which eager refuses")
 
         def run(env):
             out = env[a.name] if in_place else allocate(node.meta)

@@ -639,8 +639,8 @@ bool ref_index_add(struct ref_ctx *c)
 	if (!shape_fits(c, alpha, m->dtype, m->rank <= 1 ? 1 : p.outer * p.n * p.inner))
 		return false;
 	sid *out = start_from_self(c, NULL);
-	if (!out)
-		return false;
+	if (!out || unread)
+		return out != NULL;
 	int64_t n = meta_numel(m);
 	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_add_source])};
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
