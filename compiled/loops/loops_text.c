@@ -2,7 +2,9 @@
 #include "compiled/loops/loops.h"
 #include "eager/lang/text_reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "generated/op_id.h"
@@ -169,6 +171,7 @@ struct reader {
 	struct loops *l;
 	int *reg; /* by number in the text; NO_REG: not assigned yet */
 	int nreg;
+	bool returned;
 };
 enum { MAX_REGS = 1 << 20 };
 
@@ -176,9 +179,10 @@ static bool integer(struct reader *r, int64_t *out)
 {
 	char *end;
 	token_blanks(&r->t);
+	errno = 0;
 	*out = strtoll(r->t.s, &end, 10);
-	if (end == r->t.s)
-		return FAIL(&r->t, "expected an integer");
+	if (end == r->t.s || errno != 0)
+		return FAIL(&r->t, end == r->t.s ? "expected an integer" : "this integer is too large");
 	r->t.s = end;
 	return true;
 }
@@ -305,6 +309,8 @@ static bool read_bound(struct reader *r, int *reg)
 	int64_t size, dim;
 	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !integer(r, &size) || !token_want(&r->t, "dim") || !integer(r, &dim))
 		return false;
+	if (size < 0)
+		return FAIL(&r->t, "a dim of %" PRId64 " positions", size);
 	*reg = loops_bound(r->l, a, size, (int)dim, token_eat(&r->t, "wrapping"));
 	return true;
 }
@@ -315,8 +321,8 @@ static bool read_divided(struct reader *r, enum loop_op op, int *reg)
 	int64_t by;
 	if (!of_type(r, &a, REG_I64) || !integer(r, &by))
 		return false;
-	if (by < 1)
-		return FAIL(&r->t, "expected a positive integer");
+	if (by < 1 + (op == LOOP_DIV)) /* by 1 it would be no instruction */
+		return FAIL(&r->t, "expected an integer above %d", op == LOOP_DIV);
 	*reg = op == LOOP_DIV ? loops_div(r->l, a, by) : loops_mod(r->l, a, by);
 	return true;
 }
@@ -360,6 +366,8 @@ static bool read_row(struct reader *r, const char *name, int *reg)
 	while (token_eat(&r->t, ","));
 	if (token_eat(&r->t, ";") && (!operand(r, &scalars[0]) || (token_eat(&r->t, ",") && !operand(r, &scalars[1]))))
 		return false;
+	if (operands[0] == NO_REG)
+		return FAIL(&r->t, "%s of nothing", name);
 	const int all[] = {operands[0], operands[1], operands[2], scalars[0], scalars[1]};
 	for (int k = 0; k < ARRAY_LEN(all); k++)
 		if (all[k] != NO_REG && r->l->reg[all[k]] != reg_type_of(t))
@@ -441,6 +449,14 @@ static bool read_type(struct reader *r, enum reg_type *out)
 	return FAIL(&r->t, "'%s' is no type of a register", name);
 }
 
+static bool is_var(const struct loops *l, int reg)
+{
+	for (int i = 0; i < l->nins; i++)
+		if (l->ins[i].op == LOOP_VAR && l->ins[i].dst == reg)
+			return true;
+	return false;
+}
+
 /* r3: f32 = ..., r3 := r4 */
 static bool read_assignment(struct reader *r)
 {
@@ -454,6 +470,8 @@ static bool read_assignment(struct reader *r)
 			return FAIL(&r->t, "r%" PRId64 " has no value yet", number);
 		if (r->l->reg[r->reg[number]] != r->l->reg[a])
 			return FAIL(&r->t, "r%" PRId64 " is of another type", number);
+		if (!is_var(r->l, r->reg[number]))
+			return FAIL(&r->t, "r%" PRId64 " is no var", number);
 		loops_set(r->l, r->reg[number], a);
 		return true;
 	}
@@ -517,7 +535,8 @@ static bool read_for(struct reader *r)
 	int64_t number, n;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
-	return numbered(r, 'r', &number) && token_want(&r->t, "<") && integer(r, &n) && define(r, number, REG_I64, loops_for(r->l, n));
+	return numbered(r, 'r', &number) && token_want(&r->t, "<") && integer(r, &n) && (n >= 0 || FAIL(&r->t, "%" PRId64 " times", n))
+		&& define(r, number, REG_I64, loops_for(r->l, n));
 }
 
 static bool read_if(struct reader *r)
@@ -569,12 +588,25 @@ static bool read_buffer(struct reader *r)
 		return false;
 	if (number != r->l->nbuffer || ncells < 0 || ncells > MAX_NUMEL)
 		return FAIL(&r->t, "expected buffer b%d of at most %" PRId64 " cells", r->l->nbuffer, MAX_NUMEL);
+	for (int b = 0; input != -1 && b < r->l->nbuffer; b++)
+		if (r->l->buffer[b].input == input)
+			return FAIL(&r->t, "input %" PRId64 " is b%d already", input, b);
+	if (input < -1 || input > INT_MAX)
+		return FAIL(&r->t, "there is no input %" PRId64, input);
 	loops_buffer(r->l, t, ncells, (int)input);
 	return true;
 }
 
+static bool read_return(struct reader *r)
+{
+	r->returned = true;
+	return read_places(r, &r->l->ret, &r->l->nret);
+}
+
 static bool read_line(struct reader *r)
 {
+	if (r->returned)
+		return FAIL(&r->t, "something behind return");
 	if (token_keyword(&r->t, "for"))
 		return read_for(r);
 	if (token_keyword(&r->t, "if"))
@@ -588,7 +620,7 @@ static bool read_line(struct reader *r)
 	if (token_keyword(&r->t, "extern"))
 		return read_extern(r);
 	if (token_keyword(&r->t, "return"))
-		return read_places(r, &r->l->ret, &r->l->nret);
+		return read_return(r);
 	return token_peek(&r->t) == 'b' ? read_buffer(r) : read_assignment(r);
 }
 
@@ -596,7 +628,7 @@ bool loops_read(struct loops *out, struct arena *a, const char *text, struct err
 {
 	struct reader r = {.t = {.a = a, .s = text, .end = text + strlen(text), .line_start = text, .line = 1, .err = err}, .l = out};
 	loops_init(out, a);
-	if (!token_keyword(&r.t, "loops") || !token_eat(&r.t, "1"))
+	if (!token_keyword(&r.t, "loops") || !token_eat(&r.t, "1") || !token_line_end(&r.t))
 		return FAIL(&r.t, "expected 'loops 1'");
 	for (token_skip_line(&r.t); r.t.s < r.t.end; token_skip_line(&r.t)) {
 		token_blanks(&r.t);
@@ -605,5 +637,7 @@ bool loops_read(struct loops *out, struct arena *a, const char *text, struct err
 		if (!token_line_end(&r.t))
 			return FAIL(&r.t, "more than one instruction");
 	}
-	return r.l->depth == 0 || FAIL(&r.t, "%d blocks are open at the end", r.l->depth);
+	if (r.l->depth != 0)
+		return FAIL(&r.t, "%d blocks are open at the end", r.l->depth);
+	return r.returned || FAIL(&r.t, "no return");
 }

@@ -126,7 +126,8 @@ static bool load(struct prog *p, struct prog *inputs, struct loops *l, const cha
 	struct strbuf loops;
 	sb_init(&loops);
 	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_program(inputs, folder, INPUTS, a, err)
-		&& read_text(&loops, folder, LOOPS, err) && loops_read(l, a, arena_strdup(a, loops.s), err);
+		&& read_text(&loops, folder, LOOPS, err) && (strlen(loops.s) == loops.len || err_set(err, "a NUL in the loops"))
+		&& loops_read(l, a, arena_strdup(a, loops.s), err) && loops_fit(l, p, err);
 	sb_free(&loops);
 	return ok;
 }
@@ -143,7 +144,7 @@ int package_child(const char *folder)
 	arena_init(&a);
 	sb_init(&answer);
 	if (!load(&p, &inputs, &l, folder, &a, &err)) {
-		complain("package %s: %d:%d: %s", folder, err.line, err.col, err.msg);
+		complain(err.line ? "package %s: %s (line %d)" : "package %s: %s", folder, err.msg, err.line);
 		return 3;
 	}
 	r.call = ARENA_ZNEW(&a, struct result_call, 1);

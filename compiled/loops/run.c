@@ -69,6 +69,65 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 	return err_set(f->err, "index %lld is out of bounds for dimension %lld with size %lld", at, dim, size);
 }
 
+/* ---- does it fit? ---- */
+
+static bool place_fits(const struct loops *l, const struct place *p, const struct meta *m, const char *what, struct err *err)
+{
+	const struct loop_buffer *b = &l->buffer[p->buffer];
+	if (m && (p->meta.dtype != m->dtype || !meta_same_sizes(&p->meta, m)))
+		return err_set(err, "%s has another dtype or other sizes than the program says", what);
+	for (int d = 0; d < p->meta.rank; d++)
+		if (p->meta.size[d] < 0 || p->meta.stride[d] < 0 || p->meta.size[d] > MAX_NUMEL || p->meta.stride[d] > MAX_NUMEL)
+			return err_set(err, "%s has a layout that no tensor has", what);
+	if (b->dtype != p->meta.dtype || p->meta.offset < 0 || p->meta.offset > MAX_NUMEL || !meta_check_sizes(p->meta.size, p->meta.rank, err)
+		|| meta_extent(&p->meta) > b->ncells)
+		return err_set(err, "%s does not lie in buffer b%d", what, p->buffer);
+	return true;
+}
+
+static bool call_fits(const struct loops *l, const struct prog *p, const struct loop_call *call, struct err *err)
+{
+	if (call->node < 0 || call->node >= p->nnode || !op_kern[p->node[call->node].op])
+		return err_set(err, "extern %d is no row that has a kernel", call->node);
+	const struct node *n = &p->node[call->node];
+	int nin = 0;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		const struct arg *a = &n->arg[k];
+		for (int i = 0; i < (a->tag == ARG_TENSORS ? a->n : a->tag == ARG_TENSOR); i++) {
+			const int operand = a->tag == ARG_TENSORS ? a->nodes[i] : a->node;
+			if (operand < 0)
+				continue;
+			if (nin == call->nin || !place_fits(l, &call->in[nin], node_meta(p, operand), "an operand of an extern", err))
+				return err_set(err, "extern %d has too few operands", call->node);
+			nin++;
+		}
+	}
+	if (nin != call->nin || call->nout != MAX(n->nout, 1))
+		return err_set(err, "extern %d has other operands or results than its row", call->node);
+	for (int k = 0; k < call->nout; k++)
+		if (!place_fits(l, &call->out[k], NULL, "a result of an extern", err))
+			return false;
+	return true;
+}
+
+bool loops_fit(const struct loops *l, const struct prog *p, struct err *err)
+{
+	for (int b = 0; b < l->nbuffer; b++) {
+		const int input = l->buffer[b].input;
+		if (input >= 0 && (input >= prog_input_storages(p) || l->buffer[b].ncells != prog_storage_cells(p, input)))
+			return err_set(err, "buffer b%d is not the program's input %d", b, input);
+	}
+	if (l->nret != p->nret)
+		return err_set(err, "it returns %d tensors, the program %d", l->nret, p->nret);
+	for (int i = 0; i < l->nret; i++)
+		if (!place_fits(l, &l->ret[i], node_meta(p, p->ret[i]), "a result", err))
+			return false;
+	for (int i = 0; i < l->nins; i++)
+		if (l->ins[i].call && !call_fits(l, p, l->ins[i].call, err))
+			return false;
+	return true;
+}
+
 /* ---- one run ---- */
 
 static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct arena *a)

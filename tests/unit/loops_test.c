@@ -154,9 +154,17 @@ static void test_refused(void)
 	refused("r0: f32 = load b0[0]\nr1: f64 = add.Tensor f64(r0, r0; r0)\n", 4, "an operand of add.Tensor in f64 is of type f32");
 	refused("r0: f32 = load b0[0]\nr1: f32 = sum f32(r0)\n", 4, "'sum' is no instruction and no pointwise operator");
 	refused("for r0 < 3\n", 4, "1 blocks are open at the end");
+	refused("return b0 f32[4][1]+0\nend\n", 4, "something behind return");
+	refused("for r0 < -1\nend\n", 3, "-1 times");
+	refused("for r0 < 99999999999999999999\nend\n", 3, "this integer is too large");
+	refused("for r0 < 3\nr0 := r0\nend\n", 4, "r0 is no var");
+	refused("r0: f32 = load b0[0]\nr1: f32 = mul.Tensor f32(_, r0)\n", 4, "mul.Tensor of nothing");
+	refused("b1: f32[1] = input 0\nb2: f32[1] = input 0\n", 4, "input 0 is b1 already");
+	refused("b1: f32[1] = input -3\n", 3, "there is no input -3");
+	refused("r0: f32 = load b0[0]\n", 4, "no return");
 	refused("end\n", 3, "nothing is open that could end");
 	refused("else\n", 3, "else without an if");
-	refused("for r0 < 3\nr1: i64 = div r0 0\nend\n", 4, "expected a positive integer");
+	refused("for r0 < 3\nr1: i64 = div r0 0\nend\n", 4, "expected an integer above 1");
 	refused("b2: f32[1]\n", 3, "expected buffer b1");
 	refused("b1: f33[1]\n", 3, "'f33' is no dtype");
 	refused("r0: f32 = load b0[0] b0\n", 3, "more than one instruction");
