@@ -278,12 +278,14 @@ static bool ended(struct result *out, enum result_status status, const struct er
 static bool compile_call(struct result *out, struct running *r, const struct prog *bound)
 {
 	struct err err = {0};
-	const struct hash128 structure = prog_hash(bound);
-	if (r->code && memcmp(&structure, &r->structure, sizeof structure) == 0)
-		return true;
+	if (r->o->to_code && r->p->ncall) { /* the only ones that another call may find code of */
+		const struct hash128 structure = prog_hash(bound);
+		if (r->code && memcmp(&structure, &r->structure, sizeof structure) == 0)
+			return true;
+		r->structure = structure;
+	}
 	code_close(r->code);
 	r->code = NULL;
-	r->structure = structure;
 	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
 	if (status == COMPILE_BROKEN)
 		BUG("%s", err.msg);

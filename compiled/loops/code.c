@@ -12,8 +12,7 @@ struct code {
 	struct arena arena;
 	const struct prog *p;
 	struct loops l;
-	enum code_engine engine;
-	struct jit *jit;
+	struct jit *jit; /* at most one of the three; none: the loops are interpreted */
 	struct native *native;
 	struct package *package;
 };
@@ -57,7 +56,7 @@ static bool make(struct code *c, const struct code_options *o, const struct defe
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err)
 {
 	struct code *c = xmalloc(sizeof *c);
-	*c = (struct code){.p = p, .engine = o->engine};
+	*c = (struct code){.p = p};
 	arena_init(&c->arena);
 	const bool ok = make(c, o, d, err);
 	*out = ok ? c : NULL;

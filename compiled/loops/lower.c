@@ -1,6 +1,7 @@
 /* lower.c: see lower.h. What is here knows no operator: which values are in memory, which pending, and the nests that put them there. */
 #include "compiled/loops/lower.h"
 
+#include "compiled/passes/pass.h" /* meta_identical */
 #include "eager/ops/layout.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -268,6 +269,17 @@ static bool is_by_kernel(const struct node *n)
 	return !is_mixed_radix(m, order) && !meta_overlaps_itself(m) && meta_has_duplicates(m);
 }
 
+/* By the row's rule. */
+static void fill_places(struct lowering *l, int node, struct place *place)
+{
+	const struct lower_rule *rule = op_lower[l->p->node[node].op];
+	l->place = place;
+	if (rule->nests)
+		rule->nests(l, node);
+	else
+		lower_nest(l, node, rule->element);
+}
+
 /* The results of a row in fresh memory. */
 static void fill_results(struct lowering *l, int node)
 {
@@ -277,13 +289,12 @@ static void fill_results(struct lowering *l, int node)
 		new_buffer(l, &n->out[k]);
 		place[k] = (struct place){l->buffer_of[n->out[k].storage], n->out[k].meta};
 	}
+	if (!is_by_kernel(n)) {
+		fill_places(l, node, place);
+		return;
+	}
 	l->place = place;
-	if (is_by_kernel(n))
-		lower_extern(l, node);
-	else if (op_lower[n->op]->nests)
-		op_lower[n->op]->nests(l, node);
-	else
-		lower_nest(l, node, op_lower[n->op]->element);
+	lower_extern(l, node);
 }
 
 static void into_memory(struct lowering *l, int storage)
@@ -292,8 +303,7 @@ static void into_memory(struct lowering *l, int storage)
 	if (node == -1)
 		return;
 	l->pending[storage] = -1;
-	const int before = l->buffer_of[storage];
-	CHECK(before == -1);
+	CHECK(l->buffer_of[storage] == -1);
 	fill_results(l, node);
 }
 
@@ -392,9 +402,7 @@ static bool reads_in_step(const struct lowering *l, const struct node *n, const 
 		if (n->arg[k].tag != ARG_TENSOR)
 			continue;
 		const struct value *v = &l->p->node[n->arg[k].node].out[0];
-		bool same = meta_same_sizes(&v->meta, &self->meta) && v->meta.offset == self->meta.offset;
-		same = same && memcmp(v->meta.stride, self->meta.stride, (size_t)self->meta.rank * sizeof *self->meta.stride) == 0;
-		if (v->storage == self->storage && !same)
+		if (v->storage == self->storage && !meta_identical(&v->meta, &self->meta))
 			return false;
 	}
 	return true;
@@ -440,11 +448,7 @@ static bool write_row(struct lowering *l, int node, struct err *err)
 		return true;
 	}
 	value.buffer = loops_buffer(l->out, value.meta.dtype, meta_extent(&value.meta), -1);
-	l->place = &value;
-	if (op_lower[n->op]->nests)
-		op_lower[n->op]->nests(l, node);
-	else
-		lower_nest(l, node, op_lower[n->op]->element);
+	fill_places(l, node, &value);
 	store_new_value(l, node, value.meta.dtype, &value);
 	return true;
 }
@@ -462,7 +466,7 @@ enum { MAX_CHAIN = MAX_LOOP_DEPTH - 4 * MAX_RANK };
 static bool row(struct lowering *l, int node, struct err *err)
 {
 	const struct node *n = &l->p->node[node];
-	if (n->op == OP_getitem || !is_computed(l, n))
+	if (!is_computed(l, n))
 		return true;
 	if (op_has(n->op, T_MUTATES))
 		return write_row(l, node, err);

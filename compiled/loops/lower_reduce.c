@@ -78,14 +78,17 @@ static enum dtype self_dtype(const struct lowering *l, int node)
 
 /* ---- sums and products ---- */
 
-static void nests_sum(struct lowering *l, int node)
+/* In the result's dtype, from the number `first`. */
+static void fold_lanes(struct lowering *l, int node, int64_t first, step_fn *step)
 {
 	struct lane r;
 	const enum dtype t = l->place[0].meta.dtype;
 	lanes_open(&r, l, node);
-	nest_put(l, 0, r.out, folded(&r, l, t, wide_number(l, t, 0), nest_sum));
+	nest_put(l, 0, r.out, folded(&r, l, t, wide_number(l, t, first), step));
 	nest_end(l, r.outer);
 }
+
+static void nests_sum(struct lowering *l, int node) { fold_lanes(l, node, 0, nest_sum); }
 const struct lower_rule lower_sum = {.nests = nests_sum};
 
 /* v rounded to dtype t, in f64. */
@@ -109,14 +112,7 @@ static int step_product(struct lowering *l, enum dtype t, int acc, int x)
 	return dtype_is_float(t) ? rounded(l, t, product) : product;
 }
 
-static void nests_prod(struct lowering *l, int node)
-{
-	struct lane r;
-	const enum dtype t = l->place[0].meta.dtype;
-	lanes_open(&r, l, node);
-	nest_put(l, 0, r.out, folded(&r, l, t, wide_number(l, t, 1), step_product));
-	nest_end(l, r.outer);
-}
+static void nests_prod(struct lowering *l, int node) { fold_lanes(l, node, 1, step_product); }
 const struct lower_rule lower_prod = {.nests = nests_prod};
 
 /* ---- any and all ---- */

@@ -27,27 +27,22 @@ static const struct target_stage stages[] = {
 	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
 };
 
+/* What each stage from the passes on can leave out. */
+#define PASS_KNOBS(stage)                                                                                                                  \
+	{stage, "passes", "-noop", "the removal of rows that return what they are given", NULL},                                               \
+		{stage, "passes", "-views", "the simplification of views", NULL}, {stage, "passes", "-cse", "common subexpressions", NULL},        \
+		{stage, "passes", "-dce", "dead code", NULL},                                                                                      \
+	{                                                                                                                                      \
+		stage, "reinplace", "0", "rows and scatters that overwrite their operand", NULL                                                    \
+	}
+#define LOOP_KNOBS(stage)                                                                                                                  \
+	{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
+
 static const struct target_knob knobs[] = {
-	{"passes", "passes", "-noop", "the removal of rows that return what they are given", NULL},
-	{"passes", "passes", "-views", "the simplification of views", NULL},
-	{"passes", "passes", "-cse", "common subexpressions", NULL},
-	{"passes", "passes", "-dce", "dead code", NULL},
-	{"passes", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
+	PASS_KNOBS("passes"),
 	{"passes", "passes", "-all", "all passes", "passes"},
-	{"loops", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
-	{"loops", "fusion", "off", "fusion", NULL},
-	{"loops", "passes", "-noop", "the removal of rows that return what they are given", NULL},
-	{"loops", "passes", "-views", "the simplification of views", NULL},
-	{"loops", "passes", "-cse", "common subexpressions", NULL},
-	{"loops", "passes", "-dce", "dead code", NULL},
-	{"loops", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
-	{"jit", "buffer_reuse", "0", "the sharing of buffers", "buffers"},
-	{"jit", "fusion", "off", "fusion", NULL},
-	{"jit", "passes", "-noop", "the removal of rows that return what they are given", NULL},
-	{"jit", "passes", "-views", "the simplification of views", NULL},
-	{"jit", "passes", "-cse", "common subexpressions", NULL},
-	{"jit", "passes", "-dce", "dead code", NULL},
-	{"jit", "reinplace", "0", "rows and scatters that overwrite their operand", NULL},
+	LOOP_KNOBS("loops"),
+	LOOP_KNOBS("jit"),
 };
 
 static const char *const plants[] = {
@@ -102,13 +97,18 @@ struct engine_of {
 };
 static const struct engine_of engines[] = {{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}};
 
-static bool has_loops(const struct target *t)
+static const struct engine_of *engine_of(const struct target *t) /* NULL: its stage runs none */
 {
-	bool has = false;
 	for (int i = 0; i < ARRAY_LEN(engines); i++)
-		has |= str_eq(engines[i].stage, target_stage(t)->name);
-	return has;
+		if (str_eq(engines[i].stage, target_stage(t)->name))
+			return &engines[i];
+	return NULL;
 }
+
+static bool has_loops(const struct target *t) { return engine_of(t) != NULL; }
+
+/* Does a C compiler of the machine make its code? */
+static bool is_native(const struct target *t) { return has_loops(t) && engine_of(t)->engine >= CODE_NATIVE; }
 
 /* A planted defect of a step that t's stage has. */
 static bool defect_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -120,10 +120,8 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 			guess_from(&(struct guess){0}, o->value, &defects[0].name, sizeof defects[0], ndefects));
 	if (!last_step(&stage, t))
 		return err_set(err, "target '%s': stage %s compiles nothing, so it has no defects", text, target_stage(t)->name);
-	if (defect_is_of_loops(d) && !has_loops(t))
-		return err_set(
-			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
-	return !compile_stage_find(&step, d->step) || step <= stage
+	const bool too_late = compile_stage_find(&step, d->step) && step > stage;
+	return !(too_late || (defect_is_of_loops(d) && !has_loops(t)))
 		|| err_set(
 			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
 }
@@ -154,9 +152,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
-	const char *stage = target_stage(t)->name;
-	const bool native = str_eq(stage, "o2") || str_eq(stage, "package"), loops = has_loops(t);
-	const bool passes_stage = loops || str_eq(stage, "passes");
+	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
 	unsigned off;
 	if (str_eq(o->name, "defect"))
 		return defect_fits(t, o, text, err);
@@ -204,7 +200,8 @@ static bool probe(struct target_option *out, const struct target *t, const struc
 static void facts(struct target_facts *out, const struct target *t)
 {
 	/* A joint program rounds each row, so each view's gradient, as PyTorch's eager mode does; our autograd adds up over views at once. */
-	const bool joint = !str_eq(target_stage(t)->name, "eager") && !str_eq(target_stage(t)->name, "functional");
+	int last;
+	const bool joint = last_step(&last, t) && last >= STAGE_JOINT;
 	out->known = true;
 	out->arithmetic.kernels = joint ? LT_TORCH_EAGER : LT_BUILTIN;
 }
@@ -253,8 +250,7 @@ static bool submit(
 	wire_put_str(&msg, target_text(t, a));
 	wire_put_blob(&msg, text.s, text.len);
 	/* A C compiler takes a second for fifty rows, and the machine may be busy. */
-	const bool native = str_eq(target_stage(t)->name, "o2") || str_eq(target_stage(t)->name, "package");
-	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : native ? 180000 : 20000, err);
+	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : is_native(t) ? 180000 : 20000, err);
 	sb_free(&text);
 	sb_free(&msg);
 	return ok;
@@ -365,26 +361,29 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		plant_values(r, kind, a);
 }
 
+static bool option_is(const struct target *t, const char *name, const char *value)
+{
+	const char *given = target_option(t, name);
+	return given && str_eq(given, value);
+}
+
 bool builtin_compile_options(struct compile_options *out, const struct target *t)
 {
-	const char *off = target_option(t, "passes"), *freezing = target_option(t, "freezing"), *last = target_option(t, "reinplace");
-	const char *defect = target_option(t, "defect"), *until = target_option(t, "until");
-	*out = (struct compile_options){.validate = true, .freezing = freezing && str_eq(freezing, "1")};
+	const char *off = target_option(t, "passes"), *defect = target_option(t, "defect"), *until = target_option(t, "until");
+	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt");
+	const struct engine_of *e = engine_of(t);
+	*out = (struct compile_options){.validate = true, .freezing = option_is(t, "freezing", "1"), .to_code = e != NULL};
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
-	out->defect = defect ? defect_find(defect) : NULL;
-	if (last && str_eq(last, "0"))
+	if (option_is(t, "reinplace", "0"))
 		out->off |= 1u << npasses;
-	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt"), *stage = target_stage(t)->name;
-	for (int i = 0; i < ARRAY_LEN(engines); i++)
-		if (str_eq(engines[i].stage, stage)) {
-			out->to_code = true;
-			out->code.engine = engines[i].engine;
-		}
-	out->code.lower.no_fusion = target_option(t, "fusion") && str_eq(target_option(t, "fusion"), "off");
-	out->code.no_reuse = target_option(t, "buffer_reuse") && str_eq(target_option(t, "buffer_reuse"), "0");
+	out->defect = defect ? defect_find(defect) : NULL;
+	if (e)
+		out->code.engine = e->engine;
+	out->code.lower.no_fusion = option_is(t, "fusion", "off");
+	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.native = (struct native_options){
-		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = target_option(t, "sanitize") != NULL};
+		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
 		out->code.no_reuse |= loop_step(until) == 0;
 		until = NULL;
@@ -397,13 +396,12 @@ static void run_stage(struct result *out, const struct prog *p, const struct tar
 {
 	struct err err = {0};
 	struct compile_options o;
-	if (str_eq(target_stage(t)->name, "eager")) {
+	if (str_eq(target_stage(t)->name, "eager"))
 		interp_run(out, p, a, NULL, &err); /* whatever comes, out says it */
-	} else if (builtin_compile_options(&o, t)) {
+	else if (builtin_compile_options(&o, t))
 		compile_run(out, p, &o, a);
-	} else {
+	else
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
-	}
 }
 
 static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
