@@ -90,7 +90,7 @@ char *xstrdup(const char *s)
 struct arena_block {
 	struct arena_block *prev;
 	size_t size, used;
-	bool grown; /* one array of arena_grow */
+	uint64_t grown; /* one array of arena_grow: the how many-th; else 0 */
 	_Alignas(16) unsigned char data[];
 };
 
@@ -167,9 +167,10 @@ void *arena_grow(struct arena *a, void *p, size_t old, size_t nbytes)
 		a->spare = NULL;
 	}
 	size_t size = b ? b->size : 0;
+	const uint64_t nth = b ? b->grown : 0;
 	if (size < n)
 		b = xrealloc(b, sizeof *b + (size = n));
-	*b = (struct arena_block){.prev = prev, .size = size, .used = n, .grown = true};
+	*b = (struct arena_block){.prev = prev, .size = size, .used = n, .grown = p ? nth : ++a->ngrown};
 	*at = b;
 	a->used = a->used - was + n;
 	a->grown = a->grown - was + n;
@@ -196,19 +197,30 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	return s;
 }
 
-struct arena_mark arena_mark(struct arena *a) { return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown}; }
+struct arena_mark arena_mark(struct arena *a)
+{
+	return (struct arena_mark){a->head, a->head ? a->head->used : 0, a->used, a->grown, a->ngrown};
+}
+
+static void free_newest(struct arena *a, struct arena_block **at)
+{
+	struct arena_block *b = *at;
+	*at = b->prev;
+	a->grown -= b->grown ? b->used : 0;
+	free(b);
+}
 
 void arena_release(struct arena *a, struct arena_mark m)
 {
 	while (a->head != m.head) {
-		struct arena_block *prev = a->head->prev;
-		CHECK(prev || !m.head);
-		a->grown -= a->head->grown ? a->head->used : 0;
-		free(a->head);
-		a->head = prev;
+		CHECK(a->head->prev || !m.head);
+		free_newest(a, &a->head);
 	}
-	if (a->head)
+	if (a->head) {
 		a->head->used = m.head_used;
+		while (a->head->prev && a->head->prev->grown > m.ngrown) /* arrays begun since, with the head that the mark saw */
+			free_newest(a, &a->head->prev);
+	}
 	a->used = m.used - m.grown + a->grown;
 }
 

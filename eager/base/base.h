@@ -75,11 +75,13 @@ struct arena {
 	struct arena_block *head;  /* newest first */
 	size_t used;               /* bytes handed out since init or reset */
 	size_t grown;              /* of those, in blocks of arena_grow */
+	uint64_t ngrown;           /* arrays that arena_grow began */
 	struct arena_block *spare; /* arena_reset keeps the largest block of arena_grow, too */
 };
 struct arena_mark {
 	struct arena_block *head;
 	size_t head_used, used, grown;
+	uint64_t ngrown;
 };
 
 void arena_init(struct arena *a);

@@ -26,6 +26,8 @@ const struct reference_of *references_get(struct references *r, const struct tar
 	for (int i = 0; i < r->n; i++)
 		if (target_arithmetic_same(&r->of[i]->arithmetic, &f.arithmetic))
 			return r->of[i];
+	if (r->arena == &r->own && r->own.used > REFERENCES_KEPT)
+		references_drop(r);
 	struct reference_of *one = ARENA_ZNEW(r->arena, struct reference_of, 1);
 	one->arithmetic = f.arithmetic;
 	licence_of(&one->profile, &f.arithmetic);

@@ -7,7 +7,7 @@
 #include "eager/lang/target_facts.h"
 #include "oracle/judge/judge.h"
 
-enum { MAX_REFERENCES = 8 };
+enum { MAX_REFERENCES = 8, REFERENCES_KEPT = 1 << 30 /* bytes; beyond it another arithmetic's takes the place of those that are there */ };
 
 struct references {
 	const struct prog *p;     /* outlives them */
@@ -25,7 +25,7 @@ void references_init(struct references *r, const struct prog *p);
 void references_in(struct references *r, const struct prog *p, struct arena *a); /* in a: nothing to free */
 void references_free(struct references *r);
 void references_drop(struct references *r); /* what is there goes: memory, while the program waits */
-/* t's; made now if it is not there. NULL: nothing is known of t's arithmetic. */
+/* t's, to be used before the next is asked for; made now if it is not there. NULL: nothing is known of t's arithmetic. */
 const struct reference_of *references_get(struct references *r, const struct target *t);
 
 #endif

@@ -48,6 +48,29 @@ static void lines(void)
 	arena_free(&a);
 }
 
+/* What is there at a mark stays, an array that has grown since included; what was begun since goes, arrays included. */
+static void marks(void)
+{
+	struct arena a;
+	arena_init(&a);
+	char *kept = arena_strdup(&a, "kept");
+	int *old = ARENA_GROW(&a, int, NULL, 0, 4), *young = NULL;
+	old[3] = 3;
+	for (int k = 0; k < 3; k++) {
+		struct arena_mark m = arena_mark(&a);
+		const size_t before = a.used;
+		young = ARENA_GROW(&a, int, NULL, 0, 1000);
+		arena_alloc(&a, (size_t)k << 20);
+		old = ARENA_GROW(&a, int, old, 4 << k, 8 << k);
+		young = ARENA_GROW(&a, int, young, 1000, 100000);
+		arena_release(&a, m);
+		EXPECT(a.used == before + (4 << k) * sizeof *old, "round %d: %zu bytes, %zu before", k, a.used, before);
+	}
+	EXPECT(old[3] == 3 && a.grown == 32 * sizeof *old, "%d, %zu", old[3], a.grown);
+	EXPECT_STR(kept, "kept");
+	arena_free(&a);
+}
+
 static void clocks(void)
 {
 	const double ms = clock_ms(), s = clock_s(), cpu = clock_cpu_s();
@@ -101,6 +124,7 @@ int main(void)
 	RUN(doubles);
 	RUN(bytes);
 	RUN(lines);
+	RUN(marks);
 	RUN(clocks);
 	RUN(signals);
 	RUN(write_after_a_signal);
