@@ -7,7 +7,13 @@
 #include <stdbool.h>
 
 /* Whose arithmetic: the columns of oracle/judge/licence.def. */
-enum licence_target { LT_BUILTIN, LT_TORCH_EAGER, LT_TORCH_INDUCTOR, NLT };
+enum licence_target {
+	LT_BUILTIN,       /* our eager kernels; autograd adds up a tensor's shares over its views at once */
+	LT_BUILTIN_JOINT, /* our compiler: the derivatives are rows of the program, each rounded to its dtype */
+	LT_TORCH_EAGER,
+	LT_TORCH_INDUCTOR,
+	NLT
+};
 enum licence_device { LD_CPU, LD_CUDA, NLD };
 
 /* The gradient of clamp at a bound, and clamp of NaN or of integers with infinite bounds, differ between versions of ATen. */

@@ -69,7 +69,7 @@ static bool stage_row(const struct bench_table *t, const char *target, bool smal
 	struct compile_options co;
 	struct licence_profile l;
 	struct arena a;
-	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named) && profile_named(&l, "builtin:eager"));
+	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named) && profile_named(&l, target));
 	arena_init(&a);
 	const int64_t n = o->programs ? o->programs : 20000;
 	const double limit = o->time_s > 0 ? o->time_s : 10, begin = clock_cpu_s();

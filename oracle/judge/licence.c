@@ -69,6 +69,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 {
 	static const char *const names[NLT][NLD] = {
 		[LT_BUILTIN] = {"builtin@cpu", "builtin@cuda"},
+		[LT_BUILTIN_JOINT] = {"builtin-joint@cpu", "builtin-joint@cuda"},
 		[LT_TORCH_EAGER] = {"torch-eager@cpu", "torch-eager@cuda"},
 		[LT_TORCH_INDUCTOR] = {"torch-inductor@cpu", "torch-inductor@cuda"},
 	};

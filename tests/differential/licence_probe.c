@@ -261,6 +261,7 @@ static int probe_of(const char *name)
 	return sscanf(name, "p%d", &k) == 1 ? k : -1;
 }
 
+/* What is too large for a compiler goes to it in halves. */
 static void run_program(struct exec *e, const struct target *t, const char *target, int first, int n, enum dtype dt)
 {
 	struct arena a;
@@ -272,6 +273,12 @@ static void run_program(struct exec *e, const struct target *t, const char *targ
 	const struct prog *p = make_program(&a, first, n, dt);
 	exec_run(&r, &a, e, p, t);
 	outcome_of(&o, p, &r, t, NULL, &a);
+	if (o.verdict == VD_UNSUPPORTED && n > 1) {
+		arena_free(&a);
+		run_program(e, t, target, first, n / 2, dt);
+		run_program(e, t, target, first + n / 2, n - n / 2, dt);
+		return;
+	}
 	EXPECT(o.verdict == VD_PASS, "%s on %s: %s\n%s", verdict_name[o.verdict], target, o.why,
 		verdict_diverges(o.verdict) ? o.report : prog_text(p, &a));
 	if (r.status == RES_OK && profile_named(&l, target) && judge_prepare(&jc, p, &l, TAPE_LIMITS_DEFAULT, &a)) {

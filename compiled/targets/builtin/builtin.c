@@ -199,11 +199,10 @@ static bool probe(struct target_option *out, const struct target *t, const struc
 
 static void facts(struct target_facts *out, const struct target *t)
 {
-	/* A joint program rounds each row, so each view's gradient, as PyTorch's eager mode does; our autograd adds up over views at once. */
 	int last;
 	const bool joint = last_step(&last, t) && last >= STAGE_JOINT;
 	out->known = true;
-	out->arithmetic.kernels = joint ? LT_TORCH_EAGER : LT_BUILTIN;
+	out->arithmetic.kernels = joint ? LT_BUILTIN_JOINT : LT_BUILTIN;
 }
 
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
