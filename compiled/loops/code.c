@@ -7,6 +7,7 @@
 #include "compiled/loops/jit.h"
 #include "compiled/loops/package.h"
 #include "compiled/loops/reuse.h"
+#include "compiled/loops/schedule.h"
 
 struct code {
 	struct arena arena;
@@ -25,10 +26,14 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 	if (!lower(out, p, &o->lower, a, err))
 		return false;
 	*planted |= defect_plant(d, "lower", &site);
-	if (o->no_reuse)
-		return true;
-	loops_reuse_buffers(out);
-	*planted |= defect_plant(d, "reuse", &site);
+	if (!o->no_reuse) {
+		loops_reuse_buffers(out);
+		*planted |= defect_plant(d, "reuse", &site);
+	}
+	if (o->schedule) {
+		loops_schedule(out);
+		*planted |= defect_plant(d, "schedule", &site);
+	}
 	return true;
 }
 

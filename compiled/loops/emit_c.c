@@ -1,6 +1,8 @@
 /* emit_c.c: see emit_c.h. */
 #include "compiled/loops/emit_c.h"
 
+#include "compiled/loops/emit_parts.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -13,10 +15,10 @@ static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
 
 /* ---- what stands before the function ---- */
 
-static const char *const types =
+const char *const emit_types =
 	"typedef signed char i8;\ntypedef unsigned char u8;\ntypedef short i16;\ntypedef unsigned short u16;\ntypedef int i32;\n"
 	"typedef unsigned int u32;\ntypedef long i64;\ntypedef unsigned long u64;\n"
-	"#define bool _Bool\n#define isnan(x) ((x) != (x))\n#define int64_t i64\n"
+	"#define isnan(x) ((x) != (x))\n#define int64_t i64\n"
 	"static float bits_f32(u32 u) { union { u32 u; float f; } x; x.u = u; return x.f; }\n"
 	"static u32 f32_bits(float f) { union { u32 u; float f; } x; x.f = f; return x.u; }\n"
 	"static double bits_f64(u64 u) { union { u64 u; double f; } x; x.u = u; return x.f; }\n"
@@ -27,6 +29,11 @@ static const char *const types =
 #include "eager/lang/dtype.def"
 #undef DT
 	"};\n";
+
+/* The numbers of a row: C takes the address of a literal. */
+static const char *const c_words =
+	"#define bool _Bool\n#define CONSTS(x) &(struct consts_##x)\n#define CONSTS_GIVEN(x) const struct consts_##x *k\n"
+	"#define CONSTS_OPEN(x)\n";
 
 static const char *const prototypes =
 #define RUNTIME(result, name, parameters) #result " " #name #parameters ";\n"
@@ -39,19 +46,27 @@ static const char *const libm =
 #include "compiled/loops/runtime.def"
 	;
 
-static void put_runtime(struct strbuf *sb)
+void emit_functions(struct strbuf *sb)
 {
 	sb_printf(sb,
-		"%s#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
+		"#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
 		"#define INT32_MIN "
-		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\nvoid *memcpy(void *, const void *, unsigned long);\n"
+		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\n"
 		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
 		"static i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }\n"
-		"static i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }\n"
+		"static i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }\n%s%s",
+		(const char *)half_h, (const char *)scalar_functions_h);
+}
+
+static void put_runtime(struct strbuf *sb)
+{
+	sb_puts(sb, libm);
+	sb_puts(sb,
+		"void *memcpy(void *, const void *, unsigned long);\n"
 		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); };\n"
 		"#define loop_bound(frame, ins, v, out) ((*(const struct callbacks **)(frame))->bound(frame, ins, v, out))\n"
-		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n%s%s",
-		libm, (const char *)half_h, (const char *)scalar_functions_h);
+		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n");
+	emit_functions(sb);
 }
 
 /* The expression of a row, with the word that its category puts around it. */
@@ -86,11 +101,17 @@ static void put_rows(struct strbuf *sb, const struct loops *l, enum reg_type t)
 	for (int row = 0; row < NOPS; row++)
 		if (row_text[row] && uses(l, t, row))
 			sb_printf(sb,
-				"static T row_%s_%s(T a, T b, T c, const struct FN(consts) *k) { const T s = k->s, t = k->t; "
+				"static T row_%s_%s(T a, T b, T c, CONSTS_GIVEN(%s)) { CONSTS_OPEN(%s) const T s = k->s, t = k->t; "
 				"const bool has_s = k->has_s, has_t = "
 				"k->has_t; return (T)(%s); }\n",
-				row_id[row], suffix[t], row_text[row]);
+				row_id[row], suffix[t], suffix[t], suffix[t], row_text[row]);
 	sb_printf(sb, "#define WORDS_END\n%s#undef T\n#undef FN\n#undef INST_INT\n", (const char *)pointwise_words_h);
+}
+
+void emit_rows(struct strbuf *sb, const struct loops *l)
+{
+	for (int t = 0; t < NREGTYPES; t++)
+		put_rows(sb, l, (enum reg_type)t);
 }
 
 /* ---- expressions ---- */
@@ -206,11 +227,11 @@ static void put_row(struct strbuf *sb, const struct loop_ins *i)
 		put_operand(sb, k == 0 ? i->a : k == 1 ? i->b : i->c);
 		sb_puts(sb, ", ");
 	}
-	sb_printf(sb, "&(struct consts_%s){", suffix[i->type]);
+	sb_printf(sb, "CONSTS(%s){", suffix[i->type]);
 	put_operand(sb, i->scalar[0]);
 	sb_puts(sb, ", ");
 	put_operand(sb, i->scalar[1]);
-	sb_printf(sb, ", %d, %d, %d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
+	sb_printf(sb, ", %d, %d, (enum dtype)%d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
 }
 
 static void put_value(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
@@ -255,7 +276,7 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
 }
 
-static void put_statement(struct strbuf *sb, const struct loops *l, int at)
+void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *i = &l->ins[at];
 	switch (i->op) {
@@ -280,42 +301,41 @@ static void put_statement(struct strbuf *sb, const struct loops *l, int at)
 	}
 }
 
+void emit_register(struct strbuf *sb, const struct loops *l, int r) { sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r); }
+
 /* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
  * touches them. */
 static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 {
 	int end = at;
 	if (l->ins[at].op == LOOP_EXTERN) {
-		put_statement(sb, l, at);
+		emit_statement(sb, l, at);
 		return at + 1;
 	}
 	while (end < l->nins && l->ins[end].op != LOOP_EXTERN)
 		end++;
 	sb_puts(sb, "{\n");
 	for (int b = 0; b < l->nbuffer; b++)
-		for (int i = at; i < end; i++)
-			if ((l->ins[i].op == LOOP_LOAD || l->ins[i].op == LOOP_STORE) && l->ins[i].buffer == b) {
-				sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
-				break;
-			}
+		if (loops_touch(l, at, end, b))
+			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
 	for (int i = at; i < end; i++)
-		put_statement(sb, l, i);
+		emit_statement(sb, l, i);
 	sb_puts(sb, "}\n");
 	return end;
 }
 
 void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 {
-	sb_puts(sb, types);
+	sb_puts(sb, c_words);
+	sb_puts(sb, emit_types);
 	if (alone)
 		put_runtime(sb);
 	else
 		sb_puts(sb, prototypes);
-	for (int t = 0; t < NREGTYPES; t++)
-		put_rows(sb, l, (enum reg_type)t);
+	emit_rows(sb, l);
 	sb_puts(sb, "bool run(void *frame, unsigned char *const *b)\n{\n");
 	for (int r = 0; r < l->nreg; r++)
-		sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r);
+		emit_register(sb, l, r);
 	for (int i = 0; i < l->nins; i = put_stretch(sb, l, i))
 		;
 	sb_puts(sb, "return 1;\n}\n");

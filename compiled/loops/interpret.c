@@ -106,6 +106,15 @@ static union computed row_of(const struct loop_ins *i, const union computed *reg
 
 /* ---- the walk ---- */
 
+/* The next iteration of a loop whose body has ended, or the first (begin); false: none is left. Loops that may run in any order run
+ * backwards, so that one that may not shows. */
+static bool next_iteration(int64_t *variable, const struct loop_ins *loop, bool begin)
+{
+	const int64_t step = loop->parallel ? -1 : 1;
+	*variable = !begin ? *variable + step : loop->parallel ? loop->imm - 1 : 0;
+	return *variable >= 0 && *variable < loop->imm;
+}
+
 /* False: raised. Instructions that compute; blocks are the walk's. */
 static bool compute(struct loop_frame *f, const struct loop_ins *i, union computed *reg)
 {
@@ -146,8 +155,7 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 	for (int at = 0; at < l->nins; at++) {
 		const struct loop_ins *i = &l->ins[at];
 		if (i->op == LOOP_FOR) {
-			reg[i->dst].i64 = 0;
-			if (i->imm < 1)
+			if (!next_iteration(&reg[i->dst].i64, i, true))
 				at = i->match;
 		} else if (i->op == LOOP_IF) {
 			if (!reg[i->a].i64)
@@ -156,7 +164,7 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 			at = i->match;
 		} else if (i->op == LOOP_END) {
 			const struct loop_ins *opener = &l->ins[i->match];
-			if (opener->op == LOOP_FOR && ++reg[opener->dst].i64 < opener->imm)
+			if (opener->op == LOOP_FOR && next_iteration(&reg[opener->dst].i64, opener, false))
 				at = i->match;
 		} else if (!compute(f, i, reg)) {
 			return false;

@@ -315,3 +315,11 @@ bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, cons
 	}
 	return true;
 }
+
+bool loops_touch(const struct loops *l, int begin, int end, int buffer)
+{
+	for (int i = begin; i < end; i++)
+		if ((l->ins[i].op == LOOP_LOAD || l->ins[i].op == LOOP_STORE) && l->ins[i].buffer == buffer)
+			return true;
+	return false;
+}

@@ -28,7 +28,7 @@ extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 
 enum loop_op {
-	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many */
+	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many; parallel */
 	LOOP_IF,     /* a: a condition, not 0; up to ELSE or END */
 	LOOP_ELSE,   /* of the IF that is open */
 	LOOP_END,    /* closes a FOR or IF */
@@ -89,6 +89,7 @@ struct loop_ins {
 	enum dtype dtype, from;
 	int64_t imm, imm2;
 	bool negative;
+	bool parallel;           /* FOR: its iterations may run in any order (schedule.h) */
 	union computed value;    /* CONST; BITS in i64 */
 	const struct affine *at; /* LOAD, STORE, INDEX */
 	const struct loop_call *call;
@@ -147,6 +148,8 @@ struct affine affine_reg(int reg);
 void affine_add(struct affine *to, const struct affine *a, int64_t times); /* to += a * times */
 /* The values that it can take, where its registers' extents are known; false: others are among them. */
 bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, const struct affine *a);
+
+bool loops_touch(const struct loops *l, int begin, int end, int buffer); /* do instructions [begin, end) load or store it? */
 
 void loops_print(struct strbuf *sb, const struct loops *l);
 bool loops_read(struct loops *out, struct arena *a, const char *text, struct err *err);

@@ -120,7 +120,7 @@ static void put_places(struct strbuf *sb, const struct place *p, int n)
 static void put_ins(struct strbuf *sb, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64, i->dst, i->imm); break;
+	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64 "%s", i->dst, i->imm, i->parallel ? " parallel" : ""); break;
 	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
 	case LOOP_ELSE: sb_puts(sb, "else"); break;
 	case LOOP_END: sb_puts(sb, "end"); break;
@@ -535,8 +535,11 @@ static bool read_for(struct reader *r)
 	int64_t number, n;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
-	return numbered(r, 'r', &number) && token_want(&r->t, "<") && integer(r, &n) && (n >= 0 || FAIL(&r->t, "%" PRId64 " times", n))
-		&& define(r, number, REG_I64, loops_for(r->l, n));
+	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !integer(r, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
+		|| !define(r, number, REG_I64, loops_for(r->l, n)))
+		return false;
+	r->l->ins[r->l->nins - 1].parallel = token_keyword(&r->t, "parallel");
+	return true;
 }
 
 static bool read_if(struct reader *r)

@@ -149,9 +149,9 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {
-		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "cc", "opt", "sanitize", "defect", "until"};
+		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
-							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"};
+							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
 	unsigned off;
 	if (str_eq(o->name, "defect"))
@@ -162,6 +162,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
+	if (str_eq(target_stage(t)->name, "loops") && str_eq(o->name, "order"))
+		return one_of(orders, ARRAY_LEN(orders), o, text, err);
 	if (native && str_eq(o->name, "cc"))
 		return one_of(compilers, ARRAY_LEN(compilers), o, text, err);
 	if (native && str_eq(o->name, "opt"))
@@ -176,7 +178,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; o2 and package cc, opt, sanitize%s",
+		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -381,6 +383,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 		out->code.engine = e->engine;
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
+	out->code.schedule = option_is(t, "order", "reversed");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
