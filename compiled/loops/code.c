@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "compiled/defects/defects.h"
+#include "compiled/loops/cuda.h"
 #include "compiled/loops/jit.h"
 #include "compiled/loops/package.h"
 #include "compiled/loops/reuse.h"
@@ -13,9 +14,10 @@ struct code {
 	struct arena arena;
 	const struct prog *p;
 	struct loops l;
-	struct jit *jit; /* at most one of the three; none: the loops are interpreted */
+	struct jit *jit; /* at most one of the four; none: the loops are interpreted */
 	struct native *native;
 	struct package *package;
+	struct cuda *cuda;
 };
 
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
@@ -30,7 +32,7 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 		loops_reuse_buffers(out);
 		*planted |= defect_plant(d, "reuse", &site);
 	}
-	if (o->schedule) {
+	if (o->schedule || o->engine == CODE_CUDA) {
 		loops_schedule(out);
 		*planted |= defect_plant(d, "schedule", &site);
 	}
@@ -54,6 +56,10 @@ static bool make(struct code *c, const struct code_options *o, const struct defe
 	case CODE_JIT: c->jit = jit_open(&c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
 	case CODE_NATIVE: return built(native_open(&c->native, &c->l, &o->native, err), err);
 	case CODE_PACKAGE: return built(package_open(&c->package, &c->l, c->p, &o->native, err), err);
+	case CODE_CUDA: {
+		const enum gpu_end end = cuda_open(&c->cuda, &c->l, &o->gpu, err);
+		return built(end == GPU_OK ? NATIVE_OK : end == GPU_MISSING ? NATIVE_MISSING : NATIVE_BROKEN, err);
+	}
 	}
 	BUG("engine %d", (int)o->engine);
 }
@@ -77,6 +83,7 @@ void code_close(struct code *c)
 	jit_close(c->jit);
 	native_close(c->native);
 	package_close(c->package);
+	cuda_close(c->cuda);
 	arena_free(&c->arena);
 	free(c);
 }
@@ -90,8 +97,8 @@ void code_run(struct result *out, const struct code *c, const struct prog *input
 			BUG("%s", out->message);
 		return;
 	}
-	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : loops_interpret;
-	void *ctx = c->jit ? (void *)c->jit : c->native;
+	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : c->cuda ? cuda_run : loops_interpret;
+	void *ctx = c->jit ? (void *)c->jit : c->native ? (void *)c->native : c->cuda;
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
 	const enum loop_end end = loops_run(&out->call[0], &c->l, c->p, inputs, engine, ctx, a, &err);
 	out->ncalls = end == LOOPS_RAN;

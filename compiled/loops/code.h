@@ -2,14 +2,16 @@
 #ifndef SCATTERPROOF_CODE_H
 #define SCATTERPROOF_CODE_H
 
+#include "compiled/gpu/nvrtc.h"
 #include "compiled/loops/lower.h"
 #include "compiled/loops/native.h"
 
 enum code_engine {
 	CODE_INTERPRETED,
-	CODE_JIT,    /* libtcc, in memory */
-	CODE_NATIVE, /* a C compiler's, loaded */
-	CODE_PACKAGE /* the same in a folder, for a fresh process each run */
+	CODE_JIT,     /* libtcc, in memory */
+	CODE_NATIVE,  /* a C compiler's, loaded */
+	CODE_PACKAGE, /* the same in a folder, for a fresh process each run */
+	CODE_CUDA     /* NVRTC's, on an NVIDIA GPU */
 };
 struct code_options {
 	enum code_engine engine;
@@ -17,6 +19,7 @@ struct code_options {
 	bool no_reuse; /* every value has a buffer of its own (reuse.h) */
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
 	struct native_options native;
+	struct gpu_options gpu; /* arch: where only text is asked for */
 };
 
 struct defect; /* defects/defects.h */
@@ -26,7 +29,7 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 	struct arena *a, struct err *err);
 
 struct code;
-/* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler on this machine (err).
+/* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU on this machine (err).
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
 void code_close(struct code *c); /* NULL is fine */

@@ -96,7 +96,7 @@ struct target_driver {
 
 	/* The child that serves every target of t's version and device (and subject). Strings in a. False: it cannot be on this machine. */
 	bool (*spec)(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err);
-	bool (*hello)(struct target_hello *out, const struct proc *p); /* false: it has not said anything yet */
+	bool (*hello)(struct target_hello *out, const struct proc *p, const struct target *t); /* false: it has not said anything yet */
 	/* Sends p. *request: what take needs again, in a. False: it cannot be sent (err). */
 	bool (*submit)(
 		struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err);

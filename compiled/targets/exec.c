@@ -24,7 +24,7 @@ struct exec {
 struct exec *exec_open(const struct target *t, const struct exec_options *o, struct err *err)
 {
 	struct exec *e = xmalloc(sizeof *e);
-	*e = (struct exec){.driver = t->driver, .limit_ms = o->limit_ms};
+	*e = (struct exec){.driver = t->driver, .target = *t, .limit_ms = o->limit_ms};
 	arena_init(&e->spec_arena);
 	arena_init(&e->arena);
 	bool ok = t->driver->spec(&e->spec, &e->spec_arena, t, o, err);
@@ -56,7 +56,7 @@ bool exec_warm(struct exec *e, struct err *err) { return proc_start(e->proc, err
 static bool version_said(char out[MAX_VERSION_TEXT], const struct exec *e)
 {
 	struct target_hello h;
-	size_t n = e->driver->hello(&h, e->proc) ? strcspn(h.version, "+") : 0;
+	size_t n = e->driver->hello(&h, e->proc, &e->target) ? strcspn(h.version, "+") : 0;
 	if (n == 0 || n >= MAX_VERSION_TEXT)
 		return false;
 	snprintf(out, MAX_VERSION_TEXT, "%.*s", (int)n, h.version);
@@ -68,7 +68,7 @@ static bool names(const struct target *t, const struct exec *e, struct err *err)
 {
 	struct target_hello h;
 	struct strbuf name;
-	CHECK(e->driver->hello(&h, e->proc));
+	CHECK(e->driver->hello(&h, e->proc, &e->target));
 	if (!t->version[0] || (version_compare(t->version, h.version) == 0 && (!strchr(t->version, '+') || str_eq(t->version, h.version))))
 		return true;
 	sb_init(&name);
@@ -167,7 +167,7 @@ struct proc *exec_proc(struct exec *e) { return e->proc; }
 void exec_versions(struct strbuf *versions, struct strbuf *device, const struct exec *e)
 {
 	struct target_hello h;
-	if (e->driver->hello(&h, e->proc)) {
+	if (e->driver->hello(&h, e->proc, &e->target)) {
 		sb_puts(versions, h.versions);
 		sb_puts(device, h.device);
 	}

@@ -1,7 +1,6 @@
 /* zones.c: see zones.h. */
 #include "eager/run/zones.h"
 
-enum { ZONE = 64 }; /* bytes before and after */
 static const char zone[ZONE + 1] = "red zone<>RED ZONE{}red zone()RED ZONE[]red zone//RED ZONE||end.";
 
 static void poison(unsigned char *data, size_t nbytes, enum dtype t)

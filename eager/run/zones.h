@@ -4,6 +4,8 @@
 
 #include "eager/lang/dtype.h"
 
+enum { ZONE = 64 }; /* bytes before and after */
+
 unsigned char *zones_alloc(struct arena *a, size_t nbytes, enum dtype t);
 bool zones_intact(const unsigned char *data, size_t nbytes); /* nobody wrote just before or behind it */
 

@@ -1,6 +1,7 @@
 /* cmd_compile.c: what the built-in compiler makes of programs, as text that every command reads. */
 #include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
+#include "compiled/loops/emit_cuda.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
@@ -8,9 +9,9 @@
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 
-/* What is printed: the program after a step, its loops, or their C text. */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C };
-static const char *const form_name[] = {NULL, "loops", "c"};
+/* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
+enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA };
+static const char *const form_name[] = {NULL, "loops", "c", "cuda"};
 
 struct request {
 	struct compile_options options;
@@ -45,7 +46,16 @@ static void tell_planted(struct strbuf *steps, const struct defect *d, bool plan
 		sb_printf(steps, "# defect %s: %s\n", d->name, planted ? "planted" : "nothing to spoil");
 }
 
-/* The loops of a compiled program, or the C text of these. */
+static void put_cuda(struct strbuf *sb, struct loops *l, struct arena *a)
+{
+	struct loop_kernel *k;
+	loops_schedule(l);
+	const int n = loops_kernels(&k, l, a);
+	loops_emit_cuda_head(sb);
+	loops_emit_cuda(sb, l, k, n, "p");
+}
+
+/* The loops of a compiled program, or the text of these. */
 static bool print_loops(
 	const struct compiled *c, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
 {
@@ -59,6 +69,8 @@ static bool print_loops(
 	sb_init(&sb);
 	if (text)
 		loops_print(&sb, &l);
+	else if (r->form == FORM_CUDA)
+		put_cuda(&sb, &l, a);
 	else
 		loops_emit_c(&sb, &l, true);
 	const size_t header = text ? strcspn(sb.s, "\n") + 1 : 0;

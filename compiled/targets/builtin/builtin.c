@@ -25,6 +25,7 @@ static const struct target_stage stages[] = {
 	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
 	{.name = "o2", .what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded", .rungs = 5},
 	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
+	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 5},
 };
 
 /* What each stage from the passes on can leave out. */
@@ -95,7 +96,8 @@ struct engine_of {
 	const char *stage;
 	enum code_engine engine;
 };
-static const struct engine_of engines[] = {{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}};
+static const struct engine_of engines[] = {
+	{"loops", CODE_INTERPRETED}, {"jit", CODE_JIT}, {"o2", CODE_NATIVE}, {"package", CODE_PACKAGE}, {"cuda", CODE_CUDA}};
 
 static const struct engine_of *engine_of(const struct target *t) /* NULL: its stage runs none */
 {
@@ -108,7 +110,12 @@ static const struct engine_of *engine_of(const struct target *t) /* NULL: its st
 static bool has_loops(const struct target *t) { return engine_of(t) != NULL; }
 
 /* Does a C compiler of the machine make its code? */
-static bool is_native(const struct target *t) { return has_loops(t) && engine_of(t)->engine >= CODE_NATIVE; }
+static bool is_native(const struct target *t)
+{
+	return has_loops(t) && (engine_of(t)->engine == CODE_NATIVE || engine_of(t)->engine == CODE_PACKAGE);
+}
+
+static bool is_cuda(const struct target *t) { return has_loops(t) && engine_of(t)->engine == CODE_CUDA; }
 
 /* A planted defect of a step that t's stage has. */
 static bool defect_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -149,7 +156,7 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {
-		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "cc", "opt", "sanitize", "defect", "until"};
+		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
@@ -164,6 +171,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (str_eq(target_stage(t)->name, "loops") && str_eq(o->name, "order"))
 		return one_of(orders, ARRAY_LEN(orders), o, text, err);
+	if (is_cuda(t) && str_eq(o->name, "fast"))
+		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (native && str_eq(o->name, "cc"))
 		return one_of(compilers, ARRAY_LEN(compilers), o, text, err);
 	if (native && str_eq(o->name, "opt"))
@@ -178,7 +187,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; o2 and package cc, opt, sanitize%s",
+		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -205,6 +214,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	const bool joint = last_step(&last, t) && last >= STAGE_JOINT;
 	out->known = true;
 	out->arithmetic.kernels = joint ? LT_BUILTIN_JOINT : LT_BUILTIN;
+	out->arithmetic.device = is_cuda(t) ? LD_CUDA : LD_CPU;
 }
 
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
@@ -219,10 +229,17 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 }
 
 /* It is this binary: there is nothing to wait for. */
-static bool hello(struct target_hello *out, const struct proc *p)
+static bool hello(struct target_hello *out, const struct proc *p, const struct target *t)
 {
+	struct strbuf gpu;
 	(void)p;
 	*out = (struct target_hello){.versions = SCATTERPROOF, .device = "cpu"};
+	if (!is_cuda(t))
+		return true;
+	sb_init(&gpu);
+	gpu_names(&gpu);
+	snprintf(out->device, sizeof out->device, "cuda, %s", gpu.len ? gpu.s : "no GPU");
+	sb_free(&gpu);
 	return true;
 }
 
@@ -251,7 +268,7 @@ static bool submit(
 	wire_put_str(&msg, target_text(t, a));
 	wire_put_blob(&msg, text.s, text.len);
 	/* A C compiler takes a second for fifty rows, and the machine may be busy. */
-	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : is_native(t) ? 180000 : 20000, err);
+	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : is_native(t) || is_cuda(t) ? 180000 : 20000, err);
 	sb_free(&text);
 	sb_free(&msg);
 	return ok;
@@ -368,6 +385,18 @@ static bool option_is(const struct target *t, const char *name, const char *valu
 	return given && str_eq(given, value);
 }
 
+/* Where private environments have CUDA's libraries as wheels. */
+static const char *wheels(void)
+{
+	static char pattern[4096];
+	struct strbuf dir;
+	sb_init(&dir);
+	if (!pattern[0] && targets_dir(&dir, NULL))
+		snprintf(pattern, sizeof pattern, "%s/*/lib/python*/site-packages/nvidia/*/lib", dir.s);
+	sb_free(&dir);
+	return pattern;
+}
+
 bool builtin_compile_options(struct compile_options *out, const struct target *t)
 {
 	const char *off = target_option(t, "passes"), *defect = target_option(t, "defect"), *until = target_option(t, "until");
@@ -386,6 +415,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.schedule = option_is(t, "order", "reversed");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
+	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
 		out->code.no_reuse |= loop_step(until) == 0;
 		until = NULL;

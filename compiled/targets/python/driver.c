@@ -116,8 +116,9 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	return ok;
 }
 
-static bool hello(struct target_hello *out, const struct proc *p)
+static bool hello(struct target_hello *out, const struct proc *p, const struct target *t)
 {
+	(void)t;
 	size_t n;
 	const uint8_t *bytes = proc_hello(p, &n);
 	struct wire w = {bytes, bytes + n, n == 0};

@@ -219,8 +219,9 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	return ok;
 }
 
-static bool hello(struct target_hello *out, const struct proc *p)
+static bool hello(struct target_hello *out, const struct proc *p, const struct target *t)
 {
+	(void)t;
 	struct torch_hello h;
 	if (!torch_hello(&h, p))
 		return false;

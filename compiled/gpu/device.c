@@ -1,0 +1,132 @@
+/* device.c: see device.h. */
+#include "compiled/gpu/device.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+typedef struct cuda_context *cuda_context;
+typedef struct device_module *cuda_module;
+typedef struct cuda_function *cuda_function;
+typedef struct cuda_stream *cuda_stream;
+enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76, BLOCK = 256 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_... */
+
+/* The driver's prototypes, with the suffixes of cuda.h. 0 is success. */
+static struct {
+	void *library;
+	int (*init)(unsigned flags);
+	int (*count)(int *n);
+	int (*get)(int *device, int ordinal);
+	int (*attribute)(int *value, int which, int device);
+	int (*retain)(cuda_context *out, int device);
+	int (*set_current)(cuda_context c);
+	int (*alloc)(device_address *out, size_t n);
+	int (*free)(device_address p);
+	int (*to_device)(device_address to, const void *from, size_t n);
+	int (*to_host)(void *to, device_address from, size_t n);
+	int (*load)(cuda_module *out, const void *image);
+	int (*unload)(cuda_module m);
+	int (*function)(cuda_function *out, cuda_module m, const char *name);
+	int (*launch)(cuda_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+		cuda_stream stream, void **arguments, void **extra);
+	int (*wait)(void);
+	int (*error)(int code, const char **out);
+} cu;
+static int arch; /* 0: not open */
+
+static bool find(void *function, const char *name)
+{
+	void *at = dlsym(cu.library, name);
+	memcpy(function, &at, sizeof at); /* a function's address that comes as data */
+	return at != NULL;
+}
+
+static bool has_functions(void)
+{
+	return find(&cu.init, "cuInit") && find(&cu.count, "cuDeviceGetCount") && find(&cu.get, "cuDeviceGet")
+		&& find(&cu.attribute, "cuDeviceGetAttribute") && find(&cu.retain, "cuDevicePrimaryCtxRetain")
+		&& find(&cu.set_current, "cuCtxSetCurrent") && find(&cu.alloc, "cuMemAlloc_v2") && find(&cu.free, "cuMemFree_v2")
+		&& find(&cu.to_device, "cuMemcpyHtoD_v2") && find(&cu.to_host, "cuMemcpyDtoH_v2") && find(&cu.load, "cuModuleLoadData")
+		&& find(&cu.unload, "cuModuleUnload") && find(&cu.function, "cuModuleGetFunction") && find(&cu.launch, "cuLaunchKernel")
+		&& find(&cu.wait, "cuCtxSynchronize") && find(&cu.error, "cuGetErrorString");
+}
+
+static const char *text_of(int code)
+{
+	const char *s = NULL;
+	return cu.error(code, &s) == 0 && s ? s : "an error without a text";
+}
+
+static void must(int code, const char *what)
+{
+	if (code != 0)
+		BUG("CUDA: %s: %s (%d)", what, text_of(code), code);
+}
+
+bool device_open(struct err *err)
+{
+	const char *own = getenv("SCATTERPROOF_CUDA");
+	int n = 0, device, major = 0, minor = 0, code;
+	cuda_context context;
+	if (arch)
+		return true;
+	if (!cu.library)
+		cu.library = dlopen(own && *own ? own : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!cu.library || !has_functions())
+		return err_set(err, "no CUDA device: %s", cu.library ? "libcuda.so.1 lacks functions" : "no driver (libcuda.so.1)");
+	if ((code = cu.init(0)) != 0 || (code = cu.count(&n)) != 0)
+		return err_set(err, "no CUDA device: %s", text_of(code));
+	if (n == 0)
+		return err_set(err, "no CUDA device: the driver lists none");
+	if ((code = cu.get(&device, 0)) != 0 || (code = cu.retain(&context, device)) != 0 || (code = cu.set_current(context)) != 0)
+		return err_set(err, "no CUDA device: %s", text_of(code));
+	must(cu.attribute(&major, COMPUTE_MAJOR, device), "attribute");
+	must(cu.attribute(&minor, COMPUTE_MINOR, device), "attribute");
+	arch = 10 * major + minor;
+	return true;
+}
+
+int device_arch(void)
+{
+	CHECK(arch);
+	return arch;
+}
+
+device_address device_memory(size_t n)
+{
+	static device_address memory;
+	static size_t size;
+	if (n <= size)
+		return memory;
+	if (memory)
+		must(cu.free(memory), "memory given back");
+	size = MAX(2 * size, n);
+	memory = 0;
+	must(cu.alloc(&memory, size), "memory");
+	return memory;
+}
+
+void device_write(device_address to, const void *from, size_t n) { must(cu.to_device(to, from, n), "copy to the device"); }
+void device_read(void *to, device_address from, size_t n) { must(cu.to_host(to, from, n), "copy from the device"); }
+
+struct device_module *device_load(const void *cubin)
+{
+	cuda_module m;
+	must(cu.load(&m, cubin), "code");
+	return m;
+}
+
+void device_unload(struct device_module *m)
+{
+	if (m)
+		must(cu.unload(m), "code given back");
+}
+
+void device_launch(const struct device_module *m, const char *kernel, int64_t nthread, void **argument)
+{
+	cuda_function f;
+	must(cu.function(&f, (cuda_module)(uintptr_t)m, kernel), kernel);
+	CHECK(nthread > 0 && nthread <= (int64_t)INT32_MAX * BLOCK);
+	must(cu.launch(f, (unsigned)((nthread + BLOCK - 1) / BLOCK), 1, 1, BLOCK, 1, 1, 0, NULL, argument, NULL), kernel);
+}
+
+void device_wait(void) { must(cu.wait(), "kernels"); }

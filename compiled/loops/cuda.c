@@ -1,0 +1,169 @@
+/* cuda.c: see cuda.h. All memory of a program is one piece, on the device and beside it: what a kernel raised first (emit_cuda.h), then the
+ * buffers. */
+#include "compiled/loops/cuda.h"
+
+#include <stdlib.h>
+
+#include "compiled/gpu/device.h"
+#include "compiled/loops/emit_cuda.h"
+#include "eager/run/zones.h"
+
+enum { ALIGNMENT = 256, MAX_POINTERS = 480 }; /* 4 KiB of arguments */
+
+struct cuda {
+	struct arena arena;
+	const struct loops *l;
+	struct loop_kernel *kernel;
+	int nkernel;
+	struct device_module *module; /* NULL: all rows run on the processor */
+	size_t *at, nbytes;           /* by buffer: where its zone begins */
+	unsigned char *copy;          /* the processor's */
+};
+
+/* ---- making it ---- */
+
+static size_t buffer_bytes(const struct loops *l, int b)
+{
+	return mul_size((size_t)l->buffer[b].ncells, (size_t)dtype_nbytes(l->buffer[b].dtype));
+}
+
+static void lay_out(struct cuda *c)
+{
+	c->at = ARENA_NEW(&c->arena, size_t, MAX(c->l->nbuffer, 1));
+	c->nbytes = ALIGNMENT;
+	CHECK(sizeof(struct raised) <= ALIGNMENT);
+	for (int b = 0; b < c->l->nbuffer; b++) {
+		c->at[b] = c->nbytes;
+		c->nbytes += (buffer_bytes(c->l, b) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	}
+	c->copy = arena_alloc(&c->arena, c->nbytes);
+}
+
+static bool is_device(const struct cuda *c, int k) { return c->l->ins[c->kernel[k].begin].op != LOOP_EXTERN; }
+
+static bool kernels_fit(const struct cuda *c, struct err *err)
+{
+	for (int k = 0; k < c->nkernel; k++) {
+		int n = 0;
+		for (int b = 0; b < c->l->nbuffer; b++)
+			n += loops_touch(c->l, c->kernel[k].begin, c->kernel[k].end, b);
+		if (n > MAX_POINTERS)
+			return err_set(err, "a nest touches %d buffers, and a kernel takes %d", n, MAX_POINTERS);
+	}
+	return true;
+}
+
+static enum gpu_end make(struct cuda *c, const struct gpu_options *o, struct err *err)
+{
+	struct strbuf text, cubin;
+	enum gpu_end end = GPU_OK;
+	bool any = false;
+	if (!device_open(err) || !kernels_fit(c, err))
+		return GPU_MISSING;
+	lay_out(c);
+	for (int k = 0; k < c->nkernel; k++)
+		any |= is_device(c, k);
+	if (!any)
+		return GPU_OK;
+	sb_init(&text);
+	sb_init(&cubin);
+	loops_emit_cuda_head(&text);
+	loops_emit_cuda(&text, c->l, c->kernel, c->nkernel, "p");
+	struct gpu_options own = *o;
+	own.arch = device_arch();
+	end = nvrtc_compile(&cubin, text.s, GPU_CUBIN, &own, err);
+	if (end == GPU_OK)
+		c->module = device_load(cubin.s);
+	sb_free(&text);
+	sb_free(&cubin);
+	return end;
+}
+
+enum gpu_end cuda_open(struct cuda **out, const struct loops *l, const struct gpu_options *o, struct err *err)
+{
+	struct cuda *c = xmalloc(sizeof *c);
+	*c = (struct cuda){.l = l};
+	arena_init(&c->arena);
+	c->nkernel = loops_kernels(&c->kernel, l, &c->arena);
+	const enum gpu_end end = make(c, o, err);
+	*out = end == GPU_OK ? c : NULL;
+	if (end != GPU_OK)
+		cuda_close(c);
+	return end;
+}
+
+void cuda_close(struct cuda *c)
+{
+	if (!c)
+		return;
+	device_unload(c->module);
+	arena_free(&c->arena);
+	free(c);
+}
+
+/* ---- running it ---- */
+
+static void put_on_device(const struct cuda *c, struct loop_frame *f, device_address memory)
+{
+	for (int b = 0; b < c->l->nbuffer; b++)
+		memcpy(c->copy + c->at[b], f->data[b] - ZONE, buffer_bytes(c->l, b) + 2 * ZONE);
+	device_write(memory, c->copy, c->nbytes);
+}
+
+/* False: a kernel raised. */
+static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_address memory)
+{
+	struct raised raised;
+	int64_t position;
+	device_read(c->copy, memory, c->nbytes);
+	memcpy(&raised, c->copy, sizeof raised);
+	if (raised.is) {
+		CHECK(raised.ins >= 0 && raised.ins < c->l->nins && c->l->ins[raised.ins].op == LOOP_BOUND);
+		if (loop_frame_bound(&position, f, &c->l->ins[raised.ins], raised.v))
+			BUG("the GPU raised at position %lld, which is none to raise at", (long long)raised.v);
+		return false;
+	}
+	for (int b = 0; b < c->l->nbuffer; b++)
+		memcpy(f->data[b] - ZONE, c->copy + c->at[b], buffer_bytes(c->l, b) + 2 * ZONE);
+	return true;
+}
+
+static void launch(const struct cuda *c, int k, device_address memory)
+{
+	const struct loop_kernel *kernel = &c->kernel[k];
+	device_address pointer[MAX_POINTERS];
+	void *argument[MAX_POINTERS + 2];
+	char name[40];
+	int64_t nthread = kernel->nthread;
+	int n = 0;
+	if (nthread == 0)
+		return;
+	argument[0] = &memory;
+	argument[1] = &nthread;
+	for (int b = 0; b < c->l->nbuffer; b++)
+		if (loops_touch(c->l, kernel->begin, kernel->end, b)) {
+			pointer[n] = memory + c->at[b] + ZONE;
+			argument[n + 2] = &pointer[n];
+			n++;
+		}
+	snprintf(name, sizeof name, "p_k%d", k);
+	device_launch(c->module, name, nthread, argument);
+}
+
+bool cuda_run(struct loop_frame *f, void *cuda)
+{
+	const struct cuda *c = cuda;
+	const device_address memory = device_memory(c->nbytes);
+	memset(c->copy, 0, ALIGNMENT);
+	put_on_device(c, f, memory);
+	for (int k = 0; k < c->nkernel; k++) {
+		if (is_device(c, k)) {
+			launch(c, k, memory);
+			continue;
+		}
+		if (!take_from_device(c, f, memory) || !loop_frame_call(f, c->l->ins[c->kernel[k].begin].call))
+			return false;
+		put_on_device(c, f, memory);
+	}
+	return take_from_device(c, f, memory);
+}
