@@ -69,10 +69,13 @@ bool device_open(struct err *err)
 	cuda_context context;
 	if (arch)
 		return true;
+	const char *name = own && *own ? own : "libcuda.so.1";
 	if (!cu.library)
-		cu.library = dlopen(own && *own ? own : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!cu.library || !has_functions())
-		return err_set(err, "no CUDA device: %s", cu.library ? "libcuda.so.1 lacks functions" : "no driver (libcuda.so.1)");
+		cu.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!cu.library)
+		return err_set(err, "no CUDA device: no driver (%s)", name);
+	if (!has_functions())
+		return err_set(err, "no CUDA device: %s lacks functions", name);
 	if ((code = cu.init(0)) != 0 || (code = cu.count(&n)) != 0)
 		return err_set(err, "no CUDA device: %s", text_of(code));
 	if (n == 0)

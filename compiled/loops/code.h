@@ -24,12 +24,13 @@ struct code_options {
 
 struct defect; /* defects/defects.h */
 
-/* The steps from a program to its loops: lower, reuse, schedule. Behind its step d (NULL: none) is planted; *planted: it found something to spoil. */
+/* The steps from a program to its loops: lower, reuse, schedule. Behind its step d (NULL: none) is planted; *planted: it found something to
+ * spoil. */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
 
 struct code;
-/* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU on this machine (err).
+/* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
 void code_close(struct code *c); /* NULL is fine */

@@ -1,5 +1,5 @@
-/* emit_cuda.c: see emit_cuda.h. All functions are the device's by default (an option of the compiler), so the rows' text is the processor's.
- * C++ has functions of float where C has those of double alone: the library's are called by names of their own. */
+/* emit_cuda.c: see emit_cuda.h. All functions are the device's by default (an option of the compiler), so the rows' text is the
+ * processor's. C++ has functions of float where C has those of double alone: the library's are called by names of their own. */
 #include "compiled/loops/emit_cuda.h"
 
 #include <inttypes.h>
@@ -28,10 +28,14 @@ static const struct libm libm[] = {
 #include "compiled/loops/runtime.def"
 };
 
+/* CUDA's pow is off by up to 2 ULP, also where the result is the base; the C library's is not. */
+static const char *const power = "static double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
+								 "#define pow of_pow\n";
+
 /* Those on doubles that have others on floats. The words of integer rows name floor, ceil and trunc, which are exact for both. */
 static bool has_own_name(const char *name)
 {
-	return !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "fabs");
+	return !str_eq(name, "pow") && !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "fabs");
 }
 
 void loops_emit_cuda_head(struct strbuf *sb)
@@ -42,6 +46,7 @@ void loops_emit_cuda_head(struct strbuf *sb)
 		if (has_own_name(libm[k].name))
 			sb_printf(sb, "static double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
 				strchr(libm[k].parameters, ',') ? "(a, b)" : "(a)", libm[k].name, libm[k].name);
+	sb_puts(sb, power);
 	emit_functions(sb);
 	sb_puts(sb, raising);
 }

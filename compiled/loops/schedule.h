@@ -4,8 +4,8 @@
  *   n = loops_kernels(&k, &l, arena)        k[0..n): in order; each reads what those before it wrote
  *
  * A loop is parallel if it is at the head of a nest (only loops stand outside of it, each with nothing before it) and no two of its
- * iterations, whatever the other loops of the nest do meanwhile, touch one cell that either of them writes. Cells are compared as numbers in
- * a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not decide
+ * iterations, whatever the other loops of the nest do meanwhile, touch one cell that either of them writes. Cells are compared as numbers
+ * in a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not decide
  * is not parallel. */
 #ifndef SCATTERPROOF_SCHEDULE_H
 #define SCATTERPROOF_SCHEDULE_H

@@ -10,8 +10,8 @@
 #include "fuzz/cli/commands.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA };
-static const char *const form_name[] = {NULL, "loops", "c", "cuda"};
+enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
+static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 
 struct request {
 	struct compile_options options;
@@ -49,10 +49,36 @@ static void tell_planted(struct strbuf *steps, const struct defect *d, bool plan
 static void put_cuda(struct strbuf *sb, struct loops *l, struct arena *a)
 {
 	struct loop_kernel *k;
-	loops_schedule(l);
 	const int n = loops_kernels(&k, l, a);
 	loops_emit_cuda_head(sb);
 	loops_emit_cuda(sb, l, k, n, "p");
+}
+
+/* For a GPU of compute capability 9.0. */
+static bool put_ptx(struct strbuf *sb, struct loops *l, struct arena *a, struct err *err)
+{
+	struct strbuf text;
+	sb_init(&text);
+	put_cuda(&text, l, a);
+	const enum gpu_end end = nvrtc_compile(sb, text.s, GPU_PTX, &(struct gpu_options){.arch = 90, .search = builtin_wheels()}, err);
+	sb_free(&text);
+	if (end == GPU_BROKEN)
+		BUG("%s", err->msg);
+	return end == GPU_OK;
+}
+
+/* False: there is no NVRTC here (err). */
+static bool put_form(struct strbuf *sb, enum form_printed form, struct loops *l, struct arena *a, struct err *err)
+{
+	if (form == FORM_PTX)
+		return put_ptx(sb, l, a, err);
+	if (form == FORM_LOOPS)
+		loops_print(sb, l);
+	else if (form == FORM_CUDA)
+		put_cuda(sb, l, a);
+	else
+		loops_emit_c(sb, l, true);
+	return true;
 }
 
 /* The loops of a compiled program, or the text of these. */
@@ -62,21 +88,19 @@ static bool print_loops(
 	struct loops l;
 	struct strbuf sb;
 	bool planted;
-	const bool text = r->form == FORM_LOOPS;
-	if (!code_loops(&l, &planted, &c->p, &r->options.code, r->options.defect, a, err))
+	const bool own_notes = r->form == FORM_LOOPS;
+	struct code_options code = r->options.code;
+	code.schedule |= r->form == FORM_CUDA || r->form == FORM_PTX;
+	if (!code_loops(&l, &planted, &c->p, &code, r->options.defect, a, err))
 		return false;
 	tell_planted(steps, r->options.defect, planted || c->planted);
 	sb_init(&sb);
-	if (text)
-		loops_print(&sb, &l);
-	else if (r->form == FORM_CUDA)
-		put_cuda(&sb, &l, a);
-	else
-		loops_emit_c(&sb, &l, true);
-	const size_t header = text ? strcspn(sb.s, "\n") + 1 : 0;
-	printf(text ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
+	const bool ok = put_form(&sb, r->form, &l, a, err);
+	const size_t header = own_notes ? strcspn(sb.s, "\n") + 1 : 0;
+	if (ok)
+		printf(own_notes ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
 	sb_free(&sb);
-	return true;
+	return ok;
 }
 
 static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }

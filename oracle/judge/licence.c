@@ -75,7 +75,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	};
 	memset(out, 0, sizeof *out);
 	out->name = names[target][device];
-	out->cuda = device == LD_CUDA;
+	out->cuda = device == LD_CUDA && target != LT_BUILTIN && target != LT_BUILTIN_JOINT; /* ours computes alike everywhere */
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct licence_row *r = &rows[i];
 		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))

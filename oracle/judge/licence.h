@@ -45,7 +45,7 @@ struct lic_rule {
 
 struct licence_profile {
 	const char *name;                   /* "torch-eager@cpu" */
-	bool cuda;                          /* the device: strides differ in places */
+	bool cuda;                          /* ATen on CUDA: strides and steps differ in places */
 	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
 };
 

@@ -265,11 +265,46 @@ native() { # C compilers of the machine: loaded, or in a package for a fresh pro
 	has "what there is" "$tmp/err" "fusion=no is not one of on, off"
 }
 
+cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cuda runs
+	cat >"$tmp/g.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1, requires_grad=True)
+		i = input([3], dtype=i64, fill="index", high=3, seed=2)
+		s = index_select(x, 0, i)
+		e = exp(s)
+		r = sum.dim_IntList(e, dim=[1])
+		g = ones([3])
+		return (r,)
+		backward (r: g,)
+	EOF
+	"$bin" compile "$tmp/g.prog" --print-after cuda >"$tmp/g.cu" 2>"$tmp/err"
+	expect "CUDA text" 0 $?
+	has "kernels" "$tmp/g.cu" '^extern "C" __global__ void p_k0\(struct raised \*frame, i64 n, unsigned char \*__restrict__ b0'
+	has "threads for loops" "$tmp/g.cu" '^r[0-9]+ = rest;'
+	"$bin" compile "$tmp/g.prog" --print-after loops --target builtin:cuda >"$tmp/loops" 2>"$tmp/err"
+	expect "its loops" 0 $?
+	has "say what may run at once" "$tmp/loops" '^for r[0-9]+ < 3 parallel$'
+	SCATTERPROOF_NVRTC=/nonexistent "$bin" compile "$tmp/g.prog" --print-after ptx >"$tmp/out" 2>"$tmp/err"
+	expect "no NVRTC" 4 $?
+	has "is said" "$tmp/err" 'unsupported: SCATTERPROOF_NVRTC: /nonexistent is no NVRTC'
+	SCATTERPROOF_CUDA=/nonexistent "$bin" check "$tmp/g.prog" --target builtin:cuda >"$tmp/out" 2>&1
+	expect "no GPU: not judged" 4 $?
+	has "is said" "$tmp/out" 'unsupported on builtin:cuda: no CUDA device: no driver \(/nonexistent\)'
+	"$bin" check "$tmp/g.prog" --target builtin:cuda >"$tmp/out" 2>&1
+	has "whatever this machine has" "$tmp/out" '(pass on builtin:cuda|unsupported on builtin:cuda: no )'
+	"$bin" check "$tmp/g.prog" --target builtin:loops+order=reversed --expect pass >"$tmp/out" 2>&1
+	expect "in another order" 0 $?
+	for wrong in cuda+fast=2 cuda+opt=1 jit+order=reversed loops+order=random loops+fast=1; do
+		"$bin" check "$tmp/g.prog" --target builtin:$wrong >"$tmp/out" 2>"$tmp/err"
+		expect "$wrong" 2 $?
+	done
+}
+
 random() {
-	for stage in functional joint passes loops loops+fusion=off jit; do
+	for stage in functional joint passes loops loops+fusion=off loops+order=reversed jit; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
-		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|passes|loops|loops.fusion=off|jit) +pass 1[34][0-9][0-9]"
+		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|passes|loops|loops.fusion=off|loops.order=reversed|jit) +pass 1[34][0-9][0-9]"
 	done
 }
 $part

@@ -187,7 +187,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize%s",
+		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; "
+		"o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
@@ -385,8 +386,7 @@ static bool option_is(const struct target *t, const char *name, const char *valu
 	return given && str_eq(given, value);
 }
 
-/* Where private environments have CUDA's libraries as wheels. */
-static const char *wheels(void)
+const char *builtin_wheels(void)
 {
 	static char pattern[4096];
 	struct strbuf dir;
@@ -415,7 +415,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.schedule = option_is(t, "order", "reversed");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
-	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = wheels()};
+	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
 		out->code.no_reuse |= loop_step(until) == 0;
 		until = NULL;

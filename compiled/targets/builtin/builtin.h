@@ -11,5 +11,6 @@ int builtin_child(void); /* the verb; returns the exit code */
 /* How a target of the family compiles: its stage, +passes, +freezing; invariants are always checked. False: it is builtin:eager, or no
  * target of the family. */
 bool builtin_compile_options(struct compile_options *out, const struct target *t);
+const char *builtin_wheels(void); /* where private environments have CUDA's libraries (gpu/nvrtc.h: search) */
 
 #endif

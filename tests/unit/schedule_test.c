@@ -1,0 +1,138 @@
+/* schedule_test.c: which loops are said to be free of order, and which kernels a loop program becomes. */
+#include "compiled/loops/schedule.h"
+#include "tests/test.h"
+
+static struct arena arena;
+
+static struct loops *scheduled(const char *text)
+{
+	struct loops *l = ARENA_NEW(&arena, struct loops, 1);
+	struct err err = {0};
+	EXPECT(loops_read(l, &arena, text, &err), "%s\n%d:%d: %s", text, err.line, err.col, err.msg);
+	loops_schedule(l);
+	return l;
+}
+
+/* Of each loop in order 'p' (parallel) or '.'. */
+static const char *marks(const struct loops *l)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < l->nins; i++)
+		if (l->ins[i].op == LOOP_FOR)
+			sb_putc(&sb, l->ins[i].parallel ? 'p' : '.');
+	const char *s = arena_strdup(&arena, sb.s);
+	sb_free(&sb);
+	return s;
+}
+
+#define TWO  "loops 1\nb0: f32[64] = input 0\nb1: f32[64]\n"
+#define DONE "return b1 f32[64][1]+0\n"
+
+static void test_elements(void)
+{
+	EXPECT_STR(
+		marks(scheduled(TWO "for r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r0*4 + r1]\nstore b1[r0*4 + r1] = r2\nend\nend\n" DONE)), "pp");
+	/* Transposed, and with gaps. */
+	EXPECT_STR(
+		marks(scheduled(TWO "for r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r0*4 + r1]\nstore b1[r0 + r1*5 + 2] = r2\nend\nend\n" DONE)), "pp");
+	/* Rows of four cells, three apart: they overlap. */
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r1]\nstore b1[r0*3 + r1] = r2\nend\nend\n" DONE)), "..");
+	/* All iterations of the outer loop write the same cells. */
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r0]\nstore b1[r1] = r2\nend\nend\n" DONE)), ".p");
+	/* An index that is a register of its own. */
+	EXPECT_STR(marks(scheduled(
+				   TWO "for r0 < 3\nfor r1 < 4\nr2: i64 = index r0*4 + r1\nr3: f32 = load b0[r1]\nstore b1[r2 + 1] = r3\nend\nend\n" DONE)),
+		"pp");
+	/* Cells 0, 0, 1, 1: what divides is not looked through. */
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 4\nr1: i64 = div r0 2\nr2: f32 = load b0[r0]\nstore b1[r1] = r2\nend\n" DONE)), ".");
+}
+
+static void test_written_where_read(void)
+{
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 8\nr1: f32 = load b1[r0]\nstore b1[r0] = r1\nend\n" DONE)), "p");
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 8\nr1: f32 = load b1[r0 + 1]\nstore b1[r0] = r1\nend\n" DONE)), ".");
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 8\nr1: f32 = load b1[r0 + 8]\nstore b1[r0] = r1\nend\n" DONE)), ".");
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 8\nr1: f32 = load b1[r0*2 + 1]\nstore b1[r0*2] = r1\nend\n" DONE)), "p");
+	EXPECT_STR(marks(scheduled(TWO "for r0 < 8\nr1: f32 = load b1[r0*2]\nstore b1[r0] = r1\nend\n" DONE)), ".");
+}
+
+static void test_reductions(void)
+{
+	EXPECT_STR(
+		marks(scheduled(TWO "for r0 < 3\nr1: f32 = const 0.0\nr2: f32 = var r1\nfor r3 < 4\nr4: f32 = load b0[r0*4 + r3]\nr2 := r4\nend\n"
+							"store b1[r0] = r2\nend\n" DONE)),
+		"p.");
+	/* One accumulator for all. */
+	EXPECT_STR(marks(scheduled(
+				   TWO "r1: f32 = const 0.0\nr2: f32 = var r1\nfor r0 < 3\nr4: f32 = load b0[r0]\nr2 := r4\nend\nstore b1[0] = r2\n" DONE)),
+		".");
+	/* Accumulators in memory: the columns are apart, the rows are not. */
+	EXPECT_STR(
+		marks(scheduled(TWO "for r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r0*4 + r1]\nr3: f32 = load b1[r1]\nr4: f32 = maximum f32(r2, r3)\n"
+							"store b1[r1] = r4\nend\nend\n" DONE)),
+		".p");
+}
+
+#define INDEXED "loops 1\nb0: f32[64] = input 0\nb1: f32[64]\nb2: i64[64] = input 1\n"
+
+static void test_positions_from_memory(void)
+{
+	/* A row of 5 for each r0, any place in it: rows are apart. */
+	EXPECT_STR(
+		marks(scheduled(INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 1\nr4: f32 = load b0[r1]\n"
+								"store b1[r0*5 + r3] = r4\nend\nend\n" DONE)),
+		"p.");
+	/* Any row: columns are apart. */
+	EXPECT_STR(
+		marks(scheduled(INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 0\nr4: f32 = load b0[r1]\n"
+								"store b1[r3*4 + r1] = r4\nend\nend\n" DONE)),
+		".p");
+	/* A position that nobody has bounded. */
+	EXPECT_STR(
+		marks(scheduled(INDEXED "for r0 < 3\nr2: i64 = load b2[r0]\nr4: f32 = load b0[r0]\nstore b1[r0*8 + r2] = r4\nend\n" DONE)), ".");
+}
+
+static void test_kernels(void)
+{
+	struct loop_kernel *k;
+	const struct loops *l =
+		scheduled(TWO "r9: f32 = const 1.0\nstore b1[0] = r9\nfor r0 < 3\nfor r1 < 4\nr2: f32 = load b0[r0*4 + r1]\n"
+					  "store b1[r0*4 + r1] = r2\nend\nend\nr3: f32 = const 2.0\nstore b1[63] = r3\n"
+					  "r4: f32 = const 0.0\nr5: f32 = var r4\nfor r6 < 3\nr7: f32 = load b0[r6]\nr5 := r7\nend\nstore b1[5] = r5\n" DONE);
+	const int n = loops_kernels(&k, l, &arena);
+	EXPECT_INT(n, 3);
+	EXPECT(k[0].begin == 0 && k[0].end == 2 && k[0].nthread == 1 && k[0].nloop == 0, "single instructions");
+	EXPECT(k[1].begin == 2 && k[1].nloop == 2 && k[1].nthread == 12, "a nest: %d loops, %d threads", k[1].nloop, (int)k[1].nthread);
+	EXPECT(k[2].begin == k[1].end && k[2].end == l->nins && k[2].nthread == 1, "registers keep what is between them together");
+}
+
+static void test_text(void)
+{
+	struct strbuf a, b;
+	struct loops again;
+	struct err err = {0};
+	const struct loops *l = scheduled(TWO "for r0 < 3\nr2: f32 = load b0[r0]\nstore b1[r0] = r2\nend\n" DONE);
+	sb_init(&a);
+	sb_init(&b);
+	loops_print(&a, l);
+	EXPECT(strstr(a.s, "\nfor r0 < 3 parallel\n"), "%s", a.s);
+	EXPECT(loops_read(&again, &arena, a.s, &err), "%s", err.msg);
+	loops_print(&b, &again);
+	EXPECT_STR(b.s, a.s);
+	sb_free(&a);
+	sb_free(&b);
+}
+
+int main(void)
+{
+	arena_init(&arena);
+	RUN(test_elements);
+	RUN(test_written_where_read);
+	RUN(test_reductions);
+	RUN(test_positions_from_memory);
+	RUN(test_kernels);
+	RUN(test_text);
+	arena_free(&arena);
+	return TEST_END();
+}
