@@ -1,6 +1,6 @@
 /* device.h: one NVIDIA GPU through CUDA's driver API, a library that is loaded where the machine has it (SCATTERPROOF_CUDA names
- * another one than libcuda.so.1). A fault of a kernel poisons the process: what fails after device_open is a BUG, so the process ends, and whoever
- * started it starts another. */
+ * another one than libcuda.so.1). A fault of a kernel poisons the process: what fails after device_open is a BUG, so the process ends, and
+ * whoever started it starts another. */
 #ifndef SCATTERPROOF_GPU_DEVICE_H
 #define SCATTERPROOF_GPU_DEVICE_H
 

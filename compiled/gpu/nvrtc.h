@@ -1,6 +1,6 @@
 /* nvrtc.h: NVIDIA's run-time compiler, a library that is loaded where the machine has it: named by SCATTERPROOF_NVRTC, on the linker's
- * path, in a CUDA Toolkit's folder (CUDA_HOME, /usr/local/cuda*), or in one of the folders that a caller gives (private environments' wheels).
- * It compiles without a GPU. */
+ * path, in a CUDA Toolkit's folder (CUDA_HOME, /usr/local/cuda*), or in one of the folders that a caller gives (wheels of private
+ * environments). It compiles without a GPU. */
 #ifndef SCATTERPROOF_NVRTC_H
 #define SCATTERPROOF_NVRTC_H
 

@@ -1,5 +1,5 @@
-/* cuda.c: see cuda.h. All memory of a program is one piece, on the device and beside it: what a kernel raised first (emit_cuda.h), then the
- * buffers. */
+/* cuda.c: see cuda.h. All memory of a program is one piece, on the device and beside it: what a kernel raised first and scratch
+ * (emit_cuda.h), then the buffers. */
 #include "compiled/loops/cuda.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct cuda {
 	struct loop_kernel *kernel;
 	int nkernel;
 	struct device_module *module; /* NULL: all rows run on the processor */
-	size_t *at, nbytes;           /* by buffer: where its zone begins */
+	size_t head, *at, nbytes;     /* what kernels raise, and scratch; by buffer: where its zone begins */
 	unsigned char *copy;          /* the processor's */
 };
 
@@ -30,8 +30,11 @@ static size_t buffer_bytes(const struct loops *l, int b)
 static void lay_out(struct cuda *c)
 {
 	c->at = ARENA_NEW(&c->arena, size_t, MAX(c->l->nbuffer, 1));
-	c->nbytes = ALIGNMENT;
-	CHECK(sizeof(struct raised) <= ALIGNMENT);
+	int64_t scratch = 0;
+	for (int k = 0; k < c->nkernel; k++)
+		scratch = MAX(scratch, emit_cuda_scratch(&c->kernel[k]));
+	c->head = c->nbytes = ((size_t)scratch + CUDA_HEAD + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	CHECK(sizeof(struct raised) <= CUDA_HEAD);
 	for (int b = 0; b < c->l->nbuffer; b++) {
 		c->at[b] = c->nbytes;
 		c->nbytes += (buffer_bytes(c->l, b) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
@@ -134,7 +137,7 @@ static void launch(const struct cuda *c, int k, device_address memory)
 	device_address pointer[MAX_POINTERS];
 	void *argument[MAX_POINTERS + 2];
 	char name[40];
-	int64_t nthread = kernel->nthread;
+	int64_t nthread = kernel->npoint * kernel->team;
 	int n = 0;
 	if (nthread == 0)
 		return;
@@ -154,7 +157,7 @@ bool cuda_run(struct loop_frame *f, void *cuda)
 {
 	const struct cuda *c = cuda;
 	const device_address memory = device_memory(c->nbytes);
-	memset(c->copy, 0, ALIGNMENT);
+	memset(c->copy, 0, c->head);
 	put_on_device(c, f, memory);
 	for (int k = 0; k < c->nkernel; k++) {
 		if (is_device(c, k)) {

@@ -19,6 +19,26 @@ static const char *const raising =
 	"__threadfence();\natomicExch(&w->lock, 0);\n}\n"
 	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n";
 
+/* What teams share. */
+static const char *const sums =
+	"static double plus(double a, double b) { return a + b; }\nstatic i64 plus(i64 a, i64 b) { return wrap_add(a, b); }\n"
+	/* x + neutral is x, for -0, too */
+	"static double neutral(double) { return -0.0; }\nstatic i64 neutral(i64) { return 0; }\n"
+	"template <class T> static T sum_warp(T v)\n{\n"
+	"for (int d = 16; d; d /= 2) v = plus(v, __shfl_xor_sync(0xffffffffu, v, d));\nreturn v;\n}\n"
+	"template <class T> static T sum_block(T v)\n{\n__shared__ T part[8];\nv = sum_warp(v);\n__syncthreads();\n"
+	"if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;\n__syncthreads();\n"
+	"v = part[0];\nfor (int k = 1; k < 8; k++) v = plus(v, part[k]);\nreturn v;\n}\n"
+	/* The last block of a team to come adds up what all have left, and goes on alone. */
+	"template <class T> static bool sum_blocks(T *v, raised *frame, i64 npoint, i64 point, u32 block, u32 blocks)\n{\n"
+	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + point;\n"
+	"volatile T *part = (T *)(scratch + (npoint * 4 + 7) / 8 * 8) + point * blocks;\nT mine = neutral(*v);\n*v = sum_block(*v);\n"
+	"if (threadIdx.x == 0) {\npart[block] = *v;\n__threadfence();\nlast = atomicAdd(count, 1u) == blocks - 1;\n}\n"
+	"__syncthreads();\nif (!last) return false;\n"
+	"for (u32 k = threadIdx.x; k < blocks; k += 256) mine = plus(mine, (T)part[k]);\n*v = sum_block(mine);\n"
+	"if (threadIdx.x == 0) *count = 0;\nreturn true;\n}\n";
+_Static_assert(CUDA_HEAD == 256 && TEAM_BLOCK == 256 && TEAM_WARP == 32, "what the text above says");
+
 struct libm {
 	const char *name, *parameters;
 };
@@ -49,6 +69,7 @@ void loops_emit_cuda_head(struct strbuf *sb)
 	sb_puts(sb, power);
 	emit_functions(sb);
 	sb_puts(sb, raising);
+	sb_puts(sb, sums);
 }
 
 static void put_buffers(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *type)
@@ -58,17 +79,67 @@ static void put_buffers(struct strbuf *sb, const struct loops *l, const struct l
 			sb_printf(sb, ", %sb%d", type, b);
 }
 
-/* Its thread's number as the variables of the parallel loops, the innermost fastest: neighbours touch neighbouring cells. */
+/* ---- threads ---- */
+
+/* A number as the variables of loops, the innermost fastest: neighbouring threads touch neighbouring cells. */
+static void put_variables(struct strbuf *sb, const struct loops *l, const int *loop, int n, const char *number, int64_t below)
+{
+	sb_printf(sb, "%s rest = (%s)%s;\n", below <= INT32_MAX ? "u32" : "u64", below <= INT32_MAX ? "u32" : "u64", number);
+	for (int i = n - 1; i > 0; i--) {
+		const struct loop_ins *ins = &l->ins[loop[i]];
+		sb_printf(sb, "r%d = rest %% %" PRId64 "u;\nrest /= %" PRId64 "u;\n", ins->dst, ins->imm, ins->imm);
+	}
+	if (n)
+		sb_printf(sb, "r%d = rest;\n", l->ins[loop[0]].dst);
+}
+
+/* Which thread of which team; `first` alone stores. */
 static void put_head(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
-	sb_printf(sb, "%s rest = (%s)me;\n", k->nthread <= INT32_MAX ? "u32" : "u64", k->nthread <= INT32_MAX ? "u32" : "u64");
-	for (int i = k->nloop - 1; i > 0; i--) {
-		const struct loop_ins *loop = &l->ins[k->loop[i]];
-		sb_printf(sb, "r%d = rest %% %" PRId64 "u;\nrest /= %" PRId64 "u;\n", loop->dst, loop->imm, loop->imm);
-	}
-	if (k->nloop)
-		sb_printf(sb, "r%d = rest;\n", l->ins[k->loop[0]].dst);
+	if (k->team == 1)
+		sb_puts(sb, "const i64 point = me;\n");
+	else
+		sb_printf(sb, "const i64 point = me / %d;\nconst u32 lane = (u32)(me - point * %d);\nconst bool first = %s == 0;\n", k->team,
+			k->team, k->team < TEAM_BLOCK ? "lane" : "threadIdx.x");
+	put_variables(sb, l, k->loop, k->nloop, "point", k->npoint);
 }
+
+/* ---- sums ---- */
+
+int64_t emit_cuda_scratch(const struct loop_kernel *k)
+{
+	return k->team > TEAM_BLOCK ? k->npoint * 4 + 8 + k->npoint * (k->team / TEAM_BLOCK) * 8 : 0;
+}
+
+enum { MOST_SUMS = 64 };
+
+/* A team's share of a summed loop, and of those that stand in it alone: every team-th iteration. Returns the innermost of them. */
+static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int at)
+{
+	int reg[MOST_SUMS], loop[MAX_LOOP_DEPTH];
+	int64_t iterations;
+	const int nsum = loops_sums(reg, MOST_SUMS, l, at), n = loops_sum_chain(loop, &iterations, l, at);
+	for (int i = 0; i < nsum; i++)
+		sb_printf(sb, "if (lane) r%d = neutral(r%d);\n", reg[i], reg[i]);
+	sb_printf(sb, "for (i64 step = lane; step < %" PRId64 "; step += %d) {\n", iterations, k->team);
+	put_variables(sb, l, loop, n, "step", iterations);
+	return loop[n - 1];
+}
+
+static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int at)
+{
+	int reg[MOST_SUMS];
+	const int nsum = loops_sums(reg, MOST_SUMS, l, at), blocks = k->team / TEAM_BLOCK;
+	sb_puts(sb, "}\n");
+	for (int i = 0; i < nsum; i++)
+		if (blocks > 1)
+			sb_printf(
+				sb, "if (!sum_blocks(&r%d, frame, %" PRId64 ", point, lane / %d, %d)) return 1;\n", reg[i], k->npoint, TEAM_BLOCK, blocks);
+		else
+			sb_printf(sb, "r%d = sum_%s(r%d);\n", reg[i], blocks ? "block" : "warp", reg[i]);
+}
+
+/* ---- kernels ---- */
 
 static bool is_head(const struct loop_kernel *k, int ins)
 {
@@ -78,17 +149,35 @@ static bool is_head(const struct loop_kernel *k, int ins)
 	return false;
 }
 
+/* Heads of kernels and of shared loops have no statement of their own, so their ENDs have none. */
+static void put_statements(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
+{
+	int outer = -1, inner = -1; /* of the shared loops that are open */
+	for (int i = k->begin; i < k->end; i++) {
+		const struct loop_ins *ins = &l->ins[i];
+		if (is_head(k, i) || (ins->op == LOOP_END && is_head(k, ins->match)))
+			continue;
+		if (ins->op == LOOP_FOR && ins->summed && k->team > 1) {
+			outer = i;
+			i = inner = put_shared_loop(sb, l, k, i);
+		} else if (ins->op == LOOP_END && ins->match == outer) {
+			put_sums(sb, l, k, outer);
+			outer = inner = -1;
+		} else if (ins->op != LOOP_END || ins->match > inner || ins->match < outer) {
+			if (k->team > 1 && ins->op == LOOP_STORE)
+				sb_puts(sb, "if (first) ");
+			emit_statement(sb, l, i);
+		}
+	}
+}
+
 static void put_body(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
 	for (int i = k->begin; i < k->end; i++)
 		if (l->ins[i].dst != NO_REG && l->ins[i].op != LOOP_SET)
 			emit_register(sb, l, l->ins[i].dst);
 	put_head(sb, l, k);
-	for (int i = k->begin; i < k->end; i++) {
-		const bool closes = l->ins[i].op == LOOP_END && is_head(k, l->ins[i].match);
-		if (!closes && !is_head(k, i))
-			emit_statement(sb, l, i);
-	}
+	put_statements(sb, l, k);
 }
 
 static void put_kernel(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *name, int number)

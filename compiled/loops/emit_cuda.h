@@ -1,5 +1,6 @@
 /* emit_cuda.h: CUDA C++ of a loop program, a kernel for each of its schedule's kernels (schedule.h), named NAME_k0, NAME_k1, ...:
  *     void NAME_k0(struct raised *, long threads, unsigned char *b, ...)     the buffers that it touches, by number
+ * threads: npoint * team, in blocks of TEAM_BLOCK. CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the first kernel.
  * No #include, and no runtime: the text stands alone. Several programs may stand in one text, one behind the other. */
 #ifndef SCATTERPROOF_EMIT_CUDA_H
 #define SCATTERPROOF_EMIT_CUDA_H
@@ -11,6 +12,8 @@ struct raised {
 	int32_t lock, is;
 	int64_t thread, ins, v;
 };
+enum { CUDA_HEAD = 256 };
+int64_t emit_cuda_scratch(const struct loop_kernel *k); /* bytes that it needs there */
 
 void loops_emit_cuda_head(struct strbuf *sb); /* once per text */
 void loops_emit_cuda(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int n, const char *name);

@@ -110,8 +110,9 @@ static union computed row_of(const struct loop_ins *i, const union computed *reg
  * backwards, so that one that may not shows. */
 static bool next_iteration(int64_t *variable, const struct loop_ins *loop, bool begin)
 {
-	const int64_t step = loop->parallel ? -1 : 1;
-	*variable = !begin ? *variable + step : loop->parallel ? loop->imm - 1 : 0;
+	const bool backwards = loop->parallel || loop->summed;
+	const int64_t step = backwards ? -1 : 1;
+	*variable = !begin ? *variable + step : backwards ? loop->imm - 1 : 0;
 	return *variable >= 0 && *variable < loop->imm;
 }
 

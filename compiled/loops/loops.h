@@ -28,7 +28,7 @@ extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 
 enum loop_op {
-	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many; parallel */
+	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many; parallel, summed */
 	LOOP_IF,     /* a: a condition, not 0; up to ELSE or END */
 	LOOP_ELSE,   /* of the IF that is open */
 	LOOP_END,    /* closes a FOR or IF */
@@ -89,7 +89,7 @@ struct loop_ins {
 	enum dtype dtype, from;
 	int64_t imm, imm2;
 	bool negative;
-	bool parallel;           /* FOR: its iterations may run in any order (schedule.h) */
+	bool parallel, summed;   /* FOR: its iterations may run in any order (schedule.h) */
 	union computed value;    /* CONST; BITS in i64 */
 	const struct affine *at; /* LOAD, STORE, INDEX */
 	const struct loop_call *call;

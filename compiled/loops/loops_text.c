@@ -120,7 +120,7 @@ static void put_places(struct strbuf *sb, const struct place *p, int n)
 static void put_ins(struct strbuf *sb, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64 "%s", i->dst, i->imm, i->parallel ? " parallel" : ""); break;
+	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64 "%s", i->dst, i->imm, i->parallel ? " parallel" : i->summed ? " summed" : ""); break;
 	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
 	case LOOP_ELSE: sb_puts(sb, "else"); break;
 	case LOOP_END: sb_puts(sb, "end"); break;
@@ -538,7 +538,9 @@ static bool read_for(struct reader *r)
 	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !integer(r, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
 		|| !define(r, number, REG_I64, loops_for(r->l, n)))
 		return false;
-	r->l->ins[r->l->nins - 1].parallel = token_keyword(&r->t, "parallel");
+	struct loop_ins *loop = &r->l->ins[r->l->nins - 1];
+	loop->parallel = token_keyword(&r->t, "parallel");
+	loop->summed = !loop->parallel && token_keyword(&r->t, "summed");
 	return true;
 }
 

@@ -3,6 +3,18 @@
 
 #include <stdlib.h>
 
+#include "generated/op_id.h"
+
+static void each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx)
+{
+	const int operand[] = {i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->op == LOOP_SET ? i->dst : NO_REG};
+	for (int k = 0; k < ARRAY_LEN(operand); k++)
+		if (operand[k] != NO_REG)
+			f(ctx, operand[k]);
+	for (int k = 0; i->at && k < i->at->n; k++)
+		f(ctx, i->at->term[k].reg);
+}
+
 /* ---- cells as numbers in a mixed radix ---- */
 
 /* A term of the difference of two cells: `times` a number in [low, high]. */
@@ -201,6 +213,75 @@ static int end_of(const struct loops *l, int begin) /* behind what begins there 
 	return end + 1;
 }
 
+/* ---- sums ---- */
+
+static bool made_in(const struct loops *l, int begin, int end, int reg)
+{
+	for (int i = begin; i < end; i++)
+		if (l->ins[i].op != LOOP_SET && l->ins[i].dst == reg)
+			return true;
+	return false;
+}
+
+struct uses {
+	int reg, n;
+};
+
+static void count_use(void *ctx, int reg)
+{
+	struct uses *u = ctx;
+	u->n += u->reg == reg;
+}
+
+static int uses_in(const struct loops *l, int begin, int end, int reg)
+{
+	struct uses u = {reg, 0};
+	for (int i = begin; i < end; i++)
+		each_operand(&l->ins[i], count_use, &u);
+	return u.n;
+}
+
+/* Is instruction `set` `v := add(v, x; 1)`, wide, and does nothing else in the loop use v? */
+static bool adds(const struct loops *l, int begin, int end, int set)
+{
+	const struct loop_ins *s = &l->ins[set], *sum = set > begin ? &l->ins[set - 1] : NULL, *one = NULL;
+	if (!sum || sum->op != LOOP_ROW || sum->dst != s->a || sum->row != OP_add_Tensor || (sum->type != REG_F64 && sum->type != REG_I64)
+		|| sum->a != s->dst || sum->b == s->dst || sum->scalar[0] == NO_REG)
+		return false;
+	for (int i = 0; i < set; i++)
+		if (l->ins[i].dst == sum->scalar[0])
+			one = &l->ins[i];
+	return one && one->op == LOOP_CONST && (sum->type == REG_F64 ? one->value.f64 == 1 : one->value.i64 == 1)
+		&& uses_in(l, begin, end, s->dst) == 2 && uses_in(l, begin, end, s->a) == 1; /* by the row, and by the SET itself */
+}
+
+static bool is_summed(const struct loops *l, int loop)
+{
+	const int begin = loop + 1, end = l->ins[loop].match;
+	int nsums = 0;
+	for (int i = begin; i < end; i++) {
+		const struct loop_ins *ins = &l->ins[i];
+		if (ins->op == LOOP_STORE || ins->op == LOOP_EXTERN)
+			return false;
+		if (ins->op != LOOP_SET || made_in(l, begin, end, ins->dst))
+			continue;
+		if (!adds(l, begin, end, i))
+			return false;
+		nsums++;
+	}
+	return nsums > 0;
+}
+
+int loops_sums(int *out, int most, const struct loops *l, int loop)
+{
+	const int begin = loop + 1, end = l->ins[loop].match;
+	int n = 0;
+	for (int i = begin; i < end; i++)
+		if (l->ins[i].op == LOOP_SET && !made_in(l, begin, end, l->ins[i].dst) && n < most)
+			out[n++] = l->ins[i].dst;
+	return n;
+}
+
 void loops_schedule(struct loops *l)
 {
 	struct arena_mark m = arena_mark(l->arena);
@@ -211,21 +292,14 @@ void loops_schedule(struct loops *l)
 	for (int i = 0, end; i < l->nins; i = end) {
 		end = end_of(l, i);
 		schedule_nest(l, i, end, made);
+		for (int at = i; at < end; at++)
+			if (l->ins[at].op == LOOP_FOR && !l->ins[at].parallel && (l->ins[at].summed = is_summed(l, at)))
+				at = l->ins[at].match; /* what is in it is its own affair */
 	}
 	arena_release(l->arena, m);
 }
 
 /* ---- kernels ---- */
-
-static void each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx)
-{
-	const int operand[] = {i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->op == LOOP_SET ? i->dst : NO_REG};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
-		if (operand[k] != NO_REG)
-			f(ctx, operand[k]);
-	for (int k = 0; i->at && k < i->at->n; k++)
-		f(ctx, i->at->term[k].reg);
-}
 
 struct first_use {
 	const int *kernel; /* by register: the kernel that makes it */
@@ -264,14 +338,69 @@ static int add_item(struct loop_kernel *k, int n, int *kernel, const struct loop
 
 static void find_head(struct loop_kernel *k, const struct loops *l)
 {
-	k->nthread = 1;
+	k->npoint = 1;
 	if (end_of(l, k->begin) != k->end)
 		return;
 	for (int i = k->begin; l->ins[i].op == LOOP_FOR; i++)
 		if (l->ins[i].parallel) {
 			k->loop[k->nloop++] = i;
-			k->nthread *= l->ins[i].imm;
+			k->npoint *= l->ins[i].imm;
 		}
+}
+
+int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct loops *l, int at)
+{
+	int n = 0;
+	*iterations = 1;
+	do {
+		loop[n++] = at;
+		*iterations *= l->ins[at].imm;
+		at++;
+	} while (l->ins[at].op == LOOP_FOR && l->ins[at].match == l->ins[at - 1].match - 1);
+	return n;
+}
+
+/* Does the innermost of the summed loops walk neighbouring cells? */
+static bool walks_neighbours(const struct loops *l, int inner)
+{
+	for (int i = inner; i < l->ins[inner].match; i++)
+		for (int t = 0; l->ins[i].op == LOOP_LOAD && t < l->ins[i].at->n; t++)
+			if (l->ins[i].at->term[t].reg == l->ins[inner].dst && l->ins[i].at->term[t].times == 1)
+				return true;
+	return false;
+}
+
+/* Threads that read neighbours are as good as threads that have points of their own next to each other; so many points that the GPU is
+ * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a kernel. */
+static void find_team(struct loop_kernel *k, const struct loops *l)
+{
+	enum { FULL = 1 << 16, MANY = 1 << 10, BLOCKS = 1 << 10 };
+	int loop = -1, nsummed = 0, depth = 0, at_depth = 0;
+	bool raises = false, stores = false, stores_before = false;
+	k->team = 1;
+	for (int i = k->begin; i < k->end; i++) {
+		raises |= l->ins[i].op == LOOP_BOUND;
+		stores |= l->ins[i].op == LOOP_STORE;
+		depth += (l->ins[i].op == LOOP_FOR || l->ins[i].op == LOOP_IF) - (l->ins[i].op == LOOP_END);
+		if (l->ins[i].op == LOOP_FOR && l->ins[i].summed) {
+			loop = i;
+			at_depth = depth;
+			stores_before = stores;
+			nsummed++;
+		}
+	}
+	if (!nsummed || raises || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
+		return;
+	int chain[MAX_LOOP_DEPTH];
+	int64_t n;
+	const int inner = chain[loops_sum_chain(chain, &n, l, loop) - 1];
+	const bool neighbours = walks_neighbours(l, inner);
+	if (n < TEAM_WARP || (!neighbours && k->npoint >= FULL))
+		return;
+	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
+	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums((int[2]){0}, 2, l, loop) == 1;
+	if (k->team == TEAM_BLOCK && once && k->npoint < BLOCKS)
+		k->team = TEAM_BLOCK * (int)MAX(MIN(BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
 }
 
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a)
@@ -284,7 +413,9 @@ int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena 
 		end = end_of(l, i);
 		n = add_item(*out, n, kernel, l, i, end);
 	}
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		find_head(&(*out)[i], l);
+		find_team(&(*out)[i], l);
+	}
 	return n;
 }

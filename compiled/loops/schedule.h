@@ -5,8 +5,9 @@
  *
  * A loop is parallel if it is at the head of a nest (only loops stand outside of it, each with nothing before it) and no two of its
  * iterations, whatever the other loops of the nest do meanwhile, touch one cell that either of them writes. Cells are compared as numbers
- * in a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not decide
- * is not parallel. */
+ * in a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not
+ * decide is not parallel.
+ * A loop is `summed` if all that it leaves behind are registers to which it adds, wide: then it may run in any order but for rounding. */
 #ifndef SCATTERPROOF_SCHEDULE_H
 #define SCATTERPROOF_SCHEDULE_H
 
@@ -14,13 +15,19 @@
 
 void loops_schedule(struct loops *l);
 
-/* Instructions [begin, end), one thread for each combination of the variables of the parallel loops at their head; or one EXTERN. */
+/* Instructions [begin, end), run once for each combination of the variables of the parallel loops at their head; or one EXTERN. */
 struct loop_kernel {
 	int begin, end;
 	bool single;                     /* no loop is in it */
 	int nloop, loop[MAX_LOOP_DEPTH]; /* instructions */
-	int64_t nthread;
+	int64_t npoint;                  /* combinations */
+	int team;                        /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
 };
+enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MAX_TEAM = 1024 * TEAM_BLOCK };
+/* The registers that a summed loop adds to; how many. */
+int loops_sums(int *out, int most, const struct loops *l, int loop);
+/* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */
+int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct loops *l, int at);
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a);
 
 #endif

@@ -79,14 +79,14 @@ static void test_reductions(void)
 static void test_positions_from_memory(void)
 {
 	/* A row of 5 for each r0, any place in it: rows are apart. */
-	EXPECT_STR(
-		marks(scheduled(INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 1\nr4: f32 = load b0[r1]\n"
-								"store b1[r0*5 + r3] = r4\nend\nend\n" DONE)),
+	EXPECT_STR(marks(scheduled(
+				   INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 1\nr4: f32 = load b0[r1]\n"
+						   "store b1[r0*5 + r3] = r4\nend\nend\n" DONE)),
 		"p.");
 	/* Any row: columns are apart. */
-	EXPECT_STR(
-		marks(scheduled(INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 0\nr4: f32 = load b0[r1]\n"
-								"store b1[r3*4 + r1] = r4\nend\nend\n" DONE)),
+	EXPECT_STR(marks(scheduled(
+				   INDEXED "for r0 < 3\nfor r1 < 4\nr2: i64 = load b2[r0*4 + r1]\nr3: i64 = bound r2 of 5 dim 0\nr4: f32 = load b0[r1]\n"
+						   "store b1[r3*4 + r1] = r4\nend\nend\n" DONE)),
 		".p");
 	/* A position that nobody has bounded. */
 	EXPECT_STR(
@@ -102,9 +102,9 @@ static void test_kernels(void)
 					  "r4: f32 = const 0.0\nr5: f32 = var r4\nfor r6 < 3\nr7: f32 = load b0[r6]\nr5 := r7\nend\nstore b1[5] = r5\n" DONE);
 	const int n = loops_kernels(&k, l, &arena);
 	EXPECT_INT(n, 3);
-	EXPECT(k[0].begin == 0 && k[0].end == 2 && k[0].nthread == 1 && k[0].nloop == 0, "single instructions");
-	EXPECT(k[1].begin == 2 && k[1].nloop == 2 && k[1].nthread == 12, "a nest: %d loops, %d threads", k[1].nloop, (int)k[1].nthread);
-	EXPECT(k[2].begin == k[1].end && k[2].end == l->nins && k[2].nthread == 1, "registers keep what is between them together");
+	EXPECT(k[0].begin == 0 && k[0].end == 2 && k[0].npoint == 1 && k[0].nloop == 0, "single instructions");
+	EXPECT(k[1].begin == 2 && k[1].nloop == 2 && k[1].npoint == 12, "a nest: %d loops, %d threads", k[1].nloop, (int)k[1].npoint);
+	EXPECT(k[2].begin == k[1].end && k[2].end == l->nins && k[2].npoint == 1, "registers keep what is between them together");
 }
 
 static void test_text(void)
