@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "eager/base/clock.h"
+
 typedef struct cuda_context *cuda_context;
 typedef struct device_module *cuda_module;
 typedef struct cuda_function *cuda_function;
@@ -22,6 +24,7 @@ static struct {
 	int (*alloc)(device_address *out, size_t n);
 	int (*free)(device_address p);
 	int (*to_device)(device_address to, const void *from, size_t n);
+	int (*within)(device_address to, device_address from, size_t n);
 	int (*to_host)(void *to, device_address from, size_t n);
 	int (*load)(cuda_module *out, const void *image);
 	int (*unload)(cuda_module m);
@@ -45,9 +48,9 @@ static bool has_functions(void)
 	return find(&cu.init, "cuInit") && find(&cu.count, "cuDeviceGetCount") && find(&cu.get, "cuDeviceGet")
 		&& find(&cu.attribute, "cuDeviceGetAttribute") && find(&cu.retain, "cuDevicePrimaryCtxRetain")
 		&& find(&cu.set_current, "cuCtxSetCurrent") && find(&cu.alloc, "cuMemAlloc_v2") && find(&cu.free, "cuMemFree_v2")
-		&& find(&cu.to_device, "cuMemcpyHtoD_v2") && find(&cu.to_host, "cuMemcpyDtoH_v2") && find(&cu.load, "cuModuleLoadData")
-		&& find(&cu.unload, "cuModuleUnload") && find(&cu.function, "cuModuleGetFunction") && find(&cu.launch, "cuLaunchKernel")
-		&& find(&cu.wait, "cuCtxSynchronize") && find(&cu.error, "cuGetErrorString");
+		&& find(&cu.to_device, "cuMemcpyHtoD_v2") && find(&cu.to_host, "cuMemcpyDtoH_v2") && find(&cu.within, "cuMemcpyDtoD_v2")
+		&& find(&cu.load, "cuModuleLoadData") && find(&cu.unload, "cuModuleUnload") && find(&cu.function, "cuModuleGetFunction")
+		&& find(&cu.launch, "cuLaunchKernel") && find(&cu.wait, "cuCtxSynchronize") && find(&cu.error, "cuGetErrorString");
 }
 
 static const char *text_of(int code)
@@ -110,6 +113,22 @@ device_address device_memory(size_t n)
 
 void device_write(device_address to, const void *from, size_t n) { must(cu.to_device(to, from, n), "copy to the device"); }
 void device_read(void *to, device_address from, size_t n) { must(cu.to_host(to, from, n), "copy from the device"); }
+
+double device_copy_cost(size_t n)
+{
+	enum { ROUNDS = 5, COPIES = 20 };
+	const device_address memory = device_memory(2 * n);
+	double best = 1e9;
+	for (int round = 0; round < ROUNDS; round++) {
+		device_wait();
+		const double begin = clock_s();
+		for (int k = 0; k < COPIES; k++)
+			must(cu.within(memory + n, memory, n), "copy");
+		device_wait();
+		best = MIN(best, clock_s() - begin);
+	}
+	return best / COPIES / (2 * (double)n);
+}
 
 struct device_module *device_load(const void *cubin)
 {

@@ -15,6 +15,7 @@ int device_arch(void); /* 90 for compute capability 9.0 */
 /* At least n bytes of memory, always the same; what it held before is lost if it grows. 256-byte aligned. */
 device_address device_memory(size_t n);
 void device_write(device_address to, const void *from, size_t n);
+double device_copy_cost(size_t n); /* seconds per byte read and written by a copy of n bytes within the device, the best of several */
 void device_read(void *to, device_address from, size_t n); /* waits for all kernels */
 
 struct device_module;

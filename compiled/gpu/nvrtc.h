@@ -10,6 +10,7 @@ enum gpu_form { GPU_PTX, GPU_CUBIN };
 struct gpu_options {
 	int arch;           /* compute capability, 90 for 9.0 */
 	bool fast;          /* --Ofast-compile=max: less optimised, compiled twice as fast */
+	int repeat;         /* for who measures: the kernels of a run are launched so often; 0: once */
 	const char *search; /* more folders, patterns of glob(7), one per line; NULL */
 };
 enum gpu_end { GPU_OK, GPU_MISSING, GPU_BROKEN }; /* not OK (err): no NVRTC here; it does not take the text, our bug */

@@ -6,6 +6,7 @@
 
 #include "compiled/gpu/device.h"
 #include "compiled/loops/emit_cuda.h"
+#include "eager/base/clock.h"
 #include "eager/run/zones.h"
 
 enum { ALIGNMENT = 256, MAX_POINTERS = 480 }; /* 4 KiB of arguments */
@@ -14,7 +15,7 @@ struct cuda {
 	struct arena arena;
 	const struct loops *l;
 	struct loop_kernel *kernel;
-	int nkernel;
+	int nkernel, repeat;
 	struct device_module *module; /* NULL: all rows run on the processor */
 	size_t head, *at, nbytes;     /* what kernels raise, and scratch; by buffer: where its zone begins */
 	unsigned char *copy;          /* the processor's */
@@ -85,7 +86,7 @@ static enum gpu_end make(struct cuda *c, const struct gpu_options *o, struct err
 enum gpu_end cuda_open(struct cuda **out, const struct loops *l, const struct gpu_options *o, struct err *err)
 {
 	struct cuda *c = xmalloc(sizeof *c);
-	*c = (struct cuda){.l = l};
+	*c = (struct cuda){.l = l, .repeat = o->repeat};
 	arena_init(&c->arena);
 	c->nkernel = loops_kernels(&c->kernel, l, &c->arena);
 	const enum gpu_end end = make(c, o, err);
@@ -153,20 +154,34 @@ static void launch(const struct cuda *c, int k, device_address memory)
 	device_launch(c->module, name, nthread, argument);
 }
 
+/* Kernels from k up to the next extern, which ends the stretch. */
+static int run_stretch(const struct cuda *c, int k, device_address memory, double *ms)
+{
+	int end = k;
+	const double begin = clock_ms();
+	for (int again = 0; again < MAX(c->repeat, 1); again++)
+		for (end = k; end < c->nkernel && is_device(c, end); end++)
+			launch(c, end, memory);
+	device_wait();
+	*ms += (clock_ms() - begin) / MAX(c->repeat, 1);
+	return end;
+}
+
 bool cuda_run(struct loop_frame *f, void *cuda)
 {
 	const struct cuda *c = cuda;
 	const device_address memory = device_memory(c->nbytes);
 	memset(c->copy, 0, c->head);
 	put_on_device(c, f, memory);
-	for (int k = 0; k < c->nkernel; k++) {
+	for (int k = 0; k < c->nkernel;) {
 		if (is_device(c, k)) {
-			launch(c, k, memory);
+			k = run_stretch(c, k, memory, &f->ms);
 			continue;
 		}
 		if (!take_from_device(c, f, memory) || !loop_frame_call(f, c->l->ins[c->kernel[k].begin].call))
 			return false;
 		put_on_device(c, f, memory);
+		k++;
 	}
 	return take_from_device(c, f, memory);
 }

@@ -1,5 +1,6 @@
 /* cuda.h: the engine that runs a loop program on an NVIDIA GPU: kernels (loops/schedule.h) compiled by NVRTC, one after the other. Rows
- * that have no nests run on the processor between them. Buffers go to the device with their red zones, and come back with them. */
+ * that have no nests run on the processor between them. Buffers go to the device with their red zones, and come back with them.
+ * A run's time is that of its kernels. */
 #ifndef SCATTERPROOF_CUDA_H
 #define SCATTERPROOF_CUDA_H
 

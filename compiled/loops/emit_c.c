@@ -2,6 +2,7 @@
 #include "compiled/loops/emit_c.h"
 
 #include "compiled/loops/emit_parts.h"
+#include "compiled/loops/schedule.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -301,6 +302,82 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 	}
 }
 
+/* ---- sums in lanes ---- */
+
+/* A summed loop (schedule.h) has several accumulators, so that the additions need not wait for each other, and a C compiler can make
+ * vectors of them. */
+enum { LANES = 8, MOST_SUMS = 8 };
+
+struct lanes {
+	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked LANES at a time */
+	int nsum, sum[MOST_SUMS];
+};
+
+/* Is ins such a loop? One whose innermost holds no loop, is long enough, and walks neighbouring cells. */
+static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
+{
+	int chain[MAX_LOOP_DEPTH];
+	int64_t iterations;
+	if (l->ins[ins].op != LOOP_FOR || !l->ins[ins].summed)
+		return false;
+	s->outer = ins;
+	s->inner = chain[loops_sum_chain(chain, &iterations, l, ins) - 1];
+	s->nsum = loops_sums(s->sum, MOST_SUMS, l, ins);
+	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
+		if (l->ins[i].op == LOOP_FOR)
+			return false;
+	return s->nsum < MOST_SUMS && loops_walk_neighbours(l, s->inner) && l->ins[s->inner].imm >= 2 * LANES;
+}
+
+static void put_lane_body(struct strbuf *sb, const struct loops *l, const struct lanes *s, const char *lane)
+{
+	for (int k = 0; k < s->nsum; k++)
+		sb_printf(sb, "r%d = lane%d[%s];\n", s->sum[k], s->sum[k], lane);
+	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
+		emit_statement(sb, l, i);
+	for (int k = 0; k < s->nsum; k++)
+		sb_printf(sb, "lane%d[%s] = r%d;\n", s->sum[k], lane, s->sum[k]);
+	sb_puts(sb, "}\n");
+}
+
+static void put_lane_sum(struct strbuf *sb, int sum, int lane, enum reg_type t)
+{
+	if (lane == 0)
+		sb_printf(sb, "r%d = lane%d[0];\n", sum, sum);
+	else if (t == REG_F64)
+		sb_printf(sb, "r%d += lane%d[%d];\n", sum, sum, lane);
+	else
+		sb_printf(sb, "r%d = wrap_add(r%d, lane%d[%d]);\n", sum, sum, sum, lane);
+}
+
+/* The loop from its head to its END. x + -0.0 is x, for -0, too. */
+static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lanes *s)
+{
+	const struct loop_ins *inner = &l->ins[s->inner];
+	const int64_t whole = inner->imm - inner->imm % LANES;
+	sb_puts(sb, "{\n");
+	for (int k = 0; k < s->nsum; k++) {
+		const enum reg_type t = l->reg[s->sum[k]];
+		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], LANES, s->sum[k]);
+		for (int i = 1; i < LANES; i++)
+			sb_puts(sb, t == REG_F64 ? ", -0.0" : ", 0");
+		sb_puts(sb, "};\n");
+	}
+	for (int i = s->outer; i < s->inner; i++)
+		emit_statement(sb, l, i);
+	sb_printf(sb, "for (i64 step = 0; step < %" PRId64 "; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n",
+		whole, LANES, LANES, inner->dst);
+	put_lane_body(sb, l, s, "lane");
+	sb_printf(sb, "for (r%d = %" PRId64 "; r%d < %" PRId64 "; r%d++) {\n", inner->dst, whole, inner->dst, inner->imm, inner->dst);
+	put_lane_body(sb, l, s, "0");
+	for (int i = s->outer; i < s->inner; i++)
+		sb_puts(sb, "}\n");
+	for (int k = 0; k < s->nsum; k++)
+		for (int i = 0; i < LANES; i++)
+			put_lane_sum(sb, s->sum[k], i, l->reg[s->sum[k]]);
+	sb_puts(sb, "}\n");
+}
+
 void emit_register(struct strbuf *sb, const struct loops *l, int r) { sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r); }
 
 /* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
@@ -318,8 +395,15 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 	for (int b = 0; b < l->nbuffer; b++)
 		if (loops_touch(l, at, end, b))
 			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
-	for (int i = at; i < end; i++)
-		emit_statement(sb, l, i);
+	for (int i = at; i < end; i++) {
+		struct lanes s;
+		if (has_lanes(&s, l, i)) {
+			put_lanes(sb, l, &s);
+			i = l->ins[i].match;
+		} else {
+			emit_statement(sb, l, i);
+		}
+	}
 	sb_puts(sb, "}\n");
 	return end;
 }

@@ -212,7 +212,7 @@ enum loop_end loops_run(struct result_call *out, const struct loops *l, const st
 		check_zones(&f);
 	if (end == LOOPS_RAN) {
 		report(out, &f, a);
-		out->run_ms = ran - begin;
+		out->run_ms = f.ms > 0 ? f.ms : ran - begin;
 	}
 	arena_free(&memory);
 	arena_free(&scratch);

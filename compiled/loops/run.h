@@ -21,6 +21,7 @@ struct loop_frame {
 	const struct prog *p;
 	struct arena *scratch;
 	struct err *err; /* what was raised */
+	double ms;       /* an engine's own measure of its run; 0: its caller's */
 };
 /* False: the program raised (err). */
 typedef bool loop_engine(struct loop_frame *f, void *ctx);

@@ -360,8 +360,7 @@ int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct 
 	return n;
 }
 
-/* Does the innermost of the summed loops walk neighbouring cells? */
-static bool walks_neighbours(const struct loops *l, int inner)
+bool loops_walk_neighbours(const struct loops *l, int inner)
 {
 	for (int i = inner; i < l->ins[inner].match; i++)
 		for (int t = 0; l->ins[i].op == LOOP_LOAD && t < l->ins[i].at->n; t++)
@@ -394,7 +393,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 	int chain[MAX_LOOP_DEPTH];
 	int64_t n;
 	const int inner = chain[loops_sum_chain(chain, &n, l, loop) - 1];
-	const bool neighbours = walks_neighbours(l, inner);
+	const bool neighbours = loops_walk_neighbours(l, inner);
 	if (n < TEAM_WARP || (!neighbours && k->npoint >= FULL))
 		return;
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;

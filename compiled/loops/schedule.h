@@ -28,6 +28,9 @@ enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MAX_TEAM = 1024 * TEAM_BLOCK };
 int loops_sums(int *out, int most, const struct loops *l, int loop);
 /* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */
 int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct loops *l, int at);
+/* Does the innermost loop of such a chain walk neighbouring cells of some buffer? */
+bool loops_walk_neighbours(const struct loops *l, int inner);
+
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a);
 
 #endif

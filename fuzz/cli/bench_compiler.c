@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "compiled/gpu/device.h"
 #include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/clock.h"
@@ -143,10 +144,12 @@ static double bytes_moved(const struct loops *l)
 	return bytes;
 }
 
-/* Seconds per byte read and written by memcpy, the best of three. */
-static double copy_cost(void)
+/* Seconds per byte read and written by memcpy, the best of three. On a GPU by its own copy. */
+static double copy_cost(bool gpu)
 {
 	const size_t n = (size_t)64 << 20;
+	if (gpu)
+		return device_copy_cost(n);
 	char *from = xmalloc(n), *to = xmalloc(n);
 	double best = 1e9;
 	memset(from, 1, n);
@@ -175,6 +178,8 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	double best = 1e9;
 	arena_init(&a);
 	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named));
+	const bool gpu = co.code.engine == CODE_CUDA;
+	co.code.gpu.repeat = 20;
 	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
 	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
 	bool planted, ok = code_loops(&l, &planted, &k.p, &co.code, NULL, &a, err) && code_open(&code, &k.p, &co.code, NULL, err);
@@ -189,7 +194,7 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	if (ok) {
 		const double bytes = bytes_moved(&l);
 		table_row(t, arena_printf(&a, "%s, %s", large[which].name, target + strlen("builtin:")),
-			(double[]){bytes / (1 << 20), 1e3 * best, 1e-9 * bytes / best, best / (bytes * copy_cost())});
+			(double[]){bytes / (1 << 20), 1e3 * best, 1e-9 * bytes / best, best / (bytes * copy_cost(gpu))});
 		code_close(code);
 	}
 	arena_free(&a);
@@ -198,10 +203,11 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 
 bool bench_code(const struct options *o, struct err *err)
 {
-	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 1}, {"GB/s", 8, 2}, {"x memcpy", 9, 2}};
-	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3"};
+	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 3}, {"GB/s", 8, 2}, {"x copy", 9, 2}};
+	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3", "builtin:cuda"};
 	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
-	table_begin(&t, "16 Mi elements, one thread, the best of three; MiB: read and written; the time of a memcpy of as many bytes is 1");
+	table_begin(&t,
+		"16 Mi elements, one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a copy of as many bytes is 1");
 	for (int which = 0; which < ARRAY_LEN(large); which++)
 		for (int i = 0; i < ARRAY_LEN(targets); i++) {
 			struct err why = {0};
