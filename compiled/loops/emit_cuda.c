@@ -29,15 +29,16 @@ static const char *const sums =
 	"template <class T> static T sum_block(T v)\n{\n__shared__ T part[8];\nv = sum_warp(v);\n__syncthreads();\n"
 	"if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;\n__syncthreads();\n"
 	"v = part[0];\nfor (int k = 1; k < 8; k++) v = plus(v, part[k]);\nreturn v;\n}\n"
-	/* The last block of a team to come adds up what all have left, and goes on alone. */
-	"template <class T> static bool sum_blocks(T *v, raised *frame, i64 npoint, i64 point, u32 block, u32 blocks)\n{\n"
+	/* The last block of a team to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums ever lie in. */
+	"template <class T> static bool sum_blocks(T *v, raised *frame, i64 point, u32 block, u32 blocks)\n{\n"
 	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + point;\n"
-	"volatile T *part = (T *)(scratch + (npoint * 4 + 7) / 8 * 8) + point * blocks;\nT mine = neutral(*v);\n*v = sum_block(*v);\n"
+	"volatile T *part = (T *)(scratch + 4096) + point * blocks;\nT mine = neutral(*v);\n*v = sum_block(*v);\n"
 	"if (threadIdx.x == 0) {\npart[block] = *v;\n__threadfence();\nlast = atomicAdd(count, 1u) == blocks - 1;\n}\n"
 	"__syncthreads();\nif (!last) return false;\n"
 	"for (u32 k = threadIdx.x; k < blocks; k += 256) mine = plus(mine, (T)part[k]);\n*v = sum_block(mine);\n"
 	"if (threadIdx.x == 0) *count = 0;\nreturn true;\n}\n";
-_Static_assert(CUDA_HEAD == 256 && TEAM_BLOCK == 256 && TEAM_WARP == 32, "what the text above says");
+enum { COUNTERS = 4 * MOST_SHARED_POINTS };
+_Static_assert(CUDA_HEAD == 256 && COUNTERS == 4096 && TEAM_BLOCK == 256 && TEAM_WARP == 32, "what the text above says");
 
 struct libm {
 	const char *name, *parameters;
@@ -108,7 +109,7 @@ static void put_head(struct strbuf *sb, const struct loops *l, const struct loop
 
 int64_t emit_cuda_scratch(const struct loop_kernel *k)
 {
-	return k->team > TEAM_BLOCK ? k->npoint * 4 + 8 + k->npoint * (k->team / TEAM_BLOCK) * 8 : 0;
+	return k->team > TEAM_BLOCK ? COUNTERS + k->npoint * (k->team / TEAM_BLOCK) * 8 : 0;
 }
 
 enum { MOST_SUMS = 64 };
@@ -133,8 +134,7 @@ static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop
 	sb_puts(sb, "}\n");
 	for (int i = 0; i < nsum; i++)
 		if (blocks > 1)
-			sb_printf(
-				sb, "if (!sum_blocks(&r%d, frame, %" PRId64 ", point, lane / %d, %d)) return 1;\n", reg[i], k->npoint, TEAM_BLOCK, blocks);
+			sb_printf(sb, "if (!sum_blocks(&r%d, frame, point, lane / %d, %d)) return 1;\n", reg[i], TEAM_BLOCK, blocks);
 		else
 			sb_printf(sb, "r%d = sum_%s(r%d);\n", reg[i], blocks ? "block" : "warp", reg[i]);
 }

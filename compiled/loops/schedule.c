@@ -373,7 +373,7 @@ bool loops_walk_neighbours(const struct loops *l, int inner)
  * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a kernel. */
 static void find_team(struct loop_kernel *k, const struct loops *l)
 {
-	enum { FULL = 1 << 16, MANY = 1 << 10, BLOCKS = 1 << 10 };
+	enum { FULL = 1 << 16, MANY = 1 << 10 };
 	int loop = -1, nsummed = 0, depth = 0, at_depth = 0;
 	bool raises = false, stores = false, stores_before = false;
 	k->team = 1;
@@ -398,8 +398,8 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 		return;
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
 	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums((int[2]){0}, 2, l, loop) == 1;
-	if (k->team == TEAM_BLOCK && once && k->npoint < BLOCKS)
-		k->team = TEAM_BLOCK * (int)MAX(MIN(BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
+	if (k->team == TEAM_BLOCK && once && k->npoint < MOST_SHARED_POINTS)
+		k->team = TEAM_BLOCK * (int)MAX(MIN(MOST_BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
 }
 
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a)

@@ -23,7 +23,8 @@ struct loop_kernel {
 	int64_t npoint;                  /* combinations */
 	int team;                        /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
 };
-enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MAX_TEAM = 1024 * TEAM_BLOCK };
+enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
+enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */
 /* The registers that a summed loop adds to; how many. */
 int loops_sums(int *out, int most, const struct loops *l, int loop);
 /* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */
