@@ -20,6 +20,11 @@ const struct defect *defect_find(const char *name)
 	return NULL;
 }
 
-bool defect_is_of_loops(const struct defect *d) { return d && (str_eq(d->step, "lower") || str_eq(d->step, "reuse")); }
+bool defect_is_of_loops(const struct defect *d)
+{
+	return d && (str_eq(d->step, "lower") || str_eq(d->step, "reuse") || defect_is_of_schedule(d));
+}
+
+bool defect_is_of_schedule(const struct defect *d) { return d && str_eq(d->step, "schedule"); }
 
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s) { return d && str_eq(d->step, step) && d->spoil(s); }

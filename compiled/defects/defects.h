@@ -36,6 +36,7 @@ extern const int ndefects;
 const struct defect *defect_find(const char *name); /* NULL: there is none */
 
 bool defect_is_of_loops(const struct defect *d); /* NULL: no */
+bool defect_is_of_schedule(const struct defect *d);
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

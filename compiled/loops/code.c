@@ -32,7 +32,7 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 		loops_reuse_buffers(out);
 		*planted |= defect_plant(d, "reuse", &site);
 	}
-	if (o->schedule || o->engine >= CODE_NATIVE) {
+	if (o->schedule) {
 		loops_schedule(out);
 		*planted |= defect_plant(d, "schedule", &site);
 	}

@@ -17,8 +17,7 @@ struct code_options {
 	enum code_engine engine;
 	struct lower_options lower;
 	bool no_reuse; /* every value has a buffer of its own (reuse.h) */
-	bool
-		schedule; /* loops that may run in any order are marked (schedule.h), as they are from NATIVE on; the interpreter runs them backwards */
+	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
 	struct native_options native;
 	struct gpu_options gpu; /* arch: where only text is asked for */
 };

@@ -29,7 +29,8 @@ static const char *const sums =
 	"template <class T> static T sum_block(T v)\n{\n__shared__ T part[8];\nv = sum_warp(v);\n__syncthreads();\n"
 	"if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;\n__syncthreads();\n"
 	"v = part[0];\nfor (int k = 1; k < 8; k++) v = plus(v, part[k]);\nreturn v;\n}\n"
-	/* The last block of a team to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums ever lie in. */
+	/* The last block of a team to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums
+	 * ever lie in. */
 	"template <class T> static bool sum_blocks(T *v, raised *frame, i64 point, u32 block, u32 blocks)\n{\n"
 	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + point;\n"
 	"volatile T *part = (T *)(scratch + 4096) + point * blocks;\nT mine = neutral(*v);\n*v = sum_block(*v);\n"

@@ -370,7 +370,8 @@ bool loops_walk_neighbours(const struct loops *l, int inner)
 }
 
 /* Threads that read neighbours are as good as threads that have points of their own next to each other; so many points that the GPU is
- * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a kernel. */
+ * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a
+ * kernel. */
 static void find_team(struct loop_kernel *k, const struct loops *l)
 {
 	enum { FULL = 1 << 16, MANY = 1 << 10 };

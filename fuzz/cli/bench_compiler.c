@@ -207,7 +207,8 @@ bool bench_code(const struct options *o, struct err *err)
 	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3", "builtin:cuda"};
 	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
 	table_begin(&t,
-		"16 Mi elements, one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a copy of as many bytes is 1");
+		"16 Mi elements, one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a copy of "
+		"as many bytes is 1");
 	for (int which = 0; which < ARRAY_LEN(large); which++)
 		for (int i = 0; i < ARRAY_LEN(targets); i++) {
 			struct err why = {0};

@@ -13,14 +13,14 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass; loops show the defects of their steps. */
+/* Only freezing runs the folding pass; loops show the defects of their steps, and their schedule where another order than theirs runs. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const char *freezing = d && str_eq(d->step, "fold") ? "+freezing=1" : "";
+	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : "";
 	snprintf(
-		text, sizeof text, "builtin:%s%s%s%s", defect_is_of_loops(d) ? "loops" : "passes", d ? "+defect=" : "", d ? d->name : "", freezing);
+		text, sizeof text, "builtin:%s%s%s%s", defect_is_of_loops(d) ? "loops" : "passes", d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
 }

@@ -1,4 +1,5 @@
-/* cuda_text_test.c: NVRTC takes the CUDA text of every program, several in one text; no GPU is needed. Skipped (77) where there is no NVRTC. */
+/* cuda_text_test.c: NVRTC takes the CUDA text of every program, several in one text; no GPU is needed. Skipped (77) where there is no
+ * NVRTC. */
 #include "compiled/compile.h"
 #include "compiled/loops/emit_cuda.h"
 #include "compiled/targets/builtin/builtin.h"

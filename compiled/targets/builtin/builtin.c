@@ -36,12 +36,18 @@ static const struct target_stage stages[] = {
 	{                                                                                                                                      \
 		stage, "reinplace", "0", "rows and scatters that overwrite their operand", NULL                                                    \
 	}
+/* Where loops run in another order than theirs: +order=reversed. */
+#define ORDER_KNOB                                                                                                                         \
+	{                                                                                                                                      \
+		"loops", "order", "forward", "the order of loops", "order"                                                                         \
+	}
 #define LOOP_KNOBS(stage)                                                                                                                  \
 	{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
 
 static const struct target_knob knobs[] = {
 	PASS_KNOBS("passes"),
 	{"passes", "passes", "-all", "all passes", "passes"},
+	ORDER_KNOB,
 	LOOP_KNOBS("loops"),
 	LOOP_KNOBS("jit"),
 };
@@ -117,6 +123,8 @@ static bool is_native(const struct target *t)
 
 static bool is_cuda(const struct target *t) { return has_loops(t) && engine_of(t)->engine == CODE_CUDA; }
 
+static bool has_schedule(const struct target *t) { return is_native(t) || is_cuda(t) || str_eq(target_stage(t)->name, "loops"); }
+
 /* A planted defect of a step that t's stage has. */
 static bool defect_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
@@ -128,13 +136,14 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 	if (!last_step(&stage, t))
 		return err_set(err, "target '%s': stage %s compiles nothing, so it has no defects", text, target_stage(t)->name);
 	const bool too_late = compile_stage_find(&step, d->step) && step > stage;
-	return !(too_late || (defect_is_of_loops(d) && !has_loops(t)))
+	return !(too_late || (defect_is_of_loops(d) && !has_loops(t)) || (defect_is_of_schedule(d) && !has_schedule(t)))
 		|| err_set(
 			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
 }
 
 /* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "reuse"};
+static const char *const loop_steps[] = {"lower", "reuse", "schedule"};
+enum { STEP_LOWER, STEP_REUSE, STEP_SCHEDULE };
 
 static int loop_step(const char *name) /* -1: it is none */
 {
@@ -147,10 +156,10 @@ static int loop_step(const char *name) /* -1: it is none */
 static bool until_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	int step;
-	return (has_loops(t) && loop_step(o->value) >= 0)
+	return (has_loops(t) && loop_step(o->value) >= 0 && (loop_step(o->value) < STEP_SCHEDULE || has_schedule(t)))
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a pass: %s%s", text, o->value,
-			"fold, noop, views, cse, dce, reinplace", has_loops(t) ? "; nor lower or reuse" : "");
+			"fold, noop, views, cse, dce, reinplace", has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -158,7 +167,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	static const char *const names[] = {
 		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
-							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"reversed"};
+							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
 	unsigned off;
 	if (str_eq(o->name, "defect"))
@@ -197,9 +206,10 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	if (p->kind == PROBE_FIRST && str_eq(p->what, "buffers") && has_loops(t)) {
+	const bool buffers = str_eq(p->what, "buffers"), order = str_eq(p->what, "order") && has_schedule(t);
+	if (p->kind == PROBE_FIRST && (buffers || order) && has_loops(t)) {
 		*out = (struct target_option){.name = "until"};
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, ARRAY_LEN(loop_steps) - 1))]);
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, 1)) + (order ? STEP_REUSE : STEP_LOWER)]);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
@@ -250,8 +260,8 @@ static char *until_answer(const struct target *t, struct arena *a)
 	const char *until = target_option(t, "until");
 	int stage;
 	if (until && loop_step(until) >= 0)
-		return arena_printf(
-			a, "first buffers:%d: %d asked, the last that was on: %s\n", loop_step(until), ARRAY_LEN(loop_steps) - 1, until);
+		return arena_printf(a, "first %s:%d: 1 asked, the last that was on: %s\n", loop_step(until) == STEP_SCHEDULE ? "order" : "buffers",
+			MIN(loop_step(until), 1), until);
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
@@ -412,12 +422,13 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 		out->code.engine = e->engine;
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
-	out->code.schedule = option_is(t, "order", "reversed");
+	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
-		out->code.no_reuse |= loop_step(until) == 0;
+		out->code.no_reuse |= loop_step(until) == STEP_LOWER;
+		out->code.schedule &= loop_step(until) == STEP_SCHEDULE;
 		until = NULL;
 	}
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
