@@ -206,8 +206,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	const bool buffers = str_eq(p->what, "buffers"), order = str_eq(p->what, "order") && has_schedule(t);
-	if (p->kind == PROBE_FIRST && (buffers || order) && has_loops(t)) {
+	const bool first = p->kind == PROBE_FIRST && has_loops(t), order = first && str_eq(p->what, "order") && has_schedule(t);
+	if (order || (first && str_eq(p->what, "buffers"))) {
 		*out = (struct target_option){.name = "until"};
 		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, 1)) + (order ? STEP_REUSE : STEP_LOWER)]);
 		return true;
