@@ -22,6 +22,34 @@ static struct effects effects_of(const struct loops *l, int loop)
 	return e;
 }
 
+static bool bound_in(const struct loops *l, const struct affine *at)
+{
+	for (int k = 0; k < at->n; k++)
+		if (spoil_definer(l, at->term[k].reg) && spoil_definer(l, at->term[k].reg)->op == LOOP_BOUND)
+			return true;
+	return false;
+}
+
+/* Does a cell whose position comes from memory become what it was and more? */
+static bool accumulates(const struct loops *l, int loop)
+{
+	for (int i = loop + 1; i < l->ins[loop].match; i++)
+		for (int k = loop + 1; k < i && l->ins[i].op == LOOP_STORE && bound_in(l, l->ins[i].at); k++)
+			if (l->ins[k].op == LOOP_LOAD && l->ins[k].buffer == l->ins[i].buffer)
+				return true;
+	return false;
+}
+
+/* Only loops at the head of a nest become threads. */
+static bool adds(struct loops *l, int i)
+{
+	const bool head = spoil_loop_around(l, i) == -1 || l->ins[i - 1].op == LOOP_FOR;
+	const bool may = head && in_order(l, i) && accumulates(l, i) && !effects_of(l, i).carried;
+	l->ins[i].parallel |= may;
+	return may;
+}
+bool defect_accumulated_at_once(struct defect_site *s) { return spoil_each(s->l, adds); }
+
 static bool scans(struct loops *l, int i)
 {
 	const bool may = in_order(l, i) && effects_of(l, i).stored && effects_of(l, i).carried;

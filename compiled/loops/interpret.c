@@ -3,6 +3,56 @@
 
 #include "eager/ops/rules.h"
 
+/* ---- threads ---- */
+
+/* A nest whose first loops are parallel runs as a GPU may run it at worst: no thread, which is a combination of their variables, sees what
+ * another has stored before the nest has ended. */
+struct threads {
+	int nloop, loop[MAX_LOOP_DEPTH];
+	unsigned char **before; /* by buffer: what it held when the nest began; NULL: the nest does not store there */
+	int64_t **writer;       /* by buffer and cell: the thread that stored there last, from 1; 0: none */
+	struct arena_mark mark;
+};
+
+static int64_t thread_of(const struct threads *t, const struct loops *l, const union computed *reg)
+{
+	int64_t thread = 0;
+	for (int k = 0; k < t->nloop; k++)
+		thread = thread * l->ins[t->loop[k]].imm + reg[l->ins[t->loop[k]].dst].i64;
+	return thread + 1;
+}
+
+static void threads_begin(struct threads *t, const struct loop_frame *f, int nest)
+{
+	const struct loops *l = f->loops;
+	const int end = l->ins[nest].match;
+	t->nloop = 0;
+	for (int i = nest; l->ins[i].op == LOOP_FOR; i++)
+		if (l->ins[i].parallel)
+			t->loop[t->nloop++] = i;
+	if (!t->nloop)
+		return;
+	t->mark = arena_mark(f->scratch);
+	t->before = ARENA_ZNEW(f->scratch, unsigned char *, MAX(l->nbuffer, 1));
+	t->writer = ARENA_ZNEW(f->scratch, int64_t *, MAX(l->nbuffer, 1));
+	for (int i = nest; i < end; i++) {
+		const int b = l->ins[i].buffer;
+		if (l->ins[i].op != LOOP_STORE || t->before[b])
+			continue;
+		const size_t ncells = (size_t)MAX(l->buffer[b].ncells, 1), nbytes = ncells * (size_t)dtype_nbytes(l->buffer[b].dtype);
+		t->before[b] = arena_alloc(f->scratch, nbytes);
+		memcpy(t->before[b], f->data[b], (size_t)l->buffer[b].ncells * (size_t)dtype_nbytes(l->buffer[b].dtype));
+		t->writer[b] = ARENA_ZNEW(f->scratch, int64_t, ncells);
+	}
+}
+
+static void threads_end(struct threads *t, const struct loop_frame *f)
+{
+	if (t->nloop)
+		arena_release(f->scratch, t->mark);
+	t->nloop = 0;
+}
+
 /* ---- single instructions ---- */
 
 static int64_t cell_of(const struct affine *at, const union computed *reg)
@@ -13,13 +63,21 @@ static int64_t cell_of(const struct affine *at, const union computed *reg)
 	return cell;
 }
 
-static unsigned char *address(const struct loop_frame *f, const struct loop_ins *i, const union computed *reg)
+static unsigned char *address(const struct loop_frame *f, const struct threads *t, const struct loop_ins *i, const union computed *reg)
 {
 	const struct loop_buffer *b = &f->loops->buffer[i->buffer];
 	const int64_t cell = cell_of(i->at, reg);
 	if (cell < 0 || cell >= b->ncells)
 		BUG("cell %lld of buffer b%d, which has %lld", (long long)cell, i->buffer, (long long)b->ncells);
-	return f->data[i->buffer] + cell * dtype_nbytes(b->dtype);
+	unsigned char *base = f->data[i->buffer];
+	if (t->nloop && t->before[i->buffer]) {
+		const int64_t thread = thread_of(t, f->loops, reg);
+		if (i->op == LOOP_STORE)
+			t->writer[i->buffer][cell] = thread;
+		else if (t->writer[i->buffer][cell] != thread)
+			base = t->before[i->buffer];
+	}
+	return base + cell * dtype_nbytes(b->dtype);
 }
 
 static union computed element_at(enum dtype t, enum reg_type as, const unsigned char *p)
@@ -117,15 +175,15 @@ static bool next_iteration(int64_t *variable, const struct loop_ins *loop, bool 
 }
 
 /* False: raised. Instructions that compute; blocks are the walk's. */
-static bool compute(struct loop_frame *f, const struct loop_ins *i, union computed *reg)
+static bool compute(struct loop_frame *f, const struct threads *t, const struct loop_ins *i, union computed *reg)
 {
 	const enum reg_type *type = f->loops->reg;
 	union computed v = {0};
 	switch (i->op) {
 	case LOOP_CONST: v = i->value; break;
 	case LOOP_INDEX: v.i64 = cell_of(i->at, reg); break;
-	case LOOP_LOAD: v = element_at(f->loops->buffer[i->buffer].dtype, i->type, address(f, i, reg)); break;
-	case LOOP_STORE: put_element(f->loops->buffer[i->buffer].dtype, type[i->a], address(f, i, reg), reg[i->a]); return true;
+	case LOOP_LOAD: v = element_at(f->loops->buffer[i->buffer].dtype, i->type, address(f, t, i, reg)); break;
+	case LOOP_STORE: put_element(f->loops->buffer[i->buffer].dtype, type[i->a], address(f, t, i, reg), reg[i->a]); return true;
 	case LOOP_ROW: v = row_of(i, reg); break;
 	case LOOP_AS: v = as_type(i->type, type[i->a], reg[i->a]); break;
 	case LOOP_ROUND: v = rounded(i->dtype, type[i->a], reg[i->a]); break;
@@ -152,9 +210,13 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 {
 	const struct loops *l = f->loops;
 	union computed *reg = ARENA_ZNEW(f->scratch, union computed, MAX(l->nreg, 1));
+	struct threads t = {.nloop = 0};
+	int nest = -1; /* that is open */
 	(void)ctx;
 	for (int at = 0; at < l->nins; at++) {
 		const struct loop_ins *i = &l->ins[at];
+		if (nest == -1 && i->op == LOOP_FOR)
+			threads_begin(&t, f, nest = at);
 		if (i->op == LOOP_FOR) {
 			if (!next_iteration(&reg[i->dst].i64, i, true))
 				at = i->match;
@@ -167,8 +229,12 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 			const struct loop_ins *opener = &l->ins[i->match];
 			if (opener->op == LOOP_FOR && next_iteration(&reg[opener->dst].i64, opener, false))
 				at = i->match;
-		} else if (!compute(f, i, reg)) {
+		} else if (!compute(f, &t, i, reg)) {
 			return false;
+		}
+		if (nest != -1 && at == l->ins[nest].match) {
+			threads_end(&t, f);
+			nest = -1;
 		}
 	}
 	return true;

@@ -65,6 +65,22 @@ static void computes(const char *from, const char *to, const char *body, const v
 }
 #define COMPUTES(from, to, body, in, want) computes(from, to, body, in, sizeof in, want, sizeof want)
 
+/* A loop that adds one to a cell three times; as threads that see nothing of each other, once. A thread sees its own stores. */
+static void test_threads(void)
+{
+	static const char text[] = "loops 1\nb0: i64[16] = input 0\nb1: i64[16]\nr8: i64 = const 0\nstore b1[0] = r8\nr9: i64 = const 1\n"
+							   "for r0 < 3%s\nr1: i64 = load b1[0]\nr2: i64 = add.Tensor i64(r1, r9; r9)\nstore b1[0] = r2\n"
+							   "r3: i64 = load b1[0]\nstore b1[r0 + 1] = r3\nend\nreturn b1 i64[16][1]+0\n";
+	for (int parallel = 0; parallel < 2; parallel++) {
+		struct err err = {0};
+		const struct loops *l = loops(parallel ? arena_printf(&arena, text, " parallel") : arena_printf(&arena, text, ""));
+		unsigned char **data = buffers(l, &(int64_t){0}, 8);
+		const int64_t want[2][4] = {{3, 1, 2, 3}, {1, 1, 1, 1}};
+		EXPECT(run(l, data, false, &err), "%s", err.msg);
+		EXPECT(memcmp(data[1], want[parallel], sizeof want[0]) == 0, "%s: %d", parallel ? "parallel" : "in order", data[1][0]);
+	}
+}
+
 static void test_integers(void)
 {
 	static const int64_t in[] = {7, -7, 0, INT64_MIN, INT64_MAX};
@@ -256,6 +272,7 @@ static void test_round_trip(void)
 int main(void)
 {
 	arena_init(&arena);
+	RUN(test_threads);
 	RUN(test_integers);
 	RUN(test_floats);
 	RUN(test_blocks);
