@@ -49,6 +49,13 @@ static void err_fill(struct err *err, int line, int col, const char *fmt, va_lis
 		snprintf(err->msg, sizeof err->msg, "unspecified error");
 }
 
+struct err *err_clear(struct err *err)
+{
+	err->line = err->col = 0;
+	err->msg[0] = 0;
+	return err;
+}
+
 bool err_set(struct err *err, const char *fmt, ...)
 {
 	va_list ap;
