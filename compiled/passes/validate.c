@@ -36,10 +36,12 @@ bool validate_infer(struct prog *again, const struct prog *p, struct arena *a, s
 	again->arena = a;
 	again->cap_node = p->nnode;
 	again->node = ARENA_NEW(a, struct node, MAX(p->nnode, 1));
-	memcpy(again->node, p->node, (size_t)p->nnode * sizeof *p->node);
+	if (p->nnode)
+		memcpy(again->node, p->node, (size_t)p->nnode * sizeof *p->node);
 	again->cap_expr = p->nexpr;
 	again->expr = ARENA_NEW(a, struct expr, MAX(p->nexpr, 1));
-	memcpy(again->expr, p->expr, (size_t)p->nexpr * sizeof *p->expr);
+	if (p->nexpr)
+		memcpy(again->expr, p->expr, (size_t)p->nexpr * sizeof *p->expr);
 	return prog_infer(again, err_clear(&why)) || err_set(err, "I2: the rows do not fit together: %s", why.msg);
 }
 
