@@ -9,7 +9,7 @@
 
 #include "generated/op_id.h"
 
-extern const unsigned char pointwise_words_h[], half_h[], scalar_functions_h[];
+extern const unsigned char pointwise_words_h[], pointwise_words_end_h[], half_h[], scalar_functions_h[];
 
 static const char *const c_type[NREGTYPES] = {"i64", "float", "double", "u64"};
 static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
@@ -103,8 +103,8 @@ static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type
 {
 	if (!u->any[t])
 		return;
-	sb_printf(sb, "#define T %s\n#define FN(x) x##_%s\n#define INST_INT %d\n%s", c_type[t], suffix[t], t == REG_I64,
-		(const char *)pointwise_words_h);
+	sb_printf(sb, "#define T %s\n#define FN(x) x##_%s\n#define INST_INT %d\n", c_type[t], suffix[t], t == REG_I64);
+	sb_puts(sb, (const char *)pointwise_words_h);
 	for (int row = 0; row < NOPS; row++)
 		if (row_text[row] && u->row[t][row])
 			sb_printf(sb,
@@ -112,7 +112,8 @@ static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type
 				"const bool has_s = k->has_s, has_t = "
 				"k->has_t; return (T)(%s); }\n",
 				row_id[row], suffix[t], suffix[t], suffix[t], row_text[row]);
-	sb_printf(sb, "#define WORDS_END\n%s#undef T\n#undef FN\n#undef INST_INT\n", (const char *)pointwise_words_h);
+	sb_puts(sb, (const char *)pointwise_words_end_h);
+	sb_puts(sb, "#undef T\n#undef FN\n#undef INST_INT\n");
 }
 
 static void put_all_rows(struct strbuf *sb, const struct rows_used *u)

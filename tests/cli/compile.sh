@@ -279,7 +279,8 @@ ahead() { # builtin:o2 compiles the programs that come next with the one that ru
 	chmod +x "$tmp/bin/gcc"
 	forty() { # in a campaign
 		rm -f "$tmp/functions"
-		PATH=$tmp/bin:$PATH TMPDIR=$tmp "$bin" fuzz --target builtin:o2 --programs 40 --seed 5 --no-confirm --db "$tmp/$1.db" --quiet >"$tmp/out" 2>"$tmp/err"
+		PATH=$tmp/bin:$PATH TMPDIR=$tmp "$bin" fuzz --target builtin:o2 --programs 40 --seed 5 --no-confirm --db "$tmp/$1.db" --quiet \
+			>"$tmp/out" 2>"$tmp/err"
 	}
 	forty batch
 	expect "batches: no divergence" 0 $?
