@@ -82,21 +82,37 @@ static void results_back(struct compilation *c)
 
 /* ---- after each step ---- */
 
-static bool invariants_hold(struct compilation *c, const struct prog *p, bool epilogue, struct err *err)
+/* again: p's rows inferred anew, which all validators share. */
+static bool hold(struct compilation *c, const struct prog *p, const struct prog *again, bool epilogue, struct err *err)
 {
 	struct aliases after;
-	const int nret = c->reinplaced ? p->nret : c->f.from->nret;
 	bool ok = c->reinplaced || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
-	ok = ok && validate_metas(p, err) && validate_writes(p, c->f.from, err) && validate_scatters(p, err) && validate_devices(p, err);
-	ok = ok && (epilogue ? aliases_of_returns(&after, p, nret, err) : aliases_of(&after, &c->pure, err));
-	ok = ok && validate_aliases(&c->aliases, &after, err);
-	if (ok && epilogue) /* gradients, too */
-		return aliases_of_returns(&c->aliases, p, p->nret, err);
-	if (ok) /* outputs that are made again keep what the source says of them */
-		for (int i = 0; i < after.n; i++)
-			if (after.of[i].storage != NO_VALUE || i >= c->aliases.n)
-				c->aliases.of[i] = after.of[i];
+	ok = ok && validate_metas(p, again, err) && validate_writes(again, c->f.from, err) && validate_scatters(p, err)
+		&& validate_devices(p, err);
+	if (epilogue)
+		aliases_of_returns(&after, again, c->reinplaced ? p->nret : c->f.from->nret);
+	else
+		aliases_of(&after, &c->pure, again);
+	if (!ok || !validate_aliases(&c->aliases, &after, err))
+		return false;
+	if (epilogue) { /* gradients, too */
+		aliases_of_returns(&c->aliases, again, p->nret);
+		return true;
+	}
+	for (int i = 0; i < after.n; i++) /* outputs that are made again keep what the source says of them */
+		if (after.of[i].storage != NO_VALUE || i >= c->aliases.n)
+			c->aliases.of[i] = after.of[i];
 	c->aliases.n = MAX(c->aliases.n, after.n);
+	return true;
+}
+
+static bool invariants_hold(struct compilation *c, const struct prog *p, bool epilogue, struct err *err)
+{
+	struct arena a;
+	struct prog again;
+	arena_init(&a);
+	const bool ok = validate_infer(&again, p, &a, err) && hold(c, p, &again, epilogue, err);
+	arena_free(&a);
 	return ok;
 }
 
@@ -184,13 +200,25 @@ static bool return_gradients(struct compiled *out, struct prog *p, const struct 
 	return true;
 }
 
+static bool aliases_of_source(struct compilation *c, const struct prog *bound, struct err *err)
+{
+	struct arena a;
+	struct prog again;
+	arena_init(&a);
+	const bool ok = validate_infer(&again, bound, &a, err);
+	if (ok)
+		aliases_of_returns(&c->aliases, &again, bound->nret);
+	arena_free(&a);
+	return ok;
+}
+
 static enum compile_status run_steps(struct compiled *out, struct compilation *c, const struct prog *bound, struct err *err)
 {
 	const bool joint = c->o->stage >= STAGE_JOINT;
 	if (!functionalise(&c->f, bound, joint ? c->o->keep_requires_grad : bound->has_backward, c->arena, err))
 		return COMPILE_REFUSED;
 	functional_results(c);
-	if (c->o->validate && !aliases_of_returns(&c->aliases, bound, bound->nret, err))
+	if (c->o->validate && !aliases_of_source(c, bound, err))
 		return COMPILE_REFUSED;
 	if (!step_done(c, "functional", &c->f.p, false, err))
 		return COMPILE_BROKEN;

@@ -9,7 +9,7 @@
 
 #include "generated/op_id.h"
 
-extern const unsigned char pointwise_words_h[], half_h[], scalar_functions_h[];
+extern const unsigned char pointwise_words_h[], pointwise_words_end_h[], half_h[], scalar_functions_h[];
 
 static const char *const c_type[NREGTYPES] = {"i64", "float", "double", "u64"};
 static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
@@ -84,35 +84,49 @@ static const char *const row_id[NOPS] = {
 #include "eager/lang/ops.def"
 };
 
-static bool uses(const struct loops *l, enum reg_type t, int row)
+/* The POINTWISE rows that loop programs use, by the type that they compute in. */
+struct rows_used {
+	bool any[NREGTYPES], row[NREGTYPES][NOPS];
+};
+
+static void add_rows(struct rows_used *u, const struct loops *l)
 {
 	for (int i = 0; i < l->nins; i++)
-		if (l->ins[i].op == LOOP_ROW && l->ins[i].type == t && (row < 0 || l->ins[i].row == row))
-			return true;
-	return false;
+		if (l->ins[i].op == LOOP_ROW) {
+			u->any[l->ins[i].type] = true;
+			u->row[l->ins[i].type][l->ins[i].row] = true;
+		}
 }
 
 /* A function per row that is used in this type. */
-static void put_rows(struct strbuf *sb, const struct loops *l, enum reg_type t)
+static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type t)
 {
-	if (!uses(l, t, -1))
+	if (!u->any[t])
 		return;
-	sb_printf(sb, "#define T %s\n#define FN(x) x##_%s\n#define INST_INT %d\n%s", c_type[t], suffix[t], t == REG_I64,
-		(const char *)pointwise_words_h);
+	sb_printf(sb, "#define T %s\n#define FN(x) x##_%s\n#define INST_INT %d\n", c_type[t], suffix[t], t == REG_I64);
+	sb_puts(sb, (const char *)pointwise_words_h);
 	for (int row = 0; row < NOPS; row++)
-		if (row_text[row] && uses(l, t, row))
+		if (row_text[row] && u->row[t][row])
 			sb_printf(sb,
 				"static T row_%s_%s(T a, T b, T c, CONSTS_GIVEN(%s)) { CONSTS_OPEN(%s) const T s = k->s, t = k->t; "
 				"const bool has_s = k->has_s, has_t = "
 				"k->has_t; return (T)(%s); }\n",
 				row_id[row], suffix[t], suffix[t], suffix[t], row_text[row]);
-	sb_printf(sb, "#define WORDS_END\n%s#undef T\n#undef FN\n#undef INST_INT\n", (const char *)pointwise_words_h);
+	sb_puts(sb, (const char *)pointwise_words_end_h);
+	sb_puts(sb, "#undef T\n#undef FN\n#undef INST_INT\n");
+}
+
+static void put_all_rows(struct strbuf *sb, const struct rows_used *u)
+{
+	for (int t = 0; t < NREGTYPES; t++)
+		put_rows(sb, u, (enum reg_type)t);
 }
 
 void emit_rows(struct strbuf *sb, const struct loops *l)
 {
-	for (int t = 0; t < NREGTYPES; t++)
-		put_rows(sb, l, (enum reg_type)t);
+	struct rows_used u = {0};
+	add_rows(&u, l);
+	put_all_rows(sb, &u);
 }
 
 /* ---- expressions ---- */
@@ -408,7 +422,23 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 	return end;
 }
 
-void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
+void loops_emit_body(struct strbuf *sb, const struct loops *l)
+{
+	for (int r = 0; r < l->nreg; r++)
+		emit_register(sb, l, r);
+	for (int i = 0; i < l->nins; i = put_stretch(sb, l, i))
+		;
+	sb_puts(sb, "return 1;\n");
+}
+
+static void put_function(struct strbuf *sb, const struct loops *l, const char *name)
+{
+	sb_printf(sb, "bool %s(void *frame, unsigned char *const *b)\n{\n", name);
+	loops_emit_body(sb, l);
+	sb_puts(sb, "}\n");
+}
+
+static void put_head(struct strbuf *sb, bool alone)
 {
 	sb_puts(sb, c_words);
 	sb_puts(sb, emit_types);
@@ -416,11 +446,22 @@ void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 		put_runtime(sb);
 	else
 		sb_puts(sb, prototypes);
+}
+
+void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
+{
+	put_head(sb, alone);
 	emit_rows(sb, l);
-	sb_puts(sb, "bool run(void *frame, unsigned char *const *b)\n{\n");
-	for (int r = 0; r < l->nreg; r++)
-		emit_register(sb, l, r);
-	for (int i = 0; i < l->nins; i = put_stretch(sb, l, i))
-		;
-	sb_puts(sb, "return 1;\n}\n");
+	put_function(sb, l, "run");
+}
+
+void loops_emit_c_all(struct strbuf *sb, const struct loops *const *l, const char *const *name, int n)
+{
+	struct rows_used u = {0};
+	put_head(sb, true);
+	for (int i = 0; i < n; i++)
+		add_rows(&u, l[i]);
+	put_all_rows(sb, &u);
+	for (int i = 0; i < n; i++)
+		put_function(sb, l[i], name[i]);
 }

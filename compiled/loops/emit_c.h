@@ -9,6 +9,10 @@
 #include "compiled/loops/loops.h"
 
 void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone);
+/* n loop programs in one text that stands alone; function i is name[i] instead of `run`. */
+void loops_emit_c_all(struct strbuf *sb, const struct loops *const *l, const char *const *name, int n);
+/* The function's body: all in which the texts of two loop programs differ. */
+void loops_emit_body(struct strbuf *sb, const struct loops *l);
 /* The runtime's functions, for engines that link in memory. NULL name ends it. */
 struct loop_symbol {
 	const char *name;

@@ -27,44 +27,53 @@ bool validate_epilogue(const struct prog *p, struct err *err)
 	return true;
 }
 
-static bool same_metas(const struct node *is, const struct node *must, struct err *err)
+/* ---- I2 ---- */
+
+bool validate_infer(struct prog *again, const struct prog *p, struct arena *a, struct err *err)
+{
+	struct err why;
+	*again = *p; /* inference gives rows new results, and what else they hold it leaves alone */
+	again->arena = a;
+	again->cap_node = p->nnode;
+	again->node = ARENA_NEW(a, struct node, MAX(p->nnode, 1));
+	if (p->nnode)
+		memcpy(again->node, p->node, (size_t)p->nnode * sizeof *p->node);
+	again->cap_expr = p->nexpr;
+	again->expr = ARENA_NEW(a, struct expr, MAX(p->nexpr, 1));
+	if (p->nexpr)
+		memcpy(again->expr, p->expr, (size_t)p->nexpr * sizeof *p->expr);
+	return prog_infer(again, err_clear(&why)) || err_set(err, "I2: the rows do not fit together: %s", why.msg);
+}
+
+static bool other_meta(const struct node *n, const struct meta *is, const struct meta *must, struct err *err)
 {
 	struct strbuf sb;
-	bool same = is->nout == must->nout;
-	if (!same)
-		return err_set(err, "I2: '%s' has %d results, but its operands give %d", is->name, is->nout, must->nout);
 	sb_init(&sb);
-	for (int k = 0; k < is->nout && same; k++) {
-		same = meta_identical(&is->out[k].meta, &must->out[k].meta);
-		meta_print(&sb, &is->out[k].meta);
-		sb_printf(&sb, "+%lld, but its operands give ", (long long)is->out[k].meta.offset);
-		meta_print(&sb, &must->out[k].meta);
-		sb_printf(&sb, "+%lld", (long long)must->out[k].meta.offset);
-		if (!same)
-			err_set(err, "I2: '%s' (%s) is %s", is->name, op_info[is->op].name, sb.s);
-		sb_reset(&sb);
-	}
+	meta_print(&sb, is);
+	sb_printf(&sb, "+%lld, but its operands give ", (long long)is->offset);
+	meta_print(&sb, must);
+	sb_printf(&sb, "+%lld", (long long)must->offset);
+	err_set(err, "I2: '%s' (%s) is %s", n->name, op_info[n->op].name, sb.s);
 	sb_free(&sb);
-	return same;
+	return false;
 }
 
-static bool inferred(struct prog *out, const struct prog *p, struct arena *a, struct err *err)
+static bool same_metas(const struct node *is, const struct node *must, struct err *err)
 {
-	struct err why = {0};
-	prog_clone(out, p, a);
-	return prog_infer(out, &why) || err_set(err, "I2: the rows do not fit together: %s", why.msg);
+	if (is->nout != must->nout)
+		return err_set(err, "I2: '%s' has %d results, but its operands give %d", is->name, is->nout, must->nout);
+	for (int k = 0; k < is->nout; k++)
+		if (!meta_identical(&is->out[k].meta, &must->out[k].meta))
+			return other_meta(is, &is->out[k].meta, &must->out[k].meta, err);
+	return true;
 }
 
-bool validate_metas(const struct prog *p, struct err *err)
+bool validate_metas(const struct prog *p, const struct prog *again, struct err *err)
 {
-	struct arena a;
-	struct prog q;
-	arena_init(&a);
-	bool ok = inferred(&q, p, &a, err);
-	for (int i = 0; ok && i < p->nnode; i++)
-		ok = same_metas(&p->node[i], &q.node[i], err);
-	arena_free(&a);
-	return ok;
+	for (int i = 0; i < p->nnode; i++)
+		if (!same_metas(&p->node[i], &again->node[i], err))
+			return false;
+	return true;
 }
 
 /* ---- I5 ---- */
@@ -150,7 +159,7 @@ bool validate_devices(const struct prog *p, struct err *err)
 
 /* ---- I3 ---- */
 
-static void add(struct aliases *out, const struct prog *again, const struct prog *p, int value, enum result_role role)
+static void add(struct aliases *out, const struct prog *again, int value, enum result_role role)
 {
 	const int i = out->n++;
 	out->of[i].role = role;
@@ -161,33 +170,21 @@ static void add(struct aliases *out, const struct prog *again, const struct prog
 		return;
 	out->of[i].storage = again->node[value].out[0].storage;
 	out->of[i].input = out->of[i].storage < MAX_NODES;
-	out->of[i].name = p->node[value].name;
+	out->of[i].name = again->node[value].name;
 }
 
-bool aliases_of(struct aliases *out, const struct pure *g, struct err *err)
+void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again)
 {
-	struct arena a;
-	struct prog q;
-	arena_init(&a);
 	out->n = 0;
-	bool ok = inferred(&q, g->p, &a, err);
-	for (int i = 0; ok && i < g->nresult; i++)
-		add(out, &q, g->p, g->result[i].value, g->result[i].role);
-	arena_free(&a);
-	return ok;
+	for (int i = 0; i < g->nresult; i++)
+		add(out, again, g->result[i].value, g->result[i].role);
 }
 
-bool aliases_of_returns(struct aliases *out, const struct prog *p, int nret, struct err *err)
+void aliases_of_returns(struct aliases *out, const struct prog *again, int nret)
 {
-	struct arena a;
-	struct prog q;
-	arena_init(&a);
 	out->n = 0;
-	bool ok = inferred(&q, p, &a, err);
-	for (int i = 0; ok && i < nret; i++)
-		add(out, &q, p, p->ret[i], RESULT_OUTPUT);
-	arena_free(&a);
-	return ok;
+	for (int i = 0; i < nret; i++)
+		add(out, again, again->ret[i], RESULT_OUTPUT);
 }
 
 static bool shared(const struct aliases *a, int i, int k) { return a->of[i].storage == a->of[k].storage; }

@@ -16,12 +16,16 @@
 
 #include "compiled/passes/pass.h"
 
-bool validate_no_writes(const struct prog *p, struct err *err);                         /* I1 before the epilogue */
-bool validate_epilogue(const struct prog *p, struct err *err);                          /* I1 behind it */
-bool validate_metas(const struct prog *p, struct err *err);                             /* I2 */
-bool validate_writes(const struct prog *p, const struct prog *source, struct err *err); /* I4 */
-bool validate_scatters(const struct prog *p, struct err *err);                          /* I5 */
-bool validate_devices(const struct prog *p, struct err *err);                           /* I7 */
+/* p's rows as the shape rules see them, whatever p's rows say of themselves: what I2, I3 and I4 compare with or go by, made once for all of
+ * them. In a; p's names. False: the rows do not fit together (I2). */
+bool validate_infer(struct prog *again, const struct prog *p, struct arena *a, struct err *err);
+
+bool validate_no_writes(const struct prog *p, struct err *err);                             /* I1 before the epilogue */
+bool validate_epilogue(const struct prog *p, struct err *err);                              /* I1 behind it */
+bool validate_metas(const struct prog *p, const struct prog *again, struct err *err);       /* I2 */
+bool validate_writes(const struct prog *again, const struct prog *source, struct err *err); /* I4 */
+bool validate_scatters(const struct prog *p, struct err *err);                              /* I5 */
+bool validate_devices(const struct prog *p, struct err *err);                               /* I7 */
 
 /* Which memory the results lie in. */
 struct aliases {
@@ -33,9 +37,9 @@ struct aliases {
 		const char *name;
 	} of[MAX_RESULTS];
 };
-/* Inferred anew, whatever p's rows say. False: p's rows do not fit together. */
-bool aliases_of(struct aliases *out, const struct pure *g, struct err *err);
-bool aliases_of_returns(struct aliases *out, const struct prog *p, int nret, struct err *err); /* of the first nret */
+/* Of the results by their rows in `again`. */
+void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again);
+void aliases_of_returns(struct aliases *out, const struct prog *again, int nret); /* of the first nret */
 /* I3. Results are the same ones in the same order; the step may have added some behind them. */
 bool validate_aliases(const struct aliases *before, const struct aliases *after, struct err *err);
 

@@ -96,17 +96,15 @@ static bool returns_current(const struct versions *v, struct err *err)
 	return true;
 }
 
-bool validate_writes(const struct prog *p, const struct prog *source, struct err *err)
+bool validate_writes(const struct prog *again, const struct prog *source, struct err *err)
 {
 	struct arena a;
-	struct prog q; /* storages as they are, whatever p's rows say */
-	struct versions v = {.p = &q};
+	struct versions v = {.p = again};
 	arena_init(&a);
-	prog_clone(&q, p, &a);
-	bool ok = prog_infer(&q, err);
-	v.of = ARENA_ZNEW(&a, int, MAX(q.nnode, 1));
-	v.current = ARENA_ZNEW(&a, int, MAX(q.nstorage, MAX_NODES));
-	for (int i = 0; ok && i < q.nnode; i++)
+	v.of = ARENA_ZNEW(&a, int, MAX(again->nnode, 1));
+	v.current = ARENA_ZNEW(&a, int, MAX(again->nstorage, MAX_NODES));
+	bool ok = true;
+	for (int i = 0; ok && i < again->nnode; i++)
 		ok = step_over(&v, i, source, err);
 	ok = ok && returns_current(&v, err);
 	arena_free(&a);

@@ -64,6 +64,16 @@ struct target_installed {
 	const char *problem; /* why it cannot be used; "" if it can */
 };
 
+/* What a child is sent. */
+struct target_request {
+	const struct prog *p;
+	const struct target *t;
+	int limit_ms; /* 0: the family's */
+	/* Texts of the programs that come next on t, for stages that compile several in one go (target_stage's ahead). */
+	const char *const *next;
+	int nnext;
+};
+
 struct target_driver {
 	const char *title; /* what people call it: "PyTorch" */
 	const char *name;
@@ -97,9 +107,8 @@ struct target_driver {
 	/* The child that serves every target of t's version and device (and subject). Strings in a. False: it cannot be on this machine. */
 	bool (*spec)(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err);
 	bool (*hello)(struct target_hello *out, const struct proc *p, const struct target *t); /* false: it has not said anything yet */
-	/* Sends p. *request: what take needs again, in a. False: it cannot be sent (err). */
-	bool (*submit)(
-		struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err);
+	/* Sends a program. *request: what take needs again, in a. False: it cannot be sent (err). */
+	bool (*submit)(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err);
 	/* proc_ready(child): what happened, memory in a; releases the child. */
 	void (*take)(struct result *out, struct arena *a, struct proc *child, const struct prog *p, void *request);
 

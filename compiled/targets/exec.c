@@ -115,7 +115,9 @@ bool exec_withholds(const struct prog *p, const struct target *t)
 	return t->device == TDEV_CUDA && p->must_raise && positions && !refused;
 }
 
-void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
+void exec_submit(struct exec *e, const struct prog *p, const struct target *t) { exec_submit_first(e, p, t, NULL, 0); }
+
+void exec_submit_first(struct exec *e, const struct prog *p, const struct target *t, const char *const *next, int nnext)
 {
 	CHECK(!e->busy);
 	arena_reset(&e->arena);
@@ -128,7 +130,8 @@ void exec_submit(struct exec *e, const struct prog *p, const struct target *t)
 		e->unsent = "an index out of range takes a CUDA device down";
 		return;
 	}
-	e->failed = !e->driver->submit(e->proc, p, t, e->limit_ms, &e->arena, &e->request, &e->err);
+	const struct target_request r = {.p = p, .t = t, .limit_ms = e->limit_ms, .next = next, .nnext = nnext};
+	e->failed = !e->driver->submit(e->proc, &r, &e->arena, &e->request, &e->err);
 }
 
 bool exec_ready(const struct exec *e) { return e->busy && (e->failed || e->unsent || proc_ready(e->proc)); }

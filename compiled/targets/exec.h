@@ -37,6 +37,9 @@ bool exec_withholds(const struct prog *p, const struct target *t);
 /* The program must stay unchanged until exec_take. One at a time. A child that is not the version that t names gives RES_HARNESS with
  * bad_target. */
 void exec_submit(struct exec *e, const struct prog *p, const struct target *t);
+/* The same, for the first of many: next are the texts of the programs that come after it on t, for a stage that compiles several in one go
+ * (target_stage's ahead). It changes when what is compiled, and no result. */
+void exec_submit_first(struct exec *e, const struct prog *p, const struct target *t, const char *const *next, int nnext);
 bool exec_ready(const struct exec *e);
 void exec_take(struct result *out, struct arena *a, struct exec *e);
 void exec_await(struct result *out, struct arena *a, struct exec *e); /* waits, then takes */

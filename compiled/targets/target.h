@@ -24,6 +24,7 @@ struct target_stage {
 	bool compiles;    /* a run in which nothing was compiled says nothing */
 	bool predicts;    /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
 	bool options;     /* takes +name=value of the compiler */
+	int ahead;        /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
 	int rungs;        /* so many stages of the table, from the first on, are the ladder below it */
 };
 

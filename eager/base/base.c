@@ -49,6 +49,13 @@ static void err_fill(struct err *err, int line, int col, const char *fmt, va_lis
 		snprintf(err->msg, sizeof err->msg, "unspecified error");
 }
 
+struct err *err_clear(struct err *err)
+{
+	err->line = err->col = 0;
+	err->msg[0] = 0;
+	return err;
+}
+
 bool err_set(struct err *err, const char *fmt, ...)
 {
 	va_list ap;
@@ -296,12 +303,17 @@ void sb_double(struct strbuf *sb, double v, int least)
 
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap)
 {
+	enum { MOST = 120 }; /* what fits is written once */
 	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	sb_reserve(sb, MOST);
+	const size_t room = sb->cap - sb->len;
+	const int n = vsnprintf(sb->s + sb->len, room, fmt, ap);
 	CHECK(n >= 0);
-	sb_reserve(sb, (size_t)n);
-	vsnprintf(sb->s + sb->len, (size_t)n + 1, fmt, again);
+	if ((size_t)n >= room) {
+		sb_reserve(sb, (size_t)n);
+		vsnprintf(sb->s + sb->len, (size_t)n + 1, fmt, again);
+	}
 	va_end(again);
 	sb->len += (size_t)n;
 }

@@ -196,22 +196,35 @@ static bool devices(struct meta_ctx *c, struct meta *in, bool *meta)
 		|| err_set(c->err, "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
 }
 
+/* For a shape rule. This runs for every row after every change: only the results that a row has are cleared. */
+static void context_of(struct meta_ctx *c, const struct prog *p, const struct node *n, struct err *err)
+{
+	const int nout = op_info[n->op].nret == 1 ? 1 : MAX_OUTS;
+	c->p = p;
+	c->n = n;
+	c->nout = 1;
+	c->err = err;
+	memset(c->in, 0, sizeof c->in);
+	memset(c->out, 0, (size_t)nout * sizeof c->out[0]);
+	for (int i = 0; i < nout; i++)
+		c->alias[i] = -1;
+}
+
 bool prog_infer_node(struct prog *p, int node, struct err *err)
 {
 	struct node *n = &p->node[node];
 	const struct op_info *op = &op_info[n->op];
-	struct err local = {0};
+	struct err local;
 	if (!err)
-		err = &local;
+		err = err_clear(&local);
 	if (!check_args(p, node, err) || !check_symbols(p, node, err))
 		return false;
 	if (p->nstorage == 0)
 		p->nstorage = MAX_NODES; /* fresh storages are numbered after all possible inputs */
 	if (!op_meta[n->op])
 		return err_at(err, n->line, n->col, "%s: has no shape rule yet", op->name);
-	struct meta_ctx c = {.p = p, .n = n, .nout = 1, .err = err};
-	for (int i = 0; i < MAX_OUTS; i++)
-		c.alias[i] = -1;
+	struct meta_ctx c;
+	context_of(&c, p, n, err);
 	for (int k = 0; k < op->nparam; k++)
 		c.in[k] = meta_operand(p, n, k);
 	struct meta in[MAX_ARGS];
@@ -247,10 +260,9 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 bool node_functional_meta(struct meta *out, const struct prog *p, int node, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	struct meta_ctx c = {.p = p, .n = n, .nout = 1, .err = err};
+	struct meta_ctx c;
 	struct meta in[MAX_ARGS];
-	for (int k = 0; k < MAX_OUTS; k++)
-		c.alias[k] = -1;
+	context_of(&c, p, n, err);
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		if (meta_operand(p, n, k)) {
 			in[k] = *meta_operand(p, n, k);
@@ -287,7 +299,8 @@ bool prog_infer_or_refuse(struct prog *p, int node, struct err *err)
 {
 	struct node *n = &p->node[node];
 	const char *name = op_info[n->op].name;
-	struct err own = {0};
+	struct err own;
+	err_clear(&own);
 	n->refusal = p->must_raise ? operand_refusal(p, n) : NULL;
 	if (!n->refusal && prog_infer_node(p, node, &own))
 		return true;

@@ -112,8 +112,7 @@ static void FN(forward)(const struct pointwise_operands *c, struct pointwise_wal
 	} while (pointwise_walk_next(w));
 }
 
-#define WORDS_END
-#include "eager/ops/pointwise_words.h"
+#include "eager/ops/pointwise_words_end.h"
 #undef ROW_BEGIN
 #undef ROW_END
 #undef T

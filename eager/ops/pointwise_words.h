@@ -1,7 +1,6 @@
 /* pointwise_words.h: the words that the expressions of POINTWISE rows use, for one compute type: T, FN(x) and INST_INT as in
- * pointwise_inst.h, which includes this; so does, as text, the code that the built-in compiler generates (compiled/loops/emit_c.c). With
- * WORDS_END the words go again. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype. */
-#ifndef WORDS_END
+ * pointwise_inst.h, which includes this; so does, as text, the code that the built-in compiler generates (compiled/loops/emit_c.c). They
+ * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype. */
 #if INST_INT
 #define ADD(x, y)    wrap_add(x, y)
 #define SUB(x, y)    wrap_sub(x, y)
@@ -55,31 +54,3 @@ static T FN(clamp)(T x, const struct FN(consts) * k)
 		x = k->t;
 	return x;
 }
-
-#else
-#if INST_INT
-#undef floor
-#undef ceil
-#undef trunc
-#endif
-#undef ADD
-#undef SUB
-#undef MUL
-#undef NEG
-#undef ABS
-#undef MAXNAN
-#undef MINNAN
-#undef POW
-#undef ROW_FLOAT
-#undef ROW_KEEP
-#undef ROW_PROMOTE
-#undef ROW_BOOL
-#undef ROW_SUBTRACT
-#undef ROW_NEGATE
-#undef ROW_BOUNDS
-#undef ROW_GRADIENT
-#undef SIGN
-#undef RELU
-#undef CLAMP
-#undef WORDS_END
-#endif

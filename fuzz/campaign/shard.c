@@ -102,13 +102,14 @@ static void take_cheap(struct shard *s)
 	}
 }
 
-/* To the target that is next. */
+/* To the target that is next, with what the queue holds if it compiles several in one go. */
 static void send_main(struct shard *s, struct job *j)
 {
 	const struct target *t = &s->target[j->next_target];
+	const char *next[QUEUE_MAX];
 	s->in_main = j;
 	s->main_since = clock_ms();
-	exec_submit(s->main, &j->prog, t);
+	exec_submit_first(s->main, &j->prog, t, next, queue_texts(next, MAX(target_stage(t)->ahead - 1, 0), s));
 	refer(s, j, t);
 }
 
@@ -212,6 +213,12 @@ static bool main_starves(const struct shard *s)
 	return s->cheap_on && !s->in_main && !queue_unexplained(s) && clock_ms() - s->main_since > MAIN_PATIENCE_MS;
 }
 
+/* What compiles several in one go gets the first one when the others are there. */
+static bool queue_full_enough(const struct shard *s)
+{
+	return s->nqueue >= s->ahead || s->cheap_on || !(s->nagain || shard_may_generate(s));
+}
+
 /* Everything that can be started now; false: nothing could. */
 static bool start_work(struct shard *s)
 {
@@ -221,7 +228,7 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	struct job *j;
-	if (!s->in_main && (j = queue_pop(s))) {
+	if (!s->in_main && queue_full_enough(s) && (j = queue_pop(s))) {
 		submit_main(s, j);
 		did = true;
 	}
@@ -236,7 +243,7 @@ static bool start_work(struct shard *s)
 		refer(s, j, &s->cheap_target);
 		did = true;
 	}
-	if (!s->cheap_on && s->nqueue < 2 && (j = job_new(s))) {
+	if (!s->cheap_on && s->nqueue < MAX(2, s->ahead) && (j = job_new(s))) {
 		queue_push(s, j);
 		did = true;
 	}
@@ -421,6 +428,7 @@ static bool open_slots(struct shard *s, struct err *err)
 	for (int i = 0; i < s->o->ntarget; i++) {
 		s->target[i] = s->o->target[i];
 		s->compiles |= target_stage(&s->target[i])->compiles;
+		s->ahead = MAX(s->ahead, target_stage(&s->target[i])->ahead);
 	}
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
@@ -440,7 +448,7 @@ int shard_main(const struct options *o)
 {
 	struct shard *s = xmalloc(sizeof *s);
 	struct err err = {0};
-	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE};
+	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE, .ahead = 1};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
 	sb_init(&s->kept);

@@ -62,6 +62,7 @@ struct shard {
 	struct explained explained;
 	struct sightings *sightings;
 	bool compiles, cheap_on, draining;
+	int ahead; /* how many programs a target compiles in one go, the most of any; at least 1 */
 	struct target cheap_target, plain_target;
 	char *target_name[MAX_TARGETS + 1];
 	int64_t next; /* number of the next program */
@@ -106,7 +107,8 @@ int queue_unexplained(const struct shard *s);    /* how many in the queue are no
 void queue_push(struct shard *s, struct job *j); /* takes the job; a full queue drops the least promising */
 /* The most promising; NULL: none. One that is explained only if nothing else is left to do, or one time in EXPLAINED_TURN. */
 struct job *queue_pop(struct shard *s);
-void queue_drain(struct shard *s); /* of all but what waits for its confirmation */
+int queue_texts(const char **out, int max, const struct shard *s); /* of programs in the queue, in any order; how many */
+void queue_drain(struct shard *s);                                 /* of all but what waits for its confirmation */
 
 /* ---- shard_job.c ---- */
 /* In hand from now on: what its parent and a BUG name. t: appended to what it is doing; may be NULL. */

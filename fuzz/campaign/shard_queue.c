@@ -92,6 +92,14 @@ struct job *queue_pop(struct shard *s)
 	return j;
 }
 
+int queue_texts(const char **out, int max, const struct shard *s)
+{
+	const int n = MIN(max, s->nqueue);
+	for (int i = 0; i < n; i++)
+		out[i] = s->queue[i]->text;
+	return n;
+}
+
 void queue_drain(struct shard *s)
 {
 	int kept = 0;

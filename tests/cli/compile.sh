@@ -265,6 +265,47 @@ native() { # C compilers of the machine: loaded, or in a package for a fresh pro
 	has "what there is" "$tmp/err" "fusion=no is not one of on, off"
 }
 
+ahead() { # builtin:o2 compiles the programs that come next with the one that runs: with a compiler that says how often, and one that spoils
+	real=$(command -v gcc)
+	mkdir "$tmp/bin"
+	cat >"$tmp/bin/gcc" <<-EOF
+		#!/bin/sh
+		for text; do case \$text in *.c) break;; esac; done
+		grep -c '^bool run' "\$text" >>"$tmp/functions"
+		[ ! -e "$tmp/alone" ] || [ "\$(tail -n 1 "$tmp/functions")" = 1 ] || exit 1
+		[ ! -e "$tmp/trap" ] || sed -i 's/^\(static T row_mul_Tensor_f32(.*)) {\)/\1 __builtin_trap();/' "\$text"
+		exec $real "\$@"
+	EOF
+	chmod +x "$tmp/bin/gcc"
+	forty() { # in a campaign
+		rm -f "$tmp/functions"
+		PATH=$tmp/bin:$PATH TMPDIR=$tmp "$bin" fuzz --target builtin:o2 --programs 40 --seed 5 --no-confirm --db "$tmp/$1.db" --quiet \
+			>"$tmp/out" 2>"$tmp/err"
+	}
+	forty batch
+	expect "batches: no divergence" 0 $?
+	has "all are judged" "$tmp/out" "builtin:o2 +pass 40$"
+	expect "few compilers" yes "$([ "$(wc -l <"$tmp/functions")" -le 4 ] && echo yes)"
+	expect "nothing is left behind" "" "$(ls "$tmp" | grep scatterproof)"
+	touch "$tmp/alone"
+	forty alone
+	has "batches that do not compile: each program alone" "$tmp/out" "builtin:o2 +pass 40$"
+	expect "a function each" yes "$([ "$(grep -cx 1 "$tmp/functions")" -ge 40 ] && echo yes)"
+	rm "$tmp/alone"
+	touch "$tmp/trap"
+	forty trap
+	has "some die" "$tmp/out" "builtin:o2 +pass [0-9]+ crash [0-9]+$"
+	died=$(sed -n 's/.*builtin:o2 .* \(pass [0-9]* crash [0-9]*\)$/\1/p' "$tmp/out")
+	expect "few compilers more" yes "$([ "$(wc -l <"$tmp/functions")" -le $((4 + 2 * ${died##* })) ] && echo yes)"
+	"$bin" gen --seed 5 --programs 40 --out "$tmp/forty.prog"
+	PATH=$tmp/bin:$PATH "$bin" check "$tmp/forty.prog" --target builtin:o2 --quiet >"$tmp/out" 2>&1
+	has "as many as alone" "$tmp/out" "^40 programs on 1 target: $(echo "$died" | sed 's/pass \([0-9]*\) crash \([0-9]*\)/\1 pass, \2 crash/')$"
+	for id in $(sql "select distinct id from finding" "$tmp/trap.db"); do
+		PATH=$tmp/bin:$PATH "$bin" repro "$id" --db "$tmp/trap.db" --no-store >"$tmp/out" 2>&1
+		expect "and those: $id" 1 $?
+	done
+}
+
 cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cuda runs
 	cat >"$tmp/g.prog" <<-'EOF'
 		# scatterproof 1

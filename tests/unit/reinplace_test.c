@@ -189,8 +189,8 @@ static void test_options(void)
 static void writes(const char *text, const char *source, const char *want)
 {
 	struct err err = {0};
-	struct prog *p = program(text);
-	bool ok = validate_writes(p, source ? program(source) : p, &err);
+	struct prog *p = program(text), again;
+	bool ok = validate_infer(&again, p, &arena, &err) && validate_writes(&again, source ? program(source) : p, &err);
 	EXPECT(ok == !want, "%s: %s", text, err.msg);
 	EXPECT_STR(err.msg, want ? want : "");
 }

@@ -1,10 +1,12 @@
 /* builtin.c: the family `builtin`: this very binary, started again as a child with the verb BUILTIN_VERB, so that a crash of what is under
- * test costs one result and never the oracle. Request: the target's name and the program's text; answer: the result as wire.h encodes it.
+ * test costs one result and never the oracle. Request: the target's name, the program's text and those of what comes next (ahead.h);
+ * answer: the result as wire.h encodes it.
  * The child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
 #include "compiled/targets/builtin/builtin.h"
 
 #include <unistd.h>
 
+#include "compiled/ahead.h"
 #include "compiled/defects/defects.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"
@@ -23,7 +25,10 @@ static const struct target_stage stages[] = {
 	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
 	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 4},
 	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
-	{.name = "o2", .what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded", .rungs = 5},
+	{.name = "o2",
+		.what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded",
+		.ahead = AHEAD_PROGRAMS,
+		.rungs = 5},
 	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
 	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 5},
 };
@@ -268,18 +273,21 @@ static char *until_answer(const struct target *t, struct arena *a)
 	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", stage - STAGE_JOINT, steps, until);
 }
 
-static bool submit(
-	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
+static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
 {
 	struct strbuf text, msg;
-	*request = until_answer(t, a);
+	const bool slow = is_native(of->t) || is_cuda(of->t);
+	*request = until_answer(of->t, a);
 	sb_init(&text);
 	sb_init(&msg);
-	prog_print(&text, p);
-	wire_put_str(&msg, target_text(t, a));
+	prog_print(&text, of->p);
+	wire_put_str(&msg, target_text(of->t, a));
 	wire_put_blob(&msg, text.s, text.len);
+	wire_put_u32(&msg, (uint32_t)of->nnext);
+	for (int i = 0; i < of->nnext; i++)
+		wire_put_str(&msg, of->next[i]);
 	/* A C compiler takes a second for fifty rows, and the machine may be busy. */
-	bool ok = proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : is_native(t) || is_cuda(t) ? 180000 : 20000, err);
+	bool ok = proc_submit(child, msg.s, msg.len, of->limit_ms ? of->limit_ms : slow ? 180000 : 20000, err);
 	sb_free(&text);
 	sb_free(&msg);
 	return ok;
@@ -434,41 +442,67 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
 }
 
-/* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. */
-static void run_stage(struct result *out, const struct prog *p, const struct target *t, struct arena *a)
+struct child {
+	struct arena arena; /* of a request */
+	struct native_ahead *ahead;
+};
+
+/* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. text: the
+ * program's, then those of what comes next. */
+static void run_stage(struct result *out, struct child *c, const struct prog *p, const struct target *t, const char *const *text, int ntext)
 {
 	struct err err = {0};
 	struct compile_options o;
-	if (str_eq(target_stage(t)->name, "eager"))
-		interp_run(out, p, a, NULL, &err); /* whatever comes, out says it */
-	else if (builtin_compile_options(&o, t))
-		compile_run(out, p, &o, a);
-	else
+	if (str_eq(target_stage(t)->name, "eager")) {
+		interp_run(out, p, &c->arena, NULL, &err); /* whatever comes, out says it */
+		return;
+	}
+	if (!builtin_compile_options(&o, t))
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
+	if (ntext > 1)
+		compile_ahead(c->ahead, text, ntext, &o);
+	o.code.native.ahead = c->ahead;
+	compile_run(out, p, &o, &c->arena);
+}
+
+/* The program's text, then those of what comes next. */
+static const char **texts_of(int *n, struct wire *w, struct arena *a)
+{
+	size_t ntext;
+	const char *first = wire_blob(w, a, &ntext);
+	const uint32_t nnext = wire_u32(w);
+	*n = 0;
+	if (w->bad || nnext > AHEAD_PROGRAMS)
+		return NULL;
+	const char **text = ARENA_NEW(a, const char *, nnext + 1);
+	text[(*n)++] = arena_printf(a, "%.*s", (int)ntext, first);
+	while (*n <= (int)nnext)
+		text[(*n)++] = wire_str(w, a);
+	return text;
 }
 
 static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer)
 {
-	struct arena *a = ctx;
+	struct child *c = ctx;
+	struct arena *a = &c->arena;
 	struct err err = {0};
 	struct prog p;
 	struct result res = {.status = RES_HARNESS, .message = "", .stderr_tail = ""};
 	arena_reset(a);
 	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
 	struct target t;
-	const char *name = wire_str(&w, a);
-	size_t ntext;
-	const char *text = wire_blob(&w, a, &ntext);
-	if (w.bad || !target_parse(&t, name, &err)) {
+	int ntext;
+	const char *name = wire_str(&w, a), *const *text = texts_of(&ntext, &w, a);
+	if (w.bad || !text || !target_parse(&t, name, &err)) {
 		res.message = "the request does not decode";
-	} else if (!prog_read(&p, a, text, ntext, READ_STRICT, &err)) {
+	} else if (!prog_read(&p, a, text[0], strlen(text[0]), READ_STRICT, &err)) {
 		res.message = arena_printf(a, "%d:%d: %s", err.line, err.col, err.msg);
 	} else {
-		bug_context(arena_printf(a, "%.*s", (int)ntext, text));
+		bug_context(text[0]);
 		const double begin = clock_ms();
-		run_stage(&res, &p, &t, a);
+		run_stage(&res, c, &p, &t, text, ntext);
 		if (target_option(&t, "plant"))
-			plant(&res, target_option(&t, "plant"), text, ntext, a);
+			plant(&res, target_option(&t, "plant"), text[0], strlen(text[0]), a);
 		res.target_ms = clock_ms() - begin;
 		bug_context(NULL);
 	}
@@ -478,9 +512,10 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 
 int builtin_child(void)
 {
-	struct arena a;
-	arena_init(&a);
-	int rc = proc_serve("builtin", 7, serve, &a);
-	arena_free(&a);
+	struct child c = {.ahead = native_ahead_new()};
+	arena_init(&c.arena);
+	int rc = proc_serve("builtin", 7, serve, &c);
+	native_ahead_free(c.ahead);
+	arena_free(&c.arena);
 	return rc;
 }

@@ -155,15 +155,14 @@ static bool put_call(struct strbuf *msg, size_t *nbytes, const struct prog *p, i
 	return true;
 }
 
-static bool submit(
-	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
+static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
 {
+	const struct prog *p = of->p;
 	int nstorages = prog_input_storages(p), ncalls = p->ncall + 1;
 	size_t *nbytes = ARENA_ZNEW(a, size_t, nstorages * ncalls + 1);
 	struct request *r = ARENA_NEW(a, struct request, 1);
 	struct strbuf text, msg;
 	bool ok = true;
-	(void)t;
 	r->expect = (struct wire_expect){
 		.nouts = p->nret, .ngrads = prog_ngrads(p), .nstorages = nstorages, .ncalls = ncalls, .storage_nbytes = nbytes};
 	*request = r;
@@ -175,7 +174,7 @@ static bool submit(
 	wire_put_u32(&msg, (uint32_t)ncalls);
 	for (int k = 0; k < ncalls && ok; k++)
 		ok = put_call(&msg, nbytes + k * nstorages, p, k, nstorages, a, err);
-	ok = ok && proc_submit(child, msg.s, msg.len, limit_ms ? limit_ms : LIMIT_MS, err);
+	ok = ok && proc_submit(child, msg.s, msg.len, of->limit_ms ? of->limit_ms : LIMIT_MS, err);
 	sb_free(&msg);
 	sb_free(&text);
 	return ok;

@@ -232,13 +232,12 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 	return true;
 }
 
-static bool submit(
-	struct proc *child, const struct prog *p, const struct target *t, int limit_ms, struct arena *a, void **request, struct err *err)
+static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
 {
 	struct torch_request *r = ARENA_NEW(a, struct torch_request, 1);
-	if (!emit_request(r, p, t, a, err))
+	if (!emit_request(r, of->p, of->t, a, err))
 		return false;
-	r->limit_ms = limit_ms;
+	r->limit_ms = of->limit_ms;
 	*request = r;
 	return torch_submit(child, r, err);
 }

@@ -1,0 +1,60 @@
+/* ahead.c: see ahead.h. The programs are compiled to loops in the process that also starts the C compiler, so that a program that kills the
+ * compiler takes down only the batch. The first one is compiled to loops here, too, to see whether its code is there: if that dies, it dies
+ * of the program that runs now. */
+#include "compiled/ahead.h"
+
+enum { LIMIT_S = 60 }; /* a second for each two programs, on a busy machine */
+
+struct batch {
+	const struct native_ahead *have;
+	const struct compile_options *o;
+	const char *const *text;
+	int ntext;
+	struct arena *arena;
+	const struct loops *function[AHEAD_FUNCTIONS];
+	int n;
+};
+
+static void add_call(struct batch *b, const struct prog *p, int call)
+{
+	struct prog bound;
+	struct compiled c;
+	struct err why = {0};
+	bool planted;
+	struct loops *l = ARENA_NEW(b->arena, struct loops, 1);
+	if (b->n == AHEAD_FUNCTIONS || !prog_bind(&bound, p, call, b->arena, &why) || compile(&c, &bound, b->o, b->arena, &why) != COMPILE_OK)
+		return;
+	if (code_loops(l, &planted, &c.p, &b->o->code, b->o->defect, b->arena, &why) && !native_ahead_has(b->have, l, &b->o->code.native))
+		b->function[b->n++] = l;
+}
+
+static void add_program(struct batch *b, const char *text)
+{
+	struct prog p;
+	struct err why = {0};
+	if (!prog_read(&p, b->arena, text, strlen(text), READ_STRICT, &why))
+		return;
+	for (int k = 0; k <= p.ncall; k++)
+		add_call(b, &p, k);
+}
+
+static bool make_library(void *ctx, const char *library)
+{
+	struct batch *b = ctx;
+	struct err why = {0};
+	b->n = 0;
+	for (int i = 0; i < b->ntext; i++)
+		add_program(b, b->text[i]);
+	return native_build_all(library, b->function, b->n, &b->o->code.native, &why);
+}
+
+void compile_ahead(struct native_ahead *h, const char *const *text, int n, const struct compile_options *o)
+{
+	struct arena a;
+	struct batch b = {.have = h, .o = o, .text = text, .ntext = MIN(n, AHEAD_PROGRAMS), .arena = &a};
+	arena_init(&a);
+	add_program(&b, text[0]);
+	if (b.n > 0)
+		native_ahead_make(h, make_library, &b, LIMIT_S);
+	arena_free(&a);
+}
