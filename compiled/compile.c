@@ -2,6 +2,7 @@
  * every step ends in step_done(). */
 #include "compiled/compile.h"
 
+#include "compiled/decompose/decompose.h"
 #include "compiled/defects/defects.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
@@ -20,6 +21,8 @@ const char *compile_stage_name(int stage)
 		return "functional";
 	if (stage == STAGE_JOINT)
 		return "joint";
+	if (stage == STAGE_DECOMPOSED)
+		return "decompose";
 	if (stage == stage_reinplace())
 		return "reinplace";
 	return stage < stage_reinplace() ? passes[stage - STAGE_FIRST_PASS].name : "passes";
@@ -32,7 +35,10 @@ bool compile_stage_find(int *out, const char *name)
 			*out = i;
 			return true;
 		}
-	return false;
+	if (!str_eq(name, "decomposed"))
+		return false;
+	*out = STAGE_DECOMPOSED;
+	return true;
 }
 
 struct compilation {
@@ -137,6 +143,31 @@ static bool step_done(struct compilation *c, const char *step, struct prog *p, b
 
 /* ---- the steps ---- */
 
+/* COMPILE_REFUSED: the program would become too large. */
+static enum compile_status decomposed(struct compilation *c, struct err *err)
+{
+	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
+		return COMPILE_OK;
+	if (!decompose(&c->pure, &c->nforward, err))
+		return COMPILE_REFUSED;
+	return step_done(c, "decompose", &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+/* The views that the epilogue made again. */
+static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct err *err)
+{
+	struct pure rows = {.p = p};
+	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
+		return true;
+	for (int i = 0; i < p->nret; i++)
+		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
+	if (!decompose(&rows, &c->nforward, err))
+		return false;
+	for (int i = 0; i < p->nret; i++)
+		p->ret[i] = rows.result[i].value;
+	return true;
+}
+
 static bool run_passes(struct compilation *c, struct err *err)
 {
 	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
@@ -227,12 +258,17 @@ static enum compile_status run_steps(struct compiled *out, struct compilation *c
 		if (!joint_append(&c->j, &c->f, c->arena, err))
 			return COMPILE_REFUSED;
 		joint_results(c, out);
-		if (!step_done(c, "joint", &c->f.p, false, err) || !run_passes(c, err))
+		if (!step_done(c, "joint", &c->f.p, false, err))
+			return COMPILE_BROKEN;
+		const enum compile_status status = decomposed(c, err);
+		if (status != COMPILE_OK)
+			return status;
+		if (!run_passes(c, err))
 			return COMPILE_BROKEN;
 	}
 	results_back(c);
 	functional_epilogue(&c->f);
-	if (joint && !return_gradients(out, &c->f.p, &c->j, err))
+	if (joint && (!return_gradients(out, &c->f.p, &c->j, err) || !epilogue_decomposed(c, &c->f.p, err)))
 		return COMPILE_REFUSED;
 	if (joint && !c->o->keep_requires_grad)
 		require_no_grad(&c->f.p);

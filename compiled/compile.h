@@ -1,5 +1,6 @@
 /* compile.h: the built-in compiler. `compile()` in compile.c is the list of its steps; a STAGE is the name of what stands after one.
- * functional: no row writes but the epilogue, and eager's autograd differentiates it; joint: forward and backward written out. */
+ * functional: no row writes but the epilogue, and eager's autograd differentiates it; joint: forward and backward written out; decompose
+ * (the stage is also called decomposed): that in rows of the core dialect alone. */
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
@@ -9,17 +10,19 @@
 
 struct defect; /* defects/defects.h */
 
-enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_FIRST_PASS }; /* then a stage per pass (passes/pass.h), reinplace, and all of them */
+/* Then a stage per pass (passes/pass.h), reinplace, and all of them. */
+enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_DECOMPOSED, STAGE_FIRST_PASS };
 int compile_nstages(void);
-const char *compile_stage_name(int stage); /* "functional", "joint", "fold", ..., "reinplace", "passes" */
+const char *compile_stage_name(int stage); /* "functional", "joint", "decompose", "fold", ..., "reinplace", "passes" */
 bool compile_stage_find(int *out, const char *name);
 
 struct compile_options {
 	int stage;    /* the last step */
 	bool to_code; /* eager's kernels run it row by row, or code made of loops does (loops/code.h) */
 	struct code_options code;
-	unsigned off;  /* 1u << index of a pass: it does not run; 1u << npasses: nor does reinplace */
-	bool freezing; /* passes that ask for it run */
+	unsigned off;   /* 1u << index of a pass: it does not run; 1u << npasses: nor does reinplace */
+	bool freezing;  /* passes that ask for it run */
+	bool decompose; /* so does the step decompose */
 	/* The inputs of the joint program require grad as the source's do (else none does): for whoever differentiates it again. Its rows then
 	 * read copies of inputs that it writes, because autograd has saved what they read. */
 	bool keep_requires_grad;

@@ -157,8 +157,10 @@ static bool find_stage(struct request *r, const char *name)
 	struct strbuf all;
 	struct guess g = {0};
 	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
-	if (compile_stage_find(&r->options.stage, name))
+	if (compile_stage_find(&r->options.stage, name)) {
+		r->options.decompose |= r->options.stage == STAGE_DECOMPOSED;
 		return true;
+	}
 	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
 		if (str_eq(name, form_name[f])) {
 			r->form = (enum form_printed)f;

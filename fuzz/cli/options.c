@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "compiled/decompose/decompose.h"
 #include "fuzz/cli/arguments.h"
 #include "fuzz/cli/bench.h"
 #include "fuzz/triage/verdict.h"
@@ -99,7 +100,7 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, a pass (fold, noop, views, cse, dce, reinplace),\n"
+		"the program as it stands after this step: functional, joint, decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
 		"                    or passes: all of them (the default)"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
@@ -149,6 +150,20 @@ static const struct verb_info {
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
+/* The rows that the step decompose leaves, from its table; inputs are the language's own. */
+static void core_dialect(FILE *f)
+{
+	int column = fprintf(f, "\nthe core dialect (--print-after decompose):");
+	for (int op = 0; op < op_nrows; op++) {
+		if (op_info[op].family == F_INPUT || op_has(op, T_MUTATES) || !decompose_is_core(op))
+			continue;
+		if (column + (int)strlen(op_info[op].name) > 130)
+			column = fprintf(f, "\n ") - 1;
+		column += fprintf(f, " %s", op_info[op].name);
+	}
+	fprintf(f, "; copy_ to inputs\n");
+}
+
 void options_help(FILE *f, const char *verb)
 {
 	if (!verb)
@@ -169,6 +184,8 @@ void options_help(FILE *f, const char *verb)
 	for (int i = 0; verb && i < NOPTS; i++)
 		if (option_known(&opts[i], verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
+	if (verb && str_eq(verb, "compile"))
+		core_dialect(f);
 }
 
 static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)

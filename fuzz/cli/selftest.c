@@ -1,6 +1,7 @@
 /* selftest.c: see selftest.h. A program that the defect leaves alone is compiled here, and not run: it is what a sound compiler makes. */
 #include "fuzz/cli/selftest.h"
 
+#include "compiled/compile.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "fuzz/triage/blame.h"
 #include "fuzz/triage/minimise.h"
@@ -13,14 +14,15 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass; loops show the defects of their steps, and their schedule where another order than theirs runs. */
+/* Only freezing runs the folding pass; the stage decomposed and loops show the defects of their steps, and the schedule's show where
+ * another order than theirs runs. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
 	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : "";
-	snprintf(
-		text, sizeof text, "builtin:%s%s%s%s", defect_is_of_loops(d) ? "loops" : "passes", d ? "+defect=" : "", d ? d->name : "", more);
+	const char *stage = defect_is_of_loops(d) ? "loops" : d && str_eq(d->step, "decompose") ? "decomposed" : "passes";
+	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
 }
@@ -141,7 +143,9 @@ static void put_operators(struct selftest_row *out, const struct prog *p)
 static void put_step(struct selftest_row *out, const struct blame *b)
 {
 	const bool of_loops = str_eq(b->stage, "loops");
-	const char *otherwise = of_loops ? "lower" : b->stage, *step = b->step[0] ? b->step : otherwise;
+	int stage;
+	const char *of_stage = compile_stage_find(&stage, b->stage) ? compile_stage_name(stage) : b->stage; /* decomposed: decompose */
+	const char *otherwise = of_loops ? "lower" : of_stage, *step = b->step[0] ? b->step : otherwise;
 	snprintf(out->step, sizeof out->step, "%s", b->write_back[0] && !of_loops ? "epilogue" : step);
 }
 

@@ -46,7 +46,7 @@ usage() {
 	expect "no program" 2 $?
 	"$bin" compile "$src/corpus/seeds" --print-after jiont >"$tmp/out" 2>"$tmp/err"
 	expect "an unknown step" 2 $?
-	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, fold, .*passes.*joint"
+	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, decompose, fold, .*passes.*joint"
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
 	"$bin" compile "$tmp/r.prog" --validate >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
@@ -122,6 +122,53 @@ passes() { # which passes run, and what is checked after each
 	expect "a stage without passes" 2 $?
 }
 
+decomposed() { # the core dialect: what is printed, which stages take the option, who is blamed
+	cat >"$tmp/d.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], dtype=f16, seed=1, requires_grad=True)
+		y = input([3, 2], seed=2)
+		s = slice_scatter(x, y, dim=1, start=1, end=3)
+		vm = var_mean.correction(s, dim=[1], correction=0)
+		v = getitem(vm, 0)
+		m = getitem(vm, 1)
+		a = sigmoid(v)
+		w = relu_(y)
+		t = t(y)
+		g = ones([3], dtype=f16)
+		return (a, m, t)
+		backward (a: g,)
+	EOF
+	"$bin" compile "$tmp/d.prog" --print-after decompose --validate >"$tmp/core.prog" 2>"$tmp/err"
+	expect "the step" 0 $?
+	has "says what it is" "$tmp/core.prog" '^# decompose of .*d.prog$'
+	has "what was checked" "$tmp/core.prog" '^# ok decompose: [0-9]+ rows$'
+	has "a region is positions" "$tmp/core.prog" '= index_put\(x, \[None, arange\], '
+	has "halves are computed in double" "$tmp/core.prog" '= _to_copy\(s, dtype=f64\)'
+	"$bin" compile "$tmp/d.prog" --target builtin:decomposed | sed '/^#/d' >"$tmp/stage"
+	expect "the stage is the step" "" "$(sed '/^#/d' "$tmp/core.prog" | diff - "$tmp/stage")"
+	"$bin" check "$tmp/core.prog" --quiet --expect pass >"$tmp/out" 2>&1
+	expect "an ordinary program" 0 $?
+	"$bin" compile --help | sed -n '/^the core dialect/,$p' | tr ' ;' '\n\n' | grep -E '^[a-z_]+(\.[A-Za-z_]+)?$' | sort >"$tmp/dialect"
+	sed -n 's/^[a-z].* = \([a-z][A-Za-z_.]*\)(.*/\1/p' "$tmp/core.prog" | grep -v '^input$' | sort -u >"$tmp/used"
+	expect "of the dialect that --help lists" "" "$(comm -23 "$tmp/used" "$tmp/dialect")"
+	expect "many of it" yes "$([ "$(wc -l <"$tmp/used")" -ge 12 ] && echo yes)"
+	for target in decomposed passes+decompose=1 passes+decompose=1+until=decompose passes+decompose=0 loops+decompose=1 jit+decompose=1; do
+		"$bin" check "$tmp/d.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$target" 0 $?
+	done
+	for target in passes+decompose=2 joint+decompose=1 decomposed+decompose=0 decomposed+until=decompose; do
+		"$bin" check "$tmp/d.prog" --target builtin:$target >"$tmp/out" 2>"$tmp/err"
+		expect "$target" 2 $?
+	done
+	"$bin" compile "$tmp/d.prog" | grep -c 'sigmoid' >"$tmp/out"
+	expect "off unless asked for" 1 "$(cat "$tmp/out")"
+	for target in decomposed passes+decompose=1 jit+decompose=1; do
+		"$bin" blame "$tmp/d.prog" --target builtin:$target+defect=correction_lost --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$target: blame" 0 $?
+		has "$target: the step" "$tmp/out" 'wrong from: decomposed \(joint is right\)'
+	done
+}
+
 reinplace() { # the last pass makes writes again
 	cat >"$tmp/w.prog" <<-'EOF'
 		# scatterproof 1
@@ -172,7 +219,7 @@ refused() { # a part of an expand: which row was written its scatters do not say
 
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
-	for stage in functional joint passes loops jit; do
+	for stage in functional joint decomposed passes loops jit jit+decompose=1; do
 		xargs "$bin" check --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
 		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
 			import collections, json, sys
@@ -215,6 +262,7 @@ loops() { # what the program becomes after the passes: loops, C text
 	expect "loops" 0 $?
 	has "from where" "$tmp/loops" "^# of .*l.prog"
 	has "what was checked" "$tmp/loops" "^# ok epilogue"
+	has "behind the passes" "$tmp/loops" "^# ok dce"
 	expect "one nest" 1 "$(grep -c store "$tmp/loops")"
 	has "that reads the view" "$tmp/loops" 'load b0\[r1\*4 \+ r0\]'
 	"$bin" compile "$tmp/l.prog" --target builtin:loops+fusion=off --print-after loops >"$tmp/loops"
@@ -342,10 +390,10 @@ cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cu
 }
 
 random() {
-	for stage in functional joint passes loops loops+fusion=off loops+order=reversed jit; do
+	for stage in functional joint decomposed passes passes+decompose=1 loops loops+fusion=off loops+order=reversed jit jit+decompose=1; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
-		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|passes|loops|loops.fusion=off|loops.order=reversed|jit) +pass 1[34][0-9][0-9]"
+		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1)? +pass 1[34][0-9][0-9]"
 	done
 }
 $part

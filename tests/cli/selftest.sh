@@ -4,7 +4,7 @@
 . "$(dirname "$0")/shell.sh"
 
 few() { # one of each catcher, and none
-	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand
+	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost
 	"$bin" selftest --defect $names --programs 150 >"$tmp/out" 2>"$tmp/err"
 	expect "all are found" 0 $?
 	has "none planted" "$tmp/out" '^none planted +nothing found in 150 programs, judged 1[234][0-9]$'
@@ -14,7 +14,8 @@ few() { # one of each catcher, and none
 	has "an alias" "$tmp/out" '^view_of_output_copied +views .* caught by alias; blamed: views; '
 	has "a value" "$tmp/out" '^alpha_lost +functional .* caught by value; blamed: functional; '
 	has "a gradient of other sizes" "$tmp/out" '^noop_expand +noop .* caught by meta; blamed: noop; '
-	has "the summary" "$tmp/out" '^6 defects, 6 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 6; step named right: 6; none planted: nothing found$'
+	has "a wrong rule" "$tmp/out" '^correction_lost +decompose .* caught by value; blamed: decompose; '
+	has "the summary" "$tmp/out" '^7 defects, 7 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 7; step named right: 7; none planted: nothing found$'
 	"$bin" selftest --defect $names --programs 150 --jobs 2 >"$tmp/again" 2>"$tmp/err"
 	expect "two processes" 0 $?
 	expect "say the same in the same order" "" "$(diff "$tmp/out" "$tmp/again")"
@@ -61,7 +62,7 @@ steps() { # blame asks with until=STEP; what is wrong with the writing back alon
 	EOP
 	"$bin" blame "$tmp/c.prog" --target builtin:passes+defect=noop_round_trip --quiet >"$tmp/out" 2>"$tmp/err"
 	expect "blame" 0 $?
-	has "the pass" "$tmp/out" 'wrong from: passes \(joint is right\).*right without application 2 of passes: noop'
+	has "the pass" "$tmp/out" 'wrong from: passes \(decomposed is right\).*right without application 2 of passes: noop'
 	"$bin" check "$tmp/c.prog" --target builtin:passes+defect=noop_round_trip+until=joint --target builtin:passes+passes=-noop+defect=noop_round_trip --expect pass >"$tmp/out" 2>&1
 	expect "right before that step, and without it" 0 $?
 	"$bin" check "$tmp/c.prog" --target builtin:passes+defect=noop_round_trip+until=noop --expect mismatch >"$tmp/out" 2>&1

@@ -44,9 +44,10 @@ static const char *loops_text(bool *planted, const struct prog *p, const struct 
 
 /* NULL d: none. text: as compiled; "" if it was not, or nobody is to know. */
 static enum compile_status compiled(struct compiled *c, const char **text, bool *planted, const struct prog *p, const struct defect *d,
-	bool print, struct err *err, struct arena *a)
+	bool decompose, bool print, struct err *err, struct arena *a)
 {
-	const struct compile_options o = {.stage = compile_nstages() - 1, .freezing = true, .validate = true, .defect = d};
+	const struct compile_options o = {
+		.stage = compile_nstages() - 1, .freezing = true, .validate = true, .decompose = decompose, .defect = d};
 	struct strbuf sb;
 	*c = (struct compiled){.planted = false};
 	const enum compile_status status = compile(c, p, &o, a, err);
@@ -83,17 +84,19 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 {
 	struct err err = {0};
 	bool planted;
-	const char *sound, *text;
+	const char *sound[2], *text; /* sound: as it is, in the core dialect */
 	struct compiled c;
-	if (compiled(&c, &sound, &planted, p, NULL, true, &err, a) != COMPILE_OK)
+	if (compiled(&c, &sound[1], &planted, p, NULL, true, true, &err, a) != COMPILE_OK
+		|| compiled(&c, &sound[0], &planted, p, NULL, false, true, &err, a) != COMPILE_OK)
 		return;
 	look_at_loops(&c.p, every, a);
 	for (int i = 0; i < ndefects; i++) {
 		struct err why = {0};
 		if (defect_is_of_loops(&defects[i]) || (!every && has_spoiled(i)))
 			continue;
-		const bool broken = compiled(&c, &text, &planted, p, &defects[i], print, &why, a) == COMPILE_BROKEN;
-		const bool differs = text[0] && strcmp(text, sound) != 0;
+		const bool decompose = str_eq(defects[i].step, "decompose");
+		const bool broken = compiled(&c, &text, &planted, p, &defects[i], decompose, print, &why, a) == COMPILE_BROKEN;
+		const bool differs = text[0] && strcmp(text, sound[decompose]) != 0;
 		seen[i].planted += planted;
 		seen[i].changed += planted && differs;
 		seen[i].left_alone += !planted && differs;

@@ -22,15 +22,16 @@ static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
 	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd", .rungs = 1},
 	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
-	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 3},
-	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 4},
-	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 5},
+	{.name = "decomposed", .what = "own compiler, the joint program in rows of the core dialect alone, run by eager's kernels", .rungs = 3},
+	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 4},
+	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 5},
+	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 6},
 	{.name = "o2",
 		.what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded",
 		.ahead = AHEAD_PROGRAMS,
-		.rungs = 5},
-	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 6},
-	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 5},
+		.rungs = 6},
+	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 7},
+	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 6},
 };
 
 /* What each stage from the passes on can leave out. */
@@ -163,14 +164,15 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 	int step;
 	return (has_loops(t) && loop_step(o->value) >= 0 && (loop_step(o->value) < STEP_SCHEDULE || has_schedule(t)))
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
-		|| err_set(err, "target '%s': until=%s is not joint or the name of a pass: %s%s", text, o->value,
-			"fold, noop, views, cse, dce, reinplace", has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
+		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
+			"decompose, fold, noop, views, cse, dce, reinplace",
+			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {
-		"plant", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "until"};
+	static const char *const names[] = {"plant", "decompose", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast",
+		"cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
@@ -195,18 +197,18 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (passes_stage && str_eq(o->name, "passes"))
 		return read_off(&off, o->value, text, err);
-	if (passes_stage && (str_eq(o->name, "freezing") || str_eq(o->name, "reinplace")))
+	if (passes_stage && (str_eq(o->name, "decompose") || str_eq(o->name, "freezing") || str_eq(o->name, "reinplace")))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	return err_set(err,
 		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; "
+		"from passes on decompose, passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; "
 		"o2 and package cc, opt, sanitize%s",
 		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
-/* until=STEP, by how many steps of those behind the joint program: PROBE_FIRST of the knob that switches all passes off. Of the one that
+/* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
  * gives each value a buffer of its own: by how many behind lower. */
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
@@ -220,7 +222,7 @@ static bool probe(struct target_option *out, const struct target *t, const struc
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
 		return false;
 	snprintf(out->name, sizeof out->name, "until");
-	snprintf(out->value, sizeof out->value, "%s", compile_stage_name(STAGE_JOINT + MAX(0, MIN(p->first, steps))));
+	snprintf(out->value, sizeof out->value, "%s", compile_stage_name(STAGE_DECOMPOSED + MAX(0, MIN(p->first, steps))));
 	return true;
 }
 
@@ -270,7 +272,7 @@ static char *until_answer(const struct target *t, struct arena *a)
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", stage - STAGE_JOINT, steps, until);
+	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", MAX(stage - STAGE_DECOMPOSED, 0), steps, until);
 }
 
 static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
@@ -421,6 +423,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt");
 	const struct engine_of *e = engine_of(t);
 	*out = (struct compile_options){.validate = true, .freezing = option_is(t, "freezing", "1"), .to_code = e != NULL};
+	out->decompose = option_is(t, "decompose", "1") || str_eq(target_stage(t)->name, "decomposed");
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
 	if (option_is(t, "reinplace", "0"))
