@@ -23,8 +23,8 @@ bool native_run(struct loop_frame *f, void *native); /* a loop_engine */
 
 /* AHEAD is code that was compiled before it is asked for, many loop programs in one library: starting a compiler and reading a text's head
  * costs more than one program's code. Its functions are named after their text and options, so that whoever asks gets the code of just the
- * text that it has; what is not there native_open compiles alone, as if nothing were. So a batch that does not compile, for whichever of its
- * programs, is no error: each program meets its own when its turn comes. */
+ * text that it has; what is not there native_open compiles alone, as if nothing were. So a batch that does not compile, for whichever of
+ * its programs, is no error: each program meets its own when its turn comes. */
 enum { MAX_AHEAD = 8 }; /* libraries; the oldest one goes */
 struct native_ahead *native_ahead_new(void);
 void native_ahead_free(struct native_ahead *h); /* NULL is fine; whatever native_open took from it is closed */

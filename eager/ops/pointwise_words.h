@@ -1,6 +1,7 @@
 /* pointwise_words.h: the words that the expressions of POINTWISE rows use, for one compute type: T, FN(x) and INST_INT as in
  * pointwise_inst.h, which includes this; so does, as text, the code that the built-in compiler generates (compiled/loops/emit_c.c). They
- * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype. */
+ * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype.
+ */
 #if INST_INT
 #define ADD(x, y)    wrap_add(x, y)
 #define SUB(x, y)    wrap_sub(x, y)
