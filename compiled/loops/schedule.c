@@ -369,6 +369,16 @@ bool loops_walk_neighbours(const struct loops *l, int inner)
 	return false;
 }
 
+/* One thread of a team stores, and the others would not see it. */
+static bool reads_what_it_stores(const struct loops *l, const struct loop_kernel *k)
+{
+	for (int i = k->begin; i < k->end; i++)
+		for (int at = k->begin; at < k->end && l->ins[i].op == LOOP_STORE; at++)
+			if (l->ins[at].op == LOOP_LOAD && l->ins[at].buffer == l->ins[i].buffer)
+				return true;
+	return false;
+}
+
 /* Threads that read neighbours are as good as threads that have points of their own next to each other; so many points that the GPU is
  * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a
  * kernel. */
@@ -389,7 +399,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 			nsummed++;
 		}
 	}
-	if (!nsummed || raises || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
+	if (!nsummed || raises || reads_what_it_stores(l, k) || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
 		return;
 	int chain[MAX_LOOP_DEPTH];
 	int64_t n;

@@ -107,6 +107,22 @@ static void test_kernels(void)
 	EXPECT(k[2].begin == k[1].end && k[2].end == l->nins && k[2].npoint == 1, "registers keep what is between them together");
 }
 
+#define SUM(load)                                                                                                                          \
+	"r4: f64 = const 0.0\nr5: f64 = var r4\nr9: f64 = const 1.0\nfor r6 < 64\nr7: f32 = load " load "[0]\nr8: f64 = as r7\n"               \
+	"r10: f64 = add.Tensor f64(r5, r8; r9)\nr5 := r10\nend\nr11: f32 = rounded f32 r5\nstore b1[5] = r11\n"
+
+/* A sum is shared by a team, but not where its threads would have to see what the first one stores. */
+static void test_teams(void)
+{
+	struct loop_kernel *k;
+	const struct loops *l = scheduled(TWO SUM("b0") DONE);
+	EXPECT_INT(loops_kernels(&k, l, &arena), 1);
+	EXPECT_INT(k[0].team, TEAM_WARP);
+	l = scheduled(TWO "r1: f32 = const 2.0\nstore b1[0] = r1\n" SUM("b1") DONE);
+	EXPECT_INT(loops_kernels(&k, l, &arena), 1);
+	EXPECT_INT(k[0].team, 1);
+}
+
 static void test_text(void)
 {
 	struct strbuf a, b;
@@ -132,6 +148,7 @@ int main(void)
 	RUN(test_reductions);
 	RUN(test_positions_from_memory);
 	RUN(test_kernels);
+	RUN(test_teams);
 	RUN(test_text);
 	arena_free(&arena);
 	return TEST_END();
