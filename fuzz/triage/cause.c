@@ -125,6 +125,11 @@ static const char *sort_text(enum error_sort s)
 	case ERROR_NONE: return "";
 	case ERROR_SPECIAL: return ", NaN or infinite";
 	case ERROR_ROUNDING: return ", a few units in the last place";
+	case ERROR_SIZES: return ", sizes";
+	case ERROR_DTYPE: return ", dtype";
+	case ERROR_DEVICE: return ", device";
+	case ERROR_STRIDES: return ", strides alone";
+	case ERROR_REQUIRES_GRAD: return ", requires_grad";
 	case ERROR_ZERO:
 	case ERROR_SCALED:
 	case ERROR_CONSTANT:

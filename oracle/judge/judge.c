@@ -75,9 +75,11 @@ static const char *meta_text(struct arena *a, const struct meta *m)
 /* Sizes, dtype, device; strides of dims of size > 1 if there are elements. False: values cannot be compared. */
 static bool compare_meta(struct tensor_verdict *v, const struct meta *want, const struct meta *got, unsigned freedoms, struct arena *a)
 {
-	bool same = meta_same_sizes(want, got) && want->dtype == got->dtype;
+	bool sizes = meta_same_sizes(want, got), same = sizes && want->dtype == got->dtype;
 	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
 	if (!same || !device) {
+		v->layout |= (sizes ? 0u : 1u << LAYOUT_SIZES) | (want->dtype == got->dtype ? 0u : 1u << LAYOUT_DTYPE) |
+					 (device ? 0u : 1u << LAYOUT_DEVICE);
 		judge_note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 		return same && got->device != DEV_META;
 	}
@@ -86,8 +88,10 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 		strides = strides && (want->size[d] <= 1 || want->stride[d] == got->stride[d]);
 	if (!strides && meta_numel(want) && freedoms & FREE_STRIDES)
 		v->used |= FREE_STRIDES;
-	else if (!strides && meta_numel(want))
+	if (!strides && meta_numel(want) && !(freedoms & FREE_STRIDES)) {
+		v->layout |= 1u << LAYOUT_STRIDES;
 		judge_note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+	}
 	return true;
 }
 
