@@ -20,7 +20,8 @@
 	SHRINK(SYMBOLS, "numbers instead of symbols")                                                                                          \
 	SHRINK(RANK, "without a dimension")    /* whose size is `from`, in all tensors; or `arg` of inputs of rank `to` */                     \
 	SHRINK(SIZE, "a smaller size")         /* `to` instead of `from`, wherever a size is `from` */                                         \
-	SHRINK(OPERATOR, "a plainer operator") /* `to` instead of `from`: zero_ for a write, neg, add.Tensor, sum */                           \
+	SHRINK(OPERATOR, "a plainer operator") /* `to` instead of `from`: zero_ for a write, neg (of argument `arg`), select for unbind */     \
+	SHRINK(RESULT, "neg of an input instead of a node")                                                                                    \
 	SHRINK(ARGUMENT, "a plainer argument") /* argument `arg` is its default (to < 0), or `to` */                                           \
 	SHRINK(LAYOUT, "a plainer layout")     /* of an input: 0 contiguous from cell 0, 1 contiguous, 2 from cell 0, 3 memory of its own */   \
 	SHRINK(GRAD, "an input without gradient")                                                                                              \

@@ -211,7 +211,8 @@ static void print_all(struct ages *s)
 		alike += to - from > 1 && agree(s, from, to);
 	}
 	if (!s->o->json)
-		printf("%s%d findings, %d causes; %d with several findings, which agree in %d\n", ncauses ? "\n" : "", s->n, ncauses, several, alike);
+		printf(
+			"%s%d findings, %d causes; %d with several findings, which agree in %d\n", ncauses ? "\n" : "", s->n, ncauses, several, alike);
 	fflush(stdout);
 }
 

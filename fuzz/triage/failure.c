@@ -50,7 +50,7 @@ static enum error_sort sort_in(const struct tensor_verdict *w, enum finding_kind
 		if (w->layout & 1u << k)
 			return layout_sort[k];
 	return kind == FINDING_NONENESS && w->kinds & 1u << MM_REQUIRES_GRAD && !(w->kinds & 1u << MM_NONENESS) ? ERROR_REQUIRES_GRAD
-																											   : ERROR_NONE;
+																											: ERROR_NONE;
 }
 
 void failure_of(struct failure *out, const struct outcome *o)

@@ -78,8 +78,8 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	bool sizes = meta_same_sizes(want, got), same = sizes && want->dtype == got->dtype;
 	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
 	if (!same || !device) {
-		v->layout |= (sizes ? 0u : 1u << LAYOUT_SIZES) | (want->dtype == got->dtype ? 0u : 1u << LAYOUT_DTYPE) |
-					 (device ? 0u : 1u << LAYOUT_DEVICE);
+		v->layout |=
+			(sizes ? 0u : 1u << LAYOUT_SIZES) | (want->dtype == got->dtype ? 0u : 1u << LAYOUT_DTYPE) | (device ? 0u : 1u << LAYOUT_DEVICE);
 		judge_note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 		return same && got->device != DEV_META;
 	}

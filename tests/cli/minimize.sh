@@ -133,7 +133,7 @@ torch() { # two large programs with one cause end in one, by its cure; another c
 	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit code" 0 $?
 	has "all of them" "$tmp/err" "^triaged $n, left 0$"
-	expect "one cause" "torch:inductor: layout predicted wrong; aten.slice_scatter.default" \
+	expect "one cause" "torch:inductor: layout predicted wrong; aten.slice_scatter" \
 		"$(sql "select distinct cause from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
 	expect "and another" 2 "$(sql "select count(*) from v_causes" "$tmp/f.db")"
 	has "its sentence" "$tmp/out" 'wrong from: inductor \(aot_eager_decomp_partition is right\); cured by cloning aten\.slice_scatter\.default in the backward graph'
