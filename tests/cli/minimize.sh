@@ -118,6 +118,27 @@ steps() { # each step alone, of a file and of a finding; what is not there is sa
 	has "confirm, too" "$tmp/out" '^not seen: diverges 0 times of 2 in a fresh process, and there with 0 of 3 other data seeds$'
 	"$bin" blame "$tmp/right.prog" >"$tmp/out" 2>"$tmp/err"
 	expect "no target" 2 $?
+	mkdir "$tmp/slow" # a machine under load: nothing hangs, but everything takes longer than it should
+	cp "$src/examples/closure_compiler.py" "$tmp/slow/slow.py"
+	cat >>"$tmp/slow/slow.py" <<-'END'
+		_run = run
+		first = [1.8]
+
+
+		def run(program):
+		    import time
+		    time.sleep(first.pop() if first else 0)
+		    return _run(program)
+	END
+	cd "$tmp/slow" || exit 1
+	"$bin" check "$tmp/right.prog" --target python:slow.py --limit 500ms --db slow.db >"$tmp/out" 2>&1
+	has "a hang is suspected" "$tmp/out" 'hang on python:slow.py'
+	"$bin" triage --db slow.db --limit 500ms >"$tmp/out" 2>"$tmp/err"
+	has "slowness is no hang" "$tmp/err" 'not seen: slow: it answers in a fresh process that has 4 times as long'
+	has "the list says so" "$tmp/out" '^   not confirmed: not seen: slow: '
+	"$bin" fuzz --target python:slow.py --limit 500ms --policy forward --ops add.Tensor --programs 2 --db fuzz.db >"$tmp/out" 2>&1
+	expect "a campaign confirms none" 0 "$(sql "select count(*) from v_events where kind = 'confirmed'" fuzz.db)"
+	has "but tells of it" "$tmp/out" 'slow: it answers in a fresh process that has four times as long'
 	"$bin" triage 12345678 --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
 	expect "no such finding" 2 $?
 }
