@@ -116,8 +116,8 @@ static int could_be_neg(const struct prog *p, const struct node *n)
 	return -1;
 }
 
-/* A part of several could be the part alone: select for what unbind gives, slice for what split gives. -1: n gives no parts, or their length
- * is a symbol. */
+/* A part of several could be the part alone: select for what unbind gives, slice for what split gives. -1: n gives no parts, or their
+ * length is a symbol. */
 static int plainer_part(const struct node *n)
 {
 	if (n->op == OP_unbind_int)

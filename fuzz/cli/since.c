@@ -55,10 +55,10 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 
 static int list_findings(struct ages *s)
 {
-	static const char sql[] =
-		"select lower(hex(c.finding)), c.cause from finding_cause c join finding_summary f on f.finding = c.finding join finding_state t on "
-		"t.name = f.state where t.open and exists (select 1 from event e where e.finding = c.finding and e.kind = 'cause') order by c.cause, "
-		"f.target, c.finding";
+	static const char sql[] = "select lower(hex(c.finding)), c.cause from finding_cause c join finding_summary f on f.finding = c.finding "
+							  "join finding_state t on t.name = f.state "
+							  "where t.open and exists (select 1 from event e where e.finding = c.finding and e.kind = 'cause') "
+							  "order by c.cause, f.target, c.finding";
 	return ask_store(s->o->db, sql, take_row, s);
 }
 
