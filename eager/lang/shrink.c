@@ -624,6 +624,15 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	return true;
 }
 
+static bool has_empty(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < p->node[i].nout && !node_is_sym(&p->node[i]); k++)
+			if (meta_numel(&p->node[i].out[k].meta) == 0)
+				return true;
+	return false;
+}
+
 bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
 {
 	struct prog q;
@@ -640,5 +649,7 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 		return false;
 	tidy(&q);
 	shrink_refit_cotangents(&q);
-	return prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
+	if (!prog_infer(&q, err) || !edit_sweep(out, &q, a, err) || !prog_validate(out, err))
+		return false;
+	return !has_empty(out) || has_empty(p) || err_set(err, "shrink: a tensor without elements, of which there is none");
 }

@@ -182,6 +182,7 @@ typedef bool returned(const struct prog *p, const struct node *n);
 
 static bool copies(const struct prog *p, const struct node *n) { return (void)p, op_info[n->op].family == F_COPY; }
 static bool makes(const struct prog *p, const struct node *n) { return (void)p, !node_is_source(n) && !op_has(n->op, T_VIEW); }
+static bool is_unfolded(const struct prog *p, const struct node *n) { return (void)p, n->op == OP_unfold; }
 static bool views_a_result(const struct prog *p, const struct node *n)
 {
 	return op_has(n->op, T_VIEW) && p->node[0].out[0].storage != n->out[0].storage;
@@ -213,6 +214,8 @@ static void test_plainer_operators(void)
 		{views_a_result,
 			"x = input([5], seed=1)\nn = neg(x)\nu = split.Tensor(n, split_size=3)\na = getitem(u, 0)\nb = getitem(u, 1)\nreturn (a, b)\n",
 			"= slice.Tensor("},
+		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=3, step=2)\nreturn (y,)\n", "size=1"},
+		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=0, step=2)\nreturn (y,)\n", "size=0"},
 	};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
 		struct arena a;
