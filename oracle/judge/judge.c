@@ -79,7 +79,7 @@ static bool compare_meta(struct tensor_verdict *v, const struct meta *want, cons
 	const bool dtype = want->dtype == got->dtype;
 	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
 	if (!sizes || !dtype || !device) {
-		v->layout |= !sizes << LAYOUT_SIZES | !dtype << LAYOUT_DTYPE | !device << LAYOUT_DEVICE;
+		v->layout |= (sizes ? 0 : 1u << LAYOUT_SIZES) | (dtype ? 0 : 1u << LAYOUT_DTYPE) | (device ? 0 : 1u << LAYOUT_DEVICE);
 		judge_note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
 		return sizes && dtype && got->device != DEV_META;
 	}
