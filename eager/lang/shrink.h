@@ -1,6 +1,6 @@
 /* shrink.h: ways to make a program simpler, for a minimiser to try. Each is one edit. It may change what the program computes; whether what
- * matters survives is the minimiser's question. An edit that leaves no valid program is refused, and so is one that brings in tensors without
- * elements: compilers treat them in ways of their own, and nobody believes a bug that shows in nothing.
+ * matters survives is the minimiser's question. An edit that leaves no valid program is refused, and so is one that brings in tensors
+ * without elements: compilers treat them in ways of their own, and nobody believes a bug that shows in nothing.
  *
  * shrink_list gives the edits of one kind, those that take most away first; the same program always has the same list. Every edit takes
  * something away (a node, a size, an argument that is not the default, …) and none gives back what another kind took, so a minimiser that
