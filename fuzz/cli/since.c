@@ -12,13 +12,17 @@
 #include "fuzz/cli/found.h"
 #include "fuzz/triage/sweep.h"
 
-struct aged {
-	const char *id, *cause;
+/* A program on the versions. */
+struct age {
 	struct prog p;
-	struct target t;
 	const char *why; /* it has no answers; "" */
 	struct failure failure;
 	struct sweep_series series; /* a row per installed version */
+};
+struct aged {
+	const char *id, *cause;
+	struct target t;
+	struct age least, *first; /* its minimised program, and the one that it was found with; first: NULL if nothing was minimised */
 };
 struct ages {
 	const struct options *o;
@@ -46,9 +50,6 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 	struct aged *f = ARENA_ZNEW(&s->a, struct aged, 1);
 	f->id = arena_strdup(&s->a, v[0].s);
 	f->cause = arena_strdup(&s->a, v[1].s);
-	f->why = "";
-	f->series.bound = f->series.name = "";
-	f->series.axis = SWEEP_VERSIONS;
 	s->of[s->n++] = f;
 	return true;
 }
@@ -62,18 +63,40 @@ static int list_findings(struct ages *s)
 	return ask_store(s->o->db, sql, take_row, s);
 }
 
+static void age_init(struct age *g, const struct prog *p)
+{
+	g->p = *p;
+	g->why = g->series.bound = g->series.name = "";
+	g->series.axis = SWEEP_VERSIONS;
+}
+
+static int load_one(struct ages *s, struct aged *f)
+{
+	struct options *o = ARENA_ZNEW(&s->a, struct options, 1);
+	struct found *x = ARENA_ZNEW(&s->a, struct found, 1);
+	char first[33];
+	struct err err = {0};
+	*o = *s->o;
+	o->file[0] = f->id;
+	o->nfile = 1;
+	int rc = found_load(x, o, &s->a);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	f->t = x->t;
+	age_init(&f->least, &x->p);
+	hash_hex(first, &x->f.program_id);
+	if (str_eq(first, x->program_id) || !found_choose(x, first, o->db, &s->a, &err))
+		return EXIT_CLEAN;
+	f->first = ARENA_ZNEW(&s->a, struct age, 1);
+	age_init(f->first, &x->p);
+	return EXIT_CLEAN;
+}
+
 static int load_all(struct ages *s)
 {
 	int rc = EXIT_CLEAN;
-	for (int i = 0; i < s->n && rc == EXIT_CLEAN; i++) {
-		struct options o = *s->o;
-		struct found *x = ARENA_ZNEW(&s->a, struct found, 1);
-		o.file[0] = s->of[i]->id;
-		o.nfile = 1;
-		rc = found_load(x, &o, &s->a);
-		s->of[i]->p = x->p;
-		s->of[i]->t = x->t;
-	}
+	for (int i = 0; i < s->n && rc == EXIT_CLEAN; i++)
+		rc = load_one(s, s->of[i]);
 	return rc;
 }
 
@@ -92,37 +115,39 @@ static void run(struct ages *s, struct ran *ran, const struct prog *p, const str
 }
 
 /* As it was found. */
-static void run_own(struct ages *s, struct aged *f)
+static void run_own(struct ages *s, struct age *g, const struct target *t)
 {
 	struct ran ran;
-	if (!target_has_versions(&f->t)) {
-		f->why = arena_printf(&s->a, "%s has no versions", target_family(&f->t));
+	if (!target_has_versions(t)) {
+		g->why = arena_printf(&s->a, "%s has no versions", target_family(t));
 		return;
 	}
-	run(s, &ran, &f->p, &f->t);
+	run(s, &ran, &g->p, t);
 	if (verdict_diverges(ran.outcome.verdict))
-		failure_of(&f->failure, &ran.outcome);
+		failure_of(&g->failure, &ran.outcome);
 	else
-		f->why = arena_printf(&s->a, "it does not fail on %s: %s", target_text(&f->t, &s->a), verdict_name[ran.outcome.verdict]);
+		g->why = arena_printf(&s->a, "it does not fail on %s: %s", target_text(t, &s->a), verdict_name[ran.outcome.verdict]);
 }
 
-static void run_on(struct ages *s, struct aged *f, const struct target_installed *there)
+static void run_on(struct ages *s, struct age *g, const struct target *of, const struct target_installed *there)
 {
-	struct sweep_row *row = &f->series.row[f->series.n];
-	struct target t = f->t;
+	struct sweep_row *row = &g->series.row[g->series.n];
+	struct target t = *of;
 	struct ran ran;
+	if (g->why[0])
+		return;
 	if (is_over(s)) {
-		f->series.left++;
+		g->series.left++;
 		return;
 	}
 	*row = (struct sweep_row){.value = there->version, .answer = SWEEP_OPEN, .why = there->problem};
 	snprintf(t.version, sizeof t.version, "%s", there->version);
 	if (!there->problem[0]) {
-		run(s, &ran, &f->p, &t);
-		row->answer = sweep_answer_of(&f->failure, &ran.outcome);
+		run(s, &ran, &g->p, &t);
+		row->answer = sweep_answer_of(&g->failure, &ran.outcome);
 		row->why = row->answer == SWEEP_OPEN ? arena_strdup(&s->a, ran.outcome.why) : "";
 	}
-	f->series.n++;
+	g->series.n++;
 }
 
 /* Version by version, so that few processes start. */
@@ -132,8 +157,10 @@ static void run_all(struct ages *s)
 	int *nthere = ARENA_ZNEW(&s->a, int, MAX(s->n, 1)), most = 0;
 	for (int i = 0; i < s->n && !is_over(s); i++) {
 		struct aged *f = s->of[i];
-		run_own(s, f);
-		nthere[i] = f->why[0] || !f->t.driver->installed ? 0 : MIN(f->t.driver->installed(&there[i], &s->a), MAX_SWEEP_ROWS);
+		run_own(s, &f->least, &f->t);
+		if (f->first && !f->least.why[0])
+			run_own(s, f->first, &f->t);
+		nthere[i] = f->least.why[0] || !f->t.driver->installed ? 0 : MIN(f->t.driver->installed(&there[i], &s->a), MAX_SWEEP_ROWS);
 		most = MAX(most, nthere[i]);
 	}
 	for (int k = 0; k < most; k++) {
@@ -142,7 +169,9 @@ static void run_all(struct ages *s)
 			if (k >= nthere[i])
 				continue;
 			version = there[i][k].version;
-			run_on(s, s->of[i], &there[i][k]);
+			run_on(s, &s->of[i]->least, &s->of[i]->t, &there[i][k]);
+			if (s->of[i]->first)
+				run_on(s, s->of[i]->first, &s->of[i]->t, &there[i][k]);
 		}
 		fprintf(stderr, "%d findings on %s\n", s->n, version);
 	}
@@ -150,12 +179,15 @@ static void run_all(struct ages *s)
 
 /* ---- in words ------------------------------------------------------------------------------------------------------------------------ */
 
-static const char *answer_text(const struct aged *f, struct arena *a)
+static const char *answer_text(const struct age *g, struct arena *a)
 {
-	if (f->why[0])
-		return f->why;
-	return f->series.n ? sweep_since(&f->series, a) : "not tried any more";
+	if (g->why[0])
+		return g->why;
+	return g->series.n ? sweep_since(&g->series, a) : "not tried any more";
 }
+
+/* Does the program that was found fail where the minimised one does not, or the reverse? */
+static bool slipped(const struct aged *f) { return f->first && !f->first->why[0] && !sweep_agrees(&f->least.series, &f->first->series); }
 
 static void print_json(const struct aged *f, struct arena *a)
 {
@@ -168,12 +200,13 @@ static void print_json(const struct aged *f, struct arena *a)
 	json_string(&j, "target", target_text(&f->t, a));
 	for (int k = 0; k < NSWEEP_ANSWERS; k++) {
 		json_array(&j, sweep_answer_name[k]);
-		for (int i = 0; i < f->series.n; i++)
-			if ((int)f->series.row[i].answer == k)
-				json_string(&j, NULL, f->series.row[i].value);
+		for (int i = 0; i < f->least.series.n; i++)
+			if ((int)f->least.series.row[i].answer == k)
+				json_string(&j, NULL, f->least.series.row[i].value);
 		json_end(&j);
 	}
-	json_string(&j, "since", answer_text(f, a));
+	json_string(&j, "since", answer_text(&f->least, a));
+	json_string(&j, "first_program", f->first ? answer_text(f->first, a) : "");
 	json_end(&j);
 	printf("%s\n", sb.s);
 	sb_free(&sb);
@@ -184,7 +217,7 @@ static bool agree(const struct ages *s, int from, int to)
 {
 	for (int i = from; i < to; i++)
 		for (int k = from; k < i; k++)
-			if (!sweep_agrees(&s->of[i]->series, &s->of[k]->series))
+			if (!sweep_agrees(&s->of[i]->least.series, &s->of[k]->least.series))
 				return false;
 	return true;
 }
@@ -192,18 +225,24 @@ static bool agree(const struct ages *s, int from, int to)
 static void print_cause(struct ages *s, int from, int to)
 {
 	printf("%s%s%s\n", from ? "\n" : "", escaped_line(&s->a, s->of[from]->cause), agree(s, from, to) ? "" : "  (they differ)");
-	for (int i = from; i < to; i++)
-		printf("  %.*s  %-26s  %s\n", STORE_ID_DIGITS, s->of[i]->id, target_text(&s->of[i]->t, &s->a),
-			escaped_line(&s->a, answer_text(s->of[i], &s->a)));
+	for (int i = from; i < to; i++) {
+		const struct aged *f = s->of[i];
+		printf(
+			"  %.*s  %-26s  %s\n", STORE_ID_DIGITS, f->id, target_text(&f->t, &s->a), escaped_line(&s->a, answer_text(&f->least, &s->a)));
+		if (slipped(f))
+			printf("  %*s  its first program: %s\n", STORE_ID_DIGITS, "", escaped_line(&s->a, answer_text(f->first, &s->a)));
+	}
 }
 
 static void print_all(struct ages *s)
 {
-	int ncauses = 0, several = 0, alike = 0;
+	int ncauses = 0, several = 0, alike = 0, nslipped = 0;
 	for (int from = 0, to; from < s->n; from = to) {
-		for (to = from; to < s->n && str_eq(s->of[to]->cause, s->of[from]->cause); to++)
+		for (to = from; to < s->n && str_eq(s->of[to]->cause, s->of[from]->cause); to++) {
+			nslipped += slipped(s->of[to]);
 			if (s->o->json)
 				print_json(s->of[to], &s->a);
+		}
 		if (!s->o->json)
 			print_cause(s, from, to);
 		ncauses++;
@@ -211,8 +250,8 @@ static void print_all(struct ages *s)
 		alike += to - from > 1 && agree(s, from, to);
 	}
 	if (!s->o->json)
-		printf(
-			"%s%d findings, %d causes; %d with several findings, which agree in %d\n", ncauses ? "\n" : "", s->n, ncauses, several, alike);
+		printf("%s%d findings, %d causes; %d with several findings, which agree in %d; %d minimised perhaps into another bug\n",
+			ncauses ? "\n" : "", s->n, ncauses, several, alike, nslipped);
 	fflush(stdout);
 }
 
