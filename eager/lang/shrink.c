@@ -159,12 +159,20 @@ static bool read_as_positions(const struct prog *p, int node)
 	return false;
 }
 
+/* A new tensor, or one of several; not a part of a tensor. */
+static bool is_result(const struct prog *p, const struct node *n)
+{
+	if (n->op == OP_getitem)
+		return !op_has(p->node[n->arg[A_getitem_self].node].op, T_MULTI_VIEW);
+	return !node_is_source(n) && is_made(n) && n->op != OP_neg;
+}
+
 /* Results that nobody reads as positions; whatever is one may be neg of something new. */
 static void list_results(struct list *l, const struct prog *p)
 {
 	for (int i = p->nnode - 1; i >= 0; i--) {
 		const struct node *n = &p->node[i];
-		if (!node_is_source(n) && is_made(n) && n->op != OP_neg && n->out[0].meta.dtype != DT_B8 && !n->refusal && !read_as_positions(p, i))
+		if (is_result(p, n) && n->out[0].meta.dtype != DT_B8 && !n->refusal && !read_as_positions(p, i))
 			add(l, i, -1, 0, 0);
 	}
 }

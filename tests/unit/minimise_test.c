@@ -214,6 +214,7 @@ static void test_plainer_operators(void)
 		{views_a_result,
 			"x = input([5], seed=1)\nn = neg(x)\nu = split.Tensor(n, split_size=3)\na = getitem(u, 0)\nb = getitem(u, 1)\nreturn (a, b)\n",
 			"= slice.Tensor("},
+		{makes, "x = input([2], seed=1)\nv = var_mean.correction(x)\ny = getitem(v, 1)\nreturn (y,)\n", "= neg("},
 		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=3, step=2)\nreturn (y,)\n", "size=1"},
 		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=0, step=2)\nreturn (y,)\n", "size=0"},
 	};
