@@ -32,6 +32,8 @@ struct exec *exec_open(const struct target *t, const struct exec_options *o, str
 		e->spec.nice = 10; /* about a tenth of what others get, so that it comes to an end */
 		e->spec.start_limit_ms = 600000;
 	}
+	if (o->patient)
+		e->spec.patience = EXEC_PATIENCE;
 	e->proc = ok ? proc_open(&e->spec, err) : NULL;
 	if (!e->proc) {
 		exec_close(e);

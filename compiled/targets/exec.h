@@ -14,7 +14,9 @@ struct exec_options {
 	const char *python; /* --python; NULL: the target's own environment */
 	int limit_ms;       /* per program; 0: the target's default */
 	bool background;    /* others have the processor first; slowness is no hang */
+	bool patient;       /* is it a hang, or was the machine slow? Programs have EXEC_PATIENCE times as long */
 };
+enum { EXEC_PATIENCE = 4 };
 
 struct exec;
 /* A slot for targets of t's family, version and device. NULL: it cannot exist on this machine (no environment): err says why. */

@@ -382,7 +382,7 @@ bool proc_submit(struct proc *p, const void *request, size_t nbytes, int limit_m
 	p->why[0] = '\0';
 	p->signal = 0;
 	p->seq = p->seq + 1 ? p->seq + 1 : 1;
-	p->limit_ms = limit_ms;
+	p->limit_ms = (int)MIN((int64_t)limit_ms * MAX(p->spec->patience, 1), INT_MAX);
 	uint8_t head[HEAD];
 	put_le(head, PROC_MAGIC, 4);
 	put_le(head + 4, p->seq, 4);

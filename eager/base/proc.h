@@ -54,6 +54,7 @@ struct proc_spec {                 /* every pointer must outlive the slot */
 	int64_t recycle_rss;           /* recycle an idle child above that many bytes; 0: never */
 	int64_t max_rss;               /* kill a busy child above that many bytes; 0: no limit */
 	int nice;                      /* added to its niceness: others have the processor first */
+	int patience;                  /* limits of requests are so many times as long; 0: 1 */
 	int last_words;                /* signal to a child that exceeded its time; 0: none */
 };
 

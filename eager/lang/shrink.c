@@ -96,15 +96,33 @@ static int plainer_arithmetic(int op)
 	return ntensors == 2 ? OP_add_Tensor : OP_neg;
 }
 
-/* What makes a new tensor like self could be neg of it. */
-static bool could_be_neg(const struct prog *p, const struct node *n)
+static bool is_made(const struct node *n)
 {
-	int self = op_arg(n->op, N_self);
-	if (n->op == OP_neg || n->nout != 1 || self < 0 || n->arg[self].tag != ARG_TENSOR || node_is_source(n))
-		return false;
-	const struct meta *of = node_meta(p, n->arg[self].node), *m = &n->out[0].meta;
-	bool made = !op_has(n->op, T_VIEW) && !op_has(n->op, T_MAYBE_VIEW) && !op_has(n->op, T_MUTATES);
-	return made && meta_same_sizes(of, m) && of->dtype == m->dtype && m->dtype != DT_B8;
+	return n->nout == 1 && !op_has(n->op, T_VIEW) && !op_has(n->op, T_MAYBE_VIEW) && !op_has(n->op, T_MUTATES);
+}
+
+/* What makes a new tensor like its first operand (self, weight, ...) could be neg of that: the argument that it is. -1: none. */
+static int could_be_neg(const struct prog *p, const struct node *n)
+{
+	if (!is_made(n) || node_is_source(n) || n->op == OP_neg || n->out[0].meta.dtype == DT_B8)
+		return -1;
+	for (int k = 0; k < op_info[n->op].nparam; k++) {
+		if (op_info[n->op].param[k].kind != K_TENSOR || n->arg[k].tag != ARG_TENSOR)
+			continue;
+		const struct node *operand = &p->node[n->arg[k].node];
+		const struct meta *m = &n->out[0].meta;
+		return operand->nout == 1 && meta_same_sizes(&operand->out[0].meta, m) && operand->out[0].meta.dtype == m->dtype ? k : -1;
+	}
+	return -1;
+}
+
+/* A part of several could be the part alone: select for what unbind gives, slice for what split gives. -1: n gives no parts, or their
+ * length is a symbol. */
+static int plainer_part(const struct node *n)
+{
+	if (n->op == OP_unbind_int)
+		return OP_select_int;
+	return n->op == OP_split_Tensor && n->arg[A_split_Tensor_split_size].i.expr < 0 ? OP_slice_Tensor : -1;
 }
 
 /* Any write could be zero_. */
@@ -114,20 +132,89 @@ static void list_operators(struct list *l, const struct prog *p)
 		const struct node *n = &p->node[i];
 		if (op_has(n->op, T_MUTATES) && n->op != OP_zero_)
 			add(l, i, -1, n->op, OP_zero_);
-		if (could_be_neg(p, n))
-			add(l, i, -1, n->op, OP_neg);
-		int to = plainer_arithmetic(n->op);
-		if (to >= 0 && (to != OP_neg || !could_be_neg(p, n)))
+		int like = could_be_neg(p, n), to = plainer_arithmetic(n->op);
+		if (like >= 0)
+			add(l, i, like, n->op, OP_neg);
+		if (n->op == OP_lift_fresh_copy) /* which nobody writes */
+			add(l, i, -1, n->op, OP_clone);
+		if (to >= 0 && (to != OP_neg || like < 0))
 			add(l, i, -1, n->op, to);
+		if (plainer_part(n) >= 0)
+			add(l, i, -1, n->op, plainer_part(n));
 	}
 }
 
-/* Arguments that both have stay. */
-static void other_operator(struct prog *q, int node, int op)
+/* Is node read as positions anywhere? */
+static bool read_as_positions(const struct prog *p, int node)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < op_info[p->node[i].op].nparam; k++) {
+			const struct arg *g = &p->node[i].arg[k];
+			bool reads = g->tag == ARG_TENSOR && g->node == node;
+			for (int j = 0; g->tag == ARG_TENSORS && j < g->n; j++)
+				reads |= g->nodes[j] == node;
+			if (reads && role_is_positions(op_info[p->node[i].op].param[k].role))
+				return true;
+		}
+	return false;
+}
+
+/* A new tensor, or one of several; not a part of a tensor. */
+static bool is_result(const struct prog *p, const struct node *n)
+{
+	if (n->op == OP_getitem)
+		return !op_has(p->node[n->arg[A_getitem_self].node].op, T_MULTI_VIEW);
+	return !node_is_source(n) && is_made(n) && n->op != OP_neg;
+}
+
+/* Results that nobody reads as positions; whatever is one may be neg of something new. */
+static void list_results(struct list *l, const struct prog *p)
+{
+	for (int i = p->nnode - 1; i >= 0; i--) {
+		const struct node *n = &p->node[i];
+		if (is_result(p, n) && n->out[0].meta.dtype != DT_B8 && !n->refusal && !read_as_positions(p, i))
+			add(l, i, -1, 0, 0);
+	}
+}
+
+/* Each getitem of the node is the part alone, made by op. */
+static void plainer_parts(struct prog *q, int node, int op)
+{
+	const struct node *of = &q->node[node];
+	for (int i = node + 1; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		if (n->op != OP_getitem || n->arg[A_getitem_self].node != node)
+			continue;
+		const int64_t index = n->arg[A_getitem_index].i.value;
+		memset(n->arg, 0, sizeof n->arg);
+		n->op = op;
+		if (op == OP_select_int) {
+			n->arg[A_select_int_self] = of->arg[A_unbind_int_self];
+			n->arg[A_select_int_dim] = of->arg[A_unbind_int_dim];
+			n->arg[A_select_int_index] = arg_int(index);
+			continue;
+		}
+		const struct arg dim = of->arg[A_split_Tensor_dim];
+		const struct meta *m = node_meta(q, of->arg[A_split_Tensor_self].node);
+		const int64_t step = of->arg[A_split_Tensor_split_size].i.value, size = m->size[dim.i.value + (dim.i.value < 0 ? m->rank : 0)];
+		n->arg[A_slice_Tensor_self] = of->arg[A_split_Tensor_self];
+		n->arg[A_slice_Tensor_dim] = dim;
+		n->arg[A_slice_Tensor_start] = arg_int(index * step);
+		n->arg[A_slice_Tensor_end] = arg_int(MIN((index + 1) * step, size));
+		n->arg[A_slice_Tensor_step] = arg_int(1);
+	}
+}
+
+/* Arguments that both have stay; like: the one that becomes self of neg, -1 if it is called so. */
+static void other_operator(struct prog *q, int node, int op, int like)
 {
 	struct node *n = &q->node[node];
 	struct arg had[MAX_ARGS];
 	int was = n->op;
+	if (plainer_part(n) == op) {
+		plainer_parts(q, node, op);
+		return;
+	}
 	memcpy(had, n->arg, sizeof had);
 	memset(n->arg, 0, sizeof n->arg);
 	n->op = op;
@@ -135,6 +222,8 @@ static void other_operator(struct prog *q, int node, int op)
 		for (int j = 0; j < op_info[was].nparam; j++)
 			if (str_eq(op_info[op].param[k].name, op_info[was].param[j].name))
 				n->arg[k] = had[j];
+	if (like >= 0)
+		n->arg[op_arg(op, N_self)] = had[like];
 	prog_defaults(q, node);
 }
 
@@ -284,6 +373,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 					list_argument(&l, p, i, k);
 		break;
 	case SHRINK_OPERATOR: list_operators(&l, p); break;
+	case SHRINK_RESULT: list_results(&l, p); break;
 	case SHRINK_LAYOUT: list_layouts(&l, p); break;
 	case SHRINK_GRAD:
 		for (int i = 0; i < p->nnode; i++)
@@ -348,21 +438,6 @@ static void fewer_outputs(struct prog *q, const struct shrink *s)
 	q->has_backward = q->has_backward && m > 0;
 }
 
-/* Is node read as positions anywhere? */
-static bool read_as_positions(const struct prog *p, int node)
-{
-	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; k < op_info[p->node[i].op].nparam; k++) {
-			const struct arg *g = &p->node[i].arg[k];
-			bool reads = g->tag == ARG_TENSOR && g->node == node;
-			for (int j = 0; g->tag == ARG_TENSORS && j < g->n; j++)
-				reads |= g->nodes[j] == node;
-			if (reads && role_is_positions(op_info[p->node[i].op].param[k].role))
-				return true;
-		}
-	return false;
-}
-
 static bool needs_gradient(const struct prog *p, int node)
 {
 	bool wants[MAX_NODES] = {false};
@@ -380,17 +455,18 @@ static void become(struct node *n, int op)
 }
 
 /* node becomes `input` of the meta that it has (of its sizes, where that is no input's). */
-static void make_input(struct prog *q, int node)
+/* Node `at` is an input that can stand where `node` does. */
+static void input_for(struct prog *q, int at, int node)
 {
-	struct node *n = &q->node[node];
-	struct meta m = n->out[0].meta;
+	struct node *n = &q->node[at];
+	struct meta m = q->node[node].out[0].meta;
 	bool grad = needs_gradient(q, node) && dtype_is_float(m.dtype), positions = read_as_positions(q, node);
 	become(n, OP_input);
 	n->arg[A_input_size] = arg_ints(q, m.size, m.rank);
 	if (!meta_is_contiguous(&m) && !meta_has_duplicates(&m))
 		n->arg[A_input_stride] = arg_ints(q, m.stride, m.rank);
 	n->arg[A_input_dtype] = arg_dtype(m.dtype);
-	n->arg[A_input_seed] = arg_int(node + 1);
+	n->arg[A_input_seed] = arg_int(at + 1);
 	if (m.dtype == DT_B8)
 		n->arg[A_input_fill] = arg_str(q, "mask");
 	if (positions) { /* 0 is a position of everything that has one */
@@ -399,7 +475,27 @@ static void make_input(struct prog *q, int node)
 	}
 	if (grad)
 		n->arg[A_input_requires_grad] = arg_bool(true);
-	prog_defaults(q, node);
+	prog_defaults(q, at);
+}
+
+static void make_input(struct prog *q, int node) { input_for(q, node, node); }
+
+/* The node is neg of a new input: a result still, of the plainest kind. */
+static bool make_result(struct prog *q, int node, struct err *err)
+{
+	int order[MAX_NODES], n = 0;
+	if (q->nnode == MAX_NODES)
+		return err_set(err, "shrink: no room for an input");
+	const int input = prog_add(q, OP_input, NULL);
+	input_for(q, input, node);
+	become(&q->node[node], OP_neg);
+	q->node[node].arg[A_neg_self] = arg_tensor(input);
+	for (int i = 0; i < input; i++) {
+		if (i == node)
+			order[n++] = input;
+		order[n++] = i;
+	}
+	return edit_reorder(q, order, n, err);
 }
 
 static void drop_symbols(struct prog *q)
@@ -520,7 +616,8 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	case SHRINK_SYMBOLS: drop_symbols(q); break;
 	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);
 	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
-	case SHRINK_OPERATOR: other_operator(q, s->node, (int)s->to); break;
+	case SHRINK_OPERATOR: other_operator(q, s->node, (int)s->to, s->arg); break;
+	case SHRINK_RESULT: return make_result(q, s->node, err);
 	case SHRINK_ARGUMENT: plainer_argument(q, s); break;
 	case SHRINK_LAYOUT: plainer_layout(q, s); break;
 	case SHRINK_GRAD: q->node[s->node].arg[op_arg(q->node[s->node].op, N_requires_grad)].b = false; break;
@@ -533,6 +630,15 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	case NSHRINKS: BUG("no such edit");
 	}
 	return true;
+}
+
+static bool has_empty(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < p->node[i].nout && !node_is_sym(&p->node[i]); k++)
+			if (meta_numel(&p->node[i].out[k].meta) == 0)
+				return true;
+	return false;
 }
 
 bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
@@ -551,5 +657,7 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 		return false;
 	tidy(&q);
 	shrink_refit_cotangents(&q);
-	return prog_infer(&q, err) && edit_sweep(out, &q, a, err) && prog_validate(out, err);
+	if (!prog_infer(&q, err) || !edit_sweep(out, &q, a, err) || !prog_validate(out, err))
+		return false;
+	return !has_empty(out) || has_empty(p) || err_set(err, "shrink: a tensor without elements, of which there is none");
 }

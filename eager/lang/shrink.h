@@ -1,5 +1,6 @@
 /* shrink.h: ways to make a program simpler, for a minimiser to try. Each is one edit. It may change what the program computes; whether what
- * matters survives is the minimiser's question. An edit that leaves no valid program is refused.
+ * matters survives is the minimiser's question. An edit that leaves no valid program is refused, and so is one that brings in tensors
+ * without elements: compilers treat them in ways of their own, and nobody believes a bug that shows in nothing.
  *
  * shrink_list gives the edits of one kind, those that take most away first; the same program always has the same list. Every edit takes
  * something away (a node, a size, an argument that is not the default, …) and none gives back what another kind took, so a minimiser that
@@ -20,7 +21,8 @@
 	SHRINK(SYMBOLS, "numbers instead of symbols")                                                                                          \
 	SHRINK(RANK, "without a dimension")    /* whose size is `from`, in all tensors; or `arg` of inputs of rank `to` */                     \
 	SHRINK(SIZE, "a smaller size")         /* `to` instead of `from`, wherever a size is `from` */                                         \
-	SHRINK(OPERATOR, "a plainer operator") /* `to` instead of `from`: zero_ for a write, neg, add.Tensor, sum */                           \
+	SHRINK(OPERATOR, "a plainer operator") /* `to` instead of `from`: zero_ for a write, neg (of argument `arg`), select for unbind */     \
+	SHRINK(RESULT, "neg of an input instead of a node")                                                                                    \
 	SHRINK(ARGUMENT, "a plainer argument") /* argument `arg` is its default (to < 0), or `to` */                                           \
 	SHRINK(LAYOUT, "a plainer layout")     /* of an input: 0 contiguous from cell 0, 1 contiguous, 2 from cell 0, 3 memory of its own */   \
 	SHRINK(GRAD, "an input without gradient")                                                                                              \

@@ -156,6 +156,7 @@ void trial_start(struct shard *s)
 	shard_take_up(s, x->of.index, x->of.twin, x->f.text, "confirming on ", shard_target(s, x->of.target));
 	const struct target *t = shard_target(s, x->of.target);
 	struct exec_options eo = {.self = s->o->self, .python = s->o->python, .limit_ms = s->o->limit_ms};
+	eo.patient = x->f.kind == FINDING_HANG; /* all shards may have had a slow machine */
 	struct err err = {0};
 	if (!prog_read(&x->prog, &x->arena, x->f.text, strlen(x->f.text), READ_STRICT, &err)) {
 		trial_impossible(s, arena_printf(&x->arena, "its program does not read: %d:%d: %s", err.line, err.col, err.msg));
@@ -187,8 +188,9 @@ static void send_tried(struct shard *s, const struct target *ran, const struct o
 		f.kind = o->kind, f.severity = o->severity, f.call = o->call, f.verdict = verdict_name[o->verdict];
 		f.signature = o->signature, f.tensor = o->tensor, f.pattern = o->pattern, f.detail = o->detail, f.report = o->report;
 	} else {
+		f.how = f.kind == FINDING_HANG ? "slow: it answers in a fresh process that has four times as long"
+									   : "not seen again in a fresh process";
 		f.kind = FINDING_NONDETERMINISTIC;
-		f.how = "not seen again in a fresh process";
 	}
 	shard_send_finding(s, &f);
 	sb_free(&name);

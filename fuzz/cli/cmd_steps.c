@@ -49,6 +49,14 @@ static bool is_minimised(const struct triage_case *c)
 	return c->x.f.minimised && !case_has(c, EVENT_MINIMISED, "stopped before the end");
 }
 
+/* The time of this finding is over between two steps. */
+static int not_blamed_yet(const struct triage_case *c, const char **how)
+{
+	if (!interrupt_asked())
+		*how = arena_printf(c->a, "%s; not blamed yet: its time is over (the next `triage` goes on here)", *how);
+	return EXIT_CLEAN;
+}
+
 static int all_steps(struct triage_case *c, const char **how)
 {
 	const char *before = "";
@@ -57,8 +65,10 @@ static int all_steps(struct triage_case *c, const char **how)
 		rc = step_confirm(c, how);
 		before = arena_printf(c->a, "%s; ", *how);
 	}
-	if (rc != EXIT_CLEAN || case_over(c))
+	if (rc != EXIT_CLEAN)
 		return rc;
+	if (case_over(c))
+		return not_blamed_yet(c, how);
 	if (!is_minimised(c)) {
 		rc = step_known(c, how);
 		if (rc != EXIT_VOID || case_over(c))
@@ -66,8 +76,10 @@ static int all_steps(struct triage_case *c, const char **how)
 		rc = step_minimize(c, how);
 		before = arena_printf(c->a, "%s%s; ", before, *how);
 	}
-	if (rc != EXIT_CLEAN || case_over(c))
+	if (rc != EXIT_CLEAN)
 		return rc;
+	if (case_over(c))
+		return not_blamed_yet(c, how);
 	rc = step_blame(c, how);
 	*how = arena_printf(c->a, "%s%s", before, *how);
 	return rc;

@@ -13,6 +13,7 @@
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/found.h"
+#include "fuzz/cli/since.h"
 #include "fuzz/triage/sweep.h"
 
 struct sweeping {
@@ -294,6 +295,8 @@ int cmd_sweep(const struct options *o)
 {
 	struct sweeping w = {.o = o};
 	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	if (o->since && o->db && !o->nfile && !o->axes && !o->ntarget)
+		return since_all(o);
 	arena_init(&w.a);
 	int rc = understand(&w);
 	if (rc == EXIT_CLEAN)

@@ -131,7 +131,7 @@ static const struct verb_info {
 		"the smallest program that still fails in the same way; of a finding it is kept in the store", 1},
 	{"blame", "ID --db FILE | FILE --target NAME",
 		"the stage that goes wrong, and what cures it: passes and options off, values copied, operators not compiled", 1},
-	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since]",
+	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since] | --since --db FILE",
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
 	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE | export --known] --db FILE",

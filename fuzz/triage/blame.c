@@ -315,7 +315,9 @@ static void find_first_wrong(struct blaming *b)
 			if (j->tensor[i].role == TR_OUTPUT && j->tensor[i].kinds && j->tensor[i].node >= 0)
 				first = MIN(first, j->tensor[i].node);
 		if (first < q.nnode)
-			b->out->first_wrong = arena_printf(b->a, "`%s`, the result of %s", q.node[first].name, op_info[q.node[first].op].name);
+			b->out->first_wrong = node_is_input(&q.node[first])
+				? arena_printf(b->a, "the input `%s`, as it is returned", q.node[first].name)
+				: arena_printf(b->a, "`%s`, the result of %s", q.node[first].name, op_info[q.node[first].op].name);
 	}
 	arena_free(&edited);
 }

@@ -79,18 +79,27 @@ static const char *named_operator(const struct cure *c)
 	return !c->option.name[0] ? NULL : aten ? aten : prims;
 }
 
+/* "aten.any" of "aten.any.dim": overloads of one operator share what compiles them. */
+static const char *without_overload(const char *op, struct arena *a)
+{
+	size_t n = strcspn(op, ".");
+	n += op[n] ? 1 + strcspn(op + n + 1, ".") : 0;
+	return arena_printf(a, "%.*s", (int)n, op);
+}
+
 /* The operator that cures name: the one whose layout is predicted wrong, if a cure names it, or the one that all of them name. NULL: none,
  * or several. */
-static const char *one_operator(const struct blame *b)
+static const char *one_operator(const struct blame *b, struct arena *a)
 {
 	const char *one = NULL;
 	for (int i = 0; i < b->ncures && b->predicted[0]; i++) {
 		const char *op = named_operator(&b->cure[i]);
 		if (op && str_eq(op, b->predicted))
-			return op;
+			return without_overload(op, a);
 	}
 	for (int i = 0; i < b->ncures; i++) {
 		const char *op = named_operator(&b->cure[i]);
+		op = op ? without_overload(op, a) : NULL;
 		if (op && one && !str_eq(one, op))
 			return NULL;
 		one = op ? op : one;
@@ -125,6 +134,11 @@ static const char *sort_text(enum error_sort s)
 	case ERROR_NONE: return "";
 	case ERROR_SPECIAL: return ", NaN or infinite";
 	case ERROR_ROUNDING: return ", a few units in the last place";
+	case ERROR_SIZES: return ", sizes";
+	case ERROR_DTYPE: return ", dtype";
+	case ERROR_DEVICE: return ", device";
+	case ERROR_STRIDES: return ", strides alone";
+	case ERROR_REQUIRES_GRAD: return ", requires_grad";
 	case ERROR_ZERO:
 	case ERROR_SCALED:
 	case ERROR_CONSTANT:
@@ -143,11 +157,12 @@ const char *cause_head(const struct failure *f, const struct blame *b, const str
 
 const char *cause_of(const struct prog *least, const struct failure *f, const struct blame *b, const struct target *t, struct arena *a)
 {
-	const char *head = cause_head(f, b, t, a), *op = one_operator(b);
+	const char *head = cause_head(f, b, t, a), *op = one_operator(b, a);
 	struct strbuf sb;
 	if (f->signature[0] && f->placed)
 		return head;
-	if (op && str_eq(op, b->predicted)) /* whatever reads or writes by that layout goes wrong, each in its way */
+	if (op && b->predicted[0]
+		&& str_eq(op, without_overload(b->predicted, a))) /* whatever reads or writes by that layout goes wrong, each in its way */
 		return arena_printf(a, "%s:%s: layout predicted wrong; %s", target_family(t), b->stage, op);
 	if (op)
 		return arena_printf(a, "%s; %s", head, op);

@@ -1,16 +1,15 @@
 /* cause.h: when two findings have one cause: the text of it is the same.
  *
- *     torch:inductor: gradient, wrong; aten.index_put.default
- *     torch:inductor: layout predicted wrong; aten.slice_scatter.default
+ *     torch:inductor: gradient, wrong; aten.index_put
+ *     torch:inductor: layout predicted wrong; aten.slice_scatter
  *     torch:aot_eager: mutation, wrong; copy_ unfold; bf16
  *     torch:inductor: raise LoweringException: AssertionError in …
  *
  * The first stage that goes wrong; the kind and the sort of the error; then, if every cure that names an operator of a graph names the
- * same one, or one names that whose layout is predicted wrong, that operator; else the operators of the minimised program, whose
- * arithmetic is plain (shrink.h), with what of its dtypes and
- * layouts could not be made plain. What raises is told by its message alone, what crashes
- * or hangs by its place; if that is unknown, by how it ended and the operators. Sizes, seeds, names and versions are not in
- * it. */
+ * same one, or one names that whose layout is predicted wrong, that operator, without its overload; else the operators of the minimised
+ * program, whose arithmetic is plain (shrink.h), with what of its dtypes and layouts could not be made plain. What raises is told by its
+ * message alone, what crashes or hangs by its place; if that is unknown, by how it ended and the operators. Sizes, seeds, names and
+ * versions are not in it. */
 #ifndef SCATTERPROOF_CAUSE_H
 #define SCATTERPROOF_CAUSE_H
 

@@ -55,11 +55,18 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 {
 	struct ran ran[TWICE];
 	int nasked = 0, nfresh = 0;
-	bool broken = false;
+	bool broken = false, patient = false;
 	*out = (struct confirmation){.excuse = ""};
 	runner_forget(r, t);
+	runner_run(&ran[0], r, p, t, a);
+	if (ran[0].outcome.verdict == VD_HANG) { /* or the machine was slow: again, with time to spare */
+		patient = true;
+		runner_be_patient(r, t, true);
+		runner_run(&ran[0], r, p, t, a);
+	}
 	for (int i = 0; i < TWICE; i++) {
-		runner_run(&ran[i], r, p, t, a);
+		if (i)
+			runner_run(&ran[i], r, p, t, a);
 		nfresh += verdict_diverges(ran[i].outcome.verdict);
 		broken = broken || ran[i].broken || ran[i].outcome.verdict == VD_HARNESS;
 	}
@@ -72,9 +79,13 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 		out->class = nfresh || nother ? CONFIRM_NONDETERMINISTIC : CONFIRM_NOT_SEEN;
 	if (broken)
 		out->how = ran[0].outcome.why;
+	else if (patient && !nfresh)
+		out->how = arena_printf(a, "slow: it answers in a fresh process that has %d times as long", EXEC_PATIENCE);
 	else
 		out->how = arena_printf(
 			a, "diverges %d times of %d in a fresh process, and there with %d of %d other data seeds", nfresh, TWICE, nother, nasked);
+	if (patient)
+		runner_be_patient(r, t, false);
 	if (out->class == CONFIRM_SEEN)
 		out->excuse = excuse_of(r, p, t, a);
 }

@@ -27,19 +27,38 @@ static const char *const sort_name[] = {
 	[ERROR_STALE] = "stale",
 	[ERROR_ROUNDING] = "a few units in the last place",
 	[ERROR_OTHER] = "wrong",
+	[ERROR_SIZES] = "sizes",
+	[ERROR_DTYPE] = "dtype",
+	[ERROR_DEVICE] = "device",
+	[ERROR_STRIDES] = "strides alone",
+	[ERROR_REQUIRES_GRAD] = "requires_grad",
 };
+static const enum error_sort layout_sort[NLAYOUT_PARTS] = {
+	[LAYOUT_SIZES] = ERROR_SIZES, [LAYOUT_DTYPE] = ERROR_DTYPE, [LAYOUT_DEVICE] = ERROR_DEVICE, [LAYOUT_STRIDES] = ERROR_STRIDES};
 
 const struct tensor_verdict *failure_tensor(const struct outcome *o)
 {
 	return o->judgement && o->judgement->ntensor && o->judgement->tensor[0].kinds ? &o->judgement->tensor[0] : NULL;
 }
 
+/* w is why o is what it is, so its layout says something only if that is the kind. */
+static enum error_sort sort_in(const struct tensor_verdict *w, enum finding_kind kind)
+{
+	if (w->cmp.count[EL_DISAGREE])
+		return sort_of[w->cmp.pattern];
+	for (int k = 0; k < NLAYOUT_PARTS && kind == FINDING_META; k++)
+		if (w->layout & 1u << k)
+			return layout_sort[k];
+	return kind == FINDING_NONENESS && w->kinds & 1u << MM_REQUIRES_GRAD && !(w->kinds & 1u << MM_NONENESS) ? ERROR_REQUIRES_GRAD
+																											: ERROR_NONE;
+}
+
 void failure_of(struct failure *out, const struct outcome *o)
 {
 	const struct tensor_verdict *w = failure_tensor(o);
 	*out = (struct failure){.verdict = o->verdict, .kind = o->kind, .role = w ? (int)w->role : -1};
-	if (w && w->cmp.count[EL_DISAGREE])
-		out->sort = sort_of[w->cmp.pattern];
+	if (w)
+		out->sort = sort_in(w, o->kind);
 	if (!w && o->signature)
 		snprintf(out->signature, sizeof out->signature, "%s", o->symptom ? o->symptom : o->signature);
 	out->placed = !o->symptom || o->placed;

@@ -1,7 +1,7 @@
 /* failure.h: the way in which a program fails, as far as a smaller program must fail in the same way. Sizes, dtypes and operators may
  * change, and so may how many elements are wrong. What must stay: the verdict and its kind; which sort of tensor is wrong; the sort of
- * error (all zero, a factor, NaN, …, or just wrong); of whoever raises or crashes the signature, which is its message without numbers. So a
- * minimiser does not slip from one bug to another that the same program has. */
+ * error (all zero, a factor, NaN, …, or just wrong; of a layout: sizes, dtype, device or strides alone); of whoever raises or crashes the
+ * signature, which is its message without numbers. So a minimiser does not slip from one bug to another that the same program has. */
 #ifndef SCATTERPROOF_FAILURE_H
 #define SCATTERPROOF_FAILURE_H
 
@@ -16,7 +16,12 @@ enum error_sort {
 	ERROR_MOVED,
 	ERROR_STALE,
 	ERROR_ROUNDING,
-	ERROR_OTHER
+	ERROR_OTHER,
+	ERROR_SIZES, /* this one and the next three: of a layout, the worst that is wrong */
+	ERROR_DTYPE,
+	ERROR_DEVICE,
+	ERROR_STRIDES,
+	ERROR_REQUIRES_GRAD
 };
 struct failure {
 	enum verdict verdict;

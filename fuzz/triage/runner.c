@@ -84,6 +84,12 @@ void runner_forget(struct runner *r, const struct target *t)
 		home_close(h);
 }
 
+void runner_be_patient(struct runner *r, const struct target *t, bool patient)
+{
+	r->o.patient = patient;
+	runner_forget(r, t);
+}
+
 int runner_calls(const struct runner *r) { return r->calls; }
 
 void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t)

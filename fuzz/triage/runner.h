@@ -25,6 +25,8 @@ struct ran {
 void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
 /* The next run on t's home is in a process that has run nothing else. */
 void runner_forget(struct runner *r, const struct target *t);
+/* t's home starts again, and whatever starts from now on has EXEC_PATIENCE times as long for a program, or as long as others. */
+void runner_be_patient(struct runner *r, const struct target *t, bool patient);
 int runner_calls(const struct runner *r); /* programs that targets were given, plain stages included */
 /* As exec_versions, of t's home. */
 void runner_versions(struct strbuf *versions, struct strbuf *device, const struct runner *r, const struct target *t);

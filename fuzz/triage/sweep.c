@@ -92,19 +92,23 @@ static void describe_elements(struct sweep_row *row, const struct prog *q, const
 	row->within = c->sum_radius / size * (1 + fabs(row->ratio));
 }
 
+enum sweep_answer sweep_answer_of(const struct failure *f, const struct outcome *o)
+{
+	struct failure alike = *f;
+	if (alike.sort == ERROR_ZERO || alike.sort == ERROR_STALE)
+		alike.sort = ERROR_OTHER; /* where it begins, and how large a tensor is, decides what a wrong one looks like */
+	if (verdict_diverges(o->verdict))
+		return failure_is(&alike, o) ? SWEEP_FAILS : SWEEP_OTHERWISE;
+	return o->verdict == VD_PASS ? SWEEP_PASSES : SWEEP_OPEN;
+}
+
 static void describe(struct sweep *s, struct sweep_row *row, const struct prog *q, const struct ran *ran)
 {
 	const struct outcome *o = &ran->outcome;
 	const struct tensor_verdict *v = failure_tensor(o);
-	struct failure alike = s->failure;
-	if (alike.sort == ERROR_ZERO || alike.sort == ERROR_STALE)
-		alike.sort = ERROR_OTHER; /* where it begins, and how large a tensor is, decides what a wrong one looks like */
 	row->verdict = verdict_name[o->verdict];
 	row->why = row->short_why = "";
-	if (verdict_diverges(o->verdict))
-		row->answer = failure_is(&alike, o) ? SWEEP_FAILS : SWEEP_OTHERWISE;
-	else
-		row->answer = o->verdict == VD_PASS ? SWEEP_PASSES : SWEEP_OPEN;
+	row->answer = sweep_answer_of(&s->failure, o);
 	if (v && v->cmp.count[EL_DISAGREE])
 		describe_elements(row, q, v, s->a);
 	else if (o->verdict != VD_PASS)

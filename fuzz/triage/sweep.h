@@ -74,6 +74,9 @@ struct sweep_plan {
 	void (*end)(void *ctx, const struct sweep_series *s);
 };
 
+/* What o is to a failure f that was found: the same one, another, none. */
+enum sweep_answer sweep_answer_of(const struct failure *f, const struct outcome *o);
+
 struct sweep;
 /* Runs the program as it is: *base. Its target is there (runner_start). NULL: it does not fail, or was not judged; *base says so. All lives
  * in a. */
@@ -86,5 +89,7 @@ void sweep_run(struct sweep *s); /* all axes of the plan; frees s */
 const char *sweep_summary(const struct sweep_series *s, struct arena *a);
 /* Of the series of versions: "fails from 2.11.0 (first installed) to 2.12.1; right from 2.13.0 on". */
 const char *sweep_since(const struct sweep_series *s, struct arena *a);
+/* Do both fail for the same values? One that is not known of either (it was not judged, not run) says nothing. */
+bool sweep_agrees(const struct sweep_series *x, const struct sweep_series *y);
 
 #endif

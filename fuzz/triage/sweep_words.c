@@ -120,3 +120,14 @@ const char *sweep_since(const struct sweep_series *s, struct arena *a)
 	sb_free(&sb);
 	return text;
 }
+
+bool sweep_agrees(const struct sweep_series *x, const struct sweep_series *y)
+{
+	for (int i = 0; i < x->n; i++)
+		for (int k = 0; k < y->n; k++) {
+			const enum sweep_answer a = x->row[i].answer, b = y->row[k].answer;
+			if (str_eq(x->row[i].value, y->row[k].value) && a != SWEEP_OPEN && b != SWEEP_OPEN && (a == SWEEP_FAILS) != (b == SWEEP_FAILS))
+				return false;
+		}
+	return true;
+}

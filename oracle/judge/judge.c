@@ -75,19 +75,23 @@ static const char *meta_text(struct arena *a, const struct meta *m)
 /* Sizes, dtype, device; strides of dims of size > 1 if there are elements. False: values cannot be compared. */
 static bool compare_meta(struct tensor_verdict *v, const struct meta *want, const struct meta *got, unsigned freedoms, struct arena *a)
 {
-	bool same = meta_same_sizes(want, got) && want->dtype == got->dtype;
+	const bool sizes = meta_same_sizes(want, got);
+	const bool dtype = want->dtype == got->dtype;
 	bool device = want->device == got->device || (want->device != DEV_META && got->device != DEV_META);
-	if (!same || !device) {
+	if (!sizes || !dtype || !device) {
+		v->layout |= (sizes ? 0 : 1u << LAYOUT_SIZES) | (dtype ? 0 : 1u << LAYOUT_DTYPE) | (device ? 0 : 1u << LAYOUT_DEVICE);
 		judge_note(v, MM_SHAPE, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
-		return same && got->device != DEV_META;
+		return sizes && dtype && got->device != DEV_META;
 	}
 	bool strides = true;
 	for (int d = 0; d < want->rank; d++)
 		strides = strides && (want->size[d] <= 1 || want->stride[d] == got->stride[d]);
 	if (!strides && meta_numel(want) && freedoms & FREE_STRIDES)
 		v->used |= FREE_STRIDES;
-	else if (!strides && meta_numel(want))
+	else if (!strides && meta_numel(want)) {
+		v->layout |= 1u << LAYOUT_STRIDES;
 		judge_note(v, MM_STRIDES, a, "expected %s got %s", meta_text(a, want), meta_text(a, got));
+	}
 	return true;
 }
 

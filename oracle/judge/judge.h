@@ -26,6 +26,9 @@ enum mismatch {
 };
 extern const char *const mismatch_name[NMISMATCH];
 
+/* What of a layout is wrong, the worst first. */
+enum layout_part { LAYOUT_SIZES, LAYOUT_DTYPE, LAYOUT_DEVICE, LAYOUT_STRIDES, NLAYOUT_PARTS };
+
 enum judge_status {
 	JUDGE_PASS,
 	JUDGE_MISMATCH,
@@ -39,6 +42,7 @@ struct tensor_verdict {
 	int call, index, node;    /* index among outputs, gradients, storages; node of the program, -1 for storages */
 	const struct meta *shape; /* in this call; NULL: a storage, which is flat */
 	unsigned kinds;           /* 1 << MM_* */
+	unsigned layout;          /* 1 << LAYOUT_*: of MM_SHAPE and MM_STRIDES, what is wrong */
 	unsigned used;            /* FREE_*: freedoms without which this tensor would be wrong */
 	struct compared cmp;
 	const char *detail; /* layout, alias, None-ness: both facts in one sentence; "" else */

@@ -118,6 +118,27 @@ steps() { # each step alone, of a file and of a finding; what is not there is sa
 	has "confirm, too" "$tmp/out" '^not seen: diverges 0 times of 2 in a fresh process, and there with 0 of 3 other data seeds$'
 	"$bin" blame "$tmp/right.prog" >"$tmp/out" 2>"$tmp/err"
 	expect "no target" 2 $?
+	mkdir "$tmp/slow" # a machine under load: nothing hangs, but everything takes longer than it should
+	cp "$src/examples/closure_compiler.py" "$tmp/slow/slow.py"
+	cat >>"$tmp/slow/slow.py" <<-'END'
+		_run = run
+		first = [1.8]
+
+
+		def run(program):
+		    import time
+		    time.sleep(first.pop() if first else 0)
+		    return _run(program)
+	END
+	cd "$tmp/slow" || exit 1
+	"$bin" check "$tmp/right.prog" --target python:slow.py --limit 500ms --db slow.db >"$tmp/out" 2>&1
+	has "a hang is suspected" "$tmp/out" 'hang on python:slow.py'
+	"$bin" triage --db slow.db --limit 500ms >"$tmp/out" 2>"$tmp/err"
+	has "slowness is no hang" "$tmp/err" 'not seen: slow: it answers in a fresh process that has 4 times as long'
+	has "the list says so" "$tmp/out" '^   not confirmed: not seen: slow: '
+	"$bin" fuzz --target python:slow.py --limit 500ms --policy forward --ops add.Tensor --programs 2 --db fuzz.db >"$tmp/out" 2>&1
+	expect "a campaign confirms none" 0 "$(sql "select count(*) from v_events where kind = 'confirmed'" fuzz.db)"
+	has "but tells of it" "$tmp/out" 'slow: it answers in a fresh process that has four times as long'
 	"$bin" triage 12345678 --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
 	expect "no such finding" 2 $?
 }
@@ -133,10 +154,18 @@ torch() { # two large programs with one cause end in one, by its cure; another c
 	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit code" 0 $?
 	has "all of them" "$tmp/err" "^triaged $n, left 0$"
-	expect "one cause" "torch:inductor: layout predicted wrong; aten.slice_scatter.default" \
+	expect "one cause" "torch:inductor: layout predicted wrong; aten.slice_scatter" \
 		"$(sql "select distinct cause from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
 	expect "and another" 2 "$(sql "select count(*) from v_causes" "$tmp/f.db")"
 	has "its sentence" "$tmp/out" 'wrong from: inductor \(aot_eager_decomp_partition is right\); cured by cloning aten\.slice_scatter\.default in the backward graph'
+	mkdir "$tmp/two" # the founding bug is in the first of these versions, the other one in both
+	ln -s "${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}"/torch-2.1[15].0 "$tmp/two"
+	SCATTERPROOF_TARGETS=$tmp/two "$bin" sweep --since --db "$tmp/f.db" >"$tmp/since" 2>/dev/null
+	expect "on which versions" 0 $?
+	expect "each finding" "$n" "$(grep -cE '^  [0-9a-f]{8}  torch-2.11.0:inductor@cpu ' "$tmp/since")"
+	has "one is gone" "$tmp/since" 'fails on 2.11.0 \(first installed\); right from 2.15.0 on$'
+	has "one is not" "$tmp/since" 'fails from 2.11.0 \(first installed\) to 2.15.0 \(last installed\)$'
+	has "findings of one cause agree" "$tmp/since" "^$n findings, 2 causes; ([01]) with several findings, which agree in \\1; 0 minimised perhaps into another bug$"
 	has "the prediction" "$tmp/out" 'fake predicts aten\.slice_scatter\.default of the backward wrong: fake float32'
 	expect "reached from Python" python "$(sql "select reach from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
 	id=$(sql "select full_id from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")

@@ -159,6 +159,22 @@ codes() { # 0 is an answer, 2 a wrong question, 3 no target, 4 nothing to sweep
 	expect "no such store" 2 $?
 }
 
+store() { # --since without a finding: of all that have a cause; a family without versions has no answer
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db f.db --quiet >out 2>err
+	sweep --since --db f.db
+	expect "none has a cause" "0 findings, 0 causes; 0 with several findings, which agree in 0; 0 minimised perhaps into another bug" "$(cat out)"
+	"$bin" triage --db f.db --jobs 2 >causes 2>err
+	n=$(sql "select count(distinct full_id) from v_events where kind = 'cause'" f.db)
+	sweep --since --db f.db
+	expect "exit code" 0 $?
+	expect "a line for each finding" "$n" "$(grep -cE '^  [0-9a-f]{8}  builtin:eager.*  builtin has no versions$' out)"
+	has "and how many causes" out "^$n findings, $(sql 'select count(*) from v_causes' f.db) causes; "
+	sweep --since --json --db f.db
+	expect "as JSON" "$n" "$(python3 -c 'import json, sys; print(sum({"id", "cause", "fails", "since"} <= json.loads(line).keys() for line in sys.stdin))' <out)"
+	sweep --since --db none.db
+	expect "no such store" 2 $?
+}
+
 founding_torch() { # the founding bug: zero, or n/(n - len), as its report has it
 	for row in 4x13x33_0_6:0 2x8x16_0_4:0 1x6x100_0_3:0; do
 		sweep "$src/corpus/seeds/slice_scatter_f32_${row%:*}.prog" --target torch-2.11.0:inductor@cpu --axis stages --programs 3 --json

@@ -176,10 +176,68 @@ static void test_every_kind(void)
 	arena_free(&a);
 }
 
+/* ---- which operators are plainer ---- */
+
+typedef bool returned(const struct prog *p, const struct node *n);
+
+static bool copies(const struct prog *p, const struct node *n) { return (void)p, op_info[n->op].family == F_COPY; }
+static bool makes(const struct prog *p, const struct node *n) { return (void)p, !node_is_source(n) && !op_has(n->op, T_VIEW); }
+static bool is_unfolded(const struct prog *p, const struct node *n) { return (void)p, n->op == OP_unfold; }
+static bool views_a_result(const struct prog *p, const struct node *n)
+{
+	return op_has(n->op, T_VIEW) && p->node[0].out[0].storage != n->out[0].storage;
+}
+
+static enum minimise_answer all_returned(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	const struct prog *was = ((const void **)ctx)[0];
+	(void)text, (void)edit;
+	for (int i = 0; i < p->nret; i++)
+		if (!(*(returned *const *)((const void **)ctx)[1])(p, &p->node[p->ret[i]]))
+			return MINIMISE_NO;
+	return p->nret == was->nret ? MINIMISE_YES : MINIMISE_NO;
+}
+
+/* What nobody writes becomes what people write, parts of several become parts alone, and what is like an operand is neg of it. */
+static void test_plainer_operators(void)
+{
+	static const struct {
+		returned *ask;
+		const char *program, *least;
+	} row[] = {
+		{copies, "x = input([2], seed=1)\ny = lift_fresh_copy(x)\nreturn (y,)\n", "= clone(x)"},
+		{makes, "x = input([2, 3], seed=1)\ni = input([2], dtype=i64, fill=\"index\", seed=2, high=2)\ny = embedding(x, i)\nreturn (y,)\n",
+			"= neg("},
+		{views_a_result,
+			"x = input([2, 3], seed=1)\nn = neg(x)\nu = unbind.int(n, dim=-1)\na = getitem(u, 2)\nb = getitem(u, 1)\nreturn (a, b)\n",
+			"= select.int("},
+		{views_a_result,
+			"x = input([5], seed=1)\nn = neg(x)\nu = split.Tensor(n, split_size=3)\na = getitem(u, 0)\nb = getitem(u, 1)\nreturn (a, b)\n",
+			"= slice.Tensor("},
+		{makes, "x = input([2], seed=1)\nv = var_mean.correction(x)\ny = getitem(v, 1)\nreturn (y,)\n", "= neg("},
+		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=3, step=2)\nreturn (y,)\n", "size=1"},
+		{is_unfolded, "x = input([5], seed=1)\ny = unfold(x, dimension=0, size=0, step=2)\nreturn (y,)\n", "size=0"},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		struct arena a;
+		struct prog p, least;
+		struct minimise_count count;
+		struct err err = {0};
+		arena_init(&a);
+		EXPECT(prog_read(&p, &a, row[i].program, strlen(row[i].program), READ_LENIENT, &err), "%s", err.msg);
+		const void *ctx[] = {&p, &row[i].ask};
+		minimise(&least, &count, &p, all_returned, ctx, &a);
+		const char *text = prog_text(&least, &a);
+		EXPECT(strstr(text, row[i].least) && !strstr(text, "getitem"), "%s", text);
+		arena_free(&a);
+	}
+}
+
 int main(void)
 {
 	RUN(test_coins);
 	RUN(test_founding_pair);
 	RUN(test_every_kind);
+	RUN(test_plainer_operators);
 	return TEST_END();
 }

@@ -111,11 +111,34 @@ static void test_words(void)
 		"from 64 on a tensor is too large");
 }
 
+/* Versions are compared by name; what one of them does not know is no difference. */
+static void test_agreement(void)
+{
+	static const struct {
+		const char *x, *y;
+		bool agree;
+	} row[] = {
+		{"ffp", "ffp", true},
+		{"ffp", "fpp", false},
+		{"ffp", "ffo", true}, /* whatever else goes wrong there, this is gone */
+		{"ffp", "ff?", true},
+		{"ffp", "ff", true},
+		{"ffp", "fff", false},
+		{"?", "f", true},
+	};
+	for (int i = 0; i < ARRAY_LEN(row); i++) {
+		const struct sweep_series x = series(SWEEP_VERSIONS, row[i].x), y = series(SWEEP_VERSIONS, row[i].y);
+		EXPECT_INT(sweep_agrees(&x, &y), row[i].agree);
+		EXPECT_INT(sweep_agrees(&y, &x), row[i].agree);
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_laws);
 	RUN(test_words);
+	RUN(test_agreement);
 	arena_free(&arena);
 	return TEST_END();
 }

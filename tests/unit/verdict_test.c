@@ -3,6 +3,7 @@
 #include "eager/run/interp.h"
 #include "compiled/targets/driver.h"
 #include "compiled/targets/message.h"
+#include "fuzz/triage/failure.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/unit/program.h"
@@ -394,12 +395,42 @@ static void test_severity(void)
 	}
 }
 
+/* What minimisers keep: sizes, the dtype, strides alone and sharing memory are failures of different bugs. */
+static void test_layouts_are_told_apart(void)
+{
+	static const char P[] = "# scatterproof 1\nx = input([4, 3], seed=1)\ny = neg(x)\nreturn (y,)\n";
+	enum { SIZES, SIZES_AND_DTYPE, DTYPE, STRIDES, NWAYS };
+	static const char *const text[NWAYS] = {"meta, sizes", "meta, sizes", "meta, dtype", "meta, strides alone"};
+	struct outcome o[NWAYS];
+	struct failure f[NWAYS];
+	for (int i = 0; i < NWAYS; i++) {
+		struct prog *p = program(P);
+		struct result r;
+		ran(&r, p);
+		struct meta *m = &r.call[0].out[0].meta;
+		if (i == STRIDES)
+			m->stride[0] = 1, m->stride[1] = 4;
+		if (i <= SIZES_AND_DTYPE)
+			m->size[0] = 3;
+		if (i == DTYPE || i == SIZES_AND_DTYPE)
+			m->dtype = DT_F64;
+		o[i] = judged(p, &r, "torch:inductor@cpu");
+		EXPECT_INT(o[i].kind, FINDING_META);
+		failure_of(&f[i], &o[i]);
+		EXPECT_STR(failure_text(&f[i], &arena), text[i]);
+	}
+	for (int i = 0; i < NWAYS; i++)
+		for (int k = 0; k < NWAYS; k++)
+			EXPECT(failure_is(&f[i], &o[k]) == (i == k || MAX(i, k) <= SIZES_AND_DTYPE), "%d and %d", i, k);
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
 	RUN(test_nothing_is_known);
 	RUN(test_severity);
+	RUN(test_layouts_are_told_apart);
 	RUN(test_raise_signatures);
 	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);

@@ -1,0 +1,54 @@
+/* cause_test.c: which findings have one cause: texts that are the same, and texts that are not. Nothing runs. */
+#include "fuzz/triage/cause.h"
+#include "tests/unit/program.h"
+
+static struct target inductor(void)
+{
+	struct target t;
+	struct err err = {0};
+	EXPECT(target_parse(&t, "torch-2.11.0:inductor@cpu", &err), "%s", err.msg);
+	return t;
+}
+
+/* The cause of a meta or value failure that these options cure. */
+static const char *cause(enum finding_kind kind, enum error_sort sort, const char *cure, const char *other, const char *predicted)
+{
+	const struct target t = inductor();
+	const struct prog *p = program("# scatterproof 1\nx = input([3], dtype=u8, seed=1)\ny = any.dim(x, dim=0)\nreturn (y,)\n");
+	const struct failure f = {.verdict = VD_MISMATCH, .kind = kind, .sort = sort};
+	struct blame b = {.stage = "inductor", .predicted = predicted};
+	const char *const values[] = {cure, other};
+	for (int i = 0; i < ARRAY_LEN(values); i++)
+		if (values[i]) {
+			struct cure *c = &b.cure[b.ncures++];
+			*c = (struct cure){.option.name = "probe.fallback", .what = ""};
+			snprintf(c->option.value, sizeof c->option.value, "%s", values[i]);
+		}
+	return cause_of(p, &f, &b, &t, &arena);
+}
+
+static void test_operators(void)
+{
+	EXPECT_STR(cause(FINDING_META, ERROR_DTYPE, "aten.any.dim", NULL, ""), "torch:inductor: meta, dtype; aten.any");
+	EXPECT_STR(cause(FINDING_META, ERROR_DTYPE, "aten.any.default", "bw:aten.any.dim", ""), "torch:inductor: meta, dtype; aten.any");
+	EXPECT_STR(cause(FINDING_META, ERROR_DTYPE, "aten.any.dim", "aten.neg.default", ""), "torch:inductor: meta, dtype; any; u8");
+	EXPECT_STR(cause(FINDING_VALUE, ERROR_ZERO, "aten.neg.default", "fw:aten.any.dim", "aten.any.dim"),
+		"torch:inductor: layout predicted wrong; aten.any");
+	EXPECT_STR(cause(FINDING_VALUE, ERROR_ZERO, "aten.neg.default", NULL, "aten.any.dim"), "torch:inductor: value, wrong; aten.neg");
+}
+
+/* Sizes, the dtype and strides are not one bug. */
+static void test_layouts(void)
+{
+	EXPECT_STR(cause(FINDING_META, ERROR_SIZES, NULL, NULL, ""), "torch:inductor: meta, sizes; any; u8");
+	EXPECT_STR(cause(FINDING_META, ERROR_STRIDES, NULL, NULL, ""), "torch:inductor: meta, strides alone; any; u8");
+}
+
+int main(void)
+{
+	arena_init(&arena);
+	RUN(test_operators);
+	RUN(test_layouts);
+	arena_free(&arena);
+	return TEST_END();
+}
