@@ -320,11 +320,11 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 
 /* A summed loop (schedule.h) has several accumulators, so that the additions need not wait for each other, and a C compiler can make
  * vectors of them. */
-enum { LANES = 8, MOST_SUMS = 8 };
+enum { LANES = 8, MOST_LANE_SUMS = 8 };
 
 struct lanes {
 	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked LANES at a time */
-	int nsum, sum[MOST_SUMS];
+	int nsum, sum[MOST_LANE_SUMS];
 };
 
 /* Is ins such a loop? One whose innermost holds no loop, is long enough, and walks neighbouring cells. */
@@ -336,11 +336,11 @@ static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 		return false;
 	s->outer = ins;
 	s->inner = chain[loops_sum_chain(chain, &iterations, l, ins) - 1];
-	s->nsum = loops_sums(s->sum, MOST_SUMS, l, ins);
+	s->nsum = loops_sums(s->sum, MOST_LANE_SUMS, l, ins);
 	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
 		if (l->ins[i].op == LOOP_FOR)
 			return false;
-	return s->nsum < MOST_SUMS && loops_walk_neighbours(l, s->inner) && l->ins[s->inner].imm >= 2 * LANES;
+	return s->nsum < MOST_LANE_SUMS && loops_walk_neighbours(l, s->inner) && l->ins[s->inner].imm >= 2 * LANES;
 }
 
 static void put_lane_body(struct strbuf *sb, const struct loops *l, const struct lanes *s, const char *lane)

@@ -113,8 +113,6 @@ int64_t emit_cuda_scratch(const struct loop_kernel *k)
 	return k->team > TEAM_BLOCK ? COUNTERS + k->npoint * (k->team / TEAM_BLOCK) * 8 : 0;
 }
 
-enum { MOST_SUMS = 64 };
-
 /* A team's share of a summed loop, and of those that stand in it alone: every team-th iteration. Returns the innermost of them. */
 static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int at)
 {

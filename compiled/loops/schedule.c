@@ -386,7 +386,8 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 {
 	enum { FULL = 1 << 16, MANY = 1 << 10 };
 	int loop = -1, nsummed = 0, depth = 0, at_depth = 0;
-	bool raises = false, stores = false, stores_before = false;
+	bool raises = false, stores = false, stores_before = false, many = false;
+	int sums[MOST_SUMS + 1];
 	k->team = 1;
 	for (int i = k->begin; i < k->end; i++) {
 		raises |= l->ins[i].op == LOOP_BOUND;
@@ -396,10 +397,11 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 			loop = i;
 			at_depth = depth;
 			stores_before = stores;
+			many |= loops_sums(sums, ARRAY_LEN(sums), l, i) > MOST_SUMS;
 			nsummed++;
 		}
 	}
-	if (!nsummed || raises || reads_what_it_stores(l, k) || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
+	if (!nsummed || many || raises || reads_what_it_stores(l, k) || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
 		return;
 	int chain[MAX_LOOP_DEPTH];
 	int64_t n;
@@ -408,7 +410,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 	if (n < TEAM_WARP || (!neighbours && k->npoint >= FULL))
 		return;
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
-	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums((int[2]){0}, 2, l, loop) == 1;
+	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums(sums, ARRAY_LEN(sums), l, loop) == 1;
 	if (k->team == TEAM_BLOCK && once && k->npoint < MOST_SHARED_POINTS)
 		k->team = TEAM_BLOCK * (int)MAX(MIN(MOST_BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
 }

@@ -25,7 +25,8 @@ struct loop_kernel {
 };
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
 enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */
-/* The registers that a summed loop adds to; how many. */
+enum { MOST_SUMS = 64 };            /* of a loop that a team shares */
+/* The registers that a summed loop adds to; how many, `most` at most. */
 int loops_sums(int *out, int most, const struct loops *l, int loop);
 /* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */
 int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct loops *l, int at);
