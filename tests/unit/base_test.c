@@ -64,7 +64,7 @@ static void marks(void)
 		old = ARENA_GROW(&a, int, old, 4 << k, 8 << k);
 		young = ARENA_GROW(&a, int, young, 1000, 100000);
 		arena_release(&a, m);
-		EXPECT(a.used == before + (4 << k) * sizeof *old, "round %d: %zu bytes, %zu before", k, a.used, before);
+		EXPECT(a.used == before + ((size_t)4 << k) * sizeof *old, "round %d: %zu bytes, %zu before", k, a.used, before);
 	}
 	EXPECT(old[3] == 3 && a.grown == 32 * sizeof *old, "%d, %zu", old[3], a.grown);
 	EXPECT_STR(kept, "kept");
