@@ -3,7 +3,7 @@
  * of the program that runs now. */
 #include "compiled/ahead.h"
 
-enum { LIMIT_S = 60 }; /* a second for each two programs, on a busy machine */
+enum { SHARE = 3 }; /* of the time that the program has: if it ends, the rest is enough for the program alone */
 
 struct batch {
 	const struct native_ahead *have;
@@ -48,13 +48,13 @@ static bool make_library(void *ctx, const char *library)
 	return native_build_all(library, b->function, b->n, &b->o->code.native, &why);
 }
 
-void compile_ahead(struct native_ahead *h, const char *const *text, int n, const struct compile_options *o)
+void compile_ahead(struct native_ahead *h, const char *const *text, int n, const struct compile_options *o, int limit_ms)
 {
 	struct arena a;
 	struct batch b = {.have = h, .o = o, .text = text, .ntext = MIN(n, AHEAD_PROGRAMS), .arena = &a};
 	arena_init(&a);
 	add_program(&b, text[0]);
 	if (b.n > 0)
-		native_ahead_make(h, make_library, &b, LIMIT_S);
+		native_ahead_make(h, make_library, &b, limit_ms / SHARE);
 	arena_free(&a);
 }

@@ -8,7 +8,8 @@
 enum { AHEAD_PROGRAMS = 32, AHEAD_FUNCTIONS = 128 }; /* a program has as many functions as its calls have sizes */
 
 /* text[0] is the program that runs now, the others are those that come next. If h lacks code of the first one, all of them are compiled, as
- * many as one library takes. o->code.native.ahead is not looked at. */
-void compile_ahead(struct native_ahead *h, const char *const *text, int n, const struct compile_options *o);
+ * many as one library takes. o->code.native.ahead is not looked at. limit_ms: what the program that runs now has in all; the others take a
+ * part of it at most. */
+void compile_ahead(struct native_ahead *h, const char *const *text, int n, const struct compile_options *o, int limit_ms);
 
 #endif

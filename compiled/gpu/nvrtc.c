@@ -103,6 +103,12 @@ bool nvrtc_where(struct strbuf *out, const char *search, struct err *err)
 	return true;
 }
 
+static const char *text_of(int code)
+{
+	const char *s = nv.error(code);
+	return s ? s : "an error without a text";
+}
+
 static void tell_log(nvrtc_program p, int code, struct err *err)
 {
 	size_t n = 0;
@@ -111,7 +117,7 @@ static void tell_log(nvrtc_program p, int code, struct err *err)
 	char *log = NULL;
 	if (nv.log_size(p, &n) == 0 && n > 1 && nv.log(p, log = ARENA_ZNEW(&a, char, n + 1)) != 0)
 		log = NULL;
-	err_set(err, "generated code: NVRTC: %s: %.*s", nv.error(code), log ? (int)strcspn(log, "\n") : 0, log ? log : "");
+	err_set(err, "generated code: NVRTC: %s: %.*s", text_of(code), log ? (int)strcspn(log, "\n") : 0, log ? log : "");
 	arena_free(&a);
 }
 
@@ -142,7 +148,7 @@ enum gpu_end nvrtc_compile(struct strbuf *out, const char *text, enum gpu_form f
 		arch, "--device-as-default-execution-space", "--fmad=false", "--minimal", "--disable-warnings", "--Ofast-compile=max"};
 	int code = nv.create(&p, text, "loops.cu", 0, NULL, NULL);
 	if (code != 0) {
-		err_set(err, "NVRTC: %s", nv.error(code));
+		err_set(err, "NVRTC: %s", text_of(code));
 		return GPU_MISSING;
 	}
 	code = nv.compile(p, o->fast ? ARRAY_LEN(options) : ARRAY_LEN(options) - 1, options);

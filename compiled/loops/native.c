@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,18 +264,19 @@ bool native_build_all(const char *library, const struct loops *const *l, int n, 
 }
 
 /* What goes wrong in there is nobody's yet: it says nothing and ends. */
-static void make_in_child(bool (*make)(void *ctx, const char *library), void *ctx, const char *library, int limit_s, pid_t parent)
+static void make_in_child(bool (*make)(void *ctx, const char *library), void *ctx, const char *library, int limit_ms, pid_t parent)
 {
 	const int nowhere = open("/dev/null", O_RDWR);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (nowhere < 0 || getppid() != parent || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
 		_exit(1);
 	signal(SIGALRM, SIG_DFL);
-	alarm((unsigned)limit_s);
+	const struct itimerval limit = {.it_value = {limit_ms / 1000, limit_ms % 1000 * 1000}};
+	setitimer(ITIMER_REAL, &limit, NULL);
 	_exit(make(ctx, library) ? 0 : 1);
 }
 
-bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const char *library), void *ctx, int limit_s)
+bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const char *library), void *ctx, int limit_ms)
 {
 	enum { REST = 32 }; /* by then all programs of a batch that failed have had their turn alone */
 	struct workshop w;
@@ -286,7 +288,7 @@ bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const cha
 	}
 	const pid_t parent = getpid(), pid = fork();
 	if (pid == 0)
-		make_in_child(make, ctx, w.library, limit_s, parent);
+		make_in_child(make, ctx, w.library, MAX(limit_ms, 1), parent);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && status == 0)

@@ -29,9 +29,9 @@ enum { MAX_AHEAD = 8 }; /* libraries; the oldest one goes */
 struct native_ahead *native_ahead_new(void);
 void native_ahead_free(struct native_ahead *h); /* NULL is fine; whatever native_open took from it is closed */
 bool native_ahead_has(const struct native_ahead *h, const struct loops *l, const struct native_options *o);
-/* `make` leaves a library at the path that it is given (native_build_all), in a process of its own, which is killed after limit_s seconds.
+/* `make` leaves a library at the path that it is given (native_build_all), in a process of its own, which is killed after limit_ms.
  * False: there is none, for whatever reason. Nothing that native_open took may be open. */
-bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const char *library), void *ctx, int limit_s);
+bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const char *library), void *ctx, int limit_ms);
 bool native_build_all(const char *library, const struct loops *const *l, int n, const struct native_options *o, struct err *err);
 
 #endif

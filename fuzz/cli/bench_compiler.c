@@ -94,7 +94,7 @@ static bool measure_batch(
 		for (int i = 0; i < n; i++)
 			text[i] = prog_text(&p[i], a);
 		const double begin = spent_s();
-		compile_ahead(c->ahead, text, n, &c->o);
+		compile_ahead(c->ahead, text, n, &c->o, 180000);
 		w->s[1] += spent_s() - begin;
 	}
 	for (int i = 0; i < n; i++)

@@ -101,7 +101,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
 		"the program as it stands after this step: functional, joint, decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
-		"                    or passes: all of them (the default)"},
+		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},

@@ -321,13 +321,16 @@ ahead() { # builtin:o2 compiles the programs that come next with the one that ru
 		for text; do case \$text in *.c) break;; esac; done
 		grep -c '^bool run' "\$text" >>"$tmp/functions"
 		[ ! -e "$tmp/alone" ] || [ "\$(tail -n 1 "$tmp/functions")" = 1 ] || exit 1
+		[ ! -e "$tmp/slow" ] || [ "\$(tail -n 1 "$tmp/functions")" = 1 ] || exec sleep 30
 		[ ! -e "$tmp/trap" ] || sed -i 's/^\(static T row_mul_Tensor_f32(.*)) {\)/\1 __builtin_trap();/' "\$text"
 		exec $real "\$@"
 	EOF
 	chmod +x "$tmp/bin/gcc"
 	forty() { # in a campaign
 		rm -f "$tmp/functions"
-		PATH=$tmp/bin:$PATH TMPDIR=$tmp "$bin" fuzz --target builtin:o2 --programs 40 --seed 5 --no-confirm --db "$tmp/$1.db" --quiet \
+		name=$1
+		shift
+		PATH=$tmp/bin:$PATH TMPDIR=$tmp "$bin" fuzz --target builtin:o2 --programs 40 --seed 5 --no-confirm --db "$tmp/$name.db" --quiet "$@" \
 			>"$tmp/out" 2>"$tmp/err"
 	}
 	forty batch
@@ -340,6 +343,10 @@ ahead() { # builtin:o2 compiles the programs that come next with the one that ru
 	has "batches that do not compile: each program alone" "$tmp/out" "builtin:o2 +pass 40$"
 	expect "a function each" yes "$([ "$(grep -cx 1 "$tmp/functions")" -ge 40 ] && echo yes)"
 	rm "$tmp/alone"
+	touch "$tmp/slow"
+	forty slow --limit 21s
+	has "batches that take too long: no program hangs for it" "$tmp/out" "builtin:o2 +pass 40$"
+	rm "$tmp/slow"
 	touch "$tmp/trap"
 	forty trap
 	has "some die" "$tmp/out" "builtin:o2 +pass [0-9]+ crash [0-9]+$"

@@ -278,18 +278,19 @@ static char *until_answer(const struct target *t, struct arena *a)
 static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
 {
 	struct strbuf text, msg;
-	const bool slow = is_native(of->t) || is_cuda(of->t);
+	/* A C compiler takes a second for fifty rows, and the machine may be busy. */
+	const int limit_ms = of->limit_ms ? of->limit_ms : is_native(of->t) || is_cuda(of->t) ? 180000 : 20000;
 	*request = until_answer(of->t, a);
 	sb_init(&text);
 	sb_init(&msg);
 	prog_print(&text, of->p);
 	wire_put_str(&msg, target_text(of->t, a));
 	wire_put_blob(&msg, text.s, text.len);
+	wire_put_u32(&msg, (uint32_t)limit_ms);
 	wire_put_u32(&msg, (uint32_t)of->nnext);
 	for (int i = 0; i < of->nnext; i++)
 		wire_put_str(&msg, of->next[i]);
-	/* A C compiler takes a second for fifty rows, and the machine may be busy. */
-	bool ok = proc_submit(child, msg.s, msg.len, of->limit_ms ? of->limit_ms : slow ? 180000 : 20000, err);
+	bool ok = proc_submit(child, msg.s, msg.len, limit_ms, err);
 	sb_free(&text);
 	sb_free(&msg);
 	return ok;
@@ -452,7 +453,8 @@ struct child {
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. text: the
  * program's, then those of what comes next. */
-static void run_stage(struct result *out, struct child *c, const struct prog *p, const struct target *t, const char *const *text, int ntext)
+static void run_stage(
+	struct result *out, struct child *c, const struct prog *p, const struct target *t, const char *const *text, int ntext, int limit_ms)
 {
 	struct err err = {0};
 	struct compile_options o;
@@ -463,16 +465,17 @@ static void run_stage(struct result *out, struct child *c, const struct prog *p,
 	if (!builtin_compile_options(&o, t))
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
 	if (ntext > 1)
-		compile_ahead(c->ahead, text, ntext, &o);
+		compile_ahead(c->ahead, text, ntext, &o, limit_ms);
 	o.code.native.ahead = c->ahead;
 	compile_run(out, p, &o, &c->arena);
 }
 
-/* The program's text, then those of what comes next. */
-static const char **texts_of(int *n, struct wire *w, struct arena *a)
+/* The program's text, then those of what comes next; the time that the program has. */
+static const char **texts_of(int *n, int *limit_ms, struct wire *w, struct arena *a)
 {
 	size_t ntext;
 	const char *first = wire_blob(w, a, &ntext);
+	*limit_ms = (int)wire_u32(w);
 	const uint32_t nnext = wire_u32(w);
 	*n = 0;
 	if (w->bad || nnext > AHEAD_PROGRAMS)
@@ -494,8 +497,8 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	arena_reset(a);
 	struct wire w = {.p = req, .end = (const uint8_t *)req + nreq};
 	struct target t;
-	int ntext;
-	const char *name = wire_str(&w, a), *const *text = texts_of(&ntext, &w, a);
+	int ntext, limit_ms;
+	const char *name = wire_str(&w, a), *const *text = texts_of(&ntext, &limit_ms, &w, a);
 	if (w.bad || !text || !target_parse(&t, name, &err)) {
 		res.message = "the request does not decode";
 	} else if (!prog_read(&p, a, text[0], strlen(text[0]), READ_STRICT, &err)) {
@@ -503,7 +506,7 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	} else {
 		bug_context(text[0]);
 		const double begin = clock_ms();
-		run_stage(&res, c, &p, &t, text, ntext);
+		run_stage(&res, c, &p, &t, text, ntext, limit_ms);
 		if (target_option(&t, "plant"))
 			plant(&res, target_option(&t, "plant"), text[0], strlen(text[0]), a);
 		res.target_ms = clock_ms() - begin;
