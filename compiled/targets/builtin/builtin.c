@@ -201,11 +201,14 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
-	return err_set(err,
-		"target '%s': builtin has no option '%s'; it has: plant; from stage functional on defect; "
-		"from passes on decompose, passes, freezing, reinplace, until; from loops on fusion, buffer_reuse; loops order; cuda fast; "
-		"o2 and package cc, opt, sanitize%s",
-		text, o->name, guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
+	const char *has =
+		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, until; from loops on fusion, "
+		"buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
+	for (int i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq(o->name, names[i]))
+			return err_set(err, "target '%s': stage %s has no option '%s'; builtin has: %s", text, target_stage(t)->name, o->name, has);
+	return err_set(err, "target '%s': builtin has no option '%s'; it has: %s%s", text, o->name, has,
+		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
