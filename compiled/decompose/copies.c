@@ -16,7 +16,7 @@ RULE(flip)
 {
 	const struct meta m = *result_meta(d, 0);
 	int64_t dims[MAX_LIST];
-	const int n = list_of(dims, d->n, A_flip_dims);
+	const int n = node_ints(dims, d->n, A_flip_dims);
 	int x = d->in[A_flip_self];
 	for (int i = 0; i < n && m.rank > 0 && meta_numel(&m) > 0; i++) {
 		const int dim = dim_of(dims[i], &m);
@@ -39,7 +39,7 @@ RULE(roll)
 {
 	const struct meta *m = result_meta(d, 0);
 	int64_t shift[MAX_LIST], dims[MAX_LIST];
-	const int nshift = list_of(shift, d->n, A_roll_shifts), ndim = list_of(dims, d->n, A_roll_dims);
+	const int nshift = node_ints(shift, d->n, A_roll_shifts), ndim = node_ints(dims, d->n, A_roll_dims);
 	int x = d->in[A_roll_self];
 	if (meta_numel(m) == 0) {
 		d->out[0] = x;
@@ -69,7 +69,7 @@ RULE(repeat)
 {
 	const struct meta *m = result_meta(d, 0), *self = operand_meta(d, A_repeat_self);
 	int64_t times[MAX_LIST], size[MAX_RANK];
-	list_of(times, d->n, A_repeat_repeats);
+	node_ints(times, d->n, A_repeat_repeats);
 	if (meta_numel(m) == 0) {
 		d->out[0] = filled(d, m, scalar_int(0));
 		return;
@@ -116,7 +116,7 @@ static int padded(struct decomposition *d, int x, int dim, int64_t before, int64
 RULE(constant_pad_nd)
 {
 	int64_t pad[MAX_LIST];
-	const int n = list_of(pad, d->n, A_constant_pad_nd_pad), rank = result_meta(d, 0)->rank;
+	const int n = node_ints(pad, d->n, A_constant_pad_nd_pad), rank = result_meta(d, 0)->rank;
 	int x = d->in[A_constant_pad_nd_self];
 	for (int k = 0; k < n / 2; k++) {
 		const int dim = rank - 1 - k;

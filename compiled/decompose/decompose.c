@@ -314,12 +314,3 @@ int dim_of(int64_t dim, const struct meta *m)
 	CHECK(dim_wrap(&out, dim, m->rank, NULL));
 	return out;
 }
-
-int list_of(int64_t out[MAX_LIST], const struct node *n, int arg)
-{
-	const struct arg *a = &n->arg[arg];
-	CHECK(a->tag == ARG_INTS && a->n <= MAX_LIST);
-	for (int i = 0; i < a->n; i++)
-		out[i] = a->ints[i].value;
-	return a->n;
-}

@@ -45,6 +45,5 @@ int with_dim(struct decomposition *d, int x, int dim);                          
 int spread(struct decomposition *d, int x, const struct meta *m);               /* expanded to m's sizes, if it has others */
 int logical_negation(struct decomposition *d, int x);                           /* of b8 */
 int dim_of(int64_t dim, const struct meta *m);                                  /* wrapped; 0-d counts as 1-d */
-int list_of(int64_t out[MAX_LIST], const struct node *n, int arg);              /* of integers; how many */
 
 #endif

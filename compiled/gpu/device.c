@@ -1,16 +1,16 @@
 /* device.c: see device.h. */
 #include "compiled/gpu/device.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
+#include "compiled/library.h"
 #include "eager/base/clock.h"
 
 typedef struct cuda_context *cuda_context;
 typedef struct device_module *cuda_module;
 typedef struct cuda_function *cuda_function;
 typedef struct cuda_stream *cuda_stream;
-enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76, BLOCK = 256 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_... */
+enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_... */
 
 /* The driver's prototypes, with the suffixes of cuda.h. 0 is success. */
 static struct {
@@ -36,12 +36,7 @@ static struct {
 } cu;
 static int arch; /* 0: not open */
 
-static bool find(void *function, const char *name)
-{
-	void *at = dlsym(cu.library, name);
-	memcpy(function, &at, sizeof at); /* a function's address that comes as data */
-	return at != NULL;
-}
+static bool find(void *function, const char *name) { return library_find(function, cu.library, name); }
 
 static bool has_functions(void)
 {
@@ -147,8 +142,8 @@ void device_launch(const struct device_module *m, const char *kernel, int64_t nt
 {
 	cuda_function f;
 	must(cu.function(&f, (cuda_module)(uintptr_t)m, kernel), kernel);
-	CHECK(nthread > 0 && nthread <= (int64_t)INT32_MAX * BLOCK);
-	must(cu.launch(f, (unsigned)((nthread + BLOCK - 1) / BLOCK), 1, 1, BLOCK, 1, 1, 0, NULL, argument, NULL), kernel);
+	CHECK(nthread > 0 && nthread <= (int64_t)INT32_MAX * DEVICE_BLOCK);
+	must(cu.launch(f, (unsigned)((nthread + DEVICE_BLOCK - 1) / DEVICE_BLOCK), 1, 1, DEVICE_BLOCK, 1, 1, 0, NULL, argument, NULL), kernel);
 }
 
 void device_wait(void) { must(cu.wait(), "kernels"); }

@@ -18,10 +18,11 @@ void device_write(device_address to, const void *from, size_t n);
 double device_copy_cost(size_t n); /* seconds per byte read and written by a copy of n bytes within the device, the best of several */
 void device_read(void *to, device_address from, size_t n); /* waits for all kernels */
 
+enum { DEVICE_BLOCK = 256 }; /* threads */
 struct device_module;
 struct device_module *device_load(const void *cubin);
 void device_unload(struct device_module *m); /* NULL is fine */
-/* nthread > 0 of them, in blocks of 256; argument: pointers to the kernel's arguments. Kernels run one after the other. */
+/* nthread > 0 of them, in blocks of DEVICE_BLOCK; argument: pointers to the kernel's arguments. Kernels run one after the other. */
 void device_launch(const struct device_module *m, const char *kernel, int64_t nthread, void **argument);
 void device_wait(void);
 

@@ -1,9 +1,10 @@
 /* nvrtc.c: see nvrtc.h. Loaded once, kept. */
 #include "compiled/gpu/nvrtc.h"
 
-#include <dlfcn.h>
 #include <glob.h>
 #include <stdlib.h>
+
+#include "compiled/library.h"
 
 typedef struct nvrtc_program *nvrtc_program;
 /* CUDA's prototypes, as the NVRTC guide has them. 0 is success. */
@@ -20,12 +21,7 @@ static struct {
 	const char *(*error)(int code);
 } nv;
 
-static bool find(void *function, const char *name)
-{
-	void *at = dlsym(nv.library, name);
-	memcpy(function, &at, sizeof at); /* a function's address that comes as data */
-	return at != NULL;
-}
+static bool find(void *function, const char *name) { return library_find(function, nv.library, name); }
 
 static bool has_functions(void)
 {

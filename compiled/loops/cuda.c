@@ -10,6 +10,7 @@
 #include "eager/run/zones.h"
 
 enum { ALIGNMENT = 256, MAX_POINTERS = 480 }; /* 4 KiB of arguments */
+_Static_assert((int)DEVICE_BLOCK == (int)TEAM_BLOCK, "teams are blocks as they are launched");
 
 struct cuda {
 	struct arena arena;
@@ -23,11 +24,6 @@ struct cuda {
 
 /* ---- making it ---- */
 
-static size_t buffer_bytes(const struct loops *l, int b)
-{
-	return mul_size((size_t)l->buffer[b].ncells, (size_t)dtype_nbytes(l->buffer[b].dtype));
-}
-
 static void lay_out(struct cuda *c)
 {
 	c->at = ARENA_NEW(&c->arena, size_t, MAX(c->l->nbuffer, 1));
@@ -38,7 +34,7 @@ static void lay_out(struct cuda *c)
 	CHECK(sizeof(struct raised) <= CUDA_HEAD);
 	for (int b = 0; b < c->l->nbuffer; b++) {
 		c->at[b] = c->nbytes;
-		c->nbytes += (buffer_bytes(c->l, b) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+		c->nbytes += (loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	}
 	c->copy = arena_alloc(&c->arena, c->nbytes);
 }
@@ -47,13 +43,9 @@ static bool is_device(const struct cuda *c, int k) { return c->l->ins[c->kernel[
 
 static bool kernels_fit(const struct cuda *c, struct err *err)
 {
-	for (int k = 0; k < c->nkernel; k++) {
-		int n = 0;
-		for (int b = 0; b < c->l->nbuffer; b++)
-			n += loops_touch(c->l, c->kernel[k].begin, c->kernel[k].end, b);
-		if (n > MAX_POINTERS)
-			return err_set(err, "a nest touches %d buffers, and a kernel takes %d", n, MAX_POINTERS);
-	}
+	for (int k = 0; k < c->nkernel; k++)
+		if (c->kernel[k].nbuffer > MAX_POINTERS)
+			return err_set(err, "a nest touches %d buffers, and a kernel takes %d", c->kernel[k].nbuffer, MAX_POINTERS);
 	return true;
 }
 
@@ -110,7 +102,7 @@ void cuda_close(struct cuda *c)
 static void put_on_device(const struct cuda *c, struct loop_frame *f, device_address memory)
 {
 	for (int b = 0; b < c->l->nbuffer; b++)
-		memcpy(c->copy + c->at[b], f->data[b] - ZONE, buffer_bytes(c->l, b) + 2 * ZONE);
+		memcpy(c->copy + c->at[b], f->data[b] - ZONE, loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE);
 	device_write(memory, c->copy, c->nbytes);
 }
 
@@ -128,7 +120,7 @@ static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_
 		return false;
 	}
 	for (int b = 0; b < c->l->nbuffer; b++)
-		memcpy(f->data[b] - ZONE, c->copy + c->at[b], buffer_bytes(c->l, b) + 2 * ZONE);
+		memcpy(f->data[b] - ZONE, c->copy + c->at[b], loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE);
 	return true;
 }
 
@@ -139,17 +131,14 @@ static void launch(const struct cuda *c, int k, device_address memory)
 	void *argument[MAX_POINTERS + 2];
 	char name[40];
 	int64_t nthread = kernel->npoint * kernel->team;
-	int n = 0;
 	if (nthread == 0)
 		return;
 	argument[0] = &memory;
 	argument[1] = &nthread;
-	for (int b = 0; b < c->l->nbuffer; b++)
-		if (loops_touch(c->l, kernel->begin, kernel->end, b)) {
-			pointer[n] = memory + c->at[b] + ZONE;
-			argument[n + 2] = &pointer[n];
-			n++;
-		}
+	for (int i = 0; i < kernel->nbuffer; i++) {
+		pointer[i] = memory + c->at[kernel->buffer[i]] + ZONE;
+		argument[i + 2] = &pointer[i];
+	}
 	snprintf(name, sizeof name, "p_k%d", k);
 	device_launch(c->module, name, nthread, argument);
 }

@@ -74,11 +74,10 @@ void loops_emit_cuda_head(struct strbuf *sb)
 	sb_puts(sb, sums);
 }
 
-static void put_buffers(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *type)
+static void put_buffers(struct strbuf *sb, const struct loop_kernel *k, const char *type)
 {
-	for (int b = 0; b < l->nbuffer; b++)
-		if (loops_touch(l, k->begin, k->end, b))
-			sb_printf(sb, ", %sb%d", type, b);
+	for (int i = 0; i < k->nbuffer; i++)
+		sb_printf(sb, ", %sb%d", type, k->buffer[i]);
 }
 
 /* ---- threads ---- */
@@ -182,13 +181,13 @@ static void put_body(struct strbuf *sb, const struct loops *l, const struct loop
 static void put_kernel(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *name, int number)
 {
 	sb_printf(sb, "static bool body%d(struct raised *frame, i64 me", number);
-	put_buffers(sb, l, k, "unsigned char *__restrict__ const ");
+	put_buffers(sb, k, "unsigned char *__restrict__ const ");
 	sb_puts(sb, ")\n{\n");
 	put_body(sb, l, k);
 	sb_printf(sb, "return 1;\n}\nextern \"C\" __global__ void %s_k%d(struct raised *frame, i64 n", name, number);
-	put_buffers(sb, l, k, "unsigned char *__restrict__ ");
+	put_buffers(sb, k, "unsigned char *__restrict__ ");
 	sb_printf(sb, ")\n{\nconst i64 me = (i64)blockIdx.x * blockDim.x + threadIdx.x;\nif (me < n && !frame->is) body%d(frame, me", number);
-	put_buffers(sb, l, k, "");
+	put_buffers(sb, k, "");
 	sb_puts(sb, ");\n}\n");
 }
 

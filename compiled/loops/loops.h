@@ -115,6 +115,7 @@ struct loops {
 };
 
 void loops_init(struct loops *l, struct arena *a);
+static inline size_t loop_buffer_bytes(const struct loop_buffer *b) { return mul_size((size_t)b->ncells, (size_t)dtype_nbytes(b->dtype)); }
 int loops_buffer(struct loops *l, enum dtype t, int64_t ncells, int input);
 
 /* ---- building: each appends one instruction; those that compute return its register ---- */

@@ -1,7 +1,6 @@
 /* native.c: see native.h. Text, library and messages lie in a folder of their own in TMPDIR, which is gone before the code runs. */
 #include "compiled/loops/native.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "compiled/library.h"
 #include "compiled/loops/emit_c.h"
 #include "eager/base/output.h"
 
@@ -110,8 +110,7 @@ enum native_end native_build(const char *library, const struct loops *l, const s
 static native_function *function_of(void *library, const char *name)
 {
 	native_function *run;
-	void *found = dlsym(library, name);
-	memcpy(&run, &found, sizeof run); /* a function's address that comes as data */
+	library_find(&run, library, name);
 	return run;
 }
 

@@ -136,7 +136,7 @@ static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct
 	const struct loops *l = f->loops;
 	f->data = ARENA_NEW(a, unsigned char *, MAX(l->nbuffer, 1));
 	for (int b = 0; b < l->nbuffer; b++) {
-		const size_t nbytes = mul_size((size_t)l->buffer[b].ncells, (size_t)dtype_nbytes(l->buffer[b].dtype));
+		const size_t nbytes = loop_buffer_bytes(&l->buffer[b]);
 		if (nbytes > MAX_BYTES - all)
 			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
 		all += nbytes;
@@ -152,11 +152,9 @@ static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct
 
 static void check_zones(const struct loop_frame *f)
 {
-	for (int b = 0; b < f->loops->nbuffer; b++) {
-		const struct loop_buffer *buffer = &f->loops->buffer[b];
-		if (!zones_intact(f->data[b], (size_t)buffer->ncells * (size_t)dtype_nbytes(buffer->dtype)))
+	for (int b = 0; b < f->loops->nbuffer; b++)
+		if (!zones_intact(f->data[b], loop_buffer_bytes(&f->loops->buffer[b])))
 			BUG("compiled code wrote outside of buffer b%d", b);
-	}
 }
 
 /* Its elements in row-major order. */
@@ -189,7 +187,7 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 		const struct loop_buffer *buffer = &f->loops->buffer[b];
 		if (buffer->input < 0)
 			continue;
-		const size_t nbytes = (size_t)buffer->ncells * (size_t)dtype_nbytes(buffer->dtype);
+		const size_t nbytes = loop_buffer_bytes(buffer);
 		unsigned char *copy = arena_alloc(a, MAX(nbytes, 1));
 		memcpy(copy, f->data[b], nbytes);
 		out->storage[buffer->input] = (struct result_storage){nbytes, copy};

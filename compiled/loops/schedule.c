@@ -336,6 +336,14 @@ static int add_item(struct loop_kernel *k, int n, int *kernel, const struct loop
 	return u.first + 1;
 }
 
+static void find_buffers(struct loop_kernel *k, const struct loops *l, struct arena *a)
+{
+	k->buffer = ARENA_NEW(a, int, MAX(l->nbuffer, 1));
+	for (int b = 0; b < l->nbuffer; b++)
+		if (loops_touch(l, k->begin, k->end, b))
+			k->buffer[k->nbuffer++] = b;
+}
+
 static void find_head(struct loop_kernel *k, const struct loops *l)
 {
 	k->npoint = 1;
@@ -426,6 +434,7 @@ int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena 
 		n = add_item(*out, n, kernel, l, i, end);
 	}
 	for (int i = 0; i < n; i++) {
+		find_buffers(&(*out)[i], l, a);
 		find_head(&(*out)[i], l);
 		find_team(&(*out)[i], l);
 	}

@@ -20,6 +20,7 @@ struct loop_kernel {
 	int begin, end;
 	bool single;                     /* no loop is in it */
 	int nloop, loop[MAX_LOOP_DEPTH]; /* instructions */
+	int nbuffer, *buffer;            /* that it touches, by number */
 	int64_t npoint;                  /* combinations */
 	int team;                        /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
 };

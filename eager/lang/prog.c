@@ -265,3 +265,12 @@ bool node_reads(const struct prog *p, const struct node *n, const bool *set)
 			return true;
 	return false;
 }
+
+int node_ints(int64_t out[MAX_LIST], const struct node *n, int k)
+{
+	const struct arg *a = &n->arg[k];
+	CHECK(a->tag == ARG_INTS && a->n <= MAX_LIST);
+	for (int i = 0; i < a->n; i++)
+		out[i] = a->ints[i].value;
+	return a->n;
+}

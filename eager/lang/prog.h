@@ -189,6 +189,7 @@ bool node_requires_grad(const struct node *n);                       /* such a r
 bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }
+int node_ints(int64_t out[MAX_LIST], const struct node *n, int k); /* of a list argument; how many */
 static inline bool node_given(const struct node *n, int k) { return n->arg[k].tag != ARG_NONE; }
 /* Argument N_<name> (enum arg_name of generated/op_args.h); NULL if the row has none. */
 static inline const struct arg *node_arg(const struct node *n, int name)

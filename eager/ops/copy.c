@@ -169,7 +169,7 @@ bool kern_flip(struct kern_ctx *c)
 void vjp_flip(struct vjp *v)
 {
 	int64_t dims[MAX_LIST];
-	int n = vjp_ints(dims, v->n, A_flip_dims);
+	int n = node_ints(dims, v->n, A_flip_dims);
 	v->grad[A_flip_self] = emit_flip(v->b, v->g[0], dims, n);
 }
 
@@ -259,7 +259,7 @@ bool kern_roll(struct kern_ctx *c)
 void vjp_roll(struct vjp *v)
 {
 	int64_t shift[MAX_LIST], dim[MAX_LIST], back[MAX_LIST], of[MAX_LIST];
-	int nshift = vjp_ints(shift, v->n, A_roll_shifts), ndim = vjp_ints(dim, v->n, A_roll_dims);
+	int nshift = node_ints(shift, v->n, A_roll_shifts), ndim = node_ints(dim, v->n, A_roll_dims);
 	for (int i = 0; i < nshift; i++)
 		back[i] = wrap_mul(shift[nshift - 1 - i], -1);
 	for (int i = 0; i < ndim; i++)
@@ -349,7 +349,7 @@ void vjp_repeat(struct vjp *v)
 	static const int64_t first = 0;
 	const struct meta *self = vjp_meta(v, A_repeat_self);
 	int64_t repeat[MAX_LIST], size[MAX_RANK], dims[MAX_RANK];
-	int n = vjp_ints(repeat, v->n, A_repeat_repeats), rank, ndim, g = v->g[0];
+	int n = node_ints(repeat, v->n, A_repeat_repeats), rank, ndim, g = v->g[0];
 	if (meta_numel(build_meta(v->b, g)) == 0)
 		return;
 	for (int d = self->rank; d < n; d++)
@@ -431,7 +431,7 @@ bool kern_constant_pad_nd(struct kern_ctx *c)
 void vjp_constant_pad_nd(struct vjp *v)
 {
 	int64_t pad[MAX_LIST];
-	int n = vjp_ints(pad, v->n, A_constant_pad_nd_pad);
+	int n = node_ints(pad, v->n, A_constant_pad_nd_pad);
 	for (int i = 0; i < n; i++)
 		pad[i] = -pad[i];
 	v->grad[A_constant_pad_nd_self] = emit_constant_pad_nd(v->b, v->g[0], pad, n, scalar_int(0));

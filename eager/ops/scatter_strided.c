@@ -79,7 +79,7 @@ bool kern_as_strided_scatter(struct kern_ctx *c)
 void vjp_as_strided_scatter(struct vjp *v)
 {
 	int64_t size[MAX_LIST], stride[MAX_LIST], offset = build_int_of(v->n, A_as_strided_scatter_storage_offset);
-	int nsize = vjp_ints(size, v->n, A_as_strided_scatter_size), nstride = vjp_ints(stride, v->n, A_as_strided_scatter_stride);
+	int nsize = node_ints(size, v->n, A_as_strided_scatter_size), nstride = node_ints(stride, v->n, A_as_strided_scatter_stride);
 	int g = emit_lift_fresh_copy(v->b, v->g[0]); /* contiguous from the first cell of a storage on, which PyTorch's need not be */
 	if (v->want[A_as_strided_scatter_self])
 		v->grad[A_as_strided_scatter_self] =

@@ -23,19 +23,10 @@ int vjp_sum_to(struct build *b, int x, const struct meta *sizes)
 
 int vjp_zeros(struct build *b, const struct meta *like) { return emit_zeros(b, like->size, like->rank, (int)like->dtype); }
 
-int vjp_ints(int64_t out[MAX_LIST], const struct node *n, int arg)
-{
-	const struct arg *a = &n->arg[arg];
-	CHECK(a->tag == ARG_INTS && a->n <= MAX_LIST);
-	for (int i = 0; i < a->n; i++)
-		out[i] = a->ints[i].value;
-	return a->n;
-}
-
 int vjp_unpermuted(struct build *b, const struct node *permute, int x)
 {
 	int64_t dims[MAX_LIST], inverse[MAX_LIST];
-	int n = vjp_ints(dims, permute, A_permute_dims), d;
+	int n = node_ints(dims, permute, A_permute_dims), d;
 	for (int i = 0; i < n; i++) {
 		CHECK(dim_wrap(&d, dims[i], n, NULL));
 		inverse[d] = i;

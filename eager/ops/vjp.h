@@ -45,7 +45,6 @@ static inline const struct meta *vjp_meta(const struct vjp *v, int arg) { return
 int vjp_sum_to(struct build *b, int x, const struct meta *sizes);
 int vjp_zeros(struct build *b, const struct meta *like);                /* contiguous zeros of its sizes and dtype */
 int vjp_unpermuted(struct build *b, const struct node *permute, int x); /* the inverse of a permute row, applied to x */
-int vjp_ints(int64_t out[MAX_LIST], const struct node *n, int arg);     /* of a list argument; returns how many */
 int vjp_scale(struct build *b, int x, struct scalar s);                 /* x * s, where s is not 1 */
 int vjp_inverse(struct build *b, int x);                                /* 1/x, and 0 where x is 0 */
 

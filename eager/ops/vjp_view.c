@@ -124,8 +124,8 @@ void vjp_as_strided(struct vjp *v)
 	const struct meta *self = vjp_meta(v, A_as_strided_self);
 	struct meta view = {.offset = self->offset}, in = geometry(self->size, self->stride, self->rank, self->offset);
 	int64_t size[MAX_LIST], stride[MAX_LIST];
-	view.rank = vjp_ints(size, v->n, A_as_strided_size);
-	vjp_ints(stride, v->n, A_as_strided_stride);
+	view.rank = node_ints(size, v->n, A_as_strided_size);
+	node_ints(stride, v->n, A_as_strided_stride);
 	if (node_given(v->n, A_as_strided_storage_offset))
 		view.offset = node_int(v->n, A_as_strided_storage_offset);
 	memcpy(view.size, size, sizeof *size * (size_t)view.rank);
