@@ -65,6 +65,21 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 	some=$(sql "select count(distinct full_id) from v_events where kind = 'cause'" "$tmp/f.db")
 	"$bin" triage --db "$tmp/f.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
 	has "nothing begins" "$tmp/err" "^triaged 0, left $((n - some))$"
+	has "a long program is a command" "$tmp/out" "^      a program of [1-9][0-9]+ lines: scatterproof findings show [0-9a-f]{8} --db $tmp/f.db$"
+	cp "$tmp/f.db" "$tmp/s.db"
+	python3 - "$tmp/s.db" <<-'END'
+		import os, sqlite3, sys
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for i, (finding,) in enumerate(db.execute("select id from finding").fetchall()):
+		        row = (os.urandom(16), finding, 1 << 50, "severity", "test", ("trivial", "high", "normal")[i % 3])
+		        db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, ?, ?)", row)
+		    db.execute("delete from finding_summary")
+		    db.execute("insert into finding_summary select * from finding_now")
+	END
+	"$bin" triage --db "$tmp/s.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
+	sed -n 's/^[0-9]*  \(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" >"$tmp/order"
+	expect "severities" 3 "$(sort -u "$tmp/order" | wc -l)"
+	expect "most severe first" "$(sort "$tmp/order")" "$(cat "$tmp/order")"
 	"$bin" triage --db "$tmp/f.db" --jobs 2 >"$tmp/out" 2>"$tmp/err"
 	expect "exit code" 0 $?
 	has "what was left was done" "$tmp/err" "^triaged $((n - some)), left 0$"
@@ -74,8 +89,6 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 	expect "each confirmed" "$n" "$(sql "select count(distinct full_id) from v_events where kind = 'confirmed' and payload like '%data seeds%'" "$tmp/f.db")"
 	expect "no answer is left" 0 "$(sql "select count(*) from answer" "$tmp/f.db")"
 	expect "each in one cause" "$n" "$(sed -n 's/^[0-9]*  [a-z]*  .*, in \([0-9]*\) findings\{0,1\}, seen .*/\1/p' "$tmp/out" | awk '{ s += $1 } END { print s }')"
-	sed -n 's/^[0-9]*  \(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" >"$tmp/order"
-	expect "most severe first" "$(sort "$tmp/order")" "$(cat "$tmp/order")"
 	"$bin" triage --db "$tmp/f.db" >"$tmp/again" 2>"$tmp/err"
 	has "nothing to do" "$tmp/err" "^triaged 0, "
 	expect "the same causes" "$(cat "$tmp/out")" "$(cat "$tmp/again")"
