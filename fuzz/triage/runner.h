@@ -23,8 +23,8 @@ struct ran {
 /* p on t, judged; what raises only compiled is asked of the plain stage, too. t as runner_start left it (or another of its home).
  * Everything of *out lives in a. */
 void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
-/* runner_run, for the question whether p fails as f does. If f is erratic (failure.h) p runs up to RUNNER_TRIES times until it does; it does
- * if its process dies of it that has run nothing else. */
+/* runner_run, for the question whether p fails as f does. If f is erratic (failure.h), p runs until it does, up to RUNNER_TRIES times; that
+ * a process died says something only if it had run nothing else. */
 enum { RUNNER_TRIES = 4 };
 void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a);
 /* The next run on t's home is in a process that has run nothing else. */
