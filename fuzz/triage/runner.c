@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "eager/base/interrupt.h"
 #include "fuzz/triage/plain.h"
 
 enum { MAX_HOMES = 3 };
@@ -152,7 +153,7 @@ void runner_run(struct ran *out, struct runner *r, const struct prog *p, const s
 void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a)
 {
 	bool alone = false; /* the process has run nothing but p: the one before it died */
-	for (int left = RUNNER_TRIES; left > 0; left--) {
+	for (int left = RUNNER_TRIES; left > 0 && (left == RUNNER_TRIES || !interrupt_asked()); left--) {
 		runner_run(out, r, p, t, a);
 		if (!failure_is_erratic(f) || !out->asked || out->broken || (alone && failure_is(f, &out->outcome)))
 			return;
