@@ -32,7 +32,7 @@ static void ask(struct blaming *b, struct ran *ran, const struct prog *p, const 
 	*ran = (struct ran){.broken = true};
 	b->stopped = b->stopped || (b->tell && !b->tell(b->ctx, what));
 	if (!b->stopped)
-		runner_run(ran, b->r, p, t, &b->once);
+		runner_ask(ran, b->r, p, t, &b->f, &b->once);
 }
 
 /* It ran, was judged, and nothing is wrong. */

@@ -2,6 +2,8 @@
  * is wrong may become anything but rounding. */
 #include "fuzz/triage/failure.h"
 
+#include "compiled/targets/message.h"
+
 static const enum error_sort sort_of[] = {
 	[PAT_NONE] = ERROR_NONE,
 	[PAT_ALL_ZERO] = ERROR_ZERO,
@@ -77,6 +79,8 @@ bool failure_is(const struct failure *f, const struct outcome *o)
 		return false;
 	return g.sort == f->sort || (vague(f->sort) && (vague(g.sort) || g.sort == ERROR_ZERO || g.sort == ERROR_STALE));
 }
+
+bool failure_is_erratic(const struct failure *f) { return f->kind == FINDING_CRASH && f->placed && strstr(f->signature, message_heap); }
 
 const char *failure_text(const struct failure *f, struct arena *a)
 {

@@ -38,6 +38,9 @@ const struct tensor_verdict *failure_tensor(const struct outcome *o);
 void failure_of(struct failure *out, const struct outcome *o);
 /* Is o this failure? A tensor with few elements shows less: all zero, a constant and "just wrong" are one sort there. */
 bool failure_is(const struct failure *f, const struct outcome *o);
+/* Does it die of memory that it overwrote earlier? Such a program dies at any later time, or not at all, and takes others of its process
+ * with it. */
+bool failure_is_erratic(const struct failure *f);
 const char *failure_text(const struct failure *f, struct arena *a); /* "gradient, all zero" */
 
 #endif

@@ -217,6 +217,8 @@ static void test_where_it_died(void)
 		 "  File \"/env/torch/_inductor/scheduler.py\", line 12 in fuse_nodes\n  File \"/env/torch/x.py\", line 1 in y\n",
 			"in _inductor/scheduler.py fuse_nodes"},
 		{"malloc(): unaligned tcache chunk detected\n", " heap corrupted"},
+		{"invalid fastbin entry (free)\n", " heap corrupted"},
+		{"Fatal glibc error: malloc assertion failure in sysmalloc: (old_top == initial_top (av))\n", " heap corrupted"},
 		{"Current thread (most recent call first):\n  File \"worker.py\", line 5 in run\n", " cos"},
 		{"cut (most recent call first):\n  File \"/env/torch/x.py", " cos"},
 	};
