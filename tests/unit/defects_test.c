@@ -56,7 +56,7 @@ static enum compile_status compiled(struct compiled *c, const char **text, bool 
 	if (status != COMPILE_OK || !(print || c->planted))
 		return status;
 	sb_init(&sb);
-	prog_print(&sb, &c->p);
+	prog_print(&sb, &c->part[0].p);
 	*text = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return status;
@@ -89,7 +89,7 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 	if (compiled(&c, &sound[1], &planted, p, NULL, true, true, &err, a) != COMPILE_OK
 		|| compiled(&c, &sound[0], &planted, p, NULL, false, true, &err, a) != COMPILE_OK)
 		return;
-	look_at_loops(&c.p, every, a);
+	look_at_loops(&c.part[0].p, every, a);
 	for (int i = 0; i < ndefects; i++) {
 		struct err why = {0};
 		if (defect_is_of_loops(&defects[i]) || (!every && has_spoiled(i)))
