@@ -26,13 +26,7 @@ static int copied_input(const struct defect_site *s, const struct part_input *fr
 	if (from->from != FROM_FORWARD)
 		return NO_VALUE;
 	const struct node *n = &s->g->p->node[saved_value(s, from->index)];
-	const int input = n->op == OP_clone || n->op == OP_slice_scatter ? n->arg[0].node : NO_VALUE;
-	if (input == NO_VALUE || !node_is_input(&s->g->p->node[input]))
-		return NO_VALUE;
-	for (int i = 0; i < s->f->from->nnode; i++)
-		if (s->f->written[i] && s->f->input[i] == input)
-			return input;
-	return NO_VALUE;
+	return prog_find(&s->s->joint, n->name) < 0 ? n->arg[0].node : NO_VALUE; /* the step has appended it */
 }
 
 static void infer_backward(struct defect_site *s, const struct node *changed)

@@ -206,13 +206,14 @@ static void aliased(const char *text, enum result_role role, const char *was, co
 {
 	struct prog *p = program(text);
 	struct aliases before, after;
+	const struct owners owners = {.donated = {false}};
 	struct prog again;
 	struct err err = {0};
 	struct pure g = {.p = p, .nresult = 2, .result = {{RESULT_OUTPUT, named(p, "a")}, {role, named(p, was)}}};
 	EXPECT(validate_infer(&again, p, &arena, &err), "%s", err.msg);
-	aliases_of(&before, &g, &again);
+	aliases_of(&before, &g, &again, &owners);
 	g.result[1].value = named(p, is);
-	aliases_of(&after, &g, &again);
+	aliases_of(&after, &g, &again, &owners);
 	EXPECT(validate_aliases(&before, &after, &err) == !want, "%s: %s -> %s: %s", text, was, is, err.msg);
 	EXPECT_STR(err.msg, want ? want : "");
 }
