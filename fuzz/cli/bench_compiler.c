@@ -158,8 +158,9 @@ bool bench_compiler(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate us", 12, 0}, {"compile us", 11, 0},
 		{"refer us", 9, 0}, {"programs", 9, 0}, {"unjudged", 9, 0}, {"diverge", 8, 0}};
-	static const char *const targets[] = {"builtin:joint", "builtin:decomposed", "builtin:passes", "builtin:passes+decompose=1",
-		"builtin:loops", "builtin:jit", "builtin:jit+decompose=1"};
+	static const char *const targets[] = {"builtin:joint", "builtin:partitioned", "builtin:decomposed", "builtin:passes",
+		"builtin:passes+partition=1", "builtin:passes+decompose=1", "builtin:loops", "builtin:jit", "builtin:jit+partition=1",
+		"builtin:jit+decompose=1"};
 	const struct bench_table t = {o, "compiler", ARRAY_LEN(columns), columns};
 	struct stage_work w;
 	for (int small = 1; small >= 0; small--) {
