@@ -111,7 +111,18 @@ static struct result_storage *inputs_of(const struct execution *x, const struct 
 	return out;
 }
 
-/* The source's inputs are what the part left there. Of the rest nobody may have written what somebody else still holds. */
+/* Does somebody else hold what it gave? Then the part must leave it as it was. That is asked of what ran, not of what was compiled. */
+static bool is_held(const struct execution *x, const struct part_input *from)
+{
+	const struct result_call *forward = &x->part[0];
+	const int k = x->r->compiled.nout + from->index;
+	for (int i = 0; from->from == FROM_FORWARD && i < forward->nouts; i++)
+		if (i != k && forward->out[i].storage == forward->out[k].storage)
+			return true;
+	return from->from == FROM_CALLER;
+}
+
+/* The source's inputs are what the part left there. */
 static void take_memory(struct execution *x, const struct part *part, const struct result_storage *given, const struct result_call *ran)
 {
 	CHECK(ran->nstorages == prog_input_storages(&part->p));
@@ -119,7 +130,7 @@ static void take_memory(struct execution *x, const struct part *part, const stru
 		const struct part_input *from = &part->input[s];
 		if (from->from == FROM_SOURCE)
 			x->memory[from->index] = ran->storage[s];
-		else if (!from->donated && ran->storage[s].nbytes && memcmp(ran->storage[s].data, given[s].data, given[s].nbytes) != 0)
+		else if (is_held(x, from) && ran->storage[s].nbytes && memcmp(ran->storage[s].data, given[s].data, given[s].nbytes) != 0)
 			BUG("the %s part wrote input storage %d, which is not its own", part->name, s);
 	}
 }

@@ -1,6 +1,12 @@
 /* partition_test.c: which rows go to which part and what crosses; what is donated and what that allows; what I8 says of partitions that
  * break it; and over the programs of a fixed seed that the parts give what the joint program gives, bit for bit. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "compiled/compile.h"
+#include "compiled/defects/defects.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/validate.h"
 #include "eager/run/interp.h"
@@ -196,6 +202,36 @@ static void test_donated(void)
 		EXPECT_INT(writes_given(&c), 0);
 }
 
+/* Runs as if nobody looked at invariants: what is written though an output holds it kills the process. */
+static int signal_of_run(const struct prog *p, const struct defect *d)
+{
+	struct compile_options o = parts(false);
+	int status;
+	o.stage = compile_nstages() - 1;
+	o.validate = false;
+	o.defect = d;
+	const pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		struct result r;
+		CHECK(freopen("/dev/null", "w", stderr));
+		compile_run(&r, p, &o, &arena);
+		_exit(r.status == RES_OK ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && (WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void test_held(void)
+{
+	static const char donated[] = HEAD X G "s = cumsum(x, 1)\nr = cumsum(s, 0)\ne = div.Tensor(s, r)\nreturn (e,)\nbackward (e: g,)\n";
+	static const char held[] = HEAD X G "s = cumsum(x, 1)\nr = cumsum(s, 0)\ne = div.Tensor(s, r)\nreturn (e, s)\nbackward (e: g,)\n";
+	const struct defect *d = defect_find("output_donated");
+	EXPECT_INT(signal_of_run(program(donated), d), 0);
+	EXPECT_INT(signal_of_run(program(held), NULL), 0);
+	EXPECT_INT(signal_of_run(program(held), d), SIGABRT);
+}
+
 /* ---- I8 ---- */
 
 struct made {
@@ -352,6 +388,7 @@ int main(void)
 	RUN(test_written);
 	RUN(test_caller);
 	RUN(test_donated);
+	RUN(test_held);
 	RUN(test_invariants);
 	RUN(test_generated);
 	arena_free(&arena);
