@@ -160,17 +160,12 @@ static bool step_done(struct compilation *c, const char *step, struct half *h, s
 
 /* ---- the steps ---- */
 
-/* The cotangents as the caller has them, each once: where the partition is cut. */
+/* The cotangents as the caller has them: where the partition is cut. */
 static void cotangent_results(struct compilation *c)
 {
 	const struct prog *from = c->f.from;
-	for (int i = 0; i < from->nback; i++) {
-		bool there = false;
-		for (int k = 0; k < i; k++)
-			there |= from->back[k].cotangent == from->back[i].cotangent;
-		if (!there)
-			add_result(&c->half[0].pure, RESULT_COTANGENT, c->f.value[c->f.same[from->back[i].cotangent]]);
-	}
+	for (int i = 0; i < from->nback; i++)
+		add_result(&c->half[0].pure, RESULT_COTANGENT, c->f.value[c->f.same[from->back[i].cotangent]]);
 }
 
 static bool any_gradient(const struct joint *j)
@@ -184,19 +179,6 @@ static bool any_gradient(const struct joint *j)
 static bool is_partitioned(const struct compilation *c)
 {
 	return c->o->partition && c->o->stage >= STAGE_PARTITIONED && !c->o->keep_requires_grad && any_gradient(&c->j);
-}
-
-/* The results of a half anew: what it shares memory with is compared from here on. */
-static bool begin_half(struct compilation *c, struct half *h, struct err *err)
-{
-	struct arena a;
-	struct prog again;
-	arena_init(&a);
-	const bool ok = !c->o->validate || validate_infer(&again, h->pure.p, &a, err);
-	if (ok && c->o->validate)
-		aliases_of(&h->aliases, &h->pure, &again, &h->owners);
-	arena_free(&a);
-	return ok;
 }
 
 static enum compile_status partitioned(struct compilation *c, struct err *err)
@@ -216,7 +198,7 @@ static enum compile_status partitioned(struct compilation *c, struct err *err)
 	for (int i = 0; i < prog_input_storages(&c->s.backward); i++)
 		backward->owners.donated[i] = c->s.input[i].donated;
 	forward->aliases.n = MIN(forward->aliases.n, forward->pure.nresult - c->s.nsaved); /* there gradients stood */
-	if (c->o->validate && (!validate_partition(&c->s, &c->f, &forward->pure, &why) || !begin_half(c, backward, &why))) {
+	if (c->o->validate && !validate_partition(&c->s, &c->f, &forward->pure, &why)) {
 		err_set(err, "invariant after partition: %s", why.msg);
 		return COMPILE_BROKEN;
 	}

@@ -185,13 +185,8 @@ static bool make_caller(struct partition *out, const struct prog *from, struct a
 	prog_partition(from, forward, cotangent);
 	only.has_backward = false;
 	only.nback = only.ncall = only.nret = 0;
-	for (int i = 0; i < from->nback; i++) {
-		bool there = false;
-		for (int k = 0; k < only.nret; k++)
-			there |= only.ret[k] == from->back[i].cotangent;
-		if (!there)
-			only.ret[only.nret++] = from->back[i].cotangent;
-	}
+	for (int i = 0; i < from->nback; i++)
+		only.ret[only.nret++] = from->back[i].cotangent;
 	for (int i = 0; i < from->nnode; i++)
 		if (cotangent[i])
 			order[n++] = i;
@@ -199,14 +194,6 @@ static bool make_caller(struct partition *out, const struct prog *from, struct a
 }
 
 /* ---- the forward part ---- */
-
-/* What the input holds before the epilogue, in its layout. */
-static int copy_of_input(struct build *b, int input)
-{
-	const struct meta *m = build_meta(b, input);
-	const bool dense = m->rank == 0 || (m->offset == 0 && meta_is_non_overlapping_and_dense(m));
-	return dense ? emit_clone(b, input) : emit_slice_scatter(b, input, input, 0, 0, NO_INT, 1);
-}
 
 static int result_in(const struct pure *g, enum result_role role)
 {
@@ -232,7 +219,7 @@ static bool *make_forward(struct partition *out, struct split *s, struct functio
 			continue;
 		if (result_in(g, RESULT_OUTPUT) + out->nsaved == MAX_RETURNS || f->p.nnode == MAX_NODES)
 			return err_set(err, "too many outputs and saved values"), NULL;
-		s->copy[i] = node_is_input(&f->p.node[i]) ? copy_of_input(&f->b, i) : i;
+		s->copy[i] = node_is_input(&f->p.node[i]) ? functional_copy(&f->b, i) : i;
 		keep[s->copy[i]] = true;
 		results.result[results.nresult].role = RESULT_SAVED;
 		results.result[results.nresult++].value = s->copy[i];
@@ -289,7 +276,7 @@ static bool is_donated(const struct pure *forward, int value)
 	return names == 1;
 }
 
-/* Which of the cotangents the row is, NO_VALUE: none. */
+/* The first line of the backward whose cotangent the row is, NO_VALUE: none. */
 static int cotangent_of(const struct pure *joint, int row)
 {
 	int k = 0;
@@ -334,8 +321,9 @@ static void return_gradients(struct prog *p, const struct pure *joint)
 			p->ret[p->nret++] = joint->result[i].value;
 }
 
-static bool make_backward(struct partition *out, struct prog *p, const struct split *s, const struct pure *forward, struct err *err)
+static void make_backward(struct partition *out, struct prog *p, const struct split *s, const struct pure *forward)
 {
+	struct err err = {0};
 	int order[MAX_NODES], n = 0, ninput = 0, nsaved = 0;
 	struct part_input from;
 	for (int i = 0; i < s->j->nnode; i++)
@@ -348,8 +336,8 @@ static bool make_backward(struct partition *out, struct prog *p, const struct sp
 		if (s->backward[i] || s->fate[i] == AGAIN)
 			order[n++] = i;
 	return_gradients(p, s->g);
-	if (!edit_reorder(p, order, n, err))
-		return false;
+	if (!edit_reorder(p, order, n, &err))
+		BUG("partitioning, the backward part: %s", err.msg);
 	out->backward = *p;
 	out->gradients = (struct pure){.p = &out->backward};
 	for (int i = 0; i < p->nret; i++) {
@@ -357,7 +345,6 @@ static bool make_backward(struct partition *out, struct prog *p, const struct sp
 		out->gradients.result[out->gradients.nresult++].value = p->ret[i];
 	}
 	out->backward.nret = 0; /* as of every program on its way */
-	return true;
 }
 
 /* ---- the step ---- */
@@ -404,8 +391,9 @@ bool partition(struct partition *out, struct functional *f, struct pure *g, int 
 	if (on_meta(&s, err) || !make_caller(out, f->from, a, err))
 		return false;
 	bool *keep = make_forward(out, &s, f, g, err);
-	if (!keep || !make_backward(out, &backward, &s, g, err))
+	if (!keep)
 		return false;
+	make_backward(out, &backward, &s, g);
 	pure_keep(g, keep);
 	return true;
 }

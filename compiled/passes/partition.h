@@ -31,7 +31,7 @@ struct part_input {
 };
 
 struct partition {
-	struct prog caller; /* the cotangents' rows and their inputs; returns the cotangents, each once */
+	struct prog caller; /* the cotangents' rows and their inputs; returns the cotangents, in the order of the backward's lines */
 	struct prog backward;
 	struct pure gradients;              /* of backward: its results, the gradients that exist */
 	struct part_input input[MAX_NODES]; /* of backward: by input storage */
@@ -42,7 +42,7 @@ struct partition {
 };
 
 /* f->p and g, the joint program and its results, become the forward part and its: outputs, what the epilogue writes, saved values. Of g's
- * results those of the cotangents (RESULT_COTANGENT, in the order of f->from's backward) say where the cut is. nforward: rows before those
+ * results those of the cotangents (RESULT_COTANGENT, one for each line of f->from's backward) say where the cut is. nforward: rows before those
  * that the joint step appended. False: there would be too much of something (err). */
 bool partition(struct partition *out, struct functional *f, struct pure *g, int nforward, bool save_all, struct arena *a, struct err *err);
 
