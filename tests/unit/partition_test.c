@@ -86,6 +86,10 @@ static void test_saved(void)
 		EXPECT(strstr(bound_to(&c), "e: forward 0, donated") && strstr(bound_to(&c), "s: forward 1, donated"), "%s", bound_to(&c));
 		EXPECT(!strstr(rows(&c.part[1].p), " exp("), "%s", rows(&c.part[1].p));
 	}
+	/* not if that needs what would have to be saved for it */
+	becomes(HEAD X G "s = cumsum(x, 1)\nt = exp(s)\nr = neg(t)\nreturn (r,)\nbackward (r: g,)\n", false,
+		"s = cumsum(x); t = exp(s); r = neg(t); return r t", "g: caller 0, t: forward 0, donated",
+		"neg = neg(g); mul = mul.Tensor(neg, t); flip = flip(mul); cumsum = cumsum(flip); flip_1 = flip(cumsum); return flip_1");
 	/* an output exists already: it is saved, and nobody may write it */
 	becomes(HEAD X G "e = exp(x)\nreturn (e,)\nbackward (e: g,)\n", false, "e = exp(x); return e e", "g: caller 0, e: forward 0",
 		"mul = mul.Tensor(g, e); return mul");
