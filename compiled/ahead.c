@@ -21,11 +21,14 @@ static void add_call(struct batch *b, const struct prog *p, int call)
 	struct compiled c;
 	struct err why = {0};
 	bool planted;
-	struct loops *l = ARENA_NEW(b->arena, struct loops, 1);
-	if (b->n == AHEAD_FUNCTIONS || !prog_bind(&bound, p, call, b->arena, &why) || compile(&c, &bound, b->o, b->arena, &why) != COMPILE_OK)
+	if (!prog_bind(&bound, p, call, b->arena, &why) || compile(&c, &bound, b->o, b->arena, &why) != COMPILE_OK)
 		return;
-	if (code_loops(l, &planted, &c.p, &b->o->code, b->o->defect, b->arena, &why) && !native_ahead_has(b->have, l, &b->o->code.native))
-		b->function[b->n++] = l;
+	for (int i = 0; i < c.npart && b->n < AHEAD_FUNCTIONS; i++) {
+		struct loops *l = ARENA_NEW(b->arena, struct loops, 1);
+		if (code_loops(l, &planted, &c.part[i].p, &b->o->code, b->o->defect, b->arena, &why)
+			&& !native_ahead_has(b->have, l, &b->o->code.native))
+			b->function[b->n++] = l;
+	}
 }
 
 static void add_program(struct batch *b, const char *text)

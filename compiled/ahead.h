@@ -5,7 +5,7 @@
 
 #include "compiled/compile.h"
 
-enum { AHEAD_PROGRAMS = 32, AHEAD_FUNCTIONS = 128 }; /* a program has as many functions as its calls have sizes */
+enum { AHEAD_PROGRAMS = 32, AHEAD_FUNCTIONS = 128 }; /* a program has a function for each part of each call of other sizes */
 
 /* text[0] is the program that runs now, the others are those that come next. If h lacks code of the first one, all of them are compiled, as
  * many as one library takes. o->code.native.ahead is not looked at. limit_ms: what the program that runs now has in all; the others take a

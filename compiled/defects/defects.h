@@ -10,6 +10,7 @@
 
 #include "compiled/loops/loops.h"
 #include "compiled/passes/functionalise.h"
+#include "compiled/passes/partition.h"
 #include "compiled/passes/pass.h"
 
 enum defect_catcher { CAUGHT_BY_INVARIANT, CAUGHT_BY_META, CAUGHT_BY_ALIAS, CAUGHT_BY_VALUE, CAUGHT_BY_GRADIENT, NDEFECT_CATCHERS };
@@ -17,10 +18,11 @@ extern const char *const defect_catcher_name[NDEFECT_CATCHERS]; /* "invariant", 
 
 /* What a step works on. A step on something other than a program gives it a member of its own, NULL elsewhere. */
 struct defect_site {
-	struct pure *g; /* the program; behind the epilogue it has no results but p's returns */
-	int nforward;   /* from the joint step on: rows before the backward part, as that step left them */
-	const struct functional *f;
-	struct loops *l; /* behind lower and reuse, where the others are NULL */
+	struct pure *g;             /* the program; behind the epilogue it has no results but p's returns */
+	int nforward;               /* from the joint step on: rows before the backward part, as that step left them */
+	const struct functional *f; /* NULL: of a backward part */
+	struct partition *s;        /* behind partition, where g is the forward part */
+	struct loops *l;            /* behind lower and reuse, where the others are NULL */
 };
 
 struct defect {

@@ -88,7 +88,7 @@ void code_close(struct code *c)
 	free(c);
 }
 
-void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a)
+void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
 	if (c->package) {

@@ -34,7 +34,7 @@ struct code;
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
 void code_close(struct code *c); /* NULL is fine */
-/* Runs it on the inputs of a program that has the same ones. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
-void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a);
+/* inputs: by input storage of the program, its cells. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
+void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a);
 
 #endif

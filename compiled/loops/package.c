@@ -13,12 +13,12 @@
 
 extern char **environ;
 
-static const char *const files[] = {"program.prog", "loops", "loops.so", "inputs.prog", "result"};
+static const char *const files[] = {"program.prog", "loops", "loops.so", "inputs", "result"};
 enum { PROGRAM, LOOPS, LIBRARY, INPUTS, RESULT, NFILES };
 
 struct package {
 	char folder[4000];
-	int nouts;
+	const struct prog *p;
 };
 
 static const char *file_of(const char *folder, int file, struct arena *a) { return arena_printf(a, "%s/%s", folder, files[file]); }
@@ -73,7 +73,7 @@ enum native_end package_open(
 	const char *in = getenv("TMPDIR");
 	struct package *k = xmalloc(sizeof *k);
 	*out = NULL;
-	k->nouts = p->nret;
+	k->p = p;
 	snprintf(k->folder, sizeof k->folder, "%s/scatterproof-package-XXXXXX", in && *in && strlen(in) < 3000 ? in : "/tmp");
 	if (!mkdtemp(k->folder)) {
 		err_set(err, "cannot make %s: %s", k->folder, strerror(errno));
@@ -121,11 +121,27 @@ static bool read_program(struct prog *p, const char *folder, int file, struct ar
 	return ok;
 }
 
-static bool load(struct prog *p, struct prog *inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
+static bool read_inputs(struct result_storage **out, const struct prog *p, const char *folder, struct arena *a, struct err *err)
+{
+	struct strbuf bytes;
+	const int n = prog_input_storages(p);
+	sb_init(&bytes);
+	bool ok = read_text(&bytes, folder, INPUTS, err);
+	struct wire w = {.p = (const uint8_t *)bytes.s, .end = (const uint8_t *)bytes.s + bytes.len};
+	*out = ARENA_ZNEW(a, struct result_storage, MAX(n, 1));
+	for (int s = 0; ok && s < n; s++) {
+		(*out)[s].data = wire_blob(&w, a, &(*out)[s].nbytes);
+		ok = (!w.bad && (*out)[s].nbytes == prog_storage_nbytes(p, s)) || err_set(err, "the cells of input storage %d do not fit", s);
+	}
+	sb_free(&bytes);
+	return ok;
+}
+
+static bool load(struct prog *p, struct result_storage **inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf loops;
 	sb_init(&loops);
-	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_program(inputs, folder, INPUTS, a, err)
+	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_inputs(inputs, p, folder, a, err)
 		&& read_text(&loops, folder, LOOPS, err) && (strlen(loops.s) == loops.len || err_set(err, "a NUL in the loops"))
 		&& loops_read(l, a, arena_strdup(a, loops.s), err) && loops_fit(l, p, err);
 	sb_free(&loops);
@@ -135,7 +151,8 @@ static bool load(struct prog *p, struct prog *inputs, struct loops *l, const cha
 int package_child(const char *folder)
 {
 	struct arena a;
-	struct prog p, inputs;
+	struct prog p;
+	struct result_storage *inputs;
 	struct loops l;
 	struct native *code = NULL;
 	struct err err = {0};
@@ -150,7 +167,7 @@ int package_child(const char *folder)
 	r.call = ARENA_ZNEW(&a, struct result_call, 1);
 	enum loop_end end = LOOPS_TOO_LARGE;
 	if (native_load(&code, file_of(folder, LIBRARY, &a), &err)) /* else nothing may be run from here */
-		end = loops_run(&r.call[0], &l, &p, &inputs, native_run, code, &a, &err);
+		end = loops_run(&r.call[0], &l, &p, inputs, native_run, code, &a, &err);
 	r.ncalls = end == LOOPS_RAN;
 	if (end != LOOPS_RAN)
 		r.status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
@@ -183,14 +200,15 @@ static int run_process(const char *folder)
 	return status;
 }
 
-static bool read_result(struct result *out, const struct package *k, const struct prog *p, struct arena *a, struct err *err)
+static bool read_result(struct result *out, const struct package *k, struct arena *a, struct err *err)
 {
 	struct strbuf bytes;
+	const struct prog *p = k->p;
 	const int nstorages = prog_input_storages(p);
 	size_t *nbytes = ARENA_NEW(a, size_t, MAX(nstorages, 1));
 	for (int s = 0; s < nstorages; s++)
 		nbytes[s] = prog_storage_nbytes(p, s);
-	const struct wire_expect expect = {.nouts = k->nouts, .nstorages = nstorages, .ncalls = 1, .storage_nbytes = nbytes};
+	const struct wire_expect expect = {.nouts = p->nret, .nstorages = nstorages, .ncalls = 1, .storage_nbytes = nbytes};
 	sb_init(&bytes);
 	bool ok = read_text(&bytes, k->folder, RESULT, err);
 	struct wire w = {.p = (const uint8_t *)bytes.s, .end = (const uint8_t *)bytes.s + bytes.len};
@@ -199,11 +217,22 @@ static bool read_result(struct result *out, const struct package *k, const struc
 	return ok;
 }
 
-void package_run(struct result *out, const struct package *k, const struct prog *inputs, struct arena *a)
+static bool write_inputs(const struct package *k, const struct result_storage *inputs, struct err *err)
+{
+	struct strbuf bytes;
+	sb_init(&bytes);
+	for (int s = 0; s < prog_input_storages(k->p); s++)
+		wire_put_blob(&bytes, inputs[s].data, inputs[s].nbytes);
+	const bool ok = write_file(k->folder, INPUTS, &bytes, err);
+	sb_free(&bytes);
+	return ok;
+}
+
+void package_run(struct result *out, const struct package *k, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
 	*out = (struct result){.status = RES_HARNESS, .message = "", .stderr_tail = ""};
-	if (!write_program(k->folder, INPUTS, inputs, &err)) {
+	if (!write_inputs(k, inputs, &err)) {
 		out->message = arena_strdup(a, err.msg);
 		return;
 	}
@@ -215,7 +244,7 @@ void package_run(struct result *out, const struct package *k, const struct prog 
 		out->message = arena_printf(a, "the package's process died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	} else if (WEXITSTATUS(status) != 0) {
 		out->message = arena_printf(a, "the package's process ended with %d", WEXITSTATUS(status));
-	} else if (!read_result(out, k, inputs, a, &err)) {
+	} else if (!read_result(out, k, a, &err)) {
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
 	}
 }

@@ -2,7 +2,6 @@
 #include "compiled/loops/run.h"
 
 #include "eager/base/clock.h"
-#include "eager/lang/fill.h"
 #include "eager/ops/rules.h"
 #include "eager/run/zones.h"
 
@@ -130,7 +129,7 @@ bool loops_fit(const struct loops *l, const struct prog *p, struct err *err)
 
 /* ---- one run ---- */
 
-static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct arena *a)
+static bool make_buffers(struct loop_frame *f, const struct result_storage *inputs, struct arena *a)
 {
 	size_t all = 0;
 	const struct loops *l = f->loops;
@@ -141,11 +140,8 @@ static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct
 			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
 		all += nbytes;
 		f->data[b] = zones_alloc(a, nbytes, l->buffer[b].dtype);
-		if (l->buffer[b].input < 0 || !nbytes)
-			continue;
-		struct arena_mark mark = arena_mark(f->scratch);
-		memcpy(f->data[b], fill_storage(inputs, l->buffer[b].input, f->scratch), nbytes);
-		arena_release(f->scratch, mark);
+		if (l->buffer[b].input >= 0 && nbytes)
+			memcpy(f->data[b], inputs[l->buffer[b].input].data, nbytes);
 	}
 	return true;
 }
@@ -194,7 +190,7 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 	}
 }
 
-enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct prog *inputs,
+enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct result_storage *inputs,
 	loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;

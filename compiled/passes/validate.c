@@ -159,7 +159,7 @@ bool validate_devices(const struct prog *p, struct err *err)
 
 /* ---- I3 ---- */
 
-static void add(struct aliases *out, const struct prog *again, int value, enum result_role role)
+static void add(struct aliases *out, const struct prog *again, int value, enum result_role role, const struct owners *o)
 {
 	const int i = out->n++;
 	out->of[i].role = role;
@@ -169,22 +169,22 @@ static void add(struct aliases *out, const struct prog *again, int value, enum r
 	if (value == NO_VALUE)
 		return;
 	out->of[i].storage = again->node[value].out[0].storage;
-	out->of[i].input = out->of[i].storage < MAX_NODES;
+	out->of[i].input = out->of[i].storage < MAX_NODES && !o->donated[out->of[i].storage];
 	out->of[i].name = again->node[value].name;
 }
 
-void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again)
+void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again, const struct owners *o)
 {
 	out->n = 0;
 	for (int i = 0; i < g->nresult; i++)
-		add(out, again, g->result[i].value, g->result[i].role);
+		add(out, again, g->result[i].value, g->result[i].role, o);
 }
 
-void aliases_of_returns(struct aliases *out, const struct prog *again, int nret)
+void aliases_of_returns(struct aliases *out, const struct prog *again, int nret, const struct owners *o)
 {
 	out->n = 0;
 	for (int i = 0; i < nret; i++)
-		add(out, again, again->ret[i], RESULT_OUTPUT);
+		add(out, again, again->ret[i], RESULT_OUTPUT, o);
 }
 
 static bool shared(const struct aliases *a, int i, int k) { return a->of[i].storage == a->of[k].storage; }

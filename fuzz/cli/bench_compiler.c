@@ -9,6 +9,7 @@
 #include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/clock.h"
+#include "eager/lang/fill.h"
 #include "fuzz/triage/verdict.h"
 #include "fuzz/cli/bench.h"
 #include "fuzz/triage/profile.h"
@@ -157,8 +158,9 @@ bool bench_compiler(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate us", 12, 0}, {"compile us", 11, 0},
 		{"refer us", 9, 0}, {"programs", 9, 0}, {"unjudged", 9, 0}, {"diverge", 8, 0}};
-	static const char *const targets[] = {"builtin:joint", "builtin:decomposed", "builtin:passes", "builtin:passes+decompose=1",
-		"builtin:loops", "builtin:jit", "builtin:jit+decompose=1"};
+	static const char *const targets[] = {"builtin:joint", "builtin:partitioned", "builtin:decomposed", "builtin:passes",
+		"builtin:passes+partition=1", "builtin:passes+decompose=1", "builtin:loops", "builtin:jit", "builtin:jit+partition=1",
+		"builtin:jit+decompose=1"};
 	const struct bench_table t = {o, "compiler", ARRAY_LEN(columns), columns};
 	struct stage_work w;
 	for (int small = 1; small >= 0; small--) {
@@ -251,11 +253,12 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	co.code.gpu.repeat = 20;
 	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
 	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
-	bool planted, ok = code_loops(&l, &planted, &k.p, &co.code, NULL, &a, err) && code_open(&code, &k.p, &co.code, NULL, err);
+	bool planted,
+		ok = code_loops(&l, &planted, &k.part[0].p, &co.code, NULL, &a, err) && code_open(&code, &k.part[0].p, &co.code, NULL, err);
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);
-		code_run(&r, code, &p, &run);
+		code_run(&r, code, fill_storages(&p, &run), &run);
 		CHECK(r.status == RES_OK);
 		best = MIN(best, 1e-3 * r.call[0].run_ms);
 		arena_free(&run);

@@ -8,6 +8,7 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
 enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
@@ -16,27 +17,55 @@ static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 struct request {
 	struct compile_options options;
 	enum form_printed form;
-	bool missing; /* a program was not compiled */
+	const char *part; /* the one that is printed; NULL: all */
+	bool missing;     /* a program was not compiled */
 };
 
-/* Gradients are returned behind the outputs: which is whose. */
-static void put_gradients(struct strbuf *sb, const struct compiled *c, const struct prog *source)
+/* Gradients are returned behind the outputs, or by the backward part: which is whose. */
+static void put_gradients(struct strbuf *sb, const struct compiled *c, int part, const struct prog *source)
 {
-	int next = c->nout, g = 0;
+	const struct prog *p = &c->part[part].p;
+	int next = part == 0 ? c->nout : 0, g = 0;
 	for (int i = 0; i < source->nnode && g < c->ngrad; i++)
 		if (node_requires_grad(&source->node[i]))
-			sb_printf(sb, "# gradient of %s: %s\n", source->node[i].name,
-				c->grad[g++] && next < c->p.nret ? c->p.node[c->p.ret[next++]].name : "None");
+			sb_printf(
+				sb, "# gradient of %s: %s\n", source->node[i].name, c->grad[g++] && next < p->nret ? p->node[p->ret[next++]].name : "None");
+}
+
+/* Saved values are returned behind the outputs: which input of the backward part each is, and where its other inputs come from. */
+static void put_saved(struct strbuf *sb, const struct compiled *c, int part)
+{
+	const struct prog *forward = &c->part[0].p, *backward = &c->part[1].p;
+	for (int i = 0; i < backward->nnode; i++) {
+		const struct node *n = &backward->node[i];
+		const struct part_input *from = n->op == OP_input ? &c->part[1].input[n->out[0].storage] : NULL;
+		if (!from || (part == 0 && from->from != FROM_FORWARD))
+			continue;
+		if (from->from == FROM_FORWARD)
+			sb_printf(sb, "# saved as %s: %s%s\n", n->name, forward->node[forward->ret[c->nout + from->index]].name,
+				from->donated ? ", donated" : "");
+		else
+			sb_printf(sb, "# %s: %s\n", from->from == FROM_SOURCE ? "input" : "cotangent", n->name);
+	}
+}
+
+static void put_results(struct strbuf *sb, const struct compiled *c, int part, const struct prog *source)
+{
+	if (c->npart == MAX_PARTS)
+		put_saved(sb, c, part);
+	if (part == c->npart - 1)
+		put_gradients(sb, c, part, source);
 }
 
 /* As a program of its own: the header line first, then where it is from, then notes. */
-static void print_stage(const struct prog *p, const char *name, int stage, const char *notes)
+static void print_stage(const struct part *part, const char *name, int stage, const char *steps, const char *notes)
 {
 	struct strbuf sb;
 	sb_init(&sb);
-	prog_print(&sb, p);
+	prog_print(&sb, &part->p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s\n%s%s", (int)header, sb.s, compile_stage_name(stage), name, notes, sb.s + header + 1);
+	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, compile_stage_name(stage), name, part->name ? ", part " : "",
+		part->name ? part->name : "", steps, notes, sb.s + header + 1);
 	sb_free(&sb);
 }
 
@@ -81,9 +110,9 @@ static bool put_form(struct strbuf *sb, enum form_printed form, struct loops *l,
 	return true;
 }
 
-/* The loops of a compiled program, or the text of these. */
-static bool print_loops(
-	const struct compiled *c, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
+/* The loops of a part, or the text of these. */
+static bool print_loops(const struct compiled *c, const struct part *part, const char *name, const struct request *r, const char *steps,
+	struct strbuf *notes, struct arena *a, struct err *err)
 {
 	struct loops l;
 	struct strbuf sb;
@@ -91,19 +120,50 @@ static bool print_loops(
 	const bool own_notes = r->form == FORM_LOOPS;
 	struct code_options code = r->options.code;
 	code.schedule |= r->form == FORM_CUDA || r->form == FORM_PTX;
-	if (!code_loops(&l, &planted, &c->p, &code, r->options.defect, a, err))
+	if (!code_loops(&l, &planted, &part->p, &code, r->options.defect, a, err))
 		return false;
-	tell_planted(steps, r->options.defect, planted || c->planted);
+	tell_planted(notes, r->options.defect, planted || c->planted);
 	sb_init(&sb);
 	const bool ok = put_form(&sb, r->form, &l, a, err);
 	const size_t header = own_notes ? strcspn(sb.s, "\n") + 1 : 0;
 	if (ok)
-		printf(own_notes ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
+		printf(own_notes ? "%.*s# of %s%s%s\n%s%s%s" : "%.*s/* of %s%s%s\n%s%s*/\n%s", (int)header, sb.s, name, part->name ? ", part " : "",
+			part->name ? part->name : "", steps, notes->s, sb.s + header);
 	sb_free(&sb);
 	return ok;
 }
 
-static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
+static void step_holds(void *ctx, const char *step, const char *part, const struct prog *p)
+{
+	sb_printf(ctx, "# ok %s%s%s: %d rows\n", step, part ? " of " : "", part ? part : "", p->nnode);
+}
+
+/* False: err. */
+static bool print_parts(
+	const struct compiled *c, const char *name, const struct request *r, const char *steps, const struct prog *bound, struct err *err)
+{
+	bool ok = true, any = false;
+	if (r->part && c->npart == 1)
+		return err_set(err, "it has no %s part: no gradient is asked for, or the target leaves partition out", r->part);
+	for (int i = 0; ok && i < c->npart; i++) {
+		const struct part *part = &c->part[i];
+		struct strbuf notes;
+		struct arena a;
+		if (r->part && !str_eq(part->name, r->part))
+			continue;
+		arena_init(&a);
+		sb_init(&notes);
+		put_results(&notes, c, i, bound);
+		if (r->form != FORM_PROGRAM)
+			ok = print_loops(c, part, name, r, any ? "" : steps, &notes, &a, err);
+		else
+			print_stage(part, name, r->options.stage, any ? "" : steps, notes.s);
+		any = true;
+		sb_free(&notes);
+		arena_free(&a);
+	}
+	return ok;
+}
 
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
@@ -126,11 +186,9 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	if (request->form == FORM_PROGRAM)
 		tell_planted(&steps, o.defect, c.planted);
 	if (status == COMPILE_OK)
-		put_gradients(&steps, &c, &bound);
-	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
-		status = print_loops(&c, name, request, &steps, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
-	else if (status == COMPILE_OK)
-		print_stage(&c.p, name, o.stage, steps.s);
+		compile_give(&c, &bound, &a);
+	if (status == COMPILE_OK && !print_parts(&c, name, request, steps.s, &bound, &err))
+		status = COMPILE_REFUSED;
 	if (status != COMPILE_OK)
 		complain("%s: %s%s", name, why[status], err.msg);
 	request->missing |= status == COMPILE_RAISES || status == COMPILE_REFUSED;
@@ -159,6 +217,7 @@ static bool find_stage(struct request *r, const char *name)
 	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
 	if (compile_stage_find(&r->options.stage, name)) {
 		r->options.decompose |= r->options.stage == STAGE_DECOMPOSED;
+		r->options.partition |= r->options.stage == STAGE_PARTITIONED;
 		return true;
 	}
 	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
@@ -197,6 +256,11 @@ static bool read_options(struct request *r, const struct options *o)
 		return false;
 	}
 	out->validate = o->validate;
+	r->part = o->part;
+	if (o->part && !str_eq(o->part, "forward") && !str_eq(o->part, "backward")) {
+		complain("--part: '%s' is neither forward nor backward", o->part);
+		return false;
+	}
 	if (o->defect && !find_defect(&out->defect, o->defect))
 		return false;
 	return !o->print_after || (find_stage(r, o->print_after) && step_runs(out, o->print_after));

@@ -45,6 +45,7 @@ enum opt {
 	O_ARTIFACTS,
 	O_OUT,
 	O_PRINT_AFTER,
+	O_PART,
 	O_VALIDATE,
 	O_DEFECT,
 	O_FAIL_ON,
@@ -101,8 +102,10 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
+		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
+		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
 		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
+	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},
@@ -274,6 +277,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
+	case O_PART: o->part = v; return true;
 	case O_VALIDATE: o->validate = true; return true;
 	case O_DEFECT: o->defect = v; return true;
 	case O_INTO: o->into = v; return true;

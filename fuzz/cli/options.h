@@ -21,7 +21,7 @@ static inline int exit_of_both(int a, int b)
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *defect, *into, *baseline, *corpus;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;

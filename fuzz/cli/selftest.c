@@ -14,14 +14,17 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass; the stage decomposed and loops show the defects of their steps, and the schedule's show where
- * another order than theirs runs. */
+/* Only freezing runs the folding pass; the stages partitioned, decomposed and loops show the defects of their steps, those of partition
+ * where views are saved, too, and the schedule's where another order than theirs runs. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : "";
-	const char *stage = defect_is_of_loops(d) ? "loops" : d && str_eq(d->step, "decompose") ? "decomposed" : "passes";
+	const bool parts = d && str_eq(d->step, "partition"), core = d && str_eq(d->step, "decompose");
+	const char *stage = defect_is_of_loops(d) ? "loops" : core ? "decomposed" : parts ? "partitioned" : "passes";
+	const char *more = defect_is_of_schedule(d) ? "+order=reversed" : parts ? "+recompute=0" : "";
+	if (d && str_eq(d->step, "fold"))
+		more = "+freezing=1";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
@@ -29,10 +32,14 @@ static void name_target(struct target *t, const struct defect *d)
 
 static bool loops_planted(const struct compiled *c, const struct compile_options *o, struct arena *a)
 {
-	struct loops l;
-	bool planted = false;
-	struct err err = {0};
-	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
+	bool any = false;
+	for (int i = 0; i < c->npart; i++) {
+		struct loops l;
+		bool planted = false;
+		struct err err = {0};
+		any |= code_loops(&l, &planted, &c->part[i].p, &o->code, o->defect, a, &err) && planted;
+	}
+	return any;
 }
 
 /* Does some call of p compile to something else for t with the defect? */

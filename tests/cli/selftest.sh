@@ -4,7 +4,7 @@
 . "$(dirname "$0")/shell.sh"
 
 few() { # one of each catcher, and none
-	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost
+	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost,cotangents_swapped
 	"$bin" selftest --defect $names --programs 150 >"$tmp/out" 2>"$tmp/err"
 	expect "all are found" 0 $?
 	has "none planted" "$tmp/out" '^none planted +nothing found in 150 programs, judged 1[234][0-9]$'
@@ -15,7 +15,8 @@ few() { # one of each catcher, and none
 	has "a value" "$tmp/out" '^alpha_lost +functional .* caught by value; blamed: functional; '
 	has "a gradient of other sizes" "$tmp/out" '^noop_expand +noop .* caught by meta; blamed: noop; '
 	has "a wrong rule" "$tmp/out" '^correction_lost +decompose .* caught by value; blamed: decompose; '
-	has "the summary" "$tmp/out" '^7 defects, 7 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 7; step named right: 7; none planted: nothing found$'
+	has "a wrong crossing" "$tmp/out" '^cotangents_swapped +partition .* caught by gradient; blamed: partition; '
+	has "the summary" "$tmp/out" '^8 defects, 8 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 8; step named right: 8; none planted: nothing found$'
 	"$bin" selftest --defect $names --programs 150 --jobs 2 >"$tmp/again" 2>"$tmp/err"
 	expect "two processes" 0 $?
 	expect "say the same in the same order" "" "$(diff "$tmp/out" "$tmp/again")"

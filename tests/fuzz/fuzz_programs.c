@@ -59,8 +59,8 @@ static void run_stage(const struct prog *p, const char *name, struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const stages[] = {
-		"builtin:functional", "builtin:joint", "builtin:passes", "builtin:passes+freezing=1", "builtin:loops", "builtin:jit"};
+	static const char *const stages[] = {"builtin:functional", "builtin:joint", "builtin:partitioned", "builtin:passes",
+		"builtin:passes+partition=1", "builtin:passes+freezing=1", "builtin:loops", "builtin:jit"};
 	struct arena a;
 	struct prog p;
 	struct result r;

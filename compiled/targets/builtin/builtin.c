@@ -22,16 +22,19 @@ static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
 	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd", .rungs = 1},
 	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
-	{.name = "decomposed", .what = "own compiler, the joint program in rows of the core dialect alone, run by eager's kernels", .rungs = 3},
-	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 4},
-	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 5},
-	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 6},
+	{.name = "partitioned",
+		.what = "own compiler, that in a forward and a backward program with saved values, run by eager's kernels",
+		.rungs = 3},
+	{.name = "decomposed", .what = "own compiler, the joint program in rows of the core dialect alone, run by eager's kernels", .rungs = 4},
+	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 5},
+	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 6},
+	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 7},
 	{.name = "o2",
 		.what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded",
 		.ahead = AHEAD_PROGRAMS,
-		.rungs = 6},
-	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 7},
-	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 6},
+		.rungs = 7},
+	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 8},
+	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 7},
 };
 
 /* What each stage from the passes on can leave out. */
@@ -165,22 +168,26 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 	return (has_loops(t) && loop_step(o->value) >= 0 && (loop_step(o->value) < STEP_SCHEDULE || has_schedule(t)))
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
-			"decompose, fold, noop, views, cse, dce, reinplace",
+			"partition, decompose, fold, noop, views, cse, dce, reinplace",
 			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "decompose", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast",
-		"cc", "opt", "sanitize", "defect", "until"};
+	static const char *const names[] = {"plant", "partition", "recompute", "decompose", "passes", "freezing", "reinplace", "fusion",
+		"buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
-	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
+	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes"),
+			   partitioned = str_eq(target_stage(t)->name, "partitioned"),
+			   behind = passes_stage || str_eq(target_stage(t)->name, "decomposed");
 	unsigned off;
 	if (str_eq(o->name, "defect"))
 		return defect_fits(t, o, text, err);
 	if (passes_stage && str_eq(o->name, "until"))
 		return until_fits(t, o, text, err);
+	if ((behind && str_eq(o->name, "partition")) || ((behind || partitioned) && str_eq(o->name, "recompute")))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
@@ -201,9 +208,9 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
-	const char *has =
-		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, until; from loops on fusion, "
-		"buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
+	const char *has = "plant; from stage functional on defect; from partitioned on recompute; from decomposed on partition; from passes on "
+					  "decompose, passes, freezing, reinplace, until; from loops on fusion, "
+					  "buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
 			return err_set(err, "target '%s': stage %s has no option '%s'; builtin has: %s", text, target_stage(t)->name, o->name, has);
@@ -427,6 +434,8 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt");
 	const struct engine_of *e = engine_of(t);
 	*out = (struct compile_options){.validate = true, .freezing = option_is(t, "freezing", "1"), .to_code = e != NULL};
+	out->partition = option_is(t, "partition", "1") || str_eq(target_stage(t)->name, "partitioned");
+	out->save_all = option_is(t, "recompute", "0");
 	out->decompose = option_is(t, "decompose", "1") || str_eq(target_stage(t)->name, "decomposed");
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
