@@ -152,8 +152,7 @@ static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
 		sb_printf(sb, "(%s)0x%" PRIx64 "ul", c_type[t], (uint64_t)v.i64);
 }
 
-/* Of a cell in memory. */
-static const char *cell_type(enum dtype t, bool bits)
+const char *emit_cell_type(enum dtype t, bool bits)
 {
 	static const char *const words[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
 	static const char *const of[NDTYPES] = {[DT_B8] = "u8",
@@ -214,7 +213,7 @@ static void put_pack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "f64_bits(r%d)", i->a);
 	else
-		sb_printf(sb, "(u64)(%s)%sr%d)", cell_type(i->dtype, true), to_cell(i->dtype), i->a);
+		sb_printf(sb, "(u64)(%s)%sr%d)", emit_cell_type(i->dtype, true), to_cell(i->dtype), i->a);
 }
 
 static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
@@ -224,7 +223,7 @@ static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "bits_f64(r%d)", i->a);
 	else
-		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), cell_type(i->dtype, false), i->a);
+		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), emit_cell_type(i->dtype, false), i->a);
 }
 
 static void put_operand(struct strbuf *sb, int reg)
@@ -257,7 +256,7 @@ static void put_value(struct strbuf *sb, const struct loops *l, const struct loo
 	case LOOP_LOAD: {
 		const enum dtype t = l->buffer[i->buffer].dtype;
 		const bool bits = i->type == REG_BITS;
-		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
+		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), emit_cell_type(t, bits), i->buffer);
 		put_affine(sb, i->at);
 		sb_puts(sb, "])");
 		return;
@@ -283,19 +282,39 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 {
 	const enum dtype t = l->buffer[i->buffer].dtype;
 	const bool bits = l->reg[i->a] == REG_BITS;
-	sb_printf(sb, "((%s *)b%d)[", cell_type(t, bits), i->buffer);
+	sb_printf(sb, "((%s *)b%d)[", emit_cell_type(t, bits), i->buffer);
 	put_affine(sb, i->at);
 	if (bits)
-		sb_printf(sb, "] = (%s)r%d;\n", cell_type(t, true), i->a);
+		sb_printf(sb, "] = (%s)r%d;\n", emit_cell_type(t, true), i->a);
 	else
 		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
+}
+
+void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
+{
+	if (loop->imm % loop->imm2 == 0) /* compilers see how many iterations there are */
+		sb_printf(sb, "r%d + %" PRId64, loop->a, loop->imm2);
+	else
+		sb_printf(
+			sb, "(r%d < %" PRId64 " ? r%d + %" PRId64 " : %" PRId64 ")", loop->a, loop->imm - loop->imm2, loop->a, loop->imm2, loop->imm);
+}
+
+static void put_for(struct strbuf *sb, const struct loop_ins *i)
+{
+	if (i->a == NO_REG) {
+		sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d += %" PRId64 ") {\n", i->dst, i->dst, i->imm, i->dst, MAX(i->imm2, 1));
+		return;
+	}
+	sb_printf(sb, "for (r%d = r%d; r%d < ", i->dst, i->a, i->dst);
+	emit_past_tile(sb, i);
+	sb_printf(sb, "; r%d++) {\n", i->dst);
 }
 
 void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *i = &l->ins[at];
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d++) {\n", i->dst, i->dst, i->imm, i->dst); return;
+	case LOOP_FOR: put_for(sb, i); return;
 	case LOOP_IF: sb_printf(sb, "if (r%d) {\n", i->a); return;
 	case LOOP_ELSE: sb_puts(sb, "} else {\n"); return;
 	case LOOP_END: sb_puts(sb, "}\n"); return;
@@ -394,6 +413,27 @@ static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lan
 
 void emit_register(struct strbuf *sb, const struct loops *l, int r) { sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r); }
 
+static bool has_local(const struct loops *l, int begin, int end, int b) { return l->buffer[b].local && loops_touch(l, begin, end, b); }
+
+/* Instructions of one nest, or one that is in none. */
+static void put_item(struct strbuf *sb, const struct loops *l, int begin, int end)
+{
+	sb_puts(sb, "{\n");
+	for (int b = 0; b < l->nbuffer; b++)
+		if (has_local(l, begin, end, b))
+			sb_printf(sb, "%s b%d[%" PRId64 "];\n", emit_cell_type(l->buffer[b].dtype, true), b, l->buffer[b].ncells);
+	for (int i = begin; i < end; i++) {
+		struct lanes s;
+		if (has_lanes(&s, l, i)) {
+			put_lanes(sb, l, &s);
+			i = l->ins[i].match;
+		} else {
+			emit_statement(sb, l, i);
+		}
+	}
+	sb_puts(sb, "}\n");
+}
+
 /* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
  * touches them. */
 static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
@@ -407,16 +447,11 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 		end++;
 	sb_puts(sb, "{\n");
 	for (int b = 0; b < l->nbuffer; b++)
-		if (loops_touch(l, at, end, b))
+		if (!l->buffer[b].local && loops_touch(l, at, end, b))
 			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
-	for (int i = at; i < end; i++) {
-		struct lanes s;
-		if (has_lanes(&s, l, i)) {
-			put_lanes(sb, l, &s);
-			i = l->ins[i].match;
-		} else {
-			emit_statement(sb, l, i);
-		}
+	for (int i = at, next; i < end; i = next) {
+		next = loops_end_of(l, i);
+		put_item(sb, l, i, next);
 	}
 	sb_puts(sb, "}\n");
 	return end;

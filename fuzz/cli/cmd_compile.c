@@ -90,7 +90,10 @@ static bool print_loops(
 	bool planted;
 	const bool own_notes = r->form == FORM_LOOPS;
 	struct code_options code = r->options.code;
-	code.schedule |= r->form == FORM_CUDA || r->form == FORM_PTX;
+	if ((r->form == FORM_CUDA || r->form == FORM_PTX) && code.engine != CODE_CUDA) {
+		code.engine = CODE_CUDA;
+		code.schedule = code.reorder = true;
+	}
 	if (!code_loops(&l, &planted, &c->p, &code, r->options.defect, a, err))
 		return false;
 	tell_planted(steps, r->options.defect, planted || c->planted);
