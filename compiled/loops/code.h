@@ -25,8 +25,8 @@ struct code_options {
 
 struct defect; /* defects/defects.h */
 
-/* The steps from a program to its loops: lower, reuse, schedule, reorder. Behind its step d (NULL: none) is planted; *planted: it found something to
- * spoil. */
+/* The steps from a program to its loops: lower, reuse, schedule, reorder. Behind its step d (NULL: none) is planted; *planted: it found
+ * something to spoil. */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
 

@@ -338,11 +338,12 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 /* ---- sums in lanes ---- */
 
 /* A summed loop (schedule.h) has several accumulators, so that the additions need not wait for each other, and a C compiler can make
- * vectors of them. */
-enum { LANES = 8, MOST_LANE_SUMS = 8 };
+ * vectors of them. Long ones have so many that it takes the lanes for a loop, and does not unroll them first, which hides the vectors. */
+enum { LANES = 8, MANY_LANES = 32, MOST_LANE_SUMS = 8 };
 
 struct lanes {
-	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked LANES at a time */
+	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked nlane at a time */
+	int nlane;
 	int nsum, sum[MOST_LANE_SUMS];
 };
 
@@ -356,6 +357,7 @@ static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 	s->outer = ins;
 	s->inner = chain[loops_sum_chain(chain, &iterations, l, ins) - 1];
 	s->nsum = loops_sums(s->sum, MOST_LANE_SUMS, l, ins);
+	s->nlane = l->ins[s->inner].imm >= 2 * MANY_LANES ? MANY_LANES : LANES;
 	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
 		if (l->ins[i].op == LOOP_FOR)
 			return false;
@@ -387,26 +389,26 @@ static void put_lane_sum(struct strbuf *sb, int sum, int lane, enum reg_type t)
 static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lanes *s)
 {
 	const struct loop_ins *inner = &l->ins[s->inner];
-	const int64_t whole = inner->imm - inner->imm % LANES;
+	const int64_t whole = inner->imm - inner->imm % s->nlane;
 	sb_puts(sb, "{\n");
 	for (int k = 0; k < s->nsum; k++) {
 		const enum reg_type t = l->reg[s->sum[k]];
-		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], LANES, s->sum[k]);
-		for (int i = 1; i < LANES; i++)
+		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], s->nlane, s->sum[k]);
+		for (int i = 1; i < s->nlane; i++)
 			sb_puts(sb, t == REG_F64 ? ", -0.0" : ", 0");
 		sb_puts(sb, "};\n");
 	}
 	for (int i = s->outer; i < s->inner; i++)
 		emit_statement(sb, l, i);
 	sb_printf(sb, "for (i64 step = 0; step < %" PRId64 "; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n",
-		whole, LANES, LANES, inner->dst);
+		whole, s->nlane, s->nlane, inner->dst);
 	put_lane_body(sb, l, s, "lane");
 	sb_printf(sb, "for (r%d = %" PRId64 "; r%d < %" PRId64 "; r%d++) {\n", inner->dst, whole, inner->dst, inner->imm, inner->dst);
 	put_lane_body(sb, l, s, "0");
 	for (int i = s->outer; i < s->inner; i++)
 		sb_puts(sb, "}\n");
 	for (int k = 0; k < s->nsum; k++)
-		for (int i = 0; i < LANES; i++)
+		for (int i = 0; i < s->nlane; i++)
 			put_lane_sum(sb, s->sum[k], i, l->reg[s->sum[k]]);
 	sb_puts(sb, "}\n");
 }

@@ -3,7 +3,7 @@
 
 #include "compiled/loops/schedule.h"
 
-enum { MOST_TILE_CPU = 64, MOST_TILE_GPU = 32, MOST_JAM = 256, LEAST_JAM = 2, MOST_LOCAL = 32 << 10 };
+enum { MOST_TILE_CPU = 64, MOST_TILE_GPU = 32, MOST_JAM = 1024, LEAST_JAM = 2, MOST_LOCAL = 32 << 10 };
 
 struct reorder {
 	enum reorder_for machine;
