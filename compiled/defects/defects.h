@@ -22,12 +22,12 @@ struct defect_site {
 	int nforward;               /* from the joint step on: rows before the backward part, as that step left them */
 	const struct functional *f; /* NULL: of a backward part */
 	struct partition *s;        /* behind partition, where g is the forward part */
-	struct loops *l;            /* behind lower and reuse, where the others are NULL */
+	struct loops *l;            /* behind the steps on loops, where the others are NULL */
 };
 
 struct defect {
 	const char *name;
-	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower" or "reuse" */
+	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "reuse", "schedule" or "reorder" */
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */
@@ -37,8 +37,8 @@ extern const struct defect defects[];
 extern const int ndefects;
 const struct defect *defect_find(const char *name); /* NULL: there is none */
 
-bool defect_is_of_loops(const struct defect *d); /* NULL: no */
-bool defect_is_of_schedule(const struct defect *d);
+bool defect_is_of_loops(const struct defect *d);    /* NULL: no */
+bool defect_is_of_schedule(const struct defect *d); /* or of reorder, which comes with it */
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

@@ -7,6 +7,7 @@
 #include "compiled/loops/cuda.h"
 #include "compiled/loops/jit.h"
 #include "compiled/loops/package.h"
+#include "compiled/loops/reorder.h"
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/schedule.h"
 
@@ -35,6 +36,10 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 	if (o->schedule) {
 		loops_schedule(out);
 		*planted |= defect_plant(d, "schedule", &site);
+	}
+	if (o->schedule && o->reorder) {
+		loops_reorder(out, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
+		*planted |= defect_plant(d, "reorder", &site);
 	}
 	return true;
 }

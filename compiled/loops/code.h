@@ -18,14 +18,15 @@ struct code_options {
 	struct lower_options lower;
 	bool no_reuse; /* every value has a buffer of its own (reuse.h) */
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
+	bool reorder;  /* and they do (reorder.h) */
 	struct native_options native;
 	struct gpu_options gpu; /* arch: where only text is asked for */
 };
 
 struct defect; /* defects/defects.h */
 
-/* The steps from a program to its loops: lower, reuse, schedule. Behind its step d (NULL: none) is planted; *planted: it found something to
- * spoil. */
+/* The steps from a program to its loops: lower, reuse, schedule, reorder. Behind its step d (NULL: none) is planted; *planted: it found
+ * something to spoil. */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
 

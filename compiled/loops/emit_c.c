@@ -152,8 +152,7 @@ static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
 		sb_printf(sb, "(%s)0x%" PRIx64 "ul", c_type[t], (uint64_t)v.i64);
 }
 
-/* Of a cell in memory. */
-static const char *cell_type(enum dtype t, bool bits)
+const char *emit_cell_type(enum dtype t, bool bits)
 {
 	static const char *const words[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
 	static const char *const of[NDTYPES] = {[DT_B8] = "u8",
@@ -214,7 +213,7 @@ static void put_pack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "f64_bits(r%d)", i->a);
 	else
-		sb_printf(sb, "(u64)(%s)%sr%d)", cell_type(i->dtype, true), to_cell(i->dtype), i->a);
+		sb_printf(sb, "(u64)(%s)%sr%d)", emit_cell_type(i->dtype, true), to_cell(i->dtype), i->a);
 }
 
 static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
@@ -224,7 +223,7 @@ static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "bits_f64(r%d)", i->a);
 	else
-		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), cell_type(i->dtype, false), i->a);
+		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), emit_cell_type(i->dtype, false), i->a);
 }
 
 static void put_operand(struct strbuf *sb, int reg)
@@ -257,7 +256,7 @@ static void put_value(struct strbuf *sb, const struct loops *l, const struct loo
 	case LOOP_LOAD: {
 		const enum dtype t = l->buffer[i->buffer].dtype;
 		const bool bits = i->type == REG_BITS;
-		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
+		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), emit_cell_type(t, bits), i->buffer);
 		put_affine(sb, i->at);
 		sb_puts(sb, "])");
 		return;
@@ -283,19 +282,39 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 {
 	const enum dtype t = l->buffer[i->buffer].dtype;
 	const bool bits = l->reg[i->a] == REG_BITS;
-	sb_printf(sb, "((%s *)b%d)[", cell_type(t, bits), i->buffer);
+	sb_printf(sb, "((%s *)b%d)[", emit_cell_type(t, bits), i->buffer);
 	put_affine(sb, i->at);
 	if (bits)
-		sb_printf(sb, "] = (%s)r%d;\n", cell_type(t, true), i->a);
+		sb_printf(sb, "] = (%s)r%d;\n", emit_cell_type(t, true), i->a);
 	else
 		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
+}
+
+void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
+{
+	if (loop->imm % loop->imm2 == 0) /* compilers see how many iterations there are */
+		sb_printf(sb, "r%d + %" PRId64, loop->a, loop->imm2);
+	else
+		sb_printf(
+			sb, "(r%d < %" PRId64 " ? r%d + %" PRId64 " : %" PRId64 ")", loop->a, loop->imm - loop->imm2, loop->a, loop->imm2, loop->imm);
+}
+
+static void put_for(struct strbuf *sb, const struct loop_ins *i)
+{
+	if (i->a == NO_REG) {
+		sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d += %" PRId64 ") {\n", i->dst, i->dst, i->imm, i->dst, MAX(i->imm2, 1));
+		return;
+	}
+	sb_printf(sb, "for (r%d = r%d; r%d < ", i->dst, i->a, i->dst);
+	emit_past_tile(sb, i);
+	sb_printf(sb, "; r%d++) {\n", i->dst);
 }
 
 void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *i = &l->ins[at];
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d++) {\n", i->dst, i->dst, i->imm, i->dst); return;
+	case LOOP_FOR: put_for(sb, i); return;
 	case LOOP_IF: sb_printf(sb, "if (r%d) {\n", i->a); return;
 	case LOOP_ELSE: sb_puts(sb, "} else {\n"); return;
 	case LOOP_END: sb_puts(sb, "}\n"); return;
@@ -319,11 +338,12 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 /* ---- sums in lanes ---- */
 
 /* A summed loop (schedule.h) has several accumulators, so that the additions need not wait for each other, and a C compiler can make
- * vectors of them. */
-enum { LANES = 8, MOST_LANE_SUMS = 8 };
+ * vectors of them. Long ones have so many that it takes the lanes for a loop, and does not unroll them first, which hides the vectors. */
+enum { LANES = 8, MANY_LANES = 32, MOST_LANE_SUMS = 8 };
 
 struct lanes {
-	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked LANES at a time */
+	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked nlane at a time */
+	int nlane;
 	int nsum, sum[MOST_LANE_SUMS];
 };
 
@@ -337,6 +357,7 @@ static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 	s->outer = ins;
 	s->inner = chain[loops_sum_chain(chain, &iterations, l, ins) - 1];
 	s->nsum = loops_sums(s->sum, MOST_LANE_SUMS, l, ins);
+	s->nlane = l->ins[s->inner].imm >= 2 * MANY_LANES ? MANY_LANES : LANES;
 	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
 		if (l->ins[i].op == LOOP_FOR)
 			return false;
@@ -368,31 +389,52 @@ static void put_lane_sum(struct strbuf *sb, int sum, int lane, enum reg_type t)
 static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lanes *s)
 {
 	const struct loop_ins *inner = &l->ins[s->inner];
-	const int64_t whole = inner->imm - inner->imm % LANES;
+	const int64_t whole = inner->imm - inner->imm % s->nlane;
 	sb_puts(sb, "{\n");
 	for (int k = 0; k < s->nsum; k++) {
 		const enum reg_type t = l->reg[s->sum[k]];
-		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], LANES, s->sum[k]);
-		for (int i = 1; i < LANES; i++)
+		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], s->nlane, s->sum[k]);
+		for (int i = 1; i < s->nlane; i++)
 			sb_puts(sb, t == REG_F64 ? ", -0.0" : ", 0");
 		sb_puts(sb, "};\n");
 	}
 	for (int i = s->outer; i < s->inner; i++)
 		emit_statement(sb, l, i);
 	sb_printf(sb, "for (i64 step = 0; step < %" PRId64 "; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n",
-		whole, LANES, LANES, inner->dst);
+		whole, s->nlane, s->nlane, inner->dst);
 	put_lane_body(sb, l, s, "lane");
 	sb_printf(sb, "for (r%d = %" PRId64 "; r%d < %" PRId64 "; r%d++) {\n", inner->dst, whole, inner->dst, inner->imm, inner->dst);
 	put_lane_body(sb, l, s, "0");
 	for (int i = s->outer; i < s->inner; i++)
 		sb_puts(sb, "}\n");
 	for (int k = 0; k < s->nsum; k++)
-		for (int i = 0; i < LANES; i++)
+		for (int i = 0; i < s->nlane; i++)
 			put_lane_sum(sb, s->sum[k], i, l->reg[s->sum[k]]);
 	sb_puts(sb, "}\n");
 }
 
 void emit_register(struct strbuf *sb, const struct loops *l, int r) { sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r); }
+
+static bool has_local(const struct loops *l, int begin, int end, int b) { return l->buffer[b].local && loops_touch(l, begin, end, b); }
+
+/* Instructions of one nest, or one that is in none. */
+static void put_item(struct strbuf *sb, const struct loops *l, int begin, int end)
+{
+	sb_puts(sb, "{\n");
+	for (int b = 0; b < l->nbuffer; b++)
+		if (has_local(l, begin, end, b))
+			sb_printf(sb, "%s b%d[%" PRId64 "];\n", emit_cell_type(l->buffer[b].dtype, true), b, l->buffer[b].ncells);
+	for (int i = begin; i < end; i++) {
+		struct lanes s;
+		if (has_lanes(&s, l, i)) {
+			put_lanes(sb, l, &s);
+			i = l->ins[i].match;
+		} else {
+			emit_statement(sb, l, i);
+		}
+	}
+	sb_puts(sb, "}\n");
+}
 
 /* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
  * touches them. */
@@ -407,16 +449,11 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 		end++;
 	sb_puts(sb, "{\n");
 	for (int b = 0; b < l->nbuffer; b++)
-		if (loops_touch(l, at, end, b))
+		if (!l->buffer[b].local && loops_touch(l, at, end, b))
 			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
-	for (int i = at; i < end; i++) {
-		struct lanes s;
-		if (has_lanes(&s, l, i)) {
-			put_lanes(sb, l, &s);
-			i = l->ins[i].match;
-		} else {
-			emit_statement(sb, l, i);
-		}
+	for (int i = at, next; i < end; i = next) {
+		next = loops_end_of(l, i);
+		put_item(sb, l, i, next);
 	}
 	sb_puts(sb, "}\n");
 	return end;

@@ -82,16 +82,24 @@ static void put_buffers(struct strbuf *sb, const struct loop_kernel *k, const ch
 
 /* ---- threads ---- */
 
+static const char *tile_factor(const struct loop_ins *loop, char factor[32])
+{
+	snprintf(factor, 32, loop->imm2 ? " * %" PRId64 : "", loop->imm2);
+	return factor;
+}
+
 /* A number as the variables of loops, the innermost fastest: neighbouring threads touch neighbouring cells. */
 static void put_variables(struct strbuf *sb, const struct loops *l, const int *loop, int n, const char *number, int64_t below)
 {
+	char factor[32];
 	sb_printf(sb, "%s rest = (%s)%s;\n", below <= INT32_MAX ? "u32" : "u64", below <= INT32_MAX ? "u32" : "u64", number);
 	for (int i = n - 1; i > 0; i--) {
 		const struct loop_ins *ins = &l->ins[loop[i]];
-		sb_printf(sb, "r%d = rest %% %" PRId64 "u;\nrest /= %" PRId64 "u;\n", ins->dst, ins->imm, ins->imm);
+		const int64_t n_of = loop_iterations(ins);
+		sb_printf(sb, "r%d = rest %% %" PRId64 "u%s;\nrest /= %" PRId64 "u;\n", ins->dst, n_of, tile_factor(ins, factor), n_of);
 	}
 	if (n)
-		sb_printf(sb, "r%d = rest;\n", l->ins[loop[0]].dst);
+		sb_printf(sb, "r%d = rest%s;\n", l->ins[loop[0]].dst, tile_factor(&l->ins[loop[0]], factor));
 }
 
 /* Which thread of which team; `first` alone stores. */
@@ -137,6 +145,38 @@ static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop
 			sb_printf(sb, "r%d = sum_%s(r%d);\n", reg[i], blocks ? "block" : "warp", reg[i]);
 }
 
+/* ---- tiles ---- */
+
+/* The threads of a block share a tile: 32 beside each other take neighbours of the inner loop, and 8 rows of them are computed at once. */
+enum { ROW = 32 };
+
+static void put_local_buffers(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
+{
+	for (int b = 0; b < l->nbuffer; b++)
+		if (l->buffer[b].local && loops_touch(l, k->begin, k->end, b))
+			sb_printf(sb, "__shared__ %s b%d[%" PRId64 "];\n", emit_cell_type(l->buffer[b].dtype, true), b, l->buffer[b].ncells);
+}
+
+static bool is_within(const struct loops *l, int at) { return l->ins[at].op == LOOP_FOR && l->ins[at].a != NO_REG; }
+
+/* Of the two loops within a tile that stand in one another, at is the inner one. */
+static void put_within(struct strbuf *sb, const struct loops *l, int at)
+{
+	const struct loop_ins *loop = &l->ins[at];
+	const bool inner = is_within(l, at - 1);
+	sb_printf(sb, "for (r%d = r%d + threadIdx.x %s %d; r%d < ", loop->dst, loop->a, inner ? "%" : "/", ROW, loop->dst);
+	emit_past_tile(sb, loop);
+	sb_printf(sb, "; r%d += %d) {\n", loop->dst, inner ? ROW : TEAM_BLOCK / ROW);
+}
+
+/* What the next loops read, or the next tile's fill, is complete. */
+static void put_end_within(struct strbuf *sb, const struct loops *l, int at)
+{
+	sb_puts(sb, "}\n");
+	if (!is_within(l, l->ins[at].match - 1))
+		sb_puts(sb, "__syncthreads();\n");
+}
+
 /* ---- kernels ---- */
 
 static bool is_head(const struct loop_kernel *k, int ins)
@@ -161,8 +201,12 @@ static void put_statements(struct strbuf *sb, const struct loops *l, const struc
 		} else if (ins->op == LOOP_END && ins->match == outer) {
 			put_sums(sb, l, k, outer);
 			outer = inner = -1;
+		} else if (is_within(l, i)) {
+			put_within(sb, l, i);
+		} else if (ins->op == LOOP_END && is_within(l, ins->match)) {
+			put_end_within(sb, l, i);
 		} else if (ins->op != LOOP_END || ins->match > inner || ins->match < outer) {
-			if (k->team > 1 && ins->op == LOOP_STORE)
+			if (k->team > 1 && !k->tiled && ins->op == LOOP_STORE)
 				sb_puts(sb, "if (first) ");
 			emit_statement(sb, l, i);
 		}
@@ -174,6 +218,7 @@ static void put_body(struct strbuf *sb, const struct loops *l, const struct loop
 	for (int i = k->begin; i < k->end; i++)
 		if (l->ins[i].dst != NO_REG && l->ins[i].op != LOOP_SET)
 			emit_register(sb, l, l->ins[i].dst);
+	put_local_buffers(sb, l, k);
 	put_head(sb, l, k);
 	put_statements(sb, l, k);
 }

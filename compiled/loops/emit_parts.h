@@ -10,5 +10,9 @@ void emit_functions(struct strbuf *sb);                                /* wrappi
 void emit_rows(struct strbuf *sb, const struct loops *l);              /* a function for each row and type that is used */
 void emit_register(struct strbuf *sb, const struct loops *l, int r);   /* its declaration */
 void emit_statement(struct strbuf *sb, const struct loops *l, int at); /* instruction `at`; a loop's head ends with its brace */
+/* The first position behind the tile that a loop is within, an expression. */
+void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop);
+/* The type of a cell in memory, as bits or as a number (of halves: bits). */
+const char *emit_cell_type(enum dtype t, bool bits);
 
 #endif

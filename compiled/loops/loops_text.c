@@ -117,10 +117,20 @@ static void put_places(struct strbuf *sb, const struct place *p, int n)
 	}
 }
 
+static void put_for(struct strbuf *sb, const struct loop_ins *i)
+{
+	sb_printf(sb, "for r%d < %" PRId64, i->dst, i->imm);
+	if (i->a != NO_REG)
+		sb_printf(sb, " in r%d + %" PRId64, i->a, i->imm2);
+	else if (i->imm2)
+		sb_printf(sb, " by %" PRId64, i->imm2);
+	sb_puts(sb, i->parallel ? " parallel" : i->summed ? " summed" : "");
+}
+
 static void put_ins(struct strbuf *sb, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64 "%s", i->dst, i->imm, i->parallel ? " parallel" : i->summed ? " summed" : ""); break;
+	case LOOP_FOR: put_for(sb, i); break;
 	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
 	case LOOP_ELSE: sb_puts(sb, "else"); break;
 	case LOOP_END: sb_puts(sb, "end"); break;
@@ -150,6 +160,8 @@ void loops_print(struct strbuf *sb, const struct loops *l)
 		sb_printf(sb, "b%d: %s[%" PRId64 "]", b, dtype_info[l->buffer[b].dtype].name, l->buffer[b].ncells);
 		if (l->buffer[b].input >= 0)
 			sb_printf(sb, " = input %d", l->buffer[b].input);
+		if (l->buffer[b].local)
+			sb_puts(sb, " local");
 		sb_puts(sb, "\n");
 	}
 	for (int i = 0; i < l->nins; i++) {
@@ -530,13 +542,36 @@ static bool read_extern(struct reader *r)
 	return true;
 }
 
+/* by N: over tiles; in rN + N: within one, of a loop over tiles of that length. */
+static bool read_tile(struct reader *r, int *tiles, int64_t *tile)
+{
+	*tiles = NO_REG;
+	*tile = 0;
+	const bool over = token_keyword(&r->t, "by"), within = !over && token_keyword(&r->t, "in");
+	if (within && (!of_type(r, tiles, REG_I64) || !token_want(&r->t, "+")))
+		return false;
+	if ((over || within) && (!integer(r, tile) || (*tile < 1 && !FAIL(&r->t, "a tile of %" PRId64, *tile))))
+		return false;
+	for (int i = 0; within && i < r->l->depth; i++) {
+		const struct loop_ins *loop = &r->l->ins[r->l->open[i]];
+		if (loop->op == LOOP_FOR && loop->dst == *tiles && loop->a == NO_REG && loop->imm2 == *tile)
+			return true;
+	}
+	return !within || FAIL(&r->t, "r%d is not the variable of an open loop by %" PRId64, *tiles, *tile);
+}
+
 static bool read_for(struct reader *r)
 {
-	int64_t number, n;
+	int64_t number, n, tile;
+	int tiles;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
 	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !integer(r, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
-		|| !define(r, number, REG_I64, loops_for(r->l, n)))
+		|| !read_tile(r, &tiles, &tile)
+		|| !define(r, number, REG_I64,
+			tiles != NO_REG ? loops_for_within(r->l, n, tiles, tile)
+				: tile      ? loops_for_tiles(r->l, n, tile)
+							: loops_for(r->l, n)))
 		return false;
 	struct loop_ins *loop = &r->l->ins[r->l->nins - 1];
 	loop->parallel = token_keyword(&r->t, "parallel");
@@ -599,6 +634,7 @@ static bool read_buffer(struct reader *r)
 	if (input < -1 || input > INT_MAX)
 		return FAIL(&r->t, "there is no input %" PRId64, input);
 	loops_buffer(r->l, t, ncells, (int)input);
+	r->l->buffer[r->l->nbuffer - 1].local = input == -1 && token_keyword(&r->t, "local");
 	return true;
 }
 

@@ -31,9 +31,17 @@ static int compile_text(const char *text, const char *library, const char *messa
 	char level[] = "-O2";
 	level[2] = (char)('0' + o->level);
 	/* Halves and floats are moved as bits, too, hence no strict aliasing; arithmetic is as written, and nobody looks at its flags. */
-	const char *argv[] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
-		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm", o->sanitize ? "-fsanitize=undefined" : NULL,
-		"-fsanitize-undefined-trap-on-error", NULL};
+	const char *argv[24] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm"};
+	int n = 14;
+	if (o->sanitize) {
+		argv[n++] = "-fsanitize=undefined";
+		argv[n++] = "-fsanitize-undefined-trap-on-error";
+	}
+	if (o->level == 2 && str_eq(o->compiler, "gcc")) { /* its -O2 makes few loops vectors; clang's needs no word */
+		argv[n++] = "-fvect-cost-model=dynamic";
+		argv[n++] = "-funswitch-loops";
+	}
 	int status;
 	const pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {

@@ -50,7 +50,7 @@ enum {
 	MAX_TEXT = 1 << 20, /* bytes of a program's text */
 	MAX_ERR = 2000      /* bytes of an error message */
 };
-#define MAX_NUMEL ((int64_t)1 << 24) /* elements of one tensor, logical or stored */
+#define MAX_NUMEL ((int64_t)1 << 26) /* elements of one tensor, logical or stored */
 #define MAX_ARENA ((size_t)1 << 32)  /* bytes of one arena: beyond it is our bug, limits are checked before */
 
 /* ---- our bug ---------------------------------------------------------------------------------------------- */

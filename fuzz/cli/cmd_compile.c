@@ -119,7 +119,10 @@ static bool print_loops(const struct compiled *c, const struct part *part, const
 	bool planted;
 	const bool own_notes = r->form == FORM_LOOPS;
 	struct code_options code = r->options.code;
-	code.schedule |= r->form == FORM_CUDA || r->form == FORM_PTX;
+	if ((r->form == FORM_CUDA || r->form == FORM_PTX) && code.engine != CODE_CUDA) {
+		code.engine = CODE_CUDA;
+		code.schedule = code.reorder = true;
+	}
 	if (!code_loops(&l, &planted, &part->p, &code, r->options.defect, a, err))
 		return false;
 	tell_planted(notes, r->options.defect, planted || c->planted);

@@ -22,7 +22,8 @@ static bool put_program(struct strbuf *text, const struct prog *p, int number, s
 	char name[16];
 	bool planted;
 	if (!prog_bind(bound, p, 0, a, &err) || compile(&c, bound, &o, a, &err) != COMPILE_OK
-		|| !code_loops(&l, &planted, &c.part[0].p, &(struct code_options){.schedule = true}, NULL, a, &err))
+		|| !code_loops(
+			&l, &planted, &c.part[0].p, &(struct code_options){.engine = CODE_CUDA, .schedule = true, .reorder = true}, NULL, a, &err))
 		return false;
 	const int n = loops_kernels(&k, &l, a);
 	snprintf(name, sizeof name, "p%d", number);

@@ -27,7 +27,7 @@ static const char *loops_text(bool *planted, const struct prog *p, const struct 
 	struct strbuf sb, sb2;
 	struct err err = {0};
 	*planted = false;
-	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true}, d, a, &err))
+	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
 		return "";
 	sb_init(&sb);
 	sb_init(&sb2);

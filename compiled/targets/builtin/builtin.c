@@ -151,8 +151,8 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 }
 
 /* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "reuse", "schedule"};
-enum { STEP_LOWER, STEP_REUSE, STEP_SCHEDULE };
+static const char *const loop_steps[] = {"lower", "reuse", "schedule", "reorder"};
+enum { STEP_LOWER, STEP_REUSE, STEP_SCHEDULE, STEP_REORDER };
 
 static int loop_step(const char *name) /* -1: it is none */
 {
@@ -169,7 +169,7 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
 			"partition, decompose, fold, noop, views, cse, dce, reinplace",
-			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
+			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule, reorder" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -226,7 +226,8 @@ static bool probe(struct target_option *out, const struct target *t, const struc
 	const bool first = p->kind == PROBE_FIRST && has_loops(t), order = first && str_eq(p->what, "order") && has_schedule(t);
 	if (order || (first && str_eq(p->what, "buffers"))) {
 		*out = (struct target_option){.name = "until"};
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, 1)) + (order ? STEP_REUSE : STEP_LOWER)]);
+		const int base = order ? STEP_REUSE : STEP_LOWER, last = order ? STEP_REORDER : STEP_REUSE;
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(base, MIN(base + p->first, last))]);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
@@ -271,14 +272,21 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 	return true;
 }
 
+/* Of the steps on loops: buffers (lower, reuse), then order (schedule, reorder). */
+static char *probed_loops(int step, struct arena *a)
+{
+	const bool order = step >= STEP_SCHEDULE;
+	return arena_printf(a, "first %s:%d: %d asked, the last that was on: %s\n", order ? "order" : "buffers",
+		order ? step - STEP_REUSE : step, order ? STEP_REORDER - STEP_REUSE : STEP_REUSE, loop_steps[step]);
+}
+
 /* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
 static char *until_answer(const struct target *t, struct arena *a)
 {
 	const char *until = target_option(t, "until");
 	int stage;
 	if (until && loop_step(until) >= 0)
-		return arena_printf(a, "first %s:%d: 1 asked, the last that was on: %s\n", loop_step(until) == STEP_SCHEDULE ? "order" : "buffers",
-			MIN(loop_step(until), 1), until);
+		return probed_loops(loop_step(until), a);
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
@@ -447,12 +455,14 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
+	out->code.reorder = out->code.schedule;
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
 		out->code.no_reuse |= loop_step(until) == STEP_LOWER;
-		out->code.schedule &= loop_step(until) == STEP_SCHEDULE;
+		out->code.schedule &= loop_step(until) >= STEP_SCHEDULE;
+		out->code.reorder = loop_step(until) == STEP_REORDER;
 		until = NULL;
 	}
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
