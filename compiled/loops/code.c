@@ -44,6 +44,58 @@ bool code_loops(struct loops *out, bool *planted, const struct prog *p, const st
 	return true;
 }
 
+/* ---- ahead ---- */
+
+struct code_ahead {
+	struct batches *native, *cuda;
+};
+
+struct code_ahead *code_ahead_new(void)
+{
+	struct code_ahead *h = xmalloc(sizeof *h);
+	*h = (struct code_ahead){.native = batches_new(&native_batches), .cuda = batches_new(&cuda_batches)};
+	return h;
+}
+
+void code_ahead_free(struct code_ahead *h)
+{
+	if (!h)
+		return;
+	batches_free(h->native);
+	batches_free(h->cuda);
+	free(h);
+}
+
+/* NULL: there are none of this engine's. */
+static struct batches *batches_of(const struct code_ahead *h, const struct code_options *o)
+{
+	return !h ? NULL : o->engine == CODE_NATIVE ? h->native : o->engine == CODE_CUDA ? h->cuda : NULL;
+}
+
+bool code_can_be_ahead(const struct code_options *o)
+{
+	return o->engine == CODE_NATIVE || (o->engine == CODE_CUDA && cuda_can_be_ahead(&o->gpu));
+}
+
+bool code_is_ahead(const struct code_ahead *h, const struct loops *l, const struct code_options *o)
+{
+	const struct batches *b = batches_of(h, o);
+	return o->engine == CODE_CUDA ? cuda_is_ahead(b, l, &o->gpu) : native_is_ahead(b, l, &o->native);
+}
+
+bool code_make_ahead(struct code_ahead *h, bool (*make)(void *ctx, const char *path), void *ctx, const struct code_options *o, int limit_ms)
+{
+	struct batches *b = batches_of(h, o);
+	return b && batches_make(b, make, ctx, limit_ms);
+}
+
+bool code_build_all(const char *path, const struct loops *const *l, int n, const struct code_options *o, struct err *err)
+{
+	return o->engine == CODE_CUDA ? cuda_build_all(path, l, n, &o->gpu, err) : native_build_all(path, l, n, &o->native, err);
+}
+
+/* ---- making it ---- */
+
 static bool built(enum native_end end, const struct err *err)
 {
 	if (end == NATIVE_BROKEN)
@@ -59,10 +111,10 @@ static bool make(struct code *c, const struct code_options *o, const struct defe
 	switch (o->engine) {
 	case CODE_INTERPRETED: return true;
 	case CODE_JIT: c->jit = jit_open(&c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
-	case CODE_NATIVE: return built(native_open(&c->native, &c->l, &o->native, err), err);
+	case CODE_NATIVE: return built(native_open(&c->native, &c->l, &o->native, batches_of(o->ahead, o), err), err);
 	case CODE_PACKAGE: return built(package_open(&c->package, &c->l, c->p, &o->native, err), err);
 	case CODE_CUDA: {
-		const enum gpu_end end = cuda_open(&c->cuda, &c->l, &o->gpu, err);
+		const enum gpu_end end = cuda_open(&c->cuda, &c->l, &o->gpu, batches_of(o->ahead, o), err);
 		return built(end == GPU_OK ? NATIVE_OK : end == GPU_MISSING ? NATIVE_MISSING : NATIVE_BROKEN, err);
 	}
 	}

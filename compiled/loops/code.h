@@ -20,7 +20,8 @@ struct code_options {
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
 	bool reorder;  /* and they do (reorder.h) */
 	struct native_options native;
-	struct gpu_options gpu; /* arch: where only text is asked for */
+	struct gpu_options gpu;
+	const struct code_ahead *ahead; /* code_open takes what is there from there; NULL: nothing is */
 };
 
 struct defect; /* defects/defects.h */
@@ -29,6 +30,18 @@ struct defect; /* defects/defects.h */
  * something to spoil. */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
+
+/* AHEAD is code of engines whose compiler takes long, in batches (batch.h): NATIVE and CUDA have some. */
+struct code_ahead;
+struct code_ahead *code_ahead_new(void);
+void code_ahead_free(struct code_ahead *h); /* NULL is fine; whatever code_open took from it is closed */
+/* False: nothing of o is ever ahead, because of its engine or for want of a GPU or of its compiler. */
+bool code_can_be_ahead(const struct code_options *o);
+bool code_is_ahead(const struct code_ahead *h, const struct loops *l, const struct code_options *o);
+/* batches_make; `make` calls code_build_all. Nothing that code_open took from h may be open. */
+bool code_make_ahead(
+	struct code_ahead *h, bool (*make)(void *ctx, const char *path), void *ctx, const struct code_options *o, int limit_ms);
+bool code_build_all(const char *path, const struct loops *const *l, int n, const struct code_options *o, struct err *err);
 
 struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).

@@ -47,16 +47,16 @@ static const char *const libm =
 #include "compiled/loops/runtime.def"
 	;
 
-void emit_functions(struct strbuf *sb)
+void emit_functions(struct strbuf *sb, const char *longer)
 {
 	sb_printf(sb,
 		"#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
 		"#define INT32_MIN "
-		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\n"
+		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION %s\n"
 		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
 		"static i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }\n"
 		"static i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }\n%s%s",
-		(const char *)half_h, (const char *)scalar_functions_h);
+		longer, (const char *)half_h, (const char *)scalar_functions_h);
 }
 
 static void put_runtime(struct strbuf *sb)
@@ -67,7 +67,7 @@ static void put_runtime(struct strbuf *sb)
 		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); };\n"
 		"#define loop_bound(frame, ins, v, out) ((*(const struct callbacks **)(frame))->bound(frame, ins, v, out))\n"
 		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n");
-	emit_functions(sb);
+	emit_functions(sb, "static");
 }
 
 /* The expression of a row, with the word that its category puts around it. */
@@ -116,17 +116,13 @@ static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type
 	sb_puts(sb, "#undef T\n#undef FN\n#undef INST_INT\n");
 }
 
-static void put_all_rows(struct strbuf *sb, const struct rows_used *u)
-{
-	for (int t = 0; t < NREGTYPES; t++)
-		put_rows(sb, u, (enum reg_type)t);
-}
-
-void emit_rows(struct strbuf *sb, const struct loops *l)
+void emit_rows(struct strbuf *sb, const struct loops *const *l, int n)
 {
 	struct rows_used u = {0};
-	add_rows(&u, l);
-	put_all_rows(sb, &u);
+	for (int i = 0; i < n; i++)
+		add_rows(&u, l[i]);
+	for (int t = 0; t < NREGTYPES; t++)
+		put_rows(sb, &u, (enum reg_type)t);
 }
 
 /* ---- expressions ---- */
@@ -488,17 +484,14 @@ static void put_head(struct strbuf *sb, bool alone)
 void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 {
 	put_head(sb, alone);
-	emit_rows(sb, l);
+	emit_rows(sb, &l, 1);
 	put_function(sb, l, "run");
 }
 
 void loops_emit_c_all(struct strbuf *sb, const struct loops *const *l, const char *const *name, int n)
 {
-	struct rows_used u = {0};
 	put_head(sb, true);
-	for (int i = 0; i < n; i++)
-		add_rows(&u, l[i]);
-	put_all_rows(sb, &u);
+	emit_rows(sb, l, n);
 	for (int i = 0; i < n; i++)
 		put_function(sb, l[i], name[i]);
 }

@@ -6,13 +6,15 @@
 
 #include "compiled/loops/emit_parts.h"
 
+extern const unsigned char bf16_of_float_h[];
+
 static const char *const words = "#define CONSTS(x) consts_##x\n#define CONSTS_GIVEN(x) const consts_##x own\n"
 								 "#define CONSTS_OPEN(x) const consts_##x *k = &own;\n";
 
 /* The first thread in the order of the loops, whichever comes first to the lock. */
 static const char *const raising =
 	"struct raised { int lock, is; i64 thread, ins, v; };\n"
-	"static void raise(struct raised *w, i64 thread, i64 ins, i64 v)\n{\n"
+	"static __noinline__ void raise(struct raised *w, i64 thread, i64 ins, i64 v)\n{\n"
 	"while (atomicCAS(&w->lock, 0, 1)) __nanosleep(100);\n__threadfence();\n"
 	"volatile struct raised *now = w;\n"
 	"if (!now->is || thread < now->thread) { now->thread = thread; now->ins = ins; now->v = v; now->is = 1; }\n"
@@ -50,9 +52,12 @@ static const struct libm libm[] = {
 #include "compiled/loops/runtime.def"
 };
 
+/* What is long is called, not inlined: NVRTC takes longer the more code it has, and most of it was these, once for each use. */
+#define CALLED "static __noinline__ "
+
 /* CUDA's pow is off by up to 2 ULP, also where the result is the base; the C library's is not. */
-static const char *const power = "static double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
-								 "#define pow of_pow\n";
+static const char *const power = CALLED "double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
+										"#define pow of_pow\n";
 
 /* Those on doubles that have others on floats. The words of integer rows name floor, ceil and trunc, which are exact for both. */
 static bool has_own_name(const char *name)
@@ -60,16 +65,22 @@ static bool has_own_name(const char *name)
 	return !str_eq(name, "pow") && !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "fabs");
 }
 
-void loops_emit_cuda_head(struct strbuf *sb)
+/* What is short for bf16 is inlined: widening, and the rounding of floats. */
+static const char *const short_functions = "#define bf16_to_f32(h) bits_f32((u32)(h) << 16)\n"
+										   "static u16 f64_to_bf16(float f) { return bf16_of_float(f); }\n";
+
+static void put_head_of_text(struct strbuf *sb)
 {
 	sb_puts(sb, words);
 	sb_puts(sb, emit_types);
 	for (int k = 0; k < ARRAY_LEN(libm); k++)
 		if (has_own_name(libm[k].name))
-			sb_printf(sb, "static double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
+			sb_printf(sb, CALLED "double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
 				strchr(libm[k].parameters, ',') ? "(a, b)" : "(a)", libm[k].name, libm[k].name);
 	sb_puts(sb, power);
-	emit_functions(sb);
+	emit_functions(sb, CALLED);
+	sb_puts(sb, (const char *)bf16_of_float_h);
+	sb_puts(sb, short_functions);
 	sb_puts(sb, raising);
 	sb_puts(sb, sums);
 }
@@ -188,6 +199,7 @@ static bool is_head(const struct loop_kernel *k, int ins)
 }
 
 /* Heads of kernels and of shared loops have no statement of their own, so their ENDs have none. */
+enum { UNROLLED = 64 }; /* iterations: shorter loops stay loops; unrolled whole they are most of what NVRTC would compile */
 static void put_statements(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
 	int outer = -1, inner = -1; /* of the shared loops that are open */
@@ -208,6 +220,8 @@ static void put_statements(struct strbuf *sb, const struct loops *l, const struc
 		} else if (ins->op != LOOP_END || ins->match > inner || ins->match < outer) {
 			if (k->team > 1 && !k->tiled && ins->op == LOOP_STORE)
 				sb_puts(sb, "if (first) ");
+			if (ins->op == LOOP_FOR && ins->imm < UNROLLED)
+				sb_puts(sb, "#pragma unroll 1\n");
 			emit_statement(sb, l, i);
 		}
 	}
@@ -236,12 +250,25 @@ static void put_kernel(struct strbuf *sb, const struct loops *l, const struct lo
 	sb_puts(sb, ");\n}\n");
 }
 
-void loops_emit_cuda(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int n, const char *name)
+void loops_emit_cuda_body(struct strbuf *sb, const struct cuda_text *p)
 {
-	sb_printf(sb, "namespace %s {\n", name);
-	emit_rows(sb, l);
-	for (int i = 0; i < n; i++)
-		if (l->ins[k[i].begin].op != LOOP_EXTERN)
-			put_kernel(sb, l, &k[i], name, i);
+	sb_printf(sb, "namespace %s {\n", p->name);
+	for (int i = 0; i < p->nkernel; i++)
+		if (p->l->ins[p->kernel[i].begin].op != LOOP_EXTERN)
+			put_kernel(sb, p->l, &p->kernel[i], p->name, i);
 	sb_puts(sb, "}\n");
+}
+
+void loops_emit_cuda(struct strbuf *sb, const struct cuda_text *p, int n)
+{
+	struct arena a;
+	arena_init(&a);
+	const struct loops **l = ARENA_NEW(&a, const struct loops *, MAX(n, 1));
+	for (int i = 0; i < n; i++)
+		l[i] = p[i].l;
+	put_head_of_text(sb);
+	emit_rows(sb, l, n);
+	for (int i = 0; i < n; i++)
+		loops_emit_cuda_body(sb, &p[i]);
+	arena_free(&a);
 }

@@ -5,11 +5,12 @@
 
 #include "compiled/loops/loops.h"
 
-extern const char *const emit_types;                                   /* integers by size, moves of bits, enum dtype */
-void emit_functions(struct strbuf *sb);                                /* wrapping integers, halves, pow; needs memcpy, pow, sqrt */
-void emit_rows(struct strbuf *sb, const struct loops *l);              /* a function for each row and type that is used */
-void emit_register(struct strbuf *sb, const struct loops *l, int r);   /* its declaration */
-void emit_statement(struct strbuf *sb, const struct loops *l, int at); /* instruction `at`; a loop's head ends with its brace */
+extern const char *const emit_types; /* integers by size, moves of bits, enum dtype */
+/* Wrapping integers, halves, pow; needs memcpy, pow, sqrt. longer: how those are declared that are more than a few steps. */
+void emit_functions(struct strbuf *sb, const char *longer);
+void emit_rows(struct strbuf *sb, const struct loops *const *l, int n); /* a function for each row and type that these n use */
+void emit_register(struct strbuf *sb, const struct loops *l, int r);    /* its declaration */
+void emit_statement(struct strbuf *sb, const struct loops *l, int at);  /* instruction `at`; a loop's head ends with its brace */
 /* The first position behind the tile that a loop is within, an expression. */
 void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop);
 /* The type of a cell in memory, as bits or as a number (of halves: bits). */

@@ -25,17 +25,11 @@ static const char *file_of(const char *folder, int file, struct arena *a) { retu
 
 /* ---- writing ---- */
 
-/* Bytes as they are (output_text writes for readers). */
 static bool write_file(const char *folder, int file, const struct strbuf *bytes, struct err *err)
 {
 	struct arena a;
 	arena_init(&a);
-	const char *path = file_of(folder, file, &a);
-	FILE *f = fopen(path, "wb");
-	bool ok = f && fwrite(bytes->s, 1, bytes->len, f) == bytes->len;
-	ok = (!f || fclose(f) == 0) && ok;
-	if (!ok)
-		err_set(err, "cannot write %s: %s", path, strerror(errno));
+	const bool ok = sb_write_file(file_of(folder, file, &a), bytes, err);
 	arena_free(&a);
 	return ok;
 }

@@ -122,6 +122,8 @@ void sb_printf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* Reads a whole file, at most max bytes. */
 bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *err);
+/* The bytes as they are, for programs to read; what people read is written by output.h, which escapes. */
+bool sb_write_file(const char *path, const struct strbuf *bytes, struct err *err);
 /* The last line that says something: no blanks after it, at most 200 bytes. */
 const char *last_line(const char *text, struct arena *a);
 bool str_eq(const char *a, const char *b);

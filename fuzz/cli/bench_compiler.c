@@ -37,8 +37,9 @@ struct stage_work {
 struct stage_case {
 	const char *target;
 	bool small;
-	int batch; /* programs that are compiled in one go */
-	struct native_ahead *ahead;
+	int batch;    /* programs that are compiled in one go */
+	bool not_run; /* compiled alone, for a GPU that need not be there */
+	struct code_ahead *ahead;
 	struct compile_options o;
 	struct licence_profile l;
 };
@@ -50,6 +51,18 @@ static double spent_s(void)
 	CHECK(getrusage(RUSAGE_CHILDREN, &u) == 0);
 	const struct timeval *a = &u.ru_utime, *b = &u.ru_stime;
 	return clock_cpu_s() + (double)(a->tv_sec + b->tv_sec) + 1e-6 * (double)(a->tv_usec + b->tv_usec);
+}
+
+/* Referred alone. */
+static void measure_reference(struct stage_work *w, const struct stage_case *c, const struct prog *p, struct arena *a)
+{
+	struct judge_case jc;
+	const double from = spent_s();
+	const bool judged = judge_prepare(&jc, p, &c->l, TAPE_LIMITS_DEFAULT, a);
+	w->programs += judged;
+	w->other += !judged;
+	w->calls += judged ? p->ncall + 1 : 0;
+	w->s[2] += judged ? spent_s() - from : 0;
 }
 
 static void measure(struct stage_work *w, const struct stage_case *c, const struct prog *p, struct arena *a)
@@ -91,15 +104,16 @@ static bool measure_batch(
 		w->s[0] += made - begin;
 		n++;
 	}
-	if (c->batch > 1 && n > 0) {
-		for (int i = 0; i < n; i++)
-			text[i] = prog_text(&p[i], a);
-		const double begin = spent_s();
-		compile_ahead(c->ahead, text, n, &c->o, 180000);
-		w->s[1] += spent_s() - begin;
-	}
 	for (int i = 0; i < n; i++)
-		measure(w, c, &p[i], a);
+		text[i] = prog_text(&p[i], a);
+	const double begin = spent_s();
+	if (c->not_run && n > 0 && !compile_batch("/dev/null", text, n, &c->o, err))
+		return false;
+	if (!c->not_run && c->batch > 1 && n > 0)
+		compile_ahead(c->ahead, text, n, &c->o, 180000);
+	w->s[1] += spent_s() - begin;
+	for (int i = 0; i < n; i++)
+		(c->not_run ? measure_reference : measure)(w, c, &p[i], a);
 	return true;
 }
 
@@ -119,7 +133,8 @@ static bool stage_row(const struct bench_table *t, struct stage_work *w, struct 
 	struct arena a;
 	*w = (struct stage_work){0};
 	CHECK(target_parse(&named, c->target, err) && builtin_compile_options(&c->o, &named) && profile_named(&c->l, c->target));
-	c->o.code.native.ahead = c->ahead = native_ahead_new();
+	c->o.code.ahead = c->ahead = code_ahead_new();
+	c->o.code.gpu.arch = c->not_run ? 90 : 0;
 	arena_init(&a);
 	const int64_t n = o->programs ? o->programs : 20000;
 	const double limit = o->time_s > 0 ? o->time_s : 10, begin = spent_s();
@@ -128,9 +143,10 @@ static bool stage_row(const struct bench_table *t, struct stage_work *w, struct 
 		arena_reset(&a);
 		ok = measure_batch(w, c, &src, i, &a, err);
 	}
-	native_ahead_free(c->ahead);
+	code_ahead_free(c->ahead);
+	const char *many = c->batch > 1 ? arena_printf(&a, ", %d at once", c->batch) : "";
 	if (ok)
-		stage_figures(t, c->batch > 1 ? arena_printf(&a, "%s, %d at once", c->target, c->batch) : c->target, w);
+		stage_figures(t, arena_printf(&a, "%s%s%s", c->target, many, c->not_run ? ", not run" : ""), w);
 	arena_free(&a);
 	return ok;
 }
@@ -154,6 +170,27 @@ static bool native_rows(const struct bench_table *t, bool small, struct err *err
 	return true;
 }
 
+/* What NVRTC costs, which compiles without a GPU; where there is one, what runs on it. */
+static bool cuda_rows(const struct bench_table *t, bool small, struct err *err)
+{
+	static const char *const targets[] = {"builtin:cuda", "builtin:cuda+fast=1"};
+	struct err why = {0};
+	struct stage_work w;
+	if (!nvrtc_open(builtin_wheels(), &why)) {
+		bench_note(t->o, "builtin:cuda: skipped: %s", why.msg);
+		return true;
+	}
+	const bool runs = device_open(&why);
+	for (int i = 0; i < ARRAY_LEN(targets); i++)
+		for (int run = 0; run <= runs; run++)
+			for (int batch = 1; batch <= AHEAD_PROGRAMS; batch *= AHEAD_PROGRAMS)
+				if (!stage_row(t, &w, &(struct stage_case){.target = targets[i], .small = small, .batch = batch, .not_run = !run}, err))
+					return false;
+	if (!runs)
+		bench_note(t->o, "builtin:cuda: not run: %s", why.msg);
+	return true;
+}
+
 bool bench_compiler(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate us", 12, 0}, {"compile us", 11, 0},
@@ -166,12 +203,12 @@ bool bench_compiler(const struct options *o, struct err *err)
 	for (int small = 1; small >= 0; small--) {
 		table_begin(&t,
 			small ? "generate, compile with all validators, run, refer and compare, one core: <= 8 operators, <= 1024 elements, one call "
-					"(goals: jit >= 2000 programs/s, o2 by both compilers >= 15)"
+					"(goals: jit >= 2000 programs/s, o2 by both compilers >= 15, cuda 20, fast 45)"
 				  : "the same with all calls of the programs that the policy makes");
 		for (int i = 0; i < ARRAY_LEN(targets); i++)
 			if (!stage_row(&t, &w, &(struct stage_case){.target = targets[i], .small = small, .batch = 1}, err))
 				return false;
-		if (!native_rows(&t, small, err))
+		if (!native_rows(&t, small, err) || !cuda_rows(&t, small, err))
 			return false;
 	}
 	return true;

@@ -79,8 +79,7 @@ static void put_cuda(struct strbuf *sb, struct loops *l, struct arena *a)
 {
 	struct loop_kernel *k;
 	const int n = loops_kernels(&k, l, a);
-	loops_emit_cuda_head(sb);
-	loops_emit_cuda(sb, l, k, n, "p");
+	loops_emit_cuda(sb, &(struct cuda_text){.l = l, .kernel = k, .nkernel = n, .name = "p"}, 1);
 }
 
 /* For a GPU of compute capability 9.0. */

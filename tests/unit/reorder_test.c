@@ -4,6 +4,7 @@
 #include "compiled/loops/jit.h"
 #include "compiled/loops/lower.h"
 #include "compiled/loops/schedule.h"
+#include "eager/lang/fill.h"
 #include "tests/unit/program.h"
 
 #define HEAD "# scatterproof 1\n"

@@ -34,7 +34,10 @@ static const struct target_stage stages[] = {
 		.ahead = AHEAD_PROGRAMS,
 		.rungs = 7},
 	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 8},
-	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 7},
+	{.name = "cuda",
+		.what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU",
+		.ahead = AHEAD_PROGRAMS,
+		.rungs = 7},
 };
 
 /* What each stage from the passes on can leave out. */
@@ -470,7 +473,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 
 struct child {
 	struct arena arena; /* of a request */
-	struct native_ahead *ahead;
+	struct code_ahead *ahead;
 };
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. text: the
@@ -488,7 +491,7 @@ static void run_stage(
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
 	if (ntext > 1)
 		compile_ahead(c->ahead, text, ntext, &o, limit_ms);
-	o.code.native.ahead = c->ahead;
+	o.code.ahead = c->ahead;
 	compile_run(out, p, &o, &c->arena);
 }
 
@@ -540,10 +543,10 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 
 int builtin_child(void)
 {
-	struct child c = {.ahead = native_ahead_new()};
+	struct child c = {.ahead = code_ahead_new()};
 	arena_init(&c.arena);
 	int rc = proc_serve("builtin", 7, serve, &c);
-	native_ahead_free(c.ahead);
+	code_ahead_free(c.ahead);
 	arena_free(&c.arena);
 	return rc;
 }
