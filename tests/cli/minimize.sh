@@ -195,6 +195,7 @@ erratic() { # a product overwrites memory, and whatever that process runs next d
 	expect "triage" 0 $?
 	"$bin" findings show "$id" --db f.db --json | python3 -c 'import json, sys; sys.stdout.write(json.load(sys.stdin)["minimised"])' >least.prog
 	expect "the product alone is to blame" "mul.Tensor" "$(grep -oE '[a-z_.A-Z]+\(' least.prog | grep -v input | tr -d '(')"
+	hasnt "in one call, of which it does not always die" least.prog "^call"
 	expect "its cause" "python:module: crash heap corrupted" "$(sql "select cause from v_causes" f.db)"
 	"$bin" confirm right.prog --target python:erratic.py >out 2>err
 	expect "what does no harm is not seen" 4 $?
