@@ -130,12 +130,19 @@ static void plant(struct compilation *c, const char *step, struct prog *p, bool 
 	c->out->planted |= defect_plant(c->o->defect, step, &site);
 }
 
+/* why: a validator's sentence. */
+static bool broken(struct compilation *c, const char *step, const struct err *why, struct err *err)
+{
+	c->out->violation = validate_parts(why->msg, step, c->arena);
+	return err_set(err, "invariant after %s: %s", step, why->msg);
+}
+
 static bool step_done(struct compilation *c, const char *step, struct prog *p, bool epilogue, struct err *err)
 {
 	struct err why = {0};
 	plant(c, step, p, epilogue);
 	if (c->o->validate && !invariants_hold(c, p, epilogue, &why))
-		return err_set(err, "invariant after %s: %s", step, why.msg);
+		return broken(c, step, &why, err);
 	if (c->o->done)
 		c->o->done(c->o->ctx, step, p);
 	return true;
@@ -171,11 +178,11 @@ static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct er
 static bool run_passes(struct compilation *c, struct err *err)
 {
 	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
-		struct err why = {0};
+		struct err why = {0}, unfit = {0};
 		if (c->o->off & 1u << i || (passes[i].freezing && !c->o->freezing))
 			continue;
 		if (!passes[i].run(&c->pure, &why))
-			return err_set(err, "invariant after %s: I2: %s", passes[i].name, why.msg);
+			return err_set(&unfit, "I2: %s", why.msg) || broken(c, passes[i].name, &unfit, err);
 		if (!step_done(c, passes[i].name, &c->f.p, false, err))
 			return false;
 	}
@@ -185,11 +192,11 @@ static bool run_passes(struct compilation *c, struct err *err)
 /* Behind the epilogue: from here on rows write. */
 static bool reinplaced(struct compilation *c, struct prog *p, struct err *err)
 {
-	struct err why = {0};
+	struct err why = {0}, unfit = {0};
 	if (c->o->stage < stage_reinplace() || c->o->off & 1u << npasses || c->o->keep_requires_grad)
 		return true;
 	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, &why))
-		return err_set(err, "invariant after reinplace: I2: %s", why.msg);
+		return err_set(&unfit, "I2: %s", why.msg) || broken(c, "reinplace", &unfit, err);
 	c->reinplaced = true;
 	return step_done(c, "reinplace", p, true, err);
 }
@@ -351,8 +358,11 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 	code_close(r->code);
 	r->code = NULL;
 	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
-	if (status == COMPILE_BROKEN)
-		BUG("%s", err.msg);
+	if (status == COMPILE_BROKEN) {
+		ended(out, RES_INVARIANT, &err, r->arena);
+		out->violation = r->compiled.violation;
+		return false;
+	}
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
 	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, r->o->defect, &err)

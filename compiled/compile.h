@@ -41,17 +41,17 @@ enum compile_status {
 
 /* One call of a program (prog_bind), compiled. */
 struct compiled {
-	struct prog p;       /* returns the outputs, then the gradients */
-	int nout, ngrad;     /* of the source */
-	bool *grad;          /* by input that requires grad, in order: it has a gradient (else None) */
-	bool planted;        /* the defect found something to spoil: also of a program that is BROKEN */
-	bool *requires_grad; /* by output; where inputs keep it, then by gradient: autograd tracks it */
+	struct prog p;                     /* returns the outputs, then the gradients */
+	int nout, ngrad;                   /* of the source */
+	bool *grad;                        /* by input that requires grad, in order: it has a gradient (else None) */
+	bool planted;                      /* the defect found something to spoil: also of a program that is BROKEN */
+	struct result_violation violation; /* of a program that is BROKEN: what err says */
+	bool *requires_grad;               /* by output; where inputs keep it, then by gradient: autograd tracks it */
 };
 enum compile_status compile(
 	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
 
-/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so
- * that the program is a finding of kind crash. */
+/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is status RES_INVARIANT, and nothing is run. */
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

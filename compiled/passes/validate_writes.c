@@ -91,7 +91,7 @@ static bool returns_current(const struct versions *v, struct err *err)
 	for (int i = 0; i < v->p->nret; i++) {
 		const struct node *n = &v->p->node[v->p->ret[i]];
 		if (n->nout && n->out[0].storage >= MAX_NODES && !is_current(v, v->p->ret[i]))
-			return err_set(err, "I4: '%s' is returned, but its memory has been written since", n->name);
+			return err_set(err, "I4: '%s' (%s) is returned, but its memory has been written since", n->name, op_info[n->op].name);
 	}
 	return true;
 }

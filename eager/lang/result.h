@@ -17,6 +17,7 @@ enum result_status {
 	RES_CRASH,       /* the target process died (message: signal, last stderr) */
 	RES_HANG,        /* the time limit was reached and the process group killed */
 	RES_HARNESS,     /* our own fault or an answer that makes no sense: wrong sizes, rubbish, worker would not start */
+	RES_INVARIANT,   /* a compiler that checks itself found itself wrong (message, violation); nothing was run */
 	NRES
 };
 extern const char *const result_status_name[NRES];
@@ -58,13 +59,21 @@ struct result_artifact {
 	const char *name, *text; /* "backward graph" */
 };
 
+/* What a compiler found broken behind one of its steps. */
+struct result_violation {
+	const char *invariant; /* "I2" */
+	const char *step;      /* "cse" */
+	const char *op;        /* of the row, "add.Tensor"; "" if it names none */
+};
+
 struct result {
 	enum result_status status;
-	bool compiling;          /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
-	bool device_lost;        /* CRASH: the device, with whatever process drives it */
-	bool bad_target;         /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
-	const char *message;     /* "" if nothing to say */
-	const char *stderr_tail; /* last bytes of the target's stderr, "" if none */
+	bool compiling;      /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
+	bool device_lost;    /* CRASH: the device, with whatever process drives it */
+	bool bad_target;     /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
+	const char *message; /* "" if nothing to say */
+	struct result_violation violation; /* INVARIANT: what message says */
+	const char *stderr_tail;           /* last bytes of the target's stderr, "" if none */
 	int ncalls;
 	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
 	int nmismatch;

@@ -149,6 +149,11 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 {
 	wire_put_u8(sb, r->status);
 	wire_put_str(sb, r->message);
+	if (r->status == RES_INVARIANT) {
+		wire_put_str(sb, r->violation.invariant);
+		wire_put_str(sb, r->violation.step);
+		wire_put_str(sb, r->violation.op);
+	}
 	wire_put_u32(sb, (uint32_t)r->ngraphs);
 	wire_put_f64(sb, r->compile_ms);
 	wire_put_f64(sb, r->target_ms);
@@ -321,6 +326,11 @@ bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const 
 	unsigned status = wire_u8(w);
 	out->message = get_text(w, a, MAX_RESULT_TEXT);
 	out->stderr_tail = "";
+	if (status == RES_INVARIANT) {
+		out->violation.invariant = get_text(w, a, MAX_RESULT_TEXT);
+		out->violation.step = get_text(w, a, MAX_RESULT_TEXT);
+		out->violation.op = get_text(w, a, MAX_RESULT_TEXT);
+	}
 	out->ngraphs = (int)(wire_u32(w) & INT32_MAX);
 	out->compile_ms = wire_f64(w);
 	out->target_ms = wire_f64(w);

@@ -1,4 +1,4 @@
--- Schema of the findings store, version 3. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
+-- Schema of the findings store, version 4. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
 --   * a shared row never changes, its id is the hash of its table's name and all its other columns;
 --   * everything that changes about a finding is a row of event;
 --   * counter and observation_count hold numbers that only grow and merge by maximum;
@@ -17,6 +17,7 @@ INSERT INTO finding_kind VALUES
   ('raise', 'the target raises and must not, or must and does not'),
   ('crash', 'the target process died'),
   ('hang', 'the target did not answer in time'),
+  ('invariant', 'a compiler that checks itself broke an invariant; nothing was run'),
   ('nondeterministic', 'the target disagrees with itself');
 CREATE TABLE finding_state (name TEXT NOT NULL PRIMARY KEY, rank INTEGER NOT NULL, open INTEGER NOT NULL,
   decided INTEGER NOT NULL) STRICT;

@@ -6,7 +6,7 @@
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
-extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[];
+extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[];
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
@@ -105,7 +105,9 @@ static int from_1(sqlite3 *db)
 static int from(int version, sqlite3 *db)
 {
 	int rc = version == 1 ? from_1(db) : create_missing(db);
-	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)store_migrate_3_sql, NULL, NULL, NULL) : rc;
+	if (rc == SQLITE_OK && version < 3)
+		rc = sqlite3_exec(db, (const char *)store_migrate_3_sql, NULL, NULL, NULL);
+	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)store_migrate_4_sql, NULL, NULL, NULL) : rc;
 }
 
 /* Inside the transaction. An older store is judged before anything of its schema can act. */

@@ -601,10 +601,10 @@ static void duplicates_and_severities(void)
 	arena_free(&a);
 }
 
-/* What version 2 wrote is there word for word, and version 3's words can be added. */
-static void from_version_2(void)
+/* What version 2 or 3 wrote is there word for word, and the words of later versions can be added. */
+static void from_version(int version)
 {
-	const char *path = tmp_path("two.db");
+	const char *path = tmp_path("older.db");
 	struct strbuf before, after;
 	sqlite3 *db;
 	char pragma[64];
@@ -612,9 +612,9 @@ static void from_version_2(void)
 	sb_init(&after);
 	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
 	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d", STORE_APPLICATION_ID);
-	exec_on(db, store_schema_text(2));
+	exec_on(db, store_schema_text(version));
 	exec_on(db, pragma);
-	exec_on(db, "PRAGMA user_version=2");
+	exec_on(db, version == 2 ? "PRAGMA user_version=2" : "PRAGMA user_version=3");
 	struct hash128 program = put_v1(db, "program", "t", "# scatterproof 1\n");
 	struct hash128 finding = put_v1(db, "finding", "btt", &program, "torch", "value");
 	put_v1(db, "event", "bitttbb", &finding, NOW, "found", "t", "", NULL, NULL);
@@ -628,10 +628,18 @@ static void from_version_2(void)
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "value; not triaged; value other sin");
 	EXPECT_INT(put_event(s, &finding, NOW, EVENT_CAUSE, "a cause"), STORE_OK);
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "a cause");
+	const struct store_finding broken = {
+		.program = program, .family = "builtin", .kind = FINDING_INVARIANT, .signature = "invariant I2 after cse", .at = NOW, .tool = "t"};
+	EXPECT_INT(store_finding(s, &finding, &broken), STORE_OK);
+	EXPECT_STR(sql_text(path, "SELECT kind FROM v_findings WHERE target LIKE 'builtin%'"), "invariant");
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	unlink(path);
 	sb_free(&before);
 	sb_free(&after);
 }
+
+static void from_version_2(void) { from_version(2); }
+static void from_version_3(void) { from_version(3); }
 
 static void empty_stores(void)
 {
@@ -669,6 +677,7 @@ int main(void)
 	RUN(counters);
 	RUN(duplicates_and_severities);
 	RUN(from_version_2);
+	RUN(from_version_3);
 	RUN(empty_stores);
 	return TEST_END();
 }
