@@ -4,6 +4,7 @@
 
 #include "compiled/decompose/decompose.h"
 #include "compiled/defects/defects.h"
+#include "compiled/loops/shape.h"
 #include "compiled/passes/functionalise.h"
 #include "compiled/passes/joint.h"
 #include "compiled/passes/reinplace.h"
@@ -337,6 +338,8 @@ struct running {
 	struct hash128 structure; /* of the call that `compiled` is of */
 	struct compiled compiled;
 	struct code *code;
+	int nshape; /* of the loops of all calls */
+	uint64_t shape[MAX_RESULT_SHAPES];
 };
 
 static bool ended(struct result *out, enum result_status status, const struct err *err, struct arena *a)
@@ -365,8 +368,15 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 	}
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
-	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, r->o->defect, &err)
-		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
+	if (!r->o->to_code)
+		return true;
+	if (!code_open(&r->code, &r->compiled.p, &r->o->code, r->o->defect, &err))
+		return ended(out, RES_UNSUPPORTED, &err, r->arena);
+	uint64_t shape[MAX_RESULT_SHAPES];
+	const int n = code_shapes(shape, MAX_RESULT_SHAPES, r->code);
+	for (int i = 0; i < n; i++)
+		shape_add(r->shape, &r->nshape, MAX_RESULT_SHAPES, shape[i]);
+	return true;
 }
 
 static bool run_call(struct result *out, struct running *r, int k)
@@ -404,4 +414,7 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	code_close(r.code);
 	if (ok)
 		out->ngraphs = p->ncall + 1;
+	out->nshape = r.nshape;
+	out->shape = ARENA_NEW(a, uint64_t, MAX(r.nshape, 1));
+	memcpy(out->shape, r.shape, (size_t)r.nshape * sizeof *r.shape);
 }

@@ -9,6 +9,7 @@
 #include "compiled/loops/package.h"
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/schedule.h"
+#include "compiled/loops/shape.h"
 
 struct code {
 	struct arena arena;
@@ -87,6 +88,8 @@ void code_close(struct code *c)
 	arena_free(&c->arena);
 	free(c);
 }
+
+int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, &c->l); }
 
 void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a)
 {

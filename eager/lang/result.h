@@ -10,6 +10,7 @@
 
 enum { MAX_RESULT_TEXT = 64 << 10 };    /* bytes of a message or of a mismatch's text that are kept of what a child says */
 enum { MAX_ARTIFACT_TEXT = 256 << 10 }; /* bytes of an artifact's text */
+enum { MAX_RESULT_SHAPES = 128 };
 enum result_status {
 	RES_OK,          /* every call ran and reports */
 	RES_RAISED,      /* the program raised: message holds "Class: text" */
@@ -80,6 +81,8 @@ struct result {
 	struct result_meta_mismatch *mismatch;
 	int nartifact; /* also of a program that raised */
 	struct result_artifact *artifact;
+	int nshape; /* of the loops that it became, if the target says: hashes, each once (compiled/loops/shape.h) */
+	uint64_t *shape;
 	int ngraphs;                  /* graphs compiled; 0 for stages that compile nothing */
 	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */
 };

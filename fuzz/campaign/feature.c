@@ -155,18 +155,22 @@ struct asking {
 	int fresh;
 };
 
+static bool has(const struct feature_set *s, uint64_t hash) { return s->seen[hash % FEATURE_BITS >> 6] >> (hash & 63) & 1; }
+
+bool feature_set_add(struct feature_set *s, uint64_t hash)
+{
+	if (has(s, hash))
+		return false;
+	s->seen[hash % FEATURE_BITS >> 6] |= (uint64_t)1 << (hash & 63);
+	s->nseen++;
+	return true;
+}
+
 static void take(void *ctx, enum feature_kind kind, uint64_t hash)
 {
 	struct asking *a = ctx;
-	uint64_t bit = hash % FEATURE_BITS, mask = (uint64_t)1 << (bit & 63);
 	(void)kind;
-	if (a->ask->seen[bit >> 6] & mask)
-		return;
-	a->fresh++;
-	if (a->add) {
-		a->add->seen[bit >> 6] |= mask;
-		a->add->nseen++;
-	}
+	a->fresh += a->add ? feature_set_add(a->add, hash) : !has(a->ask, hash);
 }
 
 int features_new(const struct feature_set *s, const struct prog *p)

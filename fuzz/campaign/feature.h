@@ -36,6 +36,7 @@ struct feature_set {
 	uint64_t seen[FEATURE_BITS / 64];
 	int64_t nseen;
 };
+bool feature_set_add(struct feature_set *s, uint64_t hash);          /* it was not there */
 int features_new(const struct feature_set *s, const struct prog *p); /* how many of p's features s does not have */
 int features_add(struct feature_set *s, const struct prog *p);       /* the same, and now it has them */
 
