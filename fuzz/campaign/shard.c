@@ -479,6 +479,7 @@ int shard_main(const struct options *o)
 	memset(s->shapes, 0, sizeof *s->shapes);
 	s->sent = xmalloc(sizeof *s->sent);
 	memset(s->sent, 0, sizeof *s->sent);
+	s->sent->loops = o->loop_shapes;
 	int rc = EXIT_TARGET;
 	if (o->directory && chdir(o->directory) != 0) /* names of targets may be paths */
 		fprintf(stderr, "%s: %s\n", o->directory, strerror(errno));

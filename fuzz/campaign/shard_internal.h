@@ -1,6 +1,6 @@
 /* shard_internal.h: what the files of a shard share. shard.c is the loop, the slots and the answers; shard_job.c makes programs;
- * shard_trial.c takes what diverged and tries it again in a fresh process; shard_sample.c chooses for the targets of --sample; shard_count.c
- * counts for the next answer. */
+ * shard_trial.c takes what diverged and tries it again in a fresh process; shard_sample.c chooses for the targets of --sample;
+ * shard_count.c counts for the next answer. */
 #ifndef SCATTERPROOF_SHARD_INTERNAL_H
 #define SCATTERPROOF_SHARD_INTERNAL_H
 

@@ -25,6 +25,7 @@ enum opt {
 	O_SHARD,
 	O_POLICY,
 	O_GUIDED,
+	O_LOOP_SHAPES,
 	O_CORPUS,
 	O_OPS,
 	O_DTYPES,
@@ -76,6 +77,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_GUIDED] = {"--guided", NULL, "fuzz gen bench selftest",
 		"a third of the programs are mutants of those that had something new in them"},
+	[O_LOOP_SHAPES] = {"--loop-shapes", NULL, "fuzz gen bench selftest",
+		"--guided, and a new shape of loops that the built-in compiler makes of a program is something new, too"},
 	[O_CORPUS] = {"--corpus", "DIR", "fuzz gen",
 		"--guided, and the programs of DIR are there from the beginning; `fuzz` adds what it kept (DIR#HEX: as it was)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
@@ -255,6 +258,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_SHARD: return shard_parse(o, v, err);
 	case O_POLICY: o->policy = v; return true;
 	case O_GUIDED: o->guided = true; return true;
+	case O_LOOP_SHAPES: o->loop_shapes = o->guided = true; return true;
 	case O_CORPUS:
 		o->corpus = v;
 		o->guided = true;
@@ -416,6 +420,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->guided)
 		arg(&av, a, "--guided", NULL);
+	if (o->loop_shapes)
+		arg(&av, a, "--loop-shapes", NULL);
 	if (o->corpus)
 		arg(&av, a, "--corpus", absolute(o->corpus, a));
 	if (o->python)

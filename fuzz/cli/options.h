@@ -31,7 +31,8 @@ struct options {
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
-	bool guided; /* --guided; --corpus says it, too */
+	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
+	bool loop_shapes;
 	bool no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */
@@ -64,6 +65,7 @@ static inline struct program_source options_source(const struct options *o)
 		.policy = o->policy,
 		.limits = {o->ops, o->dtypes},
 		.guided = o->guided,
+		.loops = o->loop_shapes,
 		.corpus = o->corpus,
 		.shard = o->shard_index,
 		.nshards = o->shard_count};
