@@ -141,12 +141,19 @@ static void plant(struct compilation *c, const char *step, struct half *h, struc
 	h->nforward = site.nforward;
 }
 
+/* why: a validator's sentence. h: the part that it is about, NULL: what both are. */
+static bool broken(struct compilation *c, const char *step, const struct half *h, const struct err *why, struct err *err)
+{
+	c->out->violation = validate_violation(why->msg, step, c->arena);
+	return err_set(err, "invariant after %s: %s%s%s", step, why->msg, h && h->name ? ", in the part " : "", h && h->name ? h->name : "");
+}
+
 /* Invariants of one part, and who asked is told. */
 static bool half_done(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue, struct err *err)
 {
 	struct err why = {0};
 	if (c->o->validate && !invariants_hold(h, p, epilogue, &why))
-		return err_set(err, "invariant after %s: %s%s%s", step, why.msg, h->name ? ", in the part " : "", h->name ? h->name : "");
+		return broken(c, step, h, &why, err);
 	if (c->o->done)
 		c->o->done(c->o->ctx, step, h->name, p);
 	return true;
@@ -236,11 +243,11 @@ static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct er
 static bool run_passes(struct compilation *c, struct half *h, struct err *err)
 {
 	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
-		struct err why = {0};
+		struct err why = {0}, unfit = {0};
 		if (c->o->off & 1u << i || (passes[i].freezing && !c->o->freezing))
 			continue;
 		if (!passes[i].run(&h->pure, &why))
-			return err_set(err, "invariant after %s: I2: %s", passes[i].name, why.msg);
+			return err_set(&unfit, "I2: %s", why.msg) || broken(c, passes[i].name, h, &unfit, err);
 		if (!step_done(c, passes[i].name, h, h->pure.p, false, err))
 			return false;
 	}
@@ -250,11 +257,11 @@ static bool run_passes(struct compilation *c, struct half *h, struct err *err)
 /* Behind the epilogue: from here on rows write. */
 static bool reinplaced(struct compilation *c, struct half *h, struct prog *p, struct err *err)
 {
-	struct err why = {0};
+	struct err why = {0}, unfit = {0};
 	if (c->o->stage < stage_reinplace() || c->o->off & 1u << npasses || c->o->keep_requires_grad)
 		return true;
 	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, h->owners.donated, &why))
-		return err_set(err, "invariant after reinplace: I2: %s", why.msg);
+		return err_set(&unfit, "I2: %s", why.msg) || broken(c, "reinplace", h, &unfit, err);
 	h->reinplaced = true;
 	return step_done(c, "reinplace", h, p, true, err);
 }
@@ -394,7 +401,7 @@ static bool hand_over(struct compiled *out, struct compilation *c, const struct 
 	}
 	out->part[0].input = from_source(&out->part[0].p, bound, c->arena);
 	if (two && c->o->validate && !validate_saved(&c->s, &out->part[0].p, &out->part[0].p.ret[out->nout], &why))
-		return err_set(err, "invariant after %s: %s", compile_stage_name(c->o->stage), why.msg);
+		return broken(c, compile_stage_name(c->o->stage), NULL, &why, err);
 	return true;
 }
 

@@ -54,14 +54,15 @@ struct part {
 /* One call of a program (prog_bind), compiled. */
 enum { MAX_PARTS = 2 };
 struct compiled {
-	int npart;                   /* 1, or the forward and the backward part. A program without gradients has one in any case */
-	struct part part[MAX_PARTS]; /* the first one returns the outputs; then the gradients or, of a forward part, the saved values */
-	struct prog caller;  /* of two parts: the cotangents' rows, which are nobody's: run between the parts; its inputs are the source's,
-	                              * by name, and it returns the cotangents */
-	int nout, ngrad;     /* of the source */
-	bool *grad;          /* by input that requires grad, in order: it has a gradient (else None) */
-	bool planted;        /* the defect found something to spoil: also of a program that is BROKEN */
-	bool *requires_grad; /* by output; where inputs keep it, then by gradient: autograd tracks it */
+	int npart;                         /* 1, or the forward and the backward part. A program without gradients has one in any case */
+	struct part part[MAX_PARTS];       /* the first one returns the outputs; then the gradients or, of a forward part, the saved values */
+	struct prog caller;                /* of two parts: the cotangents' rows, which are nobody's: run between the parts; its inputs are the
+	                                    * source's, by name, and it returns the cotangents */
+	int nout, ngrad;                   /* of the source */
+	bool *grad;                        /* by input that requires grad, in order: it has a gradient (else None) */
+	bool planted;                      /* the defect found something to spoil: also of a program that is BROKEN */
+	struct result_violation violation; /* of a program that is BROKEN: what err says */
+	bool *requires_grad;               /* by output; where inputs keep it, then by gradient: autograd tracks it */
 };
 enum compile_status compile(
 	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
@@ -69,8 +70,7 @@ enum compile_status compile(
 /* The backward part's inputs carry the numbers that it is given, as it stands for people: those that are integers, or few. */
 void compile_give(struct compiled *c, const struct prog *bound, struct arena *a);
 
-/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so
- * that the program is a finding of kind crash. */
+/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is status RES_INVARIANT, and nothing is run. */
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

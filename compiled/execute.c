@@ -2,6 +2,7 @@
  * backward part on these as the first one left them, on the values that it saved, and on what the cotangents' rows computed in between. */
 #include "compiled/compile.h"
 
+#include "compiled/loops/shape.h"
 #include "eager/lang/fill.h"
 #include "eager/run/autograd.h"
 #include "eager/run/interp.h"
@@ -16,6 +17,8 @@ struct running {
 	struct hash128 structure; /* of the call that `compiled` is of */
 	struct compiled compiled;
 	struct code *code[MAX_PARTS];
+	int nshape; /* of the loops of all calls */
+	uint64_t shape[MAX_RESULT_SHAPES];
 };
 
 static bool ended(struct result *out, enum result_status status, const struct err *err, struct arena *a)
@@ -34,11 +37,21 @@ static void close_code(struct running *r)
 	}
 }
 
+static void add_shapes(struct running *r, const struct code *code)
+{
+	uint64_t shape[MAX_RESULT_SHAPES];
+	const int n = code_shapes(shape, MAX_RESULT_SHAPES, code);
+	for (int i = 0; i < n; i++)
+		shape_add(r->shape, &r->nshape, MAX_RESULT_SHAPES, shape[i]);
+}
+
 static bool open_code(struct running *r, struct err *err)
 {
-	for (int i = 0; r->o->to_code && i < r->compiled.npart; i++)
+	for (int i = 0; r->o->to_code && i < r->compiled.npart; i++) {
 		if (!code_open(&r->code[i], &r->compiled.part[i].p, &r->o->code, r->o->defect, err))
 			return false;
+		add_shapes(r, r->code[i]);
+	}
 	return true;
 }
 
@@ -54,8 +67,11 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 	}
 	close_code(r);
 	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
-	if (status == COMPILE_BROKEN)
-		BUG("%s", err.msg);
+	if (status == COMPILE_BROKEN) {
+		ended(out, RES_INVARIANT, &err, r->arena);
+		out->violation = r->compiled.violation;
+		return false;
+	}
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
 	return open_code(r, &err) || ended(out, RES_UNSUPPORTED, &err, r->arena);
@@ -256,6 +272,9 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	close_code(&r);
 	if (ok)
 		out->ngraphs = (p->ncall + 1) * r.compiled.npart;
+	out->nshape = r.nshape;
+	out->shape = ARENA_NEW(a, uint64_t, MAX(r.nshape, 1));
+	memcpy(out->shape, r.shape, (size_t)r.nshape * sizeof *r.shape);
 }
 
 /* ---- for people ---- */

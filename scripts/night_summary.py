@@ -139,7 +139,7 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
     else:
         lines.append("* the canary was found")
     if summary:
-        verdicts = ("pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
+        verdicts = ("pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
         counts = ", ".join(f"{summary[v]} {v}" for v in verdicts if summary.get(v))
         aside = f"{summary['set_aside']} set aside because known causes explain them"
         lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}; {counts}")

@@ -10,6 +10,7 @@
 #include "compiled/loops/reorder.h"
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/schedule.h"
+#include "compiled/loops/shape.h"
 
 struct code {
 	struct arena arena;
@@ -144,6 +145,8 @@ void code_close(struct code *c)
 	arena_free(&c->arena);
 	free(c);
 }
+
+int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, &c->l); }
 
 void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a)
 {

@@ -47,7 +47,8 @@ struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
-void code_close(struct code *c); /* NULL is fine */
+void code_close(struct code *c);                               /* NULL is fine */
+int code_shapes(uint64_t *out, int max, const struct code *c); /* loops_shapes (shape.h) of its loops */
 /* inputs: by input storage of the program, its cells. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
 void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a);
 

@@ -1,5 +1,5 @@
-/* validate.h: what holds after every step of the built-in compiler, each a validator of its own. err: the invariant's name, the row and
- * both facts.
+/* validate.h: what holds after every step of the built-in compiler, each a validator of its own. err: the invariant's name, the row with
+ * its operator in brackets (if it is about one) and both facts: "I2: 'a' (exp) is f32[2][1]+0, but its operands give f32[3][1]+0".
  *
  * I1  no row writes between functionalise and the epilogue; the epilogue is `copy_` rows to inputs, then the views that are made again
  * I2  what a row's results are known to be (dtype, sizes, strides, offset) is what the shape rules infer from its operands
@@ -18,6 +18,7 @@
 #define SCATTERPROOF_VALIDATE_H
 
 #include "compiled/passes/pass.h"
+#include "eager/lang/result.h"
 
 /* Whose memory a program's inputs are, by input storage. */
 struct owners {
@@ -43,9 +44,9 @@ struct aliases {
 	int n;
 	struct {
 		enum result_role role;
-		int storage; /* NO_VALUE: there is no such result yet, or it is None */
-		bool input;  /* an input's that somebody else knows, which has the same number after every step */
-		const char *name;
+		int storage;           /* NO_VALUE: there is no such result yet, or it is None */
+		bool input;            /* an input's that somebody else knows, which has the same number after every step */
+		const char *name, *op; /* of the row */
 	} of[MAX_RESULTS];
 };
 /* Of the results by their rows in `again`. */
@@ -53,5 +54,8 @@ void aliases_of(struct aliases *out, const struct pure *g, const struct prog *ag
 void aliases_of_returns(struct aliases *out, const struct prog *again, int nret, const struct owners *o); /* of the first nret */
 /* I3. Results are the same ones in the same order; the step may have added some behind them. */
 bool validate_aliases(const struct aliases *before, const struct aliases *after, struct err *err);
+
+/* The parts of a validator's sentence about what stands after `step`. In a. */
+struct result_violation validate_violation(const char *sentence, const char *step, struct arena *a);
 
 #endif

@@ -49,9 +49,11 @@ static bool from_forward(const struct prog *backward, int i, const struct pure *
 		return err_set(err, "I8: '%s' of the backward part is bound by nothing", backward->node[i].name);
 	const int storage = forward->p->node[value].out[0].storage;
 	if (storage < MAX_NODES)
-		return err_set(err, "I8: the saved value '%s' lies in an input's memory", forward->p->node[value].name);
+		return err_set(err, "I8: the saved value '%s' (%s) lies in an input's memory", forward->p->node[value].name,
+			op_info[forward->p->node[value].op].name);
 	if (from->donated && names_of(forward, storage) > 1)
-		return err_set(err, "I8: '%s' is donated, but the forward part returns its memory", forward->p->node[value].name);
+		return err_set(err, "I8: '%s' (%s) is donated, but the forward part returns its memory", forward->p->node[value].name,
+			op_info[forward->p->node[value].op].name);
 	return right_meta(backward, i, node_meta(forward->p, value), "the saved value", err);
 }
 
@@ -77,9 +79,9 @@ static bool row_in_place(const struct partition *s, const struct prog *forward, 
 	if (was == NO_VALUE)
 		return true;
 	if (s->depends[was])
-		return err_set(err, "I8: '%s' of the forward part depends on a cotangent", n->name);
+		return err_set(err, "I8: '%s' (%s) of the forward part depends on a cotangent", n->name, op_info[n->op].name);
 	if (there >= 0 && !node_is_input(&s->backward.node[there]) && !s->again[was])
-		return err_set(err, "I8: '%s' is in both parts", n->name);
+		return err_set(err, "I8: '%s' (%s) is in both parts", n->name, op_info[n->op].name);
 	return true;
 }
 

@@ -93,7 +93,7 @@ static bool returns_current(const struct versions *v, const struct owners *o, st
 		const struct node *n = &v->p->node[v->p->ret[i]];
 		const bool shown = n->nout && n->out[0].storage < MAX_NODES && !o->donated[n->out[0].storage];
 		if (n->nout && !shown && !is_current(v, v->p->ret[i]))
-			return err_set(err, "I4: '%s' is returned, but its memory has been written since", n->name);
+			return err_set(err, "I4: '%s' (%s) is returned, but its memory has been written since", n->name, op_info[n->op].name);
 	}
 	return true;
 }

@@ -78,6 +78,7 @@ static void measure(struct stage_work *w, const struct stage_case *c, const stru
 	const double compared = spent_s();
 	if (!judged || r.status != RES_OK) {
 		w->other++;
+		w->diverged += r.status == RES_INVARIANT;
 		return;
 	}
 	w->programs++;

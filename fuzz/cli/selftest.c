@@ -59,7 +59,6 @@ static bool is_planted(const struct prog *p, const struct target *t, struct aren
 	return false;
 }
 
-/* A broken invariant is a crash whose last words say so. */
 static const char *caught_by(const struct ran *ran)
 {
 	static const enum defect_catcher catcher[NFINDING_KINDS] = {[FINDING_VALUE] = CAUGHT_BY_VALUE,
@@ -69,8 +68,6 @@ static const char *caught_by(const struct ran *ran)
 		[FINDING_ALIAS] = CAUGHT_BY_ALIAS,
 		[FINDING_META] = CAUGHT_BY_META};
 	const enum finding_kind kind = ran->outcome.kind;
-	if (kind == FINDING_CRASH && strstr(ran->result.stderr_tail, "invariant after "))
-		return defect_catcher_name[CAUGHT_BY_INVARIANT];
 	return kind < FINDING_RAISE ? defect_catcher_name[catcher[kind]] : finding_kind_name[kind];
 }
 

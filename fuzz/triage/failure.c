@@ -63,6 +63,10 @@ void failure_of(struct failure *out, const struct outcome *o)
 		out->sort = sort_in(w, o->kind);
 	if (!w && o->signature)
 		snprintf(out->signature, sizeof out->signature, "%s", o->symptom ? o->symptom : o->signature);
+	if (o->broken_after) {
+		snprintf(out->invariant, sizeof out->invariant, "%s", o->signature);
+		snprintf(out->step, sizeof out->step, "%s", o->broken_after);
+	}
 	out->placed = !o->symptom || o->placed;
 }
 

@@ -28,7 +28,10 @@ struct failure {
 	enum finding_kind kind;
 	int role; /* enum tensor_role of the first wrong tensor; -1: none */
 	enum error_sort sort;
-	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended; else "" */
+	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended, of a broken invariant its name
+						  * and the step; else "" */
+	char invariant[256]; /* that is broken, with its operator: "invariant I2 after cse: mul"; "" elsewhere. A smaller program may have … */
+	char step[32];       /* … another operator. Behind this step; "" elsewhere */
 	bool placed;         /* signature says where: no operators are needed to tell it from others */
 };
 

@@ -17,6 +17,7 @@ INSERT INTO finding_kind VALUES
   ('raise', 'the target raises and must not, or must and does not'),
   ('crash', 'the target process died'),
   ('hang', 'the target did not answer in time'),
+  ('invariant', 'a compiler that checks itself broke an invariant; nothing was run'),
   ('nondeterministic', 'the target disagrees with itself');
 CREATE TABLE finding_state (name TEXT NOT NULL PRIMARY KEY, rank INTEGER NOT NULL, open INTEGER NOT NULL,
   decided INTEGER NOT NULL) STRICT;

@@ -19,6 +19,7 @@ const char *const finding_kind_name[NFINDING_KINDS] = {
 	[FINDING_RAISE] = "raise",
 	[FINDING_CRASH] = "crash",
 	[FINDING_HANG] = "hang",
+	[FINDING_INVARIANT] = "invariant",
 	[FINDING_NONDETERMINISTIC] = "nondeterministic",
 };
 const char *const finding_state_name[NFINDING_STATES] = {

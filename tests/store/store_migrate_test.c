@@ -615,15 +615,15 @@ static struct hash128 put_history(sqlite3 *db, const char *more)
 	return finding;
 }
 
-/* What version 2 wrote is there word for word, and version 3's words can be added. */
-static void from_version_2(void)
+/* What version 2 or 3 wrote is there word for word, and the words of later versions can be added. */
+static void from_version(int version)
 {
-	const char *path = tmp_path("two.db");
+	const char *path = tmp_path("older.db");
 	struct strbuf before, after;
 	sb_init(&before);
 	sb_init(&after);
-	sqlite3 *db = empty_of_version(path, 2);
-	struct hash128 finding = put_history(db, "confirmed");
+	sqlite3 *db = empty_of_version(path, version);
+	struct hash128 program = put_v1(db, "program", "t", "# scatterproof 1\n"), finding = put_history(db, "confirmed");
 	sqlite3_close(db);
 	dump(&before, path, false);
 	store_abandon(open_ok(path, STORE_READ));
@@ -633,7 +633,12 @@ static void from_version_2(void)
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "value; not triaged; value other sin");
 	EXPECT_INT(put_event(s, &finding, NOW, EVENT_CAUSE, "a cause"), STORE_OK);
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "a cause");
+	const struct store_finding broken = {
+		.program = program, .family = "builtin", .kind = FINDING_INVARIANT, .signature = "invariant I2 after cse", .at = NOW, .tool = "t"};
+	EXPECT_INT(store_finding(s, &finding, &broken), STORE_OK);
+	EXPECT_STR(sql_text(path, "SELECT kind FROM v_findings WHERE target LIKE 'builtin%'"), "invariant");
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	unlink(path);
 	sb_free(&before);
 	sb_free(&after);
 }
@@ -671,6 +676,9 @@ static void from_minimized(void)
 	sb_free(&got);
 }
 
+static void from_version_2(void) { from_version(2); }
+static void from_version_3(void) { from_version(3); }
+
 static void empty_stores(void)
 {
 	const char *path = tmp_path("nothing.db");
@@ -707,6 +715,7 @@ int main(void)
 	RUN(counters);
 	RUN(duplicates_and_severities);
 	RUN(from_version_2);
+	RUN(from_version_3);
 	RUN(from_minimized);
 	RUN(empty_stores);
 	return TEST_END();

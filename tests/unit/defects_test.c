@@ -127,8 +127,12 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 		seen[i].changed += planted && differs;
 		seen[i].left_alone += !planted && differs;
 		seen[i].broken += broken;
-		if (broken)
-			snprintf(seen[i].why, sizeof seen[i].why, "%.200s", why.msg);
+		if (!broken)
+			continue;
+		snprintf(seen[i].why, sizeof seen[i].why, "%.200s", why.msg);
+		EXPECT_STR(c.violation.step, defects[i].step);
+		EXPECT(strstr(why.msg, arena_printf(a, "invariant after %s: %s: ", c.violation.step, c.violation.invariant)), "%s", why.msg);
+		EXPECT(op_find(c.violation.op) >= 0 && strstr(why.msg, arena_printf(a, "(%s)", c.violation.op)), "%s", why.msg);
 	}
 }
 

@@ -224,12 +224,12 @@ static void test_aliases(void)
 		HEAD "x = input([3])\ny = input([3])\na = exp(x)\nb = clone(a)\nc = clone(x)\nv = slice.Tensor(x, end=2)\nreturn (a, b, c, v)\n";
 	aliased(text, RESULT_OUTPUT, "b", "c", NULL);
 	aliased(text, RESULT_OUTPUT, "v", "x", NULL);
-	aliased(text, RESULT_OUTPUT, "b", "a", "I3: results 0 and 1, 'a' and 'a', share memory and did not before");
-	aliased(text, RESULT_GRADIENT, "b", "a", "I3: results 0 and 1, 'a' and 'a', share memory and did not before");
+	aliased(text, RESULT_OUTPUT, "b", "a", "I3: results 0 and 1, 'a' and 'a' (exp), share memory and did not before");
+	aliased(text, RESULT_GRADIENT, "b", "a", "I3: results 0 and 1, 'a' and 'a' (exp), share memory and did not before");
 	aliased(text, RESULT_WRITTEN, "b", "a", NULL);
-	aliased(text, RESULT_OUTPUT, "c", "v", "I3: result 1, 'v', lies in an input's memory and did not before");
-	aliased(text, RESULT_OUTPUT, "v", "y", "I3: result 1, 'y', lies in an input's memory and did not before");
-	aliased(text, RESULT_WRITTEN, "c", "x", "I3: result 1, 'x', lies in an input's memory and did not before");
+	aliased(text, RESULT_OUTPUT, "c", "v", "I3: result 1, 'v' (slice.Tensor), lies in an input's memory and did not before");
+	aliased(text, RESULT_OUTPUT, "v", "y", "I3: result 1, 'y' (input), lies in an input's memory and did not before");
+	aliased(text, RESULT_WRITTEN, "c", "x", "I3: result 1, 'x' (input), lies in an input's memory and did not before");
 }
 
 static void test_options(void)

@@ -208,7 +208,7 @@ static void test_writes(void)
 	writes(HEAD "x = input([3])\na = exp(x)\nb = mul_.Tensor(a, 2.0)\nv = slice.Tensor(a, end=2)\nc = neg(v)\nreturn (b, c)\n", NULL,
 		"I4: 'c' (neg) reads 'v', whose memory has been written since");
 	writes(HEAD "x = input([3])\na = exp(x)\nb = mul_.Tensor(a, 2.0)\nreturn (a, b)\n", NULL,
-		"I4: 'a' is returned, but its memory has been written since");
+		"I4: 'a' (exp) is returned, but its memory has been written since");
 	writes(HEAD "x = input([3])\na = exp(x)\nb = mul_.Tensor(a, 2.0)\nd = stack([b, a])\nreturn (d,)\n", NULL,
 		"I4: 'd' (stack) reads 'a', whose memory has been written since");
 	/* written in two places, by one name */
