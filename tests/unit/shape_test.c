@@ -18,7 +18,8 @@ static void shapes_of(struct shapes *out, const char *text, bool schedule)
 	struct err err = {0};
 	bool planted;
 	const char *whole = arena_printf(&arena, "# scatterproof 1\n%s", text);
-	bool ok = compile(&c, program(whole), &o, &arena, &err) == COMPILE_OK && code_loops(&l, &planted, &c.part[0].p, &o.code, NULL, &arena, &err);
+	bool ok =
+		compile(&c, program(whole), &o, &arena, &err) == COMPILE_OK && code_loops(&l, &planted, &c.part[0].p, &o.code, NULL, &arena, &err);
 	EXPECT(ok, "%s: %s", text, err.msg);
 	out->n = ok ? loops_shapes(out->of, MOST, &l) : 0;
 	EXPECT(out->n > 0, "%s: no shapes", text);
