@@ -93,9 +93,12 @@ static void put_buffers(struct strbuf *sb, const struct loop_kernel *k, const ch
 
 /* ---- threads ---- */
 
+/* Of a loop over tiles a number is that of a tile. */
 static const char *tile_factor(const struct loop_ins *loop, char factor[32])
 {
-	snprintf(factor, 32, loop->imm2 ? " * %" PRId64 : "", loop->imm2);
+	factor[0] = 0;
+	if (loop->imm2)
+		snprintf(factor, 32, " * %" PRId64, loop->imm2);
 	return factor;
 }
 
