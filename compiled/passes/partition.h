@@ -42,8 +42,8 @@ struct partition {
 };
 
 /* f->p and g, the joint program and its results, become the forward part and its: outputs, what the epilogue writes, saved values. Of g's
- * results those of the cotangents (RESULT_COTANGENT, one for each line of f->from's backward) say where the cut is. nforward: rows before those
- * that the joint step appended. False: there would be too much of something (err). */
+ * results those of the cotangents (RESULT_COTANGENT, one for each line of f->from's backward) say where the cut is. nforward: rows before
+ * those that the joint step appended. False: there would be too much of something (err). */
 bool partition(struct partition *out, struct functional *f, struct pure *g, int nforward, bool save_all, struct arena *a, struct err *err);
 
 /* I8 (validate.h). forward: its results. */
