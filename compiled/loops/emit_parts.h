@@ -6,8 +6,8 @@
 #include "compiled/loops/loops.h"
 
 extern const char *const emit_types; /* integers by size, moves of bits, enum dtype */
-/* Wrapping integers, halves, pow; needs memcpy, pow, sqrt. declared: how those are that are more than one step; the longest of them may have
- * another LARGE_FUNCTION (eager/lang/half.h). */
+/* Wrapping integers, halves, pow; needs memcpy, pow, sqrt. declared: how those are that take more than one step; the longest of them may be
+ * declared otherwise, by LARGE_FUNCTION (eager/lang/half.h). */
 void emit_functions(struct strbuf *sb, const char *declared);
 void emit_rows(struct strbuf *sb, const struct loops *const *l, int n); /* a function for each row and type that these n use */
 void emit_register(struct strbuf *sb, const struct loops *l, int r);    /* its declaration */
