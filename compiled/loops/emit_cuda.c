@@ -202,8 +202,8 @@ static bool is_head(const struct loop_kernel *k, int ins)
 }
 
 /* Heads of kernels and of shared loops have no statement of their own, so their ENDs have none. */
-/* Iterations: shorter loops stay loops; unrolled whole they are most of what NVRTC would compile. Twice, not once: with `unroll 1` NVRTC 13.0
- * and 13.2 die of a segmentation fault on argmin(constant_pad_nd(x)) (docs/found.md). */
+/* Iterations: shorter loops stay loops; unrolled whole they are most of what NVRTC would compile. Twice, not once: with `unroll 1` NVRTC
+ * 13.0 and 13.2 die of a segmentation fault on argmin(constant_pad_nd(x)) (docs/found.md). */
 enum { UNROLLED = 64 };
 static void put_statements(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
