@@ -6,10 +6,12 @@
 
 /* ---- inputs of the backward part ---- */
 
+static const char *op_of(const struct prog *p, int i) { return op_info[p->node[i].op].name; }
+
 static bool right_meta(const struct prog *backward, int i, const struct meta *m, const char *what, struct err *err)
 {
 	return meta_identical(node_meta(backward, i), m)
-		|| err_set(err, "I8: '%s' of the backward part has not the layout of %s", backward->node[i].name, what);
+		|| err_set(err, "I8: '%s' (%s) of the backward part has not the layout of %s", backward->node[i].name, op_of(backward, i), what);
 }
 
 static bool from_source(const struct prog *backward, int i, const struct functional *f, int storage, struct err *err)
@@ -18,10 +20,11 @@ static bool from_source(const struct prog *backward, int i, const struct functio
 		if (f->from->node[k].op != OP_input || f->from->node[k].out[0].storage != storage)
 			continue;
 		if (f->written[k])
-			return err_set(err, "I8: '%s' of the backward part is an input that is written before it runs", backward->node[i].name);
+			return err_set(err, "I8: '%s' (%s) of the backward part is an input that is written before it runs", backward->node[i].name,
+				op_of(backward, i));
 		return right_meta(backward, i, node_meta(f->from, k), "that input", err);
 	}
-	return err_set(err, "I8: '%s' of the backward part is no input", backward->node[i].name);
+	return err_set(err, "I8: '%s' (%s) of the backward part is no input", backward->node[i].name, op_of(backward, i));
 }
 
 static int result_of(const struct pure *g, enum result_role role, int k)
@@ -46,14 +49,14 @@ static bool from_forward(const struct prog *backward, int i, const struct pure *
 {
 	const int value = result_of(forward, RESULT_SAVED, from->index);
 	if (value == NO_VALUE)
-		return err_set(err, "I8: '%s' of the backward part is bound by nothing", backward->node[i].name);
+		return err_set(err, "I8: '%s' (%s) of the backward part is bound by nothing", backward->node[i].name, op_of(backward, i));
 	const int storage = forward->p->node[value].out[0].storage;
 	if (storage < MAX_NODES)
-		return err_set(err, "I8: the saved value '%s' (%s) lies in an input's memory", forward->p->node[value].name,
-			op_info[forward->p->node[value].op].name);
+		return err_set(
+			err, "I8: the saved value '%s' (%s) lies in an input's memory", forward->p->node[value].name, op_of(forward->p, value));
 	if (from->donated && names_of(forward, storage) > 1)
 		return err_set(err, "I8: '%s' (%s) is donated, but the forward part returns its memory", forward->p->node[value].name,
-			op_info[forward->p->node[value].op].name);
+			op_of(forward->p, value));
 	return right_meta(backward, i, node_meta(forward->p, value), "the saved value", err);
 }
 
@@ -66,7 +69,7 @@ static bool input_bound(const struct partition *s, const struct functional *f, c
 	if (from->from == FROM_FORWARD)
 		return from_forward(backward, i, forward, from, err);
 	if (from->index < 0 || from->index >= s->caller.nret)
-		return err_set(err, "I8: '%s' of the backward part is no cotangent", backward->node[i].name);
+		return err_set(err, "I8: '%s' (%s) of the backward part is no cotangent", backward->node[i].name, op_of(backward, i));
 	return right_meta(backward, i, node_meta(&s->caller, s->caller.ret[from->index]), "the cotangent", err);
 }
 

@@ -296,31 +296,31 @@ static void test_invariants(void)
 									  "backward (w: g,)\n";
 	struct made *m = made(text);
 	*input_named(m, "y") = (struct part_input){.from = FROM_SOURCE, .index = 1};
-	broken(m, "I8: 'y' of the backward part is an input that is written before it runs");
+	broken(m, "I8: 'y' (input) of the backward part is an input that is written before it runs");
 	m = made(text);
 	input_named(m, "y")->index = 7;
-	broken(m, "I8: 'y' of the backward part is bound by nothing");
+	broken(m, "I8: 'y' (input) of the backward part is bound by nothing");
 	m = made(text);
 	*input_named(m, "y") = (struct part_input){.from = FROM_CALLER, .index = 1};
-	broken(m, "I8: 'y' of the backward part is no cotangent");
+	broken(m, "I8: 'y' (input) of the backward part is no cotangent");
 	m = made(text);
 	input_named(m, "x")->index = 5;
-	broken(m, "I8: 'x' of the backward part is no input");
+	broken(m, "I8: 'x' (input) of the backward part is no input");
 	m = made(text);
 	input_named(m, "s")->donated = true;
-	broken(m, "I8: 's' is donated, but the forward part returns its memory");
+	broken(m, "I8: 's' (cumsum) is donated, but the forward part returns its memory");
 	m = made(text);
 	m->s.caller.node[prog_find(&m->s.caller, "g")].out[0].meta.stride[0] = 0;
-	broken(m, "I8: 'g' of the backward part has not the layout of the cotangent");
+	broken(m, "I8: 'g' (input) of the backward part has not the layout of the cotangent");
 	m = made(text);
 	m->g.result[m->g.nresult - 1].value = prog_find(m->g.p, "x");
-	broken(m, "I8: the saved value 'x' lies in an input's memory");
+	broken(m, "I8: the saved value 'x' (input) lies in an input's memory");
 	m = made(text);
 	m->s.depends[prog_find(&m->s.joint, "a")] = true;
-	broken(m, "I8: 'a' of the forward part depends on a cotangent");
+	broken(m, "I8: 'a' (mul.Tensor) of the forward part depends on a cotangent");
 	m = made(text);
 	m->s.again[prog_find(&m->s.joint, "t")] = false;
-	broken(m, "I8: 't' is in both parts");
+	broken(m, "I8: 't' (exp) is in both parts");
 }
 
 /* ---- generated programs ---- */
