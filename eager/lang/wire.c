@@ -326,11 +326,11 @@ static bool get_artifacts(struct result *out, struct arena *a, struct wire *w, s
 static bool get_shapes(struct result *out, struct arena *a, struct wire *w, struct err *err)
 {
 	const uint32_t n = wire_u32(w);
-	if (w->bad || n > MAX_RESULT_SHAPES)
+	if (n > MAX_RESULT_SHAPES)
 		return err_set(err, "answer: %u shapes of loops", n);
 	out->nshape = (int)n;
 	out->shape = ARENA_NEW(a, uint64_t, n + 1);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && !w->bad; i++)
 		out->shape[i] = get_number(w, 8);
 	return !w->bad || err_set(err, "answer: ends in the middle of the shapes of loops");
 }
