@@ -8,6 +8,7 @@
 #include "compiled/passes/joint.h"
 #include "compiled/passes/reinplace.h"
 #include "compiled/passes/validate.h"
+#include "compiled/symbols/dynamic.h"
 #include "eager/run/autograd.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
@@ -322,7 +323,7 @@ static void split_gradients(struct result_call *c, const struct compiled *k, con
 	}
 }
 
-/* What runs call after call. Calls of the same sizes share the code. */
+/* What runs call after call. Calls of the same sizes share the code; those of any size that `dynamic` serves share its. */
 struct running {
 	const struct compile_options *o;
 	const struct prog *p;
@@ -330,6 +331,9 @@ struct running {
 	struct hash128 structure; /* of the call that `compiled` is of */
 	struct compiled compiled;
 	struct code *code;
+	struct dynamic *dynamic;   /* NULL: each call is compiled for its own sizes */
+	struct code *dynamic_code; /* of its loops */
+	int ngraphs;
 };
 
 static bool ended(struct result *out, enum result_status status, const struct err *err, struct arena *a)
@@ -350,6 +354,7 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 	}
 	code_close(r->code);
 	r->code = NULL;
+	r->ngraphs++;
 	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
 	if (status == COMPILE_BROKEN)
 		BUG("%s", err.msg);
@@ -359,26 +364,62 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
 }
 
+/* Before the first call: what serves others, too. */
+static bool compile_dynamic(struct result *out, struct running *r, const struct prog *bound)
+{
+	struct err err = {0};
+	bool planted;
+	const enum compile_status status = dynamic_compile(&r->dynamic, &planted, bound, r->o, r->arena, &err);
+	if (status == COMPILE_BROKEN)
+		BUG("%s", err.msg);
+	if (status != COMPILE_OK)
+		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
+	if (!r->dynamic)
+		return true;
+	r->ngraphs++;
+	const struct loops *l = dynamic_loops(r->dynamic);
+	return !l || code_open_loops(&r->dynamic_code, l, &dynamic_compiled(r->dynamic)->p, &r->o->code, &err)
+		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
+}
+
+/* Does what is compiled for any size serve this call, which eager does not refuse? Then *at is its program. */
+static bool is_served(struct compiled *at, const struct running *r, const struct prog *bound)
+{
+	struct err err = {0};
+	if (!r->dynamic || interp_legal(bound, NULL, &err) != INTERP_OK || !dynamic_serves(r->dynamic, bound, &err))
+		return false;
+	if (r->o->validate && !dynamic_validate(r->dynamic, bound, &err))
+		BUG("invariant after symbols: %s", err.msg);
+	dynamic_at(at, r->dynamic, bound, r->arena);
+	return true;
+}
+
 static bool run_call(struct result *out, struct running *r, int k)
 {
+	struct compiled at;
 	struct prog bound;
 	struct result one;
 	struct err err = {0};
 	if (!prog_bind(&bound, r->p, k, r->arena, &err))
 		return ended(out, RES_HARNESS, &err, r->arena);
-	if (!compile_call(out, r, &bound))
+	if (r->o->code.dynamic && k == 0 && !compile_dynamic(out, r, &bound))
 		return false;
-	if (r->code)
-		code_run(&one, r->code, &bound, r->arena);
+	const bool served = is_served(&at, r, &bound);
+	if (!served && !compile_call(out, r, &bound))
+		return false;
+	const struct compiled *c = served ? &at : &r->compiled;
+	const struct code *code = served ? r->dynamic_code : r->code;
+	if (code)
+		code_run(&one, code, &c->p, &bound, r->arena);
 	else
-		interp_run(&one, &r->compiled.p, r->arena, NULL, &err);
+		interp_run(&one, &c->p, r->arena, NULL, &err);
 	if (one.status != RES_OK) {
 		*out = one;
 		return false;
 	}
 	out->call[k] = one.call[0];
 	if (r->o->stage >= STAGE_JOINT)
-		split_gradients(&out->call[k], &r->compiled, &bound, r->arena);
+		split_gradients(&out->call[k], c, &bound, r->arena);
 	out->ncalls++;
 	return true;
 }
@@ -392,6 +433,7 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	for (int k = 0; ok && k <= p->ncall; k++)
 		ok = run_call(out, &r, k);
 	code_close(r.code);
+	code_close(r.dynamic_code);
 	if (ok)
-		out->ngraphs = p->ncall + 1;
+		out->ngraphs = r.ngraphs;
 }

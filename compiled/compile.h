@@ -50,6 +50,13 @@ struct compiled {
 enum compile_status compile(
 	struct compiled *out, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
 
+/* What a run of all calls compiled. */
+struct compile_count {
+	int once;        /* calls that run what was compiled for any size */
+	int specialised; /* calls of a program with symbols that were compiled for their own sizes */
+	char why[200];   /* the first of those; "": there is none */
+};
+
 /* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is a BUG: the process dies with its sentence, so
  * that the program is a finding of kind crash. */
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);

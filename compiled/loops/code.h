@@ -20,6 +20,7 @@ struct code_options {
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
 	struct native_options native;
 	struct gpu_options gpu; /* arch: where only text is asked for */
+	bool dynamic; /* compiled once for calls of several sizes (symbols/dynamic.h) */
 };
 
 struct defect; /* defects/defects.h */
@@ -29,12 +30,21 @@ struct defect; /* defects/defects.h */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
 
+/* Its parts: the step lower; those behind it, also of loops of any size, whose invariant I6 is checked after each of them if `validate`
+ * (false: err says which step broke it). */
+bool code_lower(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+	struct arena *a, struct err *err);
+bool code_rest(struct loops *l, bool *planted, const struct code_options *o, bool validate, const struct defect *d, struct err *err);
+
 struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
+/* Of loops behind all steps, which must outlive it, as p must. */
+bool code_open_loops(struct code **out, const struct loops *l, const struct prog *p, const struct code_options *o, struct err *err);
 void code_close(struct code *c); /* NULL is fine */
-/* Runs it on the inputs of a program that has the same ones. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
-void code_run(struct result *out, const struct code *c, const struct prog *inputs, struct arena *a);
+/* Runs it on the inputs of a program that has the same ones. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a.
+ * p: of loops of any size the program at the call's sizes; NULL: the one that it was opened with. */
+void code_run(struct result *out, const struct code *c, const struct prog *p, const struct prog *inputs, struct arena *a);
 
 #endif

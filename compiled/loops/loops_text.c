@@ -1,5 +1,6 @@
 /* loops_text.c: loop programs as text and back (loops.h has an example), a line each. loops_read(loops_print(l)) prints the same. */
 #include "compiled/loops/loops.h"
+#include "compiled/loops/symbols.h"
 #include "eager/lang/text_reader.h"
 
 #include <errno.h>
@@ -28,15 +29,42 @@ static const char *const word[NLOOPOPS] = {
 
 /* ---- printing ---- */
 
-static void put_at(struct strbuf *sb, const struct affine *at)
+static void put_number(struct strbuf *sb, const struct loops *l, int of, int64_t v)
+{
+	if (of)
+		poly_print(sb, &l->poly[of]);
+	else
+		sb_printf(sb, "%" PRId64, v);
+}
+
+/* In an index: what is more than a number or a symbol stands in parentheses. */
+static void put_factor(struct strbuf *sb, const struct loops *l, int of, int64_t v)
+{
+	const struct poly *p = of ? &l->poly[of] : NULL;
+	bool alone = !p;
+	for (int k = 0; p && k < MAX_POLY_SYMBOLS; k++) {
+		const struct poly symbol = poly_symbol(k);
+		alone |= poly_same(p, &symbol);
+	}
+	sb_puts(sb, alone ? "" : "(");
+	put_number(sb, l, of, v);
+	sb_puts(sb, alone ? "" : ")");
+}
+
+static void put_at(struct strbuf *sb, const struct loops *l, const struct affine *at)
 {
 	for (int k = 0; k < at->n; k++) {
-		sb_printf(sb, "%sr%d", k ? " + " : "", at->term[k].reg);
-		if (at->term[k].times != 1)
-			sb_printf(sb, "*%" PRId64, at->term[k].times);
+		const struct affine_term *t = &at->term[k];
+		sb_printf(sb, "%sr%d", k ? " + " : "", t->reg);
+		if (t->times != 1 || t->times_of) {
+			sb_puts(sb, "*");
+			put_factor(sb, l, t->times_of, t->times);
+		}
 	}
-	if (at->base != 0 || at->n == 0)
-		sb_printf(sb, "%s%" PRId64, at->n ? " + " : "", at->base);
+	if (at->base != 0 || at->base_of || at->n == 0) {
+		sb_puts(sb, at->n ? " + " : "");
+		put_factor(sb, l, at->base_of, at->base);
+	}
 }
 
 static void put_const(struct strbuf *sb, const struct loop_ins *i)
@@ -74,7 +102,7 @@ static void put_row(struct strbuf *sb, const struct loop_ins *i)
 	sb_puts(sb, ")");
 }
 
-static void put_computed(struct strbuf *sb, const struct loop_ins *i)
+static void put_computed(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
 {
 	sb_printf(sb, "r%d: %s = ", i->dst, reg_type_name[i->type]);
 	if (i->op == LOOP_ROW) {
@@ -86,59 +114,115 @@ static void put_computed(struct strbuf *sb, const struct loop_ins *i)
 		sb_printf(sb, " %s", dtype_info[i->dtype].name);
 	if (i->op == LOOP_CAST)
 		sb_printf(sb, " from %s", dtype_info[i->from].name);
-	if (i->op == LOOP_CONST)
+	if (i->op == LOOP_CONST && i->number_of) {
+		sb_puts(sb, " ");
+		put_number(sb, l, i->number_of, 0);
+	} else if (i->op == LOOP_CONST) {
 		put_const(sb, i);
+	}
 	if (i->op == LOOP_LOAD)
 		sb_printf(sb, " b%d[", i->buffer);
 	if (i->op == LOOP_INDEX)
 		sb_puts(sb, " ");
 	if (i->at)
-		put_at(sb, i->at);
+		put_at(sb, l, i->at);
 	if (i->op == LOOP_LOAD)
 		sb_puts(sb, "]");
 	if (i->a != NO_REG)
 		sb_printf(sb, " r%d", i->a);
 	if (i->op == LOOP_SELECT)
 		sb_printf(sb, " r%d r%d", i->b, i->c);
-	if (i->op == LOOP_DIV || i->op == LOOP_MOD)
-		sb_printf(sb, " %" PRId64, i->imm);
+	if (i->op == LOOP_DIV || i->op == LOOP_MOD || i->op == LOOP_BOUND) {
+		sb_puts(sb, i->op == LOOP_BOUND ? " of " : " ");
+		put_number(sb, l, i->number_of, i->imm);
+	}
 	if (i->op == LOOP_BOUND)
-		sb_printf(sb, " of %" PRId64 " dim %" PRId64 "%s", i->imm, i->imm2, i->negative ? " wrapping" : "");
+		sb_printf(sb, " dim %" PRId64 "%s", i->imm2, i->negative ? " wrapping" : "");
 }
 
-static void put_places(struct strbuf *sb, const struct place *p, int n)
+static void put_numbers(struct strbuf *sb, const struct loops *l, const int *of, const int64_t *v, int n)
+{
+	sb_puts(sb, "[");
+	for (int k = 0; k < n; k++) {
+		sb_puts(sb, k ? ", " : "");
+		put_number(sb, l, of[k], v[k]);
+	}
+	sb_puts(sb, "]");
+}
+
+static void put_places(struct strbuf *sb, const struct loops *l, const struct place *p, int n)
 {
 	for (int k = 0; k < n; k++) {
-		struct meta m = p[k].meta;
-		m.device = DEV_RUN;
-		sb_printf(sb, "%sb%d ", k ? ", " : "", p[k].buffer);
-		meta_print(sb, &m);
-		sb_printf(sb, "+%" PRId64, m.offset);
+		const struct meta *m = &p[k].meta;
+		sb_printf(sb, "%sb%d %s", k ? ", " : "", p[k].buffer, dtype_info[m->dtype].name);
+		put_numbers(sb, l, p[k].of.size, m->size, m->rank);
+		put_numbers(sb, l, p[k].of.stride, m->stride, m->rank);
+		sb_puts(sb, "+");
+		put_factor(sb, l, p[k].of.offset, m->offset);
 	}
 }
 
-static void put_ins(struct strbuf *sb, const struct loop_ins *i)
+static void put_ins(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_FOR: sb_printf(sb, "for r%d < %" PRId64 "%s", i->dst, i->imm, i->parallel ? " parallel" : i->summed ? " summed" : ""); break;
+	case LOOP_FOR:
+		sb_printf(sb, "for r%d < ", i->dst);
+		put_number(sb, l, i->number_of, i->imm);
+		sb_puts(sb, i->parallel ? " parallel" : i->summed ? " summed" : "");
+		break;
 	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
 	case LOOP_ELSE: sb_puts(sb, "else"); break;
 	case LOOP_END: sb_puts(sb, "end"); break;
 	case LOOP_SET: sb_printf(sb, "r%d := r%d", i->dst, i->a); break;
 	case LOOP_STORE:
 		sb_printf(sb, "store b%d[", i->buffer);
-		put_at(sb, i->at);
+		put_at(sb, l, i->at);
 		sb_printf(sb, "] = r%d", i->a);
 		break;
 	case LOOP_EXTERN:
 		sb_printf(sb, "extern %d(", i->call->node);
-		put_places(sb, i->call->in, i->call->nin);
+		put_places(sb, l, i->call->in, i->call->nin);
 		sb_puts(sb, ") -> (");
-		put_places(sb, i->call->out, i->call->nout);
+		put_places(sb, l, i->call->out, i->call->nout);
 		sb_puts(sb, ")");
 		break;
-	default: put_computed(sb, i);
+	default: put_computed(sb, l, i);
 	}
+	sb_puts(sb, "\n");
+}
+
+static void put_head(struct strbuf *sb, const struct loops *l)
+{
+	for (int s = 0; s < l->nsymbol; s++) {
+		const struct size_symbol *from = &l->symbol[s];
+		if (!from->bound)
+			continue;
+		if (from->input >= 0)
+			sb_printf(sb, "s%d = size %d of input %d, %" PRId64 "\n", s, from->dim, from->input, from->hint);
+		else
+			sb_printf(sb, "s%d = argument %d, %" PRId64 "\n", s, from->dim, from->hint);
+	}
+	for (int k = 0; k < l->nguard; k++) {
+		sb_puts(sb, "guard ");
+		guard_print(sb, &l->guard[k]);
+		sb_puts(sb, "\n");
+	}
+}
+
+static void put_buffer(struct strbuf *sb, const struct loops *l, int b)
+{
+	const struct loop_buffer *buffer = &l->buffer[b];
+	const char *before = " uses ";
+	sb_printf(sb, "b%d: %s[", b, dtype_info[buffer->dtype].name);
+	put_number(sb, l, buffer->ncells_of, buffer->ncells);
+	sb_puts(sb, "]");
+	if (buffer->input >= 0)
+		sb_printf(sb, " = input %d", buffer->input);
+	for (int s = 0; s < l->nsymbol; s++)
+		if (buffer->uses & 1u << s) {
+			sb_printf(sb, "%ss%d", before, s);
+			before = ", ";
+		}
 	sb_puts(sb, "\n");
 }
 
@@ -146,21 +230,18 @@ void loops_print(struct strbuf *sb, const struct loops *l)
 {
 	int depth = 0;
 	sb_puts(sb, "loops 1\n");
-	for (int b = 0; b < l->nbuffer; b++) {
-		sb_printf(sb, "b%d: %s[%" PRId64 "]", b, dtype_info[l->buffer[b].dtype].name, l->buffer[b].ncells);
-		if (l->buffer[b].input >= 0)
-			sb_printf(sb, " = input %d", l->buffer[b].input);
-		sb_puts(sb, "\n");
-	}
+	put_head(sb, l);
+	for (int b = 0; b < l->nbuffer; b++)
+		put_buffer(sb, l, b);
 	for (int i = 0; i < l->nins; i++) {
 		const enum loop_op op = l->ins[i].op;
 		depth -= op == LOOP_END || op == LOOP_ELSE;
 		sb_printf(sb, "%*s", 2 * depth, "");
-		put_ins(sb, &l->ins[i]);
+		put_ins(sb, l, &l->ins[i]);
 		depth += op == LOOP_FOR || op == LOOP_IF || op == LOOP_ELSE;
 	}
 	sb_puts(sb, "return ");
-	put_places(sb, l->ret, l->nret);
+	put_places(sb, l, l->ret, l->nret);
 	sb_puts(sb, "\n");
 }
 
@@ -191,6 +272,80 @@ static bool numbered(struct reader *r, char letter, int64_t *out)
 {
 	const char name[] = {letter, 0};
 	return token_want(&r->t, name) && integer(r, out);
+}
+
+/* ---- polynomials ---- */
+
+/* s0*s0*4, s1, 7 */
+static bool read_product(struct reader *r, struct poly *out)
+{
+	*out = poly_number(1);
+	do {
+		int64_t n;
+		struct poly factor;
+		token_blanks(&r->t);
+		const bool symbol = token_peek(&r->t) == 's';
+		if (symbol ? !numbered(r, 's', &n) : !integer(r, &n))
+			return false;
+		if (symbol && (n < 0 || n >= r->l->nsymbol || !r->l->symbol[n].bound))
+			return FAIL(&r->t, "s%" PRId64 " is not bound", n);
+		factor = symbol ? poly_symbol((int)n) : poly_number(n);
+		if (!poly_multiply(out, out, &factor))
+			return FAIL(&r->t, "more than polynomials have");
+	} while (token_eat(&r->t, "*"));
+	return true;
+}
+
+static bool read_poly(struct reader *r, struct poly *out)
+{
+	int64_t sign = token_eat(&r->t, "-") ? -1 : 1;
+	*out = poly_number(0);
+	for (;;) {
+		struct poly product;
+		if (!read_product(r, &product))
+			return false;
+		if (!poly_add(out, out, &product, sign))
+			return FAIL(&r->t, "more than polynomials have");
+		if (token_eat(&r->t, "+"))
+			sign = 1;
+		else if (token_eat(&r->t, "-"))
+			sign = -1;
+		else
+			return true;
+	}
+}
+
+/* Its entry and its value. */
+static bool named(struct reader *r, const struct poly *p, int *of, int64_t *v)
+{
+	int64_t value[MAX_POLY_SYMBOLS];
+	for (int s = 0; s < MAX_POLY_SYMBOLS; s++)
+		value[s] = r->l->symbol[s].hint;
+	*of = loops_poly(r->l, p);
+	return poly_value(v, p, value) || FAIL(&r->t, "this number is too large");
+}
+
+static bool read_number(struct reader *r, int *of, int64_t *v)
+{
+	struct poly p;
+	return read_poly(r, &p) && named(r, &p, of, v);
+}
+
+/* In an index. */
+static bool read_factor(struct reader *r, int *of, int64_t *v)
+{
+	struct poly p;
+	token_blanks(&r->t);
+	if (token_eat(&r->t, "("))
+		return read_number(r, of, v) && token_want(&r->t, ")");
+	*of = 0;
+	if (token_peek(&r->t) != 's')
+		return integer(r, v);
+	int64_t n;
+	if (!numbered(r, 's', &n) || n < 0 || n >= r->l->nsymbol || !r->l->symbol[n].bound)
+		return FAIL(&r->t, "expected a symbol that is bound");
+	p = poly_symbol((int)n);
+	return named(r, &p, of, v);
 }
 
 static bool number_of_buffer(struct reader *r, int *out)
@@ -239,19 +394,27 @@ static bool read_at(struct reader *r, struct affine *at)
 	do {
 		token_blanks(&r->t);
 		int64_t times = 1;
+		int times_of = 0;
 		if (token_peek(&r->t) != 'r') {
-			if (!integer(r, &times))
+			if (!read_factor(r, &times_of, &times))
 				return false;
+			if (times_of && (at->base_of || at->base))
+				return FAIL(&r->t, "a symbol beside another number of the index: one polynomial says both");
 			at->base += times;
+			at->base_of = times_of;
 			continue;
 		}
 		int reg;
 		if (at->n == ARRAY_LEN(at->term))
 			return FAIL(&r->t, "more than %d registers in an index", at->n);
-		if (!of_type(r, &reg, REG_I64) || (token_eat(&r->t, "*") && !integer(r, &times)))
+		if (!of_type(r, &reg, REG_I64) || (token_eat(&r->t, "*") && !read_factor(r, &times_of, &times)))
 			return false;
-		const struct affine term = affine_reg(reg);
-		affine_add(at, &term, times);
+		if (!times_of) {
+			const struct affine term = affine_reg(reg);
+			affine_add(at, &term, times);
+		} else {
+			at->term[at->n++] = (struct affine_term){.reg = reg, .times = times, .times_of = times_of};
+		}
 	} while (token_eat(&r->t, "+"));
 	return true;
 }
@@ -280,11 +443,32 @@ static bool define(struct reader *r, int64_t number, enum reg_type type, int reg
 	return true;
 }
 
+/* Does a symbol stand in the rest of this line? */
+static bool names_symbol(const struct reader *r)
+{
+	const char *s = r->t.s + strcspn(r->t.s, "s\n#");
+	return *s == 's';
+}
+
+static bool read_sized_const(struct reader *r, enum reg_type type, int *reg)
+{
+	int64_t v;
+	int of;
+	if (!read_number(r, &of, &v))
+		return false;
+	const union computed f = {.f32 = (float)v}, d = {.f64 = (double)v}, i = {.i64 = v};
+	*reg = loops_const(r->l, type, type == REG_F32 ? f : type == REG_F64 ? d : i);
+	r->l->ins[r->l->nins - 1].number_of = of;
+	return true;
+}
+
 static bool read_const(struct reader *r, enum reg_type type, int *reg)
 {
 	char text[64];
 	struct scalar s;
 	token_blanks(&r->t);
+	if (r->l->nsymbol && names_symbol(r))
+		return read_sized_const(r, type, reg);
 	const size_t n = strcspn(r->t.s, " \t\n#");
 	snprintf(text, sizeof text, "%.*s", (int)MIN(n, sizeof text - 1), r->t.s);
 	struct err why = {0};
@@ -305,25 +489,27 @@ static bool read_const(struct reader *r, enum reg_type type, int *reg)
 
 static bool read_bound(struct reader *r, int *reg)
 {
-	int a;
+	int a, of;
 	int64_t size, dim;
-	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !integer(r, &size) || !token_want(&r->t, "dim") || !integer(r, &dim))
+	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !read_number(r, &of, &size) || !token_want(&r->t, "dim") || !integer(r, &dim))
 		return false;
 	if (size < 0)
 		return FAIL(&r->t, "a dim of %" PRId64 " positions", size);
 	*reg = loops_bound(r->l, a, size, (int)dim, token_eat(&r->t, "wrapping"));
+	r->l->ins[r->l->nins - 1].number_of = of;
 	return true;
 }
 
 static bool read_divided(struct reader *r, enum loop_op op, int *reg)
 {
-	int a;
+	int a, of;
 	int64_t by;
-	if (!of_type(r, &a, REG_I64) || !integer(r, &by))
+	if (!of_type(r, &a, REG_I64) || !read_number(r, &of, &by))
 		return false;
 	if (by < 1 + (op == LOOP_DIV)) /* by 1 it would be no instruction */
 		return FAIL(&r->t, "expected an integer above %d", op == LOOP_DIV);
 	*reg = op == LOOP_DIV ? loops_div(r->l, a, by) : loops_mod(r->l, a, by);
+	r->l->ins[r->l->nins - 1].number_of = of;
 	return true;
 }
 
@@ -479,17 +665,18 @@ static bool read_assignment(struct reader *r)
 		&& define(r, number, type, reg);
 }
 
-static bool read_ints(struct reader *r, int64_t *v, int *n)
+static bool read_numbers(struct reader *r, int *of, int64_t *v, int *n)
 {
 	*n = 0;
 	if (!token_want(&r->t, "["))
 		return false;
 	if (token_eat(&r->t, "]"))
 		return true;
-	do
-		if (*n == MAX_RANK || !integer(r, &v[(*n)++]))
-			return FAIL(&r->t, "expected at most %d integers", MAX_RANK);
-	while (token_eat(&r->t, ","));
+	do {
+		if (*n == MAX_RANK || !read_number(r, &of[*n], &v[*n]))
+			return FAIL(&r->t, "expected at most %d numbers", MAX_RANK);
+		++*n;
+	} while (token_eat(&r->t, ","));
 	return token_want(&r->t, "]");
 }
 
@@ -497,8 +684,9 @@ static bool read_place(struct reader *r, struct place *p)
 {
 	int rank;
 	*p = (struct place){0};
-	if (!number_of_buffer(r, &p->buffer) || !read_dtype(r, &p->meta.dtype) || !read_ints(r, p->meta.size, &p->meta.rank)
-		|| !read_ints(r, p->meta.stride, &rank) || !token_want(&r->t, "+") || !integer(r, &p->meta.offset))
+	if (!number_of_buffer(r, &p->buffer) || !read_dtype(r, &p->meta.dtype) || !read_numbers(r, p->of.size, p->meta.size, &p->meta.rank)
+		|| !read_numbers(r, p->of.stride, p->meta.stride, &rank) || !token_want(&r->t, "+")
+		|| !read_factor(r, &p->of.offset, &p->meta.offset))
 		return false;
 	return rank == p->meta.rank || FAIL(&r->t, "%d sizes, but %d strides", p->meta.rank, rank);
 }
@@ -533,12 +721,14 @@ static bool read_extern(struct reader *r)
 static bool read_for(struct reader *r)
 {
 	int64_t number, n;
+	int of;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
-	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !integer(r, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
+	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !read_number(r, &of, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
 		|| !define(r, number, REG_I64, loops_for(r->l, n)))
 		return false;
 	struct loop_ins *loop = &r->l->ins[r->l->nins - 1];
+	loop->number_of = of;
 	loop->parallel = token_keyword(&r->t, "parallel");
 	loop->summed = !loop->parallel && token_keyword(&r->t, "summed");
 	return true;
@@ -584,12 +774,27 @@ static bool read_store(struct reader *r)
 	return true;
 }
 
+static bool read_uses(struct reader *r, unsigned *uses)
+{
+	do {
+		int64_t s;
+		if (!numbered(r, 's', &s))
+			return false;
+		if (s < 0 || s >= r->l->nsymbol)
+			return FAIL(&r->t, "s%" PRId64 " is not bound", s);
+		*uses |= 1u << s;
+	} while (token_eat(&r->t, ","));
+	return true;
+}
+
 static bool read_buffer(struct reader *r)
 {
 	int64_t number, ncells, input = -1;
+	int of;
+	unsigned uses = 0;
 	enum dtype t;
-	if (!numbered(r, 'b', &number) || !token_want(&r->t, ":") || !read_dtype(r, &t) || !token_want(&r->t, "[") || !integer(r, &ncells)
-		|| !token_want(&r->t, "]") || (token_eat(&r->t, "=") && (!token_want(&r->t, "input") || !integer(r, &input))))
+	if (!numbered(r, 'b', &number) || !token_want(&r->t, ":") || !read_dtype(r, &t) || !token_want(&r->t, "[")
+		|| !read_number(r, &of, &ncells) || !token_want(&r->t, "]") || (token_eat(&r->t, "=") && (!token_want(&r->t, "input") || !integer(r, &input))))
 		return false;
 	if (number != r->l->nbuffer || ncells < 0 || ncells > MAX_NUMEL)
 		return FAIL(&r->t, "expected buffer b%d of at most %" PRId64 " cells", r->l->nbuffer, MAX_NUMEL);
@@ -598,7 +803,69 @@ static bool read_buffer(struct reader *r)
 			return FAIL(&r->t, "input %" PRId64 " is b%d already", input, b);
 	if (input < -1 || input > INT_MAX)
 		return FAIL(&r->t, "there is no input %" PRId64, input);
-	loops_buffer(r->l, t, ncells, (int)input);
+	if (token_keyword(&r->t, "uses") && !read_uses(r, &uses))
+		return false;
+	const int b = loops_buffer(r->l, t, ncells, (int)input);
+	r->l->buffer[b].ncells_of = of;
+	r->l->buffer[b].uses = uses;
+	return true;
+}
+
+/* s0 = size 0 of input 1, 6; s1 = argument 0, 4 */
+static bool read_symbol(struct reader *r)
+{
+	int64_t number, dim, input = -1;
+	struct loops *l = r->l;
+	if (!numbered(r, 's', &number) || !token_want(&r->t, "="))
+		return false;
+	if (number < 0 || number >= MAX_POLY_SYMBOLS || (number < l->nsymbol && l->symbol[number].bound))
+		return FAIL(&r->t, "s%" PRId64 " is bound already, or one too many", number);
+	struct size_symbol *s = &l->symbol[number];
+	const bool argument = token_keyword(&r->t, "argument");
+	if (!argument && !token_want(&r->t, "size"))
+		return false;
+	if (!integer(r, &dim) || (!argument && (!token_want(&r->t, "of") || !token_want(&r->t, "input") || !integer(r, &input)))
+		|| !token_want(&r->t, ",") || !integer(r, &s->hint))
+		return false;
+	if (dim < 0 || dim >= MAX_NODES || input < -argument || input >= MAX_NODES)
+		return FAIL(&r->t, "there is no such input");
+	s->bound = true;
+	s->dim = (int)dim;
+	s->input = (int)input;
+	l->nsymbol = MAX(l->nsymbol, (int)number + 1);
+	return true;
+}
+
+static bool read_relation(struct reader *r, enum guard_relation *out)
+{
+	static const struct {
+		const char *word;
+		enum guard_relation is;
+	} words[] = {{"<=", GUARD_LESS_EQUAL}, {">=", GUARD_GREATER_EQUAL}, {"!=", GUARD_NOT_EQUAL}, {"<", GUARD_LESS}, {">", GUARD_GREATER},
+		{"=", GUARD_EQUAL}, {"mod", GUARD_REST}};
+	for (int k = 0; k < ARRAY_LEN(words); k++)
+		if (token_eat(&r->t, words[k].word)) {
+			*out = words[k].is;
+			return true;
+		}
+	return FAIL(&r->t, "expected a relation");
+}
+
+static bool read_guard(struct reader *r)
+{
+	struct guard g = {.by = 0};
+	struct poly right;
+	if (!read_poly(r, &g.p) || !read_relation(r, &g.relation))
+		return false;
+	if (g.relation == GUARD_REST) {
+		if (!integer(r, &g.by) || !token_want(&r->t, "=") || !integer(r, &g.rest))
+			return false;
+		if (g.by < 1)
+			return FAIL(&r->t, "expected an integer above 0");
+	} else if (!read_poly(r, &right) || !poly_add(&g.p, &g.p, &right, -1)) {
+		return FAIL(&r->t, "expected a number");
+	}
+	guard_add(r->l, &g);
 	return true;
 }
 
@@ -626,6 +893,10 @@ static bool read_line(struct reader *r)
 		return read_extern(r);
 	if (token_keyword(&r->t, "return"))
 		return read_return(r);
+	if (token_keyword(&r->t, "guard"))
+		return read_guard(r);
+	if (token_peek(&r->t) == 's')
+		return read_symbol(r);
 	return token_peek(&r->t) == 'b' ? read_buffer(r) : read_assignment(r);
 }
 

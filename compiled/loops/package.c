@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "compiled/loops/symbols.h"
 #include "eager/base/output.h"
 #include "eager/lang/wire.h"
 
@@ -50,14 +51,13 @@ static bool write_program(const char *folder, int file, const struct prog *p, st
 	return ok;
 }
 
-static enum native_end fill_folder(
-	const char *folder, const struct loops *l, const struct prog *p, const struct native_options *o, struct err *err)
+static enum native_end fill_folder(const char *folder, const struct loops *l, const struct native_options *o, struct err *err)
 {
 	struct strbuf loops;
 	struct arena a;
 	sb_init(&loops);
 	loops_print(&loops, l);
-	const bool written = write_program(folder, PROGRAM, p, err) && write_file(folder, LOOPS, &loops, err);
+	const bool written = write_file(folder, LOOPS, &loops, err);
 	sb_free(&loops);
 	if (!written)
 		return NATIVE_MISSING;
@@ -80,7 +80,7 @@ enum native_end package_open(
 		free(k);
 		return NATIVE_MISSING;
 	}
-	const enum native_end end = fill_folder(k->folder, l, p, o, err);
+	const enum native_end end = fill_folder(k->folder, l, o, err);
 	if (end == NATIVE_OK)
 		*out = k;
 	else
@@ -121,13 +121,21 @@ static bool read_program(struct prog *p, const char *folder, int file, struct ar
 	return ok;
 }
 
+/* At the sizes of the inputs. */
+static bool fits(const struct loops *l, const struct prog *p, const struct prog *inputs, struct arena *a, struct err *err)
+{
+	struct loops at = *l;
+	int64_t value[MAX_POLY_SYMBOLS];
+	return (!l->nsymbol || (loops_bind_symbols(value, l, inputs, err) && loops_at(&at, l, value, a, err))) && loops_fit(&at, p, err);
+}
+
 static bool load(struct prog *p, struct prog *inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf loops;
 	sb_init(&loops);
 	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_program(inputs, folder, INPUTS, a, err)
 		&& read_text(&loops, folder, LOOPS, err) && (strlen(loops.s) == loops.len || err_set(err, "a NUL in the loops"))
-		&& loops_read(l, a, arena_strdup(a, loops.s), err) && loops_fit(l, p, err);
+		&& loops_read(l, a, arena_strdup(a, loops.s), err) && fits(l, p, inputs, a, err);
 	sb_free(&loops);
 	return ok;
 }
@@ -199,11 +207,11 @@ static bool read_result(struct result *out, const struct package *k, const struc
 	return ok;
 }
 
-void package_run(struct result *out, const struct package *k, const struct prog *inputs, struct arena *a)
+void package_run(struct result *out, const struct package *k, const struct prog *p, const struct prog *inputs, struct arena *a)
 {
 	struct err err = {0};
 	*out = (struct result){.status = RES_HARNESS, .message = "", .stderr_tail = ""};
-	if (!write_program(k->folder, INPUTS, inputs, &err)) {
+	if (!write_program(k->folder, PROGRAM, p, &err) || !write_program(k->folder, INPUTS, inputs, &err)) {
 		out->message = arena_strdup(a, err.msg);
 		return;
 	}

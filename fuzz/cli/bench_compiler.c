@@ -255,7 +255,7 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);
-		code_run(&r, code, &p, &run);
+		code_run(&r, code, NULL, &p, &run);
 		CHECK(r.status == RES_OK);
 		best = MIN(best, 1e-3 * r.call[0].run_ms);
 		arena_free(&run);

@@ -2,7 +2,9 @@
 #include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
 #include "compiled/loops/emit_cuda.h"
+#include "compiled/loops/symbols.h"
 #include "compiled/passes/pass.h"
+#include "compiled/symbols/dynamic.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
@@ -81,21 +83,13 @@ static bool put_form(struct strbuf *sb, enum form_printed form, struct loops *l,
 	return true;
 }
 
-/* The loops of a compiled program, or the text of these. */
-static bool print_loops(
-	const struct compiled *c, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
+/* Loops, or the text of these. */
+static bool print_loops(struct loops *l, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
 {
-	struct loops l;
 	struct strbuf sb;
-	bool planted;
 	const bool own_notes = r->form == FORM_LOOPS;
-	struct code_options code = r->options.code;
-	code.schedule |= r->form == FORM_CUDA || r->form == FORM_PTX;
-	if (!code_loops(&l, &planted, &c->p, &code, r->options.defect, a, err))
-		return false;
-	tell_planted(steps, r->options.defect, planted || c->planted);
 	sb_init(&sb);
-	const bool ok = put_form(&sb, r->form, &l, a, err);
+	const bool ok = put_form(&sb, r->form, l, a, err);
 	const size_t header = own_notes ? strcspn(sb.s, "\n") + 1 : 0;
 	if (ok)
 		printf(own_notes ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
@@ -105,6 +99,61 @@ static bool print_loops(
 
 static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
 
+/* Of a program compiled for any size (+dynamic=1): which calls it serves. False: an invariant is broken (err). */
+static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct dynamic *d, const struct err *why, struct arena *a,
+	bool validate, struct err *err)
+{
+	for (int k = 0; k <= p->ncall; k++) {
+		struct prog bound;
+		struct err no = {0};
+		if (!d)
+			sb_printf(steps, "# call %d: specialised: %s\n", k, why->msg);
+		else if (!prog_bind(&bound, p, k, a, &no) || !dynamic_serves(d, &bound, &no))
+			sb_printf(steps, "# call %d: specialised: %s\n", k, no.msg);
+		else if (validate && !dynamic_validate(d, &bound, &no))
+			return err_set(err, "invariant after symbols: call %d: %s", k, no.msg);
+		else
+			sb_printf(steps, "# call %d: compiled once\n", k);
+	}
+	return true;
+}
+
+/* One program compiled; *l: its loops, where those are asked for. */
+static enum compile_status compile_program(struct compiled *c, struct loops *l, const struct prog *p, const struct prog *bound,
+	const struct request *r, const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
+{
+	struct dynamic *d = NULL;
+	struct err why = {0};
+	bool planted = false, symbolic = o->code.dynamic && o->stage >= STAGE_FIRST_PASS;
+	if (symbolic) {
+		struct compile_options *own = ARENA_NEW(a, struct compile_options, 1); /* dynamic_compile keeps it */
+		*own = *o;
+		own->to_code |= r->form != FORM_PROGRAM;
+		const enum compile_status status = dynamic_compile(&d, &planted, bound, own, a, &why);
+		if (status != COMPILE_OK) {
+			err_set(err, "%s", why.msg);
+			return status;
+		}
+		if (!tell_calls(steps, p, d, &why, a, o->validate, err))
+			return COMPILE_BROKEN;
+	}
+	if (d) {
+		*c = *dynamic_compiled(d);
+		if (r->form != FORM_PROGRAM)
+			loops_copy(l, dynamic_loops(d), a);
+	} else {
+		struct compile_options own = *o;
+		own.done = symbolic ? NULL : o->done;
+		const enum compile_status status = compile(c, bound, &own, a, err);
+		if (status != COMPILE_OK)
+			return status;
+		if (r->form != FORM_PROGRAM && !code_loops(l, &planted, &c->p, &o->code, o->defect, a, err))
+			return COMPILE_REFUSED;
+	}
+	tell_planted(steps, o->defect, planted || c->planted);
+	return COMPILE_OK;
+}
+
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
 	static const char *const why[] = {[COMPILE_RAISES] = "eager refuses it: ", [COMPILE_REFUSED] = "unsupported: ", [COMPILE_BROKEN] = ""};
@@ -113,6 +162,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	struct arena a;
 	struct prog bound;
 	struct compiled c = {0};
+	struct loops l;
 	struct err err = {0};
 	struct strbuf steps;
 	enum compile_status status = COMPILE_REFUSED;
@@ -121,14 +171,13 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
+	o.code.schedule |= request->form == FORM_CUDA || request->form == FORM_PTX;
 	if (prog_bind(&bound, p, 0, &a, &err))
-		status = compile(&c, &bound, &o, &a, &err);
-	if (request->form == FORM_PROGRAM)
-		tell_planted(&steps, o.defect, c.planted);
+		status = compile_program(&c, &l, p, &bound, request, &o, &steps, &a, &err);
 	if (status == COMPILE_OK)
 		put_gradients(&steps, &c, &bound);
 	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
-		status = print_loops(&c, name, request, &steps, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
+		status = print_loops(&l, name, request, &steps, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
 	else if (status == COMPILE_OK)
 		print_stage(&c.p, name, o.stage, steps.s);
 	if (status != COMPILE_OK)

@@ -172,7 +172,7 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {"plant", "decompose", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast",
-		"cc", "opt", "sanitize", "defect", "until"};
+		"cc", "opt", "sanitize", "defect", "dynamic", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
@@ -197,12 +197,14 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (passes_stage && str_eq(o->name, "passes"))
 		return read_off(&off, o->value, text, err);
+	if (passes_stage && str_eq(o->name, "dynamic"))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (passes_stage && (str_eq(o->name, "decompose") || str_eq(o->name, "freezing") || str_eq(o->name, "reinplace")))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	const char *has =
-		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, until; from loops on fusion, "
+		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, dynamic, until; from loops on fusion, "
 		"buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
@@ -438,6 +440,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
+	out->code.dynamic = option_is(t, "dynamic", "1");
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
