@@ -20,12 +20,13 @@ struct defect_site {
 	struct pure *g; /* the program; behind the epilogue it has no results but p's returns */
 	int nforward;   /* from the joint step on: rows before the backward part, as that step left them */
 	const struct functional *f;
-	struct loops *l; /* behind lower and reuse, where the others are NULL */
+	struct loops *l; /* from lower on, where the others are NULL */
 };
 
 struct defect {
 	const char *name;
-	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower" or "reuse" */
+	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "symbols", "reuse" or
+	                   * "schedule" */
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */
@@ -37,6 +38,7 @@ const struct defect *defect_find(const char *name); /* NULL: there is none */
 
 bool defect_is_of_loops(const struct defect *d); /* NULL: no */
 bool defect_is_of_schedule(const struct defect *d);
+bool defect_is_of_symbols(const struct defect *d); /* of loops, under +dynamic=1 alone */
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

@@ -8,7 +8,7 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_SAMPLES = 64, LEAST_CONFIRMED = 2, MOST_EXCLUDED = 4, FAR = 24 };
+enum { MAX_SAMPLES = 96, LEAST_CONFIRMED = 2, MOST_EXCLUDED = 4, FAR = 24 };
 
 struct dynamic {
 	const struct compile_options *o;
@@ -177,20 +177,41 @@ static bool witness(int64_t *value, const struct dynamic *d, const struct relati
 	return false;
 }
 
+/* Small sizes, where most of what sizes decide is decided, and some around the hint; `times` that of the hint. */
+static const struct {
+	int64_t times, more;
+} usual[] = {{0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 7}, {0, 8}, {0, 9}, {0, 12}, {0, 16}, {0, 23}, {1, 5}, {1, 10}, {1, 18}, {1, -6}, {2, 2}};
+
+static int64_t usual_value(const struct dynamic *d, int s, int k)
+{
+	return usual[k % ARRAY_LEN(usual)].times * hint_of(d)[s] + usual[k % ARRAY_LEN(usual)].more;
+}
+
+/* One symbol other than it was, and then all of them, no two alike. */
+static void look_at_usual(struct dynamic *d, struct relations *r)
+{
+	int64_t value[MAX_POLY_SYMBOLS];
+	for (int k = 0; k < ARRAY_LEN(usual); k++)
+		for (int one = -1; one < d->sampled.nsymbol; one++) {
+			bool sound = true;
+			memcpy(value, hint_of(d), sizeof value);
+			for (int s = 0; s < d->sampled.nsymbol; s++) {
+				if (one == s || one == -1)
+					value[s] = usual_value(d, s, one == -1 ? k + 3 * s : k);
+				sound &= value[s] >= LEAST_SYMBOL;
+			}
+			if (sound && admitted_by_rest(d, value))
+				look(d, r, value);
+		}
+}
+
 static void learn(struct dynamic *d, struct relations *r)
 {
-	static const int64_t usual[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 23};
 	int64_t value[MAX_POLY_SYMBOLS];
 	for (int k = 0; k < d->nsample; k++)
 		if ((d->inside[k] = is_inside(d, &d->sample[k])))
 			relations_see(r, d->sample[k].value);
-	for (int s = 0; s < d->sampled.nsymbol; s++)
-		for (int k = 0; k < ARRAY_LEN(usual); k++) {
-			memcpy(value, hint_of(d), sizeof value);
-			value[s] = usual[k];
-			if (admitted_by_rest(d, value))
-				look(d, r, value);
-		}
+	look_at_usual(d, r);
 	for (int k = 0; k < r->n; k++)
 		for (unsigned sign = SIGN_LESS; sign <= SIGN_MORE; sign *= 2)
 			if (!(r->of[k].seen & sign) && witness(value, d, &r->of[k], sign) && !look(d, r, value))
@@ -211,6 +232,32 @@ static bool exclude(struct dynamic *d, const struct sample *s)
 	return false;
 }
 
+/* Does a hold wherever b does? Proven. */
+static bool implies(const struct guard *b, const struct guard *a)
+{
+	static const int64_t least[MAX_POLY_SYMBOLS] = {LEAST_SYMBOL, LEAST_SYMBOL, LEAST_SYMBOL};
+	const bool of_order = (a->relation == GUARD_GREATER || a->relation == GUARD_GREATER_EQUAL || a->relation == GUARD_NOT_EQUAL)
+		&& (b->relation == GUARD_GREATER || b->relation == GUARD_GREATER_EQUAL);
+	struct poly more;
+	const bool strict = a->relation != GUARD_GREATER_EQUAL && b->relation == GUARD_GREATER_EQUAL;
+	return of_order && poly_add(&more, &a->p, &b->p, -1) && poly_is_positive(&more, least, strict);
+}
+
+/* Those from `from` on that others imply. */
+static void drop_implied(struct loops *l, int from)
+{
+	for (int k = from; k < l->nguard; k++) {
+		bool implied = false;
+		for (int i = 0; i < l->nguard && !implied; i++)
+			implied = i != k && implies(&l->guard[i], &l->guard[k]) && !(i > k && implies(&l->guard[k], &l->guard[i]));
+		if (!implied)
+			continue;
+		memmove(&l->guard[k], &l->guard[k + 1], (size_t)(l->nguard - k - 1) * sizeof *l->guard);
+		l->nguard--;
+		k--;
+	}
+}
+
 static bool guard_relations(struct dynamic *d, struct err *why)
 {
 	struct relations r;
@@ -219,6 +266,7 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 	CHECK(relations_find(&r, &d->hint, d->of, d->hint.l.poly, d->arena));
 	learn(d, &r);
 	guard_symbols(d);
+	const int first = d->hint.l.nguard; /* what proofs rest on stays as it is */
 	for (int k = 0; k < r.n; k++)
 		if (relation_guard(&g, &r.of[k]))
 			guard_add(&d->hint.l, &g);
@@ -230,6 +278,7 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 		if (excluded++ == MOST_EXCLUDED || !exclude(d, s))
 			return err_set(why, "guards do not tell its sizes apart");
 	}
+	drop_implied(&d->hint.l, first);
 	return confirmed >= fit_points(d->sampled.nsymbol) + LEAST_CONFIRMED || err_set(why, "too few sizes confirm it");
 }
 
@@ -339,6 +388,7 @@ enum compile_status dynamic_compile(
 	if (!sampled_of(&d->sampled, bound, o, err))
 		return COMPILE_OK;
 	const enum compile_status status = sample_compile(&d->hint, bound, o, true, a, err);
+	d->sampled.bound = &d->hint.source;
 	*planted = d->hint.planted;
 	if (status != COMPILE_OK)
 		return status;

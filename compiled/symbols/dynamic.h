@@ -21,7 +21,7 @@
 
 struct dynamic;
 /* Of the first call, as prog_bind gives it. BROKEN, RAISES, REFUSED: as compile(), or an invariant of the steps on loops. OK and *out NULL:
- * it is specialised (err: why). *out and *planted live in a; bound must outlive it. */
+ * it is specialised (err: why). *out lives in a, as what bound points to must; o must outlive it. */
 enum compile_status dynamic_compile(
 	struct dynamic **out, bool *planted, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
 

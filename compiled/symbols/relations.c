@@ -2,6 +2,7 @@
 #include "compiled/symbols/relations.h"
 
 #include "compiled/loops/symbols.h"
+#include "generated/op_id.h"
 
 static const int64_t least[MAX_POLY_SYMBOLS] = {LEAST_SYMBOL, LEAST_SYMBOL, LEAST_SYMBOL};
 
@@ -57,6 +58,22 @@ static void find_number(struct words *w, enum word_kind kind, int64_t *value, in
 
 /* ---- relations ---- */
 
+/* Without what divides all coefficients. */
+static void make_primitive(struct poly *p)
+{
+	int64_t divisor = 0;
+	for (int k = 0; k < p->n; k++) {
+		int64_t a = p->term[k].times < 0 ? -p->term[k].times : p->term[k].times;
+		while (a) { /* Euclid */
+			const int64_t rest = divisor % a;
+			divisor = a;
+			a = rest;
+		}
+	}
+	for (int k = 0; k < p->n; k++)
+		p->term[k].times /= divisor;
+}
+
 static void add(struct relations *r, struct poly p)
 {
 	int64_t number;
@@ -67,6 +84,7 @@ static void add(struct relations *r, struct poly p)
 		return;
 	if (p.term[0].times < 0)
 		p = minus;
+	make_primitive(&p);
 	for (int k = 0; k < r->n; k++)
 		if (poly_same(&r->of[k].p, &p))
 			return;
@@ -131,10 +149,26 @@ static void of_arguments(struct relations *r, const struct numbers *x, const str
 
 static int rank_of(const struct node *n) { return n->nout ? n->out[0].meta.rank : 0; }
 
+/* Which of sort and topk have loops (lower.h). */
+static void of_lanes(struct relations *r, const struct numbers *x, const struct row *row, int rank)
+{
+	struct poly numel = poly_number(1), most;
+	for (int d = 0; d < rank; d++)
+		if (!poly_multiply(&numel, &numel, &x->number[row->size[d]]))
+			return;
+	for (int d = 0; d < rank; d++) {
+		compare_number(r, &x->number[row->size[d]], LOWER_MAX_LANE);
+		if (poly_multiply(&most, &numel, &x->number[row->size[d]]))
+			compare_number(r, &most, LOWER_MAX_COMPARISONS);
+	}
+}
+
 static void of_operand(struct relations *r, const struct numbers *x, const struct prog *p, int node, int operand)
 {
 	const struct row *row = &x->row[node], *from = &x->row[operand];
 	of_arguments(r, x, row, from, rank_of(&p->node[operand]));
+	if (p->node[node].op == OP_sort || p->node[node].op == OP_topk)
+		of_lanes(r, x, from, rank_of(&p->node[operand]));
 	if (p->node[node].nout && p->node[operand].nout)
 		of_two(r, x, row, rank_of(&p->node[node]), from, rank_of(&p->node[operand]));
 }

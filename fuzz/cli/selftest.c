@@ -2,6 +2,7 @@
 #include "fuzz/cli/selftest.h"
 
 #include "compiled/compile.h"
+#include "compiled/symbols/dynamic.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "fuzz/triage/blame.h"
 #include "fuzz/triage/minimise.h"
@@ -20,7 +21,7 @@ static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : "";
+	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : defect_is_of_symbols(d) ? "+dynamic=1" : "";
 	const char *stage = defect_is_of_loops(d) ? "loops" : d && str_eq(d->step, "decompose") ? "decomposed" : "passes";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
@@ -35,12 +36,24 @@ static bool loops_planted(const struct compiled *c, const struct compile_options
 	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
 }
 
+/* Of a program that is compiled once. */
+static bool is_planted_dynamic(const struct prog *p, const struct compile_options *o, struct arena *a)
+{
+	struct prog bound;
+	struct dynamic *d;
+	struct err err = {0};
+	bool planted = false;
+	return prog_bind(&bound, p, 0, a, &err) && dynamic_compile(&d, &planted, &bound, o, a, &err) == COMPILE_OK && d && planted;
+}
+
 /* Does some call of p compile to something else for t with the defect? */
 static bool is_planted(const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct compile_options o;
 	CHECK(builtin_compile_options(&o, t));
 	o.validate = false;
+	if (o.code.dynamic)
+		return is_planted_dynamic(p, &o, a);
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog bound;
 		struct compiled c = {0};
