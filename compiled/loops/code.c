@@ -34,8 +34,7 @@ bool code_lower(struct loops *out, bool *planted, const struct prog *p, const st
 	return true;
 }
 
-static bool step_done(
-	struct loops *l, bool *planted, const char *step, bool validate, const struct defect *d, struct err *err)
+static bool step_done(struct loops *l, bool *planted, const char *step, bool validate, const struct defect *d, struct err *err)
 {
 	struct defect_site site = {.l = l};
 	struct err why = {0};

@@ -20,7 +20,7 @@ struct code_options {
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
 	struct native_options native;
 	struct gpu_options gpu; /* arch: where only text is asked for */
-	bool dynamic; /* compiled once for calls of several sizes (symbols/dynamic.h) */
+	bool dynamic;           /* compiled once for calls of several sizes (symbols/dynamic.h) */
 };
 
 struct defect; /* defects/defects.h */

@@ -5,9 +5,9 @@
 
 #include "compiled/loops/loops.h"
 
-extern const char *const emit_types;                                   /* integers by size, moves of bits, enum dtype */
-void emit_functions(struct strbuf *sb);                                /* wrapping integers, halves, pow; needs memcpy, pow, sqrt */
-void emit_rows(struct strbuf *sb, const struct loops *l);              /* a function for each row and type that is used */
+extern const char *const emit_types;                      /* integers by size, moves of bits, enum dtype */
+void emit_functions(struct strbuf *sb);                   /* wrapping integers, halves, pow; needs memcpy, pow, sqrt */
+void emit_rows(struct strbuf *sb, const struct loops *l); /* a function for each row and type that is used */
 /* A number of l, or the polynomial that it is, over variables s0, s1, ... */
 void emit_number(struct strbuf *sb, const struct loops *l, int of, int64_t v);
 void emit_register(struct strbuf *sb, const struct loops *l, int r);   /* its declaration */

@@ -16,8 +16,8 @@ struct package;
 enum native_end package_open(
 	struct package **out, const struct loops *l, const struct prog *p, const struct native_options *o, struct err *err);
 void package_close(struct package *k); /* removes the folder; NULL is fine */
-/* In a fresh process of this binary, on the inputs of a program that has the same ones; p: the program at the call's sizes. *out has one call and lives in a. RES_CRASH: that
- * process died (message). */
+/* In a fresh process of this binary, on the inputs of a program that has the same ones; p: the program at the call's sizes. *out has one
+ * call and lives in a. RES_CRASH: that process died (message). */
 void package_run(struct result *out, const struct package *k, const struct prog *p, const struct prog *inputs, struct arena *a);
 int package_child(const char *folder); /* the verb; returns the exit code */
 

@@ -24,7 +24,7 @@ struct poly {
 struct poly poly_number(int64_t v);
 struct poly poly_symbol(int symbol);
 bool poly_add(struct poly *out, const struct poly *a, const struct poly *b, int64_t times); /* a + b * times; out may be a or b */
-bool poly_multiply(struct poly *out, const struct poly *a, const struct poly *b);          /* out may be a or b */
+bool poly_multiply(struct poly *out, const struct poly *a, const struct poly *b);           /* out may be a or b */
 bool poly_is_number(const struct poly *p, int64_t *v);
 bool poly_same(const struct poly *a, const struct poly *b);
 unsigned poly_symbols(const struct poly *p); /* that occur: 1u << symbol */

@@ -36,7 +36,8 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 enum loop_end { LOOPS_RAN, LOOPS_RAISED, LOOPS_TOO_LARGE }; /* not RAN: err */
 /* Is l made of p, as far as its buffers, results and calls of kernels show? For one that was read. */
 bool loops_fit(const struct loops *l, const struct prog *p, struct err *err);
-/* p: the program that l was made of, at the call's sizes; inputs: one whose inputs have its metas, and give the data. What is reported lives in a. */
+/* p: the program that l was made of, at the call's sizes; inputs: one whose inputs have its metas, and give the data. What is reported
+ * lives in a. */
 enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct prog *inputs,
 	loop_engine *engine, void *ctx, struct arena *a, struct err *err);
 

@@ -23,7 +23,7 @@ struct loop_kernel {
 	int nbuffer, *buffer;            /* that it touches, by number */
 	int64_t npoint;                  /* combinations */
 	/* Of loops of any size: the hint's. */
-	int team;                        /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
+	int team; /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
 };
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
 enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */

@@ -288,7 +288,6 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 static struct size_symbol binding(const struct dynamic *d, int s)
 {
 	const struct prog *p = &d->hint.source;
-	const struct poly symbol = poly_symbol(s);
 	struct size_symbol out = {.bound = true, .hint = hint_of(d)[s], .input = -1, .dim = s};
 	int input = 0;
 	for (int i = 0; i < p->nnode; i++) {
@@ -305,7 +304,6 @@ static struct size_symbol binding(const struct dynamic *d, int s)
 		}
 		input++;
 	}
-	(void)symbol;
 	return out;
 }
 

@@ -1,7 +1,7 @@
 /* relations.h: what steps may have asked about sizes. A RELATION is a difference of two numbers, a polynomial, whose sign (-, 0, +) decides
  * something: a size and 1, a slice's end and a size, the strides of a layout, the bounds of a loop and of a window in it. No step says what
- * it asked, so relations are all that rows, layouts and loops show; those whose sign is the same for all sizes from LEAST_SYMBOL up are left
- * out. For which signs the compiled program was seen to be the same one is learnt from samples; relations seen with all signs decide
+ * it asked, so relations are all that rows, layouts and loops show; those whose sign is the same for all sizes from LEAST_SYMBOL up are
+ * left out. For which signs the compiled program was seen to be the same one is learnt from samples; relations seen with all signs decide
  * nothing, the others become guards. */
 #ifndef SCATTERPROOF_RELATIONS_H
 #define SCATTERPROOF_RELATIONS_H

@@ -21,7 +21,10 @@ static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1" : defect_is_of_schedule(d) ? "+order=reversed" : defect_is_of_symbols(d) ? "+dynamic=1" : "";
+	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1"
+		: defect_is_of_schedule(d)                  ? "+order=reversed"
+		: defect_is_of_symbols(d)                   ? "+dynamic=1"
+													: "";
 	const char *stage = defect_is_of_loops(d) ? "loops" : d && str_eq(d->step, "decompose") ? "decomposed" : "passes";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))

@@ -1,5 +1,5 @@
-/* symbols_test.c: loops of any size: polynomials, their text, the invariant I6, what is proven of buffers, and programs compiled once: which
- * guards they get, which calls they serve, and that every call computes what eager does. */
+/* symbols_test.c: loops of any size: polynomials, their text, the invariant I6, what is proven of buffers, and programs compiled once:
+ * which guards they get, which calls they serve, and that every call computes what eager does. */
 #include "compiled/compile.h"
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/symbols.h"
@@ -82,9 +82,9 @@ static void test_fit(void)
 
 #define HEAD "loops 1\ns0 = size 1 of input 0, 6\ns1 = argument 1, 4\nguard s0 > 4\nguard s0*2 != s1 + 3\nguard s1 mod 2 = 0\n"
 #define BODY                                                                                                                               \
-	"b0: f32[s0*4] = input 0 uses s0, s1\nb1: f32[s0*s1 - 1] uses s0, s1\nfor r0 < s0\n  for r1 < s0*2 - 3\n"                                 \
-	"    r2: f32 = load b0[r0*(s1*4) + r1*s0 + (s0 - 1)]\n    r3: f64 = const s0*s1 - 1\n    r4: i64 = index r0*2 + s1\n"                 \
-	"    r5: i64 = div r4 s0 + 1\n    r6: i64 = mod r4 s1\n    r7: i64 = bound r6 of s1*3 dim 1 wrapping\n    store b1[r0 + 7] = r2\n"      \
+	"b0: f32[s0*4] = input 0 uses s0, s1\nb1: f32[s0*s1 - 1] uses s0, s1\nfor r0 < s0\n  for r1 < s0*2 - 3\n"                              \
+	"    r2: f32 = load b0[r0*(s1*4) + r1*s0 + (s0 - 1)]\n    r3: f64 = const s0*s1 - 1\n    r4: i64 = index r0*2 + s1\n"                  \
+	"    r5: i64 = div r4 s0 + 1\n    r6: i64 = mod r4 s1\n    r7: i64 = bound r6 of s1*3 dim 1 wrapping\n    store b1[r0 + 7] = r2\n"     \
 	"  end\nend\nreturn b1 f32[s0, s1][s1*2, 1]+s0, b1 f32[2][1]+(s0 + 1)\n"
 
 static bool reads(struct loops *l, const char *text, struct err *err)
@@ -241,8 +241,9 @@ static void test_generalised(void)
 			   "s0 = size 0 of input 0, 6\nguard s0 > 1\nb0: f32[s0*4] = input 0 uses s0\nb1: f32[s0] uses s0\nfor r0 < s0\n"),
 		"%s", text_of(dynamic_loops(x.d)));
 	/* A quotient by a symbol, and a number that only a float shows. */
-	const struct once y = once(PROGRAM(6, "x = input([4, n], seed=1)\ny = mean.dim(x, dim=[1])\nv = view(x, [n, 4])\nw = neg(v)\n"
-										   "u = view(w, [4, n])\nz = mul.Tensor(u, x)\nreturn (y, z)\n"));
+	const struct once y = once(PROGRAM(6,
+		"x = input([4, n], seed=1)\ny = mean.dim(x, dim=[1])\nv = view(x, [n, 4])\nw = neg(v)\n"
+		"u = view(w, [4, n])\nz = mul.Tensor(u, x)\nreturn (y, z)\n"));
 	CHECK(y.d);
 	EXPECT(strstr(text_of(dynamic_loops(y.d)), "f64 = const s0\n"), "%s", text_of(dynamic_loops(y.d)));
 }
@@ -251,7 +252,7 @@ static void test_what_sizes_decide(void)
 {
 #define SLICE "x = input([n, 4], seed=1)\ny = slice.Tensor(x, dim=0, start=1, end=5)\nz = neg(y)\nreturn (z,)\n"
 	EXPECT_STR(guards_of(PROGRAM(6, "x = input([n, 4], seed=1)\ny = neg(x)\nreturn (y,)\n")), "s0 > 1");
-	EXPECT_STR(guards_of(PROGRAM(6, SLICE)), "s0 > 1, s0 >= 5"); /* else the slice ends with the input */
+	EXPECT_STR(guards_of(PROGRAM(6, SLICE)), "s0 > 1, s0 >= 5");                        /* else the slice ends with the input */
 	EXPECT_STR(guards_of(PROGRAM(3, SLICE)), "a number is no polynomial of the sizes"); /* a slice of 2, 3, 4, 4 */
 	EXPECT_STR(guards_of(PROGRAM(1, "x = input([n, 4], seed=1)\ny = neg(x)\nreturn (y,)\n")), "a size of 1");
 	EXPECT_STR(guards_of(PROGRAM(6, "x = input([n, 4], seed=1)\ny = input([6, 4], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\n")),
@@ -316,7 +317,8 @@ static void same_results(const struct prog *p, bool to_code, enum code_engine en
 static void test_runs(void)
 {
 	const struct prog *p = program(PROGRAM(6,
-		"x = input([n, 4], seed=1)\ny = input([n], seed=2, dtype=i64, fill=index, high=4)\nm = sym_size.int(x, dim=0)\nv = view(x, [2*m, -1])\n"
+		"x = input([n, 4], seed=1)\ny = input([n], seed=2, dtype=i64, fill=index, high=4)\nm = sym_size.int(x, dim=0)\n"
+		"v = view(x, [2*m, -1])\n"
 		"w = sum.dim_IntList(v, dim=[0])\ns = slice.Tensor(x, dim=0, start=1, end=5)\nk = mean(s)\nr = sort(x, dim=0)\nt = getitem(r, 0)\n"
 		"e = index_select(t, dim=1, index=y)\nu = mul_.Tensor(x, 2)\nreturn (w, k, e, u)\ncall (x: seed=7, n=5)\ncall (x: seed=8, n=9)\n"
 		"call (x: seed=8, n=3)\ncall (n=40)\n"));
@@ -325,7 +327,8 @@ static void test_runs(void)
 	same_results(p, true, CODE_JIT, 2);
 	same_results(p, false, CODE_JIT, 2);
 	/* Lanes that are long in one call only: sort is a kernel of eager's there. */
-	p = program(PROGRAM(300, "x = input([n, 2], seed=1)\nr = sort(x, dim=0)\nt = getitem(r, 0)\ny = neg(t)\nreturn (t, y)\ncall (n=40)\ncall (n=301)\n"));
+	p = program(PROGRAM(
+		300, "x = input([n, 2], seed=1)\nr = sort(x, dim=0)\nt = getitem(r, 0)\ny = neg(t)\nreturn (t, y)\ncall (n=40)\ncall (n=301)\n"));
 	same_results(p, true, CODE_JIT, 2);
 }
 

@@ -48,7 +48,8 @@ static const struct target_stage stages[] = {
 		"loops", "order", "forward", "the order of loops", "order"                                                                         \
 	}
 #define LOOP_KNOBS(stage)                                                                                                                  \
-	{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
+	{stage, "dynamic", "0", "one compilation for calls of any size", "sizes"},                                                             \
+		{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
 
 static const struct target_knob knobs[] = {
 	PASS_KNOBS("passes"),
@@ -148,8 +149,8 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 }
 
 /* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "reuse", "schedule"};
-enum { STEP_LOWER, STEP_REUSE, STEP_SCHEDULE };
+static const char *const loop_steps[] = {"lower", "symbols", "reuse", "schedule"};
+enum { STEP_LOWER, STEP_SYMBOLS, STEP_REUSE, STEP_SCHEDULE };
 
 static int loop_step(const char *name) /* -1: it is none */
 {
@@ -166,7 +167,7 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
 			"decompose, fold, noop, views, cse, dce, reinplace",
-			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule" : "");
+			has_loops(t) ? "; nor lower, symbols, reuse or (of stages other than jit) schedule" : "");
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
@@ -204,8 +205,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	const char *has =
-		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, dynamic, until; from loops on fusion, "
-		"buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
+		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, dynamic, until; from loops on "
+		"fusion, buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
 			return err_set(err, "target '%s': stage %s has no option '%s'; builtin has: %s", text, target_stage(t)->name, o->name, has);
@@ -213,15 +214,32 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
+static bool option_is(const struct target *t, const char *name, const char *value)
+{
+	const char *given = target_option(t, name);
+	return given && str_eq(given, value);
+}
+
+/* The last of the loops' steps that runs where the one that the subsystem is does, or does not; -1: t has no such subsystem. */
+static int step_probed(const struct target *t, const char *subsystem, bool on)
+{
+	const bool dynamic = option_is(t, "dynamic", "1");
+	if (str_eq(subsystem, "order") && has_schedule(t))
+		return on ? STEP_SCHEDULE : STEP_REUSE;
+	if (str_eq(subsystem, "buffers"))
+		return on ? STEP_REUSE : dynamic ? STEP_SYMBOLS : STEP_LOWER;
+	return !str_eq(subsystem, "sizes") || !dynamic ? -1 : on ? STEP_SYMBOLS : STEP_LOWER;
+}
+
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
  * gives each value a buffer of its own: by how many behind lower. */
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	const bool first = p->kind == PROBE_FIRST && has_loops(t), order = first && str_eq(p->what, "order") && has_schedule(t);
-	if (order || (first && str_eq(p->what, "buffers"))) {
+	const int step = p->kind == PROBE_FIRST && has_loops(t) ? step_probed(t, p->what, p->first > 0) : -1;
+	if (step >= 0) {
 		*out = (struct target_option){.name = "until"};
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(0, MIN(p->first, 1)) + (order ? STEP_REUSE : STEP_LOWER)]);
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[step]);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
@@ -269,11 +287,12 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 /* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
 static char *until_answer(const struct target *t, struct arena *a)
 {
+	static const char *const subsystem[] = {"buffers", "sizes", "buffers", "order"};
 	const char *until = target_option(t, "until");
 	int stage;
 	if (until && loop_step(until) >= 0)
-		return arena_printf(a, "first %s:%d: 1 asked, the last that was on: %s\n", loop_step(until) == STEP_SCHEDULE ? "order" : "buffers",
-			MIN(loop_step(until), 1), until);
+		return arena_printf(
+			a, "first %s:%d: 1 asked, the last that was on: %s\n", subsystem[loop_step(until)], MIN(loop_step(until), 1), until);
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
@@ -406,12 +425,6 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		plant_values(r, kind, a);
 }
 
-static bool option_is(const struct target *t, const char *name, const char *value)
-{
-	const char *given = target_option(t, name);
-	return given && str_eq(given, value);
-}
-
 const char *builtin_wheels(void)
 {
 	static char pattern[4096];
@@ -445,7 +458,8 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
-		out->code.no_reuse |= loop_step(until) == STEP_LOWER;
+		out->code.no_reuse |= loop_step(until) <= STEP_SYMBOLS;
+		out->code.dynamic &= loop_step(until) >= STEP_SYMBOLS;
 		out->code.schedule &= loop_step(until) == STEP_SCHEDULE;
 		until = NULL;
 	}
