@@ -228,7 +228,7 @@ static int step_probed(const struct target *t, const char *subsystem, bool on)
 		return on ? STEP_SCHEDULE : STEP_REUSE;
 	if (str_eq(subsystem, "buffers"))
 		return on ? STEP_REUSE : dynamic ? STEP_SYMBOLS : STEP_LOWER;
-	return !str_eq(subsystem, "sizes") || !dynamic ? -1 : on ? STEP_SYMBOLS : STEP_LOWER;
+	return !str_eq(subsystem, "sizes") ? -1 : on ? STEP_SYMBOLS : STEP_LOWER;
 }
 
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
