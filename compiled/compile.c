@@ -8,8 +8,7 @@
 #include "compiled/passes/joint.h"
 #include "compiled/passes/reinplace.h"
 #include "compiled/passes/validate.h"
-#include "compiled/symbols/dynamic.h"
-#include "eager/run/autograd.h"
+#include "eager/lang/edit.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 
@@ -22,6 +21,8 @@ const char *compile_stage_name(int stage)
 		return "functional";
 	if (stage == STAGE_JOINT)
 		return "joint";
+	if (stage == STAGE_PARTITIONED)
+		return "partition";
 	if (stage == STAGE_DECOMPOSED)
 		return "decompose";
 	if (stage == stage_reinplace())
@@ -36,22 +37,30 @@ bool compile_stage_find(int *out, const char *name)
 			*out = i;
 			return true;
 		}
-	if (!str_eq(name, "decomposed"))
-		return false;
-	*out = STAGE_DECOMPOSED;
-	return true;
+	const bool decomposed = str_eq(name, "decomposed"), partitioned = str_eq(name, "partitioned");
+	*out = decomposed ? STAGE_DECOMPOSED : partitioned ? STAGE_PARTITIONED : *out;
+	return decomposed || partitioned;
 }
+
+/* A part on its way. */
+struct half {
+	const char *name; /* NULL: there is one alone */
+	struct pure pure;
+	struct owners owners;
+	struct aliases aliases; /* of the results after the last step */
+	int nout;               /* of the results, outputs of the source */
+	int nforward;           /* rows before the backward part */
+	bool reinplaced;        /* rows may write */
+};
 
 struct compilation {
 	const struct compile_options *o;
 	struct arena *arena;
 	struct functional f;
 	struct joint j;
-	struct pure pure;
-	struct aliases aliases; /* of the results after the last step */
-	int nforward;           /* rows before the backward part */
+	struct partition s;
+	struct half half[MAX_PARTS];
 	struct compiled *out;
-	bool reinplaced; /* rows may write */
 };
 
 /* ---- the results ---- */
@@ -66,133 +75,195 @@ static void add_result(struct pure *g, enum result_role role, int value)
 static void functional_results(struct compilation *c)
 {
 	const struct functional *f = &c->f;
-	c->pure = (struct pure){.p = &c->f.p};
+	struct pure *g = &c->half[0].pure;
+	*g = (struct pure){.p = &c->f.p};
 	for (int i = 0; i < f->from->nret; i++)
-		add_result(&c->pure, RESULT_OUTPUT, functional_made_again(f, i) ? NO_VALUE : f->ret[i]);
+		add_result(g, RESULT_OUTPUT, functional_made_again(f, i) ? NO_VALUE : f->ret[i]);
 	for (int i = 0; i < f->from->nnode; i++)
 		if (f->written[i])
-			add_result(&c->pure, RESULT_WRITTEN, f->value[i]);
+			add_result(g, RESULT_WRITTEN, f->value[i]);
 }
 
-/* What passes renumbered, told to the epilogue and to whoever returns gradients. */
+/* What passes renumbered, told to the epilogue. */
 static void results_back(struct compilation *c)
 {
-	int next = 0, gradient = 0;
+	const struct pure *g = &c->half[0].pure;
+	int next = 0;
 	for (int i = 0; i < c->f.from->nret; i++)
-		c->f.ret[i] = c->pure.result[next++].value;
+		c->f.ret[i] = g->result[next++].value;
 	for (int i = 0; i < c->f.from->nnode; i++)
 		if (c->f.written[i])
-			c->f.value[i] = c->pure.result[next++].value;
-	while (next < c->pure.nresult)
-		c->j.grad[gradient++] = c->pure.result[next++].value;
+			c->f.value[i] = g->result[next++].value;
 }
 
 /* ---- after each step ---- */
 
 /* again: p's rows inferred anew, which all validators share. */
-static bool hold(struct compilation *c, const struct prog *p, const struct prog *again, bool epilogue, struct err *err)
+static bool hold(struct half *h, const struct prog *p, const struct prog *again, bool epilogue, struct err *err)
 {
 	struct aliases after;
-	bool ok = c->reinplaced || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
-	ok = ok && validate_metas(p, again, err) && validate_writes(again, c->f.from, err) && validate_scatters(p, err)
+	bool ok = h->reinplaced || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
+	ok = ok && validate_metas(p, again, err) && validate_writes(again, &h->owners, err) && validate_scatters(p, err)
 		&& validate_devices(p, err);
 	if (epilogue)
-		aliases_of_returns(&after, again, c->reinplaced ? p->nret : c->f.from->nret);
+		aliases_of_returns(&after, again, h->reinplaced ? p->nret : h->nout, &h->owners);
 	else
-		aliases_of(&after, &c->pure, again);
-	if (!ok || !validate_aliases(&c->aliases, &after, err))
+		aliases_of(&after, &h->pure, again, &h->owners);
+	if (!ok || !validate_aliases(&h->aliases, &after, err))
 		return false;
 	if (epilogue) { /* gradients, too */
-		aliases_of_returns(&c->aliases, again, p->nret);
+		aliases_of_returns(&h->aliases, again, p->nret, &h->owners);
 		return true;
 	}
 	for (int i = 0; i < after.n; i++) /* outputs that are made again keep what the source says of them */
-		if (after.of[i].storage != NO_VALUE || i >= c->aliases.n)
-			c->aliases.of[i] = after.of[i];
-	c->aliases.n = MAX(c->aliases.n, after.n);
+		if (after.of[i].storage != NO_VALUE || i >= h->aliases.n)
+			h->aliases.of[i] = after.of[i];
+	h->aliases.n = MAX(h->aliases.n, after.n);
 	return true;
 }
 
-static bool invariants_hold(struct compilation *c, const struct prog *p, bool epilogue, struct err *err)
+static bool invariants_hold(struct half *h, const struct prog *p, bool epilogue, struct err *err)
 {
 	struct arena a;
 	struct prog again;
 	arena_init(&a);
-	const bool ok = validate_infer(&again, p, &a, err) && hold(c, p, &again, epilogue, err);
+	const bool ok = validate_infer(&again, p, &a, err) && hold(h, p, &again, epilogue, err);
 	arena_free(&a);
 	return ok;
 }
 
 /* The defect that was asked for, if it is one of this step. */
-static void plant(struct compilation *c, const char *step, struct prog *p, bool epilogue)
+static void plant(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue)
 {
 	struct pure rows = {.p = p};
-	struct defect_site site = {.g = epilogue ? &rows : &c->pure, .nforward = c->nforward, .f = &c->f};
+	struct defect_site site = {.g = epilogue ? &rows : &h->pure, .nforward = h->nforward, .f = h == c->half ? &c->f : NULL};
 	c->out->planted |= defect_plant(c->o->defect, step, &site);
+	h->nforward = site.nforward;
 }
 
-static bool step_done(struct compilation *c, const char *step, struct prog *p, bool epilogue, struct err *err)
+/* why: a validator's sentence. h: the part that it is about, NULL: what both are. */
+static bool broken(struct compilation *c, const char *step, const struct half *h, const struct err *why, struct err *err)
+{
+	c->out->violation = validate_violation(why->msg, step, c->arena);
+	return err_set(err, "invariant after %s: %s%s%s", step, why->msg, h && h->name ? ", in the part " : "", h && h->name ? h->name : "");
+}
+
+/* Invariants of one part, and who asked is told. */
+static bool half_done(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue, struct err *err)
 {
 	struct err why = {0};
-	plant(c, step, p, epilogue);
-	if (c->o->validate && !invariants_hold(c, p, epilogue, &why))
-		return err_set(err, "invariant after %s: %s", step, why.msg);
+	if (c->o->validate && !invariants_hold(h, p, epilogue, &why))
+		return broken(c, step, h, &why, err);
 	if (c->o->done)
-		c->o->done(c->o->ctx, step, p);
+		c->o->done(c->o->ctx, step, h->name, p);
 	return true;
+}
+
+static bool step_done(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue, struct err *err)
+{
+	plant(c, step, h, p, epilogue);
+	return half_done(c, step, h, p, epilogue, err);
 }
 
 /* ---- the steps ---- */
 
+/* The cotangents as the caller has them: where the partition is cut. */
+static void cotangent_results(struct compilation *c)
+{
+	const struct prog *from = c->f.from;
+	for (int i = 0; i < from->nback; i++)
+		add_result(&c->half[0].pure, RESULT_COTANGENT, c->f.value[c->f.same[from->back[i].cotangent]]);
+}
+
+static bool any_gradient(const struct joint *j)
+{
+	for (int i = 0; i < j->ngrad; i++)
+		if (j->grad[i] != NO_VALUE)
+			return true;
+	return false;
+}
+
+static bool is_partitioned(const struct compilation *c)
+{
+	return c->o->partition && c->o->stage >= STAGE_PARTITIONED && !c->o->keep_requires_grad && any_gradient(&c->j);
+}
+
+static enum compile_status partitioned(struct compilation *c, struct err *err)
+{
+	struct half *forward = &c->half[0], *backward = &c->half[1];
+	struct err why = {0};
+	if (!is_partitioned(c))
+		return COMPILE_OK;
+	if (!partition(&c->s, &c->f, &forward->pure, forward->nforward, c->o->save_all, c->arena, err))
+		return COMPILE_REFUSED;
+	struct defect_site site = {.g = &forward->pure, .f = &c->f, .s = &c->s};
+	c->out->planted |= defect_plant(c->o->defect, "partition", &site);
+	c->out->npart = MAX_PARTS;
+	forward->name = "forward";
+	forward->nforward = c->f.p.nnode;
+	*backward = (struct half){.name = "backward", .pure = c->s.gradients};
+	for (int i = 0; i < prog_input_storages(&c->s.backward); i++)
+		backward->owners.donated[i] = c->s.input[i].donated;
+	forward->aliases.n = MIN(forward->aliases.n, forward->pure.nresult - c->s.nsaved); /* there gradients stood */
+	if (c->o->validate && !validate_partition(&c->s, &c->f, &forward->pure, &why)) {
+		broken(c, "partition", NULL, &why, err);
+		return COMPILE_BROKEN;
+	}
+	return half_done(c, "partition", forward, &c->f.p, false, err) && half_done(c, "partition", backward, &c->s.backward, false, err)
+		? COMPILE_OK
+		: COMPILE_BROKEN;
+}
+
 /* COMPILE_REFUSED: the program would become too large. */
-static enum compile_status decomposed(struct compilation *c, struct err *err)
+static enum compile_status decomposed(struct compilation *c, struct half *h, struct err *err)
 {
 	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
 		return COMPILE_OK;
-	if (!decompose(&c->pure, &c->nforward, err))
+	if (!decompose(&h->pure, &h->nforward, err))
 		return COMPILE_REFUSED;
-	return step_done(c, "decompose", &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+	return step_done(c, "decompose", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
 }
 
 /* The views that the epilogue made again. */
 static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct err *err)
 {
 	struct pure rows = {.p = p};
+	int nforward = 0;
 	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
 		return true;
 	for (int i = 0; i < p->nret; i++)
 		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
-	if (!decompose(&rows, &c->nforward, err))
+	if (!decompose(&rows, &nforward, err))
 		return false;
 	for (int i = 0; i < p->nret; i++)
 		p->ret[i] = rows.result[i].value;
 	return true;
 }
 
-static bool run_passes(struct compilation *c, struct err *err)
+static bool run_passes(struct compilation *c, struct half *h, struct err *err)
 {
 	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
-		struct err why = {0};
+		struct err why = {0}, unfit = {0};
 		if (c->o->off & 1u << i || (passes[i].freezing && !c->o->freezing))
 			continue;
-		if (!passes[i].run(&c->pure, &why))
-			return err_set(err, "invariant after %s: I2: %s", passes[i].name, why.msg);
-		if (!step_done(c, passes[i].name, &c->f.p, false, err))
+		if (!passes[i].run(&h->pure, &why))
+			return err_set(&unfit, "I2: %s", why.msg) || broken(c, passes[i].name, h, &unfit, err);
+		if (!step_done(c, passes[i].name, h, h->pure.p, false, err))
 			return false;
 	}
 	return true;
 }
 
 /* Behind the epilogue: from here on rows write. */
-static bool reinplaced(struct compilation *c, struct prog *p, struct err *err)
+static bool reinplaced(struct compilation *c, struct half *h, struct prog *p, struct err *err)
 {
-	struct err why = {0};
+	struct err why = {0}, unfit = {0};
 	if (c->o->stage < stage_reinplace() || c->o->off & 1u << npasses || c->o->keep_requires_grad)
 		return true;
-	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, &why))
-		return err_set(err, "invariant after reinplace: I2: %s", why.msg);
-	c->reinplaced = true;
-	return step_done(c, "reinplace", p, true, err);
+	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, h->owners.donated, &why))
+		return err_set(&unfit, "I2: %s", why.msg) || broken(c, "reinplace", h, &unfit, err);
+	h->reinplaced = true;
+	return step_done(c, "reinplace", h, p, true, err);
 }
 
 static void joint_results(struct compilation *c, struct compiled *out)
@@ -204,7 +275,7 @@ static void joint_results(struct compilation *c, struct compiled *out)
 		out->requires_grad[i] = joint_requires_grad(c->j.requires_grad, &c->f.p, c->f.ret[i]);
 	for (int i = 0; i < c->j.ngrad; i++) {
 		out->grad[i] = c->j.grad[i] != NO_VALUE;
-		add_result(&c->pure, RESULT_GRADIENT, c->j.grad[i]);
+		add_result(&c->half[0].pure, RESULT_GRADIENT, c->j.grad[i]);
 	}
 }
 
@@ -215,66 +286,140 @@ static void require_no_grad(struct prog *p)
 			p->node[i].arg[op_arg(p->node[i].op, N_requires_grad)] = arg_bool(false);
 }
 
-/* The joint program as one without a backward: gradients are returned behind the outputs. */
-static bool return_gradients(struct compiled *out, struct prog *p, const struct joint *j, struct err *err)
+/* p as a program without a backward. Gradients, or saved values, are returned behind the outputs, which it returns already. */
+static bool return_results(struct compilation *c, struct prog *p, const struct pure *g, struct err *err)
 {
-	const bool *tracked = joint_tracked(p, p->arena);
+	const bool *tracked = c->o->keep_requires_grad ? joint_tracked(p, p->arena) : NULL;
 	p->has_backward = false;
 	p->nback = 0;
-	for (int i = 0; i < j->ngrad; i++) {
-		if (j->grad[i] == NO_VALUE)
+	for (int i = 0; i < g->nresult; i++) {
+		const int value = g->result[i].value;
+		if ((g->result[i].role != RESULT_GRADIENT && g->result[i].role != RESULT_SAVED) || value == NO_VALUE)
 			continue;
 		if (p->nret == MAX_RETURNS)
 			return err_set(err, "too many outputs and gradients");
-		out->requires_grad[p->nret] = joint_requires_grad(tracked, p, j->grad[i]);
-		p->ret[p->nret++] = j->grad[i];
+		if (tracked)
+			c->out->requires_grad[p->nret] = joint_requires_grad(tracked, p, value);
+		p->ret[p->nret++] = value;
 	}
 	return true;
 }
 
-static bool aliases_of_source(struct compilation *c, const struct prog *bound, struct err *err)
+static bool aliases_of_source(struct half *h, const struct prog *bound, struct err *err)
 {
 	struct arena a;
 	struct prog again;
 	arena_init(&a);
 	const bool ok = validate_infer(&again, bound, &a, err);
 	if (ok)
-		aliases_of_returns(&c->aliases, &again, bound->nret);
+		aliases_of_returns(&h->aliases, &again, bound->nret, &h->owners);
 	arena_free(&a);
 	return ok;
 }
 
-static enum compile_status run_steps(struct compiled *out, struct compilation *c, const struct prog *bound, struct err *err)
+static enum compile_status functional_part(struct compilation *c, const struct prog *bound, struct err *err)
 {
+	struct half *h = &c->half[0];
 	const bool joint = c->o->stage >= STAGE_JOINT;
+	h->nout = bound->nret;
+	owners_of_source(&h->owners, bound);
 	if (!functionalise(&c->f, bound, joint ? c->o->keep_requires_grad : bound->has_backward, c->arena, err))
 		return COMPILE_REFUSED;
 	functional_results(c);
-	if (c->o->validate && !aliases_of_source(c, bound, err))
+	if (c->o->validate && !aliases_of_source(h, bound, err))
 		return COMPILE_REFUSED;
-	if (!step_done(c, "functional", &c->f.p, false, err))
+	return step_done(c, "functional", h, &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+static enum compile_status joint_part(struct compilation *c, struct err *err)
+{
+	struct half *h = &c->half[0];
+	h->nforward = c->f.p.nnode;
+	if (!joint_append(&c->j, &c->f, c->arena, err))
+		return COMPILE_REFUSED;
+	joint_results(c, c->out);
+	if (is_partitioned(c))
+		cotangent_results(c);
+	return step_done(c, "joint", h, &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+/* A joint program, or one of its parts, to the end. */
+static enum compile_status finish(struct compilation *c, int part, struct err *err)
+{
+	struct half *h = &c->half[part];
+	struct prog *p = h->pure.p;
+	const enum compile_status status = decomposed(c, h, err);
+	if (status != COMPILE_OK)
+		return status;
+	if (!run_passes(c, h, err))
 		return COMPILE_BROKEN;
-	if (joint) {
-		c->nforward = c->f.p.nnode;
-		if (!joint_append(&c->j, &c->f, c->arena, err))
-			return COMPILE_REFUSED;
-		joint_results(c, out);
-		if (!step_done(c, "joint", &c->f.p, false, err))
-			return COMPILE_BROKEN;
-		const enum compile_status status = decomposed(c, err);
-		if (status != COMPILE_OK)
-			return status;
-		if (!run_passes(c, err))
-			return COMPILE_BROKEN;
+	if (part == 0) {
+		results_back(c);
+		functional_epilogue(&c->f);
+	} else {
+		p->nret = 0;
 	}
-	results_back(c);
-	functional_epilogue(&c->f);
-	if (joint && (!return_gradients(out, &c->f.p, &c->j, err) || !epilogue_decomposed(c, &c->f.p, err)))
+	if (!return_results(c, p, &h->pure, err) || !epilogue_decomposed(c, p, err))
 		return COMPILE_REFUSED;
-	if (joint && !c->o->keep_requires_grad)
-		require_no_grad(&c->f.p);
-	out->p = c->f.p;
-	return step_done(c, "epilogue", &out->p, true, err) && reinplaced(c, &out->p, err) ? COMPILE_OK : COMPILE_BROKEN;
+	if (!c->o->keep_requires_grad)
+		require_no_grad(p);
+	return step_done(c, "epilogue", h, p, true, err) && reinplaced(c, h, p, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+/* ---- the parts ---- */
+
+/* The forward part has no inputs that the caller alone needs. */
+static bool drop_inputs_of_caller(struct prog *p, const struct prog *caller, struct err *err)
+{
+	int order[MAX_NODES], n = 0;
+	for (int i = 0; i < p->nnode; i++)
+		if (!node_is_input(&p->node[i]) || prog_find(caller, p->node[i].name) < 0)
+			order[n++] = i;
+	return edit_reorder(p, order, n, err);
+}
+
+/* p's inputs are those of the source that have their names. */
+static struct part_input *from_source(const struct prog *p, const struct prog *source, struct arena *a)
+{
+	struct part_input *input = ARENA_ZNEW(a, struct part_input, MAX(prog_input_storages(p), 1));
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_input)
+			input[p->node[i].out[0].storage].index = source->node[prog_find(source, p->node[i].name)].out[0].storage;
+	return input;
+}
+
+static bool hand_over(struct compiled *out, struct compilation *c, const struct prog *bound, struct err *err)
+{
+	const bool two = out->npart == MAX_PARTS;
+	struct err why = {0};
+	out->part[0] = (struct part){.name = c->half[0].name, .p = c->f.p};
+	if (two) {
+		out->part[1] = (struct part){.name = c->half[1].name, .p = c->s.backward, .input = c->s.input};
+		out->caller = c->s.caller;
+		if (!drop_inputs_of_caller(&out->part[0].p, &out->caller, &why))
+			BUG("%s", why.msg);
+	}
+	out->part[0].input = from_source(&out->part[0].p, bound, c->arena);
+	if (two && c->o->validate && !validate_saved(&c->s, &out->part[0].p, &out->part[0].p.ret[out->nout], &why))
+		return broken(c, compile_stage_name(c->o->stage), NULL, &why, err);
+	return true;
+}
+
+static enum compile_status run_steps(struct compilation *c, const struct prog *bound, struct err *err)
+{
+	enum compile_status status = functional_part(c, bound, err);
+	if (status == COMPILE_OK && c->o->stage == STAGE_FUNCTIONAL) {
+		results_back(c);
+		functional_epilogue(&c->f);
+		return step_done(c, "epilogue", &c->half[0], &c->f.p, true, err) ? COMPILE_OK : COMPILE_BROKEN;
+	}
+	if (status == COMPILE_OK)
+		status = joint_part(c, err);
+	if (status == COMPILE_OK)
+		status = partitioned(c, err);
+	for (int part = 0; status == COMPILE_OK && part < c->out->npart; part++)
+		status = finish(c, part, err);
+	return status;
 }
 
 enum compile_status compile(
@@ -287,153 +432,9 @@ enum compile_status compile(
 	c->o = o;
 	c->arena = a;
 	c->out = out;
-	*out = (struct compiled){.nout = bound->nret};
-	return run_steps(out, c, bound, err);
-}
-
-/* ---- running ---- */
-
-/* A gradient comes in its leaf's layout; one of other sizes or another dtype is wrong, and stays what it is. */
-static void leaf_layout(struct meta *m, const struct meta *leaf)
-{
-	const enum device device = m->device;
-	if (m->dtype != leaf->dtype || !meta_same_sizes(m, leaf))
-		return;
-	graph_grad_layout(m, leaf);
-	m->device = device;
-}
-
-static void split_gradients(struct result_call *c, const struct compiled *k, const struct prog *bound, struct arena *a)
-{
-	int next = k->nout, fresh = MAX(k->p.nstorage, MAX_NODES), g = 0;
-	for (int i = 0; i < k->nout; i++)
-		c->out[i].requires_grad = k->requires_grad[i];
-	c->nouts = k->nout;
-	c->ngrads = k->ngrad;
-	c->grad = ARENA_ZNEW(a, struct result_tensor, MAX(k->ngrad, 1));
-	for (int i = 0; i < bound->nnode && g < k->ngrad; i++) {
-		if (!node_requires_grad(&bound->node[i]))
-			continue;
-		if (k->grad[g]) {
-			c->grad[g] = c->out[next++];
-			leaf_layout(&c->grad[g].meta, node_meta(bound, i));
-			c->grad[g].storage = fresh + g;
-		}
-		g++;
-	}
-}
-
-/* What runs call after call. Calls of the same sizes share the code; those of any size that `dynamic` serves share its. */
-struct running {
-	const struct compile_options *o;
-	const struct prog *p;
-	struct arena *arena;
-	struct hash128 structure; /* of the call that `compiled` is of */
-	struct compiled compiled;
-	struct code *code;
-	struct dynamic *dynamic;   /* NULL: each call is compiled for its own sizes */
-	struct code *dynamic_code; /* of its loops */
-	int ngraphs;
-};
-
-static bool ended(struct result *out, enum result_status status, const struct err *err, struct arena *a)
-{
-	*out = (struct result){.status = status, .compiling = status != RES_HARNESS, .message = arena_strdup(a, err->msg), .stderr_tail = ""};
-	return false;
-}
-
-/* compiled and code become those of this call. */
-static bool compile_call(struct result *out, struct running *r, const struct prog *bound)
-{
-	struct err err = {0};
-	if (r->o->to_code && r->p->ncall) { /* the only ones that another call may find code of */
-		const struct hash128 structure = prog_hash(bound);
-		if (r->code && memcmp(&structure, &r->structure, sizeof structure) == 0)
-			return true;
-		r->structure = structure;
-	}
-	code_close(r->code);
-	r->code = NULL;
-	r->ngraphs++;
-	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
-	if (status == COMPILE_BROKEN)
-		BUG("%s", err.msg);
+	*out = (struct compiled){.npart = 1, .nout = bound->nret};
+	const enum compile_status status = run_steps(c, bound, err);
 	if (status != COMPILE_OK)
-		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
-	return !r->o->to_code || code_open(&r->code, &r->compiled.p, &r->o->code, r->o->defect, &err)
-		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
-}
-
-/* Before the first call: what serves others, too. */
-static bool compile_dynamic(struct result *out, struct running *r, const struct prog *bound)
-{
-	struct err err = {0};
-	bool planted;
-	const enum compile_status status = dynamic_compile(&r->dynamic, &planted, bound, r->o, r->arena, &err);
-	if (status == COMPILE_BROKEN)
-		BUG("%s", err.msg);
-	if (status != COMPILE_OK)
-		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
-	if (!r->dynamic)
-		return true;
-	r->ngraphs++;
-	const struct loops *l = dynamic_loops(r->dynamic);
-	return !l || code_open_loops(&r->dynamic_code, l, &dynamic_compiled(r->dynamic)->p, &r->o->code, &err)
-		|| ended(out, RES_UNSUPPORTED, &err, r->arena);
-}
-
-/* Does what is compiled for any size serve this call, which eager does not refuse? Then *at is its program. */
-static bool is_served(struct compiled *at, const struct running *r, const struct prog *bound)
-{
-	struct err err = {0};
-	if (!r->dynamic || interp_legal(bound, NULL, &err) != INTERP_OK || !dynamic_serves(r->dynamic, bound, &err))
-		return false;
-	if (r->o->validate && !dynamic_validate(r->dynamic, bound, &err))
-		BUG("invariant after symbols: %s", err.msg);
-	dynamic_at(at, r->dynamic, bound, r->arena);
-	return true;
-}
-
-static bool run_call(struct result *out, struct running *r, int k)
-{
-	struct compiled at;
-	struct prog bound;
-	struct result one;
-	struct err err = {0};
-	if (!prog_bind(&bound, r->p, k, r->arena, &err))
-		return ended(out, RES_HARNESS, &err, r->arena);
-	if (r->o->code.dynamic && k == 0 && !compile_dynamic(out, r, &bound))
-		return false;
-	const bool served = is_served(&at, r, &bound);
-	if (!served && !compile_call(out, r, &bound))
-		return false;
-	const struct compiled *c = served ? &at : &r->compiled;
-	const struct code *code = served ? r->dynamic_code : r->code;
-	if (code)
-		code_run(&one, code, &c->p, &bound, r->arena);
-	else
-		interp_run(&one, &c->p, r->arena, NULL, &err);
-	if (one.status != RES_OK) {
-		*out = one;
-		return false;
-	}
-	out->call[k] = one.call[0];
-	if (r->o->stage >= STAGE_JOINT)
-		split_gradients(&out->call[k], c, &bound, r->arena);
-	out->ncalls++;
-	return true;
-}
-
-void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
-{
-	struct running r = {.o = o, .p = p, .arena = a};
-	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = ""};
-	out->call = ARENA_ZNEW(a, struct result_call, p->ncall + 1);
-	bool ok = true;
-	for (int k = 0; ok && k <= p->ncall; k++)
-		ok = run_call(out, &r, k);
-	code_close(r.code);
-	code_close(r.dynamic_code);
-	if (ok)
-		out->ngraphs = r.ngraphs;
+		return status;
+	return hand_over(out, c, bound, err) ? COMPILE_OK : COMPILE_BROKEN;
 }

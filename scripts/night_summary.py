@@ -60,11 +60,29 @@ def write(path: Path, text: str) -> None:
     part.rename(path)
 
 
+def try_to_write(path: Path, text: str) -> str:
+    """A link to it. The program is in the summary, too, so that a full disk costs no more than the link."""
+    try:
+        write(path, text)
+    except OSError as error:
+        path.with_name(path.name + ".part").unlink(missing_ok=True)
+        return f"no file of the program ({error.strerror})"
+    return f"[program](causes/{path.name})"
+
+
+def write_briefly(out: Path, lines: list[str], error: OSError) -> None:
+    """Where there is no room for the programs: they are in the store."""
+    for path in [*(out / "causes").glob("*"), *out.glob("summary.md.part")]:
+        path.unlink()
+    named = [line for line in lines if line.startswith(("# ", "## ", "### ", "* ", "Exit code"))]
+    write(out / "summary.md", "\n".join([*named, "", f"The programs are in the store alone: {error.strerror}."]) + "\n")
+
+
 def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
     finding = store.finding(cause["full_id"])
     program = finding["minimised"] or finding["program"]
     name = cause["id"]
-    write(out / "causes" / f"{name}.prog", program)
+    prog = try_to_write(out / "causes" / f"{name}.prog", program)
     script = store.run("repro", cause["full_id"], "--script", str(out / "causes" / f"{name}.py"))
     why_not = " ".join(script.stderr.split()).removeprefix("scatterproof: ")
     shown = f"no script ({why_not})" if script.returncode else f"[script](causes/{name}.py)"
@@ -75,7 +93,7 @@ def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
     several = f"{cause['nfindings']} findings" if cause["nfindings"] > 1 else "1 finding"
     where = f"{several}, seen {cause['nobs']} times on {code(finding['target'])}, since {cause['first_seen']}"
     again = f"again: `scatterproof repro {name} --db {store.db}`"
-    lines += [f"{where}; [program](causes/{name}.prog) ({size}), {shown}; {again}", "", "```", program.rstrip("\n"), "```", ""]
+    lines += [f"{where}; {prog} ({size}), {shown}; {again}", "", "```", program.rstrip("\n"), "```", ""]
     return lines
 
 
@@ -121,7 +139,7 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
     else:
         lines.append("* the canary was found")
     if summary:
-        verdicts = ("pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
+        verdicts = ("pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
         counts = ", ".join(f"{summary[v]} {v}" for v in verdicts if summary.get(v))
         aside = f"{summary['set_aside']} set aside because known causes explain them"
         lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}; {counts}")
@@ -170,7 +188,10 @@ def main() -> int:
     for s in gone:
         mark = f"`scatterproof findings mark {s['recheck']} fixed-in VERSION --db FILE`"
         lines.append(f"* {s['recheck']} on {code(s['targets'])}: {code(s['signature'])}: is it fixed? {mark}")
-    write(out / "summary.md", "\n".join(lines) + "\n")
+    try:
+        write(out / "summary.md", "\n".join(lines) + "\n")
+    except OSError as error:
+        write_briefly(out, lines, error)
     print(f"{out / 'summary.md'}: {len(new)} new causes, {len(regressed)} regressed, {len(again)} open and seen again, {len(rows)} known,"
           f" {len(gone)} no longer happen")
     return 0

@@ -10,6 +10,7 @@
 
 #include "compiled/loops/loops.h"
 #include "compiled/passes/functionalise.h"
+#include "compiled/passes/partition.h"
 #include "compiled/passes/pass.h"
 
 enum defect_catcher { CAUGHT_BY_INVARIANT, CAUGHT_BY_META, CAUGHT_BY_ALIAS, CAUGHT_BY_VALUE, CAUGHT_BY_GRADIENT, NDEFECT_CATCHERS };
@@ -17,16 +18,17 @@ extern const char *const defect_catcher_name[NDEFECT_CATCHERS]; /* "invariant", 
 
 /* What a step works on. A step on something other than a program gives it a member of its own, NULL elsewhere. */
 struct defect_site {
-	struct pure *g; /* the program; behind the epilogue it has no results but p's returns */
-	int nforward;   /* from the joint step on: rows before the backward part, as that step left them */
-	const struct functional *f;
-	struct loops *l; /* from lower on, where the others are NULL */
+	struct pure *g;             /* the program; behind the epilogue it has no results but p's returns */
+	int nforward;               /* from the joint step on: rows before the backward part, as that step left them */
+	const struct functional *f; /* NULL: of a backward part */
+	struct partition *s;        /* behind partition, where g is the forward part */
+	struct loops *l;            /* behind the steps on loops, where the others are NULL */
 };
 
 struct defect {
 	const char *name;
-	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "symbols", "reuse" or
-	                   * "schedule" */
+	/* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "symbols", "reuse", "schedule" or "reorder" */
+	const char *step;
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */
@@ -36,9 +38,9 @@ extern const struct defect defects[];
 extern const int ndefects;
 const struct defect *defect_find(const char *name); /* NULL: there is none */
 
-bool defect_is_of_loops(const struct defect *d); /* NULL: no */
-bool defect_is_of_schedule(const struct defect *d);
-bool defect_is_of_symbols(const struct defect *d); /* of loops, under +dynamic=1 alone */
+bool defect_is_of_loops(const struct defect *d);    /* NULL: no */
+bool defect_is_of_schedule(const struct defect *d); /* or of reorder, which comes with it */
+bool defect_is_of_symbols(const struct defect *d);  /* of loops, under +dynamic=1 alone */
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

@@ -125,11 +125,13 @@ double device_copy_cost(size_t n)
 	return best / COPIES / (2 * (double)n);
 }
 
-struct device_module *device_load(const void *cubin)
+struct device_module *device_load(const void *cubin, struct err *err)
 {
-	cuda_module m;
-	must(cu.load(&m, cubin), "code");
-	return m;
+	cuda_module m = NULL;
+	const int code = cu.load(&m, cubin);
+	if (code != 0)
+		err_set(err, "CUDA: code: %s (%d)", text_of(code), code);
+	return code == 0 ? m : NULL;
 }
 
 void device_unload(struct device_module *m)

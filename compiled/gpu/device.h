@@ -10,7 +10,7 @@ typedef uint64_t device_address;
 
 /* The first device's context, made once per process. False: no driver, or no device (err: "no CUDA device: ..."). */
 bool device_open(struct err *err);
-int device_arch(void); /* 90 for compute capability 9.0 */
+int device_arch(void); /* 90 for compute capability 9.0; may be asked in a process that fork() made, where nothing else may */
 
 /* At least n bytes of memory, always the same; what it held before is lost if it grows. 256-byte aligned. */
 device_address device_memory(size_t n);
@@ -20,7 +20,8 @@ void device_read(void *to, device_address from, size_t n); /* waits for all kern
 
 enum { DEVICE_BLOCK = 256 }; /* threads */
 struct device_module;
-struct device_module *device_load(const void *cubin);
+/* An image of 16-byte alignment, which need not stay. NULL: the driver takes it for none (err). */
+struct device_module *device_load(const void *cubin, struct err *err);
 void device_unload(struct device_module *m); /* NULL is fine */
 /* nthread > 0 of them, in blocks of DEVICE_BLOCK; argument: pointers to the kernel's arguments. Kernels run one after the other. */
 void device_launch(const struct device_module *m, const char *kernel, int64_t nthread, void **argument);

@@ -66,7 +66,7 @@ static bool opened_in(const char *folders)
 	return found;
 }
 
-static bool load(const char *search, struct err *err)
+bool nvrtc_open(const char *search, struct err *err)
 {
 	static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 	const char *own = getenv("SCATTERPROOF_NVRTC"), *home = getenv("CUDA_HOME");
@@ -90,7 +90,7 @@ bool nvrtc_where(struct strbuf *out, const char *search, struct err *err)
 	Dl_info at = {0};
 	int major = 0, minor = 0;
 	void *function;
-	if (!load(search, err))
+	if (!nvrtc_open(search, err))
 		return false;
 	memcpy(&function, &nv.version, sizeof function);
 	dladdr(function, &at);
@@ -136,12 +136,12 @@ enum gpu_end nvrtc_compile(struct strbuf *out, const char *text, enum gpu_form f
 {
 	nvrtc_program p;
 	char arch[40];
-	if (!load(o->search, err))
+	if (!nvrtc_open(o->search, err))
 		return GPU_MISSING;
 	/* A cubin is for one architecture; PTX says which one it needs at least. Arithmetic is as written. */
 	snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", form == GPU_PTX ? "compute" : "sm", o->arch);
 	const char *const options[] = {
-		arch, "--device-as-default-execution-space", "--fmad=false", "--minimal", "--disable-warnings", "--Ofast-compile=max"};
+		arch, "--device-as-default-execution-space", "--fmad=false", "--minimal", "--disable-warnings", "--Ofast-compile=mid"};
 	int code = nv.create(&p, text, "loops.cu", 0, NULL, NULL);
 	if (code != 0) {
 		err_set(err, "NVRTC: %s", text_of(code));

@@ -7,8 +7,10 @@
 #include "compiled/loops/cuda.h"
 #include "compiled/loops/jit.h"
 #include "compiled/loops/package.h"
+#include "compiled/loops/reorder.h"
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/schedule.h"
+#include "compiled/loops/shape.h"
 #include "compiled/loops/symbols.h"
 #include "compiled/symbols/marks.h"
 
@@ -34,19 +36,21 @@ bool code_lower(struct loops *out, bool *planted, const struct prog *p, const st
 	return true;
 }
 
-static bool step_done(struct loops *l, bool *planted, const char *step, bool validate, const struct defect *d, struct err *err)
+static bool step_done(struct loops *l, bool *planted, const char *step, const char **broken, const struct defect *d, struct err *err)
 {
 	struct defect_site site = {.l = l};
-	struct err why = {0};
 	*planted |= defect_plant(d, step, &site);
-	return !validate || loops_validate_symbols(l, &why) || err_set(err, "invariant after %s: %s", step, why.msg);
+	if (!broken)
+		return true;
+	*broken = step;
+	return loops_validate_symbols(l, err);
 }
 
-bool code_rest(struct loops *l, bool *planted, const struct code_options *o, bool validate, const struct defect *d, struct err *err)
+bool code_rest(struct loops *l, bool *planted, const struct code_options *o, const char **broken, const struct defect *d, struct err *err)
 {
 	if (!o->no_reuse) {
 		loops_reuse_buffers(l);
-		if (!step_done(l, planted, "reuse", validate, d, err))
+		if (!step_done(l, planted, "reuse", broken, d, err))
 			return false;
 	}
 	if (!o->schedule)
@@ -55,14 +59,71 @@ bool code_rest(struct loops *l, bool *planted, const struct code_options *o, boo
 		loops_schedule_any_size(l);
 	else
 		loops_schedule(l);
-	return step_done(l, planted, "schedule", validate, d, err);
+	if (!step_done(l, planted, "schedule", broken, d, err))
+		return false;
+	if (!o->reorder || l->nsymbol)
+		return true;
+	loops_reorder(l, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
+	return step_done(l, planted, "reorder", broken, d, err);
 }
 
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err)
 {
-	return code_lower(out, planted, p, o, d, a, err) && code_rest(out, planted, o, false, d, err);
+	return code_lower(out, planted, p, o, d, a, err) && code_rest(out, planted, o, NULL, d, err);
 }
+
+/* ---- ahead ---- */
+
+struct code_ahead {
+	struct batches *native, *cuda;
+};
+
+struct code_ahead *code_ahead_new(void)
+{
+	struct code_ahead *h = xmalloc(sizeof *h);
+	*h = (struct code_ahead){.native = batches_new(&native_batches), .cuda = batches_new(&cuda_batches)};
+	return h;
+}
+
+void code_ahead_free(struct code_ahead *h)
+{
+	if (!h)
+		return;
+	batches_free(h->native);
+	batches_free(h->cuda);
+	free(h);
+}
+
+/* NULL: there are none of this engine's. */
+static struct batches *batches_of(const struct code_ahead *h, const struct code_options *o)
+{
+	return !h ? NULL : o->engine == CODE_NATIVE ? h->native : o->engine == CODE_CUDA ? h->cuda : NULL;
+}
+
+bool code_can_be_ahead(const struct code_options *o)
+{
+	return o->engine == CODE_NATIVE || (o->engine == CODE_CUDA && cuda_can_be_ahead(&o->gpu));
+}
+
+bool code_is_ahead(const struct code_ahead *h, const struct loops *l, const struct code_options *o)
+{
+	const struct batches *b = batches_of(h, o);
+	return o->engine == CODE_CUDA ? cuda_is_ahead(b, l, &o->gpu) : native_is_ahead(b, l, &o->native);
+}
+
+bool code_make_ahead(struct code_ahead *h, bool (*make)(void *ctx, const char *path), void *ctx, const struct code_options *o, int limit_ms)
+{
+	struct batches *b = batches_of(h, o);
+	return b && batches_make(b, make, ctx, limit_ms);
+}
+
+bool code_build_all(const char *path, const struct loops *const *l, int n, const struct code_options *o, struct err *err)
+{
+	return o->engine == CODE_CUDA ? cuda_build_all(path, l, n, &o->gpu, err) : native_build_all(path, l, n, &o->native, err);
+}
+
+/* ---- making it ---- */
 
 static bool built(enum native_end end, const struct err *err)
 {
@@ -76,10 +137,10 @@ static bool make(struct code *c, const struct code_options *o, struct err *err)
 	switch (o->engine) {
 	case CODE_INTERPRETED: return true;
 	case CODE_JIT: c->jit = jit_open(c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
-	case CODE_NATIVE: return built(native_open(&c->native, c->l, &o->native, err), err);
+	case CODE_NATIVE: return built(native_open(&c->native, c->l, &o->native, batches_of(o->ahead, o), err), err);
 	case CODE_PACKAGE: return built(package_open(&c->package, c->l, c->p, &o->native, err), err);
 	case CODE_CUDA: {
-		const enum gpu_end end = cuda_open(&c->cuda, c->l, &o->gpu, err);
+		const enum gpu_end end = cuda_open(&c->cuda, c->l, &o->gpu, batches_of(o->ahead, o), err);
 		return built(end == GPU_OK ? NATIVE_OK : end == GPU_MISSING ? NATIVE_MISSING : NATIVE_BROKEN, err);
 	}
 	}
@@ -129,12 +190,13 @@ void code_close(struct code *c)
 	free(c);
 }
 
-void code_run(struct result *out, const struct code *c, const struct prog *p, const struct prog *inputs, struct arena *a)
+int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, c->l); }
+
+void code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
-	p = p ? p : c->p;
 	if (c->package) {
-		package_run(out, c->package, p, inputs, a);
+		package_run(out, c->package, at, inputs, a);
 		if (out->status == RES_CRASH)
 			BUG("%s", out->message);
 		return;
@@ -142,7 +204,7 @@ void code_run(struct result *out, const struct code *c, const struct prog *p, co
 	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : c->cuda ? cuda_run : loops_interpret;
 	void *ctx = c->jit ? (void *)c->jit : c->native ? (void *)c->native : c->cuda;
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
-	const enum loop_end end = loops_run(&out->call[0], c->l, p, inputs, engine, ctx, a, &err);
+	const enum loop_end end = loops_run(&out->call[0], c->l, at ? at->p : c->p, at ? at->symbol : NULL, inputs, engine, ctx, a, &err);
 	out->ncalls = end == LOOPS_RAN;
 	if (end == LOOPS_RAN)
 		return;

@@ -48,16 +48,16 @@ static const char *const libm =
 #include "compiled/loops/runtime.def"
 	;
 
-void emit_functions(struct strbuf *sb)
+void emit_functions(struct strbuf *sb, const char *declared)
 {
 	sb_printf(sb,
 		"#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
 		"#define INT32_MIN "
-		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION static\n"
+		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION %s\n"
 		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
 		"static i64 wrap_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }\n"
 		"static i64 wrap_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }\n%s%s",
-		(const char *)half_h, (const char *)scalar_functions_h);
+		declared, (const char *)half_h, (const char *)scalar_functions_h);
 }
 
 static void put_runtime(struct strbuf *sb)
@@ -68,7 +68,9 @@ static void put_runtime(struct strbuf *sb)
 		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); };\n"
 		"#define loop_bound(frame, ins, v, out) ((*(const struct callbacks **)(frame))->bound(frame, ins, v, out))\n"
 		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n");
-	emit_functions(sb);
+	/* Inlined into every load and store of halves, they were more than half of what a compiler had to do. */
+	sb_puts(sb, "#define LARGE_FUNCTION __attribute__((noinline)) static\n");
+	emit_functions(sb, "static");
 }
 
 /* The expression of a row, with the word that its category puts around it. */
@@ -117,17 +119,13 @@ static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type
 	sb_puts(sb, "#undef T\n#undef FN\n#undef INST_INT\n");
 }
 
-static void put_all_rows(struct strbuf *sb, const struct rows_used *u)
-{
-	for (int t = 0; t < NREGTYPES; t++)
-		put_rows(sb, u, (enum reg_type)t);
-}
-
-void emit_rows(struct strbuf *sb, const struct loops *l)
+void emit_rows(struct strbuf *sb, const struct loops *const *l, int n)
 {
 	struct rows_used u = {0};
-	add_rows(&u, l);
-	put_all_rows(sb, &u);
+	for (int i = 0; i < n; i++)
+		add_rows(&u, l[i]);
+	for (int t = 0; t < NREGTYPES; t++)
+		put_rows(sb, &u, (enum reg_type)t);
 }
 
 /* ---- expressions ---- */
@@ -167,8 +165,7 @@ static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
 		sb_printf(sb, "(%s)0x%" PRIx64 "ul", c_type[t], (uint64_t)v.i64);
 }
 
-/* Of a cell in memory. */
-static const char *cell_type(enum dtype t, bool bits)
+const char *emit_cell_type(enum dtype t, bool bits)
 {
 	static const char *const words[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
 	static const char *const of[NDTYPES] = {[DT_B8] = "u8",
@@ -229,7 +226,7 @@ static void put_pack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "f64_bits(r%d)", i->a);
 	else
-		sb_printf(sb, "(u64)(%s)%sr%d)", cell_type(i->dtype, true), to_cell(i->dtype), i->a);
+		sb_printf(sb, "(u64)(%s)%sr%d)", emit_cell_type(i->dtype, true), to_cell(i->dtype), i->a);
 }
 
 static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
@@ -239,7 +236,7 @@ static void put_unpack(struct strbuf *sb, const struct loop_ins *i)
 	else if (i->dtype == DT_F64)
 		sb_printf(sb, "bits_f64(r%d)", i->a);
 	else
-		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), cell_type(i->dtype, false), i->a);
+		sb_printf(sb, "%s(%s)r%d)", from_cell(i->dtype), emit_cell_type(i->dtype, false), i->a);
 }
 
 static void put_operand(struct strbuf *sb, int reg)
@@ -291,7 +288,7 @@ static void put_value(struct strbuf *sb, const struct loops *l, const struct loo
 	case LOOP_LOAD: {
 		const enum dtype t = l->buffer[i->buffer].dtype;
 		const bool bits = i->type == REG_BITS;
-		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), cell_type(t, bits), i->buffer);
+		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), emit_cell_type(t, bits), i->buffer);
 		put_affine(sb, l, i->at);
 		sb_puts(sb, "])");
 		return;
@@ -317,10 +314,10 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 {
 	const enum dtype t = l->buffer[i->buffer].dtype;
 	const bool bits = l->reg[i->a] == REG_BITS;
-	sb_printf(sb, "((%s *)b%d)[", cell_type(t, bits), i->buffer);
+	sb_printf(sb, "((%s *)b%d)[", emit_cell_type(t, bits), i->buffer);
 	put_affine(sb, l, i->at);
 	if (bits)
-		sb_printf(sb, "] = (%s)r%d;\n", cell_type(t, true), i->a);
+		sb_printf(sb, "] = (%s)r%d;\n", emit_cell_type(t, true), i->a);
 	else
 		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
 }
@@ -340,15 +337,33 @@ static void put_bound(struct strbuf *sb, const struct loops *l, int at)
 	sb_printf(sb, ") { loop_bound(frame, %d, r%d, &r%d); return 0; }\n", at, i->a, i->dst);
 }
 
+void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
+{
+	if (loop->imm % loop->imm2 == 0) /* compilers see how many iterations there are */
+		sb_printf(sb, "r%d + %" PRId64, loop->a, loop->imm2);
+	else
+		sb_printf(
+			sb, "(r%d < %" PRId64 " ? r%d + %" PRId64 " : %" PRId64 ")", loop->a, loop->imm - loop->imm2, loop->a, loop->imm2, loop->imm);
+}
+
+static void put_for(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
+{
+	if (i->a == NO_REG) {
+		sb_printf(sb, "for (r%d = 0; r%d < ", i->dst, i->dst);
+		emit_number(sb, l, i->number_of, i->imm);
+		sb_printf(sb, "; r%d += %" PRId64 ") {\n", i->dst, MAX(i->imm2, 1));
+		return;
+	}
+	sb_printf(sb, "for (r%d = r%d; r%d < ", i->dst, i->a, i->dst);
+	emit_past_tile(sb, i);
+	sb_printf(sb, "; r%d++) {\n", i->dst);
+}
+
 void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *i = &l->ins[at];
 	switch (i->op) {
-	case LOOP_FOR:
-		sb_printf(sb, "for (r%d = 0; r%d < ", i->dst, i->dst);
-		emit_number(sb, l, i->number_of, i->imm);
-		sb_printf(sb, "; r%d++) {\n", i->dst);
-		return;
+	case LOOP_FOR: put_for(sb, l, i); return;
 	case LOOP_IF: sb_printf(sb, "if (r%d) {\n", i->a); return;
 	case LOOP_ELSE: sb_puts(sb, "} else {\n"); return;
 	case LOOP_END: sb_puts(sb, "}\n"); return;
@@ -365,11 +380,12 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 /* ---- sums in lanes ---- */
 
 /* A summed loop (schedule.h) has several accumulators, so that the additions need not wait for each other, and a C compiler can make
- * vectors of them. */
-enum { LANES = 8, MOST_LANE_SUMS = 8 };
+ * vectors of them. Long ones have so many that it takes the lanes for a loop, and does not unroll them first, which hides the vectors. */
+enum { LANES = 8, MANY_LANES = 32, MOST_LANE_SUMS = 8 };
 
 struct lanes {
-	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked LANES at a time */
+	int outer, inner; /* instructions: the summed loop, and the innermost of its chain, which is walked nlane at a time */
+	int nlane;
 	int nsum, sum[MOST_LANE_SUMS];
 };
 
@@ -383,6 +399,7 @@ static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 	s->outer = ins;
 	s->inner = chain[loops_sum_chain(chain, &iterations, l, ins) - 1];
 	s->nsum = loops_sums(s->sum, MOST_LANE_SUMS, l, ins);
+	s->nlane = l->ins[s->inner].imm >= 2 * MANY_LANES ? MANY_LANES : LANES;
 	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
 		if (l->ins[i].op == LOOP_FOR)
 			return false;
@@ -416,30 +433,51 @@ static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lan
 	const struct loop_ins *inner = &l->ins[s->inner];
 	sb_puts(sb, "{\nconst i64 all = ");
 	emit_number(sb, l, inner->number_of, inner->imm);
-	sb_printf(sb, ", whole = all - all %% %d;\n", LANES);
+	sb_printf(sb, ", whole = all - all %% %d;\n", s->nlane);
 	for (int k = 0; k < s->nsum; k++) {
 		const enum reg_type t = l->reg[s->sum[k]];
-		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], LANES, s->sum[k]);
-		for (int i = 1; i < LANES; i++)
+		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], s->nlane, s->sum[k]);
+		for (int i = 1; i < s->nlane; i++)
 			sb_puts(sb, t == REG_F64 ? ", -0.0" : ", 0");
 		sb_puts(sb, "};\n");
 	}
 	for (int i = s->outer; i < s->inner; i++)
 		emit_statement(sb, l, i);
-	sb_printf(sb, "for (i64 step = 0; step < whole; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n", LANES,
-		LANES, inner->dst);
+	sb_printf(sb, "for (i64 step = 0; step < whole; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n", s->nlane,
+		s->nlane, inner->dst);
 	put_lane_body(sb, l, s, "lane");
 	sb_printf(sb, "for (r%d = whole; r%d < all; r%d++) {\n", inner->dst, inner->dst, inner->dst);
 	put_lane_body(sb, l, s, "0");
 	for (int i = s->outer; i < s->inner; i++)
 		sb_puts(sb, "}\n");
 	for (int k = 0; k < s->nsum; k++)
-		for (int i = 0; i < LANES; i++)
+		for (int i = 0; i < s->nlane; i++)
 			put_lane_sum(sb, s->sum[k], i, l->reg[s->sum[k]]);
 	sb_puts(sb, "}\n");
 }
 
 void emit_register(struct strbuf *sb, const struct loops *l, int r) { sb_printf(sb, "%s r%d;\n", c_type[l->reg[r]], r); }
+
+static bool has_local(const struct loops *l, int begin, int end, int b) { return l->buffer[b].local && loops_touch(l, begin, end, b); }
+
+/* Instructions of one nest, or one that is in none. */
+static void put_item(struct strbuf *sb, const struct loops *l, int begin, int end)
+{
+	sb_puts(sb, "{\n");
+	for (int b = 0; b < l->nbuffer; b++)
+		if (has_local(l, begin, end, b))
+			sb_printf(sb, "%s b%d[%" PRId64 "];\n", emit_cell_type(l->buffer[b].dtype, true), b, l->buffer[b].ncells);
+	for (int i = begin; i < end; i++) {
+		struct lanes s;
+		if (has_lanes(&s, l, i)) {
+			put_lanes(sb, l, &s);
+			i = l->ins[i].match;
+		} else {
+			emit_statement(sb, l, i);
+		}
+	}
+	sb_puts(sb, "}\n");
+}
 
 /* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
  * touches them. */
@@ -457,16 +495,11 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 		if (loops_symbols_of(l, at, end) & 1u << k)
 			sb_printf(sb, "const i64 s%d = s[%d];\n", k, k);
 	for (int b = 0; b < l->nbuffer; b++)
-		if (loops_touch(l, at, end, b))
+		if (!l->buffer[b].local && loops_touch(l, at, end, b))
 			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
-	for (int i = at; i < end; i++) {
-		struct lanes s;
-		if (has_lanes(&s, l, i)) {
-			put_lanes(sb, l, &s);
-			i = l->ins[i].match;
-		} else {
-			emit_statement(sb, l, i);
-		}
+	for (int i = at, next; i < end; i = next) {
+		next = loops_end_of(l, i);
+		put_item(sb, l, i, next);
 	}
 	sb_puts(sb, "}\n");
 	return end;
@@ -501,17 +534,14 @@ static void put_head(struct strbuf *sb, bool alone)
 void loops_emit_c(struct strbuf *sb, const struct loops *l, bool alone)
 {
 	put_head(sb, alone);
-	emit_rows(sb, l);
+	emit_rows(sb, &l, 1);
 	put_function(sb, l, "run");
 }
 
 void loops_emit_c_all(struct strbuf *sb, const struct loops *const *l, const char *const *name, int n)
 {
-	struct rows_used u = {0};
 	put_head(sb, true);
-	for (int i = 0; i < n; i++)
-		add_rows(&u, l[i]);
-	put_all_rows(sb, &u);
+	emit_rows(sb, l, n);
 	for (int i = 0; i < n; i++)
 		put_function(sb, l[i], name[i]);
 }

@@ -7,13 +7,15 @@
 #include "compiled/loops/emit_parts.h"
 #include "compiled/loops/symbols.h"
 
+extern const unsigned char bf16_of_float_h[];
+
 static const char *const words = "#define CONSTS(x) consts_##x\n#define CONSTS_GIVEN(x) const consts_##x own\n"
 								 "#define CONSTS_OPEN(x) const consts_##x *k = &own;\n";
 
 /* The first thread in the order of the loops, whichever comes first to the lock. */
 static const char *const raising =
 	"struct raised { int lock, is; i64 thread, ins, v; };\n"
-	"static void raise(struct raised *w, i64 thread, i64 ins, i64 v)\n{\n"
+	"static __noinline__ void raise(struct raised *w, i64 thread, i64 ins, i64 v)\n{\n"
 	"while (atomicCAS(&w->lock, 0, 1)) __nanosleep(100);\n__threadfence();\n"
 	"volatile struct raised *now = w;\n"
 	"if (!now->is || thread < now->thread) { now->thread = thread; now->ins = ins; now->v = v; now->is = 1; }\n"
@@ -51,9 +53,12 @@ static const struct libm libm[] = {
 #include "compiled/loops/runtime.def"
 };
 
+/* What is long is called, not inlined: NVRTC takes longer the more code it has, and most of it was these, once for each use. */
+#define CALLED "static __noinline__ "
+
 /* CUDA's pow is off by up to 2 ULP, also where the result is the base; the C library's is not. */
-static const char *const power = "static double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
-								 "#define pow of_pow\n";
+static const char *const power = CALLED "double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
+										"#define pow of_pow\n";
 
 /* Those on doubles that have others on floats. The words of integer rows name floor, ceil and trunc, which are exact for both. */
 static bool has_own_name(const char *name)
@@ -61,16 +66,22 @@ static bool has_own_name(const char *name)
 	return !str_eq(name, "pow") && !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "fabs");
 }
 
-void loops_emit_cuda_head(struct strbuf *sb)
+/* What is short for bf16 is inlined: widening, and the rounding of floats. */
+static const char *const short_functions = "#define bf16_to_f32(h) bits_f32((u32)(h) << 16)\n"
+										   "static u16 f64_to_bf16(float f) { return bf16_of_float(f); }\n";
+
+static void put_head_of_text(struct strbuf *sb)
 {
 	sb_puts(sb, words);
 	sb_puts(sb, emit_types);
 	for (int k = 0; k < ARRAY_LEN(libm); k++)
 		if (has_own_name(libm[k].name))
-			sb_printf(sb, "static double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
+			sb_printf(sb, CALLED "double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
 				strchr(libm[k].parameters, ',') ? "(a, b)" : "(a)", libm[k].name, libm[k].name);
 	sb_puts(sb, power);
-	emit_functions(sb);
+	emit_functions(sb, CALLED);
+	sb_puts(sb, (const char *)bf16_of_float_h);
+	sb_puts(sb, short_functions);
 	sb_puts(sb, raising);
 	sb_puts(sb, sums);
 }
@@ -90,21 +101,32 @@ static void put_symbols(struct strbuf *sb, const struct loops *l, const struct l
 
 /* ---- threads ---- */
 
+/* Of a loop over tiles a number is that of a tile. */
+static const char *tile_factor(const struct loop_ins *loop, char factor[32])
+{
+	factor[0] = 0;
+	if (loop->imm2)
+		snprintf(factor, 32, " * %" PRId64, loop->imm2);
+	return factor;
+}
+
 /* A number as the variables of loops, the innermost fastest: neighbouring threads touch neighbouring cells. */
 static void put_variables(struct strbuf *sb, const struct loops *l, const int *loop, int n, const char *number, int64_t below)
 {
 	const char *type = below <= INT32_MAX && !l->nsymbol ? "u32" : "u64";
+	char factor[32];
 	sb_printf(sb, "%s rest = (%s)%s;\n", type, type, number);
 	for (int i = n - 1; i > 0; i--) {
 		const struct loop_ins *ins = &l->ins[loop[i]];
+		const int64_t n_of = loop_iterations(ins);
 		sb_printf(sb, "r%d = rest %% (%s)", ins->dst, type);
-		emit_number(sb, l, ins->number_of, ins->imm);
-		sb_printf(sb, ";\nrest /= (%s)", type);
-		emit_number(sb, l, ins->number_of, ins->imm);
+		emit_number(sb, l, ins->number_of, n_of);
+		sb_printf(sb, "%s;\nrest /= (%s)", tile_factor(ins, factor), type);
+		emit_number(sb, l, ins->number_of, n_of);
 		sb_puts(sb, ";\n");
 	}
 	if (n)
-		sb_printf(sb, "r%d = rest;\n", l->ins[loop[0]].dst);
+		sb_printf(sb, "r%d = rest%s;\n", l->ins[loop[0]].dst, tile_factor(&l->ins[loop[0]], factor));
 }
 
 /* Which thread of which team; `first` alone stores. */
@@ -155,6 +177,38 @@ static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop
 			sb_printf(sb, "r%d = sum_%s(r%d);\n", reg[i], blocks ? "block" : "warp", reg[i]);
 }
 
+/* ---- tiles ---- */
+
+/* The threads of a block share a tile: 32 beside each other take neighbours of the inner loop, and 8 rows of them are computed at once. */
+enum { ROW = 32 };
+
+static void put_local_buffers(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
+{
+	for (int b = 0; b < l->nbuffer; b++)
+		if (l->buffer[b].local && loops_touch(l, k->begin, k->end, b))
+			sb_printf(sb, "__shared__ %s b%d[%" PRId64 "];\n", emit_cell_type(l->buffer[b].dtype, true), b, l->buffer[b].ncells);
+}
+
+static bool is_within(const struct loops *l, int at) { return l->ins[at].op == LOOP_FOR && l->ins[at].a != NO_REG; }
+
+/* Of the two loops within a tile that stand in one another, at is the inner one. */
+static void put_within(struct strbuf *sb, const struct loops *l, int at)
+{
+	const struct loop_ins *loop = &l->ins[at];
+	const bool inner = is_within(l, at - 1);
+	sb_printf(sb, "for (r%d = r%d + threadIdx.x %s %d; r%d < ", loop->dst, loop->a, inner ? "%" : "/", ROW, loop->dst);
+	emit_past_tile(sb, loop);
+	sb_printf(sb, "; r%d += %d) {\n", loop->dst, inner ? ROW : TEAM_BLOCK / ROW);
+}
+
+/* What the next loops read, or the next tile's fill, is complete. */
+static void put_end_within(struct strbuf *sb, const struct loops *l, int at)
+{
+	sb_puts(sb, "}\n");
+	if (!is_within(l, l->ins[at].match - 1))
+		sb_puts(sb, "__syncthreads();\n");
+}
+
 /* ---- kernels ---- */
 
 static bool is_head(const struct loop_kernel *k, int ins)
@@ -166,6 +220,7 @@ static bool is_head(const struct loop_kernel *k, int ins)
 }
 
 /* Heads of kernels and of shared loops have no statement of their own, so their ENDs have none. */
+enum { UNROLLED = 64 }; /* iterations: shorter loops stay loops; unrolled whole they are most of what NVRTC would compile */
 static void put_statements(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
 	int outer = -1, inner = -1; /* of the shared loops that are open */
@@ -179,9 +234,15 @@ static void put_statements(struct strbuf *sb, const struct loops *l, const struc
 		} else if (ins->op == LOOP_END && ins->match == outer) {
 			put_sums(sb, l, k, outer);
 			outer = inner = -1;
+		} else if (is_within(l, i)) {
+			put_within(sb, l, i);
+		} else if (ins->op == LOOP_END && is_within(l, ins->match)) {
+			put_end_within(sb, l, i);
 		} else if (ins->op != LOOP_END || ins->match > inner || ins->match < outer) {
-			if (k->team > 1 && ins->op == LOOP_STORE)
+			if (k->team > 1 && !k->tiled && ins->op == LOOP_STORE)
 				sb_puts(sb, "if (first) ");
+			if (ins->op == LOOP_FOR && ins->imm < UNROLLED)
+				sb_puts(sb, "#pragma unroll 1\n");
 			emit_statement(sb, l, i);
 		}
 	}
@@ -192,6 +253,7 @@ static void put_body(struct strbuf *sb, const struct loops *l, const struct loop
 	for (int i = k->begin; i < k->end; i++)
 		if (l->ins[i].dst != NO_REG && l->ins[i].op != LOOP_SET)
 			emit_register(sb, l, l->ins[i].dst);
+	put_local_buffers(sb, l, k);
 	put_head(sb, l, k);
 	put_statements(sb, l, k);
 }
@@ -212,12 +274,25 @@ static void put_kernel(struct strbuf *sb, const struct loops *l, const struct lo
 	sb_puts(sb, ");\n}\n");
 }
 
-void loops_emit_cuda(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int n, const char *name)
+void loops_emit_cuda_body(struct strbuf *sb, const struct cuda_text *p)
 {
-	sb_printf(sb, "namespace %s {\n", name);
-	emit_rows(sb, l);
-	for (int i = 0; i < n; i++)
-		if (l->ins[k[i].begin].op != LOOP_EXTERN)
-			put_kernel(sb, l, &k[i], name, i);
+	sb_printf(sb, "namespace %s {\n", p->name);
+	for (int i = 0; i < p->nkernel; i++)
+		if (p->l->ins[p->kernel[i].begin].op != LOOP_EXTERN)
+			put_kernel(sb, p->l, &p->kernel[i], p->name, i);
 	sb_puts(sb, "}\n");
+}
+
+void loops_emit_cuda(struct strbuf *sb, const struct cuda_text *p, int n)
+{
+	struct arena a;
+	arena_init(&a);
+	const struct loops **l = ARENA_NEW(&a, const struct loops *, MAX(n, 1));
+	for (int i = 0; i < n; i++)
+		l[i] = p[i].l;
+	put_head_of_text(sb);
+	emit_rows(sb, l, n);
+	for (int i = 0; i < n; i++)
+		loops_emit_cuda_body(sb, &p[i]);
+	arena_free(&a);
 }

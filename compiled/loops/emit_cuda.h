@@ -1,9 +1,9 @@
-/* emit_cuda.h: CUDA C++ of a loop program, a kernel for each of its schedule's kernels (schedule.h), named NAME_k0, NAME_k1, ...:
+/* emit_cuda.h: CUDA C++ of loop programs, a kernel for each kernel of a program's schedule (schedule.h), named NAME_k0, NAME_k1, ...:
  *     void NAME_k0(struct raised *, long threads, long s, ..., unsigned char *b, ...)
  * s: the symbols that it needs (symbols.h: loops_symbols_of), b: the buffers that it touches, by number.
  * threads: npoint * team, in blocks of TEAM_BLOCK. CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the
  * first kernel.
- * No #include, and no runtime: the text stands alone. Several programs may stand in one text, one behind the other. */
+ * No #include, and no runtime: the text stands alone. */
 #ifndef SCATTERPROOF_EMIT_CUDA_H
 #define SCATTERPROOF_EMIT_CUDA_H
 
@@ -17,7 +17,13 @@ struct raised {
 enum { CUDA_HEAD = 256 };
 int64_t emit_cuda_scratch(const struct loop_kernel *k); /* bytes that it needs there */
 
-void loops_emit_cuda_head(struct strbuf *sb); /* once per text */
-void loops_emit_cuda(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int n, const char *name);
+struct cuda_text {
+	const struct loops *l;
+	const struct loop_kernel *kernel;
+	int nkernel;
+	const char *name;
+};
+void loops_emit_cuda(struct strbuf *sb, const struct cuda_text *p, int n);
+void loops_emit_cuda_body(struct strbuf *sb, const struct cuda_text *p); /* the part of it that differs from program to program */
 
 #endif

@@ -27,7 +27,7 @@ static void threads_begin(struct threads *t, const struct loop_frame *f, int nes
 	const struct loops *l = f->loops;
 	const int end = l->ins[nest].match;
 	t->nloop = 0;
-	for (int i = nest; l->ins[i].op == LOOP_FOR; i++)
+	for (int i = nest; l->ins[i].op == LOOP_FOR && l->ins[i].a == NO_REG; i++)
 		if (l->ins[i].parallel)
 			t->loop[t->nloop++] = i;
 	if (!t->nloop)
@@ -37,7 +37,7 @@ static void threads_begin(struct threads *t, const struct loop_frame *f, int nes
 	t->writer = ARENA_ZNEW(f->scratch, int64_t *, MAX(l->nbuffer, 1));
 	for (int i = nest; i < end; i++) {
 		const int b = l->ins[i].buffer;
-		if (l->ins[i].op != LOOP_STORE || t->before[b])
+		if (l->ins[i].op != LOOP_STORE || t->before[b] || l->buffer[b].local)
 			continue;
 		const size_t ncells = (size_t)MAX(l->buffer[b].ncells, 1), nbytes = ncells * (size_t)dtype_nbytes(l->buffer[b].dtype);
 		t->before[b] = arena_alloc(f->scratch, nbytes);
@@ -166,12 +166,14 @@ static union computed row_of(const struct loop_ins *i, const union computed *reg
 
 /* The next iteration of a loop whose body has ended, or the first (begin); false: none is left. Loops that may run in any order run
  * backwards, so that one that may not shows. */
-static bool next_iteration(int64_t *variable, const struct loop_ins *loop, bool begin)
+static bool next_iteration(union computed *reg, const struct loop_ins *loop, bool begin)
 {
-	const bool backwards = loop->parallel || loop->summed;
-	const int64_t step = backwards ? -1 : 1;
-	*variable = !begin ? *variable + step : backwards ? loop->imm - 1 : 0;
-	return *variable >= 0 && *variable < loop->imm;
+	const bool backwards = loop->parallel || loop->summed, within = loop->a != NO_REG;
+	const int64_t low = within ? reg[loop->a].i64 : 0, past = within ? MIN(loop->imm, low + loop->imm2) : loop->imm;
+	const int64_t step = !within && loop->imm2 ? loop->imm2 : 1, last = low + (past - 1 - low) / step * step;
+	int64_t *variable = &reg[loop->dst].i64;
+	*variable = !begin ? *variable + (backwards ? -step : step) : backwards ? last : low;
+	return *variable >= low && *variable < past;
 }
 
 /* False: raised. Instructions that compute; blocks are the walk's. */
@@ -218,7 +220,7 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 		if (nest == -1 && i->op == LOOP_FOR)
 			threads_begin(&t, f, nest = at);
 		if (i->op == LOOP_FOR) {
-			if (!next_iteration(&reg[i->dst].i64, i, true))
+			if (!next_iteration(reg, i, true))
 				at = i->match;
 		} else if (i->op == LOOP_IF) {
 			if (!reg[i->a].i64)
@@ -227,7 +229,7 @@ bool loops_interpret(struct loop_frame *f, void *ctx)
 			at = i->match;
 		} else if (i->op == LOOP_END) {
 			const struct loop_ins *opener = &l->ins[i->match];
-			if (opener->op == LOOP_FOR && next_iteration(&reg[opener->dst].i64, opener, false))
+			if (opener->op == LOOP_FOR && next_iteration(reg, opener, false))
 				at = i->match;
 		} else if (!compute(f, &t, i, reg)) {
 			return false;

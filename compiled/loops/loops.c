@@ -93,6 +93,22 @@ int loops_for(struct loops *l, int64_t n)
 	return variable;
 }
 
+int loops_for_tiles(struct loops *l, int64_t n, int64_t tile)
+{
+	const int variable = loops_for(l, n);
+	CHECK(tile > 0);
+	l->ins[l->nins - 1].imm2 = tile;
+	return variable;
+}
+
+int loops_for_within(struct loops *l, int64_t n, int tiles, int64_t tile)
+{
+	const int variable = loops_for_tiles(l, n, tile);
+	CHECK(l->reg[tiles] == REG_I64);
+	l->ins[l->nins - 1].a = tiles;
+	return variable;
+}
+
 void loops_if(struct loops *l, int condition)
 {
 	CHECK(l->reg[condition] == REG_I64);
@@ -294,6 +310,49 @@ int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative)
 
 void loops_extern(struct loops *l, const struct loop_call *call) { add(l, LOOP_EXTERN)->call = call; }
 
+static int named(const int *by, int reg) { return reg == NO_REG ? NO_REG : by[reg]; }
+
+static void copy_value(struct loops *l, const struct loops *from, const struct loop_ins *i, int *by)
+{
+	struct loop_ins *own = add(l, i->op);
+	struct affine *at = i->at ? ARENA_NEW(l->arena, struct affine, 1) : NULL;
+	*own = *i;
+	int *const operand[] = {&own->a, &own->b, &own->c, &own->scalar[0], &own->scalar[1]};
+	for (int k = 0; k < ARRAY_LEN(operand); k++)
+		*operand[k] = named(by, *operand[k]);
+	if (at) {
+		*at = *i->at;
+		for (int k = 0; k < at->n; k++)
+			at->term[k].reg = named(by, at->term[k].reg);
+		own->at = at;
+	}
+	if (i->op == LOOP_SET) {
+		own->dst = by[i->dst];
+	} else if (i->dst != NO_REG) {
+		own->dst = by[i->dst] = reg(l, from->reg[i->dst]);
+		l->extent[own->dst] = from->extent[i->dst];
+	}
+}
+
+void loops_copy(struct loops *l, const struct loops *from, const struct loop_ins *i, int *by)
+{
+	switch (i->op) {
+	case LOOP_FOR: {
+		const int variable = i->a != NO_REG ? loops_for_within(l, i->imm, by[i->a], i->imm2)
+			: i->imm2                       ? loops_for_tiles(l, i->imm, i->imm2)
+											: loops_for(l, i->imm);
+		by[i->dst] = variable;
+		l->ins[l->nins - 1].parallel = i->parallel;
+		l->ins[l->nins - 1].summed = i->summed;
+		return;
+	}
+	case LOOP_IF: loops_if(l, by[i->a]); return;
+	case LOOP_ELSE: loops_else(l); return;
+	case LOOP_END: loops_end(l); return;
+	default: copy_value(l, from, i, by);
+	}
+}
+
 /* ---- index arithmetic ---- */
 
 struct affine affine_const(int64_t v) { return (struct affine){.base = v}; }
@@ -331,6 +390,32 @@ bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, cons
 		*greatest += MAX(span, 0);
 	}
 	return true;
+}
+
+int64_t loop_iterations(const struct loop_ins *loop)
+{
+	CHECK(loop->op == LOOP_FOR && loop->a == NO_REG);
+	return loop->imm2 ? (loop->imm + loop->imm2 - 1) / loop->imm2 : loop->imm;
+}
+
+int loops_end_of(const struct loops *l, int begin)
+{
+	int end = begin;
+	if (l->ins[begin].op != LOOP_FOR && l->ins[begin].op != LOOP_IF)
+		return begin + 1;
+	for (end = l->ins[begin].match; l->ins[end].op != LOOP_END; end = l->ins[end].match)
+		; /* an IF's match may be its ELSE */
+	return end + 1;
+}
+
+void loops_each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx)
+{
+	const int operand[] = {i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->op == LOOP_SET ? i->dst : NO_REG};
+	for (int k = 0; k < ARRAY_LEN(operand); k++)
+		if (operand[k] != NO_REG)
+			f(ctx, operand[k]);
+	for (int k = 0; i->at && k < i->at->n; k++)
+		f(ctx, i->at->term[k].reg);
 }
 
 bool loops_touch(const struct loops *l, int begin, int end, int buffer)

@@ -26,6 +26,12 @@
  * Every number also has its value in the call that was compiled, so that whoever looks at one size sees plain loops; loops_at (symbols.h)
  * makes those of another call.
  *
+ * A loop may be cut into tiles (reorder.h), and memory may be each tile's own:
+ *
+ *   b2: f32[16] local                            of one nest, whose every tile may have its own; holds nothing when a tile begins
+ *   for r4 < 10 by 4                             over tiles: r4 is 0, 4, 8
+ *     for r5 < 10 in r4 + 4                      within one: r5 is r4, r4 + 1, ... below r4 + 4 and below 10
+ *
  * A register is of one of four types: i64 (also of integers and bool), f32 (also of f16 and bf16), f64, and `bits`, an element as it lies
  * in memory, for rows that move values unchanged. What has no nests yet is an `extern`, a row run by eager's kernel, as other compilers
  * call back into ATen. loops_print and loops_read (loops_text.c) are inverse. */
@@ -42,7 +48,8 @@ extern const char *const reg_type_name[NREGTYPES];
 enum reg_type reg_type_of(enum dtype t); /* in which its elements are computed with */
 
 enum loop_op {
-	LOOP_FOR,    /* dst: the loop variable, from 0; imm: how many; parallel, summed */
+	LOOP_FOR,    /* dst: the loop variable, from 0, below imm; parallel, summed. imm2, where not 0, is a tile's length: the loop is over
+	              * tiles, or, a: the variable of that loop, within one */
 	LOOP_IF,     /* a: a condition, not 0; up to ELSE or END */
 	LOOP_ELSE,   /* of the IF that is open */
 	LOOP_END,    /* closes a FOR or IF */
@@ -122,6 +129,7 @@ struct loop_buffer {
 	enum dtype dtype;
 	int64_t ncells;
 	int input;     /* the program's input storage that it is; -1: made here */
+	bool local;    /* a tile's own */
 	int ncells_of; /* entry of loops.poly; 0: the number */
 	unsigned uses; /* symbols: 1u << number */
 };
@@ -166,6 +174,8 @@ int loops_poly(struct loops *l, const struct poly *p); /* its entry; 0: p is a n
 
 /* ---- building: each appends one instruction; those that compute return its register ---- */
 int loops_for(struct loops *l, int64_t n);
+int loops_for_tiles(struct loops *l, int64_t n, int64_t tile);
+int loops_for_within(struct loops *l, int64_t n, int tiles, int64_t tile); /* tiles: the variable of the loop over them */
 void loops_if(struct loops *l, int condition);
 void loops_else(struct loops *l);
 void loops_end(struct loops *l);
@@ -188,6 +198,8 @@ int loops_var(struct loops *l, int a);
 void loops_set(struct loops *l, int var, int a);
 int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative);
 void loops_extern(struct loops *l, const struct loop_call *call);
+/* Appends instruction i of another program as it is. by: registers of that one by their names here; what i makes is named. */
+void loops_copy(struct loops *l, const struct loops *from, const struct loop_ins *i, int *by);
 
 /* ---- index arithmetic ---- */
 struct affine affine_const(int64_t v);
@@ -196,6 +208,11 @@ void affine_add(struct affine *to, const struct affine *a, int64_t times); /* to
 /* The values that it can take, where its registers' extents are known; false: others are among them. */
 bool affine_range(int64_t *least, int64_t *greatest, const struct loops *l, const struct affine *a);
 
+/* How many iterations a loop has that is not within a tile. */
+int64_t loop_iterations(const struct loop_ins *loop);
+int loops_end_of(const struct loops *l, int begin); /* behind the instruction, or the block, that begins there */
+/* The registers that i reads; of SET also the one that it sets. */
+void loops_each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx);
 bool loops_touch(const struct loops *l, int begin, int end, int buffer); /* do instructions [begin, end) load or store it? */
 
 void loops_print(struct strbuf *sb, const struct loops *l);

@@ -154,14 +154,21 @@ static void put_places(struct strbuf *sb, const struct loops *l, const struct pl
 	}
 }
 
+static void put_for(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
+{
+	sb_printf(sb, "for r%d < ", i->dst);
+	put_number(sb, l, i->number_of, i->imm);
+	if (i->a != NO_REG)
+		sb_printf(sb, " in r%d + %" PRId64, i->a, i->imm2);
+	else if (i->imm2)
+		sb_printf(sb, " by %" PRId64, i->imm2);
+	sb_puts(sb, i->parallel ? " parallel" : i->summed ? " summed" : "");
+}
+
 static void put_ins(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_FOR:
-		sb_printf(sb, "for r%d < ", i->dst);
-		put_number(sb, l, i->number_of, i->imm);
-		sb_puts(sb, i->parallel ? " parallel" : i->summed ? " summed" : "");
-		break;
+	case LOOP_FOR: put_for(sb, l, i); break;
 	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
 	case LOOP_ELSE: sb_puts(sb, "else"); break;
 	case LOOP_END: sb_puts(sb, "end"); break;
@@ -210,6 +217,8 @@ static void put_buffer(struct strbuf *sb, const struct loops *l, int b)
 	sb_puts(sb, "]");
 	if (buffer->input >= 0)
 		sb_printf(sb, " = input %d", buffer->input);
+	if (buffer->local)
+		sb_puts(sb, " local");
 	for (int s = 0; s < l->nsymbol; s++)
 		if (buffer->uses & 1u << s) {
 			sb_printf(sb, "%ss%d", before, s);

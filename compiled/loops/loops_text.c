@@ -484,14 +484,39 @@ static bool read_extern(struct reader *r)
 	return true;
 }
 
+/* by N: over tiles; in rN + N: within one, of a loop over tiles of that length. */
+static bool read_tile(struct reader *r, int *tiles, int64_t *tile)
+{
+	*tiles = NO_REG;
+	*tile = 0;
+	const bool over = token_keyword(&r->t, "by"), within = !over && token_keyword(&r->t, "in");
+	if (within && (!of_type(r, tiles, REG_I64) || !token_want(&r->t, "+")))
+		return false;
+	if ((over || within) && (!integer(r, tile) || (*tile < 1 && !FAIL(&r->t, "a tile of %" PRId64, *tile))))
+		return false;
+	for (int i = 0; within && i < r->l->depth; i++) {
+		const struct loop_ins *loop = &r->l->ins[r->l->open[i]];
+		if (loop->op == LOOP_FOR && loop->dst == *tiles && loop->a == NO_REG && loop->imm2 == *tile)
+			return true;
+	}
+	return !within || FAIL(&r->t, "r%d is not the variable of an open loop by %" PRId64, *tiles, *tile);
+}
+
 static bool read_for(struct reader *r)
 {
-	int64_t number, n;
-	int of;
+	int64_t number, n, tile;
+	int of, tiles;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
 	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !read_number(r, &of, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
-		|| !define(r, number, REG_I64, loops_for(r->l, n)))
+		|| !read_tile(r, &tiles, &tile))
+		return false;
+	if (tile && of)
+		return FAIL(&r->t, "tiles of a loop whose length is no number");
+	if (!define(r, number, REG_I64,
+			tiles != NO_REG ? loops_for_within(r->l, n, tiles, tile)
+				: tile      ? loops_for_tiles(r->l, n, tile)
+							: loops_for(r->l, n)))
 		return false;
 	struct loop_ins *loop = &r->l->ins[r->l->nins - 1];
 	loop->number_of = of;
@@ -570,11 +595,15 @@ static bool read_buffer(struct reader *r)
 			return FAIL(&r->t, "input %" PRId64 " is b%d already", input, b);
 	if (input < -1 || input > INT_MAX)
 		return FAIL(&r->t, "there is no input %" PRId64, input);
+	const bool local = input == -1 && token_keyword(&r->t, "local");
 	if (token_keyword(&r->t, "uses") && !read_uses(r, &uses))
 		return false;
+	if (local && of)
+		return FAIL(&r->t, "a tile's own buffer whose size is no number");
 	const int b = loops_buffer(r->l, t, ncells, (int)input);
 	r->l->buffer[b].ncells_of = of;
 	r->l->buffer[b].uses = uses;
+	r->l->buffer[b].local = local;
 	return true;
 }
 

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,11 +17,6 @@ struct native {
 	void *library; /* NULL: another's, compiled ahead */
 	native_function *run;
 };
-struct native_ahead {
-	void *library[MAX_AHEAD]; /* NULL: none yet */
-	int next;
-	int rest; /* calls of native_ahead_make that do nothing */
-};
 
 /* The compiler's exit status; -1: it did not start (errno). */
 static int compile_text(const char *text, const char *library, const char *messages, const struct native_options *o)
@@ -31,9 +24,17 @@ static int compile_text(const char *text, const char *library, const char *messa
 	char level[] = "-O2";
 	level[2] = (char)('0' + o->level);
 	/* Halves and floats are moved as bits, too, hence no strict aliasing; arithmetic is as written, and nobody looks at its flags. */
-	const char *argv[] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
-		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm", o->sanitize ? "-fsanitize=undefined" : NULL,
-		"-fsanitize-undefined-trap-on-error", NULL};
+	const char *argv[24] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm"};
+	int n = 14;
+	if (o->sanitize) {
+		argv[n++] = "-fsanitize=undefined";
+		argv[n++] = "-fsanitize-undefined-trap-on-error";
+	}
+	if (o->level == 2 && str_eq(o->compiler, "gcc")) { /* its -O2 makes few loops vectors; clang's needs no word */
+		argv[n++] = "-fvect-cost-model=dynamic";
+		argv[n++] = "-funswitch-loops";
+	}
 	int status;
 	const pid_t parent = getpid(), pid = fork();
 	if (pid == 0) {
@@ -127,39 +128,72 @@ bool native_load(struct native **out, const char *library, struct err *err)
 	return false;
 }
 
-/* A folder of its own in TMPDIR, where a library is made. */
-struct workshop {
-	char folder[4000], library[4096];
-};
+/* ---- ahead ---- */
 
-static bool workshop_open(struct workshop *w, struct err *err)
+static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+
+/* A function's address as data. */
+static void *find_function(void *library, const char *name) { return dlsym(library, name); }
+
+static void close_library(void *library) { dlclose(library); }
+
+const struct batch_kind native_batches = {open_library, find_function, close_library};
+
+static void name_of(char out[BATCH_NAME], const struct loops *l, const struct native_options *o)
 {
-	const char *in = getenv("TMPDIR");
-	snprintf(w->folder, sizeof w->folder, "%s/scatterproof-native-XXXXXX", in && *in && strlen(in) < 3000 ? in : "/tmp");
-	if (!mkdtemp(w->folder))
-		return err_set(err, "cannot make %s: %s", w->folder, strerror(errno));
-	snprintf(w->library, sizeof w->library, "%s/loops.so", w->folder);
-	return true;
+	struct strbuf text;
+	sb_init(&text);
+	sb_printf(&text, "%s -O%d%s\n", o->compiler, o->level, o->sanitize ? " sanitized" : "");
+	loops_emit_body(&text, l);
+	batch_name(out, &text);
+	sb_free(&text);
 }
 
-/* Also of what a compiler that was killed left behind. */
-static void workshop_close(const struct workshop *w)
+static native_function *find_ahead(const struct batches *ahead, const struct loops *l, const struct native_options *o)
 {
-	static const char *const ends[] = {"", ".c", ".messages"};
-	char path[sizeof w->library + 16];
-	for (int i = 0; i < ARRAY_LEN(ends); i++) {
-		snprintf(path, sizeof path, "%s%s", w->library, ends[i]);
-		unlink(path);
+	char name[BATCH_NAME];
+	native_function *run;
+	if (!ahead)
+		return NULL;
+	name_of(name, l, o);
+	void *at = batches_find(ahead, name);
+	memcpy(&run, &at, sizeof run);
+	return run;
+}
+
+bool native_is_ahead(const struct batches *ahead, const struct loops *l, const struct native_options *o)
+{
+	return find_ahead(ahead, l, o) != NULL;
+}
+
+bool native_build_all(const char *library, const struct loops *const *l, int n, const struct native_options *o, struct err *err)
+{
+	struct arena a;
+	struct strbuf text;
+	arena_init(&a);
+	sb_init(&text);
+	const char **name = ARENA_NEW(&a, const char *, n);
+	const struct loops **each = ARENA_NEW(&a, const struct loops *, n);
+	for (int i = 0; i < n; i++) {
+		char is[BATCH_NAME];
+		name_of(is, l[i], o);
+		each[i] = l[i];
+		name[i] = arena_strdup(&a, is);
 	}
-	rmdir(w->folder);
+	loops_emit_c_all(&text, each, name, batch_distinct(each, name, n));
+	const bool ok = build(library, &text, o, err) == NATIVE_OK;
+	sb_free(&text);
+	arena_free(&a);
+	return ok;
 }
 
-static native_function *find_ahead(const struct native_ahead *h, const struct loops *l, const struct native_options *o);
+/* ---- alone ---- */
 
-enum native_end native_open(struct native **out, const struct loops *l, const struct native_options *o, struct err *err)
+enum native_end native_open(
+	struct native **out, const struct loops *l, const struct native_options *o, const struct batches *ahead, struct err *err)
 {
 	struct workshop w;
-	native_function *run = find_ahead(o->ahead, l, o);
+	native_function *run = find_ahead(ahead, l, o);
 	*out = NULL;
 	if (run) {
 		*out = xmalloc(sizeof **out);
@@ -168,9 +202,8 @@ enum native_end native_open(struct native **out, const struct loops *l, const st
 	}
 	if (!workshop_open(&w, err))
 		return NATIVE_MISSING;
-	enum native_end end = native_build(w.library, l, o, err);
-	if (end == NATIVE_OK
-		&& !native_load(out, w.library, err)) /* a file system that nothing may be run from, a compiler that made nothing */
+	enum native_end end = native_build(w.file, l, o, err);
+	if (end == NATIVE_OK && !native_load(out, w.file, err)) /* a file system that nothing may be run from, a compiler that made nothing */
 		end = NATIVE_MISSING;
 	workshop_close(&w);
 	return end;
@@ -184,122 +217,3 @@ void native_close(struct native *n)
 }
 
 bool native_run(struct loop_frame *f, void *native) { return ((struct native *)native)->run(f, f->data, f->symbol); }
-
-/* ---- ahead ---- */
-
-enum { NAME_SIZE = sizeof "run_" + 2 * sizeof(struct hash128) };
-
-static void name_of(char out[NAME_SIZE], const struct loops *l, const struct native_options *o)
-{
-	struct strbuf text, name;
-	sb_init(&text);
-	sb_init(&name);
-	sb_printf(&text, "%s -O%d%s\n", o->compiler, o->level, o->sanitize ? " sanitized" : "");
-	loops_emit_body(&text, l);
-	const struct hash128 h = hash_bytes(text.s, text.len);
-	sb_hex(&name, &h, sizeof h);
-	snprintf(out, NAME_SIZE, "run_%s", name.s);
-	sb_free(&name);
-	sb_free(&text);
-}
-
-static native_function *find_ahead(const struct native_ahead *h, const struct loops *l, const struct native_options *o)
-{
-	char name[NAME_SIZE];
-	native_function *run = NULL;
-	if (!h || !h->library[0])
-		return NULL;
-	name_of(name, l, o);
-	for (int i = 0; !run && i < MAX_AHEAD && h->library[i]; i++)
-		run = function_of(h->library[i], name);
-	return run;
-}
-
-bool native_ahead_has(const struct native_ahead *h, const struct loops *l, const struct native_options *o)
-{
-	return find_ahead(h, l, o) != NULL;
-}
-
-struct native_ahead *native_ahead_new(void)
-{
-	struct native_ahead *h = xmalloc(sizeof *h);
-	*h = (struct native_ahead){0};
-	return h;
-}
-
-void native_ahead_free(struct native_ahead *h)
-{
-	for (int i = 0; h && i < MAX_AHEAD; i++)
-		if (h->library[i])
-			dlclose(h->library[i]);
-	free(h);
-}
-
-bool native_build_all(const char *library, const struct loops *const *l, int n, const struct native_options *o, struct err *err)
-{
-	struct arena a;
-	struct strbuf text;
-	arena_init(&a);
-	sb_init(&text);
-	const char **name = ARENA_NEW(&a, const char *, n);
-	const struct loops **each = ARENA_NEW(&a, const struct loops *, n);
-	int nname = 0;
-	for (int i = 0; i < n; i++) {
-		char *is = ARENA_NEW(&a, char, NAME_SIZE);
-		bool twice = false;
-		name_of(is, l[i], o);
-		for (int k = 0; k < nname; k++)
-			twice |= str_eq(name[k], is);
-		if (twice)
-			continue;
-		each[nname] = l[i];
-		name[nname++] = is;
-	}
-	loops_emit_c_all(&text, each, name, nname);
-	const bool ok = build(library, &text, o, err) == NATIVE_OK;
-	sb_free(&text);
-	arena_free(&a);
-	return ok;
-}
-
-/* What goes wrong in there is nobody's yet: it says nothing and ends. */
-static void make_in_child(bool (*make)(void *ctx, const char *library), void *ctx, const char *library, int limit_ms, pid_t parent)
-{
-	const int nowhere = open("/dev/null", O_RDWR);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (nowhere < 0 || getppid() != parent || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
-		_exit(1);
-	signal(SIGALRM, SIG_DFL);
-	const struct itimerval limit = {.it_value = {limit_ms / 1000, limit_ms % 1000 * 1000}};
-	setitimer(ITIMER_REAL, &limit, NULL);
-	_exit(make(ctx, library) ? 0 : 1);
-}
-
-bool native_ahead_make(struct native_ahead *h, bool (*make)(void *ctx, const char *library), void *ctx, int limit_ms)
-{
-	enum { REST = 32 }; /* by then all programs of a batch that failed have had their turn alone */
-	struct workshop w;
-	int status = 1;
-	void *library = NULL;
-	if (h->rest > 0 || !workshop_open(&w, NULL)) {
-		h->rest -= h->rest > 0;
-		return false;
-	}
-	const pid_t parent = getpid(), pid = fork();
-	if (pid == 0)
-		make_in_child(make, ctx, w.library, MAX(limit_ms, 1), parent);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid > 0 && status == 0)
-		library = dlopen(w.library, RTLD_NOW | RTLD_LOCAL);
-	workshop_close(&w);
-	if (!library) {
-		h->rest = REST;
-		return false;
-	}
-	if (h->library[h->next])
-		dlclose(h->library[h->next]);
-	h->library[h->next] = library;
-	h->next = (h->next + 1) % MAX_AHEAD;
-	return true;
-}

@@ -30,10 +30,8 @@ static void find_lives(struct lives *v, const struct loops *l)
 	for (int i = 0; i < l->nins; i++) {
 		const struct loop_ins *ins = &l->ins[i];
 		if (i > end) {
-			begin = end = i;
-			if (ins->op == LOOP_FOR || ins->op == LOOP_IF)
-				for (end = ins->match; l->ins[end].op != LOOP_END; end = l->ins[end].match)
-					; /* an IF's match may be its ELSE */
+			begin = i;
+			end = loops_end_of(l, i) - 1;
 		}
 		if (ins->op == LOOP_LOAD || ins->op == LOOP_STORE)
 			touch(v, ins->buffer, begin, end);

@@ -3,7 +3,6 @@
 
 #include "compiled/loops/symbols.h"
 #include "eager/base/clock.h"
-#include "eager/lang/fill.h"
 #include "eager/ops/rules.h"
 #include "eager/run/zones.h"
 
@@ -131,7 +130,7 @@ bool loops_fit(const struct loops *l, const struct prog *p, struct err *err)
 
 /* ---- one run ---- */
 
-static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct arena *a)
+static bool make_buffers(struct loop_frame *f, const struct result_storage *inputs, struct arena *a)
 {
 	size_t all = 0;
 	const struct loops *l = f->loops;
@@ -142,11 +141,8 @@ static bool make_buffers(struct loop_frame *f, const struct prog *inputs, struct
 			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
 		all += nbytes;
 		f->data[b] = zones_alloc(a, nbytes, l->buffer[b].dtype);
-		if (l->buffer[b].input < 0 || !nbytes)
-			continue;
-		struct arena_mark mark = arena_mark(f->scratch);
-		memcpy(f->data[b], fill_storage(inputs, l->buffer[b].input, f->scratch), nbytes);
-		arena_release(f->scratch, mark);
+		if (l->buffer[b].input >= 0 && nbytes)
+			memcpy(f->data[b], inputs[l->buffer[b].input].data, nbytes);
 	}
 	return true;
 }
@@ -195,15 +191,18 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 	}
 }
 
-enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct prog *inputs,
-	loop_engine *engine, void *ctx, struct arena *a, struct err *err)
+enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const int64_t *symbol,
+	const struct result_storage *inputs, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;
 	struct loop_frame f = {.callbacks = &loop_callbacks, .p = p, .scratch = &scratch, .err = err};
 	struct loops at;
+	CHECK(symbol || !l->nsymbol);
 	arena_init(&memory);
 	arena_init(&scratch);
-	bool fits = !l->nsymbol || (loops_bind_symbols(f.symbol, l, inputs, err) && loops_at(&at, l, f.symbol, &memory, err));
+	if (symbol)
+		memcpy(f.symbol, symbol, sizeof f.symbol);
+	const bool fits = !l->nsymbol || loops_at(&at, l, f.symbol, &memory, err);
 	f.loops = l->nsymbol ? &at : l;
 	enum loop_end end = fits && make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
 	const double begin = clock_ms();

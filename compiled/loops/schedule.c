@@ -5,16 +5,6 @@
 
 #include "generated/op_id.h"
 
-static void each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx)
-{
-	const int operand[] = {i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->op == LOOP_SET ? i->dst : NO_REG};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
-		if (operand[k] != NO_REG)
-			f(ctx, operand[k]);
-	for (int k = 0; i->at && k < i->at->n; k++)
-		f(ctx, i->at->term[k].reg);
-}
-
 /* ---- cells as numbers in a mixed radix ---- */
 
 /* A term of the difference of two cells: `times` a number in [low, high]. */
@@ -84,6 +74,29 @@ static bool decides(struct digits *d, int64_t base)
 
 /* ---- one nest ---- */
 
+const struct loop_ins **loops_indices(const struct loops *l, struct arena *a)
+{
+	const struct loop_ins **made = ARENA_ZNEW(a, const struct loop_ins *, MAX(l->nreg, 1));
+	for (int i = 0; i < l->nins; i++)
+		if (l->ins[i].op == LOOP_INDEX)
+			made[l->ins[i].dst] = &l->ins[i];
+	return made;
+}
+
+struct affine loops_expanded(const struct affine *at, const struct loop_ins *const *made)
+{
+	struct affine out = affine_const(at->base);
+	bool whole = true;
+	for (int k = 0; k < at->n && whole; k++) {
+		const struct loop_ins *index = made[at->term[k].reg];
+		const struct affine own = index ? loops_expanded(index->at, made) : affine_reg(at->term[k].reg);
+		whole = out.n + own.n <= ARRAY_LEN(out.term);
+		if (whole)
+			affine_add(&out, &own, at->term[k].times);
+	}
+	return whole ? out : *at;
+}
+
 struct access {
 	int buffer;
 	bool stored;
@@ -93,26 +106,11 @@ struct access {
 struct nest {
 	const struct loops *l;
 	int begin, end;
-	const struct loop_ins **made; /* by register: the LOOP_INDEX that makes it, or NULL */
-	bool *parallel;               /* by register: variable of a loop that is to be parallel */
+	const struct loop_ins *const *made; /* loops_indices */
+	bool *parallel;                     /* by register: variable of a loop that is to be parallel */
 	struct access *access;
 	int naccess;
 };
-
-/* at, with the registers that hold an index expression replaced by it as long as there is room. */
-static struct affine expanded(const struct nest *n, const struct affine *at)
-{
-	struct affine out = affine_const(at->base);
-	bool whole = true;
-	for (int k = 0; k < at->n && whole; k++) {
-		const struct loop_ins *made = n->made[at->term[k].reg];
-		const struct affine own = made ? expanded(n, made->at) : affine_reg(at->term[k].reg);
-		whole = out.n + own.n <= ARRAY_LEN(out.term);
-		if (whole)
-			affine_add(&out, &own, at->term[k].times);
-	}
-	return whole ? out : *at;
-}
 
 static const struct affine_term *term_of(const struct affine *a, int reg)
 {
@@ -183,12 +181,12 @@ static void find_accesses(struct nest *n)
 	for (int i = n->begin; i < n->end; i++) {
 		const struct loop_ins *ins = &n->l->ins[i];
 		if (ins->op == LOOP_LOAD || ins->op == LOOP_STORE)
-			n->access[n->naccess++] = (struct access){ins->buffer, ins->op == LOOP_STORE, expanded(n, ins->at)};
+			n->access[n->naccess++] = (struct access){ins->buffer, ins->op == LOOP_STORE, loops_expanded(ins->at, n->made)};
 	}
 }
 
 /* The loops at the head of a nest, the outermost first: each is parallel that can be beside those that are. */
-static void schedule_nest(struct loops *l, int begin, int end, const struct loop_ins **made)
+static void schedule_nest(struct loops *l, int begin, int end, const struct loop_ins *const *made)
 {
 	struct arena_mark m = arena_mark(l->arena);
 	struct nest n = {.l = l, .begin = begin, .end = end, .made = made, .parallel = ARENA_ZNEW(l->arena, bool, MAX(l->nreg, 1))};
@@ -201,16 +199,6 @@ static void schedule_nest(struct loops *l, int begin, int end, const struct loop
 		*parallel = l->ins[i].parallel = all_apart(&n);
 	}
 	arena_release(l->arena, m);
-}
-
-static int end_of(const struct loops *l, int begin) /* behind what begins there */
-{
-	int end = begin;
-	if (l->ins[begin].op != LOOP_FOR && l->ins[begin].op != LOOP_IF)
-		return begin + 1;
-	for (end = l->ins[begin].match; l->ins[end].op != LOOP_END; end = l->ins[end].match)
-		; /* an IF's match may be its ELSE */
-	return end + 1;
 }
 
 /* ---- sums ---- */
@@ -237,7 +225,7 @@ static int uses_in(const struct loops *l, int begin, int end, int reg)
 {
 	struct uses u = {reg, 0};
 	for (int i = begin; i < end; i++)
-		each_operand(&l->ins[i], count_use, &u);
+		loops_each_operand(&l->ins[i], count_use, &u);
 	return u.n;
 }
 
@@ -285,12 +273,9 @@ int loops_sums(int *out, int most, const struct loops *l, int loop)
 void loops_schedule(struct loops *l)
 {
 	struct arena_mark m = arena_mark(l->arena);
-	const struct loop_ins **made = ARENA_ZNEW(l->arena, const struct loop_ins *, MAX(l->nreg, 1));
-	for (int i = 0; i < l->nins; i++)
-		if (l->ins[i].op == LOOP_INDEX)
-			made[l->ins[i].dst] = &l->ins[i];
+	const struct loop_ins **made = loops_indices(l, l->arena);
 	for (int i = 0, end; i < l->nins; i = end) {
-		end = end_of(l, i);
+		end = loops_end_of(l, i);
 		schedule_nest(l, i, end, made);
 		for (int at = i; at < end; at++)
 			if (l->ins[at].op == LOOP_FOR && !l->ins[at].parallel && (l->ins[at].summed = is_summed(l, at)))
@@ -318,7 +303,7 @@ static int add_item(struct loop_kernel *k, int n, int *kernel, const struct loop
 	const bool single = end == begin + 1 && l->ins[begin].op != LOOP_EXTERN;
 	struct first_use u = {kernel, n};
 	for (int at = begin; at < end; at++)
-		each_operand(&l->ins[at], take_first, &u);
+		loops_each_operand(&l->ins[at], take_first, &u);
 	if (single && n && k[n - 1].single)
 		u.first = MIN(u.first, n - 1);
 	bool all_single = single, callback = false;
@@ -340,19 +325,23 @@ static void find_buffers(struct loop_kernel *k, const struct loops *l, struct ar
 {
 	k->buffer = ARENA_NEW(a, int, MAX(l->nbuffer, 1));
 	for (int b = 0; b < l->nbuffer; b++)
-		if (loops_touch(l, k->begin, k->end, b))
+		if (!loops_touch(l, k->begin, k->end, b))
+			continue;
+		else if (l->buffer[b].local)
+			k->tiled = true;
+		else
 			k->buffer[k->nbuffer++] = b;
 }
 
 static void find_head(struct loop_kernel *k, const struct loops *l)
 {
 	k->npoint = 1;
-	if (end_of(l, k->begin) != k->end)
+	if (loops_end_of(l, k->begin) != k->end)
 		return;
-	for (int i = k->begin; l->ins[i].op == LOOP_FOR; i++)
+	for (int i = k->begin; l->ins[i].op == LOOP_FOR && l->ins[i].a == NO_REG; i++)
 		if (l->ins[i].parallel) {
 			k->loop[k->nloop++] = i;
-			k->npoint *= l->ins[i].imm;
+			k->npoint *= loop_iterations(&l->ins[i]);
 		}
 }
 
@@ -396,7 +385,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 	int loop = -1, nsummed = 0, depth = 0, at_depth = 0;
 	bool raises = false, stores = false, stores_before = false, many = false;
 	int sums[MOST_SUMS + 1];
-	k->team = 1;
+	k->team = k->tiled ? TEAM_BLOCK : 1;
 	for (int i = k->begin; i < k->end; i++) {
 		raises |= l->ins[i].op == LOOP_BOUND;
 		stores |= l->ins[i].op == LOOP_STORE;
@@ -430,7 +419,7 @@ int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena 
 	for (int r = 0; r < l->nreg; r++)
 		kernel[r] = INT32_MAX;
 	for (int i = 0, end; i < l->nins; i = end) {
-		end = end_of(l, i);
+		end = loops_end_of(l, i);
 		n = add_item(*out, n, kernel, l, i, end);
 	}
 	for (int i = 0; i < n; i++) {

@@ -7,6 +7,7 @@
  * iterations, whatever the other loops of the nest do meanwhile, touch one cell that either of them writes. Cells are compared as numbers
  * in a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not
  * decide is not parallel.
+ * What a loop program may become that runs its parallel loops in another order, and in tiles: reorder.h.
  * A loop is `summed` if all that it leaves behind are registers to which it adds, wide: then it may run in any order but for rounding. */
 #ifndef SCATTERPROOF_SCHEDULE_H
 #define SCATTERPROOF_SCHEDULE_H
@@ -15,15 +16,22 @@
 
 void loops_schedule(struct loops *l);
 
-/* Instructions [begin, end), run once for each combination of the variables of the parallel loops at their head; or one EXTERN. */
+/* By register the LOOP_INDEX that makes it, or NULL. */
+const struct loop_ins **loops_indices(const struct loops *l, struct arena *a);
+/* at, with the registers that hold an index expression replaced by it as long as there is room. */
+struct affine loops_expanded(const struct affine *at, const struct loop_ins *const *made);
+
+/* Instructions [begin, end), run once for each combination of the variables of the parallel loops at their head; or one EXTERN. Of a nest
+ * with local buffers (reorder.h) these are its tiles, and a block of threads shares each. */
 struct loop_kernel {
 	int begin, end;
 	bool single;                     /* no loop is in it */
+	bool tiled;                      /* with local buffers */
 	int nloop, loop[MAX_LOOP_DEPTH]; /* instructions */
-	int nbuffer, *buffer;            /* that it touches, by number */
-	int64_t npoint;                  /* combinations */
-	/* Of loops of any size: the hint's. */
-	int team; /* threads for each, which share its summed loops: 1, a warp, a block, or several whole blocks */
+	int nbuffer, *buffer;            /* that it touches, by number, without local ones */
+	int64_t npoint;                  /* combinations; of loops of any size the hint's */
+	/* threads for each, which share its summed loops, or its tile: 1, a warp, a block, or several; of loops of any size the hint's */
+	int team;
 };
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
 enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */

@@ -290,7 +290,7 @@ static void leave(struct words *w, enum word_kind kind, int64_t *value, int *of)
 	(void)of;
 }
 
-void loops_copy(struct loops *out, const struct loops *l, struct arena *a)
+void loops_clone(struct loops *out, const struct loops *l, struct arena *a)
 {
 	struct words w = {.word = leave, .changes = true};
 	*out = *l;

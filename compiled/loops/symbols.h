@@ -21,7 +21,7 @@ void guard_print(struct strbuf *sb, const struct guard *g); /* s0*2 > 4 */
 /* err: the first guard that does not hold. */
 bool loops_guards_hold(const struct loops *l, const int64_t *value, struct err *err);
 
-void loops_copy(struct loops *out, const struct loops *l, struct arena *a); /* with instructions, buffers and places of its own */
+void loops_clone(struct loops *out, const struct loops *l, struct arena *a); /* with instructions, buffers and places of its own */
 /* The loops of one call: numbers alone, no symbol. They share with l what has none. False: a number that is too large, or negative where
  * none may be. */
 bool loops_at(struct loops *out, const struct loops *l, const int64_t *value, struct arena *a, struct err *err);

@@ -369,14 +369,17 @@ static bool rows(struct functional *f, const bool *which, struct err *err)
 	return true;
 }
 
-/* Inputs that are written are copied first where autograd will save what they held; the copy keeps their layout. */
+int functional_copy(struct build *b, int value)
+{
+	const bool dense = meta_is_non_overlapping_and_dense(build_meta(b, value));
+	return dense ? emit_clone(b, value) : emit_slice_scatter(b, value, value, 0, 0, NO_INT, 1);
+}
+
+/* Inputs that are written are copied first where autograd will save what they held. */
 static int first_value(struct functional *f, int node, bool keep)
 {
 	const int input = f->input[node];
-	if (!keep || !f->written[node])
-		return input;
-	bool dense = meta_is_non_overlapping_and_dense(build_meta(&f->b, input));
-	return dense ? emit_clone(&f->b, input) : emit_slice_scatter(&f->b, input, input, 0, 0, NO_INT, 1);
+	return keep && f->written[node] ? functional_copy(&f->b, input) : input;
 }
 
 /* Outputs that were two values may be one now: their cotangents are added. */

@@ -34,6 +34,8 @@ struct functional {
 /* False: a program that this compiler does not take (err: why). f and everything of it live in a. keep: rows read a copy of inputs that the
  * epilogue writes, because an autograd that runs behind the epilogue has saved what they read. */
 bool functionalise(struct functional *f, const struct prog *p, bool keep, struct arena *a, struct err *err);
+/* A copy of a value that does not overlap itself, with its strides. */
+int functional_copy(struct build *b, int value);
 /* Is this output a written input, or a view of one? Then the epilogue makes it of the input, and ret[output] is no longer needed. */
 bool functional_made_again(const struct functional *f, int output);
 /* The epilogue; p.ret is then what `from` returns. Of p's rows it reads the inputs, ret[] and the value[] of written inputs: who

@@ -1,7 +1,8 @@
 /* pass.h: passes, what the built-in compiler does to a program between functionalise and the epilogue, while no row writes anything.
  *
  * A PURE program is all rows so far and its RESULTS, the values that something outside will see: outputs, then what the epilogue writes to
- * inputs, then gradients. An output that is a view of a written input is NO_VALUE: the epilogue makes it.
+ * inputs, then gradients; of a forward part (partition.h) saved values are the last. An output that is a view of a written input is
+ * NO_VALUE: the epilogue makes it.
  * Inputs stay where they are, the first rows of the program.
  *
  * A pass changes rows in place. What it changed it tells pure_update, which infers those rows and all that depend on them again; what
@@ -12,8 +13,8 @@
 
 #include "eager/lang/build.h" /* NO_VALUE */
 
-enum { MAX_RESULTS = 2 * MAX_RETURNS + MAX_NODES };
-enum result_role { RESULT_OUTPUT, RESULT_WRITTEN, RESULT_GRADIENT };
+enum { MAX_RESULTS = 3 * MAX_RETURNS + MAX_NODES };
+enum result_role { RESULT_OUTPUT, RESULT_WRITTEN, RESULT_GRADIENT, RESULT_SAVED, RESULT_COTANGENT };
 
 struct pure {
 	struct prog *p;

@@ -73,10 +73,11 @@ static bool read_by_other(const struct prog *p, int value, int reader)
 
 struct candidate {
 	const struct prog *p;
-	int row, self;  /* the row and its first operand, the one that it would overwrite */
-	int from, to;   /* their storages */
-	bool in_layout; /* the result has the operand's layout; else only a copy_ may see it */
-	int copy;       /* the copy_ that has nothing left to do; NO_VALUE: none */
+	const bool *donated; /* by input storage */
+	int row, self;       /* the row and its first operand, the one that it would overwrite */
+	int from, to;        /* their storages */
+	bool in_layout;      /* the result has the operand's layout; else only a copy_ may see it */
+	int copy;            /* the copy_ that has nothing left to do; NO_VALUE: none */
 };
 
 static bool same_cells(const struct meta *a, const struct meta *b)
@@ -124,7 +125,8 @@ static bool dies(struct candidate *c)
 		c->copy = i;
 		return puts_back(c, i) && settled(c);
 	}
-	return c->in_layout && c->from >= MAX_NODES && !returned(c->p, c->from);
+	const bool ours = c->from >= MAX_NODES || (c->donated && c->donated[c->from]);
+	return c->in_layout && ours && !returned(c->p, c->from);
 }
 
 /* Rows that read memory by place find there what the result has, not what lies around it. */
@@ -135,12 +137,12 @@ static bool windows_hold(const struct candidate *c)
 }
 
 /* by_place: what the row does depends on where its operand lies. */
-static bool may_overwrite(struct candidate *c, const struct prog *p, int row, bool by_place)
+static bool may_overwrite(struct candidate *c, const struct prog *p, const bool *donated, int row, bool by_place)
 {
 	const struct node *n = &p->node[row];
 	if (n->nout != 1 || n->arg[A_INPLACE_self].tag != ARG_TENSOR || node_shares_memory(p, n))
 		return false;
-	*c = (struct candidate){.p = p, .row = row, .self = n->arg[A_INPLACE_self].node};
+	*c = (struct candidate){.p = p, .donated = donated, .row = row, .self = n->arg[A_INPLACE_self].node};
 	const struct meta *self = node_meta(p, c->self), *m = node_meta(p, row);
 	c->from = p->node[c->self].out[0].storage;
 	c->to = n->out[0].storage;
@@ -188,13 +190,13 @@ static bool operands_keep(const struct candidate *c)
 	return op_has(n->op, T_POINTWISE);
 }
 
-static bool become_inplace(bool *done, struct prog *p, int row, struct err *err)
+static bool become_inplace(bool *done, struct prog *p, const bool *donated, int row, struct err *err)
 {
 	struct candidate c;
 	struct node *n = &p->node[row];
 	const struct node was = *n;
 	*done = false;
-	if (!may_overwrite(&c, p, row, false) || !operands_keep(&c))
+	if (!may_overwrite(&c, p, donated, row, false) || !operands_keep(&c))
 		return true;
 	n->op = op_inplace(was.op);
 	if (n->op < 0 || !prog_infer_node(p, row, NULL)) { /* there is none, or it does not take this dtype */
@@ -232,14 +234,15 @@ static int append_view(struct prog *p, const struct node *scatter, int view)
 	return row;
 }
 
-static bool become_write(bool *done, struct prog *p, int row, struct err *err)
+static bool become_write(bool *done, struct prog *p, const bool *donated, int row, struct err *err)
 {
 	struct candidate c;
 	int src;
 	const struct node was = p->node[row];
 	const int op = region_view(&src, was.op);
 	*done = false;
-	if (op < 0 || p->nnode + 2 > MAX_NODES || !may_overwrite(&c, p, row, op == OP_as_strided) || operand_in(p, &was, c.from, false))
+	if (op < 0 || p->nnode + 2 > MAX_NODES || !may_overwrite(&c, p, donated, row, op == OP_as_strided)
+		|| operand_in(p, &was, c.from, false))
 		return true;
 	const int view = append_view(p, &was, op);
 	if (!prog_infer_node(p, view, NULL) || meta_has_duplicates(node_meta(p, view))) {
@@ -275,14 +278,14 @@ static bool drop_unread_views(struct prog *p, struct err *err)
 	return edit_reorder(p, order, n, err);
 }
 
-bool reinplace(struct prog *p, bool pointwise, struct err *err)
+bool reinplace(struct prog *p, bool pointwise, const bool *donated, struct err *err)
 {
 	bool any = false;
 	for (int i = p->nnode - 1; i >= 0; i--) {
 		bool done;
 		if (!pointwise && op_has(p->node[i].op, T_POINTWISE))
 			continue;
-		if (!become_inplace(&done, p, i, err) || (!done && !become_write(&done, p, i, err)))
+		if (!become_inplace(&done, p, donated, i, err) || (!done && !become_write(&done, p, donated, i, err)))
 			return false;
 		any |= done;
 	}

@@ -15,7 +15,8 @@
 
 #include "eager/lang/prog.h"
 
-/* pointwise: pointwise rows, too. False: a shape rule refuses what came out (err): the pass is wrong. */
-bool reinplace(struct prog *p, bool pointwise, struct err *err);
+/* pointwise: pointwise rows, too. donated: by input storage (partition.h), NULL: none is; rows may write such inputs as if they were made
+ * here. False: a shape rule refuses what came out (err): the pass is wrong. */
+bool reinplace(struct prog *p, bool pointwise, const bool *donated, struct err *err);
 
 #endif

@@ -159,32 +159,33 @@ bool validate_devices(const struct prog *p, struct err *err)
 
 /* ---- I3 ---- */
 
-static void add(struct aliases *out, const struct prog *again, int value, enum result_role role)
+static void add(struct aliases *out, const struct prog *again, int value, enum result_role role, const struct owners *o)
 {
 	const int i = out->n++;
 	out->of[i].role = role;
 	out->of[i].storage = NO_VALUE;
 	out->of[i].input = false;
-	out->of[i].name = "";
+	out->of[i].name = out->of[i].op = "";
 	if (value == NO_VALUE)
 		return;
 	out->of[i].storage = again->node[value].out[0].storage;
-	out->of[i].input = out->of[i].storage < MAX_NODES;
+	out->of[i].input = out->of[i].storage < MAX_NODES && !o->donated[out->of[i].storage];
 	out->of[i].name = again->node[value].name;
+	out->of[i].op = op_info[again->node[value].op].name;
 }
 
-void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again)
+void aliases_of(struct aliases *out, const struct pure *g, const struct prog *again, const struct owners *o)
 {
 	out->n = 0;
 	for (int i = 0; i < g->nresult; i++)
-		add(out, again, g->result[i].value, g->result[i].role);
+		add(out, again, g->result[i].value, g->result[i].role, o);
 }
 
-void aliases_of_returns(struct aliases *out, const struct prog *again, int nret)
+void aliases_of_returns(struct aliases *out, const struct prog *again, int nret, const struct owners *o)
 {
 	out->n = 0;
 	for (int i = 0; i < nret; i++)
-		add(out, again, again->ret[i], RESULT_OUTPUT);
+		add(out, again, again->ret[i], RESULT_OUTPUT, o);
 }
 
 static bool shared(const struct aliases *a, int i, int k) { return a->of[i].storage == a->of[k].storage; }
@@ -196,14 +197,35 @@ bool validate_aliases(const struct aliases *before, const struct aliases *after,
 		if (before->of[i].storage == NO_VALUE || after->of[i].storage == NO_VALUE)
 			continue;
 		if (after->of[i].input && before->of[i].storage != after->of[i].storage)
-			return err_set(err, "I3: result %d, '%s', lies in an input's memory and did not before", i, after->of[i].name);
+			return err_set(
+				err, "I3: result %d, '%s' (%s), lies in an input's memory and did not before", i, after->of[i].name, after->of[i].op);
 		for (int k = 0; k < i; k++) {
 			if (before->of[k].storage == NO_VALUE || after->of[k].storage == NO_VALUE || !shared(after, i, k) || shared(before, i, k))
 				continue;
 			if (before->of[i].role != RESULT_WRITTEN && before->of[k].role != RESULT_WRITTEN)
-				return err_set(err, "I3: results %d and %d, '%s' and '%s', share memory and did not before", k, i, after->of[k].name,
-					after->of[i].name);
+				return err_set(err, "I3: results %d and %d, '%s' and '%s' (%s), share memory and did not before", k, i, after->of[k].name,
+					after->of[i].name, after->of[i].op);
 		}
 	}
 	return true;
+}
+
+/* ---- in parts ---- */
+
+/* The first operator in brackets. */
+static const char *operator_in(const char *sentence, struct arena *a)
+{
+	for (const char *open = sentence; (open = strchr(open, '(')) != NULL; open++) {
+		const char *op = arena_printf(a, "%.*s", (int)strcspn(open + 1, ")"), open + 1);
+		if (op_find(op) >= 0)
+			return op;
+	}
+	return "";
+}
+
+struct result_violation validate_violation(const char *sentence, const char *step, struct arena *a)
+{
+	return (struct result_violation){.invariant = arena_printf(a, "%.*s", (int)strcspn(sentence, ":"), sentence),
+		.step = arena_strdup(a, step),
+		.op = operator_in(sentence, a)};
 }

@@ -12,20 +12,21 @@ struct versions {
 	int *current; /* by storage */
 };
 
-static bool written_by_source(const struct prog *source, int storage)
+void owners_of_source(struct owners *out, const struct prog *source)
 {
+	*out = (struct owners){.written = {false}};
 	for (int i = 0; i < source->nnode; i++)
-		if (op_has(source->node[i].op, T_MUTATES) && source->node[i].out[0].storage == storage)
-			return true;
-	return false;
+		if (op_has(source->node[i].op, T_MUTATES) && source->node[i].nout && source->node[i].out[0].storage < MAX_NODES)
+			out->written[source->node[i].out[0].storage] = true;
 }
 
-static bool may_be_written(const struct versions *v, int row, const struct prog *source, struct err *err)
+static bool may_be_written(const struct versions *v, int row, const struct owners *o, struct err *err)
 {
 	const struct node *n = &v->p->node[row];
+	const int storage = n->out[0].storage;
 	if (meta_has_duplicates(&n->out[0].meta))
 		return err_set(err, "I4: '%s' (%s) writes memory that overlaps itself", n->name, op_info[n->op].name);
-	if (n->out[0].storage < MAX_NODES && !written_by_source(source, n->out[0].storage))
+	if (storage < MAX_NODES && !o->written[storage] && !o->donated[storage])
 		return err_set(err, "I4: '%s' (%s) writes an input that the source does not write", n->name, op_info[n->op].name);
 	return true;
 }
@@ -68,7 +69,7 @@ static bool operands_current(const struct versions *v, const struct node *n, str
 	return true;
 }
 
-static bool step_over(struct versions *v, int row, const struct prog *source, struct err *err)
+static bool step_over(struct versions *v, int row, const struct owners *o, struct err *err)
 {
 	const struct node *n = &v->p->node[row];
 	if (n->nout == 0 || node_is_input(n))
@@ -82,21 +83,22 @@ static bool step_over(struct versions *v, int row, const struct prog *source, st
 	if (!op_has(n->op, T_MUTATES))
 		return true;
 	v->of[row] = ++v->current[n->out[0].storage];
-	return may_be_written(v, row, source, err);
+	return may_be_written(v, row, o, err);
 }
 
 /* What is returned of an input's memory shows what is there in the end, in the source, too. */
-static bool returns_current(const struct versions *v, struct err *err)
+static bool returns_current(const struct versions *v, const struct owners *o, struct err *err)
 {
 	for (int i = 0; i < v->p->nret; i++) {
 		const struct node *n = &v->p->node[v->p->ret[i]];
-		if (n->nout && n->out[0].storage >= MAX_NODES && !is_current(v, v->p->ret[i]))
-			return err_set(err, "I4: '%s' is returned, but its memory has been written since", n->name);
+		const bool shown = n->nout && n->out[0].storage < MAX_NODES && !o->donated[n->out[0].storage];
+		if (n->nout && !shown && !is_current(v, v->p->ret[i]))
+			return err_set(err, "I4: '%s' (%s) is returned, but its memory has been written since", n->name, op_info[n->op].name);
 	}
 	return true;
 }
 
-bool validate_writes(const struct prog *again, const struct prog *source, struct err *err)
+bool validate_writes(const struct prog *again, const struct owners *o, struct err *err)
 {
 	struct arena a;
 	struct versions v = {.p = again};
@@ -105,8 +107,8 @@ bool validate_writes(const struct prog *again, const struct prog *source, struct
 	v.current = ARENA_ZNEW(&a, int, MAX(again->nstorage, MAX_NODES));
 	bool ok = true;
 	for (int i = 0; ok && i < again->nnode; i++)
-		ok = step_over(&v, i, source, err);
-	ok = ok && returns_current(&v, err);
+		ok = step_over(&v, i, o, err);
+	ok = ok && returns_current(&v, o, err);
 	arena_free(&a);
 	return ok;
 }

@@ -4,6 +4,7 @@
 #include "compiled/defects/defects.h"
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/symbols.h"
+#include "compiled/passes/validate.h"
 #include "compiled/symbols/relations.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -116,16 +117,24 @@ static bool fit(struct dynamic *d, struct sample *const *at, int64_t step, struc
 	return true;
 }
 
+/* Is word k of the hint's kind, and the number that its polynomial gives? */
+static bool is_as_named(const struct dynamic *d, const struct sample *s, int k)
+{
+	int64_t is, must;
+	if (s->kind[k] != d->sample[0].kind[k])
+		return false;
+	if (!d->of[k])
+		return s->word[k] == d->sample[0].word[k];
+	return whole(&is, s, k) && poly_value(&must, &d->hint.l.poly[d->of[k]], s->value) && is == must;
+}
+
 static bool is_inside(const struct dynamic *d, const struct sample *s)
 {
 	if (!sample_alike(&d->sample[0], s))
 		return false;
-	for (int k = 0; k < s->n; k++) {
-		int64_t is, must;
-		if (!d->of[k] ? s->word[k] != d->sample[0].word[k]
-					  : !whole(&is, s, k) || !poly_value(&must, &d->hint.l.poly[d->of[k]], s->value) || is != must)
+	for (int k = 0; k < s->n; k++)
+		if (!is_as_named(d, s, k))
 			return false;
-	}
 	return true;
 }
 
@@ -355,39 +364,46 @@ static bool generalised(struct dynamic *d, struct err *why)
 	return guard_relations(d, why);
 }
 
-static enum compile_status finish(struct dynamic *d, bool *planted, struct err *err)
+static enum compile_status broken(
+	struct dynamic_made *made, const struct dynamic *d, const char *step, const struct err *why, struct err *err)
+{
+	made->violation = validate_violation(why->msg, step, d->arena);
+	err_set(err, "invariant after %s: %s", step, why->msg);
+	return COMPILE_BROKEN;
+}
+
+static enum compile_status finish(struct dynamic *d, struct dynamic_made *made, struct err *err)
 {
 	const struct code_options *code = &d->o->code;
+	const char *step = "symbols";
 	struct err why = {0};
 	bool spoilt = false;
 	if (!d->o->to_code)
 		return COMPILE_OK;
-	loops_copy(&d->l, &d->hint.l, d->arena);
+	loops_clone(&d->l, &d->hint.l, d->arena);
 	struct defect_site site = {.l = &d->l};
-	*planted |= defect_plant(d->o->defect, "symbols", &site);
-	if (d->o->validate && !loops_validate_symbols(&d->l, &why)) {
-		err_set(err, "invariant after symbols: %s", why.msg);
-		return COMPILE_BROKEN;
-	}
-	if (!code_rest(&d->l, &spoilt, code, d->o->validate, d->o->defect, err))
-		return COMPILE_BROKEN;
-	*planted |= spoilt;
-	return COMPILE_OK;
+	made->planted |= defect_plant(d->o->defect, "symbols", &site);
+	if (d->o->validate && !loops_validate_symbols(&d->l, &why))
+		return broken(made, d, step, &why, err);
+	const bool ok = code_rest(&d->l, &spoilt, code, d->o->validate ? &step : NULL, d->o->defect, &why);
+	made->planted |= spoilt;
+	return ok ? COMPILE_OK : broken(made, d, step, &why, err);
 }
 
-enum compile_status dynamic_compile(
-	struct dynamic **out, bool *planted, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err)
+enum compile_status dynamic_compile(struct dynamic **out, struct dynamic_made *made, const struct prog *bound,
+	const struct compile_options *o, struct arena *a, struct err *err)
 {
 	struct dynamic *d = ARENA_ZNEW(a, struct dynamic, 1);
+	CHECK(!o->partition);
 	*out = NULL;
-	*planted = false;
+	*made = (struct dynamic_made){.planted = false};
 	d->o = o;
 	d->arena = a;
 	if (!sampled_of(&d->sampled, bound, o, err))
 		return COMPILE_OK;
 	const enum compile_status status = sample_compile(&d->hint, bound, o, true, a, err);
 	d->sampled.bound = &d->hint.source;
-	*planted = d->hint.planted;
+	*made = (struct dynamic_made){.planted = d->hint.planted, .violation = d->hint.c.violation};
 	if (status != COMPILE_OK)
 		return status;
 	int64_t value[MAX_POLY_SYMBOLS] = {LEAST_SYMBOL, LEAST_SYMBOL, LEAST_SYMBOL};
@@ -402,7 +418,7 @@ enum compile_status dynamic_compile(
 		return COMPILE_OK;
 	name_numbers(d);
 	*out = d;
-	return finish(d, planted, err);
+	return finish(d, made, err);
 }
 
 const struct loops *dynamic_loops(const struct dynamic *d) { return d->o->to_code ? &d->l : NULL; }
@@ -463,21 +479,22 @@ static void give_data(struct prog *p, const struct prog *bound)
 	}
 }
 
-void dynamic_at(struct compiled *out, const struct dynamic *d, const struct prog *bound, struct arena *a)
+void dynamic_at(struct compiled *out, struct call_sizes *sizes, const struct dynamic *d, const struct prog *bound, struct arena *a)
 {
-	int64_t value[MAX_POLY_SYMBOLS];
-	struct writing x = {.d = d, .value = value};
+	struct writing x = {.d = d, .value = sizes->symbol};
 	struct words skipping = {.word = skip, .ctx = &x}, writing = {.word = write_number, .ctx = &x, .changes = true};
 	struct compilation_of hint = d->hint;
-	CHECK(values_of(value, d, bound, NULL));
+	CHECK(values_of(sizes->symbol, d, bound, NULL));
 	words_of_program(&skipping, &hint.source);
 	*out = d->hint.c;
-	out->p.arena = a;
-	out->p.node = ARENA_NEW(a, struct node, MAX(out->p.nnode, 1));
-	out->p.cap_node = out->p.nnode;
-	memcpy(out->p.node, d->hint.c.p.node, (size_t)out->p.nnode * sizeof *out->p.node);
-	words_of_program(&writing, &out->p);
-	give_data(&out->p, bound);
+	struct prog *p = &out->part[0].p;
+	p->arena = a;
+	p->node = ARENA_NEW(a, struct node, MAX(p->nnode, 1));
+	p->cap_node = p->nnode;
+	memcpy(p->node, d->hint.c.part[0].p.node, (size_t)p->nnode * sizeof *p->node);
+	words_of_program(&writing, p);
+	give_data(p, bound);
+	sizes->p = p;
 }
 
 /* ---- I6b ---- */
@@ -506,18 +523,66 @@ static bool validate_marks(const struct dynamic *d, const int64_t *value, struct
 	return marks_hold(&at, &sound, err);
 }
 
-bool dynamic_validate(const struct dynamic *d, const struct prog *bound, struct err *err)
+/* Which row of which program a word is of: the compiled one's, unless it is the source's. */
+struct finding {
+	int next, at;
+	const struct prog *p;
+	const struct node *node; /* NULL: none */
+};
+
+static void find_node(struct words *w, enum word_kind kind, int64_t *value, int *of)
 {
-	struct arena a;
+	struct finding *f = w->ctx;
+	(void)kind;
+	(void)value;
+	(void)of;
+	if (f->next++ == f->at && w->node >= 0 && w->what != WORD_LOOPS)
+		f->node = &f->p->node[w->node];
+}
+
+/* The first row in which s is other than the polynomials say; NULL: the first difference is in no row. */
+static const struct node *first_other(const struct dynamic *d, const struct sample *s)
+{
+	struct compilation_of hint = d->hint;
+	struct finding f = {.at = 0, .p = &hint.source};
+	struct words w = {.word = find_node, .ctx = &f};
+	const int n = s->compiled ? MIN(s->n, d->sample[0].n) : 0;
+	while (f.at < n && is_as_named(d, s, f.at))
+		f.at++;
+	if (f.at == n)
+		return NULL;
+	words_of_program(&w, &hint.source);
+	f.p = &hint.c.part[0].p;
+	words_of_program(&w, &hint.c.part[0].p);
+	return f.node;
+}
+
+static bool validate_words(const struct dynamic *d, const struct sample *s, struct err *err)
+{
+	if (is_inside(d, s))
+		return true;
+	const struct node *other = first_other(d, s);
+	if (other)
+		return err_set(err, "I6b: compiled for this call's sizes '%s' (%s) is another row", other->name, op_info[other->op].name);
+	return err_set(err, "I6b: compiled for this call's sizes it is another program");
+}
+
+bool dynamic_validate(
+	struct result_violation *violation, const struct dynamic *d, const struct prog *bound, struct arena *a, struct err *err)
+{
+	struct arena own;
 	struct sample s;
 	int64_t value[MAX_POLY_SYMBOLS];
-	bool ok = values_of(value, d, bound, err);
-	arena_init(&a);
+	struct err why = {0};
+	bool ok = values_of(value, d, bound, &why);
+	arena_init(&own);
 	if (ok) {
-		sample_take(&s, &d->sampled, value, &a);
-		ok = (is_inside(d, &s) || err_set(err, "I6b: compiled for this call's sizes it is another program"))
-			&& validate_marks(d, value, &a, err);
+		sample_take(&s, &d->sampled, value, &own);
+		ok = validate_words(d, &s, &why) && validate_marks(d, value, &own, &why);
 	}
-	arena_free(&a);
-	return ok;
+	arena_free(&own);
+	if (ok)
+		return true;
+	*violation = validate_violation(why.msg, "symbols", a);
+	return err_set(err, "invariant after symbols: %s", why.msg);
 }

@@ -12,6 +12,8 @@
  * I6b the program that is compiled for the call's own sizes is the one that the polynomials give, word by word, behind the step lower; and
  *     loops that are marked are marked there, too
  *
+ * The step reorder (reorder.h), whose tiles are numbers, does not run on loops of any size.
+ *
  * A call whose sizes a guard excludes is SPECIALISED: compiled for its own sizes, and so is every call of a program that does not
  * generalise. */
 #ifndef SCATTERPROOF_DYNAMIC_H
@@ -20,10 +22,15 @@
 #include "compiled/compile.h"
 
 struct dynamic;
-/* Of the first call, as prog_bind gives it. BROKEN, RAISES, REFUSED: as compile(), or an invariant of the steps on loops. OK and *out NULL:
- * it is specialised (err: why). *out lives in a, as what bound points to must; o must outlive it. */
-enum compile_status dynamic_compile(
-	struct dynamic **out, bool *planted, const struct prog *bound, const struct compile_options *o, struct arena *a, struct err *err);
+struct dynamic_made {
+	bool planted;                      /* as struct compiled says */
+	struct result_violation violation; /* of a program that is BROKEN: what err says */
+};
+/* Of the first call, as prog_bind gives it; a program of one part: not with the option partition. BROKEN, RAISES, REFUSED: as compile(), or
+ * an invariant of the steps on loops. OK and *out NULL: it is specialised (err: why). *out lives in a, as what bound points to must; o must
+ * outlive it. */
+enum compile_status dynamic_compile(struct dynamic **out, struct dynamic_made *made, const struct prog *bound,
+	const struct compile_options *o, struct arena *a, struct err *err);
 
 /* Its loops behind all steps, with symbols; NULL: no code is wanted. */
 const struct loops *dynamic_loops(const struct dynamic *d);
@@ -31,8 +38,10 @@ const struct loops *dynamic_loops(const struct dynamic *d);
 const struct compiled *dynamic_compiled(const struct dynamic *d);
 /* Does it serve that call? False (why): a guard does not hold. */
 bool dynamic_serves(const struct dynamic *d, const struct prog *bound, struct err *why);
-/* The compiled program with the call's numbers and data, in a. */
-void dynamic_at(struct compiled *out, const struct dynamic *d, const struct prog *bound, struct arena *a);
-bool dynamic_validate(const struct dynamic *d, const struct prog *bound, struct err *err); /* I6b; for a call that it serves */
+/* The compiled program with the call's numbers and data, in a; *sizes points to it. */
+void dynamic_at(struct compiled *out, struct call_sizes *sizes, const struct dynamic *d, const struct prog *bound, struct arena *a);
+/* I6b; for a call that it serves. False: err and *violation, in a. */
+bool dynamic_validate(
+	struct result_violation *violation, const struct dynamic *d, const struct prog *bound, struct arena *a, struct err *err);
 
 #endif

@@ -255,7 +255,7 @@ bool relations_find(struct relations *out, struct compilation_of *hint, const in
 	x.number = ARENA_NEW(a, struct poly, n);
 	x.loop = ARENA_NEW(a, int, n);
 	of_program(out, &x, &w, &hint->source);
-	of_program(out, &x, &w, &hint->c.p);
+	of_program(out, &x, &w, &hint->c.part[0].p);
 	fixed_words = 1 + hint->c.ngrad; /* between them */
 	x.nword += fixed_words;
 	x.of_program = false;

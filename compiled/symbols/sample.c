@@ -31,7 +31,7 @@ enum compile_status sample_compile(
 	if (status != COMPILE_OK || !own.to_code)
 		return status;
 	bool planted;
-	if (!code_lower(&out->l, &planted, &out->c.p, &own.code, own.defect, a, err))
+	if (!code_lower(&out->l, &planted, &out->c.part[0].p, &own.code, own.defect, a, err))
 		return COMPILE_REFUSED;
 	out->planted |= planted;
 	return COMPILE_OK;
@@ -41,7 +41,7 @@ void sample_walk(struct words *w, struct compilation_of *c)
 {
 	int64_t flag = c->c.nout;
 	words_of_program(w, &c->source);
-	words_of_program(w, &c->c.p);
+	words_of_program(w, &c->c.part[0].p);
 	w->what = WORD_OTHER;
 	w->word(w, WORD_FIXED, &flag, NULL);
 	for (int i = 0; i < c->c.ngrad; i++) {

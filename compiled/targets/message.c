@@ -131,14 +131,17 @@ static const char *frame_name(const char *line, const char *package, struct aren
 	return arena_printf(a, "in %.*s %.*s", (int)(quote - file), file, (int)(end - in - 4), in + 4);
 }
 
+const char message_heap[] = "heap corrupted";
+
 const char *message_place(const char *tail, const struct target *t, struct arena *a)
 {
-	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size",
-		"corrupted double-linked list", "double free or corruption", "malloc_consolidate(): "};
+	static const char *const heap[] = {"free(): ", "malloc(): ", "realloc(): ", "munmap_chunk(): ", "mremap_chunk(): ",
+		"malloc_consolidate(): ", "tcache_thread_shutdown(): ", "sysmalloc: ", "corrupted size vs. prev_size",
+		"corrupted double-linked list", "double free or corruption", "invalid fastbin entry"};
 	static const char head[] = "(most recent call first):\n";
 	for (int i = 0; i < ARRAY_LEN(heap); i++)
 		if (strstr(tail, heap[i]))
-			return "heap corrupted";
+			return message_heap;
 	const char *last = NULL;
 	for (const char *s = tail; (s = strstr(s, head)) != NULL;)
 		last = s += strlen(head);

@@ -21,6 +21,7 @@ const char *message_shown(const char *m, struct arena *a);
 
 /* Where t was when it crashed or hung, from the end of its output: what the C library said of its heap, or else the innermost function of
  * t's package (driver.h) in the last traceback of Python's faulthandler. "" if neither is there. In a. */
+extern const char message_heap[]; /* "heap corrupted", the place of the former */
 const char *message_place(const char *tail, const struct target *t, struct arena *a);
 
 #endif

@@ -346,6 +346,18 @@ bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *e
 	return bad ? err_set(err, "cannot read '%s': %s", path, strerror(why)) : true;
 }
 
+bool sb_write_file(const char *path, const struct strbuf *bytes, struct err *err)
+{
+	FILE *f = fopen(path, "wb");
+	bool ok = f && fwrite(bytes->s, 1, bytes->len, f) == bytes->len;
+	int why = errno;
+	if (f && fclose(f) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	return ok || err_set(err, "cannot write %s: %s", path, strerror(why));
+}
+
 const char *last_line(const char *text, struct arena *a)
 {
 	size_t end = strlen(text);

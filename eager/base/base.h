@@ -50,7 +50,7 @@ enum {
 	MAX_TEXT = 1 << 20, /* bytes of a program's text */
 	MAX_ERR = 2000      /* bytes of an error message */
 };
-#define MAX_NUMEL ((int64_t)1 << 24) /* elements of one tensor, logical or stored */
+#define MAX_NUMEL ((int64_t)1 << 26) /* elements of one tensor, logical or stored */
 #define MAX_ARENA ((size_t)1 << 32)  /* bytes of one arena: beyond it is our bug, limits are checked before */
 
 /* ---- our bug ---------------------------------------------------------------------------------------------- */
@@ -122,6 +122,8 @@ void sb_printf(struct strbuf *sb, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sb_vprintf(struct strbuf *sb, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 /* Reads a whole file, at most max bytes. */
 bool sb_read_file(struct strbuf *sb, const char *path, size_t max, struct err *err);
+/* The bytes as they are, for programs to read; what people read is written by output.h, which escapes. */
+bool sb_write_file(const char *path, const struct strbuf *bytes, struct err *err);
 /* The last line that says something: no blanks after it, at most 200 bytes. */
 const char *last_line(const char *text, struct arena *a);
 bool str_eq(const char *a, const char *b);

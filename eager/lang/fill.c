@@ -215,3 +215,15 @@ void *fill_storage(const struct prog *p, int storage, struct arena *a)
 		(int)node_int(n, A_input_dim));
 	return data;
 }
+
+struct result_storage *fill_storages(const struct prog *p, struct arena *a)
+{
+	const int n = prog_input_storages(p);
+	struct result_storage *out = ARENA_ZNEW(a, struct result_storage, MAX(n, 1));
+	for (int s = 0; s < n; s++) {
+		out[s].nbytes = prog_storage_nbytes(p, s);
+		if (out[s].nbytes)
+			out[s].data = fill_storage(p, s, a);
+	}
+	return out;
+}

@@ -24,6 +24,7 @@
 #define SCATTERPROOF_FILL_H
 
 #include "eager/lang/prog.h"
+#include "eager/lang/result.h"
 
 #define FILL_LIST(X)                                                                                                                       \
 	X(DYADIC, "dyadic")                                                                                                                    \
@@ -47,5 +48,7 @@ struct arg fill_to_data(const void *cells, int n, enum dtype t, struct arena *a)
 /* The bytes of input storage `storage` of a bound program (prog_storage_cells cells), in the arena. An unknown fill name is
  * our bug: the shape rule of `input` refuses it. */
 void *fill_storage(const struct prog *p, int storage, struct arena *a);
+/* Of all input storages (prog_input_storages): prog_storage_nbytes bytes each. */
+struct result_storage *fill_storages(const struct prog *p, struct arena *a);
 
 #endif

@@ -1,7 +1,10 @@
 /* half.h: f16 and bf16 <-> f32: the functions that dtype.h declares. dtype.c includes this, and so does, as text, code that the built-in
- * compiler generates, where they are static (SCALAR_FUNCTION). Needs memcpy and the sized integer types. */
+ * compiler generates, where they are static (SCALAR_FUNCTION; the long ones LARGE_FUNCTION). Needs memcpy and the sized integer types. */
 #ifndef SCALAR_FUNCTION
 #define SCALAR_FUNCTION
+#endif
+#ifndef LARGE_FUNCTION
+#define LARGE_FUNCTION SCALAR_FUNCTION
 #endif
 
 static float f32_of_bits(uint32_t u)
@@ -42,12 +45,12 @@ static uint16_t f64_to_small(double d, int mant, int bias)
 	return r >= inf ? (uint16_t)(sign | inf) : (uint16_t)(sign | r);
 }
 
-SCALAR_FUNCTION uint16_t f64_to_f16(double d) { return f64_to_small(d, 10, 15); }
-SCALAR_FUNCTION uint16_t f64_to_bf16(double d) { return f64_to_small(d, 7, 127); }
+LARGE_FUNCTION uint16_t f64_to_f16(double d) { return f64_to_small(d, 10, 15); }
+LARGE_FUNCTION uint16_t f64_to_bf16(double d) { return f64_to_small(d, 7, 127); }
 
 SCALAR_FUNCTION float bf16_to_f32(uint16_t h) { return f32_of_bits((uint32_t)h << 16); }
 
-SCALAR_FUNCTION float f16_to_f32(uint16_t h)
+LARGE_FUNCTION float f16_to_f32(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 1023;
 	if (e == 31)

@@ -3,7 +3,7 @@
 
 #include "eager/lang/result.h"
 
-const char *const result_status_name[NRES] = {"ok", "raised", "unsupported", "crash", "hang", "harness"};
+const char *const result_status_name[NRES] = {"ok", "raised", "unsupported", "crash", "hang", "harness", "invariant"};
 
 int64_t meta_numel(const struct meta *m)
 {

@@ -10,6 +10,7 @@
 
 enum { MAX_RESULT_TEXT = 64 << 10 };    /* bytes of a message or of a mismatch's text that are kept of what a child says */
 enum { MAX_ARTIFACT_TEXT = 256 << 10 }; /* bytes of an artifact's text */
+enum { MAX_RESULT_SHAPES = 128 };
 enum result_status {
 	RES_OK,          /* every call ran and reports */
 	RES_RAISED,      /* the program raised: message holds "Class: text" */
@@ -17,6 +18,7 @@ enum result_status {
 	RES_CRASH,       /* the target process died (message: signal, last stderr) */
 	RES_HANG,        /* the time limit was reached and the process group killed */
 	RES_HARNESS,     /* our own fault or an answer that makes no sense: wrong sizes, rubbish, worker would not start */
+	RES_INVARIANT,   /* a compiler that checks itself found itself wrong (message, violation); nothing was run */
 	NRES
 };
 extern const char *const result_status_name[NRES];
@@ -58,19 +60,29 @@ struct result_artifact {
 	const char *name, *text; /* "backward graph" */
 };
 
+/* What a compiler found broken behind one of its steps. */
+struct result_violation {
+	const char *invariant; /* "I2" */
+	const char *step;      /* "cse" */
+	const char *op;        /* of the row, "add.Tensor"; "" if it names none */
+};
+
 struct result {
 	enum result_status status;
-	bool compiling;          /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
-	bool device_lost;        /* CRASH: the device, with whatever process drives it */
-	bool bad_target;         /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
-	const char *message;     /* "" if nothing to say */
-	const char *stderr_tail; /* last bytes of the target's stderr, "" if none */
+	bool compiling;      /* RAISED, or UNSUPPORTED for what was raised: while it was being compiled, not by the code that came of it */
+	bool device_lost;    /* CRASH: the device, with whatever process drives it */
+	bool bad_target;     /* RES_HARNESS whatever the program: the target's name asks for an option that it does not have */
+	const char *message; /* "" if nothing to say */
+	struct result_violation violation; /* INVARIANT: what message says */
+	const char *stderr_tail;           /* last bytes of the target's stderr, "" if none */
 	int ncalls;
 	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
 	int nmismatch;
 	struct result_meta_mismatch *mismatch;
 	int nartifact; /* also of a program that raised */
 	struct result_artifact *artifact;
+	int nshape; /* of the loops that it became, if the target says: hashes, each once (compiled/loops/shape.h) */
+	uint64_t *shape;
 	int ngraphs;                  /* graphs compiled; 0 for stages that compile nothing */
 	double compile_ms, target_ms; /* time inside the target; target_ms includes compile_ms */
 };

@@ -149,6 +149,11 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 {
 	wire_put_u8(sb, r->status);
 	wire_put_str(sb, r->message);
+	if (r->status == RES_INVARIANT) {
+		wire_put_str(sb, r->violation.invariant);
+		wire_put_str(sb, r->violation.step);
+		wire_put_str(sb, r->violation.op);
+	}
 	wire_put_u32(sb, (uint32_t)r->ngraphs);
 	wire_put_f64(sb, r->compile_ms);
 	wire_put_f64(sb, r->target_ms);
@@ -167,6 +172,9 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 		wire_put_str(sb, r->artifact[i].name);
 		wire_put_str(sb, r->artifact[i].text);
 	}
+	wire_put_u32(sb, (uint32_t)r->nshape);
+	for (int i = 0; i < r->nshape; i++)
+		wire_put_i64(sb, (int64_t)r->shape[i]);
 }
 
 /* Where we are, for sentences: "call 0, output 2". */
@@ -315,12 +323,29 @@ static bool get_artifacts(struct result *out, struct arena *a, struct wire *w, s
 	return !w->bad || err_set(err, "answer: ends in the middle of the artifacts");
 }
 
+static bool get_shapes(struct result *out, struct arena *a, struct wire *w, struct err *err)
+{
+	const uint32_t n = wire_u32(w);
+	if (w->bad || n > MAX_RESULT_SHAPES)
+		return err_set(err, "answer: %u shapes of loops", n);
+	out->nshape = (int)n;
+	out->shape = ARENA_NEW(a, uint64_t, n + 1);
+	for (uint32_t i = 0; i < n; i++)
+		out->shape[i] = get_number(w, 8);
+	return !w->bad || err_set(err, "answer: ends in the middle of the shapes of loops");
+}
+
 bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const struct wire_expect *expect, struct err *err)
 {
 	memset(out, 0, sizeof *out);
 	unsigned status = wire_u8(w);
 	out->message = get_text(w, a, MAX_RESULT_TEXT);
 	out->stderr_tail = "";
+	if (status == RES_INVARIANT) {
+		out->violation.invariant = get_text(w, a, MAX_RESULT_TEXT);
+		out->violation.step = get_text(w, a, MAX_RESULT_TEXT);
+		out->violation.op = get_text(w, a, MAX_RESULT_TEXT);
+	}
 	out->ngraphs = (int)(wire_u32(w) & INT32_MAX);
 	out->compile_ms = wire_f64(w);
 	out->target_ms = wire_f64(w);
@@ -337,7 +362,7 @@ bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const 
 	for (int i = 0; i < out->ncalls; i++)
 		if (!get_call(&out->call[i], i, w, a, expect, err))
 			return false;
-	if (!get_mismatches(out, a, w, err) || !get_artifacts(out, a, w, err))
+	if (!get_mismatches(out, a, w, err) || !get_artifacts(out, a, w, err) || !get_shapes(out, a, w, err))
 		return false;
 	return w->p == w->end || err_set(err, "answer: %lld bytes too many", (long long)(w->end - w->p));
 }

@@ -36,7 +36,7 @@ struct wire_expect {
 void wire_put_result(struct strbuf *sb, const struct result *r);
 /* False: err says what does not fit; *out is then undefined. With status RES_OK all calls must be there, otherwise at most
  * ncalls of them. Of a text longer than MAX_RESULT_TEXT (an artifact's: MAX_ARTIFACT_TEXT) the head is kept, and how many bytes follow it.
- * Statuses other than OK, RAISED, UNSUPPORTED and HARNESS are not a child's to say. */
+ * CRASH and HANG are not a child's to say. */
 bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const struct wire_expect *expect, struct err *err);
 
 #endif

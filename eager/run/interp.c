@@ -251,7 +251,7 @@ static bool make_inputs(struct interp_run *r)
 			return false;
 		struct arena_mark mark = arena_mark(&r->scratch);
 		if (t->nbytes && t->data)
-			memcpy(t->data, fill_storage(r->p, s, &r->scratch), t->nbytes);
+			memcpy(t->data, r->o && r->o->given ? r->o->given[s].data : fill_storage(r->p, s, &r->scratch), t->nbytes);
 		arena_release(&r->scratch, mark);
 	}
 	return true;

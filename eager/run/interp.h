@@ -20,7 +20,9 @@
 struct interp_options {
 	size_t max_bytes; /* of all storages of one call together; 0: 1 GiB. More: unsupported */
 	bool no_zones;    /* leave out the red-zone checks */
-	int torch_minor;  /* refuse what PyTorch 2.<this> refuses (legality.h); 0: 2.11 */
+	/* By input storage: its cells, of prog_storage_nbytes bytes, in place of what the program says of them. NULL: as it says. */
+	const struct result_storage *given;
+	int torch_minor; /* refuse what PyTorch 2.<this> refuses (legality.h); 0: 2.11 */
 };
 
 enum interp_status {

@@ -125,6 +125,7 @@ bool corpus_write(
 	bool ok = true;
 	sb_init(&all);
 	memset(have, 0, sizeof *have);
+	have->loops = seeds->loops;
 	*out = (struct corpus_written){0};
 	for (int i = 0; i < seeds->nseed; i++) {
 		features_add(have, &seeds->seed[i]);

@@ -87,7 +87,7 @@ static bool has_cotangent(const struct prog *p, int node)
 /* A backward from every gradient that autograd tracks, and from half of such outputs. */
 static bool add_backward(struct compiled *k, struct choices *c, struct err *err)
 {
-	struct prog *p = &k->p;
+	struct prog *p = &k->part[0].p;
 	int ngrad = 0;
 	for (int i = 0; i < p->nret; i++) {
 		const bool output = i < k->nout;
@@ -128,8 +128,8 @@ bool derived_program(struct prog *out, const struct prog *p, enum policy_form fo
 		track_cotangents(&bound, c);
 	if (compile(&k, &bound, &o, a, err) != COMPILE_OK || (form == FORM_DOUBLE && !add_backward(&k, c, err)))
 		return false;
-	keep_calls(&k.p, p);
-	*out = k.p;
+	keep_calls(&k.part[0].p, p);
+	*out = k.part[0].p;
 	if (!prog_validate(out, err))
 		BUG("a %s program is invalid: %s", form == FORM_JOINT ? "joint" : "double", err->msg);
 	return form == FORM_JOINT || differentiable_again(out, a, err);

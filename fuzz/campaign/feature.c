@@ -1,6 +1,8 @@
 /* feature.c: one walk over the rows; every feature is a hash of what it is made of. */
 #include "fuzz/campaign/feature.h"
 
+#include "compiled/compile.h"
+#include "compiled/loops/shape.h"
 #include "generated/op_args.h"
 
 enum layout_class layout_of(const struct meta *m)
@@ -147,6 +149,29 @@ void features_each(const struct prog *p, void (*take)(void *ctx, enum feature_ki
 	}
 }
 
+/* ---- loops ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Of the first call. */
+void features_each_loop(const struct prog *p, void (*take)(void *ctx, enum feature_kind kind, uint64_t hash), void *ctx)
+{
+	const struct compile_options o = {.stage = compile_nstages() - 1, .to_code = true, .code = {.schedule = true}};
+	const struct visit v = {.p = p, .take = take, .ctx = ctx};
+	uint64_t shape[MAX_RESULT_SHAPES];
+	struct prog bound;
+	struct compiled c;
+	struct loops l;
+	struct arena a;
+	struct err why = {0};
+	bool planted;
+	arena_init(&a);
+	bool ok = prog_bind(&bound, p, 0, &a, &why) && compile(&c, &bound, &o, &a, &why) == COMPILE_OK
+		&& code_loops(&l, &planted, &c.part[0].p, &o.code, NULL, &a, &why);
+	const int n = ok ? loops_shapes(shape, MAX_RESULT_SHAPES, &l) : 0;
+	for (int i = 0; i < n; i++)
+		feature(&v, FEATURE_LOOP, shape[i]);
+	arena_free(&a);
+}
+
 /* ---- sets ------------------------------------------------------------------------------------------------------------------------ */
 
 struct asking {
@@ -155,30 +180,32 @@ struct asking {
 	int fresh;
 };
 
+static bool has(const struct feature_set *s, uint64_t hash) { return s->seen[hash % FEATURE_BITS >> 6] >> (hash & 63) & 1; }
+
+bool feature_set_add(struct feature_set *s, uint64_t hash)
+{
+	if (has(s, hash))
+		return false;
+	s->seen[hash % FEATURE_BITS >> 6] |= (uint64_t)1 << (hash & 63);
+	s->nseen++;
+	return true;
+}
+
 static void take(void *ctx, enum feature_kind kind, uint64_t hash)
 {
 	struct asking *a = ctx;
-	uint64_t bit = hash % FEATURE_BITS, mask = (uint64_t)1 << (bit & 63);
 	(void)kind;
-	if (a->ask->seen[bit >> 6] & mask)
-		return;
-	a->fresh++;
-	if (a->add) {
-		a->add->seen[bit >> 6] |= mask;
-		a->add->nseen++;
-	}
+	a->fresh += a->add ? feature_set_add(a->add, hash) : !has(a->ask, hash);
 }
 
-int features_new(const struct feature_set *s, const struct prog *p)
+static int ask_all(struct asking *a, const struct prog *p)
 {
-	struct asking a = {.ask = s};
-	features_each(p, take, &a);
-	return a.fresh;
+	features_each(p, take, a);
+	if (a->ask->loops)
+		features_each_loop(p, take, a);
+	return a->fresh;
 }
 
-int features_add(struct feature_set *s, const struct prog *p)
-{
-	struct asking a = {.ask = s, .add = s};
-	features_each(p, take, &a);
-	return a.fresh;
-}
+int features_new(const struct feature_set *s, const struct prog *p) { return ask_all(&(struct asking){.ask = s}, p); }
+
+int features_add(struct feature_set *s, const struct prog *p) { return ask_all(&(struct asking){.ask = s, .add = s}, p); }

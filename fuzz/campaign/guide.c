@@ -41,6 +41,7 @@ void guide_restart(struct guide *g, int64_t at)
 	g->next = at;
 	g->nkept = 0;
 	memset(&g->seen, 0, sizeof g->seen);
+	g->seen.loops = g->loops;
 	for (int i = 0; i < g->nseed; i++)
 		if (features_add(&g->seen, &g->seed[i]))
 			keep(g, &g->seed[i]);

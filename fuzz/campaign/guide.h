@@ -22,6 +22,7 @@ struct guide_entry {
 };
 struct guide {
 	int64_t next;            /* place in its shard of the program that is made next */
+	bool loops;              /* loops are features, too */
 	struct feature_set seen; /* in this era */
 	int nkept;               /* in this era, seeds included; the latest GUIDE_KEPT of them are there */
 	struct guide_entry kept[GUIDE_KEPT];

@@ -75,7 +75,7 @@ static void add(struct pieces *l, int rank, const char *fmt, ...)
 
 static void status_pieces(struct pieces *l, const struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing)
 {
-	static const enum verdict shown[] = {VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
+	static const enum verdict shown[] = {VD_MISMATCH, VD_INVARIANT, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED};
 	double sec = (clock_ms() - p->start) / 1e3, wall = MAX(s->wall_ms, 1.0);
 	int64_t judged = 0, undecided = 0;
 	for (int k = 0; k < NFILL_CLASSES; k++) {

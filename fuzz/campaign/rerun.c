@@ -27,7 +27,7 @@ static void ask_eager(
 /* A tensor was wrong, and now there is none; or it ends in another way than it did. */
 static bool fails_otherwise(const struct rerun *v, const struct claim *c, const char *verdict)
 {
-	bool died = v->o.verdict == VD_CRASH || v->o.verdict == VD_HANG;
+	bool died = verdict_ends(v->o.verdict);
 	if (c->subject == CLAIM_TENSOR)
 		return died || v->o.kind == FINDING_RAISE;
 	return c->subject == CLAIM_RUN && !c->refused && !str_eq(verdict_name[v->o.verdict], verdict);
@@ -93,7 +93,7 @@ void rerun_keep(struct store *s, const struct hash128 *run, const struct found *
 	if (v->claim == CLAIM_OPEN)
 		return;
 	if (v->claim == CLAIM_HOLDS) {
-		bool died = v->o.verdict == VD_CRASH || v->o.verdict == VD_HANG;
+		bool died = verdict_ends(v->o.verdict);
 		obs.verdict = verdict_name[died || x->claim.refused ? v->o.verdict : VD_MISMATCH];
 		obs.tensor = died || x->claim.subject != CLAIM_TENSOR ? "" : tensor_name_text(&x->claim.tensor, a);
 		obs.call = x->claim.subject == CLAIM_TENSOR ? x->claim.call : x->obs->call;

@@ -109,7 +109,8 @@ static void send_main(struct shard *s, struct job *j)
 	const char *next[QUEUE_MAX];
 	s->in_main = j;
 	s->main_since = clock_ms();
-	exec_submit_first(s->main, &j->prog, t, next, queue_texts(next, MAX(target_stage(t)->ahead - 1, 0), s));
+	const int most = MAX(target_stage(t)->ahead - 1, 0);
+	exec_submit_first(s->main, &j->prog, t, next, j->why ? sample_texts(next, most, s) : queue_texts(next, most, s));
 	refer(s, j, t);
 }
 
@@ -119,12 +120,17 @@ static void settle_main(struct shard *s, struct job *j, int target, const struct
 	shard_count_job(s, j, target, o);
 	if (o->all.suspect)
 		suspected(s, j, target, o);
-	if (verdict_diverges(o->verdict))
+	sample_see(s, j, r);
+	if (verdict_diverges(o->verdict)) {
+		sample_finding(s, j);
 		shard_diverged(s, j, s->main, target, o, r);
-	else if (j->next_target < s->o->ntarget && o->verdict != VD_INVALID)
+	} else if (o->verdict != VD_INVALID && j->next_target < (j->why ? s->o->ntarget : shard_nplain(s))) {
 		send_main(s, j);
-	else
+	} else if (o->verdict != VD_INVALID && sample_wants(s, j)) {
+		sample_push(s, j);
+	} else {
 		job_free(j);
+	}
 }
 
 /* A raise of a compiled program that no cheap stage has run (--no-cheap, a wide twin, a slot that starved): the plain stage is asked
@@ -194,10 +200,10 @@ static void take_main(struct shard *s)
 
 static void submit_main(struct shard *s, struct job *j)
 {
-	shard_take_up_job(s, j, "sending to ", &s->target[0]);
+	j->next_target = j->why ? j->next_target : 0;
+	shard_take_up_job(s, j, "sending to ", &s->target[j->next_target]);
 	if (s->compiles)
 		features_add(s->compiled, &j->prog);
-	j->next_target = 0;
 	s->stats.starved_ms += clock_ms() - s->main_since;
 	send_main(s, j);
 }
@@ -228,6 +234,10 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	struct job *j;
+	if (!s->in_main && (j = sample_pop(s))) {
+		submit_main(s, j);
+		did = true;
+	}
 	if (!s->in_main && queue_full_enough(s) && (j = queue_pop(s))) {
 		submit_main(s, j);
 		did = true;
@@ -244,7 +254,10 @@ static bool start_work(struct shard *s)
 		did = true;
 	}
 	if (!s->cheap_on && s->nqueue < MAX(2, s->ahead) && (j = job_new(s))) {
-		queue_push(s, j);
+		if (j->why)
+			sample_push(s, j);
+		else
+			queue_push(s, j);
 		did = true;
 	}
 	return did;
@@ -264,7 +277,7 @@ static bool take_work(struct shard *s)
 
 static bool idle(const struct shard *s)
 {
-	return !s->in_main && !s->trial && !s->in_cheap && !sightings_waiting(s->sightings) && !s->nqueue && !s->nagain
+	return !s->in_main && !s->trial && !s->in_cheap && !sightings_waiting(s->sightings) && !s->nqueue && !s->nsampled && !s->nagain
 		&& !shard_may_generate(s);
 }
 
@@ -337,7 +350,7 @@ static bool identify(struct shard *s)
 
 static int add_pending(struct shard_pending *list, int n, const struct job *j, int counted)
 {
-	list[n] = (struct shard_pending){.index = j->index, .twin = j->twin, .counted = MAX(j->counted, counted)};
+	list[n] = (struct shard_pending){.index = j->index, .twin = j->twin, .why = j->why, .counted = MAX(j->counted, counted)};
 	return n + 1;
 }
 
@@ -350,10 +363,13 @@ static struct shard_pending diverged_of(const struct sighting *w)
 /* Everything that this shard would still have to do. */
 static struct shard_state where_it_stands(const struct shard *s, struct arena *a)
 {
-	struct shard_pending *list = ARENA_ZNEW(a, struct shard_pending, s->nqueue + sightings_waiting(s->sightings) + s->nagain + 3);
+	struct shard_pending *list =
+		ARENA_ZNEW(a, struct shard_pending, s->nqueue + s->nsampled + sightings_waiting(s->sightings) + s->nagain + 3);
 	int n = 0;
 	for (int i = 0; i < s->nqueue; i++)
 		n = add_pending(list, n, s->queue[i], s->queue[i]->next_target + 1);
+	for (int i = 0; i < s->nsampled; i++)
+		n = add_pending(list, n, s->sampled[i], s->sampled[i]->next_target + 1);
 	if (s->in_main) /* a raise in doubt is not counted */
 		n = add_pending(list, n, s->in_main, s->in_main->next_target + !s->in_main->raised);
 	if (s->in_cheap)
@@ -409,6 +425,7 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	if (ok && r.mode == SHARD_GIVE_UP) {
 		trials_give_up(s);
 		queue_drain(s);
+		sample_drop(s);
 	}
 	if (ok && r.mode != SHARD_GIVE_UP)
 		work(s, clock_ms() + r.ms);
@@ -428,7 +445,8 @@ static bool open_slots(struct shard *s, struct err *err)
 	for (int i = 0; i < s->o->ntarget; i++) {
 		s->target[i] = s->o->target[i];
 		s->compiles |= target_stage(&s->target[i])->compiles;
-		s->ahead = MAX(s->ahead, target_stage(&s->target[i])->ahead);
+		int *ahead = i < shard_nplain(s) ? &s->ahead : &s->ahead_sampled;
+		*ahead = MAX(*ahead, target_stage(&s->target[i])->ahead);
 	}
 	s->main = exec_open(t, &eo, err);
 	if (!s->main)
@@ -448,7 +466,7 @@ int shard_main(const struct options *o)
 {
 	struct shard *s = xmalloc(sizeof *s);
 	struct err err = {0};
-	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE, .ahead = 1};
+	*s = (struct shard){.o = o, .source = options_source(o), .start = clock_ms(), .fatal_code = EXIT_USAGE, .ahead = 1, .ahead_sampled = 1};
 	arena_init(&s->arena);
 	sb_init(&s->findings);
 	sb_init(&s->kept);
@@ -457,8 +475,11 @@ int shard_main(const struct options *o)
 	s->sightings = sightings_new();
 	s->compiled = xmalloc(sizeof *s->compiled);
 	memset(s->compiled, 0, sizeof *s->compiled);
+	s->shapes = xmalloc(sizeof *s->shapes);
+	memset(s->shapes, 0, sizeof *s->shapes);
 	s->sent = xmalloc(sizeof *s->sent);
 	memset(s->sent, 0, sizeof *s->sent);
+	s->sent->loops = o->loop_shapes;
 	int rc = EXIT_TARGET;
 	if (o->directory && chdir(o->directory) != 0) /* names of targets may be paths */
 		fprintf(stderr, "%s: %s\n", o->directory, strerror(errno));
@@ -471,6 +492,9 @@ int shard_main(const struct options *o)
 	if (s->trial)
 		trial_end(s);
 	sightings_free(s->sightings);
+	sample_drop(s);
+	free(s->sampled);
+	free(s->shapes);
 	free(s->compiled);
 	free(s->sent);
 	source_end(&s->source);

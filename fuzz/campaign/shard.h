@@ -15,6 +15,8 @@
  * theirs, and what nothing else wants at the end; the others are counted as set aside. What is explained is said to a shard in every
  * request and comes back in every answer, so all shards know it, and one that takes the place of another, too. (--no-avoid: nothing is.)
  *
+ * --sample names dear targets, which get few of the programs (shard_sample.c), several at a time, after the other targets.
+ *
  * A program that passes with suspects (oracle/judge/spread.h) is run again as its wide twin (edit_widen), before what is merely new.
  *
  * An answer is a commit: it says what happened since the last one, and where the shard stands (struct shard_state). When a shard dies,
@@ -38,16 +40,19 @@ enum { QUEUE_MAX = 48, CHEAP_PATIENCE = 250, CHEAP_ENOUGH = 4, MAIN_PATIENCE_MS 
 
 enum shard_mode {
 	SHARD_WORK,
-	SHARD_DRAIN,  /* no new programs: what runs is finished, what waits for its confirmation is confirmed */
+	SHARD_DRAIN,  /* no new programs: what runs or was chosen for --sample is finished, what waits for its confirmation is confirmed */
 	SHARD_GIVE_UP /* what waits for its confirmation is sent unconfirmed, at once */
 };
+/* Why a program goes to the targets of --sample: each --every-th does; some nest of its loops has a new shape; it diverged elsewhere. */
+enum sample_why { SAMPLE_NOT, SAMPLE_TURN, SAMPLE_SHAPE, SAMPLE_FINDING };
 #define HOW_SEEN_BEFORE "seen before in this run"
 
 /* A program that a shard still has to do with: in a slot, in the queue, or waiting for its trial. */
 struct shard_pending {
 	int64_t index;
 	bool twin, diverged;
-	int counted; /* how many of its verdicts are counted: 0 none, 1 the cheap stage's, 2 + t also target t's */
+	enum sample_why why; /* NOT: also of what is not chosen yet */
+	int counted;         /* how many of its verdicts are counted: 0 none, 1 the cheap stage's, 2 + t also target t's */
 };
 struct shard_state {
 	int64_t next, made; /* number of the next program; how many of --programs were made */

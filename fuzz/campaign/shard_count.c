@@ -97,6 +97,8 @@ void shard_count_job(struct shard *s, struct job *j, int target, const struct ou
 	int stage = target == MAX_TARGETS ? 1 : 2 + target;
 	if (stage <= j->counted)
 		return;
+	if (j->why && target == shard_nplain(s))
+		sample_count(s, j);
 	count_elements(s, o);
 	shard_count(s, j->draw, target, o->verdict);
 	shard_count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, j->text}, o);

@@ -1,5 +1,6 @@
 /* shard_internal.h: what the files of a shard share. shard.c is the loop, the slots and the answers; shard_job.c makes programs;
- * shard_trial.c takes what diverged and tries it again in a fresh process; shard_count.c counts for the next answer. */
+ * shard_trial.c takes what diverged and tries it again in a fresh process; shard_sample.c chooses for the targets of --sample;
+ * shard_count.c counts for the next answer. */
 #ifndef SCATTERPROOF_SHARD_INTERNAL_H
 #define SCATTERPROOF_SHARD_INTERNAL_H
 
@@ -25,6 +26,8 @@ struct job {
 	const char *hints[MAX_HINTS];
 	bool many_hints;        /* … and of more than that */
 	bool twin;              /* made of a program that passed with suspects */
+	bool new_shape;         /* of a nest of its loops: no program before it had it */
+	enum sample_why why;    /* it goes to the targets of --sample */
 	bool ran_eagerly;       /* on the cheap stage: whoever raises now raises alone */
 	struct outcome *raised; /* waits for what the plain stage says of a raise (plain.h), with its result; NULL: nothing does */
 	struct result *raised_result;
@@ -62,7 +65,12 @@ struct shard {
 	struct explained explained;
 	struct sightings *sightings;
 	bool compiles, cheap_on, draining;
-	int ahead; /* how many programs a target compiles in one go, the most of any; at least 1 */
+	int ahead;            /* how many programs a target compiles in one go, the most of any but those of --sample; at least 1 */
+	int ahead_sampled;    /* the same of those of --sample */
+	struct job **sampled; /* chosen for them, in the order of choice */
+	int nsampled;
+	bool sampling;              /* they have their turn until none is left */
+	struct feature_set *shapes; /* of loops, in this shard */
 	struct target cheap_target, plain_target;
 	char *target_name[MAX_TARGETS + 1];
 	int64_t next; /* number of the next program */
@@ -124,6 +132,19 @@ void job_free(struct job *j);
 bool shard_may_generate(const struct shard *s);
 /* A shard before this one died of it. */
 bool shard_skips(const struct shard *s, int64_t index, bool twin);
+
+/* ---- shard_sample.c ---- */
+int shard_nplain(const struct shard *s); /* targets before those of --sample */
+/* What j became on a target: does it have new shapes? */
+void sample_see(struct shard *s, struct job *j, const struct result *r);
+/* Is a program that diverged nowhere chosen (j->why)? Asked once. */
+bool sample_wants(const struct shard *s, struct job *j);
+void sample_push(struct shard *s, struct job *j);                   /* takes the job */
+void sample_finding(struct shard *s, const struct job *of);         /* a copy of what diverged, for the targets that are left */
+struct job *sample_pop(struct shard *s);                            /* NULL: there are not enough yet */
+int sample_texts(const char **out, int max, const struct shard *s); /* of those that wait */
+void sample_drop(struct shard *s);
+void sample_count(struct shard *s, const struct job *j);
 
 /* ---- shard_count.c ---- */
 /* Which program something is said of. */

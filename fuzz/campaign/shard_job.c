@@ -174,7 +174,7 @@ static struct job *job_again(struct shard *s)
 	while (s->nagain) {
 		const struct shard_pending *q = &s->again[--s->nagain];
 		struct err err = {0};
-		struct job *j = s->draining && !q->diverged ? NULL : job_of(s, q->index, &err), *of = j;
+		struct job *j = s->draining && !q->diverged && !q->why ? NULL : job_of(s, q->index, &err), *of = j;
 		if (j && q->twin) {
 			j = job_widened(s, of);
 			job_free(of);
@@ -182,6 +182,9 @@ static struct job *job_again(struct shard *s)
 		if (j) {
 			j->counted = q->counted;
 			j->diverged = q->diverged;
+			j->why = q->why;
+			if (j->why)
+				j->next_target = q->counted - 1;
 			return j;
 		}
 	}

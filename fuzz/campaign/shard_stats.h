@@ -18,8 +18,11 @@
 	INT(set_aside, SUM)  /* never compiled, because known causes explain what was predicted wrongly */                                     \
 	INT(confirmations, SUM)                                                                                                                \
 	INT(refused_confirmations, SUM)                                                                                                        \
-	INT(suspected, SUM) /* programs that pass with suspects */                                                                             \
-	INT(twins, SUM)     /* wide twins of them */                                                                                           \
+	INT(suspected, SUM)    /* programs that pass with suspects */                                                                          \
+	INT(twins, SUM)        /* wide twins of them */                                                                                        \
+	INT(sampled_turn, SUM) /* on a target of --sample, by why they were chosen */                                                          \
+	INT(sampled_shape, SUM)                                                                                                                \
+	INT(sampled_finding, SUM)                                                                                                              \
 	REAL(generate_ms, SUM)                                                                                                                 \
 	REAL(reference_ms, SUM)                                                                                                                \
 	REAL(target_ms, SUM)                                                                                                                   \

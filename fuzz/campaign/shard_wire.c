@@ -9,7 +9,7 @@ static void put_state(struct strbuf *sb, const struct shard_state *s)
 	for (int i = 0; i < s->npending; i++) {
 		const struct shard_pending *q = &s->pending[i];
 		wire_put_i64(sb, q->index);
-		wire_put_u8(sb, (uint8_t)(q->twin | q->diverged << 1));
+		wire_put_u8(sb, (unsigned)q->twin | (unsigned)q->diverged << 1 | (unsigned)q->why << 2);
 		wire_put_u32(sb, (uint32_t)q->counted);
 	}
 }
@@ -31,7 +31,11 @@ static void get_state(struct shard_state *s, struct wire *w, struct arena *a)
 	for (int i = 0; i < s->npending; i++) {
 		int64_t index = wire_i64(w);
 		unsigned flags = wire_u8(w);
-		s->pending[i] = (struct shard_pending){.index = index, .twin = flags & 1, .diverged = flags >> 1 & 1, .counted = (int)wire_u32(w)};
+		s->pending[i] = (struct shard_pending){.index = index,
+			.twin = flags & 1,
+			.diverged = flags >> 1 & 1,
+			.why = (enum sample_why)(flags >> 2 & 3),
+			.counted = (int)wire_u32(w)};
 	}
 }
 

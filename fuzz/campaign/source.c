@@ -85,6 +85,7 @@ bool source_begin(struct program_source *s, struct err *err)
 	if (!s->guided || s->guide)
 		return true;
 	struct guide *g = guide_new();
+	g->loops = s->loops;
 	if (s->corpus && !read_corpus(g, s->corpus, err)) {
 		guide_free(g);
 		return false;
@@ -144,8 +145,9 @@ const char *source_command(const struct program_source *s, int64_t number, struc
 	const int n = MAX(s->nshards, 1);
 	const char *guided = "";
 	if (s->guided)
-		guided = arena_printf(a, " --guided%s%s%s", n > 1 ? arena_printf(a, " --shard %d/%d", (int)(number % n), n) : "",
-			s->corpus ? " --corpus " : "", s->corpus ? s->corpus : "");
+		guided = arena_printf(a, " %s%s%s%s", s->loops ? "--loop-shapes" : "--guided",
+			n > 1 ? arena_printf(a, " --shard %d/%d", (int)(number % n), n) : "", s->corpus ? " --corpus " : "",
+			s->corpus ? s->corpus : "");
 	return arena_printf(a, "gen --seed %" PRIu64 "%s%s%s%s%s%s%s --program %" PRId64, s->seed, plain ? "" : " --policy ",
 		plain ? "" : s->policy, l->ops ? " --ops " : "", l->ops ? l->ops : "", l->dtypes ? " --dtypes " : "", l->dtypes ? l->dtypes : "",
 		guided, number);

@@ -25,6 +25,7 @@ struct program_source {
 	int64_t ndrawn;      /* 1 + the block that `drawn` belongs to; 0: none was drawn yet */
 	struct policy drawn; /* source_draw's */
 	bool guided;
+	bool loops;          /* by the shapes of loops, too */
 	const char *corpus;  /* --corpus: seeds of a guided campaign; NULL: none. "DIR#HEX": they must have that fingerprint */
 	int shard, nshards;  /* of a guided campaign; nshards 0: one */
 	struct guide *guide; /* source_program's; freed by source_end */

@@ -60,6 +60,15 @@ static void summary_json(struct json *j, const struct summary *c)
 	for (int t = 0; t < c->o->ntarget; t++)
 		json_string(j, NULL, target_text(&c->target[t], &a));
 	json_end(j);
+	if (c->o->nsample) {
+		json_object(j, "sampled");
+		json_int(j, "targets", c->o->nsample); /* the last ones */
+		json_int(j, "every", c->o->every);
+		json_int(j, "turn", c->sum->sampled_turn);
+		json_int(j, "new_shape", c->sum->sampled_shape);
+		json_int(j, "finding", c->sum->sampled_finding);
+		json_end(j);
+	}
 	json_array(j, "explained"); /* what --no-avoid would compile first */
 	for (int i = 0; i < c->explained->n; i++)
 		json_string(j, NULL, c->explained->op[i]);
@@ -127,6 +136,22 @@ static void print_few_compiled(const struct summary *c)
 	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
 }
 
+/* "  builtin:o2: 168 of 3000 programs (6 each 500th, 162 new shapes of loops, 0 findings)" */
+static void print_sample(const struct summary *c)
+{
+	const struct shard_stats *s = c->sum;
+	const int64_t n = s->sampled_turn + s->sampled_shape + s->sampled_finding;
+	struct arena a;
+	arena_init(&a);
+	for (int t = c->o->ntarget - c->o->nsample; t < c->o->ntarget; t++)
+		printf("  %s%s", target_text(&c->target[t], &a), t + 1 < c->o->ntarget ? ",\n" : "");
+	if (c->o->nsample)
+		printf(": %" PRId64 " of %" PRId64 " programs (%" PRId64 " each %" PRId64 "th, %" PRId64 " new shapes of loops, %" PRId64
+			   " findings)\n",
+			n, s->generated, s->sampled_turn, c->o->every, s->sampled_shape, s->sampled_finding);
+	arena_free(&a);
+}
+
 static void print_head(const struct summary *c)
 {
 	const struct shard_stats *s = c->sum;
@@ -141,6 +166,7 @@ static void print_head(const struct summary *c)
 	if (s->set_aside)
 		printf(", set aside: %" PRId64 " programs that known causes explain", s->set_aside);
 	printf("\n");
+	print_sample(c);
 	if (few_compiled(c))
 		print_few_compiled(c);
 }

@@ -26,7 +26,7 @@ void table_begin(const struct bench_table *t, const char *title)
 {
 	if (t->o->json)
 		return;
-	printf("\n%s: %s\n%-30s", t->section, title, "");
+	printf("\n%s: %s\n%-36s", t->section, title, "");
 	for (int i = 0; i < t->ncolumn; i++)
 		printf(" %*s", t->column[i].width, t->column[i].name);
 	putchar('\n');
@@ -52,7 +52,7 @@ void table_row(const struct bench_table *t, const char *name, const double *valu
 	if (t->o->json) {
 		table_row_json(t, name, value);
 	} else {
-		printf("%-30s", name);
+		printf("%-36s", name);
 		for (int i = 0; i < t->ncolumn; i++) {
 			const struct bench_column *c = &t->column[i];
 			if (isfinite(value[i]))

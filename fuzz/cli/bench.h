@@ -29,10 +29,10 @@ static inline struct program_source bench_source(const struct options *o, const 
 	return (struct program_source){.seed = o->seed, .policy = o->policy, .limits.dtypes = dtypes, .legal = true};
 }
 
-/* The sections, in the order in which they run: reference and throughput in bench_reference.c, compiler and code in bench_compiler.c, fake
- * and campaign in bench_target.c, catch and tightness in bench_catch.c. false: err says why it could not run (bad policy, broken target);
- * what this machine lacks is a note instead. */
-#define BENCH_SECTIONS(X)    X(reference) X(throughput) X(compiler) X(code) X(fake) X(campaign) X(catch) X(tightness)
+/* The sections, in the order in which they run: reference and throughput in bench_reference.c, compiler and code in bench_compiler.c,
+ * fake, campaign and scaling in bench_target.c, catch and tightness in bench_catch.c. false: err says why it could not run (bad policy,
+ * broken target); what this machine lacks is a note instead. */
+#define BENCH_SECTIONS(X)    X(reference) X(throughput) X(compiler) X(code) X(fake) X(campaign) X(scaling) X(catch) X(tightness)
 #define BENCH_DECLARED(name) bool bench_##name(const struct options *o, struct err *err);
 BENCH_SECTIONS(BENCH_DECLARED)
 #define BENCH_LISTED(name) " " #name

@@ -9,6 +9,7 @@
 #include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/clock.h"
+#include "eager/lang/fill.h"
 #include "fuzz/triage/verdict.h"
 #include "fuzz/cli/bench.h"
 #include "fuzz/triage/profile.h"
@@ -36,8 +37,9 @@ struct stage_work {
 struct stage_case {
 	const char *target;
 	bool small;
-	int batch; /* programs that are compiled in one go */
-	struct native_ahead *ahead;
+	int batch;    /* programs that are compiled in one go */
+	bool not_run; /* compiled alone, for a GPU that need not be there */
+	struct code_ahead *ahead;
 	struct compile_options o;
 	struct licence_profile l;
 };
@@ -49,6 +51,18 @@ static double spent_s(void)
 	CHECK(getrusage(RUSAGE_CHILDREN, &u) == 0);
 	const struct timeval *a = &u.ru_utime, *b = &u.ru_stime;
 	return clock_cpu_s() + (double)(a->tv_sec + b->tv_sec) + 1e-6 * (double)(a->tv_usec + b->tv_usec);
+}
+
+/* Referred alone. */
+static void measure_reference(struct stage_work *w, const struct stage_case *c, const struct prog *p, struct arena *a)
+{
+	struct judge_case jc;
+	const double from = spent_s();
+	const bool judged = judge_prepare(&jc, p, &c->l, TAPE_LIMITS_DEFAULT, a);
+	w->programs += judged;
+	w->other += !judged;
+	w->calls += judged ? p->ncall + 1 : 0;
+	w->s[2] += judged ? spent_s() - from : 0;
 }
 
 static void measure(struct stage_work *w, const struct stage_case *c, const struct prog *p, struct arena *a)
@@ -64,6 +78,7 @@ static void measure(struct stage_work *w, const struct stage_case *c, const stru
 	const double compared = spent_s();
 	if (!judged || r.status != RES_OK) {
 		w->other++;
+		w->diverged += r.status == RES_INVARIANT;
 		return;
 	}
 	w->programs++;
@@ -90,15 +105,16 @@ static bool measure_batch(
 		w->s[0] += made - begin;
 		n++;
 	}
-	if (c->batch > 1 && n > 0) {
-		for (int i = 0; i < n; i++)
-			text[i] = prog_text(&p[i], a);
-		const double begin = spent_s();
-		compile_ahead(c->ahead, text, n, &c->o, 180000);
-		w->s[1] += spent_s() - begin;
-	}
 	for (int i = 0; i < n; i++)
-		measure(w, c, &p[i], a);
+		text[i] = prog_text(&p[i], a);
+	const double begin = spent_s();
+	if (c->not_run && n > 0 && !compile_batch("/dev/null", text, n, &c->o, err))
+		return false;
+	if (!c->not_run && c->batch > 1 && n > 0)
+		compile_ahead(c->ahead, text, n, &c->o, 180000);
+	w->s[1] += spent_s() - begin;
+	for (int i = 0; i < n; i++)
+		(c->not_run ? measure_reference : measure)(w, c, &p[i], a);
 	return true;
 }
 
@@ -118,7 +134,8 @@ static bool stage_row(const struct bench_table *t, struct stage_work *w, struct 
 	struct arena a;
 	*w = (struct stage_work){0};
 	CHECK(target_parse(&named, c->target, err) && builtin_compile_options(&c->o, &named) && profile_named(&c->l, c->target));
-	c->o.code.native.ahead = c->ahead = native_ahead_new();
+	c->o.code.ahead = c->ahead = code_ahead_new();
+	c->o.code.gpu.arch = c->not_run ? 90 : 0;
 	arena_init(&a);
 	const int64_t n = o->programs ? o->programs : 20000;
 	const double limit = o->time_s > 0 ? o->time_s : 10, begin = spent_s();
@@ -127,29 +144,64 @@ static bool stage_row(const struct bench_table *t, struct stage_work *w, struct 
 		arena_reset(&a);
 		ok = measure_batch(w, c, &src, i, &a, err);
 	}
-	native_ahead_free(c->ahead);
+	code_ahead_free(c->ahead);
+	const char *many = c->batch > 1 ? arena_printf(&a, ", %d at once", c->batch) : "";
 	if (ok)
-		stage_figures(t, c->batch > 1 ? arena_printf(&a, "%s, %d at once", c->target, c->batch) : c->target, w);
+		stage_figures(t, arena_printf(&a, "%s%s%s", c->target, many, c->not_run ? ", not run" : ""), w);
 	arena_free(&a);
 	return ok;
 }
 
-/* Programs that a compiler of the machine compiles, one by one and many at once; then what gcc and clang together cost. */
+enum { MIX = 8 }; /* of so many programs one is compiled at -O2, the others at -O1 */
+
+/* As w, whose programs are compiled at that cost each. */
+static void mixed_row(const struct bench_table *t, const char *name, const struct stage_work *w, double each)
+{
+	struct stage_work mixed = *w; /* generated, referred and compared once */
+	mixed.s[1] = each * (double)w->programs;
+	stage_figures(t, name, &mixed);
+}
+
+static double cost_of(const struct stage_work *w) { return w->s[1] / (double)MAX(w->programs, 1); }
+
+/* Programs that a compiler of the machine compiles, one by one and many at once; then what gcc and clang together cost, and clang alone
+ * with few programs at -O2. */
 static bool native_rows(const struct bench_table *t, bool small, struct err *err)
 {
-	static const char *const targets[] = {"builtin:o2", "builtin:o2+cc=clang"};
-	struct stage_work w[ARRAY_LEN(targets)], both;
+	enum { GCC, CLANG, CLANG_O1 };
+	static const char *const targets[] = {"builtin:o2", "builtin:o2+cc=clang", "builtin:o2+cc=clang+opt=1"};
+	struct stage_work w[ARRAY_LEN(targets)];
 	for (int i = 0; i < ARRAY_LEN(targets); i++)
-		for (int batch = 1; batch <= AHEAD_PROGRAMS; batch *= AHEAD_PROGRAMS)
+		for (int batch = i == CLANG_O1 ? AHEAD_PROGRAMS : 1; batch <= AHEAD_PROGRAMS; batch *= AHEAD_PROGRAMS)
 			if (!stage_row(t, &w[i], &(struct stage_case){.target = targets[i], .small = small, .batch = batch}, err))
 				return false;
-	if (w[0].programs == 0 || w[1].programs == 0) {
+	if (w[GCC].programs == 0 || w[CLANG].programs == 0) {
 		bench_note(t->o, "gcc or clang is not here");
 		return true;
 	}
-	both = w[0]; /* generated, referred and compared once */
-	both.s[1] += w[1].s[1] / (double)w[1].programs * (double)w[0].programs;
-	stage_figures(t, "both, 32 at once", &both);
+	mixed_row(t, "both, 32 at once", &w[GCC], cost_of(&w[GCC]) + cost_of(&w[CLANG]));
+	mixed_row(t, "clang -O1, each 8th -O2", &w[CLANG_O1], ((MIX - 1) * cost_of(&w[CLANG_O1]) + cost_of(&w[CLANG])) / MIX);
+	return true;
+}
+
+/* What NVRTC costs, which compiles without a GPU; where there is one, what runs on it. */
+static bool cuda_rows(const struct bench_table *t, bool small, struct err *err)
+{
+	static const char *const targets[] = {"builtin:cuda", "builtin:cuda+fast=1"};
+	struct err why = {0};
+	struct stage_work w;
+	if (!nvrtc_open(builtin_wheels(), &why)) {
+		bench_note(t->o, "builtin:cuda: skipped: %s", why.msg);
+		return true;
+	}
+	const bool runs = device_open(&why);
+	for (int i = 0; i < ARRAY_LEN(targets); i++)
+		for (int run = 0; run <= runs; run++)
+			for (int batch = 1; batch <= AHEAD_PROGRAMS; batch *= AHEAD_PROGRAMS)
+				if (!stage_row(t, &w, &(struct stage_case){.target = targets[i], .small = small, .batch = batch, .not_run = !run}, err))
+					return false;
+	if (!runs)
+		bench_note(t->o, "builtin:cuda: not run: %s", why.msg);
 	return true;
 }
 
@@ -157,19 +209,20 @@ bool bench_compiler(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"programs/s", 11, 0}, {"calls/s", 9, 0}, {"generate us", 12, 0}, {"compile us", 11, 0},
 		{"refer us", 9, 0}, {"programs", 9, 0}, {"unjudged", 9, 0}, {"diverge", 8, 0}};
-	static const char *const targets[] = {"builtin:joint", "builtin:decomposed", "builtin:passes", "builtin:passes+decompose=1",
-		"builtin:loops", "builtin:jit", "builtin:jit+decompose=1"};
+	static const char *const targets[] = {"builtin:joint", "builtin:partitioned", "builtin:decomposed", "builtin:passes",
+		"builtin:passes+partition=1", "builtin:passes+decompose=1", "builtin:loops", "builtin:jit", "builtin:jit+partition=1",
+		"builtin:jit+decompose=1"};
 	const struct bench_table t = {o, "compiler", ARRAY_LEN(columns), columns};
 	struct stage_work w;
 	for (int small = 1; small >= 0; small--) {
 		table_begin(&t,
 			small ? "generate, compile with all validators, run, refer and compare, one core: <= 8 operators, <= 1024 elements, one call "
-					"(goals: jit >= 2000 programs/s, o2 by both compilers >= 15)"
+					"(goals: jit >= 2000 programs/s, o2 by both compilers >= 15, by clang at -O1 with some at -O2 >= 40, cuda 20, fast 45)"
 				  : "the same with all calls of the programs that the policy makes");
 		for (int i = 0; i < ARRAY_LEN(targets); i++)
 			if (!stage_row(&t, &w, &(struct stage_case){.target = targets[i], .small = small, .batch = 1}, err))
 				return false;
-		if (!native_rows(&t, small, err))
+		if (!native_rows(&t, small, err) || !cuda_rows(&t, small, err))
 			return false;
 	}
 	return true;
@@ -177,19 +230,20 @@ bool bench_compiler(const struct options *o, struct err *err)
 
 /* ---- how fast the code is ---- */
 
-/* Programs of about 16 Mi elements, the most that one has: the shapes of the founding bug and what is around it. */
+/* Programs of 64 Mi elements, the most that a tensor has, far beyond caches: the shapes of the founding bug and what is around it. */
 static const struct {
 	const char *name, *text;
 } large[] = {
 	{"slice_scatter, sum: both ways",
-		"# scatterproof 1\nx = input([64, 512, 512], requires_grad=True)\ny = input([64, 128, 512], requires_grad=True)\n"
-		"s = slice_scatter(x, y, dim=1, start=64, end=192)\nz = sum.dim_IntList(s, dim=[1])\ng = input([64, 512])\n"
+		"# scatterproof 1\nx = input([256, 512, 512], requires_grad=True)\ny = input([256, 128, 512], requires_grad=True)\n"
+		"s = slice_scatter(x, y, dim=1, start=64, end=192)\nz = sum.dim_IntList(s, dim=[1])\ng = input([256, 512])\n"
 		"return (z,)\nbackward (z: g,)\n"},
 	{"pointwise chain",
-		"# scatterproof 1\nx = input([16, 1024, 1024])\ny = input([1024])\na = mul.Tensor(x, y)\nb = add.Tensor(a, 1.5)\n"
-		"c = relu(b)\nreturn (c,)\n"},
-	{"transposed copy", "# scatterproof 1\nx = input([4096, 4096])\nt = t(x)\nc = neg(t)\nd = contiguous(c)\nreturn (d,)\n"},
-	{"sum of rows", "# scatterproof 1\nx = input([4096, 4096])\nz = sum.dim_IntList(x, dim=[1])\nreturn (z,)\n"},
+		"# scatterproof 1\nx = input([64, 1024, 1024])\ny = input([1024])\na = add.Tensor(x, y, alpha=1.5)\nb = relu(a)\nreturn (b,)\n"},
+	{"transposed copy", "# scatterproof 1\nx = input([8192, 8192])\nt = t(x)\nc = neg(t)\nd = contiguous(c)\nreturn (d,)\n"},
+	{"sum of rows", "# scatterproof 1\nx = input([8192, 8192])\nz = sum.dim_IntList(x, dim=[1])\nreturn (z,)\n"},
+	{"sum of columns", "# scatterproof 1\nx = input([8192, 8192])\nz = sum.dim_IntList(x, dim=[0])\nreturn (z,)\n"},
+	{"matrix product", "# scatterproof 1\nx = input([1024, 1024])\ny = input([1024, 1024])\nz = mm(x, y)\nreturn (z,)\n"},
 };
 
 /* Bytes that the nests read and write if each touches the cells of a buffer once. */
@@ -202,6 +256,8 @@ static double bytes_moved(const struct loops *l)
 		for (end = l->ins[i].match; end >= 0 && l->ins[end].op != LOOP_END; end = l->ins[end].match)
 			;
 		for (int b = 0; b < l->nbuffer; b++) {
+			if (l->buffer[b].local)
+				continue;
 			bool loads = false, stores = false;
 			for (int k = i; k < end; k++) {
 				loads |= l->ins[k].op == LOOP_LOAD && l->ins[k].buffer == b;
@@ -251,11 +307,12 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	co.code.gpu.repeat = 20;
 	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
 	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
-	bool planted, ok = code_loops(&l, &planted, &k.p, &co.code, NULL, &a, err) && code_open(&code, &k.p, &co.code, NULL, err);
+	bool planted,
+		ok = code_loops(&l, &planted, &k.part[0].p, &co.code, NULL, &a, err) && code_open(&code, &k.part[0].p, &co.code, NULL, err);
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);
-		code_run(&r, code, NULL, &p, &run);
+		code_run(&r, code, NULL, fill_storages(&p, &run), &run);
 		CHECK(r.status == RES_OK);
 		best = MIN(best, 1e-3 * r.call[0].run_ms);
 		arena_free(&run);
@@ -273,11 +330,11 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 bool bench_code(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 3}, {"GB/s", 8, 2}, {"x copy", 9, 2}};
-	static const char *const targets[] = {"builtin:jit", "builtin:o2", "builtin:o2+opt=3", "builtin:cuda"};
+	static const char *const targets[] = {"builtin:o2", "builtin:o2+opt=3", "builtin:o2+cc=clang", "builtin:cuda"};
 	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
 	table_begin(&t,
-		"16 Mi elements, one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a copy of "
-		"as many bytes is 1");
+		"64 Mi elements (a product: 1 Mi), one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a "
+		"copy of as many bytes is 1");
 	for (int which = 0; which < ARRAY_LEN(large); which++)
 		for (int i = 0; i < ARRAY_LEN(targets); i++) {
 			struct err why = {0};

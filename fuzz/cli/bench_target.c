@@ -132,6 +132,7 @@ struct campaign_case {
 	int64_t programs;
 	int seconds;
 	const char *name;
+	int jobs; /* 0: as many as `fuzz` takes by itself */
 };
 
 static bool one_campaign(struct campaign_figures *f, const struct options *o, const struct campaign_case *c, struct strbuf *out)
@@ -149,6 +150,8 @@ static bool one_campaign(struct campaign_figures *f, const struct options *o, co
 	argv[n++] = arena_printf(&a, "--policy=%s", o->policy);
 	if (c->programs)
 		argv[n++] = arena_printf(&a, "--programs=%" PRId64, c->programs);
+	if (c->jobs)
+		argv[n++] = arena_printf(&a, "--jobs=%d", c->jobs);
 	argv[n++] = arena_printf(&a, "--time=%.0fs", o->time_s > 0 ? o->time_s : (double)c->seconds);
 	if (o->python)
 		argv[n++] = arena_printf(&a, "--python=%s", o->python);
@@ -164,11 +167,11 @@ bool bench_campaign(const struct options *o, struct err *err)
 	static const struct bench_column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
 		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
 	static const struct campaign_case cases[] = {
-		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs"},
-		{"torch:eager", 2000, 60, "torch:eager"},
-		{"torch:fake", 1000, 60, "torch:fake"},
-		{"torch:aot_eager", 0, 60, "torch:aot_eager"},
-		{"torch:inductor@cpu", 0, 120, "torch:inductor@cpu"},
+		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs", 0},
+		{"torch:eager", 2000, 60, "torch:eager", 0},
+		{"torch:fake", 1000, 60, "torch:fake", 0},
+		{"torch:aot_eager", 0, 60, "torch:aot_eager", 0},
+		{"torch:inductor@cpu", 0, 120, "torch:inductor@cpu", 0},
 	};
 	struct bench_table tb = {o, "campaign", ARRAY_LEN(columns), columns};
 	(void)err;
@@ -193,5 +196,49 @@ bool bench_campaign(const struct options *o, struct err *err)
 		sb_free(&path);
 		sb_free(&out);
 	}
+	return true;
+}
+
+/* ---- scaling ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A row; programs per second, 0 if it did not count. one: what one worker does, 0: this is it. */
+static double scaling_row(const struct bench_table *t, const struct campaign_case *c, double one)
+{
+	struct campaign_figures f;
+	struct strbuf out;
+	double rate = 0;
+	sb_init(&out);
+	if (one_campaign(&f, t->o, c, &out)) {
+		rate = f.programs / fmax(f.seconds, 0.5);
+		table_row(t, c->name, (double[]){f.programs, f.seconds, rate, one > 0 ? rate / one : NAN, f.parent, f.targets});
+	} else {
+		bench_note(t->o, "%s: the campaign did not count", c->name);
+	}
+	sb_free(&out);
+	return rate;
+}
+
+bool bench_scaling(const struct options *o, struct err *err)
+{
+	static const struct bench_column columns[] = {
+		{"programs", 9, 0}, {"seconds", 8, 0}, {"programs/s", 11, 1}, {"x one", 7, 2}, {"parent MiB", 11, 0}, {"targets MiB", 12, 0}};
+	static const struct campaign_case memory[] = {{"builtin:jit", 1000, 600, "builtin:jit, up to 10^3 programs", 2},
+		{"builtin:jit", 10000, 600, "builtin:jit, up to 10^4 programs", 2}, {"builtin:jit", 100000, 600, "builtin:jit, 10^5 programs", 2}};
+	static const char *const targets[] = {"builtin:eager", "builtin:jit", "builtin:o2"};
+	const struct bench_table t = {o, "scaling", ARRAY_LEN(columns), columns};
+	struct arena a;
+	arena_init(&a);
+	(void)err;
+	table_begin(&t, "campaigns of one and two workers, wall time (goal: x 1.9 on a machine that does nothing else); memory (goal: flat)");
+	for (int i = 0; i < ARRAY_LEN(targets); i++) {
+		double one = 0;
+		for (int jobs = 1; jobs <= 2; jobs++) {
+			const char *name = arena_printf(&a, "%s, %d worker%s", targets[i], jobs, jobs > 1 ? "s" : "");
+			one = scaling_row(&t, &(struct campaign_case){targets[i], 0, 20, name, jobs}, one);
+		}
+	}
+	for (int i = 0; i < ARRAY_LEN(memory); i++)
+		scaling_row(&t, &memory[i], 0);
+	arena_free(&a);
 	return true;
 }

@@ -72,6 +72,16 @@ void case_close(struct triage_case *c)
 	c->store = NULL;
 }
 
+void case_run(struct ran *out, struct triage_case *c)
+{
+	const bool crash = c->store && c->x.f.kind == FINDING_CRASH;
+	for (int i = 0; i < (crash ? RUNNER_TRIES : 1); i++) {
+		runner_run(out, c->runner, &c->x.p, &c->x.t, c->a);
+		if (verdict_diverges(out->outcome.verdict) || !out->asked || out->broken)
+			return;
+	}
+}
+
 bool case_over(const struct triage_case *c) { return interrupt_asked() || (c->end > 0 && clock_s() > c->end); }
 int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->started); }
 

@@ -20,6 +20,8 @@ struct triage_case {
 /* o: with the id and --db, or the file and --target. An exit code; what is wrong was said. Closed in any case. */
 int case_open(struct triage_case *c, const struct options *o, struct arena *a);
 void case_close(struct triage_case *c);
+/* The program on its target; of a finding that is a crash again, up to RUNNER_TRIES times, as long as it does not fail. In c->a. */
+void case_run(struct ran *out, struct triage_case *c);
 bool case_over(const struct triage_case *c);   /* a signal, or --time is over: what there is, is the result */
 int case_seconds(const struct triage_case *c); /* since it was opened */
 

@@ -15,6 +15,7 @@ struct printing {
 	int n;
 };
 
+enum { MAX_LINES = 16 };
 enum { CAUSE, ID, SEVERITY, REACH, BLAME, NFINDINGS, NOBS, STATES, TARGETS, PROGRAM, IDS, NCOLUMNS };
 static const char *const column_name[NCOLUMNS] = {
 	"cause", "id", "severity", "reach", "blame", "nfindings", "nobs", "states", "targets", "program", "ids"};
@@ -50,6 +51,19 @@ static const char *first_target(const char *targets, struct arena *a)
 	return arena_printf(a, "%.*s", (int)n, targets);
 }
 
+/* What nobody has minimised yet can be long: the command that shows it stands for it. */
+static void print_program(struct printing *p, const struct store_value *v)
+{
+	const char *text = text_of(&v[PROGRAM], &p->a);
+	int n = 0;
+	for (const char *s = text; *s; s++)
+		n += *s == '\n';
+	if (n <= MAX_LINES)
+		printf("%s", escaped_lines(&p->a, "      ", arena_printf(&p->a, "      %s", text)));
+	else
+		printf("      a program of %d lines: scatterproof findings show %s --db %s\n", n, text_of(&v[ID], &p->a), p->db);
+}
+
 static void print_text(struct printing *p, const struct store_value *v)
 {
 	struct arena *a = &p->a;
@@ -61,7 +75,7 @@ static void print_text(struct printing *p, const struct store_value *v)
 	printf("   %s\n", escaped_line(a, text_of(&v[CAUSE], a)));
 	if (blame[0])
 		printf("   %s\n", escaped_line(a, blame));
-	printf("%s", escaped_lines(a, "      ", arena_printf(a, "      %s", text_of(&v[PROGRAM], a))));
+	print_program(p, v);
 	printf("   scatterproof repro %s --db %s%s%s\n", text_of(&v[ID], a), p->db, several ? "      all: " : "",
 		several ? text_of(&v[IDS], a) : "");
 }
@@ -89,7 +103,7 @@ int causes_print(const char *db, bool json)
 		"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
 		"c.targets, p.text, c.ids from v_causes c "
 		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
-		"s.state where t.open";
+		"s.state where t.open order by c.severity, c.reach = 'aten', c.cause like '%; not triaged; %', c.nobs desc, c.cause";
 	struct printing p = {.db = db, .json = json};
 	arena_init(&p.a);
 	int rc = ask_store(db, sql, print_one, &p);

@@ -10,6 +10,7 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
 enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
@@ -18,27 +19,55 @@ static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 struct request {
 	struct compile_options options;
 	enum form_printed form;
-	bool missing; /* a program was not compiled */
+	const char *part; /* the one that is printed; NULL: all */
+	bool missing;     /* a program was not compiled */
 };
 
-/* Gradients are returned behind the outputs: which is whose. */
-static void put_gradients(struct strbuf *sb, const struct compiled *c, const struct prog *source)
+/* Gradients are returned behind the outputs, or by the backward part: which is whose. */
+static void put_gradients(struct strbuf *sb, const struct compiled *c, int part, const struct prog *source)
 {
-	int next = c->nout, g = 0;
+	const struct prog *p = &c->part[part].p;
+	int next = part == 0 ? c->nout : 0, g = 0;
 	for (int i = 0; i < source->nnode && g < c->ngrad; i++)
 		if (node_requires_grad(&source->node[i]))
-			sb_printf(sb, "# gradient of %s: %s\n", source->node[i].name,
-				c->grad[g++] && next < c->p.nret ? c->p.node[c->p.ret[next++]].name : "None");
+			sb_printf(
+				sb, "# gradient of %s: %s\n", source->node[i].name, c->grad[g++] && next < p->nret ? p->node[p->ret[next++]].name : "None");
+}
+
+/* Saved values are returned behind the outputs: which input of the backward part each is, and where its other inputs come from. */
+static void put_saved(struct strbuf *sb, const struct compiled *c, int part)
+{
+	const struct prog *forward = &c->part[0].p, *backward = &c->part[1].p;
+	for (int i = 0; i < backward->nnode; i++) {
+		const struct node *n = &backward->node[i];
+		const struct part_input *from = n->op == OP_input ? &c->part[1].input[n->out[0].storage] : NULL;
+		if (!from || (part == 0 && from->from != FROM_FORWARD))
+			continue;
+		if (from->from == FROM_FORWARD)
+			sb_printf(sb, "# saved as %s: %s%s\n", n->name, forward->node[forward->ret[c->nout + from->index]].name,
+				from->donated ? ", donated" : "");
+		else
+			sb_printf(sb, "# %s: %s\n", from->from == FROM_SOURCE ? "input" : "cotangent", n->name);
+	}
+}
+
+static void put_results(struct strbuf *sb, const struct compiled *c, int part, const struct prog *source)
+{
+	if (c->npart == MAX_PARTS)
+		put_saved(sb, c, part);
+	if (part == c->npart - 1)
+		put_gradients(sb, c, part, source);
 }
 
 /* As a program of its own: the header line first, then where it is from, then notes. */
-static void print_stage(const struct prog *p, const char *name, int stage, const char *notes)
+static void print_stage(const struct part *part, const char *name, int stage, const char *steps, const char *notes)
 {
 	struct strbuf sb;
 	sb_init(&sb);
-	prog_print(&sb, p);
+	prog_print(&sb, &part->p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s\n%s%s", (int)header, sb.s, compile_stage_name(stage), name, notes, sb.s + header + 1);
+	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, compile_stage_name(stage), name, part->name ? ", part " : "",
+		part->name ? part->name : "", steps, notes, sb.s + header + 1);
 	sb_free(&sb);
 }
 
@@ -52,8 +81,7 @@ static void put_cuda(struct strbuf *sb, struct loops *l, struct arena *a)
 {
 	struct loop_kernel *k;
 	const int n = loops_kernels(&k, l, a);
-	loops_emit_cuda_head(sb);
-	loops_emit_cuda(sb, l, k, n, "p");
+	loops_emit_cuda(sb, &(struct cuda_text){.l = l, .kernel = k, .nkernel = n, .name = "p"}, 1);
 }
 
 /* For a GPU of compute capability 9.0. */
@@ -83,21 +111,81 @@ static bool put_form(struct strbuf *sb, enum form_printed form, struct loops *l,
 	return true;
 }
 
-/* Loops, or the text of these. */
-static bool print_loops(struct loops *l, const char *name, const struct request *r, struct strbuf *steps, struct arena *a, struct err *err)
+/* What it was compiled to. */
+struct product {
+	struct compiled c;
+	struct dynamic *d; /* NULL: it is of one size */
+	bool planted;
+};
+
+/* *l: behind all steps. False: err. */
+static bool loops_of(struct loops *l, bool *planted, const struct product *made, const struct part *part, const struct request *r,
+	struct arena *a, struct err *err)
 {
+	*planted = made->planted;
+	if (made->d) {
+		loops_clone(l, dynamic_loops(made->d), a);
+		return true;
+	}
+	bool own;
+	const bool ok = code_loops(l, &own, &part->p, &r->options.code, r->options.defect, a, err);
+	*planted |= own;
+	return ok;
+}
+
+/* The loops of a part, or the text of these. */
+static bool print_loops(const struct product *made, const struct part *part, const char *name, const struct request *r, const char *steps,
+	struct strbuf *notes, struct arena *a, struct err *err)
+{
+	struct loops l;
 	struct strbuf sb;
+	bool planted;
 	const bool own_notes = r->form == FORM_LOOPS;
+	if (!loops_of(&l, &planted, made, part, r, a, err))
+		return false;
+	tell_planted(notes, r->options.defect, planted);
 	sb_init(&sb);
-	const bool ok = put_form(&sb, r->form, l, a, err);
+	const bool ok = put_form(&sb, r->form, &l, a, err);
 	const size_t header = own_notes ? strcspn(sb.s, "\n") + 1 : 0;
 	if (ok)
-		printf(own_notes ? "%.*s# of %s\n%s%s" : "%.*s/* of %s\n%s*/\n%s", (int)header, sb.s, name, steps->s, sb.s + header);
+		printf(own_notes ? "%.*s# of %s%s%s\n%s%s%s" : "%.*s/* of %s%s%s\n%s%s*/\n%s", (int)header, sb.s, name, part->name ? ", part " : "",
+			part->name ? part->name : "", steps, notes->s, sb.s + header);
 	sb_free(&sb);
 	return ok;
 }
 
-static void step_holds(void *ctx, const char *step, const struct prog *p) { sb_printf(ctx, "# ok %s: %d rows\n", step, p->nnode); }
+static void step_holds(void *ctx, const char *step, const char *part, const struct prog *p)
+{
+	sb_printf(ctx, "# ok %s%s%s: %d rows\n", step, part ? " of " : "", part ? part : "", p->nnode);
+}
+
+/* False: err. */
+static bool print_parts(
+	const struct product *made, const char *name, const struct request *r, const char *steps, const struct prog *bound, struct err *err)
+{
+	const struct compiled *c = &made->c;
+	bool ok = true, any = false;
+	if (r->part && c->npart == 1)
+		return err_set(err, "it has no %s part: no gradient is asked for, or the target leaves partition out", r->part);
+	for (int i = 0; ok && i < c->npart; i++) {
+		const struct part *part = &c->part[i];
+		struct strbuf notes;
+		struct arena a;
+		if (r->part && !str_eq(part->name, r->part))
+			continue;
+		arena_init(&a);
+		sb_init(&notes);
+		put_results(&notes, c, i, bound);
+		if (r->form != FORM_PROGRAM)
+			ok = print_loops(made, part, name, r, any ? "" : steps, &notes, &a, err);
+		else
+			print_stage(part, name, r->options.stage, any ? "" : steps, notes.s);
+		any = true;
+		sb_free(&notes);
+		arena_free(&a);
+	}
+	return ok;
+}
 
 /* Of a program compiled for any size (+dynamic=1): which calls it serves. False: an invariant is broken (err). */
 static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct dynamic *d, const struct err *why, struct arena *a,
@@ -105,53 +193,54 @@ static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct 
 {
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog bound;
+		struct result_violation violation;
 		struct err no = {0};
 		if (!d)
 			sb_printf(steps, "# call %d: specialised: %s\n", k, why->msg);
 		else if (!prog_bind(&bound, p, k, a, &no) || !dynamic_serves(d, &bound, &no))
 			sb_printf(steps, "# call %d: specialised: %s\n", k, no.msg);
-		else if (validate && !dynamic_validate(d, &bound, &no))
-			return err_set(err, "invariant after symbols: call %d: %s", k, no.msg);
+		else if (validate && !dynamic_validate(&violation, d, &bound, a, &no))
+			return err_set(err, "%s, in call %d", no.msg, k);
 		else
 			sb_printf(steps, "# call %d: compiled once\n", k);
 	}
 	return true;
 }
 
-/* One program compiled; *l: its loops, where those are asked for. */
-static enum compile_status compile_program(struct compiled *c, struct loops *l, const struct prog *p, const struct prog *bound,
-	const struct request *r, const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
+/* made->d, if the target asks for it and the program has sizes that it can be made for. */
+static enum compile_status compile_any_size(struct product *made, const struct prog *p, const struct prog *bound,
+	const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
 {
-	struct dynamic *d = NULL;
+	struct dynamic_made dynamic;
 	struct err why = {0};
-	bool planted = false, symbolic = o->code.dynamic && o->stage >= STAGE_FIRST_PASS;
-	if (symbolic) {
-		struct compile_options *own = ARENA_NEW(a, struct compile_options, 1); /* dynamic_compile keeps it */
-		*own = *o;
-		own->to_code |= r->form != FORM_PROGRAM;
-		const enum compile_status status = dynamic_compile(&d, &planted, bound, own, a, &why);
-		if (status != COMPILE_OK) {
-			err_set(err, "%s", why.msg);
-			return status;
-		}
-		if (!tell_calls(steps, p, d, &why, a, o->validate, err))
-			return COMPILE_BROKEN;
+	const enum compile_status status = dynamic_compile(&made->d, &dynamic, bound, o, a, &why);
+	if (status != COMPILE_OK) {
+		err_set(err, "%s", why.msg);
+		return status;
 	}
-	if (d) {
-		*c = *dynamic_compiled(d);
-		if (r->form != FORM_PROGRAM)
-			loops_copy(l, dynamic_loops(d), a);
-	} else {
-		struct compile_options own = *o;
-		own.done = symbolic ? NULL : o->done;
-		const enum compile_status status = compile(c, bound, &own, a, err);
-		if (status != COMPILE_OK)
-			return status;
-		if (r->form != FORM_PROGRAM && !code_loops(l, &planted, &c->p, &o->code, o->defect, a, err))
-			return COMPILE_REFUSED;
+	if (!tell_calls(steps, p, made->d, &why, a, o->validate, err))
+		return COMPILE_BROKEN;
+	if (made->d) {
+		made->c = *dynamic_compiled(made->d);
+		made->planted = dynamic.planted;
 	}
-	tell_planted(steps, o->defect, planted || c->planted);
 	return COMPILE_OK;
+}
+
+static enum compile_status compile_program(struct product *made, const struct prog *p, const struct prog *bound,
+	const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
+{
+	struct compile_options own = *o;
+	*made = (struct product){.d = NULL};
+	if (o->code.dynamic && o->stage >= STAGE_FIRST_PASS) {
+		const enum compile_status status = compile_any_size(made, p, bound, o, steps, a, err);
+		if (status != COMPILE_OK || made->d)
+			return status;
+		own.done = NULL; /* it has told of each step */
+	}
+	const enum compile_status status = compile(&made->c, bound, &own, a, err);
+	made->planted = made->c.planted;
+	return status;
 }
 
 static int compile_one(void *ctx, const char *name, const struct prog *p)
@@ -161,8 +250,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	struct compile_options o = request->options;
 	struct arena a;
 	struct prog bound;
-	struct compiled c = {0};
-	struct loops l;
+	struct product made;
 	struct err err = {0};
 	struct strbuf steps;
 	enum compile_status status = COMPILE_REFUSED;
@@ -171,15 +259,16 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
-	o.code.schedule |= request->form == FORM_CUDA || request->form == FORM_PTX;
-	if (prog_bind(&bound, p, 0, &a, &err))
-		status = compile_program(&c, &l, p, &bound, request, &o, &steps, &a, &err);
+	if (prog_bind(&bound, p, 0, &a, &err)) {
+		status = compile_program(&made, p, &bound, &o, &steps, &a, &err);
+		if (request->form == FORM_PROGRAM)
+			tell_planted(&steps, o.defect, made.planted);
+	}
 	if (status == COMPILE_OK)
-		put_gradients(&steps, &c, &bound);
-	if (status == COMPILE_OK && request->form != FORM_PROGRAM)
-		status = print_loops(&l, name, request, &steps, &a, &err) ? COMPILE_OK : COMPILE_REFUSED;
-	else if (status == COMPILE_OK)
-		print_stage(&c.p, name, o.stage, steps.s);
+		if (status == COMPILE_OK && !made.d)
+			compile_give(&made.c, &bound, &a);
+	if (status == COMPILE_OK && !print_parts(&made, name, request, steps.s, &bound, &err))
+		status = COMPILE_REFUSED;
 	if (status != COMPILE_OK)
 		complain("%s: %s%s", name, why[status], err.msg);
 	request->missing |= status == COMPILE_RAISES || status == COMPILE_REFUSED;
@@ -200,6 +289,18 @@ static bool step_runs(const struct compile_options *o, const char *name)
 	return pass < 0 || (!(o->off & 1u << pass) && !frozen);
 }
 
+/* Texts for a GPU are as they run there. */
+static void print_form(struct request *r, enum form_printed form)
+{
+	struct code_options *code = &r->options.code;
+	r->form = form;
+	r->options.to_code = true;
+	if ((form == FORM_CUDA || form == FORM_PTX) && code->engine != CODE_CUDA) {
+		code->engine = CODE_CUDA;
+		code->schedule = code->reorder = true;
+	}
+}
+
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
@@ -208,12 +309,12 @@ static bool find_stage(struct request *r, const char *name)
 	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
 	if (compile_stage_find(&r->options.stage, name)) {
 		r->options.decompose |= r->options.stage == STAGE_DECOMPOSED;
+		r->options.partition |= r->options.stage == STAGE_PARTITIONED;
 		return true;
 	}
 	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
 		if (str_eq(name, form_name[f])) {
-			r->form = (enum form_printed)f;
-			r->options.to_code = true;
+			print_form(r, (enum form_printed)f);
 			return true;
 		}
 	CHECK(n <= ARRAY_LEN(names));
@@ -246,6 +347,11 @@ static bool read_options(struct request *r, const struct options *o)
 		return false;
 	}
 	out->validate = o->validate;
+	r->part = o->part;
+	if (o->part && !str_eq(o->part, "forward") && !str_eq(o->part, "backward")) {
+		complain("--part: '%s' is neither forward nor backward", o->part);
+		return false;
+	}
 	if (o->defect && !find_defect(&out->defect, o->defect))
 		return false;
 	return !o->print_after || (find_stage(r, o->print_after) && step_runs(out, o->print_after));

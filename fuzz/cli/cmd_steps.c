@@ -53,7 +53,7 @@ static bool is_minimised(const struct triage_case *c)
 static int not_blamed_yet(const struct triage_case *c, const char **how)
 {
 	if (!interrupt_asked())
-		*how = arena_printf(c->a, "%s; not blamed yet: its time is over (the next `triage` goes on here)", *how);
+		*how = arena_printf(c->a, "%s%snot blamed yet: its time is over (the next `triage` goes on here)", *how, (*how)[0] ? "; " : "");
 	return EXIT_CLEAN;
 }
 

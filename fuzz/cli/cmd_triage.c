@@ -54,7 +54,8 @@ static int list_todo(struct todo *t, const char *db)
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
-enum { PER_FINDING_S = 600 };
+/* A finding gets its share of the time that is left, but enough for most. */
+enum { MOST_S = 600, ENOUGH_S = 60 };
 
 struct worker {
 	pid_t pid; /* 0: none */
@@ -63,7 +64,7 @@ struct worker {
 };
 struct triage {
 	const struct options *o;
-	double end; /* clock_s() after which nothing new begins; 0: none */
+	double end; /* clock_s() after which no finding or step begins; 0: none */
 	struct todo todo;
 	int next;
 	struct worker *worker;
@@ -73,12 +74,20 @@ struct triage {
 
 static bool over(const struct triage *t) { return interrupt_asked() || (t->end != 0 && clock_s() > t->end); }
 
+static int seconds_for(const struct triage *t, int row)
+{
+	if (t->end == 0)
+		return MOST_S;
+	const double left = t->end - clock_s(), share = left * t->nworkers / (t->todo.n - row);
+	return MAX(1, (int)MIN(MIN(MAX(share, ENOUGH_S), MOST_S), left));
+}
+
 /* The same program and options, one finding. */
-static char **arguments(const struct triage *t, const char *id, struct arena *a)
+static char **arguments(const struct triage *t, int row, struct arena *a)
 {
 	char **argv = ARENA_ZNEW(a, char *, 14);
 	int n = 0;
-	const char *const fixed[] = {t->o->self, "triage", id, "--db", t->o->db, "--quiet"};
+	const char *const fixed[] = {t->o->self, "triage", t->todo.row[row].id, "--db", t->o->db, "--quiet"};
 	for (int i = 0; i < ARRAY_LEN(fixed); i++)
 		argv[n++] = arena_strdup(a, fixed[i]);
 	if (t->o->python) {
@@ -86,7 +95,7 @@ static char **arguments(const struct triage *t, const char *id, struct arena *a)
 		argv[n++] = arena_strdup(a, t->o->python);
 	}
 	argv[n++] = arena_strdup(a, "--time");
-	argv[n++] = arena_printf(a, "%d", MAX(1, (int)(t->end > 0 ? MIN(t->end - clock_s(), PER_FINDING_S) : PER_FINDING_S)));
+	argv[n++] = arena_printf(a, "%d", seconds_for(t, row));
 	if (t->o->limit_ms) {
 		argv[n++] = arena_strdup(a, "--limit");
 		argv[n++] = arena_printf(a, "%dms", t->o->limit_ms);
@@ -98,7 +107,7 @@ static bool begin(struct triage *t, struct worker *w, int row)
 {
 	struct arena a;
 	arena_init(&a);
-	char **argv = arguments(t, t->todo.row[row].id, &a);
+	char **argv = arguments(t, row, &a);
 	pid_t parent = getpid();
 	*w = (struct worker){.row = row, .said = tmpfile()};
 	w->pid = w->said ? fork() : -1;
@@ -241,10 +250,17 @@ static int work_on(struct triage *t)
 	return EXIT_CLEAN;
 }
 
+/* What is being minimised when the time ends is then confirmed in a fresh process, which takes as long again as this leaves of it. */
+static double end_of(const struct options *o)
+{
+	enum { CONFIRMING_S = 15 };
+	return o->time_s != 0 ? clock_s() + o->time_s - MIN(CONFIRMING_S, 0.05 * o->time_s) : 0;
+}
+
 static int triage_all(const struct options *o)
 {
 	struct arena a;
-	struct triage t = {.o = o, .end = o->time_s != 0 ? clock_s() + o->time_s : 0, .nworkers = o->jobs};
+	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs};
 	arena_init(&a);
 	struct todo left = {.a = &a};
 	t.todo.a = &a;

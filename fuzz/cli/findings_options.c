@@ -50,7 +50,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_OPEN] = {"--open", NULL, "list", NULL},
 	[O_SEVERITY] = {"--severity", "WORD", "list", "high, normal, trivial. Several: any"},
 	[O_KIND] = {"--kind", "WORD", "list",
-		"value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, nondeterministic. Several: any"},
+		"value, gradient, mutation, alias, meta, none-ness, raise, crash, hang, invariant, nondeterministic. Several: any"},
 	[O_TARGET] = {"--target", "NAME", "list",
 		"seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any"},
 	[O_VERSION] = {"--version", "V", "list", "seen in this version: 2.11.0. Several: any. With --target: on that target in that version"},

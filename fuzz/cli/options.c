@@ -14,6 +14,8 @@
 
 enum opt {
 	O_TARGET,
+	O_SAMPLE,
+	O_EVERY,
 	O_DB,
 	O_TIME,
 	O_PROGRAM,
@@ -23,6 +25,7 @@ enum opt {
 	O_SHARD,
 	O_POLICY,
 	O_GUIDED,
+	O_LOOP_SHAPES,
 	O_CORPUS,
 	O_OPS,
 	O_DTYPES,
@@ -45,6 +48,7 @@ enum opt {
 	O_ARTIFACTS,
 	O_OUT,
 	O_PRINT_AFTER,
+	O_PART,
 	O_VALIDATE,
 	O_DEFECT,
 	O_FAIL_ON,
@@ -57,6 +61,10 @@ enum opt {
 static const struct option_row opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile",
 		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin; see `targets`)"},
+	[O_SAMPLE] = {"--sample", "NAME", "fuzz",
+		"a dear target: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
+		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
+	[O_EVERY] = {"--every", "K", "fuzz", "of --sample: each K-th program (default 500)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
@@ -70,6 +78,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_POLICY] = {"--policy", "NAME", "fuzz gen bench", "generator policy (default: default)"},
 	[O_GUIDED] = {"--guided", NULL, "fuzz gen bench selftest",
 		"a third of the programs are mutants of those that had something new in them"},
+	[O_LOOP_SHAPES] = {"--loop-shapes", NULL, "fuzz gen bench selftest",
+		"--guided, and a new shape of loops that the built-in compiler makes of a program is something new, too"},
 	[O_CORPUS] = {"--corpus", "DIR", "fuzz gen",
 		"--guided, and the programs of DIR are there from the beginning; `fuzz` adds what it kept (DIR#HEX: as it was)"},
 	[O_OPS] = {"--ops", "A,B", "fuzz gen", "only these operators (and inputs, constants)"},
@@ -84,7 +94,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_PROGRAM_ID] = {"--program", "ID", "repro confirm minimize blame sweep",
 		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
 	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary: stages, dtypes, options, shapes, versions (default: all)"},
-	[O_SINCE] = {"--since", NULL, "sweep", "only the first and the last version that fail, of those on this machine, in one line"},
+	[O_SINCE] = {"--since", NULL, "sweep",
+		"only the first and the last version that fail, of those installed, in one line; without an ID: of every finding with a cause"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_BISECT] = {"--bisect", NULL, "repro",
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
@@ -100,8 +111,10 @@ static const struct option_row opts[NOPTS] = {
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
+		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
+		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
 		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
+	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
 	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},
@@ -225,6 +238,12 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	double t = 0;
 	switch (k) {
 	case O_TARGET: return options_target(o, v, err);
+	case O_SAMPLE:
+		if (o->nsample == MAX_TARGETS)
+			return err_set(err, "more than %d targets", MAX_TARGETS);
+		o->sample[o->nsample++] = v;
+		return true;
+	case O_EVERY: return int_parse(&o->every, v, 1, INT64_MAX, err);
 	case O_DB: o->db = v; return true;
 	case O_TIME: return duration_parse(&o->time_s, v, err);
 	case O_PROGRAM: o->one_program = true; return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
@@ -243,6 +262,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_SHARD: return shard_parse(o, v, err);
 	case O_POLICY: o->policy = v; return true;
 	case O_GUIDED: o->guided = true; return true;
+	case O_LOOP_SHAPES: o->loop_shapes = o->guided = true; return true;
 	case O_CORPUS:
 		o->corpus = v;
 		o->guided = true;
@@ -273,6 +293,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
+	case O_PART: o->part = v; return true;
 	case O_VALIDATE: o->validate = true; return true;
 	case O_DEFECT: o->defect = v; return true;
 	case O_INTO: o->into = v; return true;
@@ -311,6 +332,20 @@ static bool check_together(const struct options *o, const char *verb, struct err
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);
 }
 
+/* Those of --sample behind the others, wherever they stood. */
+static bool add_samples(struct options *o, struct err *err)
+{
+	if (o->every && !o->nsample)
+		return err_set(err, "fuzz: --every goes with --sample");
+	if (o->nsample && !o->ntarget)
+		return err_set(err, "fuzz: --sample goes with a --target, whose programs it gets a part of");
+	for (int i = 0; i < o->nsample; i++)
+		if (!options_target(o, o->sample[i], err))
+			return false;
+	o->every = o->every ? o->every : SAMPLE_EVERY;
+	return true;
+}
+
 /* One more file, or word of a verb that takes some. */
 static bool add_word(struct options *o, const char *word, struct err *err)
 {
@@ -327,7 +362,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	snprintf(who, sizeof who, "%s: ", verb);
 	struct arguments r = {.row = opts,
 		.nrow = NOPTS,
-		.repeatable = UINT64_C(1) << O_TARGET,
+		.repeatable = UINT64_C(1) << O_TARGET | UINT64_C(1) << O_SAMPLE,
 		.verb = verb_of_ours(verb) ? NULL : verb,
 		.who = who,
 		.argc = argc,
@@ -337,7 +372,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 	*help = false;
 	for (;;)
 		switch (arguments_next(&r, err)) {
-		case ARGUMENT_END: return check_together(o, verb, err);
+		case ARGUMENT_END: return check_together(o, verb, err) && add_samples(o, err);
 		case ARGUMENT_HELP: *help = true; return true;
 		case ARGUMENT_WORD:
 			if (!add_word(o, r.value, err))
@@ -374,9 +409,11 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		struct strbuf sb;
 		sb_init(&sb);
 		target_print(&sb, &o->target[i]);
-		arg(&av, a, "--target", sb.s);
+		arg(&av, a, i < o->ntarget - o->nsample ? "--target" : "--sample", sb.s);
 		sb_free(&sb);
 	}
+	if (o->nsample)
+		arg(&av, a, "--every", arena_printf(a, "%" PRId64, o->every));
 	arg(&av, a, "--seed", arena_printf(a, "%" PRIu64, o->seed));
 	arg(&av, a, "--shard", arena_printf(a, "%d/%d", o->shard_index * o->jobs + shard, o->shard_count * o->jobs));
 	arg(&av, a, "--policy", o->policy);
@@ -388,6 +425,8 @@ char **options_argv(const struct options *o, const char *verb, int shard, struct
 		arg(&av, a, "--dtypes", o->dtypes);
 	if (o->guided)
 		arg(&av, a, "--guided", NULL);
+	if (o->loop_shapes)
+		arg(&av, a, "--loop-shapes", NULL);
 	if (o->corpus)
 		arg(&av, a, "--corpus", absolute(o->corpus, a));
 	if (o->python)

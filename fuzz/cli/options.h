@@ -7,7 +7,7 @@
 #include "fuzz/campaign/tally.h"
 #include "fuzz/campaign/source.h"
 
-enum { MAX_TARGETS = 8, MAX_FILES = 4096 };
+enum { MAX_TARGETS = 8, MAX_FILES = 4096, SAMPLE_EVERY = 500 };
 /* Exit codes (DESIGN section 11). */
 enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_VOID = 4 };
 /* Of several programs' codes the one to return, EXIT_VOID before the first: a finding is never hidden by a program that was not judged or
@@ -21,14 +21,18 @@ static inline int exit_of_both(int a, int b)
 struct options {
 	int ntarget;
 	struct target target[MAX_TARGETS];
-	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *defect, *into, *baseline, *corpus;
+	const char *sample[MAX_TARGETS]; /* as they were given */
+	int nsample;                     /* the last of them are those of --sample … */
+	int64_t every;                   /* … which get every program whose number is a multiple of this */
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
-	bool guided; /* --guided; --corpus says it, too */
+	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
+	bool loop_shapes;
 	bool no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */
@@ -61,6 +65,7 @@ static inline struct program_source options_source(const struct options *o)
 		.policy = o->policy,
 		.limits = {o->ops, o->dtypes},
 		.guided = o->guided,
+		.loops = o->loop_shapes,
 		.corpus = o->corpus,
 		.shard = o->shard_index,
 		.nshards = o->shard_count};

@@ -15,17 +15,17 @@ struct trial {
 	struct arena once; /* of one question */
 };
 
-/* Only freezing runs the folding pass; the stage decomposed and loops show the defects of their steps, and the schedule's show where
- * another order than theirs runs. */
+/* Only freezing runs the folding pass; the stages partitioned, decomposed and loops show the defects of their steps, those of partition
+ * where views are saved, too, the schedule's where another order than theirs runs, those of symbols where sizes are any. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const char *more = d && str_eq(d->step, "fold") ? "+freezing=1"
-		: defect_is_of_schedule(d)                  ? "+order=reversed"
-		: defect_is_of_symbols(d)                   ? "+dynamic=1"
-													: "";
-	const char *stage = defect_is_of_loops(d) ? "loops" : d && str_eq(d->step, "decompose") ? "decomposed" : "passes";
+	const bool parts = d && str_eq(d->step, "partition"), core = d && str_eq(d->step, "decompose");
+	const char *stage = defect_is_of_loops(d) ? "loops" : core ? "decomposed" : parts ? "partitioned" : "passes";
+	const char *more = defect_is_of_schedule(d) ? "+order=reversed" : defect_is_of_symbols(d) ? "+dynamic=1" : parts ? "+recompute=0" : "";
+	if (d && str_eq(d->step, "fold"))
+		more = "+freezing=1";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);
@@ -33,10 +33,14 @@ static void name_target(struct target *t, const struct defect *d)
 
 static bool loops_planted(const struct compiled *c, const struct compile_options *o, struct arena *a)
 {
-	struct loops l;
-	bool planted = false;
-	struct err err = {0};
-	return code_loops(&l, &planted, &c->p, &o->code, o->defect, a, &err) && planted;
+	bool any = false;
+	for (int i = 0; i < c->npart; i++) {
+		struct loops l;
+		bool planted = false;
+		struct err err = {0};
+		any |= code_loops(&l, &planted, &c->part[i].p, &o->code, o->defect, a, &err) && planted;
+	}
+	return any;
 }
 
 /* Of a program that is compiled once. */
@@ -44,9 +48,9 @@ static bool is_planted_dynamic(const struct prog *p, const struct compile_option
 {
 	struct prog bound;
 	struct dynamic *d;
+	struct dynamic_made made;
 	struct err err = {0};
-	bool planted = false;
-	return prog_bind(&bound, p, 0, a, &err) && dynamic_compile(&d, &planted, &bound, o, a, &err) == COMPILE_OK && d && planted;
+	return prog_bind(&bound, p, 0, a, &err) && dynamic_compile(&d, &made, &bound, o, a, &err) == COMPILE_OK && d && made.planted;
 }
 
 /* Does some call of p compile to something else for t with the defect? */
@@ -68,7 +72,6 @@ static bool is_planted(const struct prog *p, const struct target *t, struct aren
 	return false;
 }
 
-/* A broken invariant is a crash whose last words say so. */
 static const char *caught_by(const struct ran *ran)
 {
 	static const enum defect_catcher catcher[NFINDING_KINDS] = {[FINDING_VALUE] = CAUGHT_BY_VALUE,
@@ -78,8 +81,6 @@ static const char *caught_by(const struct ran *ran)
 		[FINDING_ALIAS] = CAUGHT_BY_ALIAS,
 		[FINDING_META] = CAUGHT_BY_META};
 	const enum finding_kind kind = ran->outcome.kind;
-	if (kind == FINDING_CRASH && strstr(ran->result.stderr_tail, "invariant after "))
-		return defect_catcher_name[CAUGHT_BY_INVARIANT];
 	return kind < FINDING_RAISE ? defect_catcher_name[catcher[kind]] : finding_kind_name[kind];
 }
 

@@ -17,7 +17,7 @@ static const char *reach_of(struct triage_case *c, const struct failure *f)
 		q.surface = tried[i];
 		bool fails = c->x.t.driver->spelled(&q, &c->x.t);
 		if (fails) {
-			runner_run(&ran, c->runner, &q, &c->x.t, &once);
+			runner_ask(&ran, c->runner, &q, &c->x.t, f, &once);
 			fails = failure_is(f, &ran.outcome);
 		}
 		arena_free(&once);
@@ -55,7 +55,7 @@ int step_blame(struct triage_case *c, const char **how)
 	struct failure f;
 	struct ran ran;
 	struct blame b;
-	runner_run(&ran, c->runner, &c->x.p, &c->x.t, c->a);
+	case_run(&ran, c);
 	if (!verdict_diverges(ran.outcome.verdict)) {
 		complain("the program does not fail on this target: %s", verdict_name[ran.outcome.verdict]);
 		return ran.broken || ran.outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;

@@ -78,7 +78,7 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 		return yes ? MINIMISE_YES : MINIMISE_NO;
 	arena_reset(&m->a);
 	bug_context(text);
-	runner_run(&ran, c->runner, p, &c->x.t, &m->a);
+	runner_ask(&ran, c->runner, p, &c->x.t, &m->failure, &m->a);
 	bug_context(NULL);
 	if (ran.broken || interrupt_asked()) /* an interrupt reaches the child, too: what it said is no answer */
 		return MINIMISE_STOP;
@@ -118,7 +118,7 @@ static int minimised(struct minimizing *m, const struct prog *least, const struc
 	struct triage_case *c = m->c;
 	struct ran ran;
 	runner_forget(c->runner, &c->x.t);
-	runner_run(&ran, c->runner, least, &c->x.t, c->a);
+	runner_ask(&ran, c->runner, least, &c->x.t, &m->failure, c->a);
 	if (!failure_is(&m->failure, &ran.outcome)) {
 		complain("the smallest program does not fail in a fresh process (%s); nothing is recorded", verdict_name[ran.outcome.verdict]);
 		return ran.broken ? EXIT_TARGET : EXIT_VOID;
@@ -138,7 +138,7 @@ int step_minimize(struct triage_case *c, const char **how)
 	struct minimise_count count;
 	struct prog least;
 	struct ran ran;
-	runner_run(&ran, c->runner, &c->x.p, &c->x.t, c->a);
+	case_run(&ran, c);
 	if (!verdict_diverges(ran.outcome.verdict))
 		return does_not_fail(c, &ran);
 	failure_of(&m.failure, &ran.outcome);

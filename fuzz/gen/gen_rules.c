@@ -176,10 +176,10 @@ static bool admit_write(struct world *w, const struct node *n, bool grad, const 
 		return false;
 	if (!grad)
 		return true;
-	/* Nothing that this very node keeps may lie in what it writes. */
+	/* Nothing that this very node keeps may lie in what it writes; of self itself it keeps a copy. */
 	for (int i = 0; i < op->nsave; i++) {
 		const struct op_save *s = &op->save[i];
-		if (s->what >= SAVE_RESULT || !(s->when == SAVE_ANY || arg_grad(w, n, s->when)))
+		if (s->what >= SAVE_RESULT || s->what == A_INPLACE_self || !(s->when == SAVE_ANY || arg_grad(w, n, s->when)))
 			continue;
 		const int *v;
 		for (int j = 0, c = operands(n, s->what, &v); j < c; j++)
@@ -195,7 +195,8 @@ static void record_saves(struct world *w, int node)
 	const struct op_info *op = &op_info[n->op];
 	for (int i = 0; i < op->nsave; i++) {
 		const struct op_save *s = &op->save[i];
-		if (!(s->when == SAVE_ANY ? any_grad(w, n) : arg_grad(w, n, s->when)))
+		const bool copied = op_has(n->op, T_MUTATES) && s->what == A_INPLACE_self;
+		if (copied || !(s->when == SAVE_ANY ? any_grad(w, n) : arg_grad(w, n, s->when)))
 			continue;
 		if (s->what >= SAVE_RESULT) {
 			if (w->fact[node].usable)

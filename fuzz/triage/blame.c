@@ -32,7 +32,7 @@ static void ask(struct blaming *b, struct ran *ran, const struct prog *p, const 
 	*ran = (struct ran){.broken = true};
 	b->stopped = b->stopped || (b->tell && !b->tell(b->ctx, what));
 	if (!b->stopped)
-		runner_run(ran, b->r, p, t, &b->once);
+		runner_ask(ran, b->r, p, t, &b->f, &b->once);
 }
 
 /* It ran, was judged, and nothing is wrong. */
@@ -64,6 +64,8 @@ static void climb(struct blaming *b, const struct target *t, const struct failur
 		failure_of(&b->f, &ran.outcome);
 		break;
 	}
+	b->out->step = arena_strdup(b->a, b->f.step);
+	b->out->invariant = arena_strdup(b->a, b->f.invariant);
 	b->out->stage = target_stage(&b->t)->name;
 }
 
@@ -277,7 +279,7 @@ static void switch_off(struct blaming *b)
 		snprintf(o.name, sizeof o.name, "%s", k->option);
 		snprintf(o.value, sizeof o.value, "%s", k->value);
 		try_option(b, &o, arena_printf(b->a, "switching off %s (%s=%s)", k->what, o.name, o.value));
-		if (b->out->ncures > had && k->subsystem && !b->out->culprit[0])
+		if (b->out->ncures > had && k->subsystem && !b->out->step[0])
 			bisect(b, k);
 	}
 }
@@ -387,6 +389,8 @@ static const char *in_words(const struct blaming *b)
 		sb_printf(&sb, " (%s is right)", x->right);
 	if (b->otherwise[0])
 		sb_printf(&sb, " (otherwise: %s)", b->otherwise);
+	if (x->invariant[0])
+		sb_printf(&sb, "; %s", x->invariant);
 	for (int i = 0; i < shown; i++)
 		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
 	if (x->ncures > shown)
@@ -412,8 +416,15 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	void *ctx, struct arena *a)
 {
 	struct blaming b = {.out = out, .r = r, .p = p, .tell = tell, .ctx = ctx, .a = a, .otherwise = ""};
-	*out = (struct blame){
-		.stage = "", .right = "", .culprit = "", .step = "", .write_back = "", .first_wrong = "", .predicted = "", .sentence = ""};
+	*out = (struct blame){.stage = "",
+		.right = "",
+		.culprit = "",
+		.step = "",
+		.invariant = "",
+		.write_back = "",
+		.first_wrong = "",
+		.predicted = "",
+		.sentence = ""};
 	arena_init(&b.once);
 	climb(&b, t, f);
 	predict(&b);

@@ -19,7 +19,8 @@ struct blame {
 		const char *what;            /* "cloning aten.slice_scatter.default in the backward graph" */
 	} cure[MAX_CURES];
 	const char *culprit;     /* of a pass that is applied step by step, the step with which it goes wrong; "" if unknown */
-	const char *step;        /* what that step is called: "cse"; "" if unknown */
+	const char *step;        /* what that step, or the one that broke an invariant, is called: "cse"; "" if unknown */
+	const char *invariant;   /* that is broken, by which step, at which operator: "invariant I2 after cse: mul"; "" if none is */
 	const char *write_back;  /* an input that does not hold in the end what was written to it, though that is right; "" if none is known */
 	const char *predicted;   /* an operator of which a stage predicts another layout than it has; "" if none */
 	const char *first_wrong; /* the first value of the program that is wrong, "" if unknown */

@@ -159,6 +159,8 @@ const char *cause_of(const struct prog *least, const struct failure *f, const st
 {
 	const char *head = cause_head(f, b, t, a), *op = one_operator(b, a);
 	struct strbuf sb;
+	if (b->invariant[0])
+		return arena_printf(a, "%s:%s: %s", target_family(t), b->stage, b->invariant);
 	if (f->signature[0] && f->placed)
 		return head;
 	if (op && b->predicted[0]

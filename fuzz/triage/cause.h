@@ -4,12 +4,13 @@
  *     torch:inductor: layout predicted wrong; aten.slice_scatter
  *     torch:aot_eager: mutation, wrong; copy_ unfold; bf16
  *     torch:inductor: raise LoweringException: AssertionError in …
+ *     builtin:passes: invariant I2 after noop: mul
  *
  * The first stage that goes wrong; the kind and the sort of the error; then, if every cure that names an operator of a graph names the
  * same one, or one names that whose layout is predicted wrong, that operator, without its overload; else the operators of the minimised
  * program, whose arithmetic is plain (shrink.h), with what of its dtypes and layouts could not be made plain. What raises is told by its
- * message alone, what crashes or hangs by its place; if that is unknown, by how it ended and the operators. Sizes, seeds, names and
- * versions are not in it. */
+ * message alone, a broken invariant by its name, the step and the operator, what crashes or hangs by its place; if that is
+ * unknown, by how it ended and the operators. Sizes, seeds, names and versions are not in it. */
 #ifndef SCATTERPROOF_CAUSE_H
 #define SCATTERPROOF_CAUSE_H
 

@@ -33,7 +33,7 @@ void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, co
 	bool mismatch = str_eq(verdict, verdict_name[VD_MISMATCH]);
 	*out = (struct claim){
 		.subject = CLAIM_RUN, .refused = str_eq(verdict, verdict_name[VD_INVALID]), .flaky = kind == FINDING_NONDETERMINISTIC};
-	if (!mismatch || kind == FINDING_RAISE || kind == FINDING_CRASH || kind == FINDING_HANG)
+	if (!mismatch || kind == FINDING_RAISE)
 		return;
 	if (call >= 0 && call <= p->ncall && tensor_name_read(&out->tensor, tensor, p, NULL)) {
 		out->subject = CLAIM_TENSOR;
@@ -117,7 +117,7 @@ enum claim_verdict claim_judge(const char **why, const struct claim *c, const st
 {
 	enum claim_verdict v = CLAIM_OPEN;
 	*why = o->why;
-	if (r->status == RES_CRASH || r->status == RES_HANG) {
+	if (verdict_ends(o->verdict)) {
 		*why = arena_printf(a, "%s: %s", verdict_name[o->verdict], o->why);
 		return CLAIM_HOLDS;
 	}

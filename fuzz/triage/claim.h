@@ -1,6 +1,7 @@
 /* claim.h: what a finding says of one program: that a certain tensor of a certain call is wrong in a certain way, or that the program does
- * not run as it must (it raises, crashes, hangs, or does not raise where eager does). A claim is what `repro` judges and what a script
- * (script.h) shows, it and nothing else: so their exit codes agree. What else is wrong with the program is said, and decides nothing. */
+ * not run as it must (it raises, crashes, hangs, breaks an invariant, or does not raise where eager does). A claim is what `repro` judges
+ * and what a script (script.h) shows, it and nothing else: so their exit codes agree. What else is wrong with the program is said, and
+ * decides nothing. */
 #ifndef SCATTERPROOF_CLAIM_H
 #define SCATTERPROOF_CLAIM_H
 

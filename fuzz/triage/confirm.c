@@ -13,8 +13,17 @@ const char *const confirm_class_name[NCONFIRM_CLASSES] = {
 
 enum { OTHER_SEEDS = 3, TWICE = 2 };
 
-/* Returns with how many other data it diverges at all; *asked: of so many. */
-static int with_other_data(int *asked, struct runner *r, const struct prog *p, const struct target *t)
+static bool spoils_memory(const struct ran *ran)
+{
+	struct failure f;
+	if (ran->outcome.verdict != VD_CRASH)
+		return false;
+	failure_of(&f, &ran->outcome);
+	return failure_is_erratic(&f);
+}
+
+/* Returns with how many other data it diverges at all; *asked: of so many. *spoils: it overwrites memory with some. */
+static int with_other_data(int *asked, bool *spoils, struct runner *r, const struct prog *p, const struct target *t)
 {
 	struct arena a;
 	int n = 0;
@@ -31,6 +40,7 @@ static int with_other_data(int *asked, struct runner *r, const struct prog *p, c
 		if (!ran.asked) /* other data may be what the reference cannot judge, or eager refuses */
 			continue;
 		++*asked;
+		*spoils = *spoils || spoils_memory(&ran);
 		n += verdict_diverges(ran.outcome.verdict);
 	}
 	arena_free(&a);
@@ -55,7 +65,7 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 {
 	struct ran ran[TWICE];
 	int nasked = 0, nfresh = 0;
-	bool broken = false, patient = false;
+	bool broken = false, patient = false, spoils = false;
 	*out = (struct confirmation){.excuse = ""};
 	runner_forget(r, t);
 	runner_run(&ran[0], r, p, t, a);
@@ -68,12 +78,13 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 		if (i)
 			runner_run(&ran[i], r, p, t, a);
 		nfresh += verdict_diverges(ran[i].outcome.verdict);
+		spoils = spoils || spoils_memory(&ran[i]);
 		broken = broken || ran[i].broken || ran[i].outcome.verdict == VD_HARNESS;
 	}
-	int nother = broken ? 0 : with_other_data(&nasked, r, p, t);
+	int nother = broken ? 0 : with_other_data(&nasked, &spoils, r, p, t);
 	if (broken)
 		out->class = CONFIRM_HARNESS;
-	else if (nfresh == TWICE)
+	else if (nfresh == TWICE || spoils)
 		out->class = CONFIRM_SEEN;
 	else
 		out->class = nfresh || nother ? CONFIRM_NONDETERMINISTIC : CONFIRM_NOT_SEEN;

@@ -1,6 +1,6 @@
 /* confirm.h: is a divergence there, and is it the target's? Twice in a process that has run nothing else (a target that answers otherwise
  * the second time disagrees with itself, which is a class of its own), then there with other data, which says whether it hangs on chance. A
- * hang must still be one with EXEC_PATIENCE times the limit.
+ * hang must still be one with EXEC_PATIENCE times the limit. A program that overwrites memory does not always die of it: once is enough.
  */
 #ifndef SCATTERPROOF_CONFIRM_H
 #define SCATTERPROOF_CONFIRM_H

@@ -2,6 +2,8 @@
  * is wrong may become anything but rounding. */
 #include "fuzz/triage/failure.h"
 
+#include "compiled/targets/message.h"
+
 static const enum error_sort sort_of[] = {
 	[PAT_NONE] = ERROR_NONE,
 	[PAT_ALL_ZERO] = ERROR_ZERO,
@@ -61,6 +63,10 @@ void failure_of(struct failure *out, const struct outcome *o)
 		out->sort = sort_in(w, o->kind);
 	if (!w && o->signature)
 		snprintf(out->signature, sizeof out->signature, "%s", o->symptom ? o->symptom : o->signature);
+	if (o->broken_after) {
+		snprintf(out->invariant, sizeof out->invariant, "%s", o->signature);
+		snprintf(out->step, sizeof out->step, "%s", o->broken_after);
+	}
 	out->placed = !o->symptom || o->placed;
 }
 
@@ -77,6 +83,8 @@ bool failure_is(const struct failure *f, const struct outcome *o)
 		return false;
 	return g.sort == f->sort || (vague(f->sort) && (vague(g.sort) || g.sort == ERROR_ZERO || g.sort == ERROR_STALE));
 }
+
+bool failure_is_erratic(const struct failure *f) { return f->kind == FINDING_CRASH && f->placed && strstr(f->signature, message_heap); }
 
 const char *failure_text(const struct failure *f, struct arena *a)
 {

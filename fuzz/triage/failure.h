@@ -28,7 +28,10 @@ struct failure {
 	enum finding_kind kind;
 	int role; /* enum tensor_role of the first wrong tensor; -1: none */
 	enum error_sort sort;
-	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended; else "" */
+	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended, of a broken invariant its name
+						  * and the step; else "" */
+	char invariant[256]; /* that is broken, with its operator: "invariant I2 after cse: mul"; "" elsewhere. A smaller program may have … */
+	char step[32];       /* … another operator. Behind this step; "" elsewhere */
 	bool placed;         /* signature says where: no operators are needed to tell it from others */
 };
 
@@ -38,6 +41,9 @@ const struct tensor_verdict *failure_tensor(const struct outcome *o);
 void failure_of(struct failure *out, const struct outcome *o);
 /* Is o this failure? A tensor with few elements shows less: all zero, a constant and "just wrong" are one sort there. */
 bool failure_is(const struct failure *f, const struct outcome *o);
+/* Does it die of memory that it overwrote earlier? Such a program dies at any later time, or not at all, and takes others of its process
+ * with it. */
+bool failure_is_erratic(const struct failure *f);
 const char *failure_text(const struct failure *f, struct arena *a); /* "gradient, all zero" */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "eager/base/interrupt.h"
 #include "fuzz/triage/plain.h"
 
 enum { MAX_HOMES = 3 };
@@ -146,5 +147,19 @@ void runner_run(struct ran *out, struct runner *r, const struct prog *p, const s
 	if (plain_needed(&out->outcome, t)) {
 		r->calls++;
 		plain_ask(&out->outcome, e, p, &out->result, t, a);
+	}
+}
+
+void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a)
+{
+	bool alone = false; /* the process has run nothing but p: the one before it died */
+	for (int left = RUNNER_TRIES; left > 0 && (left == RUNNER_TRIES || !interrupt_asked()); left--) {
+		runner_run(out, r, p, t, a);
+		if (!failure_is_erratic(f) || !out->asked || out->broken || (alone && failure_is(f, &out->outcome)))
+			return;
+		if (out->outcome.verdict == VD_CRASH && !alone) { /* perhaps of what others did: this run says nothing */
+			alone = true;
+			left++;
+		}
 	}
 }

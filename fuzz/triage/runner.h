@@ -5,7 +5,7 @@
 #define SCATTERPROOF_RUNNER_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/triage/verdict.h"
+#include "fuzz/triage/failure.h"
 
 struct runner;
 struct runner *runner_new(const struct exec_options *o); /* what o points to outlives it */
@@ -23,6 +23,10 @@ struct ran {
 /* p on t, judged; what raises only compiled is asked of the plain stage, too. t as runner_start left it (or another of its home).
  * Everything of *out lives in a. */
 void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
+/* runner_run, for the question whether p fails as f does. If f is erratic (failure.h), p runs until it does, up to RUNNER_TRIES times; that
+ * a process died says something only if it had run nothing else. */
+enum { RUNNER_TRIES = 4 };
+void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a);
 /* The next run on t's home is in a process that has run nothing else. */
 void runner_forget(struct runner *r, const struct target *t);
 /* t's home starts again, and whatever starts from now on has EXEC_PATIENCE times as long for a program, or as long as others. */

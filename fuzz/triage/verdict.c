@@ -14,7 +14,8 @@
 #include "oracle/judge/spread.h"
 #include "generated/op_input.h"
 
-const char *const verdict_name[NVERDICTS] = {"pass", "mismatch", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
+const char *const verdict_name[NVERDICTS] = {
+	"pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged"};
 bool verdict_find(int *out, const char *name, struct err *err)
 {
 	for (*out = 0; *out < NVERDICTS; ++*out)
@@ -261,6 +262,21 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	out->signature = arena_printf(a, "raise %s", message_innermost(r->message, t, a));
 }
 
+/* Named after the invariant, the step and the operator, without its overload. The operator may be any that the step left beside what it
+ * did wrong, so a smaller program may have another one. */
+static void from_violation(struct outcome *out, const struct result *r, struct arena *a)
+{
+	const struct result_violation *v = &r->violation;
+	out->verdict = VD_INVARIANT;
+	out->kind = FINDING_INVARIANT;
+	out->severity = SEVERITY_NORMAL;
+	out->why = out->detail = r->message;
+	out->broken_after = v->step;
+	out->symptom = arena_printf(a, "%s %s after %s", finding_kind_name[out->kind], v->invariant, v->step);
+	out->placed = true;
+	out->signature = arena_printf(a, "%s%s%.*s", out->symptom, v->op[0] ? ": " : "", (int)strcspn(v->op, "."), v->op);
+}
+
 /* A run that says nothing about values. */
 static bool from_status(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
@@ -270,6 +286,8 @@ static bool from_status(struct outcome *out, const struct prog *p, const struct 
 	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;
 		out->why = r->message;
+	} else if (r->status == RES_INVARIANT) {
+		from_violation(out, r, a);
 	} else if (r->status == RES_CRASH || r->status == RES_HANG) {
 		out->verdict = r->status == RES_CRASH ? VD_CRASH : VD_HANG;
 		out->kind = r->status == RES_CRASH ? FINDING_CRASH : FINDING_HANG;

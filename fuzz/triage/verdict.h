@@ -9,10 +9,12 @@
 #include "oracle/judge/judge.h"
 #include "reports/store/store.h"
 
-enum verdict { VD_PASS, VD_MISMATCH, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED, NVERDICTS };
+enum verdict { VD_PASS, VD_MISMATCH, VD_INVARIANT, VD_CRASH, VD_HANG, VD_UNSUPPORTED, VD_INVALID, VD_HARNESS, VD_UNJUDGED, NVERDICTS };
 extern const char *const verdict_name[NVERDICTS]; /* unjudged: the reference said unsupported */
 bool verdict_find(int *out, const char *name, struct err *err);
-static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || v == VD_CRASH || v == VD_HANG; }
+/* A divergence that left no results. */
+static inline bool verdict_ends(enum verdict v) { return v == VD_INVARIANT || v == VD_CRASH || v == VD_HANG; }
+static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || verdict_ends(v); }
 
 /* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
  * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill
@@ -56,8 +58,10 @@ struct outcome {
 	enum finding_kind kind;
 	enum finding_severity severity;
 	const char *signature, *tensor, *pattern, *detail;
-	const char *symptom; /* of a crash or hang: where it was, or how it ended; in neither are operators. NULL elsewhere */
-	bool placed;         /* symptom: where */
+	const char *symptom;      /* of a crash or hang: where it was, or how it ended; of a broken invariant its name and the step; in none are
+						  * operators. NULL elsewhere */
+	bool placed;              /* symptom: where */
+	const char *broken_after; /* INVARIANT: the step. NULL elsewhere */
 	int call;
 	const char *report; /* text block for people: the program, the wrong tensor, expected and got */
 	/* what the verdict was made of */

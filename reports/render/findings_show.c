@@ -176,12 +176,6 @@ static void show_observations(struct strbuf *sb, const struct shown *x)
 	}
 }
 
-/* The database keeps the word that its first version had; people read one spelling. */
-static const char *event_word(const char *kind)
-{
-	return str_eq(kind, event_kind_name[EVENT_MINIMISED]) ? finding_state_name[STATE_MINIMISED] : kind;
-}
-
 static void show_history(struct strbuf *sb, const struct store_loaded *f)
 {
 	sb_puts(sb, "\nhistory\n");
@@ -189,7 +183,7 @@ static void show_history(struct strbuf *sb, const struct store_loaded *f)
 		const struct store_loaded_event *e = &f->event[i];
 		sb_puts(sb, "  ");
 		put_time(sb, e->at);
-		sb_printf(sb, "  %-10s", event_word(e->kind));
+		sb_printf(sb, "  %-10s", e->kind);
 		if (e->payload[0]) {
 			sb_putc(sb, ' ');
 			cell(sb, e->payload);

@@ -1,4 +1,4 @@
--- Schema of the findings store, version 3. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
+-- Schema of the findings store, version 4. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
 --   * a shared row never changes, its id is the hash of its table's name and all its other columns;
 --   * everything that changes about a finding is a row of event;
 --   * counter and observation_count hold numbers that only grow and merge by maximum;
@@ -17,6 +17,7 @@ INSERT INTO finding_kind VALUES
   ('raise', 'the target raises and must not, or must and does not'),
   ('crash', 'the target process died'),
   ('hang', 'the target did not answer in time'),
+  ('invariant', 'a compiler that checks itself broke an invariant; nothing was run'),
   ('nondeterministic', 'the target disagrees with itself');
 CREATE TABLE finding_state (name TEXT NOT NULL PRIMARY KEY, rank INTEGER NOT NULL, open INTEGER NOT NULL,
   decided INTEGER NOT NULL) STRICT;
@@ -25,7 +26,7 @@ INSERT INTO finding_state VALUES ('candidate', 0, 1, 0), ('confirmed', 1, 1, 0),
 -- state: what the event makes of the finding; decides: overrides everything before it (kind state: the payload is the state).
 CREATE TABLE event_kind (name TEXT NOT NULL PRIMARY KEY, state TEXT REFERENCES finding_state, decides INTEGER NOT NULL) STRICT;
 INSERT INTO event_kind VALUES ('found', 'candidate', 0), ('severity', NULL, 0), ('signature', NULL, 0),
-  ('confirmed', 'confirmed', 0), ('minimized', 'minimised', 0), ('blame', 'blamed', 0), ('known', 'known', 1),
+  ('confirmed', 'confirmed', 0), ('minimised', 'minimised', 0), ('blame', 'blamed', 0), ('known', 'known', 1),
   ('fixed', 'fixed-in', 1), ('regressed', 'regressed', 1), ('state', NULL, 1), ('note', NULL, 0), ('duplicate', 'duplicate', 1),
   ('unconfirmed', NULL, 0), ('excuse', NULL, 0), ('reach', NULL, 0), ('cure', NULL, 0), ('cause', NULL, 0);
 
@@ -112,7 +113,7 @@ FROM (SELECT f.id,
       'normal') AS severity,
     coalesce((SELECT payload FROM event WHERE finding = f.id AND kind = 'signature' ORDER BY at DESC, id DESC LIMIT 1),
       '') AS signature,
-    coalesce((SELECT program FROM event WHERE finding = f.id AND kind = 'minimized' AND program IS NOT NULL
+    coalesce((SELECT program FROM event WHERE finding = f.id AND kind = 'minimised' AND program IS NOT NULL
       ORDER BY at DESC, id DESC LIMIT 1), f.program) AS program,
     coalesce((SELECT min(t) FROM (SELECT min(at) AS t FROM event WHERE finding = f.id
       UNION ALL SELECT min(first) FROM observation_count WHERE finding = f.id AND verdict <> 'pass')), 0) AS first_seen,
@@ -160,7 +161,7 @@ SELECT cause, lower(hex(substr(finding, 1, 4))) AS id, severity_of_all AS severi
   strftime('%Y-%m-%dT%H:%M:%SZ', last_of_all / 1000, 'unixepoch') AS last_seen, states, targets, ops, ids,
   lower(hex(finding)) AS full_id
 FROM (SELECT c.cause, c.finding, s.ops, row_number() OVER (PARTITION BY c.cause ORDER BY t.open DESC,
-      EXISTS (SELECT 1 FROM event e WHERE e.finding = c.finding AND e.kind = 'minimized') DESC, length(p.text), s.first_seen, c.finding) AS nth,
+      EXISTS (SELECT 1 FROM event e WHERE e.finding = c.finding AND e.kind = 'minimised') DESC, length(p.text), s.first_seen, c.finding) AS nth,
     min(s.severity) OVER w AS severity_of_all, max(c.reach) OVER w AS reach_of_all, count(*) OVER w AS nfindings,
     sum(s.nobs) OVER w AS nobs_of_all, min(s.first_seen) OVER w AS first_of_all, max(s.last_seen) OVER w AS last_of_all,
     group_concat(s.state, ' ') OVER w AS states, group_concat(s.target, ' ') OVER w AS targets,

@@ -19,6 +19,7 @@ const char *const finding_kind_name[NFINDING_KINDS] = {
 	[FINDING_RAISE] = "raise",
 	[FINDING_CRASH] = "crash",
 	[FINDING_HANG] = "hang",
+	[FINDING_INVARIANT] = "invariant",
 	[FINDING_NONDETERMINISTIC] = "nondeterministic",
 };
 const char *const finding_state_name[NFINDING_STATES] = {
@@ -42,7 +43,7 @@ const char *const event_kind_name[NEVENT_KINDS] = {
 	[EVENT_SEVERITY] = "severity",
 	[EVENT_SIGNATURE] = "signature",
 	[EVENT_CONFIRMED] = "confirmed",
-	[EVENT_MINIMISED] = "minimized",
+	[EVENT_MINIMISED] = "minimised",
 	[EVENT_BLAME] = "blame",
 	[EVENT_KNOWN] = "known",
 	[EVENT_FIXED] = "fixed",
@@ -94,7 +95,7 @@ bool finding_severity_find(enum finding_severity *out, const char *name)
 #define SUMMARY_COLUMNS "finding, target, state, severity, signature, program, ops, first_seen, last_seen, nobs, npass"
 
 /* Of one moment: as a campaign writes them, so that a history reads as it happened. Decisions last. */
-#define EVENT_ORDER "' found severity signature note confirmed minimized blame known fixed regressed state duplicate '"
+#define EVENT_ORDER "' found severity signature note confirmed minimised blame known fixed regressed state duplicate '"
 
 /* Which observations are kept (store.h): of each (finding, program, environment) the earliest; then by this order. */
 #define OBS_ORDER      "o.program <> f.program, o.at, o.id"

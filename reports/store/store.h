@@ -72,6 +72,7 @@ enum finding_kind { /* what is wrong; in the database as text, see finding_kind_
 	FINDING_RAISE,
 	FINDING_CRASH,
 	FINDING_HANG,
+	FINDING_INVARIANT,
 	FINDING_NONDETERMINISTIC,
 	NFINDING_KINDS
 };

@@ -6,7 +6,7 @@
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
-extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[];
+extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[];
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
@@ -89,23 +89,31 @@ static int create_missing(sqlite3 *db)
 	return rc == SQLITE_OK && step != SQLITE_DONE ? step : rc;
 }
 
-/* With what only the present version has, as nothing of that is in its way. */
+static int run_sql(int rc, sqlite3 *db, const unsigned char *sql)
+{
+	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)sql, NULL, NULL, NULL) : rc;
+}
+
+/* With what only later versions have, as nothing of that is in its way. */
 static int from_1(sqlite3 *db)
 {
-	int rc = functions(db, true);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, (const char *)store_migrate_2_aside_sql, NULL, NULL, NULL);
+	int rc = run_sql(SQLITE_OK, db, store_migrate_2_aside_sql);
 	if (rc == SQLITE_OK)
 		rc = create_missing(db);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db, (const char *)store_migrate_2_fill_sql, NULL, NULL, NULL);
-	return rc == SQLITE_OK ? functions(db, false) : rc;
+	return run_sql(rc, db, store_migrate_2_fill_sql);
 }
 
 static int from(int version, sqlite3 *db)
 {
-	int rc = version == 1 ? from_1(db) : create_missing(db);
-	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)store_migrate_3_sql, NULL, NULL, NULL) : rc;
+	int rc = functions(db, true);
+	if (rc == SQLITE_OK && version < 3)
+		rc = version == 1 ? from_1(db) : create_missing(db);
+	if (version < 3)
+		rc = run_sql(rc, db, store_migrate_3_sql);
+	rc = run_sql(rc, db, store_migrate_4_sql);
+	if (rc == SQLITE_OK)
+		rc = create_missing(db);
+	return rc == SQLITE_OK ? functions(db, false) : rc;
 }
 
 /* Inside the transaction. An older store is judged before anything of its schema can act. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The binary as a user meets it, on the built-in target only: campaigns, verdicts, the store, repro, exit codes, kill -9.
-# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | programs | plants | full | targets | mark | refixed | again | lost | merge | kill | usage
+# usage: campaign.sh BINARY SOURCE_DIR PART     PART: clean | programs | plants | full | targets | mark | refixed | again | lost | sampled | merge | kill | usage
 set -u
 . "$(dirname "$0")/shell.sh"
 unobserved="select (select coalesce(sum(n), 0) from v_counters where verdict = 'mismatch') - (select coalesce(sum(nobs), 0) from v_findings)"
@@ -300,6 +300,39 @@ lost() { # a fault of ours costs one program, not the campaign
 	done
 }
 
+sampled() { # a dear target gets each K-th program, new shapes of loops, and what diverged; each is counted once, whatever dies
+	sum='import json, sys
+s = json.loads(sys.stdin.read().splitlines()[-1])["summary"]
+print(*(s["sampled"][k] for k in ("turn", "new_shape", "finding")), s["harness"], sum(s[v] for v in ("pass", "mismatch", "unsupported", "unjudged", "harness")))'
+	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet --json >"$tmp/out" 2>"$tmp/err"
+	expect "a clean one" 0 $?
+	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
+	read -r turn shape finding harness all <"$tmp/said"
+	expect "each 50th" 6 "$turn"
+	expect "new shapes are some" 1 "$((shape > 20 && shape < 150))"
+	expect "nothing diverged" 0 "$finding"
+	expect "every verdict is one of a program" $((300 + turn + shape)) "$all"
+	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet >"$tmp/out" 2>"$tmp/err"
+	has "in words" "$tmp/out" "^  builtin:passes: $((turn + shape)) of 300 programs \\(6 each 50th, $shape new shapes of loops, 0 findings\\)$"
+	"$bin" fuzz --sample builtin:functional --target builtin:loops+plant=zero --every 1000 --programs 200 --seed 3 --quiet --json --no-confirm >"$tmp/out" 2>"$tmp/err"
+	expect "findings" 1 $?
+	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
+	read -r turn shape finding harness all <"$tmp/said"
+	expect "they go to it, too" 1 "$((finding > 10))"
+	expect "and are counted once" $((200 + turn + shape + finding)) "$all"
+	"$bin" fuzz --target builtin:loops+plant=kill-judging --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet --json >"$tmp/out" 2>"$tmp/err"
+	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
+	read -r turn shape finding harness all <"$tmp/said"
+	expect "shards died" 1 "$((harness > 0))"
+	expect "and nothing is counted twice" 1 "$((all <= 300 + turn + shape && all >= 300 + turn + shape - harness))"
+	"$bin" fuzz --sample builtin:o2 --programs 3 >"$tmp/out" 2>"$tmp/err"
+	expect "no target" 2 $?
+	has "says so" "$tmp/err" '--sample goes with a --target'
+	"$bin" fuzz --target builtin:jit --every 3 --programs 3 >"$tmp/out" 2>"$tmp/err"
+	expect "nothing to sample for" 2 $?
+	has "says so" "$tmp/err" '--every goes with --sample'
+}
+
 merge() { # shards merge into one store, again and again, also killed
 	for i in 0 1; do
 		"$bin" fuzz --target builtin:eager+plant=zero --programs 300 --seed 5 --shard $i/2 --db "$tmp/s$i.db" >"$tmp/out" 2>&1
@@ -480,6 +513,7 @@ mark) mark ;;
 refixed) refixed ;;
 again) again ;;
 lost) lost ;;
+sampled) sampled ;;
 merge) merge ;;
 kill) kill_test ;;
 usage) usage ;;

@@ -46,7 +46,7 @@ usage() {
 	expect "no program" 2 $?
 	"$bin" compile "$src/corpus/seeds" --print-after jiont >"$tmp/out" 2>"$tmp/err"
 	expect "an unknown step" 2 $?
-	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, decompose, fold, .*passes.*joint"
+	has "is said" "$tmp/err" "'jiont' is not one of functional, joint, partition, decompose, fold, .*passes.*joint"
 	printf '# scatterproof 1\nx = input([2], seed=1)\ny = view(x, [3])\nreturn (y,)\nraises\n' >"$tmp/r.prog"
 	"$bin" compile "$tmp/r.prog" --validate >"$tmp/out" 2>"$tmp/err"
 	expect "a program that must raise" 4 $?
@@ -165,7 +165,66 @@ decomposed() { # the core dialect: what is printed, which stages take the option
 	for target in decomposed passes+decompose=1 jit+decompose=1; do
 		"$bin" blame "$tmp/d.prog" --target builtin:$target+defect=correction_lost --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$target: blame" 0 $?
-		has "$target: the step" "$tmp/out" 'wrong from: decomposed \(joint is right\)'
+		has "$target: the step" "$tmp/out" 'wrong from: decomposed \(partitioned is right\)'
+	done
+}
+
+partitioned() { # two programs: what is printed, which targets make them, who is blamed
+	cat >"$tmp/q.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3, 4], seed=1, requires_grad=True)
+		y = input([3, 4], seed=2)
+		h = input([3, 1], seed=3)
+		e = exp(x)
+		s = sum.dim_IntList(e, dim=[1], keepdim=True)
+		d = div.Tensor(e, s)
+		w = mul_.Tensor(y, d)
+		g = expand(h, [3, 4])
+		return (d, w, s)
+		backward (d: g, w: g)
+	EOF
+	"$bin" compile "$tmp/q.prog" --print-after partition --validate >"$tmp/both.prog" 2>"$tmp/err"
+	expect "the step" 0 $?
+	has "the forward part" "$tmp/both.prog" '^# partition of .*q.prog, part forward$'
+	has "the backward part" "$tmp/both.prog" '^# partition of .*q.prog, part backward$'
+	has "what was checked" "$tmp/both.prog" '^# ok partition of backward: [0-9]+ rows$'
+	has "saved values are returned behind the outputs" "$tmp/both.prog" '^return \(d, y, s, clone, s\)$'
+	has "an input that is written is copied" "$tmp/both.prog" '^clone: .* = clone\(y\)$'
+	has "whose it is" "$tmp/both.prog" '^# saved as y: clone, donated$'
+	has "an output is not donated" "$tmp/both.prog" '^# saved as s: s$'
+	has "the caller's strides, and numbers" "$tmp/both.prog" '^g: "f32\[3, 4\]\[1, 0\]" = input\(\[3, 4\], stride=\[1, 0\], data=\['
+	has "computed again" "$tmp/both.prog" '^e: .* = exp\(x\)$'
+	"$bin" check "$tmp/both.prog" --quiet --expect pass >"$tmp/out" 2>&1
+	expect "two ordinary programs" 0 $?
+	has "two" "$tmp/out" '^2 programs on 1 target: 2 pass$'
+	for part in forward backward; do
+		"$bin" compile "$tmp/q.prog" --target builtin:passes+partition=1 --part $part >"$tmp/$part.prog"
+		expect "--part $part" 0 $?
+		expect "one program" 1 "$(grep -c '^# scatterproof 1' "$tmp/$part.prog")"
+	done
+	hasnt "the forward part knows no cotangent" "$tmp/forward.prog" '^(g|h):'
+	has "gradients are the backward part's" "$tmp/backward.prog" '^# gradient of x: '
+	"$bin" compile "$tmp/q.prog" --target builtin:partitioned+recompute=0 --part backward >"$tmp/saved.prog"
+	has "saved" "$tmp/saved.prog" '^e: .* = input\('
+	"$bin" compile "$tmp/q.prog" --print-after loops --target builtin:jit+partition=1 >"$tmp/out"
+	expect "the loops of both" 2 "$(grep -c '^loops 1' "$tmp/out")"
+	"$bin" compile "$tmp/q.prog" --part middle >"$tmp/out" 2>"$tmp/err"
+	expect "an unknown part" 2 $?
+	"$bin" compile "$tmp/q.prog" --part backward >"$tmp/out" 2>"$tmp/err"
+	expect "one part alone" 4 $?
+	has "is said" "$tmp/err" 'it has no backward part'
+	for target in partitioned partitioned+recompute=0 decomposed+partition=1 passes+partition=1+decompose=1 passes+partition=1+until=partition loops+partition=1 jit+partition=1+recompute=0; do
+		"$bin" check "$tmp/q.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
+		expect "$target" 0 $?
+	done
+	for target in partitioned+partition=1 joint+partition=1 joint+recompute=0 passes+partition=2; do
+		"$bin" check "$tmp/q.prog" --target builtin:$target >"$tmp/out" 2>"$tmp/err"
+		expect "$target" 2 $?
+	done
+	for target in partitioned passes+partition=1 jit+partition=1; do
+		"$bin" blame "$tmp/q.prog" --target builtin:$target+defect=saved_after_write --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$target: blame" 0 $?
+		has "$target: the step" "$tmp/out" 'wrong from: partitioned \(joint is right\)'
 	done
 }
 
@@ -219,7 +278,7 @@ refused() { # a part of an expand: which row was written its scatters do not say
 
 corpus() { # every program that the repository has: right, or a reason why not
 	find "$src/corpus" "$src/tests/prog" -name '*.prog' | sort >"$tmp/files"
-	for stage in functional joint decomposed passes loops jit jit+decompose=1; do
+	for stage in functional joint partitioned decomposed passes loops jit jit+decompose=1 jit+partition=1; do
 		xargs "$bin" check --json --target builtin:eager --target builtin:$stage <"$tmp/files" >"$tmp/$stage.json" 2>"$tmp/err"
 		python3 - "$tmp/$stage.json" builtin:$stage >"$tmp/bad" <<-'EOF'
 			import collections, json, sys
@@ -397,10 +456,10 @@ cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cu
 }
 
 random() {
-	for stage in functional joint decomposed passes passes+decompose=1 loops loops+fusion=off loops+order=reversed jit jit+decompose=1; do
+	for stage in functional joint partitioned partitioned+recompute=0 decomposed passes passes+decompose=1 loops loops+fusion=off loops+order=reversed jit jit+decompose=1 jit+partition=1; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
-		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1)? +pass 1[34][0-9][0-9]"
+		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|partitioned|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1|.partition=1|.recompute=0)? +pass 1[34][0-9][0-9]"
 	done
 }
 

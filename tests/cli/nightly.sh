@@ -1,7 +1,7 @@
 #!/bin/bash
 # nightly.sh BIN SOURCE PART: scripts/nightly: nights in a row, one killed, one with a full disk, one whose canary is not found.
 set -u
-bin=$1 src=$2 part=$3
+bin=$1 src=$2 part=$3 self=$(realpath "$0")
 . "$(dirname "$0")/shell.sh"
 cd "$tmp" || exit 1
 night() { "$src/scripts/nightly" --db n.db --binary "$bin" "$@" >out 2>err; }
@@ -86,6 +86,43 @@ full() { # a file size limit, as a full disk; the next night has what was found
 	expect "all of it is in the summary" "$told" "$(sql "select count(*) from v_causes" n.db)"
 }
 
+disk() { # a disk that is full: a tmpfs of a mount namespace of this test's own
+	if [ "${NIGHTLY_NAMESPACE:-}" != yes ]; then
+		for as in -m -rm; do # as root, else as root of a user namespace
+			unshare $as mount -t tmpfs -o size=1m none "$tmp" 2>/dev/null || continue
+			NIGHTLY_NAMESPACE=yes unshare $as "$self" "$bin" "$src" disk
+			exit
+		done
+		echo "SKIPPED: no tmpfs can be mounted here"
+		exit 77
+	fi
+	mkdir disk && mount -t tmpfs -o size=1100k none disk && cd disk || exit 1
+	zero="--target builtin:eager+plant=zero"
+	night $zero --time 200s --seed 5 # ends when the disk is full
+	expect "exit with a full disk" 3 $?
+	expect "it is full" yes "$([ "$(df --output=avail . | tail -1)" -lt 700 ] && echo yes)"
+	expect "what is stored is whole" ok "$(sqlite3 n.db.new 'pragma integrity_check')"
+	found=$(sql "select full_id from v_findings" n.db.new | sort)
+	expect "something was found" yes "$([ "$(wc -l <<<"$found")" -ge 3 ] && echo yes)"
+	has "the summary says so" n.db.night/summary.md "^Exit code 3: a target, a disk or the store failed\.$"
+	has "what was found is in it" n.db.night/summary.md "^## New: [1-9][0-9]* causes$"
+	has "what could not be stored is in the log" n.db.night/campaign.log "^# scatterproof 1$"
+	head -c 2M /dev/zero >filler 2>/dev/null
+	night $zero --time 200s --seed 6 -- --programs 10
+	expect "no room to begin" 3 $?
+	expect "still whole" ok "$(sqlite3 n.db.new 'pragma integrity_check')"
+	hasnt "no summary of another night" <(cat n.db.night/summary.md 2>/dev/null) "seed 5$"
+	rm filler
+	mount -o remount,size=64m none . || exit 1
+	night $zero --time 200s --seed 7 -- --programs 10
+	expect "with room" 1 $?
+	whole "then"
+	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
+	told=$(grep -oE '^### [0-9a-f]{8}' n.db.night/summary.md | wc -l)
+	expect "all of it is in the summary" "$told" "$(sql "select count(*) from v_causes" n.db)"
+	cd "$tmp" && umount disk
+}
+
 ended() { # SIGTERM: what is there is merged and told of, the exit code says so; a canary that is not found; one night at a time
 	"$src/scripts/nightly" --db n.db --binary "$bin" --time 60s --seed 5 --target builtin:eager+plant=zero >out 2>err &
 	for _ in $(seq 400); do
@@ -121,6 +158,7 @@ ended() { # SIGTERM: what is there is merged and told of, the exit code says so;
 case $part in
 three) three ;;
 full) full ;;
+disk) disk ;;
 ended) ended ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac

@@ -21,6 +21,23 @@ sees() { # sees WHAT EXIT_CODE STAGE+OPTIONS: 0 pass, 1 it diverges
 }
 bug=$([ "$version" = 2.11.0 ] && echo 1 || echo 0)
 
+headers() { # what Inductor prepares for an installation is kept for other processes, and half of it is not taken
+	XDG_CACHE_HOME=$tmp/cache
+	export XDG_CACHE_HOME
+	kept=$XDG_CACHE_HOME/scatterproof/torch
+	sees "none there" "$bug" inductor
+	expect "a header" 1 "$(ls "$kept" | grep -c '\.h\.gch$')"
+	expect "of the size beside it" "$(cat "$kept"/*.h.size)" "$(wc -c <"$(ls "$kept"/*.h.gch)")"
+	touch "$tmp/then"
+	sees "one there" "$bug" inductor
+	expect "it was not made again" "" "$(find "$kept" -newer "$tmp/then" -type f)"
+	truncate -s 1000000 "$kept"/*.h.gch
+	sees "half of one there" "$bug" inductor
+	rm -rf "$XDG_CACHE_HOME"
+	touch "$XDG_CACHE_HOME"
+	sees "a folder that cannot be" "$bug" inductor
+}
+
 kept() { # graphs, generated code, a line per operator
 	sees "probes that change nothing" "$bug" inductor+probe.keep=1+probe.excuse=1
 	for name in forward-graph backward-graph forward-code backward-code operators excuse; do

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/shell.sh"
 
 few() { # one of each catcher, and none
-	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost
+	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost,cotangents_swapped
 	"$bin" selftest --defect $names --programs 150 >"$tmp/out" 2>"$tmp/err"
 	expect "all are found" 0 $?
 	has "none planted" "$tmp/out" '^none planted +nothing found in 150 programs, judged 1[234][0-9]$'
@@ -15,7 +15,8 @@ few() { # one of each catcher, and none
 	has "a value" "$tmp/out" '^alpha_lost +functional .* caught by value; blamed: functional; '
 	has "a gradient of other sizes" "$tmp/out" '^noop_expand +noop .* caught by meta; blamed: noop; '
 	has "a wrong rule" "$tmp/out" '^correction_lost +decompose .* caught by value; blamed: decompose; '
-	has "the summary" "$tmp/out" '^7 defects, 7 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 7; step named right: 7; none planted: nothing found$'
+	has "a wrong crossing" "$tmp/out" '^cotangents_swapped +partition .* caught by gradient; blamed: partition; '
+	has "the summary" "$tmp/out" '^8 defects, 8 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 8; step named right: 8; none planted: nothing found$'
 	"$bin" selftest --defect $names --programs 150 --jobs 2 >"$tmp/again" 2>"$tmp/err"
 	expect "two processes" 0 $?
 	expect "say the same in the same order" "" "$(diff "$tmp/out" "$tmp/again")"
@@ -36,6 +37,35 @@ missed() { # nothing seen in too few programs; JSON
 	has "of one that is missed" "$tmp/said" "^\{'programs': 40, 'step': 'cse', 'expected': 'value'\} False$"
 	has "of one that is found" "$tmp/said" "^gradient joint gradient$"
 	has "the summary" "$tmp/said" "^\{'defects': 2, 'found': 1, 'sound': True\}$"
+}
+
+violation() { # a broken invariant ends no process: a verdict and a kind of its own, from the target to the store and the cause
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = clone(x)\nz = neg(y)\nreturn (y, z)\n' >"$tmp/v.prog"
+	printf '# scatterproof 1\nx = input([3], seed=1)\nz = neg(x)\nreturn (z,)\n' >"$tmp/w.prog"
+	target=builtin:passes+defect=noop_clone_of_output
+	"$bin" check "$tmp/v.prog" "$tmp/w.prog" --target $target --db "$tmp/v.db" >"$tmp/out" 2>"$tmp/err"
+	expect "check finds it" 1 $?
+	has "the verdict" "$tmp/out" "v.prog: invariant on builtin:passes\\+defect=noop_clone_of_output"
+	has "the sentence" "$tmp/out" "invariant after noop: I3: result 0, 'x' \(input\), lies in an input's memory and did not before"
+	has "and the next one runs" "$tmp/out" '2 programs on 1 target: 1 pass, 1 invariant'
+	hasnt "nothing died" "$tmp/out" 'crash|last output'
+	"$bin" check "$tmp/v.prog" --target $target --expect invariant --json >"$tmp/out" 2>"$tmp/err"
+	expect "it can be expected" 0 $?
+	has "JSON" "$tmp/out" '"verdict":"invariant".*"kind":"invariant"'
+	"$bin" findings --kind invariant --db "$tmp/v.db" >"$tmp/out" 2>"$tmp/err"
+	has "listed by kind" "$tmp/out" 'invariant I3 after noop: input'
+	"$bin" findings --kind crash --db "$tmp/v.db" >"$tmp/out" 2>"$tmp/err"
+	hasnt "it is no crash" "$tmp/out" 'invariant'
+	"$bin" triage --db "$tmp/v.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	expect "triage" 0 $?
+	expect "its cause" "builtin:passes: invariant I3 after noop: input" "$(sql "select cause from v_causes" "$tmp/v.db")"
+	expect "the smallest program keeps it" "clone" "$(sql "select ops from v_findings" "$tmp/v.db")"
+	has "blame" "$tmp/out" 'wrong from: passes \(decomposed is right\); invariant I3 after noop: input; cured by leaving defect=noop_clone_of_output away'
+	id=$(sql "select id from v_findings" "$tmp/v.db")
+	"$bin" repro "$id" --db "$tmp/v.db" >"$tmp/out" 2>"$tmp/err"
+	expect "repro: it still happens" 1 $?
+	"$bin" repro "$id" --db "$tmp/v.db" --target builtin:passes --no-store >"$tmp/out" 2>"$tmp/err"
+	expect "repro: the sound compiler has none" 0 $?
 }
 
 founding() { # the table of the bug that started all this: zero from the start on, else too large by n / (n - length)

@@ -27,6 +27,7 @@ def load(name, path):
 
 
 load("scatterproof_probe", folder / "probe.py")
+load("scatterproof_toolchain", folder / "toolchain.py")
 worker = load("worker", folder / "worker.py")
 torch = worker.torch
 

@@ -59,8 +59,8 @@ static void run_stage(const struct prog *p, const char *name, struct arena *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const stages[] = {
-		"builtin:functional", "builtin:joint", "builtin:passes", "builtin:passes+freezing=1", "builtin:loops", "builtin:jit"};
+	static const char *const stages[] = {"builtin:functional", "builtin:joint", "builtin:partitioned", "builtin:passes",
+		"builtin:passes+partition=1", "builtin:passes+freezing=1", "builtin:loops", "builtin:jit"};
 	struct arena a;
 	struct prog p;
 	struct result r;
@@ -71,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (read_program(&p, &a, data, size) && interp_run(&r, &p, &a, NULL, &err) == INTERP_OK && r.status == RES_OK) {
 		bug_context(prog_text(&p, &a));
 		features_each(&p, count_feature, NULL);
+		features_each_loop(&p, count_feature, NULL);
 		CHECK(target_parse(&t, "builtin:eager", &err));
 		expect_agreement(&p, &r, &t, &a);
 		for (int i = 0; i < ARRAY_LEN(stages); i++)

@@ -1,4 +1,4 @@
-/* store_migrate_test.c: stores of schema version 1 say after their migration what they said before, whatever happens on the way. */
+/* store_migrate_test.c: stores of older schema versions say after their migration what they said before, whatever happens on the way. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -19,18 +19,19 @@ static void exec_on(sqlite3 *db, const char *sql)
 		BUG("%.200s: %s", sql, sqlite3_errmsg(db));
 }
 
-static sqlite3 *empty_v1(const char *path)
+static sqlite3 *empty_of_version(const char *path, int version)
 {
 	sqlite3 *db;
-	char pragma[64];
+	char pragma[96];
 	unlink(path);
 	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
-	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d", STORE_APPLICATION_ID);
-	exec_on(db, store_schema_text(1));
+	exec_on(db, store_schema_text(version));
+	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d; PRAGMA user_version=%d", STORE_APPLICATION_ID, version);
 	exec_on(db, pragma);
-	exec_on(db, "PRAGMA user_version=1");
 	return db;
 }
+
+static sqlite3 *empty_v1(const char *path) { return empty_of_version(path, 1); }
 
 /* The store of a real campaign (STORE_VERSION_1: the file's path); then more SQL. */
 static const char *real_v1(const char *name, const char *more)
@@ -601,24 +602,28 @@ static void duplicates_and_severities(void)
 	arena_free(&a);
 }
 
-/* What version 2 wrote is there word for word, and version 3's words can be added. */
-static void from_version_2(void)
+/* A finding with its events: found, signature, and `more`, if it is no NULL, with a smaller program. */
+static struct hash128 put_history(sqlite3 *db, const char *more)
 {
-	const char *path = tmp_path("two.db");
-	struct strbuf before, after;
-	sqlite3 *db;
-	char pragma[64];
-	sb_init(&before);
-	sb_init(&after);
-	CHECK(sqlite3_open(path, &db) == SQLITE_OK);
-	snprintf(pragma, sizeof pragma, "PRAGMA application_id=%d", STORE_APPLICATION_ID);
-	exec_on(db, store_schema_text(2));
-	exec_on(db, pragma);
-	exec_on(db, "PRAGMA user_version=2");
 	struct hash128 program = put_v1(db, "program", "t", "# scatterproof 1\n");
+	struct hash128 least = put_v1(db, "program", "t", "# scatterproof 1\nreturn ()\n");
 	struct hash128 finding = put_v1(db, "finding", "btt", &program, "torch", "value");
 	put_v1(db, "event", "bitttbb", &finding, NOW, "found", "t", "", NULL, NULL);
 	put_v1(db, "event", "bitttbb", &finding, NOW, "signature", "t", "value other sin", NULL, NULL);
+	if (more)
+		put_v1(db, "event", "bitttbb", &finding, NOW + 1000, more, "t", "9 nodes to 2", &least, NULL);
+	return finding;
+}
+
+/* What version 2 or 3 wrote is there word for word, and the words of later versions can be added. */
+static void from_version(int version)
+{
+	const char *path = tmp_path("older.db");
+	struct strbuf before, after;
+	sb_init(&before);
+	sb_init(&after);
+	sqlite3 *db = empty_of_version(path, version);
+	struct hash128 program = put_v1(db, "program", "t", "# scatterproof 1\n"), finding = put_history(db, "confirmed");
 	sqlite3_close(db);
 	dump(&before, path, false);
 	store_abandon(open_ok(path, STORE_READ));
@@ -628,10 +633,51 @@ static void from_version_2(void)
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "value; not triaged; value other sin");
 	EXPECT_INT(put_event(s, &finding, NOW, EVENT_CAUSE, "a cause"), STORE_OK);
 	EXPECT_STR(sql_text(path, "SELECT cause FROM v_causes"), "a cause");
+	const struct store_finding broken = {
+		.program = program, .family = "builtin", .kind = FINDING_INVARIANT, .signature = "invariant I2 after cse", .at = NOW, .tool = "t"};
+	EXPECT_INT(store_finding(s, &finding, &broken), STORE_OK);
+	EXPECT_STR(sql_text(path, "SELECT kind FROM v_findings WHERE target LIKE 'builtin%'"), "invariant");
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	unlink(path);
 	sb_free(&before);
 	sb_free(&after);
 }
+
+/* The event that was called `minimized`: its row says and does the same under the state's name, and is the row that version 4 would have
+ * written, whatever older version it comes from. */
+static void from_minimized(void)
+{
+	struct strbuf want, got;
+	sb_init(&want);
+	sb_init(&got);
+	for (int version = STORE_SCHEMA_VERSION; version > 0; version--) {
+		const char *path = tmp_path("minimised.db");
+		sqlite3 *db = empty_of_version(path, version);
+		put_history(db, version == STORE_SCHEMA_VERSION ? "minimised" : "minimized");
+		sqlite3_close(db);
+		store_abandon(open_ok(path, STORE_READ));
+		migrate(path);
+		struct store *s = open_ok(path, STORE_WRITE);
+		EXPECT_INT(summary_update(s, NULL), STORE_OK);
+		EXPECT_INT(store_close(s, NULL), STORE_OK);
+		EXPECT_STR(integrity(path), "ok");
+		EXPECT_STR(sql_text(path, "SELECT state FROM v_findings"), "minimised");
+		EXPECT_STR(sql_text(path, "SELECT group_concat(kind, ' ') FROM (SELECT kind FROM v_events ORDER BY at, kind)"),
+			"found signature minimised");
+		EXPECT_STR(
+			sql_text(path, "SELECT p.text FROM finding_summary s JOIN program p ON p.id = s.program"), "# scatterproof 1\nreturn ()\n");
+		sb_reset(&got);
+		dump(&got, path, true);
+		if (version == STORE_SCHEMA_VERSION)
+			sb_puts(&want, got.s);
+		EXPECT(str_eq(want.s, got.s), "version %d: want\n%s\ngot\n%s", version, want.s, got.s);
+	}
+	sb_free(&want);
+	sb_free(&got);
+}
+
+static void from_version_2(void) { from_version(2); }
+static void from_version_3(void) { from_version(3); }
 
 static void empty_stores(void)
 {
@@ -669,6 +715,8 @@ int main(void)
 	RUN(counters);
 	RUN(duplicates_and_severities);
 	RUN(from_version_2);
+	RUN(from_version_3);
+	RUN(from_minimized);
 	RUN(empty_stores);
 	return TEST_END();
 }

@@ -17,7 +17,7 @@ static void round_trip(void)
 	struct hash128 run = put_run(s, 7), env = put_env(s, 1), f = put_finding(s, 1), issue, minimal = put_program(s, 101);
 	const struct store_event known = {
 		.finding = f, .at = NOW + 60, .kind = EVENT_KNOWN, .tool = "t", .payload = "reported", .issue = &issue};
-	const struct store_event minimized = {
+	const struct store_event minimised = {
 		.finding = f, .at = NOW + 50, .kind = EVENT_MINIMISED, .tool = "t", .payload = "9 nodes to 2", .program = &minimal};
 	EXPECT_INT(put_obs(s, &f, &env, &run, NOW + 5, "mismatch"), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "report", NOW + 5, "expected 1\ngot 0\n", 17), STORE_OK);
@@ -25,7 +25,7 @@ static void round_trip(void)
 	EXPECT_INT(store_artifact(s, &f, "got", NOW + 5, "\0\1\377", 3), STORE_OK);
 	EXPECT_INT(store_artifact(s, &f, "stderr", NOW + 5, "", 0), STORE_OK);
 	EXPECT_INT(store_issue(s, &issue, "https://example.org/1", "scatter"), STORE_OK);
-	EXPECT_INT(store_event(s, &minimized), STORE_OK);
+	EXPECT_INT(store_event(s, &minimised), STORE_OK);
 	EXPECT_INT(store_event(s, &known), STORE_OK);
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
 

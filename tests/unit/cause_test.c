@@ -16,7 +16,7 @@ static const char *cause(enum finding_kind kind, enum error_sort sort, const cha
 	const struct target t = inductor();
 	const struct prog *p = program("# scatterproof 1\nx = input([3], dtype=u8, seed=1)\ny = any.dim(x, dim=0)\nreturn (y,)\n");
 	const struct failure f = {.verdict = VD_MISMATCH, .kind = kind, .sort = sort};
-	struct blame b = {.stage = "inductor", .predicted = predicted};
+	struct blame b = {.stage = "inductor", .invariant = "", .predicted = predicted};
 	const char *const values[] = {cure, other};
 	for (int i = 0; i < ARRAY_LEN(values); i++)
 		if (values[i]) {

@@ -164,6 +164,9 @@ static void test_what_does_not_run(void)
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_HOLDS);
 	r.status = RES_HANG;
 	EXPECT_INT(judged(&y, p, &r, T), CLAIM_HOLDS);
+	r.status = RES_INVARIANT;
+	r.violation = (struct result_violation){"I2", "cse", "neg"};
+	EXPECT_INT(judged(&y, p, &r, T), CLAIM_HOLDS);
 	r.status = RES_RAISED;
 	r.message = "RuntimeError: no";
 	EXPECT_INT(judged(&y, p, &r, T), CLAIM_HOLDS);

@@ -22,7 +22,7 @@ static void becomes(const char *text, const char *want)
 	const enum compile_status status = compile(&c, p, &o, &arena, &err);
 	EXPECT(status == COMPILE_OK, "%s: %s", text, err.msg);
 	if (status == COMPILE_OK)
-		EXPECT_STR(rows(&c.p), want);
+		EXPECT_STR(rows(&c.part[0].p), want);
 }
 
 static void test_rows(void)
@@ -108,18 +108,18 @@ static void compare(const struct compiled *joint, const struct compiled *core, i
 	struct result was, is;
 	struct err err = {0};
 	bool exact[MAX_NODES];
-	exact_rows(exact, &joint->p);
-	for (int i = 0; i < core->p.nnode; i++)
-		EXPECT(decompose_is_core(core->p.node[i].op) || decompose_leaves(&core->p, i), "program %d: %s is left", number,
-			op_info[core->p.node[i].op].name);
-	interp_run(&was, &joint->p, a, NULL, &err);
-	interp_run(&is, &core->p, a, NULL, &err);
-	EXPECT(was.status == is.status && joint->p.nret == core->p.nret, "program %d: %s, %s", number, was.message, is.message);
-	for (int i = 0; i < joint->p.nret && was.status == RES_OK && is.status == RES_OK; i++) {
+	exact_rows(exact, &joint->part[0].p);
+	for (int i = 0; i < core->part[0].p.nnode; i++)
+		EXPECT(decompose_is_core(core->part[0].p.node[i].op) || decompose_leaves(&core->part[0].p, i), "program %d: %s is left", number,
+			op_info[core->part[0].p.node[i].op].name);
+	interp_run(&was, &joint->part[0].p, a, NULL, &err);
+	interp_run(&is, &core->part[0].p, a, NULL, &err);
+	EXPECT(was.status == is.status && joint->part[0].p.nret == core->part[0].p.nret, "program %d: %s, %s", number, was.message, is.message);
+	for (int i = 0; i < joint->part[0].p.nret && was.status == RES_OK && is.status == RES_OK; i++) {
 		const struct result_tensor *x = &was.call[0].out[i], *y = &is.call[0].out[i];
 		EXPECT(meta_identical(&x->meta, &y->meta), "program %d: layout of result %d", number, i);
-		EXPECT(!exact[joint->p.ret[i]] || x->nbytes != y->nbytes || !x->data || same_elements(x, y), "program %d: bits of result %d",
-			number, i);
+		EXPECT(!exact[joint->part[0].p.ret[i]] || x->nbytes != y->nbytes || !x->data || same_elements(x, y),
+			"program %d: bits of result %d", number, i);
 	}
 }
 

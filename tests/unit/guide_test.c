@@ -51,6 +51,26 @@ static void features_tell_apart(void)
 }
 
 /* The same rows; only who reads what after the write differs. */
+/* Which dims a reduction runs over is no feature of rows; the loops differ. */
+static void features_see_loops(void)
+{
+	struct arena a;
+	struct prog rows, all;
+	arena_init(&a);
+	read_program(&rows, HEAD "x = input([3, 4, 5], seed=1)\ny = sum.dim_IntList(x, dim=[2])\nreturn (y,)\n", &a);
+	read_program(&all, HEAD "x = input([3, 4, 5], seed=1)\ny = sum.dim_IntList(x, dim=[1, 2])\nreturn (y,)\n", &a);
+	struct feature_set *plain = new_set(), *loops = new_set();
+	loops->loops = true;
+	EXPECT(features_add(loops, &rows) > features_add(plain, &rows), "loops are no features");
+	EXPECT_INT(features_new(plain, &all), 0);
+	EXPECT(features_new(loops, &all) > 0, "other loops are nothing new");
+	EXPECT(features_add(loops, &all) > 0, "and are not added");
+	EXPECT_INT(features_add(loops, &all), 0);
+	arena_free(&a);
+	free(plain);
+	free(loops);
+}
+
 static void features_see_aliases(void)
 {
 	static const char before[] =
@@ -165,6 +185,7 @@ static void corpus_covers(void)
 int main(void)
 {
 	RUN(features_tell_apart);
+	RUN(features_see_loops);
 	RUN(features_see_aliases);
 	RUN(numbers_name_programs);
 	RUN(corpus_covers);

@@ -3,6 +3,7 @@
 #include "compiled/loops/jit.h"
 #include "compiled/loops/lower.h"
 #include "compiled/loops/run.h"
+#include "eager/lang/fill.h"
 #include "eager/run/interp.h"
 #include "tests/unit/program.h"
 
@@ -97,7 +98,7 @@ static void runs_as(const char *text, const struct result *want, const struct lo
 	struct err err = {0};
 	struct jit *j = jit ? jit_open(l, &err) : NULL;
 	EXPECT(!jit || j, "%s: %s", text, err.msg);
-	const enum loop_end end = loops_run(&got, l, p, p, j ? jit_run : loops_interpret, j, &arena, &err);
+	const enum loop_end end = loops_run(&got, l, p, NULL, fill_storages(p, &arena), j ? jit_run : loops_interpret, j, &arena, &err);
 	jit_close(j);
 	EXPECT((end == LOOPS_RAN) == (want->status == RES_OK), "%s: %s", text, err.msg);
 	if (end == LOOPS_RAN && want->status == RES_OK)

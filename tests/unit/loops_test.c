@@ -196,7 +196,7 @@ static struct loops *lowered(const char *text, bool no_fusion)
 	struct loops *l = ARENA_NEW(&arena, struct loops, 1);
 	const struct compile_options o = {.stage = compile_nstages() - 1, .to_code = true};
 	EXPECT(compile(&c, program(text), &o, &arena, &err) == COMPILE_OK, "%s", err.msg);
-	EXPECT(lower(l, &c.p, &(struct lower_options){.no_fusion = no_fusion}, &arena, &err), "%s", err.msg);
+	EXPECT(lower(l, &c.part[0].p, &(struct lower_options){.no_fusion = no_fusion}, &arena, &err), "%s", err.msg);
 	return l;
 }
 

@@ -688,6 +688,33 @@ static void test_long_artifact(void)
 	free(text);
 }
 
+static void test_violation(void)
+{
+	const struct result said = {.status = RES_INVARIANT, .message = "invariant after cse", .violation = {"I2", "cse", "neg"}};
+	struct result r;
+	struct strbuf sb;
+	struct arena a;
+	sb_init(&sb);
+	arena_init(&a);
+	wire_put_u8(&sb, 0);
+	wire_put_result(&sb, &said);
+	answer_bytes = sb.s;
+	answer_nbytes = sb.len;
+	take_answer(&r, &a);
+	EXPECT_INT(r.status, RES_INVARIANT);
+	EXPECT_STR(r.message, said.message);
+	EXPECT_STR(r.violation.invariant, "I2");
+	EXPECT_STR(r.violation.step, "cse");
+	EXPECT_STR(r.violation.op, "neg");
+	for (size_t n = 1; n < sb.len; n++) {
+		answer_nbytes = n;
+		take_answer(&r, &a);
+		EXPECT(r.status == RES_HARNESS, "a prefix of %zu bytes was believed", n);
+	}
+	sb_free(&sb);
+	arena_free(&a);
+}
+
 /* Every prefix of a good answer is refused, every single-byte change is refused or decodes to something well-formed. */
 static void test_wrong_answers(void)
 {
@@ -826,6 +853,7 @@ int main(int argc, char **argv)
 	RUN(test_many);
 	RUN(test_wrong_answers);
 	RUN(test_long_artifact);
+	RUN(test_violation);
 	RUN(test_nonsense_worker);
 	return TEST_END();
 }

@@ -1,7 +1,9 @@
 /* symbols_test.c: loops of any size: polynomials, their text, the invariant I6, what is proven of buffers, and programs compiled once:
  * which guards they get, which calls they serve, and that every call computes what eager does. */
 #include "compiled/compile.h"
+#include "compiled/defects/defects.h"
 #include "compiled/loops/reuse.h"
+#include "compiled/loops/shape.h"
 #include "compiled/loops/symbols.h"
 #include "compiled/symbols/dynamic.h"
 #include "eager/run/interp.h"
@@ -206,10 +208,10 @@ static struct once once(const char *text)
 {
 	struct once x = {.p = program(text)};
 	struct prog *bound = ARENA_NEW(&arena, struct prog, 1);
-	bool planted;
+	struct dynamic_made made;
 	struct err err = {0};
 	CHECK(prog_bind(bound, x.p, 0, &arena, &err));
-	const enum compile_status status = dynamic_compile(&x.d, &planted, bound, options(true, CODE_JIT), &arena, &x.why);
+	const enum compile_status status = dynamic_compile(&x.d, &made, bound, options(true, CODE_JIT), &arena, &x.why);
 	EXPECT(status == COMPILE_OK, "%d: %s", (int)status, x.why.msg);
 	return x;
 }
@@ -277,12 +279,13 @@ static void bind(struct prog *bound, const struct once *x, int64_t n)
 static bool serves(const struct once *x, int64_t n, struct err *why)
 {
 	struct prog bound;
+	struct result_violation violation;
 	struct err err = {0};
 	bind(&bound, x, n);
 	*why = (struct err){0};
 	if (!dynamic_serves(x->d, &bound, why))
 		return false;
-	const bool same = dynamic_validate(x->d, &bound, &err);
+	const bool same = dynamic_validate(&violation, x->d, &bound, &arena, &err);
 	EXPECT(same, "%d: %s", (int)n, err.msg);
 	return true;
 }
@@ -301,18 +304,23 @@ static void test_calls(void)
 	EXPECT(!serves(&x, 1, &why) && str_eq(why.msg, "s0 > 1 does not hold"), "%s", why.msg);
 	/* Were there no guard, the validator would see it: at 4 the same rows and loops have other numbers. */
 	struct prog bound;
+	struct result_violation violation;
 	bind(&bound, &x, 4);
 	why = (struct err){0};
-	EXPECT(!dynamic_validate(x.d, &bound, &why) && str_starts(why.msg, "I6b: "), "%s", why.msg);
+	EXPECT(!dynamic_validate(&violation, x.d, &bound, &arena, &why), "a guard that is missing");
+	EXPECT_STR(why.msg, "invariant after symbols: I6b: compiled for this call's sizes 'y' (slice.Tensor) is another row");
+	EXPECT_STR(violation.invariant, "I6b");
+	EXPECT_STR(violation.step, "symbols");
+	EXPECT_STR(violation.op, "slice.Tensor");
 }
 
 /* ---- runs ---- */
 
-static void same_results(const struct prog *p, bool to_code, enum code_engine engine, int ngraphs)
+static void same_results_of(const struct prog *p, const struct compile_options *o, int ngraphs)
 {
 	struct result got, want;
 	struct err err = {0};
-	compile_run(&got, p, options(to_code, engine), &arena);
+	compile_run(&got, p, o, &arena);
 	EXPECT_INT(got.status, RES_OK);
 	EXPECT_STR(got.message, "");
 	interp_run(&want, p, &arena, NULL, &err);
@@ -321,9 +329,15 @@ static void same_results(const struct prog *p, bool to_code, enum code_engine en
 	for (int k = 0; k < got.ncalls; k++)
 		for (int i = 0; i < got.call[k].nouts; i++) {
 			const struct result_tensor *a = &got.call[k].out[i], *b = &want.call[k].out[i];
-			EXPECT(a->nbytes == b->nbytes && memcmp(a->data, b->data, a->nbytes) == 0, "engine %d, call %d, output %d", (int)engine, k, i);
-			EXPECT(meta_equivalent(&a->meta, &b->meta), "engine %d, call %d: layout of output %d", (int)engine, k, i);
+			EXPECT(a->nbytes == b->nbytes && memcmp(a->data, b->data, a->nbytes) == 0, "engine %d, call %d, output %d", (int)o->code.engine,
+				k, i);
+			EXPECT(meta_equivalent(&a->meta, &b->meta), "engine %d, call %d: layout of output %d", (int)o->code.engine, k, i);
 		}
+}
+
+static void same_results(const struct prog *p, bool to_code, enum code_engine engine, int ngraphs)
+{
+	same_results_of(p, options(to_code, engine), ngraphs);
 }
 
 static void test_runs(void)
@@ -344,6 +358,59 @@ static void test_runs(void)
 	same_results(p, true, CODE_JIT, 2);
 }
 
+/* What sizes decide is not the structure. */
+static void test_shapes(void)
+{
+	enum { MOST = 64 };
+	const struct once x = once(PROGRAM(6, SLICE));
+	struct loops at;
+	struct err err = {0};
+	uint64_t any[MOST], one[MOST];
+	CHECK(x.d && loops_at(&at, dynamic_loops(x.d), (const int64_t[]){9, 2, 2}, &arena, &err));
+	const int n = loops_shapes(any, MOST, dynamic_loops(x.d));
+	EXPECT(n > 0 && loops_shapes(one, MOST, &at) == n && memcmp(any, one, (size_t)n * sizeof *any) == 0, "%d shapes", n);
+}
+
+/* Tiles are numbers: a loop that is cut at the call's own sizes is whole where they are any. */
+static void test_order(void)
+{
+	const struct prog *p = program(PROGRAM(40, "x = input([n, n], seed=1)\ny = t(x)\nz = add.Tensor(x, y)\nreturn (z,)\ncall (n=41)\n"));
+	struct compile_options *o = ARENA_NEW(&arena, struct compile_options, 1);
+	struct prog bound;
+	struct compiled c;
+	struct loops l;
+	struct dynamic *d;
+	struct dynamic_made made;
+	struct err err = {0};
+	bool planted;
+	*o = *options(true, CODE_INTERPRETED);
+	o->code.schedule = o->code.reorder = true;
+	CHECK(prog_bind(&bound, p, 0, &arena, &err) && compile(&c, &bound, o, &arena, &err) == COMPILE_OK);
+	CHECK(code_loops(&l, &planted, &c.part[0].p, &o->code, NULL, &arena, &err));
+	EXPECT(strstr(text_of(&l), " by "), "%s", text_of(&l));
+	CHECK(dynamic_compile(&d, &made, &bound, o, &arena, &err) == COMPILE_OK && d);
+	EXPECT(!strstr(text_of(dynamic_loops(d)), " by ") && strstr(text_of(dynamic_loops(d)), "parallel"), "%s", text_of(dynamic_loops(d)));
+	same_results_of(p, o, 1);
+}
+
+/* A broken invariant is a status, and nothing is run. */
+static void test_broken(void)
+{
+	const struct prog *p = program(PROGRAM(6, SLICE));
+	struct compile_options *o = ARENA_NEW(&arena, struct compile_options, 1);
+	struct result got;
+	*o = *options(true, CODE_INTERPRETED);
+	o->defect = defect_find("list_lacks_symbol");
+	CHECK(o->defect);
+	compile_run(&got, p, o, &arena);
+	EXPECT_INT(got.status, RES_INVARIANT);
+	EXPECT_INT(got.ncalls, 0);
+	EXPECT(str_starts(got.message, "invariant after symbols: I6: "), "%s", got.message);
+	EXPECT_STR(got.violation.invariant, "I6");
+	EXPECT_STR(got.violation.step, "symbols");
+	EXPECT_STR(got.violation.op, "");
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -358,6 +425,9 @@ int main(void)
 	RUN(test_what_sizes_decide);
 	RUN(test_calls);
 	RUN(test_runs);
+	RUN(test_shapes);
+	RUN(test_order);
+	RUN(test_broken);
 	arena_free(&arena);
 	return TEST_END();
 }

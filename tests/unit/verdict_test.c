@@ -217,6 +217,8 @@ static void test_where_it_died(void)
 		 "  File \"/env/torch/_inductor/scheduler.py\", line 12 in fuse_nodes\n  File \"/env/torch/x.py\", line 1 in y\n",
 			"in _inductor/scheduler.py fuse_nodes"},
 		{"malloc(): unaligned tcache chunk detected\n", " heap corrupted"},
+		{"invalid fastbin entry (free)\n", " heap corrupted"},
+		{"Fatal glibc error: malloc assertion failure in sysmalloc: (old_top == initial_top (av))\n", " heap corrupted"},
 		{"Current thread (most recent call first):\n  File \"worker.py\", line 5 in run\n", " cos"},
 		{"cut (most recent call first):\n  File \"/env/torch/x.py", " cos"},
 	};
@@ -230,6 +232,34 @@ static void test_where_it_died(void)
 		struct outcome o = judged(p, &r, "torch:inductor@cpu");
 		EXPECT(strstr(o.signature, row[i / 2].signature) && str_starts(o.signature, i % 2 ? "hang " : "crash "), "%s", o.signature);
 	}
+}
+
+static void test_violation(void)
+{
+	struct result r = {.status = RES_INVARIANT,
+		.message = "invariant after cse: I2: 'a' (add.Tensor) is ...",
+		.stderr_tail = "",
+		.violation = {"I2", "cse", "add.Tensor"}};
+	struct failure f;
+	struct outcome o = judged(program(NEG), &r, "builtin:passes"), other;
+	EXPECT_INT(o.verdict, VD_INVARIANT);
+	EXPECT_INT(o.kind, FINDING_INVARIANT);
+	EXPECT_INT(o.severity, SEVERITY_NORMAL);
+	EXPECT_STR(o.signature, "invariant I2 after cse: add");
+	EXPECT_STR(o.broken_after, "cse");
+	failure_of(&f, &o);
+	EXPECT_STR(f.step, "cse");
+	EXPECT_STR(f.invariant, o.signature);
+	r.violation.op = "";
+	other = judged(program(NEG), &r, "builtin:passes");
+	EXPECT_STR(other.signature, "invariant I2 after cse");
+	EXPECT(failure_is(&f, &other), "at another row it is another failure");
+	r.violation.step = "dce";
+	other = judged(program(NEG), &r, "builtin:passes");
+	EXPECT(!failure_is(&f, &other), "another step broke it");
+	r.violation = (struct result_violation){"I3", "cse", "add.Tensor"};
+	other = judged(program(NEG), &r, "builtin:passes");
+	EXPECT(!failure_is(&f, &other), "another invariant is broken");
 }
 
 /* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
@@ -440,6 +470,7 @@ int main(void)
 	RUN(test_plain_stage_is_asked);
 	RUN(test_must_raise);
 	RUN(test_device_fault);
+	RUN(test_violation);
 	RUN(test_where_it_died);
 	RUN(test_plain_alias);
 	RUN(test_merged_results);

@@ -22,16 +22,22 @@ static const struct target_stage stages[] = {
 	{.name = "eager", .what = "own eager interpreter: the plain meaning of the language", .options = true},
 	{.name = "functional", .what = "own compiler, views and writes turned into functions, run by eager's kernels and autograd", .rungs = 1},
 	{.name = "joint", .what = "own compiler, forward and backward as one program, run by eager's kernels", .rungs = 2},
-	{.name = "decomposed", .what = "own compiler, the joint program in rows of the core dialect alone, run by eager's kernels", .rungs = 3},
-	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 4},
-	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 5},
-	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 6},
+	{.name = "partitioned",
+		.what = "own compiler, that in a forward and a backward program with saved values, run by eager's kernels",
+		.rungs = 3},
+	{.name = "decomposed", .what = "own compiler, the joint program in rows of the core dialect alone, run by eager's kernels", .rungs = 4},
+	{.name = "passes", .what = "own compiler, the joint program after all passes, run by eager's kernels", .rungs = 5},
+	{.name = "loops", .what = "own compiler, the same program as loops, which an interpreter walks", .rungs = 6},
+	{.name = "jit", .what = "own compiler, the loops as C, compiled by libtcc in memory", .rungs = 7},
 	{.name = "o2",
 		.what = "own compiler, the C compiled by gcc -O2, or by what options say, and loaded",
 		.ahead = AHEAD_PROGRAMS,
-		.rungs = 6},
-	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 7},
-	{.name = "cuda", .what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU", .rungs = 6},
+		.rungs = 7},
+	{.name = "package", .what = "own compiler, that library in a folder on disk, run by a fresh process", .rungs = 8},
+	{.name = "cuda",
+		.what = "own compiler, the loops as CUDA C++, compiled by NVRTC and run on an NVIDIA GPU",
+		.ahead = AHEAD_PROGRAMS,
+		.rungs = 7},
 };
 
 /* What each stage from the passes on can leave out. */
@@ -149,8 +155,8 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 }
 
 /* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "symbols", "reuse", "schedule"};
-enum { STEP_LOWER, STEP_SYMBOLS, STEP_REUSE, STEP_SCHEDULE };
+static const char *const loop_steps[] = {"lower", "symbols", "reuse", "schedule", "reorder"};
+enum { STEP_LOWER, STEP_SYMBOLS, STEP_REUSE, STEP_SCHEDULE, STEP_REORDER };
 
 static int loop_step(const char *name) /* -1: it is none */
 {
@@ -166,22 +172,45 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 	return (has_loops(t) && loop_step(o->value) >= 0 && (loop_step(o->value) < STEP_SCHEDULE || has_schedule(t)))
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
-			"decompose, fold, noop, views, cse, dce, reinplace",
-			has_loops(t) ? "; nor lower, symbols, reuse or (of stages other than jit) schedule" : "");
+			"partition, decompose, fold, noop, views, cse, dce, reinplace",
+			has_loops(t) ? "; nor lower, symbols, reuse or (of stages other than jit) schedule, reorder" : "");
+}
+
+static bool option_is(const struct target *t, const char *name, const char *value)
+{
+	const char *given = target_option(t, name);
+	return given && str_eq(given, value);
+}
+
+/* What is compiled once for calls of several sizes is in one part. */
+static bool pair_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
+{
+	const char *const pair[] = {"partition", "dynamic"};
+	for (int i = 0; i < ARRAY_LEN(pair); i++)
+		if (str_eq(o->name, pair[i]) && str_eq(o->value, "1") && option_is(t, pair[1 - i], "1"))
+			return err_set(
+				err, "target '%s': partition=1 and dynamic=1 do not go together: what is compiled for any size is in one part", text);
+	return true;
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	static const char *const names[] = {"plant", "decompose", "passes", "freezing", "reinplace", "fusion", "buffer_reuse", "order", "fast",
-		"cc", "opt", "sanitize", "defect", "dynamic", "until"};
+	static const char *const names[] = {"plant", "partition", "recompute", "decompose", "passes", "freezing", "reinplace", "fusion",
+		"buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "dynamic", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
-	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes");
+	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes"),
+			   partitioned = str_eq(target_stage(t)->name, "partitioned"),
+			   behind = passes_stage || str_eq(target_stage(t)->name, "decomposed");
 	unsigned off;
+	if (!pair_fits(t, o, text, err))
+		return false;
 	if (str_eq(o->name, "defect"))
 		return defect_fits(t, o, text, err);
 	if (passes_stage && str_eq(o->name, "until"))
 		return until_fits(t, o, text, err);
+	if ((behind && str_eq(o->name, "partition")) || ((behind || partitioned) && str_eq(o->name, "recompute")))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
@@ -204,9 +233,9 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
-	const char *has =
-		"plant; from stage functional on defect; from passes on decompose, passes, freezing, reinplace, dynamic, until; from loops on "
-		"fusion, buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
+	const char *has = "plant; from stage functional on defect; from partitioned on recompute; from decomposed on partition; from passes on "
+					  "decompose, passes, freezing, reinplace, dynamic, until; from loops on fusion, "
+					  "buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
 			return err_set(err, "target '%s': stage %s has no option '%s'; builtin has: %s", text, target_stage(t)->name, o->name, has);
@@ -214,21 +243,24 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
-static bool option_is(const struct target *t, const char *name, const char *value)
-{
-	const char *given = target_option(t, name);
-	return given && str_eq(given, value);
-}
+/* The steps on loops of a subsystem: none of them, and then one more each time. */
+struct step_range {
+	const char *subsystem;
+	int first, last;
+};
 
-/* The last of the loops' steps that runs where the one that the subsystem is does, or does not; -1: t has no such subsystem. */
-static int step_probed(const struct target *t, const char *subsystem, bool on)
+/* What a knob of t's asks about, so that it says for each step whether that is the one; false: t has no such subsystem. */
+static bool steps_probed(struct step_range *out, const struct target *t, const char *subsystem)
 {
 	const bool dynamic = option_is(t, "dynamic", "1");
-	if (str_eq(subsystem, "order") && has_schedule(t))
-		return on ? STEP_SCHEDULE : STEP_REUSE;
-	if (str_eq(subsystem, "buffers"))
-		return on ? STEP_REUSE : dynamic ? STEP_SYMBOLS : STEP_LOWER;
-	return !str_eq(subsystem, "sizes") ? -1 : on ? STEP_SYMBOLS : STEP_LOWER;
+	const struct step_range all[] = {{"sizes", STEP_LOWER, STEP_SYMBOLS}, {"buffers", dynamic ? STEP_SYMBOLS : STEP_LOWER, STEP_REUSE},
+		{"order", STEP_REUSE, STEP_REORDER}};
+	for (int i = 0; i < ARRAY_LEN(all); i++)
+		if (str_eq(all[i].subsystem, subsystem) && (all[i].last < STEP_SCHEDULE || has_schedule(t))) {
+			*out = all[i];
+			return true;
+		}
+	return false;
 }
 
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
@@ -236,10 +268,11 @@ static int step_probed(const struct target *t, const char *subsystem, bool on)
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	const int step = p->kind == PROBE_FIRST && has_loops(t) ? step_probed(t, p->what, p->first > 0) : -1;
-	if (step >= 0) {
+	struct step_range range;
+	if (p->kind == PROBE_FIRST && has_loops(t) && steps_probed(&range, t, p->what)) {
+		const int first = MAX(0, MIN(p->first, range.last - range.first));
 		*out = (struct target_option){.name = "until"};
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[step]);
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[range.first + first]);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
@@ -284,15 +317,28 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 	return true;
 }
 
+/* Which application of which subsystem a step on loops is, and how many that one has. */
+static char *probed_loops(int step, struct arena *a)
+{
+	static const struct {
+		const char *subsystem;
+		int number, asked;
+	} of[] = {[STEP_LOWER] = {"buffers", 0, 1},
+		[STEP_SYMBOLS] = {"sizes", 1, 1},
+		[STEP_REUSE] = {"buffers", 1, 1},
+		[STEP_SCHEDULE] = {"order", 1, 2},
+		[STEP_REORDER] = {"order", 2, 2}};
+	return arena_printf(
+		a, "first %s:%d: %d asked, the last that was on: %s\n", of[step].subsystem, of[step].number, of[step].asked, loop_steps[step]);
+}
+
 /* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
 static char *until_answer(const struct target *t, struct arena *a)
 {
-	static const char *const subsystem[] = {"buffers", "sizes", "buffers", "order"};
 	const char *until = target_option(t, "until");
 	int stage;
 	if (until && loop_step(until) >= 0)
-		return arena_printf(
-			a, "first %s:%d: 1 asked, the last that was on: %s\n", subsystem[loop_step(until)], MIN(loop_step(until), 1), until);
+		return probed_loops(loop_step(until), a);
 	if (!until || !compile_stage_find(&stage, until))
 		return NULL;
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
@@ -442,6 +488,8 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	const char *cc = target_option(t, "cc"), *level = target_option(t, "opt");
 	const struct engine_of *e = engine_of(t);
 	*out = (struct compile_options){.validate = true, .freezing = option_is(t, "freezing", "1"), .to_code = e != NULL};
+	out->partition = option_is(t, "partition", "1") || str_eq(target_stage(t)->name, "partitioned");
+	out->save_all = option_is(t, "recompute", "0");
 	out->decompose = option_is(t, "decompose", "1") || str_eq(target_stage(t)->name, "decomposed");
 	if (off && !read_off(&out->off, off, off, NULL))
 		BUG("passes=%s", off);
@@ -454,13 +502,15 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
 	out->code.dynamic = option_is(t, "dynamic", "1");
+	out->code.reorder = out->code.schedule;
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
 		out->code.no_reuse |= loop_step(until) <= STEP_SYMBOLS;
 		out->code.dynamic &= loop_step(until) >= STEP_SYMBOLS;
-		out->code.schedule &= loop_step(until) == STEP_SCHEDULE;
+		out->code.schedule &= loop_step(until) >= STEP_SCHEDULE;
+		out->code.reorder = loop_step(until) == STEP_REORDER;
 		until = NULL;
 	}
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));
@@ -468,7 +518,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 
 struct child {
 	struct arena arena; /* of a request */
-	struct native_ahead *ahead;
+	struct code_ahead *ahead;
 };
 
 /* What runs on each stage: a stage of the table above that has nothing here is our mistake, never another stage's result. text: the
@@ -486,7 +536,7 @@ static void run_stage(
 		BUG("builtin:%s has nothing that runs it", target_stage(t)->name);
 	if (ntext > 1)
 		compile_ahead(c->ahead, text, ntext, &o, limit_ms);
-	o.code.native.ahead = c->ahead;
+	o.code.ahead = c->ahead;
 	compile_run(out, p, &o, &c->arena);
 }
 
@@ -538,10 +588,10 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 
 int builtin_child(void)
 {
-	struct child c = {.ahead = native_ahead_new()};
+	struct child c = {.ahead = code_ahead_new()};
 	arena_init(&c.arena);
 	int rc = proc_serve("builtin", 7, serve, &c);
-	native_ahead_free(c.ahead);
+	code_ahead_free(c.ahead);
 	arena_free(&c.arena);
 	return rc;
 }

@@ -625,6 +625,7 @@ def serve(module: Module, data: bytes) -> bytes:
     w.parts += answer.calls
     w.u32(0)  # no predicted metas
     w.u32(0)  # no artifacts
+    w.u32(0)  # nor shapes of loops
     return b"".join(w.parts)
 
 

@@ -11,12 +11,13 @@
 
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
-extern const unsigned char worker_py[], probe_py[]; /* worker.py and probe.py, embedded by the build; NUL-terminated */
+/* worker.py, probe.py and toolchain.py, embedded by the build; NUL-terminated. */
+extern const unsigned char worker_py[], probe_py[], toolchain_py[];
 
 /* ---- the worker ------------------------------------------------------------------------------------------- */
 
 /* Caches off, because a stale one silently changes compiles; but not force_disable_caches, which would build the C++ headers
- * again in every process (TARGETS.md). One thread everywhere: the parent runs several workers. */
+ * again in every process (toolchain.py). One thread everywhere: the parent runs several workers. */
 static const char *const worker_env[] = {
 	"TORCHINDUCTOR_COMPILE_THREADS=1",
 	"TORCHINDUCTOR_FX_GRAPH_CACHE=0",
@@ -34,7 +35,7 @@ static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CAC
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module)
 {
 	const char **argv = ARENA_ZNEW(a, const char *, 5);
-	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 3);
+	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 4);
 	char cwd[4096];
 	argv[0] = arena_strdup(a, python);
 	argv[1] = "worker.py";
@@ -43,8 +44,9 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python, cons
 		argv[3] = getcwd(cwd, sizeof cwd) ? arena_strdup(a, cwd) : "";
 	}
 	files[0] = (struct proc_file){"worker.py", worker_py, strlen((const char *)worker_py)};
-	/* Under a name that no module of a user has. */
+	/* Under names that no module of a user has. */
 	files[1] = (struct proc_file){"scatterproof_probe.py", probe_py, strlen((const char *)probe_py)};
+	files[2] = (struct proc_file){"scatterproof_toolchain.py", toolchain_py, strlen((const char *)toolchain_py)};
 	*out = (struct proc_spec){
 		.name = "the PyTorch worker",
 		.argv = argv,

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 
 import scatterproof_probe as probes  # probe.py, which lies beside this file under that name: users import modules of their own
 import torch
+from scatterproof_toolchain import Toolchain  # toolchain.py, likewise
 from torch import Tensor
 
 MAGIC = 0x31465053
@@ -589,6 +590,7 @@ def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Call
     dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""))
     if req.stage == "inductor":
         values = inductor_options(options)
+        toolchain.take()
         try:
             return torch.compile(f, fullgraph=True, dynamic=dynamic, options=values)
         except RuntimeError as error:  # nothing is compiled yet: only options are looked at
@@ -636,6 +638,7 @@ class Answer:
 
 
 RECOMPILES = 8  # Dynamo's default
+toolchain = Toolchain()
 COMPILING = ("aot_fake", "aot_eager", "aot_eager_decomp_partition", "inductor", "dynamo")
 
 
@@ -678,6 +681,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
             answer.compile_ms = (compile_seconds() - before) * 1e3
     if req.stage == "fake":
         run_call(req, 0, f, cotangents, watch=fake_watcher(answer.mismatches))
+    toolchain.keep()
 
 
 def describe(error: BaseException) -> str:
@@ -748,6 +752,7 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
     for name, text in answer.artifacts:
         w.text(name)
         w.text(text)
+    w.u32(0)  # no shapes of loops
     return req.stage if req else "", b"".join(w.parts)
 
 
