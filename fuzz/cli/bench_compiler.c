@@ -290,11 +290,10 @@ static double copy_cost(bool gpu)
 	return cost;
 }
 
-static bool code_row(const struct bench_table *t, int which, const char *target, struct err *err)
+static bool code_row(const struct bench_table *t, int which, const struct target *target, struct err *err)
 {
 	struct arena a;
 	struct prog p;
-	struct target named;
 	struct compile_options co;
 	struct compiled k;
 	struct loops l;
@@ -302,24 +301,25 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	struct result r;
 	double best = 1e9;
 	arena_init(&a);
-	CHECK(target_parse(&named, target, err) && builtin_compile_options(&co, &named));
+	CHECK(builtin_compile_options(&co, target));
 	const bool gpu = co.code.engine == CODE_CUDA;
 	co.code.gpu.repeat = 20;
 	CHECK(prog_read(&p, &a, large[which].text, strlen(large[which].text), READ_LENIENT, err));
 	CHECK(compile(&k, &p, &co, &a, err) == COMPILE_OK);
 	bool planted,
 		ok = code_loops(&l, &planted, &k.part[0].p, &co.code, NULL, &a, err) && code_open(&code, &k.part[0].p, &co.code, NULL, err);
+	const struct result_storage *inputs = ok ? fill_storages(&p, &a) : NULL;
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);
-		code_run(&r, code, NULL, fill_storages(&p, &run), &run);
+		code_run(&r, code, NULL, inputs, &run);
 		CHECK(r.status == RES_OK);
 		best = MIN(best, 1e-3 * r.call[0].run_ms);
 		arena_free(&run);
 	}
 	if (ok) {
 		const double bytes = bytes_moved(&l);
-		table_row(t, arena_printf(&a, "%s, %s", large[which].name, target + strlen("builtin:")),
+		table_row(t, arena_printf(&a, "%s, %s", large[which].name, target_text(target, &a) + strlen("builtin:")),
 			(double[]){bytes / (1 << 20), 1e3 * best, 1e-9 * bytes / best, best / (bytes * copy_cost(gpu))});
 		code_close(code);
 	}
@@ -327,20 +327,37 @@ static bool code_row(const struct bench_table *t, int which, const char *target,
 	return ok;
 }
 
+/* Those that --target names, or all that make code worth measuring. */
+static int code_targets(struct target out[MAX_TARGETS], const struct options *o, struct err *err)
+{
+	static const char *const all[] = {"builtin:o2", "builtin:o2+opt=3", "builtin:o2+cc=clang", "builtin:cuda"};
+	struct compile_options co;
+	for (int i = 0; i < o->ntarget; i++) {
+		out[i] = o->target[i];
+		if (!builtin_compile_options(&co, &out[i]) || !co.to_code)
+			return err_set(err, "--target is for stages of builtin that make code"), 0;
+	}
+	for (int i = 0; o->ntarget == 0 && i < ARRAY_LEN(all); i++)
+		CHECK(target_parse(&out[i], all[i], err));
+	return o->ntarget ? o->ntarget : ARRAY_LEN(all);
+}
+
 bool bench_code(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"MiB", 8, 0}, {"ms", 9, 3}, {"GB/s", 8, 2}, {"x copy", 9, 2}};
-	static const char *const targets[] = {"builtin:o2", "builtin:o2+opt=3", "builtin:o2+cc=clang", "builtin:cuda"};
 	const struct bench_table t = {o, "code", ARRAY_LEN(columns), columns};
+	struct target target[MAX_TARGETS];
+	const int n = code_targets(target, o, err);
+	if (n == 0)
+		return false;
 	table_begin(&t,
-		"64 Mi elements (a product: 1 Mi), one thread (cuda: the kernels alone), the best of three; MiB: read and written; the time of a "
-		"copy of as many bytes is 1");
+		"64 Mi elements (a product: 1 Mi), one thread (cuda: the kernels alone), wall time, the best of three; MiB: read and written; the "
+		"time of a copy of as many bytes is 1");
 	for (int which = 0; which < ARRAY_LEN(large); which++)
-		for (int i = 0; i < ARRAY_LEN(targets); i++) {
+		for (int i = 0; i < n; i++) {
 			struct err why = {0};
-			if (!code_row(&t, which, targets[i], &why))
-				bench_note(o, "%s: skipped: %s", targets[i], why.msg);
+			if (!code_row(&t, which, &target[i], &why))
+				bench_note(o, "%s: skipped: %s", large[which].name, why.msg);
 		}
-	(void)err;
 	return true;
 }

@@ -59,8 +59,9 @@ enum opt {
 	NOPTS
 };
 static const struct option_row opts[NOPTS] = {
-	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile",
-		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin; see `targets`)"},
+	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile bench",
+		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin;\n"
+		"                    for bench: of section code; see `targets`)"},
 	[O_SAMPLE] = {"--sample", "NAME", "fuzz",
 		"a dear target: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
@@ -159,7 +160,7 @@ static const struct verb_info {
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
 	{"selftest", "[--defect A,B] [--programs N] [--seed N] [--jobs N] [--json]",
 		"plant known bugs in the built-in compiler, one at a time: how many programs until each is seen, and who is blamed", 0},
-	{"bench", "[SECTION...] [--time T]",
+	{"bench", "[SECTION...] [--target NAME] [--time T]",
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
