@@ -304,7 +304,7 @@ static void test_calls(void)
 	EXPECT(!serves(&x, 1, &why) && str_eq(why.msg, "s0 > 1 does not hold"), "%s", why.msg);
 	/* Were there no guard, the validator would see it: at 4 the same rows and loops have other numbers. */
 	struct prog bound;
-	struct result_violation violation;
+	struct result_violation violation = {"", "", ""};
 	bind(&bound, &x, 4);
 	why = (struct err){0};
 	EXPECT(!dynamic_validate(&violation, x.d, &bound, &arena, &why), "a guard that is missing");
