@@ -205,10 +205,8 @@ static enum compile_status partitioned(struct compilation *c, struct err *err)
 	for (int i = 0; i < prog_input_storages(&c->s.backward); i++)
 		backward->owners.donated[i] = c->s.input[i].donated;
 	forward->aliases.n = MIN(forward->aliases.n, forward->pure.nresult - c->s.nsaved); /* there gradients stood */
-	if (c->o->validate && !validate_partition(&c->s, &c->f, &forward->pure, &why)) {
-		broken(c, "partition", NULL, &why, err);
-		return COMPILE_BROKEN;
-	}
+	if (c->o->validate && !validate_partition(&c->s, &c->f, &forward->pure, &why))
+		return broken(c, "partition", NULL, &why, err), COMPILE_BROKEN;
 	return half_done(c, "partition", forward, &c->f.p, false, err) && half_done(c, "partition", backward, &c->s.backward, false, err)
 		? COMPILE_OK
 		: COMPILE_BROKEN;

@@ -6,29 +6,25 @@
 
 /* ---- inputs of the backward part ---- */
 
-/* what: of row i of the backward part, an input, in whose brackets stands the operator that its row had before. */
-static bool wrong(const struct partition *s, int i, const char *what, struct err *err)
+static const char *op_of(const struct prog *p, int i) { return op_info[p->node[i].op].name; }
+
+static bool right_meta(const struct prog *backward, int i, const struct meta *m, const char *what, struct err *err)
 {
-	const char *name = s->backward.node[i].name;
-	const int was = prog_find(&s->joint, name);
-	return err_set(err, "I8: '%s' (%s) of the backward part %s", name, op_info[was >= 0 ? s->joint.node[was].op : OP_input].name, what);
+	return meta_identical(node_meta(backward, i), m)
+		|| err_set(err, "I8: '%s' (%s) of the backward part has not the layout of %s", backward->node[i].name, op_of(backward, i), what);
 }
 
-static bool right_meta(const struct partition *s, int i, const struct meta *m, const char *what, struct err *err)
-{
-	return meta_identical(node_meta(&s->backward, i), m) || wrong(s, i, what, err);
-}
-
-static bool from_source(const struct partition *s, int i, const struct functional *f, int storage, struct err *err)
+static bool from_source(const struct prog *backward, int i, const struct functional *f, int storage, struct err *err)
 {
 	for (int k = 0; k < f->from->nnode; k++) {
 		if (f->from->node[k].op != OP_input || f->from->node[k].out[0].storage != storage)
 			continue;
 		if (f->written[k])
-			return wrong(s, i, "is an input that is written before it runs", err);
-		return right_meta(s, i, node_meta(f->from, k), "has not the layout of that input", err);
+			return err_set(err, "I8: '%s' (%s) of the backward part is an input that is written before it runs", backward->node[i].name,
+				op_of(backward, i));
+		return right_meta(backward, i, node_meta(f->from, k), "that input", err);
 	}
-	return wrong(s, i, "is no input", err);
+	return err_set(err, "I8: '%s' (%s) of the backward part is no input", backward->node[i].name, op_of(backward, i));
 }
 
 static int result_of(const struct pure *g, enum result_role role, int k)
@@ -49,31 +45,32 @@ static int names_of(const struct pure *forward, int storage)
 	return n;
 }
 
-static bool from_forward(const struct partition *s, int i, const struct pure *forward, const struct part_input *from, struct err *err)
+static bool from_forward(const struct prog *backward, int i, const struct pure *forward, const struct part_input *from, struct err *err)
 {
 	const int value = result_of(forward, RESULT_SAVED, from->index);
 	if (value == NO_VALUE)
-		return wrong(s, i, "is bound by nothing", err);
+		return err_set(err, "I8: '%s' (%s) of the backward part is bound by nothing", backward->node[i].name, op_of(backward, i));
 	const int storage = forward->p->node[value].out[0].storage;
 	if (storage < MAX_NODES)
-		return err_set(err, "I8: the saved value '%s' (%s) lies in an input's memory", forward->p->node[value].name,
-			op_info[forward->p->node[value].op].name);
+		return err_set(
+			err, "I8: the saved value '%s' (%s) lies in an input's memory", forward->p->node[value].name, op_of(forward->p, value));
 	if (from->donated && names_of(forward, storage) > 1)
 		return err_set(err, "I8: '%s' (%s) is donated, but the forward part returns its memory", forward->p->node[value].name,
-			op_info[forward->p->node[value].op].name);
-	return right_meta(s, i, node_meta(forward->p, value), "has not the layout of the saved value", err);
+			op_of(forward->p, value));
+	return right_meta(backward, i, node_meta(forward->p, value), "the saved value", err);
 }
 
 static bool input_bound(const struct partition *s, const struct functional *f, const struct pure *forward, int i, struct err *err)
 {
-	const struct part_input *from = &s->input[s->backward.node[i].out[0].storage];
+	const struct prog *backward = &s->backward;
+	const struct part_input *from = &s->input[backward->node[i].out[0].storage];
 	if (from->from == FROM_SOURCE)
-		return from_source(s, i, f, from->index, err);
+		return from_source(backward, i, f, from->index, err);
 	if (from->from == FROM_FORWARD)
-		return from_forward(s, i, forward, from, err);
+		return from_forward(backward, i, forward, from, err);
 	if (from->index < 0 || from->index >= s->caller.nret)
-		return wrong(s, i, "is no cotangent", err);
-	return right_meta(s, i, node_meta(&s->caller, s->caller.ret[from->index]), "has not the layout of the cotangent", err);
+		return err_set(err, "I8: '%s' (%s) of the backward part is no cotangent", backward->node[i].name, op_of(backward, i));
+	return right_meta(backward, i, node_meta(&s->caller, s->caller.ret[from->index]), "the cotangent", err);
 }
 
 /* ---- rows ---- */
@@ -108,7 +105,7 @@ bool validate_saved(const struct partition *s, const struct prog *forward, const
 		const struct node *n = &s->backward.node[i];
 		if (n->op != OP_input || s->input[n->out[0].storage].from != FROM_FORWARD)
 			continue;
-		if (!right_meta(s, i, node_meta(forward, saved[s->input[n->out[0].storage].index]), "has not the layout of the saved value", err))
+		if (!right_meta(&s->backward, i, node_meta(forward, saved[s->input[n->out[0].storage].index]), "the saved value", err))
 			return false;
 	}
 	return true;
