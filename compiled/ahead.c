@@ -3,6 +3,8 @@
  * of the program that runs now. */
 #include "compiled/ahead.h"
 
+#include "compiled/symbols/dynamic.h"
+
 enum { SHARE = 3 }; /* of the time that the program has: if it ends, the rest is enough for the program alone */
 
 struct batch {
@@ -16,6 +18,12 @@ struct batch {
 	struct err *err;
 };
 
+static void add_function(struct batch *b, const struct loops *l)
+{
+	if (b->n < AHEAD_FUNCTIONS && !code_is_ahead(b->have, l, &b->o->code))
+		b->function[b->n++] = l;
+}
+
 static void add_call(struct batch *b, const struct prog *p, int call)
 {
 	struct prog bound;
@@ -24,11 +32,31 @@ static void add_call(struct batch *b, const struct prog *p, int call)
 	bool planted;
 	if (!prog_bind(&bound, p, call, b->arena, &why) || compile(&c, &bound, b->o, b->arena, &why) != COMPILE_OK)
 		return;
-	for (int i = 0; i < c.npart && b->n < AHEAD_FUNCTIONS; i++) {
+	for (int i = 0; i < c.npart; i++) {
 		struct loops *l = ARENA_NEW(b->arena, struct loops, 1);
-		if (code_loops(l, &planted, &c.part[i].p, &b->o->code, b->o->defect, b->arena, &why) && !code_is_ahead(b->have, l, &b->o->code))
-			b->function[b->n++] = l;
+		if (code_loops(l, &planted, &c.part[i].p, &b->o->code, b->o->defect, b->arena, &why))
+			add_function(b, l);
 	}
+}
+
+/* What is compiled for any size; NULL: nothing is. */
+static const struct dynamic *add_dynamic(struct batch *b, const struct prog *p)
+{
+	struct prog bound;
+	struct dynamic *d = NULL;
+	struct dynamic_made made;
+	struct err why = {0};
+	if (!prog_bind(&bound, p, 0, b->arena, &why) || dynamic_compile(&d, &made, &bound, b->o, b->arena, &why) != COMPILE_OK || !d)
+		return NULL;
+	add_function(b, dynamic_loops(d));
+	return d;
+}
+
+static bool serves(const struct dynamic *d, const struct prog *p, int call, struct arena *a)
+{
+	struct prog bound;
+	struct err why = {0};
+	return prog_bind(&bound, p, call, a, &why) && dynamic_serves(d, &bound, &why);
 }
 
 static void add_program(struct batch *b, const char *text)
@@ -37,8 +65,10 @@ static void add_program(struct batch *b, const char *text)
 	struct err why = {0};
 	if (!prog_read(&p, b->arena, text, strlen(text), READ_STRICT, &why))
 		return;
+	const struct dynamic *d = b->o->code.dynamic ? add_dynamic(b, &p) : NULL;
 	for (int k = 0; k <= p.ncall; k++)
-		add_call(b, &p, k);
+		if (!d || !serves(d, &p, k, b->arena))
+			add_call(b, &p, k);
 }
 
 static bool make_batch(void *ctx, const char *path)

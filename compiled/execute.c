@@ -3,13 +3,14 @@
 #include "compiled/compile.h"
 
 #include "compiled/loops/shape.h"
+#include "compiled/symbols/dynamic.h"
 #include "eager/lang/fill.h"
 #include "eager/run/autograd.h"
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-/* What runs call after call. Calls of the same sizes share the code. */
+/* What runs call after call. Calls of the same sizes share the code; those of any size that `dynamic` serves share its. */
 struct running {
 	const struct compile_options *o;
 	const struct prog *p;
@@ -17,6 +18,9 @@ struct running {
 	struct hash128 structure; /* of the call that `compiled` is of */
 	struct compiled compiled;
 	struct code *code[MAX_PARTS];
+	struct dynamic *dynamic;              /* NULL: each call is compiled for its own sizes */
+	struct code *dynamic_code[MAX_PARTS]; /* of its loops, which are one part's */
+	int ngraphs;
 	int nshape; /* of the loops of all calls */
 	uint64_t shape[MAX_RESULT_SHAPES];
 };
@@ -29,11 +33,18 @@ static bool ended(struct result *out, enum result_status status, const struct er
 
 /* ---- compiling ---- */
 
-static void close_code(struct running *r)
+static bool ended_broken(struct result *out, const struct result_violation *violation, const struct err *err, struct arena *a)
+{
+	ended(out, RES_INVARIANT, err, a);
+	out->violation = *violation;
+	return false;
+}
+
+static void close_code(struct code *code[MAX_PARTS])
 {
 	for (int i = 0; i < MAX_PARTS; i++) {
-		code_close(r->code[i]);
-		r->code[i] = NULL;
+		code_close(code[i]);
+		code[i] = NULL;
 	}
 }
 
@@ -65,16 +76,36 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 			return true;
 		r->structure = structure;
 	}
-	close_code(r);
+	close_code(r->code);
 	const enum compile_status status = compile(&r->compiled, bound, r->o, r->arena, &err);
-	if (status == COMPILE_BROKEN) {
-		ended(out, RES_INVARIANT, &err, r->arena);
-		out->violation = r->compiled.violation;
-		return false;
-	}
+	if (status == COMPILE_BROKEN)
+		return ended_broken(out, &r->compiled.violation, &err, r->arena);
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
+	r->ngraphs += r->compiled.npart;
 	return open_code(r, &err) || ended(out, RES_UNSUPPORTED, &err, r->arena);
+}
+
+/* Before the first call: what serves others, too. */
+static bool compile_dynamic(struct result *out, struct running *r, const struct prog *bound)
+{
+	struct err err = {0};
+	struct dynamic_made made;
+	const enum compile_status status = dynamic_compile(&r->dynamic, &made, bound, r->o, r->arena, &err);
+	if (status == COMPILE_BROKEN)
+		return ended_broken(out, &made.violation, &err, r->arena);
+	if (status != COMPILE_OK)
+		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
+	if (!r->dynamic)
+		return true;
+	r->ngraphs++;
+	const struct loops *l = dynamic_loops(r->dynamic);
+	if (!l)
+		return true;
+	if (!code_open_loops(&r->dynamic_code[0], l, &dynamic_compiled(r->dynamic)->part[0].p, &r->o->code, &err))
+		return ended(out, RES_UNSUPPORTED, &err, r->arena);
+	add_shapes(r, r->dynamic_code[0]);
+	return true;
 }
 
 /* ---- one part ---- */
@@ -82,6 +113,9 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 /* A call on its way. */
 struct execution {
 	struct running *r;
+	const struct compiled *compiled;
+	struct code *const *code;           /* by part */
+	const struct call_sizes *sizes;     /* of loops of any size; NULL: it is compiled for its own */
 	struct result_storage *memory;      /* of the source's inputs */
 	struct result_call part[MAX_PARTS]; /* what those that have run reported */
 	struct result_call caller;          /* the cotangents */
@@ -120,7 +154,7 @@ static struct result_storage *inputs_of(const struct execution *x, const struct 
 		const struct meta *m = storage_meta(&part->p, s);
 		switch (from->from) {
 		case FROM_SOURCE: out[s] = x->memory[from->index]; break;
-		case FROM_FORWARD: out[s] = laid_out(&x->part[0].out[x->r->compiled.nout + from->index], m, a); break;
+		case FROM_FORWARD: out[s] = laid_out(&x->part[0].out[x->compiled->nout + from->index], m, a); break;
 		case FROM_CALLER: out[s] = laid_out(&x->caller.out[from->index], m, a); break;
 		}
 	}
@@ -131,7 +165,7 @@ static struct result_storage *inputs_of(const struct execution *x, const struct 
 static bool is_held(const struct execution *x, const struct part_input *from)
 {
 	const struct result_call *forward = &x->part[0];
-	const int k = x->r->compiled.nout + from->index;
+	const int k = x->compiled->nout + from->index;
 	for (int i = 0; from->from == FROM_FORWARD && i < forward->nouts; i++)
 		if (i != k && forward->out[i].storage == forward->out[k].storage)
 			return true;
@@ -154,12 +188,12 @@ static void take_memory(struct execution *x, const struct part *part, const stru
 static bool run_part(struct result *out, struct execution *x, int k)
 {
 	struct running *r = x->r;
-	const struct part *part = &r->compiled.part[k];
+	const struct part *part = &x->compiled->part[k];
 	const struct result_storage *given = inputs_of(x, part);
 	struct err err = {0};
 	struct result one;
-	if (r->code[k])
-		code_run(&one, r->code[k], given, r->arena);
+	if (x->code[k])
+		code_run(&one, x->code[k], x->sizes, given, r->arena);
 	else
 		interp_run(&one, &part->p, r->arena, &(struct interp_options){.given = given}, &err);
 	if (one.status != RES_OK) {
@@ -174,7 +208,7 @@ static bool run_part(struct result *out, struct execution *x, int k)
 /* The cotangents, which the caller computes. */
 static bool run_caller(struct result *out, struct execution *x, const struct prog *bound)
 {
-	const struct prog *p = &x->r->compiled.caller;
+	const struct prog *p = &x->compiled->caller;
 	struct result_storage *given = ARENA_ZNEW(x->r->arena, struct result_storage, MAX(prog_input_storages(p), 1));
 	struct err err = {0};
 	struct result one;
@@ -225,7 +259,7 @@ static void put_gradients(
 /* The source's numbers of input storages: a forward part may have fewer. */
 static void put_outputs(struct result_call *c, const struct execution *x)
 {
-	const struct compiled *k = &x->r->compiled;
+	const struct compiled *k = x->compiled;
 	const int ninput = prog_input_storages(&k->part[0].p);
 	c->nouts = k->nout;
 	for (int i = 0; i < k->nout; i++) {
@@ -236,29 +270,60 @@ static void put_outputs(struct result_call *c, const struct execution *x)
 	}
 }
 
+/* Does what is compiled for any size serve this call, which eager does not refuse? */
+static bool is_served(const struct running *r, const struct prog *bound)
+{
+	struct err err = {0};
+	return r->dynamic && interp_legal(bound, NULL, &err) == INTERP_OK && dynamic_serves(r->dynamic, bound, &err);
+}
+
+/* x is about to run what is compiled for any size, as *at and *sizes say. */
+static bool take_dynamic(struct result *out, struct execution *x, struct compiled *at, struct call_sizes *sizes, const struct prog *bound)
+{
+	const struct running *r = x->r;
+	struct result_violation violation;
+	struct err err = {0};
+	if (r->o->validate && !dynamic_validate(&violation, r->dynamic, bound, r->arena, &err))
+		return ended_broken(out, &violation, &err, r->arena);
+	dynamic_at(at, sizes, r->dynamic, bound, r->arena);
+	x->compiled = at;
+	x->sizes = sizes;
+	x->code = r->dynamic_code;
+	return true;
+}
+
+static bool run_parts(struct result *out, struct execution *x, int k, const struct prog *bound)
+{
+	const bool two = x->compiled->npart == MAX_PARTS;
+	if (!run_part(out, x, 0) || (two && (!run_caller(out, x, bound) || !run_part(out, x, 1))))
+		return false;
+	struct result_call *c = &out->call[k];
+	*c = x->part[0];
+	c->run_ms += x->part[1].run_ms;
+	c->nstorages = prog_input_storages(bound);
+	c->storage = x->memory;
+	put_outputs(c, x);
+	if (x->r->o->stage >= STAGE_JOINT)
+		put_gradients(c, x->compiled, two ? x->part[1].out : c->out + c->nouts, bound, x->r->arena);
+	out->ncalls++;
+	return true;
+}
+
 static bool run_call(struct result *out, struct running *r, int k)
 {
 	struct prog bound;
 	struct err err = {0};
-	struct execution x = {.r = r};
+	struct compiled at;
+	struct call_sizes sizes;
+	struct execution x = {.r = r, .compiled = &r->compiled, .code = r->code};
 	if (!prog_bind(&bound, r->p, k, r->arena, &err))
 		return ended(out, RES_HARNESS, &err, r->arena);
-	if (!compile_call(out, r, &bound))
+	if (r->o->code.dynamic && k == 0 && !compile_dynamic(out, r, &bound))
+		return false;
+	if (!(is_served(r, &bound) ? take_dynamic(out, &x, &at, &sizes, &bound) : compile_call(out, r, &bound)))
 		return false;
 	x.memory = fill_storages(&bound, r->arena);
-	const bool two = r->compiled.npart == MAX_PARTS;
-	if (!run_part(out, &x, 0) || (two && (!run_caller(out, &x, &bound) || !run_part(out, &x, 1))))
-		return false;
-	struct result_call *c = &out->call[k];
-	*c = x.part[0];
-	c->run_ms += x.part[1].run_ms;
-	c->nstorages = prog_input_storages(&bound);
-	c->storage = x.memory;
-	put_outputs(c, &x);
-	if (r->o->stage >= STAGE_JOINT)
-		put_gradients(c, &r->compiled, two ? x.part[1].out : c->out + c->nouts, &bound, r->arena);
-	out->ncalls++;
-	return true;
+	return run_parts(out, &x, k, &bound);
 }
 
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
@@ -269,9 +334,10 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	bool ok = true;
 	for (int k = 0; ok && k <= p->ncall; k++)
 		ok = run_call(out, &r, k);
-	close_code(&r);
+	close_code(r.code);
+	close_code(r.dynamic_code);
 	if (ok)
-		out->ngraphs = (p->ncall + 1) * r.compiled.npart;
+		out->ngraphs = r.ngraphs;
 	out->nshape = r.nshape;
 	out->shape = ARENA_NEW(a, uint64_t, MAX(r.nshape, 1));
 	memcpy(out->shape, r.shape, (size_t)r.nshape * sizeof *r.shape);
@@ -295,7 +361,7 @@ static void give(struct node *n, const struct result_storage *cells, struct aren
 void compile_give(struct compiled *c, const struct prog *bound, struct arena *a)
 {
 	struct running r = {.arena = a, .compiled = *c};
-	struct execution x = {.r = &r, .memory = fill_storages(bound, a)};
+	struct execution x = {.r = &r, .compiled = c, .code = r.code, .memory = fill_storages(bound, a)};
 	struct result raised;
 	if (c->npart < MAX_PARTS || !run_part(&raised, &x, 0) || !run_caller(&raised, &x, bound))
 		return;

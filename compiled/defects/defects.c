@@ -22,9 +22,10 @@ const struct defect *defect_find(const char *name)
 
 bool defect_is_of_loops(const struct defect *d)
 {
-	return d && (str_eq(d->step, "lower") || str_eq(d->step, "reuse") || defect_is_of_schedule(d));
+	return d && (str_eq(d->step, "lower") || str_eq(d->step, "reuse") || defect_is_of_symbols(d) || defect_is_of_schedule(d));
 }
 
+bool defect_is_of_symbols(const struct defect *d) { return d && str_eq(d->step, "symbols"); }
 bool defect_is_of_schedule(const struct defect *d) { return d && (str_eq(d->step, "schedule") || str_eq(d->step, "reorder")); }
 
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s) { return d && str_eq(d->step, step) && d->spoil(s); }

@@ -27,7 +27,8 @@ struct defect_site {
 
 struct defect {
 	const char *name;
-	const char *step; /* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "reuse", "schedule" or "reorder" */
+	/* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "symbols", "reuse", "schedule" or "reorder" */
+	const char *step;
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */
@@ -39,6 +40,7 @@ const struct defect *defect_find(const char *name); /* NULL: there is none */
 
 bool defect_is_of_loops(const struct defect *d);    /* NULL: no */
 bool defect_is_of_schedule(const struct defect *d); /* or of reorder, which comes with it */
+bool defect_is_of_symbols(const struct defect *d);  /* of loops, under +dynamic=1 alone */
 
 /* d (NULL: none), if it acts behind this step. True: the program is another one now. */
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s);

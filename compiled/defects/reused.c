@@ -2,6 +2,7 @@
  * dtype, the later one not larger; a NEST is a block that nothing encloses. */
 #include "compiled/defects/spoil.h"
 #include "compiled/defects/spoil_loops.h"
+#include "compiled/loops/symbols.h"
 
 /* By buffer the nests, numbered by their first instruction, that touch it first, last and before that; -1: none. */
 struct uses {
@@ -53,8 +54,10 @@ static void find_uses(struct uses *u, const struct loops *l)
 static struct place *places_instead(struct loops *l, const struct place *p, int n, int buffer, int by)
 {
 	struct place *out = ARENA_NEW(l->arena, struct place, MAX(n, 1));
-	for (int k = 0; k < n; k++)
-		out[k] = (struct place){p[k].buffer == buffer ? by : p[k].buffer, p[k].meta};
+	for (int k = 0; k < n; k++) {
+		out[k] = p[k];
+		out[k].buffer = p[k].buffer == buffer ? by : p[k].buffer;
+	}
 	return out;
 }
 
@@ -74,6 +77,7 @@ static void become(struct loops *l, int b, int by)
 		ins->call = call;
 	}
 	l->ret = places_instead(l, l->ret, l->nret, b, by);
+	l->buffer[by].uses |= l->buffer[b].uses;
 }
 
 /* May b take the memory of `of`, as the defect sees it? */
@@ -86,7 +90,7 @@ static bool take(struct defect_site *s, buffer_taker *may)
 	find_uses(&u, l);
 	for (int b = 0; b < l->nbuffer; b++)
 		for (int of = 0; of < l->nbuffer; of++) {
-			const bool fits = l->buffer[of].dtype == l->buffer[b].dtype && l->buffer[of].ncells >= l->buffer[b].ncells;
+			const bool fits = l->buffer[of].dtype == l->buffer[b].dtype && loops_holds(l, &l->buffer[of], &l->buffer[b]);
 			if (b == of || l->buffer[b].input >= 0 || l->buffer[b].ncells == 0 || u.first[b] == -1 || !fits || !may(l, &u, b, of))
 				continue;
 			become(l, b, of);

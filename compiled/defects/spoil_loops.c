@@ -81,6 +81,24 @@ void spoil_move_up(struct loops *l, int from, int n, int to)
 
 void spoil_insert(struct loops *l, int before, int to) { spoil_move_up(l, before, l->nins - before, to); }
 
+void spoil_enclose(struct loops *l, int begin, int end)
+{
+	struct loop_ins *old = ARENA_NEW(l->arena, struct loop_ins, l->nins);
+	const int n = l->nins - 2;
+	CHECK(begin <= end && end <= n && l->ins[n].op == LOOP_IF);
+	memcpy(old, l->ins, (size_t)l->nins * sizeof *old);
+	for (int i = 0; i < n; i++) {
+		struct loop_ins *ins = &l->ins[i + (i >= begin) + (i >= end)];
+		*ins = old[i];
+		if (ins->match >= 0)
+			ins->match += (ins->match >= begin) + (ins->match >= end);
+	}
+	l->ins[begin] = old[n];
+	l->ins[begin].match = end + 1;
+	l->ins[end + 1] = old[n + 1];
+	l->ins[end + 1].match = begin;
+}
+
 static void read_instead(int *operand, int reg, int to)
 {
 	if (*operand == reg)

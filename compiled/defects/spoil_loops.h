@@ -15,6 +15,8 @@ bool spoil_first(struct loops *l, ins_spoiler *spoil); /* where it can first */
 void spoil_move_up(struct loops *l, int from, int n, int to);
 /* What was appended since there were `before` instructions is put before instruction `to`. */
 void spoil_insert(struct loops *l, int before, int to);
+/* The last two instructions, an IF and its END, move around instructions [begin, end), which hold whole blocks. */
+void spoil_enclose(struct loops *l, int begin, int end);
 /* From instruction `from` on, register `to` is read in the place of `reg`. */
 void spoil_reads(struct loops *l, int from, int reg, int to);
 

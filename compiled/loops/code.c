@@ -11,38 +11,66 @@
 #include "compiled/loops/reuse.h"
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/shape.h"
+#include "compiled/loops/symbols.h"
+#include "compiled/symbols/marks.h"
 
 struct code {
 	struct arena arena;
 	const struct prog *p;
-	struct loops l;
+	const struct loops *l;
+	struct loops own;
 	struct jit *jit; /* at most one of the four; none: the loops are interpreted */
 	struct native *native;
 	struct package *package;
 	struct cuda *cuda;
 };
 
-bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+bool code_lower(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err)
 {
 	struct defect_site site = {.l = out};
 	*planted = false;
 	if (!lower(out, p, &o->lower, a, err))
 		return false;
-	*planted |= defect_plant(d, "lower", &site);
-	if (!o->no_reuse) {
-		loops_reuse_buffers(out);
-		*planted |= defect_plant(d, "reuse", &site);
-	}
-	if (o->schedule) {
-		loops_schedule(out);
-		*planted |= defect_plant(d, "schedule", &site);
-	}
-	if (o->schedule && o->reorder) {
-		loops_reorder(out, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
-		*planted |= defect_plant(d, "reorder", &site);
-	}
+	*planted = defect_plant(d, "lower", &site);
 	return true;
+}
+
+static bool step_done(struct loops *l, bool *planted, const char *step, const char **broken, const struct defect *d, struct err *err)
+{
+	struct defect_site site = {.l = l};
+	*planted |= defect_plant(d, step, &site);
+	if (!broken)
+		return true;
+	*broken = step;
+	return loops_validate_symbols(l, err);
+}
+
+bool code_rest(struct loops *l, bool *planted, const struct code_options *o, const char **broken, const struct defect *d, struct err *err)
+{
+	if (!o->no_reuse) {
+		loops_reuse_buffers(l);
+		if (!step_done(l, planted, "reuse", broken, d, err))
+			return false;
+	}
+	if (!o->schedule)
+		return true;
+	if (l->nsymbol)
+		loops_schedule_any_size(l);
+	else
+		loops_schedule(l);
+	if (!step_done(l, planted, "schedule", broken, d, err))
+		return false;
+	if (!o->reorder || l->nsymbol)
+		return true;
+	loops_reorder(l, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
+	return step_done(l, planted, "reorder", broken, d, err);
+}
+
+bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+	struct arena *a, struct err *err)
+{
+	return code_lower(out, planted, p, o, d, a, err) && code_rest(out, planted, o, NULL, d, err);
 }
 
 /* ---- ahead ---- */
@@ -104,34 +132,50 @@ static bool built(enum native_end end, const struct err *err)
 	return end == NATIVE_OK;
 }
 
-static bool make(struct code *c, const struct code_options *o, const struct defect *d, struct err *err)
+static bool make(struct code *c, const struct code_options *o, struct err *err)
 {
-	bool planted;
-	if (!code_loops(&c->l, &planted, c->p, o, d, &c->arena, err))
-		return false;
 	switch (o->engine) {
 	case CODE_INTERPRETED: return true;
-	case CODE_JIT: c->jit = jit_open(&c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
-	case CODE_NATIVE: return built(native_open(&c->native, &c->l, &o->native, batches_of(o->ahead, o), err), err);
-	case CODE_PACKAGE: return built(package_open(&c->package, &c->l, c->p, &o->native, err), err);
+	case CODE_JIT: c->jit = jit_open(c->l, err); return built(c->jit ? NATIVE_OK : NATIVE_BROKEN, err);
+	case CODE_NATIVE: return built(native_open(&c->native, c->l, &o->native, batches_of(o->ahead, o), err), err);
+	case CODE_PACKAGE: return built(package_open(&c->package, c->l, c->p, &o->native, err), err);
 	case CODE_CUDA: {
-		const enum gpu_end end = cuda_open(&c->cuda, &c->l, &o->gpu, batches_of(o->ahead, o), err);
+		const enum gpu_end end = cuda_open(&c->cuda, c->l, &o->gpu, batches_of(o->ahead, o), err);
 		return built(end == GPU_OK ? NATIVE_OK : end == GPU_MISSING ? NATIVE_MISSING : NATIVE_BROKEN, err);
 	}
 	}
 	BUG("engine %d", (int)o->engine);
 }
 
-bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err)
+static struct code *code_new(const struct prog *p)
 {
 	struct code *c = xmalloc(sizeof *c);
 	*c = (struct code){.p = p};
 	arena_init(&c->arena);
-	const bool ok = make(c, o, d, err);
+	return c;
+}
+
+static bool opened(struct code **out, struct code *c, bool ok)
+{
 	*out = ok ? c : NULL;
 	if (!ok)
 		code_close(c);
 	return ok;
+}
+
+bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err)
+{
+	bool planted;
+	struct code *c = code_new(p);
+	c->l = &c->own;
+	return opened(out, c, code_loops(&c->own, &planted, p, o, d, &c->arena, err) && make(c, o, err));
+}
+
+bool code_open_loops(struct code **out, const struct loops *l, const struct prog *p, const struct code_options *o, struct err *err)
+{
+	struct code *c = code_new(p);
+	c->l = l;
+	return opened(out, c, make(c, o, err));
 }
 
 void code_close(struct code *c)
@@ -146,13 +190,13 @@ void code_close(struct code *c)
 	free(c);
 }
 
-int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, &c->l); }
+int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, c->l); }
 
-void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a)
+void code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
 	if (c->package) {
-		package_run(out, c->package, inputs, a);
+		package_run(out, c->package, at, inputs, a);
 		if (out->status == RES_CRASH)
 			BUG("%s", out->message);
 		return;
@@ -160,7 +204,7 @@ void code_run(struct result *out, const struct code *c, const struct result_stor
 	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : c->cuda ? cuda_run : loops_interpret;
 	void *ctx = c->jit ? (void *)c->jit : c->native ? (void *)c->native : c->cuda;
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
-	const enum loop_end end = loops_run(&out->call[0], &c->l, c->p, inputs, engine, ctx, a, &err);
+	const enum loop_end end = loops_run(&out->call[0], c->l, at ? at->p : c->p, at ? at->symbol : NULL, inputs, engine, ctx, a, &err);
 	out->ncalls = end == LOOPS_RAN;
 	if (end == LOOPS_RAN)
 		return;

@@ -18,9 +18,10 @@ struct code_options {
 	struct lower_options lower;
 	bool no_reuse; /* every value has a buffer of its own (reuse.h) */
 	bool schedule; /* loops that may run in any order are marked (schedule.h); the interpreter runs them backwards */
-	bool reorder;  /* and they do (reorder.h) */
+	bool reorder;  /* and they do (reorder.h), if the loops are of one size */
 	struct native_options native;
 	struct gpu_options gpu;
+	bool dynamic;                   /* compiled once for calls of several sizes (symbols/dynamic.h) */
 	const struct code_ahead *ahead; /* code_open takes what is there from there; NULL: nothing is */
 };
 
@@ -30,6 +31,12 @@ struct defect; /* defects/defects.h */
  * something to spoil. */
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
 	struct arena *a, struct err *err);
+
+/* Its parts: the step lower; those behind it, also of loops of any size, which have no step reorder. broken, if not NULL: I6 is checked
+ * after each; false: *broken is the step, err the validator's sentence. */
+bool code_lower(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
+	struct arena *a, struct err *err);
+bool code_rest(struct loops *l, bool *planted, const struct code_options *o, const char **broken, const struct defect *d, struct err *err);
 
 /* AHEAD is code of engines whose compiler takes long, in batches (batch.h): NATIVE and CUDA have some. */
 struct code_ahead;
@@ -47,9 +54,12 @@ struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).
  * What the compilers under us do not take is our bug. */
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err);
+/* Of loops behind all steps, which must outlive it, as p must. */
+bool code_open_loops(struct code **out, const struct loops *l, const struct prog *p, const struct code_options *o, struct err *err);
 void code_close(struct code *c);                               /* NULL is fine */
 int code_shapes(uint64_t *out, int max, const struct code *c); /* loops_shapes (shape.h) of its loops */
-/* inputs: by input storage of the program, its cells. *out has one call, status OK, RAISED or UNSUPPORTED, and lives in a. */
-void code_run(struct result *out, const struct code *c, const struct result_storage *inputs, struct arena *a);
+/* inputs: by input storage of the program, its cells. at: of loops of any size the call; else NULL. *out has one call, status OK, RAISED or
+ * UNSUPPORTED, and lives in a. */
+void code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "compiled/gpu/device.h"
 #include "compiled/loops/emit_cuda.h"
+#include "compiled/loops/symbols.h"
 #include "eager/base/clock.h"
 #include "eager/lang/wire.h"
 #include "eager/run/zones.h"
@@ -22,21 +23,21 @@ struct cuda {
 	struct device_module *module, *own; /* NULL: all rows run on the processor; the module is another's, compiled ahead */
 	size_t head, *at, nbytes;           /* what kernels raise, and scratch; by buffer: where its zone begins */
 	unsigned char *copy;                /* the processor's */
-};
+};                                      /* of loops of any size the last two lines are of the call that runs */
 
 /* ---- making it ---- */
 
-static void lay_out(struct cuda *c)
+static void lay_out(struct cuda *c, const struct loops *l)
 {
-	c->at = ARENA_NEW(&c->arena, size_t, MAX(c->l->nbuffer, 1));
+	c->at = ARENA_NEW(&c->arena, size_t, MAX(l->nbuffer, 1));
 	int64_t scratch = 0;
 	for (int k = 0; k < c->nkernel; k++)
 		scratch = MAX(scratch, emit_cuda_scratch(&c->kernel[k]));
 	c->head = c->nbytes = ((size_t)scratch + CUDA_HEAD + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	CHECK(sizeof(struct raised) <= CUDA_HEAD);
-	for (int b = 0; b < c->l->nbuffer; b++) {
+	for (int b = 0; b < l->nbuffer; b++) {
 		c->at[b] = c->nbytes;
-		c->nbytes += (loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+		c->nbytes += (loop_buffer_bytes(&l->buffer[b]) + 2 * ZONE + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	}
 	c->copy = arena_alloc(&c->arena, c->nbytes);
 }
@@ -231,7 +232,7 @@ static enum gpu_end make(struct cuda *c, const struct gpu_options *o, const stru
 	c->kernel = text.kernel;
 	c->nkernel = text.nkernel;
 	c->name = text.name;
-	lay_out(c);
+	lay_out(c, c->l);
 	if (!has_kernels(&text))
 		return GPU_OK;
 	c->module = batches_find(ahead, c->name);
@@ -263,8 +264,8 @@ void cuda_close(struct cuda *c)
 
 static void put_on_device(const struct cuda *c, struct loop_frame *f, device_address memory)
 {
-	for (int b = 0; b < c->l->nbuffer; b++)
-		memcpy(c->copy + c->at[b], f->data[b] - ZONE, loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE);
+	for (int b = 0; b < f->loops->nbuffer; b++)
+		memcpy(c->copy + c->at[b], f->data[b] - ZONE, loop_buffer_bytes(&f->loops->buffer[b]) + 2 * ZONE);
 	device_write(memory, c->copy, c->nbytes);
 }
 
@@ -276,63 +277,88 @@ static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_
 	device_read(c->copy, memory, c->nbytes);
 	memcpy(&raised, c->copy, sizeof raised);
 	if (raised.is) {
-		CHECK(raised.ins >= 0 && raised.ins < c->l->nins && c->l->ins[raised.ins].op == LOOP_BOUND);
-		if (loop_frame_bound(&position, f, &c->l->ins[raised.ins], raised.v))
+		CHECK(raised.ins >= 0 && raised.ins < f->loops->nins && f->loops->ins[raised.ins].op == LOOP_BOUND);
+		if (loop_frame_bound(&position, f, &f->loops->ins[raised.ins], raised.v))
 			BUG("the GPU raised at position %lld, which is none to raise at", (long long)raised.v);
 		return false;
 	}
-	for (int b = 0; b < c->l->nbuffer; b++)
-		memcpy(f->data[b] - ZONE, c->copy + c->at[b], loop_buffer_bytes(&c->l->buffer[b]) + 2 * ZONE);
+	for (int b = 0; b < f->loops->nbuffer; b++)
+		memcpy(f->data[b] - ZONE, c->copy + c->at[b], loop_buffer_bytes(&f->loops->buffer[b]) + 2 * ZONE);
 	return true;
 }
 
-static void launch(const struct cuda *c, int k, device_address memory)
+/* In this call. */
+static int64_t threads_of(const struct loops *at, const struct loop_kernel *k)
+{
+	int64_t n = k->team;
+	for (int i = 0; i < k->nloop; i++)
+		n *= loop_iterations(&at->ins[k->loop[i]]);
+	return n;
+}
+
+static void launch(const struct cuda *c, struct loop_frame *f, int k, device_address memory)
 {
 	const struct loop_kernel *kernel = &c->kernel[k];
+	const unsigned symbols = loops_symbols_of(c->l, kernel->begin, kernel->end);
 	device_address pointer[MAX_POINTERS];
-	void *argument[MAX_POINTERS + 2];
+	void *argument[MAX_POINTERS + MAX_POLY_SYMBOLS + 2];
 	char name[BATCH_NAME + 16];
-	int64_t nthread = kernel->npoint * kernel->team;
+	int n = 0;
+	int64_t nthread = threads_of(f->loops, kernel);
 	if (nthread == 0)
 		return;
-	argument[0] = &memory;
-	argument[1] = &nthread;
+	argument[n++] = &memory;
+	argument[n++] = &nthread;
+	for (int s = 0; s < c->l->nsymbol; s++)
+		if (symbols & 1u << s)
+			argument[n++] = &f->symbol[s];
 	for (int i = 0; i < kernel->nbuffer; i++) {
 		pointer[i] = memory + c->at[kernel->buffer[i]] + ZONE;
-		argument[i + 2] = &pointer[i];
+		argument[n++] = &pointer[i];
 	}
 	snprintf(name, sizeof name, "%s_k%d", c->name, k);
 	device_launch(c->module, name, nthread, argument);
 }
 
 /* Kernels from k up to the next extern, which ends the stretch. */
-static int run_stretch(const struct cuda *c, int k, device_address memory, double *ms)
+static int run_stretch(const struct cuda *c, struct loop_frame *f, int k, device_address memory)
 {
 	int end = k;
 	const double begin = clock_ms();
 	for (int again = 0; again < MAX(c->repeat, 1); again++)
 		for (end = k; end < c->nkernel && is_device(c, end); end++)
-			launch(c, end, memory);
+			launch(c, f, end, memory);
 	device_wait();
-	*ms += (clock_ms() - begin) / MAX(c->repeat, 1);
+	f->ms += (clock_ms() - begin) / MAX(c->repeat, 1);
 	return end;
 }
 
-bool cuda_run(struct loop_frame *f, void *cuda)
+static bool run(const struct cuda *c, struct loop_frame *f)
 {
-	const struct cuda *c = cuda;
 	const device_address memory = device_memory(c->nbytes);
 	memset(c->copy, 0, c->head);
 	put_on_device(c, f, memory);
 	for (int k = 0; k < c->nkernel;) {
 		if (is_device(c, k)) {
-			k = run_stretch(c, k, memory, &f->ms);
+			k = run_stretch(c, f, k, memory);
 			continue;
 		}
-		if (!take_from_device(c, f, memory) || !loop_frame_call(f, c->l->ins[c->kernel[k].begin].call))
+		if (!take_from_device(c, f, memory) || !loop_frame_call(f, f->loops->ins[c->kernel[k].begin].call))
 			return false;
 		put_on_device(c, f, memory);
 		k++;
 	}
 	return take_from_device(c, f, memory);
+}
+
+bool cuda_run(struct loop_frame *f, void *cuda)
+{
+	struct cuda *c = cuda;
+	if (!c->l->nsymbol)
+		return run(c, f);
+	struct arena_mark mark = arena_mark(&c->arena);
+	lay_out(c, f->loops);
+	const bool ran = run(c, f);
+	arena_release(&c->arena, mark);
+	return ran;
 }

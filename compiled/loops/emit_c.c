@@ -3,6 +3,7 @@
 
 #include "compiled/loops/emit_parts.h"
 #include "compiled/loops/schedule.h"
+#include "compiled/loops/symbols.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -129,11 +130,25 @@ void emit_rows(struct strbuf *sb, const struct loops *const *l, int n)
 
 /* ---- expressions ---- */
 
-static void put_affine(struct strbuf *sb, const struct affine *at)
+void emit_number(struct strbuf *sb, const struct loops *l, int of, int64_t v)
 {
-	sb_printf(sb, "%" PRId64, at->base);
-	for (int k = 0; k < at->n; k++)
-		sb_printf(sb, " + %" PRId64 " * r%d", at->term[k].times, at->term[k].reg);
+	if (!of) {
+		sb_printf(sb, "%" PRId64, v);
+		return;
+	}
+	sb_puts(sb, "(");
+	poly_print(sb, &l->poly[of]);
+	sb_puts(sb, ")");
+}
+
+static void put_affine(struct strbuf *sb, const struct loops *l, const struct affine *at)
+{
+	emit_number(sb, l, at->base_of, at->base);
+	for (int k = 0; k < at->n; k++) {
+		sb_puts(sb, " + ");
+		emit_number(sb, l, at->term[k].times_of, at->term[k].times);
+		sb_printf(sb, " * r%d", at->term[k].reg);
+	}
 }
 
 static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
@@ -246,16 +261,35 @@ static void put_row(struct strbuf *sb, const struct loop_ins *i)
 	sb_printf(sb, ", %d, %d, (enum dtype)%d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
 }
 
+static void put_divided(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
+{
+	if (i->op == LOOP_MOD) {
+		sb_printf(sb, "r%d - ", i->a);
+		emit_number(sb, l, i->number_of, i->imm);
+		sb_puts(sb, " * ");
+	}
+	sb_printf(sb, "div_floor(r%d, ", i->a);
+	emit_number(sb, l, i->number_of, i->imm);
+	sb_puts(sb, ")");
+}
+
 static void put_value(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
 {
 	switch (i->op) {
-	case LOOP_CONST: put_const(sb, i->type, i->value); return;
-	case LOOP_INDEX: put_affine(sb, i->at); return;
+	case LOOP_CONST:
+		if (i->number_of) {
+			sb_printf(sb, "(%s)", c_type[i->type]);
+			emit_number(sb, l, i->number_of, 0);
+		} else {
+			put_const(sb, i->type, i->value);
+		}
+		return;
+	case LOOP_INDEX: put_affine(sb, l, i->at); return;
 	case LOOP_LOAD: {
 		const enum dtype t = l->buffer[i->buffer].dtype;
 		const bool bits = i->type == REG_BITS;
 		sb_printf(sb, "%s((%s *)b%d)[", bits ? "(" : from_cell(t), emit_cell_type(t, bits), i->buffer);
-		put_affine(sb, i->at);
+		put_affine(sb, l, i->at);
 		sb_puts(sb, "])");
 		return;
 	}
@@ -265,8 +299,8 @@ static void put_value(struct strbuf *sb, const struct loops *l, const struct loo
 	case LOOP_CAST: put_cast(sb, i); return;
 	case LOOP_PACK: put_pack(sb, i); return;
 	case LOOP_UNPACK: put_unpack(sb, i); return;
-	case LOOP_DIV: sb_printf(sb, "div_floor(r%d, %" PRId64 ")", i->a, i->imm); return;
-	case LOOP_MOD: sb_printf(sb, "r%d - %" PRId64 " * div_floor(r%d, %" PRId64 ")", i->a, i->imm, i->a, i->imm); return;
+	case LOOP_DIV:
+	case LOOP_MOD: put_divided(sb, l, i); return;
 	case LOOP_SELECT: sb_printf(sb, "r%d ? r%d : r%d", i->a, i->b, i->c); return;
 	case LOOP_VAR:
 	case LOOP_SET: sb_printf(sb, "r%d", i->a); return;
@@ -281,11 +315,26 @@ static void put_store(struct strbuf *sb, const struct loops *l, const struct loo
 	const enum dtype t = l->buffer[i->buffer].dtype;
 	const bool bits = l->reg[i->a] == REG_BITS;
 	sb_printf(sb, "((%s *)b%d)[", emit_cell_type(t, bits), i->buffer);
-	put_affine(sb, i->at);
+	put_affine(sb, l, i->at);
 	if (bits)
 		sb_printf(sb, "] = (%s)r%d;\n", emit_cell_type(t, true), i->a);
 	else
 		sb_printf(sb, "] = %sr%d);\n", to_cell(t), i->a);
+}
+
+/* The call says what is wrong. */
+static void put_bound(struct strbuf *sb, const struct loops *l, int at)
+{
+	const struct loop_ins *i = &l->ins[at];
+	sb_printf(sb, "r%d = r%d;\n", i->dst, i->a);
+	if (i->negative) {
+		sb_printf(sb, "if (r%d < 0) r%d += ", i->dst, i->dst);
+		emit_number(sb, l, i->number_of, i->imm);
+		sb_puts(sb, ";\n");
+	}
+	sb_printf(sb, "if (r%d < 0 || r%d >= ", i->dst, i->dst);
+	emit_number(sb, l, i->number_of, i->imm);
+	sb_printf(sb, ") { loop_bound(frame, %d, r%d, &r%d); return 0; }\n", at, i->a, i->dst);
 }
 
 void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
@@ -297,10 +346,12 @@ void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
 			sb, "(r%d < %" PRId64 " ? r%d + %" PRId64 " : %" PRId64 ")", loop->a, loop->imm - loop->imm2, loop->a, loop->imm2, loop->imm);
 }
 
-static void put_for(struct strbuf *sb, const struct loop_ins *i)
+static void put_for(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)
 {
 	if (i->a == NO_REG) {
-		sb_printf(sb, "for (r%d = 0; r%d < %" PRId64 "; r%d += %" PRId64 ") {\n", i->dst, i->dst, i->imm, i->dst, MAX(i->imm2, 1));
+		sb_printf(sb, "for (r%d = 0; r%d < ", i->dst, i->dst);
+		emit_number(sb, l, i->number_of, i->imm);
+		sb_printf(sb, "; r%d += %" PRId64 ") {\n", i->dst, MAX(i->imm2, 1));
 		return;
 	}
 	sb_printf(sb, "for (r%d = r%d; r%d < ", i->dst, i->a, i->dst);
@@ -312,20 +363,13 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *i = &l->ins[at];
 	switch (i->op) {
-	case LOOP_FOR: put_for(sb, i); return;
+	case LOOP_FOR: put_for(sb, l, i); return;
 	case LOOP_IF: sb_printf(sb, "if (r%d) {\n", i->a); return;
 	case LOOP_ELSE: sb_puts(sb, "} else {\n"); return;
 	case LOOP_END: sb_puts(sb, "}\n"); return;
 	case LOOP_STORE: put_store(sb, l, i); return;
 	case LOOP_EXTERN: sb_printf(sb, "if (!loop_call(frame, %d)) return 0;\n", at); return;
-	case LOOP_BOUND:
-		sb_printf(sb, "r%d = r%d;\n", i->dst, i->a);
-		if (i->negative)
-			sb_printf(sb, "if (r%d < 0) r%d += %" PRId64 ";\n", i->dst, i->dst, i->imm);
-		/* the call says what is wrong */
-		sb_printf(sb, "if (r%d < 0 || r%d >= %" PRId64 ") { loop_bound(frame, %d, r%d, &r%d); return 0; }\n", i->dst, i->dst, i->imm, at,
-			i->a, i->dst);
-		return;
+	case LOOP_BOUND: put_bound(sb, l, at); return;
 	default:
 		sb_printf(sb, "r%d = ", i->dst);
 		put_value(sb, l, i);
@@ -387,8 +431,9 @@ static void put_lane_sum(struct strbuf *sb, int sum, int lane, enum reg_type t)
 static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lanes *s)
 {
 	const struct loop_ins *inner = &l->ins[s->inner];
-	const int64_t whole = inner->imm - inner->imm % s->nlane;
-	sb_puts(sb, "{\n");
+	sb_puts(sb, "{\nconst i64 all = ");
+	emit_number(sb, l, inner->number_of, inner->imm);
+	sb_printf(sb, ", whole = all - all %% %d;\n", s->nlane);
 	for (int k = 0; k < s->nsum; k++) {
 		const enum reg_type t = l->reg[s->sum[k]];
 		sb_printf(sb, "%s lane%d[%d] = {r%d", c_type[t], s->sum[k], s->nlane, s->sum[k]);
@@ -398,10 +443,10 @@ static void put_lanes(struct strbuf *sb, const struct loops *l, const struct lan
 	}
 	for (int i = s->outer; i < s->inner; i++)
 		emit_statement(sb, l, i);
-	sb_printf(sb, "for (i64 step = 0; step < %" PRId64 "; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n",
-		whole, s->nlane, s->nlane, inner->dst);
+	sb_printf(sb, "for (i64 step = 0; step < whole; step += %d)\nfor (int lane = 0; lane < %d; lane++) {\nr%d = step + lane;\n", s->nlane,
+		s->nlane, inner->dst);
 	put_lane_body(sb, l, s, "lane");
-	sb_printf(sb, "for (r%d = %" PRId64 "; r%d < %" PRId64 "; r%d++) {\n", inner->dst, whole, inner->dst, inner->imm, inner->dst);
+	sb_printf(sb, "for (r%d = whole; r%d < all; r%d++) {\n", inner->dst, inner->dst, inner->dst);
 	put_lane_body(sb, l, s, "0");
 	for (int i = s->outer; i < s->inner; i++)
 		sb_puts(sb, "}\n");
@@ -446,6 +491,9 @@ static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 	while (end < l->nins && l->ins[end].op != LOOP_EXTERN)
 		end++;
 	sb_puts(sb, "{\n");
+	for (int k = 0; k < l->nsymbol; k++)
+		if (loops_symbols_of(l, at, end) & 1u << k)
+			sb_printf(sb, "const i64 s%d = s[%d];\n", k, k);
 	for (int b = 0; b < l->nbuffer; b++)
 		if (!l->buffer[b].local && loops_touch(l, at, end, b))
 			sb_printf(sb, "unsigned char *restrict const b%d = b[%d];\n", b, b);
@@ -468,7 +516,7 @@ void loops_emit_body(struct strbuf *sb, const struct loops *l)
 
 static void put_function(struct strbuf *sb, const struct loops *l, const char *name)
 {
-	sb_printf(sb, "bool %s(void *frame, unsigned char *const *b)\n{\n", name);
+	sb_printf(sb, "bool %s(void *frame, unsigned char *const *b, const i64 *s)\n{\n", name);
 	loops_emit_body(sb, l);
 	sb_puts(sb, "}\n");
 }

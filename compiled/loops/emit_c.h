@@ -1,5 +1,6 @@
 /* emit_c.h: C text of a loop program, one function
- *     _Bool run(void *frame, unsigned char *const *b)    frame: a struct loop_frame; b: its buffers. 0: raised (frame's err)
+ *     _Bool run(void *frame, unsigned char *const *b, const i64 *s)
+ * frame: a struct loop_frame; b: its buffers; s: its symbols, of loops of any size. 0: raised (frame's err).
  * No #include: what it calls has prototypes (runtime.def), or, where the text shall stand alone, is in it but for libm. Each register is a
  * variable, each instruction a statement; arithmetic on table rows is the row's own expression (eager/ops/pointwise_words.h), so that what
  * generated code computes is what eager computes. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "compiled/loops/emit_parts.h"
+#include "compiled/loops/symbols.h"
 
 extern const unsigned char bf16_of_float_h[];
 
@@ -91,6 +92,13 @@ static void put_buffers(struct strbuf *sb, const struct loop_kernel *k, const ch
 		sb_printf(sb, ", %sb%d", type, k->buffer[i]);
 }
 
+static void put_symbols(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *type)
+{
+	for (int s = 0; s < l->nsymbol; s++)
+		if (loops_symbols_of(l, k->begin, k->end) & 1u << s)
+			sb_printf(sb, ", %ss%d", type, s);
+}
+
 /* ---- threads ---- */
 
 /* Of a loop over tiles a number is that of a tile. */
@@ -105,12 +113,17 @@ static const char *tile_factor(const struct loop_ins *loop, char factor[32])
 /* A number as the variables of loops, the innermost fastest: neighbouring threads touch neighbouring cells. */
 static void put_variables(struct strbuf *sb, const struct loops *l, const int *loop, int n, const char *number, int64_t below)
 {
+	const char *type = below <= INT32_MAX && !l->nsymbol ? "u32" : "u64";
 	char factor[32];
-	sb_printf(sb, "%s rest = (%s)%s;\n", below <= INT32_MAX ? "u32" : "u64", below <= INT32_MAX ? "u32" : "u64", number);
+	sb_printf(sb, "%s rest = (%s)%s;\n", type, type, number);
 	for (int i = n - 1; i > 0; i--) {
 		const struct loop_ins *ins = &l->ins[loop[i]];
 		const int64_t n_of = loop_iterations(ins);
-		sb_printf(sb, "r%d = rest %% %" PRId64 "u%s;\nrest /= %" PRId64 "u;\n", ins->dst, n_of, tile_factor(ins, factor), n_of);
+		sb_printf(sb, "r%d = rest %% (%s)", ins->dst, type);
+		emit_number(sb, l, ins->number_of, n_of);
+		sb_printf(sb, "%s;\nrest /= (%s)", tile_factor(ins, factor), type);
+		emit_number(sb, l, ins->number_of, n_of);
+		sb_puts(sb, ";\n");
 	}
 	if (n)
 		sb_printf(sb, "r%d = rest%s;\n", l->ins[loop[0]].dst, tile_factor(&l->ins[loop[0]], factor));
@@ -142,7 +155,12 @@ static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struc
 	const int nsum = loops_sums(reg, MOST_SUMS, l, at), n = loops_sum_chain(loop, &iterations, l, at);
 	for (int i = 0; i < nsum; i++)
 		sb_printf(sb, "if (lane) r%d = neutral(r%d);\n", reg[i], reg[i]);
-	sb_printf(sb, "for (i64 step = lane; step < %" PRId64 "; step += %d) {\n", iterations, k->team);
+	sb_puts(sb, "for (i64 step = lane; step < ");
+	for (int i = 0; i < n; i++) {
+		sb_puts(sb, i ? " * (i64)" : "(i64)");
+		emit_number(sb, l, l->ins[loop[i]].number_of, l->ins[loop[i]].imm);
+	}
+	sb_printf(sb, "; step += %d) {\n", k->team);
 	put_variables(sb, l, loop, n, "step", iterations);
 	return loop[n - 1];
 }
@@ -245,12 +263,15 @@ static void put_body(struct strbuf *sb, const struct loops *l, const struct loop
 static void put_kernel(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *name, int number)
 {
 	sb_printf(sb, "static bool body%d(struct raised *frame, i64 me", number);
+	put_symbols(sb, l, k, "const i64 ");
 	put_buffers(sb, k, "unsigned char *__restrict__ const ");
 	sb_puts(sb, ")\n{\n");
 	put_body(sb, l, k);
 	sb_printf(sb, "return 1;\n}\nextern \"C\" __global__ void %s_k%d(struct raised *frame, i64 n", name, number);
+	put_symbols(sb, l, k, "i64 ");
 	put_buffers(sb, k, "unsigned char *__restrict__ ");
 	sb_printf(sb, ")\n{\nconst i64 me = (i64)blockIdx.x * blockDim.x + threadIdx.x;\nif (me < n && !frame->is) body%d(frame, me", number);
+	put_symbols(sb, l, k, "");
 	put_buffers(sb, k, "");
 	sb_puts(sb, ");\n}\n");
 }

@@ -1,5 +1,6 @@
 /* emit_cuda.h: CUDA C++ of loop programs, a kernel for each kernel of a program's schedule (schedule.h), named NAME_k0, NAME_k1, ...:
- *     void NAME_k0(struct raised *, long threads, unsigned char *b, ...)     the buffers that it touches, by number
+ *     void NAME_k0(struct raised *, long threads, long s, ..., unsigned char *b, ...)
+ * s: the symbols that it needs (symbols.h: loops_symbols_of), b: the buffers that it touches, by number.
  * threads: npoint * team, in blocks of TEAM_BLOCK. CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the
  * first kernel.
  * No #include, and no runtime: the text stands alone. */

@@ -10,8 +10,10 @@ extern const char *const emit_types; /* integers by size, moves of bits, enum dt
  * declared otherwise, by LARGE_FUNCTION (eager/lang/half.h). */
 void emit_functions(struct strbuf *sb, const char *declared);
 void emit_rows(struct strbuf *sb, const struct loops *const *l, int n); /* a function for each row and type that these n use */
-void emit_register(struct strbuf *sb, const struct loops *l, int r);    /* its declaration */
-void emit_statement(struct strbuf *sb, const struct loops *l, int at);  /* instruction `at`; a loop's head ends with its brace */
+/* A number of l, or the polynomial that it is, over variables s0, s1, ... */
+void emit_number(struct strbuf *sb, const struct loops *l, int of, int64_t v);
+void emit_register(struct strbuf *sb, const struct loops *l, int r);   /* its declaration */
+void emit_statement(struct strbuf *sb, const struct loops *l, int at); /* instruction `at`; a loop's head ends with its brace */
 /* The first position behind the tile that a loop is within, an expression. */
 void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop);
 /* The type of a cell in memory, as bits or as a number (of halves: bits). */

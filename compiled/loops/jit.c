@@ -8,7 +8,7 @@
 
 struct jit {
 	TCCState *tcc;
-	bool (*run)(void *frame, unsigned char *const *b);
+	bool (*run)(void *frame, unsigned char *const *b, const int64_t *s);
 };
 
 static void first_message(void *ctx, const char *message)
@@ -57,4 +57,4 @@ void jit_close(struct jit *j)
 	free(j);
 }
 
-bool jit_run(struct loop_frame *f, void *jit) { return ((struct jit *)jit)->run(f, f->data); }
+bool jit_run(struct loop_frame *f, void *jit) { return ((struct jit *)jit)->run(f, f->data, f->symbol); }

@@ -18,6 +18,23 @@ int loops_buffer(struct loops *l, enum dtype t, int64_t ncells, int input)
 	return l->nbuffer++;
 }
 
+int loops_poly(struct loops *l, const struct poly *p)
+{
+	int64_t number;
+	if (poly_is_number(p, &number))
+		return 0;
+	for (int k = 1; k <= l->npoly; k++)
+		if (poly_same(&l->poly[k], p))
+			return k;
+	if (l->npoly + 1 >= l->cap_poly) {
+		const int cap = MAX(16, 2 * l->cap_poly);
+		l->poly = ARENA_GROW(l->arena, struct poly, l->poly, l->cap_poly, cap);
+		l->cap_poly = cap;
+	}
+	l->poly[++l->npoly] = *p;
+	return l->npoly;
+}
+
 static int reg(struct loops *l, enum reg_type t)
 {
 	if (l->nreg == l->cap_reg) {
@@ -339,7 +356,7 @@ void loops_copy(struct loops *l, const struct loops *from, const struct loop_ins
 /* ---- index arithmetic ---- */
 
 struct affine affine_const(int64_t v) { return (struct affine){.base = v}; }
-struct affine affine_reg(int r) { return (struct affine){.n = 1, .term = {{r, 1}}}; }
+struct affine affine_reg(int r) { return (struct affine){.n = 1, .term = {{.reg = r, .times = 1}}}; }
 
 static void add_term(struct affine *to, int r, int64_t times)
 {

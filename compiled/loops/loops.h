@@ -13,6 +13,19 @@
  *   end
  *   return b1 f32[3, 4][4, 1]+0                  the results: dtype, sizes, strides, offset
  *
+ * Loops of any size: SYMBOLS are sizes that each call gives. They are bound at the head, and numbers may be polynomials over them (poly.h):
+ *
+ *   s0 = size 0 of input 1, 6                    the first size of the program's second input; 6: in the call that was compiled
+ *   s1 = argument 0, 4                           the program's first `sym` row
+ *   guard s0 > 4                                 for which sizes the loops mean the program
+ *   guard s1 mod 2 = 0
+ *   b0: f32[s0*4] = input 0 uses s0              uses: the symbols of its cells and of every index and place that touches it
+ *   for r0 < s0
+ *     r2: f32 = load b0[r0*4 + s1]               numbers that are more than a symbol stand in parentheses: r0*(s0*4)
+ *
+ * Every number also has its value in the call that was compiled, so that whoever looks at one size sees plain loops; loops_at (symbols.h)
+ * makes those of another call.
+ *
  * A loop may be cut into tiles (reorder.h), and memory may be each tile's own:
  *
  *   b2: f32[16] local                            of one nest, whose every tile may have its own; holds nothing when a tile begins
@@ -25,6 +38,7 @@
 #ifndef SCATTERPROOF_LOOPS_H
 #define SCATTERPROOF_LOOPS_H
 
+#include "compiled/loops/poly.h"
 #include "eager/lang/prog.h"
 #include "eager/ops/pointwise.h"
 
@@ -64,10 +78,16 @@ enum loop_op {
  * embedding_dense_backward; the number of source's element in masked_scatter; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
 enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_GRADIENT_ROW = -3, BOUND_SOURCE = -4, BOUND_INDEX_COPY = -16 };
 
+/* The polynomials of a meta: entries of loops.poly; 0: the number that stands there. */
+struct symbolic_meta {
+	int size[MAX_RANK], stride[MAX_RANK], offset;
+};
+
 /* A tensor in memory: cells of a buffer in a layout. */
 struct place {
 	int buffer;
 	struct meta meta;
+	struct symbolic_meta of;
 };
 struct loop_call {
 	int node;      /* of the program */
@@ -78,10 +98,11 @@ struct loop_call {
 struct affine_term {
 	int reg; /* I64 */
 	int64_t times;
+	int times_of; /* entry of loops.poly; 0: the number */
 };
 struct affine {
 	int64_t base;
-	int n;
+	int n, base_of;
 	struct affine_term term[2 * MAX_RANK];
 };
 
@@ -95,6 +116,7 @@ struct loop_ins {
 	int row;
 	enum dtype dtype, from;
 	int64_t imm, imm2;
+	int number_of; /* the polynomial that imm, or of CONST value, is; 0: the number */
 	bool negative;
 	bool parallel, summed;   /* FOR: its iterations may run in any order (schedule.h) */
 	union computed value;    /* CONST; BITS in i64 */
@@ -106,8 +128,24 @@ struct loop_ins {
 struct loop_buffer {
 	enum dtype dtype;
 	int64_t ncells;
-	int input;  /* the program's input storage that it is; -1: made here */
-	bool local; /* a tile's own */
+	int input;     /* the program's input storage that it is; -1: made here */
+	bool local;    /* a tile's own */
+	int ncells_of; /* entry of loops.poly; 0: the number */
+	unsigned uses; /* symbols: 1u << number */
+};
+
+struct size_symbol {
+	bool bound;
+	int64_t hint;   /* its value in the call that was compiled */
+	int input, dim; /* a size of the input row of that number; -1: the `sym` row of number dim */
+};
+
+/* p relation 0; GUARD_REST: p mod `by` is `rest`. */
+enum guard_relation { GUARD_LESS, GUARD_LESS_EQUAL, GUARD_EQUAL, GUARD_NOT_EQUAL, GUARD_GREATER_EQUAL, GUARD_GREATER, GUARD_REST };
+struct guard {
+	enum guard_relation relation;
+	struct poly p;
+	int64_t by, rest;
 };
 
 struct loops {
@@ -120,11 +158,19 @@ struct loops {
 	enum reg_type *reg; /* by register */
 	int64_t *extent;    /* by register: it is in [0, extent), as a loop variable is; -1: not known */
 	int depth, open[MAX_LOOP_DEPTH];
+	int nsymbol; /* 0: of one size */
+	struct size_symbol symbol[MAX_POLY_SYMBOLS];
+	int npoly, cap_poly; /* entries 1 to npoly, no two the same */
+	struct poly *poly;
+	int nguard;
+	struct guard *guard;
 };
 
 void loops_init(struct loops *l, struct arena *a);
 static inline size_t loop_buffer_bytes(const struct loop_buffer *b) { return mul_size((size_t)b->ncells, (size_t)dtype_nbytes(b->dtype)); }
 int loops_buffer(struct loops *l, enum dtype t, int64_t ncells, int input);
+
+int loops_poly(struct loops *l, const struct poly *p); /* its entry; 0: p is a number */
 
 /* ---- building: each appends one instruction; those that compute return its register ---- */
 int loops_for(struct loops *l, int64_t n);

@@ -1,5 +1,6 @@
-/* loops_text.c: loop programs as text and back (loops.h has an example), a line each. loops_read(loops_print(l)) prints the same. */
-#include "compiled/loops/loops.h"
+/* loops_text.c: loop programs from their text. What loops_print prints of them reads back as the same. */
+#include "compiled/loops/loops_text.h"
+#include "compiled/loops/symbols.h"
 #include "eager/lang/text_reader.h"
 
 #include <errno.h>
@@ -8,173 +9,6 @@
 #include <stdlib.h>
 
 #include "generated/op_id.h"
-
-/* Instructions that a word begins, `r3: f32 = load ...`; table rows have their own names. */
-static const char *const word[NLOOPOPS] = {
-	[LOOP_CONST] = "const",
-	[LOOP_INDEX] = "index",
-	[LOOP_LOAD] = "load",
-	[LOOP_AS] = "as",
-	[LOOP_ROUND] = "rounded",
-	[LOOP_CAST] = "cast",
-	[LOOP_PACK] = "pack",
-	[LOOP_UNPACK] = "unpack",
-	[LOOP_DIV] = "div",
-	[LOOP_MOD] = "mod",
-	[LOOP_SELECT] = "choose",
-	[LOOP_VAR] = "var",
-	[LOOP_BOUND] = "bound",
-};
-
-/* ---- printing ---- */
-
-static void put_at(struct strbuf *sb, const struct affine *at)
-{
-	for (int k = 0; k < at->n; k++) {
-		sb_printf(sb, "%sr%d", k ? " + " : "", at->term[k].reg);
-		if (at->term[k].times != 1)
-			sb_printf(sb, "*%" PRId64, at->term[k].times);
-	}
-	if (at->base != 0 || at->n == 0)
-		sb_printf(sb, "%s%" PRId64, at->n ? " + " : "", at->base);
-}
-
-static void put_const(struct strbuf *sb, const struct loop_ins *i)
-{
-	struct scalar s = {.kind = i->type == REG_F32 || i->type == REG_F64 ? SC_FLOAT : SC_INT, .i = i->value.i64};
-	if (s.kind == SC_FLOAT)
-		s.f = i->type == REG_F32 ? (double)i->value.f32 : i->value.f64;
-	sb_puts(sb, " ");
-	scalar_print(sb, &s);
-}
-
-static void put_operands(struct strbuf *sb, const int *reg, int n)
-{
-	for (int k = 0; k < n; k++) {
-		sb_puts(sb, k ? ", " : "");
-		if (reg[k] == NO_REG)
-			sb_puts(sb, "_");
-		else
-			sb_printf(sb, "r%d", reg[k]);
-	}
-}
-
-static void put_row(struct strbuf *sb, const struct loop_ins *i)
-{
-	const int operand[] = {i->a, i->b, i->c};
-	int n = 3;
-	while (n > 1 && operand[n - 1] == NO_REG)
-		n--;
-	sb_printf(sb, "%s %s(", op_info[i->row].name, dtype_info[i->dtype].name);
-	put_operands(sb, operand, n);
-	if (i->scalar[0] != NO_REG || i->scalar[1] != NO_REG) {
-		sb_puts(sb, "; ");
-		put_operands(sb, i->scalar, i->scalar[1] != NO_REG ? 2 : 1);
-	}
-	sb_puts(sb, ")");
-}
-
-static void put_computed(struct strbuf *sb, const struct loop_ins *i)
-{
-	sb_printf(sb, "r%d: %s = ", i->dst, reg_type_name[i->type]);
-	if (i->op == LOOP_ROW) {
-		put_row(sb, i);
-		return;
-	}
-	sb_puts(sb, word[i->op]);
-	if (i->op == LOOP_ROUND || i->op == LOOP_CAST || i->op == LOOP_PACK || i->op == LOOP_UNPACK)
-		sb_printf(sb, " %s", dtype_info[i->dtype].name);
-	if (i->op == LOOP_CAST)
-		sb_printf(sb, " from %s", dtype_info[i->from].name);
-	if (i->op == LOOP_CONST)
-		put_const(sb, i);
-	if (i->op == LOOP_LOAD)
-		sb_printf(sb, " b%d[", i->buffer);
-	if (i->op == LOOP_INDEX)
-		sb_puts(sb, " ");
-	if (i->at)
-		put_at(sb, i->at);
-	if (i->op == LOOP_LOAD)
-		sb_puts(sb, "]");
-	if (i->a != NO_REG)
-		sb_printf(sb, " r%d", i->a);
-	if (i->op == LOOP_SELECT)
-		sb_printf(sb, " r%d r%d", i->b, i->c);
-	if (i->op == LOOP_DIV || i->op == LOOP_MOD)
-		sb_printf(sb, " %" PRId64, i->imm);
-	if (i->op == LOOP_BOUND)
-		sb_printf(sb, " of %" PRId64 " dim %" PRId64 "%s", i->imm, i->imm2, i->negative ? " wrapping" : "");
-}
-
-static void put_places(struct strbuf *sb, const struct place *p, int n)
-{
-	for (int k = 0; k < n; k++) {
-		struct meta m = p[k].meta;
-		m.device = DEV_RUN;
-		sb_printf(sb, "%sb%d ", k ? ", " : "", p[k].buffer);
-		meta_print(sb, &m);
-		sb_printf(sb, "+%" PRId64, m.offset);
-	}
-}
-
-static void put_for(struct strbuf *sb, const struct loop_ins *i)
-{
-	sb_printf(sb, "for r%d < %" PRId64, i->dst, i->imm);
-	if (i->a != NO_REG)
-		sb_printf(sb, " in r%d + %" PRId64, i->a, i->imm2);
-	else if (i->imm2)
-		sb_printf(sb, " by %" PRId64, i->imm2);
-	sb_puts(sb, i->parallel ? " parallel" : i->summed ? " summed" : "");
-}
-
-static void put_ins(struct strbuf *sb, const struct loop_ins *i)
-{
-	switch (i->op) {
-	case LOOP_FOR: put_for(sb, i); break;
-	case LOOP_IF: sb_printf(sb, "if r%d", i->a); break;
-	case LOOP_ELSE: sb_puts(sb, "else"); break;
-	case LOOP_END: sb_puts(sb, "end"); break;
-	case LOOP_SET: sb_printf(sb, "r%d := r%d", i->dst, i->a); break;
-	case LOOP_STORE:
-		sb_printf(sb, "store b%d[", i->buffer);
-		put_at(sb, i->at);
-		sb_printf(sb, "] = r%d", i->a);
-		break;
-	case LOOP_EXTERN:
-		sb_printf(sb, "extern %d(", i->call->node);
-		put_places(sb, i->call->in, i->call->nin);
-		sb_puts(sb, ") -> (");
-		put_places(sb, i->call->out, i->call->nout);
-		sb_puts(sb, ")");
-		break;
-	default: put_computed(sb, i);
-	}
-	sb_puts(sb, "\n");
-}
-
-void loops_print(struct strbuf *sb, const struct loops *l)
-{
-	int depth = 0;
-	sb_puts(sb, "loops 1\n");
-	for (int b = 0; b < l->nbuffer; b++) {
-		sb_printf(sb, "b%d: %s[%" PRId64 "]", b, dtype_info[l->buffer[b].dtype].name, l->buffer[b].ncells);
-		if (l->buffer[b].input >= 0)
-			sb_printf(sb, " = input %d", l->buffer[b].input);
-		if (l->buffer[b].local)
-			sb_puts(sb, " local");
-		sb_puts(sb, "\n");
-	}
-	for (int i = 0; i < l->nins; i++) {
-		const enum loop_op op = l->ins[i].op;
-		depth -= op == LOOP_END || op == LOOP_ELSE;
-		sb_printf(sb, "%*s", 2 * depth, "");
-		put_ins(sb, &l->ins[i]);
-		depth += op == LOOP_FOR || op == LOOP_IF || op == LOOP_ELSE;
-	}
-	sb_puts(sb, "return ");
-	put_places(sb, l->ret, l->nret);
-	sb_puts(sb, "\n");
-}
 
 /* ---- reading: each function is past what it has read, or has said why not ---- */
 
@@ -203,6 +37,80 @@ static bool numbered(struct reader *r, char letter, int64_t *out)
 {
 	const char name[] = {letter, 0};
 	return token_want(&r->t, name) && integer(r, out);
+}
+
+/* ---- polynomials ---- */
+
+/* s0*s0*4, s1, 7 */
+static bool read_product(struct reader *r, struct poly *out)
+{
+	*out = poly_number(1);
+	do {
+		int64_t n;
+		struct poly factor;
+		token_blanks(&r->t);
+		const bool symbol = token_peek(&r->t) == 's';
+		if (symbol ? !numbered(r, 's', &n) : !integer(r, &n))
+			return false;
+		if (symbol && (n < 0 || n >= r->l->nsymbol || !r->l->symbol[n].bound))
+			return FAIL(&r->t, "s%" PRId64 " is not bound", n);
+		factor = symbol ? poly_symbol((int)n) : poly_number(n);
+		if (!poly_multiply(out, out, &factor))
+			return FAIL(&r->t, "more than polynomials have");
+	} while (token_eat(&r->t, "*"));
+	return true;
+}
+
+static bool read_poly(struct reader *r, struct poly *out)
+{
+	int64_t sign = token_eat(&r->t, "-") ? -1 : 1;
+	*out = poly_number(0);
+	for (;;) {
+		struct poly product;
+		if (!read_product(r, &product))
+			return false;
+		if (!poly_add(out, out, &product, sign))
+			return FAIL(&r->t, "more than polynomials have");
+		if (token_eat(&r->t, "+"))
+			sign = 1;
+		else if (token_eat(&r->t, "-"))
+			sign = -1;
+		else
+			return true;
+	}
+}
+
+/* Its entry and its value. */
+static bool named(struct reader *r, const struct poly *p, int *of, int64_t *v)
+{
+	int64_t value[MAX_POLY_SYMBOLS];
+	for (int s = 0; s < MAX_POLY_SYMBOLS; s++)
+		value[s] = r->l->symbol[s].hint;
+	*of = loops_poly(r->l, p);
+	return poly_value(v, p, value) || FAIL(&r->t, "this number is too large");
+}
+
+static bool read_number(struct reader *r, int *of, int64_t *v)
+{
+	struct poly p;
+	return read_poly(r, &p) && named(r, &p, of, v);
+}
+
+/* In an index. */
+static bool read_factor(struct reader *r, int *of, int64_t *v)
+{
+	struct poly p;
+	token_blanks(&r->t);
+	if (token_eat(&r->t, "("))
+		return read_number(r, of, v) && token_want(&r->t, ")");
+	*of = 0;
+	if (token_peek(&r->t) != 's')
+		return integer(r, v);
+	int64_t n;
+	if (!numbered(r, 's', &n) || n < 0 || n >= r->l->nsymbol || !r->l->symbol[n].bound)
+		return FAIL(&r->t, "expected a symbol that is bound");
+	p = poly_symbol((int)n);
+	return named(r, &p, of, v);
 }
 
 static bool number_of_buffer(struct reader *r, int *out)
@@ -251,19 +159,27 @@ static bool read_at(struct reader *r, struct affine *at)
 	do {
 		token_blanks(&r->t);
 		int64_t times = 1;
+		int times_of = 0;
 		if (token_peek(&r->t) != 'r') {
-			if (!integer(r, &times))
+			if (!read_factor(r, &times_of, &times))
 				return false;
+			if (times_of && (at->base_of || at->base))
+				return FAIL(&r->t, "a symbol beside another number of the index: one polynomial says both");
 			at->base += times;
+			at->base_of = times_of;
 			continue;
 		}
 		int reg;
 		if (at->n == ARRAY_LEN(at->term))
 			return FAIL(&r->t, "more than %d registers in an index", at->n);
-		if (!of_type(r, &reg, REG_I64) || (token_eat(&r->t, "*") && !integer(r, &times)))
+		if (!of_type(r, &reg, REG_I64) || (token_eat(&r->t, "*") && !read_factor(r, &times_of, &times)))
 			return false;
-		const struct affine term = affine_reg(reg);
-		affine_add(at, &term, times);
+		if (!times_of) {
+			const struct affine term = affine_reg(reg);
+			affine_add(at, &term, times);
+		} else {
+			at->term[at->n++] = (struct affine_term){.reg = reg, .times = times, .times_of = times_of};
+		}
 	} while (token_eat(&r->t, "+"));
 	return true;
 }
@@ -292,11 +208,32 @@ static bool define(struct reader *r, int64_t number, enum reg_type type, int reg
 	return true;
 }
 
+/* Does a symbol stand in the rest of this line? */
+static bool names_symbol(const struct reader *r)
+{
+	const char *s = r->t.s + strcspn(r->t.s, "s\n#");
+	return *s == 's';
+}
+
+static bool read_sized_const(struct reader *r, enum reg_type type, int *reg)
+{
+	int64_t v;
+	int of;
+	if (!read_number(r, &of, &v))
+		return false;
+	const union computed f = {.f32 = (float)v}, d = {.f64 = (double)v}, i = {.i64 = v};
+	*reg = loops_const(r->l, type, type == REG_F32 ? f : type == REG_F64 ? d : i);
+	r->l->ins[r->l->nins - 1].number_of = of;
+	return true;
+}
+
 static bool read_const(struct reader *r, enum reg_type type, int *reg)
 {
 	char text[64];
 	struct scalar s;
 	token_blanks(&r->t);
+	if (r->l->nsymbol && names_symbol(r))
+		return read_sized_const(r, type, reg);
 	const size_t n = strcspn(r->t.s, " \t\n#");
 	snprintf(text, sizeof text, "%.*s", (int)MIN(n, sizeof text - 1), r->t.s);
 	struct err why = {0};
@@ -317,25 +254,28 @@ static bool read_const(struct reader *r, enum reg_type type, int *reg)
 
 static bool read_bound(struct reader *r, int *reg)
 {
-	int a;
+	int a, of;
 	int64_t size, dim;
-	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !integer(r, &size) || !token_want(&r->t, "dim") || !integer(r, &dim))
+	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "of") || !read_number(r, &of, &size) || !token_want(&r->t, "dim")
+		|| !integer(r, &dim))
 		return false;
 	if (size < 0)
 		return FAIL(&r->t, "a dim of %" PRId64 " positions", size);
 	*reg = loops_bound(r->l, a, size, (int)dim, token_eat(&r->t, "wrapping"));
+	r->l->ins[r->l->nins - 1].number_of = of;
 	return true;
 }
 
 static bool read_divided(struct reader *r, enum loop_op op, int *reg)
 {
-	int a;
+	int a, of;
 	int64_t by;
-	if (!of_type(r, &a, REG_I64) || !integer(r, &by))
+	if (!of_type(r, &a, REG_I64) || !read_number(r, &of, &by))
 		return false;
 	if (by < 1 + (op == LOOP_DIV)) /* by 1 it would be no instruction */
 		return FAIL(&r->t, "expected an integer above %d", op == LOOP_DIV);
 	*reg = op == LOOP_DIV ? loops_div(r->l, a, by) : loops_mod(r->l, a, by);
+	r->l->ins[r->l->nins - 1].number_of = of;
 	return true;
 }
 
@@ -419,7 +359,7 @@ static bool read_value(struct reader *r, enum reg_type type, int *reg)
 	token_blanks(&r->t);
 	if (!token_word(&r->t, name, sizeof name, true))
 		return false;
-	while (op < NLOOPOPS && (!word[op] || !str_eq(word[op], name)))
+	while (op < NLOOPOPS && (!loop_word[op] || !str_eq(loop_word[op], name)))
 		op++;
 	switch (op) {
 	case LOOP_CONST: return read_const(r, type, reg);
@@ -491,17 +431,18 @@ static bool read_assignment(struct reader *r)
 		&& define(r, number, type, reg);
 }
 
-static bool read_ints(struct reader *r, int64_t *v, int *n)
+static bool read_numbers(struct reader *r, int *of, int64_t *v, int *n)
 {
 	*n = 0;
 	if (!token_want(&r->t, "["))
 		return false;
 	if (token_eat(&r->t, "]"))
 		return true;
-	do
-		if (*n == MAX_RANK || !integer(r, &v[(*n)++]))
-			return FAIL(&r->t, "expected at most %d integers", MAX_RANK);
-	while (token_eat(&r->t, ","));
+	do {
+		if (*n == MAX_RANK || !read_number(r, &of[*n], &v[*n]))
+			return FAIL(&r->t, "expected at most %d numbers", MAX_RANK);
+		++*n;
+	} while (token_eat(&r->t, ","));
 	return token_want(&r->t, "]");
 }
 
@@ -509,8 +450,9 @@ static bool read_place(struct reader *r, struct place *p)
 {
 	int rank;
 	*p = (struct place){0};
-	if (!number_of_buffer(r, &p->buffer) || !read_dtype(r, &p->meta.dtype) || !read_ints(r, p->meta.size, &p->meta.rank)
-		|| !read_ints(r, p->meta.stride, &rank) || !token_want(&r->t, "+") || !integer(r, &p->meta.offset))
+	if (!number_of_buffer(r, &p->buffer) || !read_dtype(r, &p->meta.dtype) || !read_numbers(r, p->of.size, p->meta.size, &p->meta.rank)
+		|| !read_numbers(r, p->of.stride, p->meta.stride, &rank) || !token_want(&r->t, "+")
+		|| !read_factor(r, &p->of.offset, &p->meta.offset))
 		return false;
 	return rank == p->meta.rank || FAIL(&r->t, "%d sizes, but %d strides", p->meta.rank, rank);
 }
@@ -563,17 +505,21 @@ static bool read_tile(struct reader *r, int *tiles, int64_t *tile)
 static bool read_for(struct reader *r)
 {
 	int64_t number, n, tile;
-	int tiles;
+	int of, tiles;
 	if (r->l->depth == MAX_LOOP_DEPTH)
 		return FAIL(&r->t, "more than %d blocks in one another", (int)MAX_LOOP_DEPTH);
-	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !integer(r, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
-		|| !read_tile(r, &tiles, &tile)
-		|| !define(r, number, REG_I64,
+	if (!numbered(r, 'r', &number) || !token_want(&r->t, "<") || !read_number(r, &of, &n) || (n < 0 && !FAIL(&r->t, "%" PRId64 " times", n))
+		|| !read_tile(r, &tiles, &tile))
+		return false;
+	if (tile && of)
+		return FAIL(&r->t, "tiles of a loop whose length is no number");
+	if (!define(r, number, REG_I64,
 			tiles != NO_REG ? loops_for_within(r->l, n, tiles, tile)
 				: tile      ? loops_for_tiles(r->l, n, tile)
 							: loops_for(r->l, n)))
 		return false;
 	struct loop_ins *loop = &r->l->ins[r->l->nins - 1];
+	loop->number_of = of;
 	loop->parallel = token_keyword(&r->t, "parallel");
 	loop->summed = !loop->parallel && token_keyword(&r->t, "summed");
 	return true;
@@ -619,12 +565,28 @@ static bool read_store(struct reader *r)
 	return true;
 }
 
+static bool read_uses(struct reader *r, unsigned *uses)
+{
+	do {
+		int64_t s;
+		if (!numbered(r, 's', &s))
+			return false;
+		if (s < 0 || s >= r->l->nsymbol)
+			return FAIL(&r->t, "s%" PRId64 " is not bound", s);
+		*uses |= 1u << s;
+	} while (token_eat(&r->t, ","));
+	return true;
+}
+
 static bool read_buffer(struct reader *r)
 {
 	int64_t number, ncells, input = -1;
+	int of;
+	unsigned uses = 0;
 	enum dtype t;
-	if (!numbered(r, 'b', &number) || !token_want(&r->t, ":") || !read_dtype(r, &t) || !token_want(&r->t, "[") || !integer(r, &ncells)
-		|| !token_want(&r->t, "]") || (token_eat(&r->t, "=") && (!token_want(&r->t, "input") || !integer(r, &input))))
+	if (!numbered(r, 'b', &number) || !token_want(&r->t, ":") || !read_dtype(r, &t) || !token_want(&r->t, "[")
+		|| !read_number(r, &of, &ncells) || !token_want(&r->t, "]")
+		|| (token_eat(&r->t, "=") && (!token_want(&r->t, "input") || !integer(r, &input))))
 		return false;
 	if (number != r->l->nbuffer || ncells < 0 || ncells > MAX_NUMEL)
 		return FAIL(&r->t, "expected buffer b%d of at most %" PRId64 " cells", r->l->nbuffer, MAX_NUMEL);
@@ -633,8 +595,73 @@ static bool read_buffer(struct reader *r)
 			return FAIL(&r->t, "input %" PRId64 " is b%d already", input, b);
 	if (input < -1 || input > INT_MAX)
 		return FAIL(&r->t, "there is no input %" PRId64, input);
-	loops_buffer(r->l, t, ncells, (int)input);
-	r->l->buffer[r->l->nbuffer - 1].local = input == -1 && token_keyword(&r->t, "local");
+	const bool local = input == -1 && token_keyword(&r->t, "local");
+	if (token_keyword(&r->t, "uses") && !read_uses(r, &uses))
+		return false;
+	if (local && of)
+		return FAIL(&r->t, "a tile's own buffer whose size is no number");
+	const int b = loops_buffer(r->l, t, ncells, (int)input);
+	r->l->buffer[b].ncells_of = of;
+	r->l->buffer[b].uses = uses;
+	r->l->buffer[b].local = local;
+	return true;
+}
+
+/* s0 = size 0 of input 1, 6; s1 = argument 0, 4 */
+static bool read_symbol(struct reader *r)
+{
+	int64_t number, dim, input = -1;
+	struct loops *l = r->l;
+	if (!numbered(r, 's', &number) || !token_want(&r->t, "="))
+		return false;
+	if (number < 0 || number >= MAX_POLY_SYMBOLS || (number < l->nsymbol && l->symbol[number].bound))
+		return FAIL(&r->t, "s%" PRId64 " is bound already, or one too many", number);
+	struct size_symbol *s = &l->symbol[number];
+	const bool argument = token_keyword(&r->t, "argument");
+	if (!argument && !token_want(&r->t, "size"))
+		return false;
+	if (!integer(r, &dim) || (!argument && (!token_want(&r->t, "of") || !token_want(&r->t, "input") || !integer(r, &input)))
+		|| !token_want(&r->t, ",") || !integer(r, &s->hint))
+		return false;
+	if (dim < 0 || dim >= MAX_NODES || input < -argument || input >= MAX_NODES)
+		return FAIL(&r->t, "there is no such input");
+	s->bound = true;
+	s->dim = (int)dim;
+	s->input = (int)input;
+	l->nsymbol = MAX(l->nsymbol, (int)number + 1);
+	return true;
+}
+
+static bool read_relation(struct reader *r, enum guard_relation *out)
+{
+	static const struct {
+		const char *word;
+		enum guard_relation is;
+	} words[] = {{"<=", GUARD_LESS_EQUAL}, {">=", GUARD_GREATER_EQUAL}, {"!=", GUARD_NOT_EQUAL}, {"<", GUARD_LESS}, {">", GUARD_GREATER},
+		{"=", GUARD_EQUAL}, {"mod", GUARD_REST}};
+	for (int k = 0; k < ARRAY_LEN(words); k++)
+		if (token_eat(&r->t, words[k].word)) {
+			*out = words[k].is;
+			return true;
+		}
+	return FAIL(&r->t, "expected a relation");
+}
+
+static bool read_guard(struct reader *r)
+{
+	struct guard g = {.by = 0};
+	struct poly right;
+	if (!read_poly(r, &g.p) || !read_relation(r, &g.relation))
+		return false;
+	if (g.relation == GUARD_REST) {
+		if (!integer(r, &g.by) || !token_want(&r->t, "=") || !integer(r, &g.rest))
+			return false;
+		if (g.by < 1)
+			return FAIL(&r->t, "expected an integer above 0");
+	} else if (!read_poly(r, &right) || !poly_add(&g.p, &g.p, &right, -1)) {
+		return FAIL(&r->t, "expected a number");
+	}
+	guard_add(r->l, &g);
 	return true;
 }
 
@@ -662,6 +689,10 @@ static bool read_line(struct reader *r)
 		return read_extern(r);
 	if (token_keyword(&r->t, "return"))
 		return read_return(r);
+	if (token_keyword(&r->t, "guard"))
+		return read_guard(r);
+	if (token_peek(&r->t) == 's')
+		return read_symbol(r);
 	return token_peek(&r->t) == 'b' ? read_buffer(r) : read_assignment(r);
 }
 

@@ -36,7 +36,7 @@ struct place lower_place(const struct lowering *l, int node)
 {
 	const struct value *v = &l->p->node[node].out[0];
 	CHECK(l->buffer_of[v->storage] != -1);
-	return (struct place){l->buffer_of[v->storage], v->meta};
+	return (struct place){.buffer = l->buffer_of[v->storage], .meta = v->meta};
 }
 
 int lower_give(struct lowering *l, enum dtype t, int value, enum form form)
@@ -287,7 +287,7 @@ static void fill_results(struct lowering *l, int node)
 	struct place place[MAX_OUTS];
 	for (int k = 0; k < n->nout; k++) {
 		new_buffer(l, &n->out[k]);
-		place[k] = (struct place){l->buffer_of[n->out[k].storage], n->out[k].meta};
+		place[k] = (struct place){.buffer = l->buffer_of[n->out[k].storage], .meta = n->out[k].meta};
 	}
 	if (!is_by_kernel(n)) {
 		fill_places(l, node, place);

@@ -12,6 +12,9 @@
 
 #include "compiled/loops/loops.h"
 
+/* Lanes that sort and topk order by loops, and elements times lane, are this long at most: others are left to eager's kernel. */
+enum { LOWER_MAX_LANE = 256, LOWER_MAX_COMPARISONS = 1 << 22 };
+
 struct lower_options {
 	bool no_fusion; /* every value is in memory */
 };

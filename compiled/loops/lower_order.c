@@ -6,8 +6,6 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_COUNTED = 256, MAX_COMPARISONS = 1 << 22 };
-
 /* Does y, at j, come before x, at i? Among equals the first. */
 static int is_before(struct lowering *l, enum dtype t, enum nest_order o, int y, const struct affine *j, int x, const struct affine *i)
 {
@@ -24,7 +22,7 @@ static void ranked(struct lowering *l, int node, int dim, int64_t k, enum nest_o
 	const struct meta *m = node_meta(l->p, self);
 	const int64_t count = m->rank ? m->size[dim] : 1;
 	struct affine at[MAX_RANK], other[MAX_RANK];
-	if (count > MAX_COUNTED || meta_numel(m) * count > MAX_COMPARISONS) {
+	if (count > LOWER_MAX_LANE || meta_numel(m) * count > LOWER_MAX_COMPARISONS) {
 		lower_extern(l, node);
 		return;
 	}

@@ -12,7 +12,7 @@
 #include "compiled/loops/emit_c.h"
 #include "eager/base/output.h"
 
-typedef bool native_function(void *frame, unsigned char *const *b);
+typedef bool native_function(void *frame, unsigned char *const *b, const int64_t *s);
 struct native {
 	void *library; /* NULL: another's, compiled ahead */
 	native_function *run;
@@ -216,4 +216,4 @@ void native_close(struct native *n)
 	free(n);
 }
 
-bool native_run(struct loop_frame *f, void *native) { return ((struct native *)native)->run(f, f->data); }
+bool native_run(struct loop_frame *f, void *native) { return ((struct native *)native)->run(f, f->data, f->symbol); }

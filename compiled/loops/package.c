@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "compiled/loops/symbols.h"
 #include "eager/base/output.h"
 #include "eager/lang/wire.h"
 
@@ -34,24 +35,23 @@ static bool write_file(const char *folder, int file, const struct strbuf *bytes,
 	return ok;
 }
 
-static bool write_program(const char *folder, int file, const struct prog *p, struct err *err)
+static bool write_program(const char *folder, const struct prog *p, struct err *err)
 {
 	struct strbuf text;
 	sb_init(&text);
 	prog_print(&text, p);
-	const bool ok = write_file(folder, file, &text, err);
+	const bool ok = write_file(folder, PROGRAM, &text, err);
 	sb_free(&text);
 	return ok;
 }
 
-static enum native_end fill_folder(
-	const char *folder, const struct loops *l, const struct prog *p, const struct native_options *o, struct err *err)
+static enum native_end fill_folder(const char *folder, const struct loops *l, const struct native_options *o, struct err *err)
 {
 	struct strbuf loops;
 	struct arena a;
 	sb_init(&loops);
 	loops_print(&loops, l);
-	const bool written = write_program(folder, PROGRAM, p, err) && write_file(folder, LOOPS, &loops, err);
+	const bool written = write_file(folder, LOOPS, &loops, err);
 	sb_free(&loops);
 	if (!written)
 		return NATIVE_MISSING;
@@ -74,7 +74,7 @@ enum native_end package_open(
 		free(k);
 		return NATIVE_MISSING;
 	}
-	const enum native_end end = fill_folder(k->folder, l, p, o, err);
+	const enum native_end end = fill_folder(k->folder, l, o, err);
 	if (end == NATIVE_OK)
 		*out = k;
 	else
@@ -106,38 +106,57 @@ static bool read_text(struct strbuf *out, const char *folder, int file, struct e
 	return ok;
 }
 
-static bool read_program(struct prog *p, const char *folder, int file, struct arena *a, struct err *err)
+static bool read_program(struct prog *p, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf text;
 	sb_init(&text);
-	const bool ok = read_text(&text, folder, file, err) && prog_read(p, a, text.s, text.len, READ_STRICT, err);
+	const bool ok = read_text(&text, folder, PROGRAM, err) && prog_read(p, a, text.s, text.len, READ_STRICT, err);
 	sb_free(&text);
 	return ok;
 }
 
-static bool read_inputs(struct result_storage **out, const struct prog *p, const char *folder, struct arena *a, struct err *err)
+/* What a run takes: the symbols' values, then the cells. */
+struct package_inputs {
+	int64_t symbol[MAX_POLY_SYMBOLS];
+	struct result_storage *storage;
+};
+
+static bool read_inputs(struct package_inputs *out, const struct prog *p, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf bytes;
+	size_t nsymbol;
 	const int n = prog_input_storages(p);
 	sb_init(&bytes);
 	bool ok = read_text(&bytes, folder, INPUTS, err);
 	struct wire w = {.p = (const uint8_t *)bytes.s, .end = (const uint8_t *)bytes.s + bytes.len};
-	*out = ARENA_ZNEW(a, struct result_storage, MAX(n, 1));
+	const void *symbol = wire_blob(&w, a, &nsymbol);
+	ok = ok && ((!w.bad && nsymbol == sizeof out->symbol) || err_set(err, "the symbols' values do not fit"));
+	if (ok)
+		memcpy(out->symbol, symbol, sizeof out->symbol);
+	out->storage = ARENA_ZNEW(a, struct result_storage, MAX(n, 1));
 	for (int s = 0; ok && s < n; s++) {
-		(*out)[s].data = wire_blob(&w, a, &(*out)[s].nbytes);
-		ok = (!w.bad && (*out)[s].nbytes == prog_storage_nbytes(p, s)) || err_set(err, "the cells of input storage %d do not fit", s);
+		struct result_storage *one = &out->storage[s];
+		one->data = wire_blob(&w, a, &one->nbytes);
+		ok = (!w.bad && one->nbytes == prog_storage_nbytes(p, s)) || err_set(err, "the cells of input storage %d do not fit", s);
 	}
 	sb_free(&bytes);
 	return ok;
 }
 
-static bool load(struct prog *p, struct result_storage **inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
+/* At the call's sizes. */
+static bool fits(const struct loops *l, const struct prog *p, const int64_t *symbol, struct arena *a, struct err *err)
+{
+	struct loops at = *l;
+	return (!l->nsymbol || loops_at(&at, l, symbol, a, err)) && loops_fit(&at, p, err);
+}
+
+static bool load(struct prog *p, struct package_inputs *inputs, struct loops *l, const char *folder, struct arena *a, struct err *err)
 {
 	struct strbuf loops;
 	sb_init(&loops);
-	const bool ok = read_program(p, folder, PROGRAM, a, err) && read_inputs(inputs, p, folder, a, err)
-		&& read_text(&loops, folder, LOOPS, err) && (strlen(loops.s) == loops.len || err_set(err, "a NUL in the loops"))
-		&& loops_read(l, a, arena_strdup(a, loops.s), err) && loops_fit(l, p, err);
+	const bool ok = read_program(p, folder, a, err) && read_inputs(inputs, p, folder, a, err) && read_text(&loops, folder, LOOPS, err)
+		&& (strlen(loops.s) == loops.len || err_set(err, "a NUL in the loops")) && loops_read(l, a, arena_strdup(a, loops.s), err)
+		&& fits(l, p, inputs->symbol, a, err);
 	sb_free(&loops);
 	return ok;
 }
@@ -146,7 +165,7 @@ int package_child(const char *folder)
 {
 	struct arena a;
 	struct prog p;
-	struct result_storage *inputs;
+	struct package_inputs inputs;
 	struct loops l;
 	struct native *code = NULL;
 	struct err err = {0};
@@ -161,7 +180,7 @@ int package_child(const char *folder)
 	r.call = ARENA_ZNEW(&a, struct result_call, 1);
 	enum loop_end end = LOOPS_TOO_LARGE;
 	if (native_load(&code, file_of(folder, LIBRARY, &a), &err)) /* else nothing may be run from here */
-		end = loops_run(&r.call[0], &l, &p, inputs, native_run, code, &a, &err);
+		end = loops_run(&r.call[0], &l, &p, inputs.symbol, inputs.storage, native_run, code, &a, &err);
 	r.ncalls = end == LOOPS_RAN;
 	if (end != LOOPS_RAN)
 		r.status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
@@ -194,10 +213,9 @@ static int run_process(const char *folder)
 	return status;
 }
 
-static bool read_result(struct result *out, const struct package *k, struct arena *a, struct err *err)
+static bool read_result(struct result *out, const struct package *k, const struct prog *p, struct arena *a, struct err *err)
 {
 	struct strbuf bytes;
-	const struct prog *p = k->p;
 	const int nstorages = prog_input_storages(p);
 	size_t *nbytes = ARENA_NEW(a, size_t, MAX(nstorages, 1));
 	for (int s = 0; s < nstorages; s++)
@@ -211,22 +229,26 @@ static bool read_result(struct result *out, const struct package *k, struct aren
 	return ok;
 }
 
-static bool write_inputs(const struct package *k, const struct result_storage *inputs, struct err *err)
+static bool write_inputs(const struct package *k, const struct call_sizes *at, const struct result_storage *inputs, struct err *err)
 {
+	static const int64_t none[MAX_POLY_SYMBOLS];
+	const struct prog *p = at ? at->p : k->p;
 	struct strbuf bytes;
 	sb_init(&bytes);
-	for (int s = 0; s < prog_input_storages(k->p); s++)
+	wire_put_blob(&bytes, at ? at->symbol : none, sizeof none);
+	for (int s = 0; s < prog_input_storages(p); s++)
 		wire_put_blob(&bytes, inputs[s].data, inputs[s].nbytes);
-	const bool ok = write_file(k->folder, INPUTS, &bytes, err);
+	const bool ok = write_program(k->folder, p, err) && write_file(k->folder, INPUTS, &bytes, err);
 	sb_free(&bytes);
 	return ok;
 }
 
-void package_run(struct result *out, const struct package *k, const struct result_storage *inputs, struct arena *a)
+void package_run(
+	struct result *out, const struct package *k, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
 	*out = (struct result){.status = RES_HARNESS, .message = "", .stderr_tail = ""};
-	if (!write_inputs(k, inputs, &err)) {
+	if (!write_inputs(k, at, inputs, &err)) {
 		out->message = arena_strdup(a, err.msg);
 		return;
 	}
@@ -238,7 +260,7 @@ void package_run(struct result *out, const struct package *k, const struct resul
 		out->message = arena_printf(a, "the package's process died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
 	} else if (WEXITSTATUS(status) != 0) {
 		out->message = arena_printf(a, "the package's process ended with %d", WEXITSTATUS(status));
-	} else if (!read_result(out, k, a, &err)) {
+	} else if (!read_result(out, k, at ? at->p : k->p, a, &err)) {
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, err.msg), .stderr_tail = ""};
 	}
 }

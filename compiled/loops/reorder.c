@@ -343,6 +343,7 @@ void loops_reorder(struct loops *l, enum reorder_for machine)
 {
 	struct loops out;
 	struct reorder r = {machine, l, loops_indices(l, l->arena), &out, ARENA_NEW(l->arena, int, MAX(l->nreg, 1))};
+	CHECK(!l->nsymbol);
 	loops_init(&out, l->arena);
 	for (int b = 0; b < l->nbuffer; b++)
 		loops_buffer(&out, l->buffer[b].dtype, l->buffer[b].ncells, l->buffer[b].input);

@@ -39,7 +39,7 @@
 
 enum reorder_for { REORDER_CPU, REORDER_GPU };
 
-/* l is scheduled. */
+/* l is scheduled, and of one size: its numbers are numbers (loops.h). */
 void loops_reorder(struct loops *l, enum reorder_for machine);
 
 enum { LEAST_CUT = 3 };                      /* iterations of a loop that is cut into tiles */

@@ -1,6 +1,8 @@
 /* reuse.c: see reuse.h. A buffer lives from the first to the last nest that touches it; a nest is a block that nothing encloses. */
 #include "compiled/loops/reuse.h"
 
+#include "compiled/loops/symbols.h"
+
 struct lives {
 	int *first, *last; /* by buffer: instructions that begin and end the nests; first -1: never touched */
 };
@@ -55,12 +57,13 @@ static int *assign(struct loops *l, const struct lives *v)
 		if (v->first[b] == -1)
 			k = n;
 		while (k < n
-			&& (own->input >= 0 || left[k].input >= 0 || left[k].dtype != own->dtype || left[k].ncells < own->ncells
+			&& (own->input >= 0 || left[k].input >= 0 || left[k].dtype != own->dtype || !loops_holds(l, &left[k], own)
 				|| free_from[k] > v->first[b]))
 			k++;
 		to[b] = k;
 		if (k == n)
 			left[n++] = *own;
+		left[k].uses |= own->uses;
 		free_from[k] = v->last[b] + 1;
 	}
 	l->buffer = left;
@@ -71,8 +74,10 @@ static int *assign(struct loops *l, const struct lives *v)
 static struct place *renamed(struct loops *l, const struct place *p, int n, const int *to)
 {
 	struct place *out = ARENA_NEW(l->arena, struct place, MAX(n, 1));
-	for (int k = 0; k < n; k++)
-		out[k] = (struct place){to[p[k].buffer], p[k].meta};
+	for (int k = 0; k < n; k++) {
+		out[k] = p[k];
+		out[k].buffer = to[p[k].buffer];
+	}
 	return out;
 }
 

@@ -4,7 +4,8 @@
 
 #include "compiled/loops/loops.h"
 
-/* Inputs and what is returned keep buffers of their own; another one takes the first free one of its dtype that has the cells. */
+/* Inputs and what is returned keep buffers of their own; another one takes the first free one of its dtype that has the cells: of loops
+ * of any size one that has them whatever the sizes, which is proven (poly_is_positive). */
 void loops_reuse_buffers(struct loops *l);
 
 #endif

@@ -1,6 +1,7 @@
 /* run.c: see run.h. */
 #include "compiled/loops/run.h"
 
+#include "compiled/loops/symbols.h"
 #include "eager/base/clock.h"
 #include "eager/ops/rules.h"
 #include "eager/run/zones.h"
@@ -190,14 +191,20 @@ static void report(struct result_call *out, const struct loop_frame *f, struct a
 	}
 }
 
-enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct result_storage *inputs,
-	loop_engine *engine, void *ctx, struct arena *a, struct err *err)
+enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const int64_t *symbol,
+	const struct result_storage *inputs, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;
-	struct loop_frame f = {.callbacks = &loop_callbacks, .loops = l, .p = p, .scratch = &scratch, .err = err};
+	struct loop_frame f = {.callbacks = &loop_callbacks, .p = p, .scratch = &scratch, .err = err};
+	struct loops at;
+	CHECK(symbol || !l->nsymbol);
 	arena_init(&memory);
 	arena_init(&scratch);
-	enum loop_end end = make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	if (symbol)
+		memcpy(f.symbol, symbol, sizeof f.symbol);
+	const bool fits = !l->nsymbol || loops_at(&at, l, f.symbol, &memory, err);
+	f.loops = l->nsymbol ? &at : l;
+	enum loop_end end = fits && make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
 	const double begin = clock_ms();
 	if (end == LOOPS_RAN && !engine(&f, ctx))
 		end = LOOPS_RAISED;

@@ -17,7 +17,8 @@ extern const struct loop_callbacks loop_callbacks;
 struct loop_frame {
 	const struct loop_callbacks *callbacks; /* first: generated code reads it */
 	unsigned char **data;                   /* by buffer: its first cell */
-	const struct loops *loops;
+	const struct loops *loops;              /* of this call: numbers alone */
+	int64_t symbol[MAX_POLY_SYMBOLS];       /* which generated code reads, of loops of any size */
 	const struct prog *p;
 	struct arena *scratch;
 	struct err *err; /* what was raised */
@@ -32,11 +33,18 @@ bool loop_frame_call(struct loop_frame *f, const struct loop_call *call);
 /* The position a of LOOP_BOUND `i`; false: outside. */
 bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins *i, int64_t a);
 
+/* A call of loops of any size. */
+struct call_sizes {
+	const struct prog *p; /* the program that they were made of, at the call's sizes */
+	int64_t symbol[MAX_POLY_SYMBOLS];
+};
+
 enum loop_end { LOOPS_RAN, LOOPS_RAISED, LOOPS_TOO_LARGE }; /* not RAN: err */
 /* Is l made of p, as far as its buffers, results and calls of kernels show? For one that was read. */
 bool loops_fit(const struct loops *l, const struct prog *p, struct err *err);
-/* p: the program that l was made of; inputs: by input storage of p, its cells. What is reported lives in a. */
-enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const struct result_storage *inputs,
-	loop_engine *engine, void *ctx, struct arena *a, struct err *err);
+/* p: the program that l was made of; inputs: by input storage of p, its cells. symbol: of loops of any size, the call's values, and p is
+ * the program at these; NULL: l has none. What is reported lives in a. */
+enum loop_end loops_run(struct result_call *out, const struct loops *l, const struct prog *p, const int64_t *symbol,
+	const struct result_storage *inputs, loop_engine *engine, void *ctx, struct arena *a, struct err *err);
 
 #endif

@@ -408,7 +408,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 		return;
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
 	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums(sums, ARRAY_LEN(sums), l, loop) == 1;
-	if (k->team == TEAM_BLOCK && once && k->npoint < MOST_SHARED_POINTS)
+	if (k->team == TEAM_BLOCK && once && !l->nsymbol && k->npoint < MOST_SHARED_POINTS)
 		k->team = TEAM_BLOCK * (int)MAX(MIN(MOST_BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
 }
 

@@ -29,8 +29,9 @@ struct loop_kernel {
 	bool tiled;                      /* with local buffers */
 	int nloop, loop[MAX_LOOP_DEPTH]; /* instructions */
 	int nbuffer, *buffer;            /* that it touches, by number, without local ones */
-	int64_t npoint;                  /* combinations */
-	int team;                        /* threads for each, which share its summed loops, or its tile: 1, a warp, a block, or several */
+	int64_t npoint;                  /* combinations; of loops of any size the hint's */
+	/* threads for each, which share its summed loops, or its tile: 1, a warp, a block, or several; of loops of any size the hint's */
+	int team;
 };
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
 enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */

@@ -312,7 +312,7 @@ static bool code_row(const struct bench_table *t, int which, const struct target
 	for (int i = 0; ok && i < 3; i++) {
 		struct arena run;
 		arena_init(&run);
-		code_run(&r, code, inputs, &run);
+		code_run(&r, code, NULL, inputs, &run);
 		CHECK(r.status == RES_OK);
 		best = MIN(best, 1e-3 * r.call[0].run_ms);
 		arena_free(&run);

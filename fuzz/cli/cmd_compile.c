@@ -2,7 +2,9 @@
 #include "compiled/defects/defects.h"
 #include "compiled/loops/emit_c.h"
 #include "compiled/loops/emit_cuda.h"
+#include "compiled/loops/symbols.h"
 #include "compiled/passes/pass.h"
+#include "compiled/symbols/dynamic.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
@@ -109,22 +111,39 @@ static bool put_form(struct strbuf *sb, enum form_printed form, struct loops *l,
 	return true;
 }
 
+/* What it was compiled to. */
+struct product {
+	struct compiled c;
+	struct dynamic *d; /* NULL: it is of one size */
+	bool planted;
+};
+
+/* *l: behind all steps. False: err. */
+static bool loops_of(struct loops *l, bool *planted, const struct product *made, const struct part *part, const struct request *r,
+	struct arena *a, struct err *err)
+{
+	*planted = made->planted;
+	if (made->d) {
+		loops_clone(l, dynamic_loops(made->d), a);
+		return true;
+	}
+	bool own;
+	const bool ok = code_loops(l, &own, &part->p, &r->options.code, r->options.defect, a, err);
+	*planted |= own;
+	return ok;
+}
+
 /* The loops of a part, or the text of these. */
-static bool print_loops(const struct compiled *c, const struct part *part, const char *name, const struct request *r, const char *steps,
+static bool print_loops(const struct product *made, const struct part *part, const char *name, const struct request *r, const char *steps,
 	struct strbuf *notes, struct arena *a, struct err *err)
 {
 	struct loops l;
 	struct strbuf sb;
 	bool planted;
 	const bool own_notes = r->form == FORM_LOOPS;
-	struct code_options code = r->options.code;
-	if ((r->form == FORM_CUDA || r->form == FORM_PTX) && code.engine != CODE_CUDA) {
-		code.engine = CODE_CUDA;
-		code.schedule = code.reorder = true;
-	}
-	if (!code_loops(&l, &planted, &part->p, &code, r->options.defect, a, err))
+	if (!loops_of(&l, &planted, made, part, r, a, err))
 		return false;
-	tell_planted(notes, r->options.defect, planted || c->planted);
+	tell_planted(notes, r->options.defect, planted);
 	sb_init(&sb);
 	const bool ok = put_form(&sb, r->form, &l, a, err);
 	const size_t header = own_notes ? strcspn(sb.s, "\n") + 1 : 0;
@@ -142,8 +161,9 @@ static void step_holds(void *ctx, const char *step, const char *part, const stru
 
 /* False: err. */
 static bool print_parts(
-	const struct compiled *c, const char *name, const struct request *r, const char *steps, const struct prog *bound, struct err *err)
+	const struct product *made, const char *name, const struct request *r, const char *steps, const struct prog *bound, struct err *err)
 {
+	const struct compiled *c = &made->c;
 	bool ok = true, any = false;
 	if (r->part && c->npart == 1)
 		return err_set(err, "it has no %s part: no gradient is asked for, or the target leaves partition out", r->part);
@@ -157,7 +177,7 @@ static bool print_parts(
 		sb_init(&notes);
 		put_results(&notes, c, i, bound);
 		if (r->form != FORM_PROGRAM)
-			ok = print_loops(c, part, name, r, any ? "" : steps, &notes, &a, err);
+			ok = print_loops(made, part, name, r, any ? "" : steps, &notes, &a, err);
 		else
 			print_stage(part, name, r->options.stage, any ? "" : steps, notes.s);
 		any = true;
@@ -167,6 +187,62 @@ static bool print_parts(
 	return ok;
 }
 
+/* Of a program compiled for any size (+dynamic=1): which calls it serves. False: an invariant is broken (err). */
+static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct dynamic *d, const struct err *why, struct arena *a,
+	bool validate, struct err *err)
+{
+	for (int k = 0; k <= p->ncall; k++) {
+		struct prog bound;
+		struct result_violation violation;
+		struct err no = {0};
+		if (!d)
+			sb_printf(steps, "# call %d: specialised: %s\n", k, why->msg);
+		else if (!prog_bind(&bound, p, k, a, &no) || !dynamic_serves(d, &bound, &no))
+			sb_printf(steps, "# call %d: specialised: %s\n", k, no.msg);
+		else if (validate && !dynamic_validate(&violation, d, &bound, a, &no))
+			return err_set(err, "%s, in call %d", no.msg, k);
+		else
+			sb_printf(steps, "# call %d: compiled once\n", k);
+	}
+	return true;
+}
+
+/* made->d, if the target asks for it and the program has sizes that it can be made for. */
+static enum compile_status compile_any_size(struct product *made, const struct prog *p, const struct prog *bound,
+	const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
+{
+	struct dynamic_made dynamic;
+	struct err why = {0};
+	const enum compile_status status = dynamic_compile(&made->d, &dynamic, bound, o, a, &why);
+	if (status != COMPILE_OK) {
+		err_set(err, "%s", why.msg);
+		return status;
+	}
+	if (!tell_calls(steps, p, made->d, &why, a, o->validate, err))
+		return COMPILE_BROKEN;
+	if (made->d) {
+		made->c = *dynamic_compiled(made->d);
+		made->planted = dynamic.planted;
+	}
+	return COMPILE_OK;
+}
+
+static enum compile_status compile_program(struct product *made, const struct prog *p, const struct prog *bound,
+	const struct compile_options *o, struct strbuf *steps, struct arena *a, struct err *err)
+{
+	struct compile_options own = *o;
+	*made = (struct product){.d = NULL};
+	if (o->code.dynamic && o->stage >= STAGE_FIRST_PASS) {
+		const enum compile_status status = compile_any_size(made, p, bound, o, steps, a, err);
+		if (status != COMPILE_OK || made->d)
+			return status;
+		own.done = NULL; /* it has told of each step */
+	}
+	const enum compile_status status = compile(&made->c, bound, &own, a, err);
+	made->planted = made->c.planted;
+	return status;
+}
+
 static int compile_one(void *ctx, const char *name, const struct prog *p)
 {
 	static const char *const why[] = {[COMPILE_RAISES] = "eager refuses it: ", [COMPILE_REFUSED] = "unsupported: ", [COMPILE_BROKEN] = ""};
@@ -174,7 +250,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	struct compile_options o = request->options;
 	struct arena a;
 	struct prog bound;
-	struct compiled c = {0};
+	struct product made;
 	struct err err = {0};
 	struct strbuf steps;
 	enum compile_status status = COMPILE_REFUSED;
@@ -183,13 +259,15 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
-	if (prog_bind(&bound, p, 0, &a, &err))
-		status = compile(&c, &bound, &o, &a, &err);
-	if (request->form == FORM_PROGRAM)
-		tell_planted(&steps, o.defect, c.planted);
+	if (prog_bind(&bound, p, 0, &a, &err)) {
+		status = compile_program(&made, p, &bound, &o, &steps, &a, &err);
+		if (request->form == FORM_PROGRAM)
+			tell_planted(&steps, o.defect, made.planted);
+	}
 	if (status == COMPILE_OK)
-		compile_give(&c, &bound, &a);
-	if (status == COMPILE_OK && !print_parts(&c, name, request, steps.s, &bound, &err))
+		if (status == COMPILE_OK && !made.d)
+			compile_give(&made.c, &bound, &a);
+	if (status == COMPILE_OK && !print_parts(&made, name, request, steps.s, &bound, &err))
 		status = COMPILE_REFUSED;
 	if (status != COMPILE_OK)
 		complain("%s: %s%s", name, why[status], err.msg);
@@ -211,6 +289,18 @@ static bool step_runs(const struct compile_options *o, const char *name)
 	return pass < 0 || (!(o->off & 1u << pass) && !frozen);
 }
 
+/* Texts for a GPU are as they run there. */
+static void print_form(struct request *r, enum form_printed form)
+{
+	struct code_options *code = &r->options.code;
+	r->form = form;
+	r->options.to_code = true;
+	if ((form == FORM_CUDA || form == FORM_PTX) && code->engine != CODE_CUDA) {
+		code->engine = CODE_CUDA;
+		code->schedule = code->reorder = true;
+	}
+}
+
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
@@ -224,8 +314,7 @@ static bool find_stage(struct request *r, const char *name)
 	}
 	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
 		if (str_eq(name, form_name[f])) {
-			r->form = (enum form_printed)f;
-			r->options.to_code = true;
+			print_form(r, (enum form_printed)f);
 			return true;
 		}
 	CHECK(n <= ARRAY_LEN(names));

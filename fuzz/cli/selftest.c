@@ -2,6 +2,7 @@
 #include "fuzz/cli/selftest.h"
 
 #include "compiled/compile.h"
+#include "compiled/symbols/dynamic.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "fuzz/triage/blame.h"
 #include "fuzz/triage/minimise.h"
@@ -15,14 +16,14 @@ struct trial {
 };
 
 /* Only freezing runs the folding pass; the stages partitioned, decomposed and loops show the defects of their steps, those of partition
- * where views are saved, too, and the schedule's where another order than theirs runs. */
+ * where views are saved, too, the schedule's where another order than theirs runs, those of symbols where sizes are any. */
 static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
 	const bool parts = d && str_eq(d->step, "partition"), core = d && str_eq(d->step, "decompose");
 	const char *stage = defect_is_of_loops(d) ? "loops" : core ? "decomposed" : parts ? "partitioned" : "passes";
-	const char *more = defect_is_of_schedule(d) ? "+order=reversed" : parts ? "+recompute=0" : "";
+	const char *more = defect_is_of_schedule(d) ? "+order=reversed" : defect_is_of_symbols(d) ? "+dynamic=1" : parts ? "+recompute=0" : "";
 	if (d && str_eq(d->step, "fold"))
 		more = "+freezing=1";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
@@ -42,12 +43,24 @@ static bool loops_planted(const struct compiled *c, const struct compile_options
 	return any;
 }
 
+/* Of a program that is compiled once. */
+static bool is_planted_dynamic(const struct prog *p, const struct compile_options *o, struct arena *a)
+{
+	struct prog bound;
+	struct dynamic *d;
+	struct dynamic_made made;
+	struct err err = {0};
+	return prog_bind(&bound, p, 0, a, &err) && dynamic_compile(&d, &made, &bound, o, a, &err) == COMPILE_OK && d && made.planted;
+}
+
 /* Does some call of p compile to something else for t with the defect? */
 static bool is_planted(const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct compile_options o;
 	CHECK(builtin_compile_options(&o, t));
 	o.validate = false;
+	if (o.code.dynamic)
+		return is_planted_dynamic(p, &o, a);
 	for (int k = 0; k <= p->ncall; k++) {
 		struct prog bound;
 		struct compiled c = {0};

@@ -462,5 +462,48 @@ random() {
 		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|partitioned|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1|.partition=1|.recompute=0)? +pass 1[34][0-9][0-9]"
 	done
 }
+
+dynamic() { # compiled once for calls of several sizes
+	cat >"$tmp/s.prog" <<-'EOF'
+		# scatterproof 1
+		n = sym(6)
+		x = input([n, 4], seed=1)
+		y = slice.Tensor(x, dim=0, start=1, end=5)
+		z = view(x, [2*n, 2])
+		w = sum.dim_IntList(z, dim=[0])
+		return (y, w)
+		call (n=5)
+		call (n=3)
+	EOF
+	"$bin" compile "$tmp/s.prog" --print-after loops --target builtin:jit+dynamic=1 --validate >"$tmp/out" 2>"$tmp/err"
+	expect "compiled" 0 $?
+	expect "which calls it serves" "once once specialised:" "$(echo $(sed -n 's/^# call [0-9]: \(compiled \)*\([a-z:]*\).*/\2/p' "$tmp/out"))"
+	has "why not" "$tmp/out" '^# call 2: specialised: s0 >= 5 does not hold$'
+	expect "symbols and guards" "s0 = size 0 of input 0, 6; guard s0 > 1; guard s0 >= 5; b0: f32[s0*4] = input 0 uses s0; " \
+		"$(sed -n '/^s0/,/^b0/p' "$tmp/out" | tr '\n' ';' | sed 's/;/; /g')"
+	"$bin" compile "$tmp/s.prog" --print-after c --target builtin:jit+dynamic=1 >"$tmp/out"
+	has "symbols are an argument" "$tmp/out" '^const i64 s0 = s\[0\];$'
+	has "and bound loops" "$tmp/out" '< \(s0\*2\);'
+	"$bin" compile "$tmp/s.prog" --print-after loops --target builtin:jit >"$tmp/out"
+	hasnt "only if it is asked for" "$tmp/out" 's0'
+	for stage in passes loops jit o2 package; do
+		"$bin" check "$tmp/s.prog" --target builtin:$stage+dynamic=1 --expect pass >"$tmp/out" 2>&1
+		expect "$stage" 0 $?
+	done
+	expect "a graph for any size, one for n = 3" 2 "$("$bin" check "$tmp/s.prog" --target builtin:jit+dynamic=1 --json | sed -n 's/.*"graphs": *\([0-9]*\).*/\1/p')"
+	"$bin" compile "$tmp/s.prog" --print-after loops --target builtin:jit+dynamic=1 --validate --defect list_lacks_symbol >"$tmp/out" 2>"$tmp/err"
+	expect "I6" 1 $?
+	has "says what is missing" "$tmp/err" 'invariant after symbols: I6: buffer b0 uses s0, which its list lacks'
+	"$bin" check "$tmp/s.prog" --target builtin:jit+dynamic=1+defect=hint_as_limit --expect pass >"$tmp/out" 2>&1
+	expect "a hint in place of a symbol is right for sizes that are not larger" 0 $?
+	sed 's/n=5/n=9/' "$tmp/s.prog" >"$tmp/l.prog"
+	"$bin" check "$tmp/l.prog" --target builtin:jit+dynamic=1+defect=hint_as_limit --expect mismatch >"$tmp/out" 2>&1
+	expect "and wrong for others" 0 $?
+	for stage in passes loops jit; do
+		"$bin" fuzz --target builtin:$stage+dynamic=1 --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
+		expect "$stage: no divergence" 0 $?
+		has "$stage: it judges" "$tmp/out" "builtin:$stage.dynamic=1 +pass 1[34][0-9][0-9]"
+	done
+}
 $part
 end

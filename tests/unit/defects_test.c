@@ -3,6 +3,7 @@
  * of the loops changes is text that is read back. */
 #include "compiled/compile.h"
 #include "compiled/defects/defects.h"
+#include "compiled/symbols/dynamic.h"
 #include "fuzz/campaign/source.h"
 #include "tests/test.h"
 
@@ -20,18 +21,15 @@ static struct {
 	char why[256]; /* an invariant that was broken */
 } seen[MOST_DEFECTS];
 
-/* The loops as text, which is read back as it was printed and is what generated code is made of. "": the program has none. */
-static const char *loops_text(bool *planted, const struct prog *p, const struct defect *d, struct arena *a)
+/* The loops as text, which is read back as it was printed and is what generated code is made of. */
+static const char *text_of(const struct loops *l, const struct defect *d, struct arena *a)
 {
-	struct loops l, again;
+	struct loops again;
 	struct strbuf sb, sb2;
 	struct err err = {0};
-	*planted = false;
-	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
-		return "";
 	sb_init(&sb);
 	sb_init(&sb2);
-	loops_print(&sb, &l);
+	loops_print(&sb, l);
 	const char *text = arena_strdup(a, sb.s);
 	const bool ok = loops_read(&again, a, text, &err);
 	EXPECT(ok, "%s: %d:%d: %s\n%s", d ? d->name : "sound", err.line, err.col, err.msg, text);
@@ -41,6 +39,33 @@ static const char *loops_text(bool *planted, const struct prog *p, const struct 
 	sb_free(&sb);
 	sb_free(&sb2);
 	return text;
+}
+
+/* "": the program has none. */
+static const char *loops_text(bool *planted, const struct prog *p, const struct defect *d, struct arena *a)
+{
+	struct loops l;
+	struct err err = {0};
+	*planted = false;
+	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
+		return "";
+	return text_of(&l, d, a);
+}
+
+/* Of loops of any size. "": the program is compiled to none, or an invariant is broken (err). */
+static const char *any_size_text(
+	struct dynamic_made *made, const struct prog *bound, const struct defect *d, struct arena *a, struct err *err)
+{
+	struct compile_options *o = ARENA_ZNEW(a, struct compile_options, 1);
+	struct dynamic *compiled;
+	*o = (struct compile_options){.stage = compile_nstages() - 1,
+		.to_code = true,
+		.validate = true,
+		.defect = d,
+		.code = {.schedule = true, .reorder = true, .dynamic = true}};
+	if (dynamic_compile(&compiled, made, bound, o, a, err) != COMPILE_OK || !compiled)
+		return "";
+	return text_of(dynamic_loops(compiled), d, a);
 }
 
 /* With which optional steps: a defect of one of these needs it. */
@@ -94,12 +119,37 @@ static void look_at_loops(const struct prog *p, bool every, struct arena *a)
 	bool planted;
 	const char *sound = loops_text(&planted, p, NULL, a);
 	for (int i = 0; sound[0] && i < ndefects; i++) {
-		if (!defect_is_of_loops(&defects[i]) || (!every && seen[i].changed))
+		if (!defect_is_of_loops(&defects[i]) || defect_is_of_symbols(&defects[i]) || (!every && seen[i].changed))
 			continue;
 		const char *text = loops_text(&planted, p, &defects[i], a);
 		seen[i].planted += planted;
 		seen[i].changed += planted && strcmp(text, sound) != 0;
 		seen[i].left_alone += !planted && strcmp(text, sound) != 0;
+	}
+}
+
+/* A program with symbols, compiled for any size: the defects of the step that does that. */
+static void look_at_any_size(const struct prog *bound, struct arena *a)
+{
+	struct err err = {0};
+	struct dynamic_made made;
+	const char *sound = any_size_text(&made, bound, NULL, a, &err);
+	for (int i = 0; sound[0] && i < ndefects; i++) {
+		struct err why = {0};
+		if (!defect_is_of_symbols(&defects[i]))
+			continue;
+		const char *text = any_size_text(&made, bound, &defects[i], a, &why);
+		const bool broken = why.msg[0];
+		seen[i].planted += made.planted;
+		seen[i].changed += made.planted && !broken && strcmp(text, sound) != 0;
+		seen[i].left_alone += !made.planted && strcmp(text, sound) != 0;
+		seen[i].broken += broken;
+		if (!broken)
+			continue;
+		snprintf(seen[i].why, sizeof seen[i].why, "%.200s", why.msg);
+		EXPECT_STR(made.violation.step, "symbols");
+		EXPECT_STR(made.violation.invariant, "I6");
+		EXPECT(str_starts(why.msg, "invariant after symbols: I6: "), "%s", why.msg);
 	}
 }
 
@@ -116,6 +166,7 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 		if (compiled(&c, &sound[steps], &planted, p, NULL, (enum steps)steps, true, &err, a) != COMPILE_OK)
 			return;
 	look_at_loops(&c.part[0].p, every, a);
+	look_at_any_size(p, a);
 	for (int i = 0; i < ndefects; i++) {
 		struct err why = {0};
 		if (defect_is_of_loops(&defects[i]) || (!every && has_spoiled(i)))
@@ -183,7 +234,7 @@ static void test_campaign(void)
 /* Steps exist; names are a target's option; every invariant is broken by two. */
 static void test_table(void)
 {
-	static const char *const invariants[] = {"I1", "I2", "I3", "I8"};
+	static const char *const invariants[] = {"I1", "I2", "I3", "I6", "I8"};
 	for (int i = 0; i < ndefects; i++) {
 		const struct defect *d = &defects[i];
 		int step;

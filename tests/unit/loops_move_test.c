@@ -47,7 +47,7 @@ static void run_as_eager(const struct loops *l, const struct prog *p, loop_engin
 	struct result_call got = {0};
 	struct err err = {0};
 	EXPECT(interp_run(&want, p, &arena, NULL, &err) == INTERP_OK, "%s: %s", text, err.msg);
-	const enum loop_end end = loops_run(&got, l, p, fill_storages(p, &arena), engine, ctx, &arena, &err);
+	const enum loop_end end = loops_run(&got, l, p, NULL, fill_storages(p, &arena), engine, ctx, &arena, &err);
 	EXPECT((end == LOOPS_RAISED) == (want.status == RES_RAISED), "%s in:\n%s", end == LOOPS_RAISED ? err.msg : want.message, text);
 	if (end == LOOPS_RAISED)
 		EXPECT(strstr(want.message, err.msg), "'%s', eager says '%s'", err.msg, want.message);
@@ -243,7 +243,7 @@ static double sum_of_wrong_strides(const char *region)
 	p->node[prog_find(p, "y")].out[0].meta.stride[1] = 0;
 	lowered(&l, p, false);
 	EXPECT_INT(count_of(&l, LOOP_EXTERN), 0);
-	EXPECT(loops_run(&got, &l, p, fill_storages(p, &arena), loops_interpret, NULL, &arena, &err) == LOOPS_RAN, "%s", err.msg);
+	EXPECT(loops_run(&got, &l, p, NULL, fill_storages(p, &arena), loops_interpret, NULL, &arena, &err) == LOOPS_RAN, "%s", err.msg);
 	for (size_t i = 0; i < got.out[0].nbytes; i += sizeof(float))
 		sum += dtype_load_f(DT_F32, (const unsigned char *)got.out[0].data + i);
 	return sum;

@@ -98,7 +98,7 @@ static void runs_as(const char *text, const struct result *want, const struct lo
 	struct err err = {0};
 	struct jit *j = jit ? jit_open(l, &err) : NULL;
 	EXPECT(!jit || j, "%s: %s", text, err.msg);
-	const enum loop_end end = loops_run(&got, l, p, fill_storages(p, &arena), j ? jit_run : loops_interpret, j, &arena, &err);
+	const enum loop_end end = loops_run(&got, l, p, NULL, fill_storages(p, &arena), j ? jit_run : loops_interpret, j, &arena, &err);
 	jit_close(j);
 	EXPECT((end == LOOPS_RAN) == (want->status == RES_OK), "%s: %s", text, err.msg);
 	if (end == LOOPS_RAN && want->status == RES_OK)

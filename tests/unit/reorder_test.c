@@ -58,7 +58,7 @@ static void same_bits(const struct result_call *want, const struct loops *l, con
 {
 	struct result_call got = {0};
 	struct err err = {0};
-	EXPECT(loops_run(&got, l, p, fill_storages(p, &arena), engine, ctx, &arena, &err) == LOOPS_RAN, "%s", err.msg);
+	EXPECT(loops_run(&got, l, p, NULL, fill_storages(p, &arena), engine, ctx, &arena, &err) == LOOPS_RAN, "%s", err.msg);
 	for (int i = 0; i < p->nret; i++) {
 		const struct result_tensor *a = &got.out[i], *b = &want->out[i];
 		EXPECT(a->nbytes == b->nbytes && memcmp(a->data, b->data, a->nbytes) == 0, "other bits by %s in:\n%s", ctx ? "jit" : "interpreter",
@@ -74,7 +74,7 @@ static void agrees(const char *text, const char *as)
 	struct loops *plain = lowered(p), *l = lowered(p), *gpu = lowered(p);
 	struct result_call want = {0};
 	struct err err = {0};
-	EXPECT(loops_run(&want, plain, p, fill_storages(p, &arena), loops_interpret, NULL, &arena, &err) == LOOPS_RAN, "%s", err.msg);
+	EXPECT(loops_run(&want, plain, p, NULL, fill_storages(p, &arena), loops_interpret, NULL, &arena, &err) == LOOPS_RAN, "%s", err.msg);
 	EXPECT(strstr(reordered(l, REORDER_CPU), as), "no '%s' in:\n%s", as, text_of(l));
 	same_bits(&want, l, p, loops_interpret, NULL);
 	reordered(gpu, REORDER_GPU);

@@ -14,6 +14,7 @@ static void test_accepted(void)
 		{"torch:inductor+max_fusion_size=1+cpp.simdlen=1+dynamic=1", "torch:inductor@cpu+cpp.simdlen=1+dynamic=1+max_fusion_size=1"},
 		{"torch-2.12.0.dev20260101+cpu:aot_eager", "torch-2.12.0.dev20260101+cpu:aot_eager@cpu"},
 		{"torch:aot_fake+dynamic=1", "torch:aot_fake@cpu+dynamic=1"},
+		{"builtin:jit+dynamic=1+partition=0", "builtin:jit+dynamic=1+partition=0"},
 		{"torch:inductor+probe.clone=bw:%add_1,fw:aten.neg.default,freezing=1",
 			"torch:inductor@cpu+freezing=1+probe.clone=bw:%add_1,fw:aten.neg.default"},
 		{"torch:inductor+probe.first=lowerings:12+probe.off=a,b", "torch:inductor@cpu+probe.first=lowerings:12+probe.off=a,b"},
@@ -55,6 +56,10 @@ static void test_refused(void)
 		{"torch:inductor+freezing=", "'freezing=' is no option"},
 		{"torch:inductor+a=1+a=2", "option 'a' is given twice"},
 		{"torch:inductor+dynamic=maybe", "option dynamic is 0 or 1"},
+		{"builtin:jit+dynamic=maybe", "dynamic=maybe is not one of 0, 1"},
+		{"builtin:joint+dynamic=1", "stage joint has no option 'dynamic'"},
+		{"builtin:jit+partition=1+dynamic=1", "partition=1 and dynamic=1 do not go together"},
+		{"builtin:passes+dynamic=1+partition=1", "partition=1 and dynamic=1 do not go together"},
 		{"torch:inductor+probe.nothing=1",
 			"stage inductor has no probe 'probe.nothing'; it has: probe.keep, probe.clone, probe.fallback, "
 			"probe.off, probe.first, probe.excuse"},

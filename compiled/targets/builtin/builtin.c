@@ -54,7 +54,8 @@ static const struct target_stage stages[] = {
 		"loops", "order", "forward", "the order of loops", "order"                                                                         \
 	}
 #define LOOP_KNOBS(stage)                                                                                                                  \
-	{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
+	{stage, "dynamic", "0", "one compilation for calls of any size", "sizes"},                                                             \
+		{stage, "buffer_reuse", "0", "the sharing of buffers", "buffers"}, {stage, "fusion", "off", "fusion", NULL}, PASS_KNOBS(stage)
 
 static const struct target_knob knobs[] = {
 	PASS_KNOBS("passes"),
@@ -154,8 +155,8 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 }
 
 /* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "reuse", "schedule", "reorder"};
-enum { STEP_LOWER, STEP_REUSE, STEP_SCHEDULE, STEP_REORDER };
+static const char *const loop_steps[] = {"lower", "symbols", "reuse", "schedule", "reorder"};
+enum { STEP_LOWER, STEP_SYMBOLS, STEP_REUSE, STEP_SCHEDULE, STEP_REORDER };
 
 static int loop_step(const char *name) /* -1: it is none */
 {
@@ -172,19 +173,38 @@ static bool until_fits(const struct target *t, const struct target_option *o, co
 		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
 		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
 			"partition, decompose, fold, noop, views, cse, dce, reinplace",
-			has_loops(t) ? "; nor lower, reuse or (of stages other than jit) schedule, reorder" : "");
+			has_loops(t) ? "; nor lower, symbols, reuse or (of stages other than jit) schedule, reorder" : "");
+}
+
+static bool option_is(const struct target *t, const char *name, const char *value)
+{
+	const char *given = target_option(t, name);
+	return given && str_eq(given, value);
+}
+
+/* What is compiled once for calls of several sizes is in one part. */
+static bool pair_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
+{
+	const char *const pair[] = {"partition", "dynamic"};
+	for (int i = 0; i < ARRAY_LEN(pair); i++)
+		if (str_eq(o->name, pair[i]) && str_eq(o->value, "1") && option_is(t, pair[1 - i], "1"))
+			return err_set(
+				err, "target '%s': partition=1 and dynamic=1 do not go together: what is compiled for any size is in one part", text);
+	return true;
 }
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {"plant", "partition", "recompute", "decompose", "passes", "freezing", "reinplace", "fusion",
-		"buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "until"};
+		"buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "dynamic", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes"),
 			   partitioned = str_eq(target_stage(t)->name, "partitioned"),
 			   behind = passes_stage || str_eq(target_stage(t)->name, "decomposed");
 	unsigned off;
+	if (!pair_fits(t, o, text, err))
+		return false;
 	if (str_eq(o->name, "defect"))
 		return defect_fits(t, o, text, err);
 	if (passes_stage && str_eq(o->name, "until"))
@@ -207,12 +227,14 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(one, ARRAY_LEN(one), o, text, err);
 	if (passes_stage && str_eq(o->name, "passes"))
 		return read_off(&off, o->value, text, err);
+	if (passes_stage && str_eq(o->name, "dynamic"))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (passes_stage && (str_eq(o->name, "decompose") || str_eq(o->name, "freezing") || str_eq(o->name, "reinplace")))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (loops && str_eq(o->name, "fusion"))
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	const char *has = "plant; from stage functional on defect; from partitioned on recompute; from decomposed on partition; from passes on "
-					  "decompose, passes, freezing, reinplace, until; from loops on fusion, "
+					  "decompose, passes, freezing, reinplace, dynamic, until; from loops on fusion, "
 					  "buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
@@ -221,16 +243,36 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		guess_from(&(struct guess){0}, o->name, names, sizeof names[0], ARRAY_LEN(names)));
 }
 
+/* The steps on loops of a subsystem: none of them, and then one more each time. */
+struct step_range {
+	const char *subsystem;
+	int first, last;
+};
+
+/* What a knob of t's asks about, so that it says for each step whether that is the one; false: t has no such subsystem. */
+static bool steps_probed(struct step_range *out, const struct target *t, const char *subsystem)
+{
+	const bool dynamic = option_is(t, "dynamic", "1");
+	const struct step_range all[] = {{"sizes", STEP_LOWER, STEP_SYMBOLS}, {"buffers", dynamic ? STEP_SYMBOLS : STEP_LOWER, STEP_REUSE},
+		{"order", STEP_REUSE, STEP_REORDER}};
+	for (int i = 0; i < ARRAY_LEN(all); i++)
+		if (str_eq(all[i].subsystem, subsystem) && (all[i].last < STEP_SCHEDULE || has_schedule(t))) {
+			*out = all[i];
+			return true;
+		}
+	return false;
+}
+
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
  * gives each value a buffer of its own: by how many behind lower. */
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
 	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	const bool first = p->kind == PROBE_FIRST && has_loops(t), order = first && str_eq(p->what, "order") && has_schedule(t);
-	if (order || (first && str_eq(p->what, "buffers"))) {
+	struct step_range range;
+	if (p->kind == PROBE_FIRST && has_loops(t) && steps_probed(&range, t, p->what)) {
+		const int first = MAX(0, MIN(p->first, range.last - range.first));
 		*out = (struct target_option){.name = "until"};
-		const int base = order ? STEP_REUSE : STEP_LOWER, last = order ? STEP_REORDER : STEP_REUSE;
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[MAX(base, MIN(base + p->first, last))]);
+		snprintf(out->value, sizeof out->value, "%s", loop_steps[range.first + first]);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
@@ -275,12 +317,19 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 	return true;
 }
 
-/* Of the steps on loops: buffers (lower, reuse), then order (schedule, reorder). */
+/* Which application of which subsystem a step on loops is, and how many that one has. */
 static char *probed_loops(int step, struct arena *a)
 {
-	const bool order = step >= STEP_SCHEDULE;
-	return arena_printf(a, "first %s:%d: %d asked, the last that was on: %s\n", order ? "order" : "buffers",
-		order ? step - STEP_REUSE : step, order ? STEP_REORDER - STEP_REUSE : STEP_REUSE, loop_steps[step]);
+	static const struct {
+		const char *subsystem;
+		int number, asked;
+	} of[] = {[STEP_LOWER] = {"buffers", 0, 1},
+		[STEP_SYMBOLS] = {"sizes", 1, 1},
+		[STEP_REUSE] = {"buffers", 1, 1},
+		[STEP_SCHEDULE] = {"order", 1, 2},
+		[STEP_REORDER] = {"order", 2, 2}};
+	return arena_printf(
+		a, "first %s:%d: %d asked, the last that was on: %s\n", of[step].subsystem, of[step].number, of[step].asked, loop_steps[step]);
 }
 
 /* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
@@ -422,12 +471,6 @@ static void plant(struct result *r, const char *kind, const char *text, size_t n
 		plant_values(r, kind, a);
 }
 
-static bool option_is(const struct target *t, const char *name, const char *value)
-{
-	const char *given = target_option(t, name);
-	return given && str_eq(given, value);
-}
-
 const char *builtin_wheels(void)
 {
 	static char pattern[4096];
@@ -458,12 +501,14 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
+	out->code.dynamic = option_is(t, "dynamic", "1");
 	out->code.reorder = out->code.schedule;
 	out->code.native = (struct native_options){
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
-		out->code.no_reuse |= loop_step(until) == STEP_LOWER;
+		out->code.no_reuse |= loop_step(until) <= STEP_SYMBOLS;
+		out->code.dynamic &= loop_step(until) >= STEP_SYMBOLS;
 		out->code.schedule &= loop_step(until) >= STEP_SCHEDULE;
 		out->code.reorder = loop_step(until) == STEP_REORDER;
 		until = NULL;
