@@ -534,7 +534,10 @@ bool ref_tanh_backward(struct ref_ctx *c)
 		return err_set(c->err, "tanh_backward is not implemented for integers");
 	enum dtype in = tape_inner(p.dt);
 	const struct ref_tensor *grad = c->in[A_tanh_backward_grad_output], *output = c->in[A_tanh_backward_output];
-	if (c->grad && (grad->meta.dtype != output->meta.dtype || grad->storage == output->storage))
+	bool twice = grad->storage == output->storage;
+	for (int64_t k = 0; k < p.n; k++) /* also where a view or a copy brings an element to both */
+		twice |= p.a[k] == p.b[k];
+	if (c->grad && (grad->meta.dtype != output->meta.dtype || twice))
 		return ref_unsupported(c, "gradient of tanh_backward of two dtypes, or of one tensor given twice: its steps are not modelled");
 	const sid *own_a = p.a, *own_b = p.b;
 	if (c->grad) { /* an adjoint of 0 would still multiply infinities on the way of the value */

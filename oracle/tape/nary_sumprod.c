@@ -282,7 +282,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 		num_widen(&r, flushed + 2 * acc->u * abs + acc->tiny * ((double)n * (1 + scale) + lost + 1));
 		if (alpha != 1) /* the sum may be rounded, even to infinity, before it is scaled */
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
-		if (num_mag(&r) >= f->overflow * scale)
+		if (num_mag(&r) >= f->overflow * fmin(scale, 1)) /* the sum before it is scaled, or what comes of it */
 			r.flags |= r.hi > 0 ? NUM_PINF : NUM_NINF;
 		if (own && is_half(h->dt)) {
 			double most = num_mag(&r) + 2 * (fabs(start) + fabs(beta) * own->rad);
