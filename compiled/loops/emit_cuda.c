@@ -86,10 +86,38 @@ static void put_head_of_text(struct strbuf *sb)
 	sb_puts(sb, sums);
 }
 
-static void put_buffers(struct strbuf *sb, const struct loop_kernel *k, const char *type)
+static void put_buffers(struct strbuf *sb, const struct loop_kernel *k)
 {
 	for (int i = 0; i < k->nbuffer; i++)
-		sb_printf(sb, ", %sb%d", type, k->buffer[i]);
+		sb_printf(sb, ", b%d", k->buffer[i]);
+}
+
+static bool does(const struct loops *l, const struct loop_kernel *k, enum loop_op op, int buffer)
+{
+	for (int i = k->begin; i < k->end; i++)
+		if (l->ins[i].op == op && l->ins[i].buffer == buffer)
+			return true;
+	return false;
+}
+
+static bool loads_what_it_stores(const struct loops *l, const struct loop_kernel *k)
+{
+	for (int i = 0; i < k->nbuffer; i++)
+		if (does(l, k, LOOP_LOAD, k->buffer[i]) && does(l, k, LOOP_STORE, k->buffer[i]))
+			return true;
+	return false;
+}
+
+/* Buffers do not overlap, and NVRTC is told so. But of `if (c) r = a[0]; else r = b[0];`, where a is only read and b was just written,
+ * NVRTC 13.0 and 13.2 make one ld.global.nc of either address, and that instruction must not read what its kernel writes
+ * (docs/found.md). In such a kernel it is not told of what is only read. */
+static void declare_buffers(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *is_const)
+{
+	const bool at_risk = loads_what_it_stores(l, k);
+	for (int i = 0; i < k->nbuffer; i++) {
+		const bool told = !at_risk || does(l, k, LOOP_STORE, k->buffer[i]);
+		sb_printf(sb, ", unsigned char *%s%sb%d", told ? "__restrict__ " : "", is_const, k->buffer[i]);
+	}
 }
 
 static void put_symbols(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *type)
@@ -264,15 +292,15 @@ static void put_kernel(struct strbuf *sb, const struct loops *l, const struct lo
 {
 	sb_printf(sb, "static bool body%d(struct raised *frame, i64 me", number);
 	put_symbols(sb, l, k, "const i64 ");
-	put_buffers(sb, k, "unsigned char *__restrict__ const ");
+	declare_buffers(sb, l, k, "const ");
 	sb_puts(sb, ")\n{\n");
 	put_body(sb, l, k);
 	sb_printf(sb, "return 1;\n}\nextern \"C\" __global__ void %s_k%d(struct raised *frame, i64 n", name, number);
 	put_symbols(sb, l, k, "i64 ");
-	put_buffers(sb, k, "unsigned char *__restrict__ ");
+	declare_buffers(sb, l, k, "");
 	sb_printf(sb, ")\n{\nconst i64 me = (i64)blockIdx.x * blockDim.x + threadIdx.x;\nif (me < n && !frame->is) body%d(frame, me", number);
 	put_symbols(sb, l, k, "");
-	put_buffers(sb, k, "");
+	put_buffers(sb, k);
 	sb_puts(sb, ");\n}\n");
 }
 

@@ -436,6 +436,19 @@ cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cu
 	expect "CUDA text" 0 $?
 	has "kernels" "$tmp/g.cu" '^extern "C" __global__ void p_k0\(struct raised \*frame, i64 n, unsigned char \*__restrict__ b0'
 	has "threads for loops" "$tmp/g.cu" '^r[0-9]+ = rest;'
+	cat >"$tmp/part.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([1], seed=1)
+		mask = input([], dtype=b8, fill="mask", seed=2)
+		source = input([1], dtype=b8, seed=3)
+		whole = all.dim(x, dim=0)
+		r = masked_scatter(whole, mask, source)
+		return (r,)
+	EOF
+	"$bin" compile "$tmp/part.prog" --print-after cuda >"$tmp/part.cu" 2>"$tmp/err"
+	expect "of what loads what it stores" 0 $?
+	has "NVRTC is not told that what it only reads lies apart" "$tmp/part.cu" \
+		'^extern "C" __global__ void p_k0\(struct raised \*frame, i64 n, unsigned char \*b0, unsigned char \*b1, unsigned char \*b2, unsigned char \*__restrict__ b3, unsigned char \*__restrict__ b4\)$'
 	"$bin" compile "$tmp/g.prog" --print-after loops --target builtin:cuda >"$tmp/loops" 2>"$tmp/err"
 	expect "its loops" 0 $?
 	has "say what may run at once" "$tmp/loops" '^for r[0-9]+ < 3 parallel$'
