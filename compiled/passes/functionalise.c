@@ -152,10 +152,12 @@ static int read_value(struct functional *f, int node)
 	return f->value[node];
 }
 
-/* `value` with the layout of `like`, whose sizes and dtype it has: all of it scattered into `like`. */
+/* `value` with the layout of `like`, whose sizes and dtype it has: all of it scattered into `like`. Strides of sizes 1 count, too: a
+ * stack of it looks at them to guess a memory format. */
 static int with_layout(struct functional *f, int value, int like)
 {
-	if (meta_equivalent(build_meta(&f->b, value), build_meta(&f->b, like)))
+	const struct meta *m = build_meta(&f->b, value), *to = build_meta(&f->b, like);
+	if (meta_equivalent(m, to) && memcmp(m->stride, to->stride, (size_t)m->rank * sizeof *m->stride) == 0)
 		return value;
 	return emit_slice_scatter(&f->b, like, value, 0, 0, NO_INT, 1);
 }

@@ -56,9 +56,9 @@ static int64_t cell(const struct var *v, int64_t off) { return v->map ? v->map[o
 static void adjoint_put(struct graph *g, const struct var *v, const struct tensor *t, bool add)
 {
 	CHECK(meta_same_sizes(&v->adj, &t->meta) && v->meta.dtype == t->meta.dtype);
+	float *f32 = adjoint(g, v); /* also if t is empty: the whole that it is a part of has a cotangent now, of zeros */
 	if (meta_numel(&v->adj) == 0)
 		return;
-	float *f32 = adjoint(g, v);
 	double *f64 = (double *)g->root[v->root].adjoint;
 	bool wide = v->meta.dtype == DT_F64;
 	enum dtype from = t->meta.dtype;

@@ -52,8 +52,8 @@ INLINE struct num each_log1p(const struct num *a, const void *narrow)
 		return *a;
 	double r = arg_rad(a, narrow), low = 1 + (a->hi - r);
 	if (low <= 0x1p-52) {
-		if (a->rad == 0)
-			return num_exact(DT_F64, a->hi == -1 ? -INFINITY : NAN);
+		if (num_is_exact(a))
+			return num_exact(DT_F64, log1p(a->hi)); /* -1 + 2^-52 and -1 + 2^-53 are here, too */
 		if (a->hi + r < -1)
 			return num_exact(DT_F64, NAN);
 		double top = log1p(a->hi + r), bottom = -746;

@@ -48,13 +48,19 @@ static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const s
 	return divides && q >= mean_format(h)->tiny && abs <= mean_format(h)->max && is_multiple(first->hi, q);
 }
 
+/* What squares may be that are beyond the format. Welford multiplies x - mean by x - the next mean: the first of max and -max, say, is
+ * -inf and so is the mean, and -max - -inf is +inf. */
+static int beyond(const struct how *h) { return NUM_PINF | NUM_NAN | (h->l->flags & LF_WELFORD ? NUM_NINF : 0); }
+
 /* A sum of squares over +0: infinity, but NaN if the sum is 0. */
 static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
 {
 	struct num y = num_exact(h->dt, zero ? NAN : INFINITY);
 	y.flags |= sum->flags & NUM_UNDEC;
-	if (over || (!zero && sum->hi <= sum->rad))
+	if (!zero && sum->hi <= sum->rad)
 		y.flags |= NUM_NAN;
+	if (over)
+		y.flags |= (uint8_t)beyond(h);
 	return y;
 }
 
@@ -102,7 +108,7 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 		num_widen(&y, 2 * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
 	if (over)
-		y.flags |= NUM_PINF | NUM_NAN;
+		y.flags |= (uint8_t)beyond(h);
 	return y;
 }
 
