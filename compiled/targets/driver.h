@@ -82,6 +82,7 @@ struct target_driver {
 	unsigned devices;                 /* mask of 1u << enum target_device */
 	const struct target_stage *stage; /* ladder order; stage 0 is the plain one, if it does not compile (target_has_plain) */
 	int nstages;
+	bool plain_is_interpreter; /* the plain stage is the interpreter of eager/run, which whoever judges can ask, too */
 	const struct target_freedom *freedom;
 	int nfreedoms;
 	const struct target_refusal *refusal; /* fragments of messages raised while compiling that are known refusals */

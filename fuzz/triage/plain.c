@@ -10,7 +10,7 @@ struct target plain_of(const struct target *t)
 {
 	struct target plain = *t;
 	plain.stage = 0;
-	plain.noptions = target_stage(t)->compiles ? 0 : t->noptions;
+	plain.noptions = target_must_run(t) ? 0 : t->noptions;
 	return plain;
 }
 

@@ -218,7 +218,7 @@ const char *program_raises(const struct prog *p, const struct target *t, struct 
 static void from_must_raise(
 	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc, struct arena *a)
 {
-	bool plain = !target_stage(t)->compiles;
+	bool plain = !target_must_run(t);
 	if (r->status == RES_RAISED && plain && p->raises && !strstr(r->message, p->raises)) {
 		out->verdict = VD_INVALID;
 		out->why = arena_printf(a, "eager refuses it, but does not say '%s': %s", p->raises, r->message);
@@ -249,7 +249,7 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 {
 	bool ours = program_raises(p, t, a);
 	out->why = r->message;
-	if (!target_stage(t)->compiles || ours) {
+	if (!target_must_run(t) || ours) {
 		out->verdict = VD_INVALID;
 		out->unexpected = !ours;
 		return;

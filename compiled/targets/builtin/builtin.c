@@ -413,6 +413,7 @@ const struct target_driver builtin_driver = {
 	.devices = 1u << TDEV_CPU,
 	.stage = stages,
 	.nstages = ARRAY_LEN(stages),
+	.plain_is_interpreter = true,
 	.knob = knobs,
 	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
