@@ -53,9 +53,12 @@ int case_open(struct triage_case *c, const struct options *o, struct arena *a)
 		complain("%s", err.msg);
 		return id == EXEC_OTHER ? EXIT_USAGE : EXIT_TARGET;
 	}
-	for (int i = 0; o->db && i < TRIES && !c->store && (i == 0 || st == STORE_BUSY); i++)
+	const bool kept = o->db && !o->ntarget;
+	if (o->db && !kept && !o->quiet)
+		fprintf(stderr, "--target: what comes out is not kept in finding %.*s\n", STORE_ID_DIGITS, c->x.f.hex);
+	for (int i = 0; kept && i < TRIES && !c->store && (i == 0 || st == STORE_BUSY); i++)
 		c->store = store_open(&st, o->db, STORE_WRITE, &err);
-	if (!o->db || c->store)
+	if (!kept || c->store)
 		return EXIT_CLEAN;
 	complain("%s", err.msg);
 	return store_exit_code(st);

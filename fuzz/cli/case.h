@@ -8,7 +8,7 @@
 struct triage_case {
 	const struct options *o;
 	struct found x;      /* of a file only its program and target */
-	struct store *store; /* open for writing; NULL: of a file */
+	struct store *store; /* open for writing; NULL: of a file, or of a finding on another target than its own (--target) */
 	struct hash128 run;  /* begun with the first row that is written */
 	bool run_begun;
 	struct runner *runner;

@@ -12,7 +12,7 @@ struct printing {
 	struct arena a;
 	const char *db;
 	bool json;
-	int n;
+	int n, without; /* rows; those of findings without a cause */
 };
 
 enum { MAX_LINES = 16 };
@@ -64,6 +64,19 @@ static void print_program(struct printing *p, const struct store_value *v)
 		printf("      a program of %d lines: scatterproof findings show %s --db %s\n", n, text_of(&v[ID], &p->a), p->db);
 }
 
+/* What finding_cause names a finding without a cause by: kind, these words, signature. */
+#define WITHOUT "; not triaged; "
+
+/* A cause as triage names it; of a finding without one how far triage came with it. */
+static const char *headline(const struct store_value *v, struct arena *a)
+{
+	const char *cause = text_of(&v[CAUSE], a), *words = strstr(cause, WITHOUT);
+	if (!words)
+		return cause;
+	return arena_printf(a, "%.*s, %s: %s", (int)(words - cause), cause,
+		strstr(text_of(&v[STATES], a), "minimised") ? "minimised, not blamed yet" : "not triaged yet", words + strlen(WITHOUT));
+}
+
 static void print_text(struct printing *p, const struct store_value *v)
 {
 	struct arena *a = &p->a;
@@ -72,7 +85,7 @@ static void print_text(struct printing *p, const struct store_value *v)
 	printf("\n%d  %s  %s, in %" PRId64 " finding%s, seen %" PRId64 " time%s%s\n", p->n, text_of(&v[SEVERITY], a),
 		escaped_line(a, first_target(text_of(&v[TARGETS], a), a)), v[NFINDINGS].i, several ? "s" : "", v[NOBS].i, v[NOBS].i == 1 ? "" : "s",
 		str_eq(reach, "aten") ? "; only by calling the overload" : "");
-	printf("   %s\n", escaped_line(a, text_of(&v[CAUSE], a)));
+	printf("   %s\n", escaped_line(a, headline(v, a)));
 	if (blame[0])
 		printf("   %s\n", escaped_line(a, blame));
 	print_program(p, v);
@@ -88,12 +101,22 @@ static bool print_one(void *ctx, int ncols, const char *const *names, const stru
 		return true;
 	CHECK(ncols == NCOLUMNS);
 	p->n++;
+	p->without += strstr(text_of(&v[CAUSE], &p->a), WITHOUT) != NULL;
 	if (p->json)
 		print_json(v);
 	else
 		print_text(p, v);
 	arena_reset(&p->a);
 	return true;
+}
+
+static void print_count(const struct printing *p)
+{
+	const int known = p->n - p->without;
+	printf("%s%d open cause%s", p->n ? "\n" : "", known, known == 1 ? "" : "s");
+	if (p->without)
+		printf(", and %d finding%s without one yet: the next `triage` goes on there", p->without, p->without == 1 ? "" : "s");
+	printf("\n");
 }
 
 int causes_print(const char *db, bool json)
@@ -103,12 +126,12 @@ int causes_print(const char *db, bool json)
 		"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
 		"c.targets, p.text, c.ids from v_causes c "
 		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
-		"s.state where t.open order by c.severity, c.reach = 'aten', c.cause like '%; not triaged; %', c.nobs desc, c.cause";
+		"s.state where t.open order by c.severity, c.reach = 'aten', c.cause like '%" WITHOUT "%', c.nobs desc, c.cause";
 	struct printing p = {.db = db, .json = json};
 	arena_init(&p.a);
 	int rc = ask_store(db, sql, print_one, &p);
 	if (rc == EXIT_CLEAN && !json)
-		printf("%s%d open cause%s\n", p.n ? "\n" : "", p.n, p.n == 1 ? "" : "s");
+		print_count(&p);
 	arena_free(&p.a);
 	return rc;
 }

@@ -2,10 +2,12 @@
  * time; then the causes. What a process learns is in the store step by step, so a run that is stopped, or killed, goes on where it was. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +55,8 @@ static int list_todo(struct todo *t, const char *db)
 }
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
+
+#define OF_TRIAGE "SCATTERPROOF_TRIAGE" /* the number of the process that holds the store's lock, for those that it starts */
 
 /* A finding gets its share of the time that is left, but enough for most. */
 enum { MOST_S = 600, ENOUGH_S = 60 };
@@ -112,8 +116,11 @@ static bool begin(struct triage *t, struct worker *w, int row)
 	*w = (struct worker){.row = row, .said = tmpfile()};
 	w->pid = w->said ? fork() : -1;
 	if (w->pid == 0) {
+		char number[24];
+		snprintf(number, sizeof number, "%ld", (long)parent);
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() == parent && dup2(fileno(w->said), STDOUT_FILENO) >= 0 && dup2(fileno(w->said), STDERR_FILENO) >= 0)
+		if (getppid() == parent && setenv(OF_TRIAGE, number, 1) == 0 && dup2(fileno(w->said), STDOUT_FILENO) >= 0
+			&& dup2(fileno(w->said), STDERR_FILENO) >= 0)
 			execv(t->o->self, argv);
 		_exit(127);
 	}
@@ -193,32 +200,45 @@ static void work_off(struct triage *t)
 	}
 }
 
-/* One triage at a time: FILE.triage is locked as long as this process lives, however it ends. -1: it was said why not. */
-static int lock_store(const char *db)
+/* Beside the store itself, whatever link it was named by. */
+static const char *lock_path(const char *db, struct arena *a)
 {
-	struct strbuf path;
-	sb_init(&path);
-	sb_printf(&path, "%s.triage", db);
-	int fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0)
-		complain("%s: %s", path.s, strerror(errno));
-	else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		complain("another triage works on %s (%s is locked)", db, path.s);
-		close(fd);
-		fd = -1;
-	}
-	sb_free(&path);
-	return fd;
+	char whole[PATH_MAX];
+	return arena_printf(a, "%s.triage", realpath(db, whole) ? whole : db);
 }
 
-static void unlock_store(const char *db, int fd)
+/* Whoever unlocks it removes it, so what was opened may be another file than the next one opens. */
+static bool is_at(int fd, const char *path)
 {
-	struct strbuf path;
-	sb_init(&path);
-	sb_printf(&path, "%s.triage", db);
-	unlink(path.s);
+	struct stat opened, there;
+	return fstat(fd, &opened) == 0 && stat(path, &there) == 0 && opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+/* One triage at a time: FILE.triage is locked as long as this process lives, however it ends. -1: it was said why not. */
+static int lock_store(const char *db, struct arena *a)
+{
+	const char *path = lock_path(db, a);
+	for (;;) {
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+		if (fd < 0) {
+			complain("%s: %s", path, strerror(errno));
+			return -1;
+		}
+		bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (locked && is_at(fd, path))
+			return fd;
+		close(fd);
+		if (locked)
+			continue;
+		complain("another triage works on %s (%s is locked)", db, path);
+		return -1;
+	}
+}
+
+static void unlock_store(const char *db, int fd, struct arena *a)
+{
+	unlink(lock_path(db, a));
 	close(fd);
-	sb_free(&path);
 }
 
 /* Before hours of work: can what is learnt be written? */
@@ -233,21 +253,25 @@ static bool can_be_written(const char *db)
 	return s != NULL;
 }
 
-/* An exit code. */
+/* What is listed under the lock nobody else takes. An exit code. */
 static int work_on(struct triage *t)
 {
-	if (!t->todo.n)
-		return EXIT_CLEAN;
+	int rc = list_todo(&t->todo, t->o->db);
+	if (rc != EXIT_CLEAN || !t->todo.n)
+		return rc;
 	if (!can_be_written(t->o->db))
 		return EXIT_TARGET;
-	int lock = lock_store(t->o->db);
+	int lock = lock_store(t->o->db, t->todo.a);
 	if (lock < 0)
 		return EXIT_TARGET;
-	work_off(t);
+	t->todo.n = 0;
+	rc = list_todo(&t->todo, t->o->db);
+	if (rc == EXIT_CLEAN)
+		work_off(t);
 	while (t->running)
 		await_one(t);
-	unlock_store(t->o->db, lock);
-	return EXIT_CLEAN;
+	unlock_store(t->o->db, lock, t->todo.a);
+	return rc;
 }
 
 /* What is being minimised when the time ends is then confirmed in a fresh process, which takes as long again as this leaves of it. */
@@ -266,9 +290,7 @@ static int triage_all(const struct options *o)
 	t.todo.a = &a;
 	t.worker = ARENA_ZNEW(&a, struct worker, t.nworkers);
 	interrupt_catch(NULL);
-	int rc = list_todo(&t.todo, o->db);
-	if (rc == EXIT_CLEAN)
-		rc = work_on(&t);
+	int rc = work_on(&t);
 	if (rc == EXIT_CLEAN)
 		rc = causes_print(o->db, o->json);
 	fflush(stdout);
@@ -282,11 +304,28 @@ static int triage_all(const struct options *o)
 	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }
 
+/* One finding. The processes that triage_all starts work under its lock. */
+static int triage_alone(const struct options *o)
+{
+	const char *under = getenv(OF_TRIAGE);
+	struct arena a;
+	if (under && atol(under) == (long)getppid())
+		return triage_one(o);
+	if (!can_be_written(o->db))
+		return EXIT_TARGET;
+	arena_init(&a);
+	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o);
+	if (lock >= 0)
+		unlock_store(o->db, lock, &a);
+	arena_free(&a);
+	return rc;
+}
+
 int cmd_triage(const struct options *o)
 {
 	if (!o->db) {
 		complain("triage: --db FILE is needed (try --help)");
 		return EXIT_USAGE;
 	}
-	return o->nfile ? triage_one(o) : triage_all(o);
+	return o->nfile ? triage_alone(o) : triage_all(o);
 }

@@ -193,8 +193,9 @@ void options_help(FILE *f, const char *verb)
 		fprintf(f,
 			"\n  scatterproof VERB --help tells the options of a verb.\n\n"
 			"exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
-			"(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target, device or file is missing or broken; 4 the run does\n"
-			"not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store committed\n");
+			"(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target or device is missing or broken, or a file cannot\n"
+			"be written; 4 the run does not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store\n"
+			"committed\n");
 	for (int i = 0; verb && i < NOPTS; i++)
 		if (option_known(&opts[i], verb))
 			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);

@@ -384,7 +384,7 @@ static const char *in_words(const struct blaming *b)
 	const struct blame *x = b->out;
 	int shown = MIN(x->ncures, SHOWN);
 	sb_init(&sb);
-	sb_printf(&sb, "wrong from: %s", x->stage);
+	sb_printf(&sb, "%swrong from: %s", b->stopped ? "unfinished, so far: " : "", x->stage);
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
 	if (b->otherwise[0])
@@ -395,7 +395,7 @@ static const char *in_words(const struct blaming *b)
 		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
 	if (x->ncures > shown)
 		sb_printf(&sb, " or %d other way%s", x->ncures - shown, x->ncures - shown == 1 ? "" : "s");
-	if (!x->ncures && target_stage(&b->t)->compiles)
+	if (!x->ncures && !b->stopped && target_stage(&b->t)->compiles)
 		sb_puts(&sb, "; nothing that was tried cures it");
 	if (x->culprit[0])
 		sb_printf(&sb, "; right without %s", x->culprit);

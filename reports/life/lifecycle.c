@@ -37,6 +37,15 @@ static bool ever(const struct store_loaded *f, enum event_kind kind)
 	return false;
 }
 
+/* How far confirming and triage have come with it, whatever anybody decided since. */
+static enum finding_state reached(const struct store_loaded *f)
+{
+	return ever(f, EVENT_BLAME)    ? STATE_BLAMED
+		: ever(f, EVENT_MINIMISED) ? STATE_MINIMISED
+		: ever(f, EVENT_CONFIRMED) ? STATE_CONFIRMED
+								   : STATE_CANDIDATE;
+}
+
 const char *finding_fixed_version(const struct store_loaded *f)
 {
 	const char *version = "";
@@ -56,7 +65,7 @@ static void write_decision(struct store *s, const struct decision *d, const stru
 	char other[33];
 	hash_hex(other, &d->duplicate_of);
 	switch (d->kind) {
-	case DECIDE_OPEN: e.payload = finding_state_name[ever(f, EVENT_CONFIRMED) ? STATE_CONFIRMED : STATE_CANDIDATE]; break;
+	case DECIDE_OPEN: e.payload = finding_state_name[reached(f)]; break;
 	case DECIDE_KNOWN:
 		e.kind = EVENT_KNOWN;
 		e.payload = d->note;

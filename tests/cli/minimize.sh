@@ -121,6 +121,25 @@ steps() { # each step alone, of a file and of a finding; what is not there is sa
 	has "the stage" "$tmp/out" '^wrong from: eager'
 	expect "state" blamed "$(sql "select state from v_findings where full_id = '$id'" "$tmp/f.db")"
 	expect "cause" 1 "$(sql "select count(*) from v_causes where cause like 'builtin:eager: value, wrong; %' and full_id = '$id'" "$tmp/f.db")"
+	n=$(sql "select count(*) from v_events" "$tmp/f.db")
+	for verb in confirm minimize blame; do
+		"$bin" $verb "$id" --db "$tmp/f.db" --target builtin:functional >"$tmp/out" 2>"$tmp/err"
+		expect "$verb of a finding on a target that does not have it" 4 $?
+		has "$verb says what becomes of it" "$tmp/err" "^--target: what comes out is not kept in finding $(echo "$id" | cut -c1-8)$"
+	done
+	expect "and keeps nothing" "$n" "$(sql "select count(*) from v_events" "$tmp/f.db")"
+	"$bin" findings mark "$id" known --db "$tmp/f.db" >"$tmp/out"
+	"$bin" findings mark "$id" open --db "$tmp/f.db" >"$tmp/out"
+	has "open again, it is as far as it was" "$tmp/out" "was known, is blamed"
+	other=$(sql "select full_id from v_findings where full_id <> '$id' order by full_id limit 1" "$tmp/f.db")
+	ln -s "$tmp/f.db" "$tmp/link.db"
+	flock -n "$tmp/f.db.triage" "$bin" triage "$other" --db "$tmp/link.db" >"$tmp/out" 2>"$tmp/err"
+	expect "triage of one, while another triage works on the store by another name" 3 $?
+	has "it says so" "$tmp/err" "another triage works on $tmp/link.db"
+	rm -f "$tmp/f.db.triage"
+	expect "it has no cause" 0 "$(sql "select count(*) from v_events where full_id = '$other' and kind = 'cause'" "$tmp/f.db")"
+	"$bin" triage "$other" --db "$tmp/link.db" >"$tmp/out" 2>"$tmp/err"
+	expect "afterwards it has" 1 "$(sql "select count(*) from v_events where full_id = '$other' and kind = 'cause'" "$tmp/f.db")"
 	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/right.prog"
 	for verb in confirm minimize blame; do
 		"$bin" $verb "$tmp/right.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"
