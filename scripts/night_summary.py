@@ -142,7 +142,10 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
         verdicts = ("pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
         counts = ", ".join(f"{summary[v]} {v}" for v in verdicts if summary.get(v))
         aside = f"{summary['set_aside']} set aside because known causes explain them"
-        lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}; {counts}")
+        lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}")
+        lines.append(f"* answers, those of the stage that only predicts included: {counts}")
+        if summary.get("few_compiled"):
+            lines.append("* **NEXT TO NOTHING WAS COMPILED**: this night says little about the compiler (give it more time)")
         again = summary["recheck"]
         if again["findings"]:
             words = {"still_there": "still there", "no_longer": "no longer happen", "fixed": "fixed and gone", "regressed": "regressed",

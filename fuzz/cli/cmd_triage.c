@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,6 +153,17 @@ static void print_said(FILE *said, bool quiet)
 	fclose(said);
 }
 
+/* Where nothing can be stored the next finding need not begin. */
+static void stop_if_full(struct triage *t)
+{
+	enum { ENOUGH_KIB = 128 };
+	struct statvfs disk;
+	if (statvfs(t->o->db, &disk) != 0 || disk.f_bavail * (disk.f_frsize / 512) >= ENOUGH_KIB * 2 || t->next == t->todo.n)
+		return;
+	complain("%s: its disk is full: what is left is not begun", t->o->db);
+	t->next = t->todo.n;
+}
+
 static void ended(struct triage *t, struct worker *w, int status)
 {
 	struct arena a;
@@ -165,6 +177,8 @@ static void ended(struct triage *t, struct worker *w, int status)
 	t->running--;
 	if (rc != EXIT_CLEAN && rc != EXIT_VOID)
 		t->rc = rc < 128 ? rc : EXIT_TARGET;
+	if (rc == EXIT_TARGET)
+		stop_if_full(t);
 	*w = (struct worker){0};
 }
 

@@ -63,7 +63,7 @@ static const struct option_row opts[NOPTS] = {
 		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin;\n"
 		"                    for bench: of section code; see `targets`)"},
 	[O_SAMPLE] = {"--sample", "NAME", "fuzz",
-		"a dear target: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
+		"a target that takes long: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
 	[O_EVERY] = {"--every", "K", "fuzz", "of --sample: each K-th program (default 500)"},
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",

@@ -131,6 +131,10 @@ static void test_plain_stage_raises(void)
 	struct outcome o = judged(program(NEG), &r, "torch:eager@cpu");
 	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT_STR(verdict_reason(&o, &arena), "invalid: RuntimeError: N of N");
+	EXPECT_INT(judged(program(NEG), &r, "builtin:eager").verdict, VD_INVALID);
+	o = judged(program(NEG), &r, "builtin:jit"); /* whoever judges runs the interpreter, and that does not raise */
+	EXPECT_INT(o.verdict, VD_MISMATCH);
+	EXPECT_INT(o.kind, FINDING_RAISE);
 	r = (struct result){.status = RES_UNSUPPORTED, .message = "refuses that (RuntimeError: at 12)", .stderr_tail = ""};
 	o = judged(program(NEG), &r, "torch:aot_eager@cpu");
 	EXPECT_STR(verdict_reason(&o, &arena), "unsupported: refuses that");
