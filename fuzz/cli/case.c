@@ -85,6 +85,15 @@ void case_run(struct ran *out, struct triage_case *c)
 	}
 }
 
+bool case_is_it(const struct triage_case *c, const struct outcome *o)
+{
+	if (!c->store || o->kind == c->x.f.kind)
+		return true;
+	complain("finding %.*s is of kind %s, and its program fails otherwise here: %s", STORE_ID_DIGITS, c->x.f.hex,
+		finding_kind_name[c->x.f.kind], finding_kind_name[o->kind]);
+	return false;
+}
+
 bool case_over(const struct triage_case *c) { return interrupt_asked() || (c->end > 0 && clock_s() > c->end); }
 int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->started); }
 

@@ -22,6 +22,8 @@ int case_open(struct triage_case *c, const struct options *o, struct arena *a);
 void case_close(struct triage_case *c);
 /* The program on its target; of a finding that is a crash again, up to RUNNER_TRIES times, as long as it does not fail. In c->a. */
 void case_run(struct ran *out, struct triage_case *c);
+/* Is o, a divergence, of the finding's kind? What is learnt of another one is not the finding's: false, and it was said. Of a file: yes. */
+bool case_is_it(const struct triage_case *c, const struct outcome *o);
 bool case_over(const struct triage_case *c);   /* a signal, or --time is over: what there is, is the result */
 int case_seconds(const struct triage_case *c); /* since it was opened */
 

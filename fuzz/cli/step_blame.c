@@ -60,6 +60,8 @@ int step_blame(struct triage_case *c, const char **how)
 		complain("the program does not fail on this target: %s", verdict_name[ran.outcome.verdict]);
 		return ran.broken || ran.outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 	}
+	if (!case_is_it(c, &ran.outcome))
+		return EXIT_VOID;
 	failure_of(&f, &ran.outcome);
 	const char *reach = c->x.t.driver->spelled && target_stage(&c->x.t)->compiles ? reach_of(c, &f) : "";
 	blame(&b, c->runner, &c->x.p, &c->x.t, &f, go_on, c, c->a);

@@ -141,6 +141,8 @@ int step_minimize(struct triage_case *c, const char **how)
 	case_run(&ran, c);
 	if (!verdict_diverges(ran.outcome.verdict))
 		return does_not_fail(c, &ran);
+	if (!case_is_it(c, &ran.outcome))
+		return EXIT_VOID;
 	failure_of(&m.failure, &ran.outcome);
 	if (!c->o->quiet)
 		fprintf(stderr, "%s, in a program of %d operators\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p));
