@@ -157,7 +157,7 @@ static int read_value(struct functional *f, int node)
 static int with_layout(struct functional *f, int value, int like)
 {
 	const struct meta *m = build_meta(&f->b, value), *to = build_meta(&f->b, like);
-	if (meta_equivalent(m, to) && memcmp(m->stride, to->stride, (size_t)m->rank * sizeof *m->stride) == 0)
+	if (meta_equivalent(m, to) && meta_same_strides(m, to))
 		return value;
 	return emit_slice_scatter(&f->b, like, value, 0, 0, NO_INT, 1);
 }

@@ -240,7 +240,7 @@ static void become_input(struct prog *p, int i, const struct meta *m)
 	n->op = OP_input;
 	n->refusal = NULL;
 	n->arg[A_input_size] = arg_ints(p, m->size, m->rank);
-	if (memcmp(m->stride, plain.stride, (size_t)m->rank * sizeof *m->stride) != 0) /* of dims of size 1, too */
+	if (!meta_same_strides(m, &plain))
 		n->arg[A_input_stride] = arg_ints(p, m->stride, m->rank);
 	n->arg[A_input_offset] = arg_int(m->offset);
 	n->arg[A_input_dtype] = arg_dtype(m->dtype);

@@ -27,7 +27,7 @@ bool meta_identical(const struct meta *a, const struct meta *b)
 {
 	if (a->dtype != b->dtype || a->device != b->device || !meta_same_sizes(a, b) || a->offset != b->offset)
 		return false;
-	return memcmp(a->stride, b->stride, (size_t)a->rank * sizeof *a->stride) == 0;
+	return meta_same_strides(a, b);
 }
 
 bool row_is_view(const struct prog *p, int node)

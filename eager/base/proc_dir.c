@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "eager/base/file_lock.h"
+
 #define PREFIX "scatterproof-child-"
 #define LOCK   ".lock"
 
@@ -27,16 +29,6 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 static void remove_tree(const char *path) { nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS); }
-
-/* A sweep may take the lock between our open and our flock, unlink the file and let go: then ours is the lock of a file without a name. */
-static bool still_named(int fd, const char *path)
-{
-	struct stat held, named;
-	if (fstat(fd, &held) != 0 || lstat(path, &named) != 0)
-		return false;
-	errno = ENOENT;
-	return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
 
 /* Makes the lock file of a new directory. It gets its name when it is locked: no sweep ever sees it without an owner. (One that did, and
  * went on reading the directory of directories, took away each further one that was made instead.) */
@@ -65,13 +57,7 @@ static int lock_dir(const char *dir)
 	struct strbuf path;
 	sb_init(&path);
 	sb_printf(&path, "%s/" LOCK, dir);
-	int fd = open(path.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	int why = errno;
-	if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, path.s))) {
-		why = errno;
-		close(fd);
-		fd = -1;
-	}
+	int fd = file_lock(path.s, O_NOFOLLOW), why = errno;
 	sb_free(&path);
 	errno = why;
 	return fd;

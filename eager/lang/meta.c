@@ -150,6 +150,11 @@ bool meta_same_sizes(const struct meta *a, const struct meta *b)
 	return true;
 }
 
+bool meta_same_strides(const struct meta *a, const struct meta *b)
+{
+	return memcmp(a->stride, b->stride, (size_t)a->rank * sizeof *a->stride) == 0;
+}
+
 bool meta_equivalent(const struct meta *a, const struct meta *b)
 {
 	if (a->dtype != b->dtype || a->device != b->device || !meta_same_sizes(a, b))

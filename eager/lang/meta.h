@@ -29,6 +29,7 @@ bool meta_overlaps_itself(const struct meta *m);
 bool meta_has_duplicates(const struct meta *m);
 bool meta_is_non_overlapping_and_dense(const struct meta *m); /* as torch: a permutation of contiguous */
 bool meta_same_sizes(const struct meta *a, const struct meta *b);
+bool meta_same_strides(const struct meta *a, const struct meta *b); /* of one rank; those of dims of size 1, too */
 /* Equal where strides mean something: dtype, device, sizes, strides of dims of size > 1 if numel > 0. Offsets are not compared. */
 bool meta_equivalent(const struct meta *a, const struct meta *b);
 /* "f32[4, 13][13, 1]" + device suffix ("cpu", "meta") if pinned, as in program text. */

@@ -175,7 +175,7 @@ static bool iterator_fast(struct meta *out, const struct meta *const *in, int n)
 		contiguous &= meta_is_contiguous(in[k]);
 		channels_last &= is_channels_last_contiguous(in[k]);
 		dense &= meta_is_non_overlapping_and_dense(in[k]);
-		if (last && memcmp(last->stride, in[k]->stride, sizeof(int64_t) * (size_t)out->rank) != 0)
+		if (last && !meta_same_strides(last, in[k]))
 			dense = false;
 		last = in[k];
 	}

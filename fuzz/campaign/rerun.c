@@ -60,7 +60,7 @@ void rerun_finding(struct rerun *out, struct exec *e, const struct found *x, con
 	}
 	outcome_of(&out->o, p, &r, t, NULL, a);
 	out->claim = claim_judge(&out->why, &x->claim, p, &out->o, &r, t, a);
-	if (out->claim == CLAIM_HOLDS && p->must_raise && target_stage(t)->compiles && r.status == RES_OK)
+	if (out->claim == CLAIM_HOLDS && p->must_raise && target_must_run(t) && r.status == RES_OK)
 		ask_eager(out, e, p, t, RES_RAISED, a);
 	else if (out->claim == CLAIM_HOLDS && !p->must_raise && r.status == RES_RAISED && !x->claim.refused)
 		ask_eager(out, e, p, t, RES_OK, a);

@@ -2,6 +2,7 @@
 #include "fuzz/cli/case.h"
 
 #include "eager/base/clock.h"
+#include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/keep.h"
@@ -75,7 +76,8 @@ void case_close(struct triage_case *c)
 	c->store = NULL;
 }
 
-void case_run(struct ran *out, struct triage_case *c)
+/* A crash by chance (heap corruption) may need several processes. */
+static void run(struct ran *out, struct triage_case *c)
 {
 	const bool crash = c->store && c->x.f.kind == FINDING_CRASH;
 	for (int i = 0; i < (crash ? RUNNER_TRIES : 1); i++) {
@@ -85,13 +87,20 @@ void case_run(struct ran *out, struct triage_case *c)
 	}
 }
 
-bool case_is_it(const struct triage_case *c, const struct outcome *o)
+int case_fails(struct ran *out, struct triage_case *c)
 {
+	const struct outcome *o = &out->outcome;
+	run(out, c);
+	if (!verdict_diverges(o->verdict)) {
+		complain("the program does not fail on this target: %s%s%s", verdict_name[o->verdict], o->why[0] ? ": " : "",
+			escaped_line(c->a, o->why));
+		return out->broken || o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
+	}
 	if (!c->store || o->kind == c->x.f.kind)
-		return true;
+		return EXIT_CLEAN;
 	complain("finding %.*s is of kind %s, and its program fails otherwise here: %s", STORE_ID_DIGITS, c->x.f.hex,
 		finding_kind_name[c->x.f.kind], finding_kind_name[o->kind]);
-	return false;
+	return EXIT_VOID;
 }
 
 bool case_over(const struct triage_case *c) { return interrupt_asked() || (c->end > 0 && clock_s() > c->end); }

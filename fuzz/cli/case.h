@@ -20,10 +20,9 @@ struct triage_case {
 /* o: with the id and --db, or the file and --target. An exit code; what is wrong was said. Closed in any case. */
 int case_open(struct triage_case *c, const struct options *o, struct arena *a);
 void case_close(struct triage_case *c);
-/* The program on its target; of a finding that is a crash again, up to RUNNER_TRIES times, as long as it does not fail. In c->a. */
-void case_run(struct ran *out, struct triage_case *c);
-/* Is o, a divergence, of the finding's kind? What is learnt of another one is not the finding's: false, and it was said. Of a file: yes. */
-bool case_is_it(const struct triage_case *c, const struct outcome *o);
+/* The program on its target, in c->a; of a finding that is a crash again, up to RUNNER_TRIES times, as long as it does not fail.
+ * EXIT_CLEAN: it fails, as the finding does; else it was said what it does instead: what is learnt of that is not the finding's. */
+int case_fails(struct ran *out, struct triage_case *c);
 bool case_over(const struct triage_case *c);   /* a signal, or --time is over: what there is, is the result */
 int case_seconds(const struct triage_case *c); /* since it was opened */
 

@@ -67,17 +67,16 @@ static void print_program(struct printing *p, const struct store_value *v)
 /* What finding_cause names a finding without a cause by: kind, these words, signature. */
 #define WITHOUT "; not triaged; "
 
-/* A cause as triage names it; of a finding without one how far triage came with it. */
-static const char *headline(const struct store_value *v, struct arena *a)
+/* A cause as triage names it; of a finding without one (`without`: from these words on) how far triage came with it. */
+static const char *headline(const char *cause, const char *without, const char *states, struct arena *a)
 {
-	const char *cause = text_of(&v[CAUSE], a), *words = strstr(cause, WITHOUT);
-	if (!words)
+	if (!without)
 		return cause;
-	return arena_printf(a, "%.*s, %s: %s", (int)(words - cause), cause,
-		strstr(text_of(&v[STATES], a), "minimised") ? "minimised, not blamed yet" : "not triaged yet", words + strlen(WITHOUT));
+	return arena_printf(a, "%.*s, %s: %s", (int)(without - cause), cause,
+		strstr(states, "minimised") ? "minimised, not blamed yet" : "not triaged yet", without + strlen(WITHOUT));
 }
 
-static void print_text(struct printing *p, const struct store_value *v)
+static void print_text(struct printing *p, const struct store_value *v, const char *cause, const char *without)
 {
 	struct arena *a = &p->a;
 	const char *const reach = text_of(&v[REACH], a), *blame = text_of(&v[BLAME], a);
@@ -85,7 +84,7 @@ static void print_text(struct printing *p, const struct store_value *v)
 	printf("\n%d  %s  %s, in %" PRId64 " finding%s, seen %" PRId64 " time%s%s\n", p->n, text_of(&v[SEVERITY], a),
 		escaped_line(a, first_target(text_of(&v[TARGETS], a), a)), v[NFINDINGS].i, several ? "s" : "", v[NOBS].i, v[NOBS].i == 1 ? "" : "s",
 		str_eq(reach, "aten") ? "; only by calling the overload" : "");
-	printf("   %s\n", escaped_line(a, headline(v, a)));
+	printf("   %s\n", escaped_line(a, headline(cause, without, text_of(&v[STATES], a), a)));
 	if (blame[0])
 		printf("   %s\n", escaped_line(a, blame));
 	print_program(p, v);
@@ -100,12 +99,13 @@ static bool print_one(void *ctx, int ncols, const char *const *names, const stru
 	if (!v)
 		return true;
 	CHECK(ncols == NCOLUMNS);
+	const char *cause = text_of(&v[CAUSE], &p->a), *without = strstr(cause, WITHOUT);
 	p->n++;
-	p->without += strstr(text_of(&v[CAUSE], &p->a), WITHOUT) != NULL;
+	p->without += without != NULL;
 	if (p->json)
 		print_json(v);
 	else
-		print_text(p, v);
+		print_text(p, v, cause, without);
 	arena_reset(&p->a);
 	return true;
 }

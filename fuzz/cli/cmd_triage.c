@@ -5,15 +5,14 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
+#include "eager/base/file_lock.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/ask.h"
@@ -156,9 +155,9 @@ static void print_said(FILE *said, bool quiet)
 /* Where nothing can be stored the next finding need not begin. */
 static void stop_if_full(struct triage *t)
 {
-	enum { ENOUGH_KIB = 128 };
+	enum { ENOUGH_BYTES = 128 << 10 };
 	struct statvfs disk;
-	if (statvfs(t->o->db, &disk) != 0 || disk.f_bavail * (disk.f_frsize / 512) >= ENOUGH_KIB * 2 || t->next == t->todo.n)
+	if (statvfs(t->o->db, &disk) != 0 || (uint64_t)disk.f_bavail * disk.f_frsize >= ENOUGH_BYTES || t->next == t->todo.n)
 		return;
 	complain("%s: its disk is full: what is left is not begun", t->o->db);
 	t->next = t->todo.n;
@@ -221,32 +220,19 @@ static const char *lock_path(const char *db, struct arena *a)
 	return arena_printf(a, "%s.triage", realpath(db, whole) ? whole : db);
 }
 
-/* Whoever unlocks it removes it, so what was opened may be another file than the next one opens. */
-static bool is_at(int fd, const char *path)
-{
-	struct stat opened, there;
-	return fstat(fd, &opened) == 0 && stat(path, &there) == 0 && opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
-}
-
 /* One triage at a time: FILE.triage is locked as long as this process lives, however it ends. -1: it was said why not. */
 static int lock_store(const char *db, struct arena *a)
 {
 	const char *path = lock_path(db, a);
-	for (;;) {
-		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-		if (fd < 0) {
-			complain("%s: %s", path, strerror(errno));
-			return -1;
-		}
-		bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-		if (locked && is_at(fd, path))
-			return fd;
-		close(fd);
-		if (locked)
-			continue;
+	int fd;
+	do
+		fd = file_lock(path, O_CREAT);
+	while (fd < 0 && errno == ESTALE); /* whoever unlocks it removes it */
+	if (fd < 0 && errno == EWOULDBLOCK)
 		complain("another triage works on %s (%s is locked)", db, path);
-		return -1;
-	}
+	else if (fd < 0)
+		complain("%s: %s", path, strerror(errno));
+	return fd;
 }
 
 static void unlock_store(const char *db, int fd, struct arena *a)

@@ -1,6 +1,5 @@
 /* step_blame.c: who is to blame for a (minimised) program: who can reach it, which stage, what cures it; and so its cause. */
 #include "compiled/targets/driver.h"
-#include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"
 
@@ -55,13 +54,9 @@ int step_blame(struct triage_case *c, const char **how)
 	struct failure f;
 	struct ran ran;
 	struct blame b;
-	case_run(&ran, c);
-	if (!verdict_diverges(ran.outcome.verdict)) {
-		complain("the program does not fail on this target: %s", verdict_name[ran.outcome.verdict]);
-		return ran.broken || ran.outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
-	}
-	if (!case_is_it(c, &ran.outcome))
-		return EXIT_VOID;
+	int rc = case_fails(&ran, c);
+	if (rc != EXIT_CLEAN)
+		return rc;
 	failure_of(&f, &ran.outcome);
 	const char *reach = c->x.t.driver->spelled && target_stage(&c->x.t)->compiles ? reach_of(c, &f) : "";
 	blame(&b, c->runner, &c->x.p, &c->x.t, &f, go_on, c, c->a);

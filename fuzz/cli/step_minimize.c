@@ -1,7 +1,6 @@
 /* step_minimize.c: the smallest program that still fails in the same way. One warm child of the target answers; a fresh one confirms what
  * came out. Answers are kept in the store until it is done, so a run that was killed goes on where it was. */
 #include "eager/base/clock.h"
-#include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
@@ -93,13 +92,6 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 	return yes ? MINIMISE_YES : MINIMISE_NO;
 }
 
-static int does_not_fail(const struct triage_case *c, const struct ran *ran)
-{
-	complain("the program does not fail on this target: %s%s%s", verdict_name[ran->outcome.verdict], ran->outcome.why[0] ? ": " : "",
-		escaped_line(c->a, ran->outcome.why));
-	return ran->broken || ran->outcome.verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
-}
-
 static bool record(struct triage_case *c, const struct prog *least, const struct outcome *o, const char *how, bool stopped)
 {
 	struct hash128 program;
@@ -138,18 +130,16 @@ int step_minimize(struct triage_case *c, const char **how)
 	struct minimise_count count;
 	struct prog least;
 	struct ran ran;
-	case_run(&ran, c);
-	if (!verdict_diverges(ran.outcome.verdict))
-		return does_not_fail(c, &ran);
-	if (!case_is_it(c, &ran.outcome))
-		return EXIT_VOID;
+	int rc = case_fails(&ran, c);
+	if (rc != EXIT_CLEAN)
+		return rc;
 	failure_of(&m.failure, &ran.outcome);
 	if (!c->o->quiet)
 		fprintf(stderr, "%s, in a program of %d operators\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p));
 	arena_init(&m.a);
 	minimise(&least, &count, &c->x.p, still_fails, &m, c->a);
 	flush_answers(&m);
-	int rc = minimised(&m, &least, &count, how);
+	rc = minimised(&m, &least, &count, how);
 	arena_free(&m.a);
 	return rc;
 }

@@ -130,7 +130,7 @@ static bool is_default_layout(const struct meta *m)
 {
 	struct meta k;
 	meta_make_contiguous(&k, m->dtype, m->size, m->rank);
-	return m->offset == 0 && memcmp(k.stride, m->stride, sizeof(int64_t) * (size_t)m->rank) == 0;
+	return m->offset == 0 && meta_same_strides(&k, m);
 }
 
 static void infer_or_bug(struct world *w, int node)

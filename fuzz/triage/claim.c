@@ -68,7 +68,7 @@ struct prog claim_program(const struct claim *c, const struct prog *p)
 static enum claim_verdict judge_raise(
 	const char **why, const struct prog *p, const struct outcome *o, const struct target *t, struct arena *a)
 {
-	if (!target_stage(t)->compiles) {
+	if (!target_must_run(t)) {
 		*why = arena_printf(a, "eager refuses the program: %s", o->why);
 		return CLAIM_OPEN;
 	}
@@ -90,7 +90,7 @@ static enum claim_verdict judge_run(const char **why, const struct outcome *o, c
 /* A program that states that eager must refuse it. */
 static enum claim_verdict judge_stated(const char **why, const struct outcome *o, const struct target *t, struct arena *a)
 {
-	bool wrong = o->verdict == VD_MISMATCH || (!target_stage(t)->compiles && o->unexpected);
+	bool wrong = o->verdict == VD_MISMATCH || (!target_must_run(t) && o->unexpected);
 	*why = message_shown(o->why, a);
 	return wrong ? CLAIM_HOLDS : o->verdict == VD_PASS ? CLAIM_REFUTED : CLAIM_OPEN;
 }

@@ -3,7 +3,7 @@
 
 bool plain_needed(const struct outcome *o, const struct target *t)
 {
-	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && target_stage(t)->compiles && target_has_plain(t);
+	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && target_must_run(t) && target_has_plain(t);
 }
 
 struct target plain_of(const struct target *t)

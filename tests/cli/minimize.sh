@@ -108,6 +108,35 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 
 }
 
+raised() { # a compiled stage of builtin raises what the interpreter runs: seen again, confirmed, minimised and blamed
+	target=builtin:jit+defect=reused_before_last_reader
+	cat >"$tmp/p.prog" <<-'END'
+		# scatterproof 1
+		y = input([4, 4], seed=1, requires_grad=True)
+		z = input([], dtype=i64, seed=2)
+		u = input([], dtype=i64, fill="unique", seed=3, high=1)
+		v = input([], dtype=i64, seed=4)
+		t = topk(y, 2, dim=1)
+		a = getitem(t, 0)
+		s = scatter_.src(z, dim=0, index=u, src=v)
+		g = full([4, 2], 1.0)
+		return (a, s)
+		backward (a: g)
+	END
+	"$bin" check "$tmp/p.prog" --target builtin:jit --quiet >"$tmp/out"
+	expect "without the defect" 0 $?
+	"$bin" check "$tmp/p.prog" --target $target --db "$tmp/f.db" --quiet >"$tmp/out"
+	expect "with it" 1 $?
+	id=$(sql "select full_id from v_findings where kind = 'raise'" "$tmp/f.db")
+	"$bin" repro "$id" --db "$tmp/f.db" >"$tmp/out"
+	expect "repro" 1 $?
+	has "it fails again" "$tmp/out" ': still happens: the target raises: '
+	"$bin" triage --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	expect "triage" 0 $?
+	has "its cure" "$tmp/out" 'right without application [0-9]+ of buffers: reuse'
+	expect "state" blamed "$(sql "select state from v_findings where full_id = '$id'" "$tmp/f.db")"
+}
+
 steps() { # each step alone, of a file and of a finding; what is not there is said
 	target=builtin:eager+plant=zero
 	"$bin" fuzz --target $target --programs 60 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"

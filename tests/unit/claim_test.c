@@ -173,6 +173,9 @@ static void test_what_does_not_run(void)
 	EXPECT_INT(judged(&crash, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&raise, p, &r, T), CLAIM_HOLDS);
 	EXPECT_INT(judged(&raise, p, &r, "torch-2.11.0:eager@cpu"), CLAIM_OPEN); /* eager is who decides */
+	EXPECT_INT(judged(&raise, p, &r, "builtin:eager"), CLAIM_OPEN);
+	EXPECT_INT(judged(&raise, p, &r, "builtin:passes"), CLAIM_HOLDS); /* the interpreter runs it */
+	EXPECT_INT(judged(&raise, p, &r, "builtin:jit"), CLAIM_HOLDS);
 	for (int i = 0; i < 2; i++) {
 		r.status = i ? RES_UNSUPPORTED : RES_HARNESS;
 		EXPECT_INT(judged(&y, p, &r, T), CLAIM_OPEN);
