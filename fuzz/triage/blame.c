@@ -405,8 +405,6 @@ static const char *in_words(const struct blaming *b)
 		sb_printf(&sb, "; the first wrong value is %s", x->first_wrong);
 	if (b->prediction[0])
 		sb_printf(&sb, "; %s", b->prediction);
-	if (b->stopped)
-		sb_puts(&sb, "; stopped before the end");
 	const char *s = arena_strdup(b->a, sb.s);
 	sb_free(&sb);
 	return s;
