@@ -475,13 +475,11 @@ static void watch_idle(struct proc *p)
 
 /* ---- limits ----------------------------------------------------------------------------------------------- */
 
-int64_t proc_rss(const struct proc *p)
+int64_t process_rss(pid_t pid)
 {
 	char path[64];
 	long pages = 0;
-	if (!p->pid)
-		return 0;
-	snprintf(path, sizeof path, "/proc/%ld/statm", (long)p->pid);
+	snprintf(path, sizeof path, "/proc/%ld/statm", (long)pid);
 	FILE *f = fopen(path, "re");
 	if (f && fscanf(f, "%*s %ld", &pages) != 1)
 		pages = 0;
@@ -489,6 +487,8 @@ int64_t proc_rss(const struct proc *p)
 		fclose(f);
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
+
+int64_t proc_rss(const struct proc *p) { return p->pid ? process_rss(p->pid) : 0; }
 
 /* A busy child whose time is up: more time if the machine, not the child, is slow. */
 static bool starved(struct proc *p, int64_t now)

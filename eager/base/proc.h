@@ -28,6 +28,8 @@
 #define SCATTERPROOF_PROC_H
 
 #include <poll.h>
+#include <sys/types.h>
+
 #include "eager/base/base.h"
 
 enum { PROC_FD = 3, PROC_TAIL = 8192, PROC_WATCH_MS = 100, PROC_NPOLLFDS = 2, PROC_STARVED = 4, PROC_STARVED_NICE = 100 };
@@ -106,6 +108,7 @@ int proc_nserved(const struct proc *p);     /* answers of the present child */
 void proc_note(struct proc *p, int note);   /* the caller's remark about the present child, 0 in a fresh one */
 int proc_noted(const struct proc *p);
 int64_t proc_rss(const struct proc *p);       /* bytes resident now, 0 if unknown */
+int64_t process_rss(pid_t pid);               /* of any process */
 double proc_elapsed_ms(const struct proc *p); /* of the present or last request, from its sending */
 
 /* ---- the child's side (C children: the built-in targets, tests) --------------------------------------------- */

@@ -403,7 +403,7 @@ static void shard_died(struct campaign *c, int i)
 	fprintf(stderr, "scatterproof: shard %d ended: %s\n  %s\n", i, proc_why(c->shard[i]),
 		escaped_lines(&c->scratch, "  ", proc_tail(c->shard[i])));
 	shard_stats_add(&c->past[i], &c->stats[i]);
-	c->past[i].queue = c->past[i].target_rss = 0;
+	c->past[i].queue = c->past[i].own_rss = c->past[i].target_rss = 0;
 	c->stats[i] = (struct shard_stats){0};
 	p->begun = false;
 	p->deaths++;

@@ -433,6 +433,7 @@ static bool serve(void *ctx, const void *req, size_t nreq, struct strbuf *answer
 	s->stats.wall_ms += clock_ms() - begin;
 	s->stats.exhausted = r.mode == SHARD_GIVE_UP || idle(s);
 	s->stats.queue = s->nqueue;
+	s->stats.own_rss = process_rss(getpid());
 	s->stats.target_rss = proc_rss(exec_proc(s->main)) + (s->cheap ? proc_rss(exec_proc(s->cheap)) : 0);
 	put_answer(s, answer);
 	return !s->fatal.msg[0];

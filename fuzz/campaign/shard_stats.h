@@ -36,6 +36,7 @@
 	REAL(main_ms, SUM)                   /* a program was on the main slot */                                                              \
 	REAL(starved_ms, SUM)                /* none was there for it */                                                                       \
 	INT(queue, SUM)                      /* now */                                                                                         \
+	INT(own_rss, SUM)                    /* now, bytes */                                                                                  \
 	INT(target_rss, SUM)                 /* now, bytes */
 
 struct shard_stats {

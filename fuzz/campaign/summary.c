@@ -218,7 +218,8 @@ static void print_time_and_memory(const struct summary *c)
 				c->shard[i].first_compile_ms / 1e3, (c->shard[i].first_divergence_ms - c->shard[i].first_compile_ms) / 1e3,
 				c->shard[i].first_divergence_compiles);
 	getrusage(RUSAGE_SELF, &ru);
-	printf("  memory: parent %ld MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s->target_rss >> 20);
+	printf("  memory: parent %ld MiB, shards %" PRId64 " MiB, targets %" PRId64 " MiB\n", ru.ru_maxrss / 1024, s->own_rss >> 20,
+		s->target_rss >> 20);
 }
 
 static void print_findings(const struct summary *c)

@@ -112,7 +112,7 @@ static int run_self(struct strbuf *out, char *const *argv)
 }
 
 struct campaign_figures {
-	double seconds, programs, generate, reference, wait, parent, targets;
+	double seconds, programs, generate, reference, wait, parent, shards, targets;
 };
 
 /* The lines that campaign.c's summary() prints. */
@@ -124,7 +124,7 @@ static bool summary_read(struct campaign_figures *f, const char *s)
 		&& sscanf(time, "  time: generating %lf%%, reference and comparison %lf%%, waiting for targets %lf%%", &f->generate, &f->reference,
 			   &f->wait)
 		== 3
-		&& sscanf(memory, "  memory: parent %lf MiB, targets %lf MiB", &f->parent, &f->targets) == 2;
+		&& sscanf(memory, "  memory: parent %lf MiB, shards %lf MiB, targets %lf MiB", &f->parent, &f->shards, &f->targets) == 3;
 }
 
 struct campaign_case {
@@ -165,7 +165,7 @@ static bool one_campaign(struct campaign_figures *f, const struct options *o, co
 bool bench_campaign(const struct options *o, struct err *err)
 {
 	static const struct bench_column columns[] = {{"seconds", 8, 0}, {"programs", 9, 0}, {"programs/s", 10, 1}, {"generate %", 10, 2},
-		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"targets MiB", 11, 0}};
+		{"judge %", 8, 2}, {"waiting %", 9, 2}, {"outside %", 9, 2}, {"parent MiB", 10, 0}, {"shards MiB", 11, 0}, {"targets MiB", 11, 0}};
 	static const struct campaign_case cases[] = {
 		{"builtin:eager", 10000, 120, "builtin:eager, 10^4 programs", 0},
 		{"torch:eager", 2000, 60, "torch:eager", 0},
@@ -190,7 +190,7 @@ bool bench_campaign(const struct options *o, struct err *err)
 		else if (one_campaign(&f, o, &cases[i], &out))
 			table_row(&tb, cases[i].name,
 				(double[]){f.seconds, f.programs, f.programs / fmax(f.seconds, 0.5), f.generate, f.reference, f.wait, 100 - f.wait,
-					f.parent, f.targets});
+					f.parent, f.shards, f.targets});
 		else
 			bench_note(o, "%s: the campaign did not count", cases[i].target);
 		sb_free(&path);
@@ -210,7 +210,7 @@ static double scaling_row(const struct bench_table *t, const struct campaign_cas
 	sb_init(&out);
 	if (one_campaign(&f, t->o, c, &out)) {
 		rate = f.programs / fmax(f.seconds, 0.5);
-		table_row(t, c->name, (double[]){f.programs, f.seconds, rate, one > 0 ? rate / one : NAN, f.parent, f.targets});
+		table_row(t, c->name, (double[]){f.programs, f.seconds, rate, one > 0 ? rate / one : NAN, f.parent, f.shards, f.targets});
 	} else {
 		bench_note(t->o, "%s: the campaign did not count", c->name);
 	}
@@ -220,8 +220,8 @@ static double scaling_row(const struct bench_table *t, const struct campaign_cas
 
 bool bench_scaling(const struct options *o, struct err *err)
 {
-	static const struct bench_column columns[] = {
-		{"programs", 9, 0}, {"seconds", 8, 0}, {"programs/s", 11, 1}, {"x one", 7, 2}, {"parent MiB", 11, 0}, {"targets MiB", 12, 0}};
+	static const struct bench_column columns[] = {{"programs", 9, 0}, {"seconds", 8, 0}, {"programs/s", 11, 1}, {"x one", 7, 2},
+		{"parent MiB", 11, 0}, {"shards MiB", 11, 0}, {"targets MiB", 12, 0}};
 	static const struct campaign_case memory[] = {{"builtin:jit", 1000, 600, "builtin:jit, up to 10^3 programs", 2},
 		{"builtin:jit", 10000, 600, "builtin:jit, up to 10^4 programs", 2}, {"builtin:jit", 100000, 600, "builtin:jit, 10^5 programs", 2}};
 	static const char *const targets[] = {"builtin:eager", "builtin:jit", "builtin:o2"};
