@@ -17,6 +17,7 @@ enum { LOWER_MAX_LANE = 256, LOWER_MAX_COMPARISONS = 1 << 22 };
 
 struct lower_options {
 	bool no_fusion; /* every value is in memory */
+	bool blas;      /* matrix products are externs: eager's kernels call OpenBLAS */
 };
 
 struct lowering {

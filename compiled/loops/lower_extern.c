@@ -1,5 +1,5 @@
 /* lower_extern.c: what has no nests, and is run by eager's kernel, on operands in memory: sort and topk of long lanes, index_put under
- * masks, rows whose result keeps a layout that overlaps itself. */
+ * masks, rows whose result keeps a layout that overlaps itself; with +blas=1 matrix products. */
 #include "compiled/loops/lower.h"
 
 void lower_extern(struct lowering *l, int node)

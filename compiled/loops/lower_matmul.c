@@ -77,6 +77,10 @@ static struct product product_of(const struct lowering *l, int node, int a, int 
 #define PRODUCT(kernel, a, b)                                                                                                              \
 	static void nests_##kernel(struct lowering *l, int node)                                                                               \
 	{                                                                                                                                      \
+		if (l->o->blas) {                                                                                                                  \
+			lower_extern(l, node);                                                                                                         \
+			return;                                                                                                                        \
+		}                                                                                                                                  \
 		const struct product p = product_of(l, node, a, b);                                                                                \
 		product(l, node, &p);                                                                                                              \
 	}                                                                                                                                      \
@@ -91,6 +95,10 @@ static double value_of(const struct scalar *s) { return s->kind == SC_FLOAT ? s-
 static void nests_addmm(struct lowering *l, int node)
 {
 	const struct node *n = &l->p->node[node];
+	if (l->o->blas) {
+		lower_extern(l, node);
+		return;
+	}
 	struct product p = product_of(l, node, A_addmm_mat1, A_addmm_mat2);
 	p.bias = lower_operand(l, node, A_addmm_self);
 	p.alpha = value_of(&n->arg[A_addmm_alpha].scalar);

@@ -246,6 +246,18 @@ static const struct {
 	{"matrix product", "# scatterproof 1\nx = input([1024, 1024])\ny = input([1024, 1024])\nz = mm(x, y)\nreturn (z,)\n"},
 };
 
+/* Of a row that a kernel of eager runs: its operands and results. */
+static double bytes_of_call(const struct loop_call *call)
+{
+	double bytes = 0;
+	for (int i = 0; i < call->nin + call->nout; i++) {
+		const struct place *at = i < call->nin ? &call->in[i] : &call->out[i - call->nin];
+		const struct meta *m = &at->meta;
+		bytes += (double)meta_numel(m) * dtype_nbytes(m->dtype);
+	}
+	return bytes;
+}
+
 /* Bytes that the nests read and write if each touches the cells of a buffer once. */
 static double bytes_moved(const struct loops *l)
 {
@@ -253,6 +265,8 @@ static double bytes_moved(const struct loops *l)
 	for (int i = 0, end = -1; i < l->nins; i++) {
 		if (i <= end)
 			continue;
+		if (l->ins[i].op == LOOP_EXTERN)
+			bytes += bytes_of_call(l->ins[i].call);
 		for (end = l->ins[i].match; end >= 0 && l->ins[end].op != LOOP_END; end = l->ins[end].match)
 			;
 		for (int b = 0; b < l->nbuffer; b++) {
@@ -330,7 +344,7 @@ static bool code_row(const struct bench_table *t, int which, const struct target
 /* Those that --target names, or all that make code worth measuring. */
 static int code_targets(struct target out[MAX_TARGETS], const struct options *o, struct err *err)
 {
-	static const char *const all[] = {"builtin:o2", "builtin:o2+opt=3", "builtin:o2+cc=clang", "builtin:cuda"};
+	static const char *const all[] = {"builtin:o2", "builtin:o2+opt=3", "builtin:o2+blas=1", "builtin:o2+cc=clang", "builtin:cuda"};
 	struct compile_options co;
 	for (int i = 0; i < o->ntarget; i++) {
 		out[i] = o->target[i];

@@ -462,17 +462,22 @@ cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cu
 	has "whatever this machine has" "$tmp/out" '(pass on builtin:cuda|unsupported on builtin:cuda: no )'
 	"$bin" check "$tmp/g.prog" --target builtin:loops+order=reversed --expect pass >"$tmp/out" 2>&1
 	expect "in another order" 0 $?
-	for wrong in cuda+fast=2 cuda+opt=1 jit+order=reversed loops+order=random loops+fast=1; do
+	printf '# scatterproof 1\nx = input([5, 3], seed=1)\ny = input([3, 4], stride=[1, 3], seed=2)\nz = mm(x, y)\nreturn (z,)\n' >"$tmp/mm.prog"
+	"$bin" compile "$tmp/mm.prog" --print-after loops --target builtin:jit+blas=1 >"$tmp/out"
+	has "a product by BLAS" "$tmp/out" '^extern [0-9]+\(b0 f32\[5, 3\]\[3, 1\]\+0, b1 f32\[3, 4\]\[1, 3\]\+0\) -> '
+	"$bin" check "$tmp/mm.prog" --target builtin:jit+blas=1 --target builtin:package+blas=1 --expect pass >"$tmp/out"
+	expect "it is right" 0 $?
+	for wrong in cuda+blas=1 jit+blas=2 cuda+fast=2 cuda+opt=1 jit+order=reversed loops+order=random loops+fast=1; do
 		"$bin" check "$tmp/g.prog" --target builtin:$wrong >"$tmp/out" 2>"$tmp/err"
 		expect "$wrong" 2 $?
 	done
 }
 
 random() {
-	for stage in functional joint partitioned partitioned+recompute=0 decomposed passes passes+decompose=1 loops loops+fusion=off loops+order=reversed jit jit+decompose=1 jit+partition=1; do
+	for stage in functional joint partitioned partitioned+recompute=0 decomposed passes passes+decompose=1 loops loops+fusion=off loops+order=reversed loops+blas=1 jit jit+decompose=1 jit+partition=1; do
 		"$bin" fuzz --target builtin:$stage --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
-		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|partitioned|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1|.partition=1|.recompute=0)? +pass 1[34][0-9][0-9]"
+		has "$stage: it judges" "$tmp/out" "builtin:(functional|joint|partitioned|decomposed|passes|loops|jit)(.fusion=off|.order=reversed|.decompose=1|.partition=1|.recompute=0|.blas=1)? +pass 1[34][0-9][0-9]"
 	done
 }
 

@@ -196,7 +196,7 @@ static bool pair_fits(const struct target *t, const struct target_option *o, con
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	static const char *const names[] = {"plant", "partition", "recompute", "decompose", "passes", "freezing", "reinplace", "fusion",
-		"buffer_reuse", "order", "fast", "cc", "opt", "sanitize", "defect", "dynamic", "until"};
+		"buffer_reuse", "blas", "order", "fast", "cc", "opt", "sanitize", "defect", "dynamic", "until"};
 	static const char *const switches[] = {"0", "1"}, *const fusion[] = {"on", "off"}, *const compilers[] = {"gcc", "clang"},
 							 *const levels[] = {"0", "1", "2", "3"}, *const one[] = {"1"}, *const orders[] = {"forward", "reversed"};
 	const bool native = is_native(t), loops = has_loops(t), passes_stage = loops || str_eq(target_stage(t)->name, "passes"),
@@ -214,6 +214,8 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (str_eq(o->name, "plant"))
 		return one_of(plants, ARRAY_LEN(plants), o, text, err);
 	if (loops && str_eq(o->name, "buffer_reuse"))
+		return one_of(switches, ARRAY_LEN(switches), o, text, err);
+	if (loops && !is_cuda(t) && str_eq(o->name, "blas"))
 		return one_of(switches, ARRAY_LEN(switches), o, text, err);
 	if (str_eq(target_stage(t)->name, "loops") && str_eq(o->name, "order"))
 		return one_of(orders, ARRAY_LEN(orders), o, text, err);
@@ -235,7 +237,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 		return one_of(fusion, ARRAY_LEN(fusion), o, text, err);
 	const char *has = "plant; from stage functional on defect; from partitioned on recompute; from decomposed on partition; from passes on "
 					  "decompose, passes, freezing, reinplace, dynamic, until; from loops on fusion, "
-					  "buffer_reuse; loops order; cuda fast; o2 and package cc, opt, sanitize";
+					  "buffer_reuse; those of a processor blas; loops order; cuda fast; o2 and package cc, opt, sanitize";
 	for (int i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(o->name, names[i]))
 			return err_set(err, "target '%s': stage %s has no option '%s'; builtin has: %s", text, target_stage(t)->name, o->name, has);
@@ -500,6 +502,7 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 	if (e)
 		out->code.engine = e->engine;
 	out->code.lower.no_fusion = option_is(t, "fusion", "off");
+	out->code.lower.blas = option_is(t, "blas", "1");
 	out->code.no_reuse = option_is(t, "buffer_reuse", "0");
 	out->code.schedule = option_is(t, "order", "reversed") || is_native(t) || is_cuda(t);
 	out->code.dynamic = option_is(t, "dynamic", "1");
