@@ -290,10 +290,10 @@ static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_
 /* In this call. */
 static int64_t threads_of(const struct loops *at, const struct loop_kernel *k)
 {
-	int64_t n = k->team;
+	int64_t npoint = 1;
 	for (int i = 0; i < k->nloop; i++)
-		n *= loop_iterations(&at->ins[k->loop[i]]);
-	return n;
+		npoint *= loop_iterations(&at->ins[k->loop[i]]);
+	return loops_team_groups(k, npoint) * k->beside * k->team;
 }
 
 static void launch(const struct cuda *c, struct loop_frame *f, int k, device_address memory)

@@ -32,14 +32,22 @@ static const char *const sums =
 	"template <class T> static T sum_block(T v)\n{\n__shared__ T part[8];\nv = sum_warp(v);\n__syncthreads();\n"
 	"if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;\n__syncthreads();\n"
 	"v = part[0];\nfor (int k = 1; k < 8; k++) v = plus(v, part[k]);\nreturn v;\n}\n"
-	/* The last block of a team to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums
-	 * ever lie in. */
-	"template <class T> static bool sum_blocks(T *v, raised *frame, i64 point, u32 block, u32 blocks)\n{\n"
-	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + point;\n"
-	"volatile T *part = (T *)(scratch + 4096) + point * blocks;\nT mine = neutral(*v);\n*v = sum_block(*v);\n"
-	"if (threadIdx.x == 0) {\npart[block] = *v;\n__threadfence();\nlast = atomicAdd(count, 1u) == blocks - 1;\n}\n"
+	/* Of W points beside each other: the threads [n, 2n) are added to [0, n). What a step reads no thread writes in it; the first barrier
+	 * is for those that still read what the sum before left. */
+	"template <int W, class T> static T sum_rows(T v)\n{\n__shared__ T part[256];\nconst u32 me = threadIdx.x;\n__syncthreads();\n"
+	"part[me] = v;\nfor (u32 n = 128; n >= W; n /= 2) {\n__syncthreads();\nif (me < n) part[me] = plus(part[me], part[me + n]);\n}\n"
+	"__syncthreads();\nreturn part[me % W];\n}\n"
+	"template <int W, class T> static T sum_points(T v) { return W == 1 ? sum_block(v) : sum_rows<W>(v); }\n"
+	/* The last block of a group to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums
+	 * ever lie in. One thread fences for its block, between barriers: what the others of the block wrote before the first one, or
+	 * read behind the second, is as if that thread had. */
+	"template <int W, class T> static bool sum_blocks(T *v, raised *frame, i64 group, u32 block, u32 blocks)\n{\n"
+	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + group;\n"
+	"volatile T *part = (T *)(scratch + 4096) + group * blocks * W;\nT mine = neutral(*v);\n*v = sum_points<W>(*v);\n"
+	"if (threadIdx.x < W) part[block * W + threadIdx.x] = *v;\n__syncthreads();\n"
+	"if (threadIdx.x == 0) {\n__threadfence();\nlast = atomicAdd(count, 1u) == blocks - 1;\n__threadfence();\n}\n"
 	"__syncthreads();\nif (!last) return false;\n"
-	"for (u32 k = threadIdx.x; k < blocks; k += 256) mine = plus(mine, (T)part[k]);\n*v = sum_block(mine);\n"
+	"for (u32 k = threadIdx.x; k < blocks * W; k += 256) mine = plus(mine, (T)part[k]);\n*v = sum_points<W>(mine);\n"
 	"if (threadIdx.x == 0) *count = 0;\nreturn true;\n}\n";
 enum { COUNTERS = 4 * MOST_SHARED_POINTS };
 _Static_assert(CUDA_HEAD == 256 && COUNTERS == 4096 && TEAM_BLOCK == 256 && TEAM_WARP == 32, "what the text above says");
@@ -157,14 +165,40 @@ static void put_variables(struct strbuf *sb, const struct loops *l, const int *l
 		sb_printf(sb, "r%d = rest%s;\n", l->ins[loop[0]].dst, tile_factor(&l->ins[loop[0]], factor));
 }
 
+/* Combinations, an expression. */
+static void put_npoint(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
+{
+	sb_puts(sb, "(i64)1");
+	for (int i = 0; i < k->nloop; i++) {
+		const struct loop_ins *ins = &l->ins[k->loop[i]];
+		sb_puts(sb, " * ");
+		emit_number(sb, l, ins->number_of, loop_iterations(ins));
+	}
+}
+
+/* Of teams beside each other: a thread without a point computes the last one again, so that it meets the others, and stores nothing. */
+static void put_beside(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
+{
+	const int blocks = loops_team_blocks(k);
+	sb_printf(sb, "const i64 group = me / %d, own = group * %d + threadIdx.x %% %d, points = ", blocks * TEAM_BLOCK, k->beside, k->beside);
+	put_npoint(sb, l, k);
+	sb_printf(sb, ";\nconst u32 block = (u32)(me / %d - group * %d), lane = block * %d + threadIdx.x / %d;\n", TEAM_BLOCK, blocks,
+		TEAM_BLOCK / k->beside, k->beside);
+	sb_printf(sb, "const bool first = threadIdx.x < %d && own < points;\nconst i64 point = own < points ? own : points - 1;\n", k->beside);
+}
+
 /* Which thread of which team; `first` alone stores. */
 static void put_head(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
-	if (k->team == 1)
+	if (k->beside > 1)
+		put_beside(sb, l, k);
+	else if (k->team == 1)
 		sb_puts(sb, "const i64 point = me;\n");
 	else
-		sb_printf(sb, "const i64 point = me / %d;\nconst u32 lane = (u32)(me - point * %d);\nconst bool first = %s == 0;\n", k->team,
-			k->team, k->team < TEAM_BLOCK ? "lane" : "threadIdx.x");
+		sb_printf(sb,
+			"const i64 point = me / %d, group = point;\nconst u32 lane = (u32)(me - point * %d), block = lane / %d;\n"
+			"const bool first = %s == 0;\n",
+			k->team, k->team, TEAM_BLOCK, k->team < TEAM_BLOCK ? "lane" : "threadIdx.x");
 	put_variables(sb, l, k->loop, k->nloop, "point", k->npoint);
 }
 
@@ -172,7 +206,8 @@ static void put_head(struct strbuf *sb, const struct loops *l, const struct loop
 
 int64_t emit_cuda_scratch(const struct loop_kernel *k)
 {
-	return k->team > TEAM_BLOCK ? COUNTERS + k->npoint * (k->team / TEAM_BLOCK) * 8 : 0;
+	const int blocks = loops_team_blocks(k);
+	return blocks > 1 ? COUNTERS + loops_team_groups(k, k->npoint) * k->beside * blocks * 8 : 0;
 }
 
 /* A team's share of a summed loop, and of those that stand in it alone: every team-th iteration. Returns the innermost of them. */
@@ -196,13 +231,15 @@ static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struc
 static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int at)
 {
 	int reg[MOST_SUMS];
-	const int nsum = loops_sums(reg, MOST_SUMS, l, at), blocks = k->team / TEAM_BLOCK;
+	const int nsum = loops_sums(reg, MOST_SUMS, l, at), blocks = loops_team_blocks(k);
 	sb_puts(sb, "}\n");
 	for (int i = 0; i < nsum; i++)
 		if (blocks > 1)
-			sb_printf(sb, "if (!sum_blocks(&r%d, frame, point, lane / %d, %d)) return 1;\n", reg[i], TEAM_BLOCK, blocks);
+			sb_printf(sb, "if (!sum_blocks<%d>(&r%d, frame, group, block, %d)) return 1;\n", k->beside, reg[i], blocks);
+		else if (blocks == 1)
+			sb_printf(sb, "r%d = sum_points<%d>(r%d);\n", reg[i], k->beside, reg[i]);
 		else
-			sb_printf(sb, "r%d = sum_%s(r%d);\n", reg[i], blocks ? "block" : "warp", reg[i]);
+			sb_printf(sb, "r%d = sum_warp(r%d);\n", reg[i], reg[i]);
 }
 
 /* ---- tiles ---- */

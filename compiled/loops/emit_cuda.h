@@ -1,8 +1,8 @@
 /* emit_cuda.h: CUDA C++ of loop programs, a kernel for each kernel of a program's schedule (schedule.h), named NAME_k0, NAME_k1, ...:
  *     void NAME_k0(struct raised *, long threads, long s, ..., unsigned char *b, ...)
  * s: the symbols that it needs (symbols.h: loops_symbols_of), b: the buffers that it touches, by number.
- * threads: npoint * team, in blocks of TEAM_BLOCK. CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the
- * first kernel.
+ * threads: loops_team_groups * beside * team, in blocks of TEAM_BLOCK; where teams are blocks, all threads of them run, because they meet.
+ * CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the first kernel.
  * No #include, and no runtime: the text stands alone. */
 #ifndef SCATTERPROOF_EMIT_CUDA_H
 #define SCATTERPROOF_EMIT_CUDA_H

@@ -30,12 +30,20 @@ struct loop_kernel {
 	int nloop, loop[MAX_LOOP_DEPTH]; /* instructions */
 	int nbuffer, *buffer;            /* that it touches, by number, without local ones */
 	int64_t npoint;                  /* combinations; of loops of any size the hint's */
-	/* threads for each, which share its summed loops, or its tile: 1, a warp, a block, or several; of loops of any size the hint's */
+	/* threads for each, which share its summed loops, or its tile; of loops of any size by the hint's sizes */
 	int team;
+	int beside; /* teams that stand in one block beside each other: 1, or a power of two up to a warp */
 };
+/* A team is one thread, a warp, a block or several blocks, and then `beside` is 1. Or neighbouring points read neighbouring cells: then a
+ * block has `beside` of them, whose threads stand side by side, and a team is one thread of each row of the block, or of several blocks.
+ * Sums of 32 columns: the 32 threads of a row of the block read 32 cells of one line of the matrix, the 8 rows 8 lines, and so on. */
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
-enum { MOST_SHARED_POINTS = 1024 }; /* of a kernel whose teams are several blocks */
-enum { MOST_SUMS = 64 };            /* of a loop that a team shares */
+enum { MOST_SHARED_POINTS = 1024 }; /* or groups of points beside each other: of a kernel whose teams are several blocks */
+/* Blocks of each point, or each group of points beside each other; 0: less than one. */
+static inline int loops_team_blocks(const struct loop_kernel *k) { return (int)((int64_t)k->team * k->beside / TEAM_BLOCK); }
+/* Of so many points. The last group may be short: then it has threads without a point. */
+static inline int64_t loops_team_groups(const struct loop_kernel *k, int64_t npoint) { return (npoint + k->beside - 1) / k->beside; }
+enum { MOST_SUMS = 64 }; /* of a loop that a team shares */
 /* The registers that a summed loop adds to; how many, `most` at most. */
 int loops_sums(int *out, int most, const struct loops *l, int loop);
 /* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */

@@ -123,6 +123,43 @@ static void test_teams(void)
 	EXPECT_INT(k[0].team, 1);
 }
 
+/* The kernel of a sum of a matrix's columns, or (by rows) of its rows: nrow rows of ncol cells. A condition may stand around it. */
+static struct loop_kernel of_matrix(int nrow, int ncol, bool rows, bool conditional)
+{
+	struct loop_kernel *k;
+	const char *text = arena_printf(&arena,
+		"loops 1\nb0: f32[%d] = input 0\nb1: f32[%d]\nfor r0 < %d\nr4: f64 = const 0.0\nr5: f64 = var r4\nr9: f64 = const 1.0\n%s"
+		"for r6 < %d\nr7: f32 = load b0[r%d*%d + r%d]\nr8: f64 = as r7\nr10: f64 = add.Tensor f64(r5, r8; r9)\nr5 := r10\nend\n%s"
+		"r11: f32 = rounded f32 r5\nstore b1[r0] = r11\nend\nreturn b1 f32[%d][1]+0\n",
+		nrow * ncol, rows ? nrow : ncol, rows ? nrow : ncol, conditional ? "r12: i64 = index r0\nif r12\n" : "", rows ? ncol : nrow,
+		rows ? 0 : 6, ncol, rows ? 6 : 0, conditional ? "end\n" : "", rows ? nrow : ncol);
+	EXPECT_INT(loops_kernels(&k, scheduled(text), &arena), 1);
+	return k[0];
+}
+
+static void expect_teams(struct loop_kernel k, int team, int beside, int blocks)
+{
+	EXPECT(k.team == team && k.beside == beside && loops_team_blocks(&k) == blocks, "teams of %d, %d beside each other, %d blocks", k.team,
+		k.beside, loops_team_blocks(&k));
+}
+
+/* Columns beside each other share a block, or several; what is a row's own is not theirs. */
+static void test_teams_beside(void)
+{
+	expect_teams(of_matrix(8192, 8192, false, false), 64, 32, 8);
+	expect_teams(of_matrix(40, 33, false, false), 8, 32, 1);
+	expect_teams(of_matrix(40, 2, false, false), 128, 2, 1);
+	expect_teams(of_matrix(3000, 3, false, false), 64 * 2, 4, 2);
+	expect_teams(of_matrix(31, 8192, false, false), 1, 1, 0);
+	expect_teams(of_matrix(64, 1 << 16, false, false), 1, 1, 0);
+	expect_teams(of_matrix(8192, 8192, true, false), TEAM_BLOCK, 1, 1);
+	expect_teams(of_matrix(40, 33, true, false), TEAM_WARP, 1, 0);
+	expect_teams(of_matrix(40, 33, false, true), TEAM_WARP, 1, 0);
+	const struct loop_kernel k = of_matrix(40, 33, false, false);
+	EXPECT_INT(loops_team_groups(&k, k.npoint), 2);
+	EXPECT_INT(loops_team_groups(&k, 32), 1);
+}
+
 static void test_text(void)
 {
 	struct strbuf a, b;
@@ -149,6 +186,7 @@ int main(void)
 	RUN(test_positions_from_memory);
 	RUN(test_kernels);
 	RUN(test_teams);
+	RUN(test_teams_beside);
 	RUN(test_text);
 	arena_free(&arena);
 	return TEST_END();
