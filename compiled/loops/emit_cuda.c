@@ -146,6 +146,30 @@ static const char *tile_factor(const struct loop_ins *loop, char factor[32])
 	return factor;
 }
 
+/* Numbers of iterations and of cells that a kernel computes with an int, in which a GPU does it in one step, not in several. */
+enum { MOST_INT = 1 << 30 };
+static bool is_int(const struct loops *l, int64_t n) { return n <= MOST_INT && !l->nsymbol; }
+
+/* Is the index, and what of it is added up first, within an int? What no loop counts is an i64, and so is what it is added to. */
+static bool is_int_index(const struct loops *l, const struct affine *at)
+{
+	int64_t most = at->base < 0 ? -at->base : at->base;
+	for (int k = 0; k < at->n && is_int(l, most); k++) {
+		const int64_t extent = MAX(l->extent[at->term[k].reg], 1), times = at->term[k].times < 0 ? -at->term[k].times : at->term[k].times;
+		most = times > MOST_INT || extent > MOST_INT ? INT64_MAX : most + times * (extent - 1);
+	}
+	return is_int(l, most);
+}
+
+/* May the variables of a kernel's loops be of type int? */
+static bool has_int_loops(const struct loops *l, const struct loop_kernel *k)
+{
+	bool fits = true;
+	for (int i = k->begin; i < k->end; i++)
+		fits &= (l->ins[i].op != LOOP_FOR || is_int(l, l->ins[i].imm)) && (!l->ins[i].at || is_int_index(l, l->ins[i].at));
+	return fits;
+}
+
 /* A number as the variables of loops, the innermost fastest: neighbouring threads touch neighbouring cells. */
 static void put_variables(struct strbuf *sb, const struct loops *l, const int *loop, int n, const char *number, int64_t below)
 {
@@ -218,7 +242,7 @@ static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struc
 	const int nsum = loops_sums(reg, MOST_SUMS, l, at), n = loops_sum_chain(loop, &iterations, l, at);
 	for (int i = 0; i < nsum; i++)
 		sb_printf(sb, "if (lane) r%d = neutral(r%d);\n", reg[i], reg[i]);
-	sb_puts(sb, "for (i64 step = lane; step < ");
+	sb_printf(sb, "for (%s step = lane; step < ", is_int(l, iterations) ? "int" : "i64");
 	for (int i = 0; i < n; i++) {
 		sb_puts(sb, i ? " * (i64)" : "(i64)");
 		emit_number(sb, l, l->ins[loop[i]].number_of, l->ins[loop[i]].imm);
@@ -256,21 +280,38 @@ static void put_local_buffers(struct strbuf *sb, const struct loops *l, const st
 
 static bool is_within(const struct loops *l, int at) { return l->ins[at].op == LOOP_FOR && l->ins[at].a != NO_REG; }
 
-/* Of the two loops within a tile that stand in one another, at is the inner one. */
+static bool is_inner(const struct loops *l, int at) { return is_within(l, at - 1); }
+
+/* Iterations of the loop that threads take at once. */
+static int at_once(const struct loops *l, int at) { return is_inner(l, at) ? ROW : TEAM_BLOCK / ROW; }
+
+/* Do the threads together count exactly the iterations of each tile? */
+static bool is_even(const struct loops *l, int at)
+{
+	const struct loop_ins *loop = &l->ins[at];
+	return loop->imm % loop->imm2 == 0 && loop->imm2 % at_once(l, at) == 0;
+}
+
+/* Of the two loops within a tile that stand in one another. How often a thread goes around is a number, so that its loads, in all rounds,
+ * can be under way at the same time. */
 static void put_within(struct strbuf *sb, const struct loops *l, int at)
 {
 	const struct loop_ins *loop = &l->ins[at];
-	const bool inner = is_within(l, at - 1);
-	sb_printf(sb, "for (r%d = r%d + threadIdx.x %s %d; r%d < ", loop->dst, loop->a, inner ? "%" : "/", ROW, loop->dst);
+	sb_printf(sb,
+		"#pragma unroll\nfor (int round%d = 0; round%d < %" PRId64 "; round%d += %d) {\nr%d = r%d + round%d + threadIdx.x %s %d;\n",
+		loop->dst, loop->dst, loop->imm2, loop->dst, at_once(l, at), loop->dst, loop->a, loop->dst, is_inner(l, at) ? "%" : "/", ROW);
+	if (is_even(l, at))
+		return;
+	sb_printf(sb, "if (r%d < ", loop->dst);
 	emit_past_tile(sb, loop);
-	sb_printf(sb, "; r%d += %d) {\n", loop->dst, inner ? ROW : TEAM_BLOCK / ROW);
+	sb_puts(sb, ") {\n");
 }
 
 /* What the next loops read, or the next tile's fill, is complete. */
 static void put_end_within(struct strbuf *sb, const struct loops *l, int at)
 {
-	sb_puts(sb, "}\n");
-	if (!is_within(l, l->ins[at].match - 1))
+	sb_puts(sb, is_even(l, l->ins[at].match) ? "}\n" : "}\n}\n");
+	if (!is_inner(l, l->ins[at].match))
 		sb_puts(sb, "__syncthreads();\n");
 }
 
@@ -317,17 +358,53 @@ static void put_statements(struct strbuf *sb, const struct loops *l, const struc
 
 static void put_body(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k)
 {
+	const bool int_loops = has_int_loops(l, k);
 	for (int i = k->begin; i < k->end; i++)
-		if (l->ins[i].dst != NO_REG && l->ins[i].op != LOOP_SET)
+		if (l->ins[i].op == LOOP_FOR && int_loops)
+			sb_printf(sb, "int r%d;\n", l->ins[i].dst);
+		else if (l->ins[i].dst != NO_REG && l->ins[i].op != LOOP_SET)
 			emit_register(sb, l, l->ins[i].dst);
 	put_local_buffers(sb, l, k);
 	put_head(sb, l, k);
 	put_statements(sb, l, k);
 }
 
+static bool raises(const struct loops *l)
+{
+	bool any = false;
+	for (int i = 0; i < l->nins; i++)
+		any |= l->ins[i].op == LOOP_BOUND;
+	return any;
+}
+
+static void put_call(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int number)
+{
+	sb_printf(sb, "body%d(frame, me", number);
+	put_symbols(sb, l, k, "");
+	put_buffers(sb, k);
+	sb_puts(sb, ");\n");
+}
+
+/* A thread's points. In a block that has them all nothing is asked between them. */
+static void put_calls(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, int number)
+{
+	if (k->each == 1) {
+		sb_printf(sb, "const i64 me = (i64)blockIdx.x * %d + threadIdx.x;\nif (me < n) ", TEAM_BLOCK);
+		put_call(sb, l, k, number);
+		return;
+	}
+	const int step = TEAM_BLOCK * k->each;
+	sb_printf(sb, "i64 me = (i64)blockIdx.x * %d + threadIdx.x;\nif (((i64)blockIdx.x + 1) * %d <= n) {\n", step, step);
+	sb_printf(sb, "#pragma unroll\nfor (int k = 0; k < %d; k++, me += %d) ", k->each, TEAM_BLOCK);
+	put_call(sb, l, k, number);
+	sb_printf(sb, "} else {\nfor (; me < n; me += %d) ", TEAM_BLOCK);
+	put_call(sb, l, k, number);
+	sb_puts(sb, "}\n");
+}
+
 static void put_kernel(struct strbuf *sb, const struct loops *l, const struct loop_kernel *k, const char *name, int number)
 {
-	sb_printf(sb, "static bool body%d(struct raised *frame, i64 me", number);
+	sb_printf(sb, "static __forceinline__ bool body%d(struct raised *frame, i64 me", number);
 	put_symbols(sb, l, k, "const i64 ");
 	declare_buffers(sb, l, k, "const ");
 	sb_puts(sb, ")\n{\n");
@@ -335,10 +412,9 @@ static void put_kernel(struct strbuf *sb, const struct loops *l, const struct lo
 	sb_printf(sb, "return 1;\n}\nextern \"C\" __global__ void %s_k%d(struct raised *frame, i64 n", name, number);
 	put_symbols(sb, l, k, "i64 ");
 	declare_buffers(sb, l, k, "");
-	sb_printf(sb, ")\n{\nconst i64 me = (i64)blockIdx.x * blockDim.x + threadIdx.x;\nif (me < n && !frame->is) body%d(frame, me", number);
-	put_symbols(sb, l, k, "");
-	put_buffers(sb, k);
-	sb_puts(sb, ");\n}\n");
+	sb_puts(sb, raises(l) ? ")\n{\nif (frame->is) return;\n" : ")\n{\n");
+	put_calls(sb, l, k, number);
+	sb_puts(sb, "}\n");
 }
 
 void loops_emit_cuda_body(struct strbuf *sb, const struct cuda_text *p)

@@ -455,6 +455,14 @@ static void find_team_beside(struct loop_kernel *k, const struct loops *l, int64
 		k->team *= (int)MAX(MIN(2 * MOST_BLOCKS / MAX(groups, 1), n / (LEAST_EACH * k->team)), 1);
 }
 
+static bool has_loop_within(const struct loop_kernel *k, const struct loops *l)
+{
+	int nfor = 0;
+	for (int i = k->begin; i < k->end; i++)
+		nfor += l->ins[i].op == LOOP_FOR;
+	return nfor > k->nloop;
+}
+
 /* Threads that read neighbours are as good as threads that have points of their own next to each other; so many points that the GPU is
  * full need no teams. Blocks meet once in a kernel. Threads of teams beside each other meet where their points differ, so not in a
  * condition. */
@@ -463,6 +471,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l, const struct
 	enum { FULL = 1 << 16, MANY = 1 << 10 };
 	k->team = k->tiled ? TEAM_BLOCK : 1;
 	k->beside = 1;
+	k->each = k->npoint >= MANY_POINTS && !k->tiled && !has_loop_within(k, l) ? POINTS_EACH : 1;
 	const struct sums_of sums = find_sums(k, l);
 	if (!sums.may || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
 		return;
@@ -480,6 +489,13 @@ static void find_team(struct loop_kernel *k, const struct loops *l, const struct
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
 	if (k->team == TEAM_BLOCK && sums.once && !l->nsymbol && k->npoint < MOST_SHARED_POINTS)
 		k->team = TEAM_BLOCK * (int)MAX(MIN(MOST_BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
+}
+
+int64_t loops_threads(const struct loop_kernel *k, int64_t npoint)
+{
+	if (k->each == 1)
+		return loops_team_groups(k, npoint) * k->beside * k->team;
+	return (npoint + TEAM_BLOCK * k->each - 1) / (TEAM_BLOCK * k->each) * TEAM_BLOCK;
 }
 
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a)

@@ -33,16 +33,21 @@ struct loop_kernel {
 	/* threads for each, which share its summed loops, or its tile; of loops of any size by the hint's sizes */
 	int team;
 	int beside; /* teams that stand in one block beside each other: 1, or a power of two up to a warp */
+	int each;   /* points of one thread, which lie TEAM_BLOCK apart: 1, or POINTS_EACH, and then the team is 1 */
 };
 /* A team is one thread, a warp, a block or several blocks, and then `beside` is 1. Or neighbouring points read neighbouring cells: then a
  * block has `beside` of them, whose threads stand side by side, and a team is one thread of each row of the block, or of several blocks.
  * Sums of 32 columns: the 32 threads of a row of the block read 32 cells of one line of the matrix, the 8 rows 8 lines, and so on. */
 enum { TEAM_WARP = 32, TEAM_BLOCK = 256, MOST_BLOCKS = 1024, MAX_TEAM = MOST_BLOCKS * TEAM_BLOCK };
+/* Of so many points that the GPU is full anyway a thread has several, whose loads are under way at the same time. */
+enum { POINTS_EACH = 4, MANY_POINTS = 1 << 20 };
 enum { MOST_SHARED_POINTS = 1024 }; /* or groups of points beside each other: of a kernel whose teams are several blocks */
 /* Blocks of each point, or each group of points beside each other; 0: less than one. */
 static inline int loops_team_blocks(const struct loop_kernel *k) { return (int)((int64_t)k->team * k->beside / TEAM_BLOCK); }
-/* Of so many points. The last group may be short: then it has threads without a point. */
+/* Groups of points beside each other, of so many points. The last one may be short: then it has threads without a point. */
 static inline int64_t loops_team_groups(const struct loop_kernel *k, int64_t npoint) { return (npoint + k->beside - 1) / k->beside; }
+/* Threads that are launched for so many points, in whole blocks where threads have several points each. */
+int64_t loops_threads(const struct loop_kernel *k, int64_t npoint);
 enum { MOST_SUMS = 64 }; /* of a loop that a team shares */
 /* The registers that a summed loop adds to; how many, `most` at most. */
 int loops_sums(int *out, int most, const struct loops *l, int loop);

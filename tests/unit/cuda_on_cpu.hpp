@@ -12,7 +12,8 @@
 
 #undef isnan
 #define __global__
-#define __noinline__ __attribute__((noinline))
+#define __noinline__    __attribute__((noinline))
+#define __forceinline__ inline
 #define __shared__   static __attribute__((section("shared")))
 
 namespace cpu {

@@ -156,8 +156,32 @@ static void test_teams_beside(void)
 	expect_teams(of_matrix(40, 33, true, false), TEAM_WARP, 1, 0);
 	expect_teams(of_matrix(40, 33, false, true), TEAM_WARP, 1, 0);
 	const struct loop_kernel k = of_matrix(40, 33, false, false);
-	EXPECT_INT(loops_team_groups(&k, k.npoint), 2);
-	EXPECT_INT(loops_team_groups(&k, 32), 1);
+	EXPECT_INT(loops_threads(&k, k.npoint), 2 * TEAM_BLOCK);
+	EXPECT_INT(loops_threads(&k, 32), TEAM_BLOCK);
+}
+
+/* A kernel of elements, n by 2 of them. */
+static struct loop_kernel of_elements(int n)
+{
+	struct loop_kernel *k;
+	const char *text = arena_printf(&arena,
+		"loops 1\nb0: f32[%d] = input 0\nb1: f32[%d]\nfor r0 < %d\nfor r1 < 2\nr2: f32 = load b0[r0*2 + r1]\nstore b1[r0*2 + r1] = r2\n"
+		"end\nend\nreturn b1 f32[%d, 2][2, 1]+0\n",
+		2 * n, 2 * n, n, n);
+	EXPECT_INT(loops_kernels(&k, scheduled(text), &arena), 1);
+	return k[0];
+}
+
+/* A thread has several points where there are many, and no loop of its own. */
+static void test_points_each(void)
+{
+	const struct loop_kernel many = of_elements(MANY_POINTS / 2), few = of_elements(MANY_POINTS / 2 - 1);
+	EXPECT(many.each == POINTS_EACH && few.each == 1, "%d and %d", many.each, few.each);
+	EXPECT_INT(loops_threads(&many, MANY_POINTS), MANY_POINTS / POINTS_EACH);
+	EXPECT_INT(loops_threads(&many, MANY_POINTS + 1), MANY_POINTS / POINTS_EACH + TEAM_BLOCK);
+	EXPECT_INT(loops_threads(&many, 0), 0);
+	EXPECT_INT(loops_threads(&few, 1000), 1000);
+	EXPECT_INT(of_matrix(2, MANY_POINTS, false, false).each, 1);
 }
 
 static void test_text(void)
@@ -187,6 +211,7 @@ int main(void)
 	RUN(test_kernels);
 	RUN(test_teams);
 	RUN(test_teams_beside);
+	RUN(test_points_each);
 	RUN(test_text);
 	arena_free(&arena);
 	return TEST_END();
