@@ -22,33 +22,38 @@ static const char *const raising =
 	"__threadfence();\natomicExch(&w->lock, 0);\n}\n"
 	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n";
 
-/* What teams share. */
+/* What teams share: a fold F, of which F::of(x, F::neutral(x)) is x, for -0, too. */
 static const char *const sums =
-	"static double plus(double a, double b) { return a + b; }\nstatic i64 plus(i64 a, i64 b) { return wrap_add(a, b); }\n"
-	/* x + neutral is x, for -0, too */
-	"static double neutral(double) { return -0.0; }\nstatic i64 neutral(i64) { return 0; }\n"
-	"template <class T> static T sum_warp(T v)\n{\n"
-	"for (int d = 16; d; d /= 2) v = plus(v, __shfl_xor_sync(0xffffffffu, v, d));\nreturn v;\n}\n"
-	"template <class T> static T sum_block(T v)\n{\n__shared__ T part[8];\nv = sum_warp(v);\n__syncthreads();\n"
+	"struct sum {\nstatic double of(double a, double b) { return a + b; }\nstatic i64 of(i64 a, i64 b) { return wrap_add(a, b); }\n"
+	"static double neutral(double) { return -0.0; }\nstatic i64 neutral(i64) { return 0; }\n};\n"
+	"struct greatest {\ntemplate <class T> static T of(T a, T b) { return isnan(a) || a > b ? a : b; }\n"
+	"static double neutral(double) { return bits_f64(0xfff0000000000000ul); }\nstatic i64 neutral(i64) { return INT64_MIN; }\n};\n"
+	"struct least {\ntemplate <class T> static T of(T a, T b) { return isnan(a) || a < b ? a : b; }\n"
+	"static double neutral(double) { return bits_f64(0x7ff0000000000000ul); }\nstatic i64 neutral(i64) { return ~INT64_MIN; }\n};\n"
+	"template <class F, class T> static T fold_warp(T v)\n{\n"
+	"for (int d = 16; d; d /= 2) v = F::of(v, __shfl_xor_sync(0xffffffffu, v, d));\nreturn v;\n}\n"
+	"template <class F, class T> static T fold_block(T v)\n{\n__shared__ T part[8];\nv = fold_warp<F>(v);\n__syncthreads();\n"
 	"if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;\n__syncthreads();\n"
-	"v = part[0];\nfor (int k = 1; k < 8; k++) v = plus(v, part[k]);\nreturn v;\n}\n"
+	"v = part[0];\nfor (int k = 1; k < 8; k++) v = F::of(v, part[k]);\nreturn v;\n}\n"
 	/* Of W points beside each other: the threads [n, 2n) are added to [0, n). What a step reads no thread writes in it; the first barrier
 	 * is for those that still read what the sum before left. */
-	"template <int W, class T> static T sum_rows(T v)\n{\n__shared__ T part[256];\nconst u32 me = threadIdx.x;\n__syncthreads();\n"
-	"part[me] = v;\nfor (u32 n = 128; n >= W; n /= 2) {\n__syncthreads();\nif (me < n) part[me] = plus(part[me], part[me + n]);\n}\n"
+	"template <class F, int W, class T> static T fold_rows(T v)\n{\n__shared__ T part[256];\nconst u32 me = threadIdx.x;\n"
+	"__syncthreads();\npart[me] = v;\nfor (u32 n = 128; n >= W; n /= 2) {\n__syncthreads();\n"
+	"if (me < n) part[me] = F::of(part[me], part[me + n]);\n}\n"
 	"__syncthreads();\nreturn part[me % W];\n}\n"
-	"template <int W, class T> static T sum_points(T v) { return W == 1 ? sum_block(v) : sum_rows<W>(v); }\n"
+	"template <class F, int W, class T> static T fold_points(T v) { return W == 1 ? fold_block<F>(v) : fold_rows<F, W>(v); }\n"
 	/* The last block of a group to come adds up what all have left, and goes on alone. Counters have a place that no kernel's sums
 	 * ever lie in. One thread fences for its block, between barriers: what the others of the block wrote before the first one, or
 	 * read behind the second, is as if that thread had. */
-	"template <int W, class T> static bool sum_blocks(T *v, raised *frame, i64 group, u32 block, u32 blocks)\n{\n"
+	"template <class F, int W, class T> static bool fold_blocks(T *v, raised *frame, i64 group, u32 block, u32 blocks)\n{\n"
 	"__shared__ bool last;\nunsigned char *scratch = (unsigned char *)frame + 256;\nu32 *count = (u32 *)scratch + group;\n"
-	"volatile T *part = (T *)(scratch + 4096) + group * blocks * W;\nT mine = neutral(*v);\n*v = sum_points<W>(*v);\n"
+	"volatile T *part = (T *)(scratch + 4096) + group * blocks * W;\nT mine = F::neutral(*v);\n*v = fold_points<F, W>(*v);\n"
 	"if (threadIdx.x < W) part[block * W + threadIdx.x] = *v;\n__syncthreads();\n"
 	"if (threadIdx.x == 0) {\n__threadfence();\nlast = atomicAdd(count, 1u) == blocks - 1;\n__threadfence();\n}\n"
 	"__syncthreads();\nif (!last) return false;\n"
-	"for (u32 k = threadIdx.x; k < blocks * W; k += 256) mine = plus(mine, (T)part[k]);\n*v = sum_points<W>(mine);\n"
+	"for (u32 k = threadIdx.x; k < blocks * W; k += 256) mine = F::of(mine, (T)part[k]);\n*v = fold_points<F, W>(mine);\n"
 	"if (threadIdx.x == 0) *count = 0;\nreturn true;\n}\n";
+static const char *const fold_name[] = {[FOLD_NONE] = "sum", [FOLD_SUM] = "sum", [FOLD_GREATEST] = "greatest", [FOLD_LEAST] = "least"};
 enum { COUNTERS = 4 * MOST_SHARED_POINTS };
 _Static_assert(CUDA_HEAD == 256 && COUNTERS == 4096 && TEAM_BLOCK == 256 && TEAM_WARP == 32, "what the text above says");
 
@@ -241,7 +246,7 @@ static int put_shared_loop(struct strbuf *sb, const struct loops *l, const struc
 	int64_t iterations;
 	const int nsum = loops_sums(reg, MOST_SUMS, l, at), n = loops_sum_chain(loop, &iterations, l, at);
 	for (int i = 0; i < nsum; i++)
-		sb_printf(sb, "if (lane) r%d = neutral(r%d);\n", reg[i], reg[i]);
+		sb_printf(sb, "if (lane) r%d = %s::neutral(r%d);\n", reg[i], fold_name[loops_fold(l, at, reg[i])], reg[i]);
 	sb_printf(sb, "for (%s step = lane; step < ", is_int(l, iterations) ? "int" : "i64");
 	for (int i = 0; i < n; i++) {
 		sb_puts(sb, i ? " * (i64)" : "(i64)");
@@ -257,13 +262,15 @@ static void put_sums(struct strbuf *sb, const struct loops *l, const struct loop
 	int reg[MOST_SUMS];
 	const int nsum = loops_sums(reg, MOST_SUMS, l, at), blocks = loops_team_blocks(k);
 	sb_puts(sb, "}\n");
-	for (int i = 0; i < nsum; i++)
+	for (int i = 0; i < nsum; i++) {
+		const char *fold = fold_name[loops_fold(l, at, reg[i])];
 		if (blocks > 1)
-			sb_printf(sb, "if (!sum_blocks<%d>(&r%d, frame, group, block, %d)) return 1;\n", k->beside, reg[i], blocks);
+			sb_printf(sb, "if (!fold_blocks<%s, %d>(&r%d, frame, group, block, %d)) return 1;\n", fold, k->beside, reg[i], blocks);
 		else if (blocks == 1)
-			sb_printf(sb, "r%d = sum_points<%d>(r%d);\n", reg[i], k->beside, reg[i]);
+			sb_printf(sb, "r%d = fold_points<%s, %d>(r%d);\n", reg[i], fold, k->beside, reg[i]);
 		else
-			sb_printf(sb, "r%d = sum_warp(r%d);\n", reg[i], reg[i]);
+			sb_printf(sb, "r%d = fold_warp<%s>(r%d);\n", reg[i], fold, reg[i]);
+	}
 }
 
 /* ---- tiles ---- */

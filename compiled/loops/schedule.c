@@ -229,18 +229,27 @@ static int uses_in(const struct loops *l, int begin, int end, int reg)
 	return u.n;
 }
 
-/* Is instruction `set` `v := add(v, x; 1)`, wide, and does nothing else in the loop use v? */
-static bool adds(const struct loops *l, int begin, int end, int set)
+/* Is the number that a row is given 1? */
+static bool is_one(const struct loops *l, const struct loop_ins *row)
 {
-	const struct loop_ins *s = &l->ins[set], *sum = set > begin ? &l->ins[set - 1] : NULL, *one = NULL;
-	if (!sum || sum->op != LOOP_ROW || sum->dst != s->a || sum->row != OP_add_Tensor || (sum->type != REG_F64 && sum->type != REG_I64)
-		|| sum->a != s->dst || sum->b == s->dst || sum->scalar[0] == NO_REG)
-		return false;
-	for (int i = 0; i < set; i++)
-		if (l->ins[i].dst == sum->scalar[0])
-			one = &l->ins[i];
-	return one && one->op == LOOP_CONST && (sum->type == REG_F64 ? one->value.f64 == 1 : one->value.i64 == 1)
-		&& uses_in(l, begin, end, s->dst) == 2 && uses_in(l, begin, end, s->a) == 1; /* by the row, and by the SET itself */
+	const struct loop_ins *made = NULL;
+	for (const struct loop_ins *i = l->ins; i < row; i++)
+		if (i->dst == row->scalar[0])
+			made = i;
+	return made && made->op == LOOP_CONST && (row->type == REG_F64 ? made->value.f64 == 1 : made->value.i64 == 1);
+}
+
+/* Instruction `set` is `v := add(v, x; 1)`, wide, or `v := maximum(x, v)` or `minimum(x, v)`, with the operands in either order, and
+ * nothing else in the loop uses v. */
+static enum loop_fold fold_of(const struct loops *l, int begin, int end, int set)
+{
+	const struct loop_ins *s = &l->ins[set], *row = set > begin ? &l->ins[set - 1] : NULL;
+	if (!row || row->op != LOOP_ROW || row->dst != s->a || (row->type != REG_F64 && row->type != REG_I64)
+		|| (row->a == s->dst) == (row->b == s->dst) || uses_in(l, begin, end, s->dst) != 2 || uses_in(l, begin, end, s->a) != 1)
+		return FOLD_NONE; /* the uses: by the row, and by the SET itself */
+	if (row->row == OP_maximum || row->row == OP_minimum)
+		return row->row == OP_maximum ? FOLD_GREATEST : FOLD_LEAST;
+	return row->row == OP_add_Tensor && row->a == s->dst && row->scalar[0] != NO_REG && is_one(l, row) ? FOLD_SUM : FOLD_NONE;
 }
 
 static bool is_summed(const struct loops *l, int loop)
@@ -253,7 +262,7 @@ static bool is_summed(const struct loops *l, int loop)
 			return false;
 		if (ins->op != LOOP_SET || made_in(l, begin, end, ins->dst))
 			continue;
-		if (!adds(l, begin, end, i))
+		if (fold_of(l, begin, end, i) == FOLD_NONE)
 			return false;
 		nsums++;
 	}
@@ -268,6 +277,15 @@ int loops_sums(int *out, int most, const struct loops *l, int loop)
 		if (l->ins[i].op == LOOP_SET && !made_in(l, begin, end, l->ins[i].dst) && n < most)
 			out[n++] = l->ins[i].dst;
 	return n;
+}
+
+enum loop_fold loops_fold(const struct loops *l, int loop, int sum)
+{
+	const int begin = loop + 1, end = l->ins[loop].match;
+	for (int i = begin; i < end; i++)
+		if (l->ins[i].op == LOOP_SET && l->ins[i].dst == sum)
+			return fold_of(l, begin, end, i);
+	return FOLD_NONE;
 }
 
 void loops_schedule(struct loops *l)

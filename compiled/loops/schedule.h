@@ -8,7 +8,8 @@
  * in a mixed radix: the terms of the index, largest first, where each is larger than all that follow can add up to. What that does not
  * decide is not parallel.
  * What a loop program may become that runs its parallel loops in another order, and in tiles: reorder.h.
- * A loop is `summed` if all that it leaves behind are registers to which it adds, wide: then it may run in any order but for rounding. */
+ * A loop is `summed` if all that it leaves behind are registers to which it adds, wide, or of which it keeps the greatest or the least:
+ * then it may run in any order but for rounding, and for which of equal ones (0 and -0, NaNs) stays. */
 #ifndef SCATTERPROOF_SCHEDULE_H
 #define SCATTERPROOF_SCHEDULE_H
 
@@ -49,8 +50,10 @@ static inline int64_t loops_team_groups(const struct loop_kernel *k, int64_t npo
 /* Threads that are launched for so many points, in whole blocks where threads have several points each. */
 int64_t loops_threads(const struct loop_kernel *k, int64_t npoint);
 enum { MOST_SUMS = 64 }; /* of a loop that a team shares */
-/* The registers that a summed loop adds to; how many, `most` at most. */
+/* The registers that a summed loop adds to, or keeps the greatest or least in; how many, `most` at most. */
 int loops_sums(int *out, int most, const struct loops *l, int loop);
+enum loop_fold { FOLD_NONE, FOLD_SUM, FOLD_GREATEST, FOLD_LEAST };
+enum loop_fold loops_fold(const struct loops *l, int loop, int sum); /* what a summed loop does with that register */
 /* It and the loops that stand in it alone, one in the other: how many, and the iterations of all. */
 int loops_sum_chain(int loop[MAX_LOOP_DEPTH], int64_t *iterations, const struct loops *l, int at);
 /* Does the innermost loop of such a chain walk neighbouring cells of some buffer? */

@@ -123,6 +123,33 @@ static void test_teams(void)
 	EXPECT_INT(k[0].team, 1);
 }
 
+/* What a loop does with an f64 register r2: `row` of it and of r4 is what it becomes. */
+static void expect_fold(const char *row, enum loop_fold fold)
+{
+	const struct loops *l = scheduled(arena_printf(&arena,
+		TWO
+		"r1: f64 = const 1.0\nr2: f64 = var r1\nr3: f64 = const 2.0\nfor r6 < 64\nr7: f32 = load b0[r6]\nr4: f64 = as r7\nr5: f64 = %s\n"
+		"r2 := r5\nend\nr8: f32 = rounded f32 r2\nstore b1[0] = r8\n" DONE,
+		row));
+	int at = 0, sum;
+	while (l->ins[at].op != LOOP_FOR)
+		at++;
+	EXPECT(l->ins[at].summed == (fold != FOLD_NONE), "%s", row);
+	EXPECT(loops_sums(&sum, 1, l, at) == 1 && loops_fold(l, at, sum) == fold, "%s: %d", row, (int)loops_fold(l, at, sum));
+}
+
+static void test_folds(void)
+{
+	expect_fold("add.Tensor f64(r2, r4; r1)", FOLD_SUM);
+	expect_fold("add.Tensor f64(r2, r4; r3)", FOLD_NONE);
+	expect_fold("add.Tensor f64(r4, r2; r1)", FOLD_NONE);
+	expect_fold("add.Tensor f64(r2, r2; r1)", FOLD_NONE);
+	expect_fold("maximum f64(r4, r2)", FOLD_GREATEST);
+	expect_fold("maximum f64(r2, r4)", FOLD_GREATEST);
+	expect_fold("minimum f64(r4, r2)", FOLD_LEAST);
+	expect_fold("mul.Tensor f64(r2, r4)", FOLD_NONE);
+}
+
 /* The kernel of a sum of a matrix's columns, or (by rows) of its rows: nrow rows of ncol cells. A condition may stand around it. */
 static struct loop_kernel of_matrix(int nrow, int ncol, bool rows, bool conditional)
 {
@@ -210,6 +237,7 @@ int main(void)
 	RUN(test_positions_from_memory);
 	RUN(test_kernels);
 	RUN(test_teams);
+	RUN(test_folds);
 	RUN(test_teams_beside);
 	RUN(test_points_each);
 	RUN(test_text);
