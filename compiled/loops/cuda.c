@@ -288,12 +288,12 @@ static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_
 }
 
 /* In this call. */
-static int64_t threads_of(const struct loops *at, const struct loop_kernel *k)
+static int64_t points_of(const struct loops *at, const struct loop_kernel *k)
 {
-	int64_t n = k->team;
+	int64_t npoint = 1;
 	for (int i = 0; i < k->nloop; i++)
-		n *= loop_iterations(&at->ins[k->loop[i]]);
-	return n;
+		npoint *= loop_iterations(&at->ins[k->loop[i]]);
+	return npoint;
 }
 
 static void launch(const struct cuda *c, struct loop_frame *f, int k, device_address memory)
@@ -304,11 +304,12 @@ static void launch(const struct cuda *c, struct loop_frame *f, int k, device_add
 	void *argument[MAX_POINTERS + MAX_POLY_SYMBOLS + 2];
 	char name[BATCH_NAME + 16];
 	int n = 0;
-	int64_t nthread = threads_of(f->loops, kernel);
+	const int64_t npoint = points_of(f->loops, kernel), nthread = loops_threads(kernel, npoint);
+	int64_t number = kernel->each > 1 ? npoint : nthread;
 	if (nthread == 0)
 		return;
 	argument[n++] = &memory;
-	argument[n++] = &nthread;
+	argument[n++] = &number;
 	for (int s = 0; s < c->l->nsymbol; s++)
 		if (symbols & 1u << s)
 			argument[n++] = &f->symbol[s];

@@ -389,7 +389,7 @@ struct lanes {
 	int nsum, sum[MOST_LANE_SUMS];
 };
 
-/* Is ins such a loop? One whose innermost holds no loop, is long enough, and walks neighbouring cells. */
+/* Is ins such a loop? One that only adds, whose innermost holds no loop, is long enough, and walks neighbouring cells. */
 static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 {
 	int chain[MAX_LOOP_DEPTH];
@@ -402,6 +402,9 @@ static bool has_lanes(struct lanes *s, const struct loops *l, int ins)
 	s->nlane = l->ins[s->inner].imm >= 2 * MANY_LANES ? MANY_LANES : LANES;
 	for (int i = s->inner + 1; i < l->ins[s->inner].match; i++)
 		if (l->ins[i].op == LOOP_FOR)
+			return false;
+	for (int k = 0; k < s->nsum; k++)
+		if (loops_fold(l, ins, s->sum[k]) != FOLD_SUM)
 			return false;
 	return s->nsum < MOST_LANE_SUMS && loops_walk_neighbours(l, s->inner) && l->ins[s->inner].imm >= 2 * LANES;
 }

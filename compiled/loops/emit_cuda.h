@@ -1,8 +1,11 @@
 /* emit_cuda.h: CUDA C++ of loop programs, a kernel for each kernel of a program's schedule (schedule.h), named NAME_k0, NAME_k1, ...:
- *     void NAME_k0(struct raised *, long threads, long s, ..., unsigned char *b, ...)
- * s: the symbols that it needs (symbols.h: loops_symbols_of), b: the buffers that it touches, by number.
- * threads: npoint * team, in blocks of TEAM_BLOCK. CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the
- * first kernel.
+ *     void NAME_k0(struct raised *, long n, long s, ..., unsigned char *b, ...)
+ * n: the threads (loops_threads) in blocks of TEAM_BLOCK, or, where a thread has several points, the points. s: the symbols that it needs
+ * (symbols.h: loops_symbols_of), b: the buffers that it touches, by number.
+ * Where threads of a block meet (sums, tiles), all of its threads are there: n is whole blocks then, nothing raises, no condition stands
+ * around it, loops around it have as many iterations for each thread, and a thread without a point computes the last one again. A warp
+ * that shuffles has one point. One thread of a team stores, and no kernel with teams reads what it stores.
+ * CUDA_HEAD bytes behind the struct raised there is scratch memory, 0 before the first kernel.
  * No #include, and no runtime: the text stands alone. */
 #ifndef SCATTERPROOF_EMIT_CUDA_H
 #define SCATTERPROOF_EMIT_CUDA_H

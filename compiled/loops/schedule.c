@@ -229,18 +229,27 @@ static int uses_in(const struct loops *l, int begin, int end, int reg)
 	return u.n;
 }
 
-/* Is instruction `set` `v := add(v, x; 1)`, wide, and does nothing else in the loop use v? */
-static bool adds(const struct loops *l, int begin, int end, int set)
+/* Is the number that a row is given 1? */
+static bool is_one(const struct loops *l, const struct loop_ins *row)
 {
-	const struct loop_ins *s = &l->ins[set], *sum = set > begin ? &l->ins[set - 1] : NULL, *one = NULL;
-	if (!sum || sum->op != LOOP_ROW || sum->dst != s->a || sum->row != OP_add_Tensor || (sum->type != REG_F64 && sum->type != REG_I64)
-		|| sum->a != s->dst || sum->b == s->dst || sum->scalar[0] == NO_REG)
-		return false;
-	for (int i = 0; i < set; i++)
-		if (l->ins[i].dst == sum->scalar[0])
-			one = &l->ins[i];
-	return one && one->op == LOOP_CONST && (sum->type == REG_F64 ? one->value.f64 == 1 : one->value.i64 == 1)
-		&& uses_in(l, begin, end, s->dst) == 2 && uses_in(l, begin, end, s->a) == 1; /* by the row, and by the SET itself */
+	const struct loop_ins *made = NULL;
+	for (const struct loop_ins *i = l->ins; i < row; i++)
+		if (i->dst == row->scalar[0])
+			made = i;
+	return made && made->op == LOOP_CONST && (row->type == REG_F64 ? made->value.f64 == 1 : made->value.i64 == 1);
+}
+
+/* Instruction `set` is `v := add(v, x; 1)`, wide, or `v := maximum(x, v)` or `minimum(x, v)`, with the operands in either order, and
+ * nothing else in the loop uses v. */
+static enum loop_fold fold_of(const struct loops *l, int begin, int end, int set)
+{
+	const struct loop_ins *s = &l->ins[set], *row = set > begin ? &l->ins[set - 1] : NULL;
+	if (!row || row->op != LOOP_ROW || row->dst != s->a || (row->type != REG_F64 && row->type != REG_I64)
+		|| (row->a == s->dst) == (row->b == s->dst) || uses_in(l, begin, end, s->dst) != 2 || uses_in(l, begin, end, s->a) != 1)
+		return FOLD_NONE; /* the uses: by the row, and by the SET itself */
+	if (row->row == OP_maximum || row->row == OP_minimum)
+		return row->row == OP_maximum ? FOLD_GREATEST : FOLD_LEAST;
+	return row->row == OP_add_Tensor && row->a == s->dst && row->scalar[0] != NO_REG && is_one(l, row) ? FOLD_SUM : FOLD_NONE;
 }
 
 static bool is_summed(const struct loops *l, int loop)
@@ -253,7 +262,7 @@ static bool is_summed(const struct loops *l, int loop)
 			return false;
 		if (ins->op != LOOP_SET || made_in(l, begin, end, ins->dst))
 			continue;
-		if (!adds(l, begin, end, i))
+		if (fold_of(l, begin, end, i) == FOLD_NONE)
 			return false;
 		nsums++;
 	}
@@ -268,6 +277,15 @@ int loops_sums(int *out, int most, const struct loops *l, int loop)
 		if (l->ins[i].op == LOOP_SET && !made_in(l, begin, end, l->ins[i].dst) && n < most)
 			out[n++] = l->ins[i].dst;
 	return n;
+}
+
+enum loop_fold loops_fold(const struct loops *l, int loop, int sum)
+{
+	const int begin = loop + 1, end = l->ins[loop].match;
+	for (int i = begin; i < end; i++)
+		if (l->ins[i].op == LOOP_SET && l->ins[i].dst == sum)
+			return fold_of(l, begin, end, i);
+	return FOLD_NONE;
 }
 
 void loops_schedule(struct loops *l)
@@ -376,44 +394,131 @@ static bool reads_what_it_stores(const struct loops *l, const struct loop_kernel
 	return false;
 }
 
+/* The summed loops of a kernel, of which the last one decides. */
+struct sums_of {
+	int loop, n;
+	bool once; /* the only one, of one sum, in no loop but the kernel's own, with no store before it */
+	bool may;  /* threads may share them */
+	bool conditional;
+};
+
+/* A thread that raises leaves its team, so where positions are looked up there is none. */
+static struct sums_of find_sums(const struct loop_kernel *k, const struct loops *l)
+{
+	struct sums_of s = {.loop = -1, .may = true};
+	int depth = 0, conditions = 0, sums[MOST_SUMS + 1];
+	bool stores = false;
+	for (int i = k->begin; i < k->end; i++) {
+		const struct loop_ins *ins = &l->ins[i];
+		const bool opens_if = ins->op == LOOP_IF, opens = ins->op == LOOP_FOR || opens_if, closes = ins->op == LOOP_END;
+		s.may &= ins->op != LOOP_BOUND;
+		stores |= ins->op == LOOP_STORE;
+		depth += opens - closes;
+		conditions += opens_if - (closes && l->ins[ins->match].op != LOOP_FOR);
+		if (ins->op != LOOP_FOR || !ins->summed)
+			continue;
+		const int nsum = loops_sums(sums, ARRAY_LEN(sums), l, i);
+		s.loop = i;
+		s.n++;
+		s.may &= nsum <= MOST_SUMS;
+		s.conditional |= conditions > 0;
+		s.once = s.n == 1 && nsum == 1 && depth == k->nloop + 1 && !stores;
+	}
+	s.may &= s.n > 0 && !reads_what_it_stores(l, k);
+	return s;
+}
+
+static int64_t step_along(const struct affine *at, int variable)
+{
+	const struct affine_term *t = term_of(at, variable);
+	return t ? t->times : 0;
+}
+
+/* How many points in the order of the kernel's threads read neighbouring cells. */
+static int64_t points_in_line(const struct loop_kernel *k, const struct loops *l, const struct affine *at)
+{
+	int64_t n = 1;
+	for (int i = k->nloop - 1; i >= 0 && step_along(at, l->ins[k->loop[i]].dst) == n; i--)
+		n *= loop_iterations(&l->ins[k->loop[i]]);
+	return n;
+}
+
+/* Do points beside each other read neighbours in the loop, where iterations of it would not? How many; 0: no. */
+static int64_t points_beside(const struct loop_kernel *k, const struct loops *l, int inner, const struct loop_ins *const *made)
+{
+	int along_loop = 0, along_points = 0;
+	int64_t line = 0;
+	for (int i = inner; k->nloop > 0 && i < l->ins[inner].match; i++) {
+		if (l->ins[i].op != LOOP_LOAD)
+			continue;
+		const struct affine at = loops_expanded(l->ins[i].at, made);
+		const int64_t step = step_along(&at, l->ins[inner].dst), across = step_along(&at, l->ins[k->loop[k->nloop - 1]].dst);
+		along_loop += step < -1 || step > 1;
+		along_points += across < -1 || across > 1;
+		line = MAX(line, points_in_line(k, l, &at));
+	}
+	return along_points < along_loop && line > 1 ? line : 0;
+}
+
+/* Each thread adds up so many elements, at least, before another block helps. */
+enum { LEAST_EACH = 16 };
+
+static void find_team_beside(struct loop_kernel *k, const struct loops *l, int64_t line, int64_t n, bool once)
+{
+	for (k->beside = 2; k->beside < TEAM_WARP && k->beside < line;)
+		k->beside *= 2;
+	const int64_t groups = loops_team_groups(k, k->npoint);
+	k->team = TEAM_BLOCK / k->beside;
+	if (once && !l->nsymbol && groups <= MOST_SHARED_POINTS)
+		k->team *= (int)MAX(MIN(2 * MOST_BLOCKS / MAX(groups, 1), n / (LEAST_EACH * k->team)), 1);
+}
+
+static bool has_loop_within(const struct loop_kernel *k, const struct loops *l)
+{
+	int nfor = 0;
+	for (int i = k->begin; i < k->end; i++)
+		nfor += l->ins[i].op == LOOP_FOR;
+	return nfor > k->nloop;
+}
+
 /* Threads that read neighbours are as good as threads that have points of their own next to each other; so many points that the GPU is
- * full need no teams. A thread that raises leaves its team, so where positions are looked up there is none. Blocks meet once in a
- * kernel. */
-static void find_team(struct loop_kernel *k, const struct loops *l)
+ * full need no teams. Blocks meet once in a kernel. Threads of teams beside each other meet where their points differ, so not in a
+ * condition. */
+static void find_team(struct loop_kernel *k, const struct loops *l, const struct loop_ins *const *made)
 {
 	enum { FULL = 1 << 16, MANY = 1 << 10 };
-	int loop = -1, nsummed = 0, depth = 0, at_depth = 0;
-	bool raises = false, stores = false, stores_before = false, many = false;
-	int sums[MOST_SUMS + 1];
 	k->team = k->tiled ? TEAM_BLOCK : 1;
-	for (int i = k->begin; i < k->end; i++) {
-		raises |= l->ins[i].op == LOOP_BOUND;
-		stores |= l->ins[i].op == LOOP_STORE;
-		depth += (l->ins[i].op == LOOP_FOR || l->ins[i].op == LOOP_IF) - (l->ins[i].op == LOOP_END);
-		if (l->ins[i].op == LOOP_FOR && l->ins[i].summed) {
-			loop = i;
-			at_depth = depth;
-			stores_before = stores;
-			many |= loops_sums(sums, ARRAY_LEN(sums), l, i) > MOST_SUMS;
-			nsummed++;
-		}
-	}
-	if (!nsummed || many || raises || reads_what_it_stores(l, k) || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
+	k->beside = 1;
+	k->each = k->npoint >= MANY_POINTS && !k->tiled && !has_loop_within(k, l) ? POINTS_EACH : 1;
+	const struct sums_of sums = find_sums(k, l);
+	if (!sums.may || k->npoint > INT32_MAX / MAX_TEAM * TEAM_BLOCK)
 		return;
 	int chain[MAX_LOOP_DEPTH];
 	int64_t n;
-	const int inner = chain[loops_sum_chain(chain, &n, l, loop) - 1];
-	const bool neighbours = loops_walk_neighbours(l, inner);
+	const int inner = chain[loops_sum_chain(chain, &n, l, sums.loop) - 1];
+	const int64_t line = points_beside(k, l, inner, made);
+	const bool neighbours = !line && loops_walk_neighbours(l, inner);
 	if (n < TEAM_WARP || (!neighbours && k->npoint >= FULL))
 		return;
+	if (line && !sums.conditional) {
+		find_team_beside(k, l, line, n, sums.once);
+		return;
+	}
 	k->team = n >= MANY && k->npoint < FULL ? TEAM_BLOCK : TEAM_WARP;
-	const bool once = nsummed == 1 && at_depth == k->nloop + 1 && !stores_before && loops_sums(sums, ARRAY_LEN(sums), l, loop) == 1;
-	if (k->team == TEAM_BLOCK && once && !l->nsymbol && k->npoint < MOST_SHARED_POINTS)
+	if (k->team == TEAM_BLOCK && sums.once && !l->nsymbol && k->npoint < MOST_SHARED_POINTS)
 		k->team = TEAM_BLOCK * (int)MAX(MIN(MOST_BLOCKS / MAX(k->npoint, 1), n / (4 * TEAM_BLOCK)), 1);
+}
+
+int64_t loops_threads(const struct loop_kernel *k, int64_t npoint)
+{
+	if (k->each == 1)
+		return loops_team_groups(k, npoint) * k->beside * k->team;
+	return (npoint + TEAM_BLOCK * k->each - 1) / (TEAM_BLOCK * k->each) * TEAM_BLOCK;
 }
 
 int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena *a)
 {
+	const struct loop_ins **made = loops_indices(l, a);
 	int *kernel = ARENA_NEW(a, int, MAX(l->nreg, 1)), n = 0;
 	*out = ARENA_NEW(a, struct loop_kernel, l->nins + 1);
 	for (int r = 0; r < l->nreg; r++)
@@ -425,7 +530,7 @@ int loops_kernels(struct loop_kernel **out, const struct loops *l, struct arena 
 	for (int i = 0; i < n; i++) {
 		find_buffers(&(*out)[i], l, a);
 		find_head(&(*out)[i], l);
-		find_team(&(*out)[i], l);
+		find_team(&(*out)[i], l, made);
 	}
 	return n;
 }

@@ -123,6 +123,94 @@ static void test_teams(void)
 	EXPECT_INT(k[0].team, 1);
 }
 
+/* What a loop does with an f64 register r2: `row` of it and of r4 is what it becomes. */
+static void expect_fold(const char *row, enum loop_fold fold)
+{
+	const struct loops *l = scheduled(arena_printf(&arena,
+		TWO
+		"r1: f64 = const 1.0\nr2: f64 = var r1\nr3: f64 = const 2.0\nfor r6 < 64\nr7: f32 = load b0[r6]\nr4: f64 = as r7\nr5: f64 = %s\n"
+		"r2 := r5\nend\nr8: f32 = rounded f32 r2\nstore b1[0] = r8\n" DONE,
+		row));
+	int at = 0, sum;
+	while (l->ins[at].op != LOOP_FOR)
+		at++;
+	EXPECT(l->ins[at].summed == (fold != FOLD_NONE), "%s", row);
+	EXPECT(loops_sums(&sum, 1, l, at) == 1 && loops_fold(l, at, sum) == fold, "%s: %d", row, (int)loops_fold(l, at, sum));
+}
+
+static void test_folds(void)
+{
+	expect_fold("add.Tensor f64(r2, r4; r1)", FOLD_SUM);
+	expect_fold("add.Tensor f64(r2, r4; r3)", FOLD_NONE);
+	expect_fold("add.Tensor f64(r4, r2; r1)", FOLD_NONE);
+	expect_fold("add.Tensor f64(r2, r2; r1)", FOLD_NONE);
+	expect_fold("maximum f64(r4, r2)", FOLD_GREATEST);
+	expect_fold("maximum f64(r2, r4)", FOLD_GREATEST);
+	expect_fold("minimum f64(r4, r2)", FOLD_LEAST);
+	expect_fold("mul.Tensor f64(r2, r4)", FOLD_NONE);
+}
+
+/* The kernel of a sum of a matrix's columns, or (by rows) of its rows: nrow rows of ncol cells. A condition may stand around it. */
+static struct loop_kernel of_matrix(int nrow, int ncol, bool rows, bool conditional)
+{
+	struct loop_kernel *k;
+	const char *text = arena_printf(&arena,
+		"loops 1\nb0: f32[%d] = input 0\nb1: f32[%d]\nfor r0 < %d\nr4: f64 = const 0.0\nr5: f64 = var r4\nr9: f64 = const 1.0\n%s"
+		"for r6 < %d\nr7: f32 = load b0[r%d*%d + r%d]\nr8: f64 = as r7\nr10: f64 = add.Tensor f64(r5, r8; r9)\nr5 := r10\nend\n%s"
+		"r11: f32 = rounded f32 r5\nstore b1[r0] = r11\nend\nreturn b1 f32[%d][1]+0\n",
+		nrow * ncol, rows ? nrow : ncol, rows ? nrow : ncol, conditional ? "r12: i64 = index r0\nif r12\n" : "", rows ? ncol : nrow,
+		rows ? 0 : 6, ncol, rows ? 6 : 0, conditional ? "end\n" : "", rows ? nrow : ncol);
+	EXPECT_INT(loops_kernels(&k, scheduled(text), &arena), 1);
+	return k[0];
+}
+
+static void expect_teams(struct loop_kernel k, int team, int beside, int blocks)
+{
+	EXPECT(k.team == team && k.beside == beside && loops_team_blocks(&k) == blocks, "teams of %d, %d beside each other, %d blocks", k.team,
+		k.beside, loops_team_blocks(&k));
+}
+
+/* Columns beside each other share a block, or several; what is a row's own is not theirs. */
+static void test_teams_beside(void)
+{
+	expect_teams(of_matrix(8192, 8192, false, false), 64, 32, 8);
+	expect_teams(of_matrix(40, 33, false, false), 8, 32, 1);
+	expect_teams(of_matrix(40, 2, false, false), 128, 2, 1);
+	expect_teams(of_matrix(3000, 3, false, false), 64 * 2, 4, 2);
+	expect_teams(of_matrix(31, 8192, false, false), 1, 1, 0);
+	expect_teams(of_matrix(64, 1 << 16, false, false), 1, 1, 0);
+	expect_teams(of_matrix(8192, 8192, true, false), TEAM_BLOCK, 1, 1);
+	expect_teams(of_matrix(40, 33, true, false), TEAM_WARP, 1, 0);
+	expect_teams(of_matrix(40, 33, false, true), TEAM_WARP, 1, 0);
+	const struct loop_kernel k = of_matrix(40, 33, false, false);
+	EXPECT_INT(loops_threads(&k, k.npoint), 2 * TEAM_BLOCK);
+	EXPECT_INT(loops_threads(&k, 32), TEAM_BLOCK);
+}
+
+/* A kernel of elements, n by 2 of them. */
+static struct loop_kernel of_elements(int n)
+{
+	struct loop_kernel *k;
+	const char *text = arena_printf(&arena,
+		"loops 1\nb0: f32[%d] = input 0\nb1: f32[%d]\nfor r0 < %d\nfor r1 < 2\nr2: f32 = load b0[r0*2 + r1]\nstore b1[r0*2 + r1] = r2\n"
+		"end\nend\nreturn b1 f32[%d, 2][2, 1]+0\n",
+		2 * n, 2 * n, n, n);
+	EXPECT_INT(loops_kernels(&k, scheduled(text), &arena), 1);
+	return k[0];
+}
+
+/* A thread has several points where there are many, and no loop of its own. */
+static void test_points_each(void)
+{
+	const struct loop_kernel many = of_elements(MANY_POINTS / 2), few = of_elements(MANY_POINTS / 2 - 1);
+	EXPECT(many.each == POINTS_EACH && few.each == 1, "%d and %d", many.each, few.each);
+	EXPECT_INT(loops_threads(&many, MANY_POINTS), MANY_POINTS / POINTS_EACH);
+	EXPECT_INT(loops_threads(&many, MANY_POINTS + 1), MANY_POINTS / POINTS_EACH + TEAM_BLOCK);
+	EXPECT_INT(loops_threads(&many, 0), 0);
+	EXPECT_INT(loops_threads(&few, 1000), 1000);
+	EXPECT_INT(of_matrix(2, MANY_POINTS, false, false).each, 1);
+}
+
 static void test_text(void)
 {
 	struct strbuf a, b;
@@ -149,6 +237,9 @@ int main(void)
 	RUN(test_positions_from_memory);
 	RUN(test_kernels);
 	RUN(test_teams);
+	RUN(test_folds);
+	RUN(test_teams_beside);
+	RUN(test_points_each);
 	RUN(test_text);
 	arena_free(&arena);
 	return TEST_END();
