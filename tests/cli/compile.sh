@@ -354,6 +354,9 @@ native() { # C compilers of the machine: loaded, or in a package for a fresh pro
 		expect "$target" 0 $?
 		has "$target: all calls" "$tmp/out" '3 calls\)'
 	done
+	printf '# scatterproof 1\nz = input([9, 9, 6], dtype=f64, seed=9253)\nr = reciprocal(z)\nm = mean.dim(r, dim=[1], dtype=f32)\nreturn (m,)\n' >"$tmp/r.prog"
+	"$bin" check "$tmp/r.prog" --target builtin:o2 --target builtin:o2+opt=3 --expect pass >"$tmp/out" 2>&1
+	expect "gcc rounds to float" 0 $?
 	for target in o2 package; do
 		"$bin" fuzz --target builtin:$target --programs 12 --seed 31 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$target: no divergence" 0 $?
