@@ -68,3 +68,17 @@ int64_t distinct_groups(struct distinct **out, const struct reference *ref, cons
 	}
 	return ngroup;
 }
+
+bool distinct_tied(bool *right, const struct reference *ref, const struct ref_value *v, int64_t k, int64_t at)
+{
+	const struct tape *t = ref->tape;
+	if (!(v->val[k].flags & NUM_TIED) || !v->ids)
+		return false;
+	const struct tape_block *b = tape_block_of(t, v->ids[k]);
+	if (b->f != SF_KARGMAX && b->f != SF_KARGMIN)
+		return false;
+	int64_t n;
+	const sid *e = block_list(b, v->ids[k] - b->first, &n);
+	*right = at >= 0 && at < n && surely_equal(&t->val[e[at]], &t->val[e[v->val[k].i]]);
+	return true;
+}

@@ -112,6 +112,6 @@ void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const str
 	for (int64_t i = 0; i < n; i++)
 		adj_send(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
 	if (group)
-		adj_add_group(s, candidates(s, e, n, cand, count), count, g);
+		adj_add_group(s, candidates(s, e, n, cand, count), count, g, s->b->f != SF_ONEOF && pick_is_tied(t, e, n, cand));
 	free(cand);
 }
