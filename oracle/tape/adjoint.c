@@ -453,7 +453,7 @@ static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const
 			how_last(&c, h);
 		}
 		if (over)
-			c.flags |= NUM_INF | NUM_NAN;
+			adj_either_infinity(&c);
 		send_to(s, e[i], c);
 	}
 }

@@ -341,6 +341,29 @@ static void test_tied(void)
 	}
 }
 
+/* A set of one value is decided, whatever was open on the way; finite numbers that the dtype does not have are none. */
+static void test_one_value_only(void)
+{
+	static const struct {
+		const char *text;
+		int64_t undecided;
+	} cases[] = {
+		{"x = input([2], dtype=f16, data=[300, -400])\ny = mul.Tensor(x, x)\nz = mul.Scalar(x, 200.0)\nreturn (y, z)\n", 0},
+		{"x = input([3], dtype=f16, data=[0x1p-3, 2, 0])\ny = mul_.Scalar(x, 65520)\nreturn (y,)\n", 2},
+		{"x = input([1], data=[3], requires_grad=True)\ny = var.correction(x, correction=0)\nz = sqrt(y)\ng = full([], 1.0)\n"
+		 "return (z,)\nbackward (z: g)\n",
+			0},
+	};
+	for (int i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", cases[i].text));
+		struct result r;
+		ran(&r, p);
+		struct outcome o = judged(p, &r, "torch:eager@cpu");
+		EXPECT_INT(o.verdict, VD_PASS);
+		EXPECT(o.all.undecided == cases[i].undecided, "case %d: %d undecided", i, (int)o.all.undecided);
+	}
+}
+
 /* Programs whose answer PyTorch leaves to the order of its loops, or that the reference does not model, get no verdict. */
 static void test_unjudged(void)
 {
@@ -506,6 +529,7 @@ int main(void)
 	RUN(test_merged_results);
 	RUN(test_nothing_decided);
 	RUN(test_tied);
+	RUN(test_one_value_only);
 	RUN(test_unjudged);
 	RUN(test_clamp_by_version);
 	arena_free(&arena);
