@@ -84,7 +84,7 @@ bool distinct_tied(bool *right, const struct reference *ref, const struct ref_va
 	const struct num *x = ref->tape->val;
 	const sid *e = tied_list(&n, ref, v, k);
 	if (e)
-		*right = at >= 0 && at < n && surely_equal(&x[e[at]], &x[e[v->val[k].i]]);
+		*right = at >= 0 && at < n && surely_equal(x + e[at], x + e[v->val[k].i]);
 	return e != NULL;
 }
 
