@@ -200,9 +200,9 @@ static void print_elements(const char *fill, const struct element_counts *e)
 	double n = (double)element_counts_total(e);
 	if (n > 0)
 		printf("  elements, %-8s %12.0f: exact %.2f%%, enclosed %.2f%%, weak %.2f%%, suspect %" PRId64
-			   ", undecided %.3f%%, disagree %" PRId64 "\n",
+			   ", tied %.2f%%, undecided %.3f%%, disagree %" PRId64 "\n",
 			fill, n, 100 * (double)e->exact / n, 100 * (double)e->agree / n, 100 * (double)e->weak / n, e->suspect,
-			100 * (double)e->undecided / n, e->disagree);
+			100 * (double)e->tied / n, 100 * (double)e->undecided / n, e->disagree);
 }
 
 static void print_time_and_memory(const struct summary *c)

@@ -28,9 +28,9 @@ static void print_text(const struct options *o, const struct checked *one, struc
 		printf(" (%s)\n", escaped_line(a, out->why));
 	else if (out->verdict == VD_PASS)
 		printf(" (%" PRId64 " elements: %" PRId64 " exact, %" PRId64 " enclosed, %" PRId64 " weak, %" PRId64 " suspect, %" PRId64
-			   " undecided; %d call%s)\n%s",
-			out->all.exact + out->all.agree + out->all.weak + out->all.suspect + out->all.undecided, out->all.exact, out->all.agree,
-			out->all.weak, out->all.suspect, out->all.undecided, r->ncalls, r->ncalls == 1 ? "" : "s", out->suspicion);
+			   " tied, %" PRId64 " undecided; %d call%s)\n%s",
+			element_counts_total(&out->all), out->all.exact, out->all.agree, out->all.weak, out->all.suspect, out->all.tied,
+			out->all.undecided, r->ncalls, r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
 		printf(": %s\n", escaped_lines(a, "  ", out->why));
 	for (int i = 0; i < r->nmismatch; i++)

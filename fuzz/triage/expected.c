@@ -13,6 +13,8 @@ struct wanted {
 	const struct num *val;
 	int64_t n, row;
 	enum dtype dtype;
+	const struct reference *ref; /* of an output: where its positions come from; else NULL */
+	const struct ref_value *out;
 }; /* row: elements per line, at best */
 
 /* ---- which tensor --------------------------------------------------------------------------------------------------------------- */
@@ -47,13 +49,14 @@ static bool find_elements(struct wanted *w, const struct reference *ref, const s
 		if (n->index >= ref->nstorages)
 			return false;
 		const struct ref_cells *c = &ref->storage[n->index];
-		*w = (struct wanted){c->val, c->n, MAX(c->n, 1), c->dtype};
+		*w = (struct wanted){.val = c->val, .n = c->n, .row = MAX(c->n, 1), .dtype = c->dtype};
 		return true;
 	}
 	const struct ref_value *v = value_of(ref, n);
 	if (!v || !v->present || v->meta.device == DEV_META)
 		return false;
-	*w = (struct wanted){v->val, v->n, row_length(&v->meta), v->meta.dtype};
+	*w = (struct wanted){.val = v->val, .n = v->n, .row = row_length(&v->meta), .dtype = v->meta.dtype, .out = v};
+	w->ref = n->role == TR_OUTPUT ? ref : NULL;
 	return true;
 }
 
@@ -158,6 +161,21 @@ static void int_element(struct strbuf *sb, const struct num *v, enum dtype dt)
 	}
 }
 
+/* A position among equals that lie too far apart for `among`: a set of the positions, if they are few enough. */
+static bool tied_element(struct strbuf *sb, const struct wanted *w, int64_t k)
+{
+	enum { MOST = 64 };
+	int64_t at[MOST];
+	bool wide = w->ref && !dtype_is_float(w->dtype) && w->val[k].flags & NUM_TIED && !w->val[k].among;
+	int64_t n = wide ? distinct_equals(at, MOST, w->ref, w->out, k) : 0;
+	if (n == 0 || n > MOST)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		sb_printf(sb, "%s%" PRId64, i ? ", " : "{", at[i]);
+	sb_putc(sb, '}');
+	return true;
+}
+
 /* ---- the table -------------------------------------------------------------------------------------------------------------------- */
 
 static const char *const *element_texts(const struct wanted *w, struct arena *a)
@@ -169,7 +187,7 @@ static const char *const *element_texts(const struct wanted *w, struct arena *a)
 		sb_reset(&sb);
 		if (dtype_is_float(w->dtype))
 			float_element(&sb, &w->val[i], w->dtype);
-		else
+		else if (!tied_element(&sb, w, i))
 			int_element(&sb, &w->val[i], w->dtype);
 		text[i] = i && str_eq(sb.s, text[i - 1]) ? text[i - 1] : arena_strdup(a, sb.s);
 	}

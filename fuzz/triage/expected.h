@@ -13,8 +13,8 @@
  * an input afterwards: the storage's cells), None where the reference does not judge that version; groups of elements: (indices,
  * intervals), each interval holds one of their gradients, nobody can know whose, and the others are 0; or (indices,), all differ. An
  * element is None (any value is legal), a number (that one and no other; the int 0 in a float tensor: a zero of either sign), (low, high,
- * *also): from low to high, or one of the others, or {one, of, these}. The numbers of the tensor's dtype from low to high are exactly those
- * that compare.h accepts. */
+ * *also): from low to high, or one of the others, or {one, of, these} (positions of more than 64 equals: from the first to the last). The
+ * numbers of the tensor's dtype from low to high are exactly those that compare.h accepts. */
 #ifndef SCATTERPROOF_EXPECTED_H
 #define SCATTERPROOF_EXPECTED_H
 

@@ -68,7 +68,8 @@ static void add_counts(struct element_counts *e, const struct compared *c)
 	e->exact += exact;
 	e->weak += c->weak;
 	e->suspect += c->suspect;
-	e->agree += c->count[EL_AGREE] - exact - c->weak - c->suspect;
+	e->tied += c->tied;
+	e->agree += c->count[EL_AGREE] - exact - c->weak - c->suspect - c->tied;
 	e->undecided += c->count[EL_UNDECIDED];
 	e->disagree += c->count[EL_DISAGREE];
 }

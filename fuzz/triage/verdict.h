@@ -17,8 +17,9 @@ static inline bool verdict_ends(enum verdict v) { return v == VD_INVARIANT || v 
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || verdict_ends(v); }
 
 /* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
- * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h). Also by fill
- * class of the call: dyadic, normal, special, ties. */
+ * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h); tied ones are
+ * the position of one of certain equals, or its gradient (oracle/judge/distinct.h). Also by fill class of the call: dyadic, normal,
+ * special, ties. */
 enum { NFILL_CLASSES = 4 };
 extern const char *const fill_class_name[NFILL_CLASSES];
 /* COUNT(field, its word for users): every compared element is one of them. */
@@ -27,6 +28,7 @@ extern const char *const fill_class_name[NFILL_CLASSES];
 	COUNT(agree, "enclosed")                                                                                                               \
 	COUNT(weak, "weak")                                                                                                                    \
 	COUNT(suspect, "suspect")                                                                                                              \
+	COUNT(tied, "tied")                                                                                                                    \
 	COUNT(undecided, "undecided")                                                                                                          \
 	COUNT(disagree, "disagree")
 struct element_counts {

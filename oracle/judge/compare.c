@@ -33,6 +33,18 @@ static enum element compare_int(const struct num *want, int64_t got)
 	return got == want->i ? EL_AGREE : EL_DISAGREE;
 }
 
+/* Sets hold every value that is right: one that holds a single value leaves nothing open, whatever was open on the way. */
+static bool one_value_only(const struct num *want, enum dtype dt)
+{
+	double max = num_format[dt].max;
+	int others = !!(want->flags & NUM_PINF) + !!(want->flags & NUM_NINF) + !!(want->flags & NUM_NAN);
+	if (want->flags & NUM_ANY)
+		return false;
+	if (want->flags & NUM_NOFIN || num_low(want) > max || num_high(want) < -max) /* a tensor of dt holds none of the finite ones */
+		return others == 1;
+	return others == 0 && want->rad == 0 && want->lo == 0;
+}
+
 enum element compare_element(const struct num *want, enum dtype dt, const void *data, int64_t k)
 {
 	if (!dtype_is_float(dt))
@@ -42,11 +54,10 @@ enum element compare_element(const struct num *want, enum dtype dt, const void *
 		return EL_DISAGREE;
 	if (want->flags & NUM_MOVED && want->hi == 0 && got == 0 && signbit(want->hi) != signbit(got))
 		return EL_DISAGREE;
-	if (want->flags & (NUM_UNDEC | NUM_ANY))
-		return EL_UNDECIDED;
 	/* More than one kind of value possible (a possible NaN, an optional overflow): legal, not confirmed. */
 	int kinds = !(want->flags & NUM_NOFIN) + !!(want->flags & NUM_PINF) + !!(want->flags & NUM_NINF) + !!(want->flags & NUM_NAN);
-	return kinds > 1 ? EL_UNDECIDED : EL_AGREE;
+	bool open = want->flags & (NUM_UNDEC | NUM_ANY) || kinds > 1;
+	return open && !one_value_only(want, dt) ? EL_UNDECIDED : EL_AGREE;
 }
 
 bool element_is_weak(const struct num *w) { return !(w->flags & NUM_SPECIAL) && w->rad > fabs(w->hi) / 2; }

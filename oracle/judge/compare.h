@@ -39,7 +39,8 @@ struct sample {
 
 struct compared {
 	int64_t n, count[NELEMENT], exact, weak;
-	int64_t suspect;      /* of the agreeing ones, and then not weak; 0 unless spread.h was asked */
+	int64_t tied;    /* of the agreeing ones: right whichever of certain equals is chosen (distinct.h, ref_winners); 0 until judge.c asks */
+	int64_t suspect; /* of the agreeing ones, and then not weak; 0 unless spread.h was asked */
 	int64_t nwrong_exact; /* of the disagreeing ones: reference exact */
 	int nsample;
 	struct sample sample[MAX_SAMPLES]; /* the first disagreeing elements; the first suspect, between its low and high */

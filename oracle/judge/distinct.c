@@ -68,3 +68,37 @@ int64_t distinct_groups(struct distinct **out, const struct reference *ref, cons
 	}
 	return ngroup;
 }
+
+/* The list among whose equals element k picks; NULL: it is no such position. */
+static const sid *tied_list(int64_t *n, const struct reference *ref, const struct ref_value *v, int64_t k)
+{
+	if (!(v->val[k].flags & NUM_TIED) || !v->ids)
+		return NULL;
+	const struct tape_block *b = tape_block_of(ref->tape, v->ids[k]);
+	return b->f == SF_KARGMAX || b->f == SF_KARGMIN ? block_list(b, v->ids[k] - b->first, n) : NULL;
+}
+
+bool distinct_tied(bool *right, const struct reference *ref, const struct ref_value *v, int64_t k, int64_t at)
+{
+	int64_t n;
+	const struct num *x = ref->tape->val;
+	const sid *e = tied_list(&n, ref, v, k);
+	if (e)
+		*right = at >= 0 && at < n && surely_equal(x + e[at], x + e[v->val[k].i]);
+	return e != NULL;
+}
+
+int64_t distinct_equals(int64_t *at, int64_t most, const struct reference *ref, const struct ref_value *v, int64_t k)
+{
+	int64_t n = 0, count = 0;
+	const sid *e = tied_list(&n, ref, v, k);
+	for (int64_t i = 0; e && i < n; i++) {
+		bool right;
+		if (!distinct_tied(&right, ref, v, k, i) || !right)
+			continue;
+		if (count < most)
+			at[count] = i;
+		count++;
+	}
+	return count;
+}

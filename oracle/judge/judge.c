@@ -228,9 +228,48 @@ static void compare_distinct(
 			v, MM_VALUE, a, "position %lld is named twice in the row that begins at element %lld", (long long)twice, (long long)first);
 }
 
+/* Undecided elements that turned out to be a legal choice among certain equals. */
+static void count_tied(struct compared *c, int64_t n)
+{
+	c->count[EL_UNDECIDED] -= n;
+	c->count[EL_AGREE] += n;
+	c->tied += n;
+}
+
+/* Positions among certain equals: each names one of them. (That none is named twice is compare_distinct's to say.) */
+static void compare_tied(
+	struct tensor_verdict *v, const struct reference *ref, const struct ref_value *want, const struct result_tensor *got, struct arena *a)
+{
+	int64_t tied = 0;
+	if (v->kinds || !v->cmp.count[EL_UNDECIDED] || want->meta.dtype != DT_I64)
+		return;
+	for (int64_t k = 0; k < want->n; k++) {
+		bool right;
+		int64_t at = dtype_load_i(DT_I64, (const unsigned char *)got->data + k * dtype_nbytes(DT_I64));
+		if (!distinct_tied(&right, ref, want, k, at))
+			continue;
+		tied++;
+		if (!right) {
+			judge_note(v, MM_VALUE, a, "element %lld names position %lld, which holds none of the equals that it may name", (long long)k,
+				(long long)at);
+			return;
+		}
+	}
+	count_tied(&v->cmp, tied);
+}
+
 static double grad_at(const struct result_tensor *got, int64_t k)
 {
 	return dtype_load_f(got->meta.dtype, (const unsigned char *)got->data + k * dtype_nbytes(got->meta.dtype));
+}
+
+/* How many elements of a group compare_values left undecided. */
+static int64_t still_open(const struct ref_value *want, const struct ref_winners *q, const struct result_tensor *got)
+{
+	int64_t n = 0;
+	for (int k = 0; k < q->n; k++)
+		n += compare_element(&want->val[q->index[k]], got->meta.dtype, got->data, q->index[k]) == EL_UNDECIDED;
+	return n;
 }
 
 static void compare_picks(struct tensor_verdict *v, const struct reference *ref, int w, const struct result_tensor *got, struct arena *a)
@@ -248,6 +287,8 @@ static void compare_picks(struct tensor_verdict *v, const struct reference *ref,
 	}
 	bool wrong = known && !all_fit(there, in, q->n);
 	arena_release(a, m);
+	if (known && !wrong && q->tied && v->cmp.count[EL_UNDECIDED])
+		count_tied(&v->cmp, still_open(&ref->grad[q->grad], q, got));
 	if (wrong)
 		judge_note(v, MM_GRADIENT, a, "no legal winners: of %d equals from element %lld on, %d get a gradient each and the others 0", q->n,
 			(long long)q->index[0], q->npick);
@@ -348,6 +389,7 @@ static bool judge_call(
 				stale[n++] = (struct stale){jc->ref[k].out[i].n, jc->ref[k].out[i].val};
 		compare_tensor(v, jc, &ref->out[i], &got->out[i], freedoms, stale, n, a);
 		compare_distinct(v, ref, &ref->out[i], &got->out[i], a);
+		compare_tied(v, ref, &ref->out[i], &got->out[i], a);
 		judge_output_alias(v, jc->p, ref, got, i, freedoms, a);
 	}
 	for (int i = 0; i < ref->ngrads; i++) {

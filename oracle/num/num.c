@@ -310,6 +310,8 @@ static struct num div_fin(const struct num *a, const struct num *b)
 	if (b->rad == 0 && b->hi == 0) {
 		if (a->rad == 0 && (a->hi == 0 || b->flags & NUM_MOVED))
 			return num_exact(dt, a->hi == 0 ? NAN : copysign(INFINITY, a->hi) * copysign(1.0, b->hi));
+		if (b->flags & NUM_MOVED && !has_zero(a)) /* the sign of a is certain, whatever its value */
+			return num_exact(dt, copysign(INFINITY, a->hi) * copysign(1.0, b->hi));
 		struct num r = num_exact(dt, INFINITY);
 		r.flags |= NUM_INF;
 		if (has_zero(a)) {

@@ -12,7 +12,8 @@
  * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
  * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it
- * has.
+ * has. NUM_TIED, only with NUM_UNDEC: the positions of certain equals, among which the operator may choose; no rounding is involved, and
+ * nothing but these positions is right.
  *
  * Rounding is never applied to the centre, except where a licence says that one correctly rounded operation on exact operands
  * is all there is (NR_IEEE): then the rounded value is what every evaluation gives, and it is exact.
@@ -33,7 +34,8 @@ enum {
 	NUM_UNDEC = 16,
 	NUM_ANY = 32,
 	NUM_MOVED = 64, /* raw data, only moved: the sign of zero counts */
-	NUM_BEYOND = 128
+	NUM_BEYOND = 128,
+	NUM_TIED = 256
 };
 #define NUM_INF     (NUM_PINF | NUM_NINF)
 #define NUM_SPECIAL (NUM_PINF | NUM_NINF | NUM_NAN | NUM_NOFIN | NUM_ANY)

@@ -170,14 +170,14 @@ bool ref_prod(struct ref_ctx *c)
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 1);
 	all_dims(mask, meta_of(c, A_prod_self));
-	return reduce(c, mask, false, SF_PROD, dt, dt, 0);
+	return reduce(c, mask, false, SF_PROD, dt, dt, PROD_SCANS);
 }
 
 bool ref_prod_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt = sum_type(c, 3);
-	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, 0);
+	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, PROD_SCANS);
 }
 
 /* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's,

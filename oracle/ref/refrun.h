@@ -37,9 +37,11 @@ struct ref_cells {
 	const struct num *val;
 }; /* a whole input storage after the call */
 
-/* Elements of gradient `grad`: npick of them get one number of pick[] each, and the others 0. */
+/* Elements of gradient `grad`: npick of them get one number of pick[] each, and the others 0. tied: which ones is the operator's choice
+ * among certain equals, and each number is decided. */
 struct ref_winners {
 	int grad, n, npick;
+	bool tied;
 	const int64_t *index;
 	struct num *pick;
 };

@@ -153,11 +153,13 @@ static void winners(struct reference_run *s, const struct adjoint *A, struct ref
 			int *number = &group_of[grp->entry[0]];
 			struct ref_winners *w = &out->winners[*number ? *number - 1 : out->nwinners];
 			if (!*number) {
-				*w = (struct ref_winners){.grad = v, .n = (int)grp->n, .index = index, .pick = ARENA_NEW(r->arena, struct num, most)};
+				*w = (struct ref_winners){
+					.grad = v, .n = (int)grp->n, .tied = true, .index = index, .pick = ARENA_NEW(r->arena, struct num, most)};
 				*number = ++out->nwinners;
 			}
 			CHECK(w->npick < most);
 			w->pick[w->npick++] = grp->g;
+			w->tied = w->tied && grp->tied && !(grp->g.flags & (NUM_SPECIAL | NUM_UNDEC));
 		}
 	}
 }

@@ -270,7 +270,7 @@ struct num adj_undecided(const struct num *g, const struct how *h)
 	return num_either(g, &z);
 }
 
-void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
+void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool tied)
 {
 	struct adjoint *A = s->A;
 	if (A->ngroup == A->cap_group) {
@@ -278,7 +278,7 @@ void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const 
 		A->group = ARENA_GROW(A->t->arena, struct adj_group, A->group, A->cap_group, cap);
 		A->cap_group = cap;
 	}
-	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node};
+	A->group[A->ngroup++] = (struct adj_group){e, n, *g, s->b->node, tied};
 }
 
 /* Copies of copies inside one operator (repeat along several dims): backward may add up level by level or all at once, so what the
@@ -453,7 +453,7 @@ static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const
 			how_last(&c, h);
 		}
 		if (over)
-			c.flags |= NUM_INF | NUM_NAN;
+			adj_either_infinity(&c);
 		send_to(s, e[i], c);
 	}
 }

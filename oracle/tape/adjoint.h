@@ -30,6 +30,7 @@ struct adj_group {
 	int64_t n;
 	struct num g;
 	int node;
+	bool tied; /* the entries are equal for certain: which of them gets g is the operator's choice */
 };
 
 struct adjoint {

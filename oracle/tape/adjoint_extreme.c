@@ -93,11 +93,56 @@ static const sid *candidates(const struct adjoint_pass *s, const sid *e, int64_t
 	return some;
 }
 
+/* The block that picks the next rank (step 1) or the one before (-1) of the same rows; NULL: there is none. topk and sort append values and
+ * positions by turns. */
+static const struct tape_block *neighbour(const struct tape *t, const struct tape_block *b, int step)
+{
+	int64_t at = b - t->block + 2 * step;
+	const struct tape_block *x = at >= 0 && at < t->nblock ? &t->block[at] : NULL;
+	return x && x->node == b->node && x->f == b->f && x->a == b->a && x->n == b->n && fabs(x->param - b->param) == 1 ? x : NULL;
+}
+
+/* As many ranks as there are candidates for them, each with the same g: then every candidate gets that g, whoever has which rank. The
+ * candidates are equals (tied), or the whole row, of which every rank is picked. Returns which of these ranks this block's is; -1: not so.
+ * All blocks of the operator have their adjoints by now: none of them reads another. */
+static int64_t rank_of_equal_shares(const struct adjoint_pass *s, int64_t row, int64_t count, const struct num *g, bool tied)
+{
+	const struct tape *t = s->A->t;
+	const struct num *v = t->val;
+	int64_t before = 0, all = 1;
+	if (s->b->param == PICK_FIRST || s->b->f == SF_ONEOF || !num_is_exact(g))
+		return -1;
+	for (int step = -1; step <= 1; step += 2) {
+		const struct tape_block *x = s->b;
+		while ((x = neighbour(t, x, step)) && (!tied || surely_equal(&v[x->first + row], &v[s->b->first + row]))) {
+			struct num other = adjoint_of(s->A, x->first + (sid)row);
+			if (!num_is_exact(&other) || other.hi != g->hi || all == count)
+				return -1;
+			all++;
+			before += step < 0;
+		}
+	}
+	return all == count ? before : -1;
+}
+
+/* The number k candidate of a row gets g, the others 0. */
+static void send_to_number(const struct adjoint_pass *s, const sid *e, int64_t n, const bool *cand, int64_t k, const struct num *g)
+{
+	struct num zero = num_exact(s->h.dt, 0);
+	for (int64_t i = 0; i < n; i++)
+		adj_send(s, e[i], (!cand || cand[i]) && k-- == 0 ? *g : zero);
+}
+
 /* One entry gets g: the first of equals, if the rule says so (PICK_FIRST). */
 void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
 	struct num zero = num_exact(s->h.dt, 0), part = *g;
+	int64_t row = s->b->len ? (e - s->b->a) / s->b->len : 0, rank = rank_of_equal_shares(s, row, n, g, false);
+	if (rank >= 0) {
+		send_to_number(s, e, n, NULL, rank, g);
+		return;
+	}
 	bool *cand = xmalloc((size_t)n + 1); /* not of the arena: groups outlive it */
 	int64_t count = n, first = -1;
 	if (s->b->f == SF_ONEOF)
@@ -106,12 +151,17 @@ void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const str
 		count = pick_candidates(t, s->b, e, n, cand);
 	if (count > 1 && s->b->param == PICK_FIRST)
 		first = pick_first(t, e, n, cand);
-	bool group = count > 1 && first < 0;
+	bool group = count > 1 && first < 0, tied = group && s->b->f != SF_ONEOF && pick_is_tied(t, e, n, cand);
+	if (tied && (rank = rank_of_equal_shares(s, row, count, g, true)) >= 0) {
+		send_to_number(s, e, n, cand, rank, g);
+		free(cand);
+		return;
+	}
 	if (group)
 		part = adj_undecided(g, &s->h);
 	for (int64_t i = 0; i < n; i++)
 		adj_send(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
 	if (group)
-		adj_add_group(s, candidates(s, e, n, cand, count), count, g);
+		adj_add_group(s, candidates(s, e, n, cand, count), count, g, tied);
 	free(cand);
 }

@@ -17,7 +17,7 @@ struct adjoint_pass {
 void adj_either_infinity(struct num *v);
 void adj_send(const struct adjoint_pass *s, sid id, struct num c); /* to one operand, converted to its dtype */
 struct num adj_undecided(const struct num *g, const struct how *h);
-void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g);
+void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool tied);
 
 /* adjoint_product.c */
 void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y);

@@ -6,10 +6,12 @@
 /* ---- products: g * (product of the others); forms: g * result / x, and products of the others where x is 0 ---- */
 /* What is known of a list before its entries' gradients are formed. */
 struct factors {
-	int64_t n, maybe_zeros;
+	int64_t n, zeros, maybe_zeros; /* zeros: entries that are 0 for certain */
 	double big, small, log2;
 	bool special, negative;
 }; /* log2: of the product from below, if that is big */
+
+static bool is_nothing(const struct num *x) { return num_is_exact(x) && x->hi == 0; }
 
 static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 {
@@ -22,6 +24,7 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 			continue;
 		f.big *= fmax(m, 1);
 		f.small *= m > 0 ? fmin(m, 1) : 1;
+		f.zeros += is_nothing(x);
 		f.maybe_zeros += m <= x->rad;
 		f.negative ^= x->hi < 0;
 	}
@@ -109,12 +112,27 @@ static struct num prod_finite(const struct adjoint_pass *s, const struct num *g,
 	return c;
 }
 
+/* Where a row of prod has a zero, PyTorch multiplies the cumulative product of what comes before an entry by that of what comes after it,
+ * or answers 0 (prod_backward, prod_safe_zeros_backward). Scans multiply neighbours: no partial product of theirs overflows if none of a
+ * run without zeros does; then those with a zero among the others are 0, whatever g is. Roundings: one u for each factor. */
+static bool runs_stay_finite(const struct tape *t, const sid *e, int64_t n, const struct num_format *own)
+{
+	double run = 1, most = 1;
+	for (int64_t i = 0; i < n; i++) {
+		run = fmax(run, 1) * num_mag(&t->val[e[i]]) * (1 + 2 * own->u);
+		most = fmax(most, run);
+	}
+	return most < own->overflow;
+}
+
 void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y)
 {
 	struct tape *t = s->A->t;
 	struct arena_mark m = arena_mark(t->arena);
 	struct num *pre = ARENA_NEW(t->arena, struct num, n + 1), suf = num_exact(DT_F64, 1);
 	struct factors f = factors_of(t, e, n);
+	bool scans = s->b->param == PROD_SCANS && f.zeros && !f.special && !(g->flags & NUM_SPECIAL);
+	scans = scans && runs_stay_finite(t, e, n, &num_format[s->h.dt]);
 	pre[0] = num_exact(DT_F64, 1);
 	for (int64_t i = 0; i < n; i++)
 		pre[i + 1] = num_mul(&pre[i], &t->val[e[i]]);
@@ -122,7 +140,9 @@ void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struc
 		const struct num *x = &t->val[e[i]];
 		struct num others = num_mul(&pre[i], &suf), c;
 		suf = num_mul(&suf, x);
-		if (share_overflows(&c, s, g, x, &f))
+		if (scans && f.zeros > is_nothing(x))
+			c = num_exact(s->h.dt, 0);
+		else if (share_overflows(&c, s, g, x, &f))
 			;
 		else if (y->flags & NUM_ANY)
 			c = num_any(s->h.dt);

@@ -166,7 +166,25 @@ int64_t pick_first(const struct tape *t, const sid *e, int64_t n, const bool *ca
 	return first;
 }
 
-static bool same_int(const struct num *a, const struct num *b) { return a->i == b->i && one_value(a) && one_value(b); }
+bool surely_equal(const struct num *x, const struct num *y)
+{
+	if (!one_value(x) || !one_value(y))
+		return false;
+	if (!dtype_is_float((enum dtype)x->dtype))
+		return x->i == y->i;
+	return x->hi == y->hi || (isnan(x->hi) && isnan(y->hi));
+}
+
+bool pick_is_tied(const struct tape *t, const sid *e, int64_t n, const bool *cand)
+{
+	int64_t first = 0;
+	while (first < n && !cand[first])
+		first++;
+	for (int64_t i = first; i < n; i++)
+		if (cand[i] && !surely_equal(&t->val[e[first]], &t->val[e[i]]))
+			return false;
+	return true;
+}
 
 struct num nary_pick(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
@@ -183,7 +201,7 @@ struct num nary_pick(const struct tape *t, const struct tape_block *b, const sid
 			r = *x;
 		else if (h->l)
 			r = num_hull(&r, x);
-		else if (!same_int(&r, x))
+		else if (!surely_equal(&r, x))
 			r = num_any(h->dt);
 		first = first < 0 ? i : first;
 		last = i;
@@ -192,14 +210,14 @@ struct num nary_pick(const struct tape *t, const struct tape_block *b, const sid
 	if (b->f == SF_KARGMAX || b->f == SF_KARGMIN) {
 		r = num_int(DT_I64, first);
 		if (last != first && !(b->param == PICK_FIRST && pick_first(t, e, n, cand) >= 0)) {
-			r.flags = NUM_UNDEC;
+			r.flags = NUM_UNDEC | (pick_is_tied(t, e, n, cand) ? NUM_TIED : 0);
 			r.rad = (double)(last - first);
 			for (int64_t i = first; i <= last && last - first < 64; i++)
 				r.among |= (uint64_t)cand[i] << (i - first);
 		}
 	}
 	arena_release(t->arena, m);
-	r.flags &= (uint8_t)~NUM_MOVED;
+	r.flags &= ~NUM_MOVED;
 	return r;
 }
 
@@ -210,7 +228,7 @@ struct num nary_one_of(const struct tape *t, const sid *e, int64_t n, const stru
 		const struct num *x = &t->val[e[i]];
 		if (h->l)
 			r = num_either(&r, x);
-		else if (!same_int(&r, x))
+		else if (!surely_equal(&r, x))
 			r = num_any(h->dt);
 	}
 	r.flags &= (uint8_t)~NUM_MOVED;

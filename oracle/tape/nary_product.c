@@ -4,12 +4,14 @@
 #include "oracle/tape/nary_impl.h"
 
 /* ---- products ---- */
-/* p: the product of the numbers so far over 2^(500 scale), so that it stays in double; scale >= 0. */
+/* p: the product of the numbers so far over 2^(500 scale), so that it stays in double; scale >= 0. big, small: no partial product is
+ * larger, or nearer to 0. A scan (in_order) multiplies neighbours only, so its partial products are of runs: those that end here come to
+ * rise at most, and to fall at least. nothing: a factor is exactly 0, and all are finite. */
 struct prod_state {
 	struct num p;
-	double big, small, n;
+	double big, small, n, rise, fall;
 	int scale;
-	bool exact, undec, zero;
+	bool exact, zero, in_order, nothing, special;
 };
 
 static struct num times_pow2(const struct num *a, double c)
@@ -48,10 +50,35 @@ static void prod_step(struct prod_state *s, const struct num *x)
 	s->exact = s->exact && num_is_exact(x);
 	prod_times(s, x);
 	s->exact = s->exact && s->p.lo == 0 && s->p.rad == 0;
-	s->big *= fmax(m, 1);
-	s->small *= fmin(fmax(fabs(x->hi) - x->rad, 0), 1) == 0 ? 1 : fmin(fabs(x->hi) - x->rad, 1);
-	s->zero = s->zero || fabs(x->hi) <= x->rad;
+	double least = fabs(x->hi) - x->rad, low = least > 0 ? least : 1;
+	if (s->in_order) {
+		s->rise = fmax(s->rise, 1) * m;
+		s->fall = least > 0 ? fmin(s->fall, 1) * low : 1;
+		s->big = fmax(s->big, s->rise);
+		s->small = fmin(s->small, s->fall);
+	} else {
+		s->big *= fmax(m, 1);
+		s->small *= fmin(low, 1);
+	}
+	s->zero = s->zero || least <= 0;
+	s->nothing = s->nothing || (num_is_exact(x) && x->hi == 0);
+	s->special = s->special || x->flags & NUM_SPECIAL;
 	s->n++;
+}
+
+static struct prod_state prod_begin(bool in_order)
+{
+	return (struct prod_state){.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .rise = 1, .fall = 1, .exact = true, .in_order = in_order};
+}
+
+/* A factor is 0, and none is infinite or NaN: every partial product with it is 0, unless one without it overflows and meets it. */
+static struct num prod_of_nothing(const struct prod_state *s, const struct how *h)
+{
+	const struct num_format *acc = &num_format[h->l->acc];
+	struct num r = num_exact(h->dt, 0);
+	if (s->big >= acc->overflow * 0.5 && s->big * exp(2 * s->n * acc->u) >= acc->overflow)
+		r.flags |= NUM_NAN;
+	return r;
 }
 
 /* What becomes of a product some of whose partial products overflow or underflow, as the order has it; m bounds it from above. An
@@ -84,6 +111,8 @@ static struct num prod_beyond(const struct prod_state *s, struct num r, const st
 static struct num prod_finish(const struct prod_state *s, const struct how *h)
 {
 	const struct num_format *acc = &num_format[h->l->acc];
+	if (s->nothing && !s->special)
+		return prod_of_nothing(s, h);
 	struct num r = prod_value(s);
 	if (UNLIKELY(r.flags & NUM_BEYOND))
 		return prod_beyond(s, r, h);
@@ -120,7 +149,7 @@ struct num nary_prod(const struct tape *t, const sid *e, int64_t n, const struct
 		}
 		return num_int(h->dt, dtype_wrap(h->dt, p));
 	}
-	struct prod_state s = {.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .exact = true};
+	struct prod_state s = prod_begin(false);
 	for (int64_t i = 0; i < n; i++)
 		prod_step(&s, &t->val[e[i]]);
 	return prod_finish(&s, h);
@@ -236,7 +265,7 @@ void nary_cumprod(struct tape *t, const struct tape_block *b, const struct how *
 	struct how prefix = {b->dt, h->l ? &own : NULL, false};
 	for (int64_t r = 0; r < rows; r++) {
 		const sid *e = b->a + r * b->len;
-		struct prod_state s = {.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .exact = true};
+		struct prod_state s = prod_begin(true);
 		for (int64_t i = 0; i < b->len; i++) {
 			if (!h->l) {
 				t->val[out++] = nary_prod(t, e, i + 1, h);

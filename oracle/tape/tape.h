@@ -29,7 +29,7 @@ enum sf {
 };
 extern const char *const sf_name[NSF];
 
-enum { PICK_FIRST = -1, NANS_SHARE = 1 }; /* param of KMAX … KARGMIN; of MAXN, MINN */
+enum { PICK_FIRST = -1, NANS_SHARE = 1, PROD_SCANS = 1 }; /* param of KMAX … KARGMIN; of MAXN, MINN; of PROD */
 
 typedef uint32_t sid; /* name of a scalar */
 

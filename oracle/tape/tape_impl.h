@@ -91,6 +91,10 @@ static inline int last_bit(double v) /* exponent of the last set bit; v finite, 
 int64_t pick_candidates(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, bool *cand);
 /* The first of these candidates, if they are equal for certain (infinities and NaNs are, too); else -1. */
 int64_t pick_first(const struct tape *t, const sid *e, int64_t n, const bool *cand);
+/* Each is one value for certain, and both are the same: a number, an infinity, NaN; zeros of either sign. */
+bool surely_equal(const struct num *x, const struct num *y);
+/* Are these candidates equal for certain? Then one of them is picked, and no rounding says which. */
+bool pick_is_tied(const struct tape *t, const sid *e, int64_t n, const bool *cand);
 /* Parts that the value of VAR and LSE share with their derivatives. */
 struct var_parts {
 	struct dd mean;

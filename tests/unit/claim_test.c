@@ -238,6 +238,24 @@ static void test_ends(void)
 	EXPECT(wide > 9000, "%d", wide);
 }
 
+/* Positions of equals that lie far apart: a set, not all from the first to the last. */
+static void test_ties(void)
+{
+	struct prog *p = program("# scatterproof 1\nx = full([90], 1, dtype=i32)\nk = input([3], dtype=i64, data=[2, 71, 79])\n"
+							 "y = index_fill.int_Scalar(x, 0, k, 5)\n"
+							 "t = topk(y, 2)\ni = getitem(t, 1)\nreturn (i,)\n");
+	struct claim c = {.subject = CLAIM_TENSOR, .parts = CLAIM_PRESENT | CLAIM_SHAPE | CLAIM_ELEMENTS, .tensor = {.role = TR_OUTPUT}};
+	struct strbuf sb;
+	struct target t;
+	struct err err = {0};
+	const char *why = "";
+	sb_init(&sb);
+	EXPECT(target_parse(&t, "torch-2.11.0:eager@cpu", &err), "%s", err.msg);
+	EXPECT(expected_emit(&sb, &why, &c, p, &t, &arena), "%s", why);
+	EXPECT(strstr(sb.s, "{2, 71, 79}"), "%s", sb.s);
+	sb_free(&sb);
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -246,6 +264,7 @@ int main(void)
 	RUN(test_only_what_is_claimed);
 	RUN(test_what_does_not_run);
 	RUN(test_ends);
+	RUN(test_ties);
 	arena_free(&arena);
 	return TEST_END();
 }

@@ -315,6 +315,55 @@ static void test_nothing_decided(void)
 	EXPECT_STR(verdict_reason(&o, &arena), "unjudged: every element of the results is undecided");
 }
 
+/* Positions and gradients of certain equals are judged as a choice among these; what rounding may reorder is undecided. */
+static void test_tied(void)
+{
+	static const struct {
+		const char *text;
+		int64_t tied, undecided;
+	} cases[] = {
+		{"x = input([5], data=[1, 3, 1, 3, 0], requires_grad=True)\ns = sort(x)\nv = getitem(s, 0)\ni = getitem(s, 1)\n"
+		 "g = input([5], data=[1, 2, 3, 4, 5])\nreturn (v, i)\nbackward (v: g)\n",
+			8, 0},
+		{"x = input([5], data=[1, 3, 1, 3, 0])\ny = add.Scalar(x, 0.1)\nz = exp(y)\nt = topk(z, 2)\ni = getitem(t, 1)\nreturn (i,)\n", 0,
+			2},
+		{"x = input([4], dtype=i32, data=[7, 7, 2, 2])\nt = topk(x, 1)\ni = getitem(t, 1)\nw = expand(i, [3])\nreturn (w,)\n", 3, 0},
+		{"x = input([4], data=[nan, nan, 2, inf])\nt = topk(x, 3)\ni = getitem(t, 1)\nreturn (i,)\n", 2, 0},
+	};
+	for (int i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", cases[i].text));
+		struct result r;
+		ran(&r, p);
+		struct outcome o = judged(p, &r, "torch:eager@cpu");
+		EXPECT(o.all.tied == cases[i].tied && o.all.undecided == cases[i].undecided, "case %d: %d tied, %d undecided", i, (int)o.all.tied,
+			(int)o.all.undecided);
+		EXPECT_INT(o.all.disagree, 0);
+	}
+}
+
+/* A set of one value is decided, whatever was open on the way; finite numbers that the dtype does not have are none. */
+static void test_one_value_only(void)
+{
+	static const struct {
+		const char *text;
+		int64_t undecided;
+	} cases[] = {
+		{"x = input([2], dtype=f16, data=[300, -400])\ny = mul.Tensor(x, x)\nz = mul.Scalar(x, 200.0)\nreturn (y, z)\n", 0},
+		{"x = input([3], dtype=f16, data=[0x1p-3, 2, 0])\ny = mul_.Scalar(x, 65520)\nreturn (y,)\n", 2},
+		{"x = input([1], data=[3], requires_grad=True)\ny = var.correction(x, correction=0)\nz = sqrt(y)\ng = full([], 1.0)\n"
+		 "return (z,)\nbackward (z: g)\n",
+			0},
+	};
+	for (int i = 0; i < ARRAY_LEN(cases); i++) {
+		struct prog *p = program(arena_printf(&arena, "# scatterproof 1\n%s", cases[i].text));
+		struct result r;
+		ran(&r, p);
+		struct outcome o = judged(p, &r, "torch:eager@cpu");
+		EXPECT_INT(o.verdict, VD_PASS);
+		EXPECT(o.all.undecided == cases[i].undecided, "case %d: %d undecided", i, (int)o.all.undecided);
+	}
+}
+
 /* Programs whose answer PyTorch leaves to the order of its loops, or that the reference does not model, get no verdict. */
 static void test_unjudged(void)
 {
@@ -479,6 +528,8 @@ int main(void)
 	RUN(test_plain_alias);
 	RUN(test_merged_results);
 	RUN(test_nothing_decided);
+	RUN(test_tied);
+	RUN(test_one_value_only);
 	RUN(test_unjudged);
 	RUN(test_clamp_by_version);
 	arena_free(&arena);
