@@ -75,8 +75,16 @@ enum loop_op {
 };
 
 /* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; an index of
- * embedding_dense_backward; the number of source's element in masked_scatter; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
-enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_GRADIENT_ROW = -3, BOUND_SOURCE = -4, BOUND_INDEX_COPY = -16 };
+ * embedding_dense_backward; the number of source's element in masked_scatter; that of an element that is selected, beside how many the
+ * program states; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
+enum bound_words {
+	BOUND_IN_SELF = -1,
+	BOUND_IN_DATA = -2,
+	BOUND_GRADIENT_ROW = -3,
+	BOUND_SOURCE = -4,
+	BOUND_STATED = -5,
+	BOUND_INDEX_COPY = -16
+};
 
 /* The polynomials of a meta: entries of loops.poly; 0: the number that stands there. */
 struct symbolic_meta {

@@ -63,6 +63,8 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 		return err_set(f->err, "embedding_dense_backward: index %lld is none of %lld rows, which PyTorch does not check", at, size);
 	if (dim == BOUND_SOURCE)
 		return err_set(f->err, "Number of elements of source < number of ones in mask");
+	if (dim == BOUND_STATED)
+		return err_set(f->err, "the program states another number of elements than the data select");
 	if (dim <= BOUND_INDEX_COPY)
 		return err_set(
 			f->err, "index_copy_(): index %lld is out of bounds for dimension %lld with size %lld", at, BOUND_INDEX_COPY - dim, size);

@@ -181,7 +181,7 @@ bool symbolic_bind(struct symbolic *s)
 	for (int k = 0; k <= s->p.ncall; k++) {
 		struct prog *q = &s->bound[s->nbound++];
 		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q)
-			|| !cells_fit(&s->bound[0], q))
+			|| !cells_fit(&s->bound[0], q) || !counts_hold(q))
 			return false;
 	}
 	return true;
