@@ -20,7 +20,8 @@ static const char *const raising =
 	"volatile struct raised *now = w;\n"
 	"if (!now->is || thread < now->thread) { now->thread = thread; now->ins = ins; now->v = v; now->is = 1; }\n"
 	"__threadfence();\natomicExch(&w->lock, 0);\n}\n"
-	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n";
+	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n"
+	"#define loop_stated(frame, ins, v) raise(frame, me, ins, v)\n";
 
 /* What teams share. */
 static const char *const sums =

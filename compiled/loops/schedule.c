@@ -387,7 +387,7 @@ static void find_team(struct loop_kernel *k, const struct loops *l)
 	int sums[MOST_SUMS + 1];
 	k->team = k->tiled ? TEAM_BLOCK : 1;
 	for (int i = k->begin; i < k->end; i++) {
-		raises |= l->ins[i].op == LOOP_BOUND;
+		raises |= l->ins[i].op == LOOP_BOUND || l->ins[i].op == LOOP_STATED;
 		stores |= l->ins[i].op == LOOP_STORE;
 		depth += (l->ins[i].op == LOOP_FOR || l->ins[i].op == LOOP_IF) - (l->ins[i].op == LOOP_END);
 		if (l->ins[i].op == LOOP_FOR && l->ins[i].summed) {

@@ -25,6 +25,15 @@ bool prog_states(const struct prog *p)
 	return false;
 }
 
+void stated_mark_others(const struct prog *p, const struct node *n, bool *set)
+{
+	struct node rest = *n;
+	const int stated = op_stated(n->op);
+	if (stated >= 0)
+		rest.arg[stated] = (struct arg){.tag = ARG_NONE};
+	node_mark_operands(p, &rest, set);
+}
+
 /* Some node of the set lies in the memory that w writes. */
 static bool writes_to(const struct prog *p, const struct node *w, const bool *set, int n)
 {

@@ -24,6 +24,8 @@ int op_stated(int op);   /* position of the argument that states a number; -1: t
 int op_deciding(int op); /* of such a row: the tensor whose true elements are counted */
 static inline int64_t stated_number(const struct node *n) { return node_int(n, op_stated(n->op)); }
 bool prog_states(const struct prog *p); /* some row states a number */
+/* Operands of a node, but for what only its statement reads. A symbol that nobody else reads is no argument: data give it. */
+void stated_mark_others(const struct prog *p, const struct node *n, bool *set);
 /* Adds the nodes whose values decide row's number: operands, theirs, and who writes their memory. set: bool per node. */
 void stated_deciders(const struct prog *p, int row, bool *set);
 /* The same of all rows of p that state a number; inputs in it keep their data when others get other data. */

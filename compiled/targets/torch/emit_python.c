@@ -131,16 +131,6 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 
 static bool is_input(const struct node *n) { return node_is_input(n) || n->op == OP_sym; }
 
-/* What a line of Python reads: a number that the program states (stated.h) is written nowhere. */
-static void mark_written(const struct prog *p, const struct node *n, bool *set)
-{
-	struct node line = *n;
-	const int stated = op_stated(n->op);
-	if (stated >= 0)
-		line.arg[stated] = (struct arg){.tag = ARG_NONE};
-	node_mark_operands(p, &line, set);
-}
-
 /* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that
  * only they read, or only a statement, is nobody's. */
 static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
@@ -151,9 +141,9 @@ static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 		if (is_input(&p->node[i]))
 			continue;
 		if (forward[i])
-			mark_written(p, &p->node[i], f_reads);
+			stated_mark_others(p, &p->node[i], f_reads);
 		if (cot[i])
-			mark_written(p, &p->node[i], cot_reads);
+			stated_mark_others(p, &p->node[i], cot_reads);
 	}
 	for (int i = 0; i < p->nnode; i++) {
 		bool sym = p->node[i].op == OP_sym, input = is_input(&p->node[i]);
