@@ -1,7 +1,8 @@
 /* symbols.h: loops of any size (loops.h): what their numbers are in one call, for which calls they are made, and the invariant
  *
  * I6  each symbol that a loop, an index, a constant, a buffer, a place or a guard uses is bound at the head, or, of data, by an instruction
- *     that stands before each that uses it or touches a buffer whose cells it counts; and a buffer's list of used symbols holds those of its cells and of every index and place that touches it (PyTorch #164948: a list that lacked some). */
+ *     that stands before each that uses it or touches a buffer whose cells it counts; and a buffer's list of used symbols holds those of
+ *     its cells and of every index and place that touches it (PyTorch #164948: a list that lacked some). */
 #ifndef SCATTERPROOF_LOOP_SYMBOLS_H
 #define SCATTERPROOF_LOOP_SYMBOLS_H
 
