@@ -4,7 +4,7 @@
  *   y: "f32[5][1]" = masked_select(x, m, count=5)
  *
  * The statement is no argument of the operator: ATen has none, and no target is sent it. It is true or the program means nothing: the
- * interpreter and compiled loops raise where the data select another number, and the reference then says nothing (`unjudged`). A symbol
+ * reference then says nothing (`unjudged`), and the interpreter and compiled loops raise, which makes the program `invalid` there. A symbol
  * may be stated, as other data select another number:
  *
  *   n = sym(5)
