@@ -86,21 +86,20 @@ static bool count_call(struct prog *p, int k)
 
 void vary_counts(struct world *w)
 {
-	struct prog p;
 	struct symbolic *s = ARENA_NEW(w->p->arena, struct symbolic, 1);
-	bool decides[MAX_NODES] = {false};
-	prog_clone(&p, w->p, w->p->arena);
-	if (!state_symbols(&p))
+	bool decides[MAX_NODES] = {false}, ok;
+	*s = (struct symbolic){.w = w};
+	prog_clone(&s->p, w->p, w->p->arena);
+	if (!state_symbols(&s->p))
 		return;
-	prog_deciders(&p, decides);
-	for (int k = 0; k < p.ncall; k++) {
-		reseed_deciders(&p, k, decides);
-		if (!count_call(&p, k))
-			return;
-	}
-	*s = (struct symbolic){.w = w, .p = p};
+	prog_deciders(&s->p, decides);
 	arena_init(&s->arena);
-	if (symbolic_bind(s))
+	ok = symbolic_bind_call(s, 0);
+	for (int k = 0; ok && k < s->p.ncall; k++) {
+		reseed_deciders(&s->p, k, decides);
+		ok = count_call(&s->p, k) && symbolic_bind_call(s, k + 1);
+	}
+	if (ok)
 		*w->p = s->p;
 	arena_free(&s->arena);
 }
