@@ -119,6 +119,7 @@ struct execution {
 	struct result_storage *memory;      /* of the source's inputs */
 	struct result_call part[MAX_PARTS]; /* what those that have run reported */
 	struct result_call caller;          /* the cotangents */
+	bool unfit;                         /* a size that is data is none that the code is made for */
 };
 
 /* A tensor as it lies in memory of its own, in its layout; cells that it does not reach are zeros. */
@@ -193,11 +194,12 @@ static bool run_part(struct result *out, struct execution *x, int k)
 	struct err err = {0};
 	struct result one;
 	if (x->code[k])
-		code_run(&one, x->code[k], x->sizes, given, r->arena);
+		x->unfit = !code_run(&one, x->code[k], x->sizes, given, r->arena);
 	else
 		interp_run(&one, &part->p, r->arena, &(struct interp_options){.given = given}, &err);
 	if (one.status != RES_OK) {
-		*out = one;
+		if (!x->unfit)
+			*out = one;
 		return false;
 	}
 	x->part[k] = one.call[0];
@@ -270,11 +272,13 @@ static void put_outputs(struct result_call *c, const struct execution *x)
 	}
 }
 
-/* Does what is compiled for any size serve this call, which eager does not refuse? */
+/* Does what is compiled for any size serve this call, which eager does not refuse? Kernels of eager look at no guards on their way. */
 static bool is_served(const struct running *r, const struct prog *bound)
 {
 	struct err err = {0};
-	return r->dynamic && interp_legal(bound, NULL, &err) == INTERP_OK && dynamic_serves(r->dynamic, bound, &err);
+	if (!r->dynamic || interp_legal(bound, NULL, &err) != INTERP_OK)
+		return false;
+	return r->dynamic_code[0] ? dynamic_serves(r->dynamic, bound, &err) : dynamic_fits(r->dynamic, bound, &err);
 }
 
 /* x is about to run what is compiled for any size, as *at and *sizes say. */
@@ -282,8 +286,8 @@ static bool take_dynamic(struct result *out, struct execution *x, struct compile
 {
 	const struct running *r = x->r;
 	struct result_violation violation;
-	struct err err = {0};
-	if (r->o->validate && !dynamic_validate(&violation, r->dynamic, bound, r->arena, &err))
+	struct err err = {0}, no = {0};
+	if (r->o->validate && dynamic_fits(r->dynamic, bound, &no) && !dynamic_validate(&violation, r->dynamic, bound, r->arena, &err))
 		return ended_broken(out, &violation, &err, r->arena);
 	dynamic_at(at, sizes, r->dynamic, bound, r->arena);
 	x->compiled = at;
@@ -309,6 +313,16 @@ static bool run_parts(struct result *out, struct execution *x, int k, const stru
 	return true;
 }
 
+/* Compiled for its own sizes after all, and run on fresh memory. */
+static bool specialised(struct result *out, struct running *r, int k, const struct prog *bound)
+{
+	struct execution x = {.r = r, .compiled = &r->compiled, .code = r->code};
+	if (!compile_call(out, r, bound))
+		return false;
+	x.memory = fill_storages(bound, r->arena);
+	return run_parts(out, &x, k, bound);
+}
+
 static bool run_call(struct result *out, struct running *r, int k)
 {
 	struct prog bound;
@@ -320,10 +334,11 @@ static bool run_call(struct result *out, struct running *r, int k)
 		return ended(out, RES_HARNESS, &err, r->arena);
 	if (r->o->code.dynamic && k == 0 && !compile_dynamic(out, r, &bound))
 		return false;
-	if (!(is_served(r, &bound) ? take_dynamic(out, &x, &at, &sizes, &bound) : compile_call(out, r, &bound)))
+	const bool served = is_served(r, &bound);
+	if (!(served ? take_dynamic(out, &x, &at, &sizes, &bound) : compile_call(out, r, &bound)))
 		return false;
 	x.memory = fill_storages(&bound, r->arena);
-	return run_parts(out, &x, k, &bound);
+	return run_parts(out, &x, k, &bound) || (x.unfit && specialised(out, r, k, &bound));
 }
 
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)

@@ -29,6 +29,43 @@ bool defect_binding_lost(struct defect_site *s)
 	return false;
 }
 
+/* The first instruction that binds a symbol of data; -1: none. */
+static int binder(const struct loops *l)
+{
+	for (int i = 0; i < l->nins; i++)
+		if (loops_binds(l, i) >= 0)
+			return i;
+	return -1;
+}
+
+/* It checks the number of the call that was compiled, and binds nothing. */
+bool defect_data_unbound(struct defect_site *s)
+{
+	const int at = binder(s->l);
+	if (at >= 0)
+		s->l->ins[at].number_of = 0;
+	return at >= 0;
+}
+
+/* The symbol is bound behind the block that puts what is counted. */
+bool defect_data_bound_late(struct defect_site *s)
+{
+	struct loops *l = s->l;
+	const int at = binder(l), before = l->nins;
+	int block = at + 1;
+	if (at < 0)
+		return false;
+	while (block < before && l->ins[block].op != LOOP_FOR && l->ins[block].op != LOOP_IF)
+		block++;
+	if (block == before)
+		return false;
+	loops_stated(l, l->ins[at].a, l->ins[at].imm);
+	l->ins[before].number_of = l->ins[at].number_of;
+	l->ins[at].number_of = 0;
+	spoil_insert(l, before, loops_end_of(l, block));
+	return true;
+}
+
 /* The body of a loop of as many rounds as a size says stands under a condition: the variable is below what the size was in the call that
  * was compiled. */
 static bool masked(struct loops *l, int i)

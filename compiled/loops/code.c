@@ -192,14 +192,14 @@ void code_close(struct code *c)
 
 int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, c->l); }
 
-void code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
+bool code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
 	if (c->package) {
 		package_run(out, c->package, at, inputs, a);
 		if (out->status == RES_CRASH)
 			BUG("%s", out->message);
-		return;
+		return true;
 	}
 	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : c->cuda ? cuda_run : loops_interpret;
 	void *ctx = c->jit ? (void *)c->jit : c->native ? (void *)c->native : c->cuda;
@@ -207,7 +207,8 @@ void code_run(struct result *out, const struct code *c, const struct call_sizes 
 	const enum loop_end end = loops_run(&out->call[0], c->l, at ? at->p : c->p, at ? at->symbol : NULL, inputs, engine, ctx, a, &err);
 	out->ncalls = end == LOOPS_RAN;
 	if (end == LOOPS_RAN)
-		return;
+		return true;
 	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
 	out->message = arena_strdup(a, err.msg);
+	return end != LOOPS_UNFIT;
 }

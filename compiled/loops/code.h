@@ -59,7 +59,7 @@ bool code_open_loops(struct code **out, const struct loops *l, const struct prog
 void code_close(struct code *c);                               /* NULL is fine */
 int code_shapes(uint64_t *out, int max, const struct code *c); /* loops_shapes (shape.h) of its loops */
 /* inputs: by input storage of the program, its cells. at: of loops of any size the call; else NULL. *out has one call, status OK, RAISED or
- * UNSUPPORTED, and lives in a. */
-void code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a);
+ * UNSUPPORTED, and lives in a. False: the data give sizes that loops of any size are not made for (out->message); nothing was reported. */
+bool code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a);
 
 #endif

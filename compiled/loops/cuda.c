@@ -277,8 +277,10 @@ static bool take_from_device(const struct cuda *c, struct loop_frame *f, device_
 	device_read(c->copy, memory, c->nbytes);
 	memcpy(&raised, c->copy, sizeof raised);
 	if (raised.is) {
-		CHECK(raised.ins >= 0 && raised.ins < f->loops->nins && f->loops->ins[raised.ins].op == LOOP_BOUND);
-		if (loop_frame_bound(&position, f, &f->loops->ins[raised.ins], raised.v))
+		CHECK(raised.ins >= 0 && raised.ins < f->loops->nins);
+		const struct loop_ins *ins = &f->loops->ins[raised.ins];
+		CHECK(loop_may_raise(ins->op));
+		if (ins->op == LOOP_STATED ? loop_frame_stated(f, raised.ins, raised.v) : loop_frame_bound(&position, f, ins, raised.v))
 			BUG("the GPU raised at position %lld, which is none to raise at", (long long)raised.v);
 		return false;
 	}

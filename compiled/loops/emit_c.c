@@ -65,9 +65,11 @@ static void put_runtime(struct strbuf *sb)
 	sb_puts(sb, libm);
 	sb_puts(sb,
 		"void *memcpy(void *, const void *, unsigned long);\n"
-		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); };\n"
+		"struct callbacks { bool (*bound)(void *, i64, i64, i64 *); bool (*call)(void *, i64); "
+		"bool (*stated)(void *, i64, i64); };\n"
 		"#define loop_bound(frame, ins, v, out) ((*(const struct callbacks **)(frame))->bound(frame, ins, v, out))\n"
-		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n");
+		"#define loop_call(frame, ins) ((*(const struct callbacks **)(frame))->call(frame, ins))\n"
+		"#define loop_stated(frame, ins, v) ((*(const struct callbacks **)(frame))->stated(frame, ins, v))\n");
 	/* Inlined into every load and store of halves, they were more than half of what a compiler had to do. */
 	sb_puts(sb, "#define LARGE_FUNCTION __attribute__((noinline)) static\n");
 	emit_functions(sb, "static");
@@ -337,6 +339,19 @@ static void put_bound(struct strbuf *sb, const struct loops *l, int at)
 	sb_printf(sb, ") { loop_bound(frame, %d, r%d, &r%d); return 0; }\n", at, i->a, i->dst);
 }
 
+/* The call says what is wrong, or binds a symbol. */
+static void put_stated(struct strbuf *sb, const struct loops *l, int at)
+{
+	const struct loop_ins *i = &l->ins[at];
+	if (loops_binds(l, at) >= 0) {
+		sb_printf(sb, "if (!loop_stated(frame, %d, r%d)) return 0;\n", at, i->a);
+		return;
+	}
+	sb_printf(sb, "if (r%d != ", i->a);
+	emit_number(sb, l, i->number_of, i->imm);
+	sb_printf(sb, ") { loop_stated(frame, %d, r%d); return 0; }\n", at, i->a);
+}
+
 void emit_past_tile(struct strbuf *sb, const struct loop_ins *loop)
 {
 	if (loop->imm % loop->imm2 == 0) /* compilers see how many iterations there are */
@@ -370,6 +385,7 @@ void emit_statement(struct strbuf *sb, const struct loops *l, int at)
 	case LOOP_STORE: put_store(sb, l, i); return;
 	case LOOP_EXTERN: sb_printf(sb, "if (!loop_call(frame, %d)) return 0;\n", at); return;
 	case LOOP_BOUND: put_bound(sb, l, at); return;
+	case LOOP_STATED: put_stated(sb, l, at); return;
 	default:
 		sb_printf(sb, "r%d = ", i->dst);
 		put_value(sb, l, i);
@@ -482,16 +498,19 @@ static void put_item(struct strbuf *sb, const struct loops *l, int begin, int en
 	sb_puts(sb, "}\n");
 }
 
-/* From instruction `at` to the next extern, or that; returns what follows. No two buffers share memory, and until an extern nobody else
+/* What calls back: behind it memory and symbols may be other ones. */
+static bool calls_back(const struct loops *l, int at) { return l->ins[at].op == LOOP_EXTERN || loops_binds(l, at) >= 0; }
+
+/* From instruction `at` to the next that calls back, or that; returns what follows. No two buffers share memory, and until then nobody else
  * touches them. */
 static int put_stretch(struct strbuf *sb, const struct loops *l, int at)
 {
 	int end = at;
-	if (l->ins[at].op == LOOP_EXTERN) {
+	if (calls_back(l, at)) {
 		emit_statement(sb, l, at);
 		return at + 1;
 	}
-	while (end < l->nins && l->ins[end].op != LOOP_EXTERN)
+	while (end < l->nins && !calls_back(l, end))
 		end++;
 	sb_puts(sb, "{\n");
 	for (int k = 0; k < l->nsymbol; k++)

@@ -20,7 +20,8 @@ static const char *const raising =
 	"volatile struct raised *now = w;\n"
 	"if (!now->is || thread < now->thread) { now->thread = thread; now->ins = ins; now->v = v; now->is = 1; }\n"
 	"__threadfence();\natomicExch(&w->lock, 0);\n}\n"
-	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n";
+	"#define loop_bound(frame, ins, v, out) raise(frame, me, ins, v)\n"
+	"#define loop_stated(frame, ins, v) raise(frame, me, ins, v)\n";
 
 /* What teams share: a fold F, of which F::of(x, F::neutral(x)) is x, for -0, too. */
 static const char *const sums =
@@ -380,7 +381,7 @@ static bool raises(const struct loops *l)
 {
 	bool any = false;
 	for (int i = 0; i < l->nins; i++)
-		any |= l->ins[i].op == LOOP_BOUND;
+		any |= loop_may_raise(l->ins[i].op);
 	return any;
 }
 

@@ -201,6 +201,7 @@ static bool compute(struct loop_frame *f, const struct threads *t, const struct 
 		if (!loop_frame_bound(&v.i64, f, i, reg[i->a].i64))
 			return false;
 		break;
+	case LOOP_STATED: return loop_frame_stated(f, i - f->loops->ins, reg[i->a].i64);
 	case LOOP_EXTERN: return loop_frame_call(f, i->call);
 	default: BUG("instruction %d", (int)i->op);
 	}

@@ -308,6 +308,13 @@ int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative)
 	return i->dst;
 }
 
+void loops_stated(struct loops *l, int a, int64_t number)
+{
+	struct loop_ins *i = add(l, LOOP_STATED);
+	i->a = a;
+	i->imm = number;
+}
+
 void loops_extern(struct loops *l, const struct loop_call *call) { add(l, LOOP_EXTERN)->call = call; }
 
 static int named(const int *by, int reg) { return reg == NO_REG ? NO_REG : by[reg]; }

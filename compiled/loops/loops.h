@@ -23,6 +23,14 @@
  *   for r0 < s0
  *     r2: f32 = load b0[r0*4 + s1]               numbers that are more than a symbol stand in parentheses: r0*(s0*4)
  *
+ * A symbol may be of DATA: no caller knows it, the instruction `stated` binds it to what has been counted.
+ *
+ *   s2 = data of argument 1, 9                   the program states it in its second `sym` row
+ *   guard s2 > 1                                 of data: looked at when the symbol is bound
+ *   r7: i64 = var r6
+ *   ...                                          loops that count in r7
+ *   stated r7 = s2                               from here on there are s2 and the buffers whose cells it counts
+ *
  * Every number also has its value in the call that was compiled, so that whoever looks at one size sees plain loops; loops_at (symbols.h)
  * makes those of another call.
  *
@@ -70,9 +78,13 @@ enum loop_op {
 	LOOP_SET,    /* dst, a VAR, becomes a */
 	LOOP_BOUND,  /* a, a position along dim imm2, which has imm of them; negative: such count from the end; outside: the program raises.
 	              * imm2 may be one of enum bound_words instead */
+	LOOP_STATED, /* a is imm, a number of elements that the program states (eager/lang/stated.h), or the program raises; outside of all
+	              * blocks. Where imm is a symbol of data, this binds it: see below */
 	LOOP_EXTERN, /* call: a row of the program is run by its kernel of eager */
 	NLOOPOPS
 };
+/* In generated code; a kernel that is called may, too. */
+static inline bool loop_may_raise(enum loop_op op) { return op == LOOP_BOUND || op == LOOP_STATED; }
 
 /* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; an index of
  * embedding_dense_backward; the number of source's element in masked_scatter; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
@@ -138,6 +150,7 @@ struct size_symbol {
 	bool bound;
 	int64_t hint;   /* its value in the call that was compiled */
 	int input, dim; /* a size of the input row of that number; -1: the `sym` row of number dim */
+	bool data;      /* known when a LOOP_STATED has bound it; the `sym` row is what the program states */
 };
 
 /* p relation 0; GUARD_REST: p mod `by` is `rest`. */
@@ -197,6 +210,7 @@ int loops_select(struct loops *l, int condition, int a, int b);
 int loops_var(struct loops *l, int a);
 void loops_set(struct loops *l, int var, int a);
 int loops_bound(struct loops *l, int a, int64_t size, int dim, bool negative);
+void loops_stated(struct loops *l, int a, int64_t number);
 void loops_extern(struct loops *l, const struct loop_call *call);
 /* Appends instruction i of another program as it is. by: registers of that one by their names here; what i makes is named. */
 void loops_copy(struct loops *l, const struct loops *from, const struct loop_ins *i, int *by);

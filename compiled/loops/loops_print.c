@@ -178,6 +178,10 @@ static void put_ins(struct strbuf *sb, const struct loops *l, const struct loop_
 		put_at(sb, l, i->at);
 		sb_printf(sb, "] = r%d", i->a);
 		break;
+	case LOOP_STATED:
+		sb_printf(sb, "stated r%d = ", i->a);
+		put_number(sb, l, i->number_of, i->imm);
+		break;
 	case LOOP_EXTERN:
 		sb_printf(sb, "extern %d(", i->call->node);
 		put_places(sb, l, i->call->in, i->call->nin);
@@ -196,7 +200,9 @@ static void put_head(struct strbuf *sb, const struct loops *l)
 		const struct size_symbol *from = &l->symbol[s];
 		if (!from->bound)
 			continue;
-		if (from->input >= 0)
+		if (from->data)
+			sb_printf(sb, "s%d = data of argument %d, %" PRId64 "\n", s, from->dim, from->hint);
+		else if (from->input >= 0)
 			sb_printf(sb, "s%d = size %d of input %d, %" PRId64 "\n", s, from->dim, from->input, from->hint);
 		else
 			sb_printf(sb, "s%d = argument %d, %" PRId64 "\n", s, from->dim, from->hint);

@@ -607,7 +607,7 @@ static bool read_buffer(struct reader *r)
 	return true;
 }
 
-/* s0 = size 0 of input 1, 6; s1 = argument 0, 4 */
+/* s0 = size 0 of input 1, 6; s1 = argument 0, 4; s2 = data of argument 1, 9 */
 static bool read_symbol(struct reader *r)
 {
 	int64_t number, dim, input = -1;
@@ -617,8 +617,9 @@ static bool read_symbol(struct reader *r)
 	if (number < 0 || number >= MAX_POLY_SYMBOLS || (number < l->nsymbol && l->symbol[number].bound))
 		return FAIL(&r->t, "s%" PRId64 " is bound already, or one too many", number);
 	struct size_symbol *s = &l->symbol[number];
-	const bool argument = token_keyword(&r->t, "argument");
-	if (!argument && !token_want(&r->t, "size"))
+	s->data = token_keyword(&r->t, "data");
+	const bool argument = s->data ? token_want(&r->t, "of") && token_want(&r->t, "argument") : token_keyword(&r->t, "argument");
+	if (!argument && (s->data || !token_want(&r->t, "size")))
 		return false;
 	if (!integer(r, &dim) || (!argument && (!token_want(&r->t, "of") || !token_want(&r->t, "input") || !integer(r, &input)))
 		|| !token_want(&r->t, ",") || !integer(r, &s->hint))
@@ -665,6 +666,20 @@ static bool read_guard(struct reader *r)
 	return true;
 }
 
+/* stated r7 = s2 */
+static bool read_stated(struct reader *r)
+{
+	int a, of;
+	int64_t number;
+	if (!of_type(r, &a, REG_I64) || !token_want(&r->t, "=") || !read_number(r, &of, &number))
+		return false;
+	if (r->l->depth != 0)
+		return FAIL(&r->t, "a number is stated outside of all blocks");
+	loops_stated(r->l, a, number);
+	r->l->ins[r->l->nins - 1].number_of = of;
+	return true;
+}
+
 static bool read_return(struct reader *r)
 {
 	r->returned = true;
@@ -687,6 +702,8 @@ static bool read_line(struct reader *r)
 		return read_store(r);
 	if (token_keyword(&r->t, "extern"))
 		return read_extern(r);
+	if (token_keyword(&r->t, "stated"))
+		return read_stated(r);
 	if (token_keyword(&r->t, "return"))
 		return read_return(r);
 	if (token_keyword(&r->t, "guard"))

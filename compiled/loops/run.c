@@ -69,6 +69,47 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 	return err_set(f->err, "index %lld is out of bounds for dimension %lld with size %lld", at, dim, size);
 }
 
+/* ---- symbols of data ---- */
+
+static unsigned unbound(const struct loop_frame *f)
+{
+	unsigned out = 0;
+	for (int s = 0; f->any && s < f->any->nsymbol; s++)
+		if (f->symbol[s] == UNBOUND)
+			out |= 1u << s;
+	return out;
+}
+
+/* Buffers that are not there, of cells that are known. */
+static bool make_buffers(struct loop_frame *f)
+{
+	const struct loops *l = f->loops;
+	const unsigned open = unbound(f);
+	for (int b = 0; b < l->nbuffer; b++) {
+		const size_t nbytes = loop_buffer_bytes(&l->buffer[b]);
+		if (f->data[b] || (f->any && loops_symbols_of_cells(f->any, b) & open))
+			continue;
+		if (nbytes > MAX_BYTES - f->bytes)
+			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
+		f->bytes += nbytes;
+		f->data[b] = zones_alloc(f->memory, nbytes, l->buffer[b].dtype);
+	}
+	return true;
+}
+
+bool loop_frame_stated(struct loop_frame *f, int64_t ins, int64_t v)
+{
+	if (v != f->loops->ins[ins].imm)
+		return err_set(f->err, "the program states that %lld elements are selected, but the data select %lld",
+			(long long)f->loops->ins[ins].imm, (long long)v);
+	const int s = f->any ? loops_binds(f->any, (int)ins) : -1;
+	if (s < 0 || f->symbol[s] != UNBOUND)
+		return true;
+	f->symbol[s] = v;
+	f->unfit = !loops_guards_of_hold(f->any, f->symbol, 1u << s, unbound(f), f->err) || !make_buffers(f);
+	return !f->unfit;
+}
+
 /* ---- does it fit? ---- */
 
 static bool place_fits(const struct loops *l, const struct place *p, const struct meta *m, const char *what, struct err *err)
@@ -130,27 +171,39 @@ bool loops_fit(const struct loops *l, const struct prog *p, struct err *err)
 
 /* ---- one run ---- */
 
-static bool make_buffers(struct loop_frame *f, const struct result_storage *inputs, struct arena *a)
+/* Before the first instruction: the inputs' buffers are filled. */
+static bool begin_buffers(struct loop_frame *f, const struct result_storage *inputs)
 {
-	size_t all = 0;
 	const struct loops *l = f->loops;
-	f->data = ARENA_NEW(a, unsigned char *, MAX(l->nbuffer, 1));
-	for (int b = 0; b < l->nbuffer; b++) {
-		const size_t nbytes = loop_buffer_bytes(&l->buffer[b]);
-		if (nbytes > MAX_BYTES - all)
-			return err_set(f->err, "the program needs more than %d bytes", MAX_BYTES);
-		all += nbytes;
-		f->data[b] = zones_alloc(a, nbytes, l->buffer[b].dtype);
-		if (l->buffer[b].input >= 0 && nbytes)
-			memcpy(f->data[b], inputs[l->buffer[b].input].data, nbytes);
-	}
+	f->data = ARENA_ZNEW(f->memory, unsigned char *, MAX(l->nbuffer, 1));
+	if (!make_buffers(f))
+		return false;
+	for (int b = 0; b < l->nbuffer; b++)
+		if (l->buffer[b].input >= 0 && loop_buffer_bytes(&l->buffer[b]))
+			memcpy(f->data[b], inputs[l->buffer[b].input].data, loop_buffer_bytes(&l->buffer[b]));
 	return true;
+}
+
+/* The call's sizes; those that are data are to be found. */
+static bool begin_symbols(struct loop_frame *f, struct loops *at, const struct loops *l, const int64_t *symbol)
+{
+	f->loops = l;
+	if (!l->nsymbol)
+		return true;
+	f->loops = at;
+	f->any = l;
+	memcpy(f->said, symbol, sizeof f->said);
+	memcpy(f->symbol, symbol, sizeof f->symbol);
+	for (int s = 0; s < l->nsymbol; s++)
+		if (l->symbol[s].data)
+			f->symbol[s] = UNBOUND;
+	return loops_at(at, l, f->said, f->memory, f->err);
 }
 
 static void check_zones(const struct loop_frame *f)
 {
 	for (int b = 0; b < f->loops->nbuffer; b++)
-		if (!zones_intact(f->data[b], loop_buffer_bytes(&f->loops->buffer[b])))
+		if (f->data[b] && !zones_intact(f->data[b], loop_buffer_bytes(&f->loops->buffer[b])))
 			BUG("compiled code wrote outside of buffer b%d", b);
 }
 
@@ -195,19 +248,16 @@ enum loop_end loops_run(struct result_call *out, const struct loops *l, const st
 	const struct result_storage *inputs, loop_engine *engine, void *ctx, struct arena *a, struct err *err)
 {
 	struct arena memory, scratch;
-	struct loop_frame f = {.callbacks = &loop_callbacks, .p = p, .scratch = &scratch, .err = err};
+	struct loop_frame f = {.callbacks = &loop_callbacks, .p = p, .scratch = &scratch, .memory = &memory, .err = err};
 	struct loops at;
 	CHECK(symbol || !l->nsymbol);
 	arena_init(&memory);
 	arena_init(&scratch);
-	if (symbol)
-		memcpy(f.symbol, symbol, sizeof f.symbol);
-	const bool fits = !l->nsymbol || loops_at(&at, l, f.symbol, &memory, err);
-	f.loops = l->nsymbol ? &at : l;
-	enum loop_end end = fits && make_buffers(&f, inputs, &memory) ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	const bool fits = begin_symbols(&f, &at, l, symbol) && begin_buffers(&f, inputs);
+	enum loop_end end = fits ? LOOPS_RAN : LOOPS_TOO_LARGE;
 	const double begin = clock_ms();
 	if (end == LOOPS_RAN && !engine(&f, ctx))
-		end = LOOPS_RAISED;
+		end = f.unfit ? LOOPS_UNFIT : LOOPS_RAISED;
 	const double ran = clock_ms();
 	if (end != LOOPS_TOO_LARGE)
 		check_zones(&f);

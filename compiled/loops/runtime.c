@@ -16,7 +16,9 @@ static bool loop_call(void *frame, int64_t ins)
 	return loop_frame_call(f, f->loops->ins[ins].call);
 }
 
-const struct loop_callbacks loop_callbacks = {loop_bound, loop_call};
+static bool loop_stated(void *frame, int64_t ins, int64_t v) { return loop_frame_stated(frame, ins, v); }
+
+const struct loop_callbacks loop_callbacks = {loop_bound, loop_call, loop_stated};
 
 /* The address of a function as data: what POSIX's dlsym gives as well. */
 #define ADDRESS(function) (void *)(uintptr_t)(function)

@@ -411,7 +411,7 @@ static struct sums_of find_sums(const struct loop_kernel *k, const struct loops 
 	for (int i = k->begin; i < k->end; i++) {
 		const struct loop_ins *ins = &l->ins[i];
 		const bool opens_if = ins->op == LOOP_IF, opens = ins->op == LOOP_FOR || opens_if, closes = ins->op == LOOP_END;
-		s.may &= ins->op != LOOP_BOUND;
+		s.may &= !loop_may_raise(ins->op);
 		stores |= ins->op == LOOP_STORE;
 		depth += opens - closes;
 		conditions += opens_if - (closes && l->ins[ins->match].op != LOOP_FOR);

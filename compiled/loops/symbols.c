@@ -55,6 +55,27 @@ void loops_find_uses(struct loops *l)
 		l->buffer[b].uses = uses[b];
 }
 
+unsigned loops_symbols_of_cells(const struct loops *l, int buffer) { return symbols_of(l, l->buffer[buffer].ncells_of); }
+
+unsigned loops_symbols_of_data(const struct loops *l)
+{
+	unsigned out = 0;
+	for (int s = 0; s < l->nsymbol; s++)
+		out |= l->symbol[s].data ? 1u << s : 0;
+	return out;
+}
+
+int loops_binds(const struct loops *l, int ins)
+{
+	const struct loop_ins *i = &l->ins[ins];
+	for (int s = 0; i->op == LOOP_STATED && i->number_of && s < l->nsymbol; s++) {
+		const struct poly symbol = poly_symbol(s);
+		if (l->symbol[s].data && poly_same(&l->poly[i->number_of], &symbol))
+			return s;
+	}
+	return -1;
+}
+
 unsigned loops_symbols_of(const struct loops *l, int begin, int end)
 {
 	unsigned all = 0;
@@ -79,7 +100,7 @@ static bool bound(const struct loops *l, unsigned symbols, const char *what, int
 	return true;
 }
 
-static bool ins_is_bound(const struct loops *l, int i, struct err *err)
+static unsigned symbols_of_ins(const struct loops *l, int i)
 {
 	unsigned all = symbols_of(l, l->ins[i].number_of);
 	if (l->ins[i].at)
@@ -88,7 +109,44 @@ static bool ins_is_bound(const struct loops *l, int i, struct err *err)
 		all |= symbols_of_place(l, &l->ins[i].call->in[k]);
 	for (int k = 0; l->ins[i].call && k < l->ins[i].call->nout; k++)
 		all |= symbols_of_place(l, &l->ins[i].call->out[k]);
-	return bound(l, all, "instruction", i, err);
+	return all;
+}
+
+static bool ins_is_bound(const struct loops *l, int i, struct err *err) { return bound(l, symbols_of_ins(l, i), "instruction", i, err); }
+
+/* Of data: which of them are needed for the buffers that the instruction touches to be there. */
+static unsigned symbols_of_touched(const struct loops *l, int i)
+{
+	const struct loop_call *call = l->ins[i].call;
+	unsigned all = 0;
+	if (l->ins[i].op == LOOP_LOAD || l->ins[i].op == LOOP_STORE)
+		all |= loops_symbols_of_cells(l, l->ins[i].buffer);
+	for (int k = 0; call && k < call->nin; k++)
+		all |= loops_symbols_of_cells(l, call->in[k].buffer);
+	for (int k = 0; call && k < call->nout; k++)
+		all |= loops_symbols_of_cells(l, call->out[k].buffer);
+	return all;
+}
+
+/* Symbols of data are bound on the way. */
+static bool data_is_bound(const struct loops *l, struct err *err)
+{
+	unsigned open = loops_symbols_of_data(l), used = 0;
+	for (int i = 0; i < l->nins; i++) {
+		const int binds = loops_binds(l, i);
+		if (binds >= 0)
+			open &= ~(1u << binds);
+		used = (symbols_of_ins(l, i) | symbols_of_touched(l, i)) & open;
+		for (int s = 0; s < l->nsymbol; s++)
+			if (used & 1u << s)
+				return err_set(err, "I6: instruction %d uses s%d, which the data have not bound yet", i, s);
+	}
+	for (int k = 0; k < l->nret; k++)
+		used |= (symbols_of_place(l, &l->ret[k]) | loops_symbols_of_cells(l, l->ret[k].buffer)) & open;
+	for (int s = 0; s < l->nsymbol; s++)
+		if (used & 1u << s)
+			return err_set(err, "I6: a result uses s%d, which no data bind", s);
+	return true;
 }
 
 static bool lists_are_complete(const struct loops *l, struct err *err)
@@ -116,7 +174,7 @@ bool loops_validate_symbols(const struct loops *l, struct err *err)
 		ok = bound(l, symbols_of_place(l, &l->ret[k]), "result", k, err);
 	for (int k = 0; ok && k < l->nguard; k++)
 		ok = bound(l, poly_symbols(&l->guard[k].p), "guard", k, err);
-	return ok && lists_are_complete(l, err);
+	return ok && data_is_bound(l, err) && lists_are_complete(l, err);
 }
 
 /* ---- guards ---- */
@@ -164,9 +222,14 @@ void guard_print(struct strbuf *sb, const struct guard *g)
 		poly_print(sb, &side[1]);
 }
 
-bool loops_guards_hold(const struct loops *l, const int64_t *value, struct err *err)
+bool loops_guards_hold(const struct loops *l, const int64_t *value, struct err *err) { return loops_guards_of_hold(l, value, 0, 0, err); }
+
+bool loops_guards_of_hold(const struct loops *l, const int64_t *value, unsigned of, unsigned unknown, struct err *err)
 {
-	for (int k = 0; k < l->nguard; k++)
+	for (int k = 0; k < l->nguard; k++) {
+		const unsigned in = poly_symbols(&l->guard[k].p);
+		if ((of && !(in & of)) || in & unknown)
+			continue;
 		if (!guard_holds(&l->guard[k], value)) {
 			struct strbuf sb;
 			sb_init(&sb);
@@ -175,6 +238,7 @@ bool loops_guards_hold(const struct loops *l, const int64_t *value, struct err *
 			sb_free(&sb);
 			return false;
 		}
+	}
 	return true;
 }
 

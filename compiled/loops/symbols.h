@@ -1,7 +1,8 @@
 /* symbols.h: loops of any size (loops.h): what their numbers are in one call, for which calls they are made, and the invariant
  *
- * I6  each symbol that a loop, an index, a constant, a buffer, a place or a guard uses is bound at the head, and a buffer's list of used
- *     symbols holds those of its cells and of every index and place that touches it (PyTorch #164948: a list that lacked some). */
+ * I6  each symbol that a loop, an index, a constant, a buffer, a place or a guard uses is bound at the head, or, of data, by an instruction
+ *     that stands before each that uses it or touches a buffer whose cells it counts; and a buffer's list of used symbols holds those of
+ *     its cells and of every index and place that touches it (PyTorch #164948: a list that lacked some). */
 #ifndef SCATTERPROOF_LOOP_SYMBOLS_H
 #define SCATTERPROOF_LOOP_SYMBOLS_H
 
@@ -11,7 +12,10 @@
 enum { LEAST_SYMBOL = 2 }; /* sizes of 0 and 1 are other programs, as in PyTorch: a guard keeps every symbol above them */
 
 bool loops_validate_symbols(const struct loops *l, struct err *err); /* I6 */
-void loops_find_uses(struct loops *l);                               /* the buffers' lists */
+unsigned loops_symbols_of_cells(const struct loops *l, int buffer);
+/* The symbol of data that instruction `ins` binds if it is a LOOP_STATED of just that symbol; -1: none. */
+int loops_binds(const struct loops *l, int ins);
+void loops_find_uses(struct loops *l); /* the buffers' lists */
 
 /* The symbols' values: of the sizes of inputs and the `sym` rows of p, which a call was bound to (prog_bind). False: p has no such rows. */
 bool loops_bind_symbols(int64_t value[MAX_POLY_SYMBOLS], const struct loops *l, const struct prog *p, struct err *err);
@@ -20,6 +24,9 @@ bool guard_holds(const struct guard *g, const int64_t *value);
 void guard_print(struct strbuf *sb, const struct guard *g); /* s0*2 > 4 */
 /* err: the first guard that does not hold. */
 bool loops_guards_hold(const struct loops *l, const int64_t *value, struct err *err);
+/* Of those alone in which one of `of` occurs (0: all), and none of `unknown`; 1u << symbol. */
+bool loops_guards_of_hold(const struct loops *l, const int64_t *value, unsigned of, unsigned unknown, struct err *err);
+unsigned loops_symbols_of_data(const struct loops *l);
 
 void loops_clone(struct loops *out, const struct loops *l, struct arena *a); /* with instructions, buffers and places of its own */
 /* The loops of one call: numbers alone, no symbol. They share with l what has none. False: a number that is too large, or negative where

@@ -6,6 +6,7 @@
 #include "compiled/loops/symbols.h"
 #include "compiled/passes/validate.h"
 #include "compiled/symbols/relations.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -293,11 +294,23 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 
 /* ---- the loops ---- */
 
-/* Where the symbol's value is read: a size of an input that is just it, else the argument. */
+/* Nothing but statements of rows reads it. */
+static bool is_of_data(const struct prog *p, int sym)
+{
+	bool others[MAX_NODES] = {false}, stated = false;
+	for (int i = 0; i < p->nnode; i++) {
+		const int k = op_stated(p->node[i].op), e = k < 0 ? -1 : p->node[i].arg[k].i.expr;
+		stated |= e >= 0 && p->expr[e].op == EX_SYM && p->expr[e].a == sym;
+		stated_mark_others(p, &p->node[i], others);
+	}
+	return stated && !others[sym];
+}
+
+/* Where the symbol's value is read: a size of an input that is just it, else the argument, unless data give it. */
 static struct size_symbol binding(const struct dynamic *d, int s)
 {
 	const struct prog *p = &d->hint.source;
-	struct size_symbol out = {.bound = true, .hint = hint_of(d)[s], .input = -1, .dim = s};
+	struct size_symbol out = {.bound = true, .hint = hint_of(d)[s], .input = -1, .dim = s, .data = is_of_data(p, d->sampled.symbol[s])};
 	int input = 0;
 	for (int i = 0; i < p->nnode; i++) {
 		if (!node_is_input(&p->node[i]))
@@ -390,6 +403,12 @@ static enum compile_status finish(struct dynamic *d, struct dynamic_made *made, 
 	return ok ? COMPILE_OK : broken(made, d, step, &why, err);
 }
 
+/* A program in another process, or on a GPU, has all its memory before it begins. */
+static bool takes_data(const struct compile_options *o)
+{
+	return !o->to_code || (o->code.engine != CODE_PACKAGE && o->code.engine != CODE_CUDA);
+}
+
 enum compile_status dynamic_compile(struct dynamic **out, struct dynamic_made *made, const struct prog *bound,
 	const struct compile_options *o, struct arena *a, struct err *err)
 {
@@ -414,6 +433,11 @@ enum compile_status dynamic_compile(struct dynamic **out, struct dynamic_made *m
 		err_set(err, "it has no symbols");
 		return COMPILE_OK;
 	}
+	for (int s = 0; s < d->sampled.nsymbol; s++)
+		if (!takes_data(o) && is_of_data(d->sampled.bound, d->sampled.symbol[s])) {
+			err_set(err, "a size that is data, which this stage's code cannot bind on its way");
+			return COMPILE_OK;
+		}
 	if (!generalised(d, err))
 		return COMPILE_OK;
 	name_numbers(d);
@@ -432,6 +456,12 @@ static bool values_of(int64_t *value, const struct dynamic *d, const struct prog
 }
 
 bool dynamic_serves(const struct dynamic *d, const struct prog *bound, struct err *why)
+{
+	int64_t value[MAX_POLY_SYMBOLS];
+	return values_of(value, d, bound, why) && loops_guards_of_hold(&d->hint.l, value, 0, loops_symbols_of_data(&d->hint.l), why);
+}
+
+bool dynamic_fits(const struct dynamic *d, const struct prog *bound, struct err *why)
 {
 	int64_t value[MAX_POLY_SYMBOLS];
 	return values_of(value, d, bound, why) && loops_guards_hold(&d->hint.l, value, why);

@@ -14,6 +14,10 @@
  *
  * The step reorder (reorder.h), whose tiles are numbers, does not run on loops of any size.
  *
+ * A symbol that rows state and nothing else reads (eager/lang/stated.h) is a size of DATA, which no caller gives: the loops bind it to what
+ * they count (LOOP_STATED), and guards on it are looked at then. One that does not hold ends the run, and the call is specialised, as
+ * PyTorch compiles again behind a graph break. On a GPU and in a package such programs are specialised.
+ *
  * A call whose sizes a guard excludes is SPECIALISED: compiled for its own sizes, and so is every call of a program that does not
  * generalise. */
 #ifndef SCATTERPROOF_DYNAMIC_H
@@ -36,11 +40,13 @@ enum compile_status dynamic_compile(struct dynamic **out, struct dynamic_made *m
 const struct loops *dynamic_loops(const struct dynamic *d);
 /* What it was compiled from. */
 const struct compiled *dynamic_compiled(const struct dynamic *d);
-/* Does it serve that call? False (why): a guard does not hold. */
+/* Does it serve that call, as far as is known before it runs? False (why): a guard does not hold. */
 bool dynamic_serves(const struct dynamic *d, const struct prog *bound, struct err *why);
+/* Do the guards on sizes that are data hold, too, if those are what the program states? Who runs it is told by code_run. */
+bool dynamic_fits(const struct dynamic *d, const struct prog *bound, struct err *why);
 /* The compiled program with the call's numbers and data, in a; *sizes points to it. */
 void dynamic_at(struct compiled *out, struct call_sizes *sizes, const struct dynamic *d, const struct prog *bound, struct arena *a);
-/* I6b; for a call that it serves. False: err and *violation, in a. */
+/* I6b; for a call that it fits. False: err and *violation, in a. */
 bool dynamic_validate(
 	struct result_violation *violation, const struct dynamic *d, const struct prog *bound, struct arena *a, struct err *err);
 

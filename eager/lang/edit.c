@@ -1,5 +1,6 @@
 /* edit.c: all edits are one: choose nodes, renumber. */
 #include "eager/lang/edit.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 #include "generated/op_input.h"
@@ -229,13 +230,16 @@ bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct 
 bool edit_reseed(struct prog *out, const struct prog *p, int64_t by, struct arena *a, struct err *err)
 {
 	struct prog q;
+	bool decides[MAX_NODES] = {false};
 	prog_clone(&q, p, a);
+	prog_deciders(p, decides);
 	for (int i = 0; i < q.nnode; i++)
-		if (q.node[i].op == OP_input)
+		if (q.node[i].op == OP_input && !decides[i])
 			q.node[i].arg[A_input_seed] = arg_int(node_int(&q.node[i], A_input_seed) + by);
 	for (int c = 0; c < q.ncall; c++)
 		for (int i = 0; i < q.call[c].ninput; i++)
-			q.call[c].input[i].seed += (uint64_t)by;
+			if (!decides[q.call[c].input[i].node])
+				q.call[c].input[i].seed += (uint64_t)by;
 	*out = q;
 	return prog_validate(out, err);
 }

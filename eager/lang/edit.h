@@ -21,7 +21,8 @@ bool edit_sweep(struct prog *out, const struct prog *p, struct arena *a, struct 
 bool edit_widen(struct prog *out, const struct prog *p, struct arena *a, struct err *err);
 /* In place, metas are left to the caller: `to` wherever the program says dtype `from`, or a factory's default does. */
 void edit_dtypes(struct prog *q, enum dtype from, enum dtype to);
-/* Other data: `by` is added to the seed of every input and of every call. What carries its data in the text keeps it. */
+/* Other data: `by` is added to the seed of every input and of every call. What carries its data in the text keeps it,
+ * and so does what decides a size that the program states (stated.h). */
 bool edit_reseed(struct prog *out, const struct prog *p, int64_t by, struct arena *a, struct err *err);
 /* `node` is returned, too, behind what is. Refused if it is returned already, has several results, or there is no room. */
 bool edit_return(struct prog *out, const struct prog *p, int node, struct arena *a, struct err *err);

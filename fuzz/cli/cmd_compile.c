@@ -199,6 +199,8 @@ static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct 
 			sb_printf(steps, "# call %d: specialised: %s\n", k, why->msg);
 		else if (!prog_bind(&bound, p, k, a, &no) || !dynamic_serves(d, &bound, &no))
 			sb_printf(steps, "# call %d: specialised: %s\n", k, no.msg);
+		else if (!dynamic_fits(d, &bound, &no))
+			sb_printf(steps, "# call %d: specialised when the data are known: %s\n", k, no.msg);
 		else if (validate && !dynamic_validate(&violation, d, &bound, a, &no))
 			return err_set(err, "%s, in call %d", no.msg, k);
 		else

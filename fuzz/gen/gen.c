@@ -1,5 +1,6 @@
 /* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
 #include "eager/lang/edit.h"
+#include "eager/lang/stated.h"
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -151,10 +152,12 @@ static const char *draw_fill(struct world *w, int call)
 	return call == 0 || choose_chance(w->c, 50) ? "normal" : NULL;
 }
 
-/* Other seeds everywhere; another fill where the input has the default one. */
+/* Other seeds everywhere, but of data that decide sizes; another fill where the input has the default one. */
 static void add_calls(struct world *w)
 {
 	struct prog *p = w->p;
+	bool decides[MAX_NODES] = {false};
+	prog_deciders(p, decides);
 	p->ncall = 2 + choose_chance(w->c, 20);
 	for (int c = 0; c < p->ncall; c++) {
 		const char *fill = draw_fill(w, c);
@@ -162,7 +165,7 @@ static void add_calls(struct world *w)
 		*k = (struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode)};
 		for (int i = 0; i < p->nnode; i++) {
 			const struct node *n = &p->node[i];
-			if (n->op != OP_input || node_given(n, A_input_data))
+			if (n->op != OP_input || node_given(n, A_input_data) || decides[i])
 				continue;
 			bool plain = str_eq(n->arg[A_input_fill].str, "dyadic") && dtype_is_float(n->arg[A_input_dtype].dtype);
 			bool ints = str_eq(n->arg[A_input_fill].str, "dyadic") && n->arg[A_input_dtype].dtype != DT_B8;
@@ -204,6 +207,8 @@ bool finish_program(struct world *w, struct err *err)
 	if (!inputs_first(w, ncompute, err))
 		return false;
 	add_calls(w);
+	if (!w->p->must_raise && prog_states(w->p) && chance(w, PF_counts))
+		vary_counts(w);
 	if (!w->p->must_raise && chance(w, PF_symbols))
 		add_symbol(w);
 	draw_surface(w);

@@ -588,6 +588,14 @@ static bool value_RESHAPE(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Counted when the operands are there (gen_stated.c). */
+static bool value_STATED(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_int(0);
+	return true;
+}
+
 /* Roles that the function of their kind looks at. */
 #define value_PERM       draw_dims
 #define value_INSERT     draw_dim

@@ -121,6 +121,14 @@ bool add_assignment(struct world *w);
 /* ---- gen_symbol.c ---- */
 void add_symbol(struct world *w); /* to a finished program; leaves it as it is if that does not work out */
 
+/* ---- gen_stated.c ---- */
+/* The last node, whose results are not known yet, states how many elements its data select; false: they cannot be counted. True of rows
+ * that state nothing. */
+bool state_count(struct world *w, int node);
+/* Of a finished program: some of the numbers stated become symbols, and the data that decide them other ones in other calls. Leaves it
+ * as it is if that does not work out. */
+void vary_counts(struct world *w);
+
 /* ---- gen_illegal.c ---- */
 /* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */
 void add_illegality(struct world *w);

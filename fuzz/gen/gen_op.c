@@ -684,7 +684,7 @@ static bool build(struct world *w, struct making *m)
 	int node = prog_add(w->p, m->op, NULL);
 	memcpy(w->p->node[node].arg, m->arg, sizeof m->arg);
 	prog_defaults(w->p, node);
-	if (!prog_infer_node(w->p, node, &err)) {
+	if (!state_count(w, node) || !prog_infer_node(w->p, node, &err)) {
 		refuse(w, m->op, err.msg);
 		return false;
 	}

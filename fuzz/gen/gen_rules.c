@@ -6,6 +6,7 @@
  *
  * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. Signed integers may not overflow,
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
+#include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
@@ -113,6 +114,7 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 	return s;
 }
 
+/* A comparison gives 0 or 1, or the positions of what is true. */
 static int result_bits(const struct op_info *op, const struct sizes *s)
 {
 	int many = log2_ceil(s->n) + 1;
@@ -123,7 +125,7 @@ static int result_bits(const struct op_info *op, const struct sizes *s)
 	case LC_MINMAX: b = MAX(s->bits, many); break; /* the value or its position */
 	case LC_ARITH: b = s->sum + 1; break;
 	case LC_MUL: b = s->sum; break;
-	case LC_COMPARE: b = 1; break;
+	case LC_COMPARE: b = op_stated((int)(op - op_info)) < 0 ? 1 : many; break;
 	case LC_SUM: b = s->bits + many; break;
 	case LC_MATMUL: b = s->sum + many; break;
 	case LC_PROD:

@@ -3,6 +3,7 @@
  * found out by binding every call and validating the result: what does not stays as it was. */
 #include "fuzz/gen/gen_symbol.h"
 
+#include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "eager/lang/edit.h"
 #include "generated/op_args.h"
@@ -174,16 +175,20 @@ static bool cells_fit(const struct prog *p, const struct prog *call)
 	return true;
 }
 
+bool symbolic_bind_call(struct symbolic *s, int k)
+{
+	struct prog *q = &s->bound[s->nbound++];
+	return prog_bind(q, &s->p, k, &s->arena, NULL) && prog_validate(q, NULL) && sources_fit(&s->bound[0], q) && cells_fit(&s->bound[0], q);
+}
+
 bool symbolic_bind(struct symbolic *s)
 {
+	const bool counts = prog_states(&s->p);
 	arena_reset(&s->arena);
 	s->nbound = 0;
-	for (int k = 0; k <= s->p.ncall; k++) {
-		struct prog *q = &s->bound[s->nbound++];
-		if (!prog_bind(q, &s->p, k, &s->arena, NULL) || !prog_validate(q, NULL) || !sources_fit(&s->bound[0], q)
-			|| !cells_fit(&s->bound[0], q))
+	for (int k = 0; k <= s->p.ncall; k++)
+		if (!symbolic_bind_call(s, k) || (counts && !counts_hold(&s->bound[k])))
 			return false;
-	}
 	return true;
 }
 

@@ -193,7 +193,7 @@ static int copy_operator(struct replay *r, const struct node *n)
 	int node = prog_add(p, n->op, n->name);
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		p->node[node].arg[k] = mapped(r, &n->arg[k]);
-	if (!prog_infer_node(p, node, NULL) || !small_enough(r->w, node) || !admit(r->w, node, &why))
+	if (!state_count(r->w, node) || !prog_infer_node(p, node, NULL) || !small_enough(r->w, node) || !admit(r->w, node, &why))
 		return cut_back(p, nnode, nstorage);
 	count_uses(r->w, &p->node[node]);
 	r->other[node] = c.other;

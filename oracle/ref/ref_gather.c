@@ -1,5 +1,6 @@
 /* ref_gather.c: gathers: result[i] = self[named by an index tensor]. Backward adds up inside the operator where one element is
  * read several times, so the elements read are copies (ref_copies) when a gradient flows. */
+#include "eager/lang/stated.h"
 #include "oracle/ref/shape_index.h"
 #include "oracle/ref/row_rules.h"
 
@@ -78,6 +79,72 @@ bool ref_index(struct ref_ctx *c)
 	for (int64_t k = 0; k < a.n; k++)
 		read[k] = ids[a.cell[k]];
 	return give_copies(c, m->dtype, a.size, a.rank, a.stride, read);
+}
+
+/* ---- sizes that data give: the program states them, and what the masks select must be as many -------------------------------------- */
+
+/* The elements of `from` (n ids) that are not zero, row-major: their numbers, in the arena. NULL: the reference cannot say. */
+static int64_t *true_elements(struct ref_ctx *c, int64_t *count, const sid *from, int64_t n)
+{
+	if (meta_of(c, A_selecting_self)->device == DEV_META) {
+		err_set(c->err, "%s: the size of the result is data, and there are none on device meta", op_info[c->n->op].name);
+		return NULL;
+	}
+	const sid *truth = ref_cast(c, from, n, DT_B8);
+	int64_t *at = ARENA_NEW(c->t->arena, int64_t, n + 1), bit;
+	*count = 0;
+	for (int64_t k = 0; k < n; k++) {
+		if (!ref_int(c, &bit, truth[k]))
+			return NULL;
+		if (bit)
+			at[(*count)++] = k;
+	}
+	const int64_t stated = stated_number(c->n);
+	if (*count == stated)
+		return at;
+	ref_unsupported(c, "%s: the program states that %lld elements are selected, but the data select %lld", op_info[c->n->op].name,
+		(long long)stated, (long long)*count);
+	return NULL;
+}
+
+/* The elements of self where mask is true, both broadcast, in one dim. */
+bool ref_masked_select(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_masked_select_self), *mask = meta_of(c, A_masked_select_mask);
+	int64_t size[MAX_RANK], count;
+	int rank = m->rank;
+	memcpy(size, m->size, sizeof size);
+	if (mask->dtype != DT_B8)
+		return err_set(c->err, "masked_select: expected BoolTensor for mask");
+	if (!shape_broadcast(c, size, &rank, mask) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	const sid *cond = ref_ids_expanded(c, c->in[A_masked_select_mask], size, rank),
+			  *self = ref_ids_expanded(c, c->in[A_masked_select_self], size, rank);
+	const int64_t *at = true_elements(c, &count, cond, shape_numel(size, rank));
+	if (!at)
+		return false;
+	sid *out = ref_out(c, 0, m->dtype, &count, 1, NULL);
+	for (int64_t k = 0; out && k < count; k++)
+		out[k] = self[at[k]];
+	return out != NULL;
+}
+
+/* The index of each element that is not zero: a row of positions. Columns lie behind each other. */
+bool ref_nonzero(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_nonzero_self);
+	int64_t count;
+	const int64_t *at = true_elements(c, &count, ref_ids(c, c->in[A_nonzero_self]), meta_numel(m));
+	if (!at)
+		return false;
+	const int64_t size[] = {count, m->rank}, stride[] = {1, count};
+	sid *out = ref_out(c, 0, DT_I64, size, 2, stride);
+	for (int64_t k = 0; out && k < count; k++) {
+		int64_t left = at[k];
+		for (int d = m->rank - 1; d >= 0; left /= m->size[d--])
+			out[k * m->rank + d] = shape_const(c, DT_I64, &(struct scalar){SC_INT, left % m->size[d], 0});
+	}
+	return out != NULL;
 }
 
 /* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */

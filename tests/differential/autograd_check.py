@@ -104,7 +104,9 @@ class Run:
             f = lambda t, i: t[i]  # noqa: E731
         else:
             packet, _, overload = op.partition(".")
-            f = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            f = aten = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            if "count" not in {a.name for a in aten._schema.arguments}:     # what a program states of its data (eager/lang/stated.h)
+                f = lambda *a, count=None, **k: aten(*a, **k)  # noqa: E731, ARG005
         self.env[name] = eval(f"run_({args})", {**self.env, "run_": f})  # noqa: S307
         if op in ("input", "input_view"):
             if "requires_grad=True" in args:

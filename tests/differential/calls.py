@@ -182,7 +182,7 @@ class Call:
             return v
         args, kwargs = [], {}
         for p, v in zip(self.op["params"], self.args):
-            if v is OMIT:
+            if v is OMIT or p["stated"]:
                 continue
             if p["kwonly"] or (len(args) < self.op["params"].index(p)):
                 kwargs[p["name"]] = conv(v)
@@ -649,6 +649,8 @@ class Gen:
         rng, kind, role, name = self.rng, p["kind"], p["role"], p["name"]
         if role == "whole":
             return self.whole(p)
+        if p["stated"]:
+            return 0    # counted when the operands are there
         rank = len(self.self_size)
         if kind == "Tensor" and self.number_stands(k, p):
             return rng.choice([1, 2, 0, -1, 3, 0.5, 0.1, 1e-5, 3.7, -2.25, 1e30, math.inf, math.nan, True, False, 300, 2**40])
@@ -860,7 +862,19 @@ class Gen:
             r = max(len(self.self_size), 1)
             call.args[2] = [rng.randint(-r, r - 1) for _ in range(self.nshift)] if not self.spoil() else [r + 1]
         self.late(call)
+        for k, p in enumerate(self.params):
+            if p["stated"]:
+                call.args[k] = self.selected(call)
         return call
+
+    def selected(self, call):
+        """How many elements the data select: the true ones of the mask, else of self, broadcast with self."""
+        at = next((k for k, p in enumerate(self.params) if p["role"] == "mask"), 0)
+        seen = [call.args[k].tensor() for k in (at, 0)]
+        try:
+            return int((torch.broadcast_tensors(*seen)[0] != 0).sum())
+        except RuntimeError:
+            return 0    # refused for these sizes
 
     def late(self, call):
         """Operands whose sizes another operator decides."""

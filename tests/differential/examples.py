@@ -19,6 +19,8 @@ WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"i
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
+SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
+NSELECTED = 4
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 RANGE = {"start": 1, "end": 7, "step": 2}
 REDUCE = ("sum", "prod", "mean", "amax", "amin")
@@ -51,7 +53,9 @@ class Example:
         return "{" + name + "}"
 
     def tensor(self, p) -> str:
-        role = p["role"]
+        role, stated = p["role"], any(q["stated"] for q in self.op["params"])
+        if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
+            return self.operand(None, SELECTING)
         if p["self"] and role != "packed" or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
             self.size = self.size if fixed else json.loads(p["example"])
@@ -68,7 +72,7 @@ class Example:
         if role == "rows":      # of self [2, 3]
             return self.operand(None, INDEX)
         if role == "mask":
-            return self.operand(None, MASK)
+            return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
             return self.operand(self.size)
         shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2]}.get(role)
@@ -87,6 +91,8 @@ class Example:
     def number(self, p, other):
         """Of what is one number, string or dtype: the plain value and others."""
         kind, role, name = p["kind"], p["role"], p["name"]
+        if p["stated"]:
+            return NSELECTED
         if role == "whole":     # of self [2, 3]
             names = {q["name"] for q in self.op["params"] if q["role"] == role}
             return next(v for v in WHOLE if v.keys() == names)[name]

@@ -29,7 +29,10 @@ NAMES = {**DTYPES, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("
 
 def aten(name: str) -> Any:
     base, _, overload = name.partition(".")
-    return getattr(getattr(torch.ops.aten, base), overload or "default")
+    op = getattr(getattr(torch.ops.aten, base), overload or "default")
+    if "count" in {a.name for a in op._schema.arguments}:
+        return op
+    return lambda *a, count=None, **k: op(*a, **k)  # noqa: ARG005 - what a program states of its data (eager/lang/stated.h)
 
 
 class Node:

@@ -8,6 +8,7 @@
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and vjp directly, so that a test needs neither interpreter nor autograd. */
+#include "eager/lang/stated.h"
 #include "eager/ops/vjp.h"
 #include "eager/run/autograd.h"
 #include "eager/run/rule_run.h"
@@ -385,6 +386,7 @@ static void put_op(int op)
 			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
 			q->is_written);
 		const struct role_info *r = &role_info[q->role];
+		printf(", \"stated\": %d", param_is_stated(q));
 		printf(", \"self\": %d, \"min_rank\": %d, \"max_rank\": %d, \"example\": \"%s\"", role_is_self(q), r->min_rank, r->max_rank,
 			r->example);
 		if (q->has_default) {

@@ -47,6 +47,8 @@ def takes_number(op, call, place):
     args, kwargs = [], {}
     for i, p in enumerate(op["params"]):
         v = 1 if i == place else plain_value(p)
+        if p["stated"]:
+            continue
         if p["kwonly"]:
             kwargs[p["name"]] = v
         else:
@@ -81,7 +83,11 @@ def differences(op):
     theirs = {a.name: a for a in schema.arguments}
     place = 0
     names = [a.name for a in schema.arguments]
+    if any(p["stated"] and p["name"] in theirs for p in op["params"]):
+        yield "a number that the program states is a parameter of ATen's"
     for p in op["params"]:
+        if p["stated"]:
+            continue
         a = theirs.get(p["name"])
         if a is None:
             yield f"no parameter '{p['name']}'"

@@ -2,6 +2,7 @@
  * `gen_test N [SEED [print|quiet [POLICY]]]` measures instead: N programs, histograms, refusals by the shape rules, speed. */
 #include "eager/run/interp.h"
 #include "eager/lang/edit.h"
+#include "eager/lang/stated.h"
 #include "fuzz/gen/gen.h"
 #include "tests/test.h"
 #include "generated/op_id.h"
@@ -305,11 +306,17 @@ static void share_of_arg(struct shares *s, const struct prog *p, const struct no
 
 static void share_of_symbols(struct shares *s, const struct prog *p)
 {
-	bool forward[MAX_NODES], cot[MAX_NODES], reads[MAX_NODES] = {0}, given = false, read = false;
+	bool forward[MAX_NODES], cot[MAX_NODES], reads[MAX_NODES] = {0}, any[MAX_NODES] = {0}, of_data = true, given = false, read = false;
 	prog_partition(p, forward, cot);
-	for (int i = 0; i < p->nnode; i++)
+	for (int i = 0; i < p->nnode; i++) {
+		stated_mark_others(p, &p->node[i], any);
 		if (forward[i] && op_info[p->node[i].op].family != F_INPUT)
-			node_mark_operands(p, &p->node[i], reads);
+			stated_mark_others(p, &p->node[i], reads);
+	}
+	for (int i = 0; i < p->nnode; i++)
+		of_data &= p->node[i].op != OP_sym || !any[i];
+	if (of_data) /* no caller gives its sizes */
+		return;
 	for (int i = 0; i < p->nnode; i++) {
 		given |= reads[i] && p->node[i].op == OP_sym;
 		read |= reads[i] && p->node[i].op == OP_sym_size;

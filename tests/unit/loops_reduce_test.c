@@ -225,6 +225,10 @@ static void test_scatters_of_rows(void)
 		{ANY, "r = embedding_dense_backward(w, j, 3, 0, True)\nt = embedding_dense_backward(z, k, 3, 0, False)\nreturn (r, t)\n"},
 		{ANY, "r = masked_scatter(c, m, q)\nt = masked_scatter(w, m, w)\ng = masked_scatter(s, m, u)\nreturn (r, t, g)\n"},
 		{ANY,
+			"m5 = input([3, 4], dtype=b8, data=[True, False, False, True, False, True, True, False, False, False, False, True])\n"
+			"m2 = input([4], dtype=b8, data=[True, False, False, True])\nr = masked_select(c, m5, count=5)\n"
+			"t = masked_select(c, m2, count=6)\ng = nonzero(m5, count=5)\ne = flip(r, [0])\nreturn (r, t, g, e)\n"},
+		{ANY,
 			"g = view(v, [2, 2])\nr = as_strided_scatter(c, g, [2, 2], [4, 2], 1)\nt = as_strided_scatter(x, s, [], [])\nreturn (r, t)\n"},
 		{ANY,
 			"r = unfold_backward(c, [6], 0, 4, 1)\nt = unfold_backward(c, [12], 0, 4, 4)\ng = unfold_backward(u, [4, 4], 1, 3, 1)\n"
@@ -300,6 +304,8 @@ static void test_raises(void)
 		"k = input([3], dtype=i64, data=[0, 1, 4])\nr = embedding_dense_backward(x, k, 4, 0, True)\nreturn (r,)\n",
 		"m = input([3, 4], dtype=b8, fill=\"mask\")\nb = input([1])\nr = masked_scatter(x, m, b)\nreturn (r,)\n",
 		"m = input([3, 4], dtype=b8, fill=\"mask\")\nb = input([0])\nr = masked_scatter(x, m, b)\nreturn (r,)\n",
+		"m2 = input([4], dtype=b8, data=[True, False, True, True])\nr = masked_select(x, m2, count=8)\nreturn (r,)\n",
+		"m2 = input([4], dtype=b8, data=[True, False, True, True])\nr = nonzero(m2, count=4)\nreturn (r,)\n",
 	};
 	for (int k = 0; k < ARRAY_LEN(programs); k++) {
 		const char *text = arena_printf(&arena, "# scatterproof 1\nx = input([3, 4])\n%s", programs[k]);

@@ -161,6 +161,34 @@ static void test_invariant(void)
 }
 
 /* Values share a buffer where one holds the other whatever the sizes. b1 lives before b2. */
+#define DATA                                                                                                                               \
+	"loops 1\ns0 = data of argument 1, 4\nguard s0 > 1\nb0: f32[8] = input 0\nb1: f32[s0] uses s0\nr0: i64 = const 4\nstated r0 = s0\n"    \
+	"for r1 < s0\n  r2: f32 = load b0[r1]\n  store b1[r1] = r2\nend\n"
+#define DATA_RETURN "return b1 f32[s0][1]+0\n"
+
+/* A symbol of data is bound by an instruction, and not before. */
+static void test_data(void)
+{
+	struct loops l;
+	struct err err;
+	EXPECT(reads(&l, DATA DATA_RETURN, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	EXPECT_STR(text_of(&l), DATA DATA_RETURN);
+	EXPECT(loops_validate_symbols(&l, &err), "%s", err.msg);
+	EXPECT_INT(loops_binds(&l, 1), 0);
+	EXPECT_INT(loops_binds(&l, 0), -1);
+	EXPECT(loops_guards_of_hold(&l, (const int64_t[]){1, 2, 2}, 0, 1, &err), "looked at when s0 is known");
+	EXPECT(!loops_guards_of_hold(&l, (const int64_t[]){1, 2, 2}, 1, 0, &err) && str_eq(err.msg, "s0 > 1 does not hold"), "%s", err.msg);
+	CHECK(reads(&l, DATA "stated r0 = s0\n" DATA_RETURN, &err));
+	l.ins[1].number_of = 0;
+	EXPECT(!loops_validate_symbols(&l, &err) && str_eq(err.msg, "I6: instruction 2 uses s0, which the data have not bound yet"), "%s",
+		err.msg);
+	CHECK(reads(&l, "loops 1\ns0 = data of argument 0, 4\nb0: f32[s0] uses s0\nreturn b0 f32[s0][1]+0\n", &err));
+	EXPECT(!loops_validate_symbols(&l, &err) && str_eq(err.msg, "I6: a result uses s0, which no data bind"), "%s", err.msg);
+	EXPECT(!reads(&l, "loops 1\nfor r0 < 2\n  stated r0 = 1\nend\nreturn \n", &err) && strstr(err.msg, "outside of all blocks"), "%s",
+		err.msg);
+	EXPECT(!reads(&l, "loops 1\ns0 = data of input 0, 4\nreturn \n", &err), "data of no argument");
+}
+
 static int left_after_reuse(const char *first, const char *second)
 {
 	struct loops l;
@@ -358,6 +386,39 @@ static void test_runs(void)
 	same_results(p, true, CODE_JIT, 2);
 }
 
+#define NONE "False, False, False, False, False"
+#define DATA_PROGRAM                                                                                                                       \
+	"# scatterproof 1\nu = sym(5)\nx = input([12], seed=1)\n"                                                                              \
+	"m = input([12], dtype=b8, data=[True, False, True, True, True, True, False, " NONE "])\ny = masked_select(x, m, count=u)\n"           \
+	"k = nonzero(m, count=u)\nz = mul.Tensor(y, y)\nw = zeros_like(y)\n"                                                                   \
+	"e = add_.Tensor(x, 1)\nreturn (z, w, k, e)\n"                                                                                         \
+	"call (m: data=[True, True, True, True, True, True, True, " NONE "], u=7)\n"                                                           \
+	"call (m: data=[False, False, False, True, False, False, False, " NONE "], u=1)\n"                                                     \
+	"call (m: data=[False, False, False, False, False, False, False, " NONE "], u=0)\n"                                                    \
+	"call (m: data=[False, True, True, True, False, False, False, " NONE "], u=3)\n"
+
+/* Data bind the symbol. Two calls of five are found to be other programs when they run, which has written nothing by then. */
+static void test_data_runs(void)
+{
+	const struct prog *p = program(DATA_PROGRAM);
+	const struct once x = once(DATA_PROGRAM);
+	struct err why = {0};
+	struct prog bound;
+	CHECK(x.d && prog_bind(&bound, p, 2, &arena, &why));
+	EXPECT(strstr(text_of(dynamic_loops(x.d)), "s0 = data of argument 0, 5\n"), "%s", text_of(dynamic_loops(x.d)));
+	EXPECT(dynamic_serves(x.d, &bound, &why), "nobody knows before it runs: %s", why.msg);
+	EXPECT(!dynamic_fits(x.d, &bound, &why) && str_eq(why.msg, "s0 > 1 does not hold"), "%s", why.msg);
+	same_results(p, true, CODE_INTERPRETED, 3);
+	same_results(p, true, CODE_JIT, 3);
+	same_results(p, false, CODE_JIT, 3);
+	/* Who reads the symbol besides is told it by the caller. */
+	const struct once told = once("# scatterproof 1\nu = sym(5)\nx = input([12], seed=1)\n"
+								  "m = input([12], dtype=b8, data=[True, False, True, True, True, True, False, " NONE "])\n"
+								  "y = masked_select(x, m, count=u)\nz = view(y, [u, 1])\nreturn (z,)\n");
+	CHECK(told.d);
+	EXPECT(strstr(text_of(dynamic_loops(told.d)), "s0 = argument 0, 5\n"), "%s", text_of(dynamic_loops(told.d)));
+}
+
 /* What sizes decide is not the structure. */
 static void test_shapes(void)
 {
@@ -420,11 +481,13 @@ int main(void)
 	RUN(test_text);
 	RUN(test_guards);
 	RUN(test_invariant);
+	RUN(test_data);
 	RUN(test_reuse);
 	RUN(test_generalised);
 	RUN(test_what_sizes_decide);
 	RUN(test_calls);
 	RUN(test_runs);
+	RUN(test_data_runs);
 	RUN(test_shapes);
 	RUN(test_order);
 	RUN(test_broken);

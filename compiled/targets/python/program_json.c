@@ -2,6 +2,7 @@
 #include "compiled/targets/python/program_json.h"
 
 #include "eager/base/json.h"
+#include "eager/lang/stated.h"
 #include "generated/op_id.h"
 
 static void put_ints(struct json *j, const char *key, const int64_t *v, int n)
@@ -89,7 +90,8 @@ static void put_node(struct json *j, const struct prog *p, int node, bool cotang
 	json_bool(j, "cotangent", cotangent);
 	json_object(j, "args");
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		put_arg(j, op_info[n->op].param[k].name, p, &n->arg[k]);
+		if (!param_is_stated(&op_info[n->op].param[k]))
+			put_arg(j, op_info[n->op].param[k].name, p, &n->arg[k]);
 	json_end(j);
 	json_array(j, "metas");
 	for (int k = 0; k < n->nout; k++) {

@@ -8,6 +8,7 @@
 #include "compiled/targets/torch/spell.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -115,7 +116,7 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 	}
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
-		if (q->kwonly ? arg_is_default(q, &n->arg[k]) : k > last)
+		if (param_is_stated(q) || (q->kwonly ? arg_is_default(q, &n->arg[k]) : k > last))
 			continue;
 		sb_puts(sb, first ? "" : ", ");
 		if (q->kwonly)
@@ -131,7 +132,7 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 static bool is_input(const struct node *n) { return node_is_input(n) || n->op == OP_sym; }
 
 /* What each of the two functions takes: tensors of its nodes, symbols that they read. Sizes of inputs are not written, so a symbol that
- * only they read is nobody's. */
+ * only they read, or only a statement, is nobody's. */
 static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES], f_reads[MAX_NODES] = {0}, cot_reads[MAX_NODES] = {0};
@@ -140,9 +141,9 @@ static void parameters(const struct prog *p, bool *to_f, bool *to_cotangents)
 		if (is_input(&p->node[i]))
 			continue;
 		if (forward[i])
-			node_mark_operands(p, &p->node[i], f_reads);
+			stated_mark_others(p, &p->node[i], f_reads);
 		if (cot[i])
-			node_mark_operands(p, &p->node[i], cot_reads);
+			stated_mark_others(p, &p->node[i], cot_reads);
 	}
 	for (int i = 0; i < p->nnode; i++) {
 		bool sym = p->node[i].op == OP_sym, input = is_input(&p->node[i]);

@@ -9,6 +9,7 @@
 #include "compiled/targets/torch/emit_python.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
+#include "eager/lang/stated.h"
 #include "generated/op_input.h"
 
 extern const unsigned char fill_py[], script_run_py[]; /* embedded by the build, NUL-terminated */
@@ -158,7 +159,7 @@ static const char aot_fake_backend[] =
 	"    return aot_autograd(fw_compiler=interpreted, bw_compiler=interpreted, decompositions=select_decomp_table(),\n"
 	"                        partition_fn=partition, keep_inference_input_mutations=True)\n";
 
-static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
+static void wrap_target(struct strbuf *sb, const struct prog *p, const struct target *t, int ncalls)
 {
 	enum { RECOMPILES = 8 }; /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
@@ -183,6 +184,8 @@ static void wrap_target(struct strbuf *sb, const struct target *t, int ncalls)
 	} else {
 		if (ncalls > RECOMPILES)
 			sb_printf(sb, "    torch._dynamo.config.recompile_limit = %d  # calls, each may be compiled by itself\n", ncalls);
+		if (prog_states(p))
+			sb_puts(sb, "    torch._dynamo.config.capture_dynamic_output_shape_ops = True  # by default they end the graph\n");
 		sb_puts(sb, "    return torch.compile(fn, fullgraph=True, backend=");
 		if (aot_fake)
 			sb_puts(sb, "aot_with_decompositions()");
@@ -227,7 +230,7 @@ static bool program(struct strbuf *sb, const struct prog *p, const struct target
 	if (!emit_request(&r, p, t, a, err))
 		return false;
 	sb_printf(sb, "\n\n%s", r.source);
-	wrap_target(sb, t, r.ncalls);
+	wrap_target(sb, p, t, r.ncalls);
 	sb_puts(sb, "\n\n");
 	inputs_table(sb, &r);
 	backward_list(sb, &r);

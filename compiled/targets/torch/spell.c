@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "compiled/targets/torch/emit_python.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -244,7 +245,8 @@ static bool fits(const struct template *t)
 			return false;
 		if (mentioned[k] && mark[k] == MARK_ENTRIES && a->n == 0)
 			return false;
-		if (!mentioned[k] && !rest && !is_conditional(t, op->param[k].name) && !arg_is_default(&op->param[k], a))
+		bool said = mentioned[k] || rest || is_conditional(t, op->param[k].name) || param_is_stated(&op->param[k]);
+		if (!said && !arg_is_default(&op->param[k], a))
 			return false;
 	}
 	return conditions_hold(t);
@@ -373,7 +375,7 @@ static void write_rest(struct strbuf *sb, const struct template *t, enum target_
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
 		tensors |= q->kind == K_TENSOR || q->kind == K_TENSORS;
-		if (mentioned[k] || arg_is_default(q, &t->n->arg[k]))
+		if (mentioned[k] || param_is_stated(q) || arg_is_default(q, &t->n->arg[k]))
 			continue;
 		named |= by_name(q);
 		sb_puts(sb, first ? "" : ", ");

@@ -1,0 +1,141 @@
+/* select.c: masked_select, nonzero: results of as many elements as are true, in row-major order. How many is data: the program states the
+ * number (eager/lang/stated.h), the shape rules believe it, and the kernels raise where it is another one.
+ * Facts: ATen/native/cpu/IndexKernel.cpp (masked_select), TensorAdvancedIndexing.cpp (nonzero_out_cpu: columns lie one after the other). */
+#include "eager/ops/select.h"
+
+#include <inttypes.h>
+
+#include "eager/lang/stated.h"
+#include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
+
+static bool is_true(enum dtype t, const unsigned char *cell)
+{
+	return dtype_is_float(t) ? dtype_load_f(t, cell) != 0 : dtype_load_i(t, cell) != 0;
+}
+
+/* Their common sizes, which the shape rule accepted. */
+static void walk_both(struct walk *w, const struct tensor *deciding, const struct meta *self)
+{
+	int64_t size[MAX_RANK];
+	int rank = deciding->meta.rank;
+	memcpy(size, deciding->meta.size, sizeof size);
+	if (self)
+		CHECK(layout_broadcast(size, &rank, &deciding->meta, self, NULL));
+	walk_init(w, size, rank);
+	walk_add(w, deciding);
+}
+
+int64_t select_count(const struct tensor *deciding, const struct meta *self)
+{
+	struct walk w;
+	int64_t n = 0;
+	walk_both(&w, deciding, self);
+	for (bool more = walk_start(&w); more; more = walk_next(&w))
+		n += is_true(deciding->meta.dtype, w.at[0]);
+	return n;
+}
+
+/* A number that some data may select, of data that there are. */
+static bool stated(struct meta_ctx *c, int64_t most)
+{
+	const int64_t count = stated_number(c->n);
+	if (c->in[A_selecting_self]->device == DEV_META)
+		return err_set(c->err, "of a tensor without data, whose size would be data");
+	if (count < 0 || count > most)
+		return err_set(c->err, "states %" PRId64 " elements, but there are 0 to %" PRId64 " to select", count, most);
+	return true;
+}
+
+static bool selects(struct kern_ctx *c, int64_t count)
+{
+	const int64_t said = stated_number(c->n);
+	return count == said
+		|| err_set(c->err, "the program states that %" PRId64 " elements are selected, but the data select %" PRId64, said, count);
+}
+
+/* ---- masked_select ------------------------------------------------------------------------------------------------------- */
+
+bool meta_masked_select(struct meta_ctx *c)
+{
+	int64_t size[MAX_RANK], most = 1, count = stated_number(c->n);
+	int rank;
+	if (c->in[A_masked_select_mask]->dtype != DT_B8)
+		return err_set(c->err, "masked_select: expected BoolTensor for mask");
+	if (!layout_broadcast(size, &rank, c->in[A_masked_select_self], c->in[A_masked_select_mask], c->err)
+		|| !meta_check_sizes(size, rank, c->err))
+		return false;
+	for (int d = 0; d < rank; d++)
+		most *= size[d];
+	if (!stated(c, most))
+		return false;
+	layout_contiguous(&c->out[0], c->in[A_masked_select_self], &count, 1);
+	return true;
+}
+
+bool kern_masked_select(struct kern_ctx *c)
+{
+	const struct tensor *self = c->in[A_masked_select_self], *mask = c->in[A_masked_select_mask];
+	const int nbytes = dtype_nbytes(self->meta.dtype);
+	unsigned char *next = tensor_first(&c->out[0]);
+	struct walk w;
+	if (!selects(c, select_count(mask, &self->meta)))
+		return false;
+	walk_both(&w, mask, &self->meta);
+	walk_add(&w, self);
+	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+		if (!*w.at[0])
+			continue;
+		cell_move(next, w.at[1], nbytes);
+		next += nbytes;
+	}
+	return true;
+}
+
+/* PyTorch's masked_select_backward: the cotangent's elements go back to where they came from, in order, into zeros. */
+void vjp_masked_select(struct vjp *v)
+{
+	const struct meta *mask = vjp_meta(v, A_masked_select_mask), *self = vjp_meta(v, A_masked_select_self);
+	int64_t size[MAX_RANK];
+	int rank;
+	CHECK(layout_broadcast(size, &rank, self, mask, NULL));
+	int whole = v->in[A_masked_select_self];
+	if (rank != self->rank || memcmp(size, self->size, sizeof *size * (size_t)rank) != 0)
+		whole = emit_expand(v->b, whole, size, rank);
+	v->grad[A_masked_select_self] = emit_masked_scatter(v->b, emit_zeros_like(v->b, whole), v->in[A_masked_select_mask], v->g[0]);
+}
+
+/* ---- nonzero --------------------------------------------------------------------------------------------------------------- */
+
+/* [count, rank], a column for each dim; in memory one column after the other. */
+bool meta_nonzero(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_nonzero_self];
+	const int64_t count = stated_number(c->n), size[] = {count, self->rank};
+	if (!stated(c, meta_numel(self)))
+		return false;
+	layout_contiguous(&c->out[0], self, size, 2);
+	c->out[0].dtype = DT_I64;
+	c->out[0].stride[0] = 1;
+	c->out[0].stride[1] = count;
+	return true;
+}
+
+bool kern_nonzero(struct kern_ctx *c)
+{
+	const struct tensor *self = c->in[A_nonzero_self];
+	const struct meta *m = &c->out[0].meta;
+	int64_t k = 0;
+	struct walk w;
+	if (!selects(c, select_count(self, NULL)))
+		return false;
+	walk_both(&w, self, NULL);
+	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
+		if (!is_true(self->meta.dtype, w.at[0]))
+			continue;
+		for (int d = 0; d < w.rank; d++)
+			dtype_store_i(DT_I64, tensor_at(&c->out[0], m->offset + k * m->stride[0] + d * m->stride[1]), w.index[d]);
+		k++;
+	}
+	return true;
+}

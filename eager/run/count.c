@@ -1,0 +1,103 @@
+/* count.c: a program of the deciding rows alone, run by the interpreter. */
+#include "eager/run/count.h"
+
+#include "eager/lang/edit.h"
+#include "eager/lang/fill.h"
+#include "eager/lang/stated.h"
+#include "eager/ops/layout.h"
+#include "eager/ops/select.h"
+#include "eager/run/interp.h"
+#include "generated/op_input.h"
+
+/* p without what decides neither the row's number nor self's sizes; it returns the tensor whose true elements are counted, then self. */
+static bool deciders_alone(struct prog *out, const struct prog *p, int row, struct arena *a, struct err *err)
+{
+	const struct node *r = &p->node[row];
+	bool keep[MAX_NODES] = {false};
+	int order[MAX_NODES], n = 0;
+	struct prog q = *p;
+	q.nback = 0;
+	q.has_backward = q.must_raise = false;
+	q.nret = 2;
+	q.ret[0] = r->arg[op_deciding(r->op)].node;
+	q.ret[1] = r->arg[op_self(r->op)].node;
+	stated_deciders(p, row, keep);
+	keep[q.ret[1]] = true;
+	for (int i = row - 1; i >= 0; i--)
+		if (keep[i])
+			node_mark_operands(p, &p->node[i], keep);
+	for (int i = 0; i < row; i++)
+		if (keep[i])
+			order[n++] = i;
+	return edit_select(out, &q, order, n, a, err);
+}
+
+static bool count(int64_t *out, const struct tensor *deciding, const struct meta *self, struct err *err)
+{
+	int64_t size[MAX_RANK];
+	int rank;
+	if (deciding->meta.device == DEV_META)
+		return err_set(err, "there are no data on device meta");
+	if (!layout_broadcast(size, &rank, &deciding->meta, self, err))
+		return false;
+	*out = select_count(deciding, self);
+	return true;
+}
+
+/* As it is reported: contiguous. */
+static bool count_result(int64_t *out, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
+{
+	unsigned char *data = arena_alloc(a, MAX(deciding->nbytes, 1));
+	struct tensor t = {.base = data};
+	if (deciding->nbytes)
+		memcpy(data, deciding->data, deciding->nbytes);
+	meta_make_contiguous(&t.meta, deciding->meta.dtype, deciding->meta.size, deciding->meta.rank);
+	t.meta.device = deciding->meta.device;
+	return count(out, &t, self, err);
+}
+
+/* Most masks are inputs that nobody has written, and then nothing need run. */
+static bool decided_by_input(const struct prog *p, int row, int k)
+{
+	const struct node *r = &p->node[row];
+	const int deciding = r->arg[op_deciding(r->op)].node, self = r->arg[op_self(r->op)].node;
+	if (p->node[deciding].op != OP_input || (k && p->node[self].op != OP_input))
+		return false;
+	for (int i = 0; i < row; i++)
+		if (op_has(p->node[i].op, T_MUTATES) && p->node[i].nout && p->node[i].out[0].storage == p->node[deciding].out[0].storage)
+			return false;
+	return true;
+}
+
+static bool count_input(int64_t *out, const struct prog *p, int row, int k, struct arena *a, struct err *err)
+{
+	const struct node *r = &p->node[row];
+	const int deciding = r->arg[op_deciding(r->op)].node, self = r->arg[op_self(r->op)].node;
+	struct prog bound = *p;
+	if (k && !prog_bind_inputs(&bound, p, k, a, err))
+		return false;
+	const struct meta *m = node_meta(&bound, deciding);
+	const struct tensor t = {*m, m->device == DEV_META ? NULL : fill_storage(&bound, p->node[deciding].out[0].storage, a)};
+	return count(out, &t, node_meta(&bound, self), err);
+}
+
+bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct err *err)
+{
+	struct arena a;
+	struct prog alone, bound;
+	struct result r;
+	const struct interp_options o = {.no_zones = true};
+	arena_init(&a);
+	if (decided_by_input(p, row, k)) {
+		const bool counted = count_input(out, p, row, k, &a, err);
+		arena_free(&a);
+		return counted;
+	}
+	bool ok = deciders_alone(&alone, p, row, &a, err) && prog_bind(&bound, &alone, k, &a, err)
+		&& interp_run(&r, &bound, &a, &o, err) == INTERP_OK;
+	if (ok && r.status != RES_OK)
+		ok = err_set(err, "%s", r.message);
+	ok = ok && count_result(out, &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
+	arena_free(&a);
+	return ok;
+}
