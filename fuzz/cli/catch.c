@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "eager/run/interp.h"
+#include "eager/lang/stated.h"
 #include "oracle/judge/addends.h"
 #include "fuzz/triage/profile.h"
 #include "generated/op_input.h"
@@ -37,14 +38,19 @@ static bool plain_float(const struct node *n)
 	return n->op == OP_input && dtype_is_float(n->out[0].meta.dtype) && str_eq(n->arg[A_input_fill].str, "dyadic");
 }
 
+/* Data that decide sizes stay as they are. */
 static void set_fill(struct prog *p, const char *fill)
 {
+	bool decides[MAX_NODES] = {false};
+	prog_deciders(p, decides);
 	for (int k = 0; k < p->ncall; k++)
-		for (int i = 0; i < p->call[k].ninput; i++)
-			if (plain_float(&p->node[p->call[k].input[i].node]))
+		for (int i = 0; i < p->call[k].ninput; i++) {
+			const int input = p->call[k].input[i].node;
+			if (plain_float(&p->node[input]) && !decides[input])
 				p->call[k].input[i].fill = NULL;
+		}
 	for (int i = 0; i < p->nnode; i++)
-		if (plain_float(&p->node[i]))
+		if (plain_float(&p->node[i]) && !decides[i])
 			p->node[i].arg[A_input_fill] = arg_str(p, fill);
 }
 
