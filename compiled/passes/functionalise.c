@@ -78,6 +78,20 @@ static bool operands_without_data(const struct prog *p, const struct node *n)
 	return without;
 }
 
+/* Its result has its base's strides and offset. */
+static bool keeps_layout(int op) { return op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter; }
+
+/* Is there written memory with gaps that node's tensor lies in, or whose layout it has through region scatters? */
+static bool has_written_gaps(const struct functional *f, int node)
+{
+	for (int root = f->root[node];; root = f->root[f->from->node[root].arg[A_region_scatter_self].node]) {
+		if (is_written(f, root) && !fills_storage(node_meta(f->from, root)))
+			return true;
+		if (!keeps_layout(f->from->node[root].op))
+			return false;
+	}
+}
+
 /* What this step cannot do, before it does anything. A window may reach beyond its operand into the root's memory, which a new value of
  * the root need not have. */
 static bool acceptable(struct functional *f, struct err *err)
@@ -89,7 +103,7 @@ static bool acceptable(struct functional *f, struct err *err)
 		const struct node *n = &p->node[i];
 		if (n->refusal)
 			return err_set(err, "%s", n->refusal);
-		if (n->op == OP_as_strided && is_written(f, f->root[i]) && !fills_storage(node_meta(p, f->root[i])))
+		if (n->op == OP_as_strided && has_written_gaps(f, i))
 			return err_set(err, "'%s' is a window on memory with gaps, which is written", n->name);
 		if (!op_has(n->op, T_MUTATES) || operands_without_data(p, n))
 			continue;

@@ -107,7 +107,7 @@ static void run(struct ages *s, struct ran *ran, const struct prog *p, const str
 {
 	for (int turn = 0; turn < 2; turn++) {
 		arena_reset(&s->once);
-		runner_run(ran, s->r, p, t, &s->once);
+		runner_judge(ran, s->r, p, t, &s->once);
 		if (ran->outcome.verdict != VD_CRASH && ran->outcome.verdict != VD_HANG)
 			return;
 		runner_forget(s->r, t); /* what another program did to that process may have killed it */

@@ -64,7 +64,7 @@ static bool cured(struct triage_case *c, const char *cure)
 	if (!cause_cure_read(&o, cure) || !target_with(&with, &c->x.t, &o, NULL))
 		return false;
 	arena_init(&once);
-	runner_run(&ran, c->runner, &c->x.p, &with, &once);
+	runner_judge(&ran, c->runner, &c->x.p, &with, &once);
 	bool right = ran.asked && !ran.broken && ran.outcome.verdict == VD_PASS;
 	arena_free(&once);
 	return right;

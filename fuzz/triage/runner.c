@@ -106,14 +106,14 @@ static void no_answer(struct ran *out, enum verdict v, const char *why)
 		.verdict = v, .why = why, .signature = "", .tensor = "", .pattern = "", .detail = "", .report = "", .suspicion = ""};
 }
 
-/* Would an answer mean anything? If not, why is said in *out. */
-static bool worth_asking(struct ran *out, struct references *refs, const struct target *t, struct arena *a)
+/* Would an answer mean anything? If not, why is said in *out. judged: only if it is one that the reference can judge. */
+static bool worth_asking(struct ran *out, struct references *refs, const struct target *t, bool judged, struct arena *a)
 {
 	const struct prog *p = refs->p;
 	if (p->must_raise)
 		return true;
 	const struct reference_of *ref = references_get(refs, t);
-	if (!ref || ref->jc.status != REF_OK) {
+	if (!ref || (judged && ref->jc.status != REF_OK)) {
 		no_answer(out, VD_UNJUDGED, ref ? ref->jc.message : "no licence is known for this target");
 		return false;
 	}
@@ -123,7 +123,7 @@ static bool worth_asking(struct ran *out, struct references *refs, const struct 
 	return !refused;
 }
 
-void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+static void run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, bool judged, struct arena *a)
 {
 	struct references refs;
 	struct target named = *t;
@@ -131,7 +131,7 @@ void runner_run(struct ran *out, struct runner *r, const struct prog *p, const s
 	CHECK(t->version[0] || !target_has_versions(t));
 	*out = (struct ran){0};
 	references_in(&refs, p, a);
-	if (!worth_asking(out, &refs, t, a))
+	if (!worth_asking(out, &refs, t, judged, a))
 		return;
 	if (runner_start(r, &named, &err) != EXEC_IDENTIFIED) {
 		out->broken = true;
@@ -150,11 +150,21 @@ void runner_run(struct ran *out, struct runner *r, const struct prog *p, const s
 	}
 }
 
+void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+{
+	run(out, r, p, t, false, a);
+}
+
+void runner_judge(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+{
+	run(out, r, p, t, true, a);
+}
+
 void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a)
 {
 	bool alone = false; /* the process has run nothing but p: the one before it died */
 	for (int left = RUNNER_TRIES; left > 0 && (left == RUNNER_TRIES || !interrupt_asked()); left--) {
-		runner_run(out, r, p, t, a);
+		run(out, r, p, t, !verdict_ends(f->verdict), a);
 		if (!failure_is_erratic(f) || !out->asked || out->broken || (alone && failure_is(f, &out->outcome)))
 			return;
 		if (out->outcome.verdict == VD_CRASH && !alone) { /* perhaps of what others did: this run says nothing */

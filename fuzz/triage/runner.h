@@ -1,6 +1,6 @@
 /* runner.h: runs programs on targets and judges them, for those who ask many questions about few programs: minimise, blame, sweep. One warm
- * child per home (family, version, device); a program that the reference cannot judge, or that eager refuses, is not sent at all, because
- * no answer would mean anything. */
+ * child per home (family, version, device); a program that eager refuses is not sent at all, because no answer would mean anything, and one
+ * that the reference cannot judge only where a crash, a hang or a broken invariant would be the answer. */
 #ifndef SCATTERPROOF_RUNNER_H
 #define SCATTERPROOF_RUNNER_H
 
@@ -23,7 +23,9 @@ struct ran {
 /* p on t, judged; what raises only compiled is asked of the plain stage, too. t as runner_start left it (or another of its home).
  * Everything of *out lives in a. */
 void runner_run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
-/* runner_run, for the question whether p fails as f does. If f is erratic (failure.h), p runs until it does, up to RUNNER_TRIES times; that
+/* The same, of a program that the reference can judge; another one is not sent. */
+void runner_judge(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
+/* For the question whether p fails as f does. If f is erratic (failure.h), p runs until it does, up to RUNNER_TRIES times; that
  * a process died says something only if it had run nothing else. */
 enum { RUNNER_TRIES = 4 };
 void runner_ask(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, const struct failure *f, struct arena *a);

@@ -133,7 +133,7 @@ static void run(struct sweep *s, struct sweep_row *row, const struct prog *q, co
 	}
 	row->target = target_text(&named, s->a);
 	bug_context(prog_text(q, &s->once));
-	runner_run(&ran, s->r, q, &named, &s->once);
+	runner_judge(&ran, s->r, q, &named, &s->once);
 	bug_context(NULL);
 	s->runs++;
 	describe(s, row, q, &ran);

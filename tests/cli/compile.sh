@@ -274,6 +274,18 @@ refused() { # a part of an expand: which row was written its scatters do not say
 		expect "$stage" 0 $?
 		has "is said" "$tmp/out" 'a write through expand'
 	done
+	cat >"$tmp/w.prog" <<-'EOF'
+		# scatterproof 1
+		x = input([3], offset=2, seed=1)
+		y = input([], seed=2)
+		f = zero_(x)
+		s = select_scatter(f, y, dim=0, index=0)
+		w = as_strided(s, [2], [1], storage_offset=2)
+		return (w,)
+	EOF
+	"$bin" check "$tmp/w.prog" --target builtin:functional --target builtin:jit --expect unsupported >"$tmp/out" 2>&1
+	expect "a window on a scatter into written memory with gaps" 0 $?
+	has "is said" "$tmp/out" 'is a window on memory with gaps, which is written'
 }
 
 corpus() { # every program that the repository has: right, or a reason why not

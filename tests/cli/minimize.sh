@@ -42,6 +42,19 @@ file() {
 	"$bin" minimize "$tmp/p.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"
 	expect "of what does not fail" 4 $?
 	has "it says so" "$tmp/err" 'the program does not fail on this target: pass'
+	cat >"$tmp/u.prog" <<-'END'
+		# scatterproof 1
+		b = input([8], seed=2)
+		x = slice.Tensor(b, dim=0, start=3, end=7)
+		y = input([], seed=2)
+		f = mul_.Scalar(x, 2.0)
+		s = select_scatter(x, y, dim=0, index=1)
+		w = as_strided(s, [3], [1], storage_offset=3)
+		return (w, b)
+	END
+	"$bin" minimize "$tmp/u.prog" --target builtin:eager+plant=crash >"$tmp/out" 2>"$tmp/err"
+	expect "of a crash where the reference cannot judge" 0 $?
+	has "it is smaller" "$tmp/err" '^4 to [0-3] operators'
 	"$bin" minimize "$tmp/none.prog" --target $target 2>"$tmp/err"
 	expect "no such file" 2 $?
 	echo "x = nonsense()" >"$tmp/bad.prog"
