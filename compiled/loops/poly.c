@@ -164,34 +164,34 @@ bool poly_is_positive(const struct poly *p, const int64_t *least, bool strict)
 
 /* ---- fitting ---- */
 
-int fit_points(int nsymbol)
+static int over(int n, int k)
 {
-	int n = 1;
-	for (int k = 1; k <= nsymbol; k++) /* (FIT_DEGREE + nsymbol) over nsymbol */
-		n = n * (FIT_DEGREE + k) / k;
-	return n;
+	int c = 1;
+	for (int i = 1; i <= k; i++)
+		c = c * (n - k + i) / i;
+	return c;
 }
 
-void fit_point(int out[MAX_POLY_SYMBOLS], int k, int nsymbol)
+int fit_points(int nsymbol) { return over(FIT_DEGREE + nsymbol, nsymbol); }
+int fit_points_beyond(int nsymbol) { return over(FIT_DEGREE + nsymbol, nsymbol - 1); }
+
+/* The k-th point whose sum is `least` to `most`. */
+static void point_of_sum(int out[MAX_POLY_SYMBOLS], int k, int nsymbol, int least, int most)
 {
 	for (int code = 0;; code++) { /* its digits */
 		int rest = code, sum = 0, digit[MAX_POLY_SYMBOLS] = {0};
-		for (int i = 0; i < nsymbol; i++, rest /= FIT_DEGREE + 1)
-			sum += digit[i] = rest % (FIT_DEGREE + 1);
-		if (sum > FIT_DEGREE || k-- > 0)
+		for (int i = 0; i < nsymbol; i++, rest /= most + 1)
+			sum += digit[i] = rest % (most + 1);
+		if (sum < least || sum > most || k-- > 0)
 			continue;
 		memcpy(out, digit, sizeof digit);
 		return;
 	}
 }
 
-static int64_t choose(int n, int k)
-{
-	int64_t c = 1;
-	for (int i = 1; i <= k; i++)
-		c = c * (n - k + i) / i;
-	return c;
-}
+void fit_point(int out[MAX_POLY_SYMBOLS], int k, int nsymbol) { point_of_sum(out, k, nsymbol, 0, FIT_DEGREE); }
+
+void fit_point_beyond(int out[MAX_POLY_SYMBOLS], int k, int nsymbol) { point_of_sum(out, k, nsymbol, FIT_DEGREE + 1, FIT_DEGREE + 1); }
 
 /* The point k as (i, j, ...) is at most `of` in each. */
 static bool is_below(const int *point, const int *of)
@@ -214,7 +214,7 @@ static bool difference(int64_t *out, const int *of, int nsymbol, const int64_t *
 			continue;
 		for (int i = 0; i < nsymbol; i++) {
 			sign *= (of[i] - point[i]) % 2 ? -1 : 1;
-			if (!mul_i64(&v, v, choose(of[i], point[i])))
+			if (!mul_i64(&v, v, over(of[i], point[i])))
 				return false;
 		}
 		if (!mul_i64(&v, v, sign) || !add_i64(out, *out, v))

@@ -35,10 +35,16 @@ bool poly_value(int64_t *out, const struct poly *p, const int64_t *value);
 bool poly_is_positive(const struct poly *p, const int64_t *least, bool strict);
 
 /* The polynomial of total degree FIT_DEGREE at most that has these values at the points first + step * (i, j, ...), i + j + ... <=
- * FIT_DEGREE, in the order of fit_point. False: there is none with integer coefficients. */
-enum { FIT_DEGREE = 3, MAX_FIT_POINTS = 20 };
+ * FIT_DEGREE, in the order of fit_point. False: there is none with integer coefficients.
+ *
+ * A function of a higher degree has one, too, and is not it. The points beyond, i + j + ... = FIT_DEGREE + 1, tell: there a difference of
+ * that order is not 0 if the function is a polynomial without negative coefficients, such as a product of sizes, and all points are
+ * positive. */
+enum { FIT_DEGREE = 3, MAX_FIT_POINTS = 20, MAX_FIT_BEYOND = 15 };
 int fit_points(int nsymbol);
 void fit_point(int out[MAX_POLY_SYMBOLS], int k, int nsymbol); /* the k-th (i, j, ...); 0 is (0, 0, ...) */
+int fit_points_beyond(int nsymbol);
+void fit_point_beyond(int out[MAX_POLY_SYMBOLS], int k, int nsymbol);
 bool poly_fit(struct poly *out, int nsymbol, const int64_t *first, const int64_t *step, const int64_t *value);
 
 void poly_print(struct strbuf *sb, const struct poly *p);

@@ -10,7 +10,7 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_SAMPLES = 96, LEAST_CONFIRMED = 2, MOST_EXCLUDED = 4, FAR = 24 };
+enum { MAX_SAMPLES = 160, LEAST_CONFIRMED = 2, FAR = 24 };
 
 struct dynamic {
 	const struct compile_options *o;
@@ -19,7 +19,7 @@ struct dynamic {
 	int *of;                    /* by word: an entry of hint.l.poly, 0: the number */
 	struct loops l;             /* behind all steps */
 	struct arena *arena;
-	int nsample, nwork; /* samples; those that polynomials were made of are the first nwork */
+	int nsample;
 	struct sample sample[MAX_SAMPLES];
 	bool inside[MAX_SAMPLES]; /* it is the same program there */
 	int64_t step;
@@ -40,11 +40,15 @@ static struct sample *take(struct dynamic *d, const int64_t *value)
 
 static const int64_t *hint_of(const struct dynamic *d) { return d->sample[0].value; }
 
-/* The values of point k of the lattice that polynomials are made of. */
+/* The values of point k of the lattice: first those that polynomials are made of, then those beyond, which must confirm them. */
 static void lattice_point(int64_t *out, const struct dynamic *d, int64_t step, int k)
 {
+	const int n = fit_points(d->sampled.nsymbol);
 	int point[MAX_POLY_SYMBOLS];
-	fit_point(point, k, d->sampled.nsymbol);
+	if (k < n)
+		fit_point(point, k, d->sampled.nsymbol);
+	else
+		fit_point_beyond(point, k - n, d->sampled.nsymbol);
 	for (int s = 0; s < MAX_POLY_SYMBOLS; s++)
 		out[s] = hint_of(d)[s] + step * point[s];
 }
@@ -139,6 +143,23 @@ static bool is_inside(const struct dynamic *d, const struct sample *s)
 	return true;
 }
 
+/* Do the points beyond give the same program? Guards are made of the polynomials, so a wrong one may exclude what refutes it. */
+static bool is_confirmed(struct dynamic *d, int64_t step)
+{
+	const int n = fit_points(d->sampled.nsymbol);
+	for (int k = n; k < n + fit_points_beyond(d->sampled.nsymbol); k++) {
+		int64_t value[MAX_POLY_SYMBOLS];
+		lattice_point(value, d, step, k);
+		for (int s = 0; s < d->sampled.nsymbol; s++)
+			if (value[s] < LEAST_SYMBOL)
+				return false;
+		const struct sample *at = take(d, value);
+		if (!at || !is_inside(d, at))
+			return false;
+	}
+	return true;
+}
+
 /* ---- guards ---- */
 
 /* Symbols are at least LEAST_SYMBOL, and of the lattice's residue. */
@@ -228,20 +249,6 @@ static void learn(struct dynamic *d, struct relations *r)
 				return;
 }
 
-/* A sample that is another program though all guards hold: its size becomes a guard of its own. */
-static bool exclude(struct dynamic *d, const struct sample *s)
-{
-	for (int k = 0; k < d->sampled.nsymbol; k++) {
-		if (s->value[k] == hint_of(d)[k])
-			continue;
-		struct poly p = poly_symbol(k), number = poly_number(s->value[k]);
-		CHECK(poly_add(&p, &p, &number, -1));
-		guard_add(&d->hint.l, &(struct guard){.relation = GUARD_NOT_EQUAL, .p = p});
-		return true;
-	}
-	return false;
-}
-
 /* Does a hold wherever b does? Proven. */
 static bool implies(const struct guard *b, const struct guard *a)
 {
@@ -272,7 +279,7 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 {
 	struct relations r;
 	struct guard g;
-	int confirmed = 0, excluded = 0;
+	int confirmed = 0;
 	CHECK(relations_find(&r, &d->hint, d->of, d->hint.l.poly, d->arena));
 	learn(d, &r);
 	guard_symbols(d);
@@ -281,11 +288,9 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 		if (relation_guard(&g, &r.of[k]))
 			guard_add(&d->hint.l, &g);
 	for (int k = 0; k < d->nsample; k++) {
-		struct sample *s = &d->sample[k];
+		const struct sample *s = &d->sample[k];
 		confirmed += d->inside[k];
-		if (d->inside[k] || !s->compiled || !loops_guards_hold(&d->hint.l, s->value, NULL))
-			continue;
-		if (excluded++ == MOST_EXCLUDED || !exclude(d, s))
+		if (!d->inside[k] && s->compiled && loops_guards_hold(&d->hint.l, s->value, NULL))
 			return err_set(why, "guards do not tell its sizes apart");
 	}
 	drop_implied(&d->hint.l, first);
@@ -370,7 +375,7 @@ static bool generalised(struct dynamic *d, struct err *why)
 		if (lattice_is_alike(d, steps[k], at)) {
 			struct err no = {0};
 			alike = true;
-			fits = fit(d, at, steps[k], &no);
+			fits = fit(d, at, steps[k], &no) && is_confirmed(d, steps[k]);
 		}
 	if (!fits)
 		return err_set(why, alike ? "a number is no polynomial of the sizes" : "other sizes are compiled to another program");

@@ -2,6 +2,7 @@
 #include "compiled/symbols/relations.h"
 
 #include "compiled/loops/symbols.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 static const int64_t least[MAX_POLY_SYMBOLS] = {LEAST_SYMBOL, LEAST_SYMBOL, LEAST_SYMBOL};
@@ -173,6 +174,51 @@ static void of_operand(struct relations *r, const struct numbers *x, const struc
 		of_two(r, x, row, rank_of(&p->node[node]), from, rank_of(&p->node[operand]));
 }
 
+/* The number of the row's argument; NULL: it has none. */
+static const struct poly *argument(const struct numbers *x, const struct prog *p, int node, int name)
+{
+	const struct row *row = &x->row[node];
+	const int k = op_arg(p->node[node].op, name);
+	for (int i = 0; i < row->narg; i++)
+		if (row->arg[i] == k)
+			return &x->number[row->at[i]];
+	return NULL;
+}
+
+/* `length` steps, and one less, are compared with what lies between two numbers. */
+static void of_steps(
+	struct relations *r, const struct poly *from, const struct poly *to, const struct poly *step, const struct poly *length)
+{
+	struct poly between, reach;
+	if (!poly_add(&between, to, from, -1) || !poly_multiply(&reach, length, step))
+		return;
+	compare(r, &between, &reach);
+	if (poly_add(&reach, &reach, step, -1))
+		compare(r, &between, &reach);
+}
+
+/* A row with a step (slice, unfold, arange) has as many elements as steps fit, a quotient that is rounded. It shows as a number that stays
+ * the same as long as the rest does. */
+static void of_quotient(struct relations *r, const struct numbers *x, const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	const struct row *row = &x->row[node];
+	const struct poly *step = argument(x, p, node, N_step), none = poly_number(0);
+	const struct arg *self = node_arg(n, N_self);
+	int64_t by;
+	if (!step || (poly_is_number(step, &by) && by == 1))
+		return;
+	const struct poly *from[] = {&none, argument(x, p, node, N_start), argument(x, p, node, N_size)};
+	for (int d = 0; d < rank_of(n); d++)
+		for (int k = 0; k < ARRAY_LEN(from); k++) {
+			const struct poly *end = argument(x, p, node, N_end), *length = &x->number[row->size[d]];
+			if (from[k] && end)
+				of_steps(r, from[k], end, step, length);
+			if (from[k] && self && self->tag == ARG_TENSOR && d < rank_of(&p->node[self->node]))
+				of_steps(r, from[k], &x->number[x->row[self->node].size[d]], step, length);
+		}
+}
+
 static void of_row(struct relations *r, const struct numbers *x, const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
@@ -186,6 +232,7 @@ static void of_row(struct relations *r, const struct numbers *x, const struct pr
 		for (int i = 0; i < k; i++)
 			compare(r, &x->number[row->at[k]], &x->number[row->at[i]]);
 	}
+	of_quotient(r, x, p, node);
 	for (int k = 0; k < op_info[n->op].nparam; k++) {
 		const struct arg *a = &n->arg[k];
 		for (int i = 0; i < (a->tag == ARG_TENSORS ? a->n : a->tag == ARG_TENSOR); i++) {

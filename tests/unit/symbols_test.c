@@ -324,9 +324,6 @@ static void test_calls(void)
 	const struct once x = once(PROGRAM(6, SLICE));
 	struct err why;
 	CHECK(x.d);
-	/* No symbol is at the third power beside another one, which samples of one symbol at a time would not show. */
-	EXPECT_STR(guards_of("# scatterproof 1\nm = sym(4)\nn = sym(7)\nx = input([m, m, m, n], seed=1)\ny = neg(x)\nreturn (y,)\n"),
-		"guards do not tell its sizes apart");
 	EXPECT(serves(&x, 6, &why) && serves(&x, 5, &why) && serves(&x, 101, &why) && serves(&x, 4096, &why), "%s", why.msg);
 	EXPECT(!serves(&x, 4, &why) && str_eq(why.msg, "s0 >= 5 does not hold"), "%s", why.msg);
 	EXPECT(!serves(&x, 1, &why) && str_eq(why.msg, "s0 > 1 does not hold"), "%s", why.msg);
@@ -340,6 +337,55 @@ static void test_calls(void)
 	EXPECT_STR(violation.invariant, "I6b");
 	EXPECT_STR(violation.step, "symbols");
 	EXPECT_STR(violation.op, "slice.Tensor");
+}
+
+/* At many sizes of two symbols: is the program that is served the one compiled for just these? How many calls it serves. */
+static int served_as_compiled(const char *text)
+{
+	static const int64_t sizes[] = {1, 2, 3, 5, 6, 9, 19, 20, 21, 22, 23, 24, 25, 26, 27, 41, 42};
+	const struct once x = once(text);
+	int served = 0;
+	CHECK(x.d);
+	for (int m = 0; m < ARRAY_LEN(sizes); m++)
+		for (int n = 0; n < ARRAY_LEN(sizes); n++) {
+			const int64_t value[] = {sizes[m], sizes[n]};
+			struct result_violation violation;
+			struct prog bound;
+			struct err err = {0};
+			CHECK(prog_bind(&bound, x.p, 0, &arena, &err));
+			for (int i = 0, k = 0; i < bound.nnode && k < ARRAY_LEN(value); i++)
+				if (node_is_sym(&bound.node[i]))
+					bound.node[i].sym_value = value[k++];
+			if (!prog_rebind(&bound, &err) || !dynamic_serves(x.d, &bound, &err))
+				continue;
+			served++;
+			EXPECT(dynamic_validate(&violation, x.d, &bound, &arena, &err), "%d, %d: %s", (int)value[0], (int)value[1], err.msg);
+		}
+	return served;
+}
+
+#define TWO(m, n, rows) "# scatterproof 1\nm = sym(" #m ")\nn = sym(" #n ")\n" rows
+
+/* Lengths with a step are rounded quotients: the same number at all samples, another beyond. */
+static void test_quotients(void)
+{
+	EXPECT_STR(guards_of(PROGRAM(6, "x = input([n, 4], seed=1)\ny = slice.Tensor(x, dim=0, start=1, step=20)\nreturn (y,)\n")),
+		"s0 > 1, s0 <= 21");
+	EXPECT_INT(served_as_compiled(TWO(9, 6, "x = input([m, n], seed=1)\ny = unfold(x, dimension=0, size=3, step=23)\nreturn (y,)\n")), 176);
+	EXPECT_INT(served_as_compiled(
+				   TWO(9, 6, "x = input([m, 100], seed=1)\ny = slice.Tensor(x, dim=1, start=m, end=m + n, step=19)\nreturn (y,)\n")),
+		95);
+}
+
+/* What is of the fourth degree is a polynomial of the third at the points that make one, and at no other. */
+static void test_fourth_degree(void)
+{
+	EXPECT_STR(guards_of(TWO(3, 9, "x = input([m, n, n, m], seed=1)\ny = input([n, m], stride=[1, 10], seed=2)\nreturn (x, y)\n")),
+		"a number is no polynomial of the sizes");
+	EXPECT_STR(
+		guards_of(TWO(2, 6, "x = input([n, m, n, m], seed=1)\ny = diagonal(x)\nreturn (y,)\n")), "a number is no polynomial of the sizes");
+	EXPECT_STR(
+		guards_of(TWO(4, 7, "x = input([m, m, m, n], seed=1)\ny = neg(x)\nreturn (y,)\n")), "a number is no polynomial of the sizes");
 }
 
 /* ---- runs ---- */
@@ -486,6 +532,8 @@ int main(void)
 	RUN(test_generalised);
 	RUN(test_what_sizes_decide);
 	RUN(test_calls);
+	RUN(test_quotients);
+	RUN(test_fourth_degree);
 	RUN(test_runs);
 	RUN(test_data_runs);
 	RUN(test_shapes);
