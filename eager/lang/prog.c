@@ -211,6 +211,15 @@ bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_s
 bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
 bool node_is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
 
+bool prog_has_empty(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < p->node[i].nout && !node_is_sym(&p->node[i]); k++)
+			if (meta_numel(&p->node[i].out[k].meta) == 0)
+				return true;
+	return false;
+}
+
 int prog_operators(const struct prog *p)
 {
 	int n = 0;

@@ -183,6 +183,7 @@ void expr_mark(const struct prog *p, int expr, bool *set);
 
 bool node_is_sym(const struct node *n);
 bool node_is_source(const struct node *n);                           /* an input, a symbol, or a factory such as full */
+bool prog_has_empty(const struct prog *p);                           /* a tensor without elements */
 int prog_operators(const struct prog *p);                            /* nodes that are no source */
 bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */
 bool node_requires_grad(const struct node *n);                       /* such a row that says requires_grad=True */

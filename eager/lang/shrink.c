@@ -3,6 +3,7 @@
 
 #include "eager/lang/edit.h"
 #include "eager/lang/shrink_size.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -632,13 +633,21 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	return true;
 }
 
-static bool has_empty(const struct prog *p)
+/* A row states no more than the larger of self and the mask has. Whether it is what they select is the caller's. */
+static bool infer_with_fewer(struct prog *q, struct err *err)
 {
-	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; k < p->node[i].nout && !node_is_sym(&p->node[i]); k++)
-			if (meta_numel(&p->node[i].out[k].meta) == 0)
-				return true;
-	return false;
+	for (int i = 0; i < q->nnode; i++) {
+		struct node *n = &q->node[i];
+		const int stated = op_stated(n->op);
+		if (stated >= 0 && n->arg[stated].i.expr < 0) {
+			const int64_t of = meta_numel(node_meta(q, n->arg[op_deciding(n->op)].node));
+			const int64_t self = meta_numel(node_meta(q, n->arg[op_self(n->op)].node));
+			n->arg[stated].i.value = MIN(n->arg[stated].i.value, MAX(of, self));
+		}
+		if (!prog_infer_or_refuse(q, i, err))
+			return false;
+	}
+	return true;
 }
 
 bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s, struct arena *a, struct err *err)
@@ -651,7 +660,7 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 		ok = edit_replace(&q, p, s->node, (int)s->from, a, err);
 	} else {
 		prog_clone(&q, p, a);
-		ok = edited(&q, s, err) && prog_infer(&q, err);
+		ok = edited(&q, s, err) && infer_with_fewer(&q, err);
 	}
 	if (!ok)
 		return false;
@@ -659,5 +668,5 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 	shrink_refit_cotangents(&q);
 	if (!prog_infer(&q, err) || !edit_sweep(out, &q, a, err) || !prog_validate(out, err))
 		return false;
-	return !has_empty(out) || has_empty(p) || err_set(err, "shrink: a tensor without elements, of which there is none");
+	return !prog_has_empty(out) || prog_has_empty(p) || err_set(err, "shrink: a tensor without elements, of which there is none");
 }

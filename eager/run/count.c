@@ -7,6 +7,7 @@
 #include "eager/ops/layout.h"
 #include "eager/ops/select.h"
 #include "eager/run/interp.h"
+#include "generated/op_args.h"
 #include "generated/op_input.h"
 
 /* p without what decides neither the row's number nor self's sizes; it returns the tensor whose true elements are counted, then self. */
@@ -100,4 +101,96 @@ bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct e
 	ok = ok && count_result(out, &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
 	arena_free(&a);
 	return ok;
+}
+
+/* The symbol that states row's number. -1: a number does, or a sum of symbols. */
+static int stating_symbol(const struct prog *p, int row)
+{
+	const int stated = op_stated(p->node[row].op);
+	const int expr = stated < 0 ? -1 : p->node[row].arg[stated].i.expr;
+	return expr >= 0 && p->expr[expr].op == EX_SYM ? p->expr[expr].a : -1;
+}
+
+static struct call_sym *symbol_of_call(struct call *c, int sym)
+{
+	for (int s = 0; s < c->nsym; s++)
+		if (c->sym[s].node == sym)
+			return &c->sym[s];
+	return NULL;
+}
+
+bool count_call(struct prog *p, int k, struct err *err)
+{
+	struct call *c = &p->call[k - 1];
+	struct call_sym *all = ARENA_ZNEW(p->arena, struct call_sym, MAX_SYMS);
+	memcpy(all, c->sym, (size_t)c->nsym * sizeof *all);
+	c->sym = all;
+	for (int i = 0; i < p->nnode; i++) {
+		const int sym = stating_symbol(p, i);
+		int64_t count;
+		if (sym < 0)
+			continue;
+		if (!count_selected(&count, p, i, k, err))
+			return false;
+		struct call_sym *s = symbol_of_call(c, sym);
+		if (!s)
+			s = &all[c->nsym++];
+		*s = (struct call_sym){sym, count};
+	}
+	return true;
+}
+
+static bool restate_row(struct prog *p, int row, struct err *err)
+{
+	const int stated = op_stated(p->node[row].op), sym = stating_symbol(p, row);
+	int64_t count;
+	if (stated < 0)
+		return true;
+	if (!count_selected(&count, p, row, 0, err))
+		return false;
+	if (sym >= 0) {
+		p->node[sym].arg[A_sym_value] = arg_int(count);
+		p->node[sym].sym_value = count;
+	} else if (p->node[row].arg[stated].i.expr < 0) {
+		p->node[row].arg[stated] = arg_int(count);
+	}
+	return prog_rebind(p, err);
+}
+
+bool count_holds(const struct prog *bound, struct err *err)
+{
+	for (int i = 0; i < bound->nnode; i++) {
+		int64_t count;
+		if (op_stated(bound->node[i].op) < 0)
+			continue;
+		if (!count_selected(&count, bound, i, 0, err))
+			return false;
+		if (count != stated_number(&bound->node[i]))
+			return err_set(err, "'%s' states another number than its data select", bound->node[i].name);
+	}
+	return true;
+}
+
+bool count_all_hold(const struct prog *p, struct err *err)
+{
+	bool holds = true;
+	for (int k = 0; k <= p->ncall && holds; k++) {
+		struct arena a;
+		struct prog bound;
+		arena_init(&a);
+		holds = prog_bind(&bound, p, k, &a, err) && count_holds(&bound, err);
+		arena_free(&a);
+	}
+	return holds;
+}
+
+bool count_restate(struct prog *p, struct err *err)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (!restate_row(p, i, err))
+			return false;
+	for (int k = 1; k <= p->ncall; k++)
+		if (!count_call(p, k, err))
+			return false;
+	return count_all_hold(p, err);
 }

@@ -20,17 +20,6 @@ bool state_count(struct world *w, int node)
 	return true;
 }
 
-bool counts_hold(const struct prog *bound)
-{
-	for (int i = 0; i < bound->nnode; i++) {
-		const int stated = op_stated(bound->node[i].op);
-		int64_t count;
-		if (stated >= 0 && (!count_selected(&count, bound, i, 0, NULL) || count != node_int(&bound->node[i], stated)))
-			return false;
-	}
-	return true;
-}
-
 /* A symbol at the front for each number stated. */
 static bool state_symbols(struct prog *p)
 {
@@ -65,25 +54,6 @@ static void reseed_deciders(struct prog *p, int k, const bool *decides)
 	c->ninput = n;
 }
 
-/* What the data of call k select, from the first row on: each is counted with the numbers before it in place. */
-static bool count_call(struct prog *p, int k)
-{
-	struct call *c = &p->call[k];
-	c->sym = ARENA_NEW(p->arena, struct call_sym, MAX_SYMS);
-	c->nsym = 0;
-	for (int i = 0; i < p->nnode; i++) {
-		const int stated = op_stated(p->node[i].op);
-		const int expr = stated < 0 ? -1 : p->node[i].arg[stated].i.expr;
-		int64_t count;
-		if (expr < 0)
-			continue;
-		if (!count_selected(&count, p, i, k + 1, NULL))
-			return false;
-		c->sym[c->nsym++] = (struct call_sym){p->expr[expr].a, count};
-	}
-	return true;
-}
-
 void vary_counts(struct world *w)
 {
 	struct symbolic *s = ARENA_NEW(w->p->arena, struct symbolic, 1);
@@ -97,7 +67,7 @@ void vary_counts(struct world *w)
 	ok = symbolic_bind_call(s, 0);
 	for (int k = 0; ok && k < s->p.ncall; k++) {
 		reseed_deciders(&s->p, k, decides);
-		ok = count_call(&s->p, k) && symbolic_bind_call(s, k + 1);
+		ok = count_call(&s->p, k + 1, NULL) && symbolic_bind_call(s, k + 1);
 	}
 	if (ok)
 		*w->p = s->p;

@@ -3,9 +3,10 @@
  * found out by binding every call and validating the result: what does not stays as it was. */
 #include "fuzz/gen/gen_symbol.h"
 
-#include "eager/lang/stated.h"
-#include "eager/run/legality.h"
 #include "eager/lang/edit.h"
+#include "eager/lang/stated.h"
+#include "eager/run/count.h"
+#include "eager/run/legality.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -187,7 +188,7 @@ bool symbolic_bind(struct symbolic *s)
 	arena_reset(&s->arena);
 	s->nbound = 0;
 	for (int k = 0; k <= s->p.ncall; k++)
-		if (!symbolic_bind_call(s, k) || (counts && !counts_hold(&s->bound[k])))
+		if (!symbolic_bind_call(s, k) || (counts && !count_holds(&s->bound[k], NULL)))
 			return false;
 	return true;
 }

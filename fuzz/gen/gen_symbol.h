@@ -20,10 +20,6 @@ bool symbolic_bind(struct symbolic *s);
 /* Binds call k, the next one, of whose numbers that data give nothing is asked. */
 bool symbolic_bind_call(struct symbolic *s, int k);
 
-/* ---- gen_stated.c ---- */
-/* The data of a bound call select as many elements as its rows state. */
-bool counts_hold(const struct prog *bound);
-
 /* ---- gen_size.c ---- */
 /* Operands become views of themselves, or reshaped or expanded to their own sizes. The program must be bound; it is bound again. */
 void sizes_stated(struct symbolic *s);

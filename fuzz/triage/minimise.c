@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "eager/lang/shrink_size.h"
+#include "eager/lang/stated.h"
+#include "eager/run/count.h"
 #include "fuzz/triage/verdict.h"
 
 /* Texts that were asked about: an open-addressing set of hashes. */
@@ -55,13 +58,26 @@ struct search {
 	void *ctx;
 };
 
+/* The edit, and what a mask that it changed selects. Nothing selected is no program that shrink_apply would make. */
+static bool edited(struct prog *q, const struct search *s, const struct shrink *edit, struct arena *a)
+{
+	struct err err = {0};
+	if (!shrink_apply(q, &s->now, edit, a, &err))
+		return false;
+	if (!prog_states(q))
+		return true;
+	if (!count_restate(q, &err))
+		return false;
+	shrink_refit_cotangents(q);
+	return prog_infer(q, &err) && prog_validate(q, &err) && (!prog_has_empty(q) || prog_has_empty(&s->now));
+}
+
 /* Takes the edit if the program that it makes still fails. */
 static bool try_edit(struct search *s, const struct shrink *edit)
 {
 	struct prog q;
-	struct err err = {0};
 	arena_reset(&s->next);
-	if (!shrink_apply(&q, &s->now, edit, &s->next, &err))
+	if (!edited(&q, s, edit, &s->next))
 		return false;
 	const char *text = prog_text(&q, &s->next);
 	struct hash128 h = hash_bytes(text, strlen(text));

@@ -1,5 +1,7 @@
 /* minimise_test.c: the minimiser asks no text twice, ends with the last program that was accepted, changes nothing when it is run on its
  * own result, and takes a known pair of operators out of large programs. Nothing runs: the questions are about the programs' texts. */
+#include "eager/lang/stated.h"
+#include "eager/run/count.h"
 #include "fuzz/campaign/source.h"
 #include "fuzz/triage/minimise.h"
 #include "fuzz/triage/verdict.h"
@@ -176,6 +178,42 @@ static void test_every_kind(void)
 	arena_free(&a);
 }
 
+/* ---- sizes of data ---- */
+
+static enum minimise_answer ask_masked_select(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	struct err err = {0};
+	bool selects = false;
+	(void)ctx;
+	EXPECT(count_all_hold(p, &err), "%s: %s\n%s", shrink_name[edit->kind], err.msg, text);
+	for (int i = 0; i < p->nret; i++)
+		selects |= p->node[p->ret[i]].op == OP_masked_select && p->nback;
+	return selects ? MINIMISE_YES : MINIMISE_NO;
+}
+
+/* What the mask selects changes with its size, its data, and what makes it; the statement, the rows behind and the cotangent follow. */
+static void test_stated(void)
+{
+	static const char *const text[] = {
+		"# scatterproof 1\nx = input([4, 6], seed=1, requires_grad=True)\nk = input([6], seed=2)\nm = gt.Scalar(k, 0.0)\n"
+		"y = masked_select(x, m, count=8)\nz = neg(y)\ng = input([8], seed=7)\nreturn (y, z)\nbackward (y: g)\n",
+		"# scatterproof 1\nn = sym(8)\nx = input([4, 6], seed=1, requires_grad=True)\nk = input([6], seed=2)\nm = gt.Scalar(k, 0.0)\n"
+		"y = masked_select(x, m, count=n)\nz = neg(y)\ng = input([n], seed=7)\nreturn (y, z)\nbackward (y: g)\ncall (k: seed=5, n=0)\n",
+	};
+	for (int i = 0; i < ARRAY_LEN(text); i++) {
+		struct arena a;
+		struct prog p, least;
+		struct minimise_count count;
+		struct err err = {0};
+		arena_init(&a);
+		EXPECT(prog_read(&p, &a, text[i], strlen(text[i]), READ_LENIENT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+		EXPECT(count_restate(&p, &err), "%s", err.msg);
+		minimise(&least, &count, &p, ask_masked_select, NULL, &a);
+		EXPECT(meta_numel(node_meta(&least, least.ret[0])) == 1 && prog_operators(&least) == 1, "%s", prog_text(&least, &a));
+		arena_free(&a);
+	}
+}
+
 /* ---- which operators are plainer ---- */
 
 typedef bool returned(const struct prog *p, const struct node *n);
@@ -238,6 +276,7 @@ int main(void)
 	RUN(test_coins);
 	RUN(test_founding_pair);
 	RUN(test_every_kind);
+	RUN(test_stated);
 	RUN(test_plainer_operators);
 	return TEST_END();
 }
