@@ -11,8 +11,8 @@ bool count_call(struct prog *p, int k, struct err *err);
 /* Does each row state what its data select: of one call (a bound program); of p in each call? False: err, why not. */
 bool count_holds(const struct prog *bound, struct err *err);
 bool count_all_hold(const struct prog *p, struct err *err);
-/* p states what its data and those of its calls select, whatever it stated before; the metas behind follow. False: there is no such p (a sum
- * of symbols is stated; the number is also the size of what it counts), err says why, and p is spoilt. */
+/* p states what its data and those of its calls select, whatever it stated before; the metas behind follow. False: there is no such p (a
+ * sum of symbols is stated; the number is also the size of what it counts), err says why, and p is spoilt. */
 bool count_restate(struct prog *p, struct err *err);
 
 #endif
