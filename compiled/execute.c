@@ -2,6 +2,7 @@
  * backward part on these as the first one left them, on the values that it saved, and on what the cotangents' rows computed in between. */
 #include "compiled/compile.h"
 
+#include "compiled/defects/defects.h"
 #include "compiled/loops/shape.h"
 #include "compiled/symbols/dynamic.h"
 #include "eager/lang/fill.h"
@@ -21,7 +22,8 @@ struct running {
 	struct dynamic *dynamic;              /* NULL: each call is compiled for its own sizes */
 	struct code *dynamic_code[MAX_PARTS]; /* of its loops, which are one part's */
 	int ngraphs;
-	int nshape; /* of the loops of all calls */
+	bool planted; /* the defect found something to spoil, in some call */
+	int nshape;   /* of the loops of all calls */
 	uint64_t shape[MAX_RESULT_SHAPES];
 };
 
@@ -61,6 +63,7 @@ static bool open_code(struct running *r, struct err *err)
 	for (int i = 0; r->o->to_code && i < r->compiled.npart; i++) {
 		if (!code_open(&r->code[i], &r->compiled.part[i].p, &r->o->code, r->o->defect, err))
 			return false;
+		r->planted |= code_planted(r->code[i]);
 		add_shapes(r, r->code[i]);
 	}
 	return true;
@@ -83,6 +86,7 @@ static bool compile_call(struct result *out, struct running *r, const struct pro
 	if (status != COMPILE_OK)
 		return ended(out, status == COMPILE_RAISES ? RES_RAISED : RES_UNSUPPORTED, &err, r->arena);
 	r->ngraphs += r->compiled.npart;
+	r->planted |= r->compiled.planted;
 	return open_code(r, &err) || ended(out, RES_UNSUPPORTED, &err, r->arena);
 }
 
@@ -99,6 +103,7 @@ static bool compile_dynamic(struct result *out, struct running *r, const struct 
 	if (!r->dynamic)
 		return true;
 	r->ngraphs++;
+	r->planted |= made.planted;
 	const struct loops *l = dynamic_loops(r->dynamic);
 	if (!l)
 		return true;
@@ -346,13 +351,17 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	struct running r = {.o = o, .p = p, .arena = a};
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = ""};
 	out->call = ARENA_ZNEW(a, struct result_call, p->ncall + 1);
-	bool ok = true;
+	struct err err = {0};
+	/* First of all: a program that must raise would be refused by a step, and nothing would show that none of it can run. */
+	bool ok = !o->to_code || code_can_run(&o->code, &err) || ended(out, RES_UNSUPPORTED, &err, a);
 	for (int k = 0; ok && k <= p->ncall; k++)
 		ok = run_call(out, &r, k);
 	close_code(r.code);
 	close_code(r.dynamic_code);
 	if (ok)
 		out->ngraphs = r.ngraphs;
+	if (ok && o->defect && !r.planted)
+		out->message = arena_printf(a, "defect %s found nothing to spoil", o->defect->name);
 	out->nshape = r.nshape;
 	out->shape = ARENA_NEW(a, uint64_t, MAX(r.nshape, 1));
 	memcpy(out->shape, r.shape, (size_t)r.nshape * sizeof *r.shape);

@@ -71,7 +71,7 @@ bool device_open(struct err *err)
 	if (!cu.library)
 		cu.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!cu.library)
-		return err_set(err, "no CUDA device: no driver (%s)", name);
+		return err_set(err, "no CUDA device: no driver %s", name);
 	if (!has_functions())
 		return err_set(err, "no CUDA device: %s lacks functions", name);
 	if ((code = cu.init(0)) != 0 || (code = cu.count(&n)) != 0)

@@ -23,6 +23,7 @@ struct code {
 	struct native *native;
 	struct package *package;
 	struct cuda *cuda;
+	bool planted;
 };
 
 bool code_lower(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
@@ -103,7 +104,19 @@ static struct batches *batches_of(const struct code_ahead *h, const struct code_
 
 bool code_can_be_ahead(const struct code_options *o)
 {
-	return o->engine == CODE_NATIVE || (o->engine == CODE_CUDA && cuda_can_be_ahead(&o->gpu));
+	return o->engine == CODE_NATIVE || (o->engine == CODE_CUDA && cuda_can_run(&o->gpu, NULL));
+}
+
+bool code_can_run(const struct code_options *o, struct err *err)
+{
+	switch (o->engine) {
+	case CODE_INTERPRETED:
+	case CODE_JIT: return true;
+	case CODE_NATIVE:
+	case CODE_PACKAGE: return native_can_build(&o->native, err);
+	case CODE_CUDA: return cuda_can_run(&o->gpu, err);
+	}
+	BUG("engine %d", (int)o->engine);
 }
 
 bool code_is_ahead(const struct code_ahead *h, const struct loops *l, const struct code_options *o)
@@ -165,10 +178,9 @@ static bool opened(struct code **out, struct code *c, bool ok)
 
 bool code_open(struct code **out, const struct prog *p, const struct code_options *o, const struct defect *d, struct err *err)
 {
-	bool planted;
 	struct code *c = code_new(p);
 	c->l = &c->own;
-	return opened(out, c, code_loops(&c->own, &planted, p, o, d, &c->arena, err) && make(c, o, err));
+	return opened(out, c, code_loops(&c->own, &c->planted, p, o, d, &c->arena, err) && make(c, o, err));
 }
 
 bool code_open_loops(struct code **out, const struct loops *l, const struct prog *p, const struct code_options *o, struct err *err)
@@ -190,6 +202,7 @@ void code_close(struct code *c)
 	free(c);
 }
 
+bool code_planted(const struct code *c) { return c->planted; }
 int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, c->l); }
 
 bool code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)

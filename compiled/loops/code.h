@@ -50,6 +50,9 @@ bool code_make_ahead(
 	struct code_ahead *h, bool (*make)(void *ctx, const char *path), void *ctx, const struct code_options *o, int limit_ms);
 bool code_build_all(const char *path, const struct loops *const *l, int n, const struct code_options *o, struct err *err);
 
+/* Is there what compiles and runs such code? False: err says what this machine lacks; code_open then refuses whatever it is given. */
+bool code_can_run(const struct code_options *o, struct err *err);
+
 struct code;
 /* Of a program without a backward (compile.h), which must outlive it. False: not supported, or no such compiler or GPU here (err).
  * What the compilers under us do not take is our bug. */
@@ -57,6 +60,7 @@ bool code_open(struct code **out, const struct prog *p, const struct code_option
 /* Of loops behind all steps, which must outlive it, as p must. */
 bool code_open_loops(struct code **out, const struct loops *l, const struct prog *p, const struct code_options *o, struct err *err);
 void code_close(struct code *c);                               /* NULL is fine */
+bool code_planted(const struct code *c);                       /* the defect that code_open was given found something to spoil */
 int code_shapes(uint64_t *out, int max, const struct code *c); /* loops_shapes (shape.h) of its loops */
 /* inputs: by input storage of the program, its cells. at: of loops of any size the call; else NULL. *out has one call, status OK, RAISED or
  * UNSUPPORTED, and lives in a. False: the data give sizes that loops of any size are not made for (out->message); nothing was reported. */

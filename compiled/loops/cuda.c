@@ -172,7 +172,7 @@ static void close_batch(void *batch)
 
 const struct batch_kind cuda_batches = {open_batch, find_in_batch, close_batch};
 
-bool cuda_can_be_ahead(const struct gpu_options *o) { return device_open(NULL) && nvrtc_open(o->search, NULL); }
+bool cuda_can_run(const struct gpu_options *o, struct err *err) { return device_open(err) && nvrtc_open(o->search, err); }
 
 bool cuda_is_ahead(const struct batches *ahead, const struct loops *l, const struct gpu_options *o)
 {

@@ -24,7 +24,7 @@ enum gpu_end cuda_compile(
  * there; and the file of one. The latter two leave the driver alone once the first was true: they may be asked in a process that fork()
  * made. */
 extern const struct batch_kind cuda_batches;
-bool cuda_can_be_ahead(const struct gpu_options *o);
+bool cuda_can_run(const struct gpu_options *o, struct err *err); /* there is a GPU, and NVRTC */
 bool cuda_is_ahead(const struct batches *ahead, const struct loops *l, const struct gpu_options *o);
 bool cuda_build_all(const char *path, const struct loops *const *l, int n, const struct gpu_options *o, struct err *err);
 

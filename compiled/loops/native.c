@@ -11,6 +11,7 @@
 #include "compiled/library.h"
 #include "compiled/loops/emit_c.h"
 #include "eager/base/output.h"
+#include "eager/base/proc.h"
 
 typedef bool native_function(void *frame, unsigned char *const *b, const int64_t *s);
 struct native {
@@ -80,6 +81,15 @@ static enum native_end refused(
 	err_set(err, "%s%s ended with %d: %.500s", ours ? "generated code: " : "", o->compiler, status, line);
 	sb_free(&text);
 	return ours ? NATIVE_BROKEN : NATIVE_MISSING;
+}
+
+bool native_can_build(const struct native_options *o, struct err *err)
+{
+	struct strbuf path;
+	sb_init(&path);
+	const bool found = proc_find(&path, o->compiler) || err_set(err, "%s does not start: no such program in PATH", o->compiler);
+	sb_free(&path);
+	return found;
 }
 
 /* The text becomes a library. */

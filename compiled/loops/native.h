@@ -13,6 +13,7 @@ struct native_options {
 };
 enum native_end { NATIVE_OK, NATIVE_MISSING, NATIVE_BROKEN }; /* not OK (err): no such compiler here; it does not take the text, our bug */
 struct native;
+bool native_can_build(const struct native_options *o, struct err *err); /* is the compiler in PATH? */
 /* Code that is in `ahead` (NULL: none is) is taken from there. */
 enum native_end native_open(
 	struct native **out, const struct loops *l, const struct native_options *o, const struct batches *ahead, struct err *err);

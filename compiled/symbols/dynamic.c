@@ -1,6 +1,8 @@
 /* dynamic.c: see dynamic.h. */
 #include "compiled/symbols/dynamic.h"
 
+#include <inttypes.h>
+
 #include "compiled/defects/defects.h"
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/symbols.h"
@@ -22,6 +24,7 @@ struct dynamic {
 	int nsample;
 	struct sample sample[MAX_SAMPLES];
 	bool inside[MAX_SAMPLES]; /* it is the same program there */
+	struct sample *unlike;    /* the first of a lattice that is another program */
 	int64_t step;
 };
 
@@ -62,8 +65,11 @@ static bool lattice_is_alike(struct dynamic *d, int64_t step, struct sample **at
 			if (value[s] < LEAST_SYMBOL)
 				return false;
 		at[k] = take(d, value);
-		if (!at[k] || !sample_alike(&d->sample[0], at[k]))
+		if (!at[k] || !sample_alike(&d->sample[0], at[k])) {
+			if (at[k] && !d->unlike)
+				d->unlike = at[k];
 			return false;
+		}
 	}
 	return true;
 }
@@ -249,15 +255,22 @@ static void learn(struct dynamic *d, struct relations *r)
 				return;
 }
 
+/* The polynomial that is 0 or more where a guard of order holds; of NOT_EQUAL: where it does because p is above 0. */
+static bool at_least_zero(struct poly *out, const struct guard *g)
+{
+	const struct poly one = poly_number(1);
+	*out = g->p;
+	return g->relation == GUARD_GREATER_EQUAL || poly_add(out, &g->p, &one, -1);
+}
+
 /* Does a hold wherever b does? Proven. */
 static bool implies(const struct guard *b, const struct guard *a)
 {
 	static const int64_t least[MAX_POLY_SYMBOLS] = {LEAST_SYMBOL, LEAST_SYMBOL, LEAST_SYMBOL};
 	const bool of_order = (a->relation == GUARD_GREATER || a->relation == GUARD_GREATER_EQUAL || a->relation == GUARD_NOT_EQUAL)
 		&& (b->relation == GUARD_GREATER || b->relation == GUARD_GREATER_EQUAL);
-	struct poly more;
-	const bool strict = a->relation != GUARD_GREATER_EQUAL && b->relation == GUARD_GREATER_EQUAL;
-	return of_order && poly_add(&more, &a->p, &b->p, -1) && poly_is_positive(&more, least, strict);
+	struct poly x, y, more;
+	return of_order && at_least_zero(&x, a) && at_least_zero(&y, b) && poly_add(&more, &x, &y, -1) && poly_is_positive(&more, least, false);
 }
 
 /* Those from `from` on that others imply. */
@@ -362,6 +375,15 @@ static void name_numbers(struct dynamic *d)
 
 /* ---- the whole ---- */
 
+/* False: which sizes make another program of it. */
+static bool unlike(const struct dynamic *d, struct err *why)
+{
+	char text[64] = "";
+	for (int s = 0, n = 0; d->unlike && s < d->sampled.nsymbol; s++)
+		n += snprintf(text + n, sizeof text - (size_t)n, "%ss%d = %" PRId64, s ? ", " : "", s, d->unlike->value[s]);
+	return err_set(why, "other sizes are compiled to another program%s%s", text[0] ? ": " : "", text);
+}
+
 static bool generalised(struct dynamic *d, struct err *why)
 {
 	static const int64_t steps[] = {1, -1, 2, -2, 3, 4, 6};
@@ -378,7 +400,7 @@ static bool generalised(struct dynamic *d, struct err *why)
 			fits = fit(d, at, steps[k], &no) && is_confirmed(d, steps[k]);
 		}
 	if (!fits)
-		return err_set(why, alike ? "a number is no polynomial of the sizes" : "other sizes are compiled to another program");
+		return alike ? err_set(why, "a number is no polynomial of the sizes") : unlike(d, why);
 	return guard_relations(d, why);
 }
 

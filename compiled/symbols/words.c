@@ -181,7 +181,10 @@ static void words_of_const(struct words *w, struct loop_ins *i)
 	int64_t bits = i->value.i64;
 	uint32_t narrow;
 	if (i->type != REG_F32) {
+		const enum word_what what = w->what;
+		w->what = i->type == REG_BITS ? WORD_OTHER : what; /* an element, which no size is compared with */
 		w->word(w, i->type == REG_F64 ? WORD_F64 : WORD_NUMBER, &bits, &i->number_of);
+		w->what = what;
 		i->value.i64 = w->changes ? bits : i->value.i64;
 		return;
 	}

@@ -376,27 +376,11 @@ void path_make_absolute(struct strbuf *path)
 	free(relative);
 }
 
-/* A name without a slash, as a shell would find it. */
-static bool find_in_path(struct strbuf *path, const char *name)
-{
-	const char *at = getenv("PATH");
-	struct stat st;
-	for (; at && name[0]; at = *at ? at + 1 : NULL) {
-		struct span dir = {at, (int)strcspn(at, ":")};
-		at += dir.n;
-		sb_reset(path);
-		sb_printf(path, "%.*s/%s", dir.n ? dir.n : 1, dir.n ? dir.s : ".", name);
-		if (access(path->s, X_OK) == 0 && stat(path->s, &st) == 0 && S_ISREG(st.st_mode))
-			return true;
-	}
-	return false;
-}
-
 bool target_python(struct strbuf *path, const struct target *t, const char *override, struct err *err)
 {
 	const char *family = target_family(t), *version = t->version[0] ? t->version : t->driver->default_version;
 	if (override && !strchr(override, '/')) {
-		if (!find_in_path(path, override))
+		if (!proc_find(path, override))
 			return err_set(err, "--python %s: no such program in PATH", override);
 		path_make_absolute(path);
 		return true;

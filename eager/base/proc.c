@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -703,4 +704,19 @@ void proc_release(struct proc *p)
 		if (served_out)
 			proc_dir_clear(&p->dir); /* bounds what a compiler's cache may grow to */
 	}
+}
+
+bool proc_find(struct strbuf *path, const char *name)
+{
+	const char *at = getenv("PATH");
+	struct stat st;
+	for (; at && name[0]; at = *at ? at + 1 : NULL) {
+		const char *dir = at;
+		at += strcspn(at, ":");
+		sb_reset(path);
+		sb_printf(path, "%.*s/%s", dir == at ? 1 : (int)(at - dir), dir == at ? "." : dir, name);
+		if (access(path->s, X_OK) == 0 && stat(path->s, &st) == 0 && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
 }

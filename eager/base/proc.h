@@ -119,4 +119,7 @@ int proc_serve(const void *hello, size_t nbytes, bool (*serve)(void *ctx, const 
 bool proc_send_frame(int fd, uint32_t seq, const void *p, size_t n);
 bool proc_read_frame(int fd, uint32_t *seq, struct strbuf *payload); /* false: end of stream or rubbish */
 
+/* Where a shell would find a program whose name has no slash. False: nowhere in PATH; *path is spoilt. */
+bool proc_find(struct strbuf *path, const char *name);
+
 #endif

@@ -33,6 +33,8 @@ static void print_text(const struct options *o, const struct checked *one, struc
 			out->all.undecided, r->ncalls, r->ncalls == 1 ? "" : "s", out->suspicion);
 	else
 		printf(": %s\n", escaped_lines(a, "  ", out->why));
+	if (out->verdict == VD_PASS && r->status == RES_OK && r->message[0])
+		printf("  %s\n", escaped_line(a, r->message));
 	for (int i = 0; i < r->nmismatch; i++)
 		printf("  predicted meta, rank %d%s: %s: %s\n", r->mismatch[i].rank, r->mismatch[i].backward ? ", backward" : "",
 			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));

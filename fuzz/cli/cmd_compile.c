@@ -204,7 +204,7 @@ static bool tell_calls(struct strbuf *steps, const struct prog *p, const struct 
 		else if (validate && !dynamic_validate(&violation, d, &bound, a, &no))
 			return err_set(err, "%s, in call %d", no.msg, k);
 		else
-			sb_printf(steps, "# call %d: compiled once\n", k);
+			sb_printf(steps, "# call %d: compiled once%s\n", k, validate ? "; I6 and I6b hold" : "");
 	}
 	return true;
 }

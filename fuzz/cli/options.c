@@ -69,7 +69,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
-		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most)"},
+		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most; "
+		"bench: each row, CPU time)"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
 		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
@@ -118,7 +119,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
-	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect (selftest: only these; default: each of them, and none)"},
+	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect, one (selftest: only these; default: each of them, and none)"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
 		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},

@@ -7,7 +7,7 @@
 #include "fuzz/campaign/tally.h"
 #include "fuzz/campaign/source.h"
 
-enum { MAX_TARGETS = 8, MAX_FILES = 4096, SAMPLE_EVERY = 500 };
+enum { MAX_TARGETS = 16, MAX_FILES = 4096, SAMPLE_EVERY = 500 };
 /* Exit codes (DESIGN section 11). */
 enum { EXIT_CLEAN = 0, EXIT_FINDINGS = 1, EXIT_USAGE = 2, EXIT_TARGET = 3, EXIT_VOID = 4 };
 /* Of several programs' codes the one to return, EXIT_VOID before the first: a finding is never hidden by a program that was not judged or

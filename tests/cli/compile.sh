@@ -379,7 +379,15 @@ native() { # C compilers of the machine: loaded, or in a package for a fresh pro
 	expect "nothing is left behind" "" "$(ls "$tmp/tmp")"
 	PATH=/nonexistent "$bin" check "$tmp/n.prog" --target builtin:o2 >"$tmp/out" 2>&1
 	expect "no compiler: not judged" 4 $?
-	has "is said" "$tmp/out" 'unsupported on builtin:o2: gcc does not start: No such file'
+	has "is said" "$tmp/out" 'unsupported on builtin:o2: gcc does not start: no such program in PATH'
+	printf '%s\n' '# scatterproof 1' 'x = input([4], seed=1, requires_grad=True)' 'y = sqrt(x)' 'z = add_.Tensor(y, 2)' \
+		'w = full([4], 1.0)' 'return (z,)' 'backward (z: w)' 'raises "modified by an inplace operation"' >"$tmp/raises.prog"
+	"$bin" check "$tmp/raises.prog" --target builtin:o2 --target builtin:package --expect pass --quiet >"$tmp/out" 2>&1
+	expect "a program that must raise" 0 $?
+	for target in o2 package; do
+		PATH=/nonexistent "$bin" check "$tmp/raises.prog" --target builtin:$target >"$tmp/out" 2>&1
+		expect "$target, no compiler: a program that must raise is not judged either" 4 $?
+	done
 	for wrong in o2+cc=tcc o2+opt=4 loops+cc=gcc o2+sanitize=2 passes+fusion=off jit+fusion=no; do
 		"$bin" check "$tmp/n.prog" --target builtin:$wrong >"$tmp/out" 2>"$tmp/err"
 		expect "$wrong" 2 $?
@@ -472,7 +480,11 @@ cuda() { # a GPU's text and what becomes of it without one; with one, builtin:cu
 	has "is said" "$tmp/err" 'unsupported: SCATTERPROOF_NVRTC: /nonexistent is no NVRTC'
 	SCATTERPROOF_CUDA=/nonexistent "$bin" check "$tmp/g.prog" --target builtin:cuda >"$tmp/out" 2>&1
 	expect "no GPU: not judged" 4 $?
-	has "is said" "$tmp/out" 'unsupported on builtin:cuda: no CUDA device: no driver \(/nonexistent\)'
+	has "is said" "$tmp/out" 'unsupported on builtin:cuda: no CUDA device: no driver /nonexistent'
+	printf '%s\n' '# scatterproof 1' 'x = input([4], seed=1, requires_grad=True)' 'y = sqrt(x)' 'z = add_.Tensor(y, 2)' \
+		'w = full([4], 1.0)' 'return (z,)' 'backward (z: w)' 'raises "modified by an inplace operation"' >"$tmp/raises.prog"
+	SCATTERPROOF_CUDA=/nonexistent "$bin" check "$tmp/raises.prog" --target builtin:cuda >"$tmp/out" 2>&1
+	expect "nor is a program that must raise" 4 $?
 	"$bin" check "$tmp/g.prog" --target builtin:cuda >"$tmp/out" 2>&1
 	has "whatever this machine has" "$tmp/out" '(pass on builtin:cuda|unsupported on builtin:cuda: no )'
 	"$bin" check "$tmp/g.prog" --target builtin:loops+order=reversed --expect pass >"$tmp/out" 2>&1

@@ -270,6 +270,8 @@ static void test_generalised(void)
 	EXPECT(strstr(text_of(dynamic_loops(x.d)),
 			   "s0 = size 0 of input 0, 6\nguard s0 > 1\nb0: f32[s0*4] = input 0 uses s0\nb1: f32[s0] uses s0\nfor r0 < s0\n"),
 		"%s", text_of(dynamic_loops(x.d)));
+	/* The bits of 1.0f are no size. */
+	EXPECT_STR(guards_of(PROGRAM(6, "x = full([], 1.0)\ny = expand(x, [n, 4])\nz = clone(y)\nreturn (z,)\n")), "s0 > 1");
 	/* A quotient by a symbol, and a number that only a float shows. */
 	const struct once y = once(PROGRAM(6,
 		"x = input([4, n], seed=1)\ny = mean.dim(x, dim=[1])\nv = view(x, [n, 4])\nw = neg(v)\n"
@@ -286,7 +288,7 @@ static void test_what_sizes_decide(void)
 	EXPECT_STR(guards_of(PROGRAM(3, SLICE)), "a number is no polynomial of the sizes"); /* a slice of 2, 3, 4, 4 */
 	EXPECT_STR(guards_of(PROGRAM(1, "x = input([n, 4], seed=1)\ny = neg(x)\nreturn (y,)\n")), "a size of 1");
 	EXPECT_STR(guards_of(PROGRAM(6, "x = input([n, 4], seed=1)\ny = input([6, 4], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\n")),
-		"other sizes are compiled to another program"); /* they raise */
+		"other sizes are compiled to another program: s0 = 7"); /* it raises */
 	EXPECT_STR(guards_of(PROGRAM(6, "x = input([n, 3], seed=1)\ny = view(x, [2, -1])\nz = sum.dim_IntList(y, dim=[0])\nreturn (z,)\n")),
 		"a number is no polynomial of the sizes"); /* s0*3/2 */
 }
