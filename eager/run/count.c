@@ -57,12 +57,23 @@ static bool count_result(int64_t *out, const struct result_tensor *deciding, con
 	return count(out, &t, self, err);
 }
 
+/* Its own sizes do not follow from other rows. */
+static bool is_stated_whole(const struct prog *p, int node)
+{
+	bool reads[MAX_NODES] = {false};
+	node_mark_operands(p, &p->node[node], reads);
+	for (int i = 0; i < node; i++)
+		if (reads[i] && p->node[i].op == OP_sym_size)
+			return false;
+	return p->node[node].op == OP_input;
+}
+
 /* Most masks are inputs that nobody has written, and then nothing need run. */
 static bool decided_by_input(const struct prog *p, int row, int k)
 {
 	const struct node *r = &p->node[row];
 	const int deciding = r->arg[op_deciding(r->op)].node, self = r->arg[op_self(r->op)].node;
-	if (p->node[deciding].op != OP_input || (k && p->node[self].op != OP_input))
+	if (p->node[deciding].op != OP_input || (k && !(is_stated_whole(p, deciding) && is_stated_whole(p, self))))
 		return false;
 	for (int i = 0; i < row; i++)
 		if (op_has(p->node[i].op, T_MUTATES) && p->node[i].nout && p->node[i].out[0].storage == p->node[deciding].out[0].storage)

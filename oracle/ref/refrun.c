@@ -381,9 +381,17 @@ static bool gradient_is_lost(struct reference_run *s, const struct ref_tensor *t
 	return true;
 }
 
+/* More elements than there may be scalars, however few cells they are (an expand): nothing but a view may take such a tensor, since rules
+ * ask for the names of its elements. */
+static bool is_too_large(struct reference_run *s, const struct ref_tensor *t, const struct node *n)
+{
+	return t && !(n && op_has(n->op, T_VIEW)) && meta_numel(&t->meta) > s->r.tape.limit.nodes
+		&& !run_unsupported(s, "above the reference's budget of scalars or entries");
+}
+
 bool run_cannot_read(struct reference_run *s, const struct ref_tensor *t, const struct node *n)
 {
-	return order_is_open(s, t, n) || gradient_is_lost(s, t, n);
+	return is_too_large(s, t, n) || order_is_open(s, t, n) || gradient_is_lost(s, t, n);
 }
 
 static bool reads_what_is_open(struct reference_run *s, const struct ref_ctx *c)
@@ -502,6 +510,7 @@ static enum ref_status run(struct reference *out, const struct prog *p, const st
 	*state = s.r;
 	out->tape = tape;
 	out->run = state;
+	out->bound = state->p;
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;

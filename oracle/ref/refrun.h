@@ -58,7 +58,8 @@ struct reference {
 	/* The tape that it was read off, and the adjoints of its scalars (NULL without backward): for addends.h, and whoever asks why. */
 	const struct tape *tape;
 	const struct adj *adj;
-	const struct ref *run; /* the driver's state: histories and storages (ref_impl.h) */
+	const struct prog *bound; /* the call's program; sizes that it reads off tensors are what the reference derives, with inputs to match */
+	const struct ref *run;    /* the driver's state: histories and storages (ref_impl.h) */
 };
 
 enum ref_status ref_run(struct reference *out, const struct prog *p, const struct licence_profile *l, struct tape_limits limit,

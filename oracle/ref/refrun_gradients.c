@@ -80,6 +80,8 @@ static bool read_seeds(struct reference_run *s, struct cotangent_seeds *out, uin
 			return err_set(s->err, "element %d of tensors does not require grad and does not have a grad_fn", b);
 		if (!meta_same_sizes(&y->meta, &g->meta) || y->meta.dtype != g->meta.dtype)
 			return err_set(s->err, "Mismatch in shape: grad_output[%d] and output[%d]", b, b);
+		if (run_cannot_read(s, y, NULL) || run_cannot_read(s, g, NULL))
+			return false;
 		int64_t before = r->tape.nscalar;
 		tape_at(&r->tape, node, r->p->node[node].op);
 		out->y[b] = ref_ids(&c, y);
@@ -181,6 +183,8 @@ bool run_gradients(struct reference_run *s, struct reference *out)
 	struct cotangent_seeds seeds;
 	if (!read_seeds(s, &seeds, path))
 		return false;
+	if (r->tape.over)
+		return run_unsupported(s, "above the reference's budget of scalars or entries");
 	for (int b = 0; b < p->nback; b++) {
 		const struct ref_tensor *y = &r->node[p->back[b].node].out[0];
 		levels_read(r, y, meta_numel(&y->meta));
@@ -232,6 +236,8 @@ bool run_collect(struct reference_run *s, struct reference *out)
 		v->n = meta_numel(&t->meta);
 		v->ids = ref_ids(&c, t); /* may append (copies of overlapping views) */
 	}
+	if (r->tape.over)
+		return run_unsupported(s, "above the reference's budget of scalars or entries");
 	tape_finish(&r->tape);
 	for (int k = 0; k < p->nret; k++)
 		out->out[k].val = values(s, out->out[k].ids, out->out[k].n);
@@ -241,5 +247,5 @@ bool run_collect(struct reference_run *s, struct reference *out)
 		const struct ref_storage *st = &r->storage[r->input_storage[k]];
 		out->storage[k] = (struct ref_cells){st->dtype, st->ncells, values(s, st->ids, st->ncells)};
 	}
-	return !r->tape.over || run_unsupported(s, "above the reference's budget of scalars or entries");
+	return true;
 }
