@@ -255,11 +255,13 @@ enum loop_end loops_run(struct result_call *out, const struct loops *l, const st
 	arena_init(&scratch);
 	const bool fits = begin_symbols(&f, &at, l, symbol) && begin_buffers(&f, inputs);
 	enum loop_end end = fits ? LOOPS_RAN : LOOPS_TOO_LARGE;
+	if (!fits && symbol && !loops_guards_hold(l, symbol, err)) /* there are no loops for what it states of its data */
+		end = LOOPS_UNFIT;
 	const double begin = clock_ms();
 	if (end == LOOPS_RAN && !engine(&f, ctx))
 		end = f.unfit ? LOOPS_UNFIT : LOOPS_RAISED;
 	const double ran = clock_ms();
-	if (end != LOOPS_TOO_LARGE)
+	if (fits)
 		check_zones(&f);
 	if (end == LOOPS_RAN) {
 		report(out, &f, a);

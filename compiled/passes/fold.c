@@ -9,8 +9,6 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_FOLDED = 1 << 16 }; /* elements */
-
 struct constant {
 	bool known;
 	struct scalar v;
@@ -83,7 +81,7 @@ static bool full_gives(const struct meta *m)
 {
 	struct meta dense;
 	meta_make_contiguous(&dense, m->dtype, m->size, m->rank);
-	return meta_identical(&dense, m) && meta_numel(m) > 0 && meta_numel(m) <= MAX_FOLDED;
+	return meta_identical(&dense, m) && meta_numel(m) > 0 && meta_numel(m) <= FOLD_MAX_ELEMENTS;
 }
 
 static struct constant constant_of(const struct prog *p, int node, const struct constant *c)

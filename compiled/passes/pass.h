@@ -51,6 +51,7 @@ bool meta_identical(const struct meta *a, const struct meta *b); /* in all that 
 bool row_is_view(const struct prog *p, int node);                /* one result, which lies in its first operand's memory */
 bool arg_same(const struct arg *a, const struct arg *b);         /* bit for bit; data of inputs never */
 
+enum { FOLD_MAX_ELEMENTS = 1 << 16 }; /* larger rows stay */
 bool pass_fold(struct pure *g, struct err *err);
 bool pass_noop(struct pure *g, struct err *err);
 bool pass_views(struct pure *g, struct err *err);

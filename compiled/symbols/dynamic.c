@@ -293,7 +293,7 @@ static bool guard_relations(struct dynamic *d, struct err *why)
 	struct relations r;
 	struct guard g;
 	int confirmed = 0;
-	CHECK(relations_find(&r, &d->hint, d->of, d->hint.l.poly, d->arena));
+	CHECK(relations_find(&r, &d->hint, d->of, d->hint.l.poly, d->o->freezing, d->arena));
 	learn(d, &r);
 	guard_symbols(d);
 	const int first = d->hint.l.nguard; /* what proofs rest on stays as it is */

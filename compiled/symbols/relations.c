@@ -2,6 +2,7 @@
 #include "compiled/symbols/relations.h"
 
 #include "compiled/loops/symbols.h"
+#include "compiled/passes/pass.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -20,9 +21,10 @@ struct numbers {
 	int nword, n;
 	struct poly *number;
 	struct row *row;
-	int *loop, nloop; /* numbers of loops that conditions and bounds are made of */
+	int *loop, nloop;   /* numbers of loops that conditions and bounds are made of */
+	int *shown, nshown; /* numbers that floats of rows show */
 	struct arena *arena;
-	bool of_program;
+	bool of_program, folds;
 };
 
 static void place(struct numbers *x, const struct words *w, int number)
@@ -47,8 +49,13 @@ static void find_number(struct words *w, enum word_kind kind, int64_t *value, in
 	struct numbers *x = w->ctx;
 	const int entry = x->of[x->nword++];
 	(void)of;
-	if (kind != WORD_NUMBER)
+	if (kind != WORD_NUMBER) {
+		if (x->of_program && entry) {
+			x->shown[x->nshown++] = x->n;
+			x->number[x->n++] = x->pool[entry];
+		}
 		return;
+	}
 	x->number[x->n] = entry ? x->pool[entry] : poly_number(*value);
 	if (w->node >= 0)
 		place(x, w, x->n);
@@ -150,13 +157,21 @@ static void of_arguments(struct relations *r, const struct numbers *x, const str
 
 static int rank_of(const struct node *n) { return n->nout ? n->out[0].meta.rank : 0; }
 
+static bool numel_of(struct poly *out, const struct numbers *x, const struct row *row, int rank)
+{
+	*out = poly_number(1);
+	for (int d = 0; d < rank; d++)
+		if (!poly_multiply(out, out, &x->number[row->size[d]]))
+			return false;
+	return true;
+}
+
 /* Which of sort and topk have loops (lower.h). */
 static void of_lanes(struct relations *r, const struct numbers *x, const struct row *row, int rank)
 {
-	struct poly numel = poly_number(1), most;
-	for (int d = 0; d < rank; d++)
-		if (!poly_multiply(&numel, &numel, &x->number[row->size[d]]))
-			return;
+	struct poly numel, most;
+	if (!numel_of(&numel, x, row, rank))
+		return;
 	for (int d = 0; d < rank; d++) {
 		compare_number(r, &x->number[row->size[d]], LOWER_MAX_LANE);
 		if (poly_multiply(&most, &numel, &x->number[row->size[d]]))
@@ -226,6 +241,9 @@ static void of_row(struct relations *r, const struct numbers *x, const struct pr
 	of_layout(r, x, row, rank_of(n));
 	if (op_info[n->op].family == F_INPUT)
 		return;
+	struct poly numel;
+	if (x->folds && numel_of(&numel, x, row, rank_of(n)))
+		compare_number(r, &numel, FOLD_MAX_ELEMENTS);
 	of_arguments(r, x, row, row, rank_of(n));
 	for (int k = 0; k < row->narg; k++) {
 		compare_number(r, &x->number[row->at[k]], 0);
@@ -265,6 +283,10 @@ static void of_program(struct relations *r, struct numbers *x, struct words *w, 
 	for (int i = 0; i < p->nnode; i++)
 		of_row(r, x, p, i);
 	of_twins(r, x, p);
+	for (int k = 0; k < x->nshown; k++) { /* what is divided by 1, or multiplied by it or by 0, is taken away */
+		compare_number(r, &x->number[x->shown[k]], 0);
+		compare_number(r, &x->number[x->shown[k]], 1);
+	}
 }
 
 static void of_loops(struct relations *r, const struct numbers *x)
@@ -291,9 +313,9 @@ static void count(struct words *w, enum word_kind kind, int64_t *value, int *of)
 	++*(int *)w->ctx;
 }
 
-bool relations_find(struct relations *out, struct compilation_of *hint, const int *of, const struct poly *pool, struct arena *a)
+bool relations_find(struct relations *out, struct compilation_of *hint, const int *of, const struct poly *pool, bool folds, struct arena *a)
 {
-	struct numbers x = {.of = of, .pool = pool, .arena = a};
+	struct numbers x = {.of = of, .pool = pool, .arena = a, .folds = folds};
 	struct words w = {.word = find_number, .ctx = &x}, counting = {.word = count};
 	int n = 0, fixed_words;
 	*out = (struct relations){.arena = a};
@@ -301,6 +323,7 @@ bool relations_find(struct relations *out, struct compilation_of *hint, const in
 	sample_walk(&counting, hint);
 	x.number = ARENA_NEW(a, struct poly, n);
 	x.loop = ARENA_NEW(a, int, n);
+	x.shown = ARENA_NEW(a, int, n);
 	of_program(out, &x, &w, &hint->source);
 	of_program(out, &x, &w, &hint->c.part[0].p);
 	fixed_words = 1 + hint->c.ngrad; /* between them */

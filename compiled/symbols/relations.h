@@ -19,8 +19,10 @@ struct relations {
 	struct relation *of;
 };
 
-/* of: by word of the hint's walk the entry of `pool` that it is (numbers alone: 0 else); polynomials of its numbers. False: err. */
-bool relations_find(struct relations *out, struct compilation_of *hint, const int *of, const struct poly *pool, struct arena *a);
+/* of: by word of the hint's walk the entry of `pool` that it is (numbers alone: 0 else); polynomials of its numbers. folds: constants are
+ * folded (compile_options.freezing). False: err. */
+bool relations_find(
+	struct relations *out, struct compilation_of *hint, const int *of, const struct poly *pool, bool folds, struct arena *a);
 unsigned relation_sign(const struct relation *r, const int64_t *value); /* 0: too large to tell */
 void relations_see(struct relations *r, const int64_t *value);          /* at these sizes it is the same program */
 bool relation_guard(struct guard *out, const struct relation *r);       /* false: it decides nothing */

@@ -544,6 +544,21 @@ dynamic() { # compiled once for calls of several sizes
 	sed 's/n=5/n=9/' "$tmp/s.prog" >"$tmp/l.prog"
 	"$bin" check "$tmp/l.prog" --target builtin:jit+dynamic=1+defect=hint_as_limit --expect mismatch >"$tmp/out" 2>&1
 	expect "and wrong for others" 0 $?
+	# What only one size decides: a divisor that is 1, a constant that is too large to be folded, loops that do not divide by 0.
+	printf '%s\n' '# scatterproof 1' 'n = sym(32)' 'x = input([n], seed=1)' 'y = var.correction(x, dim=[0], correction=10)' \
+		'return (y,)' 'call (n=11)' >"$tmp/one.prog"
+	"$bin" check "$tmp/one.prog" --target builtin:jit+dynamic=1+decompose=1 --expect pass >"$tmp/out" 2>&1
+	expect "n - 10 is 1" 0 $?
+	printf '%s\n' '# scatterproof 1' 'n = sym(12)' 'x = input([n])' 'z = zeros_like(x)' 'y = mul.Scalar(z, 2)' 'w = add.Tensor(x, y)' \
+		'return (w,)' 'call (n=65537)' >"$tmp/large.prog"
+	"$bin" check "$tmp/large.prog" --target builtin:passes+dynamic=1+freezing=1 --expect pass >"$tmp/out" 2>&1
+	expect "more than is folded" 0 $?
+	printf '%s\n' '# scatterproof 1' 'u = sym(2)' 'x = input([2], seed=1)' 'm = input([2], dtype=b8, data=[True, True])' \
+		'y = masked_select(x, m, count=u)' 't = roll(y, [1], [0])' 'return (t,)' 'call (m: data=[False, False], u=0)' >"$tmp/none.prog"
+	for stage in loops jit o2; do
+		"$bin" check "$tmp/none.prog" --target builtin:$stage+dynamic=1 --expect pass >"$tmp/out" 2>&1
+		expect "$stage: nothing selected is specialised" 0 $?
+	done
 	for stage in passes loops jit; do
 		"$bin" fuzz --target builtin:$stage+dynamic=1 --programs 1500 --seed 11 --quiet >"$tmp/out" 2>"$tmp/err"
 		expect "$stage: no divergence" 0 $?
