@@ -26,8 +26,8 @@ static int compile_text(const char *text, const char *library, const char *messa
 	level[2] = (char)('0' + o->level);
 	/* Halves and floats are moved as bits, too, hence no strict aliasing; arithmetic is as written, and nobody looks at its flags. */
 	const char *argv[24] = {o->compiler, level, "-w", "-std=gnu11", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
-		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm"};
-	int n = 14;
+		"-fno-trapping-math", "-fno-math-errno", "-o", library, text, "-lm", "-Wl,-z,defs"};
+	int n = 15;
 	if (o->sanitize) {
 		argv[n++] = "-fsanitize=undefined";
 		argv[n++] = "-fsanitize-undefined-trap-on-error";
@@ -65,7 +65,8 @@ static const char *telling_line(const char *messages, struct arena *a)
 	return arena_printf(a, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-/* An error at a line of the text is ours. What else keeps a compiler from its work (no room, no assembler, a signal) is the machine's. */
+/* An error at a line of the text is ours, and so is a function that nobody has; that a compiler breaks on the text is a finding, too. What
+ * else keeps a compiler from its work (no room, no assembler, a signal) is the machine's. */
 static enum native_end refused(
 	int status, const char *source, const char *messages, const struct native_options *o, struct arena *a, struct err *err)
 {
@@ -77,7 +78,8 @@ static enum native_end refused(
 	sb_init(&text);
 	sb_read_file(&text, messages, 1 << 16, NULL);
 	const char *line = telling_line(text.s, a);
-	const bool ours = str_starts(line, source) && strstr(line, " error: ");
+	const bool ours = (str_starts(line, source) && strstr(line, " error: ")) || strstr(text.s, "undefined reference to ")
+		|| strstr(text.s, "internal compiler error: ");
 	err_set(err, "%s%s ended with %d: %.500s", ours ? "generated code: " : "", o->compiler, status, line);
 	sb_free(&text);
 	return ours ? NATIVE_BROKEN : NATIVE_MISSING;

@@ -405,6 +405,8 @@ ahead() { # builtin:o2 compiles the programs that come next with the one that ru
 		[ ! -e "$tmp/alone" ] || [ "\$(tail -n 1 "$tmp/functions")" = 1 ] || exit 1
 		[ ! -e "$tmp/slow" ] || [ "\$(tail -n 1 "$tmp/functions")" = 1 ] || exec sleep 30
 		[ ! -e "$tmp/trap" ] || sed -i 's/^\(static T row_mul_Tensor_f32(.*)) {\)/\1 __builtin_trap();/' "\$text"
+		[ ! -e "$tmp/missing" ] || { echo 'extern int nobody_has(void); int asks(void) { return nobody_has(); }' >>"\$text"; }
+		[ ! -e "$tmp/breaks" ] || { echo 'gcc: internal compiler error: Segmentation fault signal terminated program cc1' >&2; exit 4; }
 		exec $real "\$@"
 	EOF
 	chmod +x "$tmp/bin/gcc"
@@ -440,6 +442,13 @@ ahead() { # builtin:o2 compiles the programs that come next with the one that ru
 	for id in $(sql "select distinct id from finding" "$tmp/trap.db"); do
 		PATH=$tmp/bin:$PATH "$bin" repro "$id" --db "$tmp/trap.db" --no-store >"$tmp/out" 2>&1
 		expect "and those: $id" 1 $?
+	done
+	rm "$tmp/trap"
+	for fault in missing breaks; do
+		touch "$tmp/$fault"
+		PATH=$tmp/bin:$PATH "$bin" check "$src/tests/prog/oracle/two_outputs_of_one_tensor.prog" --target builtin:o2 --expect crash >"$tmp/out" 2>&1
+		expect "a function that nobody has, a compiler that breaks: $fault" 0 $?
+		rm "$tmp/$fault"
 	done
 }
 
