@@ -639,7 +639,7 @@ static bool infer_with_fewer(struct prog *q, struct err *err)
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
 		const int stated = op_stated(n->op);
-		if (stated >= 0 && n->arg[stated].i.expr < 0) {
+		if (stated >= 0 && !op_states_value(n->op) && n->arg[stated].i.expr < 0) {
 			const int64_t of = meta_numel(node_meta(q, n->arg[op_deciding(n->op)].node));
 			const int64_t self = meta_numel(node_meta(q, n->arg[op_self(n->op)].node));
 			n->arg[stated].i.value = MIN(n->arg[stated].i.value, MAX(of, self));

@@ -18,11 +18,14 @@
 #define SCATTERPROOF_STATED_H
 
 #include "eager/lang/prog.h"
+#include "generated/op_input.h"
 
 static inline bool param_is_stated(const struct param *q) { return q->role == R_STATED; }
 int op_stated(int op);   /* position of the argument that states a number; -1: the row has none */
 int op_deciding(int op); /* of such a row: the tensor whose true elements are counted */
 static inline int64_t stated_number(const struct node *n) { return node_int(n, op_stated(n->op)); }
+/* Such a row states what its tensor holds (item), not how many elements are true. */
+static inline bool op_states_value(int op) { return op == OP_item; }
 bool prog_states(const struct prog *p); /* some row states a number */
 /* Operands of a node, but for what only its statement reads. A symbol that nobody else reads is no argument: data give it. */
 void stated_mark_others(const struct prog *p, const struct node *n, bool *set);

@@ -147,6 +147,28 @@ bool ref_nonzero(struct ref_ctx *c)
 	return out != NULL;
 }
 
+/* The one integer that self holds; and the program states it. */
+bool ref_item(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_item_self);
+	const int64_t stated = stated_number(c->n);
+	int64_t value;
+	if (meta_numel(m) != 1)
+		return err_set(c->err, "a Tensor with %lld elements cannot be converted to Scalar", (long long)meta_numel(m));
+	if (m->device == DEV_META)
+		return err_set(c->err, "Tensor.item() cannot be called on meta tensors");
+	const sid *held = ref_ids(c, c->in[A_item_self]);
+	if (!ref_int(c, &value, held[0]))
+		return false;
+	if (value != stated)
+		return ref_unsupported(
+			c, "item: the program states %lld, but the data give %lld", (long long)stated, (long long)value);
+	sid *out = ref_out(c, 0, DT_I64, NULL, 0, NULL);
+	if (out)
+		out[0] = shape_const(c, DT_I64, &(struct scalar){SC_INT, value, 0});
+	return out != NULL;
+}
+
 /* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
 bool ref_embedding(struct ref_ctx *c)
 {
