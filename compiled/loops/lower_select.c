@@ -1,5 +1,6 @@
-/* lower_select.c: item checks the number that the program states (eager/lang/stated.h). masked_select and nonzero: one nest counts the elements that are selected, which must be as many as the program
- * states; a second one, over the elements in row-major order, puts each where the number of those before it says. */
+/* lower_select.c: rows that state a number (eager/lang/stated.h). masked_select and nonzero: one nest counts the elements that are
+ * selected, which must be as many as the program states; a second one, over the elements in row-major order, puts each where the number of
+ * those before it says. item: what it holds must be the number. */
 #include "compiled/loops/lower_nest.h"
 
 #include "eager/lang/stated.h"

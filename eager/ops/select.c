@@ -1,5 +1,5 @@
-/* select.c: masked_select, nonzero: results of as many elements as are true, in row-major order. How many is data, and so is what item gives: the
- * program states the number (eager/lang/stated.h), the shape rules believe it, and the kernels raise where it is another one.
+/* select.c: masked_select, nonzero: results of as many elements as are true, in row-major order; item: the integer that a tensor holds. The
+ * number is data: the program states it (eager/lang/stated.h), the shape rules believe it, and the kernels raise where it is another one.
  * Facts: ATen/native/cpu/IndexKernel.cpp (masked_select), TensorAdvancedIndexing.cpp (nonzero_out_cpu: columns lie one after the other). */
 #include "eager/ops/select.h"
 

@@ -50,7 +50,8 @@ static bool count(int64_t *out, int op, const struct tensor *deciding, const str
 }
 
 /* As it is reported: contiguous. */
-static bool count_result(int64_t *out, int op, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
+static bool count_result(
+	int64_t *out, int op, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
 {
 	unsigned char *data = arena_alloc(a, MAX(deciding->nbytes, 1));
 	struct tensor t = {.base = data};

@@ -161,8 +161,7 @@ bool ref_item(struct ref_ctx *c)
 	if (!ref_int(c, &value, held[0]))
 		return false;
 	if (value != stated)
-		return ref_unsupported(
-			c, "item: the program states %lld, but the data give %lld", (long long)stated, (long long)value);
+		return ref_unsupported(c, "item: the program states %lld, but the data give %lld", (long long)stated, (long long)value);
 	sid *out = ref_out(c, 0, DT_I64, NULL, 0, NULL);
 	if (out)
 		out[0] = shape_const(c, DT_I64, &(struct scalar){SC_INT, value, 0});

@@ -101,7 +101,7 @@ class Program:
             env["call"] = self.maker(node, call, env)
             value = eval(node.code, env)
             env[node.name] = value
-            if node.op in ("sym", "sym_size.int") or node.annotation is None or any("value" in over for over in call.values()):
+            if node.op in ("sym", "sym_size.int", "item") or node.annotation is None or any("value" in over for over in call.values()):
                 continue  # annotations speak of the first call's sizes
             for got, want in zip(value if isinstance(value, (tuple, list)) else [value], META.findall(node.annotation or ""), strict=True):
                 check(node.op, got, want, mismatch)
