@@ -5,7 +5,8 @@
 #define CORE(id) const struct decompose_rule decompose_##id = {NULL};
 #include "compiled/decompose/core.def"
 
-const struct decompose_rule decompose_sym, decompose_sym_size, decompose_input, decompose_input_view; /* the language's own */
+const struct decompose_rule decompose_sym, decompose_sym_size, decompose_input, decompose_input_view,
+	decompose_item; /* the language's own */
 static const struct decompose_rule *const op_decompose[NOPS] = {
 /* NULL: in place */
 #define OP(id, ...) [OP_##id] = &decompose_##id,

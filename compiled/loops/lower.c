@@ -330,7 +330,7 @@ static void each_operand(struct lowering *l, const struct node *n, void (*visit)
 
 static bool is_computed(const struct lowering *l, const struct node *n)
 {
-	return !node_is_sym(n) && !node_is_input(n) && n->op != OP_getitem && !node_shares_memory(l->p, n);
+	return node_is_run(n) && n->op != OP_getitem && !node_shares_memory(l->p, n);
 }
 
 static void count_reads(struct lowering *l)

@@ -1,5 +1,6 @@
-/* lower_select.c: masked_select and nonzero: one nest counts the elements that are selected, which must be as many as the program states
- * (eager/lang/stated.h); a second one, over the elements in row-major order, puts each where the number of those before it says. */
+/* lower_select.c: rows that state a number (eager/lang/stated.h). masked_select and nonzero: one nest counts the elements that are
+ * selected, which must be as many as the program states; a second one, over the elements in row-major order, puts each where the number of
+ * those before it says. item: what it holds must be the number. */
 #include "compiled/loops/lower_nest.h"
 
 #include "eager/lang/stated.h"
@@ -72,3 +73,16 @@ static void nests_nonzero(struct lowering *l, int node)
 	selection_close(&s, l);
 }
 const struct lower_rule lower_nonzero = {.nests = nests_nonzero};
+
+static void nests_item(struct lowering *l, int node)
+{
+	const int self = lower_operand(l, node, A_item_self);
+	struct affine at[MAX_RANK];
+	lower_settle(l, node);
+	for (int d = 0; d < node_meta(l->p, self)->rank; d++)
+		at[d] = affine_const(0);
+	const int value = loops_cast(l->out, DT_I64, node_meta(l->p, self)->dtype, lower_element(l, self, at, AS_VALUE));
+	loops_stated(l->out, value, stated_number(&l->p->node[node]));
+	lower_put(l, 0, NULL, value);
+}
+const struct lower_rule lower_item = {.nests = nests_item};

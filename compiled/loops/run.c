@@ -100,8 +100,7 @@ static bool make_buffers(struct loop_frame *f)
 bool loop_frame_stated(struct loop_frame *f, int64_t ins, int64_t v)
 {
 	if (v != f->loops->ins[ins].imm)
-		return err_set(f->err, "the program states that %lld elements are selected, but the data select %lld",
-			(long long)f->loops->ins[ins].imm, (long long)v);
+		return err_set(f->err, "the program states %lld, but the data give %lld", (long long)f->loops->ins[ins].imm, (long long)v);
 	const int s = f->any ? loops_binds(f->any, (int)ins) : -1;
 	if (s < 0 || f->symbol[s] != UNBOUND)
 		return true;

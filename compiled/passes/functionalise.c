@@ -369,7 +369,7 @@ static bool rows(struct functional *f, const bool *which, struct err *err)
 {
 	for (int i = 0; i < f->from->nnode; i++) {
 		const struct node *n = &f->from->node[i];
-		if (!which[i] || node_is_sym(n) || node_is_input(n))
+		if (!which[i] || !node_is_run(n))
 			continue;
 		if (f->p.nnode > MAX_NODES - MOST_WRITTEN)
 			return err_set(err, "the program has too many rows");

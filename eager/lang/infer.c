@@ -238,6 +238,8 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	CHECK(c.nout >= 0 && c.nout <= MAX_OUTS);
 	if (n->op == OP_sym_size)
 		prog_size_read(p, node, c.in[A_sym_size_self]);
+	if (n->op == OP_item)
+		n->sym_value = node_int(n, A_item_value);
 	if (op_has(n->op, T_MUTATES)) {
 		if (!check_inplace(&c, err))
 			return false;
@@ -479,6 +481,8 @@ static bool eval_node(struct prog *p, struct node *n, struct err *err)
 			if (!iexpr_eval(p, &a->ints[j], err))
 				return err_node(err, n, err ? err->msg : "");
 	}
+	if (n->op == OP_item)
+		n->sym_value = node_int(n, A_item_value);
 	return true;
 }
 

@@ -207,7 +207,8 @@ int prog_ngrads(const struct prog *p)
 	return n;
 }
 
-bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size; }
+bool node_is_sym(const struct node *n) { return n->op == OP_sym || n->op == OP_sym_size || n->op == OP_item; }
+bool node_is_run(const struct node *n) { return n->op == OP_item || (!node_is_sym(n) && !node_is_input(n)); }
 bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
 bool node_is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
 

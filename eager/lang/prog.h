@@ -13,7 +13,8 @@
  *   backward (sum_1: g,)
  *   call (x: seed=3 fill=normal, s0=7)
  *
- * Sizes come from symbols: `sym` is given by each call, `sym_size.int` is read off a tensor (x.shape[0]). The line `surface python` (or
+ * Sizes come from symbols: `sym` is given by each call, `sym_size.int` is read off a tensor (x.shape[0]), `item` is what a tensor of one
+ * integer holds (stated.h). The line `surface python` (or
  * `surface torch`) after the first says how the program is spelled for targets that are Python libraries; its meaning is the same.
  *
  * An input may carry its data, i: "i64[3][1]" = input([3], dtype=i64, data=[0, 1, 0]), which stays in every call that does not give it
@@ -182,6 +183,7 @@ void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
 void expr_mark(const struct prog *p, int expr, bool *set);
 
 bool node_is_sym(const struct node *n);
+bool node_is_run(const struct node *n);                              /* neither an input nor a symbol that is known before anything runs */
 bool node_is_source(const struct node *n);                           /* an input, a symbol, or a factory such as full */
 bool prog_has_empty(const struct prog *p);                           /* a tensor without elements */
 int prog_operators(const struct prog *p);                            /* nodes that are no source */

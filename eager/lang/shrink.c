@@ -332,6 +332,17 @@ static void list_dtypes(struct list *l, const struct prog *p)
 			add(l, -1, -1, dt, plainer_dtype((enum dtype)dt));
 }
 
+/* The number that an item reads there; false: none does. */
+static bool read_by_item(const struct prog *p, int node, int64_t *number)
+{
+	for (int i = node + 1; i < p->nnode; i++)
+		if (p->node[i].op == OP_item && p->node[i].arg[A_item_self].node == node) {
+			*number = p->node[i].sym_value;
+			return true;
+		}
+	return false;
+}
+
 static void list_fills(struct list *l, const struct prog *p)
 {
 	int seed = 0;
@@ -341,6 +352,9 @@ static void list_fills(struct list *l, const struct prog *p)
 			continue;
 		bool number = dtype_is_float(n->out[0].meta.dtype);
 		const struct arg *data = &n->arg[A_input_data];
+		int64_t given;
+		if (data->tag == ARG_DATA && read_by_item(p, i, &given)) /* plain already */
+			continue;
 		if (data->tag != ARG_NONE || (number && !str_eq(n->arg[A_input_fill].str, "dyadic")))
 			add(l, i, -1, 0, 0);
 		if (data->tag == ARG_NONE && node_int(n, A_input_seed) != ++seed)
@@ -364,6 +378,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 	case SHRINK_SYMBOLS:
 		if (has_symbols(p))
 			add(&l, -1, -1, 0, 0);
+		add(&l, -1, -1, 0, 1);
 		break;
 	case SHRINK_RANK:
 	case SHRINK_SIZE: list_sizes(&l, p); break;
@@ -462,6 +477,7 @@ static void input_for(struct prog *q, int at, int node)
 	struct node *n = &q->node[at];
 	struct meta m = q->node[node].out[0].meta;
 	bool grad = needs_gradient(q, node) && dtype_is_float(m.dtype), positions = read_as_positions(q, node);
+	struct scalar number = {.kind = SC_INT};
 	become(n, OP_input);
 	n->arg[A_input_size] = arg_ints(q, m.size, m.rank);
 	if (!meta_is_contiguous(&m) && !meta_has_duplicates(&m))
@@ -470,7 +486,9 @@ static void input_for(struct prog *q, int at, int node)
 	n->arg[A_input_seed] = arg_int(at + 1);
 	if (m.dtype == DT_B8)
 		n->arg[A_input_fill] = arg_str(q, "mask");
-	if (positions) { /* 0 is a position of everything that has one */
+	if (read_by_item(q, node, &number.i)) {
+		n->arg[A_input_data] = arg_data(q, &number, 1);
+	} else if (positions) { /* 0 is a position of everything that has one */
 		n->arg[A_input_fill] = arg_str(q, "index");
 		n->arg[A_input_high] = arg_int(1);
 	}
@@ -499,15 +517,27 @@ static bool make_result(struct prog *q, int node, struct err *err)
 	return edit_reorder(q, order, n, err);
 }
 
-static void drop_symbols(struct prog *q)
+static bool reads_given(const struct prog *p, int expr)
+{
+	bool read[MAX_NODES] = {false};
+	expr_mark(p, expr, read);
+	for (int i = 0; i < p->nnode; i++)
+		if (read[i] && p->node[i].op != OP_item)
+			return true;
+	return false;
+}
+
+/* Numbers for symbols: for all, or for all but those that data give. */
+static void drop_symbols(struct prog *q, bool all)
 {
 	for (int i = 0; i < q->nnode; i++)
 		for (int k = 0; k < op_info[q->node[i].op].nparam; k++) {
 			struct arg *g = &q->node[i].arg[k];
-			if (g->tag == ARG_INT)
+			if (g->tag == ARG_INT && (all || reads_given(q, g->i.expr)))
 				g->i.expr = -1;
 			for (int j = 0; g->tag == ARG_INTS && j < g->n; j++)
-				g->ints[j].expr = -1;
+				if (all || reads_given(q, g->ints[j].expr))
+					g->ints[j].expr = -1;
 		}
 	for (int c = 0; c < q->ncall; c++)
 		q->call[c].nsym = 0;
@@ -614,7 +644,7 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 	case SHRINK_OUTPUT: fewer_outputs(q, s); break;
 	case SHRINK_BACKWARD: q->nback = 0, q->has_backward = false; break;
 	case SHRINK_CUT: make_input(q, s->node); break;
-	case SHRINK_SYMBOLS: drop_symbols(q); break;
+	case SHRINK_SYMBOLS: drop_symbols(q, s->to == 0); break;
 	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);
 	case SHRINK_SIZE: return shrink_size(q, s->from, s->to, err);
 	case SHRINK_OPERATOR: other_operator(q, s->node, (int)s->to, s->arg); break;
@@ -639,7 +669,9 @@ static bool infer_with_fewer(struct prog *q, struct err *err)
 	for (int i = 0; i < q->nnode; i++) {
 		struct node *n = &q->node[i];
 		const int stated = op_stated(n->op);
-		if (stated >= 0 && n->arg[stated].i.expr < 0) {
+		if (!prog_eval_node(q, i, err))
+			return false;
+		if (stated >= 0 && !op_states_value(n->op) && n->arg[stated].i.expr < 0) {
 			const int64_t of = meta_numel(node_meta(q, n->arg[op_deciding(n->op)].node));
 			const int64_t self = meta_numel(node_meta(q, n->arg[op_self(n->op)].node));
 			n->arg[stated].i.value = MIN(n->arg[stated].i.value, MAX(of, self));

@@ -5,23 +5,26 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+static void add_size(int64_t size[MAX_SHRINK_SIZES], int *n, int64_t v)
+{
+	int at = 0;
+	while (at < *n && size[at] > v)
+		at++;
+	if (v < 2 || *n == MAX_SHRINK_SIZES || (at < *n && size[at] == v))
+		return;
+	memmove(size + at + 1, size + at, (size_t)(*n - at) * sizeof *size);
+	size[at] = v;
+	++*n;
+}
+
 int shrink_sizes(int64_t size[MAX_SHRINK_SIZES], const struct prog *p)
 {
 	int n = 0;
 	for (int i = 0; i < p->nnode; i++) {
-		if (!node_is_input(&p->node[i]))
-			continue;
-		const struct meta *m = node_meta(p, i);
-		for (int d = 0; d < m->rank; d++) {
-			int at = 0;
-			while (at < n && size[at] > m->size[d])
-				at++;
-			if (m->size[d] < 2 || n == MAX_SHRINK_SIZES || (at < n && size[at] == m->size[d]))
-				continue;
-			memmove(size + at + 1, size + at, (size_t)(n - at) * sizeof *size);
-			size[at] = m->size[d];
-			n++;
-		}
+		if (p->node[i].op == OP_item)
+			add_size(size, &n, p->node[i].sym_value);
+		for (int d = 0; node_is_input(&p->node[i]) && d < node_meta(p, i)->rank; d++)
+			add_size(size, &n, node_meta(p, i)->size[d]);
 	}
 	return n;
 }
@@ -287,6 +290,19 @@ static void resize_symbol(const struct resizing *r, struct node *n)
 	}
 }
 
+/* An item gives the size: what it reads holds the other one then, if it is an input of its own. Whoever reads the item follows. */
+static void resize_item(const struct resizing *r, struct prog *q, struct node *n)
+{
+	if (n->op != OP_item || n->sym_value != r->from)
+		return;
+	struct node *of = &q->node[n->arg[A_item_self].node];
+	const struct scalar number = {.kind = SC_INT, .i = r->to};
+	if (of->op == OP_input && of->arg[A_input_data].tag == ARG_DATA)
+		of->arg[A_input_data] = arg_data(q, &number, 1);
+	if (n->arg[A_item_value].i.expr < 0)
+		n->arg[A_item_value] = arg_int(r->to);
+}
+
 static bool resize_nodes(struct resizing *r, struct prog *q, struct err *err)
 {
 	for (int i = 0; i < q->nnode; i++) {
@@ -295,6 +311,7 @@ static bool resize_nodes(struct resizing *r, struct prog *q, struct err *err)
 		int dim = dim_along(n, self);
 		if (node_is_sym(n)) {
 			resize_symbol(r, n);
+			resize_item(r, q, n);
 			continue;
 		}
 		if (!has_sizes(n, err))

@@ -6,7 +6,7 @@
 #include "eager/lang/prog.h"
 
 enum { MAX_SHRINK_SIZES = 32, MAX_SHRINK_STEPS = 12 };
-/* The sizes above 1 of input rows, largest first. */
+/* The sizes above 1 of input rows, and what items give, largest first. */
 int shrink_sizes(int64_t size[MAX_SHRINK_SIZES], const struct prog *p);
 /* What to try in place of a size, in this order. */
 int shrink_steps(int64_t to[MAX_SHRINK_STEPS], int64_t size);

@@ -1,5 +1,5 @@
-/* select.c: masked_select, nonzero: results of as many elements as are true, in row-major order. How many is data: the program states the
- * number (eager/lang/stated.h), the shape rules believe it, and the kernels raise where it is another one.
+/* select.c: masked_select, nonzero: results of as many elements as are true, in row-major order; item: the integer that a tensor holds. The
+ * number is data: the program states it (eager/lang/stated.h), the shape rules believe it, and the kernels raise where it is another one.
  * Facts: ATen/native/cpu/IndexKernel.cpp (masked_select), TensorAdvancedIndexing.cpp (nonzero_out_cpu: columns lie one after the other). */
 #include "eager/ops/select.h"
 
@@ -50,8 +50,7 @@ static bool stated(struct meta_ctx *c, int64_t most)
 static bool selects(struct kern_ctx *c, int64_t count)
 {
 	const int64_t said = stated_number(c->n);
-	return count == said
-		|| err_set(c->err, "the program states that %" PRId64 " elements are selected, but the data select %" PRId64, said, count);
+	return count == said || err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, count);
 }
 
 /* ---- masked_select ------------------------------------------------------------------------------------------------------- */
@@ -137,5 +136,31 @@ bool kern_nonzero(struct kern_ctx *c)
 			dtype_store_i(DT_I64, tensor_at(&c->out[0], m->offset + k * m->stride[0] + d * m->stride[1]), w.index[d]);
 		k++;
 	}
+	return true;
+}
+
+/* ---- item ------------------------------------------------------------------------------------------------------------------ */
+
+/* The symbol's number as a tensor, which no row reads: so item is a row like others to whoever runs rows or compiles them. */
+bool meta_item(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_item_self];
+	if (meta_numel(self) != 1)
+		return err_set(c->err, "a Tensor with %" PRId64 " elements cannot be converted to Scalar", meta_numel(self));
+	if (self->device == DEV_META)
+		return err_set(c->err, "Tensor.item() cannot be called on meta tensors");
+	layout_contiguous(&c->out[0], self, NULL, 0);
+	c->out[0].dtype = DT_I64;
+	return true;
+}
+
+int64_t select_value(const struct tensor *of) { return dtype_load_i(of->meta.dtype, tensor_first(of)); }
+
+bool kern_item(struct kern_ctx *c)
+{
+	const int64_t said = stated_number(c->n), value = select_value(c->in[A_item_self]);
+	if (value != said)
+		return err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, value);
+	dtype_store_i(DT_I64, tensor_first(&c->out[0]), value);
 	return true;
 }

@@ -33,12 +33,16 @@ static bool deciders_alone(struct prog *out, const struct prog *p, int row, stru
 	return edit_select(out, &q, order, n, a, err);
 }
 
-static bool count(int64_t *out, const struct tensor *deciding, const struct meta *self, struct err *err)
+static bool count(int64_t *out, int op, const struct tensor *deciding, const struct meta *self, struct err *err)
 {
 	int64_t size[MAX_RANK];
 	int rank;
 	if (deciding->meta.device == DEV_META)
 		return err_set(err, "there are no data on device meta");
+	if (op_states_value(op)) {
+		*out = select_value(deciding);
+		return true;
+	}
 	if (!layout_broadcast(size, &rank, &deciding->meta, self, err))
 		return false;
 	*out = select_count(deciding, self);
@@ -46,7 +50,8 @@ static bool count(int64_t *out, const struct tensor *deciding, const struct meta
 }
 
 /* As it is reported: contiguous. */
-static bool count_result(int64_t *out, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
+static bool count_result(
+	int64_t *out, int op, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
 {
 	unsigned char *data = arena_alloc(a, MAX(deciding->nbytes, 1));
 	struct tensor t = {.base = data};
@@ -54,7 +59,7 @@ static bool count_result(int64_t *out, const struct result_tensor *deciding, con
 		memcpy(data, deciding->data, deciding->nbytes);
 	meta_make_contiguous(&t.meta, deciding->meta.dtype, deciding->meta.size, deciding->meta.rank);
 	t.meta.device = deciding->meta.device;
-	return count(out, &t, self, err);
+	return count(out, op, &t, self, err);
 }
 
 /* Its own sizes do not follow from other rows. */
@@ -90,7 +95,7 @@ static bool count_input(int64_t *out, const struct prog *p, int row, int k, stru
 		return false;
 	const struct meta *m = node_meta(&bound, deciding);
 	const struct tensor t = {*m, m->device == DEV_META ? NULL : fill_storage(&bound, p->node[deciding].out[0].storage, a)};
-	return count(out, &t, node_meta(&bound, self), err);
+	return count(out, r->op, &t, node_meta(&bound, self), err);
 }
 
 bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct err *err)
@@ -109,7 +114,7 @@ bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct e
 		&& interp_run(&r, &bound, &a, &o, err) == INTERP_OK;
 	if (ok && r.status != RES_OK)
 		ok = err_set(err, "%s", r.message);
-	ok = ok && count_result(out, &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
+	ok = ok && count_result(out, p->node[row].op, &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
 	arena_free(&a);
 	return ok;
 }
@@ -177,7 +182,7 @@ bool count_holds(const struct prog *bound, struct err *err)
 		if (!count_selected(&count, bound, i, 0, err))
 			return false;
 		if (count != stated_number(&bound->node[i]))
-			return err_set(err, "'%s' states another number than its data select", bound->node[i].name);
+			return err_set(err, "'%s' states another number than its data give", bound->node[i].name);
 	}
 	return true;
 }

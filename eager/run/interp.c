@@ -216,7 +216,7 @@ static enum step run_input(struct interp_run *r, int node)
 static enum step run_node(struct interp_run *r, int node)
 {
 	const struct node *n = &r->p->node[node];
-	if (node_is_sym(n))
+	if (!node_is_input(n) && !node_is_run(n))
 		return STEP_OK;
 	if (n->refusal) {
 		struct err why = {0};

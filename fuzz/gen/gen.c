@@ -212,6 +212,8 @@ bool finish_program(struct world *w, struct err *err)
 	if (!w->p->must_raise && chance(w, PF_symbols))
 		add_symbol(w);
 	draw_surface(w);
+	if (!w->p->must_raise && chance(w, PF_items))
+		add_item(w);
 	return true;
 }
 

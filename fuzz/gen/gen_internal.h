@@ -129,6 +129,9 @@ bool state_count(struct world *w, int node);
  * as it is if that does not work out. */
 void vary_counts(struct world *w);
 
+/* ---- gen_item.c ---- */
+void add_item(struct world *w); /* to a finished program without symbols; leaves it as it is if that does not work out */
+
 /* ---- gen_illegal.c ---- */
 /* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */
 void add_illegality(struct world *w);

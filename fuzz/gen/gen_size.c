@@ -90,12 +90,7 @@ static bool state_sizes(struct symbolic *s, int tensor, struct arg *out)
 	return some;
 }
 
-struct operand_place {
-	int user, arg;
-};
-
-/* Tensor operands that may be read through a view: not of what writes, or is written through. */
-static int find_operands(const struct prog *p, struct operand_place *out, int max)
+int find_operands(const struct prog *p, struct operand_place *out, int max)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES], written[MAX_NODES];
 	int n = 0;

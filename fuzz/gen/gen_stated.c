@@ -39,17 +39,33 @@ static bool state_symbols(struct prog *p)
 	return edit_reorder(p, order, p->nnode, NULL);
 }
 
+/* Numbers that the program states for itself: the first one a little more or less. */
+static struct arg other_data(struct world *w, const struct arg *data)
+{
+	struct arg out = *data;
+	out.data = ARENA_NEW(w->p->arena, struct scalar, data->n);
+	memcpy(out.data, data->data, (size_t)data->n * sizeof *out.data);
+	out.data[0].i += choose_chance(w->c, 50) ? 1 + (int64_t)choose_below(w->c, 4) : -1 - (int64_t)choose_below(w->c, 2);
+	return out;
+}
+
 /* Call k gets other data where data decide sizes. */
-static void reseed_deciders(struct prog *p, int k, const bool *decides)
+static void reseed_deciders(struct world *w, struct prog *p, int k, const bool *decides)
 {
 	struct call *c = &p->call[k];
 	struct call_input *all = ARENA_NEW(p->arena, struct call_input, p->nnode);
 	int n = 0;
 	for (int i = 0; i < c->ninput; i++)
 		all[n++] = c->input[i];
-	for (int i = 0; i < p->nnode; i++)
-		if (decides[i] && p->node[i].op == OP_input && !node_given(&p->node[i], A_input_data))
+	for (int i = 0; i < p->nnode; i++) {
+		if (!decides[i] || p->node[i].op != OP_input)
+			continue;
+		const struct arg *data = &p->node[i].arg[A_input_data];
+		if (data->tag == ARG_DATA && data->n && data->data[0].kind == SC_INT)
+			all[n++] = (struct call_input){.node = i, .seed = (uint64_t)node_int(&p->node[i], A_input_seed), .data = other_data(w, data)};
+		else if (data->tag == ARG_NONE)
 			all[n++] = (struct call_input){.node = i, .seed = (uint64_t)node_int(&p->node[i], A_input_seed) + 100 * (uint64_t)(k + 1)};
+	}
 	c->input = all;
 	c->ninput = n;
 }
@@ -66,7 +82,7 @@ void vary_counts(struct world *w)
 	arena_init(&s->arena);
 	ok = symbolic_bind_call(s, 0);
 	for (int k = 0; ok && k < s->p.ncall; k++) {
-		reseed_deciders(&s->p, k, decides);
+		reseed_deciders(w, &s->p, k, decides);
 		ok = count_call(&s->p, k + 1, NULL) && symbolic_bind_call(s, k + 1);
 	}
 	if (ok)

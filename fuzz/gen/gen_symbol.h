@@ -21,6 +21,11 @@ bool symbolic_bind(struct symbolic *s);
 bool symbolic_bind_call(struct symbolic *s, int k);
 
 /* ---- gen_size.c ---- */
+/* Tensor operands that may be read through a view: not of what writes, or is written through. How many. */
+struct operand_place {
+	int user, arg;
+};
+int find_operands(const struct prog *p, struct operand_place *out, int max);
 /* Operands become views of themselves, or reshaped or expanded to their own sizes. The program must be bound; it is bound again. */
 void sizes_stated(struct symbolic *s);
 /* Some sizes that follow from the others become -1. The program must be bound. */

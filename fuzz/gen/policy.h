@@ -47,6 +47,7 @@
 	FEATURE(read_sizes, 50, 0)    /* a symbol is read off a tensor wherever one has that size (x.shape[0]) ... */                          \
 	FEATURE(mixed_sizes, 20, 0)   /* ... or here and there; otherwise it is an argument of its own */                                      \
 	FEATURE(counts, 40, 0)        /* a size that is data (masked_select) changes from call to call, if the program allows it */            \
+	FEATURE(items, 6, 0)          /* a number of a program without symbols is what a tensor holds (item), if the program allows it */      \
 	FEATURE(torch, 25, 0)         /* the program is written torch.add(x, y) ... */                                                         \
 	FEATURE(python, 25, 0)        /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */                                            \
 	FEATURE(illegal, 1, 0)        /* half of those: one deliberate mistake, which eager must refuse */                                     \

@@ -102,8 +102,7 @@ static int64_t *true_elements(struct ref_ctx *c, int64_t *count, const sid *from
 	const int64_t stated = stated_number(c->n);
 	if (*count == stated)
 		return at;
-	ref_unsupported(c, "%s: the program states that %lld elements are selected, but the data select %lld", op_info[c->n->op].name,
-		(long long)stated, (long long)*count);
+	ref_unsupported(c, "%s: the program states %lld, but the data give %lld", op_info[c->n->op].name, (long long)stated, (long long)*count);
 	return NULL;
 }
 
@@ -144,6 +143,27 @@ bool ref_nonzero(struct ref_ctx *c)
 		for (int d = m->rank - 1; d >= 0; left /= m->size[d--])
 			out[k * m->rank + d] = shape_const(c, DT_I64, &(struct scalar){SC_INT, left % m->size[d], 0});
 	}
+	return out != NULL;
+}
+
+/* The one integer that self holds; and the program states it. */
+bool ref_item(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_item_self);
+	const int64_t stated = stated_number(c->n);
+	int64_t value;
+	if (meta_numel(m) != 1)
+		return err_set(c->err, "a Tensor with %lld elements cannot be converted to Scalar", (long long)meta_numel(m));
+	if (m->device == DEV_META)
+		return err_set(c->err, "Tensor.item() cannot be called on meta tensors");
+	const sid *held = ref_ids(c, c->in[A_item_self]);
+	if (!ref_int(c, &value, held[0]))
+		return false;
+	if (value != stated)
+		return ref_unsupported(c, "item: the program states %lld, but the data give %lld", (long long)stated, (long long)value);
+	sid *out = ref_out(c, 0, DT_I64, NULL, 0, NULL);
+	if (out)
+		out[0] = shape_const(c, DT_I64, &(struct scalar){SC_INT, value, 0});
 	return out != NULL;
 }
 

@@ -418,7 +418,7 @@ static bool do_node(struct reference_run *s, int i)
 	}
 	if (n->op == OP_sym_size)
 		prog_size_read(s->own, i, &r->node[n->arg[A_sym_size_self].node].out[0].meta);
-	if (node_is_sym(n))
+	if (!node_is_input(n) && !node_is_run(n))
 		return true;
 	if (node_is_input(n)) {
 		r->node[i].nout = 1;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import json
 import pathlib
 import re
 import sys
@@ -27,7 +28,18 @@ META = re.compile(r'"(\w+)\[([^]]*)\]\[([^]]*)\]\w*"')
 NAMES = {**DTYPES, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("dyadic", "sum", "prod", "mean", "amax", "amin")}}
 
 
+VALUE = r"\w+=(?:\w+|\[[^]]*\])"  # of a call line
+
+
+def item(x: torch.Tensor, value: int) -> int:
+    if x.item() != value:
+        raise ValueError(f"item states {value}, but the data give {x.item()}")
+    return value
+
+
 def aten(name: str) -> Any:
+    if name == "item":
+        return item
     base, _, overload = name.partition(".")
     op = getattr(getattr(torch.ops.aten, base), overload or "default")
     if "count" in {a.name for a in op._schema.arguments}:
@@ -62,9 +74,9 @@ class Program:
             elif line.startswith("raises"):
                 self.raises = line[len("raises "):].strip("\"'")
             elif line.startswith("call "):
-                entries = re.findall(r"(\w+): ((?:\w+=\w+ ?)+)", line)
-                symbols = {n: {"value": v} for n, v in re.findall(r"(\w+)=(\d+)[,)]", re.sub(r"\w+: (?:\w+=\w+ ?)+", "", line))}
-                self.calls.append(symbols | {n: dict(kv.split("=") for kv in rest.split()) for n, rest in entries})
+                entries = re.findall(rf"(\w+): ((?:{VALUE} ?)+)", line)
+                symbols = {n: {"value": v} for n, v in re.findall(r"(\w+)=(-?\d+)[,)]", re.sub(rf"\w+: (?:{VALUE} ?)+", "", line))}
+                self.calls.append(symbols | {n: dict(kv.split("=") for kv in re.findall(VALUE, rest)) for n, rest in entries})
             elif line and not line.startswith(("#", "surface ")):
                 node = Node(line)
                 self.nodes[node.name] = node
@@ -101,7 +113,7 @@ class Program:
             env["call"] = self.maker(node, call, env)
             value = eval(node.code, env)
             env[node.name] = value
-            if node.op in ("sym", "sym_size.int") or node.annotation is None or any("value" in over for over in call.values()):
+            if node.op in ("sym", "sym_size.int", "item") or node.annotation is None or any("value" in over for over in call.values()):
                 continue  # annotations speak of the first call's sizes
             for got, want in zip(value if isinstance(value, (tuple, list)) else [value], META.findall(node.annotation or ""), strict=True):
                 check(node.op, got, want, mismatch)
@@ -109,7 +121,7 @@ class Program:
     def maker(self, node: Node, call: dict[str, Any], env: dict[str, Any]) -> Any:
         if node.op == "input":
             over = call.get(node.name, {})
-            return lambda *a, **k: make_input(*a, **{**k, **{x: int(y) if x == "seed" else y for x, y in over.items()}})
+            return lambda *a, **k: make_input(*a, **{**k, **{x: y if x == "fill" else json.loads(y) for x, y in over.items()}})
         if node.op == "sym":
             return lambda value: int(call.get(node.name, {}).get("value", value))
         if node.op == "input_view":

@@ -214,6 +214,38 @@ static void test_stated(void)
 	}
 }
 
+static enum minimise_answer ask_item(void *ctx, const struct prog *p, const char *text, const struct shrink *edit)
+{
+	struct err err = {0};
+	(void)ctx;
+	EXPECT(count_all_hold(p, &err), "%s: %s\n%s", shrink_name[edit->kind], err.msg, text);
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_slice_Tensor && node_given(&p->node[i], A_slice_Tensor_end)
+			&& p->node[i].arg[A_slice_Tensor_end].i.expr >= 0)
+			return MINIMISE_YES;
+	return MINIMISE_NO;
+}
+
+/* What an item reads becomes an input that holds the number, and the number shrinks with the size that it is. */
+static void test_item(void)
+{
+	static const char text[] =
+		"# scatterproof 1\ns = sym(6)\nx = input([3], dtype=i64, data=[6, 1, 2])\ny = input([6, 4], seed=1)\nm = amax(x)\n"
+		"u = item(m, value=s)\nz = slice.Tensor(y, dim=0, end=u)\nw = neg(z)\nreturn (w,)\ncall (x: data=[5, 1, 2], s=5)\n";
+	static const char want[] = "# scatterproof 1\ny: \"f32[1][1]\" = input([1], seed=1)\n"
+							   "m: \"i64[][]\" = input([], dtype=i64, seed=4, data=[1])\nu: \"Sym(1)\" = item(m, value=1)\n"
+							   "z: \"f32[1][1]\" = slice.Tensor(y, end=u)\nreturn (z,)\n";
+	struct arena a;
+	struct prog p, least;
+	struct minimise_count count;
+	struct err err = {0};
+	arena_init(&a);
+	EXPECT(prog_read(&p, &a, text, strlen(text), READ_LENIENT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	minimise(&least, &count, &p, ask_item, NULL, &a);
+	EXPECT_STR(prog_text(&least, &a), want);
+	arena_free(&a);
+}
+
 /* ---- which operators are plainer ---- */
 
 typedef bool returned(const struct prog *p, const struct node *n);
@@ -277,6 +309,7 @@ int main(void)
 	RUN(test_founding_pair);
 	RUN(test_every_kind);
 	RUN(test_stated);
+	RUN(test_item);
 	RUN(test_plainer_operators);
 	return TEST_END();
 }

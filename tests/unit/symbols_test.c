@@ -467,6 +467,23 @@ static void test_data_runs(void)
 	EXPECT(strstr(text_of(dynamic_loops(told.d)), "s0 = argument 0, 5\n"), "%s", text_of(dynamic_loops(told.d)));
 }
 
+#define ITEM_PROGRAM                                                                                                                       \
+	"# scatterproof 1\ns = sym(5)\nx = input([1], dtype=i64, data=[5])\ny = input([4], seed=1)\nu = item(x, value=s)\n"                    \
+	"f = full([u, 4], 1.5)\nz = add.Tensor(f, y)\nreturn (z,)\n"                                                                           \
+	"call (x: data=[7], s=7)\ncall (x: data=[1], s=1)\ncall (x: data=[3], s=3)\n"
+
+/* Rows that read the symbol of an item read no argument. */
+static void test_item_runs(void)
+{
+	const struct prog *p = program(ITEM_PROGRAM);
+	const struct once x = once(ITEM_PROGRAM);
+	CHECK(x.d);
+	const char *text = text_of(dynamic_loops(x.d));
+	EXPECT(strstr(text, "s0 = data of argument 0, 5\n") && strstr(text, "stated r0 = s0\n"), "%s", text);
+	same_results(p, true, CODE_INTERPRETED, 2);
+	same_results(p, true, CODE_JIT, 2);
+}
+
 /* What sizes decide is not the structure. */
 static void test_shapes(void)
 {
@@ -538,6 +555,7 @@ int main(void)
 	RUN(test_fourth_degree);
 	RUN(test_runs);
 	RUN(test_data_runs);
+	RUN(test_item_runs);
 	RUN(test_shapes);
 	RUN(test_order);
 	RUN(test_broken);

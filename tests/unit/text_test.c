@@ -100,6 +100,39 @@ static void test_surface(void)
 	sb_free(&sb);
 }
 
+/* A symbol that data give: its value is stated, and follows the symbol that states it. */
+static void test_items(void)
+{
+	struct prog p, q;
+	struct err err;
+	struct strbuf sb;
+	static const char text[] = HEAD "s0: \"Sym(6)\" = sym(6)\n"
+									"x: \"i64[1][1]\" = input([1], dtype=i64, data=[6])\n"
+									"u: \"Sym(6)\" = item(x, value=s0)\n"
+									"f: \"f32[6, 13][13, 1]\" = full([u, 2*u + 1], 1.0)\n"
+									"v: \"Sym(-2)\" = item(x, value=-2)\n"
+									"return (f,)\n"
+									"call (x: data=[8], s0=8)\n";
+	sb_init(&sb);
+	EXPECT(read_text(&p, text, READ_STRICT, &err), "%d:%d: %s", err.line, err.col, err.msg);
+	prog_print(&sb, &p);
+	EXPECT_STR(sb.s, text);
+	EXPECT(prog_bind(&q, &p, 1, &arena, &err) && prog_validate(&q, &err), "%s", err.msg);
+	EXPECT_INT(q.node[prog_find(&q, "u")].sym_value, 8);
+	EXPECT_INT(q.node[prog_find(&q, "v")].sym_value, -2);
+	EXPECT_INT(node_meta(&q, prog_find(&q, "f"))->size[1], 17);
+	expect_error(HEAD "x = input([1], dtype=i64)\nu: \"Sym(3)\" = item(x, value=4)\nreturn (x,)\n", 3, 4, "annotated differently");
+	expect_error(HEAD "x = input([1], dtype=i64)\nu = item(x)\nreturn (x,)\n", 3, 12, "'value' is missing");
+	expect_error(HEAD "x = input([2], dtype=i64)\nu = item(x, value=4)\nreturn (x,)\n", 3, 1,
+		"a Tensor with 2 elements cannot be converted to Scalar");
+	expect_error(HEAD "x = input([1])\nu = item(x, value=4)\nreturn (x,)\n", 3, 1, "not implemented for dtype f32");
+	expect_error(HEAD "x = input([1], dtype=i64, device=\"meta\")\nu = item(x, value=4)\nreturn (x,)\n", 3, 1, "on meta tensors");
+	expect_error(HEAD "x = input([1], dtype=i64)\nu = item(x, value=4)\nreturn (u,)\n", 4, 1, "not a single tensor");
+	expect_error(
+		HEAD "x = input([1], dtype=i64)\nu = item(x, value=4)\nreturn (x,)\ncall (u=3)\n", 5, 10, "'u' is not a symbol given an integer");
+	sb_free(&sb);
+}
+
 /* A size that is read off a tensor: it follows every binding, prints as it was read, and is not given by calls. */
 static void test_sizes(void)
 {
@@ -256,6 +289,7 @@ int main(int argc, char **argv)
 	RUN(test_round_trip);
 	RUN(test_errors);
 	RUN(test_surface);
+	RUN(test_items);
 	RUN(test_sizes);
 	RUN(test_lenient);
 	RUN(test_raises);

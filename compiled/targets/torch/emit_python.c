@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "compiled/targets/torch/emit_checks.h"
 #include "compiled/targets/torch/spell.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
@@ -167,9 +168,14 @@ static void emit_function(
 		first = false;
 	}
 	sb_puts(sb, "):\n");
-	for (int i = 0; i < p->nnode; i++)
-		if (mine[i] && !is_input(&p->node[i]) && !spell_node(sb, &plan, p, i))
+	for (int i = 0; i < p->nnode; i++) {
+		if (!mine[i] || is_input(&p->node[i]))
+			continue;
+		emit_check_bounds(sb, p, i);
+		if (!spell_node(sb, &plan, p, i))
 			emit_aten(sb, p, i, device);
+		emit_check_sign(sb, p, i);
+	}
 }
 
 static void emit_tuple(struct strbuf *sb, const struct prog *p, const int *node, int n)

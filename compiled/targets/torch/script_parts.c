@@ -185,7 +185,9 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 		if (ncalls > RECOMPILES)
 			sb_printf(sb, "    torch._dynamo.config.recompile_limit = %d  # calls, each may be compiled by itself\n", ncalls);
 		if (prog_states(p))
-			sb_puts(sb, "    torch._dynamo.config.capture_dynamic_output_shape_ops = True  # by default they end the graph\n");
+			sb_puts(sb,
+				"    torch._dynamo.config.capture_dynamic_output_shape_ops = True  # by default they end the graph\n"
+				"    torch._dynamo.config.capture_scalar_outputs = True\n");
 		sb_puts(sb, "    return torch.compile(fn, fullgraph=True, backend=");
 		if (aot_fake)
 			sb_puts(sb, "aot_with_decompositions()");

@@ -661,6 +661,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
         # Dynamo's limit is 8 per function. Each call may have sizes of its own, and with dynamic=False each is compiled.
         torch._dynamo.config.recompile_limit = max(RECOMPILES, len(req.calls))
         torch._dynamo.config.capture_dynamic_output_shape_ops = True  # masked_select, nonzero: by default they end the graph
+        torch._dynamo.config.capture_scalar_outputs = True  # item: the same
         fn = compiled(req, f, answer.mismatches)
     elif req.options:
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
