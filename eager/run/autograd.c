@@ -1,6 +1,7 @@
 /* autograd.c: the graph that autograd keeps while a program runs (see autograd.h): vars, roots, edges, saved versions and the
  * checks that PyTorch makes before a row runs. The sweep over it is in autograd_sweep.c. */
 #include "eager/run/autograd.h"
+#include "eager/ops/promote.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -357,6 +358,22 @@ static void save_operands(struct graph *g, int node, const struct grad_operand *
 	}
 }
 
+/* Rows that add or multiply may be told a dtype; autograd takes no integer one, whether or not anybody asks for the gradient. */
+static bool can_record(const struct node *n, struct err *err)
+{
+	switch (n->op) {
+	case OP_sum:
+	case OP_sum_dim:
+	case OP_prod:
+	case OP_prod_dim_int:
+	case OP_cumsum:
+	case OP_cumprod:
+		return dtype_is_float(n->out[0].meta.dtype)
+			|| err_set(err, "RuntimeError: Autograd not support dtype: %s", promote_torch_name(n->out[0].meta.dtype));
+	default: return true;
+	}
+}
+
 enum step graph_before(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
@@ -370,7 +387,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
-	if (writes && !leaf_check(g, node, err))
+	if (!can_record(n, err) || (writes && !leaf_check(g, node, err)))
 		return STEP_RAISED;
 	if (writes && g->root[var_at(g, n->arg[A_INPLACE_self].node)->root].unsaid) {
 		err_set(err, "a write into memory that _unsafe_view shares without saying so");

@@ -3,6 +3,7 @@
 #include "oracle/ref/refrun_impl.h"
 #include "eager/lang/fill.h"
 #include "oracle/ref/row_rules.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <stdlib.h>
@@ -406,6 +407,20 @@ static bool reads_what_is_open(struct reference_run *s, const struct ref_ctx *c)
 	return false;
 }
 
+/* Sums and products of what requires grad have no integer dtype. */
+static bool autograd_takes(const struct ref_ctx *c)
+{
+	static const int told[] = {OP_sum, OP_sum_dim, OP_prod, OP_prod_dim_int, OP_cumsum, OP_cumprod};
+	for (int k = 0; k < ARRAY_LEN(told); k++) {
+		if (told[k] != c->n->op)
+			continue;
+		const struct arg *dtype = &c->n->arg[op_arg(c->n->op, N_dtype)];
+		return dtype->tag != ARG_DTYPE || dtype_is_float(dtype->dtype) || !ref_has_grad(c->r, c->in[A_reduction_self])
+			|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
+	}
+	return true;
+}
+
 static bool do_node(struct reference_run *s, int i)
 {
 	struct ref *r = &s->r;
@@ -430,7 +445,7 @@ static bool do_node(struct reference_run *s, int i)
 	for (int k = 0; k < MAX_OUTS; k++)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
-	if (reads_what_is_open(s, &c))
+	if (reads_what_is_open(s, &c) || !autograd_takes(&c))
 		return false;
 	bool ok = shared_rule(&c, i);
 	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)
