@@ -10,6 +10,7 @@
 #include "eager/run/legality.h"
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static int log2_ceil(int64_t n)
 {
@@ -259,6 +260,10 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !(op->traits & T_NONDIFF);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
+	if (n->op == OP_atan2 && arg_grad(w, n, A_atan2_other) && node_meta(w->p, n->arg[A_atan2_self].node)->dtype == DT_B8) {
+		*why = "gradient"; /* which negates self, and PyTorch negates no bool */
+		return false;
+	}
 	struct sizes s = gather_sizes(w, n);
 	bool several = op->nret != 1;
 	if (several && n->nout == 0)
