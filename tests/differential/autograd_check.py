@@ -3,6 +3,7 @@
 The second opinion on eager/run/autograd.c and eager/run/legality.c: reads the program text with a few lines of its own and calls
 torch.ops.aten directly. Usage: autograd_check.py [--update] FILL_PY FILE…   The format: tests/prog/interp_test.c.
 """
+import ast
 import importlib.util
 import math
 import re
@@ -32,14 +33,20 @@ def contiguous(size: list) -> list:
     return [math.prod(max(n, 1) for n in size[d + 1 :]) for d in range(len(size))]
 
 
+def item(x: torch.Tensor, value: int) -> int:
+    if x.item() != value:
+        raise ValueError(f"item states {value}, but the data give {x.item()}")
+    return value
+
+
 def call_changes(line: str) -> dict:
-    """"call (x: seed=3 fill=normal, s0=7)" -> {"x": {"seed": 3, "fill": "normal"}, "s0": 7}"""
+    """"call (x: seed=3 fill=normal, y: data=[1, 2], s0=7)" -> {"x": {"seed": 3, "fill": "normal"}, "y": {"data": [1, 2]}, "s0": 7}"""
     changes: dict = {}
-    for part in line.strip()[6:-1].split(","):
+    for part in re.split(r",(?![^[]*\])", line.strip()[6:-1]):
         name, _, rest = part.strip().partition(":")
         if rest:
-            pairs = [w.split("=") for w in rest.split()]
-            changes[name] = {k: int(v, 0) if k == "seed" else v.strip('"') for k, v in pairs}
+            pairs = re.findall(r"(\w+)=(\[[^]]*\]|\S+)", rest)
+            changes[name] = {k: v.strip('"') if k == "fill" else ast.literal_eval(v) for k, v in pairs}
         else:
             name, _, value = name.partition("=")
             changes[name] = int(value)
@@ -98,10 +105,12 @@ class Run:
         if op in ("input", "input_view"):
             f = getattr(self, op)
             more = self.changes.get(name, {})
-            args = re.sub(r",? *(%s)=[^,)]*" % "|".join(more), "", args) if more else args
+            args = re.sub(r",? *(%s)=(\[[^]]*\]|[^,)]*)" % "|".join(more), "", args) if more else args
             args += "".join(f", {k}={v!r}" for k, v in more.items())
         elif op == "getitem":
             f = lambda t, i: t[i]  # noqa: E731
+        elif op == "item":
+            f = item
         else:
             packet, _, overload = op.partition(".")
             f = aten = getattr(getattr(torch.ops.aten, packet), overload or "default")
