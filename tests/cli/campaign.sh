@@ -51,12 +51,12 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 }
 
 programs() { # a number of a seed is one program: of campaigns in any number of shards, of gen alone and among others
-	words="--seed 5 --policy layout --ops add.Tensor,slice,sum --dtypes f32,i64"
-	"$bin" gen $words --programs 300 >"$tmp/all"
+	words="--seed 6 --policy layout --ops add.Tensor,slice,sum --dtypes f32,i64"
+	"$bin" gen $words --programs 900 >"$tmp/all"
 	for shard in 0/1 0/2 1/2; do
-		"$bin" fuzz --target builtin:eager+plant=zero $words --programs 300 --jobs 2 --shard $shard --no-confirm --db "$tmp/$$.db" >/dev/null 2>&1
+		"$bin" fuzz --target builtin:eager+plant=zero $words --programs 900 --jobs 2 --shard $shard --no-confirm --db "$tmp/$$.db" >/dev/null 2>&1
 	done
-	note="select distinct payload from v_events where kind = 'note' and payload like 'program % of seed 5,%'"
+	note="select distinct payload from v_events where kind = 'note' and payload like 'program % of seed 6,%'"
 	numbers=$(sql "$note" "$tmp/$$.db" | sed 's/^program \([0-9]*\) of .*/\1/' | sort -nu)
 	expect "programs of several blocks diverge" yes "$([ "$(echo "$numbers" | wc -l)" -ge 8 ] && [ "$(echo "$numbers" | tail -1)" -ge 200 ] && echo yes)"
 	for n in $numbers; do
