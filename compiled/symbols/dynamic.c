@@ -43,28 +43,29 @@ static struct sample *take(struct dynamic *d, const int64_t *value)
 
 static const int64_t *hint_of(const struct dynamic *d) { return d->sample[0].value; }
 
-/* The values of point k of the lattice: first those that polynomials are made of, then those beyond, which must confirm them. */
-static void lattice_point(int64_t *out, const struct dynamic *d, int64_t step, int k)
+/* The sample at point k of the lattice: first those that polynomials are made of, then those beyond, which must confirm them. NULL: the
+ * point is too small, or there is no room. */
+static struct sample *lattice_sample(struct dynamic *d, int64_t step, int k)
 {
 	const int n = fit_points(d->sampled.nsymbol);
+	int64_t value[MAX_POLY_SYMBOLS];
 	int point[MAX_POLY_SYMBOLS];
 	if (k < n)
 		fit_point(point, k, d->sampled.nsymbol);
 	else
 		fit_point_beyond(point, k - n, d->sampled.nsymbol);
 	for (int s = 0; s < MAX_POLY_SYMBOLS; s++)
-		out[s] = hint_of(d)[s] + step * point[s];
+		value[s] = hint_of(d)[s] + step * point[s];
+	for (int s = 0; s < d->sampled.nsymbol; s++)
+		if (value[s] < LEAST_SYMBOL)
+			return NULL;
+	return take(d, value);
 }
 
 static bool lattice_is_alike(struct dynamic *d, int64_t step, struct sample **at)
 {
 	for (int k = 0; k < fit_points(d->sampled.nsymbol); k++) {
-		int64_t value[MAX_POLY_SYMBOLS];
-		lattice_point(value, d, step, k);
-		for (int s = 0; s < d->sampled.nsymbol; s++)
-			if (value[s] < LEAST_SYMBOL)
-				return false;
-		at[k] = take(d, value);
+		at[k] = lattice_sample(d, step, k);
 		if (!at[k] || !sample_alike(&d->sample[0], at[k])) {
 			if (at[k] && !d->unlike)
 				d->unlike = at[k];
@@ -154,12 +155,7 @@ static bool is_confirmed(struct dynamic *d, int64_t step)
 {
 	const int n = fit_points(d->sampled.nsymbol);
 	for (int k = n; k < n + fit_points_beyond(d->sampled.nsymbol); k++) {
-		int64_t value[MAX_POLY_SYMBOLS];
-		lattice_point(value, d, step, k);
-		for (int s = 0; s < d->sampled.nsymbol; s++)
-			if (value[s] < LEAST_SYMBOL)
-				return false;
-		const struct sample *at = take(d, value);
+		const struct sample *at = lattice_sample(d, step, k);
 		if (!at || !is_inside(d, at))
 			return false;
 	}

@@ -212,6 +212,14 @@ bool node_is_run(const struct node *n) { return n->op == OP_item || (!node_is_sy
 bool node_is_input(const struct node *n) { return n->op == OP_input || n->op == OP_input_view; }
 bool node_is_source(const struct node *n) { return op_info[n->op].family == F_INPUT || op_info[n->op].family == F_FACTORY; }
 
+bool prog_has_symbols(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (node_is_sym(&p->node[i]))
+			return true;
+	return false;
+}
+
 bool prog_has_empty(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)

@@ -183,8 +183,9 @@ void node_mark_operands(const struct prog *p, const struct node *n, bool *set);
 void expr_mark(const struct prog *p, int expr, bool *set);
 
 bool node_is_sym(const struct node *n);
-bool node_is_run(const struct node *n);                              /* neither an input nor a symbol that is known before anything runs */
-bool node_is_source(const struct node *n);                           /* an input, a symbol, or a factory such as full */
+bool node_is_run(const struct node *n);    /* neither an input nor a symbol that is known before anything runs */
+bool node_is_source(const struct node *n); /* an input, a symbol, or a factory such as full */
+bool prog_has_symbols(const struct prog *p);
 bool prog_has_empty(const struct prog *p);                           /* a tensor without elements */
 int prog_operators(const struct prog *p);                            /* nodes that are no source */
 bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */

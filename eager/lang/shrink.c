@@ -68,14 +68,6 @@ static void list_bypasses(struct list *l, const struct prog *p)
 	}
 }
 
-static bool has_symbols(const struct prog *p)
-{
-	for (int i = 0; i < p->nnode; i++)
-		if (node_is_sym(&p->node[i]))
-			return true;
-	return false;
-}
-
 /* Arithmetic that could be any: one operator stands for all, so that programs with one cause look alike. -1: op is one of those, or means
  * something of its own. */
 static int plainer_arithmetic(int op)
@@ -376,7 +368,7 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 	case SHRINK_DROP: list_nodes(&l, p, false); break;
 	case SHRINK_BYPASS: list_bypasses(&l, p); break;
 	case SHRINK_SYMBOLS:
-		if (has_symbols(p))
+		if (prog_has_symbols(p))
 			add(&l, -1, -1, 0, 0);
 		add(&l, -1, -1, 0, 1);
 		break;

@@ -47,10 +47,10 @@ static bool stated(struct meta_ctx *c, int64_t most)
 	return true;
 }
 
-static bool selects(struct kern_ctx *c, int64_t count)
+static bool is_as_stated(struct kern_ctx *c, int64_t given)
 {
 	const int64_t said = stated_number(c->n);
-	return count == said || err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, count);
+	return given == said || err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, given);
 }
 
 /* ---- masked_select ------------------------------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ bool kern_masked_select(struct kern_ctx *c)
 	const int nbytes = dtype_nbytes(self->meta.dtype);
 	unsigned char *next = tensor_first(&c->out[0]);
 	struct walk w;
-	if (!selects(c, select_count(mask, &self->meta)))
+	if (!is_as_stated(c, select_count(mask, &self->meta)))
 		return false;
 	walk_both(&w, mask, &self->meta);
 	walk_add(&w, self);
@@ -126,7 +126,7 @@ bool kern_nonzero(struct kern_ctx *c)
 	const struct meta *m = &c->out[0].meta;
 	int64_t k = 0;
 	struct walk w;
-	if (!selects(c, select_count(self, NULL)))
+	if (!is_as_stated(c, select_count(self, NULL)))
 		return false;
 	walk_both(&w, self, NULL);
 	for (bool more = walk_start(&w); more; more = walk_next(&w)) {
@@ -158,9 +158,9 @@ int64_t select_value(const struct tensor *of) { return dtype_load_i(of->meta.dty
 
 bool kern_item(struct kern_ctx *c)
 {
-	const int64_t said = stated_number(c->n), value = select_value(c->in[A_item_self]);
-	if (value != said)
-		return err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, value);
+	const int64_t value = select_value(c->in[A_item_self]);
+	if (!is_as_stated(c, value))
+		return false;
 	dtype_store_i(DT_I64, tensor_first(&c->out[0]), value);
 	return true;
 }

@@ -5,18 +5,10 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-static bool has_symbols(const struct prog *p)
-{
-	for (int i = 0; i < p->nnode; i++)
-		if (node_is_sym(&p->node[i]))
-			return true;
-	return false;
-}
-
 /* Inputs have kept their names. Cotangents of the new backward have other data in each call, too. */
 static void keep_calls(struct prog *out, const struct prog *from)
 {
-	if (has_symbols(from))
+	if (prog_has_symbols(from))
 		return;
 	out->ncall = from->ncall;
 	for (int k = 0; k < from->ncall; k++) {

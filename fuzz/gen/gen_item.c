@@ -189,18 +189,10 @@ static bool read_number(struct symbolic *s)
 	return place_rows(p, first);
 }
 
-static bool has_symbols(const struct prog *p)
-{
-	for (int i = 0; i < p->nnode; i++)
-		if (node_is_sym(&p->node[i]))
-			return true;
-	return false;
-}
-
 void add_item(struct world *w)
 {
 	struct symbolic *s;
-	if (has_symbols(w->p) || prog_states(w->p) || w->p->nnode > MAX_NODES / 2)
+	if (prog_has_symbols(w->p) || prog_states(w->p) || w->p->nnode > MAX_NODES / 2)
 		return;
 	s = ARENA_NEW(w->p->arena, struct symbolic, 1);
 	*s = (struct symbolic){.w = w};

@@ -21,6 +21,8 @@ bool run_unsupported(struct reference_run *s, const char *what)
 	return err_set(s->err, "%s", what);
 }
 
+bool run_beyond_budget(struct reference_run *s) { return run_unsupported(s, "above the reference's budget of scalars or entries"); }
+
 /* ---- growing arrays ---- */
 int ref_storage_new(struct ref *r, enum dtype dt, int64_t ncells, const sid *ids, int memory)
 {
@@ -386,8 +388,7 @@ static bool gradient_is_lost(struct reference_run *s, const struct ref_tensor *t
  * ask for the names of its elements. */
 static bool is_too_large(struct reference_run *s, const struct ref_tensor *t, const struct node *n)
 {
-	return t && !(n && op_has(n->op, T_VIEW)) && meta_numel(&t->meta) > s->r.tape.limit.nodes
-		&& !run_unsupported(s, "above the reference's budget of scalars or entries");
+	return t && !(n && op_has(n->op, T_VIEW)) && meta_numel(&t->meta) > s->r.tape.limit.nodes && !run_beyond_budget(s);
 }
 
 bool run_cannot_read(struct reference_run *s, const struct ref_tensor *t, const struct node *n)
@@ -453,7 +454,7 @@ static bool do_node(struct reference_run *s, int i)
 	s->unsupported = s->unsupported || c.unsupported;
 	if (!ok || r->tape.over) {
 		if (r->tape.over)
-			return run_unsupported(s, "above the reference's budget of scalars or entries");
+			return run_beyond_budget(s);
 		return false;
 	}
 	ok = c.inplace ? run_write_back(s, &c, i) : take_results(s, &c, i);
@@ -462,7 +463,7 @@ static bool do_node(struct reference_run *s, int i)
 		if (c.in[k] && c.nout && c.view_of[0] < 0)
 			levels_read(r, c.in[k], picks ? INT64_MAX : meta_numel(c.inplace ? &c.in[A_INPLACE_self]->meta : &c.out[0].meta));
 	if (r->tape.over)
-		return run_unsupported(s, "above the reference's budget of scalars or entries");
+		return run_beyond_budget(s);
 	return ok;
 }
 

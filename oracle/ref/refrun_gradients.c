@@ -184,7 +184,7 @@ bool run_gradients(struct reference_run *s, struct reference *out)
 	if (!read_seeds(s, &seeds, path))
 		return false;
 	if (r->tape.over)
-		return run_unsupported(s, "above the reference's budget of scalars or entries");
+		return run_beyond_budget(s);
 	for (int b = 0; b < p->nback; b++) {
 		const struct ref_tensor *y = &r->node[p->back[b].node].out[0];
 		levels_read(r, y, meta_numel(&y->meta));
@@ -237,7 +237,7 @@ bool run_collect(struct reference_run *s, struct reference *out)
 		v->ids = ref_ids(&c, t); /* may append (copies of overlapping views) */
 	}
 	if (r->tape.over)
-		return run_unsupported(s, "above the reference's budget of scalars or entries");
+		return run_beyond_budget(s);
 	tape_finish(&r->tape);
 	for (int k = 0; k < p->nret; k++)
 		out->out[k].val = values(s, out->out[k].ids, out->out[k].n);

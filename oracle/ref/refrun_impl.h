@@ -17,6 +17,7 @@ struct reference_run {
 
 /* refrun.c */
 bool run_unsupported(struct reference_run *s, const char *what); /* always false */
+bool run_beyond_budget(struct reference_run *s);                 /* the same, of a tape that is over */
 int run_new_base(struct ref *r, bool grad);                      /* of a history: tensors that share their gradients' memory */
 void run_note_write(struct ref *r, int node, int base);          /* node writes to that base */
 bool run_same_geometry(const struct meta *a, const struct meta *b);

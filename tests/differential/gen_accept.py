@@ -18,6 +18,7 @@ import warnings
 from typing import Any
 
 import torch
+from autograd_check import item
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "compiled" / "targets" / "torch"))
 import fill as fills  # noqa: E402
@@ -29,12 +30,6 @@ NAMES = {**DTYPES, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("
 
 
 VALUE = r"\w+=(?:\w+|\[[^]]*\])"  # of a call line
-
-
-def item(x: torch.Tensor, value: int) -> int:
-    if x.item() != value:
-        raise ValueError(f"item states {value}, but the data give {x.item()}")
-    return value
 
 
 def aten(name: str) -> Any:
