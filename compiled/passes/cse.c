@@ -25,6 +25,7 @@ bool arg_same(const struct arg *a, const struct arg *b)
 	case ARG_SCALAR: return same_scalar(&a->scalar, &b->scalar);
 	case ARG_BOOL: return a->b == b->b;
 	case ARG_DTYPE: return a->dtype == b->dtype;
+	case ARG_FORMAT: return a->format == b->format;
 	case ARG_STR: return str_eq(a->str, b->str);
 	case ARG_DATA: return false;
 	}

@@ -72,6 +72,7 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 		[K_SCALAR] = ARG_SCALAR,
 		[K_BOOL] = ARG_BOOL,
 		[K_DTYPE] = ARG_DTYPE,
+		[K_FORMAT] = ARG_FORMAT,
 		[K_STR] = ARG_STR,
 		[K_DATA] = ARG_DATA,
 	};

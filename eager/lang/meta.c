@@ -5,6 +5,20 @@
 
 const char *const result_status_name[NRES] = {"ok", "raised", "unsupported", "crash", "hang", "harness", "invariant"};
 
+const char *const memory_format_name[NFORMATS] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+
+bool memory_format_find(enum memory_format *out, const char *name)
+{
+	if (str_starts(name, "torch."))
+		name += 6;
+	for (int f = 0; f < NFORMATS; f++)
+		if (str_eq(name, memory_format_name[f])) {
+			*out = (enum memory_format)f;
+			return true;
+		}
+	return false;
+}
+
 int64_t meta_numel(const struct meta *m)
 {
 	int64_t n = 1;

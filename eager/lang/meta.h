@@ -8,6 +8,11 @@
 
 enum device { DEV_RUN, DEV_CPU, DEV_META, NDEVICES }; /* DEV_RUN: the run's default device, unwritten in the text */
 
+/* PyTorch's names for layouts of fresh memory. PRESERVE: the operand's, if it is dense and free of overlap, else its order of dims. */
+enum memory_format { FORMAT_CONTIGUOUS, FORMAT_PRESERVE, FORMAT_CHANNELS_LAST, FORMAT_CHANNELS_LAST_3D, NFORMATS };
+extern const char *const memory_format_name[NFORMATS];
+bool memory_format_find(enum memory_format *out, const char *name); /* "channels_last" or "torch.channels_last" */
+
 struct meta {
 	enum dtype dtype;
 	enum device device;

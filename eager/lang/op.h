@@ -25,6 +25,7 @@ enum kind {
 	K_SCALAR,  /* Scalar: int, float or bool */
 	K_BOOL,    /* bool */
 	K_DTYPE,   /* ScalarType */
+	K_FORMAT,  /* MemoryFormat */
 	K_STR,     /* str from a closed set (reduce=) */
 	K_DATA,    /* numbers: an input's data */
 	NKINDS
@@ -113,7 +114,7 @@ struct param {
 	bool has_default;
 	bool dflt_none;            /* default is None */
 	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR; K_BOOL in .i */
-	const char *dflt_str;      /* K_STR and K_DTYPE; K_INTS/K_DIMS: only [] is possible */
+	const char *dflt_str;      /* K_STR, K_DTYPE and K_FORMAT; K_INTS/K_DIMS: only [] is possible */
 	bool is_alias, is_written; /* (a), (a!) */
 };
 

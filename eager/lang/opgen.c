@@ -28,6 +28,7 @@ static const char *const kinds[][2] = {
 	{"Scalar", "K_SCALAR"},
 	{"bool", "K_BOOL"},
 	{"ScalarType", "K_DTYPE"},
+	{"MemoryFormat", "K_FORMAT"},
 	{"str", "K_STR"},
 	{"Data", "K_DATA"},
 };
@@ -106,7 +107,7 @@ static void default_value(const char *kind)
 	} else if (eat("[]")) {
 		if (!str_eq(kind, "K_DIMS") && !str_eq(kind, "K_INTS"))
 			fail("[] is a default for lists only");
-	} else if (str_eq(kind, "K_STR") || str_eq(kind, "K_DTYPE")) {
+	} else if (str_eq(kind, "K_STR") || str_eq(kind, "K_DTYPE") || str_eq(kind, "K_FORMAT")) {
 		word(w, sizeof w, "_");
 		sb_printf(&table, ", .dflt_str = \"%s\"", w);
 	} else {

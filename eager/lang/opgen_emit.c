@@ -1,7 +1,7 @@
 /* opgen_emit.c: one function per row that appends it (eager/lang/build.h): its C signature follows from the schema. */
 #include "eager/lang/opgen.h"
 
-/* By kind: C parameters, and the expression of the argument. %1$s is the parameter's name. */
+/* By kind: C parameters, and the expression of the argument. %1$s is the parameter's name. params NULL: the default, always. */
 struct emit_kind {
 	const char *kind, *params, *arg, *maybe_params, *maybe_arg; /* maybe: of arguments that may be None; NULL: the same */
 };
@@ -18,6 +18,7 @@ static const struct emit_kind emit_kinds[] = {
 	{"K_SCALAR", "struct scalar %1$s", "build_maybe_scalar(&%1$s)", "const struct scalar *%1$s", "build_maybe_scalar(%1$s)"},
 	{"K_BOOL", "bool %1$s", "arg_bool(%1$s)", NULL, NULL},
 	{"K_DTYPE", "int %1$s", "%1$s < 0 ? (struct arg){0} : arg_dtype((enum dtype)%1$s)", NULL, NULL},
+	{"K_FORMAT", NULL, NULL, NULL, NULL}, /* no parameter: nobody who builds rows asks for another than the default */
 	{"K_STR", "const char *%1$s", "arg_str(b->p, %1$s)", NULL, NULL},
 };
 
@@ -48,6 +49,8 @@ static void signature(struct strbuf *out, int row, const struct row_args *args)
 	sb_printf(out, "int emit_%s(struct build *b", opgen_rows[row].id);
 	for (int k = 0; k < args->n; k++) {
 		const struct emit_kind *kind = kind_of(args->kind[k]);
+		if (!kind->params)
+			continue;
 		sb_puts(out, ", ");
 		substitute(out, args->optional[k] && kind->maybe_params ? kind->maybe_params : kind->params, args->name[k]);
 	}
@@ -77,6 +80,8 @@ void opgen_emit(struct strbuf *out, const struct row_args *args)
 		sb_printf(out, "\n{\n\tstruct node *n = build_begin(b, OP_%s);\n", opgen_rows[i].id);
 		for (int k = 0; k < args[i].n; k++) {
 			const struct emit_kind *kind = kind_of(args[i].kind[k]);
+			if (!kind->params)
+				continue;
 			sb_printf(out, "\tn->arg[%d] = ", k);
 			substitute(out, args[i].optional[k] && kind->maybe_arg ? kind->maybe_arg : kind->arg, args[i].name[k]);
 			sb_puts(out, ";\n");

@@ -70,6 +70,12 @@ void prog_defaults(struct prog *p, int node)
 			n->arg[k] = arg_dtype(t);
 			break;
 		}
+		case K_FORMAT: {
+			enum memory_format f;
+			CHECK(memory_format_find(&f, q->dflt_str));
+			n->arg[k] = arg_format(f);
+			break;
+		}
 		case K_DIMS:
 		case K_INTS: n->arg[k] = arg_ints(p, NULL, 0); break;
 		default: BUG("%s.%s: no default of this kind", op->name, q->name);
@@ -83,6 +89,7 @@ struct arg arg_bool(bool b) { return (struct arg){.tag = ARG_BOOL, .b = b}; }
 struct arg arg_scalar_i(int64_t v) { return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_INT, v, 0}}; }
 struct arg arg_scalar_f(double v) { return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_FLOAT, 0, v}}; }
 struct arg arg_dtype(enum dtype t) { return (struct arg){.tag = ARG_DTYPE, .dtype = t}; }
+struct arg arg_format(enum memory_format f) { return (struct arg){.tag = ARG_FORMAT, .format = f}; }
 struct arg arg_str(struct prog *p, const char *s) { return (struct arg){.tag = ARG_STR, .str = arena_strdup(p->arena, s)}; }
 
 struct arg arg_ints(struct prog *p, const int64_t *v, int n)

@@ -45,7 +45,7 @@ struct expr {
 	int a, b;
 }; /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_STR, ARG_DATA };
+enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_FORMAT, ARG_STR, ARG_DATA };
 struct arg {
 	enum arg_tag tag; /* ARG_NONE: None, or not given and the default is None */
 	int n;            /* entries of a list */
@@ -57,6 +57,7 @@ struct arg {
 		struct scalar scalar; /* ARG_SCALAR */
 		bool b;
 		enum dtype dtype;
+		enum memory_format format;
 		const char *str;
 		struct scalar *data; /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
@@ -134,6 +135,7 @@ struct arg arg_bool(bool b);
 struct arg arg_scalar_i(int64_t v);
 struct arg arg_scalar_f(double v);
 struct arg arg_dtype(enum dtype t);
+struct arg arg_format(enum memory_format f);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
 struct arg arg_data(struct prog *p, const struct scalar *v, int n);

@@ -74,6 +74,7 @@ static void print_arg(struct strbuf *sb, const struct prog *p, const struct arg 
 	case ARG_SCALAR: scalar_print(sb, &a->scalar); return;
 	case ARG_BOOL: sb_puts(sb, a->b ? "True" : "False"); return;
 	case ARG_DTYPE: sb_puts(sb, dtype_info[a->dtype].name); return;
+	case ARG_FORMAT: sb_puts(sb, memory_format_name[a->format]); return;
 	case ARG_STR: sb_printf(sb, "\"%s\"", a->str); return;
 	case ARG_TENSORS:
 	case ARG_INTS:
@@ -103,6 +104,7 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 	case ARG_BOOL: return a->b == (q->dflt.i != 0);
 	case ARG_STR: return str_eq(a->str, q->dflt_str);
 	case ARG_DTYPE: return str_eq(dtype_info[a->dtype].name, q->dflt_str);
+	case ARG_FORMAT: return str_eq(memory_format_name[a->format], q->dflt_str);
 	case ARG_INTS: return a->n == 0;
 	case ARG_SCALAR:
 		return a->scalar.kind == q->dflt.kind && (q->dflt.kind == SC_FLOAT ? a->scalar.f == q->dflt.f : a->scalar.i == q->dflt.i);

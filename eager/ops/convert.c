@@ -6,10 +6,10 @@ bool meta_to_copy(struct meta_ctx *c)
 {
 	const struct meta *in = c->in[A_to_copy_self];
 	struct meta *out = &c->out[0];
-	int k = op_arg(c->n->op, N_dtype);
-	layout_preserve(out, in);
-	if (node_given(c->n, k))
-		out->dtype = c->n->arg[k].dtype;
+	if (!layout_formatted(out, in, format_given(c->n, FORMAT_PRESERVE), c->err))
+		return false;
+	if (node_given(c->n, A_to_copy_dtype))
+		out->dtype = c->n->arg[A_to_copy_dtype].dtype;
 	return true;
 }
 

@@ -10,8 +10,7 @@
 
 bool meta_clone(struct meta_ctx *c)
 {
-	layout_preserve(&c->out[0], c->in[A_clone_self]);
-	return true;
+	return layout_formatted(&c->out[0], c->in[A_clone_self], format_given(c->n, FORMAT_PRESERVE), c->err);
 }
 
 /* lift_fresh, then a contiguous copy. */
@@ -43,12 +42,16 @@ static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
 
 bool meta_contiguous(struct meta_ctx *c)
 {
-	c->out[0] = *c->in[A_contiguous_self];
-	if (meta_is_contiguous(c->in[A_contiguous_self]))
+	const struct meta *self = c->in[A_contiguous_self];
+	const enum memory_format f = c->n->arg[A_contiguous_memory_format].format;
+	if (meta_is_formatted(self, f)) {
+		c->out[0] = *self;
 		c->alias[0] = A_contiguous_self;
-	else
-		layout_contiguous(&c->out[0], c->in[A_contiguous_self], c->in[A_contiguous_self]->size, c->in[A_contiguous_self]->rank);
-	return true;
+		return true;
+	}
+	if (f == FORMAT_PRESERVE)
+		return err_set(c->err, "preserve memory format is unsupported by the contiguous operator");
+	return layout_formatted(&c->out[0], self, f, c->err);
 }
 
 bool meta_reshape(struct meta_ctx *c)

@@ -1,5 +1,6 @@
 /* layout.c: layout arithmetic of the shape rules (see layout.h). */
 #include "eager/ops/layout.h"
+#include "generated/op_args.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -126,12 +127,49 @@ void layout_channels_last(struct meta *out)
 	CHECK(out->rank == 4 || out->rank == 5);
 	int64_t s = 1;
 	out->stride[1] = s;
-	s *= MAX(out->size[1], 1);
+	s *= out->size[1]; /* a size 0 makes strides 0, other than in row-major order */
 	for (int d = out->rank - 1; d >= 2; d--) {
 		out->stride[d] = s;
-		s *= MAX(out->size[d], 1);
+		s *= out->size[d];
 	}
 	out->stride[0] = s;
+}
+
+enum memory_format format_given(const struct node *n, enum memory_format otherwise)
+{
+	const struct arg *a = node_arg(n, N_memory_format);
+	return a && a->tag == ARG_FORMAT ? a->format : otherwise;
+}
+
+static int format_rank(enum memory_format f) { return f == FORMAT_CHANNELS_LAST ? 4 : 5; }
+
+bool layout_formatted(struct meta *out, const struct meta *self, enum memory_format f, struct err *err)
+{
+	if (f == FORMAT_PRESERVE) {
+		layout_preserve(out, self);
+		return true;
+	}
+	layout_contiguous(out, self, self->size, self->rank);
+	if (f == FORMAT_CONTIGUOUS)
+		return true;
+	if (self->rank != format_rank(f))
+		return err_set(err, "required rank %d tensor to use %s format", format_rank(f), memory_format_name[f]);
+	layout_channels_last(out);
+	return true;
+}
+
+bool meta_is_formatted(const struct meta *m, enum memory_format f)
+{
+	if (f == FORMAT_CONTIGUOUS || f == FORMAT_PRESERVE)
+		return meta_is_contiguous(m);
+	if (m->rank != format_rank(f))
+		return false;
+	struct meta want = *m;
+	layout_channels_last(&want);
+	for (int d = 0; d < m->rank; d++)
+		if (m->size[d] != 1 && m->stride[d] != want.stride[d])
+			return false;
+	return true;
 }
 
 /* Strides that grow in the order C, W, H, (D,) N; as c10's is_channels_last_strides. */
@@ -153,15 +191,6 @@ bool meta_is_channels_last(const struct meta *m)
 	return true;
 }
 
-static bool is_channels_last_contiguous(const struct meta *m)
-{
-	if (m->rank != 4)
-		return false;
-	struct meta want = *m;
-	layout_channels_last(&want);
-	return meta_equivalent(&want, m);
-}
-
 /* All operands have the output's sizes and one common simple layout. */
 static bool iterator_fast(struct meta *out, const struct meta *const *in, int n)
 {
@@ -173,7 +202,7 @@ static bool iterator_fast(struct meta *out, const struct meta *const *in, int n)
 		if (!meta_same_sizes(in[k], out))
 			return false;
 		contiguous &= meta_is_contiguous(in[k]);
-		channels_last &= is_channels_last_contiguous(in[k]);
+		channels_last &= meta_is_formatted(in[k], FORMAT_CHANNELS_LAST);
 		dense &= meta_is_non_overlapping_and_dense(in[k]);
 		if (last && !meta_same_strides(last, in[k]))
 			dense = false;

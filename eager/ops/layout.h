@@ -5,7 +5,7 @@
 #define SCATTERPROOF_LAYOUT_H
 
 #include "eager/lang/meta.h"
-#include "eager/lang/op.h"
+#include "eager/lang/prog.h"
 
 /* dim in [-rank, rank) to [0, rank); a 0-d tensor counts as rank 1. */
 bool dim_wrap(int *out, int64_t dim, int rank, struct err *err);
@@ -24,6 +24,11 @@ void layout_preserve(
 	struct meta *out, const struct meta *self);   /* at::empty_like, clone: dense layouts kept, others made dense in stride order */
 bool meta_is_channels_last(const struct meta *m); /* suggest_memory_format() != contiguous: rank 4 or 5, channel stride smallest */
 void layout_channels_last(struct meta *out);      /* strides of out from its sizes, rank 4 or 5 */
+/* What argument memory_format of n asks for, `otherwise` if the row has none or it is None. */
+enum memory_format format_given(const struct node *n, enum memory_format otherwise);
+/* A fresh result like self in that format (at::empty_like); false with PyTorch's message if it is one of other ranks. */
+bool layout_formatted(struct meta *out, const struct meta *self, enum memory_format f, struct err *err);
+bool meta_is_formatted(const struct meta *m, enum memory_format f); /* Tensor::is_contiguous(f), which takes preserve_format for contiguous */
 /* TensorIterator's strides for an output of out's sizes, computed from operands in order (a NULL is skipped). Operands
  * broadcast to out's sizes. Sets out's strides only. */
 void layout_iterator(struct meta *out, const struct meta *const *in, int n);

@@ -568,6 +568,25 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* A format for that number of dimensions; contiguous, which takes no None, raises with preserve_format. */
+static bool draw_format(struct world *w, struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	enum memory_format fits[3];
+	int n = 0;
+	if (chance(w, PF_plain))
+		return true;
+	if (m->meta.rank == 4)
+		fits[n++] = FORMAT_CHANNELS_LAST;
+	if (m->meta.rank == 5)
+		fits[n++] = FORMAT_CHANNELS_LAST_3D;
+	fits[n++] = FORMAT_CONTIGUOUS;
+	if (q->optional)
+		fits[n++] = FORMAT_PRESERVE;
+	m->arg[k] = arg_format(fits[choose_below(w->c, (uint64_t)n)]);
+	return true;
+}
+
 static bool draw_str(struct world *w, struct making *m, int k)
 {
 	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"};
@@ -631,6 +650,7 @@ static bool draw_one(struct world *w, struct making *m, int k)
 	case K_SCALAR: return draw_scalar(w, m, k);
 	case K_BOOL: return draw_bool(w, m, k);
 	case K_DTYPE: return draw_dtype_arg(w, m, k);
+	case K_FORMAT: return draw_format(w, m, k);
 	case K_INTS: /* none is valid whatever the operator: these need a role */
 	case K_INT:
 	case K_STR: return false;

@@ -14,16 +14,22 @@ static bool copy_plain(struct ref_ctx *c, const int64_t *stride)
 bool ref_clone(struct ref_ctx *c)
 {
 	int64_t stride[MAX_RANK];
-	shape_strides_like(stride, meta_of(c, A_plain_copy_self));
-	return copy_plain(c, stride);
+	return shape_format_strides(c, stride, meta_of(c, A_plain_copy_self), shape_format_asked(c, FORMAT_PRESERVE)) && copy_plain(c, stride);
 }
 
 bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
 
-/* self itself if it is contiguous. */
+/* self itself if it has the format already. */
 bool ref_contiguous(struct ref_ctx *c)
 {
-	return meta_is_contiguous(meta_of(c, A_contiguous_self)) ? ref_out_same(c, 0, A_contiguous_self) : copy_plain(c, NULL);
+	const struct meta *m = meta_of(c, A_contiguous_self);
+	const enum memory_format f = shape_format_asked(c, FORMAT_CONTIGUOUS);
+	int64_t stride[MAX_RANK];
+	if (shape_in_format(m, f))
+		return ref_out_same(c, 0, A_contiguous_self);
+	if (f == FORMAT_PRESERVE)
+		return err_set(c->err, "contiguous makes nothing of preserve_format");
+	return shape_format_strides(c, stride, m, f) && copy_plain(c, stride);
 }
 
 /* A view where one exists, else a contiguous copy. */
@@ -44,8 +50,8 @@ bool ref_to_copy(struct ref_ctx *c)
 	const struct meta *m = meta_of(c, A_to_copy_self);
 	enum dtype dt = ref_given(c, A_to_copy_dtype) ? c->n->arg[A_to_copy_dtype].dtype : m->dtype;
 	int64_t stride[MAX_RANK];
-	shape_strides_like(stride, m);
-	return ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[A_to_copy_self]), meta_numel(m), dt));
+	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE))
+		&& ref_out_ids(c, 0, dt, m->size, m->rank, stride, ref_cast(c, ref_ids(c, c->in[A_to_copy_self]), meta_numel(m), dt));
 }
 
 /* copy_(self, number), as x.copy_(0.5). A float becomes an integer by truncation, which is undefined where it does not fit. */

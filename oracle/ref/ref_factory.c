@@ -107,9 +107,9 @@ static bool number_like(struct ref_ctx *c, int64_t value)
 {
 	const struct meta *m = meta_of(c, A_plain_copy_self);
 	int64_t stride[MAX_RANK];
-	shape_strides_like(stride, m);
 	const struct scalar s = {SC_INT, value, 0};
-	return fill_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
+	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE))
+		&& fill_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
 }
 
 bool ref_zeros_like(struct ref_ctx *c) { return number_like(c, 0); }

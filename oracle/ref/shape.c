@@ -1,6 +1,8 @@
 /* shape.c: PyTorch's rules for sizes, dtypes and strides as the oracle states them (shape.h). */
 #include "oracle/ref/shape.h"
 
+#include "generated/op_args.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -290,16 +292,37 @@ void shape_strides_like(int64_t stride[MAX_RANK], const struct meta *m)
 	pack_dims(stride, perm, m->size, m->rank);
 }
 
-/* Dense in channels-last order, sizes 1 ignored (is_contiguous(channels_last)). */
-static bool is_channels_last(const struct meta *m)
+/* The number of dimensions that a channels-last format is for. */
+static int format_rank(enum memory_format f) { return f == FORMAT_CHANNELS_LAST ? 4 : f == FORMAT_CHANNELS_LAST_3D ? 5 : 0; }
+
+bool shape_in_format(const struct meta *m, enum memory_format f)
 {
 	int64_t want[MAX_RANK];
-	if (m->rank != 4 || !shape_channels_last(want, m->size, 4, 4))
+	if (f == FORMAT_CONTIGUOUS || f == FORMAT_PRESERVE)
+		return meta_is_contiguous(m);
+	if (!shape_channels_last(want, m->size, m->rank, format_rank(f)))
 		return false;
-	for (int d = 0; d < 4; d++)
+	for (int d = 0; d < m->rank; d++)
 		if (m->size[d] != 1 && m->stride[d] != want[d])
 			return false;
 	return true;
+}
+
+bool shape_format_strides(struct ref_ctx *c, int64_t stride[MAX_RANK], const struct meta *m, enum memory_format f)
+{
+	if (f == FORMAT_PRESERVE)
+		shape_strides_like(stride, m);
+	else if (f == FORMAT_CONTIGUOUS)
+		shape_row_major(stride, m->size, m->rank);
+	else if (!shape_channels_last(stride, m->size, m->rank, format_rank(f)))
+		return err_set(c->err, "required rank %d tensor to use %s format", format_rank(f), memory_format_name[f]);
+	return true;
+}
+
+enum memory_format shape_format_asked(const struct ref_ctx *c, enum memory_format otherwise)
+{
+	int k = op_arg(c->n->op, N_memory_format);
+	return k >= 0 && ref_given(c, k) ? c->n->arg[k].format : otherwise;
 }
 
 void shape_iterator(int64_t stride[MAX_RANK], const int64_t *size, int rank, const struct meta *m, int n)
@@ -308,7 +331,7 @@ void shape_iterator(int64_t stride[MAX_RANK], const int64_t *size, int rank, con
 	for (int k = 0; k < n; k++) {
 		same &= shape_equal(m[k].size, m[k].rank, size, rank);
 		contiguous &= meta_is_contiguous(&m[k]);
-		last &= is_channels_last(&m[k]);
+		last &= shape_in_format(&m[k], FORMAT_CHANNELS_LAST);
 		dense &= meta_is_non_overlapping_and_dense(&m[k]);
 		equal &= k == 0 || shape_equal(m[k].stride, m[k].rank, m[0].stride, m[0].rank);
 	}

@@ -162,7 +162,7 @@ class Call:
     def __init__(self, op):
         self.op = op
         self.tensors: list[Spec] = []
-        self.args: list = []        # per parameter: Spec, [Spec or None], int, list, bool, float, str, ("dtype", name), None, or OMIT
+        self.args: list = []        # per parameter: Spec, [Spec or None], int, list, bool, float, str, ("dtype" or "format", name), None, or OMIT
 
     def add(self, arg, entry, spec):
         spec.where = (arg, entry)
@@ -177,8 +177,8 @@ class Call:
                 return by_id[id(v)]
             if isinstance(v, list):
                 return [conv(x) for x in v]
-            if isinstance(v, tuple) and v[0] == "dtype":
-                return DT[v[1]]
+            if isinstance(v, tuple):
+                return DT[v[1]] if v[0] == "dtype" else getattr(torch, v[1])
             return v
         args, kwargs = [], {}
         for p, v in zip(self.op["params"], self.args):
@@ -286,6 +286,8 @@ class Gen:
     def t_any(self, p):
         if self.params[0]["role"] == "mask" and not self.spoil():      # where.self: sizes that suit the condition
             return self.own([s if self.rng.random() < 0.8 else 1 for s in self.self_size])
+        if any(q["kind"] == "format" for q in self.params) and self.rng.random() < 0.6:
+            return self.own(random_size(self.rng, self.rng.choice([4, 4, 5])))
         return self.own(random_size(self.rng))
 
     def self_of(self, p):
@@ -673,6 +675,8 @@ class Gen:
             if rng.random() < 0.7:
                 return OMIT
             return ("dtype", rng.choice(list(DT) if rng.random() < 0.3 else FLOATS))
+        if kind == "format":
+            return self.format_value(p, rank)
         if kind == "str":
             return rng.choice(["sum", "prod", "mean", "amax", "amin"]) if not self.spoil() else "median"
         if kind == "Dim":
@@ -682,6 +686,12 @@ class Gen:
         if kind in ("Size", "Ints"):
             return getattr(self, "s_" + role, self.integers)(p)
         return self.int_value(p, kind, role)
+
+    def format_value(self, p, rank):
+        legal = [OMIT, ("format", "contiguous_format")] + [None, ("format", "preserve_format")] * p["optional"]
+        legal += [("format", "channels_last")] * 3 * (rank == 4) + [("format", "channels_last_3d")] * 3 * (rank == 5)
+        every = ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"]
+        return self.rng.choice(legal) if self.rng.random() < 0.9 else ("format", self.rng.choice(every))
 
     def dim_value(self, p, role, rank):
         rng = self.rng

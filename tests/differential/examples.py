@@ -120,6 +120,8 @@ class Example:
             return not p.get("default", False) if other else True
         if kind == "dtype":
             return "f64"
+        if kind == "format":
+            return "contiguous_format" if p["optional"] else "preserve_format"      # of an operand that is contiguous
         if kind == "str" and role == "reduce":
             return other or REDUCE[0]
         raise Unknown(f"{self.op['name']}: no example of a {kind}<{role}>")

@@ -364,7 +364,7 @@ static void put_default(const struct param *q)
 }
 
 static const char *const kind_name[NKINDS] = {
-	"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "str", "data"};
+	"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "format", "str", "data"};
 static const char *const licence_name[NLC] = {
 	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
 

@@ -18,8 +18,9 @@ except ImportError:
 
 OURS = {"input", "input_view", "sym", "getitem"}        # rows of the language, not of ATen
 ATEN = {"Tensor": "Tensor", "Size": "List[int]", "Ints": "List[int]", "Dim": "int", "Dims": "List[int]", "Index": "int", "Step": "int",
-        "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "str": "str"}
+        "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "format": "int", "str": "str"}
 DTYPES = {"f32": torch.float32}
+FORMATS = {"contiguous_format": 0}      # as the schema has it: c10::MemoryFormat::Contiguous
 T_NUMBERS = 1 << 13
 
 
@@ -32,14 +33,15 @@ def aten_type(p):
 
 def aten_default(p):
     d = p["default"]
-    return DTYPES[d] if p["kind"] == "dtype" and d else d
+    return DTYPES[d] if p["kind"] == "dtype" and d else FORMATS[d] if p["kind"] == "format" and d else d
 
 
 def plain_value(p):
     """Some value of a parameter's type. A call of such values may well be refused, but not for the type of another argument."""
     ones = torch.ones(3, 3)
     return {"Tensor": ones, "Tensors": [ones], "Size": [3, 3], "Ints": [1], "Dims": [0], "Dim": 0, "Index": 0, "Step": 1, "Int": 1,
-            "Scalar": 1, "bool": False, "dtype": torch.float32, "str": "sum"}[p["kind"]]
+            "Scalar": 1, "bool": False, "dtype": torch.float32, "format": torch.contiguous_format,
+            "str": "sum"}[p["kind"]]
 
 
 def takes_number(op, call, place):

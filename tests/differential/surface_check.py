@@ -34,7 +34,7 @@ SAME: list[tuple[str, Callable[[Any, int], Any], str]] = [
     (r"dim\d?|dims|dimension", from_front, "an index says its place from the front: x[..., 1:3] of three dimensions is slice of dim 2"),
     ("start", lambda v, _: 0 if v is None else v, "x[:3] has start 0"),
     ("end", lambda v, _: 2**63 - 1 if v is None else v, "x[1:] ends at the largest integer"),
-    ("device|pin_memory|layout|memory_format", lambda v, _: None, "torch.full and its like state the defaults"),
+    ("device|pin_memory|layout", lambda v, _: None, "torch.full and its like state the defaults"),
 ]
 
 

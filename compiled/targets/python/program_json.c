@@ -59,6 +59,7 @@ static void put_arg(struct json *j, const char *key, const struct prog *p, const
 	case ARG_SCALAR: put_scalar(j, key, &a->scalar); return;
 	case ARG_BOOL: json_bool(j, key, a->b); return;
 	case ARG_DTYPE: json_string(j, key, dtype_info[a->dtype].torch); return;
+	case ARG_FORMAT: json_string(j, key, memory_format_name[a->format]); return;
 	case ARG_STR: json_string(j, key, a->str); return;
 	case ARG_DATA: BUG("data belongs to an input, which is no node here");
 	case ARG_TENSORS:

@@ -77,6 +77,7 @@ void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
 	case ARG_SCALAR: emit_scalar(sb, &a->scalar); return;
 	case ARG_BOOL: sb_puts(sb, a->b ? "True" : "False"); return;
 	case ARG_DTYPE: sb_printf(sb, "torch.%s", dtype_info[a->dtype].torch); return;
+	case ARG_FORMAT: sb_printf(sb, "torch.%s", memory_format_name[a->format]); return;
 	case ARG_STR: escape_python(sb, a->str); return;
 	case ARG_DATA: BUG("data belongs to an input, which is not a line of Python");
 	case ARG_TENSORS:
