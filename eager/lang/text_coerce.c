@@ -136,16 +136,6 @@ static bool coerce(
 	BUG("kind %d", (int)q->kind);
 }
 
-/* Arguments of PyTorch's schemas that FX dumps carry and programs do not have: none changes a value here. */
-static bool says_nothing(const char *name)
-{
-	static const char *const names[] = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "copy", "implicit", "generator"};
-	for (int i = 0; i < ARRAY_LEN(names); i++)
-		if (str_eq(name, names[i]))
-			return true;
-	return false;
-}
-
 /* Assigns raw arguments to the parameters of one overload. */
 static bool assign(struct text_reader *r, struct arg *arg, int op, const struct raw *raw, int nraw, struct err *err)
 {
@@ -154,8 +144,11 @@ static bool assign(struct text_reader *r, struct arg *arg, int op, const struct 
 	int pos = 0;
 	for (int k = 0; k < nraw; k++) {
 		int q = raw[k].name ? op_param(op, raw[k].name) : pos++;
-		if (q < 0 && r->mode == READ_LENIENT && says_nothing(raw[k].name))
+		if (q < 0 && r->mode == READ_LENIENT && unsaid_knows(raw[k].name)) {
+			if (!unsaid_says_nothing(r, o, &raw[k], err))
+				return false;
 			continue;
+		}
 		if (q < 0)
 			return err_at(err, raw[k].line, raw[k].col, "%s: has no argument '%s'", o->name, raw[k].name);
 		if (q >= o->nparam || (!raw[k].name && o->param[q].kwonly))

@@ -78,6 +78,8 @@ static bool annotation(struct text_reader *r, struct annotation *out)
 	}
 	if (str_eq(s, "meta"))
 		m->device = DEV_META;
+	else if (*s && r->mode == READ_LENIENT && m->rank > 0 && !unsaid_on_device(r, s)) /* a 0-d one goes with tensors anywhere */
+		return FAIL(r, "annotation: a tensor on %s, but others are on %s: only graphs on one device can be judged", s, r->device);
 	else if (str_eq(s, "cpu") && r->mode == READ_STRICT)
 		m->device = DEV_CPU;
 	else if (*s && r->mode == READ_STRICT)

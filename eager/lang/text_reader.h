@@ -19,6 +19,7 @@ struct raw {
 	const char *name; /* given as name=value */
 };
 
+enum { MAX_DEVICE = 16 };
 struct text_reader {
 	struct prog *p;
 	struct arena *a;
@@ -27,6 +28,7 @@ struct text_reader {
 	int nplaceholder, defining;                  /* node whose arguments are being read, -1: none */
 	int return_line, backward_line, raises_line; /* 0: none yet */
 	bool surface_given;
+	char device[MAX_DEVICE]; /* lenient: where the graph's tensors lie; "": nothing has said it */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -54,5 +56,13 @@ bool coerce_data(
 	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err);
 /* Gives the node the operator of this name (by its overloads, if the name has none) and its arguments. */
 bool raw_resolve(struct text_reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col);
+
+/* ---- text_unsaid.c ---- */
+/* Is that an argument of ATen's that programs do not have? */
+bool unsaid_knows(const char *name);
+/* v, given for such an argument, changes nothing here; an error if it may. */
+bool unsaid_says_nothing(struct text_reader *r, const struct op_info *op, const struct raw *v, struct err *err);
+/* A tensor lies there; false: others lie elsewhere. */
+bool unsaid_on_device(struct text_reader *r, const char *device);
 
 #endif

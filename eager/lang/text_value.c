@@ -54,6 +54,7 @@ static bool raw_number(struct text_reader *r, struct raw *out)
 	return true;
 }
 
+/* The payload is that of an f64, or with 8 digits that of an f32, of which a conversion keeps every bit. */
 static bool parse_nan(struct text_reader *r, struct raw *out)
 {
 	out->tag = RAW_FLOAT;
@@ -64,8 +65,12 @@ static bool parse_nan(struct text_reader *r, struct raw *out)
 			bits = bits << 4 | (uint64_t)(isdigit((unsigned char)*r->s) ? *r->s - '0' : tolower((unsigned char)*r->s) - 'a' + 10);
 		if (!token_want(r, ")"))
 			return false;
-		if (n != 16 || (bits & 0x7ff0000000000000u) != 0x7ff0000000000000u || !(bits & 0xfffffffffffffu))
-			return FAIL(r, "not the 16 hex digits of a NaN");
+		if (n == 8 && (bits & 0x7f800000u) == 0x7f800000u)
+			bits = (bits & 0x80000000u) << 32 | 0x7ff0000000000000u | (bits & 0x7fffffu) << 29;
+		else if (n != 16)
+			return FAIL(r, "not the 8 or 16 hex digits of a NaN");
+		if ((bits & 0x7ff0000000000000u) != 0x7ff0000000000000u || !(bits & 0xfffffffffffffu))
+			return FAIL(r, "not the 8 or 16 hex digits of a NaN");
 	}
 	memcpy(&out->f, &bits, 8);
 	return true;
@@ -77,6 +82,23 @@ static int expr_of(struct text_reader *r, const struct iexpr *i)
 }
 
 static bool raw_sum(struct text_reader *r, struct raw *out);
+
+/* device(type='cuda', index=0): a word as it stands. */
+static bool constructed(struct text_reader *r, struct raw *out)
+{
+	const char *from = r->s;
+	while (token_peek(r) && token_peek(r) != ')' && token_peek(r) != '\n')
+		r->s++;
+	if (!token_want(r, ")"))
+		return false;
+	const size_t n = strlen(out->s), len = (size_t)(r->s - from);
+	char *whole = arena_alloc(r->a, n + len + 1);
+	memcpy(whole, out->s, n);
+	memcpy(whole + n, from, len);
+	whole[n + len] = 0;
+	out->s = whole;
+	return true;
+}
 
 static bool named_value(struct text_reader *r, struct raw *out)
 {
@@ -105,11 +127,7 @@ static bool named_value(struct text_reader *r, struct raw *out)
 			out->node = node;
 		} else {
 			out->s = arena_strdup(r->a, name);
-			if (r->mode == READ_LENIENT && token_eat(r, "(")) { /* device(type='cuda', index=0): a value nobody needs */
-				while (token_peek(r) && token_peek(r) != ')' && token_peek(r) != '\n')
-					r->s++;
-				return token_want(r, ")");
-			}
+			return r->mode != READ_LENIENT || token_peek(r) != '(' || constructed(r, out);
 		}
 	}
 	return true;

@@ -15,6 +15,7 @@ import torch
 SHORT = {torch.bool: "b8", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
          torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
 DTYPE = {v: k for k, v in SHORT.items()}
+FORMAT = {f: getattr(torch, f) for f in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 NODE = re.compile(r'(\w+)(?:: (?:"[^"]*"|\([^)]*\)))? = ([\w.]+)\((.*)\)$')
 
 
@@ -57,7 +58,7 @@ class Run:
     """One call of a program; `changes` as of its call line."""
 
     def __init__(self, text: str, fill: Any, changes: dict | None = None) -> None:
-        self.fill, self.env, self.storages, self.leaves = fill, {**DTYPE, "inf": math.inf, "nan": math.nan}, [], {}
+        self.fill, self.env, self.storages, self.leaves = fill, {**DTYPE, **FORMAT, "inf": math.inf, "nan": math.nan}, [], {}
         self.nodes, self.ret, self.back, self.changes = [], [], [], changes or {}
         for line in text.splitlines():
             line = line.strip()

@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 import torch
-from autograd_check import item
+from autograd_check import FORMAT, item
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "compiled" / "targets" / "torch"))
 import fill as fills  # noqa: E402
@@ -26,7 +26,7 @@ import fill as fills  # noqa: E402
 DTYPES = fills._DTYPE
 LINE = re.compile(r'(\w+)(?:: (\(.*?\)|"[^"]*"))? = ([\w.]+)\((.*)\)$')
 META = re.compile(r'"(\w+)\[([^]]*)\]\[([^]]*)\]\w*"')
-NAMES = {**DTYPES, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("dyadic", "sum", "prod", "mean", "amax", "amin")}}
+NAMES = {**DTYPES, **FORMAT, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("dyadic", "sum", "prod", "mean", "amax", "amin")}}
 
 
 VALUE = r"\w+=(?:\w+|\[[^]]*\])"  # of a call line
