@@ -14,10 +14,12 @@ struct loading {
 	loaded_fn *fn;
 	unread_fn *unread; /* or NULL */
 	void *ctx;
+	int64_t nfile;
 	int rc; /* exit_of_both so far */
 };
 
-static void pass_over(struct loading *l, const struct err *err, int line)
+/* nprogram: of the file, for this reason; 0: the file cannot be read. */
+static void pass_over(struct loading *l, int nprogram, const struct err *err, int line)
 {
 	if (err->line)
 		complain("%s:%d:%d: %s", l->path, line + err->line - 1, err->col, err->msg);
@@ -27,7 +29,7 @@ static void pass_over(struct loading *l, const struct err *err, int line)
 	struct err at = *err;
 	at.line += at.line ? line - 1 : 0;
 	if (l->unread)
-		l->unread(l->ctx, l->path, &at);
+		l->unread(l->ctx, l->path, nprogram, &at);
 }
 
 /* One program, whose text begins at this line of the file. */
@@ -45,7 +47,7 @@ static void load_one(struct loading *l, const char *text, size_t n, int line, bo
 	} else {
 		if (!err.line)
 			err.line = err.col = 1;
-		pass_over(l, &err, line);
+		pass_over(l, 1, &err, line);
 	}
 	arena_free(&a);
 }
@@ -78,7 +80,7 @@ static void load_dump(struct loading *l, const char *text, size_t n, int line, b
 				unread == 1 ? "s" : "", names.s);
 		else
 			err_at(&err, first, 1, "operators that scatterproof does not have: %s", names.s);
-		pass_over(l, &err, line);
+		pass_over(l, MAX(unread, 1), &err, line);
 	}
 	sb_free(&names);
 	arena_free(&a);
@@ -125,8 +127,9 @@ static void load_file(struct loading *l)
 	struct strbuf sb;
 	struct err err = {0};
 	sb_init(&sb);
+	l->nfile++;
 	if (!sb_read_file(&sb, str_eq(l->path, "-") ? "/dev/stdin" : l->path, MAX_FILE_TEXT, &err)) {
-		pass_over(l, &err, 0);
+		pass_over(l, 0, &err, 0);
 		sb_free(&sb);
 		return;
 	}
@@ -163,7 +166,8 @@ static void load_directory(struct loading *l)
 	int n = scandir(dir, &entry, is_prog, by_name);
 	if (n <= 0) {
 		err_set(&err, n < 0 ? "%s cannot be listed" : "%s has no file *.prog", dir);
-		pass_over(l, &err, 0);
+		l->nfile++;
+		pass_over(l, 0, &err, 0);
 		if (n == 0)
 			free(entry);
 		return;
@@ -178,7 +182,8 @@ static void load_directory(struct loading *l)
 			load_file(l);
 		} else { /* a pipe would be waited for */
 			err_set(&err, "%s is no file", path.s);
-			pass_over(l, &err, 0);
+			l->nfile++;
+			pass_over(l, 0, &err, 0);
 		}
 		sb_free(&path);
 		free(entry[i]);
@@ -187,9 +192,13 @@ static void load_directory(struct loading *l)
 	free(entry);
 }
 
-int load_programs(const char *path, loaded_fn *fn, void *ctx) { return load_programs_telling(path, fn, NULL, ctx); }
+int load_programs(const char *path, loaded_fn *fn, void *ctx)
+{
+	int64_t nfile = 0;
+	return load_programs_telling(path, fn, NULL, ctx, &nfile);
+}
 
-int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx)
+int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx, int64_t *nfile)
 {
 	struct loading l = {.path = path, .fn = fn, .unread = unread, .ctx = ctx, .rc = EXIT_VOID};
 	struct stat st;
@@ -197,5 +206,6 @@ int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, vo
 		load_directory(&l);
 	else
 		load_file(&l);
+	*nfile += l.nfile;
 	return l.rc;
 }

@@ -14,8 +14,9 @@ typedef int loaded_fn(void *ctx, const char *name, const struct prog *p);
  * dump. What does not read is complained about with file, line and column, and passed over. Returns the largest of fn's codes, and
  * EXIT_USAGE for complaints. */
 int load_programs(const char *path, loaded_fn *fn, void *ctx);
-/* The same; what does not read is said to `unread` too, after the complaint. */
-typedef void unread_fn(void *ctx, const char *name, const struct err *why);
-int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx);
+/* The same; what does not read is said to `unread` too, after the complaint: nprogram programs of a file for one reason (graphs of a dump
+ * may share it), or 0 if the file itself could not be read. *nfile grows by the files that were named or found. */
+typedef void unread_fn(void *ctx, const char *name, int nprogram, const struct err *why);
+int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx, int64_t *nfile);
 
 #endif

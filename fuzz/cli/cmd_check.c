@@ -49,7 +49,9 @@ struct checking {
 	struct exec *warm[MAX_TARGETS]; /* one child per target for all programs */
 	int refused[MAX_TARGETS];       /* EXIT_* of a target that runs no program at all: said once */
 	struct references refs;         /* of the program in hand */
-	int64_t programs, unread, verdicts[NVERDICTS];
+	int64_t programs, verdicts[NVERDICTS];
+	int64_t unread, errors; /* programs that do not read, and the reasons why they and files do not */
+	int64_t files, unread_files;
 	int64_t unexpected;  /* --expect: verdicts that are another, programs that were not run */
 	int strict;          /* --expect: the exit code that they make */
 	struct store *store; /* --db */
@@ -88,10 +90,16 @@ static int64_t not_run(const struct checking *c)
 	return left;
 }
 
-/* "7 programs on 2 targets: 12 pass, 2 mismatch; 1 text could not be read". */
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
+/* "7 programs on 2 targets: 12 pass, 2 mismatch"; "39 programs in 3 files on 1 target: 9 pass; 30 could not be read". */
 static void print_summary(const struct checking *c)
 {
-	printf("%" PRId64 " program%s on %d target%s:", c->programs, c->programs == 1 ? "" : "s", c->o.ntarget, c->o.ntarget == 1 ? "" : "s");
+	const int64_t programs = c->programs + c->unread;
+	printf("%" PRId64 " program%s", programs, plural(programs));
+	if (c->errors)
+		printf(" in %" PRId64 " file%s", c->files, plural(c->files));
+	printf(" on %d target%s:", c->o.ntarget, plural(c->o.ntarget));
 	const char *before = " ";
 	if (!c->programs)
 		printf(" nothing ran");
@@ -104,6 +112,8 @@ static void print_summary(const struct checking *c)
 		printf("%s%" PRId64 " not run", before, not_run(c));
 	if (c->unread)
 		printf("; %" PRId64 " could not be read", c->unread);
+	if (c->unread_files)
+		printf("; %" PRId64 " file%s could not be opened", c->unread_files, plural(c->unread_files));
 	if (c->o.expect >= 0 && c->unexpected)
 		printf("; %" PRId64 " not the expected %s", c->unexpected, verdict_name[c->o.expect]);
 	printf("\n");
@@ -116,12 +126,15 @@ static void print_summary_json(const struct checking *c)
 	sb_init(&sb);
 	json_object(&j, NULL);
 	json_object(&j, "summary");
-	json_int(&j, "programs", c->programs);
+	json_int(&j, "programs", c->programs + c->unread);
+	json_int(&j, "files", c->files);
 	json_int(&j, "targets", c->o.ntarget);
 	for (int v = 0; v < NVERDICTS; v++)
 		json_int(&j, verdict_name[v], c->verdicts[v]);
 	json_int(&j, "not_run", not_run(c));
 	json_int(&j, "unread", c->unread);
+	json_int(&j, "unread_files", c->unread_files);
+	json_int(&j, "errors", c->errors);
 	if (c->o.expect >= 0) {
 		json_string(&j, "expect", verdict_name[c->o.expect]);
 		json_int(&j, "unexpected", c->unexpected);
@@ -389,12 +402,14 @@ static int check_on_targets(void *ctx, const char *name, const struct prog *p)
 	return rc;
 }
 
-/* A text that is no program: said on standard error already. */
-static void passed_over(void *ctx, const char *name, const struct err *why)
+/* Texts that are no programs, or a file: said on standard error already. */
+static void passed_over(void *ctx, const char *name, int nprogram, const struct err *why)
 {
 	struct checking *c = ctx;
 	struct strbuf sb;
-	c->unread++;
+	c->errors++;
+	c->unread += nprogram;
+	c->unread_files += nprogram == 0;
 	not_expected(c, EXIT_USAGE);
 	if (!c->o.json)
 		return;
@@ -402,6 +417,7 @@ static void passed_over(void *ctx, const char *name, const struct err *why)
 	struct json j = json_into(&sb, JSON_SPACED);
 	json_object(&j, NULL);
 	json_string(&j, "file", name);
+	json_int(&j, "programs", nprogram);
 	json_string(&j, "error", why->msg);
 	if (why->line) {
 		json_int(&j, "line", why->line);
@@ -417,14 +433,14 @@ static int check_all(struct checking *c)
 {
 	int rc = EXIT_VOID;
 	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
-		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c);
+		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c, &c->files);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
 		exec_close(c->warm[t]);
 	if (c->o.json)
 		print_summary_json(c);
-	else if (c->programs + c->unread > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
+	else if (c->programs + c->unread + c->unread_files > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
 		print_summary(c);
 	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;

@@ -122,7 +122,7 @@ json() { # machines are told what people are told
 	ln -s "$tmp/nowhere" "$tmp/d/gone.prog"
 	"$bin" check "$tmp/d" >"$tmp/out" 2>"$tmp/err"
 	expect "a directory with texts that do not read" 2 $?
-	has "they are counted" "$tmp/out" "^1 program on 1 target: 1 pass; 2 could not be read$"
+	has "they are counted" "$tmp/out" "^2 programs in 3 files on 1 target: 1 pass; 1 could not be read; 1 file could not be opened$"
 	has "one line each" "$tmp/err" "bad.prog:3:1: slice.Tensor: "
 	has "one line each" "$tmp/err" "gone.prog is no file"
 	"$bin" check "$tmp/d" --json >"$tmp/none.json" 2>"$tmp/err"
@@ -143,7 +143,8 @@ json() { # machines are told what people are told
 		assert set(files) == {"a.prog", "bad.prog", "gone.prog"}, files
 		assert files["bad.prog"]["line"] == 3 and "slice.Tensor" in files["bad.prog"]["error"]
 		assert "is no file" in files["gone.prog"]["error"]
-		assert none[-1]["summary"]["unread"] == 2 and none[-1]["summary"]["pass"] == 1, none[-1]
+		assert {k: v for k, v in none[-1]["summary"].items() if v} == {
+		    "programs": 2, "files": 3, "targets": 1, "pass": 1, "unread": 1, "unread_files": 1, "errors": 2}, none[-1]
 		a = files["a.prog"]
 		assert a["verdict"] == "pass" and a["calls"] == 1 and a["versions"].startswith("scatterproof ") and a["device"] == "cpu"
 		assert a["elements"]["exact"] + a["elements"]["enclosed"] == 25 and a["by_fill"]["dyadic"] == a["elements"], a
