@@ -2,7 +2,7 @@
 """The schemas of the op table against the installed PyTorch's: names, order, types, defaults, keyword-only, alias marks, results.
 
 schema_torch.py OPCALL: refined kinds (Dim, Index, Size…) are mapped back to ATen's types; trailing parameters that the table
-leaves out must have defaults. Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
+leaves out must have defaults, and values of them that the reader of pasted graphs passes over must change nothing. Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
 """
 from __future__ import annotations
 
@@ -119,19 +119,74 @@ def differences(op):
         yield f"{len(schema.returns)} results, here {op['nret']}"
 
 
+# Arguments that the table leaves out, with values that a graph may state: the reader must take those of the first list, and may take
+# the others only if they change nothing. An argument that is not here must be refused whatever its value.
+UNSAID = {"layout": ([None, torch.strided], [torch.sparse_coo]), "device": ([None, torch.device("cpu")], [torch.device("meta")]),
+          "pin_memory": ([None, False], [True]), "non_blocking": ([True, False], []), "implicit": ([True, False], []),
+          "dtype": ([], [torch.float64]), "sparse_grad": ([], [True]), "padding_idx": ([], [0]), "scale_grad_by_freq": ([], [True]),
+          "sparse": ([], [True])}
+OPERAND = 'x0: "f32[3, 3][3, 1]cpu" = input([3, 3], seed=1)'
+
+
+def is_read(opcall, op, name, value):
+    """Whether the reader of pasted graphs takes the argument with that value."""
+    shown = {"Tensor": "x0", "Size": "[3, 3]", "Dim": "0", "Int": "1", "Index": "1", "Scalar": "1"}
+    said = repr(value) if not isinstance(value, torch.device) else f"device(type='{value.type}')"
+    args = [shown[p["kind"]] for p in op["params"] if "default" not in p]
+    text = f"# scatterproof 1\n{OPERAND}\ny = {op['name']}({', '.join([*args, f'{name} = {said}'])})\nreturn (y,)\n".encode()
+    one = "00" * 36 + "\n"
+    sent = f"CALL {len(text)} 1 0 0\n".encode() + text + one.encode()
+    answer = subprocess.run([opcall], input=sent, capture_output=True, check=True).stdout.decode()
+    return not answer.startswith("ERR"), answer
+
+
+def look(t):
+    return t.dtype, t.layout, t.device, tuple(t.shape), t.stride(), t.is_pinned() if t.device.type == "cpu" else None, t.tolist()
+
+
+def changes_nothing(op, call, name, value):
+    plain = [plain_value(p) for p in op["params"] if "default" not in p]
+    try:
+        return look(call(*plain, **{name: value})) == look(call(*plain))
+    except (RuntimeError, NotImplementedError):
+        return False
+
+
+def unsaid_differ(opcall, op, counts):
+    """What graphs may state of arguments that the table leaves out, asked of the reader and of PyTorch."""
+    base, _, ov = op["name"].partition(".")
+    call = getattr(getattr(torch.ops.aten, base), ov or "default")
+    for a in call._schema.arguments:
+        if a.name in {p["name"] for p in op["params"]}:
+            continue
+        taken, others = UNSAID.get(a.name, (None, None))
+        if taken is None:
+            yield f"'{a.name}' is left out of the table, and not in UNSAID"
+            continue
+        for value in [*taken, *others]:
+            read, answer = is_read(opcall, op, a.name, value)
+            counts[read] += 1
+            if value in taken and not read:
+                yield f"'{a.name}={value}' is not read: {answer}"
+            if read and not changes_nothing(op, call, a.name, value):
+                yield f"'{a.name}={value}' is passed over, and changes something"
+
+
 def main():
     rows = subprocess.run([sys.argv[1], "--ops"], capture_output=True, text=True, check=True).stdout
     table = [json.loads(line) for line in rows.splitlines()]
     bad = n = 0
+    unsaid = [0, 0]     # values of arguments that programs do not have: refused, passed over
     for op in table:
         if op["name"] in OURS:
             continue
         n += 1
-        for why in differences(op):
+        for why in [*differences(op), *unsaid_differ(sys.argv[1], op, unsaid)]:
             print(f"{op['name']}: {why}")
             bad += 1
-    print(f"{n} schemas compared with PyTorch {torch.__version__}, {bad} differences")
-    return 1 if bad or not n else 0
+    print(f"{n} schemas compared with PyTorch {torch.__version__}, {bad} differences; "
+          f"of values of arguments that programs do not have, {unsaid[1]} were passed over and {unsaid[0]} refused")
+    return 1 if bad or not n or not all(unsaid) else 0
 
 
 if __name__ == "__main__":
