@@ -125,8 +125,8 @@ static bool coerce(
 	case K_FORMAT: {
 		enum memory_format f;
 		if ((v->tag != RAW_WORD && v->tag != RAW_STR) || !memory_format_find(&f, v->s))
-			return err_at(err, v->line, v->col, "%s: argument '%s' must be contiguous_format, preserve_format, channels_last or channels_last_3d",
-				op->name, q->name);
+			return err_at(err, v->line, v->col,
+				"%s: argument '%s' must be contiguous_format, preserve_format, channels_last or channels_last_3d", op->name, q->name);
 		*a = arg_format(f);
 		return true;
 	}

@@ -15,11 +15,9 @@ static const struct unsaid {
 	bool (*nothing)(const struct raw *v); /* NULL: of a device */
 	const char *taken;
 } unsaid[] = {
-	{"layout", is_strided, "None or torch.strided"},
-	{"device", NULL, "None or the device of the graph's tensors"},
-	{"pin_memory", is_false, "None or False"},
-	{"non_blocking", is_bool, "True or False"}, /* when the copy is done, not what it gives */
-	{"implicit", is_bool, "True or False"},     /* of expand: only vmap reads it */
+	{"layout", is_strided, "None or torch.strided"}, {"device", NULL, "None or the device of the graph's tensors"},
+	{"pin_memory", is_false, "None or False"}, {"non_blocking", is_bool, "True or False"}, /* when the copy is done, not what it gives */
+	{"implicit", is_bool, "True or False"},                                                /* of expand: only vmap reads it */
 };
 
 static const struct unsaid *unsaid_find(const char *name)
@@ -82,7 +80,7 @@ bool unsaid_says_nothing(struct text_reader *r, const struct op_info *op, const 
 	if (u->nothing ? u->nothing(v) : v->tag == RAW_NONE || (device_name(device, v) && unsaid_on_device(r, device)))
 		return true;
 	if (!u->nothing && r->device[0])
-		return err_at(err, v->line, v->col, "%s: %s=%s, but the graph's tensors are on %s: only graphs on one device can be judged", op->name,
-			v->name, shown(buf, sizeof buf, v), r->device);
+		return err_at(err, v->line, v->col, "%s: %s=%s, but the graph's tensors are on %s: only graphs on one device can be judged",
+			op->name, v->name, shown(buf, sizeof buf, v), r->device);
 	return err_at(err, v->line, v->col, "%s: %s=%s cannot be judged, only %s", op->name, v->name, shown(buf, sizeof buf, v), u->taken);
 }

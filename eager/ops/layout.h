@@ -28,7 +28,8 @@ void layout_channels_last(struct meta *out);      /* strides of out from its siz
 enum memory_format format_given(const struct node *n, enum memory_format otherwise);
 /* A fresh result like self in that format (at::empty_like); false with PyTorch's message if it is one of other ranks. */
 bool layout_formatted(struct meta *out, const struct meta *self, enum memory_format f, struct err *err);
-bool meta_is_formatted(const struct meta *m, enum memory_format f); /* Tensor::is_contiguous(f), which takes preserve_format for contiguous */
+bool meta_is_formatted(
+	const struct meta *m, enum memory_format f); /* Tensor::is_contiguous(f), which takes preserve_format for contiguous */
 /* TensorIterator's strides for an output of out's sizes, computed from operands in order (a NULL is skipped). Operands
  * broadcast to out's sizes. Sets out's strides only. */
 void layout_iterator(struct meta *out, const struct meta *const *in, int n);

@@ -568,22 +568,15 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	return true;
 }
 
-/* A format for that number of dimensions; contiguous, which takes no None, raises with preserve_format. */
+/* A format for that number of dimensions, mostly a channels-last one where there is one: few tensors have four or five dimensions.
+ * contiguous, which takes no None, raises with preserve_format. */
 static bool draw_format(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
-	enum memory_format fits[3];
-	int n = 0;
-	if (chance(w, PF_plain))
-		return true;
-	if (m->meta.rank == 4)
-		fits[n++] = FORMAT_CHANNELS_LAST;
-	if (m->meta.rank == 5)
-		fits[n++] = FORMAT_CHANNELS_LAST_3D;
-	fits[n++] = FORMAT_CONTIGUOUS;
-	if (q->optional)
-		fits[n++] = FORMAT_PRESERVE;
-	m->arg[k] = arg_format(fits[choose_below(w->c, (uint64_t)n)]);
+	if (m->meta.rank >= 4 && m->meta.rank <= 5 && choose_chance(w->c, 70))
+		m->arg[k] = arg_format(m->meta.rank == 4 ? FORMAT_CHANNELS_LAST : FORMAT_CHANNELS_LAST_3D);
+	else if (!chance(w, PF_plain))
+		m->arg[k] = arg_format(q->optional && choose_chance(w->c, 50) ? FORMAT_PRESERVE : FORMAT_CONTIGUOUS);
 	return true;
 }
 

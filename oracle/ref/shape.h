@@ -72,7 +72,8 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 enum memory_format shape_format_asked(const struct ref_ctx *c, enum memory_format otherwise);
 /* Strides of a fresh tensor like m in that format; an error for a channels-last one of another rank. */
 bool shape_format_strides(struct ref_ctx *c, int64_t stride[MAX_RANK], const struct meta *m, enum memory_format f);
-bool shape_in_format(const struct meta *m, enum memory_format f); /* Tensor::is_contiguous(f): strides of sizes 1 aside; preserve_format asks for contiguous */
+bool shape_in_format(const struct meta *m,
+	enum memory_format f); /* Tensor::is_contiguous(f): strides of sizes 1 aside; preserve_format asks for contiguous */
 
 /* ---- ids ---- */
 /* A Python scalar as an element of dt. */
