@@ -162,7 +162,8 @@ class Call:
     def __init__(self, op):
         self.op = op
         self.tensors: list[Spec] = []
-        self.args: list = []        # per parameter: Spec, [Spec or None], int, list, bool, float, str, ("dtype" or "format", name), None, or OMIT
+        # per parameter: Spec, [Spec or None], int, list, bool, float, str, ("dtype" or "format", name), None, or OMIT
+        self.args: list = []
 
     def add(self, arg, entry, spec):
         spec.where = (arg, entry)

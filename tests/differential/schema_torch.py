@@ -2,7 +2,8 @@
 """The schemas of the op table against the installed PyTorch's: names, order, types, defaults, keyword-only, alias marks, results.
 
 schema_torch.py OPCALL: refined kinds (Dim, Index, Size…) are mapped back to ATen's types; trailing parameters that the table
-leaves out must have defaults, and values of them that the reader of pasted graphs passes over must change nothing. Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
+leaves out must have defaults, and values of them that the reader of pasted graphs passes over must change nothing.
+Exit status: 0 all agree, 1 a difference, 77 there is no PyTorch.
 """
 from __future__ import annotations
 
