@@ -4,9 +4,9 @@
 rules_torch.py OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--texts] [--keep-going]
 
 Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: raised or not, number of results, dtype, sizes,
-strides of dimensions of size > 1 of non-empty tensors (all of rows with a memory format), aliasing and offset of views, values, self's
-storage after in-place rows, gradients of every floating operand. Bits where the operator is exact (data movement, comparisons, min/max, integers); otherwise
-within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
+strides of dimensions of size > 1 of non-empty tensors (all of rows with a memory format), aliasing and offset of views, values,
+self's storage after in-place rows, gradients of every floating operand. Bits where the operator is exact (data movement,
+comparisons, min/max, integers); otherwise within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
 With --plant the opcall program gives wrong answers of five kinds, and each must be noticed.
 Exit status: 0 all agree, 1 a difference.
 """
