@@ -31,6 +31,7 @@ const char *target_family(const struct target *t) { return t->driver->name; }
 bool target_has_versions(const struct target *t) { return t->driver->default_version != NULL; }
 bool target_has_plain(const struct target *t) { return !t->driver->stage[0].compiles; }
 
+bool target_has_own_plain(const struct target *t) { return target_has_plain(t) && !t->driver->plain_is_interpreter; }
 bool target_must_run(const struct target *t) { return target_stage(t)->compiles || (t->driver->plain_is_interpreter && t->stage != 0); }
 
 const char *target_option(const struct target *t, const char *name)

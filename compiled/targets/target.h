@@ -54,6 +54,8 @@ bool target_same_home(const struct target *a, const struct target *b);
 struct target target_plain(const struct target *t); /* the lowest rung, without options */
 /* Its family has a stage that compiles nothing: it can be asked whether a program is right. Elsewhere only our own rules can. */
 bool target_has_plain(const struct target *t);
+/* That stage is not our interpreter: what our rules say of a program, it can refute. */
+bool target_has_own_plain(const struct target *t);
 /* If t raises where the plain stage does not, t is wrong: it compiles, or it stands beside the interpreter, which anybody can ask. */
 bool target_must_run(const struct target *t);
 bool target_predicting(struct target *out, const struct target *t);  /* the stage that predicts metas; false: its family has none */

@@ -160,11 +160,6 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
-	if (str_eq(f->verdict, verdict_name[VD_INVALID])) { /* no divergence: the summary says it */
-		if (c->store)
-			store_it(c, f, &id, &exists, &state);
-		return;
-	}
 	c->nobs++;
 	if (c->store && !store_it(c, f, &id, &exists, &state)) {
 		if (!exists) /* all that is left of it is what is printed here; the report ends with the program */
@@ -511,6 +506,18 @@ static bool write_corpus(struct campaign *c, const char *dir, struct err *err)
 	return true;
 }
 
+/* Programs that eager refuses are rare: so many say something about our rules, and little about targets. */
+static bool too_many_invalid(int64_t n, int64_t of)
+{
+	bool many = n > INVALID_FEW && n > of / INVALID_ONE_IN;
+	if (many)
+		fprintf(stderr,
+			"scatterproof: this run does not count: eager refuses %" PRId64 " of %" PRId64 " programs, more than one in %d; the summary "
+			"has the reasons\n",
+			n, of, INVALID_ONE_IN);
+	return many;
+}
+
 static int exit_code(const struct campaign *c)
 {
 	struct shard_stats s;
@@ -519,7 +526,8 @@ static int exit_code(const struct campaign *c)
 		return 128 + interrupt_asked();
 	if (c->store_failed)
 		return EXIT_TARGET;
-	if (tally_fails(c->tally, &c->o->fail_on))
+	const int64_t invalid = shard_stats_verdicts(&s, VD_INVALID) + s.verdict[MAX_TARGETS][VD_INVALID];
+	if (tally_fails(c->tally, &c->o->fail_on) || (c->o->fail_on.invalid && invalid))
 		return EXIT_FINDINGS;
 	int64_t judged = shard_stats_verdicts(&s, VD_PASS) + shard_stats_verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = shard_stats_verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
@@ -527,6 +535,8 @@ static int exit_code(const struct campaign *c)
 		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
 		return EXIT_TARGET;
 	}
+	if (too_many_invalid(invalid, s.generated))
+		return EXIT_VOID;
 	if (judged == 0 || harness > judged || c->lost_shards) {
 		fprintf(stderr,
 			"scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n",

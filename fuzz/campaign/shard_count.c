@@ -34,7 +34,7 @@ static void send_refused(
 		.text = m->text,
 		.policy = policy,
 		.kind = FINDING_RAISE,
-		.severity = SEVERITY_TRIVIAL,
+		.severity = SEVERITY_NORMAL,
 		.verdict = verdict_name[VD_INVALID],
 		.signature = reason,
 		.tensor = "",

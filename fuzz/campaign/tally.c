@@ -55,6 +55,8 @@ bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 				return err_set(err, "--fail-on: '%s' has more than one of open, new", words);
 			which = true;
 			out->only_new = word[0] == 'n';
+		} else if (str_eq(word, "invalid")) {
+			out->invalid = true;
 		} else if (finding_severity_find(&severity, word)) {
 			if (least)
 				return err_set(err, "--fail-on: '%s' has more than one severity; the least one that is to fail is enough", words);
@@ -63,7 +65,7 @@ bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 		} else if (str_eq(word, "meta")) {
 			return err_set(err, "--fail-on: 'meta' is now 'trivial' (findings that differ in strides alone)");
 		} else {
-			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial", word);
+			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial, invalid", word);
 		}
 		s += n;
 		if (!*s)

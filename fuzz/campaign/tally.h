@@ -24,6 +24,7 @@ bool met_marked(enum met how);               /* a person has: it fails no run */
 struct fail_on {
 	bool only_new;               /* "new": NEW and REGRESSED; else ("open") OPEN ones, too */
 	enum finding_severity least; /* "high", "normal" (the default), "trivial" */
+	bool invalid;                /* "invalid": a program that eager refuses does, too, whoever expected it */
 };
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err);
 

@@ -214,7 +214,7 @@ static enum met keep(struct checking *c, const struct checked *one, const struct
 		.text = text,
 		.policy = "check",
 		.kind = refused ? FINDING_RAISE : o->kind,
-		.severity = refused ? SEVERITY_TRIVIAL : o->severity,
+		.severity = refused ? SEVERITY_NORMAL : o->severity,
 		.verdict = verdict_name[o->verdict],
 		.signature = refused ? verdict_reason(o, a) : o->signature,
 		.tensor = o->tensor,
@@ -294,20 +294,24 @@ static void write_artifacts(struct checking *c, const struct result *r, int targ
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
+/* What eager refuses and nothing of ours does is one about eager, or about our rules. */
+static bool is_finding(const struct outcome *o) { return verdict_diverges(o->verdict) || o->unexpected; }
+
 static int code_of(const struct outcome *o)
 {
-	return o->verdict == VD_PASS       ? EXIT_CLEAN
-		: verdict_diverges(o->verdict) ? EXIT_FINDINGS
-		: o->verdict == VD_HARNESS     ? EXIT_TARGET
-									   : EXIT_VOID;
+	return o->verdict == VD_PASS ? EXIT_CLEAN : is_finding(o) ? EXIT_FINDINGS : o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 }
 
 static int judged(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
 {
 	int rc = code_of(one->o);
 	enum met how = MET_NEW, said = MET_NEW;
-	if (c->o.baseline && verdict_diverges(one->o->verdict))
-		said = keep_met(MET_NEW, &c->baseline, one->target, one->versions, one->o->kind, one->o->signature);
+	if (c->o.baseline && is_finding(one->o)) {
+		const struct target of = concerned(one->o, t);
+		bool refused = one->o->unexpected;
+		said = keep_met(MET_NEW, &c->baseline, target_text(&of, a), one->versions, refused ? FINDING_RAISE : one->o->kind,
+			refused ? verdict_reason(one->o, a) : one->o->signature);
+	}
 	one->baseline = said == MET_BASELINE ? "known (baseline)" : said == MET_REGRESSED ? "regressed" : NULL;
 	print_one(c, one);
 	if (c->store)

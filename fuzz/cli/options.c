@@ -122,7 +122,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_DEFECT] = {"--defect", "A,B", "compile selftest", "plant this defect, one (selftest: only these; default: each of them, and none)"},
 	[O_FAIL_ON] = {"--fail-on", "WORDS", "fuzz",
 		"which findings make exit code 1: open (default: new ones and old ones that nobody marked) or new; and of\n"
-		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high"},
+		"                    which severity at least: high, normal (default), trivial (strides alone); as in new,high; invalid: a\n"
+		"                    program that eager refuses makes it, too"},
 	[O_BASELINE] = {"--baseline", "FILE", "fuzz check",
 		"findings in it (`findings export --known` writes it) count as marked: they are said and make no exit code"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},

@@ -72,7 +72,7 @@ static enum claim_verdict judge_raise(
 		*why = arena_printf(a, "eager refuses the program: %s", o->why);
 		return CLAIM_OPEN;
 	}
-	if (program_raises(p, t, a)) {
+	if (!target_has_own_plain(t) && program_raises(p, t, a)) { /* else whoever asks the claim asks that stage */
 		*why = arena_printf(a, "autograd refuses the program, whoever runs it: %s", o->why);
 		return CLAIM_OPEN;
 	}

@@ -117,10 +117,22 @@ static bool worth_asking(struct ran *out, struct references *refs, const struct 
 		no_answer(out, VD_UNJUDGED, ref ? ref->jc.message : "no licence is known for this target");
 		return false;
 	}
-	const char *refused = program_raises(p, t, a);
+	const char *refused = target_has_own_plain(t) ? NULL : program_raises(p, t, a);
 	if (refused)
 		no_answer(out, VD_INVALID, refused);
 	return !refused;
+}
+
+/* What our rules refuse is rarely worth a compile: the plain stage, which may refute them, comes first. */
+static bool plain_refuses(struct ran *out, struct exec *e, const struct prog *p, const struct target *t, struct arena *a)
+{
+	const struct target plain = plain_of(t);
+	if (p->must_raise || !target_must_run(t) || !target_has_own_plain(t) || !program_raises(p, t, a))
+		return false;
+	exec_run(&out->result, a, e, p, &plain);
+	if (out->result.status == RES_RAISED)
+		no_answer(out, VD_INVALID, out->result.message);
+	return out->result.status == RES_RAISED;
 }
 
 static void run(struct ran *out, struct runner *r, const struct prog *p, const struct target *t, bool judged, struct arena *a)
@@ -139,6 +151,8 @@ static void run(struct ran *out, struct runner *r, const struct prog *p, const s
 		return;
 	}
 	struct exec *e = home_find(r, &named)->e;
+	if (plain_refuses(out, e, p, t, a))
+		return;
 	out->asked = true;
 	r->calls++;
 	exec_run(&out->result, a, e, p, t);

@@ -9,6 +9,7 @@
 
 #include "compiled/targets/exec.h"
 #include "compiled/targets/message.h"
+#include "fuzz/triage/grounds.h"
 #include "fuzz/triage/signature.h"
 #include "fuzz/triage/tensor_name.h"
 #include "oracle/judge/spread.h"
@@ -245,14 +246,18 @@ static void from_must_raise(
 		a, "raise accepts: %s", message_generalised(p->raises ? p->raises : out->why + strlen("runs what eager refuses: "), a));
 }
 
-/* A program that the plain stage refuses is the generator's fault or ours, never a finding about a compiler. */
+/* The reference does not refuse it. What the plain stage refuses is no finding about a compiler, but one about that stage or our rules if
+ * these accept it. Where the plain stage is the interpreter, its word alone is not enough. A compiler that has a plain stage of its own is
+ * excused by that stage alone (plain.h). */
 static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
-	bool ours = program_raises(p, t, a);
+	const char *ours = program_raises(p, t, a);
+	bool grounded = ours && (out->reference != REF_OK || grounds_for(p, ours));
+	bool excused = target_has_own_plain(t) ? false : target_has_plain(t) ? ours != NULL : grounded;
 	out->why = r->message;
-	if (!target_must_run(t) || ours) {
+	if (!target_must_run(t) || excused) {
 		out->verdict = VD_INVALID;
-		out->unexpected = !ours;
+		out->unexpected = target_has_own_plain(t) ? !ours : !grounded;
 		return;
 	}
 	out->verdict = VD_MISMATCH;

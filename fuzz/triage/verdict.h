@@ -15,6 +15,9 @@ bool verdict_find(int *out, const char *name, struct err *err);
 /* A divergence that left no results. */
 static inline bool verdict_ends(enum verdict v) { return v == VD_INVARIANT || v == VD_CRASH || v == VD_HANG; }
 static inline bool verdict_diverges(enum verdict v) { return v == VD_MISMATCH || verdict_ends(v); }
+/* Programs that eager refuses are rare (17 of a million): a campaign in which more than one of so many are, and more than a few, says
+ * something about our rules and not about its targets. */
+enum { INVALID_ONE_IN = 1000, INVALID_FEW = 3 };
 
 /* Elements by class, each in one; exact ones agree bit for bit, enclosed ones lie inside their radius, weak ones inside one that is wider
  * than half the value, suspects inside theirs and yet far from where a dozen drawn evaluations lie (oracle/judge/spread.h); tied ones are
@@ -53,7 +56,7 @@ struct outcome {
 	enum verdict verdict;
 	unsigned freedoms;     /* bits of the freedoms made use of */
 	const char *why;       /* one line: the reason of anything but pass */
-	bool unexpected;       /* invalid: eager refuses what neither the reference nor the interpreter refuses, or not what a program says */
+	bool unexpected;       /* invalid: eager refuses what nothing of ours refuses with good reason, or not what it must: a finding */
 	const char *suspicion; /* a pass with suspects: a line for each tensor that has some; else "" */
 	struct element_counts all, by_fill[NFILL_CLASSES]; /* zero where nothing was compared */
 	/* set if the verdict diverges */

@@ -5,7 +5,7 @@ sql() { "$bin" findings sql "$1" --db "$tmp/s.db" | tail -1; }
 
 refused() { # programs that eager refuses and nobody expected: one per reason is kept, with the command that shows it
 	"$bin" fuzz --target builtin:eager+plant=refuse --programs 200 --seed 5 --jobs 2 --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
-	expect "they are no findings about a target" 0 $?
+	expect "they are findings" 1 $?
 	has "reason and count" "$tmp/out" "^ +[0-9]+  invalid: RuntimeError: planted refusal of N bytes$"
 	has "the command" "$tmp/out" "^ +see the first:  scatterproof gen --seed 5 --program [0-9]+$"
 	command=$(sed -n 's/^ *see the first:  scatterproof //p' "$tmp/out")
@@ -13,7 +13,7 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 	"$bin" check "$tmp/p.prog" --target builtin:eager+plant=refuse >"$tmp/check"
 	has "it shows the refusal" "$tmp/check" \
 		"p.prog: invalid on builtin:eager\+plant=refuse: RuntimeError: planted refusal of [0-9]+ bytes"
-	expect "one is kept" "1 raise trivial" \
+	expect "one is kept" "1 raise normal" \
 		"$(sql "select count(*) || ' ' || kind || ' ' || severity from v_findings group by signature" | tail -1)"
 	expect "its observation says so" "invalid" "$(sql "select distinct verdict from v_observations")"
 	id=$(sql "select id from v_findings")
@@ -25,6 +25,20 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 	"$bin" repro "$id" --db "$tmp/s.db" --target torch:eager --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	has "the script's claim" "$tmp/s.py" "^# Exits 1 if eager refuses the program, which both sets of rules accept, 0 if not"
 	has "the script" "$tmp/s.py" "^REFUSED = True"
+	fuzz="fuzz --target builtin:eager+plant=refuse --seed 5 --db $tmp/s.db"
+	"$bin" findings mark "$id" known --db "$tmp/s.db" >/dev/null
+	"$bin" $fuzz --programs 200 >"$tmp/out" 2>"$tmp/err"
+	expect "so many that the run does not count, although they are known" 4 $?
+	has "the share" "$tmp/err" "does not count: eager refuses [0-9]+ of 200 programs, more than one in 1000; the summary has the reasons"
+	"$bin" $fuzz --programs 200 --fail-on invalid >"$tmp/out" 2>"$tmp/err"
+	expect "--fail-on invalid" 1 $?
+	"$bin" $fuzz --programs 12 >"$tmp/out" 2>"$tmp/err"
+	expect "a few" 0 $?
+	has "a few" "$tmp/out" "invalid [123]$"
+	"$bin" $fuzz --programs 12 --fail-on invalid >"$tmp/out" 2>"$tmp/err"
+	expect "a few, --fail-on invalid" 1 $?
+	"$bin" fuzz --target builtin:eager --programs 50 --seed 5 --fail-on invalid,new >"$tmp/out" 2>"$tmp/err"
+	expect "none, --fail-on invalid" 0 $?
 	"$bin" fuzz --target builtin:eager+plant=refuse --programs 100 --seed 6 --json >"$tmp/out" 2>"$tmp/err"
 	has "machines are told, too" "$tmp/out" '"reason": "invalid: RuntimeError: planted refusal of N bytes", "n": [0-9]+, "first": '\
 '"scatterproof gen --seed 6 --program [0-9]+"'
@@ -39,6 +53,7 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 		backward (y: g)
 	END
 	"$bin" check "$tmp/must.prog" >"$tmp/out"
+	expect "it is not judged" 4 $?
 	has "what must raise is invalid, too, and expected" "$tmp/out" "must.prog: invalid on builtin:eager"
 }
 
@@ -188,19 +203,19 @@ plain() { # what a compiled program raises counts if eager does not raise, too: 
 	fuzz="fuzz --target torch:aot_eager --target torch:aot_eager+dynamic=1 --no-cheap --programs 12 --seed 1 --python $worker"
 	export HOSTILE=raise
 	"$bin" $fuzz --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
-	expect "nothing is judged" 4 $?
+	expect "a finding about eager" 1 $?
 	expect "no divergence is counted" "invalid 12" \
 		"$(sql "select group_concat(verdict || ' ' || n) from (select verdict, sum(n) as n from v_counters group by 1)")"
 	has "reason and count" "$tmp/out" "^ +12  invalid: RuntimeError"
 	has "the command" "$tmp/out" "^ +see the first:  scatterproof gen --seed 1 --program [0-9]+$"
 	kept="select group_concat(kind || ' ' || severity || ' ' || nobs) from v_findings"
 	where="select group_concat(distinct verdict || ' on ' || target) from v_observations"
-	expect "one is kept" "raise trivial 1" "$(sql "$kept")"
+	expect "one is kept" "raise normal 1" "$(sql "$kept")"
 	"$bin" gen --seed 1 --program 0 >"$tmp/p.prog"
 	"$bin" check "$tmp/p.prog" --target torch:aot_eager --python "$worker" --db "$tmp/s.db" >"$tmp/out"
-	expect "check: invalid" 4 $?
+	expect "check: invalid, unexpectedly" 1 $?
 	has "check keeps it as the campaign does" "$tmp/out" "kept as [0-9a-f]{8}, there before"
-	expect "and nothing else" "raise trivial 2" "$(sql "$kept")"
+	expect "and nothing else" "raise normal 2" "$(sql "$kept")"
 	expect "of eager" "invalid on torch-2.11.0:eager@cpu" "$(sql "$where")"
 	rm "$tmp/s.db"
 	export HOSTILE=compiled

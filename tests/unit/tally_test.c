@@ -42,6 +42,8 @@ static void which_fail(void)
 		{"new,high", true, false, SEVERITY_HIGH},
 		{"trivial,new", true, false, SEVERITY_TRIVIAL},
 		{"open,normal", true, true, SEVERITY_NORMAL},
+		{"invalid", true, true, SEVERITY_NORMAL},
+		{"invalid,new,high", true, false, SEVERITY_HIGH},
 	};
 	static const enum finding_severity severity[] = {SEVERITY_TRIVIAL, SEVERITY_NORMAL, SEVERITY_HIGH};
 	for (int i = 0; i < ARRAY_LEN(row); i++)

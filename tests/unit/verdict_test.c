@@ -140,15 +140,26 @@ static void test_plain_stage_raises(void)
 	EXPECT_STR(verdict_reason(&o, &arena), "unsupported: refuses that");
 }
 
-/* What autograd refuses is refused everywhere: no finding of the compiler that says so, too. */
+/* What autograd refuses is refused everywhere: no finding of the compiler that says so, too, once its own plain stage has said it. */
 static void test_both_raise(void)
 {
 	struct prog *p =
 		program("# scatterproof 1\nx = input([2], seed=1, requires_grad=True)\ne = exp(x)\nz = mul_.Scalar(e, 2.0)\ng = full([2], 1.0)\n"
 				"return (e,)\nbackward (e: g)\n");
 	struct result r = {.status = RES_RAISED, .message = "RuntimeError: modified by an inplace operation", .stderr_tail = ""};
-	EXPECT_INT(judged(p, &r, "torch:inductor@cpu").verdict, VD_INVALID);
+	struct result plain = r;
+	struct target inductor = target("torch:inductor@cpu");
+	struct outcome o = judged(p, &r, "torch:inductor@cpu");
+	EXPECT(o.verdict == VD_MISMATCH && plain_needed(&o, &inductor), "our own rules do not excuse what torch:eager may run");
+	plain_settle(&o, &r, &plain);
+	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
+	static const char *const plainly[] = {"torch:eager", "builtin:eager", "builtin:jit"};
+	for (int i = 0; i < ARRAY_LEN(plainly); i++) {
+		o = judged(p, &r, plainly[i]);
+		EXPECT(o.verdict == VD_INVALID && !o.unexpected, "%s: %s", plainly[i], verdict_name[o.verdict]);
+	}
+	EXPECT_INT(judged(p, &r, "python:x.py").verdict, VD_INVALID);
 }
 
 /* What a compiling target raises is asked of the plain stage, and only that: a program that eager refuses is invalid everywhere. */
