@@ -160,7 +160,7 @@ static void take_doubted(struct shard *s)
 	exec_take(&plain, &j->arena, s->main);
 	s->stats.target_ms += plain.target_ms;
 	shard_take_up_job(s, j, "judging on ", &s->target[target]);
-	plain_settle(&o, j->raised_result, &plain);
+	plain_settle(&o, j->raised_result, &plain, &j->prog, &s->target[target], &j->arena);
 	j->raised = NULL;
 	settle_main(s, j, target, &o, j->raised_result);
 }

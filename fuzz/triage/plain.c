@@ -14,7 +14,8 @@ struct target plain_of(const struct target *t)
 	return plain;
 }
 
-void plain_settle(struct outcome *o, const struct result *r, const struct result *plain)
+void plain_settle(struct outcome *o, const struct result *r, const struct result *plain, const struct prog *p, const struct target *t,
+	struct arena *a)
 {
 	bool both_run = r->status == RES_OK && plain->status == RES_OK, both_raise = r->status == RES_RAISED && plain->status == RES_RAISED;
 	if (!both_run && !both_raise)
@@ -22,7 +23,7 @@ void plain_settle(struct outcome *o, const struct result *r, const struct result
 	const char *why = both_run ? "eager runs it, too, though the program or the reference says that eager must refuse it" : plain->message;
 	*o = (struct outcome){.verdict = VD_INVALID,
 		.why = why,
-		.unexpected = true,
+		.unexpected = both_run || !program_raises(p, t, a),
 		.signature = "",
 		.tensor = "",
 		.pattern = "",
@@ -39,5 +40,5 @@ void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const st
 	if (!plain_needed(o, t))
 		return;
 	exec_run(&says, a, e, p, &plain);
-	plain_settle(o, r, &says);
+	plain_settle(o, r, &says, p, t, a);
 }

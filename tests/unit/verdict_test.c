@@ -151,8 +151,8 @@ static void test_both_raise(void)
 	struct target inductor = target("torch:inductor@cpu");
 	struct outcome o = judged(p, &r, "torch:inductor@cpu");
 	EXPECT(o.verdict == VD_MISMATCH && plain_needed(&o, &inductor), "our own rules do not excuse what torch:eager may run");
-	plain_settle(&o, &r, &plain);
-	EXPECT_INT(o.verdict, VD_INVALID);
+	plain_settle(&o, &r, &plain, p, &inductor, &arena);
+	EXPECT(o.verdict == VD_INVALID && !o.unexpected, "eager and our rules agree");
 	EXPECT_INT(judged(program(NEG), &r, "torch:inductor@cpu").verdict, VD_MISMATCH);
 	static const char *const plainly[] = {"torch:eager", "builtin:eager", "builtin:jit"};
 	for (int i = 0; i < ARRAY_LEN(plainly); i++) {
@@ -178,20 +178,21 @@ static void test_plain_stage_is_asked(void)
 	EXPECT_INT(o.verdict, VD_MISMATCH);
 	EXPECT(plain_needed(&o, &inductor), "a raise of a compiled program");
 	EXPECT(!plain_needed(&o, &eager), "nobody below eager");
-	plain_settle(&o, &compiled, &fine);
+	plain_settle(&o, &compiled, &fine, p, &inductor, &arena);
 	EXPECT_INT(o.verdict, VD_MISMATCH);
 	plain.message = "RuntimeError: eager refuses";
-	plain_settle(&o, &compiled, &plain);
+	plain_settle(&o, &compiled, &plain, p, &inductor, &arena);
 	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT_STR(o.why, "RuntimeError: eager refuses");
+	EXPECT(o.unexpected, "our rules accept it");
 	struct result accepted = {.status = RES_OK, .message = "", .stderr_tail = ""};
 	struct prog *wrong =
 		program("# scatterproof 1\nx = input([4], seed=1)\ny = input([3], seed=2)\nz = add.Tensor(x, y)\nreturn (z,)\nraises\n");
 	o = judged(wrong, &accepted, "torch:inductor@cpu");
 	EXPECT(plain_needed(&o, &inductor), "what a compiled program accepts");
-	plain_settle(&o, &accepted, &plain);
+	plain_settle(&o, &accepted, &plain, wrong, &inductor, &arena);
 	EXPECT_INT(o.verdict, VD_MISMATCH);
-	plain_settle(&o, &accepted, &fine);
+	plain_settle(&o, &accepted, &fine, wrong, &inductor, &arena);
 	EXPECT_INT(o.verdict, VD_INVALID);
 	EXPECT(o.unexpected, "nobody says why eager refuses it");
 	((float *)(uintptr_t)fine.call[0].out[0].data)[0] += 1;
