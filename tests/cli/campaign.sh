@@ -474,27 +474,32 @@ usage() { # bad input: a sentence and the documented code
 	timeout 20 "$bin" findings sql "$endless" --limit 300ms --db "$tmp/one.db" >"$tmp/out" 2>&1
 	expect "an endless query" 2 $?
 	has "an endless query" "$tmp/out" "longer than 0.3 s.*--limit"
-	timeout --preserve-status -s INT 2 "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1
+	(trap - INT; exec "$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1) &
+	pid=$!
+	becomes "the query runs" works $pid
+	kill -INT $pid
+	wait $pid
 	expect "an endless query and Ctrl-C" 130 $?
 	has "an endless query and Ctrl-C" "$tmp/out" "ended by signal 2"
 	"$bin" findings sql "$endless" --db "$tmp/one.db" >"$tmp/out" 2>&1 &
 	pid=$!
-	sleep 2
+	becomes "the query runs" works $pid
 	for i in 1 2 3 4 5; do kill -TERM $pid; sleep 0.01; done 2>/dev/null # a wish said five times is one wish
 	wait $pid
 	expect "an endless query and many signals" 143 $?
 	has "an endless query and many signals" "$tmp/out" "ended by signal 15"
 	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
 	pid=$!
-	sleep 2
+	becomes "programs are counted" counted "$tmp/sig.db" 1
 	kill -TERM $pid
 	wait $pid
 	expect "SIGTERM" 143 $?
 	expect "the store is whole" ok "$(sqlite3 "$tmp/sig.db" 'pragma integrity_check')"
 	for i in 1 2 3 4 5 6; do # Ctrl-C while some wait for their confirmation: they are kept, unconfirmed
+		n=$(sql "select coalesce(sum(n), 0) from v_counters" "$tmp/int.db" 2>/dev/null || echo 0)
 		"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed $i --db "$tmp/int.db" >"$tmp/out" 2>&1 &
 		pid=$!
-		sleep 0.$((i + 2))
+		becomes "programs are counted" counted "$tmp/int.db" $((n + 60 * i - 59))
 		kill -TERM $pid
 		[ $((i % 2)) = 0 ] && kill -TERM $pid   # as timeout(1) does: to the process and to its group
 		wait $pid

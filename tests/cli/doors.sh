@@ -17,12 +17,6 @@ harmless() { # harmless WHAT FILE...: no control character but newline and tab, 
 	expect "$1: says something" yes "$(cat "${@:2}" | grep -q . && echo yes)"
 }
 run() { "$bin" "$@" >"$tmp/out" 2>"$tmp/err"; }
-descendants() { # descendants PID
-	for p in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
-		echo "$p"
-		descendants "$p"
-	done
-}
 esc=$'\x1b[31m\x9b31m\xc2\x9b\r\xe2\x80\xae'
 seed=$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog
 
@@ -203,13 +197,13 @@ small() { # a small machine: one thread everywhere, little memory, few descripto
 	"$bin" check - <"$tmp/pipe" >"$tmp/out" 2>&1 &
 	pid=$!
 	exec 9>"$tmp/pipe"
-	sleep 0.3
+	becomes "check reads" sleeps $pid
 	threads "check" $pid
 	exec 9>&-
 	wait $pid
 	"$bin" fuzz --target builtin:eager --time 20s --jobs 2 >"$tmp/out" 2>&1 &
 	pid=$!
-	sleep 1
+	becomes "two shards and their targets are there" has_descendants $pid 4
 	all=$(descendants $pid)
 	for p in $pid $all; do threads "$(tr '\0' ' ' </proc/"$p"/cmdline | cut -d' ' -f2)" "$p"; done
 	expect "a campaign, its shards and their targets" yes "$([ "$(echo $pid $all | wc -w)" -ge 5 ] && echo yes)"
@@ -342,7 +336,7 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 
 	"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed 5 --db "$tmp/hup.db" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	sleep 1
+	becomes "programs are counted" counted "$tmp/hup.db" 1
 	kill -HUP $pid
 	wait $pid
 	expect "SIGHUP" 129 $?
@@ -353,7 +347,8 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	timeout 1 cat /dev/zero >"$tmp/stuck"
 	timeout -s KILL 90 "$bin" fuzz --target builtin:eager+plant=zero --jobs 3 --time 80s --seed 5 --db "$tmp/stuck.db" >"$tmp/stuck" 2>"$tmp/err" &
 	pid=$!
-	sleep 4
+	becomes "three shards and their targets are there" has_descendants $pid 7
+	becomes "everybody waits for the reader" stands_still $pid
 	kill -TERM "$(descendants $pid | head -1)"
 	(sleep 20 && for p in $(descendants $pid); do echo "still there: $(cat /proc/"$p"/wchan) $(cut -c1-150 /proc/"$p"/stat)"; done) >"$tmp/there" 2>&1 8>&- &
 	watch=$!
@@ -364,7 +359,7 @@ usage() { # careless command lines: a sentence and exit 2, nothing else
 	exec 8>&-
 	(trap '' HUP; exec "$bin" fuzz --target builtin:eager --time 2s --seed 5 >"$tmp/out" 2>"$tmp/err") &
 	pid=$!
-	sleep 0.5
+	becomes "it runs" runs $pid
 	kill -HUP $pid
 	wait $pid
 	expect "SIGHUP under nohup" 0 $?
@@ -387,6 +382,11 @@ until_end() {
 	expect "the campaign ended" yes no
 }
 rows() { $tmux capture-pane -p -J -S - 2>/dev/null | sed 's/ *$//'; } # what stands there, lines that were wrapped in one
+shows() { rows | grep -qE "$1"; }
+moved_on() { # the last status line is another than in $tmp/before, or the campaign has ended
+	rows >"$tmp/now"
+	grep -q '^ended with' "$tmp/now" || { grep -qE "$status" "$tmp/now" && ! cmp -s "$tmp/before" "$tmp/now"; }
+}
 status='^[0-9]+s( finishing)?  [0-9]+ programs'
 
 status() { # a campaign on a terminal: one line that fits, findings of a few lines
@@ -397,7 +397,7 @@ status() { # a campaign on a terminal: one line that fits, findings of a few lin
 	for width in 80 40; do
 		rm -f "$tmp/t.db"
 		window $width "$bin fuzz --target builtin:eager+plant=zero --time 5s --seed 5 --db $tmp/t.db"
-		sleep 3
+		becomes "$width columns: a status line" shows "$status"
 		rows >"$tmp/running"
 		until_end
 		rows >"$tmp/out"
@@ -415,7 +415,8 @@ status() { # a campaign on a terminal: one line that fits, findings of a few lin
 	done
 	window 80 "$bin fuzz --target builtin:eager --time 8s --seed 5"
 	for width in 40 100 30 80 60; do # narrower and wider while it runs
-		sleep 1.2
+		rows >"$tmp/before"
+		becomes "another status line before $width columns" moved_on
 		$tmux resize-window -x $width -y 24
 	done
 	until_end

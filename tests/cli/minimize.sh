@@ -69,13 +69,20 @@ file() {
 	expect "no such version" 3 $?
 }
 
+causes() { sql "select count(distinct full_id) from v_events where kind = 'cause'" "$1"; }
+has_causes() { [ "$(causes "$1")" -ge "$2" ]; }
 triage() { # every open finding, most severe first; killed or stopped, it goes on where it was
 	"$bin" fuzz --target builtin:eager+plant=zero --programs 400 --seed 5 --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
 	n=$(sql "select count(*) from v_open" "$tmp/f.db")
 	expect "several findings" yes "$([ "$n" -ge 5 ] && echo yes)"
-	timeout -s KILL 1 "$bin" triage --db "$tmp/f.db" --jobs 2 >"$tmp/out" 2>"$tmp/err"
-	sleep 1 # its children end when it does
-	some=$(sql "select count(distinct full_id) from v_events where kind = 'cause'" "$tmp/f.db")
+	"$bin" triage --db "$tmp/f.db" --jobs 2 >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	becomes "the first finding has a cause" has_causes "$tmp/f.db" 1
+	children=$(descendants $pid)
+	kill -KILL $pid
+	wait $pid
+	becomes "its children end when it does" gone $children
+	some=$(causes "$tmp/f.db")
 	"$bin" triage --db "$tmp/f.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
 	has "nothing begins" "$tmp/err" "^triaged 0, left $((n - some))$"
 	has "a long program is a command" "$tmp/out" "^      a program of [1-9][0-9]+ lines: scatterproof findings show [0-9a-f]{8} --db $tmp/f.db$"

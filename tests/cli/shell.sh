@@ -20,6 +20,35 @@ hasnt() { # hasnt WHAT FILE PATTERN
 	checks=$((checks + 1))
 	! grep -E -e "$3" "$2" || { echo "FAIL: $1: '$3' is there"; fails=$((fails + 1)); }
 }
+becomes() { # becomes WHAT COMMAND...: waits for a state, that COMMAND succeeds; a failed check after two minutes
+	local what=$1 end=$((SECONDS + 120))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || { expect "$what" yes no; return; }
+		sleep 0.02
+	done
+}
+# States. counted DB N: a campaign has committed N programs; runs PID: it is the binary; sleeps PID: and waits for something.
+counted() { [ "$("$bin" findings sql "select coalesce(sum(n), 0) from v_counters" --db "$1" | tail -1)" -ge "$2" ]; }
+runs() { [ "$(readlink /proc/"$1"/exe)" -ef "$bin" ]; }
+sleeps() { runs "$1" && [ "$(cut -d' ' -f3 /proc/"$1"/stat)" = S ]; }
+ticks() { cat $(printf '/proc/%s/stat ' "$@") 2>/dev/null | awk '{n += $14 + $15} END {print n + 0}'; } # of processor time, 100 a second
+works() { runs "$1" && [ "$(ticks "$1")" -ge 20 ]; }
+descendants() { # descendants PID
+	for p in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+		echo "$p"
+		descendants "$p"
+	done
+}
+has_descendants() { [ "$(descendants "$1" | wc -l)" -ge "$2" ]; } # has_descendants PID N
+stands_still() { # nothing below PID has used the processor for a second
+	local all before
+	all=$(descendants "$1")
+	before=$(ticks $all)
+	sleep 1
+	[ "$before" = "$(ticks $(descendants "$1"))" ]
+}
+gone() { for p in "$@"; do [ "$(cut -d' ' -f3 /proc/"$p"/stat 2>/dev/null || echo Z)" = Z ] || return 1; done; } # gone PID...
 sql() { "$bin" findings sql "$1" --db "$2" | tail -n +2; }
 end() { # the exit code
 	echo "$checks checks, $fails failed"

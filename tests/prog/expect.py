@@ -10,27 +10,54 @@ usage: expect.py SCATTERPROOF builtin|torch-2.11.0|torch-2.15.0 FILE...
 What generated kernels do depends on the vector instructions of the machine: what is stated of `inductor` was seen with AVX-512, and is
 asserted where that is; elsewhere it is said to be skipped.
 
+A line whose target is none of those kinds, or whose verdict is none of check's words, is a failure of each run that reads it: else nobody
+would ever ask it.
+
 Each target runs all its programs in one go. Whether that PyTorch is installed, with_torch.sh looks before: a target that does not run is a
 failure here.
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 MARK = "# expect: "
+KINDS = ("builtin", "torch-2.11.0", "torch-2.15.0")
+VERDICTS = ("pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
 AVX512 = "avx512f" in Path("/proc/cpuinfo").read_text().split()
+
+
+class Misstated(Exception):
+    """A line that no run would ask."""
+
+
+def expectations(path: str) -> list[tuple[str, str, list[str]]]:
+    """(target, verdicts, [tensor and pattern]) of each line."""
+    out = []
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        if not re.match(r"\s*#\s*expect\b", line, re.IGNORECASE):
+            continue
+        if not line.startswith(MARK) or len(line[len(MARK) :].split()) < 2:
+            raise Misstated(f"{path}:{number}: not '{MARK}TARGET VERDICT [TENSOR: PATTERN]'")
+        target, verdicts, *rest = line[len(MARK) :].strip().split(" ", 2)
+        if target.startswith("torch:"):
+            target = "torch-2.11.0:" + target.removeprefix("torch:")
+        if target.split(":")[0] not in KINDS or ":" not in target:
+            raise Misstated(f"{path}:{number}: '{target}' is no target of {', '.join(KINDS)}")
+        for verdict in verdicts.split("|"):
+            if verdict not in VERDICTS:
+                raise Misstated(f"{path}:{number}: '{verdict}' is none of {', '.join(VERDICTS)}")
+        out.append((target, verdicts, rest))
+    return out
 
 
 def stated(path: str, kind: str) -> list[tuple[str, str, str]]:
     """(target, verdicts, tensor and pattern) of this kind."""
-    lines = [line[len(MARK) :] for line in Path(path).read_text().splitlines() if line.startswith(MARK)]
+    lines = expectations(path)
     found = []
-    for line in lines:
-        target, verdicts, *rest = line.strip().split(" ", 2)
-        if target.startswith("torch:"):
-            target = "torch-2.11.0:" + target.removeprefix("torch:")
+    for target, verdicts, rest in lines:
         if target.startswith(kind + ":"):
             found.append((target, verdicts, rest[0].strip() if rest else ""))
     return found if lines else [(f"{kind}:eager", "pass", "")]
@@ -46,10 +73,14 @@ def said(binary: str, target: str, files: list[str]) -> dict[str, dict]:
 
 def main(binary: str, kind: str, files: list[str]) -> int:
     wanted: dict[str, list[tuple[str, str, str]]] = {}
-    for path in files:
-        for target, verdicts, tensor in stated(path, kind):
-            wanted.setdefault(target, []).append((path, verdicts, tensor))
     checks = fails = skipped = 0
+    for path in files:
+        try:
+            for target, verdicts, tensor in stated(path, kind):
+                wanted.setdefault(target, []).append((path, verdicts, tensor))
+        except Misstated as e:
+            print(f"FAIL: {e}")
+            fails += 1
     for target, programs in sorted(wanted.items()):
         if ":inductor" in target and not AVX512:
             skipped += len(programs)
