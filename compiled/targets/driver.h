@@ -12,13 +12,16 @@
 #include "eager/lang/result.h"
 #include "eager/lang/target_facts.h"
 
-/* A legitimate difference or a known refusal concerns its stage and every later one of the ladder. */
+/* A legitimate difference or a known refusal concerns its stage and every later one of the ladder; one of `plain`, what the stages that
+ * compile nothing have no kernel for on that device. A compiler that says so where the plain stage runs is not excused. */
 struct target_freedom {
 	unsigned bit;
 	const char *stage, *reason, *source;
 };
 struct target_refusal {
 	const char *stage, *fragment, *reason, *source;
+	bool plain;
+	enum target_device device;
 };
 
 /* Something of a stage that an option of the target's name switches off, or makes plainer, by itself. Coarse ones come first. */
@@ -85,7 +88,7 @@ struct target_driver {
 	bool plain_is_interpreter; /* the plain stage is the interpreter of eager/run, which whoever judges can ask, too */
 	const struct target_freedom *freedom;
 	int nfreedoms;
-	const struct target_refusal *refusal; /* fragments of messages raised while compiling that are known refusals */
+	const struct target_refusal *refusal; /* fragments of messages, raised while compiling or by plain stages, that are known refusals */
 	int nrefusals;
 	const char *const *wrapping; /* what frameworks write around the error that matters; ends with NULL. NULL: nothing */
 	const char *package;         /* "/torch/": the part of a path in a traceback from which on it is the compiler's. NULL: none */
@@ -139,6 +142,7 @@ extern const struct target_driver *const target_drivers[];
 extern const int ntarget_drivers;
 
 const struct target_driver *target_driver_named(const char *name, size_t n); /* NULL: unknown */
+bool target_refusal_concerns(const struct target_refusal *r, const struct target *t);
 /* The refusal of t that message shows; NULL: none. */
 const struct target_refusal *target_refusal_of(const struct target *t, const char *message);
 /* Models of the GPUs that NVIDIA's driver lists, "A, B"; "" if none. Nothing is opened, so no promise that they work. */

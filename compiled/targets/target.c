@@ -339,10 +339,15 @@ void target_facts(struct target_facts *out, const struct target *t)
 			out->freedoms |= t->driver->freedom[i].bit;
 }
 
+bool target_refusal_concerns(const struct target_refusal *r, const struct target *t)
+{
+	return r->plain ? !target_stage(t)->compiles && t->device == r->device : target_concerns(t, r->stage);
+}
+
 const struct target_refusal *target_refusal_of(const struct target *t, const char *message)
 {
 	for (int i = 0; i < t->driver->nrefusals; i++)
-		if (target_concerns(t, t->driver->refusal[i].stage) && strstr(message, t->driver->refusal[i].fragment))
+		if (target_refusal_concerns(&t->driver->refusal[i], t) && strstr(message, t->driver->refusal[i].fragment))
 			return &t->driver->refusal[i];
 	return NULL;
 }

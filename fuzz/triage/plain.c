@@ -1,6 +1,8 @@
 /* plain.c: asks the plain stage (see plain.h). */
 #include "fuzz/triage/plain.h"
 
+#include "compiled/targets/driver.h"
+
 bool plain_needed(const struct outcome *o, const struct target *t)
 {
 	return o->verdict == VD_MISMATCH && o->kind == FINDING_RAISE && target_must_run(t) && target_has_plain(t);
@@ -14,9 +16,22 @@ struct target plain_of(const struct target *t)
 	return plain;
 }
 
-void plain_settle(struct outcome *o, const struct result *r, const struct result *plain, const struct prog *p, const struct target *t,
-	struct arena *a)
+void plain_settle(
+	struct outcome *o, const struct result *r, const struct result *plain, const struct prog *p, const struct target *t, struct arena *a)
 {
+	const struct target of = plain_of(t);
+	if (r->status == RES_RAISED && plain->status == RES_UNSUPPORTED && target_refusal_of(&of, plain->message)) {
+		*o = (struct outcome){.verdict = VD_UNSUPPORTED,
+			.why = plain->message,
+			.signature = "",
+			.tensor = "",
+			.pattern = "",
+			.detail = "",
+			.report = "",
+			.suspicion = "",
+			.reference = o->reference};
+		return;
+	}
 	bool both_run = r->status == RES_OK && plain->status == RES_OK, both_raise = r->status == RES_RAISED && plain->status == RES_RAISED;
 	if (!both_run && !both_raise)
 		return;

@@ -12,10 +12,10 @@
 bool plain_needed(const struct outcome *o, const struct target *t);
 /* Options are the compilers': what does not compile keeps its own. */
 struct target plain_of(const struct target *t);
-/* r, plain: t's answer to p and the plain stage's. If both raise or both run, *o becomes invalid; unexpected, unless the interpreter refuses
- * p, too (the reference does not, or nobody would have asked). */
-void plain_settle(struct outcome *o, const struct result *r, const struct result *plain, const struct prog *p, const struct target *t,
-	struct arena *a);
+/* r, plain: t's answer to p and the plain stage's. If both raise or both run, *o becomes invalid; unexpected, unless the interpreter
+ * refuses p, too (the reference does not, or nobody would have asked). What that stage refuses for a known reason is unsupported. */
+void plain_settle(
+	struct outcome *o, const struct result *r, const struct result *plain, const struct prog *p, const struct target *t, struct arena *a);
 /* All of that in one go, in the child that ran t. */
 void plain_ask(struct outcome *o, struct exec *e, const struct prog *p, const struct result *r, const struct target *t, struct arena *a);
 

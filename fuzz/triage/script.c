@@ -49,7 +49,7 @@ static void run_facts(struct strbuf *sb, const struct claim *c, const struct pro
 	sb_puts(sb, "KNOWN_REFUSALS = [");
 	for (int i = 0, n = 0; target_stage(t)->compiles && i < t->driver->nrefusals; i++) {
 		const struct target_refusal *known = &t->driver->refusal[i];
-		if (!target_concerns(t, known->stage))
+		if (!target_refusal_concerns(known, t))
 			continue;
 		sb_puts(sb, n++ ? ", " : "");
 		escape_python(sb, known->fragment);

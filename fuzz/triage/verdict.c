@@ -286,8 +286,9 @@ static void from_violation(struct outcome *out, const struct result *r, struct a
 /* A run that says nothing about values. */
 static bool from_status(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
 {
-	if (r->status == RES_UNSUPPORTED && r->compiling && p->must_raise) {
-		out->verdict = VD_PASS; /* the compiler raised, a known refusal */
+	bool as_stated = p->raises && strstr(r->message, p->raises);
+	if (r->status == RES_UNSUPPORTED && p->must_raise && (r->compiling || as_stated)) {
+		out->verdict = VD_PASS; /* it raised, a known refusal */
 		out->why = "raises, as it must";
 	} else if (r->status == RES_UNSUPPORTED || r->status == RES_HARNESS) {
 		out->verdict = r->status == RES_UNSUPPORTED ? VD_UNSUPPORTED : VD_HARNESS;

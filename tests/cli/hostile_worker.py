@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A worker that says what no terminal should see. HOSTILE: raise, compiled (raises on stages that compile, refuses on eager), refuse,
-crash, rubbish, tail (before it says hello), long (a message of LONG MiB).
+unimplemented (a kernel for a dtype), crash, rubbish, tail (before it says hello), long (a message of LONG MiB).
 
 Given as --python, it is started as `hostile_worker.py worker.py` and speaks eager/base/proc.h's frames on descriptor 3.
 """
@@ -53,5 +53,7 @@ while True:
         send(seq, bytes([0, 77]) + text(TEXT))
     elif MODE == "long":
         send(seq, answer(1, b"RuntimeError: " + "\u00e9".encode() * (int(os.environ["LONG"]) << 19)))
+    elif MODE == "unimplemented":
+        send(seq, answer(1, b"RuntimeError: \"embedding_backward\" not implemented for 'Short'"))
     else:
         send(seq, answer(2 if MODE == "refuse" or (MODE == "compiled" and eager) else 1, b"RuntimeError: " + TEXT))

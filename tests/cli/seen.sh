@@ -226,6 +226,27 @@ plain() { # what a compiled program raises counts if eager does not raise, too: 
 	expect "and a finding" "raise normal 12" "$(sql "$kept")"
 }
 
+no_kernel() { # what eager has no kernel for on a device is refused for a known reason there, and nowhere else
+	worker="--python $src/tests/cli/hostile_worker.py"
+	export HOSTILE=unimplemented
+	counts="select group_concat(verdict || ' ' || n) from (select verdict, sum(n) as n from v_counters group by 1)"
+	for target in eager@cuda aot_eager@cuda; do
+		rm -f "$tmp/s.db"
+		"$bin" fuzz --target torch:$target --no-cheap --programs 12 --seed 1 $worker --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
+		expect "$target: nothing is judged" 4 $?
+		expect "$target: each is counted" "unsupported 12" "$(sql "$counts")"
+		has "$target: the reason" "$tmp/out" "^ +12  unsupported: no kernel for this dtype on CUDA$"
+		expect "$target: no finding" 0 "$(sql "select count(*) from v_findings")"
+	done
+	rm -f "$tmp/s.db"
+	"$bin" fuzz --target torch:eager@cpu --programs 12 --seed 1 $worker --db "$tmp/s.db" >"$tmp/out" 2>"$tmp/err"
+	expect "on the CPU a row of ours takes too much" 1 $?
+	expect "on the CPU" "invalid 12" "$(sql "$counts")"
+	printf '# scatterproof 1\nx = input([2], dtype=b8, seed=1)\ny = cumsum(x, 0, dtype=b8)\nreturn (y,)\nraises "not implemented for"\n' >"$tmp/m.prog"
+	"$bin" check "$tmp/m.prog" --target torch:eager@cuda $worker >"$tmp/out" 2>"$tmp/err"
+	expect "a program that says so" 0 $?
+}
+
 script_torch() { # check --script of the founding bug (needs PyTorch)
 	seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
 	"$bin" check "$seed" --target torch:inductor@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
@@ -241,6 +262,7 @@ refused) refused ;;
 plain) plain ;;
 few_torch) few_torch ;;
 expected) expected ;;
+no_kernel) no_kernel ;;
 json) json ;;
 keeps) keeps ;;
 script_torch) script_torch ;;

@@ -1,4 +1,4 @@
-/* grounds_test.c: what PyTorch refuses (programs whose files record it) has grounds; a program beside it that lacks the one fact has none. */
+/* grounds_test.c: what PyTorch refuses (programs that record it) has grounds; one that lacks the fact in question has none. */
 #include "fuzz/triage/grounds.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/unit/program.h"
@@ -33,7 +33,8 @@ static void test_without_grounds(void)
 	"RuntimeError: unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location."
 #define LEAF "RuntimeError: a leaf Variable that requires grad is being used in an in-place operation."
 #define SPLIT                                                                                                                              \
-	"RuntimeError: Output 0 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function that returns multiple views."
+	"RuntimeError: Output 0 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function that "        \
+	"returns multiple views."
 	static const struct {
 		const char *says, *text;
 		bool ground;

@@ -36,9 +36,11 @@ static const struct target_freedom freedoms[] = {
 };
 
 static const struct target_refusal refusals[] = {
-#define REFUSAL(stage, fragment, reason, source) {stage, fragment, reason, source},
+#define REFUSAL(stage, fragment, reason, source)    {stage, fragment, reason, source, false, TDEV_CPU},
+#define NO_KERNEL(device, fragment, reason, source) {"eager", fragment, reason, source, true, device},
 #include "compiled/targets/torch/refusals.def"
 #undef REFUSAL
+#undef NO_KERNEL
 };
 
 static const struct target_knob knobs[] = {

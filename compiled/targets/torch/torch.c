@@ -189,7 +189,7 @@ static void judge_refusals(struct result *r, struct arena *a, const struct torch
 		r->message = "compiled nothing: the program does no work that a graph could hold";
 		return;
 	}
-	if (r->status != RES_RAISED || !r->compiling)
+	if (r->status != RES_RAISED || r->compiling != target_stage(&req->target)->compiles)
 		return;
 	const struct target_refusal *known = target_refusal_of(&req->target, r->message);
 	if (known) {
