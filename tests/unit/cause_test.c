@@ -44,11 +44,26 @@ static void test_layouts(void)
 	EXPECT_STR(cause(FINDING_META, ERROR_STRIDES, NULL, NULL, ""), "torch:inductor: meta, strides alone; any; u8");
 }
 
+/* Of a dtype that a minimiser could not make f32: another rounding, another kernel, another bug. */
+static void test_dtypes(void)
+{
+	static const char *const dtype[][2] = {{"f32", ""}, {"f16", "; f16"}, {"bf16", "; bf16"}, {"f64", "; f64"}};
+	const struct target t = inductor();
+	const struct failure f = {.verdict = VD_MISMATCH, .kind = FINDING_VALUE, .sort = ERROR_OTHER};
+	const struct blame b = {.stage = "inductor", .invariant = "", .predicted = ""};
+	for (int i = 0; i < ARRAY_LEN(dtype); i++) {
+		const struct prog *p =
+			program(arena_printf(&arena, "# scatterproof 1\nx = input([3], dtype=%s, seed=1)\ny = neg(x)\nreturn (y,)\n", dtype[i][0]));
+		EXPECT_STR(cause_of(p, &f, &b, &t, &arena), arena_printf(&arena, "torch:inductor: value, wrong; neg%s", dtype[i][1]));
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena);
 	RUN(test_operators);
 	RUN(test_layouts);
+	RUN(test_dtypes);
 	arena_free(&arena);
 	return TEST_END();
 }

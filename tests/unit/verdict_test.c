@@ -278,6 +278,21 @@ static void test_violation(void)
 	EXPECT(!failure_is(&f, &other), "another invariant is broken");
 }
 
+/* Strides of an output and strides of a gradient are two failures: a minimiser that slipped from one to the other would lose the bug. */
+static void test_role_of_a_failure(void)
+{
+	struct tensor_verdict wrong[2] = {{.role = TR_OUTPUT, .kinds = 1u << MM_STRIDES, .layout = 1u << LAYOUT_STRIDES, .detail = ""},
+		{.role = TR_GRADIENT, .kinds = 1u << MM_STRIDES, .layout = 1u << LAYOUT_STRIDES, .detail = ""}};
+	for (int i = 0; i < 4; i++) {
+		struct judgement was = {.ntensor = 1, .tensor = &wrong[i / 2]}, is = {.ntensor = 1, .tensor = &wrong[i % 2]};
+		struct outcome a = {.verdict = VD_MISMATCH, .kind = FINDING_META, .judgement = &was}, b = a;
+		struct failure f;
+		b.judgement = &is;
+		failure_of(&f, &a);
+		EXPECT(failure_is(&f, &b) == (i / 2 == i % 2), "%d", i);
+	}
+}
+
 /* Two views of one fresh tensor that the target made apart; and the same where they require grad. */
 static void test_plain_alias(void)
 {
@@ -537,6 +552,7 @@ int main(void)
 	RUN(test_device_fault);
 	RUN(test_violation);
 	RUN(test_where_it_died);
+	RUN(test_role_of_a_failure);
 	RUN(test_plain_alias);
 	RUN(test_merged_results);
 	RUN(test_nothing_decided);
