@@ -47,7 +47,8 @@ static void test_without_grounds(void)
 			"x = input([2], requires_grad=True)\ny = exp(x)\nw = neg(x)\nz = zero_(w)\ng = full([2], 1.0)\nreturn (y,)\nbackward (y: g)\n",
 			false},
 		{MODIFIED,
-			"x = input([2], requires_grad=True)\ny = neg(x)\nz = zero_(y)\nw = mul.Tensor(z, z)\ng = full([2], 1.0)\nreturn (w,)\nbackward (w: g)\n",
+			"x = input([2], requires_grad=True)\ny = neg(x)\nz = zero_(y)\nw = mul.Tensor(z, z)\ng = full([2], 1.0)\nreturn (w,)\n"
+			"backward (w: g)\n",
 			false},
 		{MODIFIED, "x = input([2], requires_grad=True)\ny = exp(x)\nz = zero_(y)\nreturn (y,)\n", false},
 		{CROWDED, "x = input([2])\ny = expand(x, [3, 2])\nz = zero_(y)\nreturn (z,)\n", true},
