@@ -239,6 +239,23 @@ static void test_raises(void)
 	expect_error(HEAD "x = input([2])\ny = mystery(x)\nreturn (y,)\nraises\n", 3, 5, "unknown operator");
 }
 
+/* Eight digits are an f32's, of the same payload. */
+static void nans_by_bits(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t bits;
+	} rows[] = {{"nan(0x7fc00001)", 0x7ff8000020000000u}, {"nan(0xff800001)", 0xfff0000020000000u}, {"nan(0x7f800000)", 0},
+		{"nan(0x3fc00001)", 0}, {"nan(0x7fc0001)", 0}, {"nan(0x7ff0000000000000)", 0}};
+	for (int i = 0; i < ARRAY_LEN(rows); i++) {
+		struct scalar t = {0};
+		uint64_t bits = 0;
+		const bool read = scalar_read(&t, rows[i].text, &(struct err){0});
+		memcpy(&bits, &t.f, sizeof bits);
+		EXPECT(read ? bits == rows[i].bits : rows[i].bits == 0, "%s", rows[i].text);
+	}
+}
+
 static void test_scalars(void)
 {
 	static const double v[] = {0.0, -0.0, 1.0, 0.1, 1e300, 5e-324, 1.0 / 3, -2.5, 3e5};
@@ -255,6 +272,7 @@ static void test_scalars(void)
 	struct err err = {0};
 	EXPECT(scalar_read(&t, "-9223372036854775808", &err) && t.i == INT64_MIN, "INT64_MIN: %s", err.msg);
 	EXPECT(!scalar_read(&t, "9223372036854775808", &err), "2^63 accepted");
+	nans_by_bits();
 	EXPECT(scalar_read(&t, "nan(0x7ff0000000000001)", &(struct err){0}) && isnan(t.f), "NaN payload");
 	EXPECT(scalar_read(&t, "-inf", &(struct err){0}) && isinf(t.f), "-inf");
 }
