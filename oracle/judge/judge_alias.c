@@ -2,6 +2,7 @@
  * eager's autograd hands on without copying it. */
 #include "oracle/judge/judge_alias.h"
 #include "oracle/ref/handed.h"
+#include "oracle/ref/layout.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -185,7 +186,7 @@ static bool may_be_parts(unsigned *used, const struct ref *r, int leaf, int othe
 static const unsigned char *cells_of(const struct result_tensor *t, struct arena *a)
 {
 	size_t size = (size_t)dtype_nbytes(t->meta.dtype);
-	if (!t->data || !meta_is_non_overlapping_and_dense(&t->meta))
+	if (!t->data || !layout_is_dense(&t->meta))
 		return NULL;
 	unsigned char *cells = arena_alloc(a, t->nbytes + 1);
 	const unsigned char *from = t->data;

@@ -244,7 +244,7 @@ struct num num_max_of(const struct num *a, const struct num *b, int sign)
 
 /* ---- integers ---- */
 static bool is_int(const struct how *h) { return !dtype_is_float(h->dt); }
-static struct num int_result(const struct how *h, int64_t v) { return num_int(h->dt, dtype_wrap(h->dt, v)); }
+static struct num int_result(const struct how *h, int64_t v) { return num_int(h->dt, num_wrap(h->dt, v)); }
 static bool int_open(const struct num *a) { return a->flags & (NUM_UNDEC | NUM_ANY); }
 static struct num truth(int t, enum dtype dt)
 {
@@ -511,10 +511,10 @@ UNARY(CAST)
 			return float_to_int(A, h);
 		struct num r = *A;
 		int64_t last = wrap_add(r.i, (int64_t)r.rad);
-		if (r.flags & NUM_UNDEC && (dtype_wrap(h->dt, r.i) != r.i || dtype_wrap(h->dt, last) != last))
+		if (r.flags & NUM_UNDEC && (num_wrap(h->dt, r.i) != r.i || num_wrap(h->dt, last) != last))
 			return num_any(h->dt);
 		r.dtype = (uint8_t)h->dt;
-		r.i = dtype_wrap(h->dt, r.i);
+		r.i = num_wrap(h->dt, r.i);
 		return r;
 	}
 	if (!from_float)

@@ -41,6 +41,15 @@ struct dd dd_sqrt(struct dd a)
 	return dd_add_d(q, r.hi / (2 * s));
 }
 
+/* Adding 1.5 * 2^52 quanta of the format leaves no bit below one quantum. */
+static double round_half(const struct num_format *f, double v)
+{
+	if (!(fabs(v) < f->overflow))
+		return isnan(v) ? v : copysign(INFINITY, v);
+	double shift = 0x1.8p53 * num_half_ulp(f, fabs(v));
+	return copysign((v + shift) - shift, v);
+}
+
 /* RN(hi + lo): round to odd first, so that the narrower rounding sees a sticky bit (Boldo, Melquiond 2008). */
 double num_rn(enum dtype dt, double hi, double lo)
 {
@@ -54,7 +63,16 @@ double num_rn(enum dtype dt, double hi, double lo)
 			memcpy(&hi, &u, 8);
 		}
 	}
-	return dt == DT_F32 ? (double)(float)hi : dtype_round(dt, hi);
+	return dt == DT_F32 ? (double)(float)hi : round_half(&num_format[dt], hi);
+}
+
+int64_t num_wrap(enum dtype dt, int64_t v)
+{
+	if (dt == DT_B8)
+		return v != 0;
+	int unused = 64 - 8 * dtype_nbytes(dt);
+	uint64_t low = (uint64_t)v & UINT64_MAX >> unused, sign = dt == DT_U8 ? 0 : (uint64_t)1 << (63 - unused);
+	return (int64_t)((low ^ sign) - sign); /* bits above the sign become copies of it */
 }
 
 /* ---- making ---- */

@@ -92,6 +92,7 @@ static inline double num_half_ulp(const struct num_format *f, double m)
 	e = (e < f->emin ? f->emin : e) - f->p;
 	return e < -1074 ? 0x1p-1074 : num_pow2(e);
 }
+int64_t num_wrap(enum dtype dt, int64_t v);         /* v modulo 2^bits of an integer dtype; b8: v != 0 */
 double num_rn(enum dtype dt, double hi, double lo); /* RN(hi + lo) in a float dtype: one rounding; may be infinite */
 static inline bool num_fits(enum dtype dt, double hi, double lo)
 {

@@ -52,6 +52,7 @@ struct ref_ctx {
 	struct ref_tensor out[MAX_OUTS];
 	sid *ids[MAX_OUTS];    /* fresh result: numel ids in row-major LOGICAL order; NULL: a view */
 	int view_of[MAX_OUTS]; /* argument whose storage out[i] shares; -1: fresh */
+	bool cuts;             /* no gradient passes from the arguments to the results, by this rule's own knowledge */
 	bool shadow;           /* the driver's second run over the map of a self-overlapping leaf: views only */
 };
 typedef bool ref_fn(struct ref_ctx *c);

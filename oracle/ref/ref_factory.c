@@ -15,6 +15,13 @@ static bool fill_out(struct ref_ctx *c, enum dtype dt, const int64_t *size, int 
 	return true;
 }
 
+/* A tensor made of nothing but the number: it has no gradient. */
+static bool make_out(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, sid value)
+{
+	c->cuts = true;
+	return fill_out(c, dt, size, rank, stride, value);
+}
+
 static enum dtype dtype_of(const struct ref_ctx *c, enum dtype otherwise)
 {
 	int k = shape_param(c, N_dtype);
@@ -32,7 +39,7 @@ static bool constant_of(struct ref_ctx *c, int size_arg, enum dtype dt, const st
 		size[d] = a->ints[d].value;
 	if (!meta_check_sizes(size, a->n, c->err) || !shape_fill_fits(c, s, dt, shape_numel(size, a->n)))
 		return false;
-	return fill_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
+	return make_out(c, dt, size, a->n, NULL, shape_const(c, dt, s));
 }
 
 static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s) { return constant_of(c, A_sized_size, dt, s); }
@@ -57,7 +64,7 @@ bool ref_scalar_tensor(struct ref_ctx *c)
 {
 	const struct scalar *s = scalar_of(c, A_scalar_tensor_s);
 	enum dtype dt = dtype_of(c, DT_F32);
-	return shape_fill_fits(c, s, dt, 1) && fill_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
+	return shape_fill_fits(c, s, dt, 1) && make_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
 
 /* start + step * k for k = 0, 1, … before end. Sums that the dtype does not hold are rounded in ways that differ (lanes
@@ -94,6 +101,7 @@ bool ref_arange(struct ref_ctx *c)
 		return ref_unsupported(c, "arange of %.17g elements", length);
 	int64_t n = (int64_t)ceil(length);
 	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
+	c->cuts = true;
 	for (int64_t k = 0; out && k < n; k++) {
 		double x = v[0] + v[2] * (double)k;
 		if (!whole && (!num_fits(dt, x, 0) || x - v[0] != v[2] * (double)k || fma(v[2], (double)k, -(x - v[0])) != 0))
@@ -109,7 +117,7 @@ static bool number_like(struct ref_ctx *c, int64_t value)
 	int64_t stride[MAX_RANK];
 	const struct scalar s = {SC_INT, value, 0};
 	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE))
-		&& fill_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
+		&& make_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
 }
 
 bool ref_zeros_like(struct ref_ctx *c) { return number_like(c, 0); }

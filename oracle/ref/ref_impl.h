@@ -3,6 +3,7 @@
 #define SCATTERPROOF_REF_IMPL_H
 
 #include "oracle/tape/adjoint.h"
+#include "oracle/ref/layout.h"
 #include "oracle/ref/ref.h"
 
 /* An array of scalars' names. Written copy-on-write: arrays that were handed out never change. */

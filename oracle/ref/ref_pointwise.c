@@ -431,7 +431,7 @@ bool ref_logical_not(struct ref_ctx *c)
 enum beyond { BEYOND_NOT, BEYOND_NOTHING, BEYOND_REFUSED };
 static enum beyond beyond(const struct scalar *s, enum dtype dt, bool upper)
 {
-	if (dtype_is_float(dt) || dt == DT_B8 || s->kind == SC_FLOAT || dtype_wrap(dt, s->i) == s->i)
+	if (dtype_is_float(dt) || dt == DT_B8 || s->kind == SC_FLOAT || num_wrap(dt, s->i) == s->i)
 		return BEYOND_NOT;
 	return (s->i > 0) == upper ? BEYOND_NOTHING : BEYOND_REFUSED;
 }

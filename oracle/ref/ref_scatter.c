@@ -30,7 +30,7 @@ static const int64_t *region_cells(struct ref_ctx *c, const struct region *g)
 	return cell;
 }
 
-bool ref_scatter_clones(const struct meta *self) { return !meta_is_non_overlapping_and_dense(self) && meta_overlaps_itself(self); }
+bool ref_scatter_clones(const struct meta *self) { return !layout_is_dense(self) && layout_is_expanded(self); }
 
 sid *ref_scatter_base(struct ref_ctx *c, int self, int64_t *stride)
 {
@@ -52,7 +52,7 @@ static bool replace_region(struct ref_ctx *c, const struct region *g)
 	if (!shape_equal(src->size, src->rank, g->size, g->rank))
 		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
 			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
-	if (!ref_scatter_clones(m) && meta_has_duplicates(m) && !c->inplace)
+	if (!ref_scatter_clones(m) && layout_overlaps(m) && !c->inplace)
 		return ref_unsupported(
 			c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
 	sid *out = ref_scatter_base(c, A_region_scatter_self, stride);
@@ -493,7 +493,7 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 			den[hits++] = count_of(c, times[i], dt);
 			continue;
 		}
-		int64_t v, d = dtype_wrap(dt, times[i]);
+		int64_t v, d = num_wrap(dt, times[i]);
 		if (!ref_int(c, &v, out[i]))
 			return false;
 		if (d == 0)

@@ -68,7 +68,7 @@ bool ref_as_strided_scatter(struct ref_ctx *c)
 	const bool repeats = ref_scatter_clones(m);
 	int64_t offset = repeats ? 0 : m->offset, ncells = repeats ? meta_numel(m) : c->r->storage[self->storage].ncells;
 	struct named g;
-	if (!repeats && meta_has_duplicates(m))
+	if (!repeats && layout_overlaps(m))
 		return ref_unsupported(c, "as_strided_scatter of a self whose elements share cells, though no stride is 0: clone self first");
 	if (!repeats && c->r->storage[self->storage].cloned)
 		return ref_unsupported(c, "cells of a scatter's result are named that are no elements of it");
@@ -77,7 +77,7 @@ bool ref_as_strided_scatter(struct ref_ctx *c)
 	if (!shape_equal(src->size, src->rank, g.size, g.rank))
 		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
 			shape_text(c, src->size, src->rank), shape_text(c, g.size, g.rank));
-	if (ref_has_grad(c->r, self) && !meta_is_contiguous(m))
+	if (ref_has_grad(c->r, self) && !layout_is_contiguous(m))
 		return err_set(c->err, "as_strided_scatter is currently only supported in autograd for contiguous inputs");
 	sid *out = ref_scatter_base(c, A_as_strided_scatter_self, stride);
 	if (!out)

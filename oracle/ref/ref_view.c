@@ -98,8 +98,11 @@ bool ref_permute(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-/* The driver cuts the history. */
-bool ref_detach(struct ref_ctx *c) { return ref_alias(c); }
+bool ref_detach(struct ref_ctx *c)
+{
+	c->cuts = true;
+	return ref_alias(c);
+}
 
 bool ref_t(struct ref_ctx *c)
 {

@@ -41,7 +41,7 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 		m = &none;
 		n = 0;
 	}
-	const sid *ids = meta_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);
+	const sid *ids = layout_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);
 	if (!dtype_is_float(t->meta.dtype) || n == 0 || c->t->over)
 		return ids;
 	if (s->graded)

@@ -126,7 +126,7 @@ static bool overlaps_partly(const struct meta *m)
 	for (int d = 0; d < q.rank; d++)
 		if (q.stride[d] == 0 && q.size[d] > 1)
 			q.size[d] = 1;
-	return !meta_is_non_overlapping_and_dense(&q) && meta_has_duplicates(&q);
+	return !layout_is_dense(&q) && layout_overlaps(&q);
 }
 
 void run_mark_cells(bool *cell, const struct meta *m)
@@ -194,7 +194,7 @@ static bool shadow_run(struct reference_run *s, struct ref_ctx *c)
 static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 {
 	int64_t n = meta_numel(m), cells = meta_extent(m);
-	if (!meta_is_contiguous(m)) {
+	if (!layout_is_contiguous(m)) {
 		sid *at = tape_ids(&r->tape, cells);
 		memset(at, 0, (size_t)cells * sizeof *at);
 		struct meta_iter it;
@@ -264,7 +264,7 @@ void run_separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
 {
 	const struct ref_storage *from = &r->storage[self->storage];
-	return self->meta.offset != 0 || !meta_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
+	return self->meta.offset != 0 || !layout_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
 }
 
 /* A new tensor that starts as self: not where(), whose condition comes first and whose result is laid out anew. */
@@ -287,10 +287,20 @@ static int detached_base(struct ref *r, const struct ref_tensor *t)
 	return run_new_base(r, false);
 }
 
+/* The table's T_NONDIFF, which the interpreter reads, against the reference's own rules: they and dtypes say what has no gradient. */
+static void check_nondiff(const struct ref_ctx *c)
+{
+	bool floats = false;
+	for (int k = 0; k < c->nout; k++)
+		floats |= dtype_is_float(c->out[k].meta.dtype);
+	CHECK(!floats || c->cuts == op_has(c->n->op, T_NONDIFF));
+}
+
 static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 {
 	struct ref *r = &s->r;
 	bool need_shadow = false;
+	check_nondiff(c);
 	for (int k = 0; k < c->nout; k++) {
 		int v = c->view_of[k];
 		need_shadow = need_shadow || (v >= 0 && !run_same_geometry(&c->in[v]->meta, &c->in[v]->map));
@@ -309,7 +319,7 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
-			if (op_has(c->n->op, T_NONDIFF))
+			if (c->cuts)
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[A_viewed_self].is_alias;
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);

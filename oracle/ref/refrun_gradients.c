@@ -107,7 +107,7 @@ static struct meta grad_meta(const struct meta *leaf)
 {
 	struct meta m = *leaf;
 	m.offset = 0;
-	if (!meta_is_non_overlapping_and_dense(leaf))
+	if (!layout_is_dense(leaf))
 		meta_make_contiguous(&m, leaf->dtype, leaf->size, leaf->rank);
 	return m;
 }

@@ -44,7 +44,7 @@ static sid load_leaves(struct reference_run *s, int i, const struct meta *m, con
 	struct ref *r = &s->r;
 	int64_t n = meta_numel(m), k = 0;
 	int nb = dtype_nbytes(m->dtype);
-	if (meta_is_contiguous(m))
+	if (layout_is_contiguous(m))
 		return s->leaf[i] = tape_load(&r->tape, SF_LEAF, m->dtype, data + m->offset * nb, n);
 	unsigned char *dense = arena_alloc(r->arena, (size_t)(n * nb));
 	struct meta_iter it;
@@ -126,8 +126,8 @@ bool run_input(struct reference_run *s, int i)
 	}
 	t->storage = r->input_storage[number];
 	struct ref_storage *st = &r->storage[t->storage];
-	st->overlapping |= meta_has_duplicates(&t->meta);
-	bool grad = node_requires_grad(n), own = st->shared || meta_has_duplicates(&t->meta);
+	st->overlapping |= layout_overlaps(&t->meta);
+	bool grad = node_requires_grad(n), own = st->shared || layout_overlaps(&t->meta);
 	if (grad && !dtype_is_float(t->meta.dtype))
 		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
 	t->requires_grad = grad;

@@ -51,11 +51,11 @@ static bool check_write(struct reference_run *s, const struct ref_tensor *t, con
 		return run_unsupported(s, "a write into memory that _unsafe_view shares without saying so");
 	if (st->detached && st->strangers)
 		return run_unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
-	if (meta_has_duplicates(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[A_fill_Tensor__value]))
+	if (layout_overlaps(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[A_fill_Tensor__value]))
 		return run_unsupported(s,
 			"gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
 			"the value");
-	if (meta_has_duplicates(&t->map) && !op_has(c->n->op, T_ONE_VALUE))
+	if (layout_overlaps(&t->map) && !op_has(c->n->op, T_ONE_VALUE))
 		return run_unsupported(s,
 			arena_printf(r->arena,
 				"%s through a view that overlaps itself: the last of several writes to a cell stays, "
@@ -135,7 +135,7 @@ bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);
-	bool overlaps = meta_has_duplicates(&self.map);
+	bool overlaps = layout_overlaps(&self.map);
 	if (overlaps || (c->grad && dtype_is_float(self.meta.dtype))) {
 		sid *own = tape_ids(&r->tape, n);
 		memcpy(own, ids, (size_t)n * sizeof *own);

@@ -1,4 +1,5 @@
 /* shape.c: PyTorch's rules for sizes, dtypes and strides as the oracle states them (shape.h). */
+#include "oracle/ref/layout.h"
 #include "oracle/ref/shape.h"
 
 #include "generated/op_args.h"
@@ -281,7 +282,7 @@ static void pack_dims(int64_t stride[MAX_RANK], const int perm[MAX_RANK], const 
 
 void shape_strides_like(int64_t stride[MAX_RANK], const struct meta *m)
 {
-	if (meta_is_non_overlapping_and_dense(m)) {
+	if (layout_is_dense(m)) {
 		memcpy(stride, m->stride, sizeof(int64_t) * (size_t)m->rank);
 		return;
 	}
@@ -299,7 +300,7 @@ bool shape_in_format(const struct meta *m, enum memory_format f)
 {
 	int64_t want[MAX_RANK];
 	if (f == FORMAT_CONTIGUOUS || f == FORMAT_PRESERVE)
-		return meta_is_contiguous(m);
+		return layout_is_contiguous(m);
 	if (!shape_channels_last(want, m->size, m->rank, format_rank(f)))
 		return false;
 	for (int d = 0; d < m->rank; d++)
@@ -330,9 +331,9 @@ void shape_iterator(int64_t stride[MAX_RANK], const int64_t *size, int rank, con
 	bool same = true, contiguous = true, last = true, dense = true, equal = true;
 	for (int k = 0; k < n; k++) {
 		same &= shape_equal(m[k].size, m[k].rank, size, rank);
-		contiguous &= meta_is_contiguous(&m[k]);
+		contiguous &= layout_is_contiguous(&m[k]);
 		last &= shape_in_format(&m[k], FORMAT_CHANNELS_LAST);
-		dense &= meta_is_non_overlapping_and_dense(&m[k]);
+		dense &= layout_is_dense(&m[k]);
 		equal &= k == 0 || shape_equal(m[k].stride, m[k].rank, m[0].stride, m[0].rank);
 	}
 	if (same && contiguous) {

@@ -195,7 +195,7 @@ static struct num sum_int(const struct tape *t, const sid *e, int64_t n, enum dt
 			return num_any(dt);
 		s = dt == DT_B8 ? (s | x->i) : wrap_add(s, x->i);
 	}
-	return num_int(dt, dtype_wrap(dt, s));
+	return num_int(dt, num_wrap(dt, s));
 }
 
 static void matmul(struct tape *t, const struct tape_block *b, const struct how *h)
@@ -225,7 +225,7 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 				return num_any(b->dt);
 			r.i = wrap_add(r.i, wrap_mul(t->val[e[i]].i, t->val[e[i + 1]].i));
 		}
-		r.i = dtype_wrap(b->dt, r.i);
+		r.i = num_wrap(b->dt, r.i);
 		return r;
 	case SF_PROD: return nary_prod(t, e, n, h);
 	case SF_MAXN: return nary_extreme(t, e, n, 1, h);

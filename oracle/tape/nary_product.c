@@ -147,7 +147,7 @@ struct num nary_prod(const struct tape *t, const sid *e, int64_t n, const struct
 				return num_any(h->dt);
 			p = wrap_mul(p, t->val[e[i]].i);
 		}
-		return num_int(h->dt, dtype_wrap(h->dt, p));
+		return num_int(h->dt, num_wrap(h->dt, p));
 	}
 	struct prod_state s = prod_begin(false);
 	for (int64_t i = 0; i < n; i++)
@@ -247,7 +247,7 @@ void nary_cumsum(struct tape *t, const struct tape_block *b, const struct how *h
 			whole = h->l ? 0 : wrap_add(whole, in[i].i);
 			open = open || in[i].flags & (NUM_UNDEC | NUM_ANY);
 			if (!h->l)
-				out[i] = open ? num_any(b->dt) : num_int(b->dt, dtype_wrap(b->dt, whole));
+				out[i] = open ? num_any(b->dt) : num_int(b->dt, num_wrap(b->dt, whole));
 		}
 		if (h->l)
 			cumsum_row(out, in, b->len, h);

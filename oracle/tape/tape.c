@@ -80,21 +80,21 @@ static sid one_const(struct tape *t, struct num v)
 
 sid tape_const_f(struct tape *t, enum dtype dt, double v)
 {
-	struct num x = num_exact(dt, dtype_round(dt, v));
+	struct num x = num_exact(dt, num_rn(dt, v, 0));
 	x.flags |= NUM_MOVED;
 	return one_const(t, x);
 }
 
-sid tape_const_i(struct tape *t, enum dtype dt, int64_t v) { return one_const(t, num_int(dt, dtype_wrap(dt, v))); }
+sid tape_const_i(struct tape *t, enum dtype dt, int64_t v) { return one_const(t, num_int(dt, num_wrap(dt, v))); }
 
 sid tape_const(struct tape *t, enum dtype dt, const struct scalar *s)
 {
 	if (dtype_is_float(dt)) {
 		/* On its way to a half a number is an f32 (PyTorch's conversions), which may round it twice; or it is not. */
-		double v = s->kind == SC_FLOAT ? s->f : (double)s->i, twice = dtype_round(dt, num_rn(DT_F32, v, 0));
+		double v = s->kind == SC_FLOAT ? s->f : (double)s->i, twice = num_rn(dt, num_rn(DT_F32, v, 0), 0);
 		sid id = tape_const_f(t, dt, v);
-		if (num_format[dt].p < num_format[DT_F32].p && isfinite(v) && twice != dtype_round(dt, v))
-			tape_either(t, id, twice, dtype_round(dt, v));
+		if (num_format[dt].p < num_format[DT_F32].p && isfinite(v) && twice != num_rn(dt, v, 0))
+			tape_either(t, id, twice, num_rn(dt, v, 0));
 		return id;
 	}
 	if (s->kind != SC_FLOAT)
