@@ -40,8 +40,8 @@ static void expect_layout(const struct meta *m)
 	sb_init(&text);
 	if (!ok)
 		meta_print(&text, m);
-	EXPECT(ok, "%s: overlaps %d %d, should be %d; dense %d %d, should be %d", text.s, layout_overlaps(m), meta_has_duplicates(m), want.overlaps,
-		layout_is_dense(m), meta_is_non_overlapping_and_dense(m), want.dense);
+	EXPECT(ok, "%s: overlaps %d %d, should be %d; dense %d %d, should be %d", text.s, layout_overlaps(m), meta_has_duplicates(m),
+		want.overlaps, layout_is_dense(m), meta_is_non_overlapping_and_dense(m), want.dense);
 	sb_free(&text);
 }
 
@@ -94,8 +94,8 @@ static void wrapping(void)
 static void expect_rounded(enum dtype t, double v)
 {
 	double own = num_rn(t, v, 0), eager = dtype_round(t, v);
-	EXPECT((isnan(own) && isnan(eager)) || (own == eager && !signbit(own) == !signbit(eager)), "%s of %a: %a, eager %a", dtype_info[t].name, v, own,
-		eager);
+	EXPECT((isnan(own) && isnan(eager)) || (own == eager && !signbit(own) == !signbit(eager)), "%s of %a: %a, eager %a", dtype_info[t].name,
+		v, own, eager);
 }
 
 /* Each half, what lies midway to the next, and that with one bit of a double more and less; f32 where its exponents end. */
