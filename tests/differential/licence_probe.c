@@ -704,6 +704,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct exec_options eo = {.self = argv[1], .python = o.python, .limit_ms = 300000};
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	check_dead_rows();
 	check_every_row();
 	for (int k = 0; k < o.ntarget; k++)
