@@ -109,6 +109,7 @@ void licence_of(struct licence_profile *out, const struct target_arithmetic *f)
 {
 	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
 	licence_resolve(out, f->kernels, f->device);
+	out->traced = f->traced;
 	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
 	for (int k = 0; k < NLC; k++)
 		for (int d = 0; d < NDTYPES; d++)

@@ -46,6 +46,7 @@ struct lic_rule {
 struct licence_profile {
 	const char *name;                   /* "torch-eager@cpu" */
 	bool cuda;                          /* ATen on CUDA: strides and steps differ in places */
+	bool traced;                        /* derivatives are those that autograd traces: formulas without a look at the data */
 	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
 };
 

@@ -154,7 +154,7 @@ void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struc
 }
 
 /* ---- scans ---- */
-/* cumsum(x, dtype=wider): PyTorch converts the cotangent to x's dtype first and scans there. */
+/* cumsum(x, dtype=wider): PyTorch converts the cotangent to x's dtype first and scans there, as scans of that dtype do. */
 static void widen_narrow_scan(const struct adjoint_pass *s, struct num *out, const struct num *in)
 {
 	const struct tape *t = s->A->t;
@@ -164,10 +164,10 @@ static void widen_narrow_scan(const struct adjoint_pass *s, struct num *out, con
 	enum dtype from = tape_dtype(t, before->a[0]);
 	if (!dtype_is_float(from) || num_format[from].p >= num_format[b->dt].p)
 		return;
-	double abs = 0;
+	double abs = 0, acc = num_format[t->lic->rule[LC_SCAN][from].acc].u;
 	for (int64_t i = 0; i < b->len; i++) {
 		abs += num_mag(&in[i]);
-		num_widen(&out[i], ((double)i + 2) * (num_format[from].u * abs + num_format[from].tiny));
+		num_widen(&out[i], (((double)i + 1) * acc + 2 * num_format[from].u) * abs + ((double)i + 2) * num_format[from].tiny);
 		if (abs >= num_format[from].overflow)
 			adj_either_infinity(&out[i]);
 	}
@@ -256,6 +256,17 @@ static int64_t only_nan_of(const struct tape *t, const sid *e, int64_t len, int6
 	return at;
 }
 
+/* Two scans, a sum and half a dozen operators; where autograd is traced, also products of what comes before an entry, in any order. */
+static double cumprod_roundings(const struct adjoint_pass *s, int64_t len)
+{
+	const struct licence_profile *l = s->A->t->lic;
+	enum dtype dt = s->h.dt;
+	double each = 2 * num_format[s->h.l->acc].u + num_format[l->rule[LC_SUM][dt].acc].u;
+	if (l->traced)
+		each += num_format[l->rule[LC_PROD][dt].acc].u;
+	return (double)len * each + 6 * num_format[dt].u;
+}
+
 /* gx_j = sum over k >= j of g_k * product of x_i, i <= k, i != j. Forms (cumprod_backward, FunctionsManual.cpp), operators of the
  * dtype: reverse cumsum(g * y) / x; at the first zero of a row sum(g * cumprod(what follows it)) * y before it: `later` is what that
  * sum may come to before y, however small, scales it. */
@@ -264,7 +275,7 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 	const struct num *v = s->A->t->val;
 	const struct num_format *own = &num_format[s->h.dt];
 	struct num pre = num_exact(DT_F64, 1);
-	double rel = ((double)len * 2 + 4) * own->u, gsum = 0;
+	double rel = cumprod_roundings(s, len), gsum = 0;
 	for (int64_t i = 0; i < len; i++)
 		gsum += finite_mag(&g[i]);
 	struct factors f = factors_of(s->A->t, e, len);

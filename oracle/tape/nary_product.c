@@ -176,16 +176,15 @@ static struct num scan_beyond(
 
 void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct how *h)
 {
-	const struct num_format *acc = &num_format[h->l->acc], *own = &num_format[h->dt];
-	const struct num_format *least = acc->overflow < own->overflow ? acc : own;
+	const struct num_format *acc = &num_format[h->l->acc];
 	struct sum_bounds s = {.exact = true};
 	struct dd c = {0, 0};
 	struct num special = num_exact(DT_F64, 0);
 	struct num_reach reach = {0};
 	struct num total = special; /* scaled down, where it leaves double */
 	bool folded = false, huge = false;
-	int qexp = 1 << 20, p = MIN(acc->p, own->p); /* sequential scans may round each prefix to the dtype */
-	double per_step = acc->u + (is_half(h->dt) ? own->u : 0);
+	int qexp = 1 << 20;
+	double per_step = acc->u + (is_half(h->l->acc) ? num_format[DT_F32].u : 0); /* halves are added in f32, then rounded */
 	for (int64_t i = 0; i < len; i++) {
 		const struct num *x = &in[i];
 		s.flags |= x->flags;
@@ -201,7 +200,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
 			num_reach_overflow(
-				&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(least->overflow, DBL_MAX), special.flags & NUM_NOFIN);
+				&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), fmin(acc->overflow, DBL_MAX), special.flags & NUM_NOFIN);
 			if (!(special.flags & (NUM_NOFIN | NUM_ANY))) {
 				num_widen(&out[i], (double)i * per_step * s.abs);
 				num_round(&out[i], h->dt, (int)(h->l->flags & LF_INEXACT));
@@ -226,10 +225,10 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 		else if (x->hi != 0)
 			qexp = MIN(qexp, last_bit(x->hi));
 		struct sum_bounds now = s;
-		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= p);
+		now.exact = s.exact && (s.abs == 0 || num_exp(s.abs) + 1 - qexp <= acc->p);
 		out[i] = sum_finish(c, &now, (double)i * (per_step / acc->u), i <= 1, h);
-		if (s.abs >= least->overflow)
-			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), least->overflow, false);
+		if (s.abs >= acc->overflow)
+			num_reach_overflow(&out[i], &reach, ((double)i + 1) * (per_step + 0x1p-52), acc->overflow, false);
 	}
 }
 
@@ -259,10 +258,6 @@ void nary_cumprod(struct tape *t, const struct tape_block *b, const struct how *
 {
 	int64_t rows = b->len ? b->n / b->len : 0;
 	sid out = b->first;
-	/* A sequential scan may round each prefix to the dtype: that is its accumulation type, then. */
-	struct lic_rule own = h->l ? *h->l : (struct lic_rule){0};
-	own.acc = is_half(b->dt) ? b->dt : own.acc;
-	struct how prefix = {b->dt, h->l ? &own : NULL, false};
 	for (int64_t r = 0; r < rows; r++) {
 		const sid *e = b->a + r * b->len;
 		struct prod_state s = prod_begin(true);
@@ -272,7 +267,7 @@ void nary_cumprod(struct tape *t, const struct tape_block *b, const struct how *
 				continue;
 			}
 			prod_step(&s, &t->val[e[i]]);
-			t->val[out++] = prod_finish(&s, &prefix);
+			t->val[out++] = prod_finish(&s, h);
 		}
 	}
 }

@@ -60,6 +60,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->known = true;
 	out->arithmetic.kernels = LT_TORCH_INDUCTOR;
 	out->arithmetic.any_steps = true;
+	out->arithmetic.traced = true;
 	out->arithmetic.clamp = CLAMP_EITHER;
 }
 

@@ -202,6 +202,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->known = true;
 	out->arithmetic.kernels = kernels_of(target_stage(t)->name);
 	out->arithmetic.clamp = clamp_of(minor);
+	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	out->arithmetic.library_expm1 = out->arithmetic.clamp == CLAMP_BLOCKS && t->device == TDEV_CPU;
 	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
