@@ -40,6 +40,9 @@ static double out(const struct exec *e, double x) { return wide(e) ? inner(e, x)
 static double step(const struct exec *e, double x) { return e->l->flags & LF_STEPS && chance(70) ? out(e, x) : inner(e, x); }
 static double acc(const struct exec *e, double x) { return num_rn(e->l->acc, x, 0); }
 
+/* A scan carries what its accumulation type holds, or a half in f32 (licence). */
+static double scan_step(const struct exec *e, double x) { return wide(e) ? inner(e, x) : acc(e, x); }
+
 /* A library function: at most `ulp` units of the compute type away. */
 static double lib(const struct exec *e, long double y)
 {
@@ -314,9 +317,7 @@ static void forward(struct exec *e)
 				e->v[id] = eval_map(e, b, x);
 			} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
 				double y = e->v[b->a[i]];
-				run = i % b->len == 0 ? y : acc(e, b->f == SF_CUMSUM ? run + y : run * y);
-				if (chance(50))
-					run = out(e, run);
+				run = i % b->len == 0 ? y : scan_step(e, b->f == SF_CUMSUM ? run + y : run * y);
 				e->v[id] = out(e, run);
 			} else if (b->f == SF_MATMUL) {
 				double p[64], q[64];
@@ -524,11 +525,20 @@ static void back_block(struct exec *e, const struct tape_block *b)
 	} else if (b->f == SF_CUMSUM || b->f == SF_CUMPROD) {
 		for (int64_t r = 0; r < b->n; r += b->len) {
 			double run = 0;
+			bool divides = chance(50); /* reversed cumsum(g * y) / x, where no x is 0 */
+			for (int64_t i = 0; i < b->len; i++)
+				divides = divides && e->v[b->a[r + i]] != 0;
 			for (int64_t i = b->len - 1; i >= 0; i--) {
 				sid at = b->first + (sid)(r + i);
 				if (b->f == SF_CUMSUM) {
-					run = i == b->len - 1 ? e->g[at] : acc(e, run + e->g[at]);
+					run = i == b->len - 1 ? e->g[at] : scan_step(e, run + e->g[at]);
 					give(e, b->a[r + i], out(e, run));
+					continue;
+				}
+				if (divides) {
+					double w = out(e, e->v[at] * e->g[at]);
+					run = i == b->len - 1 ? w : scan_step(e, run + w);
+					give(e, b->a[r + i], out(e, out(e, run) / e->v[b->a[r + i]]));
 					continue;
 				}
 				double s = 0, pre = 1; /* product rule, straight */
