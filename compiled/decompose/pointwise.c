@@ -89,16 +89,18 @@ RULE(addcmul)
 
 RULE(reciprocal) { d->out[0] = emit_div_Tensor(d->b, number(d, scalar_int(1)), d->in[A_reciprocal_self]); }
 
-/* The kernel's square root is a double, and so is its exponential. */
+/* The kernel's square root is a double, and so is its exponential; integers go through f32. */
+static int as_double(struct decomposition *d, int x) { return as_dtype(d, as_dtype(d, x, result_meta(d, 0)->dtype), DT_F64); }
+
 RULE(rsqrt)
 {
-	const int root = emit_sqrt(d->b, as_dtype(d, d->in[A_rsqrt_self], DT_F64));
+	const int root = emit_sqrt(d->b, as_double(d, d->in[A_rsqrt_self]));
 	d->out[0] = as_dtype(d, emit_div_Tensor(d->b, number(d, scalar_int(1)), root), result_meta(d, 0)->dtype);
 }
 
 RULE(sigmoid)
 {
-	const int e = emit_exp(d->b, emit_neg(d->b, as_dtype(d, d->in[A_sigmoid_self], DT_F64)));
+	const int e = emit_exp(d->b, emit_neg(d->b, as_double(d, d->in[A_sigmoid_self])));
 	const int sum = emit_add_Tensor(d->b, e, number(d, scalar_int(1)), scalar_int(1));
 	d->out[0] = as_dtype(d, emit_div_Tensor(d->b, number(d, scalar_int(1)), sum), result_meta(d, 0)->dtype);
 }
@@ -219,11 +221,15 @@ RULE(threshold_backward)
 	d->out[0] = emit_where_self(d->b, flat, constant(d, scalar_int(0), t.common), g);
 }
 
-/* (0 < x) - (x < 0): 0 of NaN */
+/* (0 < x) - (x < 0): 0 of NaN; a bool is its own sign */
 RULE(sign)
 {
 	const enum dtype t = result_meta(d, 0)->dtype;
 	const int x = d->in[A_sign_self], zero = constant(d, scalar_int(0), t);
+	if (t == DT_B8) {
+		d->out[0] = compared(d, NE, x, zero);
+		return;
+	}
 	const int above = as_dtype(d, emit_lt_Tensor(d->b, zero, x), t), below = as_dtype(d, emit_lt_Tensor(d->b, x, zero), t);
 	d->out[0] = emit_add_Tensor(d->b, above, emit_neg(d->b, below), scalar_int(1));
 }

@@ -55,12 +55,15 @@ RULE(prod) { d->out[0] = emit_prod_dim_int(d->b, flat(d, d->in[A_prod_self]), 0,
 RULE(max) { d->out[0] = emit_amax(d->b, d->in[A_max_self], (const int64_t[]){0}, 0, false); }
 RULE(min) { d->out[0] = emit_amin(d->b, d->in[A_min_self], (const int64_t[]){0}, 0, false); }
 
+/* Bools have an extremum, but no position of one. */
+static int comparable(struct decomposition *d, int x) { return build_meta(d->b, x)->dtype == DT_B8 ? as_dtype(d, x, DT_U8) : x; }
+
 RULE(max_dim)
 {
 	const int self = d->in[A_max_dim_self];
 	const int64_t dim = int_arg(d, A_max_dim_dim);
 	d->out[0] = emit_amax(d->b, self, &dim, 1, reduce_keepdim(d->n));
-	d->out[1] = emit_argmax(d->b, self, dim, reduce_keepdim(d->n));
+	d->out[1] = emit_argmax(d->b, comparable(d, self), dim, reduce_keepdim(d->n));
 }
 
 RULE(min_dim)
@@ -68,7 +71,7 @@ RULE(min_dim)
 	const int self = d->in[A_min_dim_self];
 	const int64_t dim = int_arg(d, A_min_dim_dim);
 	d->out[0] = emit_amin(d->b, self, &dim, 1, reduce_keepdim(d->n));
-	d->out[1] = emit_argmin(d->b, self, dim, reduce_keepdim(d->n));
+	d->out[1] = emit_argmin(d->b, comparable(d, self), dim, reduce_keepdim(d->n));
 }
 
 /* Are there none of zero (all), or fewer than elements (any)? */
@@ -97,7 +100,7 @@ RULE(logsumexp)
 		d->out[0] = filled(d, m, scalar_float(-INFINITY));
 		return;
 	}
-	const int x = as_dtype(d, d->in[A_logsumexp_self], DT_F64), most = emit_amax(d->b, x, dims, n, n > 0);
+	const int x = as_dtype(d, as_dtype(d, d->in[A_logsumexp_self], m->dtype), DT_F64), most = emit_amax(d->b, x, dims, n, n > 0);
 	const int infinite = emit_eq_Tensor(d->b, emit_abs(d->b, most), constant(d, scalar_float(INFINITY), DT_F64));
 	const int shift = emit_where_self(d->b, infinite, constant(d, scalar_int(0), DT_F64), most);
 	const int part = emit_exp(d->b, emit_add_Tensor(d->b, x, emit_neg(d->b, shift), scalar_int(1)));
@@ -161,23 +164,32 @@ RULE(dot)
 	d->out[0] = sized_as(d, emit_mm(d->b, row, column), result_meta(d, 0));
 }
 
-static double number_of(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f : (double)s->i; }
-
-static int scaled(struct decomposition *d, int x, double by)
+/* A factor as the kernel sees it: of integers a whole number. */
+static struct scalar factor(const struct decomposition *d, int arg)
 {
-	return by == 1 ? x : emit_mul_Tensor(d->b, x, build_number(d->b, scalar_float(by)));
+	const struct scalar *s = scalar_arg(d, arg);
+	if (dtype_is_float(result_meta(d, 0)->dtype))
+		return scalar_float(s->kind == SC_FLOAT ? s->f : (double)s->i);
+	return scalar_int(s->kind == SC_FLOAT ? (int64_t)s->f : s->i);
+}
+
+static bool is(const struct scalar *s, int64_t v) { return s->kind == SC_FLOAT ? s->f == (double)v : s->i == v; }
+
+static int scaled(struct decomposition *d, int x, struct scalar by)
+{
+	return is(&by, 1) ? x : emit_mul_Tensor(d->b, x, build_number(d->b, by));
 }
 
 /* What is taken 0 times is not looked at. Halves are multiplied and added in f32. */
 RULE(addmm)
 {
 	const struct meta *m = result_meta(d, 0);
-	const enum dtype t = m->dtype, wide = t == DT_F64 ? DT_F64 : DT_F32;
-	const double alpha = number_of(scalar_arg(d, A_addmm_alpha)), beta = number_of(scalar_arg(d, A_addmm_beta));
+	const enum dtype t = m->dtype, wide = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	const struct scalar alpha = factor(d, A_addmm_alpha), beta = factor(d, A_addmm_beta);
 	int x = NO_VALUE;
-	if (alpha != 0)
+	if (!is(&alpha, 0))
 		x = scaled(d, emit_mm(d->b, as_dtype(d, d->in[A_addmm_mat1], wide), as_dtype(d, d->in[A_addmm_mat2], wide)), alpha);
-	if (beta != 0) {
+	if (!is(&beta, 0)) {
 		const int bias = scaled(d, as_dtype(d, d->in[A_addmm_self], wide), beta);
 		x = x == NO_VALUE ? spread(d, bias, m) : emit_add_Tensor(d->b, bias, x, scalar_int(1));
 	}

@@ -204,7 +204,7 @@ static int difference(struct lowering *l, int a, int b)
 static void nests_logsumexp(struct lowering *l, int node)
 {
 	struct lane r;
-	const enum dtype t = self_dtype(l, node);
+	const enum dtype t = l->place[0].meta.dtype; /* integers as f32 */
 	lower_settle(l, node);
 	lanes_open(&r, l, node);
 	const int greatest = folded(&r, l, t, worst(l, t, true), step_greatest);

@@ -336,7 +336,7 @@ static bool write_row(struct functional *f, int node, struct err *err)
 	if (n->op == OP_copy_)
 		value = copied(f, n, self);
 	else if (n->op == OP_zero_)
-		value = emit_zeros_like(&f->b, self);
+		value = emit_zeros_like(&f->b, self, -1);
 	else
 		value = computed(f, node, self);
 	if (build_meta(&f->b, value)->dtype != m.dtype)

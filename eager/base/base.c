@@ -52,6 +52,7 @@ static void err_fill(struct err *err, int line, int col, const char *fmt, va_lis
 struct err *err_clear(struct err *err)
 {
 	err->line = err->col = 0;
+	err->limit = false;
 	err->msg[0] = 0;
 	return err;
 }
@@ -59,6 +60,24 @@ struct err *err_clear(struct err *err)
 bool err_set(struct err *err, const char *fmt, ...)
 {
 	va_list ap;
+	va_start(ap, fmt);
+	err_fill(err, 0, 0, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool err_copy(struct err *err, const struct err *from)
+{
+	if (err && !err->msg[0])
+		*err = *from;
+	return false;
+}
+
+bool err_limit(struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	if (err && !err->msg[0])
+		err->limit = true;
 	va_start(ap, fmt);
 	err_fill(err, 0, 0, fmt, ap);
 	va_end(ap);

@@ -63,11 +63,14 @@ void bug_context(const char *text);
 /* ---- bad input -------------------------------------------------------------------------------------------- */
 struct err {
 	int line, col;     /* 1-based place in the text; 0 = no place */
+	bool limit;        /* the input is not wrong: it is more than we take */
 	char msg[MAX_ERR]; /* one sentence, harmless (escape.h), no newline; "" = no error */
 };
 struct err *err_clear(struct err *err); /* no error; cheaper than {0}. Returns err */
 /* Keeps the FIRST error (sticky); always returns false so that `return err_set(...)` reads well. err may be NULL. */
 bool err_set(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+bool err_limit(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3); /* the same, and `limit` */
+bool err_copy(struct err *err, const struct err *from);                  /* the same, one that was found already */
 bool err_at(struct err *err, int line, int col, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* ---- arena ------------------------------------------------------------------------------------------------ */

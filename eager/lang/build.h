@@ -1,7 +1,7 @@
 /* build.h: programs that code writes: derivative rules, transformations of programs. generated/op_emit.h has one function per row of the op
  * table, emit_<row>(b, arguments in schema order), which appends the row, infers its results and returns its node:
  *
- *     int zero = emit_zeros_like(b, src), kept = emit_slice_scatter(b, g, zero, dim, start, end, step);
+ *     int zero = emit_zeros_like(b, src, -1), kept = emit_slice_scatter(b, g, zero, dim, start, end, step);
  *
  * A Tensor argument is a VALUE: a node of b->p with one result, NO_VALUE for None, or a Python number (build_number). Of the other kinds,
  * lists are a pointer and a count (a negative count: None), a Scalar is a struct scalar (optional ones: a pointer, NULL for None), integers

@@ -3,6 +3,7 @@
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
 #include "eager/lang/fill.h"
+#include "eager/ops/promote.h"
 #include "eager/ops/rules.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -35,7 +36,7 @@ static bool err_node(struct err *err, const struct node *n, const char *what)
 	snprintf(copy, sizeof copy, "%s", what);
 	if (err)
 		err->msg[0] = 0;
-	return err_at(err, n->line, n->col, "%s: %s", op_info[n->op].name, copy);
+	return err_at(err, n->line, n->col, "%s: %s", op_info[n->op].name, copy); /* err->limit stays */
 }
 
 static bool single(const struct prog *p, int node, const struct node *user, struct err *err)
@@ -117,16 +118,14 @@ static bool check_symbols(const struct prog *p, int node, struct err *err)
 	return true;
 }
 
+/* The element types of self that the row takes. A shape rule that knows better has refused already; pointwise ones look at the common
+ * one. */
 static bool check_self_dtype(const struct meta_ctx *c, struct err *err)
 {
 	const struct op_info *op = &op_info[c->n->op];
-	for (int k = 0; k < op->nparam; k++) {
-		if (op->param[k].kind != K_TENSOR || !str_eq(op->param[k].name, "self") || !c->in[k])
-			continue;
-		enum dtype t = c->in[k]->dtype;
-		if (!(op->dtypes & DTS(t)))
-			return err_at(err, c->n->line, c->n->col, "%s: not implemented for dtype %s", op->name, dtype_info[t].name);
-	}
+	for (int k = 0; k < op->nparam && !op_has(c->n->op, T_POINTWISE); k++)
+		if (op->param[k].kind == K_TENSOR && str_eq(op->param[k].name, "self") && c->in[k] && !(op->dtypes & DTS(c->in[k]->dtype)))
+			return dtype_refuse(c->n->op, c->in[k]->dtype, err);
 	return true;
 }
 
@@ -141,14 +140,11 @@ static bool can_cast(enum dtype from, enum dtype to)
 /* What the functional result must satisfy to be written into self. */
 static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
-	const struct node *n = c->n;
 	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
-	if (n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
-		return err_at(err, n->line, n->col, "%s: result type %s can't be cast to the desired output type %s", op_info[n->op].name,
-			dtype_info[res->dtype].torch, dtype_info[self->dtype].torch);
-	if (!meta_same_sizes(self, res))
-		return err_at(err, n->line, n->col, "%s: the result's sizes do not match self's", op_info[n->op].name);
-	return true;
+	if (c->n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
+		return err_set(err, "result type %s can't be cast to the desired output type %s", promote_torch_name(res->dtype),
+			promote_torch_name(self->dtype));
+	return meta_same_sizes(self, res) || err_set(err, "the result's sizes do not match self's");
 }
 
 static int fresh_storage(struct prog *p, int node, int i)
@@ -230,9 +226,8 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		c.in[k] = meta_operand(p, n, k);
 	struct meta in[MAX_ARGS];
 	bool meta;
-	if (!check_self_dtype(&c, err))
-		return false;
-	if (!devices(&c, in, &meta) || !op_meta[n->op](&c))
+	if (!devices(&c, in, &meta) || !op_meta[n->op](&c) || (op_has(n->op, T_MUTATES) && !check_inplace(&c, err))
+		|| !check_self_dtype(&c, err))
 		return err_node(err, n, err->msg);
 	for (int i = 0; i < c.nout && meta; i++)
 		c.out[i].device = DEV_META;
@@ -242,8 +237,6 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 	if (n->op == OP_item)
 		n->sym_value = node_int(n, A_item_value);
 	if (op_has(n->op, T_MUTATES)) {
-		if (!check_inplace(&c, err))
-			return false;
 		n->nout = 1;
 		n->out = ARENA_NEW(p->arena, struct value, 1);
 		n->out[0] = p->node[n->arg[A_INPLACE_self].node].out[0];
@@ -307,8 +300,8 @@ bool prog_infer_or_refuse(struct prog *p, int node, struct err *err)
 	n->refusal = p->must_raise ? operand_refusal(p, n) : NULL;
 	if (!n->refusal && prog_infer_node(p, node, &own))
 		return true;
-	if (!n->refusal && (!p->must_raise || op_info[n->op].family == F_INPUT))
-		return err_at(err, own.line, own.col, "%s", own.msg);
+	if (!n->refusal && (!p->must_raise || own.limit || op_info[n->op].family == F_INPUT))
+		return err_copy(err, &own);
 	if (!n->refusal) /* PyTorch's text does not begin with our row's name */
 		n->refusal = arena_strdup(p->arena, own.msg + (str_starts(own.msg, name) ? strlen(name) + 2 : 0));
 	n->nout = 0;

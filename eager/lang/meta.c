@@ -30,14 +30,14 @@ int64_t meta_numel(const struct meta *m)
 bool meta_check_sizes(const int64_t *size, int rank, struct err *err)
 {
 	if (rank > MAX_RANK)
-		return err_set(err, "rank %d exceeds the limit %d", rank, MAX_RANK);
+		return err_limit(err, "rank %d exceeds the limit %d", rank, MAX_RANK);
 	/* The product of the non-zero sizes is bounded too: strides are products of sizes even when numel is 0. */
 	int64_t n = 1;
 	for (int d = 0; d < rank; d++) {
 		if (size[d] < 0)
 			return err_set(err, "size %lld of dim %d is negative", (long long)size[d], d);
 		if (!mul_i64(&n, n, MAX(size[d], 1)) || n > MAX_NUMEL)
-			return err_set(err, "more than %lld elements", (long long)MAX_NUMEL);
+			return err_limit(err, "more than %lld elements", (long long)MAX_NUMEL);
 	}
 	return true;
 }

@@ -34,7 +34,7 @@ static bool ints_values(int64_t *out, int *n, const struct meta_ctx *c, int k)
 {
 	*n = c->n->arg[k].n;
 	if (*n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", *n, MAX_RANK);
+		return err_limit(c->err, "rank %d exceeds the limit %d", *n, MAX_RANK);
 	for (int i = 0; i < *n; i++)
 		out[i] = c->n->arg[k].ints[i].value;
 	return true;

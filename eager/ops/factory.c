@@ -13,7 +13,7 @@ static bool size_of_arg(struct meta_ctx *c, int k, enum dtype t)
 	int64_t size[MAX_RANK];
 	char text[SIZES_TEXT];
 	if (n->arg[k].n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", n->arg[k].n, MAX_RANK);
+		return err_limit(c->err, "rank %d exceeds the limit %d", n->arg[k].n, MAX_RANK);
 	for (int d = 0; d < n->arg[k].n; d++)
 		size[d] = n->arg[k].ints[d].value;
 	for (int d = 0; d < n->arg[k].n; d++)
@@ -43,6 +43,14 @@ bool meta_full(struct meta_ctx *c)
 
 bool meta_zeros(struct meta_ctx *c) { return size_given(c, dtype_given(c->n, DT_F32)); }
 
+bool meta_zeros_like(struct meta_ctx *c)
+{
+	if (!layout_formatted(&c->out[0], c->in[A_number_like_self], format_given(c->n, FORMAT_PRESERVE), c->err))
+		return false;
+	c->out[0].dtype = dtype_given(c->n, c->out[0].dtype);
+	return true;
+}
+
 bool meta_new_zeros(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_new_zeros_self];
@@ -60,14 +68,23 @@ bool meta_scalar_tensor(struct meta_ctx *c)
 
 /* ---- ranges ---- */
 
-static bool bound(const struct range *r, double *f, int64_t *i, const struct scalar *s, struct err *err)
+static bool part(const struct range *r, double *f, int64_t *i, const struct scalar *s, struct err *err)
 {
 	*f = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	if (!isfinite(*f))
-		return err_set(err, "unsupported range: a bound is not finite");
 	if (r->ints && !scalar_fits(s, DT_I64, err))
 		return false;
 	*i = s->kind == SC_FLOAT ? r->ints ? (int64_t)s->f : 0 : s->i;
+	return true;
+}
+
+/* The parts of a range of integers are cut to whole numbers. PyTorch 2.15 counts with what they were before, 2.11 those of i64 with what
+ * they are now; it divides by a step that becomes 0. */
+static bool same_length(const struct range *r, struct err *err)
+{
+	const double start = trunc(r->start), end = trunc(r->end), step = trunc(r->step);
+	if (step == 0 || (r->dtype == DT_I64 && ceil((end - start) / step) != ceil((r->end - r->start) / r->step)))
+		return err_limit(err,
+			"a range of integers with parts that are not whole is another one in PyTorch 2.11 (which dies of a step of 0.5) than in 2.15");
 	return true;
 }
 
@@ -82,14 +99,18 @@ bool range_of(struct range *r, const struct node *n, struct err *err)
 	r->ints = !dtype_is_float(r->dtype);
 	if (r->dtype == DT_B8)
 		return err_set(err, "\"arange_cpu\" not implemented for 'Bool'");
-	if (!bound(r, &r->start, &r->istart, s, err) || !bound(r, &r->end, &r->iend, e, err) || !bound(r, &r->step, &r->istep, by, err))
+	if (!part(r, &r->step, &r->istep, by, err))
 		return false;
-	if (r->ints && (r->start != trunc(r->start) || r->end != trunc(r->end) || r->step != trunc(r->step)))
-		return err_set(err,
-			"a range of integers with parts that are not whole is another one in PyTorch 2.11 (which dies of a step of 0.5) than in 2.15");
-	bool up = r->ints ? r->istep > 0 : r->step > 0, down = r->ints ? r->istep < 0 : r->step < 0;
-	if (!up && !down)
+	if (!isfinite(r->step))
+		return err_limit(err, "a step that is not finite makes other ranges in PyTorch 2.11 than in 2.15");
+	if (r->step == 0)
 		return err_set(err, "step must be nonzero");
+	const double from = s->kind == SC_FLOAT ? s->f : (double)s->i, to = e->kind == SC_FLOAT ? e->f : (double)e->i;
+	if (!isfinite(from) || !isfinite(to))
+		return err_set(err, "unsupported range: %g -> %g", from, to);
+	if (!part(r, &r->start, &r->istart, s, err) || !part(r, &r->end, &r->iend, e, err) || (r->ints && !same_length(r, err)))
+		return false;
+	bool up = r->ints ? r->istep > 0 : r->step > 0;
 	bool agree = up ? (r->ints ? r->iend >= r->istart : r->end >= r->start) : (r->ints ? r->iend <= r->istart : r->end <= r->start);
 	return agree || err_set(err, "upper bound and lower bound inconsistent with step sign");
 }
@@ -101,7 +122,7 @@ bool meta_arange(struct meta_ctx *c)
 		return false;
 	double n = ceil((r.end - r.start) / r.step);
 	if (n > (double)MAX_NUMEL)
-		return err_set(c->err, "%.17g elements exceed the limit %lld", n, (long long)MAX_NUMEL);
+		return err_limit(c->err, "%.17g elements exceed the limit %lld", n, (long long)MAX_NUMEL);
 	int64_t size = (int64_t)n;
 	meta_make_contiguous(&c->out[0], r.dtype, &size, 1);
 	return true;

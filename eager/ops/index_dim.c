@@ -204,8 +204,8 @@ bool kern_embedding(struct kern_ctx *c)
 
 void vjp_embedding(struct vjp *v)
 {
-	v->grad[A_embedding_weight] =
-		emit_embedding_dense_backward(v->b, v->g[0], v->in[A_embedding_indices], vjp_meta(v, A_embedding_weight)->size[0], -1, false);
+	v->grad[A_embedding_weight] = emit_embedding_dense_backward(v->b, v->g[0], v->in[A_embedding_indices],
+		vjp_meta(v, A_embedding_weight)->size[0], node_int(v->n, A_embedding_padding_idx), v->n->arg[A_embedding_scale_grad_by_freq].b);
 }
 
 /* ---- embedding_dense_backward: rows of the gradient added up in the rows of zeros that indices name ------------------------------

@@ -149,7 +149,7 @@ static bool plan_make(struct plan *p, const struct meta *self, const struct inde
 	bool front = !index_list_adjacent(l), placed = false;
 	int after = 0;
 	if (self->rank + shape.rank > 2 * MAX_RANK)
-		return err_set(err, "rank exceeds the limit %d", MAX_RANK);
+		return err_limit(err, "rank exceeds the limit %d", MAX_RANK);
 	struct meta dims[2] = {{0}, {0}}; /* the dims that stay, before and after the index dims */
 	for (int d = 0; d < self->rank; d++) {
 		bool given = d < l->n && l->given[d];
@@ -163,7 +163,7 @@ static bool plan_make(struct plan *p, const struct meta *self, const struct inde
 		after += placed;
 	}
 	if (dims[0].rank + shape.rank + after > MAX_RANK)
-		return err_set(err, "rank %d exceeds the limit %d", dims[0].rank + shape.rank + after, MAX_RANK);
+		return err_limit(err, "rank %d exceeds the limit %d", dims[0].rank + shape.rank + after, MAX_RANK);
 	for (int d = 0; d < dims[0].rank; d++)
 		meta_insert_dim(&p->src, p->src.rank, dims[0].size[d], dims[0].stride[d]);
 	for (int d = 0; d < shape.rank; d++)

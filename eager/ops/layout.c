@@ -55,7 +55,7 @@ void meta_remove_dim(struct meta *m, int dim)
 bool meta_room(const struct meta *m, int more, struct err *err)
 {
 	if (m->rank + more > MAX_RANK)
-		return err_set(err, "rank %d exceeds the limit %d", m->rank + more, MAX_RANK);
+		return err_limit(err, "rank %d exceeds the limit %d", m->rank + more, MAX_RANK);
 	return true;
 }
 

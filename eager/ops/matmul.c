@@ -1,7 +1,9 @@
 /* matmul.c: mm, bmm, addmm, mv, dot on OpenBLAS, one thread. Every one of them is a batch of products (m x k)(k x n); operands are
- * packed row-major first, f16 and bf16 widened to float, and the result rounded once. */
+ * packed row-major first, f16 and bf16 widened to float, and the result rounded once. Integers wrap, in whatever order: three loops. */
+#include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -26,18 +28,20 @@ static void require_workspace(void)
 	fits = true;
 }
 
+enum compute { FLOATS, DOUBLES, INTS };
 struct product {
 	int64_t batch, m, n, k;
-	bool wide;
-}; /* wide: double; else float */
-struct packed {
+	enum compute in;
+};
+struct packed { /* one of them */
 	float *f;
 	double *d;
+	int64_t *i;
 };
 
 static struct product product_of(const struct meta *a, const struct meta *b)
 {
-	struct product p = {1, 1, 1, 1, a->dtype == DT_F64};
+	struct product p = {1, 1, 1, 1, !dtype_is_float(a->dtype) ? INTS : a->dtype == DT_F64 ? DOUBLES : FLOATS};
 	int ra = a->rank, rb = b->rank;
 	p.batch = ra == 3 ? a->size[0] : 1;
 	p.m = ra >= 2 ? a->size[ra - 2] : 1;
@@ -46,23 +50,27 @@ static struct product product_of(const struct meta *a, const struct meta *b)
 	return p;
 }
 
-static struct packed packed_new(bool wide, int64_t n, struct arena *a)
+static struct packed packed_new(enum compute in, int64_t n, struct arena *a)
 {
-	return wide ? (struct packed){NULL, ARENA_ZNEW(a, double, n)} : (struct packed){ARENA_ZNEW(a, float, n), NULL};
+	if (in == INTS)
+		return (struct packed){.i = ARENA_ZNEW(a, int64_t, n)};
+	return in == DOUBLES ? (struct packed){.d = ARENA_ZNEW(a, double, n)} : (struct packed){.f = ARENA_ZNEW(a, float, n)};
 }
 
-static struct packed pack(const struct tensor *t, bool wide, struct arena *a)
+static struct packed pack(const struct tensor *t, enum compute in, struct arena *a)
 {
 	int64_t n = meta_numel(&t->meta);
-	struct packed p = packed_new(wide, n, a);
+	struct packed p = packed_new(in, n, a);
 	struct meta_iter it;
 	meta_iter_start(&it, &t->meta);
 	for (int64_t i = 0; i < n; i++, meta_iter_next(&it, &t->meta)) {
-		double v = dtype_load_f(t->meta.dtype, tensor_at(t, it.off));
-		if (wide)
-			p.d[i] = v;
+		const unsigned char *cell = tensor_at(t, it.off);
+		if (in == INTS)
+			p.i[i] = dtype_load_i(t->meta.dtype, cell);
+		else if (in == DOUBLES)
+			p.d[i] = dtype_load_f(t->meta.dtype, cell);
 		else
-			p.f[i] = (float)v;
+			p.f[i] = (float)dtype_load_f(t->meta.dtype, cell);
 	}
 	return p;
 }
@@ -71,8 +79,37 @@ static struct packed pack(const struct tensor *t, bool wide, struct arena *a)
 static void unpack(struct tensor *out, const struct packed *p)
 {
 	int64_t n = meta_numel(&out->meta);
-	for (int64_t i = 0; i < n; i++)
-		dtype_store_f(out->meta.dtype, tensor_at(out, out->meta.offset + i), p->d ? p->d[i] : (double)p->f[i]);
+	for (int64_t i = 0; i < n; i++) {
+		unsigned char *cell = tensor_at(out, out->meta.offset + i);
+		if (p->i)
+			dtype_store_i(out->meta.dtype, cell, p->i[i]);
+		else
+			dtype_store_f(out->meta.dtype, cell, p->d ? p->d[i] : (double)p->f[i]);
+	}
+}
+
+/* A number as integers see it: cut to a whole one. 1 where the row has none. */
+static int64_t whole(const struct node *n, int name)
+{
+	const struct arg *a = node_arg(n, name);
+	if (!a)
+		return 1;
+	return a->scalar.kind == SC_FLOAT ? (int64_t)a->scalar.f : a->scalar.i;
+}
+
+static void gemm_ints(
+	const struct product *p, int64_t alpha, const struct packed *pa, const struct packed *pb, int64_t beta, struct packed *pc, int64_t at)
+{
+	const int64_t m = p->m, n = p->n, k = p->k, *a = pa->i + at * m * k, *b = pb->i + at * k * n;
+	int64_t *c = pc->i + at * m * n;
+	for (int64_t i = 0; i < m; i++) {
+		for (int64_t j = 0; j < n; j++) {
+			int64_t sum = 0;
+			for (int64_t x = 0; x < k; x++)
+				sum = wrap_add(sum, wrap_mul(a[i * k + x], b[x * n + j]));
+			c[i * n + j] = wrap_add(wrap_mul(alpha, sum), wrap_mul(beta, c[i * n + j]));
+		}
+	}
 }
 
 /* C (m x n) = alpha A B + beta C; A, B and C are entries `at` of batches. beta 0 reads no C. */
@@ -104,17 +141,20 @@ static double scalar_value(const struct node *n, int name)
 static void forward(struct kern_ctx *c, const struct tensor *a, const struct tensor *b, const struct tensor *bias)
 {
 	struct product p = product_of(&a->meta, &b->meta);
-	struct packed pa = pack(a, p.wide, c->scratch), pb = pack(b, p.wide, c->scratch), pc;
+	struct packed pa = pack(a, p.in, c->scratch), pb = pack(b, p.in, c->scratch), pc;
 	double alpha = scalar_value(c->n, N_alpha), beta = bias ? scalar_value(c->n, N_beta) : 0;
 	if (bias && beta != 0) {
 		struct tensor full;
 		CHECK(tensor_broadcast(&full, bias, c->out->meta.size, c->out->meta.rank));
-		pc = pack(&full, p.wide, c->scratch);
+		pc = pack(&full, p.in, c->scratch);
 	} else {
-		pc = packed_new(p.wide, p.batch * p.m * p.n, c->scratch);
+		pc = packed_new(p.in, p.batch * p.m * p.n, c->scratch);
 	}
 	for (int64_t i = 0; i < p.batch; i++)
-		gemm(p.wide, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
+		if (p.in == INTS)
+			gemm_ints(&p, whole(c->n, N_alpha), &pa, &pb, bias ? whole(c->n, N_beta) : 0, &pc, i);
+		else
+			gemm(p.in == DOUBLES, p.m, p.n, alpha == 0 ? 0 : p.k, alpha, &pa, &pb, beta, &pc, i);
 	unpack(c->out, &pc);
 }
 
@@ -219,6 +259,9 @@ void vjp_dot(struct vjp *v)
 
 static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *size, int rank)
 {
+	for (int k = 0; self->dtype == DT_B8 && c->n->op != OP_dot && k < op_info[c->n->op].nparam; k++)
+		if (c->in[k] && meta_numel(c->in[k]) == 0)
+			return err_limit(c->err, "of bools without elements: PyTorch does not always look at the dtype");
 	meta_make_contiguous(&c->out[0], self->dtype, size, rank);
 	c->out[0].device = self->device;
 	return true;
@@ -264,13 +307,23 @@ bool meta_mm(struct meta_ctx *c)
 	return result(c, a, (int64_t[]){a->size[0], b->size[1]}, 2);
 }
 
+/* alpha and beta of integers. Without anything to multiply, self times beta is an ordinary product, whose beta may be of a wider kind. */
+static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size, int64_t inner)
+{
+	const struct scalar *beta = &c->n->arg[A_addmm_beta].scalar, *alpha = &c->n->arg[A_addmm_alpha].scalar;
+	if (dtype_is_float(t) || size[0] == 0 || size[1] == 0)
+		return true;
+	if (inner == 0)
+		return beta->kind != SC_FLOAT || beta->f == 0
+			|| err_set(c->err, "result type Float can't be cast to the desired output type %s", promote_torch_name(t));
+	return scalar_fits(alpha, t, c->err) && scalar_fits(beta, t, c->err);
+}
+
 bool meta_addmm(struct meta_ctx *c)
 {
 	const struct meta *bias = c->in[A_addmm_self], *a = c->in[A_addmm_mat1], *b = c->in[A_addmm_mat2];
 	if (!check_matrices(c, a, b, "mat1"))
 		return false;
-	if (!(op_info[c->n->op].dtypes & DTS(a->dtype)))
-		return err_set(c->err, "not implemented for dtype %s", dtype_info[a->dtype].name);
 	int64_t size[2] = {a->size[0], b->size[1]};
 	for (int d = 0; d < bias->rank; d++) {
 		int at = 2 - bias->rank + d;
@@ -282,7 +335,7 @@ bool meta_addmm(struct meta_ctx *c)
 	if (bias->dtype != a->dtype)
 		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", promote_torch_name(bias->dtype),
 			promote_torch_name(b->dtype));
-	return result(c, bias, size, 2);
+	return check_factors(c, bias->dtype, size, a->size[1]) && result(c, bias, size, 2);
 }
 
 bool meta_bmm(struct meta_ctx *c)

@@ -290,6 +290,9 @@ void vjp_clamp(struct vjp *v)
 static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 {
 	const struct op_info *info = &op_info[c->n->op];
+	const int power = op_arg(c->n->op, N_exponent);
+	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
+		return err_set(c->err, "Integers to negative integer powers are not allowed.");
 	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
@@ -297,7 +300,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 			&& node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		/* f32 kernels have the exponent in f64. */
-		bool exponent = k == op_arg(c->n->op, N_exponent) && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
+		bool exponent = k == power && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
@@ -340,8 +343,6 @@ static bool check_subtract(const struct meta_ctx *c)
 
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
-	const struct op_info *info = &op_info[c->n->op];
-	const struct meta *self = c->in[A_elementwise_self];
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
 	if (promo == PROMO_NEGATE && common == DT_B8)
@@ -350,9 +351,6 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	if (promo == PROMO_BOUNDS && !node_given(c->n, A_pointwise_BOUNDS_min) && !node_given(c->n, A_pointwise_BOUNDS_max))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	enum dtype known = promo == PROMO_GRADIENT ? common : self->dtype;
-	if (!(info->dtypes & DTS(known)))
-		return err_set(c->err, "\"%s\" not implemented for '%s'", info->name, promote_torch_name(known));
 	return check_alpha(c, common) && check_scalars_fit(c, common);
 }
 
@@ -372,6 +370,8 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	enum dtype common = common_dtype(c->n, in, nin, promo);
 	if (!check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
+	if (!(info->dtypes & DTS(common)))
+		return dtype_refuse(c->n->op, common, c->err);
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
 	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
 	for (int k = 0; k < nin; k++) {

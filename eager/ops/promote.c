@@ -1,6 +1,8 @@
 /* promote.c: result dtype and sizes of element-wise operators (see promote.h). */
 #include "eager/ops/promote.h"
 
+#include "generated/op_id.h"
+
 static bool is_narrow_float(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
 
 enum dtype promote_types(enum dtype a, enum dtype b)
@@ -109,4 +111,20 @@ const char *promote_torch_name(enum dtype t)
 		[DT_F64] = "Double",
 	};
 	return name[t];
+}
+
+bool dtype_refuse(int op, enum dtype t, struct err *err)
+{
+	static const struct {
+		const char *kernel, *words;
+	} refusal[NOPS] = {
+#define KERNEL(id, name) [OP_##id] = {.kernel = (name)},
+#define WORDS(id, text)  [OP_##id] = {.words = (text)},
+#include "eager/ops/dtype_refusals.def"
+	};
+	if (refusal[op].kernel)
+		return err_set(err, "\"%s\" not implemented for '%s'", refusal[op].kernel, promote_torch_name(t));
+	if (refusal[op].words)
+		return err_set(err, "%s", refusal[op].words);
+	return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
 }

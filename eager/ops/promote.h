@@ -24,6 +24,9 @@ enum dtype promote_result(const struct promotion *p);
 
 /* Sizes and device of the element-wise result of n >= 1 operands; out's dtype and strides are left alone. Errors are PyTorch's. */
 bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct err *err);
+/* Refuses dtype t for a row that does not list it: with PyTorch's text where PyTorch refuses it (dtype_refusals.def), else as a limit of
+ * ours, which is no reason to raise. Returns false. */
+bool dtype_refuse(int op, enum dtype t, struct err *err);
 const char *promote_torch_name(enum dtype t); /* "Float", "Long", …: as PyTorch's error texts name dtypes */
 
 #endif

@@ -283,7 +283,8 @@ bool meta_logsumexp(struct meta_ctx *c)
 	if (dim->n == 0 && c->in[A_logsumexp_self]->rank > 0 && meta_numel(c->in[A_logsumexp_self]) > 0 && !reduce_keepdim(c->n))
 		return err_set(
 			c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[A_logsumexp_self]->rank));
-	return shape_rule(c, c->in[A_logsumexp_self]->dtype);
+	enum dtype t = c->in[A_logsumexp_self]->dtype;
+	return shape_rule(c, dtype_is_float(t) ? t : DT_F32);
 }
 
 bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[A_var_self]->dtype); }

@@ -127,7 +127,7 @@ bool kern_logsumexp(struct kern_ctx *c)
 {
 	struct lanes l;
 	reduce_lanes(&l, c->n, &c->in[A_logsumexp_self]->meta, c->scratch);
-	const double *x = load_doubles(c->in[A_logsumexp_self], c->in[A_logsumexp_self]->meta.dtype, c->scratch);
+	const double *x = load_doubles(c->in[A_logsumexp_self], c->out->meta.dtype, c->scratch); /* integers as f32 */
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(c->out, lane, lane_logsumexp(&l, lane, x));
 	return true;

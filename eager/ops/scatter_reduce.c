@@ -32,8 +32,9 @@ bool meta_scatter_reduce(struct meta_ctx *c)
 			c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", c->n->arg[A_scatter_reduce_reduce].str);
 	if (!scatter_check(node_int(c->n, A_scatter_reduce_dim), self, c->in[A_scatter_reduce_index], c->in[A_scatter_reduce_src], c->err))
 		return false;
-	if (red == RED_MEAN && self->dtype == DT_B8 && meta_numel(c->in[A_scatter_reduce_index]) != 0)
-		return err_set(c->err, "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'");
+	if (red == RED_MEAN && self->dtype == DT_B8)
+		return err_set(c->err, "\"%s\" not implemented for 'Bool'",
+			meta_numel(c->in[A_scatter_reduce_index]) ? "scatter_gather_tensor_cpu_reduce_mean" : "div_floor_cpu");
 	layout_contiguous(&c->out[0], self, self->size, self->rank);
 	return true;
 }
@@ -137,8 +138,8 @@ static void back_sum(struct vjp *v, bool src)
 static void back_mean(struct vjp *v, bool src)
 {
 	struct build *b = v->b;
-	int n = v->n->arg[A_scatter_reduce_include_self].b ? emit_ones_like(b, v->g[0]) : emit_zeros_like(b, v->g[0]);
-	int one = emit_ones_like(b, v->in[SRC]);
+	int n = v->n->arg[A_scatter_reduce_include_self].b ? emit_ones_like(b, v->g[0], -1) : emit_zeros_like(b, v->g[0], -1);
+	int one = emit_ones_like(b, v->in[SRC], -1);
 	n = scattered_sum(v, n, one);
 	int none = emit_eq_Scalar(b, n, scalar_int(0));
 	n = zeros_filled_with_one(b, n, none);
@@ -189,7 +190,7 @@ static int factors_of_src(struct vjp *v)
 	struct build *b = v->b;
 	int is_zero = emit_eq_Scalar(b, v->in[SRC], scalar_int(0));
 	int zero_counts = emit_to_copy(b, is_zero, (int)vjp_meta(v, SELF)->dtype);
-	int nzero = emit_zeros_like(b, v->in[SELF]);
+	int nzero = emit_zeros_like(b, v->in[SELF], -1);
 	nzero = scattered_sum(v, nzero, zero_counts);
 	nzero = gathered(v, nzero);
 	int one = emit_eq_Scalar(b, nzero, scalar_int(1));

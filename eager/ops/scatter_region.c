@@ -122,7 +122,7 @@ static bool zeros_meta(struct meta_ctx *c)
 	const struct arg *sizes = &c->n->arg[A_region_backward_input_sizes];
 	int64_t size[MAX_RANK];
 	if (sizes->n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", sizes->n, MAX_RANK);
+		return err_limit(c->err, "rank %d exceeds the limit %d", sizes->n, MAX_RANK);
 	for (int d = 0; d < sizes->n; d++) {
 		size[d] = sizes->ints[d].value;
 		if (size[d] < 0)

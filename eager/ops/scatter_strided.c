@@ -15,7 +15,7 @@ static bool strided_cells(struct meta *out, const struct meta *copy, const struc
 	if (size->n != stride->n)
 		return err_set(err, "mismatch in length of strides and shape");
 	if (size->n > MAX_RANK)
-		return err_set(err, "rank %d exceeds the limit %d", size->n, MAX_RANK);
+		return err_limit(err, "rank %d exceeds the limit %d", size->n, MAX_RANK);
 	for (int d = 0; d < size->n; d++)
 		sizes[d] = size->ints[d].value;
 	if (!meta_check_sizes(sizes, size->n, err))

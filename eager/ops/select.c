@@ -101,7 +101,7 @@ void vjp_masked_select(struct vjp *v)
 	int whole = v->in[A_masked_select_self];
 	if (rank != self->rank || memcmp(size, self->size, sizeof *size * (size_t)rank) != 0)
 		whole = emit_expand(v->b, whole, size, rank);
-	v->grad[A_masked_select_self] = emit_masked_scatter(v->b, emit_zeros_like(v->b, whole), v->in[A_masked_select_mask], v->g[0]);
+	v->grad[A_masked_select_self] = emit_masked_scatter(v->b, emit_zeros_like(v->b, whole, -1), v->in[A_masked_select_mask], v->g[0]);
 }
 
 /* ---- nonzero --------------------------------------------------------------------------------------------------------------- */

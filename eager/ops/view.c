@@ -37,7 +37,7 @@ bool meta_expand(struct meta_ctx *c)
 	ints_arg(size, &n, c, A_expand_size);
 	struct meta *o = view_of_self(c);
 	if (n > MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", n, MAX_RANK);
+		return err_limit(c->err, "rank %d exceeds the limit %d", n, MAX_RANK);
 	if (!layout_expand(o, c->in[A_expand_self], size, n, c->err))
 		return false;
 	return meta_check_sizes(o->size, o->rank, c->err);

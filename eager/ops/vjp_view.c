@@ -111,7 +111,7 @@ static int through_storage(struct vjp *v, const struct meta *self, struct meta *
 	storage = meta_has_duplicates(&out) ? emit_index_add(b, storage, 0, at, g, scalar_int(1)) : emit_scatter_src(b, storage, 0, at, g);
 	if (meta_has_duplicates(in)) {
 		at = cells_of(b, cells, in);
-		int count = emit_zeros_like(b, storage);
+		int count = emit_zeros_like(b, storage, -1);
 		int ones = emit_ones(b, build_meta(b, at)->size, 1, (int)self->dtype);
 		count = emit_index_add(b, count, 0, at, ones, scalar_int(1));
 		storage = emit_div_Tensor(b, storage, count); /* NaN where self has no cell */

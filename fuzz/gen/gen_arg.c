@@ -2,6 +2,7 @@
  * windows and counts refer to them; then everything else in schema order. */
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
+#include "generated/op_id.h"
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
@@ -424,8 +425,9 @@ static bool value_NROWS(struct world *w, struct making *m, int k)
 
 static bool value_PADDING(struct world *w, struct making *m, int k)
 {
-	int64_t rows = m->arg[op_arg(m->op, N_num_weights)].i.value;
-	m->arg[k] = arg_int(choose_chance(w->c, 40) ? (int64_t)choose_below(w->c, (uint64_t)rows) : -1);
+	const int given = op_arg(m->op, N_num_weights);
+	int64_t rows = given >= 0 ? m->arg[given].i.value : m->meta.size[0];
+	m->arg[k] = arg_int(rows && choose_chance(w->c, 40) ? (int64_t)choose_below(w->c, (uint64_t)rows) : -1);
 	return true;
 }
 
@@ -482,16 +484,17 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 	if (keep_default(w, q) && !needed)
 		return true;
 	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
-	if (dtype_is_float(t)) {
+	const bool power = m->op == OP_pow_Scalar; /* of integers: to a power that is no negative integer */
+	if (dtype_is_float(t) || (power && dtype_is_int(t) && choose_chance(w->c, 20))) {
 		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
-		if (v == (double)(int64_t)v && choose_chance(w->c, 30))
+		if (v == (double)(int64_t)v && dtype_is_float(t) && choose_chance(w->c, 30))
 			m->arg[k] = arg_scalar_i((int64_t)v);
 		else
 			m->arg[k] = arg_scalar_f(v);
 	} else if (t == DT_B8) {
 		m->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = {q->has_default ? SC_INT : SC_BOOL, choose_chance(w->c, 50), 0}};
 	} else {
-		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 || power ? 4 : ARRAY_LEN(ints)))]);
 	}
 	return true;
 }
@@ -553,6 +556,12 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 		enum dtype t;
 		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
 			m->arg[k] = arg_dtype(t);
+		return true;
+	}
+	const bool averages = !dtype_is_float(m->meta.dtype) && (m->op == OP_mean || m->op == OP_mean_dim); /* of integers it has no default */
+	if (averages) {
+		static const enum dtype some[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
+		m->arg[k] = arg_dtype(some[choose_below(w->c, ARRAY_LEN(some))]);
 		return true;
 	}
 	if (conversion ? choose_chance(w->c, 5) : chance(w, PF_plain))

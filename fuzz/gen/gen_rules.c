@@ -137,11 +137,19 @@ static int result_bits(const struct op_info *op, const struct sizes *s)
 	return (int)MIN(b, UNBOUNDED);
 }
 
+/* Of integers: a power of e has e times as many. */
+static int power_bits(struct world *w, const struct node *n)
+{
+	const int64_t e = n->arg[A_pow_Scalar_exponent].scalar.i;
+	return (int)MIN(home_of(w, n->arg[A_pow_Scalar_self].node)->bits * MAX(MIN(e, UNBOUNDED), 1), UNBOUNDED);
+}
+
 /* Bits of the result in dtype t, or -1 if that is undefined or overflows. */
 static int admit_bits(struct world *w, const struct node *n, enum dtype t, const struct sizes *s, bool positions)
 {
 	const struct op_info *op = &op_info[n->op];
-	int bits = result_bits(op, s), width = 8 * dtype_nbytes(t);
+	const bool power = n->op == OP_pow_Scalar && !dtype_is_float(t);
+	int bits = power ? power_bits(w, n) : result_bits(op, s), width = 8 * dtype_nbytes(t);
 	bool arithmetic = !(op->traits & T_PURE_MOVE) && op->licence != LC_COMPARE;
 	if (t == DT_B8)
 		return 1;

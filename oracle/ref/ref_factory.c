@@ -1,6 +1,7 @@
 /* ref_factory.c: tensors made from one number: full, zeros_like, ones_like, fill_. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
+#include "generated/op_id.h"
 
 #include <math.h>
 
@@ -68,7 +69,8 @@ bool ref_scalar_tensor(struct ref_ctx *c)
 }
 
 /* start + step * k for k = 0, 1, … before end. Sums that the dtype does not hold are rounded in ways that differ (lanes
- * start anew from a rounded element); integer ranges with parts that are not whole differ from version to version. */
+ * start anew from a rounded element). The parts of integer ranges are cut to whole numbers; how many there are is counted with the parts as
+ * given, but of i64 by version 2.11 with the cut ones. */
 bool ref_arange(struct ref_ctx *c)
 {
 	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}}; /* start, end, step */
@@ -82,19 +84,22 @@ bool ref_arange(struct ref_ctx *c)
 		floats = floats || part[k].kind == SC_FLOAT;
 		v[k] = part[k].kind == SC_FLOAT ? part[k].f : (double)part[k].i;
 		if (!isfinite(v[k]))
-			return err_set(c->err, "unsupported range");
+			return k == 2 ? ref_unsupported(c, "a range whose step is not finite") : err_set(c->err, "unsupported range");
 	}
 	enum dtype dt = dtype_of(c, floats ? DT_F32 : DT_I64);
 	if (dt == DT_B8)
 		return err_set(c->err, "arange is not implemented for bool");
 	bool whole = !dtype_is_float(dt);
 	double length = (v[1] - v[0]) / v[2];
-	for (int k = 0; whole && k < 3; k++) {
-		if (fabs(v[k]) >= 0x1p53 || v[k] != trunc(v[k]))
-			return ref_unsupported(c, "a range of integers with parts that are not whole or large");
-	}
 	if (v[2] == 0)
 		return err_set(c->err, "step must be nonzero");
+	for (int k = 0; whole && k < 3; k++) {
+		if (fabs(v[k]) >= 0x1p53)
+			return ref_unsupported(c, "a range of integers with large parts");
+		v[k] = trunc(v[k]);
+	}
+	if (whole && (v[2] == 0 || (dt == DT_I64 && ceil((v[1] - v[0]) / v[2]) != ceil(length))))
+		return ref_unsupported(c, "a range of integers with parts that are not whole, which versions of PyTorch count in two ways");
 	if (v[2] > 0 ? v[1] < v[0] : v[1] > v[0])
 		return err_set(c->err, "upper bound and lower bound inconsistent with step sign");
 	if (ceil(length) > (double)MAX_NUMEL)
@@ -113,11 +118,12 @@ bool ref_arange(struct ref_ctx *c)
 
 static bool number_like(struct ref_ctx *c, int64_t value)
 {
-	const struct meta *m = meta_of(c, A_plain_copy_self);
+	const struct meta *m = meta_of(c, A_number_like_self);
+	const enum dtype dt = c->n->op == OP_zero_ ? m->dtype : dtype_of(c, m->dtype);
 	int64_t stride[MAX_RANK];
 	const struct scalar s = {SC_INT, value, 0};
 	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE))
-		&& make_out(c, m->dtype, m->size, m->rank, stride, shape_const(c, m->dtype, &s));
+		&& make_out(c, dt, m->size, m->rank, stride, shape_const(c, dt, &s));
 }
 
 bool ref_zeros_like(struct ref_ctx *c) { return number_like(c, 0); }

@@ -167,7 +167,7 @@ bool ref_item(struct ref_ctx *c)
 	return out != NULL;
 }
 
-/* embedding(weight, indices): out[…, :] = weight[indices[…], :]. */
+/* embedding(weight, indices): out[…, :] = weight[indices[…], :]. Nothing goes back to the row padding_idx. */
 bool ref_embedding(struct ref_ctx *c)
 {
 	const struct meta *w = meta_of(c, A_embedding_weight), *ix = meta_of(c, A_embedding_indices);
@@ -186,11 +186,20 @@ bool ref_embedding(struct ref_ctx *c)
 	if (!meta_check_sizes(size, ix->rank + 1, c->err))
 		return false;
 	sid *read = tape_ids(c->t, n * w->size[1]);
+	uint8_t *named = arena_zalloc(c->t->arena, (size_t)w->size[0] + 1);
 	const sid *ids = ref_ids(c, c->in[A_embedding_weight]);
+	const int64_t padding = ref_arg_int(c, A_embedding_padding_idx);
 	for (int64_t k = 0; k < n; k++) {
 		if (row[k] < 0 || row[k] >= w->size[0])
 			return err_set(c->err, "embedding: index out of range in self");
-		memcpy(read + k * w->size[1], ids + row[k] * w->size[1], (size_t)w->size[1] * sizeof *read);
+		const sid *from = ids + row[k] * w->size[1];
+		if (c->grad && named[row[k]] && flag_of(c, A_embedding_scale_grad_by_freq))
+			return ref_unsupported(
+				c, "gradient of embedding by how often a row is named: targets divide by it, or multiply by 1/n; divide first");
+		named[row[k]] = 1;
+		sid detached = row[k] == padding ? tape_map1(c->t, SF_DETACH, w->dtype, from, w->size[1]) : 0;
+		for (int64_t i = 0; i < w->size[1]; i++)
+			read[k * w->size[1] + i] = c->t->over ? 0 : row[k] == padding ? detached + (sid)i : from[i];
 	}
 	return give_copies(c, w->dtype, size, ix->rank + 1, NULL, read);
 }

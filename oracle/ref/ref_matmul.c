@@ -2,14 +2,21 @@
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 
+/* PyTorch multiplies no bools. */
+static bool multiplies_dtype(struct ref_ctx *c, enum dtype dt)
+{
+	return dt != DT_B8 || err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+}
+
 static bool same_dtype(struct ref_ctx *c, const struct meta *a, const struct meta *b)
 {
 	if (a->dtype != b->dtype && (meta_numel(a) == 0 || meta_numel(b) == 0))
 		return ref_unsupported(c, "%s of %s and %s without elements: PyTorch does not always look at the dtypes", op_info[c->n->op].name,
 			dtype_info[a->dtype].name, dtype_info[b->dtype].name);
-	return a->dtype == b->dtype
-		|| err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
-			dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
+	if (a->dtype == b->dtype)
+		return multiplies_dtype(c, a->dtype);
+	return err_set(c->err, "%s: expected both tensors to have the same dtype, but got %s and %s", op_info[c->n->op].name,
+		dtype_info[a->dtype].torch, dtype_info[b->dtype].torch);
 }
 
 static bool need_rank(struct ref_ctx *c, const struct meta *m, int rank)
@@ -29,6 +36,28 @@ static bool multiplies(struct ref_ctx *c, const struct meta *a, const struct met
 	return need_rank(c, a, 2) && need_rank(c, b, 2) && contracts(c, a, b, a->size[1], b->size[0]) && same_dtype(c, a, b);
 }
 
+/* batch * m * n scalars, a @ b. Integers wrap whatever the order: products, and their sums. */
+static sid product(struct ref_ctx *c, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+	if (dtype_is_float(dt))
+		return tape_matmul(c->t, dt, a, b, batch, m, k, n);
+	int64_t rows = batch * m * n, all;
+	if (!mul_i64(&all, rows, MAX(k, 1)) || all > c->t->limit.nodes)
+		return c->t->over = true, 0;
+	sid *x = tape_ids(c->t, all), *y = tape_ids(c->t, all), *term = tape_ids(c->t, all);
+	for (int64_t r = 0; r < rows; r++) {
+		const int64_t i = r / n % m, j = r % n, at = r / n / m;
+		for (int64_t q = 0; q < k; q++) {
+			x[r * k + q] = a[(at * m + i) * k + q];
+			y[r * k + q] = b[(at * k + q) * n + j];
+		}
+	}
+	sid first = tape_map2(c->t, SF_MUL, dt, x, y, rows * k);
+	for (int64_t q = 0; q < rows * k; q++)
+		term[q] = c->t->over ? 0 : first + (sid)q;
+	return tape_rows(c->t, SF_SUM, dt, term, rows, k, 0);
+}
+
 bool ref_mm(struct ref_ctx *c)
 {
 	const struct meta *a = meta_of(c, A_mm_self), *b = meta_of(c, A_mm_mat2);
@@ -38,7 +67,7 @@ bool ref_mm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 2, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_mm_self]), ref_ids(c, c->in[A_mm_mat2]), 1, size[0], a->size[1], size[1]));
+		product(c, a->dtype, ref_ids(c, c->in[A_mm_self]), ref_ids(c, c->in[A_mm_mat2]), 1, size[0], a->size[1], size[1]));
 }
 
 bool ref_bmm(struct ref_ctx *c)
@@ -51,7 +80,7 @@ bool ref_bmm(struct ref_ctx *c)
 	if (!meta_check_sizes(size, 3, c->err))
 		return false;
 	return ref_out_block(c, 0, a->dtype, size, 3, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_bmm_self]), ref_ids(c, c->in[A_bmm_mat2]), size[0], size[1], a->size[2], size[2]));
+		product(c, a->dtype, ref_ids(c, c->in[A_bmm_self]), ref_ids(c, c->in[A_bmm_mat2]), size[0], size[1], a->size[2], size[2]));
 }
 
 bool ref_mv(struct ref_ctx *c)
@@ -60,7 +89,7 @@ bool ref_mv(struct ref_ctx *c)
 	if (!need_rank(c, a, 2) || !need_rank(c, v, 1) || !contracts(c, a, v, a->size[1], v->size[0]) || !same_dtype(c, a, v))
 		return false;
 	return ref_out_block(c, 0, a->dtype, a->size, 1, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_mv_self]), ref_ids(c, c->in[A_mv_vec]), 1, a->size[0], a->size[1], 1));
+		product(c, a->dtype, ref_ids(c, c->in[A_mv_self]), ref_ids(c, c->in[A_mv_vec]), 1, a->size[0], a->size[1], 1));
 }
 
 bool ref_dot(struct ref_ctx *c)
@@ -69,13 +98,41 @@ bool ref_dot(struct ref_ctx *c)
 	if (!need_rank(c, a, 1) || !need_rank(c, b, 1) || !same_dtype(c, a, b) || !contracts(c, a, b, a->size[0], b->size[0]))
 		return false;
 	return ref_out_block(c, 0, a->dtype, NULL, 0, NULL,
-		tape_matmul(c->t, a->dtype, ref_ids(c, c->in[A_dot_self]), ref_ids(c, c->in[A_dot_tensor]), 1, 1, a->size[0], 1));
+		product(c, a->dtype, ref_ids(c, c->in[A_dot_self]), ref_ids(c, c->in[A_dot_tensor]), 1, 1, a->size[0], 1));
 }
 
 static double number_of(const struct scalar *s, enum dtype dt)
 {
 	double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
 	return dt == DT_F64 ? v : (double)(float)v;
+}
+
+/* The same of integers. The factors are cut to whole numbers of the dtype, which must hold them if anything is multiplied; else self times
+ * beta is an ordinary product, which a beta of a wider kind makes a float. */
+static bool addmm_ints(struct ref_ctx *c, enum dtype dt, const int64_t size[2], int64_t inner)
+{
+	const struct scalar *by[2] = {scalar_of(c, A_addmm_alpha), scalar_of(c, A_addmm_beta)};
+	const int64_t n = size[0] * size[1];
+	if (n && inner == 0 && by[1]->kind == SC_FLOAT && by[1]->f != 0)
+		return err_set(c->err, "addmm: result type Float can't be cast to %s", dtype_info[dt].torch);
+	for (int k = 0; n && inner && k < 2; k++)
+		if (!shape_fits(c, by[k], dt, 1))
+			return false;
+	const sid *part[2] = {NULL, ref_ids_expanded(c, c->in[A_addmm_self], size, 2)};
+	sid first = product(c, dt, ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), 1, size[0], inner, size[1]);
+	sid *own = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++)
+		own[k] = c->t->over ? 0 : first + (sid)k;
+	part[0] = own;
+	for (int k = 0; k < 2; k++) {
+		const int64_t factor = by[k]->kind == SC_FLOAT ? (int64_t)by[k]->f : by[k]->i;
+		first = tape_map2(c->t, SF_MUL, dt, part[k], ref_ids_repeat(c, tape_const_i(c->t, dt, factor), n), n);
+		sid *scaled = tape_ids(c->t, n);
+		for (int64_t e = 0; e < n; e++)
+			scaled[e] = c->t->over ? 0 : first + (sid)e;
+		part[k] = scaled;
+	}
+	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, part[0], part[1], n));
 }
 
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
@@ -92,6 +149,8 @@ bool ref_addmm(struct ref_ctx *c)
 	if (!shape_expands(bias, size, 2))
 		return err_set(
 			c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank), shape_text(c, size, 2));
+	if (!dtype_is_float(dt))
+		return addmm_ints(c, dt, size, a->size[1]);
 	return ref_out_block(c, 0, dt, size, 2, NULL,
 		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[A_addmm_self], size, 2), number_of(beta, dt), number_of(alpha, dt),
 			ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), size[0], a->size[1], size[1]));

@@ -317,6 +317,19 @@ bool ref_atan2(struct ref_ctx *c)
 	return binary(c, SF_ATAN2, COMMON_FLOAT);
 }
 
+/* a ^ e of integers, e >= 0: the product of those of a, a^2, a^4, ... that e is the sum of; it wraps as any product does. */
+static sid whole_power(struct ref_ctx *c, const struct pair *p, int64_t e)
+{
+	const sid *square = p->a, *y = ref_ids_repeat(c, tape_const_i(c->t, p->dt, 1), p->n);
+	for (; e > 0; e >>= 1) {
+		if (e & 1)
+			y = block(c, tape_map2(c->t, SF_MUL, p->dt, y, square, p->n), p->n);
+		if (e > 1)
+			square = block(c, tape_map2(c->t, SF_MUL, p->dt, square, square, p->n), p->n);
+	}
+	return tape_map1(c->t, SF_COPY, p->dt, y, p->n);
+}
+
 /* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
 bool ref_pow_Scalar(struct ref_ctx *c)
 {
@@ -329,7 +342,7 @@ bool ref_pow_Scalar(struct ref_ctx *c)
 	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, p.n))
 		return false;
 	if (!dtype_is_float(p.dt))
-		return ref_unsupported(c, "integer powers (%s to a power): give self a floating dtype", dtype_info[p.dt].name);
+		return give_unary(c, p.dt, p.dt, whole_power(c, &p, s->i));
 	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
 	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
 	if (c->inplace)

@@ -544,6 +544,8 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	struct along a = {0};
 	if (!shape_along(c, &a, m, 1, 2, meta_of(c, A_scatter_reduce_src)))
 		return false;
+	if (m->dtype == DT_B8 && str_eq(name, "mean"))
+		return err_set(c->err, "scatter_reduce by mean is not implemented for bool tensors");
 	sid *out = start_from_self(c, NULL);
 	if (!out)
 		return false;

@@ -749,7 +749,8 @@ class Gen:
         if role == "nrows":
             return self.nrows
         if role == "padding":
-            return rng.choice([-1, rng.randrange(self.nrows)])
+            rows = getattr(self, "nrows", self.self_size[0])
+            return rng.choice([-1, rng.randrange(rows)]) if rows else -1
         top = self.dim_size()
         if role == "diag":
             r = max(self.self_size or [1])

@@ -87,6 +87,8 @@ def forward64(op, call, k):
     from rules_torch import overload
 
     def go(tensors):
+        if not any(t.is_floating_point() for t in tensors):     # a row that makes floats of integers takes them as f32 first
+            tensors = [t.float().double() for t in tensors]
         args, kwargs = call.python_args(tensors)
         res = overload(op)(*args, **kwargs)
         return (list(res) if isinstance(res, (tuple, list)) else [res])[k]

@@ -4,7 +4,8 @@
  *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradients>\n" (a bit per argument), the program's
  *                         text, then one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
  *                         The last node is the call; everything before it is inputs.
- *   answer                "ERR <text>" or, per result, "OUT <dtype> <sizes> <strides> <offset> <alias> <hex of logical elements>",
+ *   answer                "ERR <text>", "LIMIT <text>" (more than we take, no rule of PyTorch) or, per result,
+ *                         "OUT <dtype> <sizes> <strides> <offset> <alias> <hex of logical elements>",
  *                         "SELF <hex of self's storage>" after an in-place row, "GIN <argument> <entry> <hex>" per gradient; then "END".
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and vjp directly, so that a test needs neither interpreter nor autograd. */
@@ -336,7 +337,7 @@ static bool serve(const char *plant)
 	if (prog_read(&r->p, &r->arena, text, (size_t)nprog, READ_LENIENT, &err) && prog_infer(&r->p, &err))
 		answer(r, storage, want_grad, &err);
 	if (err.msg[0])
-		printf("ERR %s\n", err.msg);
+		printf("%s %s\n", err.limit ? "LIMIT" : "ERR", err.msg);
 	printf("END\n");
 	fflush(stdout);
 	bug_context(NULL);
