@@ -346,6 +346,61 @@ static bool run_call(struct result *out, struct running *r, int k)
 	return run_parts(out, &x, k, &bound) || (x.unfit && specialised(out, r, k, &bound));
 }
 
+/* ---- what calls left behind ---- */
+
+static const void *copy_of(const void *data, size_t nbytes, struct arena *a)
+{
+	return data ? memcpy(arena_alloc(a, MAX(nbytes, 1)), data, nbytes) : NULL;
+}
+
+static struct result_tensor *tensors_copy(const struct result_tensor *t, int n, struct arena *a)
+{
+	struct result_tensor *out = ARENA_NEW(a, struct result_tensor, MAX(n, 1));
+	for (int i = 0; i < n; i++) {
+		out[i] = t[i];
+		out[i].data = copy_of(t[i].data, t[i].nbytes, a);
+	}
+	return out;
+}
+
+/* The call as it is now, whatever is written later to the memory in which it lies. */
+static struct result_call call_copy(const struct result_call *c, struct arena *a)
+{
+	struct result_call out = *c;
+	out.out = tensors_copy(c->out, c->nouts, a);
+	out.grad = tensors_copy(c->grad, c->ngrads, a);
+	out.storage = ARENA_NEW(a, struct result_storage, MAX(c->nstorages, 1));
+	for (int s = 0; s < c->nstorages; s++)
+		out.storage[s] = (struct result_storage){c->storage[s].nbytes, copy_of(c->storage[s].data, c->storage[s].nbytes, a)};
+	return out;
+}
+
+static void note_tensors(
+	struct result *out, int call, enum tensor_role role, const struct result_tensor *then, const struct result_tensor *now, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (then[i].data && memcmp(then[i].data, now[i].data, then[i].nbytes) != 0)
+			out->change[out->nchange++] = (struct result_change){.call = call, .role = role, .index = i, .what = "", .tensor = now[i]};
+}
+
+/* out->call are copies of what the calls left, `live` is what they left. */
+static void note_changes(struct result *out, const struct result_call *live, struct arena *a)
+{
+	int most = 0;
+	for (int k = 0; k < out->ncalls; k++)
+		most += live[k].nouts + live[k].ngrads + live[k].nstorages;
+	out->change = ARENA_NEW(a, struct result_change, MAX(most, 1));
+	for (int k = 0; k < out->ncalls; k++) {
+		const struct result_call *then = &out->call[k], *now = &live[k];
+		note_tensors(out, k, TR_OUTPUT, then->out, now->out, now->nouts);
+		note_tensors(out, k, TR_GRADIENT, then->grad, now->grad, now->ngrads);
+		for (int s = 0; s < now->nstorages; s++)
+			if (now->storage[s].nbytes && memcmp(then->storage[s].data, now->storage[s].data, now->storage[s].nbytes) != 0)
+				out->change[out->nchange++] =
+					(struct result_change){.call = k, .role = TR_STORAGE, .index = s, .what = "", .storage = now->storage[s]};
+	}
+}
+
 void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a)
 {
 	struct running r = {.o = o, .p = p, .arena = a};
@@ -354,8 +409,16 @@ void compile_run(struct result *out, const struct prog *p, const struct compile_
 	struct err err = {0};
 	/* First of all: a program that must raise would be refused by a step, and nothing would show that none of it can run. */
 	bool ok = !o->to_code || code_can_run(&o->code, &err) || ended(out, RES_UNSUPPORTED, &err, a);
-	for (int k = 0; ok && k <= p->ncall; k++)
+	struct result_call *live = ARENA_NEW(a, struct result_call, p->ncall + 1);
+	for (int k = 0; ok && k <= p->ncall; k++) {
 		ok = run_call(out, &r, k);
+		if (ok && p->ncall) {
+			live[k] = out->call[k];
+			out->call[k] = call_copy(&live[k], a);
+		}
+	}
+	if (ok && p->ncall)
+		note_changes(out, live, a);
 	close_code(r.code);
 	close_code(r.dynamic_code);
 	if (ok)

@@ -122,3 +122,9 @@ static bool of_input(const struct loops *l, const struct uses *u, int b, int of)
 	return l->buffer[of].input >= 0 && !u->returned[b] && u->last[of] < u->first[b];
 }
 bool defect_input_reused(struct defect_site *s) { return take(s, of_input); }
+
+bool defect_result_of_next_call(struct defect_site *s)
+{
+	s->l->results_stay = s->l->nret > 0;
+	return s->l->results_stay;
+}

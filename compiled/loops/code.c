@@ -24,6 +24,7 @@ struct code {
 	struct package *package;
 	struct cuda *cuda;
 	bool planted;
+	struct result_storage *kept; /* loops.results_stay: by result, the memory that the first run reported it in */
 };
 
 bool code_lower(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,
@@ -171,6 +172,8 @@ static struct code *code_new(const struct prog *p)
 static bool opened(struct code **out, struct code *c, bool ok)
 {
 	*out = ok ? c : NULL;
+	if (ok && c->l->results_stay)
+		c->kept = ARENA_ZNEW(&c->arena, struct result_storage, MAX(c->p->nret, 1));
 	if (!ok)
 		code_close(c);
 	return ok;
@@ -205,6 +208,18 @@ void code_close(struct code *c)
 bool code_planted(const struct code *c) { return c->planted; }
 int code_shapes(uint64_t *out, int max, const struct code *c) { return loops_shapes(out, max, c->l); }
 
+/* loops.results_stay. */
+static void report_in_kept(struct result_call *r, const struct code *c)
+{
+	for (int i = 0; c->kept && i < r->nouts; i++) {
+		struct result_storage *k = &c->kept[i];
+		if (k->data && k->nbytes == r->out[i].nbytes && r->out[i].data)
+			r->out[i].data = memcpy((void *)(uintptr_t)k->data, r->out[i].data, k->nbytes);
+		else
+			*k = (struct result_storage){r->out[i].nbytes, r->out[i].data};
+	}
+}
+
 bool code_run(struct result *out, const struct code *c, const struct call_sizes *at, const struct result_storage *inputs, struct arena *a)
 {
 	struct err err = {0};
@@ -212,6 +227,8 @@ bool code_run(struct result *out, const struct code *c, const struct call_sizes 
 		package_run(out, c->package, at, inputs, a);
 		if (out->status == RES_CRASH)
 			BUG("%s", out->message);
+		if (out->status == RES_OK)
+			report_in_kept(&out->call[0], c);
 		return true;
 	}
 	loop_engine *engine = c->jit ? jit_run : c->native ? native_run : c->cuda ? cuda_run : loops_interpret;
@@ -219,8 +236,10 @@ bool code_run(struct result *out, const struct code *c, const struct call_sizes 
 	*out = (struct result){.status = RES_OK, .message = "", .stderr_tail = "", .call = ARENA_ZNEW(a, struct result_call, 1)};
 	const enum loop_end end = loops_run(&out->call[0], c->l, at ? at->p : c->p, at ? at->symbol : NULL, inputs, engine, ctx, a, &err);
 	out->ncalls = end == LOOPS_RAN;
-	if (end == LOOPS_RAN)
+	if (end == LOOPS_RAN) {
+		report_in_kept(&out->call[0], c);
 		return true;
+	}
 	out->status = end == LOOPS_RAISED ? RES_RAISED : RES_UNSUPPORTED;
 	out->message = arena_strdup(a, err.msg);
 	return end != LOOPS_UNFIT;

@@ -11,7 +11,7 @@
  *       store b1[r0*4 + r1] = r3                 rounds to the buffer's dtype
  *     end
  *   end
- *   return b1 f32[3, 4][4, 1]+0                  the results: dtype, sizes, strides, offset
+ *   return b1 f32[3, 4][4, 1]+0                  the results: dtype, sizes, strides, offset; `return kept …`: results_stay
  *
  * Loops of any size: SYMBOLS are sizes that each call gives. They are bound at the head, and numbers may be polynomials over them (poly.h):
  *
@@ -168,6 +168,7 @@ struct loops {
 	struct loop_buffer *buffer;
 	int nret; /* what the program returns */
 	struct place *ret;
+	bool results_stay;  /* a planted defect's: each run reports its results in the memory of those of the run before */
 	enum reg_type *reg; /* by register */
 	int64_t *extent;    /* by register: it is in [0, extent), as a loop variable is; -1: not known */
 	int depth, open[MAX_LOOP_DEPTH];

@@ -247,7 +247,7 @@ void loops_print(struct strbuf *sb, const struct loops *l)
 		put_ins(sb, l, &l->ins[i]);
 		depth += op == LOOP_FOR || op == LOOP_IF || op == LOOP_ELSE;
 	}
-	sb_puts(sb, "return ");
+	sb_puts(sb, l->results_stay ? "return kept " : "return ");
 	put_places(sb, l, l->ret, l->nret);
 	sb_puts(sb, "\n");
 }

@@ -683,6 +683,7 @@ static bool read_stated(struct reader *r)
 static bool read_return(struct reader *r)
 {
 	r->returned = true;
+	r->l->results_stay = token_keyword(&r->t, "kept");
 	return read_places(r, &r->l->ret, &r->l->nret);
 }
 

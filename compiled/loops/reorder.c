@@ -355,6 +355,7 @@ void loops_reorder(struct loops *l, enum reorder_for machine)
 			copy(&r, i, end);
 	}
 	out.nret = l->nret;
+	out.results_stay = l->results_stay;
 	out.ret = l->ret;
 	*l = out;
 }

@@ -39,12 +39,26 @@ struct result_storage {
 	const void *data;
 };
 
+/* What a call left behind. */
+enum tensor_role { TR_OUTPUT, TR_GRADIENT, TR_STORAGE };
+enum { NTENSOR_ROLES = TR_STORAGE + 1 };
+
 struct result_call {
 	int nouts, ngrads, nstorages;
 	struct result_tensor *out;      /* one per value of `return` */
 	struct result_tensor *grad;     /* one per input node that has requires_grad=True, in node order; 0 if no backward */
 	struct result_storage *storage; /* every input storage after the call (after backward) */
 	double run_ms;
+};
+
+/* A tensor that a call left behind, or an input's storage, which was another one when all calls had run: nobody may touch it by then. The
+ * call reports it as it was. */
+struct result_change {
+	int call, index; /* among the call's outputs, gradients or storages */
+	enum tensor_role role;
+	const char *what;              /* a change that no member below can hold ("x has sizes [2]"); "" if there is none */
+	struct result_tensor tensor;   /* as it is at the end; its storage id means nothing */
+	struct result_storage storage; /* TR_STORAGE: the same */
 };
 
 /* torch:fake and torch:aot_fake: an operator whose predicted meta differs from the real one. */
@@ -77,6 +91,8 @@ struct result {
 	const char *stderr_tail;           /* last bytes of the target's stderr, "" if none */
 	int ncalls;
 	struct result_call *call; /* call 0 is the program's own data; 1.. are its `call` lines */
+	int nchange;              /* each tensor at most once */
+	struct result_change *change;
 	int nmismatch;
 	struct result_meta_mismatch *mismatch;
 	int nartifact; /* also of a program that raised */

@@ -145,6 +145,18 @@ static void put_call(struct strbuf *sb, const struct result_call *c)
 	wire_put_f64(sb, c->run_ms);
 }
 
+static void put_change(struct strbuf *sb, const struct result_change *c)
+{
+	wire_put_u32(sb, (uint32_t)c->call);
+	wire_put_u8(sb, c->role);
+	wire_put_u32(sb, (uint32_t)c->index);
+	wire_put_str(sb, c->what);
+	if (c->role == TR_STORAGE)
+		wire_put_blob(sb, c->storage.data, c->storage.nbytes);
+	else
+		put_tensor(sb, &c->tensor);
+}
+
 void wire_put_result(struct strbuf *sb, const struct result *r)
 {
 	wire_put_u8(sb, r->status);
@@ -160,6 +172,9 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 	wire_put_u32(sb, (uint32_t)r->ncalls);
 	for (int i = 0; i < r->ncalls; i++)
 		put_call(sb, &r->call[i]);
+	wire_put_u32(sb, (uint32_t)r->nchange);
+	for (int i = 0; i < r->nchange; i++)
+		put_change(sb, &r->change[i]);
 	wire_put_u32(sb, (uint32_t)r->nmismatch);
 	for (int i = 0; i < r->nmismatch; i++) {
 		wire_put_str(sb, r->mismatch[i].op);
@@ -290,6 +305,40 @@ static bool get_call(struct result_call *c, int call, struct wire *w, struct are
 	return !w->bad || misfit(err, &at, "ends after it");
 }
 
+static bool get_change(struct result_change *c, struct wire *w, const struct result *r, struct arena *a, struct err *err)
+{
+	const uint32_t call = wire_u32(w), role = wire_u8(w), index = wire_u32(w);
+	if (w->bad || call >= (uint32_t)r->ncalls || role >= NTENSOR_ROLES)
+		return err_set(err, "answer: a change of call %u, role %u", call, role);
+	const struct result_call *of = &r->call[call];
+	const int count[NTENSOR_ROLES] = {[TR_OUTPUT] = of->nouts, [TR_GRADIENT] = of->ngrads, [TR_STORAGE] = of->nstorages};
+	const struct wire_place at = {.call = (int)call, .kind = "change of tensor", .index = (int)MIN(index, 9999u)};
+	if (index >= (uint32_t)count[role])
+		return misfit(err, &at, "there are %d", count[role]);
+	*c = (struct result_change){.call = (int)call, .role = (enum tensor_role)role, .index = (int)index};
+	c->what = get_text(w, a, MAX_RESULT_TEXT);
+	if (c->role != TR_STORAGE)
+		return get_tensor(&c->tensor, w, a, &at, err);
+	c->storage.data = wire_blob(w, a, &c->storage.nbytes);
+	return (!w->bad && c->storage.nbytes == of->storage[index].nbytes)
+		|| misfit(err, &at, "%zu bytes, %zu expected", c->storage.nbytes, of->storage[index].nbytes);
+}
+
+static bool get_changes(struct result *out, struct arena *a, struct wire *w, struct err *err)
+{
+	const uint32_t n = wire_u32(w);
+	uint32_t most = 0;
+	for (int i = 0; i < out->ncalls; i++)
+		most += (uint32_t)(out->call[i].nouts + out->call[i].ngrads + out->call[i].nstorages);
+	if (w->bad || n > most)
+		return err_set(err, "answer: %u changes", n);
+	out->change = ARENA_ZNEW(a, struct result_change, n + 1);
+	for (out->nchange = 0; out->nchange < (int)n; out->nchange++)
+		if (!get_change(&out->change[out->nchange], w, out, a, err))
+			return false;
+	return true;
+}
+
 static bool get_mismatches(struct result *out, struct arena *a, struct wire *w, struct err *err)
 {
 	uint32_t n = wire_u32(w);
@@ -362,7 +411,7 @@ bool wire_get_result(struct result *out, struct arena *a, struct wire *w, const 
 	for (int i = 0; i < out->ncalls; i++)
 		if (!get_call(&out->call[i], i, w, a, expect, err))
 			return false;
-	if (!get_mismatches(out, a, w, err) || !get_artifacts(out, a, w, err) || !get_shapes(out, a, w, err))
+	if (!get_changes(out, a, w, err) || !get_mismatches(out, a, w, err) || !get_artifacts(out, a, w, err) || !get_shapes(out, a, w, err))
 		return false;
 	return w->p == w->end || err_set(err, "answer: %lld bytes too many", (long long)(w->end - w->p));
 }

@@ -77,7 +77,7 @@ static void put_tensor(struct json *j, const struct prog *p, const struct tensor
 	struct tensor_name name;
 	struct strbuf text;
 	sb_init(&text);
-	tensor_name_of(&name, p, v->role, v->index);
+	tensor_name_of_verdict(&name, p, v);
 	tensor_name_print(&text, &name);
 	json_int(j, "call", v->call);
 	json_string(j, "tensor", text.s);

@@ -138,6 +138,7 @@ static const char *sort_text(enum error_sort s)
 	case ERROR_DTYPE: return ", dtype";
 	case ERROR_DEVICE: return ", device";
 	case ERROR_STRIDES: return ", strides alone";
+	case ERROR_OVERWRITTEN: return ", overwritten by a later call";
 	case ERROR_REQUIRES_GRAD: return ", requires_grad";
 	case ERROR_ZERO:
 	case ERROR_SCALED:

@@ -58,7 +58,7 @@ const char *claim_text(const struct claim *c, struct arena *a)
 struct prog claim_program(const struct claim *c, const struct prog *p)
 {
 	struct prog q = *p;
-	if (c->subject == CLAIM_TENSOR)
+	if (c->subject == CLAIM_TENSOR && !c->tensor.later)
 		q.ncall = MIN(q.ncall, c->call);
 	return q;
 }
@@ -103,10 +103,14 @@ static enum claim_verdict judge_tensor(const char **why, const struct claim *c, 
 		wrong |= c->parts & mismatch_of[i].part ? mismatch_of[i].mismatches : 0;
 	for (int i = 0; i < j->ntensor; i++) {
 		const struct tensor_verdict *v = &j->tensor[i];
-		if (v->role != c->tensor.role || v->index != c->tensor.index || v->call != c->call)
+		if (v->role != c->tensor.role || v->index != c->tensor.index || v->call != c->call || v->later != c->tensor.later)
 			continue;
 		*why = arena_printf(a, "%s of call %d is %s", tensor_name_text(&c->tensor, a), c->call, v->kinds & wrong ? "wrong" : "right");
 		return v->kinds & wrong ? CLAIM_HOLDS : CLAIM_REFUTED;
+	}
+	if (c->tensor.later) {
+		*why = arena_printf(a, "%s of call %d is what it was", tensor_name_text(&c->tensor, a), c->call);
+		return CLAIM_REFUTED;
 	}
 	*why = arena_printf(a, "the reference has no %s in call %d", tensor_name_text(&c->tensor, a), c->call);
 	return CLAIM_OPEN;

@@ -21,7 +21,7 @@ struct claim {
 	/* ANYTHING: an observation that does not say what was wrong. */
 	enum claim_subject { CLAIM_TENSOR, CLAIM_RUN, CLAIM_ANYTHING } subject;
 	struct tensor_name tensor; /* TENSOR: this one is wrong … */
-	int call;                  /* … in this call; later calls do not matter */
+	int call;                  /* … in this call; later calls do not matter, unless they are what changes it (tensor.later) */
 	unsigned parts;            /* … in one of these facts */
 	bool refused;              /* RUN: eager refuses the program and must not; else what eager refuses says nothing about a target */
 	bool flaky;                /* not seen again when it was found: not seeing it now says nothing */
@@ -30,7 +30,7 @@ struct claim {
 /* verdict, tensor, call: an observation's, of program p. */
 void claim_of(struct claim *out, enum finding_kind kind, const char *verdict, const char *tensor, int call, const struct prog *p);
 const char *claim_text(const struct claim *c, struct arena *a); /* "x.grad of call 0 is wrong", "it does not run" */
-/* What has to be run: p without the calls after the claim's. Shares everything with p. */
+/* What has to be run: p without the calls that do not matter. Shares everything with p. */
 struct prog claim_program(const struct claim *c, const struct prog *p);
 
 enum claim_verdict { CLAIM_HOLDS, CLAIM_REFUTED, CLAIM_OPEN }; /* OPEN: nobody can tell */

@@ -8,6 +8,8 @@
  *             []),
  *     ]
  *
+ * Of a tensor after the last call MUST says only that it "stays" what it was when its call returned.
+ *
  * MUST holds the facts that the claim speaks of (script_run.py's wrong() reads them). EXPECTED is there if it speaks of elements, with an
  * entry for each range of versions of PyTorch between which what is legal differs: its first version; the elements in row-major order (of
  * an input afterwards: the storage's cells), None where the reference does not judge that version; groups of elements: (indices,
@@ -29,7 +31,7 @@ enum {
 void expected_ends(double *low, double *high, const struct num *v, enum dtype dt);
 /* "output 0", "x.grad", "input x afterwards": as the script calls it. */
 void expected_name(struct strbuf *sb, const struct tensor_name *n);
-/* Appends both. c is a claim about a tensor of p, which has no call after the claim's. False: nothing can be said; *why says why, in a. */
+/* Appends both. c is a claim about a tensor of p. False: nothing can be said; *why says why, in a. */
 bool expected_emit(
 	struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a);
 

@@ -18,6 +18,7 @@ static const enum error_sort sort_of[] = {
 	[PAT_SINGLE] = ERROR_OTHER,
 	[PAT_ULP] = ERROR_ROUNDING,
 	[PAT_OTHER] = ERROR_OTHER,
+	[PAT_OVERWRITTEN] = ERROR_OVERWRITTEN,
 };
 static const char *const sort_name[] = {
 	[ERROR_NONE] = "",
@@ -27,6 +28,7 @@ static const char *const sort_name[] = {
 	[ERROR_CONSTANT] = "constant",
 	[ERROR_MOVED] = "in other places",
 	[ERROR_STALE] = "stale",
+	[ERROR_OVERWRITTEN] = "overwritten by a later call",
 	[ERROR_ROUNDING] = "a few units in the last place",
 	[ERROR_OTHER] = "wrong",
 	[ERROR_SIZES] = "sizes",
@@ -59,8 +61,10 @@ void failure_of(struct failure *out, const struct outcome *o)
 {
 	const struct tensor_verdict *w = failure_tensor(o);
 	*out = (struct failure){.verdict = o->verdict, .kind = o->kind, .role = w ? (int)w->role : -1};
-	if (w)
+	if (w) {
 		out->sort = sort_in(w, o->kind);
+		out->later = w->later;
+	}
 	if (!w && o->signature)
 		snprintf(out->signature, sizeof out->signature, "%s", o->symptom ? o->symptom : o->signature);
 	if (o->broken_after) {
@@ -79,7 +83,7 @@ bool failure_is(const struct failure *f, const struct outcome *o)
 	if (!verdict_diverges(o->verdict))
 		return false;
 	failure_of(&g, o);
-	if (g.verdict != f->verdict || g.kind != f->kind || g.role != f->role || !str_eq(g.signature, f->signature))
+	if (g.verdict != f->verdict || g.kind != f->kind || g.role != f->role || g.later != f->later || !str_eq(g.signature, f->signature))
 		return false;
 	return g.sort == f->sort || (vague(f->sort) && (vague(g.sort) || g.sort == ERROR_ZERO || g.sort == ERROR_STALE));
 }

@@ -15,6 +15,7 @@ enum error_sort {
 	ERROR_CONSTANT,
 	ERROR_MOVED,
 	ERROR_STALE,
+	ERROR_OVERWRITTEN,
 	ERROR_ROUNDING,
 	ERROR_OTHER,
 	ERROR_SIZES, /* this one and the next three: of a layout, the worst that is wrong */
@@ -28,6 +29,7 @@ struct failure {
 	enum finding_kind kind;
 	int role; /* enum tensor_role of the first wrong tensor; -1: none */
 	enum error_sort sort;
+	bool later;          /* of what is wrong after the last call: a smaller program has two calls */
 	char signature[256]; /* of raises its message, of crashes and hangs where they were or how they ended, of a broken invariant its name
 						  * and the step; else "" */
 	char invariant[256]; /* that is broken, with its operator: "invariant I2 after cse: mul"; "" elsewhere. A smaller program may have … */

@@ -78,8 +78,9 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	bool known = c->subject == CLAIM_TENSOR && expected_emit(&table, &why, c, &p, t, a);
 	header(sb, t, headline, p.must_raise ? "the target runs what eager refuses" : claim_text(c, a), why, a);
 	bool ok = script->program(sb, &p, t, a, err);
-	sb_puts(sb, "\n# What is looked at: this tensor, after the last call; None: whether the program runs as it must.\n");
+	sb_puts(sb, "\n# What is looked at: this tensor of call LOOK; None: whether the program runs as it must.\n");
 	python_text(sb, "TENSOR", c->subject == CLAIM_TENSOR ? name.s : NULL);
+	sb_printf(sb, "LOOK = %d\n", c->subject == CLAIM_TENSOR ? c->call : p.ncall);
 	python_text(sb, "UNKNOWN", why[0] ? why : NULL);
 	run_facts(sb, c, &p, t, a);
 	if (strstr(table.s, "inf") || strstr(table.s, "nan"))

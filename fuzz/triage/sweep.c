@@ -79,7 +79,7 @@ static void describe_elements(struct sweep_row *row, const struct prog *q, const
 {
 	struct tensor_name name;
 	const struct compared *c = &v->cmp;
-	tensor_name_of(&name, q, v->role, v->index);
+	tensor_name_of_verdict(&name, q, v);
 	row->tensor = tensor_name_text(&name, a);
 	row->pattern = pattern_name[c->pattern];
 	row->call = v->call;

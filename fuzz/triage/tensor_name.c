@@ -25,12 +25,19 @@ void tensor_name_of(struct tensor_name *out, const struct prog *p, enum tensor_r
 	snprintf(out->node, sizeof out->node, "%s", p->node[node].name);
 }
 
+void tensor_name_of_verdict(struct tensor_name *out, const struct prog *p, const struct tensor_verdict *v)
+{
+	tensor_name_of(out, p, v->role, v->index);
+	out->later = v->later;
+}
+
 void tensor_name_print(struct strbuf *sb, const struct tensor_name *n)
 {
+	const char *when = n->later ? " after the last call" : n->role == TR_STORAGE ? " afterwards" : "";
 	switch (n->role) {
-	case TR_OUTPUT: sb_printf(sb, "out %d (%s)", n->index, n->node); return;
-	case TR_GRADIENT: sb_printf(sb, "%s.grad", n->node); return;
-	case TR_STORAGE: sb_printf(sb, "input %s afterwards", n->node); return;
+	case TR_OUTPUT: sb_printf(sb, "out %d (%s)%s", n->index, n->node, when); return;
+	case TR_GRADIENT: sb_printf(sb, "%s.grad%s", n->node, when); return;
+	case TR_STORAGE: sb_printf(sb, "input %s%s", n->node, when); return;
 	}
 	BUG("tensor role %d", (int)n->role);
 }
@@ -51,10 +58,11 @@ bool tensor_name_read(struct tensor_name *out, const char *text, const struct pr
 	struct strbuf sb;
 	bool found = false;
 	sb_init(&sb);
-	for (int r = 0; !found && r < ARRAY_LEN(roles); r++)
-		for (int i = 0; !found && node_of(p, roles[r], i) >= 0; i++) {
+	for (int r = 0; !found && r < 2 * ARRAY_LEN(roles); r++)
+		for (int i = 0; !found && node_of(p, roles[r / 2], i) >= 0; i++) {
 			struct tensor_name n;
-			tensor_name_of(&n, p, roles[r], i);
+			tensor_name_of(&n, p, roles[r / 2], i);
+			n.later = r % 2;
 			sb_reset(&sb);
 			tensor_name_print(&sb, &n);
 			found = str_eq(sb.s, text);

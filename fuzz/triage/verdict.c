@@ -114,7 +114,7 @@ static const enum finding_severity severity_of[NMISMATCH] = {
 static const char *tensor_text(const struct prog *p, const struct tensor_verdict *w, struct arena *a)
 {
 	struct tensor_name n;
-	tensor_name_of(&n, p, w->role, w->index);
+	tensor_name_of_verdict(&n, p, w);
 	return tensor_name_text(&n, a);
 }
 

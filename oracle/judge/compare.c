@@ -15,6 +15,7 @@ const char *const pattern_name[NPATTERNS] = {
 	[PAT_SINGLE] = "single element",
 	[PAT_ULP] = "last bits",
 	[PAT_OTHER] = "other",
+	[PAT_OVERWRITTEN] = "overwritten by a later call",
 };
 
 static double got_at(enum dtype dt, const void *data, int64_t k)

@@ -26,6 +26,7 @@ enum pattern {
 	PAT_SINGLE,   /* one element */
 	PAT_ULP,      /* off by a few units in the last place */
 	PAT_OTHER,
+	PAT_OVERWRITTEN, /* was something else when the call returned it (judge.c) */
 	NPATTERNS
 };
 extern const char *const pattern_name[NPATTERNS];

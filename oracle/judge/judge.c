@@ -409,6 +409,72 @@ static bool judge_call(
 	return true;
 }
 
+/* ---- when all calls have run ---- */
+/* Bit for bit: what it was is what it must be. */
+static void compare_later(struct compared *c, enum dtype dt, int64_t n, const void *then, const void *now)
+{
+	const int size = dtype_nbytes(dt);
+	*c = (struct compared){.n = n, .exact = n};
+	for (int64_t k = 0; k < n; k++) {
+		if (memcmp((const char *)then + k * size, (const char *)now + k * size, (size_t)size) == 0)
+			continue;
+		const double was = dtype_load_f(dt, (const unsigned char *)then + k * size);
+		if (c->nsample < MAX_SAMPLES)
+			c->sample[c->nsample++] =
+				(struct sample){.index = k, .low = was, .high = was, .got = dtype_load_f(dt, (const unsigned char *)now + k * size)};
+		c->nwrong_exact++;
+	}
+	c->count[EL_DISAGREE] = c->nwrong_exact;
+	c->count[EL_AGREE] = n - c->nwrong_exact;
+	c->pattern = c->nwrong_exact ? PAT_OVERWRITTEN : PAT_NONE;
+}
+
+static void judge_tensor_change(
+	struct tensor_verdict *v, const struct result_tensor *then, const struct result_tensor *now, enum mismatch wrong, struct arena *a)
+{
+	if (then->present != now->present) {
+		judge_note(v, MM_NONENESS, a, "a later call made %s of %s", now->present ? "a tensor" : "None", then->present ? "it" : "None");
+		return;
+	}
+	if (!now->present)
+		return;
+	if (then->requires_grad != now->requires_grad)
+		judge_note(v, MM_REQUIRES_GRAD, a, "a later call made requires_grad %s", now->requires_grad ? "True" : "False");
+	if (then->meta.offset != now->meta.offset)
+		judge_note(v, MM_ALIAS, a, "a later call moved it from storage offset %lld to %lld", (long long)then->meta.offset,
+			(long long)now->meta.offset);
+	if (!compare_meta(v, &then->meta, &now->meta, 0, a) || !then->data || !now->data)
+		return;
+	compare_later(&v->cmp, then->meta.dtype, meta_numel(&then->meta), then->data, now->data);
+	if (v->cmp.count[EL_DISAGREE])
+		v->kinds |= 1u << wrong;
+}
+
+/* Each call has inputs of its own, so no call, nor its backward, may touch what another one returned or was given. */
+static void judge_change(
+	struct judgement *j, const struct judge_case *jc, const struct result *r, const struct result_change *c, struct arena *a)
+{
+	static const enum mismatch wrong[NTENSOR_ROLES] = {[TR_OUTPUT] = MM_VALUE, [TR_GRADIENT] = MM_GRADIENT, [TR_STORAGE] = MM_MUTATION};
+	const struct reference *ref = &jc->ref[c->call];
+	const struct result_call *then = &r->call[c->call];
+	const struct ref_value *of = c->role == TR_OUTPUT ? &ref->out[c->index] : c->role == TR_GRADIENT ? &ref->grad[c->index] : NULL;
+	struct tensor_verdict *v = next(j, c->role, c->call, c->index, of ? of->node : -1);
+	v->later = true;
+	v->shape = of ? &of->meta : NULL;
+	if (c->what[0])
+		judge_note(v, wrong[c->role], a, "a later call changed it: %s", c->what);
+	if (of && !c->what[0])
+		judge_tensor_change(v, c->role == TR_OUTPUT ? &then->out[c->index] : &then->grad[c->index], &c->tensor, wrong[c->role], a);
+	if (!of) {
+		const struct ref_cells *cells = &ref->storage[c->index];
+		const size_t size = (size_t)dtype_nbytes(cells->dtype), n = MIN(then->storage[c->index].nbytes, c->storage.nbytes) / size;
+		compare_later(&v->cmp, cells->dtype, (int64_t)n, then->storage[c->index].data, c->storage.data);
+		if (v->cmp.count[EL_DISAGREE])
+			v->kinds |= 1u << MM_MUTATION;
+	}
+	j->ntensor -= v->kinds == 0;
+}
+
 static int worst_kind(unsigned kinds)
 {
 	for (int k = 1; k < NMISMATCH; k++)
@@ -425,6 +491,8 @@ static int by_severity(const void *a, const void *b)
 		return kx - ky;
 	if (x->call != y->call)
 		return x->call - y->call;
+	if (x->later != y->later)
+		return x->later - y->later;
 	return x->role != y->role ? (int)x->role - (int)y->role : x->index - y->index;
 }
 
@@ -458,10 +526,12 @@ void judge(struct judgement *j, const struct judge_case *jc, const struct result
 	int total = 0;
 	for (int k = 0; k < jc->ncalls; k++)
 		total += jc->ref[k].nouts + jc->ref[k].ngrads + jc->ref[k].nstorages;
-	j->tensor = ARENA_ZNEW(a, struct tensor_verdict, total + 1);
+	j->tensor = ARENA_ZNEW(a, struct tensor_verdict, total + r->nchange + 1);
 	for (int k = 0; k < jc->ncalls; k++)
 		if (!judge_call(j, jc, r, k, freedoms, a))
 			return;
+	for (int i = 0; i < r->nchange; i++)
+		judge_change(j, jc, r, &r->change[i], a);
 	for (int i = 0; i < j->ntensor; i++) {
 		const struct tensor_verdict *v = &j->tensor[i];
 		j->kinds |= v->kinds;
@@ -525,6 +595,8 @@ void judgement_print(struct strbuf *sb, const struct judgement *j, const struct 
 		sb_printf(sb, "  call %d, %s %s", v->call, roles[v->role], v->node >= 0 ? p->node[v->node].name : "");
 		if (v->node < 0)
 			sb_printf(sb, "%d", v->index);
+		if (v->later)
+			sb_puts(sb, " after the last call");
 		if (v->cmp.count[EL_DISAGREE])
 			sb_printf(sb, ": %lld of %lld elements wrong, %s", (long long)v->cmp.count[EL_DISAGREE], (long long)v->cmp.n,
 				pattern_name[v->cmp.pattern]);

@@ -1,5 +1,5 @@
 /* judge.h: one execution of a program (struct result) against the reference: values, gradients, mutation, aliasing, layout,
- * None-ness, raising; every call.
+ * None-ness, raising; every call; and that no call touches what earlier ones left behind.
  *
  *   struct judge_case jc;                          // computed once per program and profile, used for many results
  *   judge_prepare(&jc, &prog, &profile, limits, arena)    // profile and arena outlive jc
@@ -36,11 +36,11 @@ enum judge_status {
 	JUDGE_FAILED       /* the target crashed, hung, or the harness failed: not this module's verdict */
 };
 
-enum tensor_role { TR_OUTPUT, TR_GRADIENT, TR_STORAGE };
 struct tensor_verdict {
 	enum tensor_role role;
 	int call, index, node;    /* index among outputs, gradients, storages; node of the program, -1 for storages */
 	const struct meta *shape; /* in this call; NULL: a storage, which is flat */
+	bool later;               /* as it is when all calls have run, held against what it was when its call returned; only if it changed */
 	unsigned kinds;           /* 1 << MM_* */
 	unsigned layout;          /* 1 << LAYOUT_*: of MM_SHAPE and MM_STRIDES, what is wrong */
 	unsigned used;            /* FREE_*: freedoms without which this tensor would be wrong */

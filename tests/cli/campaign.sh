@@ -190,10 +190,11 @@ mark() { # decisions of people, and what later campaigns make of them
 }
 
 refixed() { # fixed ones that are seen again unconfirmed: by a campaign that confirms nothing, by check, by a merge
-	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db $tmp/r.db --no-recheck"
+	fuzz="$bin fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db $tmp/r.db --no-recheck"
 	decide() { for id in $(sql "select id from v_findings" "$tmp/r.db"); do "$bin" findings mark "$id" "$@" --db "$tmp/r.db" >/dev/null; done; }
 	$fuzz >"$tmp/out" 2>"$tmp/err"
 	n=$(sql "select count(*) from v_findings" "$tmp/r.db")
+	expect "something was found" yes "$([ "$n" -gt 0 ] && echo yes)"
 	decide fixed-in 0.1
 	$fuzz --no-confirm >"$tmp/out" 2>"$tmp/err"
 	expect "seen after the fix, unconfirmed" 1 $?
@@ -208,7 +209,7 @@ refixed() { # fixed ones that are seen again unconfirmed: by a campaign that con
 	decide fixed-in 0.2
 	$fuzz --no-confirm >"$tmp/out" 2>"$tmp/err"
 	expect "fixed in a later version" 0 $?
-	"$bin" gen --seed 5 --programs 30 >"$tmp/r.prog"
+	"$bin" gen --seed 5 --programs 60 >"$tmp/r.prog"
 	while read -r want state decision; do
 		decide $decision
 		"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --quiet --db "$tmp/r.db" >"$tmp/out"
@@ -229,7 +230,7 @@ refixed() { # fixed ones that are seen again unconfirmed: by a campaign that con
 	"$bin" check "$tmp/r.prog" --target builtin:eager+plant=zero --expect pass --db "$tmp/r.db" >"$tmp/out"
 	expect "whatever is marked" 1 $?
 	decide fixed-in 0.1
-	"$bin" fuzz --target builtin:eager+plant=zero --programs 30 --seed 5 --db "$tmp/elsewhere.db" >"$tmp/out" 2>"$tmp/err"
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db "$tmp/elsewhere.db" >"$tmp/out" 2>"$tmp/err"
 	"$bin" merge "$tmp/elsewhere.db" --into "$tmp/r.db" >"$tmp/out"
 	expect "confirmed in another store" "regressed $n" "$(sql "select state || ' ' || count(*) from v_open group by state" "$tmp/r.db")"
 }

@@ -28,5 +28,5 @@ send(0, text(version) + text("git") + text("3.11.2") + text("") + text("x86_64 F
 while True:
     _, number, nbytes = struct.unpack("<IIQ", read(16))
     read(nbytes)
-    refused = struct.pack("<BB", 0, 2) + text("a fake refuses") + struct.pack("<IddIIII", 0, 0.0, 0.0, 0, 0, 0, 0)
+    refused = struct.pack("<BB", 0, 2) + text("a fake refuses") + struct.pack("<IddIIIII", 0, 0.0, 0.0, 0, 0, 0, 0, 0)
     send(number, refused)

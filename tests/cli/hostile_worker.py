@@ -34,8 +34,8 @@ def receive(n: int) -> bytes:
 
 
 def answer(status: int, message: bytes) -> bytes:
-    calls, mismatches, artifacts, shapes = 0, 0, 0, 0
-    return bytes([0, status]) + text(message) + struct.pack("<IddIIII", 1, 0.0, 0.0, calls, mismatches, artifacts, shapes)
+    calls, changes, mismatches, artifacts, shapes = 0, 0, 0, 0, 0
+    return bytes([0, status]) + text(message) + struct.pack("<IddIIIII", 1, 0.0, 0.0, calls, changes, mismatches, artifacts, shapes)
 
 
 os.write(2, TEXT)

@@ -16,15 +16,21 @@ static void test_names(void)
 		enum tensor_role role;
 		int index;
 		const char *text;
-	} row[] = {
-		{TR_OUTPUT, 0, "out 0 (y)"},
-		{TR_OUTPUT, 1, "out 1 (c)"},
-		{TR_GRADIENT, 0, "x.grad"},
-		{TR_GRADIENT, 1, "z.grad"},
-		{TR_STORAGE, 0, "input x afterwards"},
-		{TR_STORAGE, 1, "input b afterwards"},
-		{TR_STORAGE, 2, "input z afterwards"},
-	};
+	} row[] =
+		{
+			{TR_OUTPUT, 0, "out 0 (y)"},
+			{TR_OUTPUT, 1, "out 1 (c)"},
+			{TR_GRADIENT, 0, "x.grad"},
+			{TR_GRADIENT, 1, "z.grad"},
+			{TR_STORAGE, 0, "input x afterwards"},
+			{TR_STORAGE, 1, "input b afterwards"},
+			{TR_STORAGE, 2, "input z afterwards"},
+		},
+	  later[] = {
+		  {TR_OUTPUT, 1, "out 1 (c) after the last call"},
+		  {TR_GRADIENT, 1, "z.grad after the last call"},
+		  {TR_STORAGE, 1, "input b after the last call"},
+	  };
 	static const char *const none[] = {"", "out 0", "out 0 (x)", "out 2 (y)", "out 10 (y)", "b.grad", "y.grad", "input w afterwards",
 		"input y afterwards", "out 0 (y) ", "grad x", "input storage 1 afterwards"};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {
@@ -35,6 +41,13 @@ static void test_names(void)
 		EXPECT_STR(tensor_name_text(&n, &arena), row[i].text);
 		tensor_name_of(&n, p, row[i].role, row[i].index);
 		EXPECT_STR(tensor_name_text(&n, &arena), row[i].text);
+	}
+	for (int i = 0; i < ARRAY_LEN(later); i++) {
+		struct tensor_name n;
+		struct err err = {0};
+		EXPECT(tensor_name_read(&n, later[i].text, p, &err), "%s: %s", later[i].text, err.msg);
+		EXPECT(n.later && n.role == later[i].role && n.index == later[i].index, "%s is %d of %d", later[i].text, n.index, (int)n.role);
+		EXPECT_STR(tensor_name_text(&n, &arena), later[i].text);
 	}
 	for (int i = 0; i < ARRAY_LEN(none); i++) {
 		struct tensor_name n;
@@ -71,6 +84,9 @@ static void test_what_is_claimed(void)
 	c = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0);
 	q = claim_program(&c, &p);
 	EXPECT_INT(q.ncall, 0);
+	c = claim(FINDING_VALUE, "mismatch", "out 0 (y) after the last call", 0); /* which later calls change */
+	q = claim_program(&c, &p);
+	EXPECT_INT(q.ncall, 1);
 	c = claim(FINDING_CRASH, "crash", "", 0);
 	q = claim_program(&c, &p);
 	EXPECT_INT(q.ncall, 1);

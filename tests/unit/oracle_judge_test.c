@@ -146,6 +146,34 @@ static void test_stale(void)
 	EXPECT(j.ntensor && j.tensor[0].cmp.pattern == PAT_STALE && j.tensor[0].call == 1, "pattern %s", pattern_name[j.tensor[0].cmp.pattern]);
 }
 
+/* What call 0 left behind is another one when all calls have run: its values, its sizes, what is said of it. */
+static void test_changes(void)
+{
+	static const enum mismatch want[] = {MM_VALUE, MM_SHAPE, MM_NONENESS, MM_MUTATION};
+	for (int what = 0; what < ARRAY_LEN(want); what++) {
+		struct result r;
+		run(&r);
+		struct result_change change = {.role = what < 3 ? TR_OUTPUT : TR_STORAGE, .what = "", .tensor = r.call[0].out[0]};
+		change.storage = r.call[0].storage[0];
+		r.nchange = 1;
+		r.change = &change;
+		if (what == 0)
+			change.tensor.data = r.call[1].out[0].data;
+		if (what == 1)
+			change.tensor.meta.size[0]++;
+		if (what == 2)
+			change.tensor.present = false;
+		if (what == 3)
+			change.what = "x was f32[3] and is f32[2]";
+		struct judgement j = judged(&r);
+		EXPECT(j.status == JUDGE_MISMATCH && j.kind == want[what], "%d: %s", what, mismatch_name[j.kind]);
+		EXPECT(j.ntensor && j.tensor[0].later && j.tensor[0].call == 0, "%d: another tensor", what);
+		EXPECT((what == 0) == (j.tensor[0].cmp.pattern == PAT_OVERWRITTEN), "%d: %s", what, pattern_name[j.tensor[0].cmp.pattern]);
+		for (int i = 1; i < j.ntensor; i++)
+			EXPECT(!j.tensor[i].kinds, "%d: only one tensor is wrong", what);
+	}
+}
+
 static enum mismatch spoiled(int what)
 {
 	struct result r;
@@ -253,6 +281,7 @@ int main(void)
 	RUN(test_clean);
 	RUN(test_patterns);
 	RUN(test_stale);
+	RUN(test_changes);
 	RUN(test_kinds);
 	RUN(test_freedoms);
 	RUN(test_bits_of_nans);

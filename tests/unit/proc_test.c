@@ -640,7 +640,11 @@ static void good_answer(struct strbuf *sb)
 	struct result_storage s = {sizeof cells, cells};
 	struct result_call c = {.nouts = 1, .out = &t, .nstorages = 1, .storage = &s};
 	struct result_artifact f = {"operators", "fw add\n"};
-	struct result r = {.status = RES_OK, .message = "", .ncalls = 1, .call = &c, .nartifact = 1, .artifact = &f};
+	static const float later[2] = {3, 4};
+	struct result_change change[] = {{.role = TR_OUTPUT, .what = "", .tensor = t}, {.role = TR_STORAGE, .what = "moved", .storage = s}};
+	change[0].tensor.data = later;
+	struct result r = {
+		.status = RES_OK, .message = "", .ncalls = 1, .call = &c, .nartifact = 1, .artifact = &f, .nchange = 2, .change = change};
 	wire_put_u8(sb, 0);
 	wire_put_result(sb, &r);
 }
@@ -729,6 +733,9 @@ static void test_wrong_answers(void)
 	take_answer(&r, &a);
 	EXPECT(r.status == RES_OK && r.call[0].out[0].meta.size[0] == 2, "%s", r.message);
 	EXPECT(r.nartifact == 1 && str_eq(r.artifact[0].name, "operators") && str_eq(r.artifact[0].text, "fw add\n"), "%d", r.nartifact);
+	EXPECT(r.nchange == 2 && r.change[0].role == TR_OUTPUT && *(const float *)r.change[0].tensor.data == 3, "%d changes", r.nchange);
+	EXPECT_STR(r.change[1].what, "moved");
+	EXPECT_INT(r.change[1].storage.nbytes, 8);
 	for (size_t n = 1; n < good.len; n++) {
 		char *exact = xmalloc(n); /* so that ASan sees a read beyond the end */
 		memcpy(exact, good.s, n);

@@ -28,6 +28,7 @@ A Tensor has .dtype .size .stride .offset .requires_grad, and
 run returns a list or tuple of outputs, or (outputs, gradients). An output is a Tensor, an array (numpy's, or whatever has the buffer
 protocol or __array__) or a number: 0-d, of the dtype that the program says if that is of its kind. gradients is a dict with one of these
 or None for each input that requires grad. Only Tensors say whose memory they are: other arrays, and all gradients, count as copies.
+The caller holds inputs and results until the program's last call: no later call may change them.
 
     from scatterproof import Unsupported
 
@@ -55,10 +56,11 @@ import time
 import traceback
 import types
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Callable, NamedTuple, Optional, Union
+from typing import Any, BinaryIO, Callable, Iterator, NamedTuple, Optional, Union
 
 MAGIC = 0x31465053
 OK, RAISED, UNSUPPORTED, HARNESS = 0, 1, 2, 5  # enum result_status
+OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
 MAX_RANK = 8
 DTYPES = {  # struct's letter and bytes of an element; bfloat16 has none
@@ -338,7 +340,7 @@ class Report:
     stride: list[int]
     offset: int
     data: bytes
-    memory: Optional[bytearray]
+    memory: Optional[bytearray] = field(compare=False)
 
 
 def report_number(value: Union[bool, int, float], want: Optional[Meta]) -> Report:
@@ -370,7 +372,7 @@ def report_array(value: Any, what: str) -> Report:
 
 def report(value: Any, want: Optional[Meta], what: str) -> Report:
     if isinstance(value, Tensor):
-        return Report(value.dtype, value.size, value.stride, value.offset, value.tobytes(), value.storage)
+        return Report(value.dtype, list(value.size), list(value.stride), value.offset, value.tobytes(), value.storage)
     if type(value) in (bool, int, float):
         return report_number(value, want)
     return report_array(value, what)
@@ -385,9 +387,17 @@ def report_gradient(value: Any, x: Tensor, name: str) -> Optional[Report]:
 
 
 @dataclass
-class Ran:
-    outputs: list[Report]
+class Seen:
+    outputs: list[Optional[Report]]
     gradients: list[Optional[Report]]
+    cells: list[bytes]
+
+
+@dataclass
+class Ran:
+    storages: list[bytearray]
+    seen: Seen  # when the call returned
+    look: Callable[[], Seen]  # at the same things, now
     run_ms: float
 
 
@@ -411,19 +421,24 @@ def take_gradients(program: Program, gradients: dict[str, Any]) -> list[Optional
     return [report_gradient(gradients[name], x, name) for name, x in wanted.items()]
 
 
-def run_call(run: Callable[[Program], Any], program: Program) -> Ran:
+def run_call(run: Callable[[Program], Any], program: Program, storages: list[bytearray]) -> Ran:
     metas = {n.name: n.meta for n in program.nodes}
     metas.update((name, Meta(x.dtype, x.size, x.stride, x.offset)) for name, x in program.inputs.items())
     started = time.perf_counter()
     value = run(program)
     run_ms = (time.perf_counter() - started) * 1e3
     outputs, gradients = split_result(value)
+    outputs, gradients = list(outputs), gradients and dict(gradients)  # these tensors, whatever becomes of what held them
     if len(outputs) != len(program.outputs):
         raise WrongResult(f"run(program) returned {len(outputs)} outputs, the program has {len(program.outputs)}")
     if program.backward and gradients is None:
         raise Unsupported("the module returns no gradients")
-    out = [report(v, metas[name], f"output {name}") for v, name in zip(outputs, program.outputs)]
-    return Ran(out, take_gradients(program, gradients) if program.backward else [], run_ms)
+
+    def look() -> Seen:
+        out = [report(v, metas[name], f"output {name}") for v, name in zip(outputs, program.outputs)]
+        return Seen(list(out), take_gradients(program, gradients) if program.backward else [], [bytes(s) for s in storages])
+
+    return Ran(storages, look(), look, run_ms)
 
 
 # ---- bytes -----------------------------------------------------------------------------------------------------
@@ -475,20 +490,35 @@ class Writer:
         self.parts.append(bytes(data))
 
 
-def write_call(w: Writer, storages: list[bytearray], ran: Ran) -> None:
-    memory = {id(s): i for i, s in enumerate(storages)}
-    fresh = len(storages)
+def write_calls(w: Writer, calls: list[Ran]) -> None:
+    w.u32(len(calls))
+    for ran in calls:
+        encoder = Encoder(ran.storages)
+        for tensors in (ran.seen.outputs, ran.seen.gradients):
+            w.u32(len(tensors))
+            for t in tensors:
+                encoder.tensor(w, t)
+        w.u32(len(ran.storages))
+        for cells in ran.seen.cells:
+            w.blob(cells)
+        w.f64(ran.run_ms)
 
-    def tensor(t: Optional[Report]) -> None:
-        nonlocal fresh
+
+class Encoder:
+    """Of the tensors of one call, whose storages it numbers."""
+
+    def __init__(self, storages: list[bytearray]) -> None:
+        self.memory, self.fresh = {id(s): i for i, s in enumerate(storages)}, len(storages)
+
+    def tensor(self, w: Writer, t: Optional[Report]) -> None:
         w.u8(t is not None)
         if t is None:
             return
-        at = memory.get(id(t.memory), fresh) if t.memory is not None else fresh
-        if at == fresh:
-            fresh += 1
+        at = self.memory.get(id(t.memory), self.fresh) if t.memory is not None else self.fresh
+        if at == self.fresh:
+            self.fresh += 1
         if t.memory is not None:
-            memory[id(t.memory)] = at  # ran keeps it, so no other storage gets its id
+            self.memory[id(t.memory)] = at  # ran keeps it, so no other storage gets its id
         w.u8(0)  # requires_grad: nobody says so (FREE_REQUIRES_GRAD)
         w.text(t.dtype)
         w.u8(0)  # DEV_RUN
@@ -496,14 +526,28 @@ def write_call(w: Writer, storages: list[bytearray], ran: Ran) -> None:
         w.i64(*t.size, *t.stride, t.offset, at)
         w.blob(t.data)
 
-    for tensors in (ran.outputs, ran.gradients):
-        w.u32(len(tensors))
-        for t in tensors:
-            tensor(t)
-    w.u32(len(storages))
-    for s in storages:
-        w.blob(s)
-    w.f64(ran.run_ms)
+
+def changed(index: int, ran: Ran) -> Iterator[bytes]:
+    """What is no longer as it was seen when the call returned, as result_change (result.h) has it."""
+    try:
+        now, what = ran.look(), ""
+    except Exception as error:  # noqa: BLE001 - whatever the module did to what it had returned
+        now, what = Seen([None] * len(ran.seen.outputs), ran.seen.gradients, ran.seen.cells), f"cannot be read any more: {describe(error)}"
+    pairs = ((OUTPUT, ran.seen.outputs, now.outputs), (GRADIENT, ran.seen.gradients, now.gradients), (STORAGE, ran.seen.cells, now.cells))
+    for role, before, after in pairs:
+        for k, (was, t) in enumerate(zip(before, after)):
+            if was == t:
+                continue
+            w = Writer()
+            w.u32(index)
+            w.u8(role)
+            w.u32(k)
+            w.text(what)
+            if role == STORAGE:
+                w.blob(t[: len(was)].ljust(len(was), b"\0"))
+            else:
+                Encoder(ran.storages).tensor(w, t)
+            yield b"".join(w.parts)
 
 
 # ---- the module ------------------------------------------------------------------------------------------------
@@ -574,7 +618,8 @@ def place(error: BaseException, folder: str) -> str:
 class Answer:
     status: int = OK
     message: str = ""
-    calls: list[bytes] = field(default_factory=list)
+    calls: list[Ran] = field(default_factory=list)
+    changes: list[bytes] = field(default_factory=list)
 
 
 def run_program(module: Module, data: bytes, answer: Answer) -> None:
@@ -586,7 +631,7 @@ def run_program(module: Module, data: bytes, answer: Answer) -> None:
         storages = [bytearray(r.blob()) for _ in range(nstorages)]
         sizes = [len(s) for s in storages]
         try:
-            ran = run_call(module.run, read_program(text, call, key, storages, cache))
+            ran = run_call(module.run, read_program(text, call, key, storages, cache), storages)
             if [len(s) for s in storages] != sizes:
                 raise WrongResult("run(program) made the storage of an input longer or shorter")
         except Unsupported as why:
@@ -598,9 +643,9 @@ def run_program(module: Module, data: bytes, answer: Answer) -> None:
             at = "" if isinstance(error, WrongResult) else place(error, os.path.dirname(module.path))
             answer.status, answer.message = RAISED, head + at + newline + rest
             return
-        w = Writer()
-        write_call(w, storages, ran)
-        answer.calls.append(b"".join(w.parts))
+        answer.calls.append(ran)
+    if ncalls > 1:
+        answer.changes = [change for call, ran in enumerate(answer.calls) for change in changed(call, ran)]
 
 
 def serve(module: Module, data: bytes) -> bytes:
@@ -621,8 +666,9 @@ def serve(module: Module, data: bytes) -> bytes:
     w.u32(answer.status == OK)  # graphs compiled: what the module made of the program, nobody knows how
     w.f64(0.0)
     w.f64((time.perf_counter() - started) * 1e3)
-    w.u32(len(answer.calls))
-    w.parts += answer.calls
+    write_calls(w, answer.calls)
+    w.u32(len(answer.changes))
+    w.parts += answer.changes
     w.u32(0)  # no predicted metas
     w.u32(0)  # no artifacts
     w.u32(0)  # nor shapes of loops

@@ -61,14 +61,17 @@ def by_compiler(error):
 
 
 def attempt(wrap):
-    """What the last call left behind: how it went, the tensors by name."""
+    """What call LOOK left behind: how it went, the tensors by name; also the one that is looked at as it was when the call returned."""
+    held, then = [], None
     try:
         fn = wrap(f)
     except Exception as e:
         return f"cannot be asked: {type(e).__name__}: {e}", None
     try:
         for call in range(len(CALLS)):
-            left = run(fn, call)
+            held.append(run(fn, call))
+            if call == LOOK and MUST.get("stays"):
+                then = facts(*held[LOOK])[TENSOR]
     except Exception as e:
         text = f"{type(e).__name__}: {e}"
         refused = by_compiler(e) and any(r in text[:6000] for r in KNOWN_REFUSALS)
@@ -78,7 +81,7 @@ def attempt(wrap):
 
         if not counters["stats"]["unique_graphs"]:
             return "compiles nothing: the program does no work that a graph could hold", None
-    return "runs", facts(*left)
+    return "runs", dict(facts(*held[LOOK]), **({"as returned": then} if MUST.get("stays") else {}))
 
 
 def child(path):
@@ -240,9 +243,29 @@ def meaningful(shape, strides):
     return [] if 0 in shape else [t for t, n in zip(strides, shape) if n > 1]
 
 
+def changed(then, now):
+    """What a later call did to a tensor: each call has inputs of its own."""
+    if then is None or now is None:
+        if then is not now:
+            yield f"was {'None' if then is None else 'a tensor'}, is {'None' if now is None else 'a tensor'} when all calls have run"
+        return
+    for what in ("shape", "strides", "offset", "requires_grad"):
+        if then[what] != now[what]:
+            yield f"{what}: {then[what]} when the call returned, {now[what]} when all calls have run"
+    pairs = list(zip(then["numbers"] or [], now["numbers"] or []))
+    odd = [i for i, (x, y) in enumerate(pairs) if repr(x) != repr(y)]
+    if odd:
+        yield f"{len(odd)} of {len(pairs)} elements were overwritten by a later call"
+    for i in odd[:SHOWN]:
+        yield f"  {index(then['shape'][1], i)} was {pairs[i][0]} when the call returned, is {pairs[i][1]} when all calls have run"
+
+
 def wrong(all_seen, eager):
     """A line for everything that is wrong with TENSOR."""
     seen = all_seen[TENSOR]
+    if MUST.get("stays"):
+        yield from changed(all_seen["as returned"], seen)
+        return
     present = MUST.get("present", seen is not None)
     if present is not True:  # where nothing reaches, a compiler may give zeros for None
         zeros = present == "or zeros" and seen is not None and seen["shape"] == MUST["shape"]
@@ -276,7 +299,7 @@ def beside(all_seen, eager):
     """Other tensors that are not as eager's: they decide nothing."""
     for name, e in eager.items():
         g = all_seen[name]
-        if name == TENSOR or e is None or g is None or e["numbers"] is None:
+        if name in (TENSOR, "as returned") or e is None or g is None or e["numbers"] is None:
             continue
         if e["shape"] != g["shape"]:
             yield f"{name} is {g['shape']}, eager's {e['shape']}"
@@ -324,9 +347,9 @@ def run_through(seen, eager):
         doubt = UNKNOWN or (EXPECTED and expected()[0] is None and "the reference does not judge this version of PyTorch")
         found = [] if doubt else list(wrong(seen, eager))
         for line in found:
-            print(line if line.startswith("  ") else f"call {len(CALLS) - 1}, {TENSOR}: {line}")
+            print(line if line.startswith("  ") else f"call {LOOK}, {TENSOR}: {line}")
         if not doubt:
-            print(f"torch {torch.__version__}: {TENSOR} of call {len(CALLS) - 1} is {'wrong' if found else 'right'}")
+            print(f"torch {torch.__version__}: {TENSOR} of call {LOOK} is {'wrong' if found else 'right'}")
     holds = MUST_RAISE if TENSOR is None else bool(found)
     for line in beside(seen, eager or {}):
         print(f"besides, {line}")

@@ -33,6 +33,7 @@ from torch import Tensor
 MAGIC = 0x31465053
 OK, RAISED, HARNESS = 0, 1, 5  # enum result_status
 DEV_RUN, DEV_CPU, DEV_META = 0, 1, 2  # enum device
+OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
 COLLECT_AFTER = 1000  # programs; a compiled one, which leaves cycles by the thousand, counts as 20
 DTYPES = {
@@ -292,53 +293,97 @@ def storage_bytes(s: torch.UntypedStorage, nbytes: int) -> bytes:
     return ctypes.string_at(host.data_ptr(), have).ljust(nbytes, b"\0")
 
 
-def write_call(w: Writer, req: Request, call: Call, ran: Ran) -> None:
-    ids = {s._cdata: i for i, s in enumerate(ran.storages)}
-    addresses = {s.data_ptr(): i for i, s in enumerate(ran.storages) if s.nbytes() and s.device.type != "meta"}
-    keep: list[torch.UntypedStorage] = []
+class Report:
+    """A call's results as they are sent. It keeps them, so that they can be looked at again when all calls have run."""
 
-    def storage_id(t: Tensor) -> int:
+    def __init__(self, req: Request, index: int, ran: Ran) -> None:
+        self.req, self.index, self.ran = req, index, ran
+        self.ids = {s._cdata: i for i, s in enumerate(ran.storages)}
+        self.addresses = {s.data_ptr(): i for i, s in enumerate(ran.storages) if s.nbytes() and s.device.type != "meta"}
+        self.keep: list[torch.UntypedStorage] = []
+        self.outs = [self.tensor(t) for t in ran.outs]
+        self.grads = [self.tensor(leaf.grad) for leaf in ran.leaves] if req.backward else []
+        self.cells = [storage_bytes(s, len(sent)) for s, sent in self.storages()]
+        self.layouts = self.input_layouts() if len(req.calls) > 1 else []
+
+    def storages(self) -> Iterator[tuple[torch.UntypedStorage, memoryview]]:
+        return zip(self.ran.storages, self.req.calls[self.index].storages, strict=True)
+
+    def input_layouts(self) -> list[str]:
+        return [f"{layout(a)}{' requires_grad' * a.requires_grad}" if isinstance(a, Tensor) else "" for a in self.ran.args]
+
+    def storage_id(self, t: Tensor) -> int:
         s = t.untyped_storage()
-        keep.append(s)
-        at = ids.get(s._cdata)
+        self.keep.append(s)
+        at = self.ids.get(s._cdata)
         on_memory = s.nbytes() > 0 and s.device.type != "meta"
         if at is None and on_memory:
-            at = addresses.get(s.data_ptr())
+            at = self.addresses.get(s.data_ptr())
         if at is None:
-            at = len(ids)
-        ids[s._cdata] = at
+            at = len(self.ids)
+        self.ids[s._cdata] = at
         if on_memory:
-            addresses.setdefault(s.data_ptr(), at)
+            self.addresses.setdefault(s.data_ptr(), at)
         return at
 
-    def tensor(t: Any) -> None:
+    def tensor(self, t: Any) -> bytes:
+        w = Writer()
         if t is None:
-            w.u8(0)
-            return
+            return b"\0"
         if not isinstance(t, Tensor) or t.layout != torch.strided or t.dtype not in DTYPE_NAMES:
             raise HarnessError(f"cannot report a {type(t).__name__} {getattr(t, 'dtype', '')}")
         kind = t.device.type
-        if kind not in ("meta", "cpu", req.device.type):
+        if kind not in ("meta", "cpu", self.req.device.type):
             raise HarnessError(f"a result on device {t.device}")
         w.u8(1)
         w.u8(t.requires_grad)
         w.text(DTYPE_NAMES[t.dtype])
-        w.u8(DEV_RUN if kind == req.device.type else DEV_META if kind == "meta" else DEV_CPU)
+        w.u8(DEV_RUN if kind == self.req.device.type else DEV_META if kind == "meta" else DEV_CPU)
         w.u8(t.dim())
-        w.i64(*t.size(), *t.stride(), t.storage_offset(), storage_id(t))
+        w.i64(*t.size(), *t.stride(), t.storage_offset(), self.storage_id(t))
         w.blob(b"" if kind == "meta" else logical_bytes(t))
+        return b"".join(w.parts)
 
-    w.u32(len(ran.outs))
-    for t in ran.outs:
-        tensor(t)
-    w.u32(len(ran.leaves) if req.backward else 0)
-    if req.backward:
-        for leaf in ran.leaves:
-            tensor(leaf.grad)
-    w.u32(len(ran.storages))
-    for s, sent in zip(ran.storages, call.storages, strict=True):
-        w.blob(storage_bytes(s, len(sent)))
-    w.f64(ran.run_ms)
+    def write(self, w: Writer) -> None:
+        for tensors in (self.outs, self.grads):
+            w.u32(len(tensors))
+            w.parts += tensors
+        w.u32(len(self.cells))
+        for cells in self.cells:
+            w.blob(cells)
+        w.f64(self.ran.run_ms)
+
+    def changes(self) -> Iterator[bytes]:
+        """What is no longer as it was sent, as result_change (result.h) has it."""
+        results = [(OUTPUT, then, t) for then, t in zip(self.outs, self.ran.outs, strict=True)]
+        results += [(GRADIENT, then, leaf.grad) for then, leaf in zip(self.grads, self.ran.leaves, strict=False)]
+        for k, (role, then, t) in enumerate(results):
+            what = ""
+            try:
+                now = self.tensor(t)
+            except Exception as error:  # noqa: BLE001 - whatever was done to it
+                if "CUDAGraphs that has been overwritten" in str(error):  # as documented: nobody reads a wrong number
+                    continue
+                what, now = f"cannot be read any more: {describe(error)}", b"\0"
+            if now != then:
+                yield self.change(role, k - len(self.outs) * (role == GRADIENT), what) + now
+        layouts = self.input_layouts()
+        for k, (s, sent) in enumerate(self.storages()):
+            here = zip(self.req.inputs, self.layouts, layouts, strict=True)
+            what = "; ".join(f"{i.name} was {a} and is {b}" for i, a, b in here if i.storage == k and not i.symbol and a != b)
+            now = storage_bytes(s, len(sent))
+            if what or now != self.cells[k]:
+                w = Writer()
+                w.blob(now)
+                yield self.change(STORAGE, k, what) + b"".join(w.parts)
+
+    def change(self, role: int, k: int, what: str) -> bytes:
+        w = Writer()
+        w.u32(self.index)
+        w.u8(role)
+        w.u32(k)
+        w.text(what)
+        return b"".join(w.parts)
 
 
 # ---- fake against real -----------------------------------------------------------------------------------------
@@ -629,7 +674,8 @@ class Answer:
     message: str = ""
     ngraphs: int = 0
     compile_ms: float = 0.0
-    calls: list[bytes] = field(default_factory=list)
+    calls: list[Report] = field(default_factory=list)
+    changes: list[bytes] = field(default_factory=list)
     mismatches: list[Mismatch] = field(default_factory=list)
     artifacts: list[probes.Artifact] = field(default_factory=list)
     recycle: bool = False
@@ -668,13 +714,13 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
     before = compile_seconds() if req.stage in COMPILING else 0.0
     try:
         with probe.installed() if probe else nullcontext():
-            for index, call in enumerate(req.calls):
+            for index in range(len(req.calls)):
                 ran = run_call(req, index, fn, cotangents)
-                w = Writer()
-                write_call(w, req, call, ran)
-                answer.calls.append(b"".join(w.parts))
+                answer.calls.append(Report(req, index, ran))
                 if probe and probe.excuse and index == 0:
                     answer.artifacts.append(excuse(req, f, cotangents, ran))
+            if len(req.calls) > 1:
+                answer.changes = [change for report in answer.calls for change in report.changes()]
     finally:
         if probe:
             answer.artifacts += probe.artifacts()
@@ -743,7 +789,10 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
     w.f64(answer.compile_ms)
     w.f64(target_ms)
     w.u32(len(answer.calls))
-    w.parts += answer.calls
+    for report in answer.calls:
+        report.write(w)
+    w.u32(len(answer.changes))
+    w.parts += answer.changes
     w.u32(len(answer.mismatches))
     for m in answer.mismatches:
         w.text(m.op)
