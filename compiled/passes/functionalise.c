@@ -1,6 +1,7 @@
 /* functionalise.c: see functionalise.h. */
 #include "compiled/passes/functionalise.h"
 
+#include "eager/run/legality.h"
 #include "eager/ops/vjp.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -103,6 +104,8 @@ static bool acceptable(struct functional *f, struct err *err)
 		const struct node *n = &p->node[i];
 		if (n->refusal)
 			return err_set(err, "%s", n->refusal);
+		if (!legality_version(p, i, 0, err))
+			return false;
 		if (n->op == OP_as_strided && has_written_gaps(f, i))
 			return err_set(err, "'%s' is a window on memory with gaps, which is written", n->name);
 		if (!op_has(n->op, T_MUTATES) || operands_without_data(p, n))

@@ -296,8 +296,10 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
-		if (q->kind == K_SCALAR && (k == op_arg(c->n->op, N_alpha) || k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max))
-			&& node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
+		bool bound = dtype_is_float(common) && (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max));
+		if (q->kind == K_SCALAR && (k == op_arg(c->n->op, N_alpha) || bound) && node_given(c->n, k)
+			&& !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		/* f32 kernels have the exponent in f64. */
 		bool exponent = k == power && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;

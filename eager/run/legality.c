@@ -1,6 +1,9 @@
 /* legality.c: see legality.h. What an in-place row does about memory that overlaps is a column of the op table that only this file
  * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". */
 #include "eager/run/legality.h"
+
+#include "eager/ops/layout.h"
+#include "eager/ops/promote.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -105,26 +108,33 @@ bool legality_sets_one_value(int op) { return overlap[op] == OV_ACCEPT_SELF; }
  * Known from 91,800 random calls, 12 % of them wrong on purpose, on 2.11.0 and 2.15.0 (CPU); what lies between has not been tried.
  * Autograd's refusals are the same in all of tests/prog/autograd, but for a word ("Output 0 of SplitBackward0" is "Output 0 of Split" in
  * 2.15).
- *   clamp          a bound outside the range of u8: 2.15 refuses, 2.11 wraps it
+ *   clamp          an integer bound that an integer dtype does not hold: 2.15 refuses one that every number is beyond, and any other
+ *                  bounds nothing; 2.11 refuses all but the negative ones of u8, which it wraps
  *   arange         an infinite step: 2.15 refuses; integer ranges with parts that are not whole: another length, or (a step of 0.5) the
- *                  end of the process in 2.11. The shape rule refuses both always.
+ *                  end of the process in 2.11. The shape rule takes neither.
  *   mv             of a matrix without elements by a vector of another dtype: 2.15 refuses. The shape rule refuses it always. */
 enum { CLAMP_IN_RANGE = 15 };
 
-static bool clamp_in_range(const struct prog *p, const struct node *n, struct err *err)
+static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int minor, struct err *err)
 {
-	if (n->op != OP_clamp || node_meta(p, n->arg[A_clamp_self].node)->dtype != DT_U8 || n->out[0].meta.dtype != DT_U8)
+	struct err own;
+	if (minor < CLAMP_IN_RANGE)
+		return scalar_fits(s, t, err_clear(&own)) || err_set(err, "RuntimeError: %s", own.msg);
+	if (dtype_wrap(t, s->i) == s->i || (s->i > 0) != least)
 		return true;
-	for (int k = A_clamp_min; k <= A_clamp_max; k++)
-		if (n->arg[k].tag == ARG_SCALAR && (n->arg[k].scalar.i < 0 || n->arg[k].scalar.i > UINT8_MAX))
-			return err_set(err, "RuntimeError: Clamp %s value %lld is outside the representable range of Byte",
-				k == A_clamp_min ? "min" : "max", (long long)n->arg[k].scalar.i);
-	return true;
+	return err_set(err, "RuntimeError: Clamp %s value %g is outside the representable range of %s", least ? "min" : "max", (double)s->i,
+		promote_torch_name(t));
 }
 
 bool legality_version(const struct prog *p, int node, int minor, struct err *err)
 {
-	return minor < CLAMP_IN_RANGE || clamp_in_range(p, &p->node[node], err);
+	const struct node *n = &p->node[node];
+	if (n->op != OP_clamp || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
+		return true;
+	for (int k = A_clamp_min; k <= A_clamp_max; k++)
+		if (n->arg[k].tag == ARG_SCALAR && !clamp_bound(&n->arg[k].scalar, n->out[0].meta.dtype, k == A_clamp_min, minor, err))
+			return false;
+	return true;
 }
 
 static bool cells_meet(const struct meta *a, const struct meta *b)

@@ -106,11 +106,11 @@ static bool writes_operand(const struct prog *p)
 	return found;
 }
 
-static bool clamps_bytes(const struct prog *p)
+static bool clamps_integers(const struct prog *p)
 {
 	bool found = false;
 	for (int i = 0; i < p->nnode; i++)
-		found = found || (p->node[i].op == OP_clamp && p->node[i].nout && node_meta(p, i)->dtype == DT_U8);
+		found = found || (p->node[i].op == OP_clamp && p->node[i].nout && !dtype_is_float(node_meta(p, i)->dtype));
 	return found;
 }
 
@@ -148,7 +148,7 @@ static const struct {
 	{"function that returns multiple views", writes_split},
 	{"more than one element of the written-to tensor refers to a single memory location", writes_crowded},
 	{"some elements of the input tensor and the written-to tensor refer to a single memory location", writes_operand},
-	{"is outside the representable range of Byte", clamps_bytes},
+	{"is outside the representable range of", clamps_integers},
 	{"does not require grad and does not have a grad_fn", has_backward},
 	{"Mismatch in shape: grad_output", has_backward},
 	{"returned an invalid gradient at index 1", larger_source},

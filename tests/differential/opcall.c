@@ -12,6 +12,7 @@
 #include "eager/lang/stated.h"
 #include "eager/ops/vjp.h"
 #include "eager/run/autograd.h"
+#include "eager/run/legality.h"
 #include "eager/run/rule_run.h"
 
 #include <inttypes.h>
@@ -295,7 +296,7 @@ static void answer(struct request *r, char *const *storage, int want_grad, struc
 {
 	struct node *n = &r->p.node[r->p.nnode - 1];
 	make_inputs(r, storage);
-	if (!forward(r, n, err))
+	if (!legality_version(&r->p, r->p.nnode - 1, 0, err) || !forward(r, n, err))
 		return;
 	if (str_eq(r->plant, "refuse")) {
 		err_set(err, "planted");
