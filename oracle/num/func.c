@@ -592,8 +592,6 @@ static double pow_ulp(const struct how *h, double b) { return h->l->ulp + (h->l-
 static struct num pow_product(const struct num *a, int n, const struct how *h)
 {
 	struct num y = num_mul(a, a);
-	if (y.flags & NUM_BEYOND && n > 2) /* a further factor is larger than 1 */
-		return num_exact(h->dt, copysign(INFINITY, a->hi));
 	for (int i = 2; i < n; i++) {
 		y.dtype = (uint8_t)h->dt;
 		how_step(&y, h);

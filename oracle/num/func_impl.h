@@ -93,7 +93,15 @@ INLINE struct num each_exp(const struct num *a, const void *narrow)
 }
 
 /* Unrounded, the argument's radius carried through, no budget added. */
-INLINE struct num num_exp_of(const struct num *a, const struct how *h) { return num_each(a, each_exp, narrow_of(h)); }
+INLINE struct num num_exp_of(const struct num *a, const struct how *h)
+{
+	if (UNLIKELY(a->flags & NUM_BEYOND && fabs(a->hi) > a->rad)) { /* as far as any function sees */
+		struct num far = num_exact(DT_F64, a->hi > 0 ? INFINITY : -INFINITY);
+		far.flags |= a->flags & (NUM_INF | NUM_NAN | NUM_UNDEC);
+		return num_take(num_each_part(&far, each_exp, narrow_of(h)));
+	}
+	return num_each(a, each_exp, narrow_of(h));
+}
 struct num num_log_of(const struct num *a, const struct how *h);
 
 #endif

@@ -3,6 +3,8 @@
  * +inf, -inf, NaN), applies IEEE 754 to each pair and unites the results. */
 #include "oracle/num/num.h"
 
+#include <float.h>
+
 const struct num_format num_format[NDTYPES] = {
 	[DT_F16] = {11, -14, 0x1p-11, 65504.0, 65520.0, 0x1p-14, 0x1p-24},
 	[DT_BF16] = {8, -126, 0x1p-8, 0x1.fep127, 0x1.ffp127, 0x1p-126, 0x1p-133},
@@ -99,21 +101,64 @@ struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags)
 	return r;
 }
 
-/* c and rad are scaled down. What is undecided, or of either sign, stays unknown. */
-static struct num beyond_of(enum dtype dt, struct dd c, double rad, int flags)
+/* ---- beyond double ---- */
+/* (c +- rad) * 2^e, the larger of |c.hi| and rad in [1, 2), or all 0. */
+struct big {
+	struct dd c;
+	double rad;
+	int e;
+};
+/* What is lost where a part is too small beside the larger: never a radius' being there. */
+#define BIG_LOST 0x1p-900
+
+static struct big big_scaled(struct dd c, double rad, int e)
 {
-	struct num r = num_any(dt);
-	if (num_overflowed(c, rad) || flags & NUM_UNDEC || fabs(c.hi) <= rad)
+	double m = fmax(fabs(c.hi), rad);
+	if (m == 0)
+		return (struct big){0};
+	int by = ilogb(m);
+	struct big b = {{ldexp(c.hi, -by), ldexp(c.lo, -by)}, ldexp(rad, -by), e + by};
+	if (ldexp(b.c.hi, by) != c.hi || ldexp(b.c.lo, by) != c.lo || ldexp(b.rad, by) != rad)
+		b.rad += BIG_LOST;
+	return b;
+}
+
+static struct big big_of(const struct num *a) { return big_scaled(num_dd(a), a->rad, 64 * num_beyond_k(a)); }
+
+/* A double-double where that holds it; what is too small for one has the radius of that. */
+struct num num_scaled(enum dtype dt, struct dd c, double rad, int e, int flags)
+{
+	struct big b = big_scaled(c, rad, e);
+	int k = b.e >> 6;
+	struct num r = {.hi = ldexp(b.c.hi, b.e), .lo = ldexp(b.c.lo, b.e), .rad = ldexp(b.rad, b.e), .dtype = (int32_t)dt, .flags = flags};
+	if (b.e < -960 && (b.c.hi != 0 || b.rad != 0))
+		r.rad += 0x1p-1073;
+	if (!num_overflowed(num_dd(&r), r.rad))
 		return r;
-	r.hi = c.hi;
-	r.lo = c.lo;
-	r.rad = rad;
-	r.flags |= NUM_BEYOND;
+	r = num_any(dt);
+	if (k > INT16_MAX)
+		return r;
+	r.hi = ldexp(b.c.hi, b.e - 64 * k);
+	r.lo = ldexp(b.c.lo, b.e - 64 * k);
+	r.rad = ldexp(b.rad, b.e - 64 * k);
+	r.flags = flags | NUM_ANY | NUM_BEYOND | k << 16;
 	return r;
 }
 
+static struct big big_add(struct big a, struct big b)
+{
+	if (a.e < b.e || (a.c.hi == 0 && a.rad == 0)) {
+		struct big t = a;
+		a = b;
+		b = t;
+	}
+	if (b.c.hi == 0 && b.rad == 0)
+		return a;
+	double by = ldexp(1, MAX(b.e - a.e, -2000)), lost = b.e - a.e < -900 ? BIG_LOST : 0;
+	return (struct big){dd_add(a.c, (struct dd){b.c.hi * by, b.c.lo * by}), a.rad + b.rad * by + lost, a.e};
+}
+
 static double down(double v) { return v * 0x1p-550 * 0x1p-550; }
-static double up(double v) { return v * 0x1p550 * 0x1p550; }
 static const double beyond_double = 0x1p-76; /* 2^1024, scaled down */
 
 static struct num half_down(const struct num *a)
@@ -134,14 +179,16 @@ struct num num_down_product(const struct num *a, const struct num *b)
 
 struct num num_add_beyond(const struct num *a, const struct num *b, int flags)
 {
-	struct num x = num_down(a), y = num_down(b);
-	return beyond_of((enum dtype)a->dtype, dd_add(num_dd(&x), num_dd(&y)), x.rad + y.rad, flags);
+	struct big s = big_add(big_of(a), big_of(b));
+	return num_scaled((enum dtype)a->dtype, s.c, s.rad, s.e, flags);
 }
 
 struct num num_mul_beyond(const struct num *a, const struct num *b, int flags)
 {
-	struct num y = num_down_product(a, b);
-	return beyond_of((enum dtype)a->dtype, num_dd(&y), y.rad, flags);
+	struct big x = big_of(a), y = big_of(b);
+	double sets = x.rad != 0 || y.rad != 0 ? BIG_LOST : 0;
+	return num_scaled((enum dtype)a->dtype, dd_mul(x.c, y.c),
+		(fabs(x.c.hi) * y.rad + fabs(y.c.hi) * x.rad + x.rad * y.rad) * (1 + 0x1p-50) + sets, x.e + y.e, flags);
 }
 
 /* ---- components ---- */
@@ -153,7 +200,7 @@ static int components(struct num out[NCOMP], const struct num *a)
 	enum dtype dt = (enum dtype)a->dtype;
 	if (!(a->flags & NUM_NOFIN)) {
 		out[n] = *a;
-		out[n++].flags = a->flags & NUM_MOVED;
+		out[n++].flags = num_beyond_k(a) ? a->flags & ~(NUM_INF | NUM_NAN | NUM_UNDEC) : a->flags & NUM_MOVED;
 	}
 	if (a->flags & NUM_PINF)
 		out[n++] = num_exact(dt, INFINITY);
@@ -164,9 +211,35 @@ static int components(struct num out[NCOMP], const struct num *a)
 	return n;
 }
 
+/* The hull where one leaves double, or their distance does. */
+static struct num hull_beyond(const struct num *a, const struct num *b)
+{
+	int flags = (a->flags | b->flags) & (NUM_INF | NUM_NAN | NUM_UNDEC);
+	if (num_unknown(a) || num_unknown(b))
+		return num_any((enum dtype)a->dtype);
+	if ((a->flags | b->flags) & NUM_NOFIN) {
+		struct num r = a->flags & NUM_NOFIN ? *b : *a;
+		r.flags |= flags;
+		return r;
+	}
+	if (!num_beyond_k(a) && !num_beyond_k(b)) { /* a centre between them: the radius is a double, too */
+		double low = fmin(num_low(a), num_low(b)), high = fmax(num_high(a), num_high(b)), centre = low / 2 + high / 2;
+		return num_of((enum dtype)a->dtype, (struct dd){centre, 0}, (high / 2 - low / 2) * (1 + 0x1p-50), flags);
+	}
+	struct num to = num_neg(*a);
+	struct big x = big_of(a), gap = big_add(big_of(b), big_of(&to));
+	gap.rad = (fabs(gap.c.hi) + gap.rad) * (1 + 0x1p-50);
+	gap.c = (struct dd){0, 0};
+	x.rad = 0;
+	x = big_add(x, gap);
+	return num_scaled((enum dtype)a->dtype, x.c, x.rad, x.e, flags);
+}
+
 struct num num_hull(const struct num *a, const struct num *b)
 {
-	int flags = ((a->flags | b->flags) & ~NUM_NOFIN & ~NUM_MOVED & ~NUM_BEYOND);
+	if (UNLIKELY((a->flags | b->flags) & NUM_BEYOND))
+		return hull_beyond(a, b);
+	int flags = ((a->flags | b->flags) & ~NUM_NOFIN & ~NUM_MOVED);
 	if (a->flags & b->flags & NUM_NOFIN) {
 		struct num r = *a;
 		r.flags = (uint8_t)(flags | NUM_NOFIN);
@@ -186,6 +259,8 @@ struct num num_hull(const struct num *a, const struct num *b)
 	}
 	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));
 	double gap = fabs(d.hi) + fabs(d.lo);
+	if (UNLIKELY(!(gap + a->rad + b->rad <= DBL_MAX)) && !(flags & NUM_ANY))
+		return hull_beyond(a, b);
 	if (gap + b->rad <= a->rad) {
 		struct num r = *a;
 		r.flags = (uint8_t)flags;
@@ -220,7 +295,7 @@ struct num num_pairwise(const struct num *a, const struct num *b, num_pair_fn *f
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	int undec = (a->flags | b->flags) & NUM_UNDEC;
-	if ((a->flags | b->flags) & NUM_ANY) /* whatever the other is, NaN stays */
+	if (num_unknown(a) || num_unknown(b)) /* whatever the other is, NaN stays */
 		return only_nan(a) || only_nan(b) ? num_exact(dt, NAN) : num_any(dt);
 	struct num ca[NCOMP], cb[NCOMP], r = {0};
 	int na = components(ca, a), nb = components(cb, b);
@@ -260,6 +335,8 @@ struct num num_each_part(const struct num *a, num_each_fn *f, const void *ctx)
 /* ---- addition ---- */
 static struct num add_pair(const struct num *a, const struct num *b)
 {
+	if ((a->flags | b->flags) & NUM_BEYOND && is_fin(a) && is_fin(b))
+		return num_add_beyond(a, b, 0);
 	if (is_fin(a) && is_fin(b))
 		return num_add(a, b);
 	return num_exact((enum dtype)a->dtype, (is_fin(a) ? 0 : a->hi) + (is_fin(b) ? 0 : b->hi));
@@ -272,7 +349,7 @@ struct num num_neg(struct num a)
 	int f = a.flags;
 	a.hi = -a.hi;
 	a.lo = -a.lo;
-	a.flags = (uint8_t)((f & ~NUM_INF) | (f & NUM_PINF ? NUM_NINF : 0) | (f & NUM_NINF ? NUM_PINF : 0));
+	a.flags = (f & ~NUM_INF) | (f & NUM_PINF ? NUM_NINF : 0) | (f & NUM_NINF ? NUM_PINF : 0);
 	return a;
 }
 
@@ -292,7 +369,7 @@ static struct num mul_pair(const struct num *a, const struct num *b)
 {
 	enum dtype dt = (enum dtype)a->dtype;
 	if (is_fin(a) && is_fin(b))
-		return num_mul_finite(a, b, 0);
+		return (a->flags | b->flags) & NUM_BEYOND ? num_mul_beyond(a, b, 0) : num_mul_finite(a, b, 0);
 	if (!is_fin(a) && !is_fin(b))
 		return num_exact(dt, a->hi * b->hi);
 	const struct num *inf = is_fin(a) ? b : a, *fin = is_fin(a) ? a : b;
@@ -316,10 +393,11 @@ struct num num_scale(struct num a, double c)
 /* ---- division ---- */
 static struct num div_beyond(const struct num *a, const struct num *b)
 {
-	double low = (fabs(b->hi) - b->rad) * (1 - 0x1p-50) * 0x1p550;
-	struct dd x = {a->hi * 0x1p-550, a->lo * 0x1p-550}, y = {b->hi * 0x1p550, b->lo * 0x1p550}, q = dd_div(x, y);
-	double rad = a->rad == 0 && b->rad == 0 ? 0 : (a->rad * 0x1p-550 + fabs(q.hi) * (b->rad * 0x1p550)) / low * (1 + 0x1p-48);
-	return beyond_of((enum dtype)a->dtype, q, rad, 0);
+	struct big x = big_of(a), y = big_of(b);
+	struct dd q = dd_div(x.c, y.c);
+	double low = (fabs(y.c.hi) - y.rad) * (1 - 0x1p-50);
+	double rad = x.rad == 0 && y.rad == 0 ? 0 : (x.rad + fabs(q.hi) * y.rad) / low * (1 + 0x1p-48) + BIG_LOST;
+	return low > 0 ? num_scaled((enum dtype)a->dtype, q, rad, x.e - y.e, 0) : num_any((enum dtype)a->dtype);
 }
 
 static struct num div_fin(const struct num *a, const struct num *b)
@@ -348,6 +426,8 @@ static struct num div_fin(const struct num *a, const struct num *b)
 		r.rad = 0x1.fffffffffffffp1023;
 		return r;
 	}
+	if (UNLIKELY((a->flags | b->flags) & NUM_BEYOND))
+		return div_beyond(a, b);
 	struct dd q = dd_div(num_dd(a), num_dd(b));
 	double mb = fabs(b->hi), rad = 0;
 	if (a->rad != 0 || b->rad != 0) {
@@ -390,44 +470,69 @@ struct num num_div(const struct num *a, const struct num *b)
 }
 
 /* ---- rounding ---- */
-/* What lies within `before` of the centre is rounded: from f->overflow on, to infinity. Halves were rounded to f32 first, which may lift
- * a number to f->overflow, but takes none below it. */
+/* The format whose overflow nothing escapes: halves may stand in an f32 register. */
+static const struct num_format *widest(enum dtype dt, int nr)
+{
+	return &num_format[nr & NR_WIDE && (dt == DT_F16 || dt == DT_BF16) ? DT_F32 : dt];
+}
+
+/* Which infinities come of c +- rad (times 2^e) in format f, and that nothing else does (NUM_NOFIN). Halves were rounded to f32 first,
+ * which may lift a number to f->overflow, but takes none below it; f64's overflow is 2^1024 - 2^970. */
+static int infinities(struct dd c, double rad, int e, const struct num_format *f)
+{
+	struct dd limit = f->p == 53 ? (struct dd){ldexp(1, 1024 - e), -ldexp(1, 970 - e)} : (struct dd){ldexp(f->overflow, -e), 0};
+	struct dd above = dd_add(dd_add_d(c, rad), dd_neg(limit)), below = dd_add(dd_add_d(c, -rad), limit);
+	struct dd least = dd_add(dd_add_d(c, -rad), dd_neg(limit)), most = dd_add(dd_add_d(c, rad), limit);
+	double lift = f->p < 24 ? limit.hi * 0x1p-23 : rad != 0 ? limit.hi * 0x1p-98 : 0, sure = rad != 0 ? limit.hi * 0x1p-98 : 0;
+	int flags = (above.hi >= -lift ? NUM_PINF : 0) | (below.hi <= lift ? NUM_NINF : 0);
+	return flags | (least.hi >= sure || most.hi <= -sure ? NUM_NOFIN : 0);
+}
+
+/* What lies within `before` of the centre is rounded, and may overflow. */
 static void overflow(struct num *v, double before, enum dtype dt, int nr)
 {
-	const struct num_format *f = &num_format[dt];
-	bool halves = dt == DT_F16 || dt == DT_BF16;
-	if (before != 0 || v->lo != 0)
-		before += fabs(v->hi) * 0x1p-50;
-	double lift = fabs(v->hi) * (halves ? 0x1p-23 : 0x1p-50), sure = f->overflow + before;
-	if (v->hi + before + lift >= f->overflow)
-		v->flags |= NUM_PINF;
-	if (v->hi - before - lift <= -f->overflow)
-		v->flags |= NUM_NINF;
-	if ((nr & NR_WIDE && halves) || nr & NR_LOOSE)
-		return;
-	if (fabs(v->hi) >= sure) {
+	struct dd half = {v->hi / 2, v->lo / 2}; /* sums stay in double */
+	v->flags |= infinities(half, before / 2, 1, &num_format[dt]) & NUM_INF;
+	if (!(nr & NR_LOOSE) && infinities(half, before / 2, 1, widest(dt, nr)) & NUM_NOFIN) {
 		v->hi = v->hi > 0 ? INFINITY : -INFINITY;
 		v->lo = v->rad = 0;
 		v->flags |= NUM_NOFIN;
 	}
 }
 
-/* NUM_BEYOND: infinity, if every number of the interval is; if not, that or what lies below it. */
+/* A step inside a formula: what is beyond double stays so, or overflows. */
+static struct num step_beyond(struct num v, enum dtype dt)
+{
+	double m = fabs(v.hi) + v.rad;
+	v.flags |= (v.hi + v.rad > 0 ? NUM_PINF : 0) | (v.hi - v.rad < 0 ? NUM_NINF : 0);
+	v.rad = (v.rad + m * num_format[dt].u * (1 + 0x1p-12)) * (1 + 0x1p-40);
+	v.flags &= ~NUM_MOVED;
+	return v;
+}
+
+/* NUM_BEYOND: infinity, if every number of the interval is; if not, that or what the format holds of it. */
 static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
 {
-	static const struct dd first = {-0x1p-76, 0x1p-130}; /* what rounds to infinity: 2^1024 - 2^970, scaled down */
-	const struct num_format *f = &num_format[dt];
-	double sign = copysign(1, v->hi), low = up((fabs(v->hi) - v->rad) * (1 - 0x1p-50));
-	if ((nr & NR_WIDE && (dt == DT_F16 || dt == DT_BF16)) || nr & NR_LOOSE || !(low > 0))
+	const struct num_format *f = widest(dt, nr);
+	int k = num_beyond_k(v), flags = v->flags & (NUM_INF | NUM_NAN | NUM_UNDEC);
+	if (k != 0 && nr & NR_STEP)
+		return step_beyond(*v, dt);
+	if (k == 0 || nr & NR_LOOSE)
 		return num_any(dt);
-	struct dd over = dd_add((struct dd){sign * v->hi, sign * v->lo}, first);
-	if ((v->rad == 0 && nr & NR_IEEE && over.hi >= 0) || low > f->max * (dt == DT_F64 ? 1 : 2))
-		return num_exact(dt, sign * INFINITY);
-	double middle = low / 2 + f->max / 2;
-	return (struct num){.hi = sign * middle,
-		.rad = (f->max - low) / 2 * (1 + 0x1p-50) + f->max * 0x1p-52,
-		.dtype = (uint8_t)dt,
-		.flags = v->hi > 0 ? NUM_PINF : NUM_NINF};
+	double rad = v->rad == 0 ? 0 : (v->rad + fabs(v->hi) * 0x1p-98) * (1 + 0x1p-50);
+	int inf = infinities(num_dd(v), rad, 64 * k, f);
+	flags |= inf;
+	if (inf & NUM_NOFIN) {
+		struct num r = num_exact(dt, flags & NUM_NAN ? NAN : v->hi > 0 ? INFINITY : -INFINITY);
+		r.flags |= flags;
+		return r;
+	}
+	double low = fmax(ldexp(v->hi - rad * (1 + 0x1p-50) - fabs(v->hi) * 0x1p-52, 64 * k), -f->max);
+	double high = fmin(ldexp(v->hi + rad * (1 + 0x1p-50) + fabs(v->hi) * 0x1p-52, 64 * k), f->max);
+	return (struct num){.hi = low / 2 + high / 2,
+		.rad = fmin((high / 2 - low / 2) * (1 + 0x1p-50) + 2 * num_half_ulp(f, f->max), DBL_MAX),
+		.dtype = (int32_t)dt,
+		.flags = flags};
 }
 
 void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure)
@@ -441,11 +546,9 @@ void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, do
 struct num num_huge_sum(struct dd c, const struct num_reach *s, double rad, double rel, int nr)
 {
 	double err = rad + rel * (s->up + s->down) * (1 + 0x1p-40);
-	struct num r = {.hi = up(c.hi), .lo = up(c.lo), .rad = up(err), .dtype = DT_F64};
 	if (num_overflowed(c, err))
 		return num_any(DT_F64);
-	if (num_overflowed(num_dd(&r), r.rad))
-		r = beyond_of(DT_F64, c, err, 0);
+	struct num r = num_scaled(DT_F64, c, err, 1100, 0);
 	num_round(&r, DT_F64, rel == 0 && rad == 0 ? nr : nr & ~NR_IEEE);
 	if (rel != 0)
 		num_reach_overflow(&r, s, rel, beyond_double, false);
@@ -482,7 +585,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 			return;
 		}
 	}
-	double before = v->rad, m = fabs(v->hi) * (1 + 0x1p-52) + v->rad;
+	double before = v->rad, m = fmin(fabs(v->hi) * (1 + 0x1p-52) + v->rad, DBL_MAX);
 	double half = num_half_ulp(f, m);
 	v->rad = (v->rad + (halves ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);
 	if (v->rad < 0x1p-1070)
@@ -491,14 +594,27 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40)); /* zero is inside */
 	if (UNLIKELY(m + v->rad >= f->overflow || !isfinite(m + v->rad)))
 		overflow(v, before, dt, nr);
-	if (!isfinite(v->rad))
-		*v = num_any(dt);
+	if (!isfinite(v->rad)) { /* as a double has it: every number */
+		v->hi = v->lo = 0;
+		v->rad = DBL_MAX;
+	}
 }
 
 struct num num_rounded(struct num v, enum dtype dt, int nr)
 {
 	round_any(&v, dt, nr);
 	return v;
+}
+
+void num_settle(struct num *v, enum dtype dt)
+{
+	struct dd low = dd_add_d(num_dd(v), -v->rad * (1 + 0x1p-50)), high = dd_add_d(num_dd(v), v->rad * (1 + 0x1p-50));
+	enum dtype wide = dt == DT_F64 ? DT_F64 : DT_F32;
+	double r = num_rn(wide, low.hi, low.lo);
+	if (!(v->flags & NUM_SPECIAL) && isfinite(r) && r == num_rn(wide, high.hi, high.lo) && num_fits(dt, r, 0)) {
+		v->hi = r;
+		v->lo = v->rad = 0;
+	}
 }
 
 void num_convert(struct num *v, enum dtype dt, int nr)
@@ -560,7 +676,7 @@ static int lt_pair(const struct num *a, const struct num *b, bool or_equal)
 	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a))); /* b - a */
 	double r = a->rad + b->rad;
 	if (!isfinite(d.hi))
-		return b->hi > a->hi;
+		return r < DBL_MAX ? b->hi > a->hi : -1;
 	if (r == 0 && d.lo == 0)
 		return or_equal ? d.hi >= 0 : d.hi > 0;
 	if (d.hi > r * (1 + 0x1p-50))
@@ -581,7 +697,7 @@ static int eq_pair(const struct num *a, const struct num *b)
 	struct dd d = dd_add(num_dd(b), dd_neg(num_dd(a)));
 	double r = a->rad + b->rad;
 	if (!isfinite(d.hi))
-		return 0;
+		return r < DBL_MAX ? 0 : -1;
 	return fabs(d.hi) > r * (1 + 0x1p-50) ? 0 : -1;
 }
 

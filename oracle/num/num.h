@@ -7,8 +7,8 @@
  * licensed evaluation gives these bits (up to the sign of zero, except through pure moves of raw data: NUM_MOVED).
  * NUM_UNDEC: a discontinuity was straddled on the way: what is inside the set is legal, but not confirmed.
  * NUM_ANY: nothing is known (an undecided index): every value is inside.
- * NUM_BEYOND, of unrounded f64 results and always with NUM_ANY: the real numbers lie beyond double, and hi, lo and rad have them times
- * 2^-1100. num_round makes infinities of them; whatever else reads them sees NUM_ANY, because the form decides if it ever overflows.
+ * NUM_BEYOND, of unrounded results and steps inside a formula: the finite part leaves double, and is hi, lo and rad times 2^(64 k), k being
+ * num_beyond_k. Arithmetic knows the form, num_round makes infinities of it; whatever else reads it sees NUM_ANY, which goes with it.
  * The sign of a zero is known only with NUM_MOVED: a quotient by any other zero is +inf or -inf.
  * Integers and bools are int64_t payloads with modular wrap; only NUM_UNDEC and NUM_ANY apply to them. UNDEC: the value is
  * one of i … i + (int64_t)rad, used for undecided b8 (0..1) and positions (0..n-1); if `among` is not 0 one of those i + k whose bit k it
@@ -58,7 +58,8 @@ enum {
 	NR_IEEE = 1,   /* one correctly rounded operation: exact operands give exactly RN */
 	NR_WIDE = 2,   /* f16/bf16: may be kept in f32, so overflow is optional */
 	NR_FTZ = 4,    /* denormal results may be flushed to zero */
-	NR_LOOSE = 128 /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_LOOSE = 128, /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_STEP = 1 << 30 /* no result, a step inside a formula: what is beyond double may stay so (NUM_BEYOND) */
 };
 
 /* ---- formats ---- */
@@ -181,6 +182,8 @@ INLINE struct num num_exact(enum dtype dt, double v) /* v a number of dt, or inf
 struct num num_int(enum dtype dt, int64_t v);
 static inline struct dd num_dd(const struct num *a) { return (struct dd){a->hi, a->lo}; }
 static inline bool num_is_exact(const struct num *a) { return a->rad == 0 && (a->flags & ~NUM_MOVED) == 0; }
+static inline int num_beyond_k(const struct num *a) { return a->flags & NUM_BEYOND ? a->flags >> 16 : 0; }
+static inline bool num_unknown(const struct num *a) { return a->flags & NUM_ANY && !num_beyond_k(a); } /* nothing is known of it */
 static inline double num_mag(const struct num *a) { return fabs(a->hi) + a->rad; } /* upper bound of |finite part| (up to lo) */
 
 /* Stores field by field: a copy of the whole struct right after its fields were written waits for their stores. */
@@ -199,6 +202,7 @@ INLINE struct num num_take(struct num v) { return (struct num){.hi = v.hi, .lo =
 /* ---- arithmetic on sets, results unrounded (dtype taken from a); num_round makes them numbers of a dtype ----
  * Unrounded results may have lo != 0 with rad == 0: the real number itself. Finite operands are the fast path, here; the rest
  * is in num.c. */
+struct num num_scaled(enum dtype dt, struct dd c, double rad, int e, int flags); /* c and rad times 2^e */
 struct num num_beyond(enum dtype dt, struct dd c, double rad, int flags);
 struct num num_add_beyond(const struct num *a, const struct num *b, int flags);
 struct num num_mul_beyond(const struct num *a, const struct num *b, int flags);
@@ -211,7 +215,7 @@ INLINE struct num num_of(enum dtype dt, struct dd c, double rad, int flags)
 {
 	if (UNLIKELY(num_overflowed(c, rad)))
 		return num_take(num_beyond(dt, c, rad, flags));
-	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)dt, .flags = (uint8_t)flags};
+	return (struct num){.hi = c.hi, .lo = c.lo, .rad = rad, .dtype = (uint8_t)dt, .flags = flags};
 }
 struct num num_neg(struct num a);
 struct num num_add_sets(const struct num *a, const struct num *b);
@@ -329,6 +333,8 @@ INLINE void num_round(struct num *v, enum dtype dt, int nr)
 		num_put(v, num_rounded(*v, dt, nr));
 	}
 }
+/* v is what one addition, the last step and correctly rounded by all, has before its rounding: is that one number of dt, the result is it. */
+void num_settle(struct num *v, enum dtype dt);
 /* The same for a conversion: f64 to a half may go through f32 (PyTorch's does), which rounds twice; where that differs, both are inside. */
 void num_convert(struct num *v, enum dtype dt, int nr);
 /* rad += extra absolute error (>= 0, may be inf: then everything is possible). */
@@ -344,10 +350,10 @@ double num_high(const struct num *v);
 
 INLINE void num_reach_add(struct num_reach *s, const struct num *x)
 {
-	if (!(x->flags & (NUM_NOFIN | NUM_ANY))) {
-		double more = x->rad + fabs(x->lo);
-		s->up += fmax(x->hi + more, 0);
-		s->down += fmax(more - x->hi, 0);
+	double more = x->rad + fabs(x->lo), scale = UNLIKELY(num_beyond_k(x)) ? INFINITY : 1;
+	if (!(x->flags & (NUM_NOFIN | NUM_ANY)) || scale > 1) {
+		s->up += x->hi + more > 0 ? (x->hi + more) * scale : 0;
+		s->down += more - x->hi > 0 ? (more - x->hi) * scale : 0;
 	}
 }
 

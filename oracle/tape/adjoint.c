@@ -29,7 +29,7 @@ static void add_special(struct adj *s, const struct num *c)
 	s->hi = sum.hi;
 	s->lo = sum.lo;
 	s->rad = sum.rad;
-	s->flags = (uint8_t)(sum.flags & ~NUM_MOVED);
+	s->flags = (uint8_t)(sum.flags & ~(NUM_MOVED | NUM_BEYOND));
 }
 
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
@@ -49,7 +49,7 @@ static inline void settle(struct adj *s)
 		s->last_bit = (int16_t)exact_bit(s->hi, s->lo, s->rad, s->flags);
 }
 
-/* The sum or its magnitude leaves double: from now on all four numbers are scaled down (NUM_BEYOND). */
+/* The sum or its magnitude leaves double: from now on all four numbers are times 2^-1100 (NUM_BEYOND, here without k). */
 static void add_beyond(struct adj *s, const struct num *c)
 {
 	struct num sum = of_adj(s, DT_F64), size = {.hi = s->abs}, low = num_down(c);
@@ -101,7 +101,7 @@ static inline void send(struct adjoint *A, sid id, const struct num *c, int cons
 		s->lo = c->lo;
 		s->rad = c->rad;
 		s->abs = size;
-		s->flags = (uint8_t)(c->flags & ~NUM_MOVED);
+		s->flags = (uint8_t)(c->flags & ~(NUM_MOVED | NUM_BEYOND));
 		s->n = s->consumers = 1;
 		s->p = (uint8_t)p;
 		s->last = (uint16_t)(consumer + 1);

@@ -7,9 +7,9 @@
 /* What is known of a list before its entries' gradients are formed. */
 struct factors {
 	int64_t n, zeros, maybe_zeros; /* zeros: entries that are 0 for certain */
-	double big, small, log2;
+	double big, small;
 	bool special, negative;
-}; /* log2: of the product from below, if that is big */
+};
 
 static bool is_nothing(const struct num *x) { return num_is_exact(x) && x->hi == 0; }
 
@@ -28,30 +28,16 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 		f.maybe_zeros += m <= x->rad;
 		f.negative ^= x->hi < 0;
 	}
-	for (int64_t i = 0; i < n && isinf(f.big) && !f.special && f.maybe_zeros == 0; i++)
-		f.log2 += log2(fabs(t->val[e[i]].hi) - t->val[e[i]].rad);
 	return f;
 }
 
-/* Is the sign of every product of these factors with g known, and none underflows? 0: no. */
+/* Is the sign of every product of g with these factors but x known, and none underflows? 0: no. */
 static int share_sign(const struct adjoint_pass *s, const struct num *g, const struct num *x, const struct factors *f)
 {
-	if (f->special || f->maybe_zeros || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC)
+	if (f->special || f->maybe_zeros > is_nothing(x) || f->small < num_format[s->h.dt].normal * 4 || g->flags & (NUM_SPECIAL | NUM_UNDEC)
 		|| fabs(g->hi) <= g->rad)
 		return 0;
 	return f->negative ^ (x->hi < 0) ^ (g->hi < 0) ? -1 : 1;
-}
-
-/* A share beyond double: infinity in every form. */
-static bool share_overflows(struct num *c, const struct adjoint_pass *s, const struct num *g, const struct num *x, const struct factors *f)
-{
-	int sign = share_sign(s, g, x, f);
-	if (!sign || !isinf(f->big) || num_format[s->h.dt].p < num_format[DT_F32].p)
-		return false;
-	if (f->log2 - log2(num_mag(x)) + fmin(log2(fabs(g->hi) - g->rad), 0) < 1024 + 1 + (double)f->n * 0x1p-20)
-		return false;
-	*c = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
-	return true;
 }
 
 /* Roundings of the finite part of c, whichever form made it. */
@@ -60,7 +46,7 @@ static void round_share(
 {
 	const struct num_format *own = &num_format[s->h.dt];
 	int sign = share_sign(s, g, x, f);
-	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = finite_mag(c), m = finite_mag(x);
+	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = num_mag(c), m = finite_mag(x);
 	double gy = finite_mag(g) * finite_mag(y);
 	num_widen(c, mag * rel);
 	if (gy >= own->overflow) /* g * result comes first */
@@ -85,7 +71,7 @@ static struct num prod_special(const struct adjoint_pass *s, const struct num *g
 	if (f->maybe_zeros > 1)
 		c = num_hull(&none, &c);
 	c.dtype = (uint8_t)s->h.dt;
-	if (!(c.flags & (NUM_NOFIN | NUM_ANY)))
+	if (!(c.flags & NUM_NOFIN) && !num_unknown(&c))
 		round_share(s, &c, g, y, x, f);
 	if (f->big >= num_format[s->h.dt].overflow || f->small < num_format[s->h.dt].normal * 4)
 		c.flags |= NUM_INF | NUM_NAN; /* partial products of the finite ones: infinity, or 0 times infinity */
@@ -142,8 +128,6 @@ void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struc
 		suf = num_mul(&suf, x);
 		if (scans && f.zeros > is_nothing(x))
 			c = num_exact(s->h.dt, 0);
-		else if (share_overflows(&c, s, g, x, &f))
-			;
 		else if (y->flags & NUM_ANY)
 			c = num_any(s->h.dt);
 		else
@@ -201,24 +185,18 @@ static void leave_open(struct num *sum, const struct num *before_zero, const str
 	sum->flags |= NUM_INF | NUM_NAN | NUM_UNDEC;
 }
 
-/* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. `beyond`: one of them, and so
- * their sum, overflows in every form. */
-static int scan_sign(
-	const struct adjoint_pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f, bool *beyond)
+/* The sign of all terms of gx_j, if no form can make NaN of them: none is 0, none underflows. 0: not known. */
+static int scan_sign(const struct adjoint_pass *s, const sid *e, const struct num *g, int64_t len, int64_t j, const struct factors *f)
 {
 	const struct num *v = s->A->t->val;
 	const struct num_format *own = &num_format[s->h.dt];
-	double size = 0, limit = (own->p == 53 ? 1024 : log2(own->overflow)) + 1 + (double)len * 0x1p-20;
 	bool negative = false;
 	int sign = 0;
-	*beyond = false;
-	if (f->special || f->maybe_zeros || f->small < own->normal * 4 || own->p < num_format[DT_F32].p)
+	if (f->special || f->maybe_zeros || f->small < own->normal * 4)
 		return 0;
 	for (int64_t k = 0; k < len; k++) {
-		if (k != j) {
+		if (k != j)
 			negative ^= v[e[k]].hi < 0;
-			size += log2(fabs(v[e[k]].hi) - v[e[k]].rad);
-		}
 		if (k < j)
 			continue;
 		if (g[k].flags & (NUM_SPECIAL | NUM_UNDEC) || fabs(g[k].hi) - g[k].rad < own->normal)
@@ -227,20 +205,8 @@ static int scan_sign(
 		if (sign == -now)
 			return 0;
 		sign = now;
-		*beyond = *beyond || size + fmin(log2(fabs(g[k].hi) - g[k].rad), 0) > limit;
 	}
 	return sign;
-}
-
-/* Overflow on the way. */
-static void scan_overflows(const struct adjoint_pass *s, struct num *sum, const struct num *before_zero, int sign, bool beyond)
-{
-	if (sign && beyond)
-		*sum = num_exact(s->h.dt, sign > 0 ? INFINITY : -INFINITY);
-	else if (sign && !(sum->flags & NUM_SPECIAL))
-		sum->flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
-	else
-		leave_open(sum, before_zero, &s->h);
 }
 
 /* An entry that is NaN is a factor of the last term of every other entry's gradient, and where no entry is 0 no form leaves that out. */
@@ -286,7 +252,7 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 	for (int64_t j = 0; j < len; j++) {
 		const struct num *x = &v[e[j]];
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
-		bool zero = false, beyond = false;
+		bool zero = false;
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
 		bool first_zero = scaled_late && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
@@ -302,15 +268,20 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 		}
 		pre = num_mul(&pre, x);
 		sum.dtype = (uint8_t)s->h.dt;
-		int sign = special ? scan_sign(s, e, g, len, j, &f, &beyond) : 0;
 		/* The formula's sum of g * result comes before the division by x. */
-		if (special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow)
-			scan_overflows(s, &sum, &before_zero, sign, beyond);
+		bool over = special || sum.flags & NUM_SPECIAL || abs * fmax(1, finite_mag(x)) >= own->overflow;
+		int sign = over ? scan_sign(s, e, g, len, j, &f) : 0;
+		if (sign) { /* nothing underflows and no terms cancel */
+			sum.flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
+			abs = num_mag(&sum);
+		} else if (over) {
+			leave_open(&sum, &before_zero, &s->h);
+		}
 		if (nans > 1 || (nans == 1 && nan_at != j))
 			sum = num_exact(s->h.dt, NAN);
-		if (abs != 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) {
+		if (abs != 0 && !(sum.flags & NUM_NOFIN) && !num_unknown(&sum)) {
 			double low = fabs(x->hi) - x->rad;
-			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + f.big));
+			num_widen(&sum, abs * rel + (double)len * own->tiny * (1 + (sign ? 0 : f.big)));
 			if (x->hi != 0 || x->rad != 0) /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
 				num_widen(&sum, (double)len * own->tiny * (1 + gsum) / fmax(low, own->tiny));
 			if (lost)

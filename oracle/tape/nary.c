@@ -82,7 +82,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	}
 	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
-	if (!(r.flags & (NUM_NOFIN | NUM_ANY))) {
+	if (!(r.flags & NUM_NOFIN) && !num_unknown(&r)) {
 		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
 		if (h->l->flags & LF_FTZ)
 			num_widen(&r, flushed_entries(t->val, e, n, &num_format[h->l->acc]));
@@ -258,6 +258,8 @@ void nary_eval(struct tape *t, const struct tape_block *b)
 			int64_t n;
 			const sid *e = block_list(b, k, &n);
 			struct num r = list_value(t, b, e, n, &h);
+			if (UNLIKELY(r.flags & NUM_BEYOND)) /* a form has no room for what the sum of the others comes to */
+				r = num_any(b->dt);
 			r.dtype = (uint8_t)b->dt;
 			t->val[b->first + k] = r;
 		}

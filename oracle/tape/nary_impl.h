@@ -6,7 +6,7 @@
 
 static inline bool is_half(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
 static inline double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
-static inline double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_mag(a); }
+static inline double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_beyond_k(a) ? INFINITY : num_mag(a); }
 
 /* nary.c */
 void sum_reach_overflow(struct num *r, const struct num_reach *s, int64_t n, const struct num_format *f, bool sure);

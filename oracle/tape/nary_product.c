@@ -1,54 +1,22 @@
-/* nary_product.c: products of lists, and scans. A product is kept over a power of two, so that partial products of any order that leave the
- * format are seen; a scan is a sum or product whose partial ones are all results. */
+/* nary_product.c: products of lists, and scans. What partial products of any order come to at most and at least is kept beside the product,
+ * so that those that leave the format are seen; a scan is a sum or product whose partial ones are all results. */
 #include "oracle/num/func_impl.h"
 #include "oracle/tape/nary_impl.h"
 
 /* ---- products ---- */
-/* p: the product of the numbers so far over 2^(500 scale), so that it stays in double; scale >= 0. big, small: no partial product is
- * larger, or nearer to 0. A scan (in_order) multiplies neighbours only, so its partial products are of runs: those that end here come to
+/* p: the product of the numbers so far. big, small: no partial product is larger, or nearer to 0. A scan (in_order) multiplies neighbours only, so its partial products are of runs: those that end here come to
  * rise at most, and to fall at least. nothing: a factor is exactly 0, and all are finite. */
 struct prod_state {
 	struct num p;
 	double big, small, n, rise, fall;
-	int scale;
 	bool exact, zero, in_order, nothing, special;
 };
-
-static struct num times_pow2(const struct num *a, double c)
-{
-	return (struct num){.hi = a->hi * c, .lo = a->lo * c, .rad = a->rad * c, .dtype = a->dtype, .flags = a->flags};
-}
-
-static void prod_times(struct prod_state *s, const struct num *x)
-{
-	struct num p = num_mul(&s->p, x);
-	if (UNLIKELY(p.flags & NUM_BEYOND)) {
-		bool x_is_larger = fabs(x->hi) > fabs(s->p.hi);
-		struct num low = times_pow2(x_is_larger ? x : &s->p, 0x1p-500);
-		p = num_mul(&low, x_is_larger ? &s->p : x);
-		s->scale++;
-	}
-	while (UNLIKELY(s->scale > 0 && fabs(p.hi) < 1 && !(p.flags & NUM_SPECIAL))) {
-		p = times_pow2(&p, 0x1p500);
-		s->scale--;
-	}
-	s->p = p;
-}
-
-/* The product itself; what is beyond double as NUM_BEYOND. */
-static struct num prod_value(const struct prod_state *s)
-{
-	struct num r = s->p, factor = num_exact(DT_F64, 0x1p500);
-	for (int k = 0; k < s->scale && !(r.flags & NUM_BEYOND); k++)
-		r = num_mul(&r, &factor);
-	return r;
-}
 
 static void prod_step(struct prod_state *s, const struct num *x)
 {
 	double m = num_mag(x);
 	s->exact = s->exact && num_is_exact(x);
-	prod_times(s, x);
+	s->p = num_mul(&s->p, x);
 	s->exact = s->exact && s->p.lo == 0 && s->p.rad == 0;
 	double least = fabs(x->hi) - x->rad, low = least > 0 ? least : 1;
 	if (s->in_order) {
@@ -71,12 +39,18 @@ static struct prod_state prod_begin(bool in_order)
 	return (struct prod_state){.p = num_exact(DT_F64, 1), .big = 1, .small = 1, .rise = 1, .fall = 1, .exact = true, .in_order = in_order};
 }
 
+/* Partial products are rounded, too. */
+static bool may_overflow(const struct prod_state *s, const struct num_format *acc)
+{
+	double limit = fmin(acc->overflow, DBL_MAX);
+	return s->big >= limit * 0.5 && s->big * exp(2 * s->n * acc->u) >= limit;
+}
+
 /* A factor is 0, and none is infinite or NaN: every partial product with it is 0, unless one without it overflows and meets it. */
 static struct num prod_of_nothing(const struct prod_state *s, const struct how *h)
 {
-	const struct num_format *acc = &num_format[h->l->acc];
 	struct num r = num_exact(h->dt, 0);
-	if (s->big >= acc->overflow * 0.5 && s->big * exp(2 * s->n * acc->u) >= acc->overflow)
+	if (may_overflow(s, &num_format[h->l->acc]))
 		r.flags |= NUM_NAN;
 	return r;
 }
@@ -87,7 +61,7 @@ static struct num prod_of_nothing(const struct prod_state *s, const struct how *
 static void partial_products(struct num *r, const struct prod_state *s, double m, const struct num_format *acc)
 {
 	bool lost = s->zero || s->small < acc->normal;
-	if (s->big < acc->overflow && !(r->flags & NUM_INF && s->small < acc->normal))
+	if (!may_overflow(s, acc) && !(r->flags & NUM_INF && s->small < acc->normal))
 		return;
 	if (lost)
 		r->flags |= NUM_INF | NUM_NAN;
@@ -113,7 +87,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	const struct num_format *acc = &num_format[h->l->acc];
 	if (s->nothing && !s->special)
 		return prod_of_nothing(s, h);
-	struct num r = prod_value(s);
+	struct num r = s->p;
 	if (UNLIKELY(r.flags & NUM_BEYOND))
 		return prod_beyond(s, r, h);
 	bool safe = s->big < acc->overflow && s->small >= acc->normal;
@@ -197,6 +171,8 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 			num_reach_add(&reach, x);
 			s.abs += x->flags & NUM_NOFIN ? 0 : num_mag(x);
 			special = num_add(&special, x);
+			if (special.flags & NUM_BEYOND)
+				special = num_any(DT_F64);
 			out[i] = special;
 			out[i].dtype = (uint8_t)h->dt;
 			num_reach_overflow(

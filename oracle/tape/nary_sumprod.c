@@ -37,8 +37,7 @@ static struct num sumprod_special(const struct terms *a, const struct terms *b, 
 		struct num x = num_mul(p, q);
 		if (h->l->flags & LF_FTZ && x.flags & NUM_INF && (num_low_mag(p) < f->normal || num_low_mag(q) < f->normal))
 			x.flags |= NUM_NAN; /* a denormal flushed to 0, times infinity */
-		if (!(x.flags & NUM_NOFIN))
-			abs += num_mag(&x);
+		abs += finite_mag(&x);
 		num_reach_add(&reach, &x);
 		r = num_add(&r, &x);
 	}

@@ -152,6 +152,7 @@ struct num nary_lse(const struct tape *t, const sid *e, int64_t n, const struct 
 	y.dtype = (uint8_t)h->dt;
 	if (!(y.flags & NUM_SPECIAL))
 		num_widen(&y, (2 * h->l->ulp * u + step) * small * (1 + 0x1p-20));
+	num_settle(&y, h->dt);
 	how_last(&y, h);
 	return y;
 }

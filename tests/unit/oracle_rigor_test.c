@@ -649,6 +649,15 @@ static const struct {
 	{SF_ADD, OP_add_Tensor},
 };
 
+/* Where a format ends: its largest and smallest numbers, their roots, so that squares and quotients leave it, and ones. */
+static double edge_value(const struct num_format *f)
+{
+	int top = num_exp(f->max), last = (int)log2(f->tiny);
+	const int ends[] = {top, top, top / 2, top / 3, last, last / 2, f->emin, 0, 0};
+	double x = ldexp(chance(50) ? 1 : 1 + unit(), ends[below(ARRAY_LEN(ends))] - (chance(50) ? 0 : below(4)));
+	return (chance(10) ? f->max : fmin(x, f->max)) * (chance(60) ? 1 : -1);
+}
+
 static double leaf_value(enum dtype dt, int fill)
 {
 	static const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, 1e-6, 3e4, 1e30, 1e-40, 6e-8, 1};
@@ -659,6 +668,8 @@ static double leaf_value(enum dtype dt, int fill)
 		x = (unit() + unit() + unit() - 1.5) * 2;
 	else if (fill == 2)
 		x = ldexp(unit() + 0.5, below(40) - 20) * (chance(50) ? 1 : -1);
+	else if (fill == 4)
+		x = edge_value(&num_format[dt]);
 	else
 		x = chance(30) ? specials[below(ARRAY_LEN(specials))] : below(9) - 4;
 	return num_rn(dt, x, 0);
@@ -848,7 +859,7 @@ static bool one_tape(struct arena *a, const struct licence_profile *l, enum dtyp
 	state = mix64((uint64_t)seed * 977 + (uint64_t)dt);
 	e->base = e->dt = dt;
 	tape_init(&e->t, a, l, TAPE_LIMITS_DEFAULT);
-	int fill = below(10) < 9 ? below(3) : 3, nleaf = 3 + below(8), nblocks = 1 + below(8);
+	int fill = below(10) < 8 ? below(3) : 3 + below(2), nleaf = 3 + below(8), nblocks = 1 + below(8);
 	unsigned char data[16 * 8];
 	for (int i = 0; i < nleaf; i++)
 		dtype_store_f(dt, data + i * dtype_nbytes(dt), leaf_value(dt, fill));
