@@ -231,6 +231,8 @@ static struct num max_pair(const struct num *a, const struct num *b)
 	struct num r = *c;
 	double high = fmax(num_high(a), num_high(b)), low = fmax(num_low(a), num_low(b));
 	r.rad = fmax(fmax(high - c->hi, c->hi - low) * (1 + 0x1p-50) + fabs(c->lo), 0);
+	if (UNLIKELY(!isfinite(r.rad)))
+		r = num_ends((enum dtype)c->dtype, low, high, c->flags);
 	return r;
 }
 

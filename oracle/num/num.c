@@ -116,6 +116,8 @@ static struct big big_scaled(struct dd c, double rad, int e)
 	double m = fmax(fabs(c.hi), rad);
 	if (m == 0)
 		return (struct big){0};
+	if (num_overflowed(c, rad))
+		return (struct big){.rad = INFINITY};
 	int by = ilogb(m);
 	struct big b = {{ldexp(c.hi, -by), ldexp(c.lo, -by)}, ldexp(rad, -by), e + by};
 	if (ldexp(b.c.hi, by) != c.hi || ldexp(b.c.lo, by) != c.lo || ldexp(b.rad, by) != rad)
@@ -130,6 +132,8 @@ struct num num_scaled(enum dtype dt, struct dd c, double rad, int e, int flags)
 {
 	struct big b = big_scaled(c, rad, e);
 	int k = b.e >> 6;
+	if (!isfinite(b.rad))
+		return num_any(dt);
 	struct num r = {.hi = ldexp(b.c.hi, b.e), .lo = ldexp(b.c.lo, b.e), .rad = ldexp(b.rad, b.e), .dtype = (int32_t)dt, .flags = flags};
 	if (b.e < -960 && (b.c.hi != 0 || b.rad != 0))
 		r.rad += 0x1p-1073;
@@ -211,6 +215,14 @@ static int components(struct num out[NCOMP], const struct num *a)
 	return n;
 }
 
+struct num num_ends(enum dtype dt, double low, double high, int flags)
+{
+	low = fmax(low, -DBL_MAX);
+	high = fmin(high, DBL_MAX);
+	double centre = low / 2 + high / 2, rad = fmax(high - centre, centre - low) * (1 + 0x1p-50);
+	return (struct num){.hi = isfinite(rad) ? centre : 0, .rad = fmin(rad, DBL_MAX), .dtype = (int32_t)dt, .flags = flags};
+}
+
 /* The hull where one leaves double, or their distance does. */
 static struct num hull_beyond(const struct num *a, const struct num *b)
 {
@@ -222,10 +234,8 @@ static struct num hull_beyond(const struct num *a, const struct num *b)
 		r.flags |= flags;
 		return r;
 	}
-	if (!num_beyond_k(a) && !num_beyond_k(b)) { /* a centre between them: the radius is a double, too */
-		double low = fmin(num_low(a), num_low(b)), high = fmax(num_high(a), num_high(b)), centre = low / 2 + high / 2;
-		return num_of((enum dtype)a->dtype, (struct dd){centre, 0}, (high / 2 - low / 2) * (1 + 0x1p-50), flags);
-	}
+	if (!num_beyond_k(a) && !num_beyond_k(b)) /* a centre between them: the radius is a double, too */
+		return num_ends((enum dtype)a->dtype, fmin(num_low(a), num_low(b)), fmax(num_high(a), num_high(b)), flags);
 	struct num to = num_neg(*a);
 	struct big x = big_of(a), gap = big_add(big_of(b), big_of(&to));
 	gap.rad = (fabs(gap.c.hi) + gap.rad) * (1 + 0x1p-50);
@@ -280,10 +290,8 @@ struct num num_either(const struct num *a, const struct num *b)
 	struct num r = num_hull(a, b);
 	if (num_is_exact(&r))
 		return r;
-	if (!((a->flags | b->flags) & NUM_SPECIAL)) {
-		double low = fmin(num_low(a), num_low(b)), high = fmax(num_high(a), num_high(b)), centre = low / 2 + high / 2;
-		r = num_of((enum dtype)a->dtype, (struct dd){centre, 0}, fmax(high - centre, centre - low) * (1 + 0x1p-50), r.flags);
-	}
+	if (!((a->flags | b->flags) & NUM_SPECIAL))
+		r = num_ends((enum dtype)a->dtype, fmin(num_low(a), num_low(b)), fmax(num_high(a), num_high(b)), r.flags);
 	r.flags |= NUM_UNDEC;
 	return r;
 }
@@ -529,10 +537,8 @@ static struct num round_beyond(const struct num *v, enum dtype dt, int nr)
 	}
 	double low = fmax(ldexp(v->hi - rad * (1 + 0x1p-50) - fabs(v->hi) * 0x1p-52, 64 * k), -f->max);
 	double high = fmin(ldexp(v->hi + rad * (1 + 0x1p-50) + fabs(v->hi) * 0x1p-52, 64 * k), f->max);
-	return (struct num){.hi = low / 2 + high / 2,
-		.rad = fmin((high / 2 - low / 2) * (1 + 0x1p-50) + 2 * num_half_ulp(f, f->max), DBL_MAX),
-		.dtype = (int32_t)dt,
-		.flags = flags};
+	double half = 2 * num_half_ulp(f, f->max);
+	return num_ends(dt, low - half, high + half, flags);
 }
 
 void num_reach_overflow(struct num *v, const struct num_reach *s, double rel, double limit, bool sure)
@@ -594,10 +600,8 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 		v->rad = fmax(v->rad, fabs(v->hi) * (1 + 0x1p-40)); /* zero is inside */
 	if (UNLIKELY(m + v->rad >= f->overflow || !isfinite(m + v->rad)))
 		overflow(v, before, dt, nr);
-	if (!isfinite(v->rad)) { /* as a double has it: every number */
-		v->hi = v->lo = 0;
-		v->rad = DBL_MAX;
-	}
+	if (!isfinite(v->rad))
+		*v = num_ends(dt, -INFINITY, INFINITY, v->flags);
 }
 
 struct num num_rounded(struct num v, enum dtype dt, int nr)
@@ -633,13 +637,13 @@ void num_convert(struct num *v, enum dtype dt, int nr)
 double num_low(const struct num *v)
 {
 	double d = v->hi - v->rad + v->lo;
-	return v->rad == 0 && v->lo == 0 ? v->hi : nextafter(d - fabs(d) * 0x1p-52, -INFINITY);
+	return v->rad == 0 && v->lo == 0 ? v->hi : fmax(nextafter(d - fabs(d) * 0x1p-52, -INFINITY), -DBL_MAX);
 }
 
 double num_high(const struct num *v)
 {
 	double d = v->hi + v->rad + v->lo;
-	return v->rad == 0 && v->lo == 0 ? v->hi : nextafter(d + fabs(d) * 0x1p-52, INFINITY);
+	return v->rad == 0 && v->lo == 0 ? v->hi : fmin(nextafter(d + fabs(d) * 0x1p-52, INFINITY), DBL_MAX);
 }
 
 bool num_has(const struct num *v, double got)

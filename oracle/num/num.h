@@ -268,6 +268,7 @@ struct num num_div(const struct num *a, const struct num *b);
 struct num num_hull(const struct num *a, const struct num *b); /* smallest set of this shape that holds both */
 /* One of the two, and nothing decides which: the smallest interval that holds both. There is no truth to keep: the centre moves. */
 struct num num_either(const struct num *a, const struct num *b);
+struct num num_ends(enum dtype dt, double low, double high, int flags); /* the doubles from low to high; infinite ends: all */
 struct num num_scale(struct num a, double c); /* times an exact finite number */
 struct num num_any(enum dtype dt);
 /* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
@@ -345,7 +346,7 @@ INLINE void num_widen(struct num *v, double extra)
 }
 /* Is the double `got` (a number of dt, inf or NaN) inside the set? Zeros without sign. */
 bool num_has(const struct num *v, double got);
-double num_low(const struct num *v); /* ends of the finite part, rounded outwards */
+double num_low(const struct num *v); /* ends of the finite part, rounded outwards, but never to infinity */
 double num_high(const struct num *v);
 
 INLINE void num_reach_add(struct num_reach *s, const struct num *x)

@@ -18,17 +18,24 @@ bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how 
 
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
-	struct dd c = {0, 0};
-	double abs = 0, rad = 0;
-	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
-		c = dd_add(c, num_dd(x));
-		abs += num_mag(x);
-		rad += x->rad;
-	}
-	double k = (double)n;
-	struct var_parts p = {.mean = dd_div(c, (struct dd){k, 0})};
-	p.mean_rad = var_of_one(t, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40);
+	double k = (double)n, s = 1;
+	bool again = false;
+	struct var_parts p;
+	do { /* the sum of doubles may leave double, their mean does not */
+		struct dd c = {0, 0};
+		double abs = 0, rad = again ? k * 0x1p-1000 : 0;
+		for (int64_t i = 0; i < n; i++) {
+			const struct num *x = &t->val[e[i]];
+			c = dd_add(c, (struct dd){x->hi * s, x->lo * s});
+			abs += num_mag(x) * s;
+			rad += x->rad * s;
+		}
+		c = dd_div(c, (struct dd){k, 0});
+		p.mean = (struct dd){c.hi / s, c.lo / s};
+		p.mean_rad = (var_of_one(t, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40)) / s;
+		again = !again && !isfinite(abs);
+		s = 0x1p-64;
+	} while (again);
 	return p;
 }
 
@@ -48,19 +55,42 @@ static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const s
 	return divides && q >= mean_format(h)->tiny && abs <= mean_format(h)->max && is_multiple(first->hi, q);
 }
 
-/* What squares may be that are beyond the format. Welford multiplies x - mean by x - the next mean: the first of max and -max, say, is
- * -inf and so is the mean, and -max - -inf is +inf. */
-static int beyond(const struct how *h) { return NUM_PINF | NUM_NAN | (h->l->flags & LF_WELFORD ? NUM_NINF : 0); }
+/* What squares may be that are beyond the format: infinite, if sums of entries are not. If they are, Welford multiplies x - mean by x - the
+ * next mean: the first of max and -max, say, is -inf and so is the mean, and -max - -inf is +inf. */
+static int beyond(double abs, const struct how *h)
+{
+	if (abs < num_format[h->l->acc].max / 4)
+		return NUM_PINF;
+	return NUM_PINF | NUM_NAN | (h->l->flags & LF_WELFORD ? NUM_NINF : 0);
+}
+
+/* The sum of squares about the mean, which is off by md, where squares leave double; errors as in nary_var. */
+static struct num squares_beyond(const struct tape *t, const sid *e, int64_t n, struct dd about, double md, const struct how *h)
+{
+	double k = (double)n, u = num_format[h->l->acc].u;
+	struct num mean = {.hi = about.hi, .lo = about.lo, .dtype = DT_F64}, off = {.rad = md, .dtype = DT_F64}, s = num_mul(&off, &off), all;
+	all = s = num_scale(s, k);
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *x = &t->val[e[i]];
+		struct num d = num_sub(x, &mean), square = num_mul(x, x);
+		d = num_mul(&d, &d);
+		s = num_add(&s, &d);
+		all = num_add(&all, &square);
+	}
+	all = num_add(&all, &s);
+	all.rad = num_mag(&all) * ((h->l->flags & LF_WELFORD ? 4 * k : k) + 5) * u;
+	all.hi = all.lo = 0;
+	return num_add(&s, &all);
+}
 
 /* A sum of squares over +0: infinity, but NaN if the sum is 0. */
-static struct num over_nothing(const struct num *sum, bool zero, bool over, const struct how *h)
+static struct num over_nothing(const struct num *sum, bool zero, int over, const struct how *h)
 {
 	struct num y = num_exact(h->dt, zero ? NAN : INFINITY);
 	y.flags |= sum->flags & NUM_UNDEC;
 	if (!zero && sum->hi <= sum->rad)
 		y.flags |= NUM_NAN;
-	if (over)
-		y.flags |= (uint8_t)beyond(h);
+	y.flags |= over;
 	return y;
 }
 
@@ -68,10 +98,11 @@ static struct num over_nothing(const struct num *sum, bool zero, bool over, cons
  * Welford and pairwise merging (Chan, Golub, LeVeque 1983): error <= c n u kappa S with kappa = sqrt(1 + n mean^2 / S). */
 struct num nary_var(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
-	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - b->param), sq = 0;
+	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - b->param), sq = 0, abs = 0;
 	struct dd s = {0, 0};
 	double rad = 0;
 	int flags = 0;
+	bool differ = false;
 	for (int64_t i = 0; i < n; i++)
 		flags |= t->val[e[i]].flags;
 	if (n == 0)
@@ -90,6 +121,8 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 		s = dd_add(s, dd_mul(d, d));
 		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad; /* the mean moves too, but S is stationary in it */
 		sq += x->hi * x->hi;
+		abs += num_mag(x);
+		differ = differ || d.hi != 0;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
 	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
@@ -97,9 +130,12 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD && !one)
 		r.rad += 3 * k * u * sqrt(s.hi * (s.hi + sq));
-	if (s.hi != 0) /* squares that underflow */
+	if (differ) /* squares that underflow */
 		r.rad += k * num_format[h->l->acc].tiny;
-	bool zero = s.hi == 0 && r.rad == 0, over = !one && sq >= num_format[h->l->acc].overflow;
+	if (UNLIKELY(!one && (num_overflowed(s, r.rad) || !isfinite(sq))))
+		r = squares_beyond(t, e, n, p.mean, md, h);
+	bool zero = s.hi == 0 && r.rad == 0;
+	int over = !one && sq >= fmin(num_format[h->l->acc].overflow, DBL_MAX) ? beyond(abs, h) : 0;
 	if (denom == 0)
 		return over_nothing(&r, zero, over, h);
 	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);
@@ -107,8 +143,7 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 	if (!zero && !(y.flags & NUM_NOFIN))
 		num_widen(&y, 2 * how_ulp(h, num_mag(&y)));
 	how_last(&y, h);
-	if (over)
-		y.flags |= (uint8_t)beyond(h);
+	y.flags |= over;
 	return y;
 }
 

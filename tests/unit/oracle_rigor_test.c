@@ -805,7 +805,7 @@ static void trace(const struct exec *e, sid id, int k)
 				y == id ? "this" : "read by", y, sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags,
 				e->g[y], g.hi, g.rad, g.flags);
 			for (int x = 0; x < arity; x++)
-				printf("      operand %u: %.9g\n", op[x][i], e->v[op[x][i]]);
+				printf("      operand %u: %.9g, %.9g + %.9g +- %.3g flags %d\n", op[x][i], e->v[op[x][i]], e->t.val[op[x][i]].hi, e->t.val[op[x][i]].lo, e->t.val[op[x][i]].rad, e->t.val[op[x][i]].flags);
 			for (int64_t x = 0; list && !scan && x < n; x++)
 				printf("      operand %u: %.9g\n", list[x], e->v[list[x]]);
 		}
@@ -834,6 +834,8 @@ static bool check(const struct exec *e, sid id, const struct num *want, double g
 		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id,
 			sf_name[b[k].f], dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags,
 			fabs(got - want->hi));
+		if (getenv("RIGOR_TRACE") && b[k].f == SF_MATMUL)
+			for (int64_t q = 0; q < b[k].len * b[k].dim[2] + b[k].len * b[k].dim[1]; q++) { sid z = q < b[k].len * b[k].dim[1] ? b[k].a[q] : b[k].b[q - b[k].len * b[k].dim[1]]; printf("    %c %g: %g + %g +- %g %x\n", q < b[k].len * b[k].dim[1] ? 65 : 66, e->v[z], e->t.val[z].hi, e->t.val[z].lo, e->t.val[z].rad, (unsigned)e->t.val[z].flags); }
 		if (getenv("RIGOR_TRACE"))
 			trace(e, id, k);
 	} else {
