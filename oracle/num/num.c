@@ -370,6 +370,8 @@ struct num num_mul_tiny(const struct num *a, const struct num *b, struct dd p, d
 		if (a->rad != 0 || b->rad != 0)
 			rad += 0x1p-1073;
 	}
+	if (num_overflowed(p, rad))
+		return num_mul_beyond(a, b, flags);
 	return num_of((enum dtype)a->dtype, p, rad, flags);
 }
 

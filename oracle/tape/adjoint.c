@@ -16,20 +16,9 @@ void adjoint_init(struct adjoint *A, struct tape *t)
 /* ---- sums of contributions ---- */
 static struct num of_adj(const struct adj *s, enum dtype dt)
 {
+	if (UNLIKELY(s->flags & NUM_BEYOND))
+		return num_take(num_scaled(dt, (struct dd){s->hi, s->lo}, s->rad, 1100, s->flags & (NUM_INF | NUM_NAN | NUM_UNDEC)));
 	return (struct num){.hi = s->hi, .lo = s->lo, .rad = s->rad, .dtype = (uint8_t)dt, .flags = s->flags};
-}
-
-static void add_special(struct adj *s, const struct num *c)
-{
-	struct num now = of_adj(s, (enum dtype)c->dtype), sum;
-	if (s->n == 0)
-		sum = *c;
-	else
-		sum = num_add(&now, c);
-	s->hi = sum.hi;
-	s->lo = sum.lo;
-	s->rad = sum.rad;
-	s->flags = (uint8_t)(sum.flags & ~(NUM_MOVED | NUM_BEYOND));
 }
 
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
@@ -49,34 +38,61 @@ static inline void settle(struct adj *s)
 		s->last_bit = (int16_t)exact_bit(s->hi, s->lo, s->rad, s->flags);
 }
 
+static double down_mag(const struct num *a)
+{
+	struct num low = num_down(a);
+	return num_mag(&low);
+}
+
 /* The sum or its magnitude leaves double: from now on all four numbers are times 2^-1100 (NUM_BEYOND, here without k). */
 static void add_beyond(struct adj *s, const struct num *c)
 {
-	struct num sum = of_adj(s, DT_F64), size = {.hi = s->abs}, low = num_down(c);
-	if (!(s->flags & NUM_BEYOND)) {
-		sum = num_down(&sum);
-		s->abs = num_down(&size).hi;
-		s->flags |= (uint8_t)(num_any(DT_F64).flags | (s->flags & NUM_UNDEC ? 0 : NUM_BEYOND));
+	struct num now = of_adj(s, DT_F64), size = {.hi = s->abs}, sum = num_add(&now, c);
+	int up = 64 * num_beyond_k(&sum) - 1100;
+	if (s->n == 1)
+		size = now;
+	if (!(s->flags & NUM_BEYOND))
+		s->abs = down_mag(&size);
+	s->abs += down_mag(c);
+	s->flags = (uint8_t)(sum.flags & (NUM_INF | NUM_NAN | NUM_UNDEC));
+	if (num_unknown(&sum) || sum.flags & NUM_NOFIN) {
+		s->flags = (uint8_t)(sum.flags & ~(NUM_MOVED | NUM_BEYOND));
+		s->abs = INFINITY; /* the finite ones may overflow first */
+		up = 0;
+	} else {
+		s->flags |= NUM_ANY | NUM_BEYOND;
 	}
-	struct dd d = dd_add(num_dd(&sum), num_dd(&low));
-	s->hi = d.hi;
-	s->lo = d.lo;
-	s->rad = sum.rad + low.rad;
-	s->abs += num_mag(&low);
-	if (c->flags & NUM_UNDEC)
-		s->flags &= (uint8_t)~NUM_BEYOND;
+	s->hi = ldexp(sum.hi, up);
+	s->lo = ldexp(sum.lo, up);
+	s->rad = ldexp(sum.rad, up);
+}
+
+static void add_special(struct adj *s, const struct num *c, double size)
+{
+	struct num now = of_adj(s, (enum dtype)c->dtype), sum;
+	if (s->n == 0)
+		sum = *c;
+	else
+		sum = num_add(&now, c);
+	if (UNLIKELY(num_beyond_k(&sum))) {
+		add_beyond(s, c);
+		return;
+	}
+	s->hi = sum.hi;
+	s->lo = sum.lo;
+	s->rad = sum.rad;
+	s->flags = (uint8_t)(sum.flags & ~NUM_MOVED);
+	s->abs += size;
 }
 
 /* Adds c, whose magnitude is `size`. */
 static void add_to(struct adj *s, const struct num *c, double size)
 {
 	if (UNLIKELY((c->flags | s->flags) & NUM_SPECIAL)) {
-		if (s->flags & NUM_BEYOND && !(c->flags & NUM_SPECIAL)) {
+		if (s->flags & NUM_BEYOND)
 			add_beyond(s, c);
-			return;
-		}
-		add_special(s, c);
-		s->abs += size;
+		else
+			add_special(s, c, size);
 		return;
 	}
 	struct dd d = dd_two_sum(s->hi, c->hi), e = dd_two_sum(s->lo, c->lo);
@@ -146,14 +162,16 @@ static struct num_reach reach_of(const struct adj *s, double sum, double abs)
 	return (struct num_reach){fmax(abs / 2 + sum / 2 + more, 0), fmax(abs / 2 - sum / 2 + more, 0)};
 }
 
-static struct num huge_sum_of(const struct adj *s, const struct num *g, enum dtype dt, int part, int nr)
+static struct num huge_sum_of(const struct adj *s, enum dtype dt, int part, int nr)
 {
 	if (dt != DT_F64 || s->onto)
 		return num_any(dt);
 	struct sum_parts by = parts_of(s, dt, part);
 	bool single = s->n == 2 && s->rad == 0;
-	struct num_reach reach = reach_of(s, g->hi, s->abs);
-	return num_huge_sum(num_dd(g), &reach, s->rad, single ? 0 : (by.within + by.across) * (1 + 0x1p-30), nr);
+	struct num_reach reach = reach_of(s, s->hi, s->abs);
+	struct num r = num_huge_sum((struct dd){s->hi, s->lo}, &reach, s->rad, single ? 0 : (by.within + by.across) * (1 + 0x1p-30), nr);
+	r.flags |= s->flags & (NUM_INF | NUM_NAN | NUM_UNDEC);
+	return r;
 }
 
 /* Finite terms of either sign may overflow first. */
@@ -172,8 +190,8 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
 	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0); /* of all that is added, one by one */
 	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
-	if (g.flags & NUM_BEYOND)
-		return huge_sum_of(s, &g, dt, part, (int)(l->flags & LF_ROUND));
+	if (s->flags & NUM_BEYOND)
+		return huge_sum_of(s, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
 		if (abs >= own->overflow)
 			adj_either_infinity(&g); /* the finite ones may overflow first */

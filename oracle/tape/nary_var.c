@@ -173,8 +173,9 @@ struct num nary_lse(const struct tape *t, const sid *e, int64_t n, const struct 
 	double u = num_format[h->l->compute].u, step = num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute].u, moved = 0;
 	for (int64_t i = 0; i < n; i++) {
 		struct num d = num_sub(&t->val[e[i]], &centre), x = num_exp_of(&d, h);
-		if (!(d.flags & NUM_NOFIN))
-			moved += (fabs(d.hi) + m.rad) * step * num_mag(&x) * (1 + 2 * step * fabs(d.hi)); /* x - m is rounded, then exponentiated */
+		double off = (fabs(d.hi) + m.rad) * step; /* x - m is rounded, then exponentiated; far below 0 that stays less than any number */
+		if (!(d.flags & (NUM_NOFIN | NUM_BEYOND)) && d.hi + d.rad + 2 * off > EXP_UNDERFLOWS)
+			moved += off * num_mag(&x) * (1 + 2 * step * fabs(d.hi));
 		s = num_add(&s, &x);
 	}
 	if (s.flags & NUM_SPECIAL)
