@@ -593,6 +593,11 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 			return;
 		}
 	}
+	/* Below half of the smallest number: 0, in every format that it may be kept in, also as a product that an addition fuses. */
+	if (widest(dt, nr) == f && f->p < 53 && fabs(v->hi) + v->rad < f->tiny * 0.49) {
+		v->hi = v->lo = v->rad = 0;
+		return;
+	}
 	double before = v->rad, m = fmin(fabs(v->hi) * (1 + 0x1p-52) + v->rad, DBL_MAX);
 	double half = num_half_ulp(f, m);
 	v->rad = (v->rad + (halves ? half * (1 + 0x1p-12) : half) + m * 0x1p-99) * (1 + 0x1p-40);

@@ -171,6 +171,7 @@ static struct num huge_sum_of(const struct adj *s, enum dtype dt, int part, int 
 	struct num_reach reach = reach_of(s, s->hi, s->abs);
 	struct num r = num_huge_sum((struct dd){s->hi, s->lo}, &reach, s->rad, single ? 0 : (by.within + by.across) * (1 + 0x1p-30), nr);
 	r.flags |= s->flags & (NUM_INF | NUM_NAN | NUM_UNDEC);
+	r.flags |= (r.flags & NUM_INF) == NUM_INF ? NUM_NAN : 0; /* both, one after the other */
 	return r;
 }
 
