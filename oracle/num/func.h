@@ -41,7 +41,8 @@ extern sf_adj_fn *const sf_adj[NSF];      /* NULL: no derivative, or a list */
  * being free. */
 INLINE void how_step(struct num *v, const struct how *h)
 {
-	num_round(v, h->l->flags & LF_STEPS ? h->dt : h->l->compute, (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE | NR_STEP);
+	int kept = h->l->compute == DT_F64 ? NR_KEPT : 0;
+	num_round(v, h->l->flags & LF_STEPS ? h->dt : h->l->compute, (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE | NR_STEP | kept);
 }
 /* The last step of a formula of several. */
 INLINE void how_last(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT)); }

@@ -594,7 +594,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 		}
 	}
 	/* Below half of the smallest number: 0, in every format that it may be kept in, also as a product that an addition fuses. */
-	if (widest(dt, nr) == f && f->p < 53 && fabs(v->hi) + v->rad < f->tiny * 0.49) {
+	if (widest(dt, nr) == f && !(nr & NR_KEPT) && f->p < 53 && fabs(v->hi) + v->rad < f->tiny * 0.49) {
 		v->hi = v->lo = v->rad = 0;
 		return;
 	}

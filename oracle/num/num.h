@@ -59,7 +59,8 @@ enum {
 	NR_WIDE = 2,   /* f16/bf16: may be kept in f32, so overflow is optional */
 	NR_FTZ = 4,    /* denormal results may be flushed to zero */
 	NR_LOOSE = 128, /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
-	NR_STEP = 1 << 30 /* no result, a step inside a formula: what is beyond double may stay so (NUM_BEYOND) */
+	NR_KEPT = 1 << 29, /* may be kept in f64 */
+	NR_STEP = 1 << 30  /* no result, a step inside a formula: what is beyond double may stay so (NUM_BEYOND) */
 };
 
 /* ---- formats ---- */

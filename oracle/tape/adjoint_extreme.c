@@ -102,22 +102,29 @@ static const struct tape_block *neighbour(const struct tape *t, const struct tap
 	return x && x->node == b->node && x->f == b->f && x->a == b->a && x->n == b->n && fabs(x->param - b->param) == 1 ? x : NULL;
 }
 
-/* As many ranks as there are candidates for them, each with the same g: then every candidate gets that g, whoever has which rank. The
- * candidates are equals (tied), or the whole row, of which every rank is picked. Returns which of these ranks this block's is; -1: not so.
+/* As many ranks as there are candidates for them: then every candidate has one of them, whoever has which, and gets its g. The candidates
+ * are equals (tied), or the whole row, of which every rank is picked. Returns which of these ranks this block's is; -1: not so. share: one
+ * of the ranks' g, and nothing says which; where they are all one number, that.
  * All blocks of the operator have their adjoints by now: none of them reads another. */
-static int64_t rank_of_equal_shares(const struct adjoint_pass *s, int64_t row, int64_t count, const struct num *g, bool tied)
+static int64_t rank_among_shares(struct num *share, const struct adjoint_pass *s, int64_t row, int64_t count, const struct num *g, bool tied)
 {
 	const struct tape *t = s->A->t;
 	const struct num *v = t->val;
 	int64_t before = 0, all = 1;
-	if (s->b->param == PICK_FIRST || s->b->f == SF_ONEOF || !num_is_exact(g))
+	*share = *g;
+	if (s->b->param == PICK_FIRST || s->b->f == SF_ONEOF)
 		return -1;
 	for (int step = -1; step <= 1; step += 2) {
 		const struct tape_block *x = s->b;
 		while ((x = neighbour(t, x, step)) && (!tied || surely_equal(&v[x->first + row], &v[s->b->first + row]))) {
 			struct num other = adjoint_of(s->A, x->first + (sid)row);
-			if (!num_is_exact(&other) || other.hi != g->hi || all == count)
+			if (all == count)
 				return -1;
+			bool same = num_is_exact(&other) && num_is_exact(share) && other.hi == share->hi;
+			if (!tied && !same) /* a row of no equals: that of every other entry, too */
+				return -1;
+			if (!same)
+				*share = num_either(share, &other);
 			all++;
 			before += step < 0;
 		}
@@ -137,9 +144,9 @@ static void send_to_number(const struct adjoint_pass *s, const sid *e, int64_t n
 void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g)
 {
 	struct tape *t = s->A->t;
-	struct num zero = num_exact(s->h.dt, 0), part = *g;
-	int64_t row = s->b->len ? (e - s->b->a) / s->b->len : 0, rank = rank_of_equal_shares(s, row, n, g, false);
-	if (rank >= 0) {
+	struct num zero = num_exact(s->h.dt, 0), part = *g, share;
+	int64_t row = s->b->len ? (e - s->b->a) / s->b->len : 0, rank = rank_among_shares(&share, s, row, n, g, false);
+	if (rank >= 0 && num_is_exact(&share)) {
 		send_to_number(s, e, n, NULL, rank, g);
 		return;
 	}
@@ -152,13 +159,13 @@ void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const str
 	if (count > 1 && s->b->param == PICK_FIRST)
 		first = pick_first(t, e, n, cand);
 	bool group = count > 1 && first < 0, tied = group && s->b->f != SF_ONEOF && pick_is_tied(t, e, n, cand);
-	if (tied && (rank = rank_of_equal_shares(s, row, count, g, true)) >= 0) {
+	if (tied && (rank = rank_among_shares(&share, s, row, count, g, true)) >= 0 && num_is_exact(&share)) {
 		send_to_number(s, e, n, cand, rank, g);
 		free(cand);
 		return;
 	}
 	if (group)
-		part = adj_undecided(g, &s->h);
+		part = !tied || rank < 0 ? adj_undecided(g, &s->h) : rank == 0 ? share : zero; /* the first rank brings the share of all */
 	for (int64_t i = 0; i < n; i++)
 		adj_send(s, e[i], first < 0 ? cand[i] ? part : zero : i == first ? part : zero);
 	if (group)
