@@ -29,6 +29,7 @@ enum {
 	LF_EX2 = 65536,      /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
 	LF_NUMBER = 131072,  /* a number added to a half tensor stays in f32 */
 	LF_CASCADE = 262144, /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
+	LF_MERGE = 2097152,  /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
 	LF_LOOSE = NR_LOOSE  /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */

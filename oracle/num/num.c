@@ -436,10 +436,11 @@ static struct num div_fin(const struct num *a, const struct num *b)
 		r.rad = 0x1.fffffffffffffp1023;
 		return r;
 	}
-	if (UNLIKELY((a->flags | b->flags) & NUM_BEYOND))
+	double mb = fabs(b->hi), rad = 0;
+	bool tiny = mb < 0x1p-900 || (fabs(a->hi) < 0x1p-900 && (a->hi != 0 || a->rad != 0)); /* error terms and radii underflow */
+	if (UNLIKELY(tiny || (a->flags | b->flags) & NUM_BEYOND))
 		return div_beyond(a, b);
 	struct dd q = dd_div(num_dd(a), num_dd(b));
-	double mb = fabs(b->hi), rad = 0;
 	if (a->rad != 0 || b->rad != 0) {
 		double low = (mb - b->rad) * (1 - 0x1p-50);
 		rad = low > 0 ? (a->rad + fabs(q.hi) * b->rad) / low * (1 + 0x1p-48) : INFINITY;

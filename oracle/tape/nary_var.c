@@ -60,7 +60,7 @@ static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const s
 static int beyond(double abs, const struct how *h)
 {
 	if (abs < num_format[h->l->acc].max / 4)
-		return NUM_PINF;
+		return NUM_PINF | (h->l->flags & LF_MERGE ? NUM_NAN : 0);
 	return NUM_PINF | NUM_NAN | (h->l->flags & LF_WELFORD ? NUM_NINF : 0);
 }
 

@@ -14,7 +14,7 @@ static uint64_t state = 7;
 static uint64_t draw(void) { return mix64(state += 0x9e3779b97f4a7c15u); }
 static int below(int n) { return (int)(draw() % (uint64_t)n); }
 static double unit(void) { return (double)(draw() >> 11) * 0x1p-53; }
-enum { PREC = 300 };
+enum { PREC = 300, HUGE_SPAN = 2000 };
 
 static double value(int span)
 {
@@ -25,7 +25,9 @@ static double value(int span)
 /* A set with one finite part: exact, rounded, or with a double-double centre. */
 static struct num number(int span)
 {
-	struct num r = num_exact(DT_F64, value(span));
+	struct num r = num_exact(DT_F64, value(span < HUGE_SPAN ? span : 20));
+	if (span == HUGE_SPAN)
+		r.hi = ldexp(r.hi, below(2) ? 1003 : -1000); /* where products, quotients and sums leave double */
 	if (below(3) == 0)
 		return r;
 	r.lo = r.hi * 0x1p-54 * (unit() - 0.5);
@@ -45,13 +47,14 @@ static void point_of(arb_t x, const struct num *a, double t)
 	arb_mul_2exp_si(d, d, -8);
 	arb_mul_si(d, d, (slong)(t * 256), ARF_PREC_EXACT);
 	arb_add(x, x, d, ARF_PREC_EXACT);
+	arb_mul_2exp_si(x, x, 64 * num_beyond_k(a));
 	arb_clear(d);
 }
 
 /* Every point of the (tiny) ball x is in the set. */
 static bool holds(const struct num *a, const arb_t x)
 {
-	if (a->flags & (NUM_ANY | NUM_NOFIN))
+	if (num_unknown(a) || a->flags & NUM_NOFIN)
 		return true;
 	arb_t d, r;
 	arb_init(d);
@@ -60,6 +63,7 @@ static bool holds(const struct num *a, const arb_t x)
 	arb_sub(d, d, x, PREC);
 	arb_abs(d, d);
 	arb_set_d(r, a->rad);
+	arb_mul_2exp_si(r, r, 64 * num_beyond_k(a));
 	bool ok = arb_le(d, r);
 	arb_clear(d);
 	arb_clear(r);
@@ -234,18 +238,24 @@ static void test_rectangles(void)
 }
 
 /* Unrounded sets: add, mul, div contain the results of the ends; centres are within the stated relative errors. */
-static void test_arithmetic(void)
+static void arithmetic(int span, int64_t *beyond)
 {
 	arb_t x, y, z;
 	arb_init(x);
 	arb_init(y);
 	arb_init(z);
 	for (int i = 0; i < 10000; i++) {
-		struct num a = number(60), b = number(60), r;
+		struct num a = number(span), b = number(span), r;
 		int op = below(3);
 		if (below(2))
 			a.rad = b.rad = 0;
+		if (span == HUGE_SPAN && below(3) == 0) { /* an operand that has left double, too */
+			struct num c = number(span);
+			a = num_mul(&a, &c);
+		}
 		r = op == 0 ? num_add(&a, &b) : op == 1 ? num_mul(&a, &b) : num_div(&a, &b);
+		*beyond += num_beyond_k(&r) != 0;
+		EXPECT(!num_unknown(&r), "op %d: %.17g +- %g, %.17g +- %g: nothing is known", op, a.hi, a.rad, b.hi, b.rad);
 		for (int k = 0; k < 4; k++) {
 			point_of(x, &a, k & 1 ? 1 : -1);
 			point_of(y, &b, k & 2 ? 1 : -1);
@@ -255,7 +265,7 @@ static void test_arithmetic(void)
 				arb_mul(z, x, y, PREC);
 			else
 				arb_div(z, x, y, PREC);
-			if (!arb_is_finite(z) || r.flags & NUM_SPECIAL)
+			if (!arb_is_finite(z) || (r.flags & NUM_SPECIAL && !num_beyond_k(&r)))
 				continue;
 			struct num s = r; /* num.h: the centre's own error; num_round adds it */
 			s.rad = s.rad * (1 + 0x1p-50) + fabs(r.hi) * 0x1p-97;
@@ -267,13 +277,23 @@ static void test_arithmetic(void)
 	arb_clear(z);
 }
 
+static void test_arithmetic(void)
+{
+	int64_t beyond = 0;
+	arithmetic(60, &beyond);
+	EXPECT(beyond == 0, "%" PRId64 " results are beyond double", beyond);
+	arithmetic(HUGE_SPAN, &beyond);
+	printf("  %" PRId64 " of 10000 results are beyond double\n", beyond);
+	EXPECT(beyond > 1000, "only %" PRId64 " results are beyond double", beyond);
+}
+
 /* num_round: the rounded value of every point is inside the set, in every format. */
 static void test_rounding(void)
 {
 	static const enum dtype dts[] = {DT_F16, DT_BF16, DT_F32, DT_F64};
 	for (int i = 0; i < 40000; i++) {
 		enum dtype dt = dts[below(4)];
-		struct num a = number(dt == DT_F16 ? 20 : dt == DT_F64 ? 1000 : 140), r = a;
+		struct num a = number(dt == DT_F16 ? 20 : dt == DT_F64 ? below(2) ? 1000 : HUGE_SPAN : 140), r = a;
 		num_round(&r, dt, below(2) ? NR_IEEE : 0);
 		for (int k = -1; k <= 1; k++) {
 			struct dd q = dd_add(dd_two_sum(a.hi, k * a.rad), (struct dd){a.lo, 0});
