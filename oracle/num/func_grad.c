@@ -232,7 +232,7 @@ ADJ(ATAN2)
 	struct num y2 = mul_step(x[0], x[0], h), x2 = mul_step(x[1], x[1], h), one = num_exact(h->dt, 1), sum = num_add(&y2, &x2);
 	how_step(&sum, h);
 	if (h->dt == DT_F64 && num_mag(x[0]) < 0x1p-538 && num_mag(x[1]) < 0x1p-538 && !((x[0]->flags | x[1]->flags) & NUM_SPECIAL))
-		sum = zero_of(h); /* squares that are less than half of the smallest number */
+		sum = zero_of(h);                   /* squares that are less than half of the smallest number */
 	struct num r = quotient(&one, &sum, h); /* the 0 of a sum that may be 0 is inside */
 	how_step(&r, h);
 	if (sum.hi == 0 && sum.rad == 0 && !(sum.flags & (NUM_NOFIN | NUM_ANY))) { /* 0, or a NaN where an operand may be one */

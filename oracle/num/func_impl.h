@@ -73,7 +73,7 @@ INLINE const void *narrow_of(const struct how *h) { return num_format[h->l->comp
 static inline double expm1_up(double r) { return (r < 0x1p-10 ? r * (1 + r * (0.5 + r * 0.25)) : expm1(r)) * (1 + 0x1p-40); }
 static inline double log_up(double q) { return (q < 0x1p-10 ? q * (1 + q * (0.5 + q * 0.5)) : -log1p(-q)) * (1 + 0x1p-40); }
 
-#define EXP_OVERFLOWS 710.0   /* exp of this is beyond double */
+#define EXP_OVERFLOWS  710.0  /* exp of this is beyond double */
 #define EXP_UNDERFLOWS -746.0 /* and of this less than any */
 
 INLINE struct num each_exp(const struct num *a, const void *narrow)

@@ -55,10 +55,10 @@ struct num {
 
 /* How a step may be rounded (licence.h takes these as column flags). */
 enum {
-	NR_IEEE = 1,   /* one correctly rounded operation: exact operands give exactly RN */
-	NR_WIDE = 2,   /* f16/bf16: may be kept in f32, so overflow is optional */
-	NR_FTZ = 4,    /* denormal results may be flushed to zero */
-	NR_LOOSE = 128, /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_IEEE = 1,       /* one correctly rounded operation: exact operands give exactly RN */
+	NR_WIDE = 2,       /* f16/bf16: may be kept in f32, so overflow is optional */
+	NR_FTZ = 4,        /* denormal results may be flushed to zero */
+	NR_LOOSE = 128,    /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
 	NR_KEPT = 1 << 29, /* may be kept in f64 */
 	NR_STEP = 1 << 30  /* no result, a step inside a formula: what is beyond double may stay so (NUM_BEYOND) */
 };
@@ -270,7 +270,7 @@ struct num num_hull(const struct num *a, const struct num *b); /* smallest set o
 /* One of the two, and nothing decides which: the smallest interval that holds both. There is no truth to keep: the centre moves. */
 struct num num_either(const struct num *a, const struct num *b);
 struct num num_ends(enum dtype dt, double low, double high, int flags); /* the doubles from low to high; infinite ends: all */
-struct num num_scale(struct num a, double c); /* times an exact finite number */
+struct num num_scale(struct num a, double c);                           /* times an exact finite number */
 struct num num_any(enum dtype dt);
 /* What the positive and what the negative finite terms of a sum come to at most: how far some order of adding may go on the way. */
 struct num_reach {

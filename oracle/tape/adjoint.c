@@ -16,8 +16,6 @@ void adjoint_init(struct adjoint *A, struct tape *t)
 /* ---- sums of contributions ---- */
 static struct num of_adj(const struct adj *s, enum dtype dt)
 {
-	if (UNLIKELY(s->flags & NUM_BEYOND))
-		return num_take(num_scaled(dt, (struct dd){s->hi, s->lo}, s->rad, 1100, s->flags & (NUM_INF | NUM_NAN | NUM_UNDEC)));
 	return (struct num){.hi = s->hi, .lo = s->lo, .rad = s->rad, .dtype = (uint8_t)dt, .flags = s->flags};
 }
 
@@ -47,7 +45,10 @@ static double down_mag(const struct num *a)
 /* The sum or its magnitude leaves double: from now on all four numbers are times 2^-1100 (NUM_BEYOND, here without k). */
 static void add_beyond(struct adj *s, const struct num *c)
 {
-	struct num now = of_adj(s, DT_F64), size = {.hi = s->abs}, sum = num_add(&now, c);
+	struct num now = of_adj(s, DT_F64), size = {.hi = s->abs}, sum;
+	if (s->flags & NUM_BEYOND)
+		now = num_scaled(DT_F64, num_dd(&now), now.rad, 1100, s->flags & (NUM_INF | NUM_NAN | NUM_UNDEC));
+	sum = num_add(&now, c);
 	int up = 64 * num_beyond_k(&sum) - 1100;
 	if (s->n == 1)
 		size = now;

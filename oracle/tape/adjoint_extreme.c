@@ -106,7 +106,8 @@ static const struct tape_block *neighbour(const struct tape *t, const struct tap
  * are equals (tied), or the whole row, of which every rank is picked. Returns which of these ranks this block's is; -1: not so. share: one
  * of the ranks' g, and nothing says which; where they are all one number, that.
  * All blocks of the operator have their adjoints by now: none of them reads another. */
-static int64_t rank_among_shares(struct num *share, const struct adjoint_pass *s, int64_t row, int64_t count, const struct num *g, bool tied)
+static int64_t rank_among_shares(
+	struct num *share, const struct adjoint_pass *s, int64_t row, int64_t count, const struct num *g, bool tied)
 {
 	const struct tape *t = s->A->t;
 	const struct num *v = t->val;

@@ -810,7 +810,8 @@ static void trace(const struct exec *e, sid id, int k)
 				y == id ? "this" : "read by", y, sf_name[e->t.block[q].f], e->v[y], e->t.val[y].hi, e->t.val[y].rad, e->t.val[y].flags,
 				e->g[y], g.hi, g.rad, g.flags);
 			for (int x = 0; x < arity; x++)
-				printf("      operand %u: %.9g, %.9g + %.9g +- %.3g flags %d\n", op[x][i], e->v[op[x][i]], e->t.val[op[x][i]].hi, e->t.val[op[x][i]].lo, e->t.val[op[x][i]].rad, e->t.val[op[x][i]].flags);
+				printf("      operand %u: %.9g, %.9g + %.9g +- %.3g flags %d\n", op[x][i], e->v[op[x][i]], e->t.val[op[x][i]].hi,
+					e->t.val[op[x][i]].lo, e->t.val[op[x][i]].rad, e->t.val[op[x][i]].flags);
 			for (int64_t x = 0; list && !scan && x < n; x++)
 				printf("      operand %u: %.9g\n", list[x], e->v[list[x]]);
 		}
