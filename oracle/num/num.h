@@ -335,7 +335,8 @@ INLINE void num_round(struct num *v, enum dtype dt, int nr)
 		num_put(v, num_rounded(*v, dt, nr));
 	}
 }
-/* v is what one addition, the last step and correctly rounded by all, has before its rounding: is that one number of dt, the result is it. */
+/* v is what one addition, the last step and correctly rounded by all, comes to before its rounding. Where all of that rounds to one number,
+ * v becomes it. */
 void num_settle(struct num *v, enum dtype dt);
 /* The same for a conversion: f64 to a half may go through f32 (PyTorch's does), which rounds twice; where that differs, both are inside. */
 void num_convert(struct num *v, enum dtype dt, int nr);

@@ -4,8 +4,9 @@
 #include "oracle/tape/nary_impl.h"
 
 /* ---- products ---- */
-/* p: the product of the numbers so far. big, small: no partial product is larger, or nearer to 0. A scan (in_order) multiplies neighbours only, so its partial products are of runs: those that end here come to
- * rise at most, and to fall at least. nothing: a factor is exactly 0, and all are finite. */
+/* p: the product of the numbers so far. big, small: no partial product is larger, or nearer to 0. A scan (in_order) multiplies neighbours
+ * only, so its partial products are of runs: those that end here come to rise at most, and to fall at least. nothing: a factor is exactly
+ * 0, and all are finite. */
 struct prod_state {
 	struct num p;
 	double big, small, n, rise, fall;
