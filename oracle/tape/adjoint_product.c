@@ -18,12 +18,12 @@ static struct factors factors_of(const struct tape *t, const sid *e, int64_t n)
 	struct factors f = {.n = n, .big = 1, .small = 1};
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *x = &t->val[e[i]];
-		double m = fabs(x->hi);
+		double m = fabs(x->hi), least = m > x->rad ? m - x->rad : m;
 		f.special = f.special || x->flags & NUM_SPECIAL;
 		if (x->flags & NUM_NOFIN)
 			continue;
-		f.big *= fmax(m, 1);
-		f.small *= m > 0 ? fmin(m, 1) : 1;
+		f.big *= fmax(m + x->rad, 1);
+		f.small *= least > 0 ? fmin(least, 1) : 1;
 		f.zeros += is_nothing(x);
 		f.maybe_zeros += m <= x->rad;
 		f.negative ^= x->hi < 0;
