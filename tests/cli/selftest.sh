@@ -5,9 +5,9 @@
 
 few() { # one of each catcher, and none
 	names=gradient_summed_twice,cse_merges_outputs,keepdim_lost,view_of_output_copied,alpha_lost,noop_expand,correction_lost,cotangents_swapped
-	"$bin" selftest --defect $names --programs 150 >"$tmp/out" 2>"$tmp/err"
+	"$bin" selftest --defect $names --programs 800 >"$tmp/out" 2>"$tmp/err"
 	expect "all are found" 0 $?
-	has "none planted" "$tmp/out" '^none planted +nothing found in 150 programs, judged 1[234][0-9]$'
+	has "none planted" "$tmp/out" '^none planted +nothing found in 800 programs, judged 7[0-9][0-9]$'
 	has "a gradient" "$tmp/out" '^gradient_summed_twice +joint +[0-9]+ programs, planted in [0-9]+; caught by gradient; blamed: joint; [a-z]'
 	has "an invariant" "$tmp/out" '^cse_merges_outputs +cse .* caught by invariant; blamed: cse; '
 	has "a meta" "$tmp/out" '^keepdim_lost +joint .* caught by meta; blamed: joint; '
@@ -17,7 +17,7 @@ few() { # one of each catcher, and none
 	has "a wrong rule" "$tmp/out" '^correction_lost +decompose .* caught by value; blamed: decompose; '
 	has "a wrong crossing" "$tmp/out" '^cotangents_swapped +partition .* caught by gradient; blamed: partition; '
 	has "the summary" "$tmp/out" '^8 defects, 8 found; programs to detection: median [0-9]+, max [0-9]+; caught as expected: 8; step named right: 8; none planted: nothing found$'
-	"$bin" selftest --defect $names --programs 150 --jobs 2 >"$tmp/again" 2>"$tmp/err"
+	"$bin" selftest --defect $names --programs 800 --jobs 2 >"$tmp/again" 2>"$tmp/err"
 	expect "two processes" 0 $?
 	expect "say the same in the same order" "" "$(diff "$tmp/out" "$tmp/again")"
 }

@@ -34,7 +34,7 @@ static const struct {
 	{"add.Tensor(1, 2)", NULL, "add.Tensor: every operand is a number; at least one must be a tensor"},
 	{"add_.Tensor(1, x)", NULL, "add_.Tensor: argument 'self' must be a tensor, not an integer"},
 	{"add.Tensor(x, [1])", NULL, "add.Tensor: argument 'other' must be a tensor, not a list"},
-	{"add_.Tensor(i, 0.5)", NULL, "result type float32 can't be cast to the desired output type int64"},
+	{"add_.Tensor(i, 0.5)", NULL, "result type Float can't be cast to the desired output type Long"},
 	{"sub.Tensor(x, True)", NULL, "with a bool tensor is not supported"},
 	{"add.Scalar(x, x)", NULL, "add.Scalar: argument 'other' must be a number, not a tensor"},
 };
