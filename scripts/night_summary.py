@@ -102,23 +102,41 @@ def time_text(since: int) -> str:
     return datetime.fromtimestamp(since // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def of_these(cause: Row, full_ids: set[str]) -> bool:
+    return any(full_id.startswith(i) for i in cause["ids"].split() for full_id in full_ids)
+
+
+def sighted(store: Store, since: int) -> set[str]:
+    """The findings that this night's campaign saw, those included that it ran again because they are known. Triage, and people meanwhile,
+    run older findings on the targets where these were found, which may be of another version: no sightings of this night's."""
+    sql = (
+        "select distinct lower(hex(c.finding)) as full_id from observation_count c join run r on r.id = c.run "
+        f"where c.verdict <> 'pass' and c.last >= {since} and r.policy not in ('triage', 'repro', 'check', 'minimise')"
+    )
+    return {row["full_id"] for row in store.ask(sql)}
+
+
 def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
-    """Of this night: new, seen again and open, regressed. What has a finding that somebody marked is known, not new."""
+    """Of this night: new, seen again by its campaign and open, regressed. What has a finding that somebody marked is known, not new."""
     at = time_text(since)
     seen = [c for c in store.ask(f"select * from v_causes where last_seen >= '{at}'") if set(c["states"].split()) & set(OPEN)]
     back = {e["full_id"] for e in store.ask(f"select distinct full_id from v_events where kind = 'regressed' and at >= '{at}'")}
-    regressed = [c for c in seen if any(full_id.startswith(i) for i in c["ids"].split() for full_id in back)]
-    others = [c for c in seen if c not in regressed]
+    regressed = [c for c in seen if of_these(c, back)]
+    here = sighted(store, since)
+    older = {f["full_id"] for f in store.ask(f"select lower(hex(finding)) as full_id from finding_summary where first_seen < {since}")}
+    others = [c for c in seen if c not in regressed and (of_these(c, here) or not of_these(c, older))]
     marked = [c for c in others if set(c["states"].split()) - set(OPEN)]
-    new = [c for c in others if c["first_seen"] >= at and c not in marked]
+    new = [c for c in others if not of_these(c, older) and c not in marked]
     return new, [c for c in others if c not in new], regressed
 
 
 def known(store: Store, since: int) -> list[Row]:
-    return store.ask(
-        "select v.id, v.state, v.severity, v.signature, (select max(issue) from v_events e where e.full_id = v.full_id) as issue "
+    here = sighted(store, since)
+    rows = store.ask(
+        "select v.id, v.full_id, v.state, v.severity, v.signature, (select max(issue) from v_events e where e.full_id = v.full_id) as issue "
         f"from v_findings v where v.state in ('known', 'fixed-in') and last_seen >= '{time_text(since)}' order by v.severity, v.signature"
     )
+    return [r for r in rows if r["full_id"] in here]
 
 
 VERDICT = {

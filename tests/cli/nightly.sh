@@ -67,6 +67,20 @@ three() { # new, then known and one killed in the middle, then gone
 	whole "fourth"
 }
 
+sighted() { # an older finding that triage runs again, where it was found, is not seen again by this night
+	"$bin" fuzz --target builtin:passes+defect=gradient_summed_twice --programs 120 --seed 5 --db n.db >out 2>err
+	expect "an older campaign, of another target" 1 $?
+	older=$(sql "select id from v_causes" n.db)
+	night --target builtin:eager --time 100s --seed 6 -- --programs 20
+	has "triage ran it" <(sql "select count(*) > 0 from v_events where kind = 'minimised'" n.db) "^1$"
+	has "and saw it" <(sql "select count(*) > 0 from v_observations o join v_runs r on r.full_id = o.run where r.policy = 'triage'" n.db) "^1$"
+	has "but this night did not" n.db.night/summary.md "^## Open, seen again: 0 causes$"
+	has "nor is it new" n.db.night/summary.md "^## New: 0 causes$"
+	hasnt "nor named" n.db.night/summary.md "$(tr '\n' '|' <<<"$older" | sed 's/|$//')"
+	night --target builtin:passes+defect=gradient_summed_twice --time 100s --seed 5 -- --programs 120
+	has "a campaign that meets it does" n.db.night/summary.md "^## Open, seen again: [1-9][0-9]* causes$"
+}
+
 full() { # a file size limit, as a full disk; the next night has what was found
 	zero="--target builtin:eager+plant=zero"
 	(ulimit -f 600 && night $zero --time 200s --seed 5) # ends when the disk is full
@@ -157,6 +171,7 @@ ended() { # SIGTERM: what is there is merged and told of, the exit code says so;
 
 case $part in
 three) three ;;
+sighted) sighted ;;
 full) full ;;
 disk) disk ;;
 ended) ended ;;
