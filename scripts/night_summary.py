@@ -133,7 +133,8 @@ def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
 def known(store: Store, since: int) -> list[Row]:
     here = sighted(store, since)
     rows = store.ask(
-        "select v.id, v.full_id, v.state, v.severity, v.signature, (select max(issue) from v_events e where e.full_id = v.full_id) as issue "
+        "select v.id, v.full_id, v.state, v.severity, v.signature, "
+        "(select max(issue) from v_events e where e.full_id = v.full_id) as issue "
         f"from v_findings v where v.state in ('known', 'fixed-in') and last_seen >= '{time_text(since)}' order by v.severity, v.signature"
     )
     return [r for r in rows if r["full_id"] in here]

@@ -116,6 +116,7 @@ struct prog {
 	int cap_node, cap_expr;
 	int ret[MAX_RETURNS];
 	bool has_backward;
+	bool late; /* the backward of each call runs after the forward of the next one (of the last call, at once), as users of two models do */
 	struct backward back[MAX_RETURNS];
 	bool must_raise;
 	const char *raises; /* part of the message; NULL: any message */

@@ -359,6 +359,10 @@ int shrink_list(struct shrink **out, const struct prog *p, enum shrink_kind kind
 	struct list l = {.a = a, .kind = kind};
 	switch (kind) {
 	case SHRINK_CALLS: list_calls(&l, p); break;
+	case SHRINK_LATE:
+		if (p->late)
+			add(&l, -1, -1, 0, 0);
+		break;
 	case SHRINK_OUTPUT: list_outputs(&l, p); break;
 	case SHRINK_BACKWARD:
 		if (p->has_backward)
@@ -417,6 +421,7 @@ static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
 			return false;
 		*q = bound;
 		q->ncall = 0;
+		q->late = false;
 		for (int i = 0; i < q->nnode; i++)
 			if (q->node[i].op == OP_sym)
 				q->node[i].arg[A_sym_value] = arg_int(q->node[i].sym_value);
@@ -425,6 +430,7 @@ static bool fewer_calls(struct prog *q, const struct shrink *s, struct err *err)
 	for (int i = k; i < q->ncall; i++)
 		q->call[i - 1] = q->call[i];
 	q->ncall--;
+	q->late = q->late && q->ncall > 0;
 	return true;
 }
 
@@ -633,8 +639,9 @@ static bool edited(struct prog *q, const struct shrink *s, struct err *err)
 {
 	switch (s->kind) {
 	case SHRINK_CALLS: return fewer_calls(q, s, err);
+	case SHRINK_LATE: q->late = false; break;
 	case SHRINK_OUTPUT: fewer_outputs(q, s); break;
-	case SHRINK_BACKWARD: q->nback = 0, q->has_backward = false; break;
+	case SHRINK_BACKWARD: q->nback = 0, q->has_backward = q->late = false; break;
 	case SHRINK_CUT: make_input(q, s->node); break;
 	case SHRINK_SYMBOLS: drop_symbols(q, s->to == 0); break;
 	case SHRINK_RANK: return s->arg >= 0 ? shrink_rank_at(q, (int)s->to, s->arg, err) : shrink_rank(q, s->from, err);

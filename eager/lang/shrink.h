@@ -12,7 +12,8 @@
 
 /* SHRINK(id, what people read) in the order in which they pay: what removes many nodes at once comes first. */
 #define SHRINKS(SHRINK)                                                                                                                    \
-	SHRINK(CALLS, "fewer calls")    /* only call `from`; without call `from` */                                                            \
+	SHRINK(CALLS, "fewer calls") /* only call `from`; without call `from` */                                                               \
+	SHRINK(LATE, "each backward before the next call")                                                                                     \
 	SHRINK(OUTPUT, "fewer outputs") /* only output `from`, or without it (to = 1); the cotangent goes along */                             \
 	SHRINK(BACKWARD, "no backward")                                                                                                        \
 	SHRINK(CUT, "an input instead of a node")      /* the node's value is an input of its own; what only it needed goes */                 \

@@ -185,7 +185,7 @@ void prog_print(struct strbuf *sb, const struct prog *p)
 		sb_puts(sb, "backward (");
 		for (int i = 0; i < p->nback; i++)
 			sb_printf(sb, "%s%s: %s", i ? ", " : "", p->node[p->back[i].node].name, p->node[p->back[i].cotangent].name);
-		sb_puts(sb, p->nback == 1 ? ",)\n" : ")\n");
+		sb_printf(sb, "%s%s\n", p->nback == 1 ? ",)" : ")", p->late ? " late" : "");
 	}
 	if (p->must_raise) {
 		char quote = p->raises && strchr(p->raises, '"') ? '\'' : '"';

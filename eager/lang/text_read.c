@@ -408,6 +408,7 @@ static bool backward_line(struct text_reader *r)
 				return FAIL(r, "backward: '%s' is given twice", p->node[b->node].name);
 		p->nback++;
 	}
+	p->late = token_keyword(r, "late");
 	return true;
 }
 

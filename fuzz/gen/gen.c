@@ -128,6 +128,8 @@ static int add_cotangent(struct world *w, const struct meta *m)
 	return node < 0 ? add_full(w, m, m->rank) : node;
 }
 
+enum { LATE_CHANCE = 20 }; /* percent of the programs with a backward: the next forward runs before it */
+
 static void add_backward(struct world *w)
 {
 	struct prog *p = w->p;
@@ -214,6 +216,7 @@ bool finish_program(struct world *w, struct err *err)
 	draw_surface(w);
 	if (!w->p->must_raise && chance(w, PF_items))
 		add_item(w);
+	w->p->late = w->p->has_backward && !w->p->must_raise && choose_chance(w->c, LATE_CHANCE);
 	return true;
 }
 

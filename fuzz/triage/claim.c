@@ -59,7 +59,7 @@ struct prog claim_program(const struct claim *c, const struct prog *p)
 {
 	struct prog q = *p;
 	if (c->subject == CLAIM_TENSOR && !c->tensor.later)
-		q.ncall = MIN(q.ncall, c->call);
+		q.ncall = MIN(q.ncall, c->call + q.late); /* its backward may run after the next forward */
 	return q;
 }
 

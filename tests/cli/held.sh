@@ -196,6 +196,18 @@ torch() { # a backend of Dynamo with static buffers; what eager does is right
 		        return gm(*args)
 		    return run
 
+		def saves(gm, inputs):  # what the backward reads lies in memory that the next forward writes
+		    held = []
+		    def run(*args):
+		        result, *saved = gm(*args)
+		        if not held:
+		            held.extend(torch.empty_like(t) for t in saved)
+		        for h, t in zip(held, saved):
+		            h.data.copy_(t)  # as a kernel writes: no version counter tells autograd
+		        return (result, *held)
+		    return make_boxed_func(run)
+
+		register_backend(aot_autograd(fw_compiler=saves, bw_compiler=plain), name="saves")
 		register_backend(aot_autograd(fw_compiler=static, bw_compiler=plain), name="static")
 		register_backend(aot_autograd(fw_compiler=plain, bw_compiler=static), name="static_backward")
 		register_backend(before, name="before")
@@ -212,6 +224,22 @@ torch() { # a backend of Dynamo with static buffers; what eager does is right
 	noticed_by static neg.prog "out 0 \(y\)"
 	noticed_by static_backward grad.prog "x.grad"
 	noticed_by before neg.prog "input x"
+	cp "$src/tests/prog/oracle/late_backward.prog" late.prog
+	sed 's/ late$//' late.prog >early.prog
+	check early.prog --target $target=saves,import=own --expect pass
+	expect "what was saved is overwritten after it was read" 0 $?
+	check late.prog --target $target=saves,import=own --script late.py
+	expect "a backward after the next forward reads it too late" 1 $?
+	has "its gradient is wrong" out "^late.prog: mismatch on .*: x.grad wrong in 4 of 4 elements"
+	PYTHONPATH=. "$python" late.py >shown 2>&1
+	expect "the script shows it" 1 $?
+	has "and which" shown "x.grad of call 0 is wrong"
+	"$bin" minimize late.prog --target $target=saves,import=own >out 2>err
+	expect "minimised" 0 $?
+	has "it stays late" out "^backward \(.*\) late$"
+	expect "two calls are left" 1 "$(grep -c '^call (' out)"
+	check late.prog --target torch:eager --target torch:aot_eager --expect pass
+	expect "PyTorch keeps them apart" 0 $?
 }
 
 $part

@@ -84,6 +84,10 @@ static void test_what_is_claimed(void)
 	c = claim(FINDING_VALUE, "mismatch", "out 0 (y)", 0);
 	q = claim_program(&c, &p);
 	EXPECT_INT(q.ncall, 0);
+	p.late = true;
+	q = claim_program(&c, &p);
+	EXPECT_INT(q.ncall, 1); /* the forward that runs before its backward */
+	p.late = false;
 	c = claim(FINDING_VALUE, "mismatch", "out 0 (y) after the last call", 0); /* which later calls change */
 	q = claim_program(&c, &p);
 	EXPECT_INT(q.ncall, 1);

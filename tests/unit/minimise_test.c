@@ -157,7 +157,7 @@ static void test_every_kind(void)
 		"d = input([3], dtype=f16, data=[0, 1, 0])\nw = input([8, 3], stride=[1, 8], offset=2, fill=\"normal\")\n"
 		"u = input_view(w, [4], [1])\nm = sym_size.int(x, dim=0)\ny = slice.Tensor(x, dim=-1, start=1, end=3)\n"
 		"z = mul.Scalar(y, 3.0)\nv = view(z, [2*m])\nk = neg(d)\nh = add.Tensor(u, u)\nj = sum.dim_IntList(w, dim=[0], keepdim=True)\n"
-		"g = input([2*n], dtype=f64, seed=7)\nreturn (v, k, h, j)\nbackward (v: g)\ncall (n=5)\ncall (d: data=[1, 1, 1])\n";
+		"g = input([2*n], dtype=f64, seed=7)\nreturn (v, k, h, j)\nbackward (v: g) late\ncall (n=5)\ncall (d: data=[1, 1, 1])\n";
 	int kinds[NSHRINKS] = {0};
 	struct arena a;
 	struct prog p, q;

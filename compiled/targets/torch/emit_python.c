@@ -272,7 +272,8 @@ bool emit_request(struct torch_request *out, const struct prog *p, const struct 
 		.nbackward = p->nback,
 		.input = input,
 		.call = call,
-		.backward = back};
+		.backward = back,
+		.late = p->late};
 	sb_free(&sb);
 	return true;
 }

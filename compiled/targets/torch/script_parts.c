@@ -125,6 +125,7 @@ static void backward_list(struct strbuf *sb, const struct torch_request *r)
 	for (int i = 0; i < r->nbackward; i++)
 		sb_printf(sb, "%s%d", i ? ", " : "", r->backward[i]);
 	sb_puts(sb, "]  # outputs that get a cotangent\n");
+	sb_printf(sb, "LATE = %s  # the backward of each call runs after the forward of the next one\n", r->late ? "True" : "False");
 }
 
 /* Options are texts; Inductor's configuration says of which type. */

@@ -11,16 +11,18 @@ def make_inputs(call):
     return storages, made
 
 
-def run(fn, call):
+def run_forward(fn, call):
     storages, made = make_inputs(call)
-    outs = fn(*[x for x, row in zip(made, INPUTS) if row[3]])
+    return storages, made, fn(*[x for x, row in zip(made, INPUTS) if row[3]])
+
+
+def run_backward(storages, made, outs):
     if BACKWARD:
         with torch.no_grad():
             cots = cotangents(*[x for x, row in zip(made, INPUTS) if row[4]])
         torch.autograd.backward([outs[i] for i in BACKWARD], list(cots))
     if DEVICE == "cuda":
         torch.cuda.synchronize()
-    return storages, made, outs
 
 
 # ---- in a process of its own: what is left behind, as plain numbers ----
@@ -68,9 +70,12 @@ def attempt(wrap):
     except Exception as e:
         return f"cannot be asked: {type(e).__name__}: {e}", None
     try:
-        for call in range(len(CALLS)):
-            held.append(run(fn, call))
-            if call == LOOK and MUST.get("stays"):
+        for step in range(len(CALLS) + LATE):
+            if step < len(CALLS):
+                held.append(run_forward(fn, step))
+            if step >= LATE:
+                run_backward(*held[step - LATE])
+            if step - LATE == LOOK and MUST.get("stays"):
                 then = facts(*held[LOOK])[TENSOR]
     except Exception as e:
         text = f"{type(e).__name__}: {e}"

@@ -126,6 +126,7 @@ static void put_request(struct strbuf *sb, const struct torch_request *r)
 	wire_put_u32(sb, (uint32_t)r->nbackward);
 	for (int i = 0; i < r->nbackward; i++)
 		wire_put_u32(sb, (uint32_t)r->backward[i]);
+	wire_put_u8(sb, r->late);
 	wire_put_u32(sb, (uint32_t)r->nouts);
 	wire_put_u32(sb, (uint32_t)r->ncalls);
 	for (int c = 0; c < r->ncalls; c++) {

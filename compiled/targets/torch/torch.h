@@ -49,6 +49,7 @@ struct torch_request {
 	const struct torch_input *input;
 	const struct torch_call *call; /* call 0: the program's own data */
 	const int *backward;           /* output indices that get the cotangents, in order; nbackward 0: no backward */
+	bool late;                     /* the backward of each call runs after the forward of the next one */
 	int limit_ms;                  /* time limit; 0: a default by stage. The first compile of a child gets 120 s more. */
 };
 

@@ -159,6 +159,7 @@ class Request:
     nstorages: int
     inputs: list[Input]
     backward: list[int]
+    late: bool  # the backward of each call runs after the forward of the next one
     nouts: int
     calls: list[Call]
 
@@ -179,14 +180,14 @@ def read_request(data: bytes) -> Request:
     source, nstorages = r.text(), r.u32()
     inputs = [Input(r.text(), bool(r.u8()), bool(r.u8()), bool(r.u8()), bool(r.u8()), r.u32()) for _ in range(r.u32())]
     backward = [r.u32() for _ in range(r.u32())]
-    nouts = r.u32()
+    late, nouts = bool(r.u8()), r.u32()
     calls = []
     for _ in range(r.u32()):
         values = [r.i64() if i.symbol else read_meta(r, device) for i in inputs]
         calls.append(Call(values, [r.blob() for _ in range(nstorages)]))
     if r.pos != len(data):
         raise HarnessError(f"request has {len(data) - r.pos} bytes too many")
-    return Request(stage, device, options, source, nstorages, inputs, backward, nouts, calls)
+    return Request(stage, device, options, source, nstorages, inputs, backward, late, nouts, calls)
 
 
 # ---- one call --------------------------------------------------------------------------------------------------
@@ -242,6 +243,43 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def run_forward(req: Request, index: int, fn: Callable[..., Any], watch: Watcher | None = None) -> Ran:
+    storages = make_storages(req, req.calls[index])
+    args = make_inputs(req, req.calls[index], storages)
+    leaves = [a for a, i in zip(args, req.inputs, strict=True) if i.requires_grad]
+    to_f = [a for a, i in zip(args, req.inputs, strict=True) if i.to_f]
+    started = time.perf_counter()
+    try:
+        with watch("forward") if watch else nullcontext():
+            outs = fn(*to_f)
+        if not req.backward:
+            synchronize(req.device)
+    except Exception as error:
+        raise ProgramError(error, index, "forward") from error
+    run_ms = (time.perf_counter() - started) * 1e3
+    if not isinstance(outs, (tuple, list)) or len(outs) != req.nouts:
+        raise HarnessError(f"f returned {type(outs).__name__}, expected a tuple of {req.nouts}")
+    return Ran(storages, args, leaves, outs, run_ms)
+
+
+def run_backward(req: Request, index: int, ran: Ran, cotangents: Callable[..., Any], watch: Watcher | None = None) -> None:
+    to_cotangents = [a for a, i in zip(ran.args, req.inputs, strict=True) if i.to_cotangents]
+    phase = "cotangents"
+    started = time.perf_counter()
+    try:
+        with torch.no_grad():
+            grads = cotangents(*to_cotangents)
+            if watch:
+                grads = [g.contiguous() for g in grads]
+        phase = "backward"
+        with watch("backward") if watch else nullcontext():
+            torch.autograd.backward([ran.outs[i] for i in req.backward], list(grads))
+        synchronize(req.device)
+    except Exception as error:
+        raise ProgramError(error, index, phase) from error
+    ran.run_ms += (time.perf_counter() - started) * 1e3
+
+
 def run_call(
     req: Request,
     index: int,
@@ -250,33 +288,28 @@ def run_call(
     watch: Watcher | None = None,
 ) -> Ran:
     """Forward, cotangents, backward of one call. A watcher sees those three only, and makes the cotangents dense."""
-    call = req.calls[index]
-    storages = make_storages(req, call)
-    args = make_inputs(req, call, storages)
-    leaves = [a for a, i in zip(args, req.inputs, strict=True) if i.requires_grad]
-    to_f = [a for a, i in zip(args, req.inputs, strict=True) if i.to_f]
-    to_cotangents = [a for a, i in zip(args, req.inputs, strict=True) if i.to_cotangents]
-    phase = "forward"
-    started = time.perf_counter()
-    try:
-        with watch("forward") if watch else nullcontext():
-            outs = fn(*to_f)
-        if cotangents is not None:
-            phase = "cotangents"
-            with torch.no_grad():
-                grads = cotangents(*to_cotangents)
-                if watch:
-                    grads = [g.contiguous() for g in grads]
-            phase = "backward"
-            with watch("backward") if watch else nullcontext():
-                torch.autograd.backward([outs[i] for i in req.backward], list(grads))
-        synchronize(req.device)
-    except Exception as error:
-        raise ProgramError(error, index, phase) from error
-    run_ms = (time.perf_counter() - started) * 1e3
-    if not isinstance(outs, (tuple, list)) or len(outs) != req.nouts:
-        raise HarnessError(f"f returned {type(outs).__name__}, expected a tuple of {req.nouts}")
-    return Ran(storages, args, leaves, outs, run_ms)
+    ran = run_forward(req, index, fn, watch)
+    if cotangents is not None:
+        run_backward(req, index, ran, cotangents, watch)
+    return ran
+
+
+def run_calls(req: Request, fn: Callable[..., Any], cotangents: Callable[..., Any] | None) -> Iterator[tuple[int, Ran]]:
+    """All calls, each when its backward has run."""
+    waiting: Ran | None = None
+    for index in range(len(req.calls)):
+        ran = run_forward(req, index, fn)
+        if waiting and cotangents:
+            run_backward(req, index - 1, waiting, cotangents)
+            yield index - 1, waiting
+        waiting = ran if req.late and cotangents else None
+        if not waiting:
+            if cotangents:
+                run_backward(req, index, ran, cotangents)
+            yield index, ran
+    if waiting and cotangents:
+        run_backward(req, len(req.calls) - 1, waiting, cotangents)
+        yield len(req.calls) - 1, waiting
 
 
 def logical_bytes(t: Tensor) -> bytes:
@@ -714,8 +747,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
     before = compile_seconds() if req.stage in COMPILING else 0.0
     try:
         with probe.installed() if probe else nullcontext():
-            for index in range(len(req.calls)):
-                ran = run_call(req, index, fn, cotangents)
+            for index, ran in run_calls(req, fn, cotangents):
                 answer.calls.append(Report(req, index, ran))
                 if probe and probe.excuse and index == 0:
                     answer.artifacts.append(excuse(req, f, cotangents, ran))
