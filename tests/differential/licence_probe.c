@@ -402,14 +402,15 @@ static void finish_task(struct runner *r, struct slot *s)
 	exec_take(&got, &s->a, s->e);
 	outcome_of(&o, s->p, &got, &r->t, NULL, &s->a);
 	s->busy = false;
-	if (k.n > 1 && o.verdict != VD_PASS && o.verdict != VD_MISMATCH) {
+	bool compared = got.status == RES_OK && (o.verdict == VD_PASS || o.verdict == VD_MISMATCH);
+	if (k.n > 1 && !compared) {
 		push_task(r, k.first, k.n / 2, k.dt);
 		push_task(r, k.first + k.n / 2, k.n - k.n / 2, k.dt);
 		return;
 	}
 	EXPECT(o.verdict == VD_PASS, "%s on %s: %s\n%s", verdict_name[o.verdict], r->name, o.why,
 		verdict_diverges(o.verdict) ? o.report : prog_text(s->p, &s->a));
-	if (o.verdict == VD_PASS || o.verdict == VD_MISMATCH)
+	if (compared)
 		measure_all(r, s, &got, &s->a);
 	else
 		add_unjudged(r, s->p, &k, &o);
