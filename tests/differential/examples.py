@@ -48,7 +48,8 @@ class Example:
     def operand(self, size, index=None) -> str:
         name = next(self.letters)
         name = name if index is None else name + "0"
-        positive = ', fill="positive"' if self.op["licence"] in ("TRANS", "DIV") else ""
+        # of zeros PyTorch refuses the gradient of cumprod into another dtype
+        positive = ', fill="positive"' if self.op["licence"] in ("TRANS", "DIV", "SCAN") else ""
         self.operands[name] = index or f"{size}, seed={{s}}{positive}"
         return "{" + name + "}"
 
