@@ -23,6 +23,10 @@ int fill_find(const char *name)
 	return -1;
 }
 
+bool fill_is_unique(const char *name) { return str_eq(name, "unique") || str_eq(name, "unique_around"); }
+bool fill_is_around(const char *name) { return str_eq(name, "around") || str_eq(name, "unique_around"); }
+bool fill_is_positions(const char *name) { return str_eq(name, "index") || fill_is_unique(name) || fill_is_around(name); }
+
 static uint64_t hash_cell(uint64_t key, uint64_t c) { return mix64(key ^ c * 0xd1342543de82ef95u); }
 
 /* Range of the dyadic fill: k in [-reach, reach] (u8: [0, 2 reach]), value k * step. */
@@ -96,6 +100,15 @@ static void store_normal(enum dtype t, void *p, uint64_t h)
 	dtype_store_i(t, p, t == DT_U8 ? v + 100 : v);
 }
 
+/* The whole range of an integer; of i64 what is beyond f64's precision and may still be summed. */
+static void store_wide(enum dtype t, void *p, uint64_t h)
+{
+	if (t == DT_I64)
+		dtype_store_i(t, p, (int64_t)(h >> 9) - ((int64_t)1 << 54));
+	else
+		store_bits(t, p, h);
+}
+
 static void store_dyadic(enum dtype t, void *p, int64_t r)
 {
 	const struct dyadic *d = &dyadic[t];
@@ -125,12 +138,18 @@ static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_
 		store_bits(t, p, special[t][(h >> 2 & 31) % NSPECIAL]);
 		return;
 	}
+	if (fill == FILL_WIDE && dtype_is_int(t)) {
+		store_wide(t, p, h);
+		return;
+	}
 	switch (fill) {
 	case FILL_NORMAL: store_normal(t, p, h); return;
 	case FILL_TIES: store_steps(t, p, (r & 3) - (t != DT_U8), 1); return;
 	case FILL_POSITIVE: store_steps(t, p, r % dyadic[t].reach + 1, dyadic[t].step); return;
+	case FILL_AROUND: store_steps(t, p, t == DT_U8 ? r % high : (r >> 1) % high - (r & 1 ? high : 0), 1); return;
 	case FILL_INDEX:
-	case FILL_UNIQUE: store_steps(t, p, r % high, 1); return;
+	case FILL_UNIQUE:
+	case FILL_UNIQUE_AROUND: store_steps(t, p, r % high, 1); return;
 	case FILL_MASK: store_steps(t, p, r & 1, 1); return;
 	default: store_dyadic(t, p, r);
 	}
@@ -148,19 +167,19 @@ static int64_t gcd(int64_t a, int64_t b)
 
 /* One line of the unique fill: an affine permutation of [0, high). high is at most 2^53 and j, a < high are sizes or residues:
  * the products are reduced step by step instead of multiplied. */
-static void fill_line(unsigned char *data, const struct meta *m, int dim, int64_t off, uint64_t h, int64_t high)
+static void fill_line(unsigned char *data, const struct meta *m, int dim, int64_t off, uint64_t h, int64_t high, bool around)
 {
 	int64_t b = (int64_t)(h >> 33) % high, a = (1 + (int64_t)(h & 0xffffffff) % high) % high;
 	while (gcd(a, high) != 1)
 		a = (a + 1) % high;
 	int64_t n = m->rank ? m->size[dim] : 1, stride = m->rank ? m->stride[dim] : 0, v = b;
 	for (int64_t j = 0; j < n; j++) {
-		store_steps(m->dtype, data + (off + j * stride) * dtype_nbytes(m->dtype), v, 1);
+		store_steps(m->dtype, data + (off + j * stride) * dtype_nbytes(m->dtype), around && j % 2 ? v - high : v, 1);
 		v = v >= high - a ? v - (high - a) : v + a;
 	}
 }
 
-static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key, int64_t high, int dim)
+static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key, int64_t high, int dim, bool around)
 {
 	if (m->dtype == DT_B8 || meta_numel(m) == 0)
 		return;
@@ -178,7 +197,7 @@ static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key,
 	meta_iter_start(&it, &lines);
 	uint64_t l = 0;
 	do
-		fill_line(data, m, dim, it.off, hash_cell(key, l++), high);
+		fill_line(data, m, dim, it.off, hash_cell(key, l++), high, around && m->dtype != DT_U8);
 	while (meta_iter_next(&it, &lines));
 }
 
@@ -190,8 +209,8 @@ void fill_cells(void *data, int64_t ncells, const struct meta *m, enum fill fill
 	high = fill_high(m->dtype, high);
 	for (int64_t c = 0; c < ncells; c++, p += nbytes)
 		store_cell(m->dtype, p, fill, hash_cell(key, (uint64_t)c), high);
-	if (fill == FILL_UNIQUE)
-		fill_unique(data, m, key, high, dim);
+	if (fill == FILL_UNIQUE || fill == FILL_UNIQUE_AROUND)
+		fill_unique(data, m, key, high, dim, fill == FILL_UNIQUE_AROUND);
 }
 
 void *fill_storage(const struct prog *p, int storage, struct arena *a)

@@ -14,11 +14,15 @@
  *   special   if h & 3 is 0: entry (h >> 2 & 31) % 12 of the dtype's table in fill.c (infinities, nan, -0.0, denormals, limits); else
  *             dyadic
  *   ties      (r & 3) - 1, that is -1, 0, 1 or 2; u8: r & 3
+ *   wide      integers alone, of the whole range of the dtype: the low bits of h; i64: (h >> 9) - 2^54, so that most are no number of f64
+ *             and a hundred of them can be summed. Floats: dyadic
  *   index     r % high, high at least 1 and at most what the dtype holds exactly (fill_high)
+ *   around    positions of which half are counted from the end: (r >> 1) % high, minus high if r is odd; u8: index
  *   unique    by LOGICAL index, in the storage of an `input` row: the line number l (row-major over the sizes without dim `dim`)
  *             draws h from l as above; element j of the line is (a * j + b) % high with b = r % high and a the first of
  *             1 + (h & 0xffffffff) % high, … (+1 modulo high) that has no common factor with high: distinct while
  *             size(dim) <= high. Cells that the input does not reach hold the `index` fill. Lines that share cells: the last wins.
+ *   unique_around  unique, with high subtracted from the elements of odd j; u8: unique
  *   mask      r & 1 */
 #ifndef SCATTERPROOF_FILL_H
 #define SCATTERPROOF_FILL_H
@@ -28,11 +32,15 @@
 
 #define FILL_LIST(X)                                                                                                                       \
 	X(DYADIC, "dyadic")                                                                                                                    \
-	X(NORMAL, "normal") X(SPECIAL, "special") X(TIES, "ties") X(POSITIVE, "positive") X(INDEX, "index") X(UNIQUE, "unique") X(MASK, "mask")
+	X(NORMAL, "normal") X(SPECIAL, "special") X(TIES, "ties") X(POSITIVE, "positive") X(WIDE, "wide") X(INDEX, "index")                    \
+	X(AROUND, "around") X(UNIQUE, "unique") X(UNIQUE_AROUND, "unique_around") X(MASK, "mask")
 #define FILL_ENUM(id, name) FILL_##id,
 enum fill { FILL_LIST(FILL_ENUM) NFILLS };
 extern const char *const fill_name[NFILLS];
 int fill_find(const char *name);                           /* -1 if none */
+bool fill_is_positions(const char *name);                  /* below `high` ... */
+bool fill_is_unique(const char *name);                     /*   and no two alike along `dim` */
+bool fill_is_around(const char *name);                     /*   some counted from the end */
 const char *fill_names(void);                              /* all of them, "dyadic, normal, ..." */
 const char *fill_guess(struct guess *g, const char *name); /* see guess_text */
 

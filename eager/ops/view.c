@@ -377,17 +377,17 @@ static bool check_leaf(struct meta_ctx *c, bool requires_grad)
 	return true;
 }
 
-/* fill=index and fill=unique give integers in [0, high); unique needs enough of them along dim. */
+/* Fills of positions give integers in [0, high), or as many below it; unique ones need enough of them along dim. */
 static bool check_fill(struct meta_ctx *c)
 {
 	const struct meta *o = &c->out[0];
 	const char *fill = c->n->arg[A_input_fill].str;
 	int64_t high = node_int(c->n, A_input_high);
-	bool unique = str_eq(fill, "unique");
+	bool unique = fill_is_unique(fill);
 	int d;
 	if (fill_find(fill) < 0)
 		return err_set(c->err, "fill '%s' is unknown (%s)%s", fill, fill_names(), fill_guess(&(struct guess){0}, fill));
-	if ((!unique && !str_eq(fill, "index")) || meta_numel(o) == 0)
+	if (!fill_is_positions(fill) || meta_numel(o) == 0)
 		return true;
 	if (!dtype_is_int(o->dtype))
 		return err_set(c->err, "fill=%s needs an integer dtype, not %s", fill, dtype_info[o->dtype].name);
@@ -398,7 +398,7 @@ static bool check_fill(struct meta_ctx *c)
 	if (!dim_wrap(&d, node_int(c->n, A_input_dim), o->rank, c->err))
 		return false;
 	if (o->size[d] > high)
-		return err_set(c->err, "fill=unique needs %" PRId64 " different values of dim %d below high=%" PRId64, o->size[d], d, high);
+		return err_set(c->err, "fill=%s needs %" PRId64 " different values of dim %d below high=%" PRId64, fill, o->size[d], d, high);
 	return true;
 }
 

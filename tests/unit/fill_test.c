@@ -4,6 +4,7 @@
 #include "eager/lang/fill.h"
 #include "tests/test.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static struct arena arena;
@@ -28,8 +29,8 @@ static void ranges(void)
 	for (int t = 0; t < NDTYPES; t++) {
 		struct meta m = line_meta((enum dtype)t, 4000);
 		const char *p = cells(&m, 4000, FILL_POSITIVE, 7, 0, 0), *d = cells(&m, 4000, FILL_DYADIC, 8, 0, 0);
-		const char *x = cells(&m, 4000, FILL_INDEX, 9, 5, 0);
-		double lo = 0, hi = 0, least = 1e9, seen = 0;
+		const char *x = cells(&m, 4000, FILL_INDEX, 9, 5, 0), *around = cells(&m, 4000, FILL_AROUND, 9, 5, 0);
+		double from = 0, lo = 0, hi = 0, least = 1e9, seen = 0;
 		for (int i = 0; i < 4000; i++) {
 			double v = dtype_load_f(m.dtype, d + i * dtype_nbytes(m.dtype));
 			lo = MIN(lo, v);
@@ -38,10 +39,34 @@ static void ranges(void)
 			v = dtype_load_f(m.dtype, x + i * dtype_nbytes(m.dtype));
 			seen = MAX(seen, v);
 			EXPECT(v >= 0 && v < 5 && v == (double)(int)v, "%s: index %g", dtype_info[t].name, v);
+			v = dtype_load_f(m.dtype, around + i * dtype_nbytes(m.dtype));
+			from = MIN(from, v);
+			EXPECT(v >= -5 && v < 5 && v == (double)(int)v, "%s: around %g", dtype_info[t].name, v);
 		}
 		double want = t == DT_B8 ? 1 : t == DT_U8 ? 16 : t == DT_F16 ? 3 : t == DT_BF16 ? 1.5 : t == DT_F32 ? 4 : 8;
 		EXPECT(hi == want && lo == (t == DT_B8 || t == DT_U8 ? 0 : -want), "%s: %g..%g", dtype_info[t].name, lo, hi);
 		EXPECT(least > 0 && seen == (t == DT_B8 ? 1 : 4), "%s: %g %g", dtype_info[t].name, least, seen);
+		EXPECT(from == (t == DT_B8 || t == DT_U8 ? 0 : -5), "%s: around from %g", dtype_info[t].name, from);
+	}
+}
+
+/* Both ends of the range come up, or nearly; of i64 most are no f64. */
+static void wide_is_wide(void)
+{
+	static const enum dtype ints[] = {DT_U8, DT_I8, DT_I16, DT_I32, DT_I64};
+	for (int k = 0; k < ARRAY_LEN(ints); k++) {
+		struct meta m = line_meta(ints[k], 4000);
+		const char *p = cells(&m, 4000, FILL_WIDE, 3, 0, 0);
+		double lo = 0, hi = 0, most = ints[k] == DT_U8 ? 256 : ints[k] == DT_I64 ? 0x1p54 : ldexp(1, 8 * dtype_nbytes(ints[k]) - 1);
+		int rounded = 0;
+		for (int i = 0; i < 4000; i++) {
+			int64_t v = dtype_load_i(m.dtype, p + i * dtype_nbytes(m.dtype));
+			lo = MIN(lo, (double)v);
+			hi = MAX(hi, (double)v);
+			rounded += (int64_t)(double)v != v;
+		}
+		EXPECT(hi > 0.99 * most && hi <= most && (ints[k] == DT_U8 ? lo == 0 : lo < -0.99 * most), "%s: %g..%g", dtype_info[ints[k]].name, lo, hi);
+		EXPECT(ints[k] == DT_I64 ? rounded > 500 : !rounded, "%d of %s are no f64", rounded, dtype_info[ints[k]].name);
 	}
 }
 
@@ -67,12 +92,15 @@ static void unique_is_unique(void)
 			.dtype = seed & 1 ? DT_I32 : DT_I64, .rank = 3, .size = {3, n, 2}, .stride = {2 * n, 2, 1}, .offset = (int64_t)(seed % 3)};
 		if (seed & 2)
 			m.stride[0] = 1, m.stride[1] = 6, m.stride[2] = 3;
-		const char *p = cells(&m, meta_extent(&m), FILL_UNIQUE, seed, high, 1);
+		const bool around = seed & 4;
+		const char *p = cells(&m, meta_extent(&m), around ? FILL_UNIQUE_AROUND : FILL_UNIQUE, seed, high, 1);
 		for (int line = 0; line < 6; line++) {
 			bool seen[16] = {false};
 			for (int64_t j = 0; j < n; j++) {
 				int64_t c = m.offset + line / 2 * m.stride[0] + j * m.stride[1] + line % 2 * m.stride[2];
 				int64_t v = dtype_load_i(m.dtype, p + c * dtype_nbytes(m.dtype));
+				EXPECT(around ? v >= -high && v < high && (v < 0) == (j % 2) : v >= 0, "seed %d: %d of %d", (int)seed, (int)v, (int)j);
+				v += v < 0 ? high : 0;
 				EXPECT(v >= 0 && v < high && !seen[v], "seed %d line %d: %d again", (int)seed, line, (int)v);
 				seen[v & 15] = true;
 			}
@@ -254,6 +282,7 @@ int main(int argc, char **argv)
 	RUN(names);
 	RUN(ranges);
 	RUN(normal_moments);
+	RUN(wide_is_wide);
 	RUN(unique_is_unique);
 	RUN(known_values);
 	RUN(captured);

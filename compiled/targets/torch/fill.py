@@ -58,7 +58,11 @@ def _cells(dtype: str, h: torch.Tensor, fill: str, high: int) -> torch.Tensor:
         return (n.double() / 65536).to(to) if to.is_floating_point else ((n >> 12) + (100 if dtype == "u8" else 0)).to(to)
     if fill == "ties":
         return ((r & 3) - int(dtype != "u8")).to(to)
-    if fill in ("index", "unique"):
+    if fill == "wide" and not to.is_floating_point:
+        return _shr(h, 9) - (1 << 54) if dtype == "i64" else h.to(to)
+    if fill == "around" and dtype != "u8":
+        return ((r >> 1) % high - (r & 1) * high).to(to)
+    if fill in ("index", "around", "unique", "unique_around"):
         return (r % high).to(to)
     if fill == "mask":
         return (r & 1).to(to)
@@ -74,10 +78,11 @@ def _cells(dtype: str, h: torch.Tensor, fill: str, high: int) -> torch.Tensor:
 
 def make_storage(dtype: str, ncells: int, fill: str, seed: int, high: int = 0, dim: int = 0,
                  size: tuple = (), stride: tuple = (), offset: int = 0) -> torch.Tensor:
-    """The cells of one input storage as a 1-d tensor; size, stride and offset matter to fill "unique" only."""
+    """The cells of one input storage as a 1-d tensor; size, stride and offset matter to unique fills only."""
     high = max(min(high, 1 << _HOLDS.get(dtype, 0)), 1)
     cells = _cells(dtype, _hashes(seed, ncells), fill, high)
-    if fill == "unique" and dtype != "b8" and math.prod(size):
+    if fill.startswith("unique") and dtype != "b8" and math.prod(size):
+        less = high if fill == "unique_around" and dtype != "u8" else 0
         n, step, lines = 1, 0, torch.zeros((), dtype=torch.int64)
         for d, (count, by) in enumerate(zip(size, stride)):
             if d == dim % len(size):
@@ -90,7 +95,7 @@ def make_storage(dtype: str, ncells: int, fill: str, seed: int, high: int = 0, d
             while math.gcd(a, high) != 1:
                 a = (a + 1) % high
             for j in range(n):
-                cells[start + j * step] = (a * j + b) % high
+                cells[start + j * step] = (a * j + b) % high - less * (j % 2)
     return cells
 
 
