@@ -197,6 +197,8 @@ void shrink_refit_cotangents(struct prog *q)
 {
 	for (int i = 0; i < q->nback; i++) {
 		struct node *g = &q->node[q->back[i].cotangent];
+		if (!q->node[q->back[i].node].nout || !g->nout) /* eager refuses the row: it has no sizes */
+			continue;
 		const struct meta *want = node_meta(q, q->back[i].node), *have = node_meta(q, q->back[i].cotangent);
 		if ((g->op != OP_input && g->op != OP_full) || (meta_same_sizes(want, have) && want->dtype == have->dtype))
 			continue;
