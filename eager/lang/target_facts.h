@@ -33,7 +33,8 @@ enum {
 	FREE_SEVERAL_VIEWS = 32,  /* an output that requires grad and is one of an operator's several views may be fresh */
 	FREE_GRADIENT_PARTS = 64, /* gradients may be parts of larger memory, shared (with the caller's cotangent, too) behind any
 	                                 * operator that computes nothing */
-	FREE_REQUIRES_GRAD = 128  /* outputs do not say whether they require grad */
+	FREE_REQUIRES_GRAD = 128, /* outputs do not say whether they require grad */
+	FREE_UNREAD_RAISE = 256   /* a row whose result nobody reads, and which writes nothing, need not raise */
 };
 
 /* Everything that decides which numbers it may compute: the licence is worked out from these alone. FIELD(type, name); each is compared. */

@@ -3,6 +3,7 @@
 
 #include "eager/base/escape.h"
 #include "eager/base/guess.h"
+#include "eager/lang/edit.h"
 #include "eager/run/interp.h"
 
 #include <inttypes.h>
@@ -215,6 +216,15 @@ const char *program_raises(const struct prog *p, const struct target *t, struct 
 	return interp_run(&plain, p, a, &o, &err) == INTERP_OK && plain.status == RES_RAISED ? plain.message : NULL;
 }
 
+/* Only rows raise that a compiler may leave out, because nobody reads what they compute. */
+static bool raises_unread(const struct prog *p, const struct target *t, struct arena *a)
+{
+	struct target_facts facts;
+	struct prog read;
+	target_facts(&facts, t);
+	return facts.freedoms & FREE_UNREAD_RAISE && edit_sweep(&read, p, a, NULL) && !program_raises(&read, t, a);
+}
+
 /* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do
  * instead neither set of rules expects. */
 static void from_must_raise(
@@ -230,6 +240,10 @@ static void from_must_raise(
 	} else if (plain) {
 		out->verdict = VD_INVALID;
 		out->why = "it says that eager must refuse it, and eager does not";
+	} else if (raises_unread(p, t, a)) {
+		out->verdict = VD_PASS;
+		out->freedoms = FREE_UNREAD_RAISE;
+		out->why = "what eager refuses nobody reads, and it is left out";
 	} else {
 		const char *eager = program_raises(p, t, a);
 		eager = eager ? eager : jc->status == REF_RAISES ? jc->message : NULL;
