@@ -49,7 +49,6 @@ bool prog_has_window(const struct prog *p, int node);
 bool pure_may_share(const struct pure *g, int node, int by);
 bool meta_identical(const struct meta *a, const struct meta *b); /* in all that later rows see */
 bool row_is_view(const struct prog *p, int node);                /* one result, which lies in its first operand's memory */
-bool arg_same(const struct arg *a, const struct arg *b);         /* bit for bit; data of inputs never */
 
 enum { FOLD_MAX_ELEMENTS = 1 << 16 }; /* larger rows stay */
 bool pass_fold(struct pure *g, struct err *err);

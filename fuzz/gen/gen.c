@@ -9,6 +9,8 @@
 
 int draw_op(struct world *w)
 {
+	if (w->pol->nlibrary && chance(w, PF_library))
+		return w->pol->library[choose_below(w->c, (uint64_t)w->pol->nlibrary)];
 	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
 	if (f < 0)
 		return -1;
@@ -29,7 +31,11 @@ static bool add_nodes(struct world *w)
 			return false;
 		if (w->p->nnode > MAX_NODES / 2)
 			break;
-		made += chance(w, PF_assign) ? add_assignment(w) : add_op(w, op, -1) >= 0;
+		bool assigned = chance(w, PF_assign);
+		int node = assigned ? -1 : add_op(w, op, -1);
+		made += assigned ? add_assignment(w) : node >= 0;
+		if (node >= 0 && (chance(w, PF_twin) || (w->zeros && choose_chance(w->c, 50))))
+			add_twin(w, node);
 	}
 	return made > 0;
 }
@@ -102,11 +108,47 @@ static int expanded(struct world *w, int node, const struct meta *m)
 	return e;
 }
 
-/* Ones (or halves) of stride 0; data, dense or with a layout of its own; data expanded from fewer dims. */
+/* PyTorch's gradient of a scatter's self is a scatter into the cotangent, whose strides it keeps unless one is 0: in windows the zeros go
+ * to other elements, too (corpus/regressions/scatter_of_window_cotangent.prog). */
+static bool differentiates_scatter(const struct world *w)
+{
+	for (int i = 0; i < w->p->nnode; i++)
+		if (op_has(w->p->node[i].op, T_SCATTER) && w->p->node[i].nout && has_grad(w, i))
+			return true;
+	return false;
+}
+
+/* Windows over data of fewer cells, along one dim; -1: no room for them. */
+static int add_windows(struct world *w, const struct meta *m)
+{
+	int d = m->rank < 2 || differentiates_scatter(w) ? -1 : (int)choose_below(w->c, (uint64_t)m->rank - 1);
+	if (d < 0 || m->size[d] == 0 || m->size[m->rank - 1] == 0)
+		return -1;
+	struct shape s = shape_of(m);
+	int64_t length = s.size[--s.rank], step = choose_int(w->c, 1, length);
+	s.size[d] = (m->size[d] - 1) * step + length;
+	int base = add_input(w, &s, &(struct input_spec){.dtype = m->dtype, .no_grad = true, .no_overlap = true, .no_view = true});
+	if (base < 0)
+		return -1;
+	int node = prog_add(w->p, OP_unfold, NULL);
+	struct node *n = &w->p->node[node];
+	n->arg[A_unfold_self] = arg_tensor(base);
+	n->arg[A_unfold_dimension] = arg_int(d);
+	n->arg[A_unfold_size] = arg_int(length);
+	n->arg[A_unfold_step] = arg_int(step);
+	if (!prog_infer_node(w->p, node, NULL))
+		BUG("unfold refused");
+	return node;
+}
+
+/* Ones (or halves) of stride 0; windows; data, dense or with a layout of its own; data expanded from fewer dims. */
 static int add_cotangent(struct world *w, const struct meta *m)
 {
 	struct input_spec spec = {.dtype = m->dtype, .no_grad = true, .no_overlap = true, .no_view = true};
 	struct shape s = shape_of(m);
+	int windows = chance(w, PF_cot_overlap) ? add_windows(w, m) : -1;
+	if (windows >= 0)
+		return windows;
 	if (m->rank && chance(w, PF_cot_broadcast)) {
 		if (choose_chance(w->c, 50))
 			return expanded(w, add_full(w, m, 0), m);
@@ -226,7 +268,9 @@ void begin_program(struct world *w, struct prog *out, struct arena *a, struct ch
 	w->p = out;
 	w->c = c;
 	w->pol = pol;
-	w->no_special = false;
+	w->no_special = w->lane = false;
+	w->unseen = chance(w, PF_unseen);
+	w->zeros = chance(w, PF_zeros);
 	w->seed = 1 + 10 * (int64_t)choose_below(c, 1000);
 	w->max_numel = pol->max_numel;
 	draw_pool(w);
@@ -250,6 +294,8 @@ bool gen_program_stats(
 	}
 	if (!pol->restricted && chance(w, PF_illegal) && choose_chance(c, 50))
 		add_illegality(w);
+	else if (!pol->restricted && chance(w, PF_outside))
+		add_outside(w);
 	if (!finish_program(w, err))
 		return false;
 	if (stats)

@@ -4,6 +4,8 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+#include <math.h>
+
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
 static int64_t from_front(int64_t dim, int rank) { return dim < 0 ? dim + MAX(rank, 1) : dim; }
@@ -34,6 +36,15 @@ static int64_t position(struct world *w, int64_t i, int64_t n) { return chance(w
 
 static bool keep_default(struct world *w, const struct param *q) { return q->has_default && chance(w, PF_plain); }
 
+int longest_dim(const struct meta *m)
+{
+	int longest = 0;
+	for (int d = 1; d < m->rank; d++)
+		if (m->size[d] > m->size[longest])
+			longest = d;
+	return longest;
+}
+
 /* ---- dims ------------------------------------------------------------------------------------------------------- */
 
 static bool draw_dim(struct world *w, struct making *m, int k)
@@ -46,12 +57,12 @@ static bool draw_dim(struct world *w, struct making *m, int k)
 	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
 	if (q->optional && chance(w, PF_plain))
 		return true;
-	if (keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before
+	if (!w->lane && keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before
 		&& !splits) {
 		m->arg[k] = arg_int(q->dflt.i);
 		return true;
 	}
-	int64_t d = choose_int(w->c, 0, n - 1 - (before >= 0));
+	int64_t d = w->lane ? longest_dim(&m->meta) : choose_int(w->c, 0, n - 1 - (before >= 0));
 	d += before >= 0 && d >= before;
 	if (splits) {
 		/* As many results as the dim is long, unless a chunk size says otherwise. */
@@ -411,7 +422,7 @@ static bool value_WINDOW(struct world *w, struct making *m, int k)
 
 static bool value_COUNT(struct world *w, struct making *m, int k)
 {
-	int64_t n = dim_size(m);
+	int64_t n = w->lane ? MIN(dim_size(m), 4) : dim_size(m);
 	m->arg[k] = arg_int(n ? choose_int(w->c, 1, n) : 0);
 	return true;
 }
@@ -475,6 +486,23 @@ static bool value_RANGE(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Mostly 0.0 and -0.0 where a program is to have both. */
+static double draw_real(struct world *w, const double *reals, int n)
+{
+	double v = reals[choose_below(w->c, (uint64_t)n)];
+	if (w->zeros && choose_chance(w->c, 75))
+		v = choose_chance(w->c, 50) ? -0.0 : 0.0;
+	return v;
+}
+
+/* As an integer, if it is one: no integer is -0.0. */
+static struct arg real_arg(struct world *w, double v, int percent)
+{
+	if (v == (double)(int64_t)v && !signbit(v) && !w->zeros && choose_chance(w->c, percent))
+		return arg_scalar_i((int64_t)v);
+	return arg_scalar_f(v);
+}
+
 static bool draw_scalar(struct world *w, struct making *m, int k)
 {
 	static const double reals[] = {1, 0, 2, -1, 0.5, 3, -2, 0.25, 1.5, 10};
@@ -486,11 +514,7 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
 	const bool power = m->op == OP_pow_Scalar; /* of integers: to a power that is no negative integer */
 	if (dtype_is_float(t) || (power && dtype_is_int(t) && choose_chance(w->c, 20))) {
-		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
-		if (v == (double)(int64_t)v && dtype_is_float(t) && choose_chance(w->c, 30))
-			m->arg[k] = arg_scalar_i((int64_t)v);
-		else
-			m->arg[k] = arg_scalar_f(v);
+		m->arg[k] = real_arg(w, draw_real(w, reals, ARRAY_LEN(reals)), dtype_is_float(t) ? 30 : 0);
 	} else if (t == DT_B8) {
 		m->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = {q->has_default ? SC_INT : SC_BOOL, choose_chance(w->c, 50), 0}};
 	} else {
@@ -510,8 +534,7 @@ static struct arg number_for(struct world *w, const struct making *m)
 	if (bools && (t == DT_B8 ? writes || !other_kind : other_kind && choose_chance(w->c, 30)))
 		return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_BOOL, choose_chance(w->c, 50), 0}};
 	if (dtype_is_float(t) || (other_kind && !writes)) {
-		double v = reals[choose_below(w->c, ARRAY_LEN(reals))];
-		return v == (double)(int64_t)v && choose_chance(w->c, 50) ? arg_scalar_i((int64_t)v) : arg_scalar_f(v);
+		return real_arg(w, draw_real(w, reals, ARRAY_LEN(reals)), 50);
 	}
 	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
 }
@@ -658,6 +681,53 @@ static bool draw_one(struct world *w, struct making *m, int k)
 	case K_STR: return false;
 	default: BUG("%s: parameter kind %d", op_info[m->op].name, (int)q->kind);
 	}
+}
+
+/* Positions along one dim are none along another. */
+static bool reads_positions(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if (role_is_positions(op_info[op].param[k].role))
+			return true;
+	return false;
+}
+
+static bool is_changeable(const struct making *m, int k)
+{
+	const struct param *q = param_of(m, k);
+	if (q->kind == K_DIM && reads_positions(m->op))
+		return false;
+	if (q->kind == K_TENSOR || q->kind == K_SCALAR)
+		return m->arg[k].tag == ARG_SCALAR && q->role != R_RANGE;
+	return (q->kind == K_DIM || q->kind == K_DIMS || q->kind == K_BOOL) && q->role == R_ANY && m->arg[k].tag != ARG_NONE;
+}
+
+/* A zero becomes the other one in half of the draws. */
+static void draw_changed(struct world *w, struct making *m, int k)
+{
+	const struct scalar *x = &m->arg[k].scalar;
+	const bool zero = m->arg[k].tag == ARG_SCALAR && x->kind == SC_FLOAT && x->f == 0;
+	if (zero && choose_chance(w->c, 50))
+		m->arg[k] = arg_scalar_f(-x->f);
+	else if (param_of(m, k)->kind == K_TENSOR)
+		m->arg[k] = number_for(w, m);
+	else
+		draw_one(w, m, k);
+}
+
+bool draw_other_arg(struct world *w, struct making *m)
+{
+	int found[MAX_ARGS], n = 0;
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (is_changeable(m, k))
+			found[n++] = k;
+	if (n == 0)
+		return false;
+	const int k = found[choose_below(w->c, (uint64_t)n)];
+	const struct arg was = m->arg[k];
+	for (int tries = 0; tries < 3 && arg_same(&m->arg[k], &was); tries++)
+		draw_changed(w, m, k);
+	return !arg_same(&m->arg[k], &was);
 }
 
 bool draw_plain_args(struct world *w, struct making *m)

@@ -1,7 +1,12 @@
 /* gen_illegal.c: one deliberate mistake at the end of a program, which then says that eager must refuse it, and in which words. Each
  * kind is legal but for one fact, which the rows of the op table supply by kinds, roles and saves; what it breaks is a row of `kinds`.
  *
- * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share. */
+ * The words are those that PyTorch 2.11.0 and 2.15.0 and our interpreter share.
+ *
+ * Of positions, which only data put outside, any row that looks them up may be the one that raises (add_outside). */
+#include "eager/lang/edit.h"
+#include "eager/lang/fill.h"
+#include "eager/run/interp.h"
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -237,32 +242,6 @@ static bool shifted_copy(struct world *w)
 	return finish(w, node);
 }
 
-/* Positions with one that does not exist, read by the rows that look: a gather's on the GPU would take the device down (exec.c). */
-static bool position(struct world *w)
-{
-	int x = some_value(w, DTS_FLOAT, 1, 3);
-	if (x < 0)
-		return false;
-	const struct meta m = *node_meta(w->p, x);
-	int64_t count = choose_int(w->c, 1, 4), bad = choose_int(w->c, 0, count - 1);
-	struct scalar data[4] = {{0}};
-	bool rows = m.rank == 2 && choose_chance(w->c, 50);
-	int dim = rows ? 0 : (int)choose_below(w->c, (uint64_t)m.rank);
-	for (int64_t k = 0; k < count; k++)
-		data[k] = (struct scalar){SC_INT, k == bad ? m.size[dim] : (int64_t)choose_below(w->c, (uint64_t)m.size[dim]), 0};
-	int i = put(w, OP_input), node;
-	w->p->node[i].arg[A_input_size] = arg_ints(w->p, &count, 1);
-	w->p->node[i].arg[A_input_dtype] = arg_dtype(DT_I64);
-	w->p->node[i].arg[A_input_data] = arg_data(w->p, data, (int)count);
-	CHECK(prog_infer_or_refuse(w->p, i, NULL));
-	node = put(w, rows ? OP_embedding : OP_index_select);
-	w->p->node[node].arg[rows ? A_embedding_weight : A_index_select_self] = arg_tensor(x);
-	if (!rows)
-		w->p->node[node].arg[A_index_select_dim] = arg_int(dim);
-	w->p->node[node].arg[rows ? A_embedding_indices : A_index_select_index] = arg_tensor(i);
-	return finish(w, node);
-}
-
 static const struct {
 	bool (*make)(struct world *w);
 	const char *says;
@@ -277,7 +256,6 @@ static const struct {
 	{part_written, "is a view and is being modified inplace"},
 	{broadcast_written, "more than one element of the written-to tensor refers to a single memory location"},
 	{shifted_copy, "some elements of the input tensor and the written-to tensor refer to a single memory location"},
-	{position, "out of"},
 };
 
 void add_illegality(struct world *w)
@@ -295,4 +273,98 @@ void add_illegality(struct world *w)
 	p->nret = nret;
 	p->nstorage = nstorage;
 	w->seed = seed;
+}
+
+/* ---- positions --------------------------------------------------------------------------------------------------------- */
+
+/* A row that looks its positions up, and the argument that has them. The gradient of an embedding writes where they say. */
+static int draw_reader(struct world *w, int *arg)
+{
+	int found[MAX_OPS], at[MAX_OPS], n = 0;
+	for (int f = 0; f < NFAMILIES; f++)
+		for (int i = 0; i < w->pol->nby_family[f]; i++) {
+			const struct op_info *o = &op_info[w->pol->by_family[f][i]];
+			for (int k = 0; k < o->nparam; k++)
+				if (role_is_positions(o->param[k].role) && o->param[k].role != R_ROWS) {
+					found[n] = w->pol->by_family[f][i];
+					at[n++] = k;
+				}
+		}
+	int i = n ? (int)choose_below(w->c, (uint64_t)n) : 0;
+	*arg = n ? at[i] : 0;
+	return n ? found[i] : -1;
+}
+
+/* The input that argument k reads positions from, the last one of a list; -1: it is computed, a mask, or has too many cells to write down. */
+static int positions_read(const struct prog *p, const struct arg *a)
+{
+	const int node = a->tag == ARG_TENSOR ? a->node : a->tag == ARG_TENSORS && a->n ? a->nodes[a->n - 1] : -1;
+	if (node < 0 || p->node[node].op != OP_input || node_given(&p->node[node], A_input_data))
+		return -1;
+	const struct meta *m = node_meta(p, node);
+	return m->dtype == DT_I64 && meta_numel(m) && meta_extent(m) <= 64 ? node : -1;
+}
+
+/* Its cells become numbers of the text. One of them is the first position behind the last, or, counted from the end, before the first. */
+static void move_outside(struct world *w, int node)
+{
+	struct node *n = &w->p->node[node];
+	const struct meta *m = &n->out[0].meta;
+	const int64_t high = node_int(n, A_input_high);
+	int64_t cell = m->offset;
+	struct arg data = fill_to_data(fill_storage(w->p, n->out[0].storage, w->p->arena), (int)meta_extent(m), m->dtype, w->p->arena);
+	for (int d = 0; d < m->rank; d++)
+		cell += m->stride[d] * (int64_t)choose_below(w->c, (uint64_t)m->size[d]);
+	data.data[cell].i = choose_chance(w->c, 70) ? high + (int64_t)choose_below(w->c, 3) : -high - 1;
+	n->arg[A_input_data] = data;
+	n->arg[A_input_fill] = n->arg[A_input_high] = n->arg[A_input_dim] = (struct arg){.tag = ARG_NONE};
+	prog_defaults(w->p, node);
+}
+
+static bool is_refused(const struct prog *p, int row)
+{
+	struct prog alone, bound, q = *p;
+	struct result r;
+	struct arena a;
+	const struct interp_options o = {.no_zones = true};
+	int order[MAX_NODES];
+	arena_init(&a);
+	for (int i = 0; i <= row; i++)
+		order[i] = i;
+	q.nret = 1;
+	q.ret[0] = row;
+	const bool refused = edit_select(&alone, &q, order, row + 1, &a, NULL) && prog_bind(&bound, &alone, 0, &a, NULL)
+		&& interp_run(&r, &bound, &a, &o, NULL) == INTERP_OK && r.status == RES_RAISED;
+	arena_free(&a);
+	return refused;
+}
+
+static bool make_outside(struct world *w)
+{
+	int k, before = w->p->nnode, op = draw_reader(w, &k), row = op < 0 ? -1 : add_op(w, op, -1);
+	int positions = row < 0 ? -1 : positions_read(w->p, &w->p->node[row].arg[k]);
+	if (positions < before) /* other rows may read those that were there */
+		return false;
+	move_outside(w, positions);
+	if (!is_refused(w->p, row))
+		return false;
+	if (choose_chance(w->c, 50))
+		add_return(w, row);
+	w->p->must_raise = true;
+	w->p->raises = "out of"; /* range, bounds: PyTorch has several kernels for one row, and several texts */
+	return true;
+}
+
+void add_outside(struct world *w)
+{
+	struct prog *p = w->p;
+	const struct prog before = *p;
+	const int64_t seed = w->seed;
+	for (int tries = 0; tries < 4 && p->nnode < MAX_NODES / 2; tries++) {
+		if (make_outside(w))
+			return;
+		p->nnode = before.nnode;
+		p->nstorage = before.nstorage;
+		w->seed = seed;
+	}
 }

@@ -187,6 +187,9 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 	draw_layout(w, &m, spec->no_overlap);
 	bool grad = dtype_is_float(spec->dtype) && !spec->no_grad && chance(w, PF_grad);
 	bool positive = spec->positive && dtype_is_float(spec->dtype) && chance(w, PF_positive);
+	struct input_spec all = *spec;
+	if (!spec->fill && dtype_is_int(spec->dtype) && chance(w, PF_wide))
+		all.fill = "wide";
 	int node = prog_add(w->p, OP_input, input_name(w));
 	struct node *n = &w->p->node[node];
 	n->arg[A_input_size] = arg_ints(w->p, m.size, m.rank);
@@ -195,8 +198,8 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 		n->arg[A_input_offset] = arg_int(m.offset);
 	}
 	n->arg[A_input_dtype] = arg_dtype(spec->dtype);
-	if (spec->fill || positive)
-		n->arg[A_input_fill] = arg_str(w->p, spec->fill ? spec->fill : "positive");
+	if (all.fill || positive)
+		n->arg[A_input_fill] = arg_str(w->p, all.fill ? all.fill : "positive");
 	n->arg[A_input_seed] = arg_int(w->seed++);
 	if (spec->high)
 		n->arg[A_input_high] = arg_int(spec->high);
@@ -205,8 +208,8 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 	n->arg[A_input_requires_grad] = arg_bool(grad);
 	prog_defaults(w->p, node);
 	infer_or_bug(w, node);
-	fact_input(w, node, spec, grad, -1);
-	if (!spec->fill && !spec->no_view && !spec->no_overlap && !grad && meta_numel(&m) > 1 && chance(w, PF_input_view))
+	fact_input(w, node, &all, grad, -1);
+	if (!all.fill && !spec->no_view && !spec->no_overlap && !grad && meta_numel(&m) > 1 && chance(w, PF_input_view))
 		add_view(w, node);
 	return node;
 }

@@ -20,6 +20,7 @@ struct fact {
 	bool index;     /* holds positions: read as an index, never written */
 	int high;       /* index: values are in [0, high) */
 	bool unique;    /* index: no value twice along dim unique_dim */
+	bool around;    /* index: some values are counted from the end, -high at least */
 	int unique_dim;
 	/* where root == this node */
 	bool grad; /* requires grad */
@@ -43,6 +44,9 @@ struct world {
 	int64_t max_numel;
 	int64_t seed;    /* of the next input */
 	bool overlap;    /* the row in the making may write through a view that overlaps itself */
+	bool lane;       /* the row in the making puts lanes in order that no loop takes */
+	bool unseen;     /* writes may go to detached views of what requires grad */
+	bool zeros;      /* numbers are mostly zeros of either sign */
 	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
 };
 
@@ -69,8 +73,8 @@ struct input_spec {
 	enum dtype dtype;
 	bool no_grad, no_overlap, no_view, positive;
 	const char *fill; /* NULL: dyadic */
-	int64_t high;     /* fills index and unique */
-	int dim;          /* fill unique */
+	int64_t high;     /* fills of positions */
+	int dim;          /* unique ones */
 };
 int64_t draw_size(struct world *w);
 void draw_shape(struct world *w, struct shape *s, int min_rank, int max_rank);
@@ -103,6 +107,9 @@ bool draw_number(struct world *w, struct making *m, int k);
 /* Now and then it comes first, as in 1 - x. */
 void draw_number_first(struct world *w, struct making *m);
 bool draw_plain_args(struct world *w, struct making *m); /* all but tensors; false: impossible for this self */
+/* A number, a dim or a flag that is not the one there; false: the row has none. */
+bool draw_other_arg(struct world *w, struct making *m);
+int longest_dim(const struct meta *m);
 int making_dim(const struct making *m);                  /* the first Dim argument, counted from the front; 0 if none */
 
 /* ---- gen_op.c ---- */
@@ -113,8 +120,11 @@ bool has_mask(int op);
 /* Appends one node of `op` (and its inputs); self = an existing node or -1. Returns the node, or -1 and leaves no trace. */
 int add_op(struct world *w, int op, int self);
 void count_uses(struct world *w, const struct node *n);
+/* The node's row again, on the same operands with another number, dim or flag; nothing, if that does not work out. */
+void add_twin(struct world *w, int node);
 
 /* ---- gen_assign.c ---- */
+struct arg own_copy(struct world *w, struct arg a); /* lists belong to one node: edits write into them */
 /* Appends the nodes of one assignment to part of a value; false: it did not work out, and nothing was added. */
 bool add_assignment(struct world *w);
 
@@ -135,6 +145,8 @@ void add_item(struct world *w); /* to a finished program without symbols; leaves
 /* ---- gen_illegal.c ---- */
 /* One mistake at the end of the nodes; the program says that eager must refuse it. Leaves it as it is if that does not work out. */
 void add_illegality(struct world *w);
+/* One more row, some position of which does not exist; half of them nobody reads. Eager must refuse it. */
+void add_outside(struct world *w);
 
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);

@@ -2,6 +2,7 @@
  * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
 #include "fuzz/gen/gen_internal.h"
 
+#include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -65,6 +66,18 @@ static int pick(struct world *w, const int *node, int n)
 	return node[choose_chance(w->c, 55) ? choose_below(w->c, (uint64_t)n) : 0];
 }
 
+/* One dimension longer than those that compilers put in order by loops. A reference of all its ranks, and of their gradients, costs its
+ * square: hence few ranks of topk (value_COUNT), and few gradients. */
+enum { LANE = 257 };
+static void draw_lane(struct world *w, struct shape *s)
+{
+	s->rank = 1 + choose_chance(w->c, 50);
+	s->size[0] = s->size[1] = choose_int(w->c, 1, 3);
+	s->size[choose_below(w->c, (uint64_t)s->rank)] = choose_int(w->c, LANE, LANE + 3);
+}
+
+static bool has_lane(const struct meta *m) { return m->rank && m->size[longest_dim(m)] >= LANE; }
+
 static int new_self(struct world *w, struct making *m, const struct param *q)
 {
 	struct input_spec spec = {.positive = is_transcendental(m->op)};
@@ -74,11 +87,14 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 		return -1;
 	rank_range(q, &lo, &hi);
 	draw_shape(w, &s, lo, hi);
+	if (w->lane)
+		draw_lane(w, &s);
 	if (needs_elements(m->op))
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
-	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED;
+	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED || (w->lane && !choose_chance(w->c, 30));
+	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
 }
@@ -152,9 +168,10 @@ static bool choose_self(struct world *w, struct making *m)
 	const struct param *q = param_of(m, m->anchor);
 	int found[MAX_SELF], n = 0;
 	w->overlap = legality_sets_one_value(m->op) && chance(w, PF_overlap_write);
+	w->lane = m->self < 0 && op_has(m->op, T_ORDER) && chance(w, PF_lanes);
 	if (m->self < 0 && w->p->nnode && chance(w, PF_chain)) {
 		for (int i = w->p->nnode - 1; i >= 0 && n < MAX_SELF; i--)
-			if (self_fits(w, m->op, q, i))
+			if (self_fits(w, m->op, q, i) && (!w->lane || has_lane(node_meta(w->p, i))))
 				found[n++] = i;
 		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
@@ -267,23 +284,33 @@ static int operand(struct world *w, const struct making *m, const struct param *
 	return add_input(w, &s, &spec);
 }
 
-/* Positions below `high`: an existing index tensor or a new input. unique_dim < 0: repetition is fine. */
-static int index_operand(struct world *w, const struct making *m, const struct shape *s, int64_t high, int unique_dim)
+/* Where no two values may be alike, some that are counted from the end are so for one size only. */
+static bool positions_fit(const struct fact *f, int64_t high, int unique_dim, bool around)
 {
+	bool counted = !f->around || (around && (unique_dim < 0 || f->high == high));
+	return f->high <= high && counted && (unique_dim < 0 || (f->unique && f->unique_dim == unique_dim));
+}
+
+/* Positions below `high`: an existing index tensor or a new input. unique_dim < 0: repetition is fine; around: the row takes those that
+ * are counted from the end, too. */
+static int index_operand(struct world *w, const struct making *m, const struct shape *s, int64_t high, int unique_dim, bool around)
+{
+	static const char *const fill[2][2] = {{"index", "around"}, {"unique", "unique_around"}};
 	int found[8], n = 0;
 	bool reuse = chance(w, PF_reuse);
 	for (int i = w->p->nnode - 1; reuse && i >= 0 && n < ARRAY_LEN(found); i--) {
 		const struct fact *f = &w->fact[i];
 		const struct meta *a = f->index ? node_meta(w->p, i) : NULL;
-		if (!a || !f->usable || f->high > high || a->rank != s->rank || memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank))
+		if (!a || !f->usable || a->rank != s->rank || memcmp(a->size, s->size, sizeof(int64_t) * (size_t)s->rank))
 			continue;
-		if ((unique_dim < 0 || (f->unique && f->unique_dim == unique_dim)) && w->fact[i].home != w->fact[m->self].home)
+		if (positions_fit(f, high, unique_dim, around) && w->fact[i].home != w->fact[m->self].home)
 			found[n++] = i;
 	}
 	int node = pick(w, found, n);
 	if (node >= 0)
 		return node;
-	struct input_spec spec = {.dtype = DT_I64, .no_grad = true, .fill = unique_dim < 0 ? "index" : "unique", .high = MAX(high, 1)};
+	struct input_spec spec = {.dtype = DT_I64, .no_grad = true, .high = MAX(high, 1)};
+	spec.fill = fill[unique_dim >= 0][around && chance(w, PF_negative)];
 	spec.no_overlap = unique_dim >= 0;
 	spec.dim = MAX(unique_dim, 0);
 	return add_input(w, s, &spec);
@@ -303,7 +330,7 @@ static int index_1d(struct world *w, struct making *m, bool unique)
 	struct shape s = {.rank = 1, .size = {draw_count(w, unique || !n ? n : n + 3)}};
 	if (m->meta.rank == 0)
 		s.size[0] = 1;
-	return index_operand(w, m, &s, n, unique ? 0 : -1);
+	return index_operand(w, m, &s, n, unique ? 0 : -1, false);
 }
 
 /* Self's rank; no larger than self except along dim. Shorter in other dims now and then. */
@@ -319,7 +346,7 @@ static int index_nd(struct world *w, struct making *m, bool unique)
 			s.size[e] = choose_int(w->c, 1, s.size[e]);
 	}
 	shape_limit(&s, 2 * w->max_numel);
-	return index_operand(w, m, &s, n, unique ? d : -1);
+	return index_operand(w, m, &s, n, unique ? d : -1, false);
 }
 
 static int operand_SRCN(struct world *w, struct making *m, const struct param *q)
@@ -369,12 +396,31 @@ static bool index_list(struct world *w, struct making *m, int k, bool unique)
 		if (!first && choose_chance(w->c, 30) && gen_numel(&s))
 			for (int e = 0; e < t.rank; e++)
 				t.size[e] = 1;
-		node[d] = index_operand(w, m, &t, m->meta.size[d], unique && first ? 0 : -1);
+		node[d] = index_operand(w, m, &t, m->meta.size[d], unique && first ? 0 : -1, true);
 		if (node[d] < 0)
 			return false;
 		first = false;
 	}
 	m->arg[k] = arg_nodes(w->p, node, last + 1);
+	return true;
+}
+
+/* A mask over some dims of self, from one on; values of one element then fit whatever it selects. */
+static bool mask_list(struct world *w, struct making *m, int k)
+{
+	int node[MAX_RANK], rank = m->meta.rank, first = (int)choose_below(w->c, (uint64_t)rank);
+	int values = op_arg(m->op, N_values), many = 1 + (int)choose_below(w->c, (uint64_t)(rank - first));
+	struct shape s = {.rank = many}, one = {.rank = (int)choose_below(w->c, 2), .size = {1}};
+	memcpy(s.size, m->meta.size + first, sizeof *s.size * (size_t)many);
+	for (int d = 0; d < first; d++)
+		node[d] = -1;
+	node[first] = operand(w, m, param_of(m, k), DT_B8, s, FIT_SAME);
+	int value = node[first] < 0 ? -1 : operand(w, m, param_of(m, values), m->meta.dtype, one, FIT_SAME);
+	if (value < 0)
+		return false;
+	m->arg[k] = arg_nodes(w->p, node, first + 1);
+	m->arg[values] = arg_tensor(value);
+	m->done[values] = true;
 	return true;
 }
 
@@ -419,7 +465,7 @@ static int operand_IDS(struct world *w, struct making *m, const struct param *q)
 	shape_limit(&s, MAX(w->max_numel / MAX(row, 1), 1));
 	if (m->meta.size[0] == 0)
 		s = (struct shape){.rank = 1, .size = {0}};
-	return index_operand(w, m, &s, m->meta.size[0], -1);
+	return index_operand(w, m, &s, m->meta.size[0], -1, false);
 }
 
 /* PyTorch 2.11.0 and 2.15.0 refuse the gradient of embedding_dense_backward without elements ("cannot reshape tensor of 0 elements"). */
@@ -431,7 +477,7 @@ static int operand_ROWS(struct world *w, struct making *m, const struct param *q
 	s.rank--;
 	if (meta_numel(&m->meta) == 0 && has_grad(w, m->self))
 		return -1;
-	return rows == 0 && gen_numel(&s) ? -1 : index_operand(w, m, &s, rows, -1);
+	return rows == 0 && gen_numel(&s) ? -1 : index_operand(w, m, &s, rows, -1, false);
 }
 
 static int operand_SOURCE(struct world *w, struct making *m, const struct param *q)
@@ -608,7 +654,10 @@ static bool draw_operands(struct world *w, struct making *m)
 				continue;
 			m->done[k] = true;
 			if (q->kind == K_TENSORS) {
-				if (role_is_positions(q->role)) {
+				if (q->role == R_UINDICES && chance(w, PF_masks)) {
+					if (!mask_list(w, m, k))
+						return false;
+				} else if (role_is_positions(q->role)) {
 					if (!index_list(w, m, k, role_has(q->role, RF_UNIQUE) && !m->accumulate))
 						return false;
 				} else if (!tensor_list(w, m, k)) {
@@ -711,4 +760,29 @@ int add_op(struct world *w, int op, int self)
 	if (!w->fact[node].usable)
 		add_getitems(w, node);
 	return node;
+}
+
+void add_twin(struct world *w, int node)
+{
+	struct prog *p = w->p;
+	const struct node *n = &p->node[node];
+	struct making m = {.op = n->op, .anchor = op_self(n->op), .self = -1};
+	const char *why;
+	const int nnode = p->nnode, nstorage = p->nstorage;
+	if (op_has(n->op, T_MUTATES) || op_stated(n->op) >= 0 || n->nout != 1)
+		return;
+	memcpy(m.arg, n->arg, sizeof m.arg);
+	if (m.anchor >= 0 && m.arg[m.anchor].tag == ARG_TENSOR)
+		m.meta = *node_meta(p, m.self = m.arg[m.anchor].node);
+	if (!draw_other_arg(w, &m))
+		return;
+	const int twin = prog_add(p, m.op, NULL);
+	for (int k = 0; k < MAX_ARGS; k++)
+		p->node[twin].arg[k] = own_copy(w, m.arg[k]);
+	if (prog_infer_node(p, twin, NULL) && small_enough(w, twin) && admit(w, twin, &why)) {
+		count_uses(w, &p->node[twin]);
+		return;
+	}
+	p->nnode = nnode;
+	p->nstorage = nstorage;
 }

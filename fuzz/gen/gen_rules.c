@@ -4,8 +4,9 @@
  * kept by reference, so its storage may not be written afterwards (op_info.save); leaves and views of leaves may not be written;
  * nor may results of a row with several views, nor their base once they exist.
  *
- * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. Signed integers may not overflow,
+ * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. i64 may not overflow (narrower integers wrap),
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
+#include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "fuzz/gen/gen_internal.h"
@@ -22,12 +23,15 @@ static int log2_ceil(int64_t n)
 
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base)
 {
-	bool index = spec->fill && !str_eq(spec->fill, "mask");
+	bool index = spec->fill && fill_is_positions(spec->fill), wide = spec->fill && str_eq(spec->fill, "wide");
 	struct fact f = {.root = node, .home = node, .usable = true, .index = index, .grad = grad, .frozen = grad || index};
 	f.high = (int)spec->high;
-	f.unique = index && str_eq(spec->fill, "unique");
+	f.unique = index && fill_is_unique(spec->fill);
+	f.around = index && fill_is_around(spec->fill);
 	f.unique_dim = spec->dim;
 	f.bits = index ? log2_ceil(spec->high + 1) : dtype_is_float(spec->dtype) ? 4 : spec->dtype == DT_B8 ? 1 : 8;
+	if (wide)
+		f.bits = spec->dtype == DT_I64 ? 55 : 8 * dtype_nbytes(spec->dtype);
 	if (base >= 0) {
 		f.home = base;
 		w->fact[base].shared = true;
@@ -48,7 +52,7 @@ bool writable(struct world *w, int node)
 	const struct fact *h = home_of(w, node), *f = &w->fact[node];
 	/* PyTorch takes a view made before its base came to require grad for a leaf. */
 	bool stale = f->root != node && has_grad(w, node) && !f->born_grad;
-	return !h->saved && !h->frozen && !stale && !f->unseen && writable_cells(w, node);
+	return !h->saved && !h->frozen && !stale && (!f->unseen || w->unseen) && writable_cells(w, node);
 }
 
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */
@@ -161,9 +165,9 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 		return MIN(bits, 63);
 	if (s->from_float && (t == DT_U8 || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
-	if (width >= 32 && bits > width - 2)
+	if (width == 64 && bits > width - 2)
 		return -1;
-	if (arithmetic || s->from_float)
+	if (s->from_float || (arithmetic && width == 64))
 		w->no_special = true;
 	return MIN(bits, width);
 }

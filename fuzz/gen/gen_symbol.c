@@ -4,6 +4,7 @@
 #include "fuzz/gen/gen_symbol.h"
 
 #include "eager/lang/edit.h"
+#include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
 #include "eager/run/count.h"
 #include "eager/run/legality.h"
@@ -17,7 +18,7 @@
 static bool may_grow(const struct node *n, int d)
 {
 	const struct iexpr *stride = n->arg[A_input_stride].ints, *size = n->arg[A_input_size].ints;
-	if (str_eq(n->arg[A_input_fill].str, "unique"))
+	if (fill_is_unique(n->arg[A_input_fill].str))
 		return false;
 	if (n->arg[A_input_stride].tag == ARG_NONE || stride[d].value == 0)
 		return true;

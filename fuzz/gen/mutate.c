@@ -1,6 +1,7 @@
 /* mutate.c: a mutant is a replay of its parent's rows through the generator, with changes at some of them. */
 #include "fuzz/gen/mutate.h"
 
+#include "eager/lang/fill.h"
 #include "eager/lang/shrink_size.h"
 #include "eager/lang/vary.h"
 #include "eager/run/legality.h"
@@ -126,11 +127,14 @@ static bool positions_fit(const struct replay *r, const struct node *n)
 		const struct arg *a = &n->arg[k];
 		if (!role_is_positions(op_info[n->op].param[k].role))
 			continue;
-		if (a->tag == ARG_TENSOR && r->w->fact[r->to[a->node]].high > positions(r, n, k, 0))
+		if (a->tag == ARG_TENSOR && (r->w->fact[r->to[a->node]].high > positions(r, n, k, 0) || r->w->fact[r->to[a->node]].around))
 			return false;
-		for (int j = 0; a->tag == ARG_TENSORS && j < a->n; j++)
-			if (a->nodes[j] >= 0 && r->w->fact[r->to[a->nodes[j]]].high > positions(r, n, k, j))
+		for (int j = 0; a->tag == ARG_TENSORS && j < a->n; j++) {
+			const struct fact *f = a->nodes[j] >= 0 ? &r->w->fact[r->to[a->nodes[j]]] : NULL;
+			const int64_t high = f ? positions(r, n, k, j) : 0;
+			if (f && (f->high > high || (f->around && f->unique && f->high < high)))
 				return false;
+		}
 	}
 	return true;
 }
@@ -208,8 +212,8 @@ static struct input_spec spec_of(const struct node *n)
 {
 	const char *fill = n->arg[A_input_fill].str;
 	struct input_spec s = {.dtype = n->out[0].meta.dtype};
-	bool positions = str_eq(fill, "index") || str_eq(fill, "unique");
-	if (positions || str_eq(fill, "mask"))
+	bool positions = fill_is_positions(fill);
+	if (positions || str_eq(fill, "mask") || str_eq(fill, "wide"))
 		s.fill = fill;
 	if (positions && node_given(n, A_input_high))
 		s.high = node_int(n, A_input_high);

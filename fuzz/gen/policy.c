@@ -47,17 +47,19 @@ struct named {
 	const char *name;
 	int short_share;
 	int family[NFAMILIES];
-	int layouts, symbols, illegal;
+	int layouts, symbols, illegal, library, lanes;
+	int extern_share; /* of blocks that are those of `extern` instead, in percent */
 	bool forward;
 	enum policy_form form;
 };
 #define POLICIES(X)                                                                                                                        \
-	X("default", .short_share = 60)                                                                                                        \
+	X("default", .short_share = 60, .extern_share = 3)                                                                                     \
 	X("short", .short_share = 100)                                                                                                         \
 	X("long", .short_share = 0)                                                                                                            \
 	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8})                                                           \
 	X("layout", .short_share = 60, .layouts = 3)                                                                                           \
 	X("symbols", .short_share = 60, .symbols = 70)                                                                                         \
+	X("extern", .short_share = 30, .family = {[F_POINTWISE] = 12, [F_VIEW] = 8}, .layouts = 3, .library = 50, .lanes = 80)                 \
 	X("illegal", .short_share = 90, .illegal = 95)                                                                                         \
 	X("forward", .short_share = 60, .forward = true)                                                                                       \
 	X("joint", .short_share = 60, .form = FORM_JOINT)                                                                                      \
@@ -138,10 +140,13 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 		p->chance[PF_symbols] = nm->symbols;
 	if (nm->illegal)
 		p->chance[PF_illegal] = nm->illegal;
+	if (nm->lanes)
+		p->chance[PF_lanes] = nm->lanes;
+	p->chance[PF_library] = nm->library;
 	if (nm->forward) /* for compilers without gradients, which get graphs that somebody captured */
-		p->chance[PF_grad] = p->chance[PF_illegal] = 0;
-	if (nm->form != FORM_PLAIN) /* nobody differentiates what eager refuses */
-		p->chance[PF_illegal] = 0;
+		p->chance[PF_grad] = 0;
+	if (nm->forward || nm->form != FORM_PLAIN) /* nobody captures or differentiates what eager refuses */
+		p->chance[PF_illegal] = p->chance[PF_outside] = 0;
 	if (!p->is_short)
 		p->chance[PF_reduce_end] = 30 + 30 * (int)choose_below(c, 3);
 }
@@ -158,18 +163,31 @@ static bool drawable(int op)
 	return true;
 }
 
+/* How often a row is among those that compilers have no loops for: orders (most often of few ranks, whose reference is cheap), and what a
+ * mask selects. */
+static int library_share(const struct op_info *o)
+{
+	int share = o->traits & T_ORDER ? 1 : 0;
+	for (int k = 0; k < o->nparam; k++)
+		share += o->param[k].role == R_UINDICES ? 1 : o->param[k].role == R_COUNT ? 3 : 0;
+	return share;
+}
+
 static void policy_finish(struct policy *p)
 {
 	memset(p->nby_family, 0, sizeof p->nby_family);
-	p->nreduction = 0;
+	p->nreduction = p->nlibrary = 0;
 	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		if (!drawable(op))
 			continue;
 		if ((o->traits & (T_REDUCE | T_LINEAR)) == (T_REDUCE | T_LINEAR) && o->family == F_REDUCE)
 			p->reduction[p->nreduction++] = (short)op;
-		if (!p->restricted || p->op[op])
-			p->by_family[o->family][p->nby_family[o->family]++] = (short)op;
+		if (p->restricted && !p->op[op])
+			continue;
+		p->by_family[o->family][p->nby_family[o->family]++] = (short)op;
+		for (int k = library_share(o); k > 0 && p->nlibrary < ARRAY_LEN(p->library); k--)
+			p->library[p->nlibrary++] = (short)op;
 	}
 	for (int f = 0; f < NFAMILIES; f++)
 		if (!p->nby_family[f])
@@ -223,6 +241,8 @@ bool policy_draw(struct policy *out, const char *name, const struct policy_limit
 	if (!nm)
 		return err_set(err, "no policy '%s' (there are: %s)%s", name, policy_names(),
 			guess_from(&(struct guess){0}, name, &named[0].name, sizeof named[0], ARRAY_LEN(named)));
+	if (nm->extern_share && choose_chance(c, nm->extern_share))
+		nm = named_find("extern");
 	struct policy p = {.form = nm->form};
 	snprintf(p.name, sizeof p.name, "%s", nm->name);
 	int dtypes[NDTYPES];

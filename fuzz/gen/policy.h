@@ -1,9 +1,9 @@
 /* policy.h: what a block of programs is made of (swarm testing: Groce et al., ISSTA 2012). A policy is drawn once per
  * block, stored with the block's counts as one line of text, and read back to make the same programs again.
  *
- * There is ONE default policy, for discovery, clean runs and self-tests alike. Weights are per family and dtype, chances per
- * feature: no rule names an operator, a pair of them or the shape of a known bug. (Restricting a run to operators, `--ops`, is
- * the user's doing and is part of the stored line.)
+ * There is ONE default policy, for discovery, clean runs and self-tests alike; some of its blocks are those of `extern`. Weights are
+ * per family and dtype, chances per feature: no rule names an operator, a pair of them or the shape of a known bug. (Restricting a run
+ * to operators, `--ops`, is the user's doing and is part of the stored line.)
  *
  * Line: "default block=short nodes=1..3 numel=256 families=view:3,scatter:2 dtypes=f32:4,i64:1 reduce_end=90 ... [ops=a,b]" */
 #ifndef SCATTERPROOF_POLICY_H
@@ -39,6 +39,7 @@
 	FEATURE(extra_return, 12, 1)  /* a value that has users is returned too */                                                             \
 	FEATURE(cot_broadcast, 35, 1) /* cotangent with stride 0 */                                                                            \
 	FEATURE(cot_layout, 25, 1)    /* cotangent with a layout of its own */                                                                 \
+	FEATURE(cot_overlap, 4, 1)    /* cotangent that overlaps itself, as windows do */                                                      \
 	FEATURE(positive, 40, 1)      /* operands of divisions and transcendental functions are positive */                                    \
 	FEATURE(special, 12, 1)       /* a further call has inf, nan, -0.0, limits */                                                          \
 	FEATURE(ties, 20, 1)          /* a further call has few distinct values */                                                             \
@@ -51,6 +52,14 @@
 	FEATURE(torch, 25, 0)         /* the program is written torch.add(x, y) ... */                                                         \
 	FEATURE(python, 25, 0)        /* ... or x + y; otherwise torch.ops.aten.add.Tensor(x, y) */                                            \
 	FEATURE(illegal, 1, 0)        /* half of those: one deliberate mistake, which eager must refuse */                                     \
+	FEATURE(outside, 1, 0)        /* a position that does not exist, which eager must refuse; half of those rows nobody reads */           \
+	FEATURE(wide, 8, 1)           /* an integer input has the whole range of its dtype (i64: numbers beyond 2^53) */                       \
+	FEATURE(masks, 15, 1)         /* index_put takes a mask in place of positions */                                                       \
+	FEATURE(unseen, 4, 0)         /* writes may go to a detached view of what requires grad */                                             \
+	FEATURE(zeros, 4, 0)          /* a program whose numbers are mostly 0.0 and -0.0 */                                                    \
+	FEATURE(twin, 4, 1)           /* a row again, on the same operands with another number or dim */                                       \
+	FEATURE(library, 0, 0)        /* a node is one of those that compilers leave to a library (sort, topk, index_put) */                    \
+	FEATURE(lanes, 2, 0)          /* lanes that are put in order have more than 256 elements */                                            \
 	FEATURE(overlap_write, 30, 1) /* a row that writes one number does it through a view that overlaps itself, if there is one */
 
 /* Why half of the programs stay in the surface aten: every row has that spelling, in it a reproducer names the overload that is wrong, and
@@ -78,9 +87,9 @@ struct policy {
 	int chance[NFEATURES];                 /* percent */
 	bool restricted;                       /* op[] is a choice of the user */
 	bool op[MAX_OPS];
-	/* derived by policy_finish: rows that may be drawn, by family; linear reductions */
-	short by_family[NFAMILIES][MAX_OPS], reduction[MAX_OPS];
-	int nby_family[NFAMILIES], nreduction;
+	/* derived by policy_finish: rows that may be drawn, by family; linear reductions; rows of PF_library, some several times */
+	short by_family[NFAMILIES][MAX_OPS], reduction[MAX_OPS], library[16];
+	int nby_family[NFAMILIES], nreduction, nlibrary;
 };
 
 /* Programs per draw. A draw has two or three families, so a run of a few hundred compiled programs must see several. Measured over
