@@ -3,7 +3,7 @@
 
 #include "compiled/defects/spoil.h"
 
-const char *const defect_catcher_name[NDEFECT_CATCHERS] = {"invariant", "meta", "alias", "value", "gradient"};
+const char *const defect_catcher_name[NDEFECT_CATCHERS] = {"invariant", "meta", "alias", "value", "gradient", "raise"};
 
 const struct defect defects[] = {
 #define DEFECT(name, step, caught, what, like) {#name, step, CAUGHT_BY_##caught, what, like, defect_##name},

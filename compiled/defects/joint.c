@@ -39,6 +39,21 @@ bool defect_scatter_meta_of_base(struct defect_site *s)
 	return false;
 }
 
+/* Where the cells end they begin again. */
+static int one_behind_the_other(struct build *b, const struct defect_site *s, int i)
+{
+	const struct node n = s->g->p->node[i];
+	const struct meta m = n.out[0].meta;
+	if (n.op != OP_unfold || !meta_has_duplicates(&m))
+		return NO_VALUE;
+	const int base = n.arg[A_unfold_self].node;
+	const int64_t cells = meta_numel(node_meta(s->g->p, base)), numel = meta_numel(&m), times = (numel + cells - 1) / cells;
+	const int again = emit_repeat(b, emit_reshape(b, base, &cells, 1), &times, 1);
+	return emit_view(b, emit_slice_Tensor(b, again, 0, 0, numel, 1), m.size, m.rank);
+}
+
+bool defect_windows_contiguous(struct defect_site *s) { return spoil_with_layout(s, s->nforward, one_behind_the_other); }
+
 /* ---- derivatives ---- */
 
 static bool zeroes_window(const struct defect_site *s, struct node *n, int i)

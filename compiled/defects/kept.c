@@ -1,5 +1,6 @@
 /* kept.c: defects of what must stay and where: dead code, writes, the epilogue. */
 #include "compiled/defects/spoil.h"
+#include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -19,6 +20,25 @@ bool defect_write_dropped(struct defect_site *s)
 			}
 	}
 	return false;
+}
+
+/* Dead code, as if no row raised. A row that states how many its data select gives others a size. */
+bool defect_raising_row_dropped(struct defect_site *s)
+{
+	const struct prog *p = s->g->p;
+	bool *keep = ARENA_ZNEW(p->arena, bool, p->nnode), any = false;
+	for (int i = 0; i < s->g->nresult; i++)
+		if (s->g->result[i].value != NO_VALUE)
+			keep[s->g->result[i].value] = true;
+	for (int i = p->nnode - 1; i >= 0; i--) {
+		keep[i] |= node_is_input(&p->node[i]) || op_stated(p->node[i].op) >= 0;
+		any |= !keep[i];
+		if (keep[i])
+			node_mark_operands(p, &p->node[i], keep);
+	}
+	if (any)
+		pure_keep(s->g, keep);
+	return any;
 }
 
 /* add.Tensor -> add_.Tensor */

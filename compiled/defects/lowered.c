@@ -151,17 +151,22 @@ static bool compares(struct loops *l, int i)
 }
 bool defect_extremum_drops_nan(struct defect_site *s) { return spoil_each(s->l, compares); }
 
-/* An i64 by way of f32 before it is kept. */
-static bool kept_in_f32(struct loops *l, int i)
+/* An i64 by way of a float before it is kept. */
+static bool kept_in(struct loops *l, int i, enum dtype t)
 {
 	if (l->ins[i].op != LOOP_SET || l->ins[i].type != REG_I64
 		|| !(spoil_is_row(l, l->ins[i].a, OP_add_Tensor) || spoil_is_row(l, l->ins[i].a, OP_mul_Tensor)))
 		return false;
-	const int before = l->nins, back = loops_cast(l, DT_I64, DT_F32, loops_cast(l, DT_F32, DT_I64, l->ins[i].a));
+	const int before = l->nins, back = loops_cast(l, DT_I64, t, loops_cast(l, t, DT_I64, l->ins[i].a));
 	l->ins[i].a = back;
 	spoil_insert(l, before, i);
 	return true;
 }
+
+static bool kept_in_f64(struct loops *l, int i) { return kept_in(l, i, DT_F64); }
+bool defect_integers_summed_in_f64(struct defect_site *s) { return spoil_each(s->l, kept_in_f64); }
+
+static bool kept_in_f32(struct loops *l, int i) { return kept_in(l, i, DT_F32); }
 bool defect_integers_kept_in_f32(struct defect_site *s) { return spoil_each(s->l, kept_in_f32); }
 
 /* The dtype of the memory that x, widened, came from. */
@@ -231,15 +236,29 @@ static bool unrounded(struct loops *l, int i)
 {
 	const struct loop_ins ins = l->ins[i];
 	bool read = false;
-	if (ins.op != LOOP_ROUND || !is_half(ins.dtype) || l->reg[ins.a] != REG_F32)
-		return false;
 	for (int k = i + 1; k < l->nins; k++)
-		read |= l->ins[k].op == LOOP_ROW && (l->ins[k].a == ins.dst || l->ins[k].b == ins.dst || l->ins[k].c == ins.dst);
+		read |= (l->ins[k].op == LOOP_ROW || l->ins[k].op == LOOP_CAST)
+			&& (l->ins[k].a == ins.dst || l->ins[k].b == ins.dst || l->ins[k].c == ins.dst);
 	if (read)
 		spoil_reads(l, i + 1, ins.dst, ins.a);
 	return read;
 }
-bool defect_half_not_rounded(struct defect_site *s) { return spoil_each(s->l, unrounded); }
+
+static bool half_unrounded(struct loops *l, int i)
+{
+	return l->ins[i].op == LOOP_ROUND && is_half(l->ins[i].dtype) && l->reg[l->ins[i].a] == REG_F32 && unrounded(l, i);
+}
+
+/* Of rows that may leave the dtype's range. */
+static bool integer_unwrapped(struct loops *l, int i)
+{
+	const struct loop_ins *ins = &l->ins[i];
+	return ins->op == LOOP_ROUND && dtype_is_int(ins->dtype) && ins->dtype != DT_I64 && spoil_definer(l, ins->a)->op == LOOP_ROW
+		&& unrounded(l, i);
+}
+bool defect_narrow_kept_wide(struct defect_site *s) { return spoil_each(s->l, integer_unwrapped); }
+
+bool defect_half_not_rounded(struct defect_site *s) { return spoil_each(s->l, half_unrounded); }
 
 /* A float by way of an integer, appended. */
 static int by_integer(struct loops *l, int x)
@@ -286,6 +305,29 @@ static bool as_signed(struct loops *l, int i)
 bool defect_bytes_loaded_signed(struct defect_site *s) { return spoil_each(s->l, as_signed); }
 
 /* ---- positions ---- */
+
+/* The position at i becomes at least `least`, at most `most` before it is looked at. */
+static bool clamped_first(struct loops *l, int i, int64_t least, int64_t most)
+{
+	const int before = l->nins, low = loops_int(l, least), high = loops_int(l, most);
+	const int clamped = loops_row(l, OP_clamp, DT_I64, l->ins[i].a, NO_REG, NO_REG, low, high);
+	l->ins[i].a = clamped;
+	spoil_insert(l, before, i);
+	return true;
+}
+
+static bool never_negative(struct loops *l, int i)
+{
+	return l->ins[i].op == LOOP_BOUND && l->ins[i].negative && clamped_first(l, i, 0, INT64_MAX);
+}
+bool defect_negative_index_clamped(struct defect_site *s) { return spoil_each(s->l, never_negative); }
+
+static bool never_outside(struct loops *l, int i)
+{
+	const struct loop_ins *bound = &l->ins[i];
+	return bound->op == LOOP_BOUND && bound->imm > 0 && clamped_first(l, i, bound->negative ? -bound->imm : 0, bound->imm - 1);
+}
+bool defect_outside_brought_inside(struct defect_site *s) { return spoil_each(s->l, never_outside); }
 
 /* What is within bounds becomes less than the last. */
 static bool never_last(struct loops *l, int i)
@@ -342,3 +384,37 @@ static bool one_further(struct loops *l, int i)
 	return changed_load(l, i, at);
 }
 bool defect_load_one_late(struct defect_site *s) { return spoil_each(s->l, one_further); }
+
+/* ---- calls ---- */
+
+/* No cell of it lies where the operand has none. */
+static bool taken_for_contiguous(struct meta *m)
+{
+	struct meta dense;
+	meta_make_contiguous(&dense, m->dtype, m->size, m->rank);
+	dense.offset = m->offset;
+	dense.device = m->device;
+	if (meta_numel(m) == 0 || meta_same_strides(m, &dense) || meta_extent(&dense) > meta_extent(m))
+		return false;
+	*m = dense;
+	return true;
+}
+
+static bool operands_contiguous(struct loops *l, int i)
+{
+	const struct loop_call *call = l->ins[i].call;
+	bool any = false;
+	if (!call)
+		return false;
+	struct loop_call *spoilt = ARENA_NEW(l->arena, struct loop_call, 1);
+	*spoilt = *call;
+	spoilt->in = ARENA_NEW(l->arena, struct place, MAX(call->nin, 1));
+	for (int k = 0; k < call->nin; k++) {
+		spoilt->in[k] = call->in[k];
+		any |= taken_for_contiguous(&spoilt->in[k].meta);
+	}
+	if (any)
+		l->ins[i].call = spoilt;
+	return any;
+}
+bool defect_extern_operand_contiguous(struct defect_site *s) { return spoil_each(s->l, operands_contiguous); }

@@ -4,10 +4,11 @@
 #include "compiled/defects/spoil_loops.h"
 #include "compiled/loops/symbols.h"
 
-/* By buffer the nests, numbered by their first instruction, that touch it first, last and before that; -1: none. */
+/* By buffer the nests, numbered by their first instruction, that touch it first, then, last and before that; -1: none. called: the first one
+ * is a call that writes it. */
 struct uses {
-	int *first, *last, *before;
-	bool *returned;
+	int *first, *second, *last, *before;
+	bool *returned, *called;
 };
 
 static void touch(struct uses *u, int buffer, int nest)
@@ -16,6 +17,8 @@ static void touch(struct uses *u, int buffer, int nest)
 		return;
 	if (u->first[buffer] == -1)
 		u->first[buffer] = nest;
+	else if (u->second[buffer] == -1)
+		u->second[buffer] = nest;
 	u->before[buffer] = u->last[buffer];
 	u->last[buffer] = nest;
 }
@@ -24,8 +27,10 @@ static void touch_call(struct uses *u, const struct loop_call *call, int nest)
 {
 	for (int k = 0; k < call->nin; k++)
 		touch(u, call->in[k].buffer, nest);
-	for (int k = 0; k < call->nout; k++)
+	for (int k = 0; k < call->nout; k++) {
 		touch(u, call->out[k].buffer, nest);
+		u->called[call->out[k].buffer] |= u->first[call->out[k].buffer] == nest;
+	}
 }
 
 static void find_uses(struct uses *u, const struct loops *l)
@@ -34,9 +39,11 @@ static void find_uses(struct uses *u, const struct loops *l)
 	u->first = ARENA_NEW(l->arena, int, MAX(l->nbuffer, 1));
 	u->last = ARENA_NEW(l->arena, int, MAX(l->nbuffer, 1));
 	u->before = ARENA_NEW(l->arena, int, MAX(l->nbuffer, 1));
+	u->second = ARENA_NEW(l->arena, int, MAX(l->nbuffer, 1));
 	u->returned = ARENA_ZNEW(l->arena, bool, MAX(l->nbuffer, 1));
+	u->called = ARENA_ZNEW(l->arena, bool, MAX(l->nbuffer, 1));
 	for (int b = 0; b < l->nbuffer; b++)
-		u->first[b] = u->last[b] = u->before[b] = -1;
+		u->first[b] = u->second[b] = u->last[b] = u->before[b] = -1;
 	for (int i = 0; i < l->nins; i++) {
 		const struct loop_ins *ins = &l->ins[i];
 		if (depth == 0)
@@ -110,6 +117,14 @@ static bool before_last_reader(const struct loops *l, const struct uses *u, int 
 	return l->buffer[of].input < 0 && u->before[of] != -1 && u->before[of] < u->first[b] && u->first[b] < u->last[of];
 }
 bool defect_reused_before_last_reader(struct defect_site *s) { return take(s, before_last_reader); }
+
+/* The call writes over what is read behind it. Nobody reads the call's result, or not before that is over. */
+static bool until_it_is_read(const struct loops *l, const struct uses *u, int b, int of)
+{
+	const bool over = u->second[b] == -1 || u->last[of] < u->second[b];
+	return u->called[b] && l->buffer[of].input < 0 && !u->returned[of] && u->first[of] < u->first[b] && u->last[of] > u->first[b] && over;
+}
+bool defect_extern_result_unused(struct defect_site *s) { return take(s, until_it_is_read); }
 
 static bool of_result(const struct loops *l, const struct uses *u, int b, int of)
 {

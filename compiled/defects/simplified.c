@@ -175,6 +175,27 @@ bool defect_cse_ignores_dim(struct defect_site *s) { return spoil_readers(s, 0, 
 bool defect_cse_ignores_number(struct defect_site *s) { return spoil_readers(s, 0, of_other_number); }
 bool defect_cse_ignores_fill(struct defect_site *s) { return spoil_readers(s, 0, of_other_fill); }
 
+static bool is_zero(const struct arg *a) { return a->tag == ARG_SCALAR && a->scalar.kind == SC_FLOAT && a->scalar.f == 0; }
+
+static int of_other_zero(const struct defect_site *s, int i)
+{
+	const struct prog *p = s->g->p;
+	const struct node *n = &p->node[i];
+	for (int j = 0; j < i; j++) {
+		bool same = n->op == p->node[j].op && n->nout == 1 && !node_is_input(n), zeros = false;
+		for (int k = 0; same && k < op_info[n->op].nparam; k++) {
+			const bool differ = !arg_same(&n->arg[k], &p->node[j].arg[k]);
+			same = !differ || (is_zero(&n->arg[k]) && is_zero(&p->node[j].arg[k]));
+			zeros |= differ;
+		}
+		if (same && zeros && meta_identical(node_meta(p, i), node_meta(p, j)) && pure_may_share(s->g, i, j))
+			return j;
+	}
+	return NO_VALUE;
+}
+
+bool defect_cse_ignores_zero_sign(struct defect_site *s) { return spoil_readers(s, 0, of_other_zero); }
+
 static int equal_output(const struct defect_site *s, int i)
 {
 	const struct prog *p = s->g->p;

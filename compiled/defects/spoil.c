@@ -107,6 +107,16 @@ static int *numbers(const struct prog *p)
 
 /* ---- values taken for others ---- */
 
+/* Whoever reads row i reads `by`, of another layout perhaps. */
+static bool read_instead(struct pure *g, int i, int by, const struct before *b)
+{
+	int *to = numbers(g->p);
+	bool *changed = ARENA_ZNEW(g->p->arena, bool, g->p->nnode);
+	to[i] = by;
+	renumber(g, i + 1, to, changed);
+	return inferred_again(g, changed, b);
+}
+
 bool spoil_readers(struct defect_site *s, int from, row_twin *twin)
 {
 	struct prog *p = s->g->p;
@@ -116,12 +126,8 @@ bool spoil_readers(struct defect_site *s, int from, row_twin *twin)
 		if (by == NO_VALUE)
 			continue;
 		CHECK(by < i);
-		int *to = numbers(p);
-		bool *changed = ARENA_ZNEW(p->arena, bool, p->nnode);
 		keep(&b, s->g);
-		to[i] = by;
-		renumber(s->g, i + 1, to, changed);
-		if (inferred_again(s->g, changed, &b))
+		if (read_instead(s->g, i, by, &b))
 			return true;
 	}
 	return false;
@@ -144,7 +150,12 @@ static void move_before(struct pure *g, int i, int appended)
 	renumber(g, 0, to, NULL);
 }
 
-bool spoil_with(struct defect_site *s, int from, row_maker *make)
+static bool stands_for(const struct meta *a, const struct meta *b, bool any_layout)
+{
+	return any_layout ? a->dtype == b->dtype && meta_same_sizes(a, b) : meta_identical(a, b);
+}
+
+static bool put_rows(struct defect_site *s, int from, row_maker *make, bool any_layout)
 {
 	struct prog *p = s->g->p;
 	for (int i = from; i < p->nnode; i++) {
@@ -156,13 +167,13 @@ bool spoil_with(struct defect_site *s, int from, row_maker *make)
 		keep(&before, s->g);
 		struct build b = {.p = p, .may_refuse = true};
 		const int value = make(&b, s, i);
-		if (value == NO_VALUE || b.refusal.msg[0] || !meta_identical(node_meta(p, value), node_meta(p, i))) {
+		if (value == NO_VALUE || b.refusal.msg[0] || !stands_for(node_meta(p, value), node_meta(p, i), any_layout)) {
 			undo(s->g, &before);
 			continue;
 		}
 		const int more = p->nnode - appended, by = value < appended ? value : value - appended + i;
 		move_before(s->g, i, appended);
-		if (pure_replace(s->g, i + more, by, &err)) {
+		if (any_layout ? read_instead(s->g, i + more, by, &before) : pure_replace(s->g, i + more, by, &err)) {
 			s->nforward += i < s->nforward ? more : 0;
 			return true;
 		}
@@ -170,6 +181,9 @@ bool spoil_with(struct defect_site *s, int from, row_maker *make)
 	}
 	return false;
 }
+
+bool spoil_with(struct defect_site *s, int from, row_maker *make) { return put_rows(s, from, make, false); }
+bool spoil_with_layout(struct defect_site *s, int from, row_maker *make) { return put_rows(s, from, make, true); }
 
 /* ---- what defects ask ---- */
 

@@ -15,6 +15,8 @@ bool spoil_row(struct defect_site *s, int from, row_spoiler *spoil);
 typedef int row_maker(struct build *b, const struct defect_site *s, int i);
 /* Not behind the step functional, whose rows others have numbers of. Values have the layout of what they replace. */
 bool spoil_with(struct defect_site *s, int from, row_maker *make);
+/* The same, whatever layout the values have. */
+bool spoil_with_layout(struct defect_site *s, int from, row_maker *make);
 
 /* The earlier value that row i is taken for, NO_VALUE: none. */
 typedef int row_twin(const struct defect_site *s, int i);

@@ -58,7 +58,7 @@ static bool is_planted(const struct prog *p, const struct target *t, struct aren
 {
 	struct compile_options o;
 	CHECK(builtin_compile_options(&o, t));
-	o.validate = false;
+	o.validate = o.defect && o.defect->caught == CAUGHT_BY_INVARIANT; /* else passes would go on with what is broken */
 	if (o.code.dynamic)
 		return is_planted_dynamic(p, &o, a);
 	for (int k = 0; k <= p->ncall; k++) {
