@@ -13,7 +13,15 @@
 #include "compiled/passes/partition.h"
 #include "compiled/passes/pass.h"
 
-enum defect_catcher { CAUGHT_BY_INVARIANT, CAUGHT_BY_META, CAUGHT_BY_ALIAS, CAUGHT_BY_VALUE, CAUGHT_BY_GRADIENT, CAUGHT_BY_RAISE, NDEFECT_CATCHERS };
+enum defect_catcher {
+	CAUGHT_BY_INVARIANT,
+	CAUGHT_BY_META,
+	CAUGHT_BY_ALIAS,
+	CAUGHT_BY_VALUE,
+	CAUGHT_BY_GRADIENT,
+	CAUGHT_BY_RAISE,
+	NDEFECT_CATCHERS
+};
 extern const char *const defect_catcher_name[NDEFECT_CATCHERS]; /* "invariant", "meta", ... */
 
 /* What a step works on. A step on something other than a program gives it a member of its own, NULL elsewhere. */

@@ -4,8 +4,8 @@
 #include "compiled/defects/spoil_loops.h"
 #include "compiled/loops/symbols.h"
 
-/* By buffer the nests, numbered by their first instruction, that touch it first, then, last and before that; -1: none. called: the first one
- * is a call that writes it. */
+/* By buffer the nests, numbered by their first instruction, that touch it first, second, last and before that; -1: none. called: the first
+ * one is a call that writes it. */
 struct uses {
 	int *first, *second, *last, *before;
 	bool *returned, *called;

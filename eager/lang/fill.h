@@ -32,8 +32,16 @@
 
 #define FILL_LIST(X)                                                                                                                       \
 	X(DYADIC, "dyadic")                                                                                                                    \
-	X(NORMAL, "normal") X(SPECIAL, "special") X(TIES, "ties") X(POSITIVE, "positive") X(WIDE, "wide") X(INDEX, "index")                    \
-	X(AROUND, "around") X(UNIQUE, "unique") X(UNIQUE_AROUND, "unique_around") X(MASK, "mask")
+	X(NORMAL, "normal")                                                                                                                    \
+	X(SPECIAL, "special")                                                                                                                  \
+	X(TIES, "ties")                                                                                                                        \
+	X(POSITIVE, "positive")                                                                                                                \
+	X(WIDE, "wide")                                                                                                                        \
+	X(INDEX, "index")                                                                                                                      \
+	X(AROUND, "around")                                                                                                                    \
+	X(UNIQUE, "unique")                                                                                                                    \
+	X(UNIQUE_AROUND, "unique_around")                                                                                                      \
+	X(MASK, "mask")
 #define FILL_ENUM(id, name) FILL_##id,
 enum fill { FILL_LIST(FILL_ENUM) NFILLS };
 extern const char *const fill_name[NFILLS];

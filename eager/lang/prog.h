@@ -142,8 +142,8 @@ struct arg arg_ints(struct prog *p, const int64_t *v, int n);
 struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
 bool arg_same(const struct arg *a, const struct arg *b); /* bit for bit; data of inputs never */
-int prog_add_expr(struct prog *p, struct expr e);      /* operands must be entries that exist; returns its index */
-int prog_find(const struct prog *p, const char *name); /* node index or -1 */
+int prog_add_expr(struct prog *p, struct expr e);        /* operands must be entries that exist; returns its index */
+int prog_find(const struct prog *p, const char *name);   /* node index or -1 */
 void prog_clone(struct prog *out, const struct prog *p, struct arena *a);
 
 /* ---- reading and printing ------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ static bool calls_bind(const struct prog *q, struct err *err)
 {
 	for (int k = 1; k <= q->ncall; k++) {
 		struct prog bound;
-		if (q->call[k - 1].nsym && !prog_bind(&bound, q, k, q->arena, err))
+		if (q->call[k - 1].nsym && !(prog_bind(&bound, q, k, q->arena, err) && prog_validate(&bound, err)))
 			return false;
 	}
 	return true;

@@ -19,7 +19,7 @@ bool source_draw(struct program_source *s, int64_t number, struct err *err)
 	if (!ok)
 		return false;
 	if (s->legal)
-		s->drawn.chance[PF_illegal] = 0;
+		s->drawn.chance[PF_illegal] = s->drawn.chance[PF_outside] = 0;
 	s->ndrawn = block + 1;
 	return true;
 }

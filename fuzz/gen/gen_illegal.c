@@ -295,7 +295,7 @@ static int draw_reader(struct world *w, int *arg)
 	return n ? found[i] : -1;
 }
 
-/* The input that argument k reads positions from, the last one of a list; -1: it is computed, a mask, or has too many cells to write down. */
+/* The input that argument k reads positions from, the last one of a list; -1: it is computed, a mask, or has too many cells to write. */
 static int positions_read(const struct prog *p, const struct arg *a)
 {
 	const int node = a->tag == ARG_TENSOR ? a->node : a->tag == ARG_TENSORS && a->n ? a->nodes[a->n - 1] : -1;

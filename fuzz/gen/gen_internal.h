@@ -110,7 +110,7 @@ bool draw_plain_args(struct world *w, struct making *m); /* all but tensors; fal
 /* A number, a dim or a flag that is not the one there; false: the row has none. */
 bool draw_other_arg(struct world *w, struct making *m);
 int longest_dim(const struct meta *m);
-int making_dim(const struct making *m);                  /* the first Dim argument, counted from the front; 0 if none */
+int making_dim(const struct making *m); /* the first Dim argument, counted from the front; 0 if none */
 
 /* ---- gen_op.c ---- */
 /* May node be the self (parameter q) of a row of op? */

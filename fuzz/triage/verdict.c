@@ -222,7 +222,7 @@ static bool raises_unread(const struct prog *p, const struct target *t, struct a
 	struct target_facts facts;
 	struct prog read;
 	target_facts(&facts, t);
-	return facts.freedoms & FREE_UNREAD_RAISE && edit_sweep(&read, p, a, NULL) && !program_raises(&read, t, a);
+	return facts.freedoms & FREE_UNREAD_RAISE && program_raises(p, t, a) && edit_sweep(&read, p, a, NULL) && !program_raises(&read, t, a);
 }
 
 /* A program that says that eager must refuse it. Compilers refuse in their own words; plain stages in the program's, and what they do

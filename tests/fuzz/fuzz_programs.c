@@ -93,7 +93,7 @@ static size_t mutant(uint8_t *out, size_t max, const struct prog *one, const str
 	struct err err = {0};
 	if (!policy_draw(&pol, "default", NULL, c, &err))
 		BUG("%s", err.msg);
-	pol.chance[PF_illegal] = 0;
+	pol.chance[PF_illegal] = pol.chance[PF_outside] = 0;
 	if (!(one && mutate_program(&p, one, two, a, c, &pol, NULL, &err)) && !gen_program(&p, a, c, &pol, &err))
 		return 0;
 	const char *text = prog_text(&p, a);

@@ -65,7 +65,8 @@ static void wide_is_wide(void)
 			hi = MAX(hi, (double)v);
 			rounded += (int64_t)(double)v != v;
 		}
-		EXPECT(hi > 0.99 * most && hi <= most && (ints[k] == DT_U8 ? lo == 0 : lo < -0.99 * most), "%s: %g..%g", dtype_info[ints[k]].name, lo, hi);
+		EXPECT(hi > 0.99 * most && hi <= most && (ints[k] == DT_U8 ? lo == 0 : lo < -0.99 * most), "%s: %g..%g", dtype_info[ints[k]].name,
+			lo, hi);
 		EXPECT(ints[k] == DT_I64 ? rounded > 500 : !rounded, "%d of %s are no f64", rounded, dtype_info[ints[k]].name);
 	}
 }

@@ -69,7 +69,8 @@ static void choices_replay(void)
 
 static void policies_round_trip(void)
 {
-	static const char *const names[] = {"default", "short", "long", "mutation", "layout", "symbols", "extern", "illegal", "joint", "double"};
+	static const char *const names[] = {
+		"default", "short", "long", "mutation", "layout", "symbols", "extern", "illegal", "joint", "double"};
 	struct policy *p = xmalloc(sizeof *p), *q = xmalloc(sizeof *q);
 	int nshort = 0;
 	for (int i = 0; i < 500; i++) {

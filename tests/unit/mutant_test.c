@@ -41,7 +41,7 @@ static void draw_policy(struct policy *pol, const struct policy_limits *limits, 
 	struct err err = {0};
 	if (!policy_draw(pol, "default", limits, c, &err))
 		BUG("%s", err.msg);
-	pol->chance[PF_illegal] = 0;
+	pol->chance[PF_illegal] = pol->chance[PF_outside] = 0;
 }
 
 /* One step of a chain: a mutant of something in the pool, or a fresh program; into the pool, too. Was it a mutant? */

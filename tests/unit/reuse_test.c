@@ -1,6 +1,6 @@
-/* reuse_test.c: buffers that become one are never needed at the same time. The loops of a program are looked at as they are lowered, where
- * every value has a buffer of its own, and as loops_reuse_buffers leaves them: values in one buffer must not be alive at once. What a called
- * kernel (`extern`) reads and writes counts. */
+/* reuse_test.c: buffers that become one are never needed at the same time. The loops of a program are looked at as they are lowered,
+ * where every value has a buffer of its own, and as loops_reuse_buffers leaves them: values in one buffer must not be alive at once. What
+ * a called kernel (`extern`) reads and writes counts. */
 #include "compiled/loops/lower.h"
 #include "compiled/loops/reuse.h"
 #include "fuzz/campaign/source.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_BUFFERS = 512 };
 
-/* By buffer of the loops as they were: the nests, numbered by their first instruction, in which it is needed; and the buffer that it became. */
+/* By buffer of the loops as they were: the nests, numbered by their first instruction, in which it is needed, and what it became. */
 struct life {
 	int first, last, to;
 	bool called; /* a called kernel writes it */
@@ -82,7 +82,8 @@ static void look(const struct prog *p, const char *text)
 		for (int b = a + 1; b < was->nbuffer; b++) {
 			if (v[a].to == -1 || v[a].to != v[b].to)
 				continue;
-			EXPECT(v[a].last < v[b].first || v[b].last < v[a].first, "b%d and b%d share b%d, and are needed at once\n%s", a, b, v[a].to, text);
+			EXPECT(
+				v[a].last < v[b].first || v[b].last < v[a].first, "b%d and b%d share b%d, and are needed at once\n%s", a, b, v[a].to, text);
 			seen.shared++;
 			seen.shared_with_call += v[a].called || v[b].called;
 		}
@@ -92,10 +93,12 @@ static void look(const struct prog *p, const char *text)
 static void around_a_call(void)
 {
 	static const char *const texts[] = {
-		HEAD "x = input([300])\na = neg(x)\nb = sum(a)\nt = sort(a)\ns = getitem(t, 0)\ni = getitem(t, 1)\nc = sum(a)\nd = cumsum(s, dim=0)\n"
-			 "e = sum(d)\nreturn (b, c, e, i)\n",
-		HEAD "x = input([300])\na = cumsum(x, dim=0)\nt = sort(a)\ns = getitem(t, 0)\nb = cumsum(s, dim=0)\nu = sort(b)\nv = getitem(u, 0)\n"
-			 "c = sum(v)\nreturn (c,)\n",
+		HEAD
+		"x = input([300])\na = neg(x)\nb = sum(a)\nt = sort(a)\ns = getitem(t, 0)\ni = getitem(t, 1)\nc = sum(a)\nd = cumsum(s, dim=0)\n"
+		"e = sum(d)\nreturn (b, c, e, i)\n",
+		HEAD
+		"x = input([300])\na = cumsum(x, dim=0)\nt = sort(a)\ns = getitem(t, 0)\nb = cumsum(s, dim=0)\nu = sort(b)\nv = getitem(u, 0)\n"
+		"c = sum(v)\nreturn (c,)\n",
 		HEAD "x = input([300])\na = cumsum(x, dim=0)\nt = topk(x, 300)\nb = cumsum(a, dim=0)\ns = getitem(t, 0)\nc = sum(s)\nd = sum(b)\n"
 			 "return (c, d)\n",
 	};

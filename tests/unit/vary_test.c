@@ -109,6 +109,7 @@ static void test_generated(void)
 				sb_init(&sb);
 				made++;
 				prog_print(&sb, &q);
+				err = (struct err){0}; /* what another variant was refused for */
 				EXPECT(prog_read(&again, &a, sb.s, sb.len, READ_STRICT, &err), "%d:%d: %s\n%s", err.line, err.col, err.msg, sb.s);
 				EXPECT(node_meta(&q, first)->size[0] == to[i], "%lld -> %lld\n%s", (long long)from, (long long)to[i], sb.s);
 				sb_free(&sb);
