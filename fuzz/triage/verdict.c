@@ -263,7 +263,8 @@ static void from_must_raise(
 /* The reference does not refuse it. What the plain stage refuses is no finding about a compiler, but one about that stage or our rules if
  * these accept it. Where the plain stage is the interpreter, its word alone is not enough. A compiler that has a plain stage of its own is
  * excused by that stage alone (plain.h). */
-static void from_raise(struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, struct arena *a)
+static void from_raise(
+	struct outcome *out, const struct prog *p, const struct result *r, const struct target *t, const struct judge_case *jc, struct arena *a)
 {
 	const char *ours = program_raises(p, t, a);
 	bool grounded = ours && (out->reference != REF_OK || grounds_for(p, ours));
@@ -272,6 +273,11 @@ static void from_raise(struct outcome *out, const struct prog *p, const struct r
 	if (!target_must_run(t) || excused) {
 		out->verdict = VD_INVALID;
 		out->unexpected = target_has_own_plain(t) ? !ours : !grounded;
+		return;
+	}
+	if (jc->status != REF_OK) { /* the other stages of builtin: what is undecided may count otherwise there, and raise */
+		out->verdict = VD_UNJUDGED;
+		out->why = jc->message;
 		return;
 	}
 	out->verdict = VD_MISMATCH;
@@ -349,7 +355,7 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 		out->verdict = VD_INVALID; /* as it must */
 		out->why = r->message;
 	} else if (r->status == RES_RAISED) {
-		from_raise(out, p, r, t, a);
+		from_raise(out, p, r, t, &ref->jc, a);
 	} else {
 		struct judgement *j = ARENA_ZNEW(a, struct judgement, 1);
 		target_facts(&facts, t);
