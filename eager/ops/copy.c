@@ -284,7 +284,7 @@ bool meta_repeat(struct meta_ctx *c)
 		return err_set(c->err, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
 	for (int d = n - self->rank; d < n; d++)
 		if (!mul_i64(&size[d], size[d], self->size[d - (n - self->rank)]))
-			return err_set(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
+			return err_limit(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
 	for (int d = 0; d < n; d++)
 		if (size[d] < 0)
 			return err_set(c->err, "Trying to create tensor with negative dimension %" PRId64 ": %s", size[d], sizes_text(text, size, n));
@@ -398,7 +398,7 @@ bool meta_constant_pad_nd(struct meta_ctx *c)
 	for (int i = 0; i < pad->n; i++) {
 		int d = self->rank - 1 - i / 2;
 		if (pad->ints[i].value > 0 && !add_i64(&cut.size[d], cut.size[d], pad->ints[i].value))
-			return err_set(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
+			return err_limit(c->err, "more than %" PRId64 " elements", MAX_NUMEL);
 	}
 	if (!meta_check_sizes(cut.size, cut.rank, c->err))
 		return false;

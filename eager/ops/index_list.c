@@ -250,7 +250,7 @@ bool meta_index(struct meta_ctx *c)
 	if (!check_entries(metas, n, self.meta.rank, c->err))
 		return false;
 	if (!plain)
-		return err_set(c->err, "a b8 index makes sizes data-dependent: not supported");
+		return err_limit(c->err, "a b8 index makes sizes data-dependent: not supported");
 	if (n > 0 && !index_list_any(metas, n) && meta_numel(&self.meta) == 0) {
 		layout_contiguous(&c->out[0], c->in[A_index_self], self.meta.size, self.meta.rank);
 		return true;

@@ -254,8 +254,7 @@ void vjp_dot(struct vjp *v)
 		v->grad[A_dot_tensor] = emit_mul_Tensor(v->b, v->g[0], v->in[A_dot_self]);
 }
 
-/* ---- shape rules ----
- * Factors of two dtypes are always refused; PyTorch's bmm and mv let them pass where nothing is multiplied. */
+/* ---- shape rules ---- */
 
 static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *size, int rank)
 {
@@ -338,6 +337,15 @@ bool meta_addmm(struct meta_ctx *c)
 	return check_factors(c, bias->dtype, size, a->size[1]) && result(c, bias, size, 2);
 }
 
+static bool check_dtypes(struct meta_ctx *c, const struct meta *a, const struct meta *b)
+{
+	if (a->dtype == b->dtype)
+		return true;
+	if (meta_numel(a) == 0 || meta_numel(b) == 0)
+		return err_limit(c->err, "of two dtypes without elements: PyTorch does not always look at them");
+	return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+}
+
 bool meta_bmm(struct meta_ctx *c)
 {
 	const struct meta *a = c->in[A_bmm_self], *b = c->in[A_bmm_mat2];
@@ -348,8 +356,8 @@ bool meta_bmm(struct meta_ctx *c)
 	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
 		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
 			(long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
-	if (a->dtype != b->dtype)
-		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	if (!check_dtypes(c, a, b))
+		return false;
 	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
 }
 
@@ -361,8 +369,8 @@ bool meta_mv(struct meta_ctx *c)
 	if (a->size[1] != b->size[0])
 		return err_set(c->err, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (long long)a->size[0], (long long)a->size[0],
 			(long long)a->size[1], (long long)b->size[0]);
-	if (a->dtype != b->dtype)
-		return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	if (!check_dtypes(c, a, b))
+		return false;
 	return result(c, a, a->size, 1);
 }
 

@@ -112,7 +112,7 @@ bool legality_sets_one_value(int op) { return overlap[op] == OV_ACCEPT_SELF; }
  *                  bounds nothing; 2.11 refuses all but the negative ones of u8, which it wraps
  *   arange         an infinite step: 2.15 refuses; integer ranges with parts that are not whole: another length, or (a step of 0.5) the
  *                  end of the process in 2.11. The shape rule takes neither.
- *   mv             of a matrix without elements by a vector of another dtype: 2.15 refuses. The shape rule refuses it always. */
+ *   mv             of a matrix without elements by a vector of another dtype: 2.15 refuses. The shape rule does not take it. */
 enum { CLAMP_IN_RANGE = 15 };
 
 static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int minor, struct err *err)

@@ -749,7 +749,7 @@ class Gen:
         if role == "nrows":
             return self.nrows
         if role == "padding":
-            rows = getattr(self, "nrows", self.self_size[0])
+            rows = self.nrows if hasattr(self, "nrows") else (self.self_size or [0])[0]
             return rng.choice([-1, rng.randrange(rows)]) if rows else -1
         top = self.dim_size()
         if role == "diag":

@@ -236,6 +236,10 @@ static void test_raises(void)
 	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises\nraises\n", 5, 7, "a second `raises`");
 	expect_error(HEAD "x = input([2])\nreturn (x,)\nraises no\n", 4, 8, "part of the message in quotes");
 	expect_error(HEAD "x = input([-2])\nreturn (x,)\nraises\n", 2, 1, "input:");
+	/* What is more than we take is no refusal of PyTorch's. */
+	expect_error(HEAD "x = input([2])\nm = input([2], dtype=b8)\ny = index.Tensor(x, [m])\nreturn (y,)\nraises\n", 4, 1, "not supported");
+	expect_error(HEAD "x = input([2, 0], dtype=b8)\nz = input([0, 2], dtype=b8)\ny = mm(x, z)\nreturn (y,)\nraises\n", 4, 1, "of bools");
+	expect_error(HEAD "y = arange.start_step(0, 1, 0.5, dtype=i64)\nreturn (y,)\nraises\n", 2, 1, "not whole");
 	expect_error(HEAD "x = input([2])\ny = mystery(x)\nreturn (y,)\nraises\n", 3, 5, "unknown operator");
 }
 
