@@ -289,13 +289,14 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 	return true;
 }
 
-/* How values that meet are combined: f over (self if with_self, values…), each value times alpha if has_alpha. `every`: elements that
- * nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
+/* How values that meet are combined: f over (self if with_self, values…), value k times alpha[k] if there is alpha. `every`: elements
+ * that nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
 struct combine {
 	enum sf f;
 	enum dtype dt;
-	bool with_self, has_alpha, every;
-	sid alpha, one;
+	bool with_self, every;
+	const sid *alpha;
+	sid one;
 };
 
 /* fastSpecializedAtomicAdd (KernelUtils.cuh) adds a half as one of a pair, the other +0: a neighbour's -0 becomes +0. */
@@ -310,7 +311,7 @@ static void lose_sign(struct ref_ctx *c, sid id)
 static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
 {
 	struct arena *arena = c->t->arena;
-	uint32_t *count = ARENA_ZNEW(arena, uint32_t, n + 1), width = how->has_alpha ? 2 : 1;
+	uint32_t *count = ARENA_ZNEW(arena, uint32_t, n + 1), width = how->alpha ? 2 : 1;
 	int64_t hits = 0;
 	for (int64_t k = 0; k < w->count; k++)
 		hits += count[w->cell[k]]++ == 0;
@@ -335,7 +336,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 		start[h++] = at;
 		if (how->with_self || !count[i]) {
 			entry[at] = out[i];
-			if (how->has_alpha)
+			if (how->alpha)
 				entry[at + 1] = how->one;
 			at += width;
 		}
@@ -346,8 +347,8 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 	for (int64_t k = 0; k < w->count; k++) {
 		uint32_t *p = &next[w->cell[k]];
 		entry[*p] = w->val[k];
-		if (how->has_alpha)
-			entry[*p + 1] = how->alpha;
+		if (how->alpha)
+			entry[*p + 1] = how->alpha[k];
 		*p += width;
 	}
 	if (!hits)
@@ -382,6 +383,59 @@ bool ref_unfold_backward(struct ref_ctx *c)
 	return true;
 }
 
+/* How often each row is named, or NULL. */
+static const int64_t *row_counts(struct ref_ctx *c, const int64_t *row, int64_t n, int64_t nrows)
+{
+	int64_t *count = ARENA_ZNEW(c->t->arena, int64_t, nrows + 1);
+	for (int64_t k = 0; k < n; k++) {
+		if (row[k] < 0 || row[k] >= nrows) {
+			err_set(c->err, "embedding_dense_backward: index %lld is no row, which PyTorch does not check", (long long)row[k]);
+			return NULL;
+		}
+		count[row[k]]++;
+	}
+	return count;
+}
+
+/* What a row that is named n times is scaled by. The CPU's kernel multiplies by 1/n as a number of dtype dt (measured for all); CUDA's does
+ * in f32; decompositions.py divides in f32 (embedding_dense_backward, both versions). One answer where n is a power of two. */
+static sid share_of(struct ref_ctx *c, int64_t n, enum dtype dt)
+{
+	double part = 1 / (double)n;
+	sid own = tape_const_f(c->t, dt, part);
+	bool one_way = !c->t->lic->cuda && !(c->t->lic->rule[LC_ACCUM][dt].flags & LF_WIDE);
+	if (one_way || c->t->over || !(n & (n - 1)))
+		return own;
+	own = tape_map1(c->t, SF_COPY, dt, ref_ids_repeat(c, own, 1), 1);
+	if (c->t->over)
+		return own;
+	struct num set = c->t->val[own];
+	num_widen(&set, fabs(set.hi - part) + 2 * num_format[tape_inner(dt)].u * part);
+	tape_replace(c->t, own, set);
+	return own;
+}
+
+/* Sums of rows, each taken 1/n times, n being how often its row is named. Their derivative is that of the plain sums
+ * (FunctionsManual.cpp: embedding_dense_double_backward knows nothing of n; measured, both versions, compiled, too). */
+static void scale_rows(struct ref_ctx *c, sid *out, int64_t n, int64_t width, const struct writes *w, const int64_t *count)
+{
+	sid *times = tape_ids(c->t, w->count), *share = tape_ids(c->t, n), *value = tape_ids(c->t, n), *plain = tape_ids(c->t, n);
+	enum dtype dt = meta_of(c, A_embedding_dense_backward_grad_output)->dtype;
+	memcpy(plain, out, (size_t)n * sizeof *out);
+	for (int64_t i = 0; i * width < n; i++)
+		share[i] = count[i] ? share_of(c, count[i], dt) : 0;
+	for (int64_t k = 0; k < w->count; k++)
+		times[k] = share[w->cell[k] / width];
+	accumulate(c, out, n, w, &(struct combine){.f = SF_SUMPROD, .dt = dt, .alpha = times}, NULL);
+	if (!c->grad)
+		return;
+	memcpy(value, out, (size_t)n * sizeof *out);
+	accumulate(c, plain, n, w, &(struct combine){.f = SF_SUM, .dt = dt}, NULL);
+	sid first = tape_map2(c->t, SF_GRAFT, dt, value, plain, n);
+	for (int64_t i = 0; i < n; i++)
+		out[i] = c->t->over ? 0 : first + (sid)i;
+}
+
 /* Rows of the gradient are added up in the rows of zeros that indices name; padding's row gets nothing. */
 bool ref_embedding_dense_backward(struct ref_ctx *c)
 {
@@ -399,28 +453,26 @@ bool ref_embedding_dense_backward(struct ref_ctx *c)
 	const int64_t *row = ref_ints(c, c->in[A_embedding_dense_backward_indices]);
 	if (!row || !meta_check_sizes(size, 2, c->err))
 		return false;
-	sid *out = ref_out(c, 0, g->dtype, size, 2, NULL), zero = shape_zero(c, g->dtype), *val = tape_ids(c->t, all);
+	const int64_t *times = row_counts(c, row, n, size[0]);
+	sid *out = times ? ref_out(c, 0, g->dtype, size, 2, NULL) : NULL, zero = shape_zero(c, g->dtype), *val = tape_ids(c->t, all);
 	if (!out)
 		return false;
 	const sid *ids = ref_ids(c, c->in[A_embedding_dense_backward_grad_output]);
-	uint8_t *named = arena_zalloc(c->t->arena, (size_t)size[0] + 1);
 	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, all + 1), count = 0;
 	for (int64_t i = 0; i < size[0] * size[1]; i++)
 		out[i] = zero;
 	for (int64_t k = 0; k < n; k++) {
-		if (row[k] < 0 || row[k] >= size[0])
-			return err_set(c->err, "embedding_dense_backward: index %lld is no row, which PyTorch does not check", (long long)row[k]);
-		if (named[row[k]] && scaled)
-			return ref_unsupported(
-				c, "embedding_dense_backward by how often a row is named: targets divide by it, or multiply by 1/n; divide first");
-		named[row[k]] = 1;
-		for (int64_t i = 0; i < size[1] && row[k] != padding; i++) {
+		bool nothing = scaled && times[row[k]] > 1 && !dtype_is_float(g->dtype) && g->dtype != DT_B8; /* 1/n of an integer's dtype is 0 */
+		for (int64_t i = 0; i < size[1] && row[k] != padding && !nothing; i++) {
 			val[count] = ids[k * size[1] + i];
 			cell[count++] = row[k] * size[1] + i;
 		}
 	}
 	struct writes w = {count, cell, val};
-	accumulate(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
+	if (scaled && dtype_is_float(g->dtype))
+		scale_rows(c, out, size[0] * size[1], size[1], &w, times);
+	else
+		accumulate(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
 	return true;
 }
 
@@ -658,8 +710,7 @@ bool ref_index_add(struct ref_ctx *c)
 			&(struct combine){.f = SF_SUMPROD,
 				.dt = m->dtype,
 				.with_self = true,
-				.has_alpha = true,
-				.alpha = factor,
+				.alpha = ref_ids_repeat(c, factor, w.count),
 				.one = tape_const_f(c->t, m->dtype, 1)},
 			NULL);
 		return true;
