@@ -445,10 +445,11 @@ static void output_memory(struct strbuf *sb, const struct reference *ref, const 
 		if (ref->out[k].n)
 			sb_printf(sb, "\"output %d\": \"%s\", ", k, rule_name[judge_output_rule(p, ref, i, k, free)]);
 	sb_puts(sb, "},\n");
-	if (free == 0 && v->offset_known)
-		sb_printf(sb, "    \"offset\": (%" PRId64 ", None),\n", v->meta.offset);
-	else if (of_input)
-		sb_printf(sb, "    \"offset\": (%" PRId64 ", \"%s\"),\n", v->meta.offset, input_name(p, v->memory, a));
+	const unsigned from_start = FREE_OFFSET | FREE_ALIAS | FREE_PLAIN_ALIAS | FREE_SEVERAL_VIEWS;
+	if (of_input)
+		sb_printf(sb, "    \"offset\": ([%" PRId64 "], \"%s\"),\n", v->meta.offset, input_name(p, v->memory, a));
+	else if (v->n)
+		sb_printf(sb, "    \"offset\": ([%" PRId64 "%s], None),\n", v->meta.offset, v->meta.offset && free & from_start ? ", 0" : "");
 	sb_puts(sb, "    \"offset from\": {");
 	for (int k = 0; k < i; k++)
 		if (ref->out[k].n && ref->out[k].memory == v->memory)

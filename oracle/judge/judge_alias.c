@@ -42,21 +42,35 @@ enum alias_rule judge_output_rule(const struct prog *p, const struct reference *
 	return freedoms & alias_freedom(p, ref, NULL, i, k, true) ? ALIAS_ANY : ALIAS_SHARED;
 }
 
-/* Where the output begins in its memory: told by an input or an earlier output that shares it; of memory of its own only where nothing is
- * free to differ from eager (a compiled program need not make what comes before the output). */
+/* The result has it apart from an output that it shares memory with in eager (or from all of them; a freedom, or said already). */
+static bool lies_apart(const struct reference *ref, const struct result_call *got, int i)
+{
+	bool apart = ref->out[i].memory < ref->nstorages;
+	for (int k = 0; k < got->nouts; k++)
+		apart = apart || (ref->out[k].n && ref->out[k].memory == ref->out[i].memory && got->out[k].storage != got->out[i].storage);
+	return apart;
+}
+
+/* Where the output begins in its memory: as in eager, or, of two that share it, as far from each other. One that lies apart is a copy,
+ * which begins at the start. With FREE_OFFSET what comes before an output need not be there; other strides bring another offset. */
 static void compare_offset(
 	struct tensor_verdict *v, const struct reference *ref, const struct result_call *got, int i, unsigned freedoms, struct arena *a)
 {
 	const struct ref_value *want = &ref->out[i];
 	const struct result_tensor *have = &got->out[i];
 	int64_t expected = want->meta.offset;
-	bool known = freedoms == 0 ? want->offset_known : want->memory < ref->nstorages && have->storage == want->memory;
-	for (int k = 0; k < i && !known; k++) {
-		known = want->memory == ref->out[k].memory && have->storage == got->out[k].storage && ref->out[k].n > 0;
-		if (known)
+	bool told = want->memory < ref->nstorages && have->storage == want->memory;
+	for (int k = 0; k < i && !told; k++) {
+		told = want->memory == ref->out[k].memory && have->storage == got->out[k].storage && ref->out[k].n > 0;
+		if (told)
 			expected = got->out[k].meta.offset + want->meta.offset - ref->out[k].meta.offset;
 	}
-	if (known && have->meta.offset != expected)
+	if (have->meta.offset == expected || (!told && have->meta.offset == 0 && lies_apart(ref, got, i)))
+		return;
+	bool laid_out_anew = v->layout & 1u << LAYOUT_STRIDES || v->used & FREE_STRIDES;
+	if (!told && freedoms & FREE_OFFSET && (have->meta.offset == 0 || laid_out_anew))
+		v->used |= FREE_OFFSET;
+	else
 		judge_note(v, MM_ALIAS, a, "storage offset %lld, expected %lld", (long long)have->meta.offset, (long long)expected);
 }
 

@@ -54,6 +54,7 @@ struct ref_ctx {
 	int view_of[MAX_OUTS]; /* argument whose storage out[i] shares; -1: fresh */
 	bool cuts;             /* no gradient passes from the arguments to the results, by this rule's own knowledge */
 	bool shadow;           /* the driver's second run over the map of a self-overlapping leaf: views only */
+	bool keeps_cells;      /* result 0 begins as a copy of self's whole memory (clone_preserve_strides) */
 };
 typedef bool ref_fn(struct ref_ctx *c);
 extern ref_fn *const ref_rule[]; /* NULL: the driver does it (input, sym) */

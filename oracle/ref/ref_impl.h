@@ -20,7 +20,7 @@ struct ref_storage {
 	bool overlapping;    /* an input row here overlaps itself: autograd's base for writes through its views does, too */
 	bool leaf_elsewhere; /* an input of this memory that requires grad has its own array: writing would split them */
 	bool cloned;         /* a scatter's result that keeps self's cells, offset and gaps included (clone_preserve_strides): only
-	                         * its elements are modelled, so nothing may name its cells (as_strided) */
+	                         * its elements are modelled, the other ids are 0, so nothing may name them (as_strided) */
 	struct ref_writer *writer; /* shared: [ncells], who wrote each cell last */
 };
 

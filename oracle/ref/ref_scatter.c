@@ -40,8 +40,13 @@ sid *ref_scatter_base(struct ref_ctx *c, int self, int64_t *stride)
 	else
 		memcpy(stride, m->stride, sizeof m->stride);
 	sid *out = shape_out_like(c, m, stride);
-	if (out)
-		memcpy(out, ref_ids(c, c->in[self]), (size_t)meta_numel(m) * sizeof *out);
+	if (!out)
+		return NULL;
+	memcpy(out, ref_ids(c, c->in[self]), (size_t)meta_numel(m) * sizeof *out);
+	if (!ref_scatter_clones(m)) {
+		c->keeps_cells = true;
+		c->out[0].meta.offset = m->offset;
+	}
 	return out;
 }
 

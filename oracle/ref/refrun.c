@@ -194,7 +194,7 @@ static bool shadow_run(struct reference_run *s, struct ref_ctx *c)
 static int lay_out(struct ref *r, const struct meta *m, const sid *ids)
 {
 	int64_t n = meta_numel(m), cells = meta_extent(m);
-	if (!layout_is_contiguous(m)) {
+	if (!layout_is_contiguous(m) || m->offset) {
 		sid *at = tape_ids(&r->tape, cells);
 		memset(at, 0, (size_t)cells * sizeof *at);
 		struct meta_iter it;
@@ -261,14 +261,27 @@ void run_separate(struct ref *r, sid *ids, int64_t n, enum dtype dt)
 }
 
 /* A scatter's result on such a base has an offset, gaps or cells beyond its elements. */
-static bool keeps_cells(const struct ref *r, const struct ref_tensor *self)
+static bool has_other_cells(const struct ref *r, const struct ref_tensor *self)
 {
 	const struct ref_storage *from = &r->storage[self->storage];
 	return self->meta.offset != 0 || !layout_is_contiguous(&self->meta) || from->ncells != meta_numel(&self->meta) || from->cloned;
 }
 
-/* A new tensor that starts as self: not where(), whose condition comes first and whose result is laid out anew. */
-static bool is_scattered(int op) { return op_has(op, T_SCATTER) && op_self(op) == A_overlaid_self; }
+/* Does the view name a cell that no element of a scatter's result lies in? */
+static bool names_unknown(const struct ref_storage *s, const struct meta *view)
+{
+	struct meta_iter it;
+	if (meta_numel(view) == 0)
+		return false;
+	if (meta_extent(view) > s->ncells)
+		return true;
+	meta_iter_start(&it, view);
+	do
+		if (s->ids[it.off] == 0)
+			return true;
+	while (meta_iter_next(&it, view));
+	return false;
+}
 
 /* A view without history: from here on two histories share the storage. (And one version counter: what is saved through one and written
  * through the other raises.) */
@@ -326,7 +339,7 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 			t->levels = levels_of_view(c->in[v], t, op_arg(c->n->op, N_storage_offset) >= 0);
 			if (op_arg(c->n->op, N_storage_offset) >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)
 				return run_unsupported(s, "cells of an input are named whose indices share cells and have gradients of their own");
-			if (r->storage[t->storage].cloned && op_arg(c->n->op, N_storage_offset) >= 0)
+			if (r->storage[t->storage].cloned && op_arg(c->n->op, N_storage_offset) >= 0 && names_unknown(&r->storage[t->storage], &t->map))
 				return run_unsupported(s, "cells of a scatter's result are named that are no elements of it");
 			t->overlapping = c->in[v]->overlapping || overlaps_partly(&t->map)
 				|| adds_in_backward(r, c->n->op, t); /* with or without gradients: they may come later */
@@ -336,7 +349,7 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 			if (c->grad && dtype_is_float(t->meta.dtype))
 				run_separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
-			r->storage[t->storage].cloned = is_scattered(c->n->op) && keeps_cells(r, c->in[A_overlaid_self]);
+			r->storage[t->storage].cloned = c->keeps_cells && has_other_cells(r, c->in[A_overlaid_self]);
 			t->base = run_new_base(r, c->grad && dtype_is_float(t->meta.dtype));
 			run_note_write(r, i, t->base);
 		}

@@ -21,10 +21,9 @@ enum ref_status {
 struct ref_value {
 	bool present; /* gradients: false = None */
 	bool requires_grad;
-	bool offset_known; /* outputs: not so of a scatter's result that keeps cells of self which are not modelled */
-	struct meta meta;  /* the oracle's own derivation */
-	int memory;        /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
-	int node;          /* the program node it belongs to */
+	struct meta meta; /* the oracle's own derivation */
+	int memory;       /* identity: 0..ninputs-1 input storages, then fresh ones; equal numbers share memory */
+	int node;         /* the program node it belongs to */
 	int64_t n;
 	const struct num *val; /* n sets, row-major logical order */
 	const sid *ids;        /* outputs: names of the scalars on reference.tape; gradients: NULL */

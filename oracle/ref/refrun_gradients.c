@@ -229,7 +229,6 @@ bool run_collect(struct reference_run *s, struct reference *out)
 			return false;
 		v->present = true;
 		v->requires_grad = ref_has_grad(r, t);
-		v->offset_known = !r->storage[t->storage].cloned;
 		v->meta = t->meta;
 		v->memory = r->storage[t->storage].memory;
 		v->node = p->ret[k];

@@ -90,8 +90,8 @@ const sid *shape_scaled_half(struct ref_ctx *c, const sid *ids, int64_t n, const
 bool shape_decided(const struct ref_ctx *c, sid id); /* an integer or bool that no undecided comparison made */
 /* Result 0 with the dtype and sizes of m, contiguous or as given. */
 sid *shape_out_like(struct ref_ctx *c, const struct meta *m, const int64_t *stride);
-/* What scatters write into: the result, whose elements are operand self's so far. It keeps self's strides (out: stride), gaps included; a
- * self that repeats cells by stride 0 is cloned densely first (SEEDS.md, A). NULL: err. */
+/* What region scatters write into: the result, whose elements are operand self's so far. It keeps self's strides (out: stride), gaps and
+ * offset included; a self that repeats cells by stride 0 is cloned densely first (SEEDS.md, A). NULL: err. */
 sid *ref_scatter_base(struct ref_ctx *c, int self, int64_t *stride);
 bool ref_scatter_clones(const struct meta *self); /* is it such a self? */
 /* Row-major strides of sizes. */

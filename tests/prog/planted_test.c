@@ -4,6 +4,7 @@
  *     # plant: out 0 [0] += 1: value            ("all" for all elements)
  *     # plant: grad 1 shares grad 0: alias      or out K, storage K
  *     # plant: out 1 offset 1: alias
+ *     # plant: out 0 stride 1 = 7: meta         of dim 1
  *     # plant: out 0 requires_grad: none-ness   the flag is turned round
  *     # plant: out 0 [0] += 0.1: suspect        no finding, but noticed
  *
@@ -62,6 +63,11 @@ static bool spoil(struct result *r, const char *text, char kind[32])
 	}
 	if (sscanf(text, "%15s %d offset %d: %31s", role, &k, &j, kind) == 4 && (t = tensor_of(r, role, k))) {
 		t->meta.offset = j;
+		return true;
+	}
+	if (sscanf(text, "%15s %d stride %d = %15[0-9]: %31s", role, &k, &j, value, kind) == 5 && (t = tensor_of(r, role, k))
+		&& j < t->meta.rank) {
+		t->meta.stride[j] = atoi(value);
 		return true;
 	}
 	if (sscanf(text, "%15s %d requires_grad: %31s", role, &k, kind) == 3 && (t = tensor_of(r, role, k))) {

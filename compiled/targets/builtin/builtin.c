@@ -40,6 +40,12 @@ static const struct target_stage stages[] = {
 		.rungs = 7},
 };
 
+static const struct target_freedom freedoms[] = {
+#define FREEDOM(bit, stage, reason, source) {bit, stage, reason, source},
+#include "compiled/targets/builtin/freedoms.def"
+#undef FREEDOM
+};
+
 /* What each stage from the passes on can leave out. */
 #define PASS_KNOBS(stage)                                                                                                                  \
 	{stage, "passes", "-noop", "the removal of rows that return what they are given", NULL},                                               \
@@ -415,6 +421,8 @@ const struct target_driver builtin_driver = {
 	.devices = 1u << TDEV_CPU,
 	.stage = stages,
 	.nstages = ARRAY_LEN(stages),
+	.freedom = freedoms,
+	.nfreedoms = ARRAY_LEN(freedoms),
 	.plain_is_interpreter = true,
 	.knob = knobs,
 	.nknobs = ARRAY_LEN(knobs),

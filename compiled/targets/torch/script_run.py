@@ -235,12 +235,13 @@ def wrong_memory(all_seen, seen):
                 yield f"{'shares memory' if shared else 'does not share memory'} with {name}: must be {rule}"
             elif shared and rule == "any" and contradict(seen, other):
                 yield f"shares memory with {name}, which holds other numbers there"
-    offset, only_in = MUST.get("offset", (None, None))
-    if offset is None or only_in not in (None, where):
-        beside = [(all_seen[n]["offset"], by) for n, by in MUST.get("offset from", {}).items() if all_seen[n]["memory"] == where]
-        offset = sum(beside[0]) if beside else seen["offset"]
-    if seen["offset"] != offset:
-        yield f"must begin at element {offset} of its memory, begins at {seen['offset']}"
+    starts, only_in = MUST.get("offset", ([seen["offset"]], None))
+    if only_in != where:  # memory of its own, which an earlier output may share
+        beside = [all_seen[n]["offset"] + by for n, by in MUST.get("offset from", {}).items() if all_seen[n]["memory"] == where]
+        starts = beside[:1] or (starts if only_in is None else [seen["offset"]])
+    same_strides = meaningful(seen["shape"][1], seen["strides"]) == meaningful(seen["shape"][1], MUST.get("strides", seen["strides"]))
+    if seen["offset"] not in starts and same_strides:
+        yield f"must begin at element {' or '.join(map(str, starts))} of its memory, begins at {seen['offset']}"
 
 
 def meaningful(shape, strides):
