@@ -408,8 +408,7 @@ static sid share_of(struct ref_ctx *c, int64_t n, enum dtype dt)
 {
 	double part = 1 / (double)n;
 	sid own = tape_const_f(c->t, dt, part);
-	bool one_way = !c->t->lic->cuda && !(c->t->lic->rule[LC_ACCUM][dt].flags & LF_WIDE);
-	if (one_way || c->t->over || !(n & (n - 1)))
+	if (c->t->over || !(n & (n - 1)))
 		return own;
 	own = tape_map1(c->t, SF_COPY, dt, ref_ids_repeat(c, own, 1), 1);
 	if (c->t->over)
