@@ -335,6 +335,19 @@ static bool from_status(struct outcome *out, const struct prog *p, const struct 
 	return true;
 }
 
+/* Are suspects sought? Draws cost as much as a dozen references. A plain stage is asked where agreement says little. What a compiler made is
+ * asked where that costs little beside the compile, and of each SPREAD_SHARE-th larger program. */
+static bool seeks_suspects(const struct judge_case *jc, const struct judgement *j, const struct prog *p, bool compiles)
+{
+	enum { SPREAD_FEW = 1 << 14, SPREAD_SHARE = 4 };
+	int64_t nscalar = 0;
+	if (j->weak || spread_has_long_sum(jc))
+		return true;
+	for (int k = 0; k < jc->ncalls; k++)
+		nscalar += jc->ref[k].tape->nscalar;
+	return compiles && (nscalar <= SPREAD_FEW || prog_hash(p).b[0] % SPREAD_SHARE == 0);
+}
+
 static void from_reference(struct outcome *out, const struct reference_of *ref, const struct prog *p, const struct result *r,
 	const struct target *t, const char *hint, struct arena *a)
 {
@@ -361,8 +374,7 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 		target_facts(&facts, t);
 		judge(j, &ref->jc, r, facts.freedoms, a);
 		out->judgement = j;
-		/* Draws cost as much as a dozen references: nothing beside a compile; elsewhere only where agreement says little. */
-		if (compiles || j->weak || spread_has_long_sum(&ref->jc))
+		if (seeks_suspects(&ref->jc, j, p, compiles))
 			spread_judge(j, &ref->jc, r, a);
 		if (j->suspect)
 			out->suspicion = suspicion(p, j, a);

@@ -38,7 +38,7 @@ struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id,
 	/* A denormal that may be flushed: zero is the set's edge, and what lies beyond the centre is there only because sets are balls. */
 	if (fabs(v->hi) < num_format[dt].normal * 2 && v->rad >= fabs(v->hi) && v->rad <= fabs(v->hi) * (1 + 0x1p-38))
 		u = v->hi > 0 ? -fabs(u) : fabs(u);
-	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = of.n > 4 && of.p >= num_format[DT_F32].p ? 2 / sqrt((double)of.n) : 1;
+	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = of.n > 4 && of.p >= num_format[DT_F32].p ? 1 / sqrt(3 * (double)of.n) : 1;
 	struct dd x = dd_add_d(num_dd(v), rad * part * u);
 	bool kept = of.wide && dt != DT_F64 && noise(seed + 1, id, kind) < 0;
 	double y = num_rn(kept ? DT_F32 : dt, x.hi, x.lo), centre = num_rn(dt, v->hi, v->lo);

@@ -6,7 +6,7 @@
  *     # plant: out 1 offset 1: alias
  *     # plant: out 0 stride 1 = 7: meta         of dim 1
  *     # plant: out 0 requires_grad: none-ness   the flag is turned round
- *     # plant: out 0 [0] += 0.1: suspect        no finding, but noticed
+ *     # plant: out 0 [0] += 0.1: suspect        no finding, but noticed; *= 1.5 is a factor
  *
  *     # as: torch:inductor                    whose result it is taken for (torch:eager)
  *
@@ -43,9 +43,10 @@ static struct result_tensor *tensor_of(struct result *r, const char *role, int k
 static void change(struct result_tensor *t, int64_t at, const char *op, double by)
 {
 	unsigned char *e = (unsigned char *)(uintptr_t)t->data + at * dtype_nbytes(t->meta.dtype);
-	bool add = op[0] == '+';
+	bool add = op[0] == '+', times = op[0] == '*';
+	double was = dtype_load_f(t->meta.dtype, e);
 	if (dtype_is_float(t->meta.dtype))
-		dtype_store_f(t->meta.dtype, e, add ? dtype_load_f(t->meta.dtype, e) + by : by);
+		dtype_store_f(t->meta.dtype, e, add ? was + by : times ? was * by : by);
 	else
 		dtype_store_i(t->meta.dtype, e, add ? dtype_load_i(t->meta.dtype, e) + (int64_t)by : (int64_t)by);
 }
