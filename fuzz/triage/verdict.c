@@ -335,8 +335,8 @@ static bool from_status(struct outcome *out, const struct prog *p, const struct 
 	return true;
 }
 
-/* Are suspects sought? Draws cost as much as a dozen references. A plain stage is asked where agreement says little. What a compiler made is
- * asked where that costs little beside the compile, and of each SPREAD_SHARE-th larger program. */
+/* Are suspects sought? Draws cost as much as a dozen references. A plain stage is asked where agreement says little. What a compiler made
+ * is asked where that costs little beside the compile, and of each SPREAD_SHARE-th larger program. */
 static bool seeks_suspects(const struct judge_case *jc, const struct judgement *j, const struct prog *p, bool compiles)
 {
 	enum { SPREAD_FEW = 1 << 14, SPREAD_SHARE = 4 };

@@ -343,15 +343,28 @@ static bool var_rows(struct ref_ctx *c, struct reduced_rows *r, double *correcti
 		return err_set(c->err, "std and var only support floating point and complex dtypes");
 	if (!ref_dims(c, mask, A_variance_dim, m->rank, true))
 		return false;
-	if (c->grad && ref_given(c, A_variance_dim) && c->n->arg[A_variance_dim].n == 0 && m->rank > 0)
-		return ref_unsupported(c,
-			"gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
-			"name the dims");
 	*f = ref_given(c, A_variance_dim) && m->rank > 0 ? SF_VAR : SF_VARALL;
 	const struct scalar *s = scalar_of(c, A_variance_correction);
 	*correction = !ref_given(c, A_variance_correction) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
 	rows_of(c, r, mask, flag_of(c, A_variance_keepdim), m->dtype);
 	return true;
+}
+
+/* Variances of the rows. With dim=[] PyTorch's backward takes the number of elements for 1 (FunctionsManual.cpp: var_backward, _safe_size;
+ * measured, 2.11.0 and 2.15.0): the derivative is that with another correction. */
+static sid var_values(struct ref_ctx *c, const struct reduced_rows *r, enum sf f, enum dtype dt, double correction)
+{
+	sid first = tape_rows(c->t, f, dt, r->e, r->n, r->len, correction);
+	const bool counts_one = ref_given(c, A_variance_dim) && c->n->arg[A_variance_dim].n == 0 && f == SF_VAR;
+	if (!c->grad || !counts_one || c->t->over)
+		return first;
+	sid other = tape_rows(c->t, f, dt, r->e, r->n, r->len, (double)(r->len - 1) + correction), *value = tape_ids(c->t, r->n);
+	sid *grad = tape_ids(c->t, r->n);
+	for (int64_t i = 0; i < r->n; i++) {
+		value[i] = first + (sid)i;
+		grad[i] = other + (sid)i;
+	}
+	return tape_map2(c->t, SF_GRAFT, dt, value, grad, r->n);
 }
 
 bool ref_var(struct ref_ctx *c)
@@ -360,8 +373,7 @@ bool ref_var(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, A_var_self)->dtype;
-	return var_rows(c, &r, &correction, &f)
-		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
+	return var_rows(c, &r, &correction, &f) && ref_out_block(c, 0, dt, r.size, r.rank, NULL, var_values(c, &r, f, dt, correction));
 }
 
 bool ref_var_mean(struct ref_ctx *c)
@@ -374,7 +386,7 @@ bool ref_var_mean(struct ref_ctx *c)
 	if (!var_rows(c, &r, &correction, &f))
 		return false;
 	c->t->result = 0;
-	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
+	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, var_values(c, &r, f, dt, correction)))
 		return false;
 	c->t->result = 1; /* each has a derivative of its own, left out if nothing asks for it */
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
@@ -395,6 +407,20 @@ bool ref_logsumexp(struct ref_ctx *c)
 
 /* ---- running sums and products ------------------------------------------------------------------------------------------------ */
 
+/* The scalars from `first` on, with PyTorch's derivative where dtype= is not self's dtype: the cotangent is converted to self's dtype first
+ * (derivatives.yaml: grad.to(self.scalar_type())). cumsum then sums in that dtype; cumprod multiplies by its result, in the wider one. */
+static sid scan_backward(struct ref_ctx *c, sid first, enum sf f, const sid *own, int64_t n, int64_t len, enum dtype self)
+{
+	const enum dtype dt = tape_dtype(c->t, first);
+	sid *value = tape_ids(c->t, n * len), *there = tape_ids(c->t, n * len);
+	sid narrow = f == SF_CUMSUM ? tape_scan(c->t, f, self, own, n, len) : first;
+	for (int64_t k = 0; k < n * len; k++) {
+		value[k] = first + (sid)k;
+		there[k] = narrow + (sid)k;
+	}
+	return tape_map2(c->t, SF_GRAFT, dt, value, ref_cast(c, ref_cast(c, there, n * len, self), n * len, dt), n * len);
+}
+
 static bool scan(struct ref_ctx *c, enum sf f)
 {
 	const struct meta *m = meta_of(c, A_reduction_self);
@@ -405,15 +431,17 @@ static bool scan(struct ref_ctx *c, enum sf f)
 		return false;
 	if (dt == DT_B8 && m->rank > 0 && meta_numel(m) > 0)
 		return err_set(c->err, "%s is not implemented for bool", op_info[c->n->op].name);
-	bool narrower = dt != m->dtype && dtype_nbytes(dt) <= dtype_nbytes(m->dtype);
-	if (c->grad && dtype_is_float(m->dtype) && (narrower || (f == SF_CUMPROD && dt != m->dtype)))
+	const bool of_two = c->grad && dtype_is_float(m->dtype) && dt != m->dtype;
+	if (of_two && f == SF_CUMPROD && dtype_nbytes(dt) <= dtype_nbytes(m->dtype))
 		return ref_unsupported(c, "gradient of %s into %s, which self is not: its backward works in self's dtype; convert self first",
 			op_info[c->n->op].name, dtype_info[dt].name);
 	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
 	if (!out)
 		return false;
-	const sid *e = ref_cast(c, ref_rows(c, c->in[A_reduction_self], mask, &n, &len), meta_numel(m), dt);
+	const sid *own = ref_rows(c, c->in[A_reduction_self], mask, &n, &len), *e = ref_cast(c, own, meta_numel(m), dt);
 	sid first = tape_scan(c->t, f, dt, e, n, len);
+	if (of_two && meta_numel(m) && !c->t->over)
+		first = scan_backward(c, first, f, own, n, len, m->dtype);
 	for (int d = m->rank - 1; d >= 0 && !mask[d]; d--)
 		inner *= m->size[d];
 	/* Row r = (before, after dim): element j of it lies at (r / inner, j, r % inner). */

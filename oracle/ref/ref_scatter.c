@@ -4,243 +4,13 @@
  * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
 #include "oracle/judge/licence.h"
 #include "oracle/ref/ref_impl.h"
+#include "oracle/ref/ref_scatter.h"
 #include "oracle/ref/shape_index.h"
 #include "oracle/ref/row_rules.h"
 
 #include <math.h>
 
-/* ---- a region of self replaced: slice_scatter, select_scatter, diagonal_scatter ------------------------------------ */
-
-/* A region in numbers of self's row-major logical elements. */
-struct region {
-	int64_t size[MAX_RANK], stride[MAX_RANK], offset;
-	int rank;
-};
-
-/* The region's elements, in its own row-major order. */
-static const int64_t *region_cells(struct ref_ctx *c, const struct region *g)
-{
-	int64_t n = shape_numel(g->size, g->rank), index[MAX_RANK] = {0}, *cell = ARENA_NEW(c->t->arena, int64_t, n + 1);
-	for (int64_t k = 0; k < n; k++) {
-		cell[k] = g->offset;
-		for (int d = 0; d < g->rank; d++)
-			cell[k] += index[d] * g->stride[d];
-		shape_next(index, g->size, g->rank);
-	}
-	return cell;
-}
-
-bool ref_scatter_clones(const struct meta *self) { return !layout_is_dense(self) && layout_is_expanded(self); }
-
-sid *ref_scatter_base(struct ref_ctx *c, int self, int64_t *stride)
-{
-	const struct meta *m = meta_of(c, self);
-	if (ref_scatter_clones(m))
-		shape_strides_like(stride, m);
-	else
-		memcpy(stride, m->stride, sizeof m->stride);
-	sid *out = shape_out_like(c, m, stride);
-	if (!out)
-		return NULL;
-	memcpy(out, ref_ids(c, c->in[self]), (size_t)meta_numel(m) * sizeof *out);
-	if (!ref_scatter_clones(m)) {
-		c->keeps_cells = true;
-		c->out[0].meta.offset = m->offset;
-	}
-	return out;
-}
-
-static bool replace_region(struct ref_ctx *c, const struct region *g)
-{
-	const struct meta *m = meta_of(c, A_region_scatter_self), *src = meta_of(c, A_region_scatter_src);
-	int64_t stride[MAX_RANK];
-	if (!shape_equal(src->size, src->rank, g->size, g->rank))
-		return err_set(c->err, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s",
-			shape_text(c, src->size, src->rank), shape_text(c, g->size, g->rank));
-	if (!ref_scatter_clones(m) && layout_overlaps(m) && !c->inplace)
-		return ref_unsupported(
-			c, "%s of a self whose elements share cells, though no stride is 0: clone self first", op_info[c->n->op].name);
-	sid *out = ref_scatter_base(c, A_region_scatter_self, stride);
-	if (!out)
-		return false;
-	int64_t n = shape_numel(g->size, g->rank);
-	const sid *from = ref_cast(c, ref_ids(c, c->in[A_region_scatter_src]), n, m->dtype);
-	const int64_t *cell = region_cells(c, g);
-	for (int64_t k = 0; k < n; k++)
-		out[cell[k]] = from[k];
-	return true;
-}
-
-static struct region whole(const struct meta *m)
-{
-	struct region g = {.rank = m->rank};
-	memcpy(g.size, m->size, sizeof g.size);
-	shape_row_major(g.stride, m->size, m->rank);
-	return g;
-}
-
-static void drop_dim(struct region *g, int d)
-{
-	g->rank--;
-	for (; d < g->rank; d++) {
-		g->size[d] = g->size[d + 1];
-		g->stride[d] = g->stride[d + 1];
-	}
-}
-
-/* Which elements of a tensor m the arguments of a view name. */
-typedef bool region_fn(struct ref_ctx *c, struct region *g, const struct meta *m);
-
-static bool slice_region(struct ref_ctx *c, struct region *g, const struct meta *m)
-{
-	int d;
-	if (m->rank == 0)
-		return err_set(c->err, "slice() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, A_sliced_dim, m))
-		return false;
-	int64_t n = m->size[d], step = ref_arg_int(c, A_sliced_step), lo = 0, hi = n;
-	if (step <= 0)
-		return err_set(c->err, "slice step must be positive");
-	if (ref_given(c, A_sliced_start))
-		lo = ref_arg_int(c, A_sliced_start) < 0 ? ref_arg_int(c, A_sliced_start) + n : ref_arg_int(c, A_sliced_start);
-	if (ref_given(c, A_sliced_end))
-		hi = ref_arg_int(c, A_sliced_end) < 0 ? ref_arg_int(c, A_sliced_end) + n : ref_arg_int(c, A_sliced_end);
-	lo = lo < 0 ? 0 : MIN(lo, n);
-	hi = hi < lo ? lo : MIN(hi, n);
-	*g = whole(m);
-	g->offset = lo * g->stride[d];
-	g->size[d] = lo == hi ? 0 : (hi - lo - 1) / step + 1;
-	g->stride[d] = g->size[d] > 1 ? g->stride[d] * step : 0;
-	return true;
-}
-
-static bool select_region(struct ref_ctx *c, struct region *g, const struct meta *m)
-{
-	int d;
-	if (m->rank == 0)
-		return err_set(c->err, "select() cannot be applied to a 0-dim tensor");
-	if (!shape_dim(c, &d, A_selected_dim, m))
-		return false;
-	int64_t i = ref_arg_int(c, A_selected_index), n = m->size[d];
-	if (i < -n || i >= n)
-		return err_set(c->err, "select(): index %lld out of range for size %lld of dimension %d", (long long)i, (long long)n, d);
-	*g = whole(m);
-	g->offset = (i < 0 ? i + n : i) * g->stride[d];
-	drop_dim(g, d);
-	return true;
-}
-
-static bool diagonal_region(struct ref_ctx *c, struct region *g, const struct meta *m)
-{
-	int a, b;
-	if (!shape_dim(c, &a, A_on_diagonal_dim1, m) || !shape_dim(c, &b, A_on_diagonal_dim2, m))
-		return false;
-	if (a == b)
-		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", a, b);
-	*g = whole(m);
-	int64_t off = ref_arg_int(c, A_on_diagonal_offset), row = off < 0 ? wrap_sub(0, off) : 0, col = off > 0 ? off : 0;
-	int64_t n = MIN(wrap_sub(m->size[a], row), wrap_sub(m->size[b], col)), step = g->stride[a] + g->stride[b];
-	n = MAX(n, 0);
-	g->offset = n ? row * g->stride[a] + col * g->stride[b] : 0;
-	drop_dim(g, MAX(a, b));
-	drop_dim(g, MIN(a, b));
-	g->size[g->rank] = n;
-	g->stride[g->rank++] = step;
-	return true;
-}
-
-/* Windows of `size` every `step` along dim; the place in a window comes last. */
-static bool unfold_region(struct ref_ctx *c, struct region *g, const struct meta *m)
-{
-	int d;
-	if (!shape_dim(c, &d, A_unfold_backward_dim, m))
-		return false;
-	int64_t n = shape_size(m, d), len = ref_arg_int(c, A_unfold_backward_size), step = ref_arg_int(c, A_unfold_backward_step);
-	if (len < 0 || len > n)
-		return err_set(c->err, "unfold: size %lld must be within 0 and the size %lld of dimension %d", (long long)len, (long long)n, d);
-	if (step <= 0)
-		return err_set(c->err, "unfold: step is %lld but must be > 0", (long long)step);
-	if (m->rank == MAX_RANK)
-		return err_set(c->err, "rank %d exceeds the limit %d", m->rank + 1, MAX_RANK);
-	*g = whole(m);
-	g->size[g->rank] = len;
-	g->stride[g->rank] = m->rank ? g->stride[d] : 1;
-	if (m->rank) {
-		g->size[d] = (n - len) / step + 1;
-		g->stride[d] = g->size[d] > 1 ? g->stride[d] * step : 0;
-	}
-	g->rank++;
-	return true;
-}
-
-static bool scatter_region(struct ref_ctx *c, region_fn *region_of)
-{
-	struct region g;
-	return region_of(c, &g, meta_of(c, A_region_scatter_self)) && replace_region(c, &g);
-}
-
-bool ref_slice_scatter(struct ref_ctx *c) { return scatter_region(c, slice_region); }
-bool ref_select_scatter(struct ref_ctx *c) { return scatter_region(c, select_region); }
-bool ref_diagonal_scatter(struct ref_ctx *c) { return scatter_region(c, diagonal_region); }
-
-/* ---- zeros with a gradient in a region: slice_backward, select_backward, diagonal_backward, unfold_backward ------------ */
-
-/* Result 0: zeros of the sizes given, contiguous, like the gradient; m: its meta. */
-static sid *zeros_given(struct ref_ctx *c, struct meta *m)
-{
-	const struct arg *sizes = &c->n->arg[A_region_backward_input_sizes];
-	*m = (struct meta){.dtype = meta_of(c, 0)->dtype, .rank = sizes->n};
-	if (sizes->n > MAX_RANK) {
-		err_set(c->err, "rank %d exceeds the limit %d", sizes->n, MAX_RANK);
-		return NULL;
-	}
-	for (int d = 0; d < m->rank; d++)
-		m->size[d] = sizes->ints[d].value;
-	if (!meta_check_sizes(m->size, m->rank, c->err))
-		return NULL;
-	sid *out = ref_out(c, 0, m->dtype, m->size, m->rank, NULL), zero = shape_zero(c, m->dtype);
-	for (int64_t i = 0, n = shape_numel(m->size, m->rank); out && i < n; i++)
-		out[i] = zero;
-	return out;
-}
-
-/* The gradient is copied into the region, and broadcasts to it; its own cotangent is then summed inside the operator. */
-static bool copy_to_region(struct ref_ctx *c, sid *out, const struct region *g)
-{
-	const struct meta *m = meta_of(c, 0);
-	if (m->rank > g->rank || !shape_expands(m, g->size, g->rank))
-		return err_set(c->err, "a gradient of shape %s does not broadcast to a region of shape %s", shape_text(c, m->size, m->rank),
-			shape_text(c, g->size, g->rank));
-	int64_t n = shape_numel(g->size, g->rank);
-	const sid *from = ref_ids_expanded(c, c->in[0], g->size, g->rank);
-	const int64_t *cell = region_cells(c, g);
-	if (n != meta_numel(m))
-		from = ref_copies(c, from, n, m->dtype);
-	for (int64_t k = 0; k < n; k++)
-		out[cell[k]] = from[k];
-	return true;
-}
-
-static bool backward_region(struct ref_ctx *c, region_fn *region_of)
-{
-	struct meta m;
-	struct region g;
-	sid *out = zeros_given(c, &m);
-	return out && region_of(c, &g, &m) && copy_to_region(c, out, &g);
-}
-
-bool ref_slice_backward(struct ref_ctx *c) { return backward_region(c, slice_region); }
-bool ref_select_backward(struct ref_ctx *c) { return backward_region(c, select_region); }
-bool ref_diagonal_backward(struct ref_ctx *c) { return backward_region(c, diagonal_region); }
-
 /* ---- writes and sums at named elements ------------------------------------------------------------------------------ */
-
-/* `count` values val[k] go to element cell[k]. */
-struct writes {
-	int64_t count;
-	const int64_t *cell;
-	const sid *val;
-};
 
 static sid *start_from_self(struct ref_ctx *c, const int64_t *stride)
 {
@@ -274,16 +44,46 @@ static bool same_number(const struct tape *t, sid a, sid b)
 	return x->hi != 0 || (x->flags & y->flags & NUM_MOVED && signbit(x->hi) == signbit(y->hi));
 }
 
-/* src: whose elements are written. If it requires grad, each write to an element has a share, also those that another one hides. */
+/* Backward gathers: each of several values written to one element gets all of its gradient (derivatives.yaml: scatter.src, index_put,
+ * index_copy), also those that another one hides. */
+static void give_to_all(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
+{
+	struct arena *arena = c->t->arena;
+	int64_t *count = ARENA_ZNEW(arena, int64_t, n + 1), *cell = ARENA_NEW(arena, int64_t, w->count + 1), several = 0;
+	uint32_t *start = ARENA_NEW(arena, uint32_t, w->count + 1), at = 0;
+	sid *entry = tape_ids(c->t, w->count), *value = tape_ids(c->t, w->count), *all = tape_ids(c->t, w->count);
+	for (int64_t k = 0; k < w->count; k++)
+		if (++count[w->cell[k]] == 2)
+			cell[several++] = w->cell[k];
+	for (int64_t i = 0; i < several; i++) {
+		start[i] = at;
+		value[i] = out[cell[i]];
+		at += (uint32_t)count[cell[i]];
+		count[cell[i]] = -(int64_t)start[i] - 1;
+	}
+	start[several] = at;
+	for (int64_t k = 0; k < w->count; k++) {
+		int64_t *next = &count[w->cell[k]];
+		if (*next < 0)
+			entry[-(*next)-- - 1] = w->val[k];
+	}
+	if (!several)
+		return;
+	enum dtype dt = tape_dtype(c->t, value[0]);
+	sid sum = tape_nary(c->t, SF_SUM, dt, start, entry, several, 0);
+	for (int64_t i = 0; i < several; i++)
+		all[i] = c->t->over ? 0 : sum + (sid)i;
+	sid first = tape_map2(c->t, SF_GRAFT, dt, value, all, several);
+	for (int64_t i = 0; i < several; i++)
+		out[cell[i]] = c->t->over ? 0 : first + (sid)i;
+}
+
+/* src: whose elements are written. */
 static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct ref_tensor *src)
 {
 	uint8_t *hit = arena_zalloc(c->t->arena, (size_t)n + 1);
-	bool grad = c->grad && ref_has_grad(c->r, src);
 	for (int64_t k = 0; k < w->count && !c->t->over; k++) {
 		int64_t at = w->cell[k];
-		if (hit[at] && grad)
-			return ref_unsupported(
-				c, "gradient of the values that %s writes twice to one element: make the indices distinct", op_info[c->n->op].name);
 		if (hit[at] && !same_number(c->t, out[at], w->val[k]))
 			return ref_unsupported(c,
 				"%s writes two values to one element, and their order is open: make the indices distinct, or accumulate",
@@ -291,18 +91,10 @@ static bool overwrite(struct ref_ctx *c, sid *out, int64_t n, const struct write
 		hit[at] = 1;
 		out[at] = w->val[k];
 	}
+	if (c->grad && ref_has_grad(c->r, src) && !c->t->over)
+		give_to_all(c, out, n, w);
 	return true;
 }
-
-/* How values that meet are combined: f over (self if with_self, values…), value k times alpha[k] if there is alpha. `every`: elements
- * that nothing hits become lists of one, because the backward formula (g * result / x, shares among equals) runs over them too. */
-struct combine {
-	enum sf f;
-	enum dtype dt;
-	bool with_self, every;
-	const sid *alpha;
-	sid one;
-};
 
 /* fastSpecializedAtomicAdd (KernelUtils.cuh) adds a half as one of a pair, the other +0: a neighbour's -0 becomes +0. */
 static void lose_sign(struct ref_ctx *c, sid id)
@@ -312,8 +104,7 @@ static void lose_sign(struct ref_ctx *c, sid id)
 		v->flags &= ~NUM_MOVED;
 }
 
-/* times[at] (may be NULL): how many entries element `at` has; 0: not hit. */
-static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
+void scatter_combine(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
 {
 	struct arena *arena = c->t->arena;
 	uint32_t *count = ARENA_ZNEW(arena, uint32_t, n + 1), width = how->alpha ? 2 : 1;
@@ -327,7 +118,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 		hits = n;
 	int64_t *element = ARENA_NEW(arena, int64_t, hits + 1);
 	uint32_t *start = ARENA_NEW(arena, uint32_t, hits + 1), *next = ARENA_NEW(arena, uint32_t, n + 1);
-	sid *entry = tape_ids(c->t, (w->count + hits) * width);
+	sid *entry = tape_ids(c->t, (w->count + 2 * hits) * width);
 	uint32_t at = 0;
 	int64_t h = 0;
 	for (int64_t i = 0; i < n; i++) {
@@ -345,6 +136,8 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 				entry[at + 1] = how->one;
 			at += width;
 		}
+		if (how->beside && count[i] && how->beside[i])
+			entry[at++] = how->beside[i];
 		next[i] = at;
 		at += count[i] * width;
 	}
@@ -365,26 +158,7 @@ static void accumulate(struct ref_ctx *c, sid *out, int64_t n, const struct writ
 
 static bool add_up(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w)
 {
-	accumulate(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, A_overlaid_self)->dtype, .with_self = true}, NULL);
-	return true;
-}
-
-/* Windows that overlap are added up, in any order. */
-bool ref_unfold_backward(struct ref_ctx *c)
-{
-	struct meta m;
-	struct region g;
-	if (ref_arg_int(c, A_unfold_backward_step) >= ref_arg_int(c, A_unfold_backward_size))
-		return backward_region(c, unfold_region);
-	sid *out = zeros_given(c, &m);
-	if (!out || !unfold_region(c, &g, &m))
-		return false;
-	const struct meta *grad = meta_of(c, A_unfold_backward_grad_in);
-	if (!shape_equal(grad->size, grad->rank, g.size, g.rank))
-		return err_set(c->err, "unfold_backward: a gradient of shape %s instead of %s is not checked by PyTorch",
-			shape_text(c, grad->size, grad->rank), shape_text(c, g.size, g.rank));
-	struct writes w = {meta_numel(grad), region_cells(c, &g), ref_ids(c, c->in[A_unfold_backward_grad_in])};
-	accumulate(c, out, shape_numel(m.size, m.rank), &w, &(struct combine){.f = SF_SUM, .dt = m.dtype}, NULL);
+	scatter_combine(c, out, n, w, &(struct combine){.f = SF_SUM, .dt = meta_of(c, A_overlaid_self)->dtype, .with_self = true}, NULL);
 	return true;
 }
 
@@ -430,11 +204,11 @@ static void scale_rows(struct ref_ctx *c, sid *out, int64_t n, int64_t width, co
 		share[i] = count[i] ? share_of(c, count[i], dt) : 0;
 	for (int64_t k = 0; k < w->count; k++)
 		times[k] = share[w->cell[k] / width];
-	accumulate(c, out, n, w, &(struct combine){.f = SF_SUMPROD, .dt = dt, .alpha = times}, NULL);
+	scatter_combine(c, out, n, w, &(struct combine){.f = SF_SUMPROD, .dt = dt, .alpha = times}, NULL);
 	if (!c->grad)
 		return;
 	memcpy(value, out, (size_t)n * sizeof *out);
-	accumulate(c, plain, n, w, &(struct combine){.f = SF_SUM, .dt = dt}, NULL);
+	scatter_combine(c, plain, n, w, &(struct combine){.f = SF_SUM, .dt = dt}, NULL);
 	sid first = tape_map2(c->t, SF_GRAFT, dt, value, plain, n);
 	for (int64_t i = 0; i < n; i++)
 		out[i] = c->t->over ? 0 : first + (sid)i;
@@ -476,7 +250,7 @@ bool ref_embedding_dense_backward(struct ref_ctx *c)
 	if (scaled && dtype_is_float(g->dtype))
 		scale_rows(c, out, size[0] * size[1], size[1], &w, times);
 	else
-		accumulate(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
+		scatter_combine(c, out, size[0] * size[1], &w, &(struct combine){.f = SF_SUM, .dt = g->dtype}, NULL);
 	return true;
 }
 
@@ -566,16 +340,37 @@ static bool divide(struct ref_ctx *c, sid *out, int64_t n, const int64_t *times,
 	return true;
 }
 
-/* Some element that is hit may equal its result, in which it took no part. */
-static bool self_ties(struct ref_ctx *c, const sid *out, const int64_t *times, int64_t n)
+/* Does x == y hold? */
+enum holds { HOLDS_NOT, HOLDS, HOLDS_PERHAPS };
+static enum holds equal_numbers(const struct num *x, const struct num *y)
+{
+	const uint8_t nan = NUM_NOFIN | NUM_NAN;
+	bool open = (x->flags | y->flags) & (NUM_UNDEC | NUM_ANY);
+	if (!open && ((x->flags & NUM_SPECIAL) == nan || (y->flags & NUM_SPECIAL) == nan))
+		return HOLDS_NOT;
+	if (same_special(x, y))
+		return HOLDS;
+	if (open || (x->flags | y->flags) & NUM_SPECIAL)
+		return HOLDS_PERHAPS;
+	if (fabs(x->hi - y->hi) > x->rad + y->rad)
+		return HOLDS_NOT;
+	return num_is_exact(x) && num_is_exact(y) ? HOLDS : HOLDS_PERHAPS;
+}
+
+/* amax and amin without self: PyTorch's backward still counts a self that equals the result among the winners, though it gets nothing
+ * (FunctionsManual.cpp: scatter_reduce_backward; measured, 2.11.0 and 2.15.0). So such a self takes part, without a gradient.
+ * NULL: whether it is equal is open. */
+static const sid *losers_that_tie(struct ref_ctx *c, const sid *out, const int64_t *times, int64_t n, enum dtype dt)
 {
 	const sid *self = ref_ids(c, c->in[A_scatter_reduce_self]);
-	for (int64_t i = 0; i < n && !c->t->over; i++) {
-		const struct num *x = tape_val(c->t, self[i]), *y = tape_val(c->t, out[i]);
-		if (times[i] && ((x->flags | y->flags) & NUM_SPECIAL || fabs(x->hi - y->hi) <= x->rad + y->rad))
-			return true;
+	sid *beside = tape_ids(c->t, n);
+	for (int64_t i = 0; i < n; i++) {
+		enum holds same = times[i] && !c->t->over ? equal_numbers(tape_val(c->t, self[i]), tape_val(c->t, out[i])) : HOLDS_NOT;
+		if (same == HOLDS_PERHAPS)
+			return NULL;
+		beside[i] = same == HOLDS ? tape_map1(c->t, SF_DETACH, dt, &self[i], 1) : 0;
 	}
-	return false;
+	return beside;
 }
 
 bool ref_scatter_reduce(struct ref_ctx *c)
@@ -608,14 +403,21 @@ bool ref_scatter_reduce(struct ref_ctx *c)
 	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, A_scatter_reduce_include_self)};
 	how.every = c->grad && how.f != SF_SUM;
-	accumulate(c, out, n, &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, &how, times);
+	const struct writes w = {a.n, a.cell, values_along(c, &a, 3)};
+	scatter_combine(c, out, n, &w, &how, times);
 	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, A_scatter_reduce_index), meta_of(c, A_scatter_reduce_src)))
 		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
-	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN) && self_ties(c, out, times, n))
-		return ref_unsupported(c,
-			"gradient of scatter_reduce by %s without self: PyTorch's backward still counts a self that equals the "
-			"result; include self",
-			name);
+	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN)) {
+		how.beside = losers_that_tie(c, out, times, n, m->dtype);
+		if (!how.beside)
+			return ref_unsupported(c,
+				"gradient of scatter_reduce by %s without self, which may equal the result and is then counted in backward: include self",
+				name);
+		sid *again = start_from_self(c, NULL);
+		if (!again)
+			return false;
+		scatter_combine(c, again, n, &w, &how, times);
+	}
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
 }
 
@@ -710,7 +512,7 @@ bool ref_index_add(struct ref_ctx *c)
 	sid factor = shape_const(c, m->dtype, alpha);
 	if (dtype_is_float(m->dtype)) {
 		/* The product may be rounded or not (FMA, f32 inside). */
-		accumulate(c, out, n, &w,
+		scatter_combine(c, out, n, &w,
 			&(struct combine){.f = SF_SUMPROD,
 				.dt = m->dtype,
 				.with_self = true,

@@ -17,6 +17,14 @@ static struct num one_int(const struct num *v, enum dtype dt, double u)
 	return num_int(dt, wrap_add(v->i, k));
 }
 
+/* The part of a sum's radius that is drawn from (sample.h). */
+static double part_of(struct sample_of of)
+{
+	if (of.n <= 4 || of.p < num_format[DT_F32].p)
+		return 1;
+	return (of.p == num_format[DT_F32].p ? 1 / sqrt(3) : 2) / sqrt((double)of.n);
+}
+
 struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id, enum sample_kind kind, struct sample_of of)
 {
 	if (v->flags & NUM_ANY || (v->rad == 0 && v->lo == 0 && !(v->flags & ~NUM_MOVED)))
@@ -38,7 +46,7 @@ struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id,
 	/* A denormal that may be flushed: zero is the set's edge, and what lies beyond the centre is there only because sets are balls. */
 	if (fabs(v->hi) < num_format[dt].normal * 2 && v->rad >= fabs(v->hi) && v->rad <= fabs(v->hi) * (1 + 0x1p-38))
 		u = v->hi > 0 ? -fabs(u) : fabs(u);
-	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = of.n > 4 && of.p >= num_format[DT_F32].p ? 1 / sqrt(3 * (double)of.n) : 1;
+	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = part_of(of);
 	struct dd x = dd_add_d(num_dd(v), rad * part * u);
 	bool kept = of.wide && dt != DT_F64 && noise(seed + 1, id, kind) < 0;
 	double y = num_rn(kept ? DT_F32 : dt, x.hi, x.lo), centre = num_rn(dt, v->hi, v->lo);

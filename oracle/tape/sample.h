@@ -19,7 +19,9 @@ struct sample_of {
 	int64_t n; /* it sums n terms; 1: no sum. */
 	int p;     /* ... in a type of p bits. From f32's on, their roundings are taken as independent: of partial sums that grow
 	                         * evenly they add up to a deviation of sqrt(n)/3 of u times the sum, which is that of a number
-	                         * drawn evenly from 1/sqrt(3n) of the radius; halves lose like terms alike, and have all of it */
+	                         * drawn evenly from 1/sqrt(3n) of the radius. In f64, where no wide twin can acquit, it is
+	                         * 2/sqrt(n): like terms are rounded alike, and then 5 of 40,000 programs are not suspected. Halves
+	                         * lose like terms alike, and have all of it */
 	bool wide; /* a half may be kept in f32 (LF_WIDE): every other one is */
 };
 /* One number of v, of dtype dt; the same for the same seed, scalar and kind. What nothing is known of (NUM_ANY) stays so. */
