@@ -35,7 +35,7 @@ enum {
 	                                 * operator that computes nothing */
 	FREE_REQUIRES_GRAD = 128, /* outputs do not say whether they require grad */
 	FREE_UNREAD_RAISE = 256,  /* a row whose result nobody reads, and which writes nothing, need not raise */
-	FREE_OFFSET = 512        /* an output that begins later in memory of its own may begin at the start: what comes before it is not made */
+	FREE_OFFSET = 512 /* an output that begins later in memory of its own may begin at the start: what comes before it is not made */
 };
 
 /* Everything that decides which numbers it may compute: the licence is worked out from these alone. FIELD(type, name); each is compared. */

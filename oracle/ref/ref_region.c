@@ -1,5 +1,5 @@
-/* ref_region.c: a region of a tensor, named as a view names it (slice, select, diagonal, unfold), replaced by another tensor, or filled with
- * a gradient among zeros. Replacing moves ids. */
+/* ref_region.c: a region of a tensor, named as a view names it (slice, select, diagonal, unfold), replaced by another tensor, or filled
+ * with a gradient among zeros. Replacing moves ids. */
 #include "oracle/ref/ref_scatter.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape_index.h"
