@@ -43,9 +43,9 @@ enum {
 	FIELD(enum licence_target, kernels)                                                                                                    \
 	FIELD(enum licence_device, device)                                                                                                     \
 	FIELD(enum clamp_rule, clamp)                                                                                                          \
-	FIELD(bool, library_expm1) /* expm1 is the library's although the kernels' rows say exp - 1 */                                         \
-	FIELD(bool, any_steps)     /* nobody knows its kernels: they may also round each step in the tensor's dtype, as ATen's do in places */ \
-	FIELD(bool, traced)        /* AOTAutograd traces backward: the formulas of FunctionsManual.cpp that do not look at data */             \
+	FIELD(bool, library_expm1)   /* expm1 is the library's although the kernels' rows say exp - 1 */                                       \
+	FIELD(bool, foreign)         /* nobody knows its kernels: they may compute as these, or as ATen's, operator by operator */             \
+	FIELD(bool, traced)          /* AOTAutograd traces backward: the formulas of FunctionsManual.cpp that do not look at data */           \
 	FIELD(bool, decomposed_tanh) /* tanh as 2/(1 + exp(-2x)) - 1 */
 struct target_arithmetic {
 #define FIELD(type, name) type name;

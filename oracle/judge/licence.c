@@ -90,19 +90,30 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	}
 }
 
-/* What ATen's kernels may round on the way, they may, too: partial results have the tensor's dtype, or the wider one (LF_WIDE). */
-static void allow_steps(struct licence_profile *out, enum licence_device device)
+static enum dtype narrower(enum dtype a, enum dtype b) { return num_format[a].p < num_format[b].p ? a : b; }
+
+/* What either of two rules permits. Two flags are promises; all others are permissions. Where the two accumulate in different types,
+ * partial results have the narrower one, or the wider (LF_WIDE). */
+static void rule_unite(struct lic_rule *r, const struct lic_rule *e)
+{
+	const unsigned promises = LF_IEEE | LF_CASCADE;
+	unsigned flags = ((r->flags | e->flags) & ~promises) | (r->flags & e->flags & promises);
+	if (e->acc != r->acc || e->compute != r->compute)
+		flags |= LF_WIDE;
+	r->compute = narrower(r->compute, e->compute);
+	r->acc = narrower(r->acc, e->acc);
+	r->ulp = fmax(r->ulp, e->ulp);
+	r->flags = flags;
+}
+
+static void allow_eager(struct licence_profile *out, enum licence_device device)
 {
 	struct licence_profile eager;
 	licence_resolve(&eager, LT_TORCH_EAGER, device);
+	out->foreign = true;
 	for (int k = 0; k < NLC; k++)
-		for (int d = 0; d < NDTYPES; d++) {
-			struct lic_rule *r = &out->rule[k][d];
-			const struct lic_rule *e = &eager.rule[k][d];
-			if (e->acc != r->acc)
-				*r = (struct lic_rule){r->compute, e->acc, r->ulp, r->flags | LF_WIDE, e->source, e->line};
-			r->flags |= e->flags & LF_STEPS;
-		}
+		for (int d = 0; d < NDTYPES; d++)
+			rule_unite(&out->rule[k][d], &eager.rule[k][d]);
 }
 
 void licence_of(struct licence_profile *out, const struct target_arithmetic *f)
@@ -110,10 +121,10 @@ void licence_of(struct licence_profile *out, const struct target_arithmetic *f)
 	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
 	licence_resolve(out, f->kernels, f->device);
 	out->traced = f->traced;
+	if (f->foreign)
+		allow_eager(out, f->device);
 	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
 	for (int k = 0; k < NLC; k++)
 		for (int d = 0; d < NDTYPES; d++)
 			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;
-	if (f->any_steps)
-		allow_steps(out, f->device);
 }

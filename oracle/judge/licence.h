@@ -30,6 +30,7 @@ enum {
 	LF_NUMBER = 131072,  /* a number added to a half tensor stays in f32 */
 	LF_CASCADE = 262144, /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
 	LF_MERGE = 2097152,  /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
+	LF_TANHB = 524288,   /* tanh_backward rounds each of its steps to the tensor's dtype */
 	LF_LOOSE = NR_LOOSE  /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
@@ -47,6 +48,7 @@ struct lic_rule {
 struct licence_profile {
 	const char *name;                   /* "torch-eager@cpu" */
 	bool cuda;                          /* ATen on CUDA: strides and steps differ in places */
+	bool foreign;                       /* either of two ways: what is no interval in a rule, a number's rounding, is a set of both */
 	bool traced;                        /* derivatives are those that autograd traces: formulas without a look at the data */
 	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
 };

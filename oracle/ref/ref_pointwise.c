@@ -78,8 +78,8 @@ static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
 static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
 {
 	const struct scalar *s = scalar_of(c, A_elementwise_self);
-	bool either = wide && c->grad && op_info[c->n->op].licence == LC_MUL;
-	sid a = wide && c->t->lic->cuda ? shape_const(c, DT_F32, s) : either ? shape_const_or_rounded(c, p->dt, s) : shape_number(c, s, p->dt);
+	bool either = wide && (c->t->lic->foreign || (c->grad && !c->t->lic->cuda && op_info[c->n->op].licence == LC_MUL));
+	sid a = either ? shape_const_or_rounded(c, p->dt, s) : wide && c->t->lic->cuda ? shape_const(c, DT_F32, s) : shape_number(c, s, p->dt);
 	p->at = wide && (either || c->t->lic->cuda) ? DT_F32 : p->dt;
 	p->a = ref_ids_repeat(c, a, p->n);
 }
@@ -102,9 +102,10 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 		p->bt = wide ? DT_F32 : p->dt;
 		/* aten::mul_.Scalar is mul(number, self): TensorIterator then rounds the number to self's dtype, which mul(self, number) does not
 		 * (measured: bf16 -2.8125 by 3.7 is -10.4375 in place and -10.375 otherwise); AOTAutograd turns one into the other. */
-		sid b = !wide                    ? shape_number(c, scalar_of(c, A_binary_other), p->dt)
-			: c->n->op == OP_mul_Scalar_ ? shape_const_or_rounded(c, p->dt, scalar_of(c, A_binary_other))
-										 : shape_const(c, DT_F32, scalar_of(c, A_binary_other));
+		bool either = c->n->op == OP_mul_Scalar_ || c->t->lic->foreign;
+		sid b = !wide ? shape_number(c, scalar_of(c, A_binary_other), p->dt)
+			: either  ? shape_const_or_rounded(c, p->dt, scalar_of(c, A_binary_other))
+					  : shape_const(c, DT_F32, scalar_of(c, A_binary_other));
 		p->b = ref_ids_repeat(c, b, p->n);
 		return true;
 	}
@@ -205,6 +206,16 @@ bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
 
+/* number / tensor, y being its value: the kernel that took the number in f32 ends with y, but the derivative's steps, -g * ((number / b) /
+ * b), are operators of the tensor's dtype (div_tensor_other_grad). */
+static const sid *quotient_of_number(struct ref_ctx *c, const struct pair *p, const sid *y)
+{
+	const sid *b = block(c, tape_map1(c->t, SF_DETACH, p->dt, p->b, p->n), p->n);
+	const sid *slope = block(c, tape_map2(c->t, SF_DIV, p->dt, block(c, tape_map1(c->t, SF_DETACH, p->dt, y, p->n), p->n), b, p->n), p->n);
+	slope = block(c, tape_map1(c->t, SF_NEG, p->dt, slope, p->n), p->n);
+	return block(c, tape_map2(c->t, SF_GRAFT, p->dt, y, block(c, tape_map2(c->t, SF_MUL, p->dt, p->b, slope, p->n), p->n), p->n), p->n);
+}
+
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
 {
@@ -215,7 +226,10 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
 	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
-	return give_pair(c, &p, tape_map1(c->t, SF_CAST, p.dt, y, p.n));
+	y = block(c, tape_map1(c->t, SF_CAST, p.dt, y, p.n), p.n);
+	if (f == SF_DIV && p.bt == p.dt && c->grad)
+		y = quotient_of_number(c, &p, y);
+	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
 }
 
 bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
@@ -526,9 +540,8 @@ bool ref_threshold_backward(struct ref_ctx *c)
 /* What the gradient of tanh_backward is taken through: by grad_output, tanh_backward again; by output, grad * (-2 * output * grad_output)
  * in steps of the dtype, whose order decides what overflows. A sum of the operands times constants has these derivatives. a, b: the
  * operands without history. */
-static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, const sid *slope, const sid *a, const sid *b)
+static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, enum dtype in, const sid *slope, const sid *a, const sid *b)
 {
-	enum dtype in = tape_inner(p->dt);
 	const sid *minus_two = ref_ids_repeat(c, tape_const_f(c->t, p->dt, -2), p->n);
 	const sid *by_a = block(c, tape_map2(c->t, SF_MUL, in, ref_cast(c, p->a, p->n, in), slope, p->n), p->n);
 	const sid *factor = block(c, tape_map2(c->t, SF_MUL, p->dt, minus_two, b, p->n), p->n);
@@ -537,7 +550,26 @@ static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, c
 	return block(c, tape_map2(c->t, SF_ADD, p->dt, ref_cast(c, by_a, p->n, p->dt), by_b, p->n), p->n);
 }
 
-/* grad_output * (1 - output * output), in f32 for halves: one rounding. */
+/* 1 - b * b, contracted or not. */
+static const sid *one_minus_square(struct ref_ctx *c, enum dtype dt, const sid *b, int64_t n)
+{
+	const sid *minus = block(c, tape_map1(c->t, SF_NEG, dt, b, n), n);
+	sid one = tape_const_f(c->t, dt, 1), *entry = tape_ids(c->t, 4 * n);
+	for (int64_t k = 0; k < n; k++) {
+		entry[4 * k] = entry[4 * k + 1] = one;
+		entry[4 * k + 2] = minus[k];
+		entry[4 * k + 3] = b[k];
+	}
+	return block(c, tape_rows(c->t, SF_SUMPROD, dt, entry, n, 4, 0), n);
+}
+
+static const sid *slope_in_steps(struct ref_ctx *c, enum dtype dt, const sid *b, int64_t n)
+{
+	const sid *square = block(c, tape_map2(c->t, SF_MUL, dt, b, b, n), n), *one = ref_ids_repeat(c, tape_const_f(c->t, dt, 1), n);
+	return block(c, tape_map2(c->t, SF_SUB, dt, one, square, n), n);
+}
+
+/* grad_output * (1 - output * output), in f32 for halves: one rounding; or three, in the tensor's dtype (LF_TANHB). */
 bool ref_tanh_backward(struct ref_ctx *c)
 {
 	struct pair p;
@@ -545,7 +577,8 @@ bool ref_tanh_backward(struct ref_ctx *c)
 		return false;
 	if (!dtype_is_float(p.dt))
 		return err_set(c->err, "tanh_backward is not implemented for integers");
-	enum dtype in = tape_inner(p.dt);
+	bool stepped = c->t->lic->rule[LC_TRANS][p.dt].flags & LF_TANHB;
+	enum dtype in = stepped ? p.dt : tape_inner(p.dt);
 	const struct ref_tensor *grad = c->in[A_tanh_backward_grad_output], *output = c->in[A_tanh_backward_output];
 	bool twice = grad->storage == output->storage;
 	for (int64_t k = 0; k < p.n; k++) /* also where a view or a copy brings an element to both */
@@ -558,16 +591,9 @@ bool ref_tanh_backward(struct ref_ctx *c)
 		own_b = block(c, tape_map1(c->t, SF_DETACH, p.dt, p.b, p.n), p.n);
 	}
 	const sid *a = ref_cast(c, own_a, p.n, in), *b = ref_cast(c, own_b, p.n, in);
-	const sid *minus = block(c, tape_map1(c->t, SF_NEG, in, b, p.n), p.n);
-	sid one = tape_const_f(c->t, in, 1), *entry = tape_ids(c->t, 4 * p.n);
-	for (int64_t k = 0; k < p.n; k++) {
-		entry[4 * k] = entry[4 * k + 1] = one;
-		entry[4 * k + 2] = minus[k];
-		entry[4 * k + 3] = b[k];
-	}
-	const sid *slope = block(c, tape_rows(c->t, SF_SUMPROD, in, entry, p.n, 4, 0), p.n);
+	const sid *slope = stepped ? slope_in_steps(c, in, b, p.n) : one_minus_square(c, in, b, p.n);
 	const sid *y = ref_cast(c, block(c, tape_map2(c->t, SF_MUL, in, a, slope, p.n), p.n), p.n, p.dt);
 	if (c->grad)
-		y = block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, tanh_backward_paths(c, &p, slope, own_a, own_b), p.n), p.n);
+		y = block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, tanh_backward_paths(c, &p, in, slope, own_a, own_b), p.n), p.n);
 	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
 }

@@ -53,13 +53,13 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	return err_set(err, "target '%s': targets of family python take no options, and so no '%s'", text, o->name);
 }
 
-/* The rows of Inductor are the widest: sums in any order, fused multiply-adds, wider intermediates. */
+/* The rows of Inductor (sums in any order, fused multiply-adds, wider intermediates), and those of ATen's kernels. */
 static void facts(struct target_facts *out, const struct target *t)
 {
 	(void)t;
 	out->known = true;
 	out->arithmetic.kernels = LT_TORCH_INDUCTOR;
-	out->arithmetic.any_steps = true;
+	out->arithmetic.foreign = true;
 	out->arithmetic.traced = true;
 	out->arithmetic.clamp = CLAMP_EITHER;
 }

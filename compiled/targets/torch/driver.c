@@ -187,8 +187,8 @@ static enum clamp_rule clamp_of(int minor) { return minor >= 15 ? CLAMP_BLOCKS :
 /* The first versions of the ranges that differ in facts. */
 static const char *const steps[] = {"0.0.0", "2.12.0", "2.15.0", NULL};
 
-/* The decompositions of aot_eager_decomp_partition and the emission of Inductor need the wider rows, and so may a backend that nobody
- * knows. */
+/* The decompositions of aot_eager_decomp_partition and the emission of Inductor need other rows than ATen's kernels. A backend that nobody
+ * knows may need either. */
 static enum licence_target kernels_of(const char *stage)
 {
 	bool eager = str_eq(stage, "eager") || str_eq(stage, "fake") || str_eq(stage, "aot_fake") || str_eq(stage, "aot_eager");
@@ -205,6 +205,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	out->arithmetic.library_expm1 = out->arithmetic.clamp == CLAMP_BLOCKS && t->device == TDEV_CPU;
+	out->arithmetic.foreign = str_eq(target_stage(t)->name, "dynamo");
 	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
 	out->torch_minor = t->version[0] && t->version[0] == '2' ? MAX(minor, 0) : 0;
 }
