@@ -206,16 +206,6 @@ bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
 
-/* number / tensor, y being its value: the kernel that took the number in f32 ends with y, but the derivative's steps, -g * ((number / b) /
- * b), are operators of the tensor's dtype (div_tensor_other_grad). */
-static const sid *quotient_of_number(struct ref_ctx *c, const struct pair *p, const sid *y)
-{
-	const sid *b = block(c, tape_map1(c->t, SF_DETACH, p->dt, p->b, p->n), p->n);
-	const sid *slope = block(c, tape_map2(c->t, SF_DIV, p->dt, block(c, tape_map1(c->t, SF_DETACH, p->dt, y, p->n), p->n), b, p->n), p->n);
-	slope = block(c, tape_map1(c->t, SF_NEG, p->dt, slope, p->n), p->n);
-	return block(c, tape_map2(c->t, SF_GRAFT, p->dt, y, block(c, tape_map2(c->t, SF_MUL, p->dt, p->b, slope, p->n), p->n), p->n), p->n);
-}
-
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
 {
@@ -224,11 +214,15 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 		return false;
 	if (p.at == p.dt && p.bt == p.dt)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
-	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
+	/* number / tensor: CUDA's kernel takes the number in f32, but the steps of its derivative, -g * ((number / b) / b), are operators of
+	 * the tensor's dtype (div_tensor_other_grad). */
+	bool steps = f == SF_DIV && p.bt == p.dt && c->grad;
+	const sid *over = steps ? block(c, tape_map1(c->t, SF_DETACH, p.dt, p.b, p.n), p.n) : p.b;
+	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, over, p.n, DT_F32);
 	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
 	y = block(c, tape_map1(c->t, SF_CAST, p.dt, y, p.n), p.n);
-	if (f == SF_DIV && p.bt == p.dt && c->grad)
-		y = quotient_of_number(c, &p, y);
+	if (steps)
+		y = block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, block(c, tape_map2(c->t, SF_DIV, p.dt, p.a, p.b, p.n), p.n), p.n), p.n);
 	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
 }
 
