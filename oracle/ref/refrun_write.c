@@ -94,8 +94,8 @@ static bool agree_on_cells(struct reference_run *s, const struct ref_ctx *c, con
 				bool mixed = *cell != was && left_alone(&r->tape, was, is);
 				if (mixed && r->tape.lic->cuda && c->n->op == OP_masked_fill_)
 					return run_unsupported(s,
-						"masked_fill_.Scalar through a view that overlaps itself, one index of a cell masked and another not: a GPU's threads "
-						"write both back, and the last stays; give all indices of a cell the same mask");
+						"masked_fill_.Scalar through a view that overlaps itself, one index of a cell masked and another not: a GPU's "
+						"threads write both back, and the last stays; give all indices of a cell the same mask");
 				if (mixed && c->grad)
 					return run_unsupported(s,
 						arena_printf(r->arena,
