@@ -24,7 +24,7 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	expect "and a summary" "$n programs on 1 target: $n pass" "$(tail -1 "$tmp/out")"
 	"$bin" check "$src/corpus/seeds" --quiet >"$tmp/out"
 	expect "a summary alone" "$n programs on 1 target: $n pass" "$(cat "$tmp/out")"
-	"$bin" check "$src/corpus/regressions" --quiet --target builtin:eager --target builtin:eager+plant=zero >"$tmp/out"
+	"$bin" check "$src/corpus/regressions" "$src/tests/prog/undecided" --quiet --target builtin:eager --target builtin:eager+plant=zero >"$tmp/out"
 	expect "exit of a quiet check" 1 $?
 	has "two targets" "$tmp/out" "^[0-9]+ programs on 2 targets: [0-9]+ pass, [1-9][0-9]* mismatch, [1-9][0-9]* unjudged$"
 	for v in mismatch unjudged; do
