@@ -58,7 +58,7 @@ def request(stage, **options):
         values.append(worker.Meta(torch.float32, torch.device("cpu"), tuple(size), t.stride(), 0))
         storages.append(memoryview(worker.logical_bytes(t)))
     call = worker.Call(values, storages)
-    return worker.Request(stage, torch.device("cpu"), options, SOURCE, len(SIZES), inputs, [0], 1, [call])
+    return worker.Request(stage, torch.device("cpu"), options, SOURCE, len(SIZES), inputs, [0], False, 1, [call])
 
 
 def run(stage, **options):
