@@ -343,28 +343,15 @@ static bool var_rows(struct ref_ctx *c, struct reduced_rows *r, double *correcti
 		return err_set(c->err, "std and var only support floating point and complex dtypes");
 	if (!ref_dims(c, mask, A_variance_dim, m->rank, true))
 		return false;
+	if (c->grad && ref_given(c, A_variance_dim) && c->n->arg[A_variance_dim].n == 0 && m->rank > 0)
+		return ref_unsupported(c,
+			"gradient of var over dim=[]: PyTorch's backward takes the number of elements for 1 (wrong in 2.11); "
+			"name the dims");
 	*f = ref_given(c, A_variance_dim) && m->rank > 0 ? SF_VAR : SF_VARALL;
 	const struct scalar *s = scalar_of(c, A_variance_correction);
 	*correction = !ref_given(c, A_variance_correction) ? 1 : s->kind == SC_FLOAT ? s->f : (double)s->i;
 	rows_of(c, r, mask, flag_of(c, A_variance_keepdim), m->dtype);
 	return true;
-}
-
-/* Variances of the rows. With dim=[] PyTorch's backward takes the number of elements for 1 (FunctionsManual.cpp: var_backward, _safe_size;
- * measured, 2.11.0 and 2.15.0): the derivative is that with another correction. */
-static sid var_values(struct ref_ctx *c, const struct reduced_rows *r, enum sf f, enum dtype dt, double correction)
-{
-	sid first = tape_rows(c->t, f, dt, r->e, r->n, r->len, correction);
-	const bool counts_one = ref_given(c, A_variance_dim) && c->n->arg[A_variance_dim].n == 0 && f == SF_VAR;
-	if (!c->grad || !counts_one || c->t->over)
-		return first;
-	sid other = tape_rows(c->t, f, dt, r->e, r->n, r->len, (double)(r->len - 1) + correction), *value = tape_ids(c->t, r->n);
-	sid *grad = tape_ids(c->t, r->n);
-	for (int64_t i = 0; i < r->n; i++) {
-		value[i] = first + (sid)i;
-		grad[i] = other + (sid)i;
-	}
-	return tape_map2(c->t, SF_GRAFT, dt, value, grad, r->n);
 }
 
 bool ref_var(struct ref_ctx *c)
@@ -373,7 +360,7 @@ bool ref_var(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, A_var_self)->dtype;
-	return var_rows(c, &r, &correction, &f) && ref_out_block(c, 0, dt, r.size, r.rank, NULL, var_values(c, &r, f, dt, correction));
+	return var_rows(c, &r, &correction, &f) && ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
 }
 
 bool ref_var_mean(struct ref_ctx *c)
@@ -386,7 +373,7 @@ bool ref_var_mean(struct ref_ctx *c)
 	if (!var_rows(c, &r, &correction, &f))
 		return false;
 	c->t->result = 0;
-	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, var_values(c, &r, f, dt, correction)))
+	if (!ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction)))
 		return false;
 	c->t->result = 1; /* each has a derivative of its own, left out if nothing asks for it */
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
