@@ -360,7 +360,8 @@ bool ref_var(struct ref_ctx *c)
 	double correction;
 	enum sf f;
 	enum dtype dt = meta_of(c, A_var_self)->dtype;
-	return var_rows(c, &r, &correction, &f) && ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
+	return var_rows(c, &r, &correction, &f)
+		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
 }
 
 bool ref_var_mean(struct ref_ctx *c)
