@@ -592,3 +592,23 @@ struct hash128 prog_hash(const struct prog *p)
 	arena_free(&a);
 	return h;
 }
+
+bool prog_validate_calls(const struct prog *p, struct err *err)
+{
+	struct arena a;
+	bool ok = true;
+	arena_init(&a);
+	for (int k = 0; ok && k < p->ncall; k++) {
+		const struct call *c = &p->call[k];
+		struct err own = {0};
+		struct prog q;
+		if (!c->nsym)
+			continue;
+		ok = prog_bind(&q, p, k + 1, &a, &own) && prog_validate(&q, &own);
+		if (!ok)
+			err_at(err, c->line, 1, "call %d: %s", k + 1, own.msg);
+		arena_reset(&a);
+	}
+	arena_free(&a);
+	return ok;
+}

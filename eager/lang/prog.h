@@ -164,6 +164,8 @@ bool prog_infer_or_refuse(struct prog *p, int node, struct err *err);
 bool node_functional_meta(struct meta *out, const struct prog *p, int node, struct err *err);
 bool prog_infer(struct prog *p, struct err *err);
 bool prog_validate(const struct prog *p, struct err *err); /* every invariant above; recomputes metas on a copy */
+/* The same of each call that binds symbols: what is wrong in a call's sizes alone is as wrong as in the program's own. */
+bool prog_validate_calls(const struct prog *p, struct err *err);
 /* The program of call k (0: its own data): symbols bound, seeds and fills replaced, call lines dropped, metas recomputed. */
 bool prog_bind(struct prog *out, const struct prog *p, int k, struct arena *a, struct err *err);
 /* The same without shape rules: metas of input rows are what those state, the others stay p's. For whoever derives metas himself. */

@@ -580,8 +580,9 @@ static void make_ones(struct prog *q, int node)
 {
 	struct node *n = &q->node[node];
 	struct meta m = n->out[0].meta;
+	struct arg size = n->op == OP_input ? n->arg[A_input_size] : arg_ints(q, m.size, m.rank); /* as it is said: by symbols, too */
 	become(n, OP_full);
-	n->arg[A_full_size] = arg_ints(q, m.size, m.rank);
+	n->arg[A_full_size] = size;
 	n->arg[A_full_fill_value] = arg_scalar_f(1);
 	if (m.dtype != DT_F32)
 		n->arg[A_full_dtype] = arg_dtype(m.dtype);
@@ -697,7 +698,7 @@ bool shrink_apply(struct prog *out, const struct prog *p, const struct shrink *s
 		return false;
 	tidy(&q);
 	shrink_refit_cotangents(&q);
-	if (!prog_infer(&q, err) || !edit_sweep(out, &q, a, err) || !prog_validate(out, err))
+	if (!prog_infer(&q, err) || !edit_sweep(out, &q, a, err) || !prog_validate(out, err) || !prog_validate_calls(out, err))
 		return false;
 	return !prog_has_empty(out) || prog_has_empty(p) || err_set(err, "shrink: a tensor without elements, of which there is none");
 }

@@ -658,27 +658,6 @@ static bool header(struct text_reader *r)
 	return true;
 }
 
-/* What is wrong in a call's sizes alone is as wrong as in the program's own. */
-static bool calls_bind(const struct prog *p, struct err *err)
-{
-	struct arena a;
-	bool ok = true;
-	arena_init(&a);
-	for (int k = 0; ok && k < p->ncall; k++) {
-		const struct call *c = &p->call[k];
-		struct err own = {0};
-		struct prog q;
-		if (!c->nsym)
-			continue;
-		ok = prog_bind(&q, p, k + 1, &a, &own) && prog_validate(&q, &own);
-		if (!ok)
-			err_at(err, c->line, 1, "call %d: %s", k + 1, own.msg);
-		arena_reset(&a);
-	}
-	arena_free(&a);
-	return ok;
-}
-
 bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
 	struct prog p;
@@ -721,7 +700,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		}
 		return false;
 	}
-	if (!calls_bind(&p, r.err))
+	if (!prog_validate_calls(&p, r.err))
 		return false;
 	*out = p;
 	return true;

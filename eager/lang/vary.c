@@ -5,24 +5,13 @@
 #include "eager/lang/shrink_size.h"
 #include "generated/op_id.h"
 
-/* Calls whose symbols have other values must still make sense. */
-static bool calls_bind(const struct prog *q, struct err *err)
-{
-	for (int k = 1; k <= q->ncall; k++) {
-		struct prog bound;
-		if (q->call[k - 1].nsym && !(prog_bind(&bound, q, k, q->arena, err) && prog_validate(&bound, err)))
-			return false;
-	}
-	return true;
-}
-
 /* q: edited, its metas as they were. */
 static bool settle(struct prog *out, struct prog *q, struct err *err)
 {
 	if (!prog_rebind(q, err))
 		return false;
 	shrink_refit_cotangents(q);
-	if (!prog_rebind(q, err) || !prog_validate(q, err) || !calls_bind(q, err))
+	if (!prog_rebind(q, err) || !prog_validate(q, err) || !prog_validate_calls(q, err))
 		return false;
 	*out = *q;
 	return true;

@@ -44,6 +44,7 @@ static void summary_json(struct json *j, const struct summary *c)
 	json_unsigned(j, "seed", c->o->seed);
 	json_fixed(j, "seconds", c->seconds, 1);
 	json_int(j, "programs", c->sum->generated);
+	json_int(j, "wide_twins", c->sum->twins);
 	json_int(j, "redrawn", c->sum->redrawn);
 	json_int(j, "compiled", c->sum->compiled);
 	json_int(j, "cheap", c->sum->cheap_runs);

@@ -69,7 +69,7 @@ static bool edited(struct prog *q, const struct search *s, const struct shrink *
 	if (!count_restate(q, &err))
 		return false;
 	shrink_refit_cotangents(q);
-	return prog_infer(q, &err) && prog_validate(q, &err) && (!prog_has_empty(q) || prog_has_empty(&s->now));
+	return prog_infer(q, &err) && prog_validate(q, &err) && prog_validate_calls(q, &err) && (!prog_has_empty(q) || prog_has_empty(&s->now));
 }
 
 /* Takes the edit if the program that it makes still fails. */

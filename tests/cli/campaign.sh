@@ -304,7 +304,8 @@ lost() { # a fault of ours costs one program, not the campaign
 sampled() { # a dear target gets each K-th program, new shapes of loops, and what diverged; each is counted once, whatever dies
 	sum='import json, sys
 s = json.loads(sys.stdin.read().splitlines()[-1])["summary"]
-print(*(s["sampled"][k] for k in ("turn", "new_shape", "finding")), s["harness"], sum(s[v] for v in ("pass", "mismatch", "unsupported", "unjudged", "harness")))'
+verdicts = sum(s[v] for v in ("pass", "mismatch", "unsupported", "unjudged", "harness"))
+print(*(s["sampled"][k] for k in ("turn", "new_shape", "finding")), s["harness"], verdicts - s["wide_twins"])'
 	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet --json >"$tmp/out" 2>"$tmp/err"
 	expect "a clean one" 0 $?
 	python3 -c "$sum" <"$tmp/out" >"$tmp/said"

@@ -321,7 +321,7 @@ agree_torch() { # one of each kind on the cheapest stage that shows it
 	agree 0 "$seed" torch:eager@cpu none-ness y.grad 0
 	agree 0 "$seed" torch:eager@cpu meta "out 0 (sum_1)" 0
 	agree 0 "$seed" torch:eager@cpu alias "out 0 (sum_1)" 0
-	agree 4 "$r/scatter_reduce_amax_without_self.prog" torch:eager@cpu value "out 0 (scatter_reduce)" 0
+	agree 0 "$r/scatter_reduce_amax_without_self.prog" torch:eager@cpu value "out 0 (scatter_reduce)" 0
 	# Autograd refuses, whoever runs it: no claim about the compiler.
 	prog 'x = input([2], seed=1, requires_grad=True)' 'e = exp(x)' 'z = mul_.Scalar(e, 2.0)' 'g = full([2], 1.0)' 'return (e,)' \
 		'backward (e: g,)'

@@ -14,9 +14,9 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 	has "it shows the refusal" "$tmp/check" \
 		"p.prog: invalid on builtin:eager\+plant=refuse: RuntimeError: planted refusal of [0-9]+ bytes"
 	expect "one is kept" "1 raise normal" \
-		"$(sql "select count(*) || ' ' || kind || ' ' || severity from v_findings group by signature" | tail -1)"
+		"$(sql "select count(*) || ' ' || kind || ' ' || severity from v_findings where signature like '%planted refusal%'" | tail -1)"
 	expect "its observation says so" "invalid" "$(sql "select distinct verdict from v_observations")"
-	id=$(sql "select id from v_findings")
+	id=$(sql "select id from v_findings where signature like '%planted refusal%'")
 	"$bin" repro "$id" --db "$tmp/s.db" >"$tmp/out"
 	expect "repro: it still happens" 1 $?
 	has "repro" "$tmp/out" "still happens: eager refuses it, neither the reference nor the interpreter does"
@@ -26,7 +26,9 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 	has "the script's claim" "$tmp/s.py" "^# Exits 1 if eager refuses the program, which both sets of rules accept, 0 if not"
 	has "the script" "$tmp/s.py" "^REFUSED = True"
 	fuzz="fuzz --target builtin:eager+plant=refuse --seed 5 --db $tmp/s.db"
-	"$bin" findings mark "$id" known --db "$tmp/s.db" >/dev/null
+	for each in $("$bin" findings sql "select id from v_findings" --db "$tmp/s.db" | tail -n +2); do # also of programs that must raise with other words than the planted ones
+		"$bin" findings mark "$each" known --db "$tmp/s.db" >/dev/null
+	done
 	"$bin" $fuzz --programs 200 >"$tmp/out" 2>"$tmp/err"
 	expect "so many that the run does not count, although they are known" 4 $?
 	has "the share" "$tmp/err" "does not count: eager refuses [0-9]+ of 200 programs, more than one in 1000; the summary has the reasons"

@@ -21,10 +21,10 @@ hasnt() { # hasnt WHAT FILE PATTERN
 	! grep -E -e "$3" "$2" || { echo "FAIL: $1: '$3' is there"; fails=$((fails + 1)); }
 }
 becomes() { # becomes WHAT COMMAND...: waits for a state, that COMMAND succeeds; a failed check after two minutes
-	local what=$1 end=$((SECONDS + 120))
+	local what=$1 end=$(($(date +%s) + 120))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || { expect "$what" yes no; return; }
+		[ "$(date +%s)" -lt $end ] || { expect "$what" yes no; return; }
 		sleep 0.02
 	done
 }

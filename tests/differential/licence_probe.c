@@ -8,8 +8,9 @@
  * error reaches an eighth of its radius (more than 8 times too wide), or if nothing was judged; exact elements are as tight as can be. A
  * probe must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails, and so does an operator that has no probe, in a floating dtype, of its values or of its gradient.
- * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16; --jobs: so many
- * processes of a target at once; --table: every operator, dtype, values and gradient, tab-separated, with date, version and device. */
+ * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, and on the probes of
+ * licence_probe_rest.def; --jobs: so many processes of a target at once; --table: every operator, dtype, values and gradient,
+ * tab-separated, with date, version and device. */
 #include "compiled/targets/exec.h"
 #include "eager/base/proc.h"
 #include "fuzz/triage/profile.h"
@@ -31,6 +32,13 @@ struct probe {
 };
 static const struct probe probes[] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
+#define UNPROBED(name, why)
+#include "tests/differential/licence_probe.def"
+#define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
+#include "tests/differential/licence_probe_rest.def"
+};
+static const char rounding[] = { /* as many as licence_probe.def has: they come first */
+#define PROBE(inputs, scale, text, why) 1,
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
 };
@@ -471,9 +479,10 @@ static void run_target(struct ran *done, const char *target, const struct exec_o
 			BUG("%s: %s", target, err.msg); /* it is installed: main has looked */
 	}
 	bool all = full || !target_stage(&r->t)->compiles;
+	const int n = all ? ARRAY_LEN(probes) : ARRAY_LEN(rounding);
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
-		for (int first = 0; first < ARRAY_LEN(probes) && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += PER_PROGRAM)
-			push_task(r, first, MIN(PER_PROGRAM, ARRAY_LEN(probes) - first), dtypes[d]);
+		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += PER_PROGRAM)
+			push_task(r, first, MIN(PER_PROGRAM, n - first), dtypes[d]);
 	run_tasks(r);
 	done->target = target;
 	sb_init(&done->versions);
