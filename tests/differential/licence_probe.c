@@ -37,7 +37,8 @@ static const struct probe probes[] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
 #include "tests/differential/licence_probe_rest.def"
 };
-static const char rounding[] = { /* as many as licence_probe.def has: they come first */
+static const char rounding[] = {
+	/* as many as licence_probe.def has: they come first */
 #define PROBE(inputs, scale, text, why) 1,
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
