@@ -37,9 +37,9 @@ static const struct probe probes[] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
 #include "tests/differential/licence_probe_rest.def"
 };
-static const char rounding[] = {
-	/* as many as licence_probe.def has: they come first */
-#define PROBE(inputs, scale, text, why) 1,
+enum { /* as many as licence_probe.def has: they come first */
+	ROUNDING = 0
+#define PROBE(inputs, scale, text, why) +1
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
 };
@@ -480,7 +480,7 @@ static void run_target(struct ran *done, const char *target, const struct exec_o
 			BUG("%s: %s", target, err.msg); /* it is installed: main has looked */
 	}
 	bool all = full || !target_stage(&r->t)->compiles;
-	const int n = all ? ARRAY_LEN(probes) : ARRAY_LEN(rounding);
+	const int n = all ? ARRAY_LEN(probes) : ROUNDING;
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
 		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += PER_PROGRAM)
 			push_task(r, first, MIN(PER_PROGRAM, n - first), dtypes[d]);
