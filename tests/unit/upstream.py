@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-URL = re.compile(r"https://github\.com/pytorch/pytorch/(?:issues|pull)/\d+")
+URL = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(?:issues|pull)/\d+")
 
 
 def table(path: Path) -> dict[str, set[str]]:
