@@ -306,12 +306,15 @@ bool meta_mm(struct meta_ctx *c)
 	return result(c, a, (int64_t[]){a->size[0], b->size[1]}, 2);
 }
 
-/* alpha and beta of integers. Without anything to multiply, self times beta is an ordinary product, whose beta may be of a wider kind. */
+/* alpha and beta, in the dtype that is computed in. Of integers without anything to multiply, self times beta is an ordinary product, whose
+ * beta may be of a wider kind. */
 static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size, int64_t inner)
 {
 	const struct scalar *beta = &c->n->arg[A_addmm_beta].scalar, *alpha = &c->n->arg[A_addmm_alpha].scalar;
-	if (dtype_is_float(t) || size[0] == 0 || size[1] == 0)
+	if (size[0] == 0 || size[1] == 0 || (dtype_is_float(t) && inner == 0))
 		return true;
+	if (dtype_is_float(t))
+		return scalar_fits(alpha, t == DT_F64 ? t : DT_F32, c->err) && scalar_fits(beta, t == DT_F64 ? t : DT_F32, c->err);
 	if (inner == 0)
 		return beta->kind != SC_FLOAT || beta->f == 0
 			|| err_set(c->err, "result type Float can't be cast to the desired output type %s", promote_torch_name(t));

@@ -62,6 +62,13 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		}
 	}
 	t->common = common_dtype(n, in, t->nin, promo);
+	if (promo == PROMO_SUBTRACT
+		&& dtype_is_float(t->common)) { /* alpha comes last; -alpha is added, and the least integer is its own opposite */
+		static const struct scalar less_least = {SC_FLOAT, 0, 0x1p63};
+		const struct scalar *alpha = t->scalar[nscalar - 1];
+		if (alpha && alpha->kind == SC_INT && alpha->i == INT64_MIN)
+			t->scalar[nscalar - 1] = &less_least;
+	}
 	t->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(t->common); /* a threshold below 0 wraps in u8 */
 	for (int k = 0; k < t->nin; k++) {
 		bool wide = k == 1 && acts_wide(info) && meta_numel(in[k]) == 1 && dtype_is_float(t->common);
@@ -287,7 +294,7 @@ void vjp_clamp(struct vjp *v)
 /* ---- shape rules ---- */
 
 /* Scalars that PyTorch converts by Scalar::to (alpha, bounds) must fit; `other` becomes a tensor and wraps or overflows. */
-static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
+static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
 	const int power = op_arg(c->n->op, N_exponent);
@@ -298,9 +305,15 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common)
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
 		bool bound = dtype_is_float(common) && (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max));
-		if (q->kind == K_SCALAR && (k == op_arg(c->n->op, N_alpha) || bound) && node_given(c->n, k)
-			&& !scalar_fits(&c->n->arg[k].scalar, common, c->err))
+		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
+		if (k == op_arg(c->n->op, N_alpha)) {
+			struct scalar alpha = c->n->arg[k].scalar;
+			if (promo == PROMO_SUBTRACT && alpha.kind == SC_INT) /* what is converted is -alpha */
+				alpha.i = (int64_t)(0 - (uint64_t)alpha.i);
+			if (!scalar_fits(&alpha, common, c->err))
+				return false;
+		}
 		/* f32 kernels have the exponent in f64. */
 		bool exponent = k == power && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
@@ -353,7 +366,7 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 			"If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
 	if (promo == PROMO_BOUNDS && !node_given(c->n, A_pointwise_BOUNDS_min) && !node_given(c->n, A_pointwise_BOUNDS_max))
 		return err_set(c->err, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	return check_alpha(c, common) && check_scalars_fit(c, common);
+	return check_alpha(c, common) && check_scalars_fit(c, common, promo);
 }
 
 static bool meta_pointwise(struct meta_ctx *c, enum promo promo)

@@ -151,6 +151,9 @@ bool ref_addmm(struct ref_ctx *c)
 			c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank), shape_text(c, size, 2));
 	if (!dtype_is_float(dt))
 		return addmm_ints(c, dt, size, a->size[1]);
+	const enum dtype factors = dt == DT_F64 ? DT_F64 : DT_F32; /* where alpha and beta multiply */
+	if (size[0] && size[1] && a->size[1] && (!shape_fits(c, alpha, factors, 1) || !shape_fits(c, beta, factors, 1)))
+		return false;
 	return ref_out_block(c, 0, dt, size, 2, NULL,
 		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[A_addmm_self], size, 2), number_of(beta, dt), number_of(alpha, dt),
 			ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), size[0], a->size[1], size[1]));

@@ -158,6 +158,12 @@ static void swap_operands(struct pair *p)
 	p->b = ids, p->bt = dt;
 }
 
+/* What a difference multiplies by. PyTorch negates the number as it was given: the least integer is its own opposite, and 0 stays +0. */
+static struct scalar opposite(const struct scalar *s)
+{
+	return s->kind == SC_FLOAT ? (struct scalar){SC_FLOAT, 0, -s->f} : (struct scalar){s->kind, (int64_t)(0 - (uint64_t)s->i), 0};
+}
+
 /* a + alpha * b, or a - alpha * b; reversed: b - alpha * a. With a factor the product may be contracted or not: a sum of products. */
 static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 {
@@ -166,20 +172,17 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 	enum dtype dt = tensor_dtype(c);
 	bool wide = (is_number(c, A_elementwise_self) || is_number(c, A_binary_other)) && shape_is_half(dt)
 		&& c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
-	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, alpha, p.dt))
+	struct scalar s = f == SF_SUB ? opposite(alpha) : *alpha;
+	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, &s, p.dt))
 		return false;
 	if (reversed)
 		swap_operands(&p);
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
-		const sid *factor = ref_ids_repeat(c, shape_number(c, alpha, p.dt), p.n);
+		const sid *factor = ref_ids_repeat(c, shape_number(c, &s, p.dt), p.n);
 		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
-		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, prod, p.n));
-	}
-	struct scalar s = *alpha;
-	if (f == SF_SUB) {
-		s = (struct scalar){SC_FLOAT, 0, s.kind == SC_FLOAT ? -s.f : -(double)s.i};
+		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, prod, p.n));
 	}
 	if (shape_is_half(p.dt))
 		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
