@@ -53,7 +53,9 @@ static bool same_device(const char *a, const char *b)
 
 bool unsaid_on_device(struct text_reader *r, const char *device)
 {
-	if (!r->device[0])
+	if (!r->device[0] && str_eq(device, "meta")) /* nobody has said that the inputs are without data */
+		snprintf(r->device, sizeof r->device, "cpu or cuda");
+	else if (!r->device[0])
 		snprintf(r->device, sizeof r->device, "%s", device);
 	return same_device(r->device, device);
 }

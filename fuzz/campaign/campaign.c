@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "eager/base/clock.h"
@@ -673,8 +674,11 @@ static void print_begin(const struct options *o)
 /* Shards are told which seeds they must find. */
 static bool begin_corpus(struct campaign *c, struct options *o, struct err *err)
 {
+	struct stat st;
 	if (!o->corpus)
 		return true;
+	if (stat(o->corpus, &st) == 0 && !S_ISDIR(st.st_mode))
+		return err_set(err, "--corpus: %s is no folder", o->corpus);
 	if (!source_begin(&c->source, err))
 		return false;
 	if (!strchr(o->corpus, '#'))

@@ -37,7 +37,6 @@ void corpus_free(struct corpus *c)
 /* ---- cover ------------------------------------------------------------------------------------------------------------------------ */
 
 struct candidate {
-	const struct prog *p;
 	const char *text;
 	int64_t nbytes;
 	int gain; /* at most: as many features were new when it was last asked */
@@ -65,15 +64,23 @@ static void sink_down(struct candidate *h, int n, int i)
 	}
 }
 
-static int read_candidates(struct candidate *h, const struct corpus *c, const struct feature_set *have, struct arena *a)
+/* Read again whenever it is asked: tens of thousands of programs do not fit into memory at once. */
+static const struct prog *read_kept(const char *text, struct arena *scratch)
+{
+	struct prog *p;
+	struct err err = {0};
+	arena_reset(scratch);
+	p = ARENA_NEW(scratch, struct prog, 1);
+	if (!prog_read(p, scratch, text, strlen(text), READ_STRICT, &err))
+		BUG("a kept program does not read: %d:%d: %s\n%s", err.line, err.col, err.msg, text);
+	return p;
+}
+
+static int list_candidates(struct candidate *h, const struct corpus *c, const struct feature_set *have, struct arena *scratch)
 {
 	int n = 0;
 	for (int i = 0; i < c->n; i++) {
-		struct prog *p = ARENA_NEW(a, struct prog, 1);
-		struct err err = {0};
-		if (!prog_read(p, a, c->text[i], strlen(c->text[i]), READ_STRICT, &err))
-			BUG("a kept program does not read: %d:%d: %s\n%s", err.line, err.col, err.msg, c->text[i]);
-		h[n] = (struct candidate){p, c->text[i], (int64_t)strlen(c->text[i]), features_new(have, p)};
+		h[n] = (struct candidate){c->text[i], (int64_t)strlen(c->text[i]), features_new(have, read_kept(c->text[i], scratch))};
 		n += h[n].gain > 0;
 	}
 	for (int i = n / 2 - 1; i >= 0; i--)
@@ -82,20 +89,21 @@ static int read_candidates(struct candidate *h, const struct corpus *c, const st
 }
 
 /* Appends the chosen programs to `all`. room, bytes: how much more the folder takes. */
-static void cover(
-	struct corpus_written *out, struct strbuf *all, struct candidate *h, int n, struct feature_set *have, int room, int64_t bytes)
+static void cover(struct corpus_written *out, struct strbuf *all, struct candidate *h, int n, struct feature_set *have, int room,
+	int64_t bytes, struct arena *scratch)
 {
 	while (n) {
-		int gain = features_new(have, h[0].p);
+		const struct prog *p = read_kept(h[0].text, scratch);
+		int gain = features_new(have, p);
 		if (gain == h[0].gain && gain && out->programs < room && out->bytes + h[0].nbytes <= bytes) {
-			out->features += features_add(have, h[0].p);
+			out->features += features_add(have, p);
 			out->programs++;
 			out->bytes += h[0].nbytes;
 			sb_puts(all, h[0].text);
 			gain = 0;
 		} else if (gain == h[0].gain && gain) { /* no room for it */
 			out->left += gain;
-			features_add(have, h[0].p);
+			features_add(have, p);
 			gain = 0;
 		}
 		h[0].gain = gain;
@@ -121,6 +129,7 @@ bool corpus_write(
 	struct feature_set *have = xmalloc(sizeof *have);
 	struct candidate *h = xmalloc(mul_size(sizeof *h, (size_t)MAX(c->n, 1)));
 	struct strbuf all;
+	struct arena scratch;
 	int64_t bytes = 0;
 	bool ok = true;
 	sb_init(&all);
@@ -131,8 +140,10 @@ bool corpus_write(
 		features_add(have, &seeds->seed[i]);
 		bytes += (int64_t)strlen(prog_text(&seeds->seed[i], a));
 	}
-	int n = read_candidates(h, c, have, a);
-	cover(out, &all, h, n, have, CORPUS_PROGRAMS - seeds->nseed, CORPUS_BYTES - bytes);
+	arena_init(&scratch);
+	int n = list_candidates(h, c, have, &scratch);
+	cover(out, &all, h, n, have, CORPUS_PROGRAMS - seeds->nseed, CORPUS_BYTES - bytes, &scratch);
+	arena_free(&scratch);
 	if (out->programs) {
 		char hex[33];
 		struct hash128 id = hash_bytes(all.s, all.len);
