@@ -126,6 +126,14 @@ struct target_driver {
 	const struct target_script *script;
 };
 
+/* What a short script looks at: whether the program runs (RUN), or a fact of a tensor (tensor_name.h counts them so). */
+struct script_look {
+	enum script_at { LOOK_RUN, LOOK_OUTPUT, LOOK_GRADIENT, LOOK_STORAGE } at;
+	int index;
+	enum script_fact { FACT_ELEMENTS, FACT_SHAPE, FACT_STRIDES, FACT_PRESENT, FACT_REQUIRES_GRAD } fact;
+	const char *expected; /* the elements as a nested list of Python; NULL: not known by one number each, or too many */
+};
+
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */
 struct target_script {
 	void (*imports)(struct strbuf *sb, const struct target *t); /* and global settings, DEVICE = … */
@@ -136,6 +144,11 @@ struct target_script {
 	const char *(*not_here)(const struct target *t);
 	const char *(*making_inputs)(void); /* Python text: the functions that CALLS needs */
 	const char *(*running)(void);       /* Python text: running, comparing, the exit code */
+	/* Appends a script of a few lines that runs p, compares with eager, and ends with code 1 if what is looked at is wrong, 0 if not.
+	 * Whoever wants it runs it: it knows less than the judge. p has one call. False: it would not be short, or would say less; err says
+	 * why. */
+	bool (*brief)(
+		struct strbuf *sb, const struct script_look *look, const struct prog *p, const struct target *t, struct arena *a, struct err *err);
 };
 
 extern const struct target_driver *const target_drivers[];

@@ -10,6 +10,7 @@
 #include "compiled/targets/driver.h"
 #include "fuzz/cli/repro_matrix.h"
 #include "fuzz/triage/script.h"
+#include "fuzz/triage/short_script.h"
 #include "reports/life/lifecycle.h"
 
 /* "program 1a2b3c4d, the first of 3". */
@@ -60,6 +61,58 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		rc = EXIT_TARGET;
 	}
 	sb_free(&name);
+	sb_free(&sb);
+	return rc;
+}
+
+/* ---- the short script ---------------------------------------------------------------------------------------------------------------- */
+
+struct asking {
+	struct found *x;
+	struct exec *e;
+};
+
+static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+{
+	const struct asking *ask = ctx;
+	struct found y = *ask->x;
+	struct rerun v;
+	y.p = *p;
+	rerun_finding(&v, ask->e, &y, &y.t, a);
+	return rerun_answer(&v) == RERUN_FAILS;
+}
+
+static int write_short(const struct options *o, struct found *x, struct arena *a)
+{
+	struct strbuf sb, python;
+	struct err err = {0};
+	int rc = EXIT_CLEAN;
+	struct exec *e = start_target(&rc, &x->t, o);
+	if (!e)
+		return rc;
+	sb_init(&sb);
+	sb_init(&python);
+	const struct prog p = claim_program(&x->claim, &x->p);
+	struct asking asking = {x, e};
+	const struct short_ask ask = {still_fails, &asking};
+	const char *headline = arena_printf(
+		a, "%s on %s (scatterproof finding %.*s)", escaped_line(a, x->f.signature), target_text(&x->t, a), STORE_ID_DIGITS, x->f.hex);
+	if (!target_has_versions(&x->t)) {
+		rc = EXIT_VOID;
+		err_set(&err, "targets of the family %s have no scripts of a few lines", target_family(&x->t));
+	} else if (!target_python(&python, &x->t, o->python, &err)) {
+		rc = EXIT_TARGET;
+	} else if (!short_script(&sb, &x->claim, &p, &x->t, python.s, headline, &ask, a, &err)) {
+		rc = EXIT_VOID;
+	}
+	if (rc == EXIT_CLEAN && !output_text(o->short_script, &sb, &err))
+		rc = EXIT_TARGET;
+	if (rc == EXIT_VOID)
+		complain("no script of a few lines: %s (--script FILE has the judged one)", err.msg);
+	else if (rc != EXIT_CLEAN)
+		complain("%s", err.msg);
+	exec_close(e);
+	sb_free(&python);
 	sb_free(&sb);
 	return rc;
 }
@@ -174,7 +227,10 @@ int cmd_repro(const struct options *o)
 	arena_init(&a);
 	int rc = found_load(&x, o, &a);
 	if (rc == EXIT_CLEAN)
-		rc = o->matrix ? repro_matrix(o, &x, &a) : o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
+		rc = o->matrix        ? repro_matrix(o, &x, &a)
+			: o->short_script ? write_short(o, &x, &a)
+			: o->script       ? write_script(o, &x, &a)
+							  : open_and_run(o, &x, &a);
 	arena_free(&a);
 	return rc;
 }

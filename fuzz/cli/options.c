@@ -45,6 +45,7 @@ enum opt {
 	O_QUIET,
 	O_EXPECT,
 	O_SCRIPT,
+	O_SHORT,
 	O_ARTIFACTS,
 	O_OUT,
 	O_PRINT_AFTER,
@@ -109,6 +110,9 @@ static const struct option_row opts[NOPTS] = {
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
+	[O_SHORT] = {"--short", "FILE", "repro",
+		"write the shortest script that shows it beside eager, as a bug report wants it; it is run on every installed version first;\n"
+		"                    exit 4 and no file if there is none"},
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
@@ -293,6 +297,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
+	case O_SHORT: o->short_script = v; return true;
 	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;

@@ -376,6 +376,48 @@ static void all_versions(struct strbuf *sb, const struct claim *c, const struct 
 	sb_free(&table);
 }
 
+/* ---- as a list -------------------------------------------------------------------------------------------------------------------- */
+
+static void list_nested(struct strbuf *sb, const char *const **text, const int64_t *size, int rank)
+{
+	if (!rank) {
+		const char *one = *(*text)++;
+		sb_printf(sb, str_eq(one, "inf") || str_eq(one, "nan") || str_eq(one, "-inf") ? "float('%s')" : "%s", one);
+		return;
+	}
+	sb_putc(sb, '[');
+	for (int64_t i = 0; i < size[0]; i++) {
+		sb_puts(sb, i ? ", " : "");
+		list_nested(sb, text, size + 1, rank - 1);
+	}
+	sb_putc(sb, ']');
+}
+
+const char *expected_list(const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
+{
+	enum { READABLE = 64 };
+	struct licence_profile profile;
+	struct judge_case jc;
+	struct wanted w;
+	bool ok = profile_of(&profile, t) && judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && c->call < jc.ncalls;
+	if (!ok || !find_elements(&w, &jc.ref[c->call], &c->tensor) || w.n > READABLE)
+		return NULL;
+	const char *const *text = element_texts(&w, a);
+	for (int64_t i = 0; i < w.n; i++)
+		if (strpbrk(text[i], "({N"))
+			return NULL;
+	const int node = w.out ? -1 : prog_find(p, c->tensor.node);
+	const struct meta *m = w.out ? &w.out->meta : node < 0 ? NULL : node_meta(p, node);
+	struct strbuf sb;
+	if (!m || meta_numel(m) != w.n) /* of memory with gaps */
+		return NULL;
+	sb_init(&sb);
+	list_nested(&sb, &text, m->size, m->rank);
+	const char *list = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return list;
+}
+
 /* ---- facts ------------------------------------------------------------------------------------------------------------------------- */
 
 static void shape_fact(struct strbuf *sb, const struct meta *m)

@@ -31,6 +31,8 @@ enum {
 void expected_ends(double *low, double *high, const struct num *v, enum dtype dt);
 /* "output 0", "x.grad", "input x afterwards": as the script calls it. */
 void expected_name(struct strbuf *sb, const struct tensor_name *n);
+/* The elements as a nested list of Python, "[[1, 2.5], [0, nan]]"; NULL: not all are one number, or a person would not read so many. */
+const char *expected_list(const struct claim *c, const struct prog *p, const struct target *t, struct arena *a);
 /* Appends both. c is a claim about a tensor of p. False: nothing can be said; *why says why, in a. */
 bool expected_emit(
 	struct strbuf *sb, const char **why, const struct claim *c, const struct prog *p, const struct target *t, struct arena *a);

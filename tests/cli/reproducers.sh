@@ -1,6 +1,6 @@
 #!/bin/bash
 # A reproducer shows the bug that it names, on what its name says: `repro`, the scripts that it writes, and the versions of targets.
-# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch
+# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch | short_torch
 set -u
 finding_of=$4
 . "$(dirname "$0")/shell.sh"
@@ -343,6 +343,39 @@ agree_torch() { # one of each kind on the cheapest stage that shows it
 	expect "wrong in a large one" 1 $?
 }
 
+short_torch() { # the script of a few lines: it is as short as a person's, shows the bug by itself, and exists only where it does
+	p=$src/corpus/regressions/contiguous_before_write.prog
+	rm -f "$tmp/s.db"
+	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu value mismatch "$p" "$(wrong_tensor "$p" torch:aot_eager@cpu)" 0)
+	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "a wrong value" 0 $?
+	expect "it is short" yes "$([ "$(wc -l <"$tmp/s.py")" -le 25 ] && echo yes)"
+	has "it says where it was run" "$tmp/s.py" '^# Run with PyTorch 2.11.0: wrong \(exit code 1\)'
+	has "names tell what a node is" "$tmp/s.py" '^    contiguous = x.contiguous\(\)$'
+	has "inputs of plain numbers" "$tmp/s.py" '^    y = torch.(ones|arange)\('
+	has "what is right" "$tmp/s.py" '^# right: \[\['
+	run 2.11.0
+	expect "it shows the bug" 1 $?
+	has "by its assertion" "$tmp/err" '^AssertionError'
+	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/s.py"
+	run 2.11.0
+	expect "eager beside eager is right" 0 $?
+	p=$src/corpus/regressions/expand_write_of_bool.prog
+	rm -f "$tmp/s.db"
+	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu raise mismatch "$p" "" 0)
+	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "what raises" 0 $?
+	run 2.11.0
+	expect "it raises" 1 $?
+	has "after eager has run" "$tmp/out" '^eager:'
+	rm -f "$tmp/s.db" "$tmp/s.py"
+	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu gradient mismatch "$seed" x.grad 0)
+	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "what does not fail has none" 4 $?
+	has "and it says so" "$tmp/err" 'no script of a few lines: '
+	expect "nothing is written" no "$([ -e "$tmp/s.py" ] && echo yes || echo no)"
+}
+
 wrong_tensor() { "$bin" check "$1" --target "$2" --json | grep -o '"tensor": *"[^"]*"' | head -1 | cut -d'"' -f4; }
 
 case $part in
@@ -351,6 +384,7 @@ versions) versions ;;
 script) script ;;
 script_torch) script_torch ;;
 agree_torch) agree_torch ;;
+short_torch) short_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
 end

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/torch/short_script.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
@@ -261,4 +262,5 @@ const struct target_script torch_script = {.imports = imports,
 	.limit_ms = torch_limit_ms,
 	.not_here = not_here,
 	.making_inputs = making_inputs,
-	.running = running};
+	.running = running,
+	.brief = torch_short_script};

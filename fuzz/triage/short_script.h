@@ -1,0 +1,23 @@
+/* short_script.h: a claim (claim.h) as the shortest Python that shows it: as somebody writes it who files a bug. It is tried before it is
+ * given out: inputs of ones, then of counted numbers, then the finding's own, the first for which the target still fails as the claim says
+ * and the script, run in a fresh process of each installed version, ends with code 1 on the target's own.
+ *
+ * Unlike the judged script (script.h) it compares with eager and by allclose. So it exists only where that shows the bug. */
+#ifndef SCATTERPROOF_SHORT_SCRIPT_OF_CLAIM_H
+#define SCATTERPROOF_SHORT_SCRIPT_OF_CLAIM_H
+
+#include "compiled/targets/exec.h"
+#include "fuzz/triage/claim.h"
+
+/* Does the claim hold of this program on the target that the caller has opened? */
+struct short_ask {
+	bool (*holds)(void *ctx, const struct prog *p, struct arena *a);
+	void *ctx;
+};
+
+/* Appends the script: first comments (what is wrong, where it was run and how that ended), then the text that was run. python: the
+ * interpreter of t. False: there is none; err says why. */
+bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
+	const char *headline, const struct short_ask *ask, struct arena *a, struct err *err);
+
+#endif
