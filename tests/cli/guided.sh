@@ -62,6 +62,9 @@ corpus() { # what was kept is written, read, and names programs as long as it is
 	expect "fewer are written than were kept" yes "$([ "$wrote" -gt 20 ] && [ "$wrote" -lt "$kept" ] && echo yes)"
 	"$bin" check "$dir" --quiet >"$tmp/out"
 	expect "they are programs" 0 $?
+	"$bin" fuzz --target builtin:eager --seed 7 --programs 200 --corpus "$file" >"$tmp/out" 2>"$tmp/err"
+	expect "a file is no folder" 2 $?
+	has "which is said before anything runs" "$tmp/err" "--corpus: $file is no folder"
 	"$bin" fuzz --target builtin:eager --seed 7 --programs 200 --corpus "$dir" --jobs 2 >"$tmp/out" 2>"$tmp/err"
 	has "they are seeds of the next campaign" "$tmp/out" "$wrote seeds"
 	rm -f "$dir"/guided-*.prog
