@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "eager/ops/layout.h"
 #include "eager/ops/pointwise.h"
 #include "eager/ops/rules.h"
 
@@ -51,9 +52,15 @@ RULE(add_Scalar)
 
 static struct scalar negative(const struct scalar *s) { return s->kind == SC_FLOAT ? scalar_float(-s->f) : scalar_int(wrap_sub(0, s->i)); }
 
-/* a - alpha * b as a + alpha * -b, where -b is exact: of the common dtype, in which integers wrap. */
+/* a - alpha * b as a + alpha * -b, where -b is exact: of the common dtype, in which integers wrap. An alpha that the dtype does not
+ * hold, though its opposite does, is negated itself. */
 static void difference(struct decomposition *d, int a, int b, struct scalar alpha)
 {
+	struct err err = {0};
+	if (alpha.kind == SC_INT && (alpha.i == INT64_MIN || !scalar_fits(&alpha, common_of(d), &err))) {
+		d->out[0] = emit_add_Tensor(d->b, a, b, negative(&alpha));
+		return;
+	}
 	if (build_is_number(b))
 		b = number(d, negative(build_scalar(d->b, b)));
 	else
