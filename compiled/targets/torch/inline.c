@@ -120,6 +120,21 @@ static bool fold_one(struct lines *l, struct arena *a)
 	return false;
 }
 
+/* What a write returns and nobody reads has no name. */
+static void drop_unread(struct lines *l, struct arena *a)
+{
+	for (int i = 0; i < l->n; i++) {
+		const char *name, *expr;
+		int uses = 0;
+		if (!assigns(&name, &expr, l->at[i], a))
+			continue;
+		for (int k = 0; k < l->n; k++)
+			uses += times(l->at[k], name);
+		if (uses == 1)
+			l->at[i] = arena_printf(a, "%*s%s", INDENT, "", expr);
+	}
+}
+
 const char *inline_lines(bool *left, const char *body, int n, struct arena *a)
 {
 	struct lines l = {0};
@@ -135,6 +150,7 @@ const char *inline_lines(bool *left, const char *body, int n, struct arena *a)
 	}
 	while (fold_one(&l, a))
 		;
+	drop_unread(&l, a);
 	sb_init(&sb);
 	for (int i = 0; i < l.n; i++)
 		sb_printf(&sb, "%s\n", l.at[i]);

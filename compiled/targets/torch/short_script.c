@@ -338,11 +338,27 @@ static void comparison(struct strbuf *sb, const struct prog *q, const struct scr
 		sb_printf(sb, "want = torch.tensor(%s, dtype=got.dtype, device=got.device)\nassert %s\n", look->expected, same(q, look));
 		return;
 	}
+	if (look->at == LOOK_RUN && !q->must_raise) {
+		sb_printf(sb, "\nprint(\"eager:\", run(f))\nrun(torch.compile(f%s))  # raises\n", compiled_by(t, a));
+		return;
+	}
 	sb_puts(sb, "\nwant = run(f)\nprint(\"eager:   \", want)\n");
 	sb_printf(sb, "got = run(torch.compile(f%s))\nprint(\"compiled:\", got)\n", compiled_by(t, a));
 	expected(sb, look);
-	if (look->at != LOOK_RUN || q->must_raise)
-		sb_printf(sb, "assert %s\n", same(q, look));
+	sb_printf(sb, "assert %s\n", same(q, look));
+}
+
+/* What only data tell stays in the graph, as where the target compiled it. */
+static void settings(struct strbuf *sb, const struct prog *q, const struct target *t)
+{
+	bool scalars = false, sizes = false;
+	for (int i = 0; i < q->nnode && target_stage(t)->compiles; i++) {
+		scalars |= op_states_value(q->node[i].op);
+		sizes |= op_stated(q->node[i].op) >= 0 && !op_states_value(q->node[i].op);
+	}
+	sb_puts(sb, scalars ? "torch._dynamo.config.capture_scalar_outputs = True\n" : "");
+	sb_puts(sb, sizes ? "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n" : "");
+	sb_puts(sb, scalars || sizes ? "\n" : "");
 }
 
 bool torch_short_script(
@@ -355,6 +371,7 @@ bool torch_short_script(
 	prog_clone(&q, p, a);
 	prog_name_nodes(&q);
 	sb_puts(sb, "import torch\n\n");
+	settings(sb, &q, t);
 	function(sb, &args, &q, t->device, a);
 	if (!run(sb, &q, args, look, t, a))
 		return err_set(err, "its inputs are more than a few numbers, or they share memory and need gradients");
