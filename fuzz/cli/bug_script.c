@@ -52,7 +52,7 @@ int bug_script_write(const struct bug_script *s, const struct options *o, struct
 	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err))
 		rc = EXIT_TARGET;
 	if (rc != EXIT_CLEAN)
-		complain("--script: %s", err.msg);
+		complain("%s", err.msg);
 	sb_free(&sb);
 	return rc;
 }
