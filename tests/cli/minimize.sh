@@ -189,13 +189,13 @@ names() { # a minimised program's names tell what its nodes are; those of an old
 	cd "$tmp" || exit 1
 	"$bin" minimize p.prog --target python:wrong.py --quiet >least.prog 2>err
 	expect "of a file" 0 $?
-	expect "names tell" "x add_" "$(sed -n 's/:.* = .*//p' least.prog | xargs)"
+	expect "names tell" "x y add_" "$(sed -n 's/:.* = .*//p' least.prog | xargs)"
 	"$bin" check p.prog --target python:wrong.py --db f.db --quiet >out
 	id=$(sql "select full_id from v_findings" f.db)
 	"$bin" triage --db f.db --quiet >out 2>err
 	expect "of a finding" 0 $?
 	"$bin" findings show "$id" --db f.db >shown
-	has "its program" shown '^add_: .* = add_.Tensor\(x, '
+	has "its program" shown '^add_: .* = add_.Tensor\('
 	expect "which tensor is wrong, by that name" "out 0 (add_)" \
 		"$(sql "select tensor from v_observations where full_id = '$id' order by at desc limit 1" f.db)"
 	"$bin" repro "$id" --db f.db >out
