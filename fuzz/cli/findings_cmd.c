@@ -1,6 +1,7 @@
 /* findings_cmd.c: the `findings` verb: list, show, sql, schema, mark. Opens the store (for reading, but for mark), asks, prints. */
 #include "fuzz/cli/findings_cmd.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -9,6 +10,7 @@
 #include "eager/lang/op.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/findings_options.h"
+#include "fuzz/triage/title.h"
 #include "reports/life/baseline.h"
 #include "reports/render/findings_print.h"
 #include "reports/render/findings_schema.h"
@@ -267,6 +269,24 @@ static enum store_status do_export(struct session *x)
 	return status;
 }
 
+/* ---- causes ------------------------------------------------------------------------------------------------------------------------ */
+
+static enum store_status do_causes(struct session *x)
+{
+	struct store_causes all;
+	enum store_status status = store_causes(&all, x->s, &x->a);
+	if (status != STORE_OK)
+		return status;
+	titles_write(&all, &x->a);
+	for (int i = 0; i < all.n; i++) {
+		const struct store_cause *c = &all.cause[i];
+		sb_printf(&x->out.pending, "%d  %s  %s  %" PRId64 "  ", c->number, c->id, finding_severity_name[c->severity], c->nobs);
+		text_cell(&x->out.pending, c->title, strlen(c->title));
+		sb_putc(&x->out.pending, '\n');
+	}
+	return STORE_OK;
+}
+
 /* ---- the verb ------------------------------------------------------------------------------------------------------------------------ */
 
 static enum store_status run_verb(struct session *x)
@@ -276,6 +296,7 @@ static enum store_status run_verb(struct session *x)
 	case FINDINGS_SQL: return findings_sql(x->s, x->o->argument, x->o->limit_s, &x->out, &x->complaint, &x->signal);
 	case FINDINGS_MARK: return do_mark(x);
 	case FINDINGS_EXPORT: return do_export(x);
+	case FINDINGS_CAUSES: return do_causes(x);
 	case FINDINGS_SCHEMA: return findings_schema(x->o->argument, &x->out, &x->complaint) ? STORE_OK : STORE_BAD;
 	default: return do_list(x);
 	}

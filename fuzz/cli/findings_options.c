@@ -10,7 +10,8 @@
 #include "fuzz/cli/arguments.h"
 
 enum { SQL_LIMIT_S = 60 }; /* a query of people takes a second at most; a recursive one may be endless */
-static const char *const verb_name[NFINDINGS_VERBS] = {"list", "show", "sql", "mark", "schema", "export"}; /* nobody types the first */
+static const char *const verb_name[NFINDINGS_VERBS] = {
+	"list", "show", "sql", "mark", "schema", "export", "causes"}; /* nobody types the first */
 static const char *const order_name[NORDERS] = {
 	[ORDER_LAST] = "last",
 	[ORDER_FIRST] = "first",
@@ -69,7 +70,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_KNOWN] = {"--known", NULL, "export", NULL},
 	[O_OUT] = {"--out", "FILE", "export", "write there instead of standard output"},
 	[O_JSON] = {"--json", NULL, ALL, "one JSON object per line"},
-	[O_DB] = {"--db", "FILE", ALL " export", NULL},
+	[O_DB] = {"--db", "FILE", ALL " export causes", NULL},
 };
 static const uint64_t repeatable = UINT64_C(1) << O_OP | UINT64_C(1) << O_STATE | UINT64_C(1) << O_OPEN | UINT64_C(1) << O_SEVERITY
 	| UINT64_C(1) << O_KIND | UINT64_C(1) << O_TARGET | UINT64_C(1) << O_VERSION | UINT64_C(1) << O_SORT;
@@ -96,6 +97,7 @@ void findings_usage(struct strbuf *sb)
 {
 	sb_puts(sb,
 		"usage: scatterproof findings [OPTION...] --db FILE\n"
+		"       scatterproof findings causes --db FILE\n"
 		"       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
 		"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
 		"       scatterproof findings schema [TABLE] [--json]\n"

@@ -4,7 +4,16 @@
 
 #include "reports/life/lifecycle.h"
 
-enum findings_verb { FINDINGS_LIST, FINDINGS_SHOW, FINDINGS_SQL, FINDINGS_MARK, FINDINGS_SCHEMA, FINDINGS_EXPORT, NFINDINGS_VERBS };
+enum findings_verb {
+	FINDINGS_LIST,
+	FINDINGS_SHOW,
+	FINDINGS_SQL,
+	FINDINGS_MARK,
+	FINDINGS_SCHEMA,
+	FINDINGS_EXPORT,
+	FINDINGS_CAUSES,
+	NFINDINGS_VERBS
+};
 
 struct findings_options {
 	enum findings_verb verb;
