@@ -124,9 +124,7 @@ int causes_print(const char *db, bool json)
 	static const char sql[] =
 		"select c.cause, c.id, c.severity, c.reach, coalesce(nullif(c.blame, ''), (select 'not confirmed: ' || payload from v_events e "
 		"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
-		"c.targets, p.text, c.ids from v_causes c "
-		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
-		"s.state where t.open order by c.severity, c.reach = 'aten', c.cause like '%" WITHOUT "%', c.nobs desc, c.cause";
+		"c.targets, p.text, c.ids from v_causes c join program p on lower(hex(p.id)) = c.program where c.open order by c.number";
 	struct printing p = {.db = db, .json = json};
 	arena_init(&p.a);
 	int rc = ask_store(db, sql, print_one, &p);
