@@ -3,6 +3,7 @@
 #include "fuzz/triage/facts.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "compiled/targets/driver.h"
 #include "eager/base/json.h"
@@ -136,10 +137,28 @@ static void put_tensor(struct json *j, const struct facts *f, const struct wrong
 
 /* ---- its elements -------------------------------------------------------------------------------------------------------------------- */
 
-static void put_float(struct json *j, double v)
+/* The digits that a number of that dtype needs: whoever reads them as a double and rounds it to the dtype has it again. No fewer than
+ * stand before the point: 20, not 2e+01. */
+static int digits_of(double v, enum dtype dt)
+{
+	enum { MOST = 17 };
+	char text[64];
+	const double size = fabs(v);
+	int digits = 1;
+	for (double most = 10; digits < MOST && size < 0x1p53 && size >= most; most *= 10)
+		digits++;
+	for (; digits < MOST; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, v);
+		if (dtype_round(dt, strtod(text, NULL)) == v)
+			return digits;
+	}
+	return MOST;
+}
+
+static void put_float(struct json *j, double v, enum dtype dt)
 {
 	if (isfinite(v))
-		json_double(j, NULL, v);
+		json_digits(j, NULL, v, digits_of(v, dt));
 	else
 		json_string(j, NULL, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 }
@@ -162,14 +181,14 @@ static void put_num(struct json *j, const struct num *v, enum dtype dt)
 	if (n != 1 || v->flags & (NUM_ANY | NUM_UNDEC) || (finite && !isfinite(value)))
 		json_null(j, NULL);
 	else
-		put_float(j, value == 0 && !(v->flags & NUM_MOVED) ? 0 : value);
+		put_float(j, value == 0 && !(v->flags & NUM_MOVED) ? 0 : value, dt);
 }
 
 static void put_cell(struct json *j, enum dtype dt, const void *data, int64_t k)
 {
 	const unsigned char *at = (const unsigned char *)data + k * dtype_nbytes(dt);
 	if (dtype_is_float(dt))
-		put_float(j, dtype_load_f(dt, at));
+		put_float(j, dtype_load_f(dt, at), dt);
 	else
 		json_int(j, NULL, dtype_load_i(dt, at));
 }
@@ -304,6 +323,7 @@ static void put_cures(struct json *j, const struct blame *b)
 	}
 	json_end(j);
 	json_int(j, "tried", b->ntried);
+	put_known(j, "culprit", b->culprit);
 }
 
 static void put_predicted(struct json *j, const struct blame *b)

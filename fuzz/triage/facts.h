@@ -18,8 +18,9 @@
  *     values      where elements are wrong, a window around the first wrong one: at most 64 x 64 in the last two dims, one index in the
  *                 others:
  *                   size, from   of the window, one number per dim
- *                   expected     its elements, row-major: a number, "nan", "inf", "-inf", or null: the reference does not decide it, or
- *                                more than one of these may be. Where it knows an interval, the number of the dtype next to its middle
+ *                   expected     its elements, row-major: a number, in as few digits as its dtype needs, "nan", "inf", "-inf", or null:
+ *                                the reference does not decide it, or more than one of these may be. Where it knows an interval, the
+ *                                number of the dtype next to its middle
  *                   got          the same; never null. bool: 0 or 1
  *     wrong       elements
  *     checked     elements of that tensor
@@ -27,6 +28,7 @@
  *     ladder      [{"stage", "verdict"}] of each stage that was asked, from the plain one to the first that goes wrong, and of the target's
  *     cures       [{"option", "what"}]; option: of the target, left out of what no option does
  *     tried       how many things were copied, cloned or switched off, to see whether that cures it
+ *     culprit     of a pass that is applied step by step, the step with which it goes wrong: "application 2 of passes: noop"
  *     predicted   {"op", "backward", "fake", "real"}: an operator whose layout PyTorch's fake tensors predict wrong; backward: true of one
  *                 in the backward; fake and real: LAYOUT. If they are no layouts (the fake raises), "detail" in their place says it
  *     first_wrong the first value of the program that is wrong: "`mul`, the result of mul.Tensor"
