@@ -489,7 +489,7 @@ int cmd_findings(int argc, char **argv, const struct screen *screen)
 	if (ok)
 		code = run_paged(&x, screen);
 	else
-		fprintf(stderr, "%sscatterproof findings: %s (try --help)\n", findings_synopsis, err.msg);
+		fprintf(stderr, "%sscatterproof findings: %s\n", findings_synopsis, err.msg);
 	printer_free(&x.out);
 	sb_free(&x.complaint);
 	arena_free(&x.a);

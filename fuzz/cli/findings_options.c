@@ -108,7 +108,8 @@ const char findings_synopsis[] =
 	"       scatterproof findings schema [TABLE] [--json]\n"
 	"       scatterproof findings mark ID... open | known [--issue URL] | fixed-in [VERSION]\n"
 	"                             | dismissed | duplicate --of ID [--note TEXT] --db FILE\n"
-	"       scatterproof findings export --known [--out FILE] --db FILE\n";
+	"       scatterproof findings export --known [--out FILE] --db FILE\n"
+	"       scatterproof findings --help\n";
 
 void findings_usage(struct strbuf *sb, int width)
 {

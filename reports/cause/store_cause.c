@@ -49,9 +49,11 @@ static const char sql[] =
 	"coalesce((select i.url from finding_cause g join event e on e.finding = g.finding join issue i on i.id = e.issue where g.cause = c.cause "
 	"order by e.at desc limit 1), ''), s.signature, "
 	"exists (select 1 from finding_state t where t.open and instr(' ' || c.states || ' ', ' ' || t.name || ' ')) as open, "
-	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select b.detail from observation b where b.finding = f.id and "
-	"b.verdict <> 'pass' order by b.program <> s.program, b.at, b.id limit 1), '') else '' end "
-	"from v_causes c left join versions n on n.cause = c.cause join finding f on lower(hex(f.id)) = c.full_id join finding_summary s on s.finding = f.id join program p on p.id = s.program "
+	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
+	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
+	"verdict <> 'pass' order by at, id limit 1), '') else '' end "
+	"from v_causes c left join versions n on n.cause = c.cause join finding f on lower(hex(f.id)) = c.full_id "
+	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
 	"order by not open, c.severity, c.reach = 'aten', c.cause like '%" NOT_TRIAGED "%', c.nobs desc, c.cause";
 
 struct reading {

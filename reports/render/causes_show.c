@@ -345,9 +345,14 @@ static void put_history(struct page *p)
 	for (int i = 0; i < p->f->nevents; i++) {
 		const struct store_loaded_event *e = &p->f->event[i];
 		store_time_text(at, e->at);
-		if (!str_eq(e->kind, event_kind_name[EVENT_BLAME]) && !str_eq(e->kind, event_kind_name[EVENT_CAUSE]))
-			paragraph(p, arena_printf(&p->a, "%s %s%s%s%s%s", at, e->kind, e->payload[0] ? " " : "", e->payload, e->issue_url[0] ? " " : "",
-							 e->issue_url));
+		if (str_eq(e->kind, event_kind_name[EVENT_BLAME]) || str_eq(e->kind, event_kind_name[EVENT_CAUSE]))
+			continue; /* stands above */
+		sb_puts(p->sb, "  ");
+		sb_fit(p->sb,
+			escaped_line(&p->a, arena_printf(&p->a, "%s  %-11s %s%s%s", at, e->kind, e->payload, e->payload[0] && e->issue_url[0] ? " " : "",
+									e->issue_url)),
+			p->look->width ? MAX(p->look->width - 2, 1) : 0);
+		sb_putc(p->sb, '\n');
 	}
 }
 

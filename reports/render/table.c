@@ -55,7 +55,7 @@ void table_cell(struct strbuf *sb, const struct table *t, int k, const char *tex
 	}
 	struct strbuf cell;
 	sb_init(&cell);
-	const int pad = MAX(c->width - sb_fit(&cell, text, t->look->width ? c->width : 0), 0);
+	const int columns = sb_fit(&cell, text, t->look->width ? c->width : 0), pad = MAX(c->width - columns, 0);
 	blanks(sb, first ? 0 : GAP);
 	blanks(sb, c->right ? pad : 0);
 	style_begin(sb, t->look, style);
