@@ -154,7 +154,7 @@ static void shown(struct strbuf *out, struct store *s)
 {
 	static const char *const views[] = {"v_findings", "v_open", "v_new", "v_by_signature", "v_fixed", "v_events", "v_runs",
 		"v_environments", "v_observations", "v_programs", "v_counters", "v_by_version"};
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1};
+	const struct store_filter all = {.since = INT64_MIN, .new_since = INT64_MIN, .limit = -1};
 	EXPECT_INT(store_list(s, &all, take_row, out), STORE_OK);
 	for (int i = 0; i < ARRAY_LEN(views); i++) {
 		char sql[64];

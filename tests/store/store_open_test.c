@@ -381,7 +381,7 @@ static bool keep_nothing(void *ctx, int ncols, const char *const *names, const s
 static int64_t count_list(struct store *s)
 {
 	int64_t n = 0;
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1};
+	const struct store_filter all = {.since = INT64_MIN, .new_since = INT64_MIN, .limit = -1};
 	EXPECT_INT(store_list(s, &all, keep_nothing, &n), STORE_OK);
 	return n;
 }
