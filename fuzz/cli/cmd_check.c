@@ -90,8 +90,6 @@ static int64_t not_run(const struct checking *c)
 	return left;
 }
 
-static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
-
 /* "7 programs on 2 targets: 12 pass, 2 mismatch"; "39 programs in 3 files on 1 target: 9 pass; 30 could not be read". */
 static void print_summary(const struct checking *c)
 {

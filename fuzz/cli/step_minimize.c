@@ -130,8 +130,9 @@ static int minimised(struct minimizing *m, struct prog *least, const struct mini
 		complain("the smallest program does not fail in a fresh process (%s); nothing is recorded", verdict_name[ran.outcome.verdict]);
 		return ran.broken ? EXIT_TARGET : EXIT_VOID;
 	}
-	*how = arena_printf(c->a, "%d to %d operators, %d calls of the target in %d s; %d edits kept of %d%s", prog_operators(&c->x.p),
-		prog_operators(least), runner_calls(c->runner), case_seconds(c), count->accepted, count->asked,
+	*how = arena_printf(c->a, "%d to %d operator%s, %d call%s of the target in %d s; %d edit%s kept of %d%s", prog_operators(&c->x.p),
+		prog_operators(least), plural(prog_operators(least)), runner_calls(c->runner), plural(runner_calls(c->runner)), case_seconds(c),
+		count->accepted, plural(count->accepted), count->asked,
 		count->stopped ? "; stopped before the end" : "");
 	if (!record(c, least, &ran.outcome, *how, count->stopped))
 		return EXIT_TARGET;
@@ -150,7 +151,8 @@ int step_minimize(struct triage_case *c, const char **how)
 		return rc;
 	failure_of(&m.failure, &ran.outcome);
 	if (!c->o->quiet)
-		fprintf(stderr, "%s, in a program of %d operators\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p));
+		fprintf(stderr, "%s, in a program of %d operator%s\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p),
+			plural(prog_operators(&c->x.p)));
 	arena_init(&m.a);
 	minimise(&least, &count, &c->x.p, still_fails, &m, c->a);
 	flush_answers(&m);

@@ -387,7 +387,7 @@ moved_on() { # the last status line is another than in $tmp/before, or the campa
 	rows >"$tmp/now"
 	grep -q '^ended with' "$tmp/now" || { grep -qE "$status" "$tmp/now" && ! cmp -s "$tmp/before" "$tmp/now"; }
 }
-status='^[0-9]+s( finishing)?  [0-9]+ programs'
+status='^[0-9]+s( finishing)?  [0-9]+ programs?'
 
 status() { # a campaign on a terminal: one line that fits, findings of a few lines
 	command -v tmux >/dev/null || { echo "SKIPPED: no tmux"; exit 77; }
