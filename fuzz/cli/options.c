@@ -113,7 +113,8 @@ static const struct option_row opts[NOPTS] = {
 		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
 		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
 	[O_FULL] = {"--full", NULL, "repro check",
-		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); runs nothing"},
+		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); "
+		"it is not run"},
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
