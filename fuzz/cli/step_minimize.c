@@ -87,7 +87,7 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 	if (!c->o->quiet && ran.asked)
 		fprintf(stderr, "  %-34s %s\n", shrink_name[edit->kind],
 			yes                                         ? "still fails"
-				: verdict_diverges(ran.outcome.verdict) ? "fails otherwise"
+				: verdict_diverges(ran.outcome.verdict) ? "fails in another way"
 														: verdict_name[ran.outcome.verdict]);
 	return yes ? MINIMISE_YES : MINIMISE_NO;
 }
