@@ -53,7 +53,7 @@ void help_option(struct strbuf *sb, const struct option_table *t, int k, int wid
 	arena_free(&a);
 }
 
-/* ---- a verb, and all of them ------------------------------------------------------------------------------------------------------------ */
+/* ---- a verb, and all of them --------------------------------------------------------------------------------------------------------- */
 
 const struct exit_info exit_table[] = {
 	{"0", "clean, or only findings that a person has marked; a command that asks, or is done"},

@@ -75,7 +75,7 @@ static inline struct program_source options_source(const struct options *o)
 		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
-const struct verb_info *verbs_table(int *n); /* all that people type */
+const struct verb_info *verbs_table(int *n);                /* all that people type */
 extern const struct option_table options_table;
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);

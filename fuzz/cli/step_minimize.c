@@ -117,8 +117,7 @@ static int minimised(struct minimizing *m, const struct prog *least, const struc
 	}
 	*how = arena_printf(c->a, "%d to %d operator%s, %d call%s of the target in %d s; %d edit%s kept of %d%s", prog_operators(&c->x.p),
 		prog_operators(least), plural(prog_operators(least)), runner_calls(c->runner), plural(runner_calls(c->runner)), case_seconds(c),
-		count->accepted, plural(count->accepted), count->asked,
-		count->stopped ? "; stopped before the end" : "");
+		count->accepted, plural(count->accepted), count->asked, count->stopped ? "; stopped before the end" : "");
 	if (!record(c, least, &ran.outcome, *how, count->stopped))
 		return EXIT_TARGET;
 	c->x.p = *least;
