@@ -111,11 +111,11 @@ const char findings_synopsis[] = "usage: scatterproof findings [OPTION...] --db 
 								 "       scatterproof findings --help\n";
 
 const char *const findings_paragraph[NFINDINGS_PARAGRAPHS] = {
-	"Lists findings or causes, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was "
-	"decided, about all that it names, or about none of it if something is wrong. `export --known` prints what was decided as a text "
-	"that people review and `fuzz --baseline` reads.",
-	"ID: at least six digits of a finding's id, or the number of a cause in `findings causes`, which means the finding that stands for "
-	"it (`mark`: all findings of it).",
+	("Lists findings or causes, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was "
+	 "decided, about all that it names, or about none of it if something is wrong. `export --known` prints what was decided as a text "
+	 "that people review and `fuzz --baseline` reads."),
+	("ID: at least six digits of a finding's id, or the number of a cause in `findings causes`, which means the finding that stands for "
+	 "it (`mark`: all findings of it)."),
 	"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again."};
 
 void findings_usage(struct strbuf *sb, int width)
