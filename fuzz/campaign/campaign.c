@@ -534,15 +534,15 @@ static int exit_code(const struct campaign *c)
 	int64_t judged = shard_stats_verdicts(&s, VD_PASS) + shard_stats_verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = shard_stats_verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
 	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
-		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness fault%s)\n", harness, plural(harness));
+		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness fault%s)\n", harness,
+			plural(harness));
 		return EXIT_TARGET;
 	}
 	if (too_many_invalid(invalid, s.generated))
 		return EXIT_VOID;
 	if (judged == 0 || harness > judged || c->lost_shards) {
 		fprintf(stderr,
-			"scatterproof: this run does not count: %" PRId64 " program%s judged, %" PRId64 " harness fault%s, %" PRId64
-			" shard%s lost\n",
+			"scatterproof: this run does not count: %" PRId64 " program%s judged, %" PRId64 " harness fault%s, %" PRId64 " shard%s lost\n",
 			judged, plural(judged), harness, plural(harness), c->lost_shards, plural(c->lost_shards));
 		return EXIT_VOID;
 	}

@@ -215,8 +215,8 @@ static void finding_whole(const struct progress *p, const struct shard_finding *
 {
 	char command[64];
 	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], f->target, what, f->how, f->report);
-	printf("found after %.1f s and %" PRId64 " compiled program%s, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles, plural(f->compiles),
-		f->confirm_ms / 1e3);
+	printf("found after %.1f s and %" PRId64 " compiled program%s, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
+		plural(f->compiles), f->confirm_ms / 1e3);
 	snprintf(command, sizeof command, "see it again:  scatterproof repro %s", id);
 	if (p->o->db)
 		progress_command(command, p->o->db);

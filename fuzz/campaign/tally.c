@@ -21,13 +21,13 @@ static const struct {
 	bool counted; /* words is a noun */
 } met_info[NMETS] = {
 	[MET_NEW] = {"new finding", "new_findings", true},
-	[MET_REGRESSED] = {"regressed", "regressed"},
-	[MET_OPEN] = {"seen again and open", "seen_again_open"},
-	[MET_KNOWN] = {"known", "known"},
-	[MET_DISMISSED] = {"dismissed", "dismissed"},
+	[MET_REGRESSED] = {"regressed", "regressed", false},
+	[MET_OPEN] = {"seen again and open", "seen_again_open", false},
+	[MET_KNOWN] = {"known", "known", false},
+	[MET_DISMISSED] = {"dismissed", "dismissed", false},
 	[MET_DUPLICATE] = {"duplicate", "duplicates", true},
-	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
-	[MET_BASELINE] = {"known (baseline)", "known_baseline"},
+	[MET_FIXED] = {"fixed in a later version", "fixed_later", false},
+	[MET_BASELINE] = {"known (baseline)", "known_baseline", false},
 };
 
 enum met met_of_state(enum finding_state s)

@@ -26,7 +26,7 @@ struct typed {
 	struct strbuf *out;
 };
 
-/* ---- offers --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- offers -------------------------------------------------------------------------------------------------------------------------- */
 
 static void offer(const struct typed *t, const char *word)
 {
@@ -103,7 +103,7 @@ static void offer_ids(struct typed *t)
 	store_close(s, NULL);
 }
 
-/* ---- options -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------------------------------------- */
 
 static const char *scope(const struct typed *t)
 {
@@ -122,7 +122,8 @@ static const struct option_row *find_option(const struct typed *t, const char *n
 	for (int i = 0; i < ARRAY_LEN(tables); i++)
 		for (int k = 0; k < tables[i]->n; k++) {
 			const struct option_row *row = &tables[i]->row[k];
-			if (strlen(row->name) == n && strncmp(row->name, name, n) == 0 && (i || t->table == &findings_table || option_known(row, t->verb))) {
+			if (strlen(row->name) == n && strncmp(row->name, name, n) == 0
+				&& (i || t->table == &findings_table || option_known(row, t->verb))) {
 				*values = tables[i]->values[k];
 				return row;
 			}
@@ -159,7 +160,7 @@ static void complete_option(const struct typed *t)
 	offer(t, "--help");
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------------------------------------------- */
 
 static bool takes_id(const char *verb)
 {

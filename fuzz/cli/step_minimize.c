@@ -91,7 +91,7 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 	if (!c->o->quiet && ran.asked)
 		fprintf(stderr, "  %-34s %s\n", shrink_name[edit->kind],
 			yes                                         ? "still fails"
-				: verdict_diverges(ran.outcome.verdict) ? "fails otherwise"
+				: verdict_diverges(ran.outcome.verdict) ? "fails in another way"
 														: verdict_name[ran.outcome.verdict]);
 	return yes ? MINIMISE_YES : MINIMISE_NO;
 }
@@ -132,8 +132,7 @@ static int minimised(struct minimizing *m, struct prog *least, const struct mini
 	}
 	*how = arena_printf(c->a, "%d to %d operator%s, %d call%s of the target in %d s; %d edit%s kept of %d%s", prog_operators(&c->x.p),
 		prog_operators(least), plural(prog_operators(least)), runner_calls(c->runner), plural(runner_calls(c->runner)), case_seconds(c),
-		count->accepted, plural(count->accepted), count->asked,
-		count->stopped ? "; stopped before the end" : "");
+		count->accepted, plural(count->accepted), count->asked, count->stopped ? "; stopped before the end" : "");
 	if (!record(c, least, &ran.outcome, *how, count->stopped))
 		return EXIT_TARGET;
 	c->x.p = *least;

@@ -400,7 +400,7 @@ static const char *in_words(const struct blaming *b)
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
 	if (b->otherwise[0])
-		sb_printf(&sb, " (otherwise: %s)", b->otherwise);
+		sb_printf(&sb, " (fails in another way: %s)", b->otherwise);
 	if (x->invariant[0])
 		sb_printf(&sb, "; %s", x->invariant);
 	for (int i = 0; i < shown; i++)

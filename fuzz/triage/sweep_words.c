@@ -61,7 +61,7 @@ static void put_law(struct strbuf *sb, const struct sweep_series *s, struct aren
 
 const char *sweep_summary(const struct sweep_series *s, struct arena *a)
 {
-	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails otherwise", "passes", "cannot be told"};
+	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails in another way", "passes", "cannot be told"};
 	struct strbuf sb;
 	int fails = count(s, SWEEP_FAILS);
 	const char *on = words[s->axis].on, *values = words[s->axis].values;
@@ -97,7 +97,7 @@ static int run_length(const struct sweep_series *s, int from)
 
 const char *sweep_since(const struct sweep_series *s, struct arena *a)
 {
-	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails otherwise", "right", "cannot be told"};
+	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails in another way", "right", "cannot be told"};
 	struct strbuf sb;
 	sb_init(&sb);
 	for (int i = 0, n; i < s->n; i += n) {

@@ -65,7 +65,7 @@ static const char *called(const struct prog *p, struct arena *a)
 	return text;
 }
 
-/* ---- how it goes wrong ---------------------------------------------------------------------------------------------------------------- */
+/* ---- how it goes wrong --------------------------------------------------------------------------------------------------------------- */
 
 /* The shapes of errors, in the words of a cause or of pattern_name, as they follow "gradient is". NULL: it names none. */
 static const char *shape_in(const char *said)
@@ -143,7 +143,7 @@ static const char *fault(const struct store_cause *c, const char *pattern, struc
 	}
 }
 
-/* ---- where ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- where --------------------------------------------------------------------------------------------------------------------------- */
 
 /* A cause names the stage that goes wrong first: "torch:inductor: ...". */
 static const char *where(const struct store_cause *c, struct arena *a)

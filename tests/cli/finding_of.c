@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	f.s = store_open(&st, argv[1], STORE_CREATE, &err);
 	CHECK(f.s);
 	f.o.verdict = argv[4];
-	environment_of(&where, &t, "torch 2.11.0+cpu, python 3.11.2", "x86_64", &a);
+	environment_of(&where, &t, arena_printf(&a, "torch %s+cpu, python 3.11.2", t.version[0] ? t.version : "2.11.0"), "x86_64", &a);
 	where.target = stored_target ? stored_target : where.target;
 	CHECK(store_run_begin(f.s, &f.o.run, &run) == STORE_OK && store_environment(f.s, &f.o.environment, &where) == STORE_OK);
 	for (int i = 5; i < argc; i += 3)
