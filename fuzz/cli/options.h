@@ -34,7 +34,7 @@ struct options {
 	bool since;
 	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
 	bool loop_shapes;
-	bool no_store;
+	bool store, no_store;
 	bool bisect, matrix; /* of repro */
 	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
