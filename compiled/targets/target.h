@@ -20,12 +20,13 @@ struct target_facts;  /* eager/lang/target_facts.h: what the oracle must know */
 /* One stage of the ladder from plain to fully compiled; the first that goes wrong is to blame. */
 struct target_stage {
 	const char *name;
-	const char *what; /* one line for `scatterproof targets` */
-	bool compiles;    /* a run in which nothing was compiled says nothing */
-	bool predicts;    /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
-	bool options;     /* takes +name=value of the compiler */
-	int ahead;        /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
-	int rungs;        /* so many stages of the table, from the first on, are the ladder below it */
+	const char *what;  /* one line for `scatterproof targets` */
+	const char *where; /* how a title ends that is about it: "with torch.compile". NULL: "on FAMILY:STAGE" */
+	bool compiles;     /* a run in which nothing was compiled says nothing */
+	bool predicts;     /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
+	bool options;      /* takes +name=value of the compiler */
+	int ahead;         /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
+	int rungs;         /* so many stages of the table, from the first on, are the ladder below it */
 };
 
 struct target_option {

@@ -1,0 +1,174 @@
+/* title.c: the operators of the smallest program, the wrong tensor and the shape of its error, the stage that goes wrong first. */
+#include "fuzz/triage/title.h"
+
+#include "compiled/targets/driver.h"
+#include "compiled/targets/message.h"
+#include "eager/base/escape.h"
+#include "eager/lang/prog.h"
+#include "generated/op_id.h"
+
+/* ---- what is called ------------------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_NAMED = 4, MOST_MESSAGE = 60 };
+
+static bool is_named(const struct prog *p, int node)
+{
+	const struct op_info *op = &op_info[p->node[node].op];
+	return op->family != F_INPUT && op->family != F_FACTORY && p->node[node].op != OP_getitem;
+}
+
+static const char *plain_name(int op, struct arena *a)
+{
+	return arena_printf(a, "%.*s", (int)strcspn(op_info[op].name, "."), op_info[op].name);
+}
+
+/* Of two, the second reads the first: "`b` of `a`". */
+static bool is_chain(const struct prog *p, int first, int second)
+{
+	bool set[MAX_NODES] = {false};
+	set[first] = true;
+	return node_reads(p, &p->node[second], set);
+}
+
+/* Operators that the backward of a program has for its cotangents are not what is called, unless there is nothing else. */
+static int named_nodes(int *node, const struct prog *p)
+{
+	bool forward[MAX_NODES], cot[MAX_NODES];
+	int n = 0;
+	prog_partition(p, forward, cot);
+	for (int i = 0; i < p->nnode; i++)
+		if (is_named(p, i) && forward[i])
+			node[n++] = i;
+	return n;
+}
+
+static const char *called(const struct prog *p, struct arena *a)
+{
+	int node[MAX_NODES], n = named_nodes(node, p), shown = 0;
+	struct strbuf sb;
+	if (n == 2 && is_chain(p, node[0], node[1]))
+		return arena_printf(a, "`%s` of `%s`", plain_name(p->node[node[1]].op, a), plain_name(p->node[node[0]].op, a));
+	sb_init(&sb);
+	for (int i = 0; i < n && shown < MOST_NAMED; i++) {
+		bool again = false;
+		for (int k = 0; k < i; k++)
+			again |= str_eq(plain_name(p->node[node[k]].op, a), plain_name(p->node[node[i]].op, a));
+		if (!again)
+			sb_printf(&sb, "%s`%s`", shown++ ? ", " : "", plain_name(p->node[node[i]].op, a));
+	}
+	if (!n)
+		sb_puts(&sb, "inputs that are returned");
+	if (shown == MOST_NAMED && n > MOST_NAMED)
+		sb_puts(&sb, " …");
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
+/* ---- how it goes wrong ---------------------------------------------------------------------------------------------------------------- */
+
+/* The shapes of errors, in the words of a cause or of pattern_name, as they follow "gradient is". NULL: it names none. */
+static const char *shape_in(const char *said)
+{
+	static const struct {
+		const char *word, *text;
+	} shapes[] = {{"all zero", "all zero"}, {"NaN or infinite", "NaN or infinite"}, {" nan ", "NaN"}, {" inf ", "infinite"},
+		{"overwritten by a later call", "overwritten by a later call"}, {" scaled ", "wrong by a factor"},
+		{" permuted ", "in the wrong places"}, {" shifted ", "in the wrong places"}, {" stale ", "stale"},
+		{" constant ", "one value everywhere"}, {" rows ", "wrong in whole rows"},
+		{"units in the last place", "off by a few units in the last place"}, {"last bits", "off by a few units in the last place"}};
+	for (int i = 0; i < ARRAY_LEN(shapes); i++)
+		if (strstr(said, shapes[i].word))
+			return shapes[i].text;
+	return NULL;
+}
+
+/* What triage measured, else what the cause says, else the signature. */
+static const char *shape_of(const struct store_cause *c, const char *pattern, struct arena *a)
+{
+	const char *const said[] = {arena_printf(a, " %s ", pattern), c->text, c->signature};
+	for (int i = 0; i < ARRAY_LEN(said); i++)
+		if (shape_in(said[i]))
+			return shape_in(said[i]);
+	return "wrong";
+}
+
+/* What is shown of a message. */
+static const char *cut_message(const char *from, struct arena *a)
+{
+	const size_t n = strlen(from), cut = utf8_cut(from, MIN(n, (size_t)MOST_MESSAGE));
+	return arena_printf(a, "%.*s%s", (int)cut, from, cut < n ? "…" : "");
+}
+
+/* Behind the first ": " of a cause or signature, without the kind: the message of what raises. */
+static const char *message_of(const char *text, const char *kind, struct arena *a)
+{
+	const char *from = strstr(text, kind);
+	from = from ? from + strlen(kind) : text;
+	from += strspn(from, " ");
+	return cut_message(from, a);
+}
+
+/* Signatures lose numbers, so that those of several sizes are one; people read the first message with them. */
+static const char *raises(const struct store_cause *c, struct arena *a)
+{
+	static const char accepts[] = "runs what eager refuses: ", again[] = "the target raises: ";
+	struct target t;
+	struct err err = {0};
+	const char *said = str_starts(c->raised, again) ? c->raised + strlen(again) : c->raised;
+	if (str_starts(said, accepts))
+		return arena_printf(a, "runs what eager refuses (\"%s\")", cut_message(said + strlen(accepts), a));
+	if (!said[0] || !target_parse(&t, c->target, &err))
+		return arena_printf(a, "raises \"%s\"", message_of(c->text, "raise", a));
+	return arena_printf(a, "raises \"%s\"", cut_message(message_first_line(said, &t, a), a));
+}
+
+static const char *fault(const struct store_cause *c, const char *pattern, struct arena *a)
+{
+	const char *shape = shape_of(c, pattern, a),
+			   *note = strstr(c->text, "layout predicted wrong") ? " (its layout is predicted wrong)" : "";
+	switch (c->kind) {
+	case FINDING_VALUE: return arena_printf(a, "result is %s%s", shape, note);
+	case FINDING_GRADIENT: return arena_printf(a, "gradient is %s%s", shape, note);
+	case FINDING_MUTATION: return "an input holds something else after the call";
+	case FINDING_ALIAS: return "results share memory differently than in eager";
+	case FINDING_META: return strstr(c->text, "strides alone") ? "strides differ from eager" : "sizes, dtype or strides differ from eager";
+	case FINDING_NONENESS: return "a gradient is None, or should be";
+	case FINDING_RAISE: return raises(c, a);
+	case FINDING_CRASH: return "the process dies";
+	case FINDING_HANG: return "does not end";
+	case FINDING_INVARIANT: return arena_printf(a, "breaks an invariant: %s", message_of(c->text, "invariant", a));
+	case FINDING_NONDETERMINISTIC: return "gives different results from run to run";
+	default: return "goes wrong";
+	}
+}
+
+/* ---- where ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* A cause names the stage that goes wrong first: "torch:inductor: ...". */
+static const char *where(const struct store_cause *c, struct arena *a)
+{
+	struct target t;
+	struct err err = {0};
+	const char *colon = c->triaged ? strstr(c->text, ": ") : NULL;
+	const char *name = colon ? arena_printf(a, "%.*s", (int)(colon - c->text), c->text) : c->target;
+	if (!target_parse(&t, name, &err))
+		return arena_printf(a, "on %s", name);
+	const char *words = target_stage(&t)->where;
+	return words ? words : arena_printf(a, "on %s:%s", target_family(&t), target_stage(&t)->name);
+}
+
+const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a)
+{
+	struct err err = {0};
+	struct prog *p = ARENA_NEW(a, struct prog, 1);
+	if (!prog_read(p, a, c->program, strlen(c->program), READ_STRICT, &err))
+		return arena_printf(a, "%s %s", fault(c, pattern, a), where(c, a));
+	return arena_printf(a, "%s: %s %s", called(p, a), fault(c, pattern, a), where(c, a));
+}
+
+void titles_write(struct store_causes *all, struct arena *a)
+{
+	for (int i = 0; i < all->n; i++)
+		all->cause[i].title = title_of(&all->cause[i], "", a);
+}

@@ -1,0 +1,20 @@
+/* title.h: a cause in plain words, as an issue's title and a line of a list say it:
+ *
+ *     `repeat` of `as_strided`: gradient is all zero with torch.compile
+ *     `argmin`: wrong result with torch.compile
+ *     `index_fill`, `sum`: raises "AssertionError: n=copy_" with torch.compile
+ *     `slice_scatter`: gradient is wrong (its layout is predicted wrong) with torch.compile
+ *
+ * What is called, in the order of the program (the smallest that shows it; inputs and constants left out); which tensor is wrong and how;
+ * where. A title is for people: nothing compares titles. */
+#ifndef SCATTERPROOF_TITLE_H
+#define SCATTERPROOF_TITLE_H
+
+#include "reports/cause/store_cause.h"
+
+/* c: as the store has it. pattern: the shape of the error as triage's facts say it ("all zero"); "" if unknown. In a. */
+const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a);
+/* Writes the titles of all. */
+void titles_write(struct store_causes *all, struct arena *a);
+
+#endif

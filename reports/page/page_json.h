@@ -1,0 +1,52 @@
+/* page_json.h: a cause, and a store, as JSON: the one description from which pages are made. The HTML templates (cause.html, index.html)
+ * hold it in <script type="application/json" id="data"> and draw it; `report` writes it as ID/cause.json and report.json; JUnit, SARIF,
+ * summary.md and issue.md say the same in their own words.
+ *
+ * Schema 1. Keys that do not apply are left out. Times are 2026-01-31T23:59:59Z. All text is the store's, so hostile: whoever draws it sets
+ * text (textContent), never markup.
+ *
+ * cause.json
+ *     {"schema": 1, "tool": "scatterproof 0.…", "number": 1, "id": "3fa2c1d0", "full_id": "3fa2…", "title": "`repeat` of `as_strided`: …",
+ *      "cause": "torch:inductor: gradient, …" (absent: triage has not had it), "severity": "high", "kind": "gradient", "open": true,
+ *      "reach": "python|torch|aten", "target": "torch-2.11.0:inductor@cpu", "stage": "inductor", "blame": "wrong from: …",
+ *      "unconfirmed": "…", "nfindings": 2, "nobs": 17, "first_seen": "…", "last_seen": "…", "issue": "https://…",
+ *      "ops": ["repeat", "as_strided"], "dtypes": ["f32"], "versions": ["2.11.0"], "states": ["blamed", "known"],
+ *      "program": "# scatterproof 1\n…", "minimised": true, "first_program": "…", "script": "import torch …",
+ *      "facts": {…}, "sweep": {…}, "since": {…}, "matrix": {…}       the artifacts of these names as triage wrote them (docs/store.md)
+ *      "environment": "…",                                            what collect_env said
+ *      "graphs": [{"name": "backward graph", "text": "…"}],           artifacts "… graph", "… code", "operators"; each cut at 256 KiB
+ *      "upstream": [{"issue": "https://…", "remark": "…"}],           upstream issues that look alike (upstream.h)
+ *      "findings": [{"id", "target", "state", "severity", "signature", "nobs", "first_seen", "last_seen", "issue"}],
+ *      "observations": [{"at", "target", "device", "verdict", "tensor", "call", "fill", "detail"}],
+ *      "history": [{"at", "kind", "text", "issue"}],
+ *      "commands": {"repro": "scatterproof repro …", "script": "…", "sweep": "…"}}
+ *
+ * report.json (of the overview)
+ *     {"schema": 1, "tool", "store": "findings.db", "made": time,
+ *      "causes": [of cause.json: number id title cause severity kind open reach target stage nfindings nobs first_seen last_seen issue
+ *                 ops dtypes versions states, and "page": "3fa2c1d0/index.html" (absent: no page was asked for)],
+ *      "tried": [{"op", "dtype", "target", "programs", "diverging"}],  what was tried and what failed, by operator and dtype (v_tried)
+ *      "runs": [{"at", "policy", "target", "programs", "diverging", "new_causes"}],  campaigns, oldest first: the trend over nights
+ *      "needs": [{"id", "what": "confirm|triage|decide|regressed", "text"}]}       what needs a person */
+#ifndef SCATTERPROOF_PAGE_JSON_H
+#define SCATTERPROOF_PAGE_JSON_H
+
+#include "reports/cause/json_doc.h"
+#include "reports/cause/store_cause.h"
+
+/* A cause with everything that its page shows. */
+struct cause_page {
+	const struct store_cause *c;
+	struct store_loaded f;                           /* the representative */
+	struct json_doc *facts, *sweep, *since, *matrix; /* never NULL; empty where triage kept none */
+	const char *script;                              /* "" if there is none */
+	const char *db;                                  /* the path that people gave, for commands */
+	int nupstream;
+	const struct upstream_issue {
+		const char *issue, *remark; /* "-": a search found none */
+	} * upstream;
+};
+
+void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a);
+
+#endif
