@@ -106,7 +106,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_BISECT] = {"--bisect", NULL, "repro",
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
 	[O_MATRIX] = {"--matrix", NULL, "repro",
-		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing without --store"},
+		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing but with "
+		"--store"},
 	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep selftest", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
