@@ -38,6 +38,7 @@ enum opt {
 	O_PROGRAM_ID,
 	O_AXIS,
 	O_SINCE,
+	O_STORE,
 	O_NO_STORE,
 	O_BISECT,
 	O_MATRIX,
@@ -99,11 +100,14 @@ static const struct option_row opts[NOPTS] = {
 	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary (default: all)"},
 	[O_SINCE] = {"--since", NULL, "sweep",
 		"only the first and the last version that fail, of those installed, in one line; without an ID: of every finding with a cause"},
+	[O_STORE] = {"--store", NULL, "sweep repro",
+		"keep the answer in the store, for reports: artifact sweep or since of the finding (repro: of --matrix, artifact matrix)"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_BISECT] = {"--bisect", NULL, "repro",
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
 	[O_MATRIX] = {"--matrix", NULL, "repro",
-		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
+		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing but with "
+		"--store"},
 	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep selftest", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
@@ -263,6 +267,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_PROGRAM_ID: o->program_id = v; return true;
 	case O_AXIS: o->axes = v; return true;
 	case O_SINCE: o->since = true; return true;
+	case O_STORE: o->store = true; return true;
 	case O_NO_STORE: o->no_store = true; return true;
 	case O_BISECT: o->bisect = true; return true;
 	case O_MATRIX: o->matrix = true; return true;
@@ -312,6 +317,10 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
 	if (o->corpus && (o->ops || o->dtypes))
 		return err_set(err, "%s: --corpus has programs of all operators and dtypes: it excludes --ops and --dtypes", verb);
+	if (str_eq(verb, "repro") && o->store && !o->matrix)
+		return err_set(err, "repro: --store goes with --matrix (what repro sees is stored unless --no-store)");
+	if (o->store && o->no_store)
+		return err_set(err, "%s: --store and --no-store exclude each other", verb);
 	if (o->full && !o->script)
 		return err_set(err, "%s: --full goes with --script", verb);
 	if (str_eq(verb, "repro") && o->json && !o->matrix)

@@ -35,7 +35,7 @@ struct options {
 	bool since;
 	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
 	bool loop_shapes;
-	bool no_store;
+	bool store, no_store;
 	bool bisect, matrix; /* of repro */
 	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */

@@ -3,14 +3,11 @@
 #include "fuzz/triage/short_script.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compiled/targets/driver.h"
+#include "eager/base/capture.h"
 #include "eager/base/escape.h"
 #include "eager/lang/edit.h"
 #include "eager/lang/fill.h"
@@ -247,27 +244,6 @@ struct ended {
 	bool asserted; /* it ended in the assertion */
 };
 
-static int run_python(const char *python, const char *file, const char *said)
-{
-	const char *argv[] = {python, file, NULL};
-	int status;
-	const pid_t parent = getpid(), pid = fork();
-	if (pid == 0) {
-		const int fd = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600), none = open("/dev/null", O_RDONLY);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(LIMIT_S);
-		if (fd >= 0 && none >= 0 && getppid() == parent && dup2(none, STDIN_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0
-			&& dup2(fd, STDOUT_FILENO) >= 0)
-			execv(python, (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	if (pid < 0)
-		return 127;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
@@ -276,16 +252,16 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 	struct strbuf said;
 	if (!mkdtemp(dir))
 		return err_set(err, "%s: %s", dir, strerror(errno));
-	const char *file = arena_printf(a, "%s/repro.py", dir), *log = arena_printf(a, "%s/said", dir);
+	const char *file = arena_printf(a, "%s/repro.py", dir);
+	const char *argv[] = {python, file, NULL};
+	const struct capture c = {.argv = argv, .errors = true, .most = MOST, .limit_s = LIMIT_S};
 	sb_init(&said);
-	bool ok = sb_write_file(file, text, err);
-	*out = (struct ended){.code = ok ? run_python(python, file, log) : 127};
-	ok = ok && sb_read_file(&said, log, MOST, err);
+	const bool ok = sb_write_file(file, text, err);
+	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
 	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
 	out->asserted = strstr(said.s, "\nAssertionError") != NULL;
 	sb_free(&said);
 	unlink(file);
-	unlink(log);
 	rmdir(dir);
 	return ok;
 }
