@@ -180,7 +180,7 @@ def founding() -> Json:
                 for v in ("2.11.0", "2.15.0")
             ]
         },
-        environment="Collecting environment information...\nPyTorch version: 2.11.0+cpu\nOS: Debian GNU/Linux 12 (bookworm)\nCPU: 2 cores, AVX-512",
+        environment="Collecting environment information...\nPyTorch version: 2.11.0+cpu\nOS: Debian GNU/Linux 12\nCPU: 2 cores",
         graphs=[
             {"name": "forward graph", "text": "class GraphModule:\n    def forward(self, x, y): …"},
             {"name": "backward graph", "text": GRAPH},
