@@ -368,7 +368,7 @@ def hostile(seed: int | None) -> Json:
 
     data: Json = poison(founding(), Tame() if seed is None else random.Random(seed))
     if seed is None:
-        data["issue"] = "javascript:document.title='owned'"
+        data["issue"] = "javascript:alert(1)"
         data["upstream"] = [{"issue": "https://example.org/\u202e", "remark": MARKUP}, {"issue": "data:text/html," + MARKUP, "remark": ""}]
         data["program"] = FOUNDING.replace("slice_scatter:", "__proto__:") + f'z: "{MARKUP}" = constructor(__proto__, toString)\n'
     return data
