@@ -229,7 +229,7 @@ static int load(struct sweeping *w)
 	w->t = o->target[0];
 	int rc = load_programs(o->file[0], take_program, w);
 	if (rc == EXIT_CLEAN && w->programs != 1) {
-		complain("sweep: %s has %d programs, and one is swept", o->file[0], w->programs);
+		complain("sweep: %s has %d program%s, and one is swept", o->file[0], w->programs, plural(w->programs));
 		rc = EXIT_USAGE;
 	}
 	return rc;

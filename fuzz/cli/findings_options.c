@@ -111,19 +111,20 @@ const char findings_synopsis[] =
 	"       scatterproof findings export --known [--out FILE] --db FILE\n"
 	"       scatterproof findings --help\n";
 
-void findings_usage(struct strbuf *sb, int width)
-{
-	static const char *const paragraphs[] = {
+const char *const findings_paragraph[NFINDINGS_PARAGRAPHS] = {
 		"Lists findings or causes, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was "
 		"decided, about all that it names, or about none of it if something is wrong. `export --known` prints what was decided as a text "
 		"that people review and `fuzz --baseline` reads.",
 		"ID: at least six digits of a finding's id, or the number of a cause in `findings causes`, which means the finding that stands for "
 		"it (`mark`: all findings of it).",
 		"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again."};
+
+void findings_usage(struct strbuf *sb, int width)
+{
 	sb_puts(sb, findings_synopsis);
-	for (int i = 0; i < ARRAY_LEN(paragraphs); i++) {
+	for (int i = 0; i < NFINDINGS_PARAGRAPHS; i++) {
 		sb_putc(sb, '\n');
-		sb_wrap(sb, paragraphs[i], 0, 0, width);
+		sb_wrap(sb, findings_paragraph[i], 0, 0, width);
 		sb_putc(sb, '\n');
 	}
 	sb_putc(sb, '\n');

@@ -45,7 +45,7 @@ enum opt {
 	O_QUIET,
 	O_EXPECT,
 	O_SCRIPT,
-	O_SHORT,
+	O_FULL,
 	O_ARTIFACTS,
 	O_OUT,
 	O_PRINT_AFTER,
@@ -109,10 +109,11 @@ static const struct option_row opts[NOPTS] = {
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
-	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
-	[O_SHORT] = {"--short", "FILE", "repro",
-		"write the shortest script that shows it beside eager, as a bug report wants it; it is run on every installed version first;\n"
-		"                    exit 4 and no file if there is none"},
+	[O_SCRIPT] = {"--script", "FILE", "repro check",
+		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
+		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
+	[O_FULL] = {"--full", NULL, "repro check",
+		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); runs nothing"},
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
@@ -271,7 +272,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
-	case O_SHORT: o->short_script = v; return true;
+	case O_FULL: o->full = true; return true;
 	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
@@ -310,6 +311,8 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
 	if (o->corpus && (o->ops || o->dtypes))
 		return err_set(err, "%s: --corpus has programs of all operators and dtypes: it excludes --ops and --dtypes", verb);
+	if (o->full && !o->script)
+		return err_set(err, "%s: --full goes with --script", verb);
 	if (str_eq(verb, "repro") && o->json && !o->matrix)
 		return err_set(err, "repro: --json goes with --matrix");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);

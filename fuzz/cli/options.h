@@ -26,7 +26,7 @@ struct options {
 	const char *sample[MAX_TARGETS]; /* as they were given */
 	int nsample;                     /* the last of them are those of --sample … */
 	int64_t every;                   /* … which get every program whose number is a multiple of this */
-	const char *db, *policy, *ops, *dtypes, *python, *script, *short_script, *artifacts, *out, *print_after, *part, *defect, *into,
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into,
 		*baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
@@ -38,6 +38,7 @@ struct options {
 	bool loop_shapes;
 	bool no_store;
 	bool bisect, matrix; /* of repro */
+	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
