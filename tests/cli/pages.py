@@ -294,6 +294,8 @@ def founding(pages: Pages) -> None:
     browser.value("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     browser.value("document.querySelector('[aria-label=\"Copy the script\"]').click()")
     check(browser.value("copied"), samples.SCRIPT, "what the button copies")
+    browser.value("document.querySelector('[aria-label=\"Copy Reproduce it\"]').click()")
+    check(browser.value("copied"), "scatterproof repro 3fa2c1d0 --db findings.db", "a command, which waits for Enter")
     points(browser)
     sorts(browser)
 
@@ -333,6 +335,10 @@ def values(pages: Pages) -> None:
             check(count(browser, f".legend .cell.{look}"), 1, f"{look} in the legend")
     check(texts(browser, ".read"), ["[0, 0]  expected -0.77, got NaN"], "the first wrong element")
     check("In memory" in texts(browser, "h2"), False, "a heading of an empty section")
+    wide = {"size": [3], "from": [0], "expected": [2**53 + 1, -(2**62) - 1, 7], "got": [2**53, -(2**62) - 1, 7]}
+    browser = pages.show("cause.html", "wide", samples.cause(facts={"values": wide}))
+    check(count(browser, "[data-map=difference] .err"), 1, "integers that no double has")
+    check(texts(browser, ".read"), [f"[0]  expected {2**53 + 1}, got {2**53}, difference 1"], "an integer that no double has")
     browser = pages.show("cause.html", "huge", samples.huge())
     for name in ("expected", "got", "difference"):
         check(count(browser, f"[data-map={name}] [data-k]"), 64 * 64, f"cells of {name}")
