@@ -108,7 +108,7 @@ def founding() -> Json:
             "ratio": "0",
             "ladder": ladder(),
             "cures": [
-                {"what": "a copy of the operand of `slice_scatter` in the backward"},
+                {"option": "probe.clone=bw:aten.expand.default", "what": "cloning aten.expand.default in the backward graph"},
                 {"option": "fallback=slice_scatter", "what": "`slice_scatter` not decomposed"},
             ],
             "tried": 9,
