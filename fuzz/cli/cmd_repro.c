@@ -8,24 +8,10 @@
 #include "fuzz/cli/start.h"
 #include "fuzz/campaign/rerun.h"
 #include "compiled/targets/driver.h"
+#include "fuzz/cli/finding_script.h"
 #include "fuzz/cli/repro_matrix.h"
-#include "fuzz/triage/script.h"
 #include "fuzz/triage/short_script.h"
 #include "reports/life/lifecycle.h"
-
-/* "program 1a2b3c4d, the first of 3". */
-static const char *program_text(const struct found *x, struct arena *a)
-{
-	int n = 0;
-	for (int i = 0; i < x->f.nobs_stored; i++) {
-		int k = 0;
-		while (memcmp(&x->f.obs[k].program, &x->f.obs[i].program, sizeof x->f.program_id) != 0)
-			k++;
-		n += k == i;
-	}
-	bool first = memcmp(&x->obs->program, &x->f.program_id, sizeof x->f.program_id) == 0;
-	return arena_printf(a, "program %.*s, %s of %d", STORE_ID_DIGITS, x->program_id, first ? "the first" : "one", n);
-}
 
 /* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -42,17 +28,13 @@ static int identify(struct target *t, const struct options *o)
 
 static int write_script(const struct options *o, struct found *x, struct arena *a)
 {
-	struct strbuf sb, name;
+	struct strbuf sb;
 	struct err err = {0};
 	int rc = identify(&x->t, o);
 	if (rc != EXIT_CLEAN)
 		return rc;
 	sb_init(&sb);
-	sb_init(&name);
-	target_print(&name, &x->t);
-	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS,
-		x->f.hex, escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
-	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
+	if (!finding_script(&sb, x, a, &err)) {
 		complain("%s", err.msg);
 		rc = EXIT_USAGE;
 	}
@@ -60,7 +42,6 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		complain("%s", err.msg);
 		rc = EXIT_TARGET;
 	}
-	sb_free(&name);
 	sb_free(&sb);
 	return rc;
 }
@@ -178,7 +159,7 @@ static int say(const struct options *o, const struct found *x, const struct reru
 	};
 	const char *word = o->bisect && v->otherwise ? "fails in another way, so it cannot be told" : words[v->claim];
 	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a), word, v->why);
-	printf("  %s; ran on %s\n", program_text(x, a), v->versions);
+	printf("  %s; ran on %s\n", found_program_text(x, a), v->versions);
 	if (verdict_diverges(v->o.verdict) && v->claim != CLAIM_HOLDS)
 		printf("  besides, and not what this finding is about: %s\n", v->o.why);
 	if (verdict_diverges(v->o.verdict) && !o->bisect)

@@ -14,5 +14,6 @@ triage_step step_confirm;  /* again, with other data, in fresh processes (confir
 triage_step step_known;    /* is it another finding of a known cause? EXIT_CLEAN: it is, and recorded; EXIT_VOID: it is not */
 triage_step step_minimize; /* c->x.p is the minimised program afterwards */
 triage_step step_blame;    /* reach, blame, cure and cause of c->x.p */
+triage_step step_script;   /* of a cause's representative: the shortest script that shows it is kept (artifact `script`), if there is one */
 
 #endif

@@ -14,7 +14,7 @@ static void put_ladder(struct strbuf *sb, struct json_doc *d, struct arena *a)
 		markup_code(sb, json_doc_text(d, a, "$.ladder[%d].stage", i), MARKUP_LINE);
 		const char *verdict = json_doc_text(d, a, "$.ladder[%d].verdict", i);
 		sb_puts(sb, " | ");
-		markup_text(sb, str_eq(verdict, "pass") ? "right" : str_eq(verdict, "mismatch") ? "**wrong**" : verdict, MARKUP_LINE);
+		markup_text(sb, str_eq(verdict, "pass") ? "right" : str_eq(verdict, "mismatch") ? "wrong" : verdict, MARKUP_LINE);
 		sb_puts(sb, " |\n");
 	}
 	sb_putc(sb, '\n');
