@@ -33,18 +33,29 @@ static const char *tensor_words(const struct cause_page *p, struct arena *a)
 	return text;
 }
 
-/* "3 of 24 elements, all zero". */
-static const char *extent_words(const struct cause_page *p, struct arena *a)
+/* "3 of 24 elements are wrong, all zero." */
+static void put_extent(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	const int64_t wrong = json_doc_int(p->facts, 0, "$.wrong"), checked = json_doc_int(p->facts, 0, "$.checked");
-	const char *pattern = json_doc_text(p->facts, a, "$.pattern");
-	if (wrong > 0 && checked > 0)
-		return arena_printf(a, "%lld of %lld elements%s%s", (long long)wrong, (long long)checked,
-			pattern[0] && !str_eq(pattern, "other") ? ", " : "", str_eq(pattern, "other") ? "" : pattern);
-	for (int i = 0; i < p->f.nobs_stored; i++)
-		if (p->f.obs[i].detail[0])
-			return p->f.obs[i].detail;
-	return "";
+	const char *pattern = json_doc_text(p->facts, a, "$.pattern"), *detail = "";
+	if (p->c->kind != FINDING_VALUE && p->c->kind != FINDING_GRADIENT && p->c->kind != FINDING_MUTATION)
+		return;
+	if (wrong > 0 && checked > 0) {
+		sb_printf(sb, " %lld of %lld elements are wrong", (long long)wrong, (long long)checked);
+		if (pattern[0] && !str_eq(pattern, "other")) {
+			sb_puts(sb, ": ");
+			markup_text(sb, pattern, MARKUP_LINE);
+		}
+		sb_putc(sb, '.');
+		return;
+	}
+	for (int i = 0; !detail[0] && i < p->f.nobs_stored; i++)
+		detail = p->f.obs[i].detail;
+	if (detail[0]) {
+		sb_puts(sb, " Seen: ");
+		markup_text(sb, detail, MARKUP_LINE);
+		sb_putc(sb, '.');
+	}
 }
 
 /* Which facts of two layouts differ: "strides", "sizes and strides". */
@@ -129,14 +140,10 @@ static void put_formula(struct strbuf *sb, const struct cause_page *p, struct ar
 
 static void put_what(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
-	const char *extent = extent_words(p, a), *raised = json_doc_text(p->facts, a, "$.raised");
+	const char *raised = json_doc_text(p->facts, a, "$.raised");
 	put_where(sb, p);
 	sb_printf(sb, "%s.", fault_words(p, a));
-	if (extent[0] && (p->c->kind == FINDING_VALUE || p->c->kind == FINDING_GRADIENT || p->c->kind == FINDING_MUTATION)) {
-		sb_puts(sb, " Wrong are ");
-		markup_text(sb, extent, MARKUP_LINE);
-		sb_putc(sb, '.');
-	}
+	put_extent(sb, p, a);
 	if (p->c->unconfirmed[0]) {
 		sb_puts(sb, " It was not seen again in a fresh process: ");
 		markup_text(sb, p->c->unconfirmed, MARKUP_LINE);
@@ -171,39 +178,46 @@ static void put_script(struct strbuf *sb, const struct cause_page *p)
 
 /* ---- what helps, who meets it ----------------------------------------------------------------------------------------------------------- */
 
-/* A cure as triage says it, in a sentence for users. "probe.…" options are the tool's own, and no advice. */
-static void put_cure(struct strbuf *sb, const char *option, const char *what)
+/* "probe.clone=fw:aten.add.Tensor": `add`. NULL: what users cannot write into a model, such as a copy in the backward graph. */
+static const char *cloned_by_users(const char *option, struct arena *a)
 {
-	sb_puts(sb, "* ");
-	markup_text(sb, what, MARKUP_LINE);
-	sb_puts(sb, " makes it right");
-	if (option[0] && !str_starts(option, "probe.")) {
-		sb_puts(sb, ": ");
+	static const char is[] = "probe.clone=fw:aten.";
+	if (!str_starts(option, is))
+		return NULL;
+	option += strlen(is);
+	return arena_printf(a, "%.*s", (int)strcspn(option, "."), option);
+}
+
+/* A cure in a sentence for users; options named "probe.…" are the tool's own, and no advice (issue_place.c has them). */
+static void put_cure(struct strbuf *sb, const char *option, struct arena *a)
+{
+	const char *op = cloned_by_users(option, a);
+	if (op) {
+		sb_puts(sb, "* It is right if what ");
+		markup_code(sb, op, MARKUP_LINE);
+		sb_puts(sb, " returns is copied before it is used: append `.clone()`.\n");
+	} else if (option[0] && !str_starts(option, "probe.")) {
+		sb_puts(sb, "* It is right with the compiler's option ");
 		markup_code(sb, option, MARKUP_LINE);
+		sb_puts(sb, ".\n");
 	}
-	sb_puts(sb, ".\n");
 }
 
 static void put_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	enum { MOST = 4 };
-	const int n = json_doc_count(p->facts, "$.cures");
-	const char *cured = strstr(p->c->blame, "cured by ");
-	if (!n && !p->right_where[0] && !cured)
-		return;
-	sb_puts(sb, "### What helps\n\n");
+	struct strbuf helps;
+	sb_init(&helps);
 	if (p->right_where[0]) {
-		sb_puts(sb, "* It is right ");
-		markup_text(sb, p->right_where, MARKUP_LINE);
-		sb_puts(sb, ".\n");
+		sb_puts(&helps, "* It is right ");
+		markup_text(&helps, p->right_where, MARKUP_LINE);
+		sb_puts(&helps, ".\n");
 	}
-	for (int i = 0; i < MIN(n, MOST); i++)
-		put_cure(sb, json_doc_text(p->facts, a, "$.cures[%d].option", i), json_doc_text(p->facts, a, "$.cures[%d].what", i));
-	if (!n && cured) {
-		cured += strlen("cured by ");
-		put_cure(sb, "", arena_printf(a, "%.*s", (int)strcspn(cured, ";"), cured));
-	}
-	sb_putc(sb, '\n');
+	for (int i = 0; i < MIN(json_doc_count(p->facts, "$.cures"), MOST); i++)
+		put_cure(&helps, json_doc_text(p->facts, a, "$.cures[%d].option", i), a);
+	if (helps.len)
+		sb_printf(sb, "### Work-around\n\n%s\n", helps.s);
+	sb_free(&helps);
 }
 
 static void put_reach(struct strbuf *sb, const struct cause_page *p)

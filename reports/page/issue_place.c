@@ -95,27 +95,65 @@ static void put_predicted(struct strbuf *sb, const struct cause_page *p, struct 
 	sb_puts(sb, " |\n\n");
 }
 
+/* "fake predicts … wrong: fake … real …", of a store that has no facts: the clause of its blame. */
+static void put_predicted_in_blame(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	const char *clause = strstr(p->c->blame, "fake predicts ");
+	if (!clause || json_doc_has(p->facts, "$.predicted.op"))
+		return;
+	sb_puts(sb, "PyTorch's ");
+	markup_text(sb, arena_printf(a, "%.*s", (int)strcspn(clause, ";"), clause), MARKUP_LINE);
+	sb_puts(sb, ".\n\n");
+}
+
+/* What was changed to see who is to blame, and made it right. */
+static void put_cures(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	static const char by[] = "cured by ";
+	const int n = json_doc_count(p->facts, "$.cures");
+	const char *blame = strstr(p->c->blame, by);
+	if (!n && !blame)
+		return;
+	sb_puts(sb, "Each of these alone makes it right, which says where the fault is:\n\n");
+	for (int i = 0; i < n; i++) {
+		sb_puts(sb, "* ");
+		markup_text(sb, json_doc_text(p->facts, a, "$.cures[%d].what", i), MARKUP_LINE);
+		sb_putc(sb, '\n');
+	}
+	if (!n) {
+		blame += strlen(by);
+		sb_puts(sb, "* ");
+		markup_text(sb, arena_printf(a, "%.*s", (int)strcspn(blame, ";"), blame), MARKUP_LINE);
+		sb_putc(sb, '\n');
+	}
+	sb_putc(sb, '\n');
+}
+
 void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	const char *op = suspect(p, a), *why = json_doc_text(p->facts, a, "$.suspect.why"), *first = json_doc_text(p->facts, a, "$.first_wrong");
-	if (!op[0] && !first[0])
-		return;
-	sb_puts(sb, "### Where it goes wrong\n\n");
+	struct strbuf place;
+	sb_init(&place);
 	if (op[0]) {
-		sb_puts(sb, "The suspect is ");
-		markup_code(sb, op, MARKUP_LINE);
-		sb_puts(sb, wants_backward(p, a) ? " in the backward graph" : "");
+		sb_puts(&place, "The suspect is ");
+		markup_code(&place, op, MARKUP_LINE);
+		sb_puts(&place, wants_backward(p, a) ? " in the backward graph" : "");
 		if (why[0]) {
-			sb_puts(sb, ": ");
-			markup_text(sb, why, MARKUP_LINE);
+			sb_puts(&place, ": ");
+			markup_text(&place, why, MARKUP_LINE);
 		}
-		sb_puts(sb, ".\n\n");
-		put_predicted(sb, p, a);
-		put_graphs(sb, p, op, a);
+		sb_puts(&place, ".\n\n");
+		put_predicted(&place, p, a);
+		put_predicted_in_blame(&place, p, a);
+		put_graphs(&place, p, op, a);
 	}
 	if (first[0]) {
-		sb_puts(sb, "The first value that is wrong is ");
-		markup_title(sb, first);
-		sb_puts(sb, ".\n\n");
+		sb_puts(&place, "The first value that is wrong is ");
+		markup_title(&place, first);
+		sb_puts(&place, ".\n\n");
 	}
+	put_cures(&place, p, a);
+	if (place.len)
+		sb_printf(sb, "### Where it goes wrong\n\n%s", place.s);
+	sb_free(&place);
 }

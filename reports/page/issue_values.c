@@ -89,14 +89,45 @@ static void put_layouts(struct strbuf *sb, struct json_doc *d, struct arena *a)
 	sb_puts(sb, " |\n\n");
 }
 
+/* "[0, 6, 0] expected 0.5, got 0": what the first report says of its first tensor, in stores without facts. */
+static void put_reported(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	enum { MOST_LINES = 8 };
+	const struct store_loaded_artifact *kept = store_loaded_artifact(&p->f, "report");
+	struct strbuf lines;
+	int n = 0;
+	sb_init(&lines);
+	for (const char *s = kept ? kept->bytes : ""; *s && n < MOST_LINES;) {
+		const size_t len = strcspn(s, "\n");
+		const char *line = arena_printf(a, "%.*s", (int)len, s);
+		line += strspn(line, " ");
+		const bool element = line[0] == '[' && strstr(line, "] expected ");
+		if (n && !element)
+			break;
+		if (element) {
+			sb_printf(&lines, "%s\n", line);
+			n++;
+		}
+		s += len + (s[len] == '\n');
+	}
+	if (n) {
+		sb_puts(sb, "### Expected and got\n\nIn the program that it was found with:\n\n");
+		markup_fence(sb, "", lines.s, MARKUP_BLOCK);
+		sb_putc(sb, '\n');
+	}
+	sb_free(&lines);
+}
+
 void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	struct json_doc *d = p->facts;
 	const bool values = json_doc_count(d, "$.values.got") > 0;
 	const bool layouts = json_doc_has(d, "$.tensor.expected.stride") && json_doc_has(d, "$.tensor.got.stride")
 		&& !str_eq(layout(d, "$.tensor.expected", a), layout(d, "$.tensor.got", a));
-	if (!values && !layouts)
+	if (!values && !layouts) {
+		put_reported(sb, p, a);
 		return;
+	}
 	sb_puts(sb, "### Expected and got\n\n");
 	if (values) {
 		struct strbuf text;

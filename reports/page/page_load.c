@@ -82,11 +82,12 @@ static bool take_run(void *ctx, int ncols, const char *const *names, const struc
 /* ---- the whole store ------------------------------------------------------------------------------------------------------------------ */
 
 static const char findings_sql[] =
-	"select v.full_id, v.target, v.state, v.severity, v.signature, v.first_seen, v.last_seen, v.nobs, "
+	"select lower(hex(f.id)), s.target, s.state, s.severity, s.signature, strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
+	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
 	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end from artifact t "
 	"where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
-	"from finding f join v_findings v on v.full_id = lower(hex(f.id)) order by 1";
+	"from finding f join finding_summary s on s.finding = f.id order by f.id";
 static const char versions_sql[] =
 	"select distinct id, version from v_by_version where nfail > 0 and version <> '' order by id, version";
 static const char runs_sql[] =
@@ -186,18 +187,28 @@ static struct page_words dtypes_of(const char *program, struct arena *a)
 	return w;
 }
 
+/* The first row of a finding; all->nversions: it has none. */
+static int first_version(const struct page_store *all, const char *id)
+{
+	int low = 0, high = all->nversions;
+	while (low < high) {
+		const int mid = low + (high - low) / 2;
+		if (strcmp(all->version[mid].id, id) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 static struct page_words versions_of(const struct page_store *all, const struct store_cause *c, struct arena *a)
 {
+	enum { MOST = 32 };
 	struct page_words w = {0};
-	int n = 0;
-	for (int i = 0; i < all->nversions; i++)
-		for (int k = 0; k < c->nids; k++)
-			n += str_eq(c->ids[k], all->version[i].id);
-	const char **room = ARENA_NEW(a, const char *, n);
-	for (int i = 0; i < all->nversions && n; i++)
-		for (int k = 0; k < c->nids; k++)
-			if (str_eq(c->ids[k], all->version[i].id))
-				add_word(&w, room, all->version[i].version);
+	const char **room = ARENA_NEW(a, const char *, MOST);
+	for (int k = 0; k < c->nids; k++)
+		for (int i = first_version(all, c->ids[k]); i < all->nversions && str_eq(all->version[i].id, c->ids[k]) && w.n < MOST; i++)
+			add_word(&w, room, all->version[i].version);
 	return w;
 }
 
