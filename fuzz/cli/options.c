@@ -49,6 +49,10 @@ enum opt {
 	O_FULL,
 	O_ARTIFACTS,
 	O_OUT,
+	O_FOLDER,
+	O_DIR,
+	O_ALL,
+	O_UPSTREAM,
 	O_PRINT_AFTER,
 	O_PART,
 	O_VALIDATE,
@@ -68,7 +72,7 @@ static const struct option_row opts[NOPTS] = {
 		"a target that takes long: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
 	[O_EVERY] = {"--every", "K", "fuzz", "of --sample: each K-th program (default 500)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
+	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep report",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
 		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most; "
@@ -122,6 +126,11 @@ static const struct option_row opts[NOPTS] = {
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
+	[O_FOLDER] = {"--out", "DIR", "report", "the folder to write into, made if absent; what it has under the same names is replaced"},
+	[O_DIR] = {"-o", "DIR", "report", "the same"},
+	[O_ALL] = {"--all", NULL, "report", "a folder for every cause, not only for the open ones"},
+	[O_UPSTREAM] = {"--upstream", "FILE", "report",
+		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv), its programs beside it"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
 		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
 		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
@@ -167,6 +176,8 @@ static const struct verb_info verbs[] = {
 	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since] | --since --db FILE",
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
+	{"report", "[ID...] --db FILE -o DIR [--all]",
+		"what to hand over: of each cause a page, a script, an issue's text; of all a page, JSON, JUnit, SARIF, a summary; runs nothing", MAX_FILES},
 	{"findings", "[--open --op NAME --since DATE | causes | show ID | sql 'select ...' | mark ID... STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
@@ -282,6 +293,14 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
+	case O_FOLDER:
+	case O_DIR:
+		if (o->folder)
+			return err_set(err, "-o and --out are the same: one of them is enough");
+		o->folder = v;
+		return true;
+	case O_ALL: o->all = true; return true;
+	case O_UPSTREAM: o->upstream = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
 	case O_PART: o->part = v; return true;
 	case O_VALIDATE: o->validate = true; return true;

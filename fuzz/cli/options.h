@@ -30,6 +30,8 @@ struct options {
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
+	const char *folder, *upstream; /* of report */
+	bool all;
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
