@@ -119,6 +119,10 @@ struct target_driver {
 	/* The versions on this machine, sorted, in a; how many. NULL: there is nothing to install. */
 	int (*installed)(struct target_installed **out, struct arena *a);
 
+	/* Appends what that interpreter's installation says that it runs on: lines about versions, the system, processors, libraries, fit to be
+	 * shown to anybody. False: it says nothing. NULL: it cannot be asked. */
+	bool (*about)(struct strbuf *out, const char *python);
+
 	/* Is every operator of p written in p's surface (on t), none of it as in aten? NULL: the family has no surfaces. */
 	bool (*spelled)(const struct prog *p, const struct target *t);
 

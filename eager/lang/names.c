@@ -3,10 +3,7 @@
 
 #include "generated/op_id.h"
 
-static const char *numbered(const struct prog *p, const char *word, int k)
-{
-	return k ? arena_printf(p->arena, "%s_%d", word, k) : word;
-}
+static const char *numbered(const struct prog *p, const char *word, int k) { return k ? arena_printf(p->arena, "%s_%d", word, k) : word; }
 
 static void name_cotangents(struct prog *p)
 {

@@ -246,7 +246,8 @@ static void write_script(struct checking *c, const struct checked *one, int targ
 	const char *where = target_text(&x.t, a), *head = arena_printf(a, "%s: %s on %s", one->file, seen.verdict, where);
 	const struct bug_script s = {.x = &x,
 		.e = c->o.full ? NULL : c->warm[target],
-		.headline = arena_printf(a, "%s on %s", verdict_diverges(o->verdict) && o->signature[0] ? escaped_line(a, o->signature) : seen.verdict, where),
+		.headline = arena_printf(
+			a, "%s on %s", verdict_diverges(o->verdict) && o->signature[0] ? escaped_line(a, o->signature) : seen.verdict, where),
 		.full_headline = arena_printf(a, "%s\n%s", head, o->why)};
 	c->script_rc = bug_script_write(&s, &c->o, a);
 	c->scripted = true;

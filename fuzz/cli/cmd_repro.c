@@ -9,22 +9,9 @@
 #include "fuzz/cli/start.h"
 #include "fuzz/campaign/rerun.h"
 #include "compiled/targets/driver.h"
+#include "fuzz/cli/finding_script.h"
 #include "fuzz/cli/repro_matrix.h"
 #include "reports/life/lifecycle.h"
-
-/* "program 1a2b3c4d, the first of 3". */
-static const char *program_text(const struct found *x, struct arena *a)
-{
-	int n = 0;
-	for (int i = 0; i < x->f.nobs_stored; i++) {
-		int k = 0;
-		while (memcmp(&x->f.obs[k].program, &x->f.obs[i].program, sizeof x->f.program_id) != 0)
-			k++;
-		n += k == i;
-	}
-	bool first = memcmp(&x->obs->program, &x->f.program_id, sizeof x->f.program_id) == 0;
-	return arena_printf(a, "program %.*s, %s of %d", STORE_ID_DIGITS, x->program_id, first ? "the first" : "one", n);
-}
 
 /* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -62,8 +49,7 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		s.e = start_to_ask(&s.not_run, &x->t, o, a);
 	const char *target = target_text(&x->t, a), *signature = escaped_line(a, x->f.signature);
 	s.headline = arena_printf(a, "%s on %s (scatterproof finding %.*s)", signature, target, STORE_ID_DIGITS, x->f.hex);
-	s.full_headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS, x->f.hex,
-		signature, program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), target);
+	s.full_headline = finding_headline(x, a);
 	rc = bug_script_write(&s, o, a);
 	exec_close(s.e);
 	return rc;
@@ -130,7 +116,7 @@ static int say(const struct options *o, const struct found *x, const struct reru
 	};
 	const char *word = o->bisect && v->otherwise ? "fails in another way, so it cannot be told" : words[v->claim];
 	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a), word, v->why);
-	printf("  %s; ran on %s\n", program_text(x, a), v->versions);
+	printf("  %s; ran on %s\n", found_program_text(x, a), v->versions);
 	if (verdict_diverges(v->o.verdict) && v->claim != CLAIM_HOLDS)
 		printf("  besides, and not what this finding is about: %s\n", v->o.why);
 	if (verdict_diverges(v->o.verdict) && !o->bisect)
@@ -179,9 +165,7 @@ int cmd_repro(const struct options *o)
 	arena_init(&a);
 	int rc = found_load(&x, o, &a);
 	if (rc == EXIT_CLEAN)
-		rc = o->matrix  ? repro_matrix(o, &x, &a)
-			: o->script ? write_script(o, &x, &a)
-						: open_and_run(o, &x, &a);
+		rc = o->matrix ? repro_matrix(o, &x, &a) : o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
 	arena_free(&a);
 	return rc;
 }

@@ -91,7 +91,11 @@ static int all_steps(struct triage_case *c, const char **how)
 	if (case_over(c))
 		return not_blamed_yet(c, how);
 	rc = step_blame(c, how);
-	*how = arena_printf(c->a, "%s%s", before, *how);
+	before = *how = arena_printf(c->a, "%s%s", before, *how);
+	if (rc != EXIT_CLEAN || case_over(c))
+		return rc;
+	rc = step_script(c, how);
+	*how = arena_printf(c->a, "%s; %s", before, *how);
 	return rc;
 }
 

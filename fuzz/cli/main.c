@@ -29,6 +29,7 @@ static const struct {
 	{"blame", cmd_blame},
 	{"triage", cmd_triage},
 	{"sweep", cmd_sweep},
+	{"report", cmd_report},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},

@@ -26,17 +26,18 @@ struct options {
 	const char *sample[MAX_TARGETS]; /* as they were given */
 	int nsample;                     /* the last of them are those of --sample … */
 	int64_t every;                   /* … which get every program whose number is a multiple of this */
-	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into,
-		*baseline, *corpus;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
+	const char *folder, *upstream; /* of report */
+	bool all;
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
 	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
 	bool loop_shapes;
-	bool no_store;
+	bool store, no_store;
 	bool bisect, matrix; /* of repro */
 	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */

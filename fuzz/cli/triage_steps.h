@@ -16,6 +16,7 @@ triage_step step_minimize; /* c->x.p is the minimised program afterwards */
 /* c->x.p is a minimised program whose names lie (names.h): it is named if it fails as well
  * with the new ones, and c->x.p is the named one afterwards. */
 triage_step step_names;
-triage_step step_blame;    /* reach, blame, cure and cause of c->x.p */
+triage_step step_blame;  /* reach, blame, cure and cause of c->x.p */
+triage_step step_script; /* of a cause's representative: the shortest script that shows it is kept (artifact `script`), if there is one */
 
 #endif

@@ -3,14 +3,11 @@
 #include "fuzz/triage/short_script.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compiled/targets/driver.h"
+#include "eager/base/capture.h"
 #include "eager/base/escape.h"
 #include "eager/lang/edit.h"
 #include "eager/lang/fill.h"
@@ -69,8 +66,9 @@ static bool all_ones(const struct prog *p)
 	for (int i = 0; i < p->nback; i++) {
 		const struct node *n = &p->node[p->back[i].cotangent];
 		n = n->op == OP_expand ? &p->node[n->arg[A_expand_self].node] : n;
-		if (n->op != OP_full || (n->arg[A_full_fill_value].scalar.kind == SC_FLOAT ? n->arg[A_full_fill_value].scalar.f != 1
-																				   : n->arg[A_full_fill_value].scalar.i != 1))
+		if (n->op != OP_full
+			|| (n->arg[A_full_fill_value].scalar.kind == SC_FLOAT ? n->arg[A_full_fill_value].scalar.f != 1
+																  : n->arg[A_full_fill_value].scalar.i != 1))
 			return false;
 	}
 	return true;
@@ -90,7 +88,8 @@ static const char *law_of(const struct script_look *look, const struct claim *c,
 	return arena_printf(a, "%s.grad[i] = sum of g[k] over the elements k of the result that read %s[i]", x, x);
 }
 
-static bool look_of(struct script_look *out, const struct claim *c, const struct prog *p, const struct target *t, bool random, struct arena *a)
+static bool look_of(
+	struct script_look *out, const struct claim *c, const struct prog *p, const struct target *t, bool random, struct arena *a)
 {
 	struct claim named = *c;
 	*out = (struct script_look){.at = LOOK_RUN, .random = random};
@@ -121,7 +120,11 @@ static void give_data(struct prog *q, int node, int numbers, int64_t n, struct a
 	struct scalar *v = ARENA_NEW(a, struct scalar, n);
 	for (int64_t k = 0; k < n; k++)
 		v[k] = (struct scalar){.kind = SC_FLOAT, .f = numbers == ONES ? 1 : (double)k};
+	static const int of_fills[] = {A_input_fill, A_input_seed, A_input_high, A_input_dim};
+	for (int i = 0; i < ARRAY_LEN(of_fills); i++)
+		q->node[node].arg[of_fills[i]] = (struct arg){.tag = ARG_NONE};
 	q->node[node].arg[A_input_data] = arg_data(q, v, (int)n);
+	prog_defaults(q, node);
 }
 
 /* Every float input of the function gets these. False: one is too large for that, or there is none. */
@@ -241,27 +244,6 @@ struct ended {
 	bool asserted; /* it ended in the assertion */
 };
 
-static int run_python(const char *python, const char *file, const char *said)
-{
-	const char *argv[] = {python, file, NULL};
-	int status;
-	const pid_t parent = getpid(), pid = fork();
-	if (pid == 0) {
-		const int fd = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600), none = open("/dev/null", O_RDONLY);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(LIMIT_S);
-		if (fd >= 0 && none >= 0 && getppid() == parent && dup2(none, STDIN_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0
-			&& dup2(fd, STDOUT_FILENO) >= 0)
-			execv(python, (char *const *)(uintptr_t)argv);
-		_exit(127);
-	}
-	if (pid < 0)
-		return 127;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
@@ -270,16 +252,16 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 	struct strbuf said;
 	if (!mkdtemp(dir))
 		return err_set(err, "%s: %s", dir, strerror(errno));
-	const char *file = arena_printf(a, "%s/repro.py", dir), *log = arena_printf(a, "%s/said", dir);
+	const char *file = arena_printf(a, "%s/repro.py", dir);
+	const char *argv[] = {python, file, NULL};
+	const struct capture c = {.argv = argv, .errors = true, .most = MOST, .limit_s = LIMIT_S};
 	sb_init(&said);
-	bool ok = sb_write_file(file, text, err);
-	*out = (struct ended){.code = ok ? run_python(python, file, log) : 127};
-	ok = ok && sb_read_file(&said, log, MOST, err);
+	const bool ok = sb_write_file(file, text, err);
+	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
 	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
 	out->asserted = strstr(said.s, "\nAssertionError") != NULL;
 	sb_free(&said);
 	unlink(file);
-	unlink(log);
 	rmdir(dir);
 	return ok;
 }
@@ -301,7 +283,9 @@ static void other_versions(
 		struct err err = {0};
 		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, a, &err))
 			continue;
-		const char *word = shows(&e, look, must_raise) ? "wrong (exit code 1)" : e.code == 0 ? "right (exit code 0)" : "it does not run through";
+		const char *word = shows(&e, look, must_raise) ? "wrong (exit code 1)"
+			: e.code == 0                              ? "right (exit code 0)"
+													   : "it does not run through";
 		sb_printf(sb, "; %s: %s", list[i].version, word);
 	}
 }
@@ -319,6 +303,8 @@ struct search {
 	struct hash128 seen[MAX_TEXTS];
 	int nseen, nruns;
 	bool broken; /* err says why nothing runs */
+	bool died;   /* one of them ended by a signal */
+	bool right;  /* on one the target does not fail */
 };
 
 static bool seen_before(struct search *s, const struct strbuf *text)
@@ -341,14 +327,31 @@ static bool try_one(
 		return err_set(err, "what is wrong is nothing that a few lines show");
 	if (!s->t->driver->script->brief(text, look, q, s->t, a, err) || seen_before(s, text))
 		return false;
-	if (!s->ask->holds(s->ask->ctx, q, a))
-		return err_set(err, "the target does not fail any more");
+	if (!s->ask->holds(s->ask->ctx, q, a)) {
+		s->right = true;
+		return false;
+	}
 	s->nruns++;
 	if (!run_text(&e, s->python, text, a, err)) {
 		s->broken = true;
 		return false;
 	}
-	return shows(&e, look, q->must_raise) || err_set(err, "compared with eager by allclose, nothing is wrong");
+	s->died |= e.code >= 128;
+	return shows(&e, look, q->must_raise);
+}
+
+/* last: why the last of them was not to be. */
+static void say_why(struct err *err, const struct search *s, const char *last)
+{
+	if (s->broken || (!s->nruns && !s->right))
+		return;
+	*err = (struct err){0}; /* it keeps the first sentence */
+	if (s->nruns)
+		err_set(err, s->died ? "Python dies of it" : "compared with eager by allclose, nothing is wrong");
+	else if (last[0])
+		err_set(err, "with plainer numbers the target does not fail, and as it is %s", last);
+	else
+		err_set(err, "the target does not fail any more");
 }
 
 static bool find(struct strbuf *text, struct script_look *look, struct search *s, struct arena *a, struct err *err)
@@ -364,8 +367,7 @@ static bool find(struct strbuf *text, struct script_look *look, struct search *s
 		if (why.msg[0])
 			*err = why;
 	}
-	if (s->nruns && !s->broken)
-		err_set(err, "what the target says is wrong is right in %d of them, compared with eager by allclose", s->nruns);
+	say_why(err, s, arena_strdup(a, err->msg));
 	return false;
 }
 

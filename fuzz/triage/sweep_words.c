@@ -47,14 +47,19 @@ static int ratio_points(struct ratio_point *out, const struct sweep_series *s, b
 	return n;
 }
 
-static void put_law(struct strbuf *sb, const struct sweep_series *s, struct arena *a)
+const char *sweep_law(bool *some, const struct sweep_series *s, struct arena *a)
 {
 	struct ratio_point point[MAX_SWEEP_ROWS];
 	int n = ratio_points(point, s, false), all = ratio_points(point, s, true);
 	const char *law = ratio_law(point, all, a);
-	bool some = !law && n < all;
-	if (some)
-		law = ratio_law(point, ratio_points(point, s, false), a);
+	*some = !law && n < all;
+	return *some ? ratio_law(point, ratio_points(point, s, false), a) : law;
+}
+
+static void put_law(struct strbuf *sb, const struct sweep_series *s, struct arena *a)
+{
+	bool some;
+	const char *law = sweep_law(&some, s, a);
 	if (law)
 		sb_printf(sb, "; the ratio is %s%s", law, some ? " where no positions moved" : "");
 }

@@ -1,8 +1,8 @@
 /* finding_of.c: a finding about programs of our choice, where a campaign would have to meet them first:
  * finding_of DB TARGET KIND VERDICT FILE TENSOR CALL [FILE TENSOR CALL]... stores it with an observation of each program, the first a
  * millisecond before the next, and prints its id and then those of the programs. Before all that, `--as SIGNATURE STORED_TARGET` may say
- * what the store is to be told, word for word: what an attacker writes there; or `--minimised`: the last program is the minimised one, as an
- * older scatterproof left it. */
+ * what the store is to be told, word for word: what an attacker writes there; or `--minimised`: the last program is the minimised one, as
+ * an older scatterproof left it. */
 #include <stdlib.h>
 
 #include "fuzz/campaign/environment.h"

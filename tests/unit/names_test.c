@@ -55,7 +55,8 @@ static void test_random(void)
 			const char *text = prog_text(&q, &a);
 			EXPECT(memcmp(&was, &is, sizeof was) == 0, "%s", text);
 			EXPECT(prog_validate(&q, &err), "%s\n%s", err.msg, text);
-			EXPECT(prog_read(&again, &a, text, strlen(text), READ_STRICT, &err) && str_eq(prog_text(&again, &a), text), "%s\n%s", err.msg, text);
+			EXPECT(prog_read(&again, &a, text, strlen(text), READ_STRICT, &err) && str_eq(prog_text(&again, &a), text), "%s\n%s", err.msg,
+				text);
 			EXPECT(prog_names_tell(&q), "%s", text);
 			prog_name_nodes(&q);
 			EXPECT_STR(prog_text(&q, &a), text);

@@ -61,7 +61,8 @@ static void test_inputs(void)
 	const char *t = "torch-2.15.0:inductor@cpu", *s;
 	s = script("a = input([2, 3], data=[0, 1, 2, 3, 4, 5])\nb = input([3], dtype=i64, data=[0, 1, 2])\nc = input([], data=[1])\n"
 			   "d = input([2], dtype=b8, data=[True, False])\ne = input([5], dtype=f16, data=[2, 2, 2, 2, 2])\n"
-			   "f = input([2, 3], stride=[1, 2], data=[1, 1, 1, 1, 1, 1])\nh = input([4], stride=[0], data=[0])\ni = input([2], stride=[3], data=[1, 7, 7, 2])\n"
+			   "f = input([2, 3], stride=[1, 2], data=[1, 1, 1, 1, 1, 1])\nh = input([4], stride=[0], data=[0])\n"
+			   "i = input([2], stride=[3], data=[1, 7, 7, 2])\n"
 			   "return (a, b, c, d, e, f, h, i)\n",
 		FIRST, t);
 	has(s, "    x = torch.arange(6.0).reshape(2, 3)\n");

@@ -121,7 +121,8 @@ static void sizes_of(struct strbuf *sb, const struct lay *l, bool tuple)
 static enum dtype own_dtype(enum dtype t) { return dtype_is_float(t) ? DT_F32 : t == DT_B8 ? DT_B8 : DT_I64; }
 
 /* Up to the arguments that are keywords. *reshape: the sizes are yet to be said; *dtype: what it is if none is said. False: too many. */
-static bool numbers(struct strbuf *sb, bool *reshape, enum dtype *dtype, const struct scalar *v, int64_t n, const struct lay *l, enum dtype t)
+static bool numbers(
+	struct strbuf *sb, bool *reshape, enum dtype *dtype, const struct scalar *v, int64_t n, const struct lay *l, enum dtype t)
 {
 	*reshape = false;
 	*dtype = own_dtype(t);

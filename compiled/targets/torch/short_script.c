@@ -84,8 +84,8 @@ static const char *not_short(const struct prog *p, const struct script_look *loo
 		if (op != OP_input && op != OP_full && !is_of_sum(p, &p->back[i]))
 			return "a cotangent is computed";
 	}
-	if (look->at == LOOK_STORAGE && (look->fact != FACT_ELEMENTS || !whole(p, input_of(p, look))))
-		return "what was written has gaps or an offset";
+	if (look->at == LOOK_STORAGE && look->fact != FACT_ELEMENTS)
+		return "it is about an input's memory";
 	return not_compared(p, look, t, a);
 }
 
@@ -236,12 +236,14 @@ static bool inputs(struct strbuf *sb, const struct prog *q, const struct script_
 /* Which inputs and results lie in the tensor's memory. */
 static void shares(struct strbuf *sb, const struct prog *q, const char *args, const char *tensor)
 {
-	sb_printf(sb, "    memory = [t.untyped_storage().data_ptr() for t in (%s%s%s)]\n", args, args[0] ? ", " : "", q->nret > 1 ? "*out" : "out,");
+	sb_printf(
+		sb, "    memory = [t.untyped_storage().data_ptr() for t in (%s%s%s)]\n", args, args[0] ? ", " : "", q->nret > 1 ? "*out" : "out,");
 	sb_printf(sb, "    return [m == %s.untyped_storage().data_ptr() for m in memory]\n", tensor);
 }
 
 /* What is looked at, of "out" or of an expression that calls f. */
-static void answer(struct strbuf *sb, const struct prog *q, const struct script_look *look, const char *args, const char *out, struct arena *a)
+static void answer(
+	struct strbuf *sb, const struct prog *q, const struct script_look *look, const char *args, const char *out, struct arena *a)
 {
 	struct strbuf name;
 	const char *tensor = out;
@@ -250,11 +252,11 @@ static void answer(struct strbuf *sb, const struct prog *q, const struct script_
 		tensor = arena_printf(a, "%s[%d]", out, look->index);
 	if (look->at == LOOK_GRADIENT || look->at == LOOK_STORAGE) {
 		const int node = input_of(q, look);
+		const bool grad = look->at == LOOK_GRADIENT;
 		emit_name(&name, q, node);
-		tensor = arena_printf(a, "%s%s", name.s,
-			look->at == LOOK_GRADIENT               ? ".grad"
-				: node_requires_grad(&q->node[node]) ? ".detach()"
-													 : "");
+		tensor = arena_printf(a, "%s%s", name.s, grad ? ".grad" : node_requires_grad(&q->node[node]) ? ".detach()" : "");
+		if (!grad && !whole(q, node)) /* all of its memory, gaps included */
+			tensor = arena_printf(a, "%s.as_strided((%" PRId64 ",), (1,), 0)", tensor, meta_extent(node_meta(q, node)));
 	}
 	sb_free(&name);
 	if (look->at == LOOK_RUN || look->fact == FACT_ELEMENTS)
