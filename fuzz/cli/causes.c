@@ -119,15 +119,16 @@ static void print_count(const struct printing *p)
 	printf("\n");
 }
 
+const char causes_sql[] =
+	"select c.cause, c.id, c.severity, c.reach, coalesce(nullif(c.blame, ''), (select 'not confirmed: ' || payload from v_events e "
+	"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
+	"c.targets, p.text, c.ids from v_causes c join program p on lower(hex(p.id)) = c.program where c.open order by c.number";
+
 int causes_print(const char *db, bool json)
 {
-	static const char sql[] =
-		"select c.cause, c.id, c.severity, c.reach, coalesce(nullif(c.blame, ''), (select 'not confirmed: ' || payload from v_events e "
-		"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
-		"c.targets, p.text, c.ids from v_causes c join program p on lower(hex(p.id)) = c.program where c.open order by c.number";
 	struct printing p = {.db = db, .json = json};
 	arena_init(&p.a);
-	int rc = ask_store(db, sql, print_one, &p);
+	int rc = ask_store(db, causes_sql, print_one, &p);
 	if (rc == EXIT_CLEAN && !json)
 		print_count(&p);
 	arena_free(&p.a);

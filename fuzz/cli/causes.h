@@ -6,5 +6,7 @@
 
 /* Those that have an open finding. An exit code; what is wrong was said. */
 int causes_print(const char *db, bool json);
+/* The query that it asks the store. */
+extern const char causes_sql[];
 
 #endif
