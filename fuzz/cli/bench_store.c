@@ -210,7 +210,7 @@ static bool reading(struct store_bench *b)
 	return done;
 }
 
-/* ---- the stores ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the stores --------------------------------------------------------------------------------------------------------------------- */
 
 static bool make(const char *path, const struct large_store *what, struct err *err)
 {

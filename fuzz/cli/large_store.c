@@ -185,8 +185,8 @@ static void put_triage(struct filling *f, int64_t number, const struct hash128 *
 	event(f, id, at + 2000, EVENT_REACH, cause % 3 == 0 ? "torch" : cause % 3 == 1 ? "python" : "aten", NULL, NULL);
 	event(f, id, at + 3000, EVENT_BLAME,
 		arena_printf(&f->turn,
-			"wrong from: %s; cured by cloning aten.%s in the backward graph; fake predicts aten.%s of the backward wrong: fake float32[2][0]+0 "
-			"real float32[2][1]+0",
+			"wrong from: %s; cured by cloning aten.%s in the backward graph; fake predicts aten.%s of the backward wrong: fake "
+			"float32[2][0]+0 real float32[2][1]+0",
 			stage, op, op),
 		NULL, NULL);
 	event(f, id, at + 4000, EVENT_CURE, arena_printf(&f->turn, "probe.clone=bw:aten.%s", op), NULL, NULL);
@@ -273,7 +273,7 @@ static bool fill_batch(struct filling *f, int64_t first, int64_t last)
 	return f->status == STORE_OK;
 }
 
-/* ---- runs, environments, counters ------------------------------------------------------------------------------------------------------ */
+/* ---- runs, environments, counters --------------------------------------------------------------------------------------------------- */
 
 static void put_homes(struct filling *f)
 {

@@ -1,8 +1,8 @@
 /* large_store.h: a findings store of a given size, as many nights of campaigns and triage leave one, for measurements.
  *
  * Its programs, operators and policy draws are the generator's; the rest is made from a finding's number, so that the same number is the
- * same rows in every store (but for a duplicate whose original is left out): stores of numbers 0 to 99 and 50 to 149 share half. It is written through the store's own functions, so keys,
- * the rows that are kept of a finding and the summaries are as in any store. */
+ * same rows in every store (but for a duplicate whose original is left out): stores of numbers 0 to 99 and 50 to 149 share half. It is
+ * written through the store's own functions, so keys, the rows that are kept of a finding and the summaries are as in any store. */
 #ifndef SCATTERPROOF_LARGE_STORE_H
 #define SCATTERPROOF_LARGE_STORE_H
 
