@@ -83,7 +83,7 @@ def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
     program = finding["minimised"] or finding["program"]
     name = cause["id"]
     prog = try_to_write(out / "causes" / f"{name}.prog", program)
-    script = store.run("repro", cause["full_id"], "--script", str(out / "causes" / f"{name}.py"))
+    script = store.run("repro", cause["full_id"], "--script", str(out / "causes" / f"{name}.py"), "--full")
     why_not = " ".join(script.stderr.split()).removeprefix("scatterproof: ")
     shown = f"no script ({why_not})" if script.returncode else f"[script](causes/{name}.py)"
     lines = [f"### {cause['id']}: {cause['severity']}, {code(cause['cause'])}", ""]
@@ -92,7 +92,7 @@ def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
     size = "minimised" if finding["minimised"] else "not minimised yet"
     several = f"{cause['nfindings']} findings" if cause["nfindings"] > 1 else "1 finding"
     where = f"{several}, seen {cause['nobs']} times on {code(finding['target'])}, since {cause['first_seen']}"
-    again = f"again: `scatterproof repro {name} --db {store.db}`"
+    again = f"again: `scatterproof repro {name} --db {store.db}`; for a report: `… --script FILE.py`"
     lines += [f"{where}; {prog} ({size}), {shown}; {again}", "", "```", program.rstrip("\n"), "```", ""]
     return lines
 
@@ -184,6 +184,7 @@ def main() -> int:
         parser.add_argument(name, required=True)
     for name in ("--since", "--exit-code", "--canary", "--triage", "--seed"):
         parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--marked", default="", help="what scripts/mark-known said")
     parser.add_argument("--target", action="append", default=[])
     args = parser.parse_args()
     out, store = Path(args.out), Store(args.binary, args.db)

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "eager/base/guess.h"
+
 struct entry {
 	struct hash128 id;
 	enum met how;
@@ -16,13 +18,14 @@ struct tally {
 
 static const struct {
 	const char *words, *name;
+	bool counted; /* words is a noun */
 } met_info[NMETS] = {
-	[MET_NEW] = {"new findings", "new_findings"},
+	[MET_NEW] = {"new finding", "new_findings", true},
 	[MET_REGRESSED] = {"regressed", "regressed"},
 	[MET_OPEN] = {"seen again and open", "seen_again_open"},
 	[MET_KNOWN] = {"known", "known"},
 	[MET_DISMISSED] = {"dismissed", "dismissed"},
-	[MET_DUPLICATE] = {"duplicates", "duplicates"},
+	[MET_DUPLICATE] = {"duplicate", "duplicates", true},
 	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
 	[MET_BASELINE] = {"known (baseline)", "known_baseline"},
 };
@@ -40,6 +43,8 @@ bool met_marked(enum met how)
 {
 	return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED || how == MET_BASELINE;
 }
+
+const char *const fail_on_word[NFAIL_ON_WORDS] = {"open", "new", "high", "normal", "trivial", "invalid"};
 
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 {
@@ -65,7 +70,8 @@ bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 		} else if (str_eq(word, "meta")) {
 			return err_set(err, "--fail-on: 'meta' is now 'trivial' (findings that differ in strides alone)");
 		} else {
-			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial, invalid", word);
+			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial, invalid%s", word,
+				guess_from(&(struct guess){0}, word, fail_on_word, sizeof fail_on_word[0], NFAIL_ON_WORDS));
 		}
 		s += n;
 		if (!*s)
@@ -139,7 +145,7 @@ void tally_print(struct strbuf *sb, const struct tally *t)
 			continue;
 		if (k == MET_REGRESSED && !n)
 			continue;
-		sb_printf(sb, "%s%" PRId64 " %s", k ? ", " : "", n, met_info[k].words);
+		sb_printf(sb, "%s%" PRId64 " %s%s", k ? ", " : "", n, met_info[k].words, met_info[k].counted ? plural(n) : "");
 		if (trivial && k <= MET_OPEN)
 			sb_printf(sb, " (%" PRId64 " trivial)", trivial);
 	}

@@ -4,6 +4,8 @@
 
 #include "compiled/targets/target.h"
 #include "eager/base/guess.h"
+#include "eager/base/screen.h"
+#include "fuzz/cli/help.h"
 #include "fuzz/campaign/tally.h"
 #include "fuzz/campaign/source.h"
 
@@ -24,7 +26,7 @@ struct options {
 	const char *sample[MAX_TARGETS]; /* as they were given */
 	int nsample;                     /* the last of them are those of --sample … */
 	int64_t every;                   /* … which get every program whose number is a multiple of this */
-	const char *db, *policy, *ops, *dtypes, *python, *script, *short_script, *artifacts, *out, *print_after, *part, *defect, *into,
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into,
 		*baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
@@ -38,6 +40,7 @@ struct options {
 	bool loop_shapes;
 	bool no_store;
 	bool bisect, matrix; /* of repro */
+	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
@@ -55,6 +58,7 @@ struct options {
 	const char *file[MAX_FILES];
 	const char *directory; /* of a shard: where the user is */
 	const char *self;      /* path of this binary */
+	struct look look;      /* of standard output */
 };
 
 /* argv[0] is the verb. False: err says what is wrong; *help is set if --help was given (then nothing else matters). */
@@ -74,7 +78,8 @@ static inline struct program_source options_source(const struct options *o)
 		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
-void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */
+const struct verb_info *verbs_table(int *n); /* all that people type */
+extern const struct option_table options_table;
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
 

@@ -173,7 +173,7 @@ static void run_all(struct ages *s)
 			if (s->of[i]->first)
 				run_on(s, s->of[i]->first, &s->of[i]->t, &there[i][k]);
 		}
-		fprintf(stderr, "%d findings on %s\n", s->n, version);
+		fprintf(stderr, "%d finding%s on %s\n", s->n, plural(s->n), version);
 	}
 }
 
@@ -250,8 +250,8 @@ static void print_all(struct ages *s)
 		alike += to - from > 1 && agree(s, from, to);
 	}
 	if (!s->o->json)
-		printf("%s%d findings, %d causes; %d with several findings, which agree in %d; %d minimised perhaps into another bug\n",
-			ncauses ? "\n" : "", s->n, ncauses, several, alike, nslipped);
+		printf("%s%d finding%s, %d cause%s; %d with several findings, which agree in %d; %d minimised perhaps into another bug\n",
+			ncauses ? "\n" : "", s->n, plural(s->n), ncauses, plural(ncauses), several, alike, nslipped);
 	fflush(stdout);
 }
 

@@ -47,8 +47,7 @@ static int with_other_data(int *asked, bool *spoils, struct runner *r, const str
 	return n;
 }
 
-/* The family's own comparisons; one line. */
-static const char *excuse_of(struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+const char *confirm_excuse(struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct ran ran;
 	struct target with;
@@ -94,9 +93,9 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 		out->how = arena_printf(a, "slow: it answers in a fresh process that has %d times as long", EXEC_PATIENCE);
 	else
 		out->how = arena_printf(
-			a, "diverges %d times of %d in a fresh process, and there with %d of %d other data seeds", nfresh, TWICE, nother, nasked);
+			a, "diverges %d time%s of %d in a fresh process, and there with %d of %d other data seeds", nfresh, plural(nfresh), TWICE, nother, nasked);
 	if (patient)
 		runner_be_patient(r, t, false);
 	if (out->class == CONFIRM_SEEN)
-		out->excuse = excuse_of(r, p, t, a);
+		out->excuse = confirm_excuse(r, p, t, a);
 }

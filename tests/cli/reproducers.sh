@@ -11,8 +11,8 @@ prog() { printf '%s\n' '# scatterproof 1' "$@" >"$tmp/w.prog"; } # prog LINE...:
 script_of() { # script_of FILE TARGET KIND TENSOR CALL [VERDICT]: the script of such a finding, in $tmp/s.py
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" "$2" "$3" "${6:-mismatch}" "$1" "$4" "$5")
-	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py"
-	expect "repro --script of $1" 0 $?
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full
+	expect "repro --script --full of $1" 0 $?
 }
 
 observations() { # each observation has its own program, tensor and call; repro takes one of them and judges nothing else
@@ -33,12 +33,12 @@ observations() { # each observation has its own program, tensor and call; repro 
 		call (u: seed=7)
 	END
 	ids=($("$finding_of" "$tmp/o.db" torch-2.11.0:inductor@cpu value mismatch "$tmp/one.prog" "out 0 (y)" 0 "$tmp/two.prog" "out 1 (w)" 1))
-	"$bin" repro "${ids[0]}" --db "$tmp/o.db" --script - >"$tmp/s"
+	"$bin" repro "${ids[0]}" --db "$tmp/o.db" --script - --full >"$tmp/s"
 	has "the first program" "$tmp/s" '^def f\(x\):$'
 	has "with its own tensor" "$tmp/s" '^TENSOR = "output 0"$'
 	has "and it is named" "$tmp/s" "^# scatterproof finding ${ids[0]} \(chosen\), program [0-9a-f]{8}, the first of 2, found on torch-2.11.0:inductor@cpu;"
 	expect "one call" 1 "$(grep -c '^    lambda' "$tmp/s")"
-	"$bin" repro "${ids[0]}" --program "${ids[1]}" --db "$tmp/o.db" --script - >"$tmp/s"
+	"$bin" repro "${ids[0]}" --program "${ids[1]}" --db "$tmp/o.db" --script - --full >"$tmp/s"
 	has "another program" "$tmp/s" '^def f\(u\):$'
 	has "with its own tensor" "$tmp/s" '^TENSOR = "output 1"$'
 	has "and it is named" "$tmp/s" "program ${ids[1]}, one of 2"
@@ -132,6 +132,7 @@ versions() { # a name is what ran
 	expect "and keeps it" "2.16.0.dev20260101 unsupported" "$(sql "select version || ' ' || verdict from v_counters" "$tmp/r.db")"
 	"$bin" repro "${ids[0]}" --db "$tmp/r.db" --python "$tmp/python" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	has "the script, too" "$tmp/s.py" "^# this script is for torch-2.16.0.dev20260101:inductor@cpu$"
+	has "a target that refuses the program has the judged one" "$tmp/err" "no script of a few lines: the target does not fail any more: this is"
 	FAKE_TORCH="" "$bin" check "$seed" --target torch:eager --python "$tmp/python" >"$tmp/out" 2>"$tmp/err"
 	expect "one that does not say what it is" 3 $?
 	mkdir -p "$tmp/t/torch-2.15.0/bin" "$tmp/t/torch-2.15.0/lib/python3.11/site-packages/torch"
@@ -194,7 +195,7 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "and when it exits 1" "$tmp/s.py" "^# Exits 1 if the target runs what eager refuses, 0 if not"
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" torch:inductor@cpu value mismatch "$tmp/w.prog" "out 7 (nonsense)" 0)
-	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>&1
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full >"$tmp/out" 2>&1
 	expect "a tensor that the program does not have" 2 $?
 	has "a tensor that the program does not have" "$tmp/out" "no observation of this program says which tensor is wrong"
 }
