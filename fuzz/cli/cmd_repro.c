@@ -166,9 +166,7 @@ int cmd_repro(const struct options *o)
 	arena_init(&a);
 	int rc = found_load(&x, o, &a);
 	if (rc == EXIT_CLEAN)
-		rc = o->matrix  ? repro_matrix(o, &x, &a)
-			: o->script ? write_script(o, &x, &a)
-						: open_and_run(o, &x, &a);
+		rc = o->matrix ? repro_matrix(o, &x, &a) : o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
 	arena_free(&a);
 	return rc;
 }

@@ -81,10 +81,7 @@ static const char *const *words_of(int *n, const char *text, struct arena *a)
 	return word;
 }
 
-static int older_first(const void *a, const void *b)
-{
-	return version_compare(*(const char *const *)a, *(const char *const *)b);
-}
+static int older_first(const void *a, const void *b) { return version_compare(*(const char *const *)a, *(const char *const *)b); }
 
 /* "2.15.0 2.9.0": in the order of versions. */
 static const char *const *versions_of(int *n, const char *text, struct arena *a)
@@ -192,10 +189,7 @@ enum store_status store_cause_findings(struct hash128 **id, int *n, struct store
 
 /* ---- words --------------------------------------------------------------------------------------------------------------------------- */
 
-bool store_word_is_number(const char *word)
-{
-	return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0;
-}
+bool store_word_is_number(const char *word) { return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0; }
 
 static const struct store_cause *by_number(const struct store_causes *all, const char *word, struct strbuf *complaint)
 {

@@ -51,8 +51,7 @@ static bool take_tried(void *ctx, int ncols, const char *const *names, const str
 	if (!v)
 		return true;
 	ROOM(r, struct page_tried, r->out->tried, r->out->ntried);
-	r->out->tried[r->out->ntried++] =
-		(struct page_tried){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i};
+	r->out->tried[r->out->ntried++] = (struct page_tried){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i};
 	return true;
 }
 
@@ -63,8 +62,7 @@ static bool take_run(void *ctx, int ncols, const char *const *names, const struc
 	if (!v)
 		return true;
 	ROOM(r, struct page_run, r->out->run, r->out->nruns);
-	r->out->run[r->out->nruns++] =
-		(struct page_run){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i, 0};
+	r->out->run[r->out->nruns++] = (struct page_run){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i, 0};
 	return true;
 }
 
@@ -82,10 +80,7 @@ static const char runs_sql[] =
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
 static const char tried_sql[] = "select op, dtype, target, sum(programs), sum(diverging) from v_tried group by 1, 2, 3 order by 1, 2, 3";
 
-static int by_id(const void *key, const void *row)
-{
-	return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS);
-}
+static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
 
 static const struct page_finding *finding_of(const struct page_store *all, const char *id)
 {
@@ -189,8 +184,7 @@ enum store_status page_store_load(struct page_store *out, struct store *s, const
 		const char *sql;
 		store_row_fn *take;
 		bool may_fail; /* a view that not every schema has */
-	} list[] = {
-		{findings_sql, take_finding, false}, {runs_sql, take_run, false}, {tried_sql, take_tried, true}};
+	} list[] = {{findings_sql, take_finding, false}, {runs_sql, take_run, false}, {tried_sql, take_tried, true}};
 	*out = (struct page_store){.db = db};
 	enum store_status status = store_causes(&out->causes, s, a);
 	for (int i = 0; i < ARRAY_LEN(list) && status == STORE_OK; i++) {

@@ -84,8 +84,7 @@ static void put_suppression(struct json *j, const struct store_cause *c, struct 
 
 static void put_result(struct json *j, const struct page_store *all, int i, struct arena *a)
 {
-	static const char *const level[NSEVERITIES] = {
-		[SEVERITY_TRIVIAL] = "note", [SEVERITY_NORMAL] = "warning", [SEVERITY_HIGH] = "error"};
+	static const char *const level[NSEVERITIES] = {[SEVERITY_TRIVIAL] = "note", [SEVERITY_NORMAL] = "warning", [SEVERITY_HIGH] = "error"};
 	const struct store_cause *c = &all->causes.cause[i];
 	json_object(j, NULL);
 	json_string(j, "ruleId", rule_id(c, a));
