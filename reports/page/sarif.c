@@ -77,7 +77,7 @@ static void put_suppression(struct json *j, const struct store_cause *c, struct 
 	json_array(j, "suppressions");
 	json_object(j, NULL);
 	json_string(j, "kind", "external");
-	json_string(j, "justification", arena_printf(a, "%s%s%s", cause_state(c), c->issue[0] ? ": " : "", c->issue));
+	json_string(j, "justification", arena_printf(a, "%s%s%s", cause_decision(c), c->issue[0] ? ": " : "", c->issue));
 	json_end(j);
 	json_end(j);
 }
