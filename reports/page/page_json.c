@@ -207,7 +207,7 @@ static void put_commands(struct json *j, const struct cause_page *p)
 	json_object(j, "commands");
 	put_command(j, "repro", "repro", "", p);
 	if (p->script[0])
-		put_command(j, "script", "repro", p->short_script ? " --short bug.py" : " --script bug.py", p);
+		put_command(j, "script", "repro", " --script bug.py", p);
 	put_command(j, "sweep", "sweep", "", p);
 	json_end(j);
 }

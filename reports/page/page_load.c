@@ -44,17 +44,6 @@ static bool take_finding(void *ctx, int ncols, const char *const *names, const s
 	return true;
 }
 
-static bool take_version(void *ctx, int ncols, const char *const *names, const struct store_value *v)
-{
-	struct rows *r = ctx;
-	(void)ncols, (void)names;
-	if (!v)
-		return true;
-	ROOM(r, struct page_version, r->out->version, r->out->nversions);
-	r->out->version[r->out->nversions++] = (struct page_version){text_at(&v[0], r->a), text_at(&v[1], r->a)};
-	return true;
-}
-
 static bool take_tried(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	struct rows *r = ctx;
@@ -86,7 +75,6 @@ static const char findings_sql[] =
 	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end from artifact t "
 	"where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";
-static const char versions_sql[] = "select distinct id, version from v_by_version where nfail > 0 and version <> '' order by id, version";
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
@@ -181,36 +169,13 @@ static struct page_words dtypes_of(const char *program, struct arena *a)
 	return w;
 }
 
-/* The first row of a finding; all->nversions: it has none. */
-static int first_version(const struct page_store *all, const char *id)
-{
-	int low = 0, high = all->nversions;
-	while (low < high) {
-		const int mid = low + (high - low) / 2;
-		if (strcmp(all->version[mid].id, id) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static struct page_words versions_of(const struct page_store *all, const struct store_cause *c, struct arena *a)
-{
-	enum { MOST = 32 };
-	struct page_words w = {0};
-	const char **room = ARENA_NEW(a, const char *, MOST);
-	for (int k = 0; k < c->nids; k++)
-		for (int i = first_version(all, c->ids[k]); i < all->nversions && str_eq(all->version[i].id, c->ids[k]) && w.n < MOST; i++)
-			add_word(&w, room, all->version[i].version);
-	return w;
-}
-
 static struct page_row row_of(const struct page_store *all, const struct store_cause *c, struct arena *a)
 {
 	const struct page_finding *f = finding_of(all, c->full_id);
-	return (struct page_row){
-		.ops = words_of(c->ops, a), .dtypes = dtypes_of(c->program, a), .versions = versions_of(all, c, a), .pattern = f ? f->pattern : ""};
+	return (struct page_row){.ops = words_of(c->ops, a),
+		.dtypes = dtypes_of(c->program, a),
+		.versions = {c->nversions, c->versions},
+		.pattern = f ? f->pattern : ""};
 }
 
 enum store_status page_store_load(struct page_store *out, struct store *s, const char *db, struct arena *a)
@@ -219,8 +184,7 @@ enum store_status page_store_load(struct page_store *out, struct store *s, const
 		const char *sql;
 		store_row_fn *take;
 		bool may_fail; /* a view that not every schema has */
-	} list[] = {{findings_sql, take_finding, false}, {versions_sql, take_version, false}, {runs_sql, take_run, false},
-		{tried_sql, take_tried, true}};
+	} list[] = {{findings_sql, take_finding, false}, {runs_sql, take_run, false}, {tried_sql, take_tried, true}};
 	*out = (struct page_store){.db = db};
 	enum store_status status = store_causes(&out->causes, s, a);
 	for (int i = 0; i < ARRAY_LEN(list) && status == STORE_OK; i++) {

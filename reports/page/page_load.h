@@ -37,11 +37,8 @@ struct page_store {
 	const char *db; /* the path that people gave, for commands */
 	struct store_causes causes;
 	struct page_row *row; /* of each cause, in their order */
-	int nfindings, nversions, ntried, nruns;
+	int nfindings, ntried, nruns;
 	struct page_finding *finding; /* by id */
-	struct page_version {
-		const char *id, *version;
-	} * version; /* each that a finding was seen in, by id (STORE_ID_DIGITS) */
 	struct page_tried *tried;
 	struct page_run *run; /* campaigns, oldest first */
 };

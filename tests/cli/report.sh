@@ -1,0 +1,175 @@
+#!/bin/bash
+# report: the folder that is handed over, from stores of planted errors. usage: report.sh BINARY SOURCES PART
+. "$(dirname "$0")/shell.sh"
+
+store() { # store FILE: planted errors, triaged; one cause is known upstream
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db "$1" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" triage --db "$1" --jobs 2 --quiet >"$tmp/out" 2>"$tmp/err"
+	known=$(sql "select id from v_causes limit 1" "$1")
+	"$bin" findings mark "$known" known --issue https://example.org/issues/7 --db "$1" >"$tmp/out"
+	expect "marked" 0 $?
+}
+parts() { (cd "$1" && find . -type f | sort); }
+
+files() { # what is written, for whom, and that nothing is left half
+	store "$tmp/f.db"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	has "it says where" "$tmp/out" '^[0-9]+ causes?, [0-9]+ with a folder: '
+	expect "of all" "index.html junit.xml report.json sarif.json summary.md" "$(cd "$tmp/dir" && find . -maxdepth 1 -type f -printf '%f\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+	open=$(sql "select count(*) from v_causes where open" "$tmp/f.db")
+	expect "a folder for each open cause" "$open" "$(find "$tmp/dir" -mindepth 1 -type d | wc -l)"
+	expect "its files" "cause.json index.html issue.md program.prog" "$(find "$tmp/dir" -mindepth 2 -type f -printf '%f\n' | sort -u | tr '\n' ' ' | sed 's/ $//')"
+	expect "no half file" "" "$(find "$tmp/dir" -name '*.part')"
+	"$bin" report --all --db "$tmp/f.db" --out "$tmp/all" >"$tmp/out"
+	expect "--all: every cause" "$(sql "select count(*) from v_causes" "$tmp/f.db")" "$(find "$tmp/all" -mindepth 1 -type d | wc -l)"
+	id=$(sql "select id from v_causes where open limit 1" "$tmp/f.db")
+	"$bin" report "$id" --db "$tmp/f.db" -o "$tmp/one" >"$tmp/out"
+	expect "one" "$id" "$(cd "$tmp/one" && find . -mindepth 1 -type d -printf '%f')"
+	expect "its number is it, too" 0 "$("$bin" report 1 --db "$tmp/f.db" -o "$tmp/one" >/dev/null; echo $?)"
+	"$bin" check "$tmp/one/$id/program.prog" --target builtin:eager+plant=zero --quiet >"$tmp/out"
+	expect "its program fails" 1 $?
+	"$bin" report 99999 --db "$tmp/f.db" -o "$tmp/none" 2>"$tmp/err"
+	expect "no such cause" 2 $?
+	expect "then nothing is written" no "$([ -e "$tmp/none" ] && echo yes || echo no)"
+	"$bin" report --db "$tmp/f.db" 2>"$tmp/err"
+	expect "no folder is named" 2 $?
+	touch "$tmp/file"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/file" 2>"$tmp/err"
+	expect "the folder is a file" 2 $?
+	"$bin" report --db "$tmp/absent.db" -o "$tmp/none" 2>"$tmp/err"
+	expect "no store" 2 $?
+}
+
+issue() { # the text of an issue: only what the store knows, no heading without text
+	store "$tmp/f.db"
+	"$bin" report --all --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	n=0
+	for f in "$tmp"/dir/*/issue.md; do
+		n=$((n + 1))
+		has "the bug" "$f" '^### .* Describe the bug$'
+		has "the program" "$f" '^# scatterproof 1$'
+		has "left to a person" "$f" '^### What a person adds$'
+		hasnt "nothing unknown" "$f" 'unknown|\(null\)|nan elements'
+		expect "no heading above another" 0 "$(grep -v '^$' "$f" | grep -A1 '^### ' | grep -c '^### ' | awk -v h="$(grep -c '^### ' "$f")" '{ print $1 - h }')"
+	done
+	expect "some" yes "$([ $n -gt 1 ] && echo yes)"
+	cat "$tmp"/dir/*/issue.md >"$tmp/issues"
+	has "its issue" "$tmp/issues" 'https://example.org/issues/7'
+	has "expected against got" "$tmp/issues" '^### Expected and got$'
+}
+
+formats() { # JSON, JUnit, SARIF: read by others' readers, with all that they require
+	store "$tmp/f.db"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	python3 - "$tmp/dir" >"$tmp/read" <<-'END'
+		import json, pathlib, sys, xml.etree.ElementTree as xml
+		dir = pathlib.Path(sys.argv[1])
+		report = json.loads((dir / "report.json").read_text())
+		open_ = [c for c in report["causes"] if c["open"]]
+		for c in report["causes"]:
+		    assert {"number", "id", "title", "severity", "kind", "open", "target", "nfindings", "nobs", "first_seen", "last_seen", "ops", "dtypes", "versions", "states"} <= set(c), c
+		    assert ("page" in c) == c["open"] and c["ops"] and c["dtypes"]
+		    if "page" in c:
+		        one = json.loads((dir / c["id"] / "cause.json").read_text())
+		        assert one["schema"] == 1 and one["full_id"].startswith(c["id"]) and len(one["findings"]) == c["nfindings"] and one["history"]
+		        assert (dir / c["page"]).read_text().count('id="data"') == 1
+		assert [n["id"] for n in report["needs"]] == [c["id"] for c in open_] and report["runs"][0]["programs"] > 0
+		suite = xml.parse(dir / "junit.xml").getroot().find("testsuite")
+		assert len(suite.findall("testcase/failure")) == int(suite.get("failures")) == len(open_)
+		assert [s.get("message") for s in suite.findall("testcase/skipped")] == ["known: https://example.org/issues/7"]
+		sarif = json.loads((dir / "sarif.json").read_text())
+		assert sarif["version"] == "2.1.0" and len(sarif["runs"]) == 1
+		run = sarif["runs"][0]
+		rules = run["tool"]["driver"]["rules"]
+		assert run["tool"]["driver"]["name"] and len({r["id"] for r in rules}) == len(rules) == len(run["results"])
+		for i, r in enumerate(run["results"]):
+		    assert r["ruleIndex"] == i and r["ruleId"] == rules[i]["id"] and r["level"] in ("none", "note", "warning", "error") and r["message"]["text"]
+		    assert r["partialFingerprints"] and r["locations"]
+		    for place in r["locations"]:
+		        if "physicalLocation" in place:
+		            assert (dir / place["physicalLocation"]["artifactLocation"]["uri"]).is_file() and place["physicalLocation"]["region"]["startLine"] >= 1
+		    assert ("suppressions" in r) == (not report["causes"][i]["open"])
+		summary = (dir / "summary.md").read_text()
+		assert summary.count("<details>") == summary.count("</details>") == len(open_) and len(summary) < 1 << 20
+		print("all", len(open_) > 0)
+	END
+	expect "all of it" "all True" "$(cat "$tmp/read")"
+}
+
+hostile() { # what a store holds is anybody's: no markup, no path, no control character of it comes through
+	store "$tmp/f.db"
+	python3 - "$tmp/f.db" <<-'END'
+		import os, sqlite3, sys
+		bad = "</script><script>alert(1)</script> <!-- & \" ' ``` | @name #1 https://x.y ../../up \x1b[31m\u202e\x07"
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for (finding,) in db.execute("select id from finding").fetchall():
+		        for kind, text in (("blame", "wrong from: " + bad + "; cured by " + bad), ("excuse", bad), ("signature", bad), ("note", bad * 20000)):
+		            db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, ?, ?)", (os.urandom(16), finding, 1 << 50, kind, "test", text))
+		        for name, text in (("facts", '{"pattern": 7, "tensor": "%s", "ladder": [1, {}], "values": {"size": ["a"], "got": [[]]}}' % ("</script>" * 9)), ("script", bad), ("backward graph", bad * 30000), ("environment", bad)):
+		            db.execute("insert into artifact (id, finding, name, at, bytes) values (?, ?, ?, ?, ?)", (os.urandom(16), finding, name, 1 << 50, text.encode()))
+		    db.execute("update environment set machine = ? where 1", (bad,))
+	END
+	mkdir "$tmp/dir" "$tmp/outside"
+	id=$(sql "select id from v_causes where open limit 1" "$tmp/f.db")
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	find "$tmp/dir" -type f ! -name repro.py >"$tmp/list"
+	expect "no control characters" 0 "$(xargs grep -laP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' <"$tmp/list" | wc -l)"
+	expect "no script of theirs" 0 "$(xargs grep -la '<script>alert' <<<"$(find "$tmp/dir" -name '*.html' -o -name '*.xml')" | wc -l)"
+	for f in "$tmp"/dir/*/cause.json "$tmp"/dir/*.json; do
+		python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$f"
+		expect "it is JSON" 0 $?
+	done
+	python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$tmp/dir/junit.xml"
+	expect "it is XML" 0 $?
+	rm -rf "$tmp/dir/$id"
+	ln -s "$tmp/outside" "$tmp/dir/$id"
+	"$bin" report "$id" --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "a folder that leads outside" 2 $?
+	expect "nothing is written there" "" "$(ls "$tmp/outside")"
+}
+
+full() { # a disk that is full (as a limit of file sizes is), a folder that cannot be written, stores that know nothing
+	store "$tmp/f.db"
+	(ulimit -f 4; "$bin" report --db "$tmp/f.db" -o "$tmp/full") >"$tmp/out" 2>"$tmp/err"
+	expect "full" 3 $?
+	has "the place and the fact" "$tmp/err" '^scatterproof: .*/full/.*: File too large$'
+	expect "no half file" "" "$(find "$tmp/full" -name '*.part')"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/absent/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "no place for it" 3 $?
+	cp "$tmp/f.db" "$tmp/empty.db"
+	printf '# scatterproof 1\nx = input([3], seed=1)\nreturn (x,)\n' >"$tmp/p.prog"
+	"$bin" fuzz --target builtin:eager --programs 3 --seed 1 --db "$tmp/none.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" report --db "$tmp/none.db" -o "$tmp/nothing" >"$tmp/out" 2>"$tmp/err"
+	expect "a store without findings" 0 $?
+	has "it says so" "$tmp/out" '^0 causes, 0 with a folder'
+	expect "its files" 5 "$(find "$tmp/nothing" -type f | wc -l)"
+	"$bin" fuzz --target builtin:eager+plant=zero --programs 60 --seed 5 --db "$tmp/new.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" report --db "$tmp/new.db" -o "$tmp/untriaged" >"$tmp/out" 2>"$tmp/err"
+	expect "a store that no triage has had" 0 $?
+	has "what is left to do" "$tmp/untriaged/report.json" '"what": "(triage|confirm)"'
+	chmod 0444 "$tmp/f.db"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "a store that cannot be written" 0 $?
+}
+
+founding_torch() { # the bug that started it all, from triage to the text of an issue
+	"$bin" check "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" --target torch:inductor@cpu --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	expect "it is found" 1 $?
+	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	has "the analytic gradient" "$tmp/issue" '^expected +0 +1( |$)'
+	has "what came" "$tmp/issue" '^got +0 +0( |$)'
+	has "predicted strides" "$tmp/issue" '^\| predicted \(fake tensor\) \| `size \[2\], strides \[0\]'
+	has "real strides" "$tmp/issue" '^\| real \| `size \[2\], strides \[1\]'
+	has "the stage" "$tmp/issue" '^\| `inductor` \| wrong \|$'
+	has "the version" "$tmp/issue" 'version 2\.11\.0'
+	has "the line of the graph" "$tmp/issue" 'torch\.ops\.aten\.slice_scatter\.default\(expand'
+	has "a script of a few lines" "$tmp/issue" '^import torch$'
+}
+
+$part
+end
