@@ -37,6 +37,7 @@ from torch import Tensor, fx
 MAX_ALONE = 24  # nodes that are made an output one by one
 BUDGET_S = 60.0  # of compiling again, over all graphs of a program
 MAX_BYTES = 256 << 20  # of a graph's values
+MAX_LAYOUT = 150  # characters
 
 
 # ---- values --------------------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ def layout_word(fake: Any, real: Any) -> str:
 
 
 def layout_text(val: Any) -> str:
-    return "+".join(map(probes.describe_value, probes.tensors_in(val))) or "-"
+    return "+".join(map(probes.describe_value, probes.tensors_in(val)))[:MAX_LAYOUT] or "-"
 
 
 # ---- graphs --------------------------------------------------------------------------------------------------------
@@ -177,6 +178,10 @@ class Watched:
         self.inner, self.how = inner, "not called"
         self.phase = "bw" if kwargs.get("is_backward") else "fw"
         self.lines: list[Line] = []
+        self.right: list[Any] = []  # what ATen's kernels return …
+        self.theirs: list[Any] = []  # … what they leave in the inputs …
+        self.seen: dict[str, Any] = {}  # … and the values in between
+        self.wrong: set[tuple[str, int]] = set()  # results of the code
         for node in self.gm.graph.nodes:
             if node.op != "call_function" or node.target is operator.getitem or not probes.tensors_in(node.meta.get("val")):
                 continue
@@ -201,12 +206,13 @@ class Watched:
             stack.enter_context(V.set_fake_mode(fake_mode))
             return self.inner(gm, self.fakes, **self.kwargs)
 
-    def run(self, names: list[str], inputs: Sequence[Any]) -> list[Any] | None:
-        """What the graph returns with these outputs more. None: it does not compile so, or there is no time."""
+    def run(self, names: list[str], inputs: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
+        """What the graph returns with these outputs more, and its inputs afterwards. None: it does not compile so, or there is no time."""
         if time.monotonic() > self.until:
             return None
         try:
-            return list(self.compile(with_outputs(self.gm, names))(copies_of(inputs)))
+            code, mine = self.compile(with_outputs(self.gm, names)), copies_of(inputs)
+            return list(code(list(mine))), mine
         except Exception:  # noqa: BLE001 - another graph may fail in another way; then this one says nothing
             return None
 
@@ -214,68 +220,67 @@ class Watched:
 
     def watch(self, code: Callable[[list[Any]], Any], inputs: list[Any]) -> Any:
         """The code's first call."""
-        self.how = "not compared"
-        with torch.no_grad():
-            before = copies_of(inputs)
-            aten, mine = OnATen(self.gm), copies_of(inputs)
-            outs = list(aten.run(*mine))
-            written = copies_of(inputs)
-            made = list(code(written))
-            self.compare(aten, outs, made, list(zip(mine, written, strict=True)) if len(written) == len(mine) else [], before)
+        try:
+            with torch.no_grad():
+                self.compare(code, copies_of(inputs))
+        except Exception as error:  # noqa: BLE001 - the program's own run says what there is to say
+            self.how = f"not compared: {type(error).__name__}: {error}".partition("\n")[0]
         return code(inputs)
 
-    def compare(self, aten: OnATen, outs: list[Any], made: list[Any], inputs: list[tuple[Any, Any]], before: list[Any]) -> None:
-        returned = dict(zip([n.name if isinstance(n, fx.Node) else "" for n in flat_outputs(self.gm.graph)], made, strict=False))
+    def compare(self, code: Callable[[list[Any]], Any], inputs: list[Any]) -> None:
+        """The code's results against ATen's; if one is wrong, the values in between."""
+        aten, self.theirs, mine = OnATen(self.gm), copies_of(inputs), copies_of(inputs)
+        self.right = list(aten.run(*self.theirs))
+        self.seen = aten.seen
+        made = list(code(list(mine)))
+        names = [n.name if isinstance(n, fx.Node) else "" for n in flat_outputs(self.gm.graph)]
+        returned = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
+        self.wrong = self.wrong_results(made, mine)
         for line in self.lines:
             line.layout, line.real = aten.layouts[line.node.name]
-            here = [returned[r] for r in line.results if isinstance(returned.get(r), Tensor)]
-            if here:
-                line.made = layout_text(here)
-            if here and all(agree(returned[r], aten.seen[r]) for r in line.results if isinstance(returned.get(r), Tensor)):
-                line.value = "equal"
-            elif here:
-                line.value = "differs"
-        wrong = [k for k, (a, b) in enumerate(zip(made, outs, strict=True)) if not agree(a, b)]
-        spoilt = [k for k, (a, b) in enumerate(inputs) if not agree(a, b)]
-        self.how = "right"
-        if not wrong and not spoilt:
-            return
+            line.made = layout_text([returned[r] for r in line.results if r in returned])
+            self.judge(line, returned)
+            if writes(line.node) and isinstance(line.node.args[0], fx.Node) and line.node.args[0].op == "placeholder":
+                k = [n for n in self.gm.graph.nodes if n.op == "placeholder"].index(line.node.args[0])
+                line.value = "differs" if ("input", k) in self.wrong else "equal"
+        self.how = "wrong" if self.wrong else "right"
+        if self.wrong and not self.together(inputs):
+            self.one_by_one(inputs)
 
-        def still(results: list[Any]) -> bool:
-            return any(not agree(results[k], outs[k]) for k in wrong)
+    def wrong_results(self, outs: list[Any], inputs: list[Any]) -> set[tuple[str, int]]:
+        pairs = [("output", k, a, b) for k, (a, b) in enumerate(zip(outs, self.right, strict=False))]
+        pairs += [("input", k, a, b) for k, (a, b) in enumerate(zip(inputs, self.theirs, strict=True))]
+        return {(role, k) for role, k, a, b in pairs if not agree(a, b)}
 
-        def judge(line: Line, more: dict[str, Any]) -> None:
-            mine = [agree(more[r], aten.seen[r]) for r in line.results if r in more]
-            if mine:
-                line.value = "equal" if all(mine) else "differs"
-
-        self.how = "wrong"
-        if wrong:
-            self.together(judge, still, before, len(outs)) or self.one_by_one(judge, still, before, len(outs))
+    def judge(self, line: Line, made: dict[str, Any]) -> None:
+        here = [agree(made[r], self.seen[r]) for r in line.results if r in made and r in self.seen]
+        if here:
+            line.value = "equal" if all(here) else "differs"
 
     def candidates(self) -> list[Line]:
         return [line for line in self.lines if line.results and not writes(line.node) and line.value == "not-materialised"]
 
-    def together(self, judge: Callable[..., None], still: Callable[[list[Any]], bool], inputs: list[Any], nouts: int) -> bool:
+    def together(self, inputs: list[Any]) -> bool:
+        """Every value as an output. False: that makes the wrong results right."""
         lines = self.candidates()
         names = [r for line in lines for r in line.results]
-        results = self.run(names, inputs) if names else None
-        if results is None or not still(results):
+        ran = self.run(names, inputs) if names else None
+        if not ran or not self.wrong & self.wrong_results(*ran):
             return not names
         self.how = "wrong, also with every value as an output"
         for line in lines:
-            judge(line, dict(zip(names, results[nouts:], strict=True)))
+            self.judge(line, dict(zip(names, ran[0][len(self.right) :], strict=True)))
         return True
 
-    def one_by_one(self, judge: Callable[..., None], still: Callable[[list[Any]], bool], inputs: list[Any], nouts: int) -> None:
+    def one_by_one(self, inputs: list[Any]) -> None:
         self.how = "wrong; right with every value as an output, so one at a time"
         for line in self.candidates()[:MAX_ALONE]:
-            results = self.run(line.results, inputs)
-            if results is None:
+            ran = self.run(line.results, inputs)
+            if not ran:
                 continue
-            line.alone = "keeps" if still(results) else "cures"
+            line.alone = "keeps" if self.wrong & self.wrong_results(*ran) else "cures"
             if line.alone == "keeps":
-                judge(line, dict(zip(line.results, results[nouts:], strict=True)))
+                self.judge(line, dict(zip(line.results, ran[0][len(self.right) :], strict=True)))
 
     def raised(self, error: Exception) -> None:
         """The first node up to which the graph does not compile, either."""
