@@ -1,7 +1,7 @@
 /* suspect.c: see suspect.h. A node is passed over as soon as something that it reads is wrong: it cannot be the first. */
 #include "fuzz/triage/suspect.h"
 
-enum { MAX_VALUES = 256, MAX_WORD = 192 };
+enum { MAX_VALUES = 256, NWORDS = 10 };
 
 /* ---- cures --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -53,8 +53,8 @@ static const struct cure *first_cure(const struct cures *c, const char *operator
 static const char *node_of(const char *operators, bool backward, const char *op, struct arena *a)
 {
 	for (const char *line = operators; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		char graph[8], node[MAX_WORD], name[MAX_WORD];
-		if (sscanf(line, "%7s %191s %191s", graph, node, name) == 3 && str_eq(graph, backward ? "bw" : "fw") && str_eq(name, op))
+		char graph[8], node[128], name[128];
+		if (sscanf(line, "%7s %127s %127s", graph, node, name) == 3 && str_eq(graph, backward ? "bw" : "fw") && str_eq(name, op))
 			return arena_strdup(a, node);
 	}
 	return "";
@@ -84,7 +84,7 @@ bool suspect_of_cures(struct suspect *out, const struct cures *c, const char *op
 /* ---- values -------------------------------------------------------------------------------------------------------------------------- */
 
 struct value_line {
-	char graph[8], node[MAX_WORD], op[MAX_WORD], value[24], alone[8], layout[8], predicted[MAX_WORD], real[MAX_WORD], made[MAX_WORD];
+	const char *graph, *node, *op, *value, *alone, *layout, *predicted, *real, *made;
 	const char *inputs; /* nodes that it reads, joined by commas */
 	bool wrong;         /* it, or something that it reads */
 };
@@ -93,21 +93,29 @@ struct values {
 	struct value_line line[MAX_VALUES];
 };
 
-/* What does not fit is left out: MAX_VALUES lines, words of MAX_WORD bytes. */
+/* The words of a line; how many, NWORDS + 1 if there are more. */
+static int split(const char *word[NWORDS], const char *line, size_t n, struct arena *a)
+{
+	int nwords = 0;
+	for (size_t at = 0; at < n; at++) {
+		size_t len = 0;
+		while (at + len < n && line[at + len] != ' ')
+			len++;
+		if (len && nwords < NWORDS)
+			word[nwords] = arena_printf(a, "%.*s", (int)len, line + at);
+		nwords += len && nwords <= NWORDS;
+		at += len;
+	}
+	return nwords;
+}
+
+/* At most MAX_VALUES lines. */
 static void read_values(struct values *out, const char *text, struct arena *a)
 {
-	for (const char *next = text; *next && out->n < MAX_VALUES; next += strcspn(next, "\n"), next += *next == '\n') {
-		const char *line = arena_printf(a, "%.*s", (int)strcspn(next, "\n"), next);
-		struct value_line *v = &out->line[out->n];
-		int at = 0;
-		*v = (struct value_line){.graph = ""};
-		if (sscanf(line, "%7s %191s %191s %23s %7s %7s %191s %191s %191s %n", v->graph, v->node, v->op, v->value, v->alone, v->layout,
-				v->predicted, v->real, v->made, &at)
-				== 9
-			&& at && line[at]) {
-			v->inputs = line + at;
-			out->n++;
-		}
+	for (const char *line = text; *line && out->n < MAX_VALUES; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *w[NWORDS];
+		if (split(w, line, strcspn(line, "\n"), a) == NWORDS && (str_eq(w[0], "fw") || str_eq(w[0], "bw")))
+			out->line[out->n++] = (struct value_line){w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], false};
 	}
 }
 
@@ -149,8 +157,8 @@ static void name(struct suspect *out, const struct value_line *v, enum suspect_r
 {
 	if (out->rule != SUSPECT_NONE && rule != SUSPECT_OUTPUT)
 		return;
-	*out = (struct suspect){.op = arena_strdup(a, v->op),
-		.node = arena_strdup(a, v->node),
+	*out = (struct suspect){.op = v->op,
+		.node = v->node,
 		.graph = str_eq(v->graph, "bw") ? "backward" : "forward",
 		.why = why,
 		.rule = rule};

@@ -146,6 +146,11 @@ class OnATen(fx.Interpreter):
         return val
 
 
+@dataclass
+class Budget:
+    left_s: float = BUDGET_S
+
+
 # ---- one graph -----------------------------------------------------------------------------------------------------
 
 
@@ -173,8 +178,8 @@ def writes(node: fx.Node) -> bool:
 class Watched:
     """A graph on its way to Inductor."""
 
-    def __init__(self, gm: fx.GraphModule, fakes: Sequence[Any], inner: Callable[..., Any], kwargs: dict[str, Any], until: float) -> None:
-        self.gm, self.fakes, self.kwargs, self.until = twin_of(gm), list(fakes), kwargs, until
+    def __init__(self, gm: fx.GraphModule, fakes: Sequence[Any], inner: Callable[..., Any], kwargs: dict[str, Any], budget: Budget) -> None:
+        self.gm, self.fakes, self.kwargs, self.budget = twin_of(gm), list(fakes), kwargs, budget
         self.inner, self.how = inner, "not called"
         self.phase = "bw" if kwargs.get("is_backward") else "fw"
         self.lines: list[Line] = []
@@ -182,6 +187,7 @@ class Watched:
         self.theirs: list[Any] = []  # … what they leave in the inputs …
         self.seen: dict[str, Any] = {}  # … and the values in between
         self.wrong: set[tuple[str, int]] = set()  # results of the code
+        self.refused = ""  # why a graph with more outputs did not run
         for node in self.gm.graph.nodes:
             if node.op != "call_function" or node.target is operator.getitem or not probes.tensors_in(node.meta.get("val")):
                 continue
@@ -190,7 +196,8 @@ class Watched:
             self.lines.append(Line(node, [n.name for n in probes.results_of(node)], inputs=inputs))
 
     def text(self) -> str:
-        return f"{self.phase}: {self.how}\n" + "".join(line.text(self.phase) + "\n" for line in self.lines)
+        head = f"{self.phase}: {self.how}" + (f"; some did not run: {self.refused}" if self.refused else "")
+        return head + "\n" + "".join(line.text(self.phase) + "\n" for line in self.lines)
 
     # ---- compiling again ----
 
@@ -199,21 +206,26 @@ class Watched:
         from torch._guards import TracingContext, tracing
         from torch._inductor.virtualized import V
 
-        fake_mode = detect_fake_mode(self.fakes)
-        with ExitStack() as stack:
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(tracing(TracingContext(fake_mode)))
-            stack.enter_context(V.set_fake_mode(fake_mode))
-            return self.inner(gm, self.fakes, **self.kwargs)
+        fake_mode, started = detect_fake_mode(self.fakes), time.monotonic()
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(torch.no_grad())
+                stack.enter_context(tracing(TracingContext(fake_mode)))
+                stack.enter_context(V.set_fake_mode(fake_mode))
+                return self.inner(gm, self.fakes, **self.kwargs)
+        finally:
+            self.budget.left_s -= time.monotonic() - started
 
     def run(self, names: list[str], inputs: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
         """What the graph returns with these outputs more, and its inputs afterwards. None: it does not compile so, or there is no time."""
-        if time.monotonic() > self.until:
+        if self.budget.left_s < 0:
+            self.refused = "no time was left"
             return None
         try:
             code, mine = self.compile(with_outputs(self.gm, names)), copies_of(inputs)
             return list(code(list(mine))), mine
-        except Exception:  # noqa: BLE001 - another graph may fail in another way; then this one says nothing
+        except Exception as error:  # noqa: BLE001 - another graph may fail in another way; then this one says nothing
+            self.refused = f"{type(error).__name__}: {error}".partition("\n")[0]
             return None
 
     # ---- comparing ----
@@ -286,7 +298,7 @@ class Watched:
         """The first node up to which the graph does not compile, either."""
         self.how = f"{type(error).__name__} while compiling"
         for line in self.lines:
-            if not line.results or writes(line.node) or time.monotonic() > self.until:
+            if not line.results or writes(line.node) or self.budget.left_s < 0:
                 continue
             try:
                 self.compile(with_outputs(self.gm, line.results, alone=True))
@@ -302,10 +314,10 @@ class Values:
 
     def __init__(self) -> None:
         self.graphs: list[Watched] = []
-        self.until = time.monotonic() + BUDGET_S
+        self.budget = Budget()
 
     def compile(self, gm: fx.GraphModule, fakes: Sequence[Any], inner: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
-        watched = Watched(gm, fakes, inner, kwargs, self.until)
+        watched = Watched(gm, fakes, inner, kwargs, self.budget)
         self.graphs.append(watched)
         try:
             compiled = inner(gm, fakes, **kwargs)
