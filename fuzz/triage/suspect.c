@@ -153,7 +153,7 @@ static bool layout_matters(const struct value_line *v, const struct failure *f, 
 	return f->sort == ERROR_STRIDES;
 }
 
-static void name(struct suspect *out, const struct value_line *v, enum suspect_rule rule, const char *why, struct arena *a)
+static void name(struct suspect *out, const struct value_line *v, enum suspect_rule rule, const char *why)
 {
 	if (out->rule != SUSPECT_NONE && rule != SUSPECT_OUTPUT)
 		return;
@@ -198,10 +198,10 @@ bool suspect_of_values(struct suspect *out, const char *values, const struct fai
 		if (rule == SUSPECT_NONE)
 			continue;
 		v->wrong = true;
-		name(out, v, rule, why_of(v, rule, a), a);
+		name(out, v, rule, why_of(v, rule, a));
 	}
 	for (int i = 0; i < vs->n && (out->rule == SUSPECT_NONE || out->rule == SUSPECT_OUTPUT); i++)
 		if (str_eq(vs->line[i].alone, "cures"))
-			name(out, &vs->line[i], SUSPECT_OUTPUT, "the failure goes away if its value is an output of the graph as well", a);
+			name(out, &vs->line[i], SUSPECT_OUTPUT, "the failure goes away if its value is an output of the graph as well");
 	return out->rule != SUSPECT_NONE;
 }

@@ -439,6 +439,8 @@ class Probe:
             stack.enter_context(mock.patch.object(debugging, "aot_autograd", self._of_aot_eager(debugging.aot_autograd)))
             if self.keep:
                 stack.enter_context(mock.patch.object(graph.GraphLowering, "save_output_code", keep_code))
+            if self.values:
+                stack.enter_context(mock.patch.object(compile_fx, "joint_graph_passes", self.values.before_passes(compile_fx.joint_graph_passes)))
             if self.subsystems:
                 stack.enter_context(mock.patch.object(CompilerBisector, "disable_subsystem", self.disabled))
             yield

@@ -1,6 +1,7 @@
 """The probe values=1: which node of Inductor's own graphs is the first whose value is wrong.
 
-Each graph that AOTAutograd hands to Inductor is kept as it is. When its code is called for the first time, the graph is run beside it, node
+Each graph that AOTAutograd hands to Inductor is kept as it is (of a program without a backward before the passes over the joint graph, which run
+there; else they have run, and what they spoil has no node any more). When its code is called for the first time, the graph is run beside it, node
 by node on ATen's kernels, on copies of the same inputs. Where what the code returned is wrong, the graph is compiled again with every value as
 an output, and if that makes the wrong result right, once for each node with its value as one more output. All of that happens beside the
 program, which gets the results that it would have got. Where Inductor raises, the part of the graph up to each node is compiled instead.
@@ -179,6 +180,7 @@ class Watched:
     """A graph on its way to Inductor."""
 
     def __init__(self, gm: fx.GraphModule, fakes: Sequence[Any], inner: Callable[..., Any], kwargs: dict[str, Any], budget: Budget) -> None:
+        """inner(gm, fakes, **kwargs) compiles gm."""
         self.gm, self.fakes, self.kwargs, self.budget = twin_of(gm), list(fakes), kwargs, budget
         self.inner, self.how = inner, "not called"
         self.phase = "bw" if kwargs.get("is_backward") else "fw"
@@ -315,9 +317,33 @@ class Values:
     def __init__(self) -> None:
         self.graphs: list[Watched] = []
         self.budget = Budget()
+        self.passes: Callable[..., Any] | None = None  # over the joint graph …
+        self.before: fx.GraphModule | None = None  # … which they have changed since
+        self.more: tuple[Any, ...] = ()  # what they are given beside the graph
+
+    def before_passes(self, passes: Callable[..., Any]) -> Callable[..., Any]:
+        """In place of joint_graph_passes."""
+        self.passes = passes
+
+        def run(gm: fx.GraphModule, *more: Any) -> Any:
+            self.before, self.more = twin_of(gm), more
+            return passes(gm, *more)
+
+        return run
+
+    def from_before(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        passes, more = self.passes, self.more
+
+        def compile_graph(gm: fx.GraphModule, fakes: Sequence[Any], **kwargs: Any) -> Any:
+            return inner(passes(gm, *more) if passes else gm, fakes, **kwargs)
+
+        return compile_graph
 
     def compile(self, gm: fx.GraphModule, fakes: Sequence[Any], inner: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
         watched = Watched(gm, fakes, inner, kwargs, self.budget)
+        if self.before and kwargs.get("is_inference"):
+            watched = Watched(self.before, fakes, self.from_before(inner), kwargs, self.budget)
+        self.before = None
         self.graphs.append(watched)
         try:
             compiled = inner(gm, fakes, **kwargs)
