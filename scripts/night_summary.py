@@ -184,6 +184,7 @@ def main() -> int:
         parser.add_argument(name, required=True)
     for name in ("--since", "--exit-code", "--canary", "--triage", "--seed"):
         parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--marked", default="", help="what scripts/mark-known said")
     parser.add_argument("--target", action="append", default=[])
     args = parser.parse_args()
     out, store = Path(args.out), Store(args.binary, args.db)

@@ -78,7 +78,8 @@ static const char *unwrapped(const char *m, const char *const *wrapping)
 	return m;
 }
 
-const char *message_innermost(const char *m, const struct target *t, struct arena *a)
+/* Behind all that stands around it. */
+static const char *innermost(const char *m, const struct target *t)
 {
 	static const char name[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.";
 	for (;;) {
@@ -94,7 +95,15 @@ const char *message_innermost(const char *m, const struct target *t, struct aren
 			break;
 		m = next;
 	}
-	return masked(m, false, false, a);
+	return m;
+}
+
+const char *message_innermost(const char *m, const struct target *t, struct arena *a) { return masked(innermost(m, t), false, false, a); }
+
+const char *message_first_line(const char *m, const struct target *t, struct arena *a)
+{
+	const char *s = innermost(m, t);
+	return arena_printf(a, "%.*s", (int)strcspn(s, "\n"), s);
 }
 
 /* "error: …" of a C++ compiler and the line of source below it, if it shows one. "" if there is none. */

@@ -13,6 +13,8 @@ const char *message_counted(const char *m, struct arena *a);
  * generalised. It names findings in stores: dtypes lose their numbers here, so that a cause is one finding whatever the dtype, and old
  * findings are met again. */
 const char *message_innermost(const char *m, const struct target *t, struct arena *a);
+/* The same for people: its first line as it is, numbers and all. */
+const char *message_first_line(const char *m, const struct target *t, struct arena *a);
 
 /* What a terminal shows of a message: all of a short one; of a graph dump its head; of a C++ or Triton compiler's output also its first
  * error. */

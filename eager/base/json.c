@@ -105,6 +105,13 @@ void json_double(struct json *j, const char *key, double v)
 		sb_puts(j->sb, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
+void json_digits(struct json *j, const char *key, double v, int digits)
+{
+	CHECK(isfinite(v));
+	begin_value(j, key);
+	sb_printf(j->sb, "%.*g", digits, v);
+}
+
 void json_fixed(struct json *j, const char *key, double v, int digits)
 {
 	begin_value(j, key);

@@ -37,8 +37,9 @@ void json_text(struct json *j, const char *key, const char *s, size_t n);
 void json_hex(struct json *j, const char *key, const void *p, size_t n); /* a string of hex digits */
 void json_int(struct json *j, const char *key, int64_t v);
 void json_unsigned(struct json *j, const char *key, uint64_t v);
-void json_double(struct json *j, const char *key, double v);            /* all digits; inf and nan, which JSON lacks, as strings */
-void json_fixed(struct json *j, const char *key, double v, int digits); /* after the point; inf and nan as null */
+void json_double(struct json *j, const char *key, double v);             /* all digits; inf and nan, which JSON lacks, as strings */
+void json_digits(struct json *j, const char *key, double v, int digits); /* finite, so many significant digits */
+void json_fixed(struct json *j, const char *key, double v, int digits);  /* after the point; inf and nan as null */
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 

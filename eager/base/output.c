@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "eager/base/escape.h"
+#include "eager/base/screen.h"
 
 /* 0, or the errno of what failed. */
 static int write_all(int fd, const char *s, size_t n)
@@ -57,13 +58,17 @@ static int write_harmless(struct output *out, const char *s, size_t n, bool last
 	for (size_t i = 0; i < all.len && !lost;) {
 		const char *at = all.s + i;
 		size_t left = all.len - i;
-		if (!last && unfinished(at, left)) {
+		if (!last && (unfinished(at, left) || (out->styled && style_unfinished(at, left)))) {
 			memcpy(out->held, at, out->nheld = left);
 			break;
 		}
+		const size_t style = out->styled ? style_sequence(at, left) : 0;
 		if (*at == '\n' || *at == '\t') {
 			sb_putc(&sb, *at);
 			i++;
+		} else if (style) {
+			sb_put(&sb, at, style);
+			i += style;
 		} else {
 			i += escape_char(&sb, at, left);
 		}

@@ -15,6 +15,7 @@ struct output {
 	int fd, error;    /* error: errno of the first write that failed, 0 if none did */
 	bool replaces;    /* a file: what it held before goes when the first byte is written, or at the end if none was */
 	bool made;        /* it was not there before */
+	bool styled;      /* set by the caller: the colours of screen.h pass, and no other sequence */
 	bool abandoned;   /* set by the caller: if nothing was written, the file stays as it was, or goes if it was not there */
 	char held[4];     /* the beginning of a character whose end has not been written yet */
 	size_t nheld;

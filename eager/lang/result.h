@@ -67,6 +67,8 @@ struct result_meta_mismatch {
 	bool backward;
 	int rank;           /* 1: the fake overlaps itself and the real does not; 2: size or dtype; 3: strides */
 	const char *detail; /* "fake f32[4,13][0,1] real f32[4,13][13,1]" */
+	bool layouts;       /* fake and real are known: neither is missing, of symbolic sizes or of a dtype that we do not have */
+	struct meta fake, real;
 };
 
 /* What a target was asked for beside its results (probes, driver.h): graphs, generated code. */

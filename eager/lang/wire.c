@@ -181,6 +181,11 @@ void wire_put_result(struct strbuf *sb, const struct result *r)
 		wire_put_u8(sb, r->mismatch[i].backward);
 		wire_put_u8(sb, (unsigned)r->mismatch[i].rank);
 		wire_put_str(sb, r->mismatch[i].detail);
+		wire_put_u8(sb, r->mismatch[i].layouts);
+		if (r->mismatch[i].layouts) {
+			wire_put_meta(sb, &r->mismatch[i].fake);
+			wire_put_meta(sb, &r->mismatch[i].real);
+		}
 	}
 	wire_put_u32(sb, (uint32_t)r->nartifact);
 	for (int i = 0; i < r->nartifact; i++) {
@@ -354,6 +359,10 @@ static bool get_mismatches(struct result *out, struct arena *a, struct wire *w, 
 		m->detail = get_text(w, a, MAX_RESULT_TEXT);
 		if (!w->bad && (m->rank < 1 || m->rank > 3))
 			return err_set(err, "answer: meta mismatch %u: rank %d", i, m->rank);
+		const struct wire_place at = {.kind = "meta mismatch", .index = (int)i};
+		m->layouts = wire_u8(w) != 0;
+		if (m->layouts && (!get_meta(&m->fake, w, a, &at, err) || !get_meta(&m->real, w, a, &at, err)))
+			return false;
 	}
 	return !w->bad || err_set(err, "answer: ends in the middle of the meta mismatches");
 }

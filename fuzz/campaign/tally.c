@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "eager/base/guess.h"
+
 struct entry {
 	struct hash128 id;
 	enum met how;
@@ -41,6 +43,8 @@ bool met_marked(enum met how)
 	return how == MET_KNOWN || how == MET_DISMISSED || how == MET_DUPLICATE || how == MET_FIXED || how == MET_BASELINE;
 }
 
+const char *const fail_on_word[NFAIL_ON_WORDS] = {"open", "new", "high", "normal", "trivial", "invalid"};
+
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 {
 	bool which = false, least = false;
@@ -65,7 +69,8 @@ bool fail_on_parse(struct fail_on *out, const char *words, struct err *err)
 		} else if (str_eq(word, "meta")) {
 			return err_set(err, "--fail-on: 'meta' is now 'trivial' (findings that differ in strides alone)");
 		} else {
-			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial, invalid", word);
+			return err_set(err, "--fail-on: '%s' is none of open, new, high, normal, trivial, invalid%s", word,
+				guess_from(&(struct guess){0}, word, fail_on_word, sizeof fail_on_word[0], NFAIL_ON_WORDS));
 		}
 		s += n;
 		if (!*s)

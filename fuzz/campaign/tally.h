@@ -26,6 +26,8 @@ struct fail_on {
 	enum finding_severity least; /* "high", "normal" (the default), "trivial" */
 	bool invalid;                /* "invalid": a program that eager refuses does, too, whoever expected it */
 };
+enum { NFAIL_ON_WORDS = 6 };
+extern const char *const fail_on_word[NFAIL_ON_WORDS];
 bool fail_on_parse(struct fail_on *out, const char *words, struct err *err);
 
 struct tally;

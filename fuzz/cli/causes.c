@@ -1,137 +1,136 @@
-/* causes.c: see causes.h. */
+/* causes.c: the open causes of a store as `triage` shows them at its end: each with its title, what is to blame and the smallest program. */
 #include "fuzz/cli/causes.h"
 
 #include <inttypes.h>
 
 #include "eager/base/escape.h"
-#include "eager/base/json.h"
-#include "fuzz/cli/ask.h"
-#include "fuzz/cli/options.h"
+#include "eager/base/output.h"
+#include "fuzz/triage/title.h"
+#include "reports/render/causes_show.h"
 
-struct printing {
-	struct arena a;
-	const char *db;
-	bool json;
-	int n, without; /* rows; those of findings without a cause */
-};
+enum { MAX_LINES = 16, INDENT = 3 };
 
-enum { MAX_LINES = 16 };
-enum { CAUSE, ID, SEVERITY, REACH, BLAME, NFINDINGS, NOBS, STATES, TARGETS, PROGRAM, IDS, NCOLUMNS };
-static const char *const column_name[NCOLUMNS] = {
-	"cause", "id", "severity", "reach", "blame", "nfindings", "nobs", "states", "targets", "program", "ids"};
-
-static const char *text_of(const struct store_value *v, struct arena *a)
+/* The target in which all its findings were seen, or "several targets". */
+static const char *one_target(const struct store_cause *c)
 {
-	return v->type == STORE_INT ? arena_printf(a, "%" PRId64, v->i) : arena_strdup(a, v->s ? v->s : "");
-}
-
-static void print_json(const struct store_value *v)
-{
-	struct strbuf sb;
-	sb_init(&sb);
-	struct json j = json_into(&sb, JSON_SPACED);
-	json_object(&j, NULL);
-	for (int i = 0; i < NCOLUMNS; i++)
-		if (v[i].type == STORE_INT)
-			json_int(&j, column_name[i], v[i].i);
-		else
-			json_text(&j, column_name[i], v[i].s ? v[i].s : "", v[i].s ? v[i].nbytes : 0);
-	json_end(&j);
-	printf("%s\n", sb.s);
-	sb_free(&sb);
-}
-
-/* The first word of a list in which all are alike, or "several targets". */
-static const char *first_target(const char *targets, struct arena *a)
-{
-	size_t n = strcspn(targets, " ");
-	for (const char *s = targets; *s; s += strcspn(s, " "), s += *s == ' ')
-		if (strcspn(s, " ") != n || strncmp(s, targets, n) != 0)
+	for (int i = 1; i < c->nids; i++)
+		if (!str_eq(c->targets[i], c->targets[0]))
 			return "several targets";
-	return arena_printf(a, "%.*s", (int)n, targets);
+	return c->nids ? c->targets[0] : c->target;
 }
 
 /* What nobody has minimised yet can be long: the command that shows it stands for it. */
-static void print_program(struct printing *p, const struct store_value *v)
+static void print_program(const struct store_cause *c, const char *db, struct arena *a)
 {
-	const char *text = text_of(&v[PROGRAM], &p->a);
 	int n = 0;
-	for (const char *s = text; *s; s++)
+	for (const char *s = c->program; *s; s++)
 		n += *s == '\n';
 	if (n <= MAX_LINES)
-		printf("%s", escaped_lines(&p->a, "      ", arena_printf(&p->a, "      %s", text)));
+		printf("%s", escaped_lines(a, "      ", arena_printf(a, "      %s", c->program)));
 	else
-		printf("      a program of %d lines: scatterproof findings show %s --db %s\n", n, text_of(&v[ID], &p->a), p->db);
+		printf("      a program of %d lines: scatterproof findings show %s --db %s\n", n, c->id, db);
 }
 
-/* What finding_cause names a finding without a cause by: kind, these words, signature. */
-#define WITHOUT "; not triaged; "
-
-/* A cause as triage names it; of a finding without one (`without`: from these words on) how far triage came with it. */
-static const char *headline(const char *cause, const char *without, const char *states, struct arena *a)
+static void print_sentences(const char *text, const struct look *look)
 {
-	if (!without)
-		return cause;
-	return arena_printf(a, "%.*s, %s: %s", (int)(without - cause), cause,
-		strstr(states, "minimised") ? "minimised, not blamed yet" : "not triaged yet", without + strlen(WITHOUT));
+	struct strbuf sb;
+	sb_init(&sb);
+	cause_sentences(&sb, text, INDENT, look);
+	printf("%s", sb.s);
+	sb_free(&sb);
 }
 
-static void print_text(struct printing *p, const struct store_value *v, const char *cause, const char *without)
+static void print_wrapped(const char *text, const struct look *look, struct arena *a)
 {
-	struct arena *a = &p->a;
-	const char *const reach = text_of(&v[REACH], a), *blame = text_of(&v[BLAME], a);
-	bool several = v[NFINDINGS].i != 1;
-	printf("\n%d  %s  %s, in %" PRId64 " finding%s, seen %" PRId64 " time%s%s\n", p->n, text_of(&v[SEVERITY], a),
-		escaped_line(a, first_target(text_of(&v[TARGETS], a), a)), v[NFINDINGS].i, several ? "s" : "", v[NOBS].i, v[NOBS].i == 1 ? "" : "s",
-		str_eq(reach, "aten") ? "; only by calling the overload" : "");
-	printf("   %s\n", escaped_line(a, headline(cause, without, text_of(&v[STATES], a), a)));
-	if (blame[0])
-		printf("   %s\n", escaped_line(a, blame));
-	print_program(p, v);
-	printf("   scatterproof repro %s --db %s%s%s\n", text_of(&v[ID], a), p->db, several ? "      all: " : "",
-		several ? text_of(&v[IDS], a) : "");
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_wrap(&sb, escaped_line(a, text), INDENT, INDENT + 2, look->width);
+	printf("   %s\n", sb.s);
+	sb_free(&sb);
 }
 
-static bool print_one(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+static void print_severity(const struct store_cause *c, const struct look *look)
 {
-	struct printing *p = ctx;
-	(void)names;
-	if (!v)
-		return true;
-	CHECK(ncols == NCOLUMNS);
-	const char *cause = text_of(&v[CAUSE], &p->a), *without = strstr(cause, WITHOUT);
-	p->n++;
-	p->without += without != NULL;
-	if (p->json)
-		print_json(v);
-	else
-		print_text(p, v, cause, without);
-	arena_reset(&p->a);
-	return true;
+	const enum style style = c->severity == SEVERITY_HIGH ? STYLE_HIGH : c->severity == SEVERITY_NORMAL ? STYLE_NORMAL : STYLE_FAINT;
+	struct strbuf sb;
+	sb_init(&sb);
+	style_begin(&sb, look, style);
+	sb_puts(&sb, finding_severity_name[c->severity]);
+	style_end(&sb, look, style);
+	printf("\n%d  %s  ", c->number, sb.s);
+	sb_free(&sb);
 }
 
-static void print_count(const struct printing *p)
+static void print_cause(const struct store_cause *c, const char *db, const struct look *look, struct arena *a)
 {
-	const int known = p->n - p->without;
-	printf("%s%d open cause%s", p->n ? "\n" : "", known, known == 1 ? "" : "s");
-	if (p->without)
-		printf(", and %d finding%s without one yet: the next `triage` goes on there", p->without, p->without == 1 ? "" : "s");
+	print_severity(c, look);
+	printf("%s, in %" PRId64 " finding%s, seen %" PRId64 " time%s%s\n", escaped_line(a, one_target(c)), c->nfindings,
+		c->nfindings == 1 ? "" : "s", c->nobs, c->nobs == 1 ? "" : "s", str_eq(c->reach, "aten") ? "; only by calling the overload" : "");
+	print_wrapped(c->title, look, a);
+	print_wrapped(
+		c->triaged ? c->text : arena_printf(a, "%s: %s", c->minimised ? "minimised, not blamed yet" : "not triaged yet", c->text), look, a);
+	if (c->blame[0])
+		print_sentences(c->blame, look);
+	else if (c->unconfirmed[0])
+		print_sentences(arena_printf(a, "not confirmed: %s", c->unconfirmed), look);
+	print_program(c, db, a);
+	printf("   scatterproof repro %s --db %s", c->id, db);
+	for (int i = 0; i < c->nids && c->nids > 1; i++)
+		printf("%s%s", i ? " " : "      all: ", c->ids[i]);
 	printf("\n");
 }
 
-int causes_print(const char *db, bool json)
+static void print_all(const struct store_causes *all, const char *db, const struct look *look, struct arena *a)
 {
-	static const char sql[] =
-		"select c.cause, c.id, c.severity, c.reach, coalesce(nullif(c.blame, ''), (select 'not confirmed: ' || payload from v_events e "
-		"where e.full_id = c.full_id and e.kind = 'unconfirmed' order by at desc limit 1), ''), c.nfindings, c.nobs, c.states, "
-		"c.targets, p.text, c.ids from v_causes c "
-		"join finding_summary s on lower(hex(s.finding)) = c.full_id join program p on p.id = s.program join finding_state t on t.name = "
-		"s.state where t.open order by c.severity, c.reach = 'aten', c.cause like '%" WITHOUT "%', c.nobs desc, c.cause";
-	struct printing p = {.db = db, .json = json};
-	arena_init(&p.a);
-	int rc = ask_store(db, sql, print_one, &p);
-	if (rc == EXIT_CLEAN && !json)
-		print_count(&p);
-	arena_free(&p.a);
-	return rc;
+	int known = 0, without = 0;
+	for (int i = 0; i < all->n; i++) {
+		const struct store_cause *c = &all->cause[i];
+		if (!c->open)
+			continue;
+		known += c->triaged;
+		without += !c->triaged;
+		print_cause(c, db, look, a);
+	}
+	printf("%s%d open cause%s", known + without ? "\n" : "", known, known == 1 ? "" : "s");
+	if (without)
+		printf(", and %d finding%s without one yet: the next `triage` goes on there", without, without == 1 ? "" : "s");
+	printf("\n");
+}
+
+static void print_json(const struct store_causes *all)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (int i = 0; i < all->n; i++)
+		if (all->cause[i].open)
+			cause_json(&sb, &all->cause[i]);
+	printf("%s", sb.s);
+	sb_free(&sb);
+}
+
+int causes_print(const char *db, bool json, const struct look *look)
+{
+	enum store_status status;
+	struct err err = {0};
+	struct arena a;
+	struct store_causes all;
+	struct store *s = store_open(&status, db, STORE_READ, &err);
+	if (!s) {
+		complain("%s", err.msg);
+		return store_exit_code(status);
+	}
+	arena_init(&a);
+	status = store_causes(&all, s, &a);
+	if (status != STORE_OK) {
+		complain("%s", store_message(s));
+	} else {
+		titles_write(&all, &a);
+		if (json)
+			print_json(&all);
+		else
+			print_all(&all, db, look, &a);
+	}
+	arena_free(&a);
+	store_close(s, NULL);
+	return store_exit_code(status);
 }

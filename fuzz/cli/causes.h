@@ -2,9 +2,9 @@
 #ifndef SCATTERPROOF_CAUSES_H
 #define SCATTERPROOF_CAUSES_H
 
-#include "eager/base/base.h"
+#include "eager/base/screen.h"
 
 /* Those that have an open finding. An exit code; what is wrong was said. */
-int causes_print(const char *db, bool json);
+int causes_print(const char *db, bool json, const struct look *look);
 
 #endif

@@ -172,5 +172,9 @@ void check_json(struct strbuf *sb, const struct checked *c)
 	put_suspects(j, c->p, c->o->judgement);
 	if (verdict_diverges(c->o->verdict))
 		put_divergence(j, c);
+	if (c->finding)
+		json_string(j, "finding", c->finding), json_bool(j, "own", c->own);
+	if (c->before)
+		json_string(j, "before", c->before);
 	json_end(j);
 }

@@ -12,10 +12,14 @@ struct checked {
 	const struct result *r;
 	const struct outcome *o;
 	const char *baseline; /* what --baseline makes of a divergence: "known (baseline)", "regressed"; NULL: nothing */
+	const char *finding;  /* the finding that --db kept it as, 32 hex digits; NULL: none */
+	const char *before;   /* its state, if the store had it before; NULL: it is new */
+	bool own;             /* this program is the finding's first one; else its signature alone is the same */
+	bool later;           /* it is marked fixed in a later version */
 };
 /* One line, without its end: an object with file, target, versions, device, verdict, why, calls, elements, by_fill, freedoms,
  * predicted_meta, suspects; of a divergence also kind, severity, tensor, call, pattern, signature, wrong (all tensors, with samples),
- * report, stderr. */
+ * report, stderr; with --db finding, own, and before (its state) if the store had it. */
 void check_json(struct strbuf *sb, const struct checked *c);
 
 #endif

@@ -180,19 +180,16 @@ static int open_store(struct checking *c)
 /* What eager refuses is no matter of t's. */
 static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
 
-static void say_kept(const struct checking *c, const struct hash128 *id, enum met how, enum finding_state state)
+static void say_kept(const struct checking *c, const struct checked *one)
 {
-	char hex[33];
-	hash_hex(hex, id);
-	if (!c->o.json && !c->o.quiet)
-		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, hex,
-			how == MET_NEW ? "" : ", there before: ", how == MET_NEW ? "" : finding_state_name[state],
-			how == MET_FIXED ? ", in a later version" : "");
+	if (one->finding && !c->o.json && !c->o.quiet)
+		printf("  kept as %.*s%s%s%s\n", STORE_ID_DIGITS, one->finding, one->before ? ", there before: " : "",
+			one->before ? one->before : "", one->later ? ", in a later version" : "");
 }
 
-/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run;
- * MET_NEW if it cannot be stored. */
-static enum met keep(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run, in *one,
+ * too; MET_NEW if it cannot be stored. */
+static enum met keep(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
 {
 	struct hash128 env, id;
 	bool exists = false;
@@ -227,7 +224,12 @@ static enum met keep(struct checking *c, const struct checked *one, const struct
 	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a))
 		|| (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
 		return how;
-	say_kept(c, &id, how, exists ? now.state : state);
+	char hex[33];
+	hash_hex(hex, &id);
+	one->finding = arena_strdup(a, hex);
+	one->before = how == MET_NEW ? NULL : finding_state_name[exists ? now.state : state];
+	one->later = how == MET_FIXED;
+	one->own = !exists || str_eq(now.program, text);
 	return how;
 }
 
@@ -313,9 +315,10 @@ static int judged(struct checking *c, struct checked *one, const struct target *
 			refused ? verdict_reason(one->o, a) : one->o->signature);
 	}
 	one->baseline = said == MET_BASELINE ? "known (baseline)" : said == MET_REGRESSED ? "regressed" : NULL;
-	print_one(c, one);
 	if (c->store)
 		how = keep(c, one, t, a);
+	print_one(c, one);
+	say_kept(c, one);
 	if (how == MET_NEW || how == MET_OPEN)
 		how = said;
 	if (c->o.script)
@@ -365,7 +368,10 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		plain_ask(&out, c->warm[target], p, &r, t, a);
 		if (c->o.artifacts)
 			write_artifacts(c, &r, target);
-		rc = judged(c, &(struct checked){t, file, name.s, versions.s, device.s, p, &r, &out, NULL}, t, a);
+		rc = judged(c,
+			&(struct checked){
+				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out},
+			t, a);
 	}
 	sb_free(&name);
 	sb_free(&versions);

@@ -303,6 +303,14 @@ static void print_form(struct request *r, enum form_printed form)
 	}
 }
 
+void compile_steps_put(struct strbuf *sb)
+{
+	for (int i = 0; i < compile_nstages(); i++)
+		sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
+	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+		sb_printf(sb, " %s", form_name[f]);
+}
+
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];

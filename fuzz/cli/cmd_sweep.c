@@ -7,6 +7,7 @@
 #include "compiled/targets/driver.h"
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
+#include "eager/base/guess.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/json.h"
 #include "eager/base/output.h"
@@ -171,6 +172,21 @@ static void on_end(void *ctx, const struct sweep_series *s)
 
 /* ---- what is asked ------------------------------------------------------------------------------------------------------------------- */
 
+static bool unknown_axis(const char *word, size_t n, struct err *err)
+{
+	struct guess g;
+	struct strbuf all;
+	sb_init(&all);
+	guess_start(&g, word, n);
+	for (int k = 0; k < NSWEEP_AXES; k++) {
+		sb_printf(&all, "%s%s", k ? ", " : "", sweep_axis_name[k]);
+		guess_add(&g, sweep_axis_name[k], strlen(sweep_axis_name[k]));
+	}
+	err_set(err, "--axis: '%.*s' is not one of %s%s", (int)n, word, all.s, guess_text(&g));
+	sb_free(&all);
+	return false;
+}
+
 static bool read_axes(unsigned *out, const char *text, struct err *err)
 {
 	*out = 0;
@@ -180,7 +196,7 @@ static bool read_axes(unsigned *out, const char *text, struct err *err)
 		while (k < NSWEEP_AXES && (strlen(sweep_axis_name[k]) != n || strncmp(sweep_axis_name[k], at, n) != 0))
 			k++;
 		if (k == NSWEEP_AXES)
-			return err_set(err, "--axis: '%.*s' is not one of stages, dtypes, options, shapes, versions", (int)n, at);
+			return unknown_axis(at, n, err);
 		*out |= 1u << k;
 		at += n;
 		if (!*at)

@@ -292,7 +292,7 @@ static int triage_all(const struct options *o)
 	interrupt_catch(NULL);
 	int rc = work_on(&t);
 	if (rc == EXIT_CLEAN)
-		rc = causes_print(o->db, o->json);
+		rc = causes_print(o->db, o->json, &o->look);
 	fflush(stdout);
 	if (rc == EXIT_CLEAN)
 		rc = list_todo(&left, o->db);

@@ -17,6 +17,7 @@ int cmd_targets(const struct options *o);  /* cmd_targets.c */
 int cmd_ops(const struct options *o);      /* cmd_info.c */
 int cmd_gen(const struct options *o);
 int cmd_compile(const struct options *o);  /* cmd_compile.c */
+void compile_steps_put(struct strbuf *sb); /* the words that --print-after knows, blanks between them */
 int cmd_selftest(const struct options *o); /* cmd_selftest.c */
 int cmd_eval(const struct options *o);     /* cmd_eval.c */
 int cmd_bench(const struct options *o);    /* bench.c */

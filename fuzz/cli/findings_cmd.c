@@ -10,12 +10,16 @@
 #include "eager/lang/op.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/findings_options.h"
+#include "fuzz/cli/pager.h"
 #include "fuzz/triage/title.h"
+#include "reports/cause/store_cause.h"
 #include "reports/life/baseline.h"
+#include "reports/render/causes_show.h"
 #include "reports/render/findings_print.h"
 #include "reports/render/findings_schema.h"
 #include "reports/render/findings_show.h"
 #include "reports/render/findings_sql.h"
+#include "reports/render/table.h"
 
 struct session {
 	const struct findings_options *o;
@@ -27,30 +31,25 @@ struct session {
 	int signal; /* that ended a query */
 };
 
-/* ---- the list: a few columns of v_findings, in fixed places under their names ------------------------------------------------------ */
+/* ---- the list: a few columns of v_findings ------------------------------------------------------------------------------------------ */
 
-static const struct list_column {
-	const char *name;
-	size_t width;
-} list_columns[] = {{"id", 8}, {"state", 10}, {"severity", 8}, {"kind", 10}, {"nobs", 6}, {"first_seen", 20}, {"last_seen", 20},
-	{"target", 26}, {"signature", 40}, {"ops", 0}};
+enum { SEVERITY_COLUMN = 2, LIST_COLUMNS = 10, LEAST_SIGNATURE = 20 };
+/* On a screen times are days, and columns are left out where there is no room for them. */
+static const struct table_column list_columns[LIST_COLUMNS] = {{"id", 8, 0, false, false}, {"state", 10, 7, false, false},
+	{"severity", 8, 0, false, false}, {"kind", 10, 5, false, false}, {"nobs", 6, 6, false, false}, {"first_seen", 20, 2, false, false},
+	{"last_seen", 20, 3, false, false}, {"target", 26, 4, false, false}, {"signature", 40, 0, true, false}, {"ops", 0, 1, false, false}};
 
-/* To the column's width, and two blanks more; the last one ends where it ends. */
-static void pad(struct strbuf *sb, size_t from, const struct list_column *c)
+static void layout_list(struct table *t, const struct look *look)
 {
-	while (c->width && sb->len < from + c->width)
-		sb_putc(sb, ' ');
-	sb_puts(sb, c->width ? "  " : "");
-}
-
-static void list_header(struct strbuf *sb)
-{
-	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
-		size_t before = sb->len;
-		sb_puts(sb, list_columns[k].name);
-		pad(sb, before, &list_columns[k]);
-	}
-	sb_putc(sb, '\n');
+	enum { DAY = 10, SCREEN_TARGET = 22, SCREEN_OPS = 30 };
+	*t = (struct table){.look = look, .n = LIST_COLUMNS};
+	memcpy(t->column, list_columns, sizeof list_columns);
+	for (int k = 0; k < LIST_COLUMNS && look->width; k++)
+		t->column[k].width = str_eq(t->column[k].name, "target") ? SCREEN_TARGET
+			: str_eq(t->column[k].name, "ops")                   ? SCREEN_OPS
+			: strstr(t->column[k].name, "_seen")                 ? DAY
+																 : t->column[k].width;
+	table_layout(t, LEAST_SIGNATURE);
 }
 
 static const struct store_value *column(int ncols, const char *const *names, const struct store_value *v, const char *name)
@@ -61,9 +60,32 @@ static const struct store_value *column(int ncols, const char *const *names, con
 	BUG("the list has no column %s", name);
 }
 
+static const char *cell_text(struct arena *a, const struct store_value *v)
+{
+	struct strbuf sb;
+	if (v->type == STORE_INT)
+		return arena_printf(a, "%" PRId64, v->i);
+	sb_init(&sb);
+	text_cell(&sb, v->s ? v->s : "", v->s ? v->nbytes : 0);
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
+static enum style cell_style(int k, const char *text)
+{
+	if (k != SEVERITY_COLUMN)
+		return STYLE_PLAIN;
+	return str_eq(text, finding_severity_name[SEVERITY_HIGH]) ? STYLE_HIGH
+		: str_eq(text, finding_severity_name[SEVERITY_NORMAL]) ? STYLE_NORMAL
+															   : STYLE_FAINT;
+}
+
 static bool print_list_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	struct printer *p = ctx;
+	struct table t;
+	struct arena a;
 	if (!v)
 		return true;
 	p->nrows++;
@@ -71,14 +93,17 @@ static bool print_list_row(void *ctx, int ncols, const char *const *names, const
 		print_json_row(p, ncols, names, v);
 		return printer_write(p);
 	}
+	layout_list(&t, &p->look);
 	if (p->nrows == 1)
-		list_header(&p->pending);
-	for (int k = 0; k < ARRAY_LEN(list_columns); k++) {
-		size_t before = p->pending.len;
-		print_cell(p, column(ncols, names, v, list_columns[k].name));
-		pad(&p->pending, before, &list_columns[k]);
+		table_head(&p->pending, &t);
+	arena_init(&a);
+	for (int k = 0; k < LIST_COLUMNS; k++) {
+		const char *text = cell_text(&a, column(ncols, names, v, list_columns[k].name));
+		if (p->look.width && strstr(list_columns[k].name, "_seen"))
+			text = arena_printf(&a, "%.*s", (int)strcspn(text, "T"), text);
+		table_cell(&p->pending, &t, k, text, cell_style(k, text));
 	}
-	sb_putc(&p->pending, '\n');
+	arena_free(&a);
 	return printer_write(p);
 }
 
@@ -115,11 +140,15 @@ static enum store_status do_list(struct session *x)
 	struct store_filter f = x->o->filter;
 	enum store_status status = check_words(x, WORD_OP, f.op, f.nops);
 	if (status == STORE_OK)
+		status = check_words(x, WORD_OP, f.op_any, f.nops_any);
+	if (status == STORE_OK)
 		status = check_words(x, WORD_TARGET, f.target, f.ntargets);
 	if (status == STORE_OK)
 		status = check_words(x, WORD_VERSION, f.version, f.nversions);
 	if (status == STORE_OK && x->o->since_last_run)
 		status = store_last_campaign(x->s, &f.since);
+	if (status == STORE_OK && x->o->new_since_last_run)
+		status = store_last_campaign(x->s, &f.new_since);
 	if (status == STORE_OK)
 		status = store_list(x->s, &f, print_list_row, &x->out);
 	if (status == STORE_OK && x->out.nrows == 0 && !x->out.json)
@@ -178,7 +207,7 @@ static enum store_status do_show(struct session *x)
 	struct hash128 id;
 	struct store_loaded f;
 	char shown[33];
-	enum store_status status = store_find_by_prefix(x->s, &id, x->o->argument);
+	enum store_status status = store_find_word(x->s, &id, x->o->argument, &x->a, &x->complaint);
 	if (status == STORE_OK)
 		status = store_load_finding(x->s, &f, &id, &x->a);
 	if (status != STORE_OK)
@@ -225,24 +254,98 @@ static void say_marked(struct strbuf *sb, const struct store_loaded *before, con
 	sb_putc(sb, '\n');
 }
 
-/* mark ID STATE: one event, two with a note. */
+/* What mark is to mark, each finding once. */
+struct marking {
+	int n, cap;
+	struct decision *d;
+};
+
+static void add_finding(struct session *x, struct marking *m, const struct hash128 *id)
+{
+	for (int i = 0; i < m->n; i++)
+		if (memcmp(&m->d[i].finding, id, sizeof *id) == 0)
+			return;
+	if (m->n == m->cap) {
+		m->d = ARENA_GROW(&x->a, struct decision, m->d, m->n, m->cap + 64);
+		m->cap += 64;
+	}
+	m->d[m->n] = x->o->decision;
+	m->d[m->n++].finding = *id;
+}
+
+/* All findings of a cause, but for the one that the others are to be duplicates of. */
+static enum store_status add_cause(struct session *x, struct marking *m, const struct store_cause *c, const struct hash128 *original)
+{
+	struct hash128 *id;
+	int n;
+	enum store_status status = store_cause_findings(&id, &n, x->s, c, &x->a);
+	for (int i = 0; i < n && status == STORE_OK; i++)
+		if (!original || memcmp(&id[i], original, sizeof *original) != 0)
+			add_finding(x, m, &id[i]);
+	if (status == STORE_OK)
+		sb_printf(&x->out.pending, "cause %d has %d finding%s\n", c->number, n, n == 1 ? "" : "s");
+	return status;
+}
+
+static enum store_status gather(struct session *x, struct marking *m, const struct hash128 *original)
+{
+	struct store_causes all = {0};
+	enum store_status status = STORE_OK;
+	bool read = false;
+	for (int i = 0; i < x->o->nids && status == STORE_OK; i++) {
+		const char *word = x->o->ids[i];
+		struct hash128 id;
+		if (!store_word_is_number(word)) {
+			status = store_find_by_prefix(x->s, &id, word);
+			if (status == STORE_OK)
+				add_finding(x, m, &id);
+			continue;
+		}
+		if (!read)
+			status = store_causes(&all, x->s, &x->a);
+		read = true;
+		const struct store_cause *c = status == STORE_OK ? store_causes_find(&all, word, &x->complaint) : NULL;
+		if (status == STORE_OK)
+			status = c ? add_cause(x, m, c, original) : STORE_BAD;
+	}
+	return status;
+}
+
+static enum store_status find_originals(struct session *x, struct marking *m, const struct hash128 *original)
+{
+	enum store_status status = STORE_OK;
+	for (int i = 0; i < m->n && status == STORE_OK && original; i++) {
+		m->d[i].duplicate_of = *original;
+		status = find_original(x, &m->d[i]);
+	}
+	return status;
+}
+
+/* mark ID... STATE: of each finding one event, two with a note; of all of them or of none. */
 static enum store_status do_mark(struct session *x)
 {
-	struct decision d = x->o->decision;
-	struct store_loaded before, after;
-	enum store_status status = store_find_by_prefix(x->s, &d.finding, x->o->argument);
-	if (status == STORE_OK && x->o->of)
-		status = store_find_by_prefix(x->s, &d.duplicate_of, x->o->of);
-	if (status == STORE_OK && x->o->of)
-		status = find_original(x, &d);
+	struct marking m = {0};
+	struct hash128 of;
+	const struct hash128 *original = x->o->of ? &of : NULL;
+	enum store_status status = original ? store_find_word(x->s, &of, x->o->of, &x->a, &x->complaint) : STORE_OK;
 	if (status == STORE_OK)
-		status = store_load_finding(x->s, &before, &d.finding, &x->a);
+		status = gather(x, &m, original);
 	if (status == STORE_OK)
-		status = finding_decide(x->s, &d, x->now, SCATTERPROOF);
+		status = find_originals(x, &m, original);
+	struct store_loaded *before = ARENA_ZNEW(&x->a, struct store_loaded, MAX(m.n, 1)), after;
+	for (int i = 0; i < m.n && status == STORE_OK; i++)
+		status = store_load_finding(x->s, &before[i], &m.d[i].finding, &x->a);
 	if (status == STORE_OK)
-		status = store_load_finding(x->s, &after, &d.finding, &x->a);
-	if (status == STORE_OK)
-		say_marked(&x->out.pending, &before, &after);
+		status = finding_decide_all(x->s, m.d, m.n, x->now, SCATTERPROOF);
+	for (int i = 0; i < m.n && status == STORE_OK; i++) {
+		status = store_load_finding(x->s, &after, &m.d[i].finding, &x->a);
+		if (status == STORE_OK)
+			say_marked(&x->out.pending, &before[i], &after);
+	}
+	if (status != STORE_OK)
+		sb_reset(&x->out.pending);
+	else if (m.n != 1)
+		sb_printf(&x->out.pending, "%d finding%s marked\n", m.n, m.n == 1 ? "" : "s");
 	return status;
 }
 
@@ -271,6 +374,23 @@ static enum store_status do_export(struct session *x)
 
 /* ---- causes ------------------------------------------------------------------------------------------------------------------------ */
 
+static enum store_status show_cause(struct session *x, const struct store_causes *all)
+{
+	struct hash128 id;
+	struct store_loaded f;
+	const struct store_cause *c = store_causes_find(all, x->o->argument, &x->complaint);
+	if (!c)
+		return STORE_BAD;
+	enum store_status status = store_find_by_prefix(x->s, &id, c->full_id);
+	if (status == STORE_OK)
+		status = store_load_finding(x->s, &f, &id, &x->a);
+	if (status == STORE_OK && x->o->json)
+		cause_json(&x->out.pending, c);
+	else if (status == STORE_OK)
+		cause_page(&x->out.pending, c, &f, x->o->db, &x->out.look);
+	return status;
+}
+
 static enum store_status do_causes(struct session *x)
 {
 	struct store_causes all;
@@ -278,12 +398,13 @@ static enum store_status do_causes(struct session *x)
 	if (status != STORE_OK)
 		return status;
 	titles_write(&all, &x->a);
-	for (int i = 0; i < all.n; i++) {
-		const struct store_cause *c = &all.cause[i];
-		sb_printf(&x->out.pending, "%d  %s  %s  %" PRId64 "  ", c->number, c->id, finding_severity_name[c->severity], c->nobs);
-		text_cell(&x->out.pending, c->title, strlen(c->title));
-		sb_putc(&x->out.pending, '\n');
-	}
+	if (x->o->argument)
+		return show_cause(x, &all);
+	if (!x->o->json)
+		causes_list(&x->out.pending, &all, x->o->all, &x->out.look);
+	for (int i = 0; i < all.n && x->o->json; i++)
+		if (all.cause[i].open || x->o->all)
+			cause_json(&x->out.pending, &all.cause[i]);
 	return STORE_OK;
 }
 
@@ -330,7 +451,31 @@ static int open_and_run(struct session *x)
 	return code;
 }
 
-int cmd_findings(int argc, char **argv)
+/* What people read with their eyes, of a length that nobody knows before. */
+static bool is_paged(const struct findings_options *o)
+{
+	return o->help
+		|| (!o->json
+			&& (o->verb == FINDINGS_LIST || o->verb == FINDINGS_SHOW || o->verb == FINDINGS_CAUSES || o->verb == FINDINGS_SCHEMA));
+}
+
+static int run_paged(struct session *x, const struct screen *screen)
+{
+	struct pager pager = {.on = false};
+	int code;
+	if (is_paged(x->o))
+		pager_begin(&pager, screen);
+	if (x->o->help) {
+		findings_usage(&x->out.pending, help_width(screen->look.width));
+		code = exit_code(x, STORE_OK);
+	} else {
+		code = open_and_run(x);
+	}
+	pager_end(&pager);
+	return code;
+}
+
+int cmd_findings(int argc, char **argv, const struct screen *screen)
 {
 	struct findings_options o;
 	struct session x = {.o = &o, .now = clock_unix_ms()};
@@ -340,15 +485,11 @@ int cmd_findings(int argc, char **argv)
 	sb_init(&x.complaint);
 	bool ok = findings_options_parse(&o, argc, argv, x.now, &x.a, &err);
 	printer_init(&x.out, ok && o.json);
-	if (!ok) {
-		findings_usage(&x.complaint);
-		fprintf(stderr, "scatterproof findings: %s\n%s", err.msg, x.complaint.s);
-	} else if (o.help) {
-		findings_usage(&x.out.pending);
-		code = exit_code(&x, STORE_OK);
-	} else {
-		code = open_and_run(&x);
-	}
+	x.out.look = screen->look;
+	if (ok)
+		code = run_paged(&x, screen);
+	else
+		fprintf(stderr, "%sscatterproof findings: %s\n", findings_synopsis, err.msg);
 	printer_free(&x.out);
 	sb_free(&x.complaint);
 	arena_free(&x.a);

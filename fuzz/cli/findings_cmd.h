@@ -5,6 +5,7 @@
 #ifndef SCATTERPROOF_FINDINGS_CMD_H
 #define SCATTERPROOF_FINDINGS_CMD_H
 
-int cmd_findings(int argc, char **argv); /* argv[0] is "findings" */
+struct screen;
+int cmd_findings(int argc, char **argv, const struct screen *screen); /* argv[0] is "findings" */
 
 #endif

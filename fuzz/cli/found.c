@@ -5,6 +5,7 @@
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/campaign/environment.h"
+#include "reports/cause/store_cause.h"
 
 static bool is_program(const struct store_loaded_obs *o, const char *prefix)
 {
@@ -47,16 +48,19 @@ static int load_finding(struct store_loaded *f, const struct options *o, struct 
 	enum store_status st;
 	struct err err = {0};
 	struct hash128 id;
+	struct strbuf complaint;
 	struct store *s = store_open(&st, o->db, STORE_READ, &err);
 	if (!s) {
 		complain("%s", err.msg);
 		return store_exit_code(st);
 	}
-	st = store_find_by_prefix(s, &id, o->file[0]);
+	sb_init(&complaint);
+	st = store_find_word(s, &id, o->file[0], a, &complaint);
 	if (st == STORE_OK)
 		st = store_load_finding(s, f, &id, a);
 	if (st != STORE_OK)
-		complain("%s", store_message(s));
+		complain("%s", complaint.len ? complaint.s : store_message(s));
+	sb_free(&complaint);
 	store_close(s, NULL);
 	return store_exit_code(st);
 }

@@ -12,6 +12,7 @@
 #include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
 #include "fuzz/cli/findings_cmd.h"
+#include "fuzz/cli/pager.h"
 
 typedef int verb_fn(const struct options *o);
 static const struct {
@@ -73,10 +74,23 @@ static int run_into_file(verb_fn *run, const struct options *o)
 	return close_output(&file, rc);
 }
 
-static int run_verb(verb_fn *run, int argc, char **argv)
+/* verb NULL: of all verbs. */
+static void print_help(const char *verb, const struct screen *screen)
+{
+	struct strbuf sb;
+	struct pager pager;
+	sb_init(&sb);
+	help_print(&sb, verb, help_width(screen->look.width));
+	pager_begin(&pager, screen);
+	fwrite(sb.s, 1, sb.len, stdout);
+	pager_end(&pager);
+	sb_free(&sb);
+}
+
+static int run_verb(verb_fn *run, int argc, char **argv, const struct screen *screen)
 {
 	static char self[4096];
-	struct options o = {.self = self_path(self, sizeof self)};
+	struct options o = {.self = self_path(self, sizeof self), .look = screen->look};
 	struct err err = {0};
 	bool help;
 	if (!options_parse(&o, argc, argv, &help, &err)) {
@@ -84,23 +98,52 @@ static int run_verb(verb_fn *run, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (help) {
-		options_help(stdout, argv[0]);
+		print_help(argv[0], screen);
 		return EXIT_CLEAN;
 	}
 	return o.out && !str_eq(o.out, "-") ? run_into_file(run, &o) : run(&o);
 }
 
-static int dispatch(int argc, char **argv)
+static int unknown_verb(const char *verb)
+{
+	complain("unknown verb '%s' (try --help)%s", verb, verb_guess(&(struct guess){0}, verb));
+	return EXIT_USAGE;
+}
+
+/* `help VERB` is `VERB --help`. */
+static int help_of(const char *verb, const struct screen *screen)
+{
+	int n;
+	const struct verb_info *v = verbs_table(&n);
+	for (int i = 0; i < n; i++)
+		if (str_eq(verb, v[i].name)) {
+			print_help(verb, screen);
+			return EXIT_CLEAN;
+		}
+	return unknown_verb(verb);
+}
+
+static int dispatch(int argc, char **argv, const struct screen *screen)
 {
 	const char *verb = argc > 1 ? argv[1] : "--help";
+	if (str_eq(verb, "help") && argc == 3)
+		return help_of(argv[2], screen);
 	bool help = str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help"), version = str_eq(verb, "--version");
 	if ((help || version) && argc > 2) {
-		complain("'%s' is not understood after %s (VERB --help tells the options of a verb)", argv[2], verb);
+		complain("'%s' is not understood after %s (VERB --help tells the options of a verb)", argv[str_eq(verb, "help") ? 3 : 2], verb);
 		return EXIT_USAGE;
 	}
 	if (help) {
-		options_help(argc > 1 ? stdout : stderr, NULL);
-		return argc > 1 ? EXIT_CLEAN : EXIT_USAGE;
+		if (argc > 1) {
+			print_help(NULL, screen);
+			return EXIT_CLEAN;
+		}
+		struct strbuf sb;
+		sb_init(&sb);
+		help_print(&sb, NULL, help_width(screen->look.width));
+		fwrite(sb.s, 1, sb.len, stderr);
+		sb_free(&sb);
+		return EXIT_USAGE;
 	}
 	if (version) {
 		puts(SCATTERPROOF);
@@ -111,12 +154,11 @@ static int dispatch(int argc, char **argv)
 	if (str_eq(verb, PACKAGE_VERB) && argc == 3)
 		return package_child(argv[2]);
 	if (str_eq(verb, "findings"))
-		return cmd_findings(argc - 1, argv + 1);
+		return cmd_findings(argc - 1, argv + 1, screen);
 	for (int i = 0; i < ARRAY_LEN(verbs); i++)
 		if (str_eq(verb, verbs[i].name))
-			return run_verb(verbs[i].run, argc - 1, argv + 1);
-	complain("unknown verb '%s' (try --help)%s", verb, verb_guess(&(struct guess){0}, verb));
-	return EXIT_USAGE;
+			return run_verb(verbs[i].run, argc - 1, argv + 1, screen);
+	return unknown_verb(verb);
 }
 
 /* `git bisect run` takes every code below 128 but 0 and 125 for "bad", and the others for a wish to end. So whatever happens to
@@ -156,5 +198,14 @@ int main(int argc, char **argv)
 	output_standard(&errors, STDERR_FILENO);
 	stdout = out.file;
 	stderr = errors.file;
-	return code_of(close_output(&out, dispatch(argc, argv)), argc, argv);
+	struct screen screen;
+	struct err err = {0};
+	int rc = EXIT_USAGE;
+	if (screen_options(&screen, &argc, argv, &err)) {
+		out.styled = screen.look.color;
+		rc = dispatch(argc, argv, &screen);
+	} else {
+		complain("%s", err.msg);
+	}
+	return code_of(close_output(&out, rc), argc, argv);
 }

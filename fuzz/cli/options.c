@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compiled/decompose/decompose.h"
 #include "fuzz/cli/arguments.h"
 #include "fuzz/cli/bench.h"
+#include "fuzz/cli/option_values.h"
 #include "fuzz/triage/verdict.h"
 #include "eager/base/duration.h"
 
@@ -96,7 +96,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_NO_RECHECK] = {"--no-recheck", NULL, "fuzz", "do not begin with the findings of the store that are known or fixed"},
 	[O_PROGRAM_ID] = {"--program", "ID", "repro confirm minimize blame sweep",
 		"another of the finding's programs (`findings show` lists them); default: the minimised one, or its first"},
-	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary: stages, dtypes, options, shapes, versions (default: all)"},
+	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary (default: all)"},
 	[O_SINCE] = {"--since", NULL, "sweep",
 		"only the first and the last version that fail, of those installed, in one line; without an ID: of every finding with a cause"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
@@ -108,7 +108,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
-		"every program must get it (pass, mismatch, ...): 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
+		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
 	[O_SHORT] = {"--short", "FILE", "repro",
 		"write the shortest script that shows it beside eager, as a bug report wants it; it is run on every installed version first;\n"
@@ -135,11 +135,18 @@ static const struct option_row opts[NOPTS] = {
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
 
-/* words: how many may follow the verb beside its options. */
-static const struct verb_info {
-	const char *name, *usage, *help;
-	int words;
-} verbs[] = {
+/* What enumerated options know. */
+static option_values_fn *const values[NOPTS] = {[O_POLICY] = policy_values,
+	[O_DTYPES] = dtype_values,
+	[O_AXIS] = axis_values,
+	[O_EXPECT] = verdict_values,
+	[O_PRINT_AFTER] = print_after_values,
+	[O_PART] = part_values,
+	[O_DEFECT] = defect_values,
+	[O_FAIL_ON] = fail_on_values};
+const struct option_table options_table = {opts, values, NOPTS};
+
+static const struct verb_info verbs[] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
 	{"check", "FILE|DIR... [--target NAME]",
 		"judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
@@ -154,7 +161,7 @@ static const struct verb_info {
 	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since] | --since --db FILE",
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
-	{"findings", "[--open --op NAME --since DATE | show ID | sql 'select ...' | mark ID STATE | export --known] --db FILE",
+	{"findings", "[--open --op NAME --since DATE | causes | show ID | sql 'select ...' | mark ID... STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
 		MAX_FILES},
@@ -170,43 +177,10 @@ static const struct verb_info {
 		"measure generator, reference, comparison and drivers; prints figures of one run; sections:" BENCH_NAMES, MAX_FILES},
 };
 
-/* The rows that the step decompose leaves, from its table; inputs are the language's own. */
-static void core_dialect(FILE *f)
+const struct verb_info *verbs_table(int *n)
 {
-	int column = fprintf(f, "\nthe core dialect (--print-after decompose):");
-	for (int op = 0; op < op_nrows; op++) {
-		if (op_info[op].family == F_INPUT || op_has(op, T_MUTATES) || !decompose_is_core(op))
-			continue;
-		if (column + (int)strlen(op_info[op].name) > 130)
-			column = fprintf(f, "\n ") - 1;
-		column += fprintf(f, " %s", op_info[op].name);
-	}
-	fprintf(f, "; copy_ to inputs\n");
-}
-
-void options_help(FILE *f, const char *verb)
-{
-	if (!verb)
-		fprintf(
-			f, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
-	for (int i = 0; i < ARRAY_LEN(verbs); i++) {
-		if (!verb)
-			fprintf(f, "  %-9s %s\n", verbs[i].name, verbs[i].help);
-		else if (str_eq(verb, verbs[i].name))
-			fprintf(f, "usage: scatterproof %s %s\n\n%s\n\n", verb, verbs[i].usage, verbs[i].help);
-	}
-	if (!verb)
-		fprintf(f,
-			"\n  scatterproof VERB --help tells the options of a verb.\n\n"
-			"exit codes: 0 clean, or only findings that a person has marked; 1 a finding that nobody marked, found now or seen again\n"
-			"(--fail-on; repro: it still happens); 2 usage or bad input; 3 a target or device is missing or broken, or a file cannot\n"
-			"be written; 4 the run does not count (too little was judged; repro: it cannot be told); 128+n ended by signal n, store\n"
-			"committed\n");
-	for (int i = 0; verb && i < NOPTS; i++)
-		if (option_known(&opts[i], verb))
-			fprintf(f, "  %-11s %-5s %s\n", opts[i].name, opts[i].value ? opts[i].value : "", opts[i].help);
-	if (verb && str_eq(verb, "compile"))
-		core_dialect(f);
+	*n = ARRAY_LEN(verbs);
+	return verbs;
 }
 
 static bool int_parse(int64_t *out, const char *text, int64_t min, int64_t max, struct err *err)
@@ -367,6 +341,7 @@ static bool add_word(struct options *o, const char *word, struct err *err)
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err)
 {
 	const char *verb = argv[0], *self = o->self;
+	const struct look look = o->look;
 	char who[64];
 	snprintf(who, sizeof who, "%s: ", verb);
 	struct arguments r = {.row = opts,
@@ -377,7 +352,7 @@ bool options_parse(struct options *o, int argc, char **argv, bool *help, struct 
 		.argc = argc,
 		.argv = argv};
 	*o = (struct options){
-		.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .fail_on = {.least = SEVERITY_NORMAL}};
+		.expect = -1, .jobs = 1, .shard_count = 1, .policy = "default", .self = self, .look = look, .fail_on = {.least = SEVERITY_NORMAL}};
 	*help = false;
 	for (;;)
 		switch (arguments_next(&r, err)) {

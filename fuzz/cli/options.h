@@ -4,6 +4,8 @@
 
 #include "compiled/targets/target.h"
 #include "eager/base/guess.h"
+#include "eager/base/screen.h"
+#include "fuzz/cli/help.h"
 #include "fuzz/campaign/tally.h"
 #include "fuzz/campaign/source.h"
 
@@ -53,6 +55,7 @@ struct options {
 	const char *file[MAX_FILES];
 	const char *directory; /* of a shard: where the user is */
 	const char *self;      /* path of this binary */
+	struct look look;      /* of standard output */
 };
 
 /* argv[0] is the verb. False: err says what is wrong; *help is set if --help was given (then nothing else matters). */
@@ -72,7 +75,8 @@ static inline struct program_source options_source(const struct options *o)
 		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
-void options_help(FILE *f, const char *verb);               /* verb NULL: all verbs, one line each */
+const struct verb_info *verbs_table(int *n); /* all that people type */
+extern const struct option_table options_table;
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);
 

@@ -2,6 +2,8 @@
 #include "compiled/targets/driver.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"
+#include "fuzz/triage/confirm.h"
+#include "fuzz/triage/facts.h"
 
 /* The plainest spelling that fails in the same way: what only the overload shows concerns few. */
 static const char *reach_of(struct triage_case *c, const struct failure *f)
@@ -34,7 +36,23 @@ static bool go_on(void *ctx, const char *what)
 	return !case_over(c);
 }
 
-static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause)
+static const char *facts_of(struct triage_case *c, const struct ran *ran, const struct blame *b, const char *reach)
+{
+	struct facts f = {.p = &c->x.p, .t = &c->x.t, .ran = ran, .blame = b, .reach = reach, .same = ""};
+	struct strbuf versions, device;
+	sb_init(&versions);
+	sb_init(&device);
+	if (ran->outcome.verdict == VD_MISMATCH && ran->result.status == RES_OK)
+		f.same = confirm_excuse(c->runner, &c->x.p, &c->x.t, c->a);
+	runner_versions(&versions, &device, c->runner, &c->x.t);
+	f.versions = versions.s;
+	const char *json = facts_json(&f, c->a);
+	sb_free(&device);
+	sb_free(&versions);
+	return json;
+}
+
+static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause, const char *facts)
 {
 	const char *cure = cause_cure(b, c->a);
 	case_begin(c);
@@ -46,6 +64,7 @@ static bool record(struct triage_case *c, const struct blame *b, const char *rea
 	case_event(c, EVENT_CAUSE, cause, NULL);
 	for (int i = 0; i < b->nartifacts; i++)
 		case_artifact(c, b->artifact[i].name, b->artifact[i].text);
+	case_artifact(c, FACTS_ARTIFACT, facts);
 	return case_end(c);
 }
 
@@ -63,5 +82,6 @@ int step_blame(struct triage_case *c, const char **how)
 	*how = arena_printf(c->a, "%s%s%s", b.sentence, reach[0] ? "; reached from: " : "", reach);
 	if (b.stopped)
 		return EXIT_VOID;
-	return record(c, &b, reach, cause_of(&c->x.p, &f, &b, &c->x.t, c->a)) ? EXIT_CLEAN : EXIT_TARGET;
+	const char *facts = c->store ? facts_of(c, &ran, &b, reach) : "";
+	return record(c, &b, reach, cause_of(&c->x.p, &f, &b, &c->x.t, c->a), facts) ? EXIT_CLEAN : EXIT_TARGET;
 }

@@ -8,7 +8,7 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_RUNGS = 16, MAX_GRAPH_OPS = 32 };
+enum { MAX_GRAPH_OPS = 32 };
 
 struct blaming {
 	struct blame *out;
@@ -38,6 +38,13 @@ static void ask(struct blaming *b, struct ran *ran, const struct prog *p, const 
 /* It ran, was judged, and nothing is wrong. */
 static bool is_right(const struct ran *ran) { return ran->asked && !ran->broken && ran->outcome.verdict == VD_PASS; }
 
+/* Does what might be a cure make it right? */
+static bool cures(struct blaming *b, const struct ran *ran)
+{
+	b->out->ntried += ran->asked && !ran->broken;
+	return is_right(ran);
+}
+
 /* ---- the ladder ---------------------------------------------------------------------------------------------------------------------- */
 
 /* The lowest rung that fails as t does; right: the highest right one below it. */
@@ -53,6 +60,8 @@ static void climb(struct blaming *b, const struct target *t, const struct failur
 		if (target_stage(&rung[i])->predicts)
 			continue;
 		ask(b, &ran, b->p, &rung[i], target_stage(&rung[i])->name);
+		if (ran.asked && !ran.broken)
+			b->out->rung[b->out->nrungs++] = (struct rung){target_stage(&rung[i])->name, ran.outcome.verdict};
 		if (is_right(&ran))
 			b->out->right = target_stage(&rung[i])->name;
 		else if (ran.asked && !failure_is(f, &ran.outcome)) /* another failure, a refusal: neither right nor this */
@@ -84,6 +93,9 @@ static void predict(struct blaming *b)
 			continue;
 		const struct result_meta_mismatch *m = &ran.result.mismatch[0];
 		b->predicted = arena_strdup(b->a, m->op);
+		b->out->prediction = *m;
+		b->out->prediction.op = b->predicted;
+		b->out->prediction.detail = arena_strdup(b->a, m->detail);
 		b->prediction = arena_printf(
 			b->a, "%s predicts %s%s wrong: %s", target_stage(&rung[i])->name, m->op, m->backward ? " of the backward" : "", m->detail);
 	}
@@ -113,7 +125,7 @@ static void try_option(struct blaming *b, const struct target_option *o, const c
 	if (!target_with(&with, &b->t, o, NULL))
 		return;
 	ask(b, &ran, b->p, &with, what);
-	if (is_right(&ran))
+	if (cures(b, &ran))
 		add_cure(b, o, what);
 }
 
@@ -201,7 +213,7 @@ static void copy_values(struct blaming *b)
 		if (!node_is_input(&b->p->node[i]) && edit_copy(&q, b->p, i, &edited, &err)) {
 			const char *what = arena_printf(b->a, "copying `%s`, the result of %s", b->p->node[i].name, op_info[b->p->node[i].op].name);
 			ask(b, &ran, &q, &b->t, what);
-			if (is_right(&ran))
+			if (cures(b, &ran))
 				add_cure(b, NULL, what);
 		}
 		arena_free(&edited);
@@ -265,7 +277,7 @@ static void switch_off(struct blaming *b)
 		struct ran ran;
 		const char *what = arena_printf(b->a, "leaving %s=%s away", b->t.option[i].name, b->t.option[i].value);
 		ask(b, &ran, b->p, &without, what);
-		if (is_right(&ran))
+		if (cures(b, &ran))
 			add_cure(b, NULL, what);
 	}
 	bool named = b->out->ncures > 0;

@@ -47,8 +47,7 @@ static int with_other_data(int *asked, bool *spoils, struct runner *r, const str
 	return n;
 }
 
-/* The family's own comparisons; one line. */
-static const char *excuse_of(struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
+const char *confirm_excuse(struct runner *r, const struct prog *p, const struct target *t, struct arena *a)
 {
 	struct ran ran;
 	struct target with;
@@ -98,5 +97,5 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 	if (patient)
 		runner_be_patient(r, t, false);
 	if (out->class == CONFIRM_SEEN)
-		out->excuse = excuse_of(r, p, t, a);
+		out->excuse = confirm_excuse(r, p, t, a);
 }

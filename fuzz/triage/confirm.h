@@ -21,6 +21,8 @@ struct confirmation {
 	const char *how;    /* "diverges 2 times of 2 in a fresh process, and there with 3 of 3 other data seeds" */
 	const char *excuse; /* what the family's own comparisons say of it, "" if nothing is known */
 };
+/* What the family's own comparisons say of p on t, one line: "assert_close: equal;same: equal"; "" if they cannot be asked. */
+const char *confirm_excuse(struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
 /* t: as runner_start left it. Its child is warm afterwards, and has run p. */
 void confirm(struct confirmation *out, struct runner *r, const struct prog *p, const struct target *t, struct arena *a);
 

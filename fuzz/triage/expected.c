@@ -37,11 +37,10 @@ static int64_t row_length(const struct meta *m)
 	return MAX(n, 1);
 }
 
-/* An output or gradient; NULL: the reference has none of that number. */
-static const struct ref_value *value_of(const struct reference *ref, const struct tensor_name *n)
+const struct ref_value *expected_value(const struct reference *ref, enum tensor_role role, int index)
 {
-	int count = n->role == TR_OUTPUT ? ref->nouts : n->role == TR_GRADIENT ? ref->ngrads : 0;
-	return n->index >= count ? NULL : n->role == TR_OUTPUT ? &ref->out[n->index] : &ref->grad[n->index];
+	int count = role == TR_OUTPUT ? ref->nouts : role == TR_GRADIENT ? ref->ngrads : 0;
+	return index >= count ? NULL : role == TR_OUTPUT ? &ref->out[index] : &ref->grad[index];
 }
 
 /* False: there are no elements to speak of. */
@@ -54,7 +53,7 @@ static bool find_elements(struct wanted *w, const struct reference *ref, const s
 		*w = (struct wanted){.val = c->val, .n = c->n, .row = MAX(c->n, 1), .dtype = c->dtype};
 		return true;
 	}
-	const struct ref_value *v = value_of(ref, n);
+	const struct ref_value *v = expected_value(ref, n->role, n->index);
 	if (!v || !v->present || v->meta.device == DEV_META)
 		return false;
 	*w = (struct wanted){.val = v->val, .n = v->n, .row = row_length(&v->meta), .dtype = v->meta.dtype, .out = v};
@@ -552,7 +551,7 @@ bool expected_emit(
 		return false;
 	}
 	const struct reference *ref = &jc.ref[c->call];
-	const struct ref_value *v = value_of(ref, &c->tensor);
+	const struct ref_value *v = expected_value(ref, c->tensor.role, c->tensor.index);
 	bool elements = c->parts & CLAIM_ELEMENTS && find_elements(&w, ref, &c->tensor);
 	*why = arena_printf(a, "the reference has no %s in call %d", tensor_name_text(&c->tensor, a), c->call);
 	if (c->tensor.role == TR_STORAGE ? !elements : !v || v->meta.device == DEV_META)

@@ -27,6 +27,8 @@ enum {
 	MAX_EXPECTED = 1 << 18 /* elements beyond which there is none: the script says so */
 };
 
+/* An output or gradient; NULL: the reference has none of that number. */
+const struct ref_value *expected_value(const struct reference *ref, enum tensor_role role, int index);
 /* The outermost numbers of dt that the finite part of v accepts. */
 void expected_ends(double *low, double *high, const struct num *v, enum dtype dt);
 /* "output 0", "x.grad", "input x afterwards": as the script calls it. */

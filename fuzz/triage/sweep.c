@@ -87,9 +87,7 @@ static void describe_elements(struct sweep_row *row, const struct prog *q, const
 	row->at = place_text(c->sample[0].index, v->shape, a);
 	row->want_sum = c->want_sum;
 	row->got_sum = c->got_sum;
-	double size = fabs(c->want_sum);
-	row->ratio = size > 16 * c->sum_radius ? c->got_sum / c->want_sum : NAN;
-	row->within = c->sum_radius / size * (1 + fabs(row->ratio));
+	row->ratio = compared_ratio(&row->within, c);
 }
 
 enum sweep_answer sweep_answer_of(const struct failure *f, const struct outcome *o)

@@ -2,6 +2,7 @@
 #include "fuzz/triage/title.h"
 
 #include "compiled/targets/driver.h"
+#include "compiled/targets/message.h"
 #include "eager/base/escape.h"
 #include "eager/lang/prog.h"
 #include "generated/op_id.h"
@@ -92,14 +93,34 @@ static const char *shape_of(const struct store_cause *c, const char *pattern, st
 	return "wrong";
 }
 
+/* What is shown of a message. */
+static const char *cut_message(const char *from, struct arena *a)
+{
+	const size_t n = strlen(from), cut = utf8_cut(from, MIN(n, (size_t)MOST_MESSAGE));
+	return arena_printf(a, "%.*s%s", (int)cut, from, cut < n ? "…" : "");
+}
+
 /* Behind the first ": " of a cause or signature, without the kind: the message of what raises. */
 static const char *message_of(const char *text, const char *kind, struct arena *a)
 {
 	const char *from = strstr(text, kind);
 	from = from ? from + strlen(kind) : text;
 	from += strspn(from, " ");
-	const size_t n = strlen(from), cut = utf8_cut(from, MIN(n, (size_t)MOST_MESSAGE));
-	return arena_printf(a, "%.*s%s", (int)cut, from, cut < n ? "…" : "");
+	return cut_message(from, a);
+}
+
+/* Signatures lose numbers, so that those of several sizes are one; people read the first message with them. */
+static const char *raises(const struct store_cause *c, struct arena *a)
+{
+	static const char accepts[] = "runs what eager refuses: ", again[] = "the target raises: ";
+	struct target t;
+	struct err err = {0};
+	const char *said = str_starts(c->raised, again) ? c->raised + strlen(again) : c->raised;
+	if (str_starts(said, accepts))
+		return arena_printf(a, "runs what eager refuses (\"%s\")", cut_message(said + strlen(accepts), a));
+	if (!said[0] || !target_parse(&t, c->target, &err))
+		return arena_printf(a, "raises \"%s\"", message_of(c->text, "raise", a));
+	return arena_printf(a, "raises \"%s\"", cut_message(message_first_line(said, &t, a), a));
 }
 
 static const char *fault(const struct store_cause *c, const char *pattern, struct arena *a)
@@ -113,7 +134,7 @@ static const char *fault(const struct store_cause *c, const char *pattern, struc
 	case FINDING_ALIAS: return "results share memory differently than in eager";
 	case FINDING_META: return strstr(c->text, "strides alone") ? "strides differ from eager" : "sizes, dtype or strides differ from eager";
 	case FINDING_NONENESS: return "a gradient is None, or should be";
-	case FINDING_RAISE: return arena_printf(a, "raises \"%s\"", message_of(c->text, "raise", a));
+	case FINDING_RAISE: return raises(c, a);
 	case FINDING_CRASH: return "the process dies";
 	case FINDING_HANG: return "does not end";
 	case FINDING_INVARIANT: return arena_printf(a, "breaks an invariant: %s", message_of(c->text, "invariant", a));

@@ -294,3 +294,12 @@ void compare_values(struct compared *out, const struct num *want, int64_t n, con
 	out->pattern = classify(out, &v, stale, nstale);
 	add_up(out, &v);
 }
+
+double compared_ratio(double *within, const struct compared *c)
+{
+	const double size = fabs(c->want_sum);
+	const double ratio = size > 16 * c->sum_radius ? c->got_sum / c->want_sum : NAN;
+	if (within)
+		*within = c->sum_radius / size * (1 + fabs(ratio));
+	return ratio;
+}

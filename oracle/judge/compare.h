@@ -63,5 +63,7 @@ struct stale {
 };
 void compare_values(struct compared *out, const struct num *want, int64_t n, const struct meta *meta, const void *data,
 	const struct stale *stale, int nstale);
+/* got_sum / want_sum; NaN where the sum that must be is too uncertain, or nothing is wrong. *within: how well it is known; may be NULL. */
+double compared_ratio(double *within, const struct compared *c);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "eager/base/version.h"
+
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
 /* What finding_cause names a finding without a cause by: kind, these words, signature. */
@@ -31,19 +33,28 @@ enum column {
 	ISSUE,
 	SIGNATURE,
 	OPEN,
+	VERSIONS,
+	RAISED,
 	NCOLUMNS
 };
 
 static const char sql[] =
+	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on o.finding = g.finding and "
+	"o.verdict <> 'pass' join environment e on e.id = o.environment where e.version <> '' and instr(e.version, ' ') = 0), "
+	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause) "
 	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
-	"c.ids, f.kind, s.target, p.text, s.program <> f.program, "
+	"c.ids, f.kind, s.target, p.text, s.minimised, "
 	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
 	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
 	"coalesce((select i.url from finding_cause g join event e on e.finding = g.finding join issue i on i.id = e.issue where g.cause = c.cause "
 	"order by e.at desc limit 1), ''), s.signature, "
-	"exists (select 1 from finding_state t where t.open and instr(' ' || c.states || ' ', ' ' || t.name || ' ')) as open "
-	"from v_causes c join finding f on lower(hex(f.id)) = c.full_id join finding_summary s on s.finding = f.id join program p on p.id = s.program "
-	"order by not open, c.severity, c.reach = 'aten', c.cause like '%" NOT_TRIAGED "%', c.nobs desc, c.cause";
+	"c.open, "
+	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
+	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
+	"verdict <> 'pass' order by at, id limit 1), '') else '' end "
+	"from v_causes c left join versions n on n.cause = c.cause join finding f on lower(hex(f.id)) = c.full_id "
+	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
+	"order by c.number";
 
 struct reading {
 	struct store_causes *out;
@@ -69,6 +80,20 @@ static const char *const *words_of(int *n, const char *text, struct arena *a)
 	return word;
 }
 
+static int older_first(const void *a, const void *b)
+{
+	return version_compare(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "2.15.0 2.9.0": in the order of versions. */
+static const char *const *versions_of(int *n, const char *text, struct arena *a)
+{
+	const char **word = (const char **)(uintptr_t)words_of(n, text, a);
+	if (*n > 1)
+		qsort(word, (size_t)*n, sizeof *word, older_first);
+	return word;
+}
+
 static struct store_cause cause_of_row(const struct store_value *v, int number, struct arena *a)
 {
 	int n;
@@ -88,6 +113,7 @@ static struct store_cause cause_of_row(const struct store_value *v, int number, 
 		.ops = text_at(&v[OPS], a),
 		.program = text_at(&v[PROGRAM], a),
 		.issue = text_at(&v[ISSUE], a),
+		.raised = text_at(&v[RAISED], a),
 		.first_seen = text_at(&v[FIRST], a),
 		.last_seen = text_at(&v[LAST], a),
 		.nfindings = v[NFINDINGS].i,
@@ -98,6 +124,7 @@ static struct store_cause cause_of_row(const struct store_value *v, int number, 
 	if (!finding_kind_find(&c.kind, text_at(&v[KIND], a)))
 		BUG("a foreign key holds");
 	c.ids = words_of(&c.nids, text_at(&v[IDS], a), a);
+	c.versions = versions_of(&c.nversions, text_at(&v[VERSIONS], a), a);
 	c.states = words_of(&n, text_at(&v[STATES], a), a);
 	c.targets = words_of(&n, text_at(&v[TARGETS], a), a);
 	return c;
@@ -126,9 +153,48 @@ enum store_status store_causes(struct store_causes *out, struct store *s, struct
 	return store_query_sql(s, sql, NULL, take_row, &r);
 }
 
+struct gathering {
+	struct store *s;
+	struct hash128 *id;
+	int n, cap;
+	struct arena *a;
+	bool wrong;
+};
+
+static bool take_id(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct gathering *g = ctx;
+	(void)ncols, (void)names;
+	if (!v)
+		return true;
+	if (g->n == g->cap) {
+		g->id = ARENA_GROW(g->a, struct hash128, g->id, g->n, g->cap + 16);
+		g->cap += 16;
+	}
+	g->wrong |= store_find_by_prefix(g->s, &g->id[g->n++], v->s) != STORE_OK;
+	return !g->wrong;
+}
+
+enum store_status store_cause_findings(struct hash128 **id, int *n, struct store *s, const struct store_cause *c, struct arena *a)
+{
+	struct gathering g = {.s = s, .a = a};
+	enum store_status status = store_query_sql(s,
+		arena_printf(a,
+			"select lower(hex(g.finding)) from finding_cause g where g.cause = (select cause from finding_cause where finding = x'%s') "
+			"order by 1",
+			c->full_id),
+		NULL, take_id, &g);
+	*id = g.id;
+	*n = g.n;
+	return g.wrong ? STORE_IO : status;
+}
+
 /* ---- words --------------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_number(const char *word) { return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0; }
+bool store_word_is_number(const char *word)
+{
+	return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0;
+}
 
 static const struct store_cause *by_number(const struct store_causes *all, const char *word, struct strbuf *complaint)
 {
@@ -142,7 +208,7 @@ static const struct store_cause *by_number(const struct store_causes *all, const
 const struct store_cause *store_causes_find(const struct store_causes *all, const char *word, struct strbuf *complaint)
 {
 	const struct store_cause *found = NULL;
-	if (is_number(word))
+	if (store_word_is_number(word))
 		return by_number(all, word, complaint);
 	for (int i = 0; i < all->n; i++)
 		for (int k = 0; k < all->cause[i].nids; k++) {
@@ -165,7 +231,7 @@ enum store_status store_find_word(struct store *s, struct hash128 *id, const cha
 {
 	struct store_causes all;
 	enum store_status status;
-	if (!is_number(word)) {
+	if (!store_word_is_number(word)) {
 		status = store_find_by_prefix(s, id, word);
 		if (status != STORE_OK)
 			sb_puts(complaint, store_message(s));

@@ -33,6 +33,9 @@ struct store_cause {
 	const char *issue;                  /* URL of the latest issue that somebody marked; "" if none */
 	const char *first_seen, *last_seen; /* 2026-01-31T23:59:59Z; of all its findings */
 	int64_t nfindings, nobs;
+	const char *raised;                 /* the representative's first message, numbers and all; "" of what raised nothing */
+	int nversions;
+	const char *const *versions;        /* of the family, in which one of its findings was seen, the oldest first */
 	int nids;
 	const char *const *ids;                     /* STORE_ID_DIGITS digits of each finding, the representative among them */
 	const char *const *states, *const *targets; /* of each finding, in the same order */
@@ -44,6 +47,10 @@ struct store_causes {
 
 /* All causes. In a. What fails is store_message's. */
 enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a);
+/* The ids of all its findings, the representative's among them. In a. */
+enum store_status store_cause_findings(struct hash128 **id, int *n, struct store *s, const struct store_cause *c, struct arena *a);
+/* Whether a word is a number of a cause, not a prefix of an id. */
+bool store_word_is_number(const char *word);
 /* word: a cause's number (at most five digits), or a prefix of the id of any of its findings (at least STORE_MIN_PREFIX digits). NULL:
  * there is none, or a prefix that several causes have; *complaint says so. */
 const struct store_cause *store_causes_find(const struct store_causes *all, const char *word, struct strbuf *complaint);

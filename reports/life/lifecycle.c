@@ -117,25 +117,38 @@ enum store_status finding_last_original(
 	return status;
 }
 
-enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool)
+/* Inside a batch. */
+static enum store_status decide_one(struct store *s, const struct decision *d, int64_t now, const char *tool)
 {
 	struct arena a;
 	struct store_loaded f;
-	arena_init(&a);
-	enum store_status status = store_begin(s);
-	if (status == STORE_OK)
-		status = store_load_finding(s, &f, &d->finding, &a);
 	int64_t at = 0;
+	arena_init(&a);
+	enum store_status status = store_load_finding(s, &f, &d->finding, &a);
 	if (status == STORE_OK)
 		status = after_all(&at, s, &f, now);
-	if (status == STORE_OK) {
+	if (status == STORE_OK)
 		write_decision(s, d, &f, (struct store_event){.finding = d->finding, .at = at, .kind = EVENT_STATE, .tool = tool});
-		status = store_commit(s);
-	} else {
-		store_rollback(s);
-	}
 	arena_free(&a);
 	return status;
+}
+
+enum store_status finding_decide_all(struct store *s, const struct decision *d, int n, int64_t now, const char *tool)
+{
+	enum store_status status = store_begin(s);
+	if (status != STORE_OK)
+		return status;
+	for (int i = 0; i < n && status == STORE_OK; i++)
+		status = decide_one(s, &d[i], now, tool);
+	if (status == STORE_OK)
+		return store_commit(s);
+	store_rollback(s);
+	return status;
+}
+
+enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool)
+{
+	return finding_decide_all(s, d, 1, now, tool);
 }
 
 /* ---- fixes ------------------------------------------------------------------------------------------------------------------------- */

@@ -35,7 +35,9 @@ const char *finding_original(const struct store_loaded *f);
 enum store_status finding_last_original(
 	struct hash128 *last, bool *turns, struct store *s, const struct hash128 *finding, const struct hash128 *original);
 
-/* In one transaction. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
+/* Several, in one transaction: all of them are recorded, or none. Their findings differ. */
+enum store_status finding_decide_all(struct store *s, const struct decision *d, int n, int64_t now, const char *tool);
+/* One. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
 
 /* What a sighting in version `seen` (version_of_environment; "" if unknown) says of a fix in `fixed` ("" if any later sighting counts). */

@@ -2,10 +2,12 @@
 #ifndef SCATTERPROOF_FINDINGS_PRINT_H
 #define SCATTERPROOF_FINDINGS_PRINT_H
 
+#include "eager/base/screen.h"
 #include "reports/store/store.h"
 
 struct printer {
 	bool json;
+	struct look look;      /* the caller's; nothing where nobody sets it */
 	int64_t nrows;         /* of the list */
 	struct strbuf pending; /* what is to be written next */
 	bool failed;           /* standard output took no more */

@@ -92,7 +92,9 @@ bool finding_severity_find(enum finding_severity *out, const char *name)
 
 /* ---- statements ----------------------------------------------------------------------------------------------------- */
 
-#define SUMMARY_COLUMNS "finding, target, state, severity, signature, program, ops, first_seen, last_seen, nobs, npass"
+#define SUMMARY_COLUMNS                                                                                                                    \
+	"finding, target, version, state, severity, signature, program, length, ops, first_seen, last_seen, nobs, npass, minimised, cause,"    \
+	" reach, blame"
 
 /* Of one moment: as a campaign writes them, so that a history reads as it happened. Decisions last. */
 #define EVENT_ORDER "' found severity signature note confirmed minimised blame known fixed regressed state duplicate '"
@@ -112,6 +114,11 @@ static const char *const query_sql[NQUERIES] = {
 	[Q_PROGRAM_OP] = "INSERT INTO program_op (op, program) VALUES (?, ?) ON CONFLICT (op, program) DO NOTHING",
 	[Q_COUNTER] = "INSERT INTO counter (run, draw, environment, verdict, n) VALUES (?, ?, ?, ?, ?)"
 				  " ON CONFLICT (run, draw, environment, verdict) DO UPDATE SET n = n + excluded.n",
+	[Q_TOTAL] = "INSERT INTO counter_total (run, environment, verdict, n) VALUES (?, ?, ?, ?)"
+				" ON CONFLICT (run, environment, verdict) DO UPDATE SET n = n + excluded.n",
+	[Q_TRIED] = "INSERT INTO tried (policy, environment, ops, dtype, verdict, n) VALUES (?, ?, ?, ?, ?, ?)"
+				" ON CONFLICT (policy, environment, ops, dtype, verdict) DO UPDATE SET n = n + excluded.n",
+	[Q_OPERATOR] = "INSERT INTO operator (ops, op) VALUES (?, ?) ON CONFLICT DO NOTHING",
 	[Q_OBS_COUNT] = "INSERT INTO observation_count (finding, environment, run, verdict, n, first, last)"
 					" VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (finding, environment, run, verdict) DO UPDATE SET n = n + excluded.n,"
 					" first = min(first, excluded.first), last = max(last, excluded.last)",
@@ -547,7 +554,8 @@ static enum store_status put_counter(struct store *s, const struct pending_count
 	bind_hash(st, 3, &c->environment);
 	bind_text(st, 4, c->verdict);
 	sqlite3_bind_int64(st, 5, c->n);
-	return store_run_stmt(s, st, "writing a counter");
+	status = store_run_stmt(s, st, "writing a counter");
+	return status == STORE_OK ? totals_add(s, c) : status;
 }
 
 static void forget_pending(struct store *s)

@@ -304,12 +304,14 @@ enum { STORE_MAX_FILTER = 32 };
 /* All of it must hold: all operators, one of the states, kinds, severities, and one environment in which it was seen (passing there
  * does not count) that has one of the targets and one of the versions. Nothing given: any. */
 struct store_filter {
-	const char *op[STORE_MAX_FILTER];     /* "sum" also means "sum.dim_IntList" */
+	const char *op[STORE_MAX_FILTER];     /* of the minimised program, or if there is none the first; "sum" also means "sum.dim_IntList" */
+	const char *op_any[STORE_MAX_FILTER]; /* of any of its programs */
 	const char *target[STORE_MAX_FILTER]; /* a target's name or its head, with or without version: "torch:inductor" */
 	const char *version[STORE_MAX_FILTER];
-	int nops, ntargets, nversions;
+	int nops, nops_any, ntargets, nversions;
 	unsigned states, kinds, severities; /* masks of 1u << enum */
 	int64_t since;                      /* last seen at or after; INT64_MIN: any */
+	int64_t new_since;                  /* first seen at or after; INT64_MIN: any */
 	int64_t limit;                      /* rows; negative: all */
 	enum store_order order[NORDERS];    /* the first one counts most; after them latest seen first */
 	int norders;

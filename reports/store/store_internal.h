@@ -10,7 +10,7 @@
 
 #include "reports/store/store.h"
 
-enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 4, STORE_MAX_COLS = 12 };
+enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 5, STORE_MAX_COLS = 12 };
 
 /* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
 /* In an order in which references point backwards: merging follows it. */
@@ -54,6 +54,9 @@ enum query {
 	Q_COMMIT,
 	Q_PROGRAM_OP,
 	Q_COUNTER,
+	Q_TOTAL,
+	Q_TRIED,
+	Q_OPERATOR,
 	Q_OBS_COUNT,
 	Q_OBS_RANK,
 	Q_SUMMARY,
@@ -153,6 +156,12 @@ enum store_status circles_current(struct store *s);
 /* Writers look at all summaries when they open a store: what a campaign makes of a finding must not rest on one that no event supports.
  * They are rebuilt if they differ (0.15 s to look at 5,000 findings with 100,000 observations). */
 enum store_status summary_verify(struct store *s);
+/* Sums of counters (store_totals.c), inside a transaction: what one more counter adds; all of them from the beginning. */
+enum store_status totals_add(struct store *s, const struct pending_counter *p);
+enum store_status totals_rebuild(struct store *s);
+/* Writers look at them when they open a store: they are rebuilt if they are not the counters' sums, or if this scatterproof has other
+ * operators than the one that wrote last. */
+enum store_status totals_verify(struct store *s);
 /* Of the observations of all findings, keeps those that store.h says, and deletes programs that nothing refers to then. */
 enum store_status trim_all_observations(struct store *s);
 

@@ -4,8 +4,10 @@
 
 /* ---- conditions: text with a %d where a parameter's number goes ------------------------------------------------------------------ */
 
-static const char has_op[] = "EXISTS (SELECT 1 FROM program_op o WHERE o.program IN (f.program, s.program) AND (o.op = ?%d"
-							 " OR substr(o.op, 1, length(?%d) + 1) = ?%d || '.'))";
+#define IS_OP "(o.op = ?%d OR substr(o.op, 1, length(?%d) + 1) = ?%d || '.')"
+static const char has_op[] = "EXISTS (SELECT 1 FROM program_op o WHERE o.program = s.program AND " IS_OP ")";
+static const char has_op_somewhere[] = "EXISTS (SELECT 1 FROM program_op o WHERE (o.program IN (f.program, s.program) OR o.program IN"
+									   " (SELECT b.program FROM observation b WHERE b.finding = f.id)) AND " IS_OP ")";
 /* The target's name or one of its heads, as it is or without version. */
 #define HEAD_OF(name) "(substr(" name ", 1, length(?%d)) = ?%d AND substr(" name " || ':', length(?%d) + 1, 1) IN (':', '@', '+'))"
 static const char is_target[] = "(" HEAD_OF("e.target") " OR " HEAD_OF("e.family || substr(e.target, instr(e.target, ':'))") ")";
@@ -55,20 +57,26 @@ static const char *const order_text[NORDERS] = {
 	[ORDER_NOBS] = "s.nobs DESC",
 };
 
+enum { NFIXED = 3 }; /* parameters: since, limit, new_since */
+
 static void list_sql(struct strbuf *sb, const struct store_filter *f)
 {
-	int parameter = 2;
+	int parameter = NFIXED;
 	sb_puts(sb,
 		"SELECT lower(hex(substr(f.id, 1, 4))) AS id, f.kind, s.target, s.signature, s.state, s.severity,"
 		" strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch') AS first_seen,"
 		" strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch') AS last_seen, s.nobs, s.npass, s.ops, lower(hex(f.id)) AS full_id"
-		" FROM finding_summary s JOIN finding f ON f.id = s.finding WHERE s.last_seen >= ?1");
+		" FROM finding_summary s JOIN finding f ON f.id = s.finding WHERE s.last_seen >= ?1 AND s.first_seen >= ?3");
 	one_of(sb, "s.state", finding_state_name, NFINDING_STATES, f->states);
 	one_of(sb, "f.kind", finding_kind_name, NFINDING_KINDS, f->kinds);
 	one_of(sb, "s.severity", finding_severity_name, NSEVERITIES, f->severities);
 	if (f->nops) {
 		sb_puts(sb, " AND ");
 		conditions(sb, has_op, f->nops, " AND ", &parameter);
+	}
+	if (f->nops_any) {
+		sb_puts(sb, " AND ");
+		conditions(sb, has_op_somewhere, f->nops_any, " AND ", &parameter);
 	}
 	if (f->ntargets || f->nversions) {
 		sb_puts(sb,
@@ -95,7 +103,7 @@ enum store_status store_list(struct store *s, const struct store_filter *f, stor
 {
 	sqlite3_stmt *st = NULL;
 	struct strbuf sql;
-	int parameter = 2;
+	int parameter = NFIXED;
 	sb_init(&sql);
 	list_sql(&sql, f);
 	int rc = sqlite3_prepare_v2(s->db, sql.s, -1, &st, NULL);
@@ -104,7 +112,9 @@ enum store_status store_list(struct store *s, const struct store_filter *f, stor
 		return store_fail(s, rc, "listing findings");
 	sqlite3_bind_int64(st, 1, f->since);
 	sqlite3_bind_int64(st, 2, f->limit);
+	sqlite3_bind_int64(st, 3, f->new_since);
 	bind_all(st, f->op, f->nops, &parameter);
+	bind_all(st, f->op_any, f->nops_any, &parameter);
 	bind_all(st, f->target, f->ntargets, &parameter);
 	bind_all(st, f->version, f->nversions, &parameter);
 	rc = store_each_row(st, row, ctx);

@@ -126,7 +126,9 @@ static enum store_status merge_all(struct merge *m)
 		status = trim_all_observations(m->dst);
 	if (status == STORE_OK)
 		status = conclude_from_merged(m->dst);
-	return status == STORE_OK ? summary_update(m->dst, NULL) : status;
+	if (status == STORE_OK)
+		status = summary_update(m->dst, NULL);
+	return status == STORE_OK ? totals_rebuild(m->dst) : status;
 }
 
 static bool same_file(const char *a, const char *b)

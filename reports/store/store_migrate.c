@@ -6,7 +6,8 @@
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
-extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[];
+extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[],
+	store_migrate_5_sql[];
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
@@ -110,7 +111,9 @@ static int from(int version, sqlite3 *db)
 		rc = version == 1 ? from_1(db) : create_missing(db);
 	if (version < 3)
 		rc = run_sql(rc, db, store_migrate_3_sql);
-	rc = run_sql(rc, db, store_migrate_4_sql);
+	if (version < 4)
+		rc = run_sql(rc, db, store_migrate_4_sql);
+	rc = run_sql(rc, db, store_migrate_5_sql);
 	if (rc == SQLITE_OK)
 		rc = create_missing(db);
 	return rc == SQLITE_OK ? functions(db, false) : rc;
@@ -138,6 +141,8 @@ static enum store_status upgrade_locked(struct store *s, struct err *err)
 		status = trim_all_observations(s);
 		if (status == STORE_OK)
 			status = summary_update(s, NULL);
+		if (status == STORE_OK)
+			status = totals_rebuild(s);
 		return status == STORE_OK ? status : (err_set(err, "%s", s->message.s), status);
 	}
 	const char *doing = version ? "moving it to a newer schema" : "making its tables";

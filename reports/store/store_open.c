@@ -441,6 +441,8 @@ static enum store_status prepare(struct store *s, struct err *err)
 		status = store_check_schema(s->db, STORE_SCHEMA_VERSION, s->path, err);
 	if (status == STORE_OK && s->mode != STORE_READ) {
 		status = summary_verify(s);
+		if (status == STORE_OK)
+			status = totals_verify(s);
 		if (status != STORE_OK)
 			err_set(err, "%s", s->message.s);
 	}

@@ -60,7 +60,7 @@ static void sizes_and_queries(void)
 	t = now_ms();
 	struct store *s = open_ok(with, STORE_READ);
 	printf("open, ms                           %8.2f\n", now_ms() - t);
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1};
+	const struct store_filter all = {.since = INT64_MIN, .new_since = INT64_MIN, .limit = -1};
 	t = now_ms();
 	CHECK(store_list(s, &all, no_row, NULL) == STORE_OK);
 	printf("list %d findings, ms             %8.1f\n", N, now_ms() - t);

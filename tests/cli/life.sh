@@ -302,6 +302,23 @@ marks() { # a table of programs and issues marks a store
 	expect "no such target" 3 $?
 	"$src/scripts/mark-known" --target $target >"$tmp/out" 2>&1
 	expect "no store" 2 $?
+	"$src/scripts/mark-known" --db "$tmp/m.db" --table "$tmp/nowhere.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"
+	expect "no table" 2 $?
+	# A finding of another program that has the same signature, and no cure: its signature alone marks nothing.
+	sed 's/^__version__.*/__version__ = "1.0"/' "$src/examples/closure_compiler.py" >"$tmp/c.py"
+	echo 'OPS["aten.add.Tensor"] = pointwise(operator.sub)' >>"$tmp/c.py"
+	for n in 3 4; do
+		printf '# scatterproof 1\nx = input([%s], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' $n >"$tmp/t/of$n.prog"
+	done
+	"$bin" check "$tmp/t/of4.prog" --target "python:$tmp/c.py" --db "$tmp/s.db" >"$tmp/out"
+	printf 'of3\thttps://example.org/3\t\n' >"$tmp/t/up.tsv"
+	"$src/scripts/mark-known" --db "$tmp/s.db" --target "python:$tmp/c.py" --table "$tmp/t/up.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"
+	expect "the signature is the same" 1 "$(sql "select count(*) from v_findings" "$tmp/s.db")"
+	has "it is said" "$tmp/out" "^0 marked known, .* 1 like a finding of another program .*: not marked$"
+	expect "and stays open" candidate "$(sql "select state from v_findings" "$tmp/s.db")"
+	printf 'of4\thttps://example.org/4\t\n' >"$tmp/t/up.tsv"
+	"$src/scripts/mark-known" --db "$tmp/s.db" --target "python:$tmp/c.py" --table "$tmp/t/up.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"
+	expect "its own program marks it" known "$(sql "select state from v_findings" "$tmp/s.db")"
 }
 
 matrix_torch() { # the founding bug is of one version, and of its compiled stage (needs both)

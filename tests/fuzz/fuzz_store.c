@@ -33,7 +33,7 @@ static void read_everything(struct store *s)
 		"SELECT * FROM v_by_signature", "SELECT * FROM v_fixed", "SELECT * FROM v_events", "SELECT * FROM v_counters",
 		"SELECT * FROM v_runs", "SELECT * FROM v_environments", "SELECT * FROM v_observations", "SELECT * FROM v_programs",
 		"SELECT * FROM v_by_version", "SELECT * FROM finding_now", "SELECT * FROM program_op JOIN program ON id = program"};
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1},
+	const struct store_filter all = {.since = INT64_MIN, .new_since = INT64_MIN, .limit = -1},
 							  some = {.states = STATES_OPEN,
 								  .op = {"sum"},
 								  .nops = 1,

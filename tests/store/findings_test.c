@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/cli/findings_cmd.h"
+#include "fuzz/cli/pager.h"
 #include "tests/store/store_util.h"
 
 static const int64_t NOW = (int64_t)T0 * 1000;
@@ -33,7 +34,7 @@ static void run_verb(struct ran *r, const char *args)
 	if (pid == 0) {
 		if (!freopen(tmp_path("stdout"), "w", stdout) || !freopen(tmp_path("stderr"), "w", stderr))
 			_exit(99);
-		int code = cmd_findings(argc, argv);
+		int code = cmd_findings(argc, argv, &(struct screen){.paged = false});
 		fflush(stdout);
 		fflush(stderr);
 		_exit(code);
@@ -430,7 +431,7 @@ static void a_full_terminal(void)
 		char *argv[] = {(char *)(uintptr_t) "findings", (char *)(uintptr_t) "--db", (char *)(uintptr_t) "sample.db", NULL};
 		if (!freopen("/dev/full", "w", stdout) || !freopen("/dev/null", "w", stderr))
 			_exit(99);
-		_exit(cmd_findings(3, argv));
+		_exit(cmd_findings(3, argv, &(struct screen){.paged = false}));
 	}
 	int status;
 	CHECK(waitpid(pid, &status, 0) == pid);

@@ -20,10 +20,13 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 {
 	static const char *const verdicts[] = {"mismatch", "crash", "pass"};
 	static const char *const payloads[] = {"minimised", "dismissed", "candidate"};
+	static const char *const draws[] = {"", "default block=short nodes=1..3 families=view:3,reduce:1 dtypes=f32:4,i64:1 grad=75",
+		"default block=long nodes=1..3 families=view:1 dtypes=f32:4 grad=75", "joint block=short families=view:1 dtypes=f32:1 ops=add,mm"};
 	CHECK(store_begin(s) == STORE_OK);
 	for (int i = 0; i < nwrites; i++) {
 		struct hash128 run = put_run(s, below(r, 3)), env = put_env(s, below(r, 2)), f = put_finding(s, below(r, 4)), minimal, issue, other;
 		char hex[33];
+		enum event_kind kind;
 		int64_t at = NOW + below(r, 50);
 		const char *verdict = verdicts[below(r, 3)];
 		switch (below(r, 8)) {
@@ -34,7 +37,9 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 					== STORE_OK);
 			break;
 		case 3:
-			CHECK(put_event(s, &f, at, (enum event_kind)below(r, EVENT_STATE), "text") == STORE_OK);
+			kind = (enum event_kind)below(r, NEVENT_KINDS);
+			kind = kind == EVENT_STATE || kind == EVENT_DUPLICATE ? EVENT_CAUSE : kind;
+			CHECK(put_event(s, &f, at, kind, below(r, 2) ? "text" : "another") == STORE_OK);
 			other = put_finding(s, below(r, 4));
 			hash_hex(hex, &other);
 			CHECK(below(r, 2) || put_event(s, &f, at, EVENT_DUPLICATE, hex) == STORE_OK);
@@ -54,7 +59,7 @@ static void random_writes(struct store *s, struct rng *r, int nwrites)
 			CHECK(store_event(s, &e) == STORE_OK);
 			break;
 		}
-		case 7: store_counter_add(s, &run, below(r, 2) ? "draw" : "", &env, verdict, below(r, 100));
+		case 7: store_counter_add(s, &run, draws[below(r, ARRAY_LEN(draws))], &env, verdict, below(r, 100));
 		}
 	}
 	CHECK(store_commit(s) == STORE_OK);

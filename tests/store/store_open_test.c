@@ -289,9 +289,10 @@ static void a_journal_that_deletes(void)
 static void forged_summaries(void)
 {
 	static const char *const forged[] = {"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
-		"UPDATE finding_summary SET signature = 'x', nobs = 9",
-		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, state, severity, signature, program, ops,"
-		 " first_seen, last_seen, nobs, npass FROM finding_summary LIMIT 1")};
+		"UPDATE finding_summary SET signature = 'x', nobs = 9", "UPDATE finding_summary SET cause = 'x', minimised = 1 - minimised",
+		"DELETE FROM counter_total", "DELETE FROM operator; DELETE FROM tried",
+		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, version, state, severity, signature, program,"
+		 " length, ops, first_seen, last_seen, nobs, npass, minimised, cause, reach, blame FROM finding_summary LIMIT 1")};
 	for (int i = 0; i < ARRAY_LEN(forged); i++) {
 		const char *path = sample("forged.db", 3);
 		struct strbuf before, after;
@@ -380,7 +381,7 @@ static bool keep_nothing(void *ctx, int ncols, const char *const *names, const s
 static int64_t count_list(struct store *s)
 {
 	int64_t n = 0;
-	const struct store_filter all = {.since = INT64_MIN, .limit = -1};
+	const struct store_filter all = {.since = INT64_MIN, .new_since = INT64_MIN, .limit = -1};
 	EXPECT_INT(store_list(s, &all, keep_nothing, &n), STORE_OK);
 	return n;
 }

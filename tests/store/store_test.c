@@ -153,7 +153,53 @@ static void causes(void)
 	EXPECT_STR(
 		sql_text(path, "SELECT nfindings || nobs || reach || blame FROM v_causes WHERE cause = 'one'"), "22torchwrong from: inductor");
 	EXPECT_INT(
-		sql_int(path, "SELECT count(*) FROM v_causes c JOIN v_findings v USING (full_id) WHERE cause = 'one' AND v.state = 'blamed'"), 1);
+		sql_int(path, "SELECT count(*) FROM v_causes c JOIN v_findings v USING (full_id) WHERE c.cause = 'one' AND v.state = 'blamed'"), 1);
+}
+
+/* The order in which `triage` lists causes, open ones first; a cause without an open finding keeps a number behind them. */
+static void numbers_of_causes(void)
+{
+	static const struct {
+		enum finding_severity severity;
+		const char *cause, *reach;
+		int nobs;
+		bool decided;
+	} of[] = {
+		{SEVERITY_HIGH, "seen often, decided", "torch", 9, true},
+		{SEVERITY_NORMAL, "less severe", "torch", 8, false},
+		{SEVERITY_HIGH, NULL, "", 7, false},
+		{SEVERITY_HIGH, "of the overload", "aten", 6, false},
+		{SEVERITY_HIGH, "seen once", "python", 1, false},
+		{SEVERITY_HIGH, "seen twice", "", 2, false},
+	};
+	const char *path = tmp_path("numbers.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 run = put_run(s, 1), env = put_env(s, 1), id;
+	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
+		char signature[32];
+		snprintf(signature, sizeof signature, "signature %u", i);
+		const struct store_finding f = {put_program(s, i), "torch", FINDING_VALUE, of[i].severity, signature, NOW, "t"};
+		CHECK(store_finding(s, &id, &f) == STORE_OK);
+		for (int k = 0; k < of[i].nobs; k++)
+			put_obs_of(s, &id, i, &env, &run, NOW + k, "mismatch");
+		if (of[i].cause)
+			put_event(s, &id, NOW + 1, EVENT_CAUSE, of[i].cause);
+		if (of[i].reach[0])
+			put_event(s, &id, NOW + 1, EVENT_REACH, of[i].reach);
+		if (of[i].decided)
+			put_event(s, &id, NOW + 2, EVENT_STATE, "dismissed");
+	}
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	EXPECT_STR(sql_text(path, "SELECT group_concat(number || open || ' ' || cause, ', ') FROM (SELECT * FROM v_causes ORDER BY number)"),
+		"11 seen twice, 21 seen once, 31 value; not triaged; signature 2, 41 of the overload, 51 less severe, 60 seen often, decided");
+	EXPECT_STR(sql_text(path,
+				   "SELECT group_concat(id) = (SELECT group_concat(id) FROM (SELECT id FROM v_causes ORDER BY number))"
+				   " FROM (SELECT id FROM v_causes)"),
+		"1");
+	EXPECT_STR(sql_text(path, "SELECT p.text FROM v_causes c JOIN v_programs p ON p.full_id = c.program WHERE number = 1"),
+		sql_text(path,
+			"SELECT p.text FROM v_findings f JOIN finding g ON lower(hex(g.id)) = f.full_id JOIN program p ON p.id = g.program"
+			" WHERE f.cause = 'seen twice'"));
 }
 
 static void answers(void)
@@ -383,6 +429,36 @@ static void counters(void)
 	EXPECT_INT(sql_int(path, "SELECT count(*) FROM draw"), 2);
 }
 
+/* A counter adds to each operator of the families that its draw has, or to those that --ops left, with each dtype of the draw. */
+static void what_was_tried(void)
+{
+	static const char first[] = "default block=short nodes=1..3 numel=128 families=scatter:2,reduce:1 dtypes=f32:4,i64:1 grad=75",
+					  second[] = "default block=long nodes=1..3 numel=128 families=reduce:1 dtypes=f32:4 grad=75",
+					  narrow[] = "joint block=short nodes=1..3 numel=128 families=reduce:1 dtypes=bf16:1 grad=75 ops=amax,sum.dim_IntList";
+	const char *path = tmp_path("tried.db");
+	struct store *s = open_ok(path, STORE_CREATE);
+	struct hash128 run = put_run(s, 1), env = put_env_on(s, "2.11.0", "torch-2.11.0:inductor@cpu");
+	store_counter_add(s, &run, first, &env, "pass", 20);
+	store_counter_add(s, &run, first, &env, "mismatch", 2);
+	store_counter_add(s, &run, first, &env, "crash", 1);
+	store_counter_add(s, &run, first, &env, "unjudged", 2);
+	EXPECT_INT(store_flush(s), STORE_OK);
+	store_counter_add(s, &run, first, &env, "pass", 1);
+	store_counter_add(s, &run, second, &env, "pass", 25);
+	store_counter_add(s, &run, narrow, &env, "pass", 100);
+	store_counter_add(s, &run, "", &env, "pass", 1000);
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+	EXPECT_STR(sql_text(path,
+				   "SELECT group_concat(dtype || ' ' || policy || ' ' || programs || ' ' || passed || ' ' || diverging, ', ')"
+				   " FROM v_tried WHERE op = 'sum.dim_IntList' AND target = 'torch-2.11.0:inductor@cpu' AND version = '2.11.0'"),
+		"bf16 joint 100 100 0, f32 default 51 46 3, i64 default 26 21 3");
+	EXPECT_INT(sql_int(path, "SELECT programs FROM v_tried WHERE op = 'slice_scatter' AND dtype = 'f32'"), 26);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_tried WHERE op = 'amin' AND dtype = 'bf16'"), 0);
+	EXPECT_INT(sql_int(path, "SELECT count(*) FROM v_tried WHERE op = 'view'"), 0);
+	EXPECT_INT(sql_int(path, "SELECT n FROM v_counters WHERE verdict = 'pass'"), 1146);
+	EXPECT_INT(sql_int(path, "SELECT nverdicts FROM v_runs"), 1151);
+}
+
 /* A store of version 1 kept findings of torch-2.15.0 apart; their likes are looked for as torch's. */
 static void old_families(void)
 {
@@ -606,6 +682,7 @@ int main(void)
 	RUN(life_cycle);
 	RUN(views_for_people);
 	RUN(causes);
+	RUN(numbers_of_causes);
 	RUN(answers);
 	RUN(repeated_writes_add_nothing);
 	RUN(observations_are_capped_and_counted);
@@ -614,6 +691,7 @@ int main(void)
 	RUN(latest_campaign);
 	RUN(batches_are_whole);
 	RUN(counters);
+	RUN(what_was_tried);
 	RUN(signatures);
 	RUN(old_families);
 	RUN(prefixes);

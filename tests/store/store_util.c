@@ -157,8 +157,12 @@ void dump(struct strbuf *out, const char *path, bool cached)
 	dump_query(out, db, "program_op", "SELECT * FROM program_op ORDER BY 1, 2");
 	dump_query(out, db, "counter", "SELECT * FROM counter ORDER BY 1, 2, 3, 4");
 	dump_query(out, db, "observation_count", "SELECT * FROM observation_count ORDER BY 1, 2, 3, 4");
-	if (cached)
+	if (cached) {
 		dump_query(out, db, "finding_summary", "SELECT * FROM finding_summary ORDER BY 1");
+		dump_query(out, db, "counter_total", "SELECT * FROM counter_total ORDER BY 1, 2, 3");
+		dump_query(out, db, "tried", "SELECT * FROM tried ORDER BY 1, 2, 3, 4, 5");
+		dump_query(out, db, "operator", "SELECT * FROM operator ORDER BY 1, 2");
+	}
 	sqlite3_close(db);
 }
 

@@ -23,7 +23,7 @@ const char *integrity(const char *path);
 /* First column of the first row as text (static buffer); NULL is "NULL", no row is "". */
 const char *sql_text(const char *path, const char *sql);
 int64_t sql_int(const char *path, const char *sql);
-/* All shared tables in key order, as SQL literals: equal for equal stores. cached: the summaries too. */
+/* All shared tables in key order, as SQL literals: equal for equal stores. cached: the local caches too. */
 void dump(struct strbuf *out, const char *path, bool cached);
 
 /* Rows from numbers: the same number gives the same row. */

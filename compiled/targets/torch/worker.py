@@ -13,6 +13,7 @@ import gc
 import glob
 import importlib
 import linecache
+import math
 import os
 import platform
 import signal
@@ -35,6 +36,7 @@ OK, RAISED, HARNESS = 0, 1, 5  # enum result_status
 DEV_RUN, DEV_CPU, DEV_META = 0, 1, 2  # enum device
 OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
+MAX_RANK, MAX_NUMEL = 8, 1 << 26  # of what the parent takes
 COLLECT_AFTER = 1000  # programs; a compiled one, which leaves cycles by the thousand, counts as 20
 DTYPES = {
     name: getattr(torch, name)
@@ -428,6 +430,7 @@ class Mismatch:
     backward: bool
     rank: int  # 1: the fake overlaps itself, the real does not; 2: size or dtype; 3: strides or offset
     detail: str
+    layouts: bytes = b""  # the fake one and the real one, as wire.h has them; not the tensors: their memory would stay in use
 
 
 def layout(t: Tensor) -> str:
@@ -453,7 +456,28 @@ def compare_metas(op: str, backward: bool, fake: Any, real: Any) -> Iterator[Mis
             rank = 3
         else:
             continue
-        yield Mismatch(op, backward, rank, f"fake {layout(f)} real {layout(r)}")
+        both = layout_bytes(f) + layout_bytes(r) if is_plain(f) and is_plain(r) else b""
+        yield Mismatch(op, backward, rank, f"fake {layout(f)} real {layout(r)}", both)
+
+
+def is_plain(t: Tensor) -> bool:
+    """Of a dtype and a size that the parent takes, and its layout is numbers, no symbols."""
+    numbers = (*t.shape, *t.stride(), t.storage_offset())
+    return (
+        t.dtype in DTYPE_NAMES
+        and all(type(n) is int for n in numbers)
+        and len(t.shape) <= MAX_RANK
+        and math.prod(t.shape) <= MAX_NUMEL
+    )
+
+
+def layout_bytes(t: Tensor) -> bytes:
+    w = Writer()
+    w.text(DTYPE_NAMES[t.dtype])
+    w.u8(DEV_META if t.device.type == "meta" else DEV_RUN)
+    w.u8(t.dim())
+    w.i64(*t.size(), *t.stride(), t.storage_offset())
+    return b"".join(w.parts)
 
 
 def tensors_of(tree: Any) -> list[Tensor]:
@@ -819,6 +843,8 @@ def serve(data: bytes, number: int) -> tuple[str, bytes]:
         w.u8(m.backward)
         w.u8(m.rank)
         w.text(m.detail)
+        w.u8(bool(m.layouts))
+        w.parts.append(m.layouts)
     w.u32(len(answer.artifacts))
     for name, text in answer.artifacts:
         w.text(name)

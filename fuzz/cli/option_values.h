@@ -1,0 +1,13 @@
+/* option_values.h: the words that enumerated options know, each written by whoever reads it: --help, man pages and completion list what
+ * is understood, and nothing else. */
+#ifndef SCATTERPROOF_OPTION_VALUES_H
+#define SCATTERPROOF_OPTION_VALUES_H
+
+#include "fuzz/cli/help.h"
+
+option_values_fn policy_values, verdict_values, axis_values, fail_on_values, print_after_values, part_values, defect_values, state_values,
+	severity_values, kind_values, order_values, dtype_values, color_values;
+/* Words of a table between blanks. */
+void words_put(struct strbuf *sb, const char *const *name, int n);
+
+#endif
