@@ -406,7 +406,7 @@ static void find_suspect(struct blaming *b)
 	const struct cures cures = {x->cure, x->ncures, b->predicted};
 	if (suspect_of_cures(&x->suspect, &cures, artifact_of(x, "operators"), b->f.role == TR_GRADIENT, b->a) || b->stopped)
 		return;
-	if (!target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_VALUES}, NULL))
+	if (suspect_of_step(&x->suspect, x->step, b->a) || !target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_VALUES}, NULL))
 		return;
 	ask(b, &ran, b->p, &with, "which value of its graphs is the first that is wrong");
 	const char *values = ran.asked && !ran.broken ? result_text(&ran.result, "values") : "";
@@ -430,14 +430,25 @@ static void put_cures(struct strbuf *sb, const struct cure *c, int n)
 		sb_printf(sb, ", or by %s%d more change%s", more == 1 ? "" : "any one of ", more, more == 1 ? "" : "s");
 }
 
+static void put_suspect(struct strbuf *sb, const struct suspect *s)
+{
+	if (!s->op[0])
+		return;
+	sb_printf(sb, "suspect: %s", s->op);
+	if (s->node[0])
+		sb_printf(sb, " (%s)", s->node);
+	if (s->graph[0])
+		sb_printf(sb, " in the %s graph", s->graph);
+	sb_printf(sb, ": %s; ", s->why);
+}
+
 static const char *in_words(const struct blaming *b)
 {
 	struct strbuf sb;
 	const struct blame *x = b->out;
 	sb_init(&sb);
 	sb_puts(&sb, b->stopped ? "unfinished, so far: " : "");
-	if (x->suspect.op[0])
-		sb_printf(&sb, "suspect: %s (%s) in the %s graph: %s; ", x->suspect.op, x->suspect.node, x->suspect.graph, x->suspect.why);
+	put_suspect(&sb, &x->suspect);
 	sb_printf(&sb, "wrong from: %s", x->stage);
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);

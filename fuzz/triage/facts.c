@@ -333,7 +333,8 @@ static void put_suspect(struct json *j, const struct suspect *s, struct arena *a
 	json_object(j, "suspect");
 	json_string(j, "op", s->op);
 	put_known(j, "node", s->node);
-	json_string(j, "graph", arena_printf(a, "%s graph", s->graph));
+	if (s->graph[0])
+		json_string(j, "graph", arena_printf(a, "%s graph", s->graph));
 	json_string(j, "why", s->why);
 	json_end(j);
 }

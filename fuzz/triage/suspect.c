@@ -81,6 +81,21 @@ bool suspect_of_cures(struct suspect *out, const struct cures *c, const char *op
 	return true;
 }
 
+/* ---- decompositions ------------------------------------------------------------------------------------------------------------------ */
+
+/* "<OpOverload(op='aten.index_add', overload='default')>" is how PyTorch's bisector names one. */
+bool suspect_of_step(struct suspect *out, const char *step, struct arena *a)
+{
+	char op[128], overload[128];
+	*out = (struct suspect){.op = "", .node = "", .graph = "", .why = ""};
+	if (sscanf(step, "<OpOverload(op='%127[a-zA-Z0-9_.]', overload='%127[a-zA-Z0-9_]')>", op, overload) != 2)
+		return false;
+	out->op = arena_printf(a, "%s.%s", op, overload);
+	out->why = "its decomposition is the first with which the program goes wrong";
+	out->rule = SUSPECT_DECOMPOSITION;
+	return true;
+}
+
 /* ---- values -------------------------------------------------------------------------------------------------------------------------- */
 
 struct value_line {

@@ -4,6 +4,7 @@
  *     all cures that name an operator of a graph name one, or one of them that whose layout is predicted wrong: that operator
  *     its output is the first wrong value, or its layout the first that is predicted wrong, while what it reads is right
  *     where a compiler raises: the first node up to which the graph does not compile
+ *     the operator with whose decomposition the program goes wrong, as far as they are applied one by one
  *     made an output of the graph as well, its value alone makes the failure go away; if several do, the last of them
  *
  * The first rule needs nothing that blame has not asked before. The others read the answer of PROBE_VALUES (driver.h), a line of ten words
@@ -31,11 +32,12 @@ enum suspect_rule {
 	SUSPECT_VALUE,
 	SUSPECT_LAYOUT,
 	SUSPECT_COMPILE,
+	SUSPECT_DECOMPOSITION,
 	SUSPECT_OUTPUT
 };
 struct suspect {
 	const char *op, *node; /* "aten.as_strided_scatter.default", "as_strided_scatter"; both "" if nothing is suspected. */
-	const char *graph;     /* "forward", "backward" */
+	const char *graph;     /* "forward", "backward"; of a decomposition, which was not in a graph yet, this and node are "" */
 	const char *why;       /* "its output is the first wrong value" */
 	enum suspect_rule rule;
 };
@@ -49,6 +51,8 @@ const char *cures_operator(const struct cures *c, struct arena *a);
 /* operators: the artifact of that name (driver.h), "" if there is none; backward_first: of two graphs that both have the operator, which is
  * meant. False: out names nothing. Strings in a. */
 bool suspect_of_cures(struct suspect *out, const struct cures *c, const char *operators, bool backward_first, struct arena *a);
+/* step: what a pass was called with which the program goes wrong (blame.h). */
+bool suspect_of_step(struct suspect *out, const char *step, struct arena *a);
 bool suspect_of_values(struct suspect *out, const char *values, const struct failure *f, const struct cures *c, struct arena *a);
 
 #endif

@@ -107,6 +107,16 @@ static void test_cures(void)
 	EXPECT_STR(arena_printf(&arena, "%s %s %s", s.graph, s.node, s.op), "backward sum_1 aten.sum.default");
 }
 
+static void test_decompositions(void)
+{
+	struct suspect s;
+	EXPECT(suspect_of_step(&s, "<OpOverload(op='aten.index_add', overload='default')>", &arena), "a decomposition");
+	EXPECT_STR(s.op, "aten.index_add.default");
+	EXPECT_STR(s.graph, "");
+	EXPECT(!suspect_of_step(&s, "any_1", &arena) && !s.op[0], "a node");
+	EXPECT(!suspect_of_step(&s, "<OpOverload(op='aten.\x1b[31m', overload='x')>", &arena) && !s.op[0], "no name");
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -116,6 +126,7 @@ int main(void)
 	RUN(test_raises);
 	RUN(test_hostile);
 	RUN(test_cures);
+	RUN(test_decompositions);
 	arena_free(&arena);
 	return TEST_END();
 }

@@ -110,8 +110,8 @@ static const struct probe_row {
 	{"probe.keep", "1", is_one, false, true},
 	{"probe.clone", "fw:OP, bw:OP, fw:%NODE or bw:%NODE", are_places, true, true},
 	{"probe.fallback", "OP (as in aten.neg.default)", are_operators, true, false},
-	{"probe.off", "SUBSYSTEM", are_words, true, false},
-	{"probe.first", "SUBSYSTEM:N", is_count, true, false},
+	{"probe.off", "SUBSYSTEM", are_words, true, true},
+	{"probe.first", "SUBSYSTEM:N", is_count, true, true},
 	{"probe.excuse", "1", is_one, false, true},
 	{"probe.values", "1", is_one, false, false},
 };
