@@ -39,7 +39,7 @@ const char *cures_operator(const struct cures *c, struct arena *a)
 }
 
 /* The first cure of that operator: of the graph that it names, or of any. */
-static const struct cure *first_cure(const struct cures *c, const char *operator, struct arena *a)
+static const struct cure *first_cure(const struct cures *c, const char *operator, struct arena * a)
 {
 	for (int i = 0; i < c->n; i++) {
 		const char *op = cure_operator(&c->cure[i]);
@@ -172,11 +172,8 @@ static void name(struct suspect *out, const struct value_line *v, enum suspect_r
 {
 	if (out->rule != SUSPECT_NONE && rule != SUSPECT_OUTPUT)
 		return;
-	*out = (struct suspect){.op = v->op,
-		.node = v->node,
-		.graph = str_eq(v->graph, "bw") ? "backward" : "forward",
-		.why = why,
-		.rule = rule};
+	*out =
+		(struct suspect){.op = v->op, .node = v->node, .graph = str_eq(v->graph, "bw") ? "backward" : "forward", .why = why, .rule = rule};
 }
 
 /* The rule that a node whose inputs are right meets; SUSPECT_NONE: none. */

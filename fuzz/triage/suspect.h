@@ -26,15 +26,7 @@ struct cures {
 	const char *predicted; /* an operator whose layout is predicted wrong; "" if none is known */
 };
 
-enum suspect_rule {
-	SUSPECT_NONE,
-	SUSPECT_CURE,
-	SUSPECT_VALUE,
-	SUSPECT_LAYOUT,
-	SUSPECT_COMPILE,
-	SUSPECT_DECOMPOSITION,
-	SUSPECT_OUTPUT
-};
+enum suspect_rule { SUSPECT_NONE, SUSPECT_CURE, SUSPECT_VALUE, SUSPECT_LAYOUT, SUSPECT_COMPILE, SUSPECT_DECOMPOSITION, SUSPECT_OUTPUT };
 struct suspect {
 	const char *op, *node; /* "aten.as_strided_scatter.default", "as_strided_scatter"; both "" if nothing is suspected. */
 	const char *graph;     /* "forward", "backward"; of a decomposition, which was not in a graph yet, this and node are "" */

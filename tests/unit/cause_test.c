@@ -54,8 +54,10 @@ static const char *suspected(const char *op, enum suspect_rule rule, const char 
 /* What was seen of the compiler's graph tells a cause; what is guessed does not, nor an operator that any program may have been reduced to. */
 static void test_suspects(void)
 {
-	EXPECT_STR(suspected("aten.as_strided_scatter.default", SUSPECT_VALUE, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
-	EXPECT_STR(suspected("aten.as_strided_scatter.default", SUSPECT_LAYOUT, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
+	EXPECT_STR(
+		suspected("aten.as_strided_scatter.default", SUSPECT_VALUE, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
+	EXPECT_STR(
+		suspected("aten.as_strided_scatter.default", SUSPECT_LAYOUT, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
 	EXPECT_STR(suspected("aten.argmin.default", SUSPECT_VALUE, "f64"), "torch:inductor: gradient, wrong; aten.argmin; f64");
 	EXPECT_STR(suspected("aten.as_strided_scatter.default", SUSPECT_OUTPUT, "f32"), "torch:inductor: gradient, wrong; cos");
 	EXPECT_STR(suspected("aten.neg.default", SUSPECT_VALUE, "f32"), "torch:inductor: gradient, wrong; cos");

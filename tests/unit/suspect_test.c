@@ -74,9 +74,10 @@ static void test_outputs(void)
 
 static void test_raises(void)
 {
-	EXPECT_STR(suspect("fw: LoweringException while compiling\nfw a aten.exp.default compiles - same f32[2][1] - - -\n"
-					   "fw b aten.cos.default raises - same f32[2][1] - - a\nfw c aten.neg.default not-materialised - same f32[2][1] - - b\n",
-				   &gradient, NULL),
+	EXPECT_STR(
+		suspect("fw: LoweringException while compiling\nfw a aten.exp.default compiles - same f32[2][1] - - -\n"
+				"fw b aten.cos.default raises - same f32[2][1] - - a\nfw c aten.neg.default not-materialised - same f32[2][1] - - b\n",
+			&gradient, NULL),
 		"forward b aten.cos.default: compile");
 }
 
@@ -93,9 +94,10 @@ static void test_hostile(void)
 
 static void test_cures(void)
 {
-	static const char operators[] = "fw any_1 aten.any.dim b8[2][1]\nbw sum_1 aten.sum.default f32[][]\nbw sum_2 aten.sum.default f32[][]\n";
-	static const struct cure any = {{"probe.fallback", "aten.any.dim"}, "ATen's any"}, sum = {{"probe.clone", "bw:aten.sum.default"}, "a copy"},
-							 off = {{"pattern_matcher", "0"}, "switching off"};
+	static const char operators[] =
+		"fw any_1 aten.any.dim b8[2][1]\nbw sum_1 aten.sum.default f32[][]\nbw sum_2 aten.sum.default f32[][]\n";
+	static const struct cure any = {{"probe.fallback", "aten.any.dim"}, "ATen's any"},
+							 sum = {{"probe.clone", "bw:aten.sum.default"}, "a copy"}, off = {{"pattern_matcher", "0"}, "switching off"};
 	const struct cure one[] = {off, any}, two[] = {any, sum};
 	struct suspect s;
 	EXPECT(suspect_of_cures(&s, &(struct cures){one, 2, ""}, operators, true, &arena), "one operator");

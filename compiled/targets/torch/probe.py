@@ -440,7 +440,8 @@ class Probe:
             if self.keep:
                 stack.enter_context(mock.patch.object(graph.GraphLowering, "save_output_code", keep_code))
             if self.values:
-                stack.enter_context(mock.patch.object(compile_fx, "joint_graph_passes", self.values.before_passes(compile_fx.joint_graph_passes)))
+                passes = self.values.before_passes(compile_fx.joint_graph_passes)
+                stack.enter_context(mock.patch.object(compile_fx, "joint_graph_passes", passes))
             if self.subsystems:
                 stack.enter_context(mock.patch.object(CompilerBisector, "disable_subsystem", self.disabled))
             yield

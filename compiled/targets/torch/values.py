@@ -1,21 +1,22 @@
 """The probe values=1: which node of Inductor's own graphs is the first whose value is wrong.
 
-Each graph that AOTAutograd hands to Inductor is kept as it is (of a program without a backward before the passes over the joint graph, which run
-there; else they have run, and what they spoil has no node any more). When its code is called for the first time, the graph is run beside it, node
-by node on ATen's kernels, on copies of the same inputs. Where what the code returned is wrong, the graph is compiled again with every value as
-an output, and if that makes the wrong result right, once for each node with its value as one more output. All of that happens beside the
-program, which gets the results that it would have got. Where Inductor raises, the part of the graph up to each node is compiled instead.
+Each graph that AOTAutograd hands to Inductor is kept as it is. (Of a program without a backward that is before the passes over the joint
+graph; else they have run, and what they spoil has no node any more.) When its code is called for the first time, the graph is run beside
+it, node by node on ATen's kernels, on copies of the same inputs. Where what the code returned is wrong, the graph is compiled again with
+every value as an output, and if that makes the wrong result right, once for each node with its value as one more output. All of that happens
+beside the program, which gets the results that it would have got. Where Inductor raises, the part of the graph up to each node is compiled
+instead.
 
 The answer is the artifact `values`, a line of 10 words for each operator of a graph, in the order in which they run:
 
     GRAPH      fw, bw
     NODE       slice_scatter_1
     OPERATOR   aten.slice_scatter.default
-    VALUE      equal, differs: what the code computed against ATen's kernels, by torch.testing.assert_close; not-materialised: nobody saw it;
-               raises: the graph up to this node does not compile, compiles: it does
+    VALUE      equal, differs: what the code computed against ATen's kernels, by torch.testing.assert_close; not-materialised: nobody saw
+               it; raises: the graph up to this node does not compile, compiles: it does
     ALONE      cures, keeps: the failure, if this one value is an output as well; -: not asked
-    LAYOUT     as ATen's kernel makes it against what was predicted: same; overlap: the predicted one overlaps itself and the real one does
-               not; meta: other sizes or another dtype; strides: those alone
+    LAYOUT     as ATen's kernel makes it against what was predicted: same; overlap: the predicted one overlaps itself and the real one
+               does not; meta: other sizes or another dtype; strides: those alone
     PREDICTED, REAL, MADE
                layouts: the fake's, of ATen's kernel, of the code (- unless the graph returns the node); f32[2,3][3,1], joined by + of a tuple
     INPUTS     nodes that it reads, joined by commas; -: inputs of the graph alone
@@ -76,7 +77,7 @@ def layout_word(fake: Any, real: Any) -> str:
     words = ["same"]
     for f, r in zip(probes.tensors_in(fake), probes.tensors_in(real), strict=True):
         sizes, strides = ([probes.number(n) for n in numbers] for numbers in (f.shape, f.stride()))
-        if f.dtype != r.dtype or any(a not in (None, b) for a, b in zip(sizes, r.shape, strict=True)):
+        if f.dtype != r.dtype or f.dim() != r.dim() or any(a not in (None, b) for a, b in zip(sizes, r.shape, strict=True)):
             words.append("meta")
         elif None in sizes or None in strides or r.numel() == 0:
             continue
