@@ -1,4 +1,4 @@
-"""What a night says in the morning: summary.md, and the program and stand-alone script of each open cause that was seen, in causes/.
+"""What a night says in the morning: summary.md, and report/ with a page, an issue, a script and a program for each open cause that was seen.
 
 Started by scripts/nightly. Everything comes from the store, but for what the campaign shouted (campaign.json).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -30,8 +31,8 @@ class Store:
             sys.exit(answer.stderr)
         return [json.loads(line) for line in answer.stdout.splitlines()]
 
-    def finding(self, full_id: str) -> Row:
-        return json.loads(self.run("findings", "show", full_id, "--json").stdout)
+    def causes(self) -> list[Row]:
+        return [json.loads(line) for line in self.run("findings", "causes", "--all", "--json").stdout.splitlines()]
 
 
 def code(text: str) -> str:
@@ -54,47 +55,62 @@ def campaign(path: Path) -> tuple[Row, list[Row]]:
     return summary, shouts
 
 
+def plain(text: str) -> str:
+    """In a line of Markdown: a title's `code` stays, nothing else is markup."""
+    parts = text.replace("\n", " ").split("`")
+    out = [part if i % 2 else "".join(f"\\{c}" if c in "\\*_[]<>#|&" else c for c in part) for i, part in enumerate(parts)]
+    return "`".join(out) if len(parts) % 2 else "".join(f"\\{c}" if c in "\\`*_[]<>#|&" else c for c in text)
+
+
 def write(path: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(text)
     part.rename(path)
 
 
-def try_to_write(path: Path, text: str) -> str:
-    """A link to it. The program is in the summary, too, so that a full disk costs no more than the link."""
-    try:
-        write(path, text)
-    except OSError as error:
-        path.with_name(path.name + ".part").unlink(missing_ok=True)
-        return f"no file of the program ({error.strerror})"
-    return f"[program](causes/{path.name})"
-
-
 def write_briefly(out: Path, lines: list[str], error: OSError) -> None:
     """Where there is no room for the programs: they are in the store."""
-    for path in [*(out / "causes").glob("*"), *out.glob("summary.md.part")]:
-        path.unlink()
+    shutil.rmtree(out / "report", ignore_errors=True)
+    (out / "summary.md.part").unlink(missing_ok=True)
     named = [line for line in lines if line.startswith(("# ", "## ", "### ", "* ", "Exit code"))]
     write(out / "summary.md", "\n".join([*named, "", f"The programs are in the store alone: {error.strerror}."]) + "\n")
 
 
+def make_report(store: Store, out: Path, rows: list[Row]) -> str:
+    """report/, of these causes; why there is none."""
+    shutil.rmtree(out / "report", ignore_errors=True)
+    if not rows:
+        return ""
+    made = store.run("report", *[cause["full_id"] for cause in rows], "-o", str(out / "report"))
+    return " ".join(made.stderr.split()).removeprefix("scatterproof: ") if made.returncode else ""
+
+
+def links(out: Path, cause: Row) -> str:
+    """To what the report has of it."""
+    names = {"page": "index.html", "issue": "issue.md", "script": "repro.py", "program": "program.prog"}
+    there = [f"[{word}](report/{cause['id']}/{name})" for word, name in names.items() if (out / "report" / cause["id"] / name).exists()]
+    return ", ".join(there)
+
+
 def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
-    finding = store.finding(cause["full_id"])
-    program = finding["minimised"] or finding["program"]
-    name = cause["id"]
-    prog = try_to_write(out / "causes" / f"{name}.prog", program)
-    script = store.run("repro", cause["full_id"], "--script", str(out / "causes" / f"{name}.py"))
-    why_not = " ".join(script.stderr.split()).removeprefix("scatterproof: ")
-    shown = f"no script ({why_not})" if script.returncode else f"[script](causes/{name}.py)"
-    lines = [f"### {cause['id']}: {cause['severity']}, {code(cause['cause'])}", ""]
+    lines = [f"### {cause['id']}: {cause['severity']}, {plain(cause['title'])}", ""]
     if cause["blame"]:
         lines += [cause["blame"].replace("\n", " "), ""]
-    size = "minimised" if finding["minimised"] else "not minimised yet"
     several = f"{cause['nfindings']} findings" if cause["nfindings"] > 1 else "1 finding"
-    where = f"{several}, seen {cause['nobs']} times on {code(finding['target'])}, since {cause['first_seen']}"
-    again = f"again: `scatterproof repro {name} --db {store.db}`"
-    lines += [f"{where}; {prog} ({size}), {shown}; {again}", "", "```", program.rstrip("\n"), "```", ""]
-    return lines
+    times = f"{cause['nobs']} time{'' if cause['nobs'] == 1 else 's'}"
+    where = f"{several}, seen {times} on {code(cause['target'])}, since {cause['first_seen']}"
+    size = "minimised" if cause["minimised"] else "not minimised yet"
+    what = "; ".join(filter(None, (where, size, links(out, cause), f"again: `scatterproof repro {cause['id']} --db {store.db}`")))
+    return [*lines, what, "", "```", cause["program"].rstrip("\n"), "```", ""]
+
+
+def to_do(store: Store, out: Path, cause: Row) -> str:
+    """One line: what somebody does with a new cause."""
+    if not cause["triaged"]:
+        return f"* {cause['id']}: {plain(cause['title'])}: `scatterproof triage {cause['id']} --db {store.db}`"
+    read = f"; read {links(out, cause)}" if links(out, cause) else ""
+    mark = f"`scatterproof findings mark {cause['id']} known --issue URL --db {store.db}`, or dismissed"
+    return f"* {cause['id']}: {plain(cause['title'])}{read}; then {mark}"
 
 
 def time_text(since: int) -> str:
@@ -119,7 +135,7 @@ def sighted(store: Store, since: int) -> set[str]:
 def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
     """Of this night: new, seen again by its campaign and open, regressed. What has a finding that somebody marked is known, not new."""
     at = time_text(since)
-    seen = [c for c in store.ask(f"select * from v_causes where last_seen >= '{at}'") if set(c["states"].split()) & set(OPEN)]
+    seen = [c for c in store.causes() if c["last_seen"] >= at and set(c["states"].split()) & set(OPEN)]
     back = {e["full_id"] for e in store.ask(f"select distinct full_id from v_events where kind = 'regressed' and at >= '{at}'")}
     regressed = [c for c in seen if of_these(c, back)]
     here = sighted(store, since)
@@ -149,9 +165,11 @@ VERDICT = {
 }
 
 
-def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
+def head(args: argparse.Namespace, summary: Row, judged: int, began: str) -> list[str]:
     verdict = VERDICT.get(args.exit_code, f"interrupted by signal {args.exit_code - 128}" if args.exit_code > 128 else "")
     lines = [f"# Night of {began}", "", f"Exit code {args.exit_code}: {verdict}.", ""]
+    if args.exit_code > 128:
+        lines += ["**This night was interrupted.** What follows is what it had found until then; the next one goes on.", ""]
     lines.append(f"* targets: {', '.join(map(code, summary.get('targets', args.target)))}; seed {args.seed}")
     if args.canary:
         lines.append("* **the canary was not found**: a planted fault went unseen" if args.canary == 4 else "* the canary did not run")
@@ -161,7 +179,8 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
         verdicts = ("pass", "mismatch", "invariant", "crash", "hang", "unsupported", "invalid", "harness", "unjudged")
         counts = ", ".join(f"{summary[v]} {v}" for v in verdicts if summary.get(v))
         aside = f"{summary['set_aside']} set aside because known causes explain them"
-        lines.append(f"* {summary['programs']} programs, {summary['compiled']} compiled, {aside}")
+        cheap = f"{summary['cheap']} through the cheap stage, " if summary["cheap"] else ""
+        lines.append(f"* {summary['programs']} programs generated, {cheap}{summary['compiled']} compiled, {judged} judged; {aside}")
         lines.append(f"* answers, those of the stage that only predicts included: {counts}")
         if summary.get("few_compiled"):
             lines.append("* **NEXT TO NOTHING WAS COMPILED**: this night says little about the compiler (give it more time)")
@@ -173,28 +192,49 @@ def head(args: argparse.Namespace, summary: Row, began: str) -> list[str]:
             lines.append(f"* known before, run again: {again['findings']}: {parts}")
     else:
         lines.append("* the campaign did not come to its end")
+    if args.marked:
+        lines.append(f"* upstream's bugs, once: {args.marked}")
     if args.triage:
         lines.append(f"* triage ended with exit code {args.triage} (triage.log): some findings may not be minimised")
     return [*lines, ""]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    for name in ("--binary", "--db", "--out"):
-        parser.add_argument(name, required=True)
-    for name in ("--since", "--exit-code", "--canary", "--triage", "--seed"):
-        parser.add_argument(name, type=int, required=True)
-    parser.add_argument("--marked", default="", help="what scripts/mark-known said")
-    parser.add_argument("--target", action="append", default=[])
-    args = parser.parse_args()
-    out, store = Path(args.out), Store(args.binary, args.db)
-    summary, shouts = campaign(out / "campaign.json")
-    began = datetime.fromtimestamp(args.since // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    lines = head(args, summary, began)
-    there = Path(args.db).exists() and Path(args.db).stat().st_size > 0
-    new, again, regressed = causes(store, args.since) if there else ([], [], [])
-    for old in (out / "causes").glob("*"):
-        old.unlink()
+NO_CAMPAIGNS = "('triage', 'repro', 'check', 'minimise', 'recheck')"
+
+
+def judged(store: Store, since: int, targets: list[str]) -> int:
+    """Answers of this night's campaign that were compared with the reference, on the targets proper."""
+    names = ", ".join("'" + t.replace("'", "''") + "'" for t in targets)
+    sql = (
+        f"select coalesce(sum(n), 0) as n from v_counters where started >= '{time_text(since)}' and policy not in {NO_CAMPAIGNS} "
+        f"and target in ({names}) and verdict in ('pass', 'mismatch', 'invariant', 'crash', 'hang')"
+    )
+    return int(store.ask(sql)[0]["n"])
+
+
+def trend(store: Store, all_causes: list[Row]) -> list[str]:
+    """The last 14 campaigns, the latest first."""
+    sql = (
+        "select started, policy, sum(n) as answers, sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) as diverging "
+        f"from v_counters where policy not in {NO_CAMPAIGNS} group by started, policy order by started desc limit 14"
+    )
+    rows = store.ask(sql)
+    if len(rows) < 2:
+        return []
+    lines = ["## The last nights", "", "| began | policy | answers | diverging | new causes |", "|---|---|---:|---:|---:|"]
+    until = "9999"
+    for row in rows:
+        new = sum(row["started"] <= c["first_seen"] < until for c in all_causes)
+        lines.append(f"| {row['started']} | {code(row['policy'])} | {row['answers']} | {row['diverging']} | {new} |")
+        until = row["started"]
+    return [*lines, ""]
+
+
+def show_open(store: Store, out: Path, new: list[Row], again: list[Row], regressed: list[Row]) -> list[str]:
+    """What a person looks at, then what was there before."""
+    lines = []
+    if new or regressed:
+        lines += ["## What to do now", "", *[to_do(store, out, cause) for cause in [*regressed, *new]], ""]
     for title, rows in ((f"## New: {len(new)} causes", new), (f"## Regressed: {len(regressed)}", regressed)):
         lines += [title, ""]
         for cause in rows:
@@ -202,8 +242,17 @@ def main() -> int:
     lines += [f"## Open, seen again: {len(again)} causes", ""]
     for cause in again:
         marked = " (somebody has marked a finding of this cause)" if set(cause["states"].split()) - set(OPEN) else ""
-        lines += show_cause(store, out, cause)[:1] + ["", f"since {cause['first_seen']}{marked}: [program](causes/{cause['id']}.prog)", ""]
-    rows = known(store, args.since) if there else []
+        lines.append(f"* {cause['id']}: {cause['severity']}, {plain(cause['title'])}; since {cause['first_seen']}{marked}: {links(out, cause)}")
+    return [*lines, ""]
+
+
+def show_rest(store: Store, since: int, overload: list[Row], shouts: list[Row], there: bool) -> tuple[list[str], int, int]:
+    """What decides nothing: a line each."""
+    rows = known(store, since) if there else []
+    lines = []
+    if overload:
+        names = ", ".join(f"{c['id']} ({plain(c['title'])})" for c in overload)
+        lines += [f"Only callers of the overload (`torch.ops.aten`) meet {len(overload)} more: {names}.", ""]
     lines += [f"## Known, seen again: {len(rows)}", ""]
     lines += [f"* {r['id']} {r['state']}, {r['severity']}: {code(r['signature'])}{' ' + r['issue'] if r['issue'] else ''}" for r in rows]
     gone = [s for s in shouts if s["what"] == "no longer happens"]
@@ -211,12 +260,42 @@ def main() -> int:
     for s in gone:
         mark = f"`scatterproof findings mark {s['recheck']} fixed-in VERSION --db FILE`"
         lines.append(f"* {s['recheck']} on {code(s['targets'])}: {code(s['signature'])}: is it fixed? {mark}")
+    return [*lines, ""], len(rows), len(gone)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    for name in ("--binary", "--db", "--out"):
+        parser.add_argument(name, required=True)
+    for name in ("--since", "--exit-code", "--canary", "--triage", "--seed"):
+        parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--marked", default="", help="what scripts/mark-known said")
+    parser.add_argument("--target", action="append", default=[])
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = arguments()
+    out, store = Path(args.out), Store(args.binary, args.db)
+    summary, shouts = campaign(out / "campaign.json")
+    began = datetime.fromtimestamp(args.since // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    there = Path(args.db).exists() and Path(args.db).stat().st_size > 0
+    new, again, regressed = causes(store, args.since) if there else ([], [], [])
+    overload = [c for c in [*new, *again] if c["reach"] == "aten"]
+    new, again = [c for c in new if c not in overload], [c for c in again if c not in overload]
+    no_report = make_report(store, out, [*regressed, *new, *again])
+    lines = head(args, summary, judged(store, args.since, summary["targets"]) if summary and there else 0, began)
+    if no_report:
+        lines += [f"There is no report: {no_report}", ""]
+    lines += show_open(store, out, new, again, regressed)
+    rest, nknown, ngone = show_rest(store, args.since, overload, shouts, there)
+    lines += rest + (trend(store, store.causes()) if there else [])
     try:
         write(out / "summary.md", "\n".join(lines) + "\n")
     except OSError as error:
         write_briefly(out, lines, error)
-    print(f"{out / 'summary.md'}: {len(new)} new causes, {len(regressed)} regressed, {len(again)} open and seen again, {len(rows)} known,"
-          f" {len(gone)} no longer happen")
+    print(f"{out / 'summary.md'}: {len(new)} new causes, {len(regressed)} regressed, {len(again)} open and seen again, {nknown} known,"
+          f" {ngone} no longer happen")
     return 0
 
 

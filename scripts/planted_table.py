@@ -168,7 +168,7 @@ def findings_of(binary: str, folder: Path) -> list[Finding]:
                 cause=said.get("cause", ""),
                 blame=said.get("blame", ""),
                 ops=len(row["ops"].split()) if isinstance(row["ops"], str) else int(row["ops"] or 0),
-                calls=number(r"(\d+) calls of the target", said["minimised"]) if "minimised" in said else None,
+                calls=number(r"(\d+) calls? of the target", said["minimised"]) if "minimised" in said else None,
                 index=-1 if index is None else index,
                 compiled=compiled or 0,
                 sound=sound.get(row["id"], ""),

@@ -1,5 +1,5 @@
-"""One program of scripts/suspects: runs a stand-alone script (fuzz/triage/script.h) in this process under PyTorch's own bisector, and prints
-what that names, as a line of JSON: {"backend", "subsystem", "number", "what"}, or null."""
+"""One program of scripts/suspects: runs a stand-alone script (fuzz/triage/script.h) in this process under PyTorch's own bisector,
+and prints what that names, as a line of JSON: {"backend", "subsystem", "number", "what"}, or null."""
 
 from __future__ import annotations
 

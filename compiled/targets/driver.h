@@ -121,6 +121,10 @@ struct target_driver {
 	/* The versions on this machine, sorted, in a; how many. NULL: there is nothing to install. */
 	int (*installed)(struct target_installed **out, struct arena *a);
 
+	/* Appends what that interpreter's installation says that it runs on: lines about versions, the system, processors, libraries, fit to be
+	 * shown to anybody. False: it says nothing. NULL: it cannot be asked. */
+	bool (*about)(struct strbuf *out, const char *python);
+
 	/* Is every operator of p written in p's surface (on t), none of it as in aten? NULL: the family has no surfaces. */
 	bool (*spelled)(const struct prog *p, const struct target *t);
 
@@ -128,12 +132,15 @@ struct target_driver {
 	const struct target_script *script;
 };
 
-/* What a short script looks at: whether the program runs (RUN), or a fact of a tensor (tensor_name.h counts them so). */
+/* What a short script looks at: whether the program runs as it must (RUN), or a fact of a tensor (tensor_name.h counts them so). */
 struct script_look {
 	enum script_at { LOOK_RUN, LOOK_OUTPUT, LOOK_GRADIENT, LOOK_STORAGE } at;
 	int index;
-	enum script_fact { FACT_ELEMENTS, FACT_SHAPE, FACT_STRIDES, FACT_PRESENT, FACT_REQUIRES_GRAD } fact;
+	/* META: dtype, sizes and strides; MEMORY: which inputs and outputs share it. */
+	enum script_fact { FACT_ELEMENTS, FACT_META, FACT_PRESENT, FACT_REQUIRES_GRAD, FACT_MEMORY } fact;
+	bool random;          /* float inputs are not what the program says but random numbers */
 	const char *expected; /* the elements as a nested list of Python; NULL: not known by one number each, or too many */
+	const char *law;      /* why, "x.grad[i] is how often the result reads x[i]"; NULL: nothing short explains it */
 };
 
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */
@@ -146,9 +153,9 @@ struct target_script {
 	const char *(*not_here)(const struct target *t);
 	const char *(*making_inputs)(void); /* Python text: the functions that CALLS needs */
 	const char *(*running)(void);       /* Python text: running, comparing, the exit code */
-	/* Appends a script of a few lines that runs p, compares with eager, and ends with code 1 if what is looked at is wrong, 0 if not.
-	 * Whoever wants it runs it: it knows less than the judge. p has one call. False: it would not be short, or would say less; err says
-	 * why. */
+	/* Appends a script of a few lines that runs p, written in its surface, compares with eager, and ends with code 1 if what is looked at
+	 * is wrong, 0 if not. Whoever wants it runs it: it knows less than the judge. p has one call. False: it would not be short, or would
+	 * say less; err says why. */
 	bool (*brief)(
 		struct strbuf *sb, const struct script_look *look, const struct prog *p, const struct target *t, struct arena *a, struct err *err);
 };

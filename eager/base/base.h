@@ -131,6 +131,8 @@ bool sb_write_file(const char *path, const struct strbuf *bytes, struct err *err
 const char *last_line(const char *text, struct arena *a);
 bool str_eq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
+/* What the noun behind a number ends with: "1 finding", "2 findings". */
+static inline const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 void *xmalloc(size_t n); /* never NULL: out of memory ends the process, exit 3 */
 void *xrealloc(void *p, size_t n);

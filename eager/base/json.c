@@ -132,3 +132,9 @@ void json_null(struct json *j, const char *key)
 	begin_value(j, key);
 	sb_puts(j->sb, "null");
 }
+
+void json_raw(struct json *j, const char *key, const char *json, size_t n)
+{
+	begin_value(j, key);
+	sb_put(j->sb, json, n);
+}

@@ -42,5 +42,7 @@ void json_digits(struct json *j, const char *key, double v, int digits); /* fini
 void json_fixed(struct json *j, const char *key, double v, int digits);  /* after the point; inf and nan as null */
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
+/* A value that is JSON already, and valid. */
+void json_raw(struct json *j, const char *key, const char *json, size_t n);
 
 #endif

@@ -136,7 +136,7 @@ void sb_wrap(struct strbuf *sb, const char *s, int from, int indent, int width)
 	}
 }
 
-/* ---- colours -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- colours ------------------------------------------------------------------------------------------------------------------------- */
 
 #define END "\033[0m"
 static const char *const sequence[NSTYLES] = {
@@ -148,7 +148,10 @@ static const char *const sequence[NSTYLES] = {
 };
 
 void style_begin(struct strbuf *sb, const struct look *look, enum style style) { sb_puts(sb, look->color ? sequence[style] : ""); }
-void style_end(struct strbuf *sb, const struct look *look, enum style style) { sb_puts(sb, look->color && style != STYLE_PLAIN ? END : ""); }
+void style_end(struct strbuf *sb, const struct look *look, enum style style)
+{
+	sb_puts(sb, look->color && style != STYLE_PLAIN ? END : "");
+}
 
 size_t style_sequence(const char *s, size_t n)
 {
@@ -169,7 +172,7 @@ bool style_unfinished(const char *s, size_t n)
 	return n < strlen(END) && memcmp(s, END, n) == 0;
 }
 
-/* ---- what standard output is ------------------------------------------------------------------------------------------------------------ */
+/* ---- what standard output is --------------------------------------------------------------------------------------------------------- */
 
 const char *const color_when_name[NCOLOR_WHENS] = {"auto", "always", "never"};
 

@@ -408,7 +408,7 @@ static void shard_died(struct campaign *c, int i)
 	p->note->index = -1;
 	c->done[i] = c->mode == SHARD_GIVE_UP || p->deaths >= MAX_RESTARTS;
 	if (p->deaths >= MAX_RESTARTS) {
-		fprintf(stderr, "scatterproof: shard %d ended %d times: it is given up\n", i, p->deaths);
+		fprintf(stderr, "scatterproof: shard %d ended %d time%s: it is given up\n", i, p->deaths, plural(p->deaths));
 		c->lost_shards++;
 	}
 }
@@ -500,10 +500,11 @@ static bool write_corpus(struct campaign *c, const char *dir, struct err *err)
 	if (!corpus_write(&w, &c->corpus, c->source.guide, dir, &c->arena, err))
 		return false;
 	if (!c->o->quiet && !c->o->json)
-		printf("  corpus: %d seeds; %d programs kept; %d of them have the %" PRId64 " features that the seeds do not have%s%s\n",
-			c->source.guide->nseed, c->corpus.n, w.programs, w.features, w.path ? ": " : "", w.path ? w.path : "");
+		printf("  corpus: %d seed%s; %d program%s kept; %d with the %" PRId64 " feature%s that the seeds do not have%s%s\n",
+			c->source.guide->nseed, plural(c->source.guide->nseed), c->corpus.n, plural(c->corpus.n), w.programs, w.features,
+			plural(w.features), w.path ? ": " : "", w.path ? w.path : "");
 	if (w.left && !c->o->quiet && !c->o->json)
-		printf("  corpus: no room in %s for programs with %" PRId64 " further features\n", dir, w.left);
+		printf("  corpus: no room in %s for programs with %" PRId64 " further feature%s\n", dir, w.left, plural(w.left));
 	return true;
 }
 
@@ -513,9 +514,9 @@ static bool too_many_invalid(int64_t n, int64_t of)
 	bool many = n > INVALID_FEW && n > of / INVALID_ONE_IN;
 	if (many)
 		fprintf(stderr,
-			"scatterproof: this run does not count: eager refuses %" PRId64 " of %" PRId64 " programs, more than one in %d; the summary "
+			"scatterproof: this run does not count: eager refuses %" PRId64 " of %" PRId64 " program%s, more than one in %d; the summary "
 			"has the reasons\n",
-			n, of, INVALID_ONE_IN);
+			n, of, plural(of), INVALID_ONE_IN);
 	return many;
 }
 
@@ -533,15 +534,16 @@ static int exit_code(const struct campaign *c)
 	int64_t judged = shard_stats_verdicts(&s, VD_PASS) + shard_stats_verdicts(&s, VD_MISMATCH) + s.verdict[MAX_TARGETS][VD_PASS];
 	int64_t harness = shard_stats_verdicts(&s, VD_HARNESS) + s.verdict[MAX_TARGETS][VD_HARNESS];
 	if (judged == 0 && harness && !c->lost_programs && !c->lost_shards) {
-		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness faults)\n", harness);
+		fprintf(stderr, "scatterproof: no program ran: the target is missing or broken (%" PRId64 " harness fault%s)\n", harness,
+			plural(harness));
 		return EXIT_TARGET;
 	}
 	if (too_many_invalid(invalid, s.generated))
 		return EXIT_VOID;
 	if (judged == 0 || harness > judged || c->lost_shards) {
 		fprintf(stderr,
-			"scatterproof: this run does not count: %" PRId64 " programs judged, %" PRId64 " harness faults, %" PRId64 " shards lost\n",
-			judged, harness, c->lost_shards);
+			"scatterproof: this run does not count: %" PRId64 " program%s judged, %" PRId64 " harness fault%s, %" PRId64 " shard%s lost\n",
+			judged, plural(judged), harness, plural(harness), c->lost_shards, plural(c->lost_shards));
 		return EXIT_VOID;
 	}
 	return EXIT_CLEAN;

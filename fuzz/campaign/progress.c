@@ -85,7 +85,7 @@ static void status_pieces(struct pieces *l, const struct progress *p, const stru
 	}
 	*l = (struct pieces){0};
 	add(l, 0, "%.0fs%s", sec, finishing ? " finishing" : "");
-	add(l, 0, "  %" PRId64 " programs", s->generated);
+	add(l, 0, "  %" PRId64 " program%s", s->generated, plural(s->generated));
 	add(l, 2, " (%.1f/s)", (double)s->generated / MAX(sec, 0.001));
 	if (s->compiled)
 		add(l, 2, "  %" PRId64 " compiled", s->compiled);
@@ -215,8 +215,8 @@ static void finding_whole(const struct progress *p, const struct shard_finding *
 {
 	char command[64];
 	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], f->target, what, f->how, f->report);
-	printf("found after %.1f s and %" PRId64 " compiled programs, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
-		f->confirm_ms / 1e3);
+	printf("found after %.1f s and %" PRId64 " compiled program%s, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
+		plural(f->compiles), f->confirm_ms / 1e3);
 	snprintf(command, sizeof command, "see it again:  scatterproof repro %s", id);
 	if (p->o->db)
 		progress_command(command, p->o->db);

@@ -131,7 +131,7 @@ static void print_few_compiled(const struct summary *c)
 	if (c->sum->confirmations || c->sum->confirm_ms > 0)
 		printf(", confirming %" PRId64 " beside it %.0f s", c->sum->confirmations, c->sum->confirm_ms / 1e3);
 	if (c->sum->cheap_runs)
-		printf("; %" PRId64 " programs went through the cheap stage beside it", c->sum->cheap_runs);
+		printf("; %" PRId64 " program%s went through the cheap stage beside it", c->sum->cheap_runs, plural(c->sum->cheap_runs));
 	if (getloadavg(load, 1) == 1 && load[0] > (double)processors)
 		printf("; the machine is busy: %.1f processes want its %ld processor%s", load[0], processors, processors == 1 ? "" : "s");
 	printf(". Give it more --time%s\n", c->o->jobs > 1 ? ", or fewer --jobs" : "");
@@ -147,16 +147,18 @@ static void print_sample(const struct summary *c)
 	for (int t = c->o->ntarget - c->o->nsample; t < c->o->ntarget; t++)
 		printf("  %s%s", target_text(&c->target[t], &a), t + 1 < c->o->ntarget ? ",\n" : "");
 	if (c->o->nsample)
-		printf(": %" PRId64 " of %" PRId64 " programs (%" PRId64 " each %" PRId64 "th, %" PRId64 " new shapes of loops, %" PRId64
-			   " findings)\n",
-			n, s->generated, s->sampled_turn, c->o->every, s->sampled_shape, s->sampled_finding);
+		printf(": %" PRId64 " of %" PRId64 " program%s (%" PRId64 " each %" PRId64 "th, %" PRId64 " new shape%s of loops, %" PRId64
+			   " finding%s)\n",
+			n, s->generated, plural(s->generated), s->sampled_turn, c->o->every, s->sampled_shape, plural(s->sampled_shape),
+			s->sampled_finding, plural(s->sampled_finding));
 	arena_free(&a);
 }
 
 static void print_head(const struct summary *c)
 {
 	const struct shard_stats *s = c->sum;
-	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " programs generated", c->o->policy, c->o->seed, c->seconds, s->generated);
+	printf("\n%s: seed %" PRIu64 ", %.0f s, %" PRId64 " program%s generated", c->o->policy, c->o->seed, c->seconds, s->generated,
+		plural(s->generated));
 	if (s->redrawn)
 		printf(", %" PRId64 " drawn again", s->redrawn);
 	if (s->compiled)
@@ -165,7 +167,7 @@ static void print_head(const struct summary *c)
 		printf(
 			", %" PRId64 " through the cheap stage (%" PRId64 " with a predicted meta that overlaps itself)", s->cheap_runs, s->cheap_hits);
 	if (s->set_aside)
-		printf(", set aside: %" PRId64 " programs that known causes explain", s->set_aside);
+		printf(", set aside: %" PRId64 " program%s that known causes explain", s->set_aside, plural(s->set_aside));
 	printf("\n");
 	print_sample(c);
 	if (few_compiled(c))
@@ -227,7 +229,7 @@ static void print_findings(const struct summary *c)
 {
 	struct strbuf sb;
 	if (c->lost_programs)
-		printf("  %" PRId64 " programs ended a shard: faults of scatterproof itself%s\n", c->lost_programs,
+		printf("  %" PRId64 " program%s ended a shard: faults of scatterproof itself%s\n", c->lost_programs, plural(c->lost_programs),
 			c->o->db ? ", kept with their programs: findings sql \"select * from v_findings where target = '" TOOL_TARGET "'\"" : "");
 	sb_init(&sb);
 	recheck_print(&sb, c->recheck);
@@ -235,7 +237,7 @@ static void print_findings(const struct summary *c)
 		printf("%s\n", sb.s);
 	sb_reset(&sb);
 	tally_print(&sb, c->tally);
-	printf("%s; %" PRId64 " divergent programs\n", sb.s, c->nobs);
+	printf("%s; %" PRId64 " divergent program%s\n", sb.s, c->nobs, plural(c->nobs));
 	sb_free(&sb);
 	if (c->o->db && c->nobs) {
 		progress_command("list them:  scatterproof findings", c->o->db);

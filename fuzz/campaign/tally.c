@@ -18,15 +18,16 @@ struct tally {
 
 static const struct {
 	const char *words, *name;
+	bool counted; /* words is a noun */
 } met_info[NMETS] = {
-	[MET_NEW] = {"new findings", "new_findings"},
-	[MET_REGRESSED] = {"regressed", "regressed"},
-	[MET_OPEN] = {"seen again and open", "seen_again_open"},
-	[MET_KNOWN] = {"known", "known"},
-	[MET_DISMISSED] = {"dismissed", "dismissed"},
-	[MET_DUPLICATE] = {"duplicates", "duplicates"},
-	[MET_FIXED] = {"fixed in a later version", "fixed_later"},
-	[MET_BASELINE] = {"known (baseline)", "known_baseline"},
+	[MET_NEW] = {"new finding", "new_findings", true},
+	[MET_REGRESSED] = {"regressed", "regressed", false},
+	[MET_OPEN] = {"seen again and open", "seen_again_open", false},
+	[MET_KNOWN] = {"known", "known", false},
+	[MET_DISMISSED] = {"dismissed", "dismissed", false},
+	[MET_DUPLICATE] = {"duplicate", "duplicates", true},
+	[MET_FIXED] = {"fixed in a later version", "fixed_later", false},
+	[MET_BASELINE] = {"known (baseline)", "known_baseline", false},
 };
 
 enum met met_of_state(enum finding_state s)
@@ -144,7 +145,7 @@ void tally_print(struct strbuf *sb, const struct tally *t)
 			continue;
 		if (k == MET_REGRESSED && !n)
 			continue;
-		sb_printf(sb, "%s%" PRId64 " %s", k ? ", " : "", n, met_info[k].words);
+		sb_printf(sb, "%s%" PRId64 " %s%s", k ? ", " : "", n, met_info[k].words, met_info[k].counted ? plural(n) : "");
 		if (trivial && k <= MET_OPEN)
 			sb_printf(sb, " (%" PRId64 " trivial)", trivial);
 	}

@@ -98,7 +98,7 @@ int case_fails(struct ran *out, struct triage_case *c)
 	}
 	if (!c->store || o->kind == c->x.f.kind)
 		return EXIT_CLEAN;
-	complain("finding %.*s is of kind %s, and its program fails otherwise here: %s", STORE_ID_DIGITS, c->x.f.hex,
+	complain("finding %.*s is of kind %s, and its program fails in another way here: %s", STORE_ID_DIGITS, c->x.f.hex,
 		finding_kind_name[c->x.f.kind], finding_kind_name[o->kind]);
 	return EXIT_VOID;
 }

@@ -1,4 +1,5 @@
-/* causes.c: the open causes of a store as `triage` shows them at its end: each with its title, what is to blame and the smallest program. */
+/* causes.c: the open causes of a store as `triage` shows them at its end: each with its title, what is to blame and the
+ * smallest program. */
 #include "fuzz/cli/causes.h"
 
 #include <inttypes.h>

@@ -13,11 +13,11 @@
 #include "eager/base/proc.h"
 #include "fuzz/campaign/keep.h"
 #include "fuzz/campaign/load.h"
+#include "fuzz/cli/bug_script.h"
 #include "fuzz/cli/check_json.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/start.h"
 #include "fuzz/triage/plain.h"
-#include "fuzz/triage/script.h"
 
 static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
@@ -89,8 +89,6 @@ static int64_t not_run(const struct checking *c)
 		left -= c->verdicts[v];
 	return left;
 }
-
-static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 /* "7 programs on 2 targets: 12 pass, 2 mismatch"; "39 programs in 3 files on 1 target: 9 pass; 30 could not be read". */
 static void print_summary(const struct checking *c)
@@ -177,6 +175,9 @@ static int open_store(struct checking *c)
 	return store_exit_code(st);
 }
 
+/* What eager refuses and nothing of ours does is one about eager, or about our rules. */
+static bool is_finding(const struct outcome *o) { return verdict_diverges(o->verdict) || o->unexpected; }
+
 /* What eager refuses is no matter of t's. */
 static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
 
@@ -233,30 +234,23 @@ static enum met keep(struct checking *c, struct checked *one, const struct targe
 	return how;
 }
 
-/* Of the first divergence. */
-static void write_script(struct checking *c, const struct checked *one, const struct target *t, struct arena *a)
+/* Of the first divergence. target: of c->o's. */
+static void write_script(struct checking *c, const struct checked *one, int target, struct arena *a)
 {
-	struct claim claim;
-	struct strbuf sb;
-	struct err err = {0};
-	if (c->scripted || (!verdict_diverges(one->o->verdict) && !one->o->unexpected))
+	const struct outcome *o = one->o;
+	struct store_loaded_obs seen = {.verdict = verdict_name[o->verdict]};
+	struct found x = {.obs = &seen, .p = *one->p, .t = concerned(o, &c->o.target[target])};
+	if (c->scripted || !is_finding(o))
 		return;
-	sb_init(&sb);
-	claim_of(
-		&claim, one->o->unexpected ? FINDING_RAISE : one->o->kind, verdict_name[one->o->verdict], one->o->tensor, one->o->call, one->p);
-	const struct target of = concerned(one->o, t);
-	const char *headline = arena_printf(a, "%s: %s on %s\n%s", one->file, verdict_name[one->o->verdict], target_text(&of, a), one->o->why);
-	c->script_rc = EXIT_USAGE;
-	if (!script_emit(&sb, &claim, one->p, &of, headline, a, &err)) {
-		complain("--script: %s", err.msg);
-	} else {
-		bool ok = output_text(c->o.script, &sb, &err);
-		if (!ok)
-			complain("%s", err.msg);
-		c->script_rc = ok ? EXIT_CLEAN : EXIT_TARGET;
-	}
+	claim_of(&x.claim, o->unexpected ? FINDING_RAISE : o->kind, seen.verdict, o->tensor, o->call, one->p);
+	const char *where = target_text(&x.t, a), *head = arena_printf(a, "%s: %s on %s", one->file, seen.verdict, where);
+	const struct bug_script s = {.x = &x,
+		.e = c->o.full ? NULL : c->warm[target],
+		.headline = arena_printf(
+			a, "%s on %s", verdict_diverges(o->verdict) && o->signature[0] ? escaped_line(a, o->signature) : seen.verdict, where),
+		.full_headline = arena_printf(a, "%s\n%s", head, o->why)};
+	c->script_rc = bug_script_write(&s, &c->o, a);
 	c->scripted = true;
-	sb_free(&sb);
 }
 
 /* ---- --artifacts --------------------------------------------------------------------------------------------------------------- */
@@ -296,16 +290,14 @@ static void write_artifacts(struct checking *c, const struct result *r, int targ
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
-/* What eager refuses and nothing of ours does is one about eager, or about our rules. */
-static bool is_finding(const struct outcome *o) { return verdict_diverges(o->verdict) || o->unexpected; }
-
 static int code_of(const struct outcome *o)
 {
 	return o->verdict == VD_PASS ? EXIT_CLEAN : is_finding(o) ? EXIT_FINDINGS : o->verdict == VD_HARNESS ? EXIT_TARGET : EXIT_VOID;
 }
 
-static int judged(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
+static int judged(struct checking *c, struct checked *one, int target, struct arena *a)
 {
+	const struct target *t = &c->o.target[target];
 	int rc = code_of(one->o);
 	enum met how = MET_NEW, said = MET_NEW;
 	if (c->o.baseline && is_finding(one->o)) {
@@ -322,7 +314,7 @@ static int judged(struct checking *c, struct checked *one, const struct target *
 	if (how == MET_NEW || how == MET_OPEN)
 		how = said;
 	if (c->o.script)
-		write_script(c, one, t, a);
+		write_script(c, one, target, a);
 	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
 		not_expected(c, rc == EXIT_CLEAN ? EXIT_VOID : rc);
 	if (rc == EXIT_FINDINGS && met_marked(how))
@@ -371,7 +363,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		rc = judged(c,
 			&(struct checked){
 				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out},
-			t, a);
+			target, a);
 	}
 	sb_free(&name);
 	sb_free(&versions);

@@ -58,7 +58,7 @@ int cmd_merge(const struct options *o)
 	if (status != STORE_OK)
 		rc = fail(store_message(s), status);
 	else
-		printf("%s: %" PRId64 " findings, %" PRId64 " of them new\n", o->into, after, after - before);
+		printf("%s: %" PRId64 " finding%s, %" PRId64 " of them new\n", o->into, after, plural(after), after - before);
 	store_abandon(s);
 	return rc;
 }

@@ -4,28 +4,14 @@
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
+#include "fuzz/cli/bug_script.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/start.h"
 #include "fuzz/campaign/rerun.h"
 #include "compiled/targets/driver.h"
+#include "fuzz/cli/finding_script.h"
 #include "fuzz/cli/repro_matrix.h"
-#include "fuzz/triage/script.h"
-#include "fuzz/triage/short_script.h"
 #include "reports/life/lifecycle.h"
-
-/* "program 1a2b3c4d, the first of 3". */
-static const char *program_text(const struct found *x, struct arena *a)
-{
-	int n = 0;
-	for (int i = 0; i < x->f.nobs_stored; i++) {
-		int k = 0;
-		while (memcmp(&x->f.obs[k].program, &x->f.obs[i].program, sizeof x->f.program_id) != 0)
-			k++;
-		n += k == i;
-	}
-	bool first = memcmp(&x->obs->program, &x->f.program_id, sizeof x->f.program_id) == 0;
-	return arena_printf(a, "program %.*s, %s of %d", STORE_ID_DIGITS, x->program_id, first ? "the first" : "one", n);
-}
 
 /* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -40,80 +26,32 @@ static int identify(struct target *t, const struct options *o)
 	return rc;
 }
 
+/* The child that shows whether a script of a few lines is one; NULL: it cannot start here, *why says so. */
+static struct exec *start_to_ask(const char **why, struct target *t, const struct options *o, struct arena *a)
+{
+	struct exec_options eo = {.self = o->self, .python = o->python, .limit_ms = o->limit_ms};
+	struct err err = {0};
+	struct exec *e = exec_open(t, &eo, &err);
+	if (e && exec_identify(t, e, &err) == EXEC_IDENTIFIED)
+		return e;
+	exec_close(e);
+	*why = arena_printf(a, "%s", err.msg);
+	return NULL;
+}
+
 static int write_script(const struct options *o, struct found *x, struct arena *a)
 {
-	struct strbuf sb, name;
-	struct err err = {0};
+	struct bug_script s = {.x = x};
 	int rc = identify(&x->t, o);
 	if (rc != EXIT_CLEAN)
 		return rc;
-	sb_init(&sb);
-	sb_init(&name);
-	target_print(&name, &x->t);
-	const char *headline = arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS,
-		x->f.hex, escaped_line(a, x->f.signature), program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), name.s);
-	if (!script_emit(&sb, &x->claim, &x->p, &x->t, headline, a, &err)) {
-		complain("%s", err.msg);
-		rc = EXIT_USAGE;
-	}
-	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err)) {
-		complain("%s", err.msg);
-		rc = EXIT_TARGET;
-	}
-	sb_free(&name);
-	sb_free(&sb);
-	return rc;
-}
-
-/* ---- the short script ---------------------------------------------------------------------------------------------------------------- */
-
-struct asking {
-	struct found *x;
-	struct exec *e;
-};
-
-static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
-{
-	const struct asking *ask = ctx;
-	struct found y = *ask->x;
-	struct rerun v;
-	y.p = *p;
-	rerun_finding(&v, ask->e, &y, &y.t, a);
-	return rerun_answer(&v) == RERUN_FAILS;
-}
-
-static int write_short(const struct options *o, struct found *x, struct arena *a)
-{
-	struct strbuf sb, python;
-	struct err err = {0};
-	int rc = EXIT_CLEAN;
-	struct exec *e = start_target(&rc, &x->t, o);
-	if (!e)
-		return rc;
-	sb_init(&sb);
-	sb_init(&python);
-	const struct prog p = claim_program(&x->claim, &x->p);
-	struct asking asking = {x, e};
-	const struct short_ask ask = {still_fails, &asking};
-	const char *headline = arena_printf(
-		a, "%s on %s (scatterproof finding %.*s)", escaped_line(a, x->f.signature), target_text(&x->t, a), STORE_ID_DIGITS, x->f.hex);
-	if (!target_has_versions(&x->t)) {
-		rc = EXIT_VOID;
-		err_set(&err, "targets of the family %s have no scripts of a few lines", target_family(&x->t));
-	} else if (!target_python(&python, &x->t, o->python, &err)) {
-		rc = EXIT_TARGET;
-	} else if (!short_script(&sb, &x->claim, &p, &x->t, python.s, headline, &ask, a, &err)) {
-		rc = EXIT_VOID;
-	}
-	if (rc == EXIT_CLEAN && !output_text(o->short_script, &sb, &err))
-		rc = EXIT_TARGET;
-	if (rc == EXIT_VOID)
-		complain("no script of a few lines: %s (--script FILE has the judged one)", err.msg);
-	else if (rc != EXIT_CLEAN)
-		complain("%s", err.msg);
-	exec_close(e);
-	sb_free(&python);
-	sb_free(&sb);
+	if (!o->full)
+		s.e = start_to_ask(&s.not_run, &x->t, o, a);
+	const char *target = target_text(&x->t, a), *signature = escaped_line(a, x->f.signature);
+	s.headline = arena_printf(a, "%s on %s (scatterproof finding %.*s)", signature, target, STORE_ID_DIGITS, x->f.hex);
+	s.full_headline = finding_headline(x, a);
+	rc = bug_script_write(&s, o, a);
+	exec_close(s.e);
 	return rc;
 }
 
@@ -178,7 +116,7 @@ static int say(const struct options *o, const struct found *x, const struct reru
 	};
 	const char *word = o->bisect && v->otherwise ? "fails in another way, so it cannot be told" : words[v->claim];
 	printf("%.*s on %s: %s: %s\n", STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a), word, v->why);
-	printf("  %s; ran on %s\n", program_text(x, a), v->versions);
+	printf("  %s; ran on %s\n", found_program_text(x, a), v->versions);
 	if (verdict_diverges(v->o.verdict) && v->claim != CLAIM_HOLDS)
 		printf("  besides, and not what this finding is about: %s\n", v->o.why);
 	if (verdict_diverges(v->o.verdict) && !o->bisect)
@@ -227,10 +165,7 @@ int cmd_repro(const struct options *o)
 	arena_init(&a);
 	int rc = found_load(&x, o, &a);
 	if (rc == EXIT_CLEAN)
-		rc = o->matrix        ? repro_matrix(o, &x, &a)
-			: o->short_script ? write_short(o, &x, &a)
-			: o->script       ? write_script(o, &x, &a)
-							  : open_and_run(o, &x, &a);
+		rc = o->matrix ? repro_matrix(o, &x, &a) : o->script ? write_script(o, &x, &a) : open_and_run(o, &x, &a);
 	arena_free(&a);
 	return rc;
 }

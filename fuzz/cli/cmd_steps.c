@@ -3,6 +3,7 @@
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "eager/lang/names.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/triage_one.h"
 #include "fuzz/cli/triage_steps.h"
@@ -57,6 +58,12 @@ static int not_blamed_yet(const struct triage_case *c, const char **how)
 	return EXIT_CLEAN;
 }
 
+/* By an older scatterproof, whose minimiser kept the names of what it edited. */
+static bool has_lying_names(const struct triage_case *c)
+{
+	return c->x.f.minimised && str_eq(c->x.obs->program_text, c->x.f.minimised) && !prog_names_tell(&c->x.p);
+}
+
 static int all_steps(struct triage_case *c, const char **how)
 {
 	const char *before = "";
@@ -75,13 +82,20 @@ static int all_steps(struct triage_case *c, const char **how)
 			return rc;
 		rc = step_minimize(c, how);
 		before = arena_printf(c->a, "%s%s; ", before, *how);
+	} else if (has_lying_names(c)) {
+		rc = step_names(c, how);
+		before = arena_printf(c->a, "%s%s; ", before, *how);
 	}
 	if (rc != EXIT_CLEAN)
 		return rc;
 	if (case_over(c))
 		return not_blamed_yet(c, how);
 	rc = step_blame(c, how);
-	*how = arena_printf(c->a, "%s%s", before, *how);
+	before = *how = arena_printf(c->a, "%s%s", before, *how);
+	if (rc != EXIT_CLEAN || case_over(c))
+		return rc;
+	rc = step_script(c, how);
+	*how = arena_printf(c->a, "%s; %s", before, *how);
 	return rc;
 }
 

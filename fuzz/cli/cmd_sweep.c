@@ -14,8 +14,9 @@
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/found.h"
+#include "fuzz/cli/keep_result.h"
 #include "fuzz/cli/since.h"
-#include "fuzz/triage/sweep.h"
+#include "fuzz/triage/sweep_json.h"
 
 struct sweeping {
 	const struct options *o;
@@ -24,7 +25,10 @@ struct sweeping {
 	struct target t;
 	int nalso;
 	unsigned axes;
-	int programs; /* in the file */
+	int programs;        /* in the file */
+	struct found *x;     /* of a finding; else NULL */
+	struct strbuf *kept; /* --store: the artifact, as far as it is there; else NULL */
+	struct json j;       /* into it */
 };
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------------------- */
@@ -162,6 +166,10 @@ static bool on_row(void *ctx, const struct sweep_series *s, const struct sweep_r
 static void on_end(void *ctx, const struct sweep_series *s)
 {
 	struct sweeping *w = ctx;
+	if (w->kept && w->o->since)
+		sb_puts(w->kept, since_json(s, &w->t, w->x->program_id, &w->a));
+	else if (w->kept)
+		sweep_json_series(&w->j, s, &w->a);
 	const char *text = w->o->since ? sweep_since(s, &w->a) : sweep_summary(s, &w->a);
 	if (w->o->json)
 		print_end_json(s, w->o->since ? "since" : "summary", text);
@@ -220,7 +228,7 @@ static int load(struct sweeping *w)
 	const struct options *o = w->o;
 	w->nalso = MAX(o->ntarget - 1, 0);
 	if (o->db) {
-		struct found *x = ARENA_ZNEW(&w->a, struct found, 1);
+		struct found *x = w->x = ARENA_ZNEW(&w->a, struct found, 1);
 		int rc = found_load(x, o, &w->a);
 		w->p = x->p;
 		w->t = x->t;
@@ -229,7 +237,7 @@ static int load(struct sweeping *w)
 	w->t = o->target[0];
 	int rc = load_programs(o->file[0], take_program, w);
 	if (rc == EXIT_CLEAN && w->programs != 1) {
-		complain("sweep: %s has %d programs, and one is swept", o->file[0], w->programs);
+		complain("sweep: %s has %d program%s, and one is swept", o->file[0], w->programs, plural(w->programs));
 		rc = EXIT_USAGE;
 	}
 	return rc;
@@ -243,6 +251,8 @@ static int understand(struct sweeping *w)
 		err_set(&err, "sweep: a finding's id and --db FILE, or a program and --target NAME, are needed (try --help)");
 	else if (o->since && o->axes)
 		err_set(&err, "sweep: --since is about versions, --axis would be about something else");
+	else if (o->store && (!o->db || o->ntarget))
+		err_set(&err, "sweep: --store keeps the answer of a finding (--db FILE), on the target on which it was found (no --target)");
 	else
 		read_axes(&w->axes, o->axes, &err);
 	if (o->since)
@@ -307,6 +317,34 @@ static int run_sweep(struct sweeping *w, struct runner *r)
 	return EXIT_CLEAN;
 }
 
+/* With what was learnt kept, where that is asked for. */
+static int run_and_keep(struct sweeping *w, struct runner *r)
+{
+	const struct options *o = w->o;
+	struct strbuf text;
+	if (!o->store)
+		return run_sweep(w, r);
+	int rc = result_can_be_kept(o->db);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	sb_init(&text);
+	w->kept = &text;
+	w->j = json_into(&text, JSON_SPACED);
+	if (!o->since) {
+		sweep_json_begin(&w->j, SWEEP_SCHEMA, &w->t, w->x->program_id, &w->a);
+		json_array(&w->j, "series");
+	}
+	rc = run_sweep(w, r);
+	if (!o->since) {
+		json_end(&w->j);
+		json_end(&w->j);
+	}
+	if (rc == EXIT_CLEAN && !interrupt_asked() && text.len)
+		rc = result_keep(o->db, &w->x->f.id, o->since ? SINCE_ARTIFACT : SWEEP_ARTIFACT, text.s);
+	sb_free(&text);
+	return rc;
+}
+
 int cmd_sweep(const struct options *o)
 {
 	struct sweeping w = {.o = o};
@@ -320,7 +358,7 @@ int cmd_sweep(const struct options *o)
 	if (rc == EXIT_CLEAN) {
 		interrupt_catch(NULL);
 		struct runner *r = runner_new(&eo);
-		rc = run_sweep(&w, r);
+		rc = run_and_keep(&w, r);
 		runner_free(r);
 	}
 	arena_free(&w.a);

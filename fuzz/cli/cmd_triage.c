@@ -18,6 +18,7 @@
 #include "fuzz/cli/ask.h"
 #include "fuzz/cli/causes.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/cli/keep_result.h"
 #include "fuzz/cli/triage_one.h"
 
 /* ---- what there is to do ------------------------------------------------------------------------------------------------------------- */
@@ -241,25 +242,13 @@ static void unlock_store(const char *db, int fd, struct arena *a)
 	close(fd);
 }
 
-/* Before hours of work: can what is learnt be written? */
-static bool can_be_written(const char *db)
-{
-	enum store_status st;
-	struct err err = {0};
-	struct store *s = store_open(&st, db, STORE_WRITE, &err);
-	if (!s)
-		complain("%s", err.msg);
-	store_close(s, NULL);
-	return s != NULL;
-}
-
 /* What is listed under the lock nobody else takes. An exit code. */
 static int work_on(struct triage *t)
 {
 	int rc = list_todo(&t->todo, t->o->db);
 	if (rc != EXIT_CLEAN || !t->todo.n)
 		return rc;
-	if (!can_be_written(t->o->db))
+	if (result_can_be_kept(t->o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	int lock = lock_store(t->o->db, t->todo.a);
 	if (lock < 0)
@@ -311,7 +300,7 @@ static int triage_alone(const struct options *o)
 	struct arena a;
 	if (under && atol(under) == (long)getppid())
 		return triage_one(o);
-	if (!can_be_written(o->db))
+	if (result_can_be_kept(o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	arena_init(&a);
 	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o);

@@ -12,6 +12,7 @@ int cmd_minimize(const struct options *o); /* cmd_steps.c */
 int cmd_blame(const struct options *o);    /* cmd_steps.c */
 int cmd_triage(const struct options *o);   /* cmd_triage.c */
 int cmd_sweep(const struct options *o);    /* cmd_sweep.c */
+int cmd_report(const struct options *o);   /* cmd_report.c */
 int cmd_merge(const struct options *o);    /* cmd_merge.c */
 int cmd_targets(const struct options *o);  /* cmd_targets.c */
 int cmd_ops(const struct options *o);      /* cmd_info.c */

@@ -76,7 +76,7 @@ static enum style cell_style(int k, const char *text)
 {
 	if (k != SEVERITY_COLUMN)
 		return STYLE_PLAIN;
-	return str_eq(text, finding_severity_name[SEVERITY_HIGH]) ? STYLE_HIGH
+	return str_eq(text, finding_severity_name[SEVERITY_HIGH])  ? STYLE_HIGH
 		: str_eq(text, finding_severity_name[SEVERITY_NORMAL]) ? STYLE_NORMAL
 															   : STYLE_FAINT;
 }
@@ -455,8 +455,7 @@ static int open_and_run(struct session *x)
 static bool is_paged(const struct findings_options *o)
 {
 	return o->help
-		|| (!o->json
-			&& (o->verb == FINDINGS_LIST || o->verb == FINDINGS_SHOW || o->verb == FINDINGS_CAUSES || o->verb == FINDINGS_SCHEMA));
+		|| (!o->json && (o->verb == FINDINGS_LIST || o->verb == FINDINGS_SHOW || o->verb == FINDINGS_CAUSES || o->verb == FINDINGS_SCHEMA));
 }
 
 static int run_paged(struct session *x, const struct screen *screen)

@@ -49,15 +49,15 @@ enum opt {
 };
 #define ALL "list show sql mark schema causes"
 static const struct option_row opts[NOPTS] = {
-	[O_OP] = {"--op", "NAME", "list", "whose minimised program (before that, its first one) has this operator; `sum` also means `sum.dim_IntList`. Several: all of them"},
+	[O_OP] = {"--op", "NAME", "list",
+		"whose minimised program (before that, its first one) has this operator; `sum` also means `sum.dim_IntList`. Several: all of them"},
 	[O_OP_ANY] = {"--op-any", "NAME", "list", "the same of any program that showed it"},
 	[O_STATE] = {"--state", "WORD", "list",
 		"in this state; `open`: nobody has decided about it, or it is back (--open is the same); `new`: candidate, confirmed, "
 		"regressed. Several: any"},
 	[O_OPEN] = {"--open", NULL, "list", NULL},
 	[O_SEVERITY] = {"--severity", "WORD", "list", "of this severity. Several: any"},
-	[O_KIND] = {"--kind", "WORD", "list",
-		"what is wrong. Several: any"},
+	[O_KIND] = {"--kind", "WORD", "list", "what is wrong. Several: any"},
 	[O_TARGET] = {"--target", "NAME", "list",
 		"seen on it: torch:inductor@cpu, torch-2.15.0:inductor, torch (repeat it, no commas). Several: any"},
 	[O_VERSION] = {"--version", "V", "list", "seen in this version: 2.11.0. Several: any. With --target: on that target in that version"},
@@ -84,8 +84,8 @@ static option_values_fn *const values[NOPTS] = {
 	[O_STATE] = state_values, [O_SEVERITY] = severity_values, [O_KIND] = kind_values, [O_SORT] = order_values};
 const struct option_table findings_table = {opts, values, NOPTS};
 
-static const uint64_t repeatable = UINT64_C(1) << O_OP | UINT64_C(1) << O_OP_ANY | UINT64_C(1) << O_STATE | UINT64_C(1) << O_OPEN | UINT64_C(1) << O_SEVERITY
-	| UINT64_C(1) << O_KIND | UINT64_C(1) << O_TARGET | UINT64_C(1) << O_VERSION | UINT64_C(1) << O_SORT;
+static const uint64_t repeatable = UINT64_C(1) << O_OP | UINT64_C(1) << O_OP_ANY | UINT64_C(1) << O_STATE | UINT64_C(1) << O_OPEN
+	| UINT64_C(1) << O_SEVERITY | UINT64_C(1) << O_KIND | UINT64_C(1) << O_TARGET | UINT64_C(1) << O_VERSION | UINT64_C(1) << O_SORT;
 
 static bool of_list(const struct option_row *row)
 {
@@ -100,34 +100,35 @@ static void print_options(struct strbuf *sb, bool list, int width)
 			help_option(sb, &findings_table, k, width);
 }
 
-const char findings_synopsis[] =
-	"usage: scatterproof findings [OPTION...] --db FILE\n"
-	"       scatterproof findings causes [ID] [--all] [--json] --db FILE\n"
-	"       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
-	"       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
-	"       scatterproof findings schema [TABLE] [--json]\n"
-	"       scatterproof findings mark ID... open | known [--issue URL] | fixed-in [VERSION]\n"
-	"                             | dismissed | duplicate --of ID [--note TEXT] --db FILE\n"
-	"       scatterproof findings export --known [--out FILE] --db FILE\n"
-	"       scatterproof findings --help\n";
+const char findings_synopsis[] = "usage: scatterproof findings [OPTION...] --db FILE\n"
+								 "       scatterproof findings causes [ID] [--all] [--json] --db FILE\n"
+								 "       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
+								 "       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
+								 "       scatterproof findings schema [TABLE] [--json]\n"
+								 "       scatterproof findings mark ID... open | known [--issue URL] | fixed-in [VERSION]\n"
+								 "                             | dismissed | duplicate --of ID [--note TEXT] --db FILE\n"
+								 "       scatterproof findings export --known [--out FILE] --db FILE\n"
+								 "       scatterproof findings --help\n";
+
+const char *const findings_paragraph[NFINDINGS_PARAGRAPHS] = {
+	("Lists findings or causes, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was "
+	 "decided, about all that it names, or about none of it if something is wrong. `export --known` prints what was decided as a text "
+	 "that people review and `fuzz --baseline` reads."),
+	("ID: at least six digits of a finding's id, or the number of a cause in `findings causes`, which means the finding that stands for "
+	 "it (`mark`: all findings of it)."),
+	"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again."};
 
 void findings_usage(struct strbuf *sb, int width)
 {
-	static const char *const paragraphs[] = {
-		"Lists findings or causes, shows one, or answers an SQL query (`schema` tells what there is to ask). Only `mark` writes: what was "
-		"decided, about all that it names, or about none of it if something is wrong. `export --known` prints what was decided as a text "
-		"that people review and `fuzz --baseline` reads.",
-		"ID: at least six digits of a finding's id, or the number of a cause in `findings causes`, which means the finding that stands for "
-		"it (`mark`: all findings of it).",
-		"fixed-in without VERSION keeps the one that was named before; if none was, the finding is back wherever it is seen again."};
 	sb_puts(sb, findings_synopsis);
-	for (int i = 0; i < ARRAY_LEN(paragraphs); i++) {
+	for (int i = 0; i < NFINDINGS_PARAGRAPHS; i++) {
 		sb_putc(sb, '\n');
-		sb_wrap(sb, paragraphs[i], 0, 0, width);
+		sb_wrap(sb, findings_paragraph[i], 0, 0, width);
 		sb_putc(sb, '\n');
 	}
 	sb_putc(sb, '\n');
-	sb_wrap(sb, "Options of the list; each but --since, --new-since and --limit may be given several times or with commas (A,B):", 0, 0, width);
+	sb_wrap(
+		sb, "Options of the list; each but --since, --new-since and --limit may be given several times or with commas (A,B):", 0, 0, width);
 	sb_putc(sb, '\n');
 	print_options(sb, true, width);
 	sb_puts(sb, "Other options:\n");
@@ -135,8 +136,8 @@ void findings_usage(struct strbuf *sb, int width)
 	for (int k = 0; k < screen_table.n; k++)
 		help_option(sb, &screen_table, k, width);
 	sb_putc(sb, '\n');
-	sb_wrap(sb, "Exit codes: 0; 2 usage, bad input, a query beyond its limits; 3 a file or output that fails; 128+n ended by signal n.", 0, 0,
-		width);
+	sb_wrap(sb, "Exit codes: 0; 2 usage, bad input, a query beyond its limits; 3 a file or output that fails; 128+n ended by signal n.", 0,
+		0, width);
 	sb_putc(sb, '\n');
 }
 
@@ -146,7 +147,7 @@ struct parser {
 	struct err *err;
 	int64_t now;
 	struct arguments r;
-	const char *word[MAX_MARKED + 2];   /* of mark: ids, the state, a version */
+	const char *word[MAX_MARKED + 2]; /* of mark: ids, the state, a version */
 	int nwords;
 	const char *state, *version, *note, *issue; /* mark */
 	const char *limit;
@@ -319,8 +320,8 @@ static bool take_word(struct parser *p, int nth, const char *word)
 		return add_mark_word(p, word);
 	if (nth != 1)
 		return err_set(p->err, "'%.60s' is not understood%s", word,
-			guess_from(
-				&(struct guess){0}, nth ? "" : word, &findings_verb_name[FINDINGS_SHOW], sizeof findings_verb_name[0], NFINDINGS_VERBS - FINDINGS_SHOW));
+			guess_from(&(struct guess){0}, nth ? "" : word, &findings_verb_name[FINDINGS_SHOW], sizeof findings_verb_name[0],
+				NFINDINGS_VERBS - FINDINGS_SHOW));
 	o->argument = word;
 	return true;
 }

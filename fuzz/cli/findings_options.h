@@ -39,6 +39,8 @@ extern const char *const findings_state_group[NSTATE_GROUPS]; /* words of --stat
 extern const struct option_table findings_table;
 extern const char *const findings_verb_name[NFINDINGS_VERBS]; /* nobody types the first */
 extern const char findings_synopsis[];
+enum { NFINDINGS_PARAGRAPHS = 3 };
+extern const char *const findings_paragraph[NFINDINGS_PARAGRAPHS];
 void findings_usage(struct strbuf *sb, int width);
 /* Texts are argv's or the arena's. now: unix milliseconds, for --since. */
 bool findings_options_parse(struct findings_options *o, int argc, char **argv, int64_t now, struct arena *a, struct err *err);

@@ -53,7 +53,7 @@ void help_option(struct strbuf *sb, const struct option_table *t, int k, int wid
 	arena_free(&a);
 }
 
-/* ---- a verb, and all of them ------------------------------------------------------------------------------------------------------------ */
+/* ---- a verb, and all of them --------------------------------------------------------------------------------------------------------- */
 
 const struct exit_info exit_table[] = {
 	{"0", "clean, or only findings that a person has marked; a command that asks, or is done"},
@@ -99,10 +99,13 @@ static void print_verb(struct strbuf *sb, const struct verb_info *v, int width)
 
 static void print_verbs(struct strbuf *sb, const struct verb_info *v, int n, int width)
 {
-	sb_puts(sb, "scatterproof: differential fuzzer and correctness oracle for tensor compilers\n\nusage: scatterproof VERB [options]\n\n");
+	sb_wrap(sb, "scatterproof: differential fuzzer and correctness oracle for tensor compilers", 0, 2, width);
+	sb_puts(sb, "\n\nusage: scatterproof VERB [options]\n\n");
 	for (int i = 0; i < n; i++)
 		help_item(sb, v[i].name, v[i].help, 13, width);
-	sb_puts(sb, "\n  `scatterproof help VERB` or `VERB --help` tells the options of a verb.\n\nexit codes\n");
+	sb_putc(sb, '\n');
+	sb_wrap(sb, "`scatterproof help VERB` or `VERB --help` tells the options of a verb.", 0, 0, width);
+	sb_puts(sb, "\n\nexit codes\n");
 	for (int i = 0; i < nexits; i++)
 		help_item(sb, exit_table[i].code, exit_table[i].meaning, 13, width);
 }

@@ -11,7 +11,9 @@
 #include "fuzz/cli/commands.h"
 #include "fuzz/campaign/recheck.h"
 #include "fuzz/campaign/shard.h"
+#include "fuzz/cli/complete.h"
 #include "fuzz/cli/findings_cmd.h"
+#include "fuzz/cli/man.h"
 #include "fuzz/cli/pager.h"
 
 typedef int verb_fn(const struct options *o);
@@ -27,6 +29,7 @@ static const struct {
 	{"blame", cmd_blame},
 	{"triage", cmd_triage},
 	{"sweep", cmd_sweep},
+	{"report", cmd_report},
 	{"merge", cmd_merge},
 	{"targets", cmd_targets},
 	{"ops", cmd_ops},
@@ -123,6 +126,26 @@ static int help_of(const char *verb, const struct screen *screen)
 	return unknown_verb(verb);
 }
 
+static int print_man(const char *verb)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	bool found = man_page(&sb, verb);
+	fwrite(sb.s, 1, sb.len, stdout);
+	sb_free(&sb);
+	return found ? EXIT_CLEAN : unknown_verb(verb);
+}
+
+static int print_completion(int nwords, char **word)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	complete_words(&sb, nwords, word);
+	fwrite(sb.s, 1, sb.len, stdout);
+	sb_free(&sb);
+	return EXIT_CLEAN;
+}
+
 static int dispatch(int argc, char **argv, const struct screen *screen)
 {
 	const char *verb = argc > 1 ? argv[1] : "--help";
@@ -153,6 +176,8 @@ static int dispatch(int argc, char **argv, const struct screen *screen)
 		return builtin_child();
 	if (str_eq(verb, PACKAGE_VERB) && argc == 3)
 		return package_child(argv[2]);
+	if (str_eq(verb, "man") && argc <= 3)
+		return print_man(argc > 2 ? argv[2] : NULL);
 	if (str_eq(verb, "findings"))
 		return cmd_findings(argc - 1, argv + 1, screen);
 	for (int i = 0; i < ARRAY_LEN(verbs); i++)
@@ -201,7 +226,9 @@ int main(int argc, char **argv)
 	struct screen screen;
 	struct err err = {0};
 	int rc = EXIT_USAGE;
-	if (screen_options(&screen, &argc, argv, &err)) {
+	if (argc > 1 && str_eq(argv[1], "complete")) { /* words that somebody types, and no options of ours */
+		rc = print_completion(argc - 2, argv + 2);
+	} else if (screen_options(&screen, &argc, argv, &err)) {
 		out.styled = screen.look.color;
 		rc = dispatch(argc, argv, &screen);
 	} else {

@@ -38,6 +38,7 @@ enum opt {
 	O_PROGRAM_ID,
 	O_AXIS,
 	O_SINCE,
+	O_STORE,
 	O_NO_STORE,
 	O_BISECT,
 	O_MATRIX,
@@ -45,9 +46,13 @@ enum opt {
 	O_QUIET,
 	O_EXPECT,
 	O_SCRIPT,
-	O_SHORT,
+	O_FULL,
 	O_ARTIFACTS,
 	O_OUT,
+	O_FOLDER,
+	O_DIR,
+	O_ALL,
+	O_UPSTREAM,
 	O_PRINT_AFTER,
 	O_PART,
 	O_VALIDATE,
@@ -67,7 +72,7 @@ static const struct option_row opts[NOPTS] = {
 		"a target that takes long: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
 	[O_EVERY] = {"--every", "K", "fuzz", "of --sample: each K-th program (default 500)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep",
+	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep report",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
 		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most; "
@@ -99,23 +104,33 @@ static const struct option_row opts[NOPTS] = {
 	[O_AXIS] = {"--axis", "A,B", "sweep", "what to vary (default: all)"},
 	[O_SINCE] = {"--since", NULL, "sweep",
 		"only the first and the last version that fail, of those installed, in one line; without an ID: of every finding with a cause"},
+	[O_STORE] = {"--store", NULL, "sweep repro",
+		"keep the answer in the store, for reports: artifact sweep or since of the finding (repro: of --matrix, artifact matrix)"},
 	[O_NO_STORE] = {"--no-store", NULL, "repro", "do not write what is seen into the store"},
 	[O_BISECT] = {"--bisect", NULL, "repro",
 		"exit code 0 (does not happen), 1 (happens) or 125 (anything else), for `git bisect run`; stores nothing"},
 	[O_MATRIX] = {"--matrix", NULL, "repro",
-		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing"},
+		"one table: every stage up to the finding's, on every installed version (or the --target that are named); stores nothing but with "
+		"--store"},
 	[O_JSON] = {"--json", NULL, "fuzz check triage repro bench targets ops sweep selftest", "one JSON object per line"},
 	[O_QUIET] = {"--quiet", NULL, "fuzz check confirm minimize blame triage",
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
-	[O_SCRIPT] = {"--script", "FILE", "repro check", "write a stand-alone Python script that shows the finding ('-': standard output)"},
-	[O_SHORT] = {"--short", "FILE", "repro",
-		"write the shortest script that shows it beside eager, as a bug report wants it; it is run on every installed version first;\n"
-		"                    exit 4 and no file if there is none"},
+	[O_SCRIPT] = {"--script", "FILE", "repro check",
+		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
+		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
+	[O_FULL] = {"--full", NULL, "repro check",
+		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); "
+		"it is not run"},
 	[O_ARTIFACTS] = {"--artifacts", "DIR", "check",
 		"write what targets were asked for (+probe.keep=1: graphs, generated code) into files DIR/PROGRAM-NAME.txt"},
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
+	[O_FOLDER] = {"--out", "DIR", "report", "the folder to write into, made if absent; what it has under the same names is replaced"},
+	[O_DIR] = {"-o", "DIR", "report", "the same"},
+	[O_ALL] = {"--all", NULL, "report", "a folder for every cause, not only for the open ones"},
+	[O_UPSTREAM] = {"--upstream", "FILE", "report",
+		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv), its programs beside it"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
 		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
 		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
@@ -161,6 +176,8 @@ static const struct verb_info verbs[] = {
 	{"sweep", "ID --db FILE | FILE --target NAME [--axis A,B] [--since] | --since --db FILE",
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
+	{"report", "[ID...] --db FILE -o DIR [--all]",
+		"what to hand over: of each cause a page, a script, an issue's text; of all a page, JSON, JUnit, SARIF, a summary; runs nothing", MAX_FILES},
 	{"findings", "[--open --op NAME --since DATE | causes | show ID | sql 'select ...' | mark ID... STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
@@ -261,6 +278,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_PROGRAM_ID: o->program_id = v; return true;
 	case O_AXIS: o->axes = v; return true;
 	case O_SINCE: o->since = true; return true;
+	case O_STORE: o->store = true; return true;
 	case O_NO_STORE: o->no_store = true; return true;
 	case O_BISECT: o->bisect = true; return true;
 	case O_MATRIX: o->matrix = true; return true;
@@ -271,10 +289,18 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_QUIET: o->quiet = true; return true;
 	case O_PROBE: o->probe = true; return true;
 	case O_SCRIPT: o->script = v; return true;
-	case O_SHORT: o->short_script = v; return true;
+	case O_FULL: o->full = true; return true;
 	case O_ARTIFACTS: o->artifacts = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
+	case O_FOLDER:
+	case O_DIR:
+		if (o->folder)
+			return err_set(err, "-o and --out are the same: one of them is enough");
+		o->folder = v;
+		return true;
+	case O_ALL: o->all = true; return true;
+	case O_UPSTREAM: o->upstream = v; return true;
 	case O_PRINT_AFTER: o->print_after = v; return true;
 	case O_PART: o->part = v; return true;
 	case O_VALIDATE: o->validate = true; return true;
@@ -310,6 +336,12 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		return err_set(err, "%s: --bisect, --matrix and --script exclude each other", verb);
 	if (o->corpus && (o->ops || o->dtypes))
 		return err_set(err, "%s: --corpus has programs of all operators and dtypes: it excludes --ops and --dtypes", verb);
+	if (str_eq(verb, "repro") && o->store && !o->matrix)
+		return err_set(err, "repro: --store goes with --matrix (what repro sees is stored unless --no-store)");
+	if (o->store && o->no_store)
+		return err_set(err, "%s: --store and --no-store exclude each other", verb);
+	if (o->full && !o->script)
+		return err_set(err, "%s: --full goes with --script", verb);
 	if (str_eq(verb, "repro") && o->json && !o->matrix)
 		return err_set(err, "repro: --json goes with --matrix");
 	return !(o->one_program && o->programs) || err_set(err, "%s: --program and --programs exclude each other", verb);

@@ -26,18 +26,20 @@ struct options {
 	const char *sample[MAX_TARGETS]; /* as they were given */
 	int nsample;                     /* the last of them are those of --sample … */
 	int64_t every;                   /* … which get every program whose number is a multiple of this */
-	const char *db, *policy, *ops, *dtypes, *python, *script, *short_script, *artifacts, *out, *print_after, *part, *defect, *into,
-		*baseline, *corpus;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus;
 	double time_s;   /* --time; 0: no limit */
 	int64_t program; /* --program, if one_program */
 	bool one_program;
+	const char *folder, *upstream; /* of report */
+	bool all;
 	const char *program_id; /* --program of repro: a prefix */
 	const char *axes;       /* --axis; NULL: all */
 	bool since;
 	bool guided; /* --guided; --corpus and --loop-shapes say it, too */
 	bool loop_shapes;
-	bool no_store;
+	bool store, no_store;
 	bool bisect, matrix; /* of repro */
+	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */
 	uint64_t seed;
 	bool seed_given;
@@ -75,7 +77,7 @@ static inline struct program_source options_source(const struct options *o)
 		.nshards = o->shard_count};
 }
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
-const struct verb_info *verbs_table(int *n); /* all that people type */
+const struct verb_info *verbs_table(int *n);                /* all that people type */
 extern const struct option_table options_table;
 /* The inverse of options_parse for what a shard needs: appends arguments, NULL-terminated, memory in a. */
 char **options_argv(const struct options *o, const char *verb, int shard, struct arena *a);

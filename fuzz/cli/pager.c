@@ -1,4 +1,5 @@
-/* pager.c: the text is complete before its lines are counted, so a pager starts only where one is needed, and an error is never behind it. */
+/* pager.c: the text is complete before its lines are counted, so a pager starts only where one is needed, and an error is never
+ * behind it. */
 #include "fuzz/cli/pager.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include "eager/base/guess.h"
 #include "fuzz/cli/option_values.h"
 
-/* ---- options -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------------------------------------- */
 
 static const struct option_row screen_rows[] = {
 	{"--color", "WHEN", "", "color on a terminal (auto; a NO_COLOR that is not empty switches it off), always or never"},
@@ -60,7 +61,7 @@ bool screen_options(struct screen *screen, int *argc, char **argv, struct err *e
 	return true;
 }
 
-/* ---- the pager ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the pager ----------------------------------------------------------------------------------------------------------------------- */
 
 /* Lines of the screen that the text takes. */
 static int64_t screen_lines(const char *s, int width)

@@ -8,6 +8,7 @@
 #include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/rerun.h"
+#include "fuzz/cli/keep_result.h"
 
 enum { MAX_ROWS = 32, MAX_COLUMNS = 32 };
 
@@ -218,10 +219,51 @@ static void print_json(const struct matrix *m)
 	sb_free(&sb);
 }
 
+/* --store: the artifact `matrix`, see docs/store.md. */
+static const char *artifact_text(const struct matrix *m)
+{
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_SPACED);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_int(&j, "schema", 1);
+	json_string(&j, "program", m->x->program_id);
+	json_array(&j, "stages");
+	for (int r = 0; r < m->nrow; r++)
+		json_string(&j, NULL, row_name(m, r));
+	json_end(&j);
+	json_array(&j, "versions");
+	for (int c = 0; c < m->ncol; c++)
+		json_string(&j, NULL, column_name(m, c));
+	json_end(&j);
+	json_array(&j, "cells");
+	for (int r = 0; r < m->nrow; r++)
+		for (int c = 0; c < m->ncol; c++) {
+			const struct cell *cell = &m->cell[r][c];
+			if (!cell->asked)
+				continue;
+			json_object(&j, NULL);
+			json_string(&j, "stage", row_name(m, r));
+			json_string(&j, "version", column_name(m, c));
+			json_string(&j, "answer", cell->word);
+			if (cell->why[0])
+				json_string(&j, "why", cell->why);
+			json_end(&j);
+		}
+	json_end(&j);
+	json_end(&j);
+	const char *text = arena_strdup(m->a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
 int repro_matrix(const struct options *o, const struct found *x, struct arena *a)
 {
 	struct matrix *m = ARENA_ZNEW(a, struct matrix, 1);
 	*m = (struct matrix){.o = o, .x = x, .a = a};
+	int rc = o->store ? result_can_be_kept(o->db) : EXIT_CLEAN;
+	if (rc != EXIT_CLEAN)
+		return rc;
 	if (o->ntarget)
 		want_named(m);
 	else
@@ -237,5 +279,7 @@ int repro_matrix(const struct options *o, const struct found *x, struct arena *a
 		print_table(m);
 	if (!m->ncol)
 		complain("repro: no version of %s is on this machine", target_family(&x->t));
-	return m->nanswer ? EXIT_CLEAN : EXIT_TARGET;
+	if (m->nanswer && o->store)
+		rc = result_keep(o->db, &x->f.id, "matrix", artifact_text(m));
+	return m->nanswer ? rc : EXIT_TARGET;
 }

@@ -9,8 +9,10 @@
 #include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/ask.h"
+#include "fuzz/cli/commands.h"
 #include "fuzz/cli/found.h"
-#include "fuzz/triage/sweep.h"
+#include "fuzz/cli/keep_result.h"
+#include "fuzz/triage/sweep_json.h"
 
 /* A program on the versions. */
 struct age {
@@ -21,6 +23,8 @@ struct age {
 };
 struct aged {
 	const char *id, *cause;
+	struct hash128 finding;
+	const char *program; /* of least: its id */
 	struct target t;
 	struct age least, *first; /* its minimised program, and the one that it was found with; first: NULL if nothing was minimised */
 };
@@ -83,6 +87,8 @@ static int load_one(struct ages *s, struct aged *f)
 	if (rc != EXIT_CLEAN)
 		return rc;
 	f->t = x->t;
+	f->finding = x->f.id;
+	f->program = x->program_id;
 	age_init(&f->least, &x->p);
 	hash_hex(first, &x->f.program_id);
 	if (str_eq(first, x->program_id) || !found_choose(x, first, o->db, &s->a, &err))
@@ -173,7 +179,7 @@ static void run_all(struct ages *s)
 			if (s->of[i]->first)
 				run_on(s, s->of[i]->first, &s->of[i]->t, &there[i][k]);
 		}
-		fprintf(stderr, "%d findings on %s\n", s->n, version);
+		fprintf(stderr, "%d finding%s on %s\n", s->n, plural(s->n), version);
 	}
 }
 
@@ -250,9 +256,21 @@ static void print_all(struct ages *s)
 		alike += to - from > 1 && agree(s, from, to);
 	}
 	if (!s->o->json)
-		printf("%s%d findings, %d causes; %d with several findings, which agree in %d; %d minimised perhaps into another bug\n",
-			ncauses ? "\n" : "", s->n, ncauses, several, alike, nslipped);
+		printf("%s%d finding%s, %d cause%s; %d with several findings, which agree in %d; %d minimised perhaps into another bug\n",
+			ncauses ? "\n" : "", s->n, plural(s->n), ncauses, plural(ncauses), several, alike, nslipped);
 	fflush(stdout);
+}
+
+/* The answer of each finding that has one. */
+static int keep_all(struct ages *s)
+{
+	int rc = EXIT_CLEAN;
+	for (int i = 0; i < s->n && rc == EXIT_CLEAN; i++) {
+		const struct aged *f = s->of[i];
+		if (!f->least.why[0] && f->least.series.n)
+			rc = result_keep(s->o->db, &f->finding, SINCE_ARTIFACT, since_json(&f->least.series, &f->t, f->program, &s->a));
+	}
+	return rc;
 }
 
 int since_all(const struct options *o)
@@ -262,7 +280,9 @@ int since_all(const struct options *o)
 	arena_init(&s.a);
 	arena_init(&s.once);
 	interrupt_catch(NULL);
-	int rc = list_findings(&s);
+	int rc = o->store ? result_can_be_kept(o->db) : EXIT_CLEAN;
+	if (rc == EXIT_CLEAN)
+		rc = list_findings(&s);
 	if (rc == EXIT_CLEAN)
 		rc = load_all(&s);
 	if (rc == EXIT_CLEAN) {
@@ -270,6 +290,8 @@ int since_all(const struct options *o)
 		run_all(&s);
 		runner_free(s.r);
 		print_all(&s);
+		if (o->store && !interrupt_asked())
+			rc = keep_all(&s);
 	}
 	arena_free(&s.once);
 	arena_free(&s.a);

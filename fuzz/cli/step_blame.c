@@ -52,8 +52,24 @@ static const char *facts_of(struct triage_case *c, const struct ran *ran, const 
 	return json;
 }
 
+/* What the target's installation says that it runs on; "": nothing, which says nothing about the finding. */
+static const char *environment_of_case(struct triage_case *c)
+{
+	const struct target *t = &c->x.t;
+	struct strbuf python, said;
+	const char *text = "";
+	sb_init(&python);
+	sb_init(&said);
+	if (t->driver->about && target_python(&python, t, c->o->python, NULL) && t->driver->about(&said, python.s))
+		text = arena_strdup(c->a, said.s);
+	sb_free(&said);
+	sb_free(&python);
+	return text;
+}
+
 static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause, const char *facts)
 {
+	const char *environment = c->store ? environment_of_case(c) : "";
 	const char *cure = cause_cure(b, c->a);
 	case_begin(c);
 	if (reach[0])
@@ -65,6 +81,8 @@ static bool record(struct triage_case *c, const struct blame *b, const char *rea
 	for (int i = 0; i < b->nartifacts; i++)
 		case_artifact(c, b->artifact[i].name, b->artifact[i].text);
 	case_artifact(c, FACTS_ARTIFACT, facts);
+	if (environment[0])
+		case_artifact(c, "environment", environment);
 	return case_end(c);
 }
 

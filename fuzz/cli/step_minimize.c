@@ -1,8 +1,12 @@
 /* step_minimize.c: the smallest program that still fails in the same way. One warm child of the target answers; a fresh one confirms what
- * came out. Answers are kept in the store until it is done, so a run that was killed goes on where it was. */
+ * came out. Answers are kept in the store until it is done, so a run that was killed goes on where it was.
+ *
+ * What comes out has names that tell what its nodes are (names.h), if it fails in the same way with these: a planted error may go by the
+ * text, and a compiler may trip over a name. */
 #include "eager/base/clock.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "eager/lang/names.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/minimise.h"
 
@@ -87,7 +91,7 @@ static enum minimise_answer still_fails(void *ctx, const struct prog *p, const c
 	if (!c->o->quiet && ran.asked)
 		fprintf(stderr, "  %-34s %s\n", shrink_name[edit->kind],
 			yes                                         ? "still fails"
-				: verdict_diverges(ran.outcome.verdict) ? "fails otherwise"
+				: verdict_diverges(ran.outcome.verdict) ? "fails in another way"
 														: verdict_name[ran.outcome.verdict]);
 	return yes ? MINIMISE_YES : MINIMISE_NO;
 }
@@ -105,19 +109,30 @@ static bool record(struct triage_case *c, const struct prog *least, const struct
 	return case_end(c);
 }
 
-static int minimised(struct minimizing *m, const struct prog *least, const struct minimise_count *count, const char **how)
+/* Fails p in the same way in a process that has run nothing else? */
+static bool fails_afresh(struct ran *ran, struct triage_case *c, const struct prog *p, const struct failure *f)
+{
+	runner_forget(c->runner, &c->x.t);
+	runner_ask(ran, c->runner, p, &c->x.t, f, c->a);
+	return failure_is(f, &ran->outcome);
+}
+
+static int minimised(struct minimizing *m, struct prog *least, const struct minimise_count *count, const char **how)
 {
 	struct triage_case *c = m->c;
 	struct ran ran;
-	runner_forget(c->runner, &c->x.t);
-	runner_ask(&ran, c->runner, least, &c->x.t, &m->failure, c->a);
-	if (!failure_is(&m->failure, &ran.outcome)) {
+	struct prog named;
+	prog_clone(&named, least, c->a);
+	prog_name_nodes(&named);
+	if (!prog_names_tell(least) && fails_afresh(&ran, c, &named, &m->failure)) {
+		*least = named;
+	} else if (!fails_afresh(&ran, c, least, &m->failure)) {
 		complain("the smallest program does not fail in a fresh process (%s); nothing is recorded", verdict_name[ran.outcome.verdict]);
 		return ran.broken ? EXIT_TARGET : EXIT_VOID;
 	}
-	*how = arena_printf(c->a, "%d to %d operators, %d calls of the target in %d s; %d edits kept of %d%s", prog_operators(&c->x.p),
-		prog_operators(least), runner_calls(c->runner), case_seconds(c), count->accepted, count->asked,
-		count->stopped ? "; stopped before the end" : "");
+	*how = arena_printf(c->a, "%d to %d operator%s, %d call%s of the target in %d s; %d edit%s kept of %d%s", prog_operators(&c->x.p),
+		prog_operators(least), plural(prog_operators(least)), runner_calls(c->runner), plural(runner_calls(c->runner)), case_seconds(c),
+		count->accepted, plural(count->accepted), count->asked, count->stopped ? "; stopped before the end" : "");
 	if (!record(c, least, &ran.outcome, *how, count->stopped))
 		return EXIT_TARGET;
 	c->x.p = *least;
@@ -135,11 +150,34 @@ int step_minimize(struct triage_case *c, const char **how)
 		return rc;
 	failure_of(&m.failure, &ran.outcome);
 	if (!c->o->quiet)
-		fprintf(stderr, "%s, in a program of %d operators\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p));
+		fprintf(stderr, "%s, in a program of %d operator%s\n", failure_text(&m.failure, c->a), prog_operators(&c->x.p),
+			plural(prog_operators(&c->x.p)));
 	arena_init(&m.a);
 	minimise(&least, &count, &c->x.p, still_fails, &m, c->a);
 	flush_answers(&m);
 	rc = minimised(&m, &least, &count, how);
 	arena_free(&m.a);
 	return rc;
+}
+
+int step_names(struct triage_case *c, const char **how)
+{
+	struct failure f;
+	struct ran ran;
+	struct prog named;
+	const int rc = case_fails(&ran, c);
+	if (rc != EXIT_CLEAN)
+		return rc;
+	failure_of(&f, &ran.outcome);
+	prog_clone(&named, &c->x.p, c->a);
+	prog_name_nodes(&named);
+	if (!fails_afresh(&ran, c, &named, &f)) {
+		*how = "its names stay: with others it fails otherwise";
+		return EXIT_CLEAN;
+	}
+	*how = "its nodes are named after what they are now";
+	if (!record(c, &named, &ran.outcome, *how, false))
+		return EXIT_TARGET;
+	c->x.p = named;
+	return EXIT_CLEAN;
 }

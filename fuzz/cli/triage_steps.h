@@ -13,6 +13,10 @@ typedef int triage_step(struct triage_case *c, const char **how);
 triage_step step_confirm;  /* again, with other data, in fresh processes (confirm.h) */
 triage_step step_known;    /* is it another finding of a known cause? EXIT_CLEAN: it is, and recorded; EXIT_VOID: it is not */
 triage_step step_minimize; /* c->x.p is the minimised program afterwards */
-triage_step step_blame;    /* reach, blame, cure and cause of c->x.p */
+/* c->x.p is a minimised program whose names lie (names.h): it is named if it fails as well
+ * with the new ones, and c->x.p is the named one afterwards. */
+triage_step step_names;
+triage_step step_blame;  /* reach, blame, cure and cause of c->x.p */
+triage_step step_script; /* of a cause's representative: the shortest script that shows it is kept (artifact `script`), if there is one */
 
 #endif

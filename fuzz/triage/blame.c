@@ -453,7 +453,7 @@ static const char *in_words(const struct blaming *b)
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
 	if (b->otherwise[0])
-		sb_printf(&sb, " (otherwise: %s)", b->otherwise);
+		sb_printf(&sb, " (fails in another way: %s)", b->otherwise);
 	if (x->invariant[0])
 		sb_printf(&sb, "; %s", x->invariant);
 	put_cures(&sb, x->cure, x->ncures);

@@ -92,8 +92,8 @@ void confirm(struct confirmation *out, struct runner *r, const struct prog *p, c
 	else if (patient && !nfresh)
 		out->how = arena_printf(a, "slow: it answers in a fresh process that has %d times as long", EXEC_PATIENCE);
 	else
-		out->how = arena_printf(
-			a, "diverges %d times of %d in a fresh process, and there with %d of %d other data seeds", nfresh, TWICE, nother, nasked);
+		out->how = arena_printf(a, "diverges %d time%s of %d in a fresh process, and there with %d of %d other data seeds", nfresh,
+			plural(nfresh), TWICE, nother, nasked);
 	if (patient)
 		runner_be_patient(r, t, false);
 	if (out->class == CONFIRM_SEEN)

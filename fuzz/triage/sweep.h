@@ -87,6 +87,8 @@ void sweep_run(struct sweep *s); /* all axes of the plan; frees s */
 /* ---- in words (sweep_words.c) ---- */
 /* "fails for 12 of 14 sizes; passes for 1, 2; the ratio is n/(n - 7)". */
 const char *sweep_summary(const struct sweep_series *s, struct arena *a);
+/* The rule in the ratios of its rows that fail (ratio_law.h); *some: of those alone in which no positions moved. NULL: there is none. */
+const char *sweep_law(bool *some, const struct sweep_series *s, struct arena *a);
 /* Of the series of versions: "fails from 2.11.0 (first installed) to 2.12.1; right from 2.13.0 on". */
 const char *sweep_since(const struct sweep_series *s, struct arena *a);
 /* Do both fail for the same values? One that is not known of either (it was not judged, not run) says nothing. */

@@ -47,21 +47,26 @@ static int ratio_points(struct ratio_point *out, const struct sweep_series *s, b
 	return n;
 }
 
-static void put_law(struct strbuf *sb, const struct sweep_series *s, struct arena *a)
+const char *sweep_law(bool *some, const struct sweep_series *s, struct arena *a)
 {
 	struct ratio_point point[MAX_SWEEP_ROWS];
 	int n = ratio_points(point, s, false), all = ratio_points(point, s, true);
 	const char *law = ratio_law(point, all, a);
-	bool some = !law && n < all;
-	if (some)
-		law = ratio_law(point, ratio_points(point, s, false), a);
+	*some = !law && n < all;
+	return *some ? ratio_law(point, ratio_points(point, s, false), a) : law;
+}
+
+static void put_law(struct strbuf *sb, const struct sweep_series *s, struct arena *a)
+{
+	bool some;
+	const char *law = sweep_law(&some, s, a);
 	if (law)
 		sb_printf(sb, "; the ratio is %s%s", law, some ? " where no positions moved" : "");
 }
 
 const char *sweep_summary(const struct sweep_series *s, struct arena *a)
 {
-	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails otherwise", "passes", "cannot be told"};
+	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails in another way", "passes", "cannot be told"};
 	struct strbuf sb;
 	int fails = count(s, SWEEP_FAILS);
 	const char *on = words[s->axis].on, *values = words[s->axis].values;
@@ -97,7 +102,7 @@ static int run_length(const struct sweep_series *s, int from)
 
 const char *sweep_since(const struct sweep_series *s, struct arena *a)
 {
-	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails otherwise", "right", "cannot be told"};
+	static const char *const verb[NSWEEP_ANSWERS] = {"fails", "fails in another way", "right", "cannot be told"};
 	struct strbuf sb;
 	sb_init(&sb);
 	for (int i = 0, n; i < s->n; i += n) {

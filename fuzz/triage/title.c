@@ -65,7 +65,7 @@ static const char *called(const struct prog *p, struct arena *a)
 	return text;
 }
 
-/* ---- how it goes wrong ---------------------------------------------------------------------------------------------------------------- */
+/* ---- how it goes wrong --------------------------------------------------------------------------------------------------------------- */
 
 /* The shapes of errors, in the words of a cause or of pattern_name, as they follow "gradient is". NULL: it names none. */
 static const char *shape_in(const char *said)
@@ -143,19 +143,23 @@ static const char *fault(const struct store_cause *c, const char *pattern, struc
 	}
 }
 
-/* ---- where ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- where --------------------------------------------------------------------------------------------------------------------------- */
 
-/* A cause names the stage that goes wrong first: "torch:inductor: ...". */
-static const char *where(const struct store_cause *c, struct arena *a)
+const char *title_where_of(const char *target, struct arena *a)
 {
 	struct target t;
 	struct err err = {0};
-	const char *colon = c->triaged ? strstr(c->text, ": ") : NULL;
-	const char *name = colon ? arena_printf(a, "%.*s", (int)(colon - c->text), c->text) : c->target;
-	if (!target_parse(&t, name, &err))
-		return arena_printf(a, "on %s", name);
+	if (!target_parse(&t, target, &err))
+		return arena_printf(a, "on %s", target);
 	const char *words = target_stage(&t)->where;
 	return words ? words : arena_printf(a, "on %s:%s", target_family(&t), target_stage(&t)->name);
+}
+
+/* A cause names the stage that goes wrong first: "torch:inductor: ...". */
+const char *title_where(const struct store_cause *c, struct arena *a)
+{
+	const char *colon = c->triaged ? strstr(c->text, ": ") : NULL;
+	return title_where_of(colon ? arena_printf(a, "%.*s", (int)(colon - c->text), c->text) : c->target, a);
 }
 
 const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a)
@@ -163,8 +167,8 @@ const char *title_of(const struct store_cause *c, const char *pattern, struct ar
 	struct err err = {0};
 	struct prog *p = ARENA_NEW(a, struct prog, 1);
 	if (!prog_read(p, a, c->program, strlen(c->program), READ_STRICT, &err))
-		return arena_printf(a, "%s %s", fault(c, pattern, a), where(c, a));
-	return arena_printf(a, "%s: %s %s", called(p, a), fault(c, pattern, a), where(c, a));
+		return arena_printf(a, "%s %s", fault(c, pattern, a), title_where(c, a));
+	return arena_printf(a, "%s: %s %s", called(p, a), fault(c, pattern, a), title_where(c, a));
 }
 
 void titles_write(struct store_causes *all, struct arena *a)

@@ -14,6 +14,9 @@
 
 /* c: as the store has it. pattern: the shape of the error as triage's facts say it ("all zero"); "" if unknown. In a. */
 const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a);
+/* How sentences end that are about the cause's stage, or about another one of the same family: "with torch.compile". In a. */
+const char *title_where(const struct store_cause *c, struct arena *a);
+const char *title_where_of(const char *target, struct arena *a);
 /* Writes the titles of all. */
 void titles_write(struct store_causes *all, struct arena *a);
 

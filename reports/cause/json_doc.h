@@ -1,6 +1,6 @@
-/* json_doc.h: reads the JSON that triage keeps as artifacts (fuzz/triage/facts.h, docs/store.md "Artifacts"). SQLite, which is in the binary
- * anyway, does the reading: a path is SQLite's, "$.tensor.name", "$.ladder[2].stage", and `json_valid` decides what is JSON at all. What
- * stores hold is anybody's: a text that is no JSON is an empty document, a path that is not there gives the default. */
+/* json_doc.h: reads the JSON that triage keeps as artifacts (fuzz/triage/facts.h, docs/store.md "Artifacts"). SQLite, which is in the
+ * binary anyway, does the reading: a path is SQLite's, "$.tensor.name", "$.ladder[2].stage", and `json_valid` decides what is JSON at
+ * all. What stores hold is anybody's: a text that is no JSON is an empty document, a path that is not there gives the default. */
 #ifndef SCATTERPROOF_JSON_DOC_H
 #define SCATTERPROOF_JSON_DOC_H
 

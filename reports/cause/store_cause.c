@@ -39,15 +39,15 @@ enum column {
 };
 
 static const char sql[] =
-	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on o.finding = g.finding and "
-	"o.verdict <> 'pass' join environment e on e.id = o.environment where e.version <> '' and instr(e.version, ' ') = 0), "
+	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on o.finding = g.finding "
+	"and o.verdict <> 'pass' join environment e on e.id = o.environment where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause) "
 	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
 	"c.ids, f.kind, s.target, p.text, s.minimised, "
 	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
 	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
-	"coalesce((select i.url from finding_cause g join event e on e.finding = g.finding join issue i on i.id = e.issue where g.cause = c.cause "
-	"order by e.at desc limit 1), ''), s.signature, "
+	"coalesce((select i.url from finding_cause g join event e on e.finding = g.finding join issue i on i.id = e.issue where "
+	"g.cause = c.cause order by e.at desc limit 1), ''), s.signature, "
 	"c.open, "
 	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
@@ -80,10 +80,7 @@ static const char *const *words_of(int *n, const char *text, struct arena *a)
 	return word;
 }
 
-static int older_first(const void *a, const void *b)
-{
-	return version_compare(*(const char *const *)a, *(const char *const *)b);
-}
+static int older_first(const void *a, const void *b) { return version_compare(*(const char *const *)a, *(const char *const *)b); }
 
 /* "2.15.0 2.9.0": in the order of versions. */
 static const char *const *versions_of(int *n, const char *text, struct arena *a)
@@ -191,10 +188,7 @@ enum store_status store_cause_findings(struct hash128 **id, int *n, struct store
 
 /* ---- words --------------------------------------------------------------------------------------------------------------------------- */
 
-bool store_word_is_number(const char *word)
-{
-	return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0;
-}
+bool store_word_is_number(const char *word) { return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0; }
 
 static const struct store_cause *by_number(const struct store_causes *all, const char *word, struct strbuf *complaint)
 {

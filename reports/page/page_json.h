@@ -12,8 +12,10 @@
  *      "unconfirmed": "…", "nfindings": 2, "nobs": 17, "first_seen": "…", "last_seen": "…", "issue": "https://…",
  *      "ops": ["repeat", "as_strided"], "dtypes": ["f32"], "versions": ["2.11.0"], "states": ["blamed", "known"],
  *      "program": "# scatterproof 1\n…", "minimised": true, "first_program": "…", "script": "import torch …",
+ *      "short_script": true,                                         "script" is the short one (fuzz/triage/short_script.h); else the judged
+ *                                                                     one, which is left out here if it is longer than 64 KiB (repro.py has it)
  *      "facts": {…}, "sweep": {…}, "since": {…}, "matrix": {…}       the artifacts of these names as triage wrote them (docs/store.md)
- *      "environment": "…",                                            what collect_env said
+ *      "environment": "…",                                            what collect_env said; else versions, device and machine
  *      "graphs": [{"name": "backward graph", "text": "…"}],           artifacts "… graph", "… code", "operators"; each cut at 256 KiB
  *      "upstream": [{"issue": "https://…", "remark": "…"}],           upstream issues that look alike (upstream.h)
  *      "findings": [{"id", "target", "state", "severity", "signature", "nobs", "first_seen", "last_seen", "issue"}],
@@ -31,22 +33,10 @@
 #ifndef SCATTERPROOF_PAGE_JSON_H
 #define SCATTERPROOF_PAGE_JSON_H
 
-#include "reports/cause/json_doc.h"
-#include "reports/cause/store_cause.h"
-
-/* A cause with everything that its page shows. */
-struct cause_page {
-	const struct store_cause *c;
-	struct store_loaded f;                           /* the representative */
-	struct json_doc *facts, *sweep, *since, *matrix; /* never NULL; empty where triage kept none */
-	const char *script;                              /* "" if there is none */
-	const char *db;                                  /* the path that people gave, for commands */
-	int nupstream;
-	const struct upstream_issue {
-		const char *issue, *remark; /* "-": a search found none */
-	} * upstream;
-};
+#include "reports/page/page_load.h"
 
 void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a);
+/* made: of the moment, 2026-01-31T23:59:59Z. */
+void overview_json(struct strbuf *sb, const struct page_store *all, const char *made, struct arena *a);
 
 #endif

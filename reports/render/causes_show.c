@@ -11,7 +11,7 @@
 #include "reports/render/findings_show.h"
 #include "reports/render/table.h"
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------------------------------------------- */
 
 const char *cause_stage(const struct store_cause *c, struct arena *a)
 {
@@ -48,7 +48,7 @@ static const char *short_versions(const struct store_cause *c, struct arena *a)
 	return text;
 }
 
-/* ---- the list -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------------------------------------------------ */
 
 enum { NUMBER, SEVERITY, TITLE, STAGE, VERSIONS, SEEN, STATE, NCOLUMNS };
 
@@ -140,7 +140,7 @@ void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed,
 	arena_free(&a);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* Words between blanks, as v_causes has them. */
 static void json_words(struct json *j, const char *key, const char *const *word, int n)
@@ -189,7 +189,7 @@ void cause_json(struct strbuf *sb, const struct store_cause *c)
 	sb_putc(sb, '\n');
 }
 
-/* ---- a page ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a page -------------------------------------------------------------------------------------------------------------------------- */
 
 struct page {
 	struct strbuf *sb;
@@ -260,12 +260,13 @@ static void put_tensor(struct page *p)
 	const int64_t wrong = json_doc_int(p->facts, -1, "$.wrong"), checked = json_doc_int(p->facts, -1, "$.checked");
 	if (!name[0])
 		return;
-	paragraph(p, arena_printf(&p->a, "%s%s%s%s%s%s%s", name, wrong >= 0 && checked >= 0 ? ": " : "",
-					 wrong >= 0 && checked >= 0
-						 ? arena_printf(&p->a, "%" PRId64 " of %" PRId64 " element%s wrong", wrong, checked, checked == 1 ? "" : "s")
-						 : "",
-					 pattern[0] ? ", " : "", pattern, ratio[0] ? ", adds up to " : "",
-					 ratio[0] ? arena_printf(&p->a, "%s times what it must", ratio) : ""));
+	paragraph(p,
+		arena_printf(&p->a, "%s%s%s%s%s%s%s", name, wrong >= 0 && checked >= 0 ? ": " : "",
+			wrong >= 0 && checked >= 0
+				? arena_printf(&p->a, "%" PRId64 " of %" PRId64 " element%s wrong", wrong, checked, checked == 1 ? "" : "s")
+				: "",
+			pattern[0] ? ", " : "", pattern, ratio[0] ? ", adds up to " : "",
+			ratio[0] ? arena_printf(&p->a, "%s times what it must", ratio) : ""));
 }
 
 static void put_wrong(struct page *p)
@@ -349,8 +350,9 @@ static void put_history(struct page *p)
 			continue; /* stands above */
 		sb_puts(p->sb, "  ");
 		sb_fit(p->sb,
-			escaped_line(&p->a, arena_printf(&p->a, "%s  %-11s %s%s%s", at, e->kind, e->payload, e->payload[0] && e->issue_url[0] ? " " : "",
-									e->issue_url)),
+			escaped_line(&p->a,
+				arena_printf(
+					&p->a, "%s  %-11s %s%s%s", at, e->kind, e->payload, e->payload[0] && e->issue_url[0] ? " " : "", e->issue_url)),
 			p->look->width ? MAX(p->look->width - 2, 1) : 0);
 		sb_putc(p->sb, '\n');
 	}
@@ -377,13 +379,8 @@ static struct json_doc *open_artifact(const struct store_loaded *f, const char *
 
 void cause_page(struct strbuf *sb, const struct store_cause *c, const struct store_loaded *f, const char *db, const struct look *look)
 {
-	struct page p = {.sb = sb,
-		.look = look,
-		.c = c,
-		.f = f,
-		.db = db,
-		.facts = open_artifact(f, "facts"),
-		.since = open_artifact(f, "since")};
+	struct page p = {
+		.sb = sb, .look = look, .c = c, .f = f, .db = db, .facts = open_artifact(f, "facts"), .since = open_artifact(f, "since")};
 	arena_init(&p.a);
 	put_head(&p);
 	put_wrong(&p);

@@ -208,7 +208,7 @@ static void show_artifacts(struct strbuf *sb, const struct shown *x)
 	for (int i = 0; i < f->nartifacts; i++) {
 		sb_puts(sb, "  ");
 		cell(sb, f->artifact[i].name);
-		sb_printf(sb, ", %zu bytes, ", f->artifact[i].nbytes);
+		sb_printf(sb, ", %zu byte%s, ", f->artifact[i].nbytes, plural((int64_t)f->artifact[i].nbytes));
 		put_time(sb, f->artifact[i].at);
 		sb_putc(sb, '\n');
 	}

@@ -149,7 +149,7 @@ mark() { # decisions of people, and what later campaigns make of them
 	expect "the list does not" "$n" "$("$bin" findings --json --db "$tmp/m.db" | wc -l)"
 	$fuzz --fail-on new >"$tmp/out" 2>"$tmp/err"
 	expect "known ones, and one fixed in a later version, seen again" 0 $?
-	has "are counted" "$tmp/out" "^0 new findings, $((n - 4)) seen again and open, 1 known, 1 dismissed, 1 duplicates, 1 fixed in a later version; "
+	has "are counted" "$tmp/out" "^0 new findings, $((n - 4)) seen again and open, 1 known, 1 dismissed, 1 duplicate, 1 fixed in a later version; "
 	expect "stay decided" $((n - 4)) "$("$bin" findings --open --json --db "$tmp/m.db" | wc -l)"
 	"$bin" findings mark "${ids[1]}" fixed-in --db "$tmp/m.db" >"$tmp/out"
 	has "fixed-in without a version keeps the one that was named" "$tmp/out" "${ids[1]} was fixed-in, is fixed-in 0.2$"

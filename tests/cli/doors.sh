@@ -54,7 +54,7 @@ hostile() { # text of workers, programs, stores and command lines on its way to 
 			run $words --db "$tmp/$mode.db"
 			harmless "$words, $mode" "$tmp/out" "$tmp/err"
 		done
-		run repro "$id" --db "$tmp/$mode.db" --script "$tmp/s.py"
+		run repro "$id" --db "$tmp/$mode.db" --script "$tmp/s.py" --full
 		harmless "repro --script, $mode" "$tmp/s.py"
 	done
 
@@ -113,7 +113,7 @@ x.prog: pass$esc.prog"
 		signature=chosen target=torch:inductor@cpu tensor=x.grad
 		eval "$where=\"\$$where\$code\$esc\""
 		id=$("$finding_of" --as "$signature" "$target" "$tmp/h.db" torch:inductor@cpu gradient mismatch "$seed" "$tensor" 0)
-		run repro "$id" --db "$tmp/h.db" --target torch:inductor@cpu --script "$tmp/s.py"
+		run repro "$id" --db "$tmp/h.db" --target torch:inductor@cpu --script "$tmp/s.py" --full
 		rc=$?
 		if [ $where = tensor ]; then # no tensor of the program: no script can show it
 			expect "a script of a hostile tensor" 2 $rc
@@ -151,7 +151,7 @@ full() { # output that cannot be written is exit 3 with the true reason, of ever
 		check $src/corpus/seeds
 		check $src/corpus/seeds --json
 		eval $src/corpus/seeds
-		repro $id --db $tmp/f.db --script -
+		repro $id --db $tmp/f.db --full --script -
 		repro $id --db $tmp/f.db --target builtin:eager
 		findings --db $tmp/f.db
 		findings show $id --db $tmp/f.db
@@ -180,7 +180,7 @@ full() { # output that cannot be written is exit 3 with the true reason, of ever
 	done <<-END
 		gen --programs 40 --seed 3 --out
 		eval $src/corpus/seeds --out
-		repro $id --db $tmp/f.db --script
+		repro $id --db $tmp/f.db --full --script
 	END
 	"$bin" gen --seed 3 --programs 7 --out "$tmp/written" >"$tmp/out"
 	expect "what can be written" "0 $("$bin" gen --seed 3 --programs 7 | cksum)" "$? $(cksum <"$tmp/written")"
@@ -387,7 +387,7 @@ moved_on() { # the last status line is another than in $tmp/before, or the campa
 	rows >"$tmp/now"
 	grep -q '^ended with' "$tmp/now" || { grep -qE "$status" "$tmp/now" && ! cmp -s "$tmp/before" "$tmp/now"; }
 }
-status='^[0-9]+s( finishing)?  [0-9]+ programs'
+status='^[0-9]+s( finishing)?  [0-9]+ programs?'
 
 status() { # a campaign on a terminal: one line that fits, findings of a few lines
 	command -v tmux >/dev/null || { echo "SKIPPED: no tmux"; exit 77; }

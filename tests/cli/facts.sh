@@ -212,6 +212,13 @@ torch() { # the founding bug, through triage
 	fact reach '"python"'
 	fact inputs.0.requires_grad true
 	has "what torch's comparisons say" facts.json '"same": "assert_close: x.grad: [^"]*;same: differs"'
+	"$bin" findings show "$id" --artifact environment --db f.db >about
+	expect "environment" 0 $?
+	has "PyTorch's version" about '^PyTorch version: 2\.11\.0'
+	has "libraries" about '^\[pip3\] torch==2\.11\.0'
+	has "the processor" about '^Model name: +[^ ]'
+	hasnt "no path" about '(^|[ =:(])/|/home|/tmp'
+	hasnt "no name of the machine" about "$(uname -n)"
 	expect "as the environment has it" 1 "$(python3 -c 'import json; print(json.load(open("facts.json"))["versions"])' | grep -cxF "$(sql "select distinct versions from v_environments" f.db)")"
 }
 

@@ -214,7 +214,7 @@ torch() { # a backend of Dynamo with static buffers; what eager does is right
 	END
 	target=torch:dynamo+backend
 	noticed_by() { # noticed_by BACKEND PROGRAM TENSOR
-		check "$2" --target "$target=$1,import=own" --db "$1.db" --script "$1.script.py"
+		check "$2" --target "$target=$1,import=own" --db "$1.db" --script "$1.script.py" --full
 		expect "$1" 1 $?
 		has "$1: which tensor, and how" out "^$2: mismatch on .*: $3 $late$"
 		PYTHONPATH=. "$python" "$1.script.py" >shown 2>&1
@@ -228,7 +228,7 @@ torch() { # a backend of Dynamo with static buffers; what eager does is right
 	sed 's/ late$//' late.prog >early.prog
 	check early.prog --target $target=saves,import=own --expect pass
 	expect "what was saved is overwritten after it was read" 0 $?
-	check late.prog --target $target=saves,import=own --script late.py
+	check late.prog --target $target=saves,import=own --script late.py --full
 	expect "a backward after the next forward reads it too late" 1 $?
 	has "its gradient is wrong" out "^late.prog: mismatch on .*: x.grad wrong in 4 of 4 elements"
 	PYTHONPATH=. "$python" late.py >shown 2>&1

@@ -227,7 +227,7 @@ again" --issue https://example.org/1; done
 	awk -v id="${ids[3]}" '$1 == "finding" { on = $2 == id } !on' "$tmp/b.txt" >"$tmp/less.txt"
 	$fuzz --baseline "$tmp/less.txt" >"$tmp/out" 2>"$tmp/err"
 	expect "one that is not in it" 1 $?
-	has "is new" "$tmp/out" "^1 new findings, "
+	has "is new" "$tmp/out" "^1 new finding, "
 	sed 's/^kind .*/kind crash/' "$tmp/b.txt" >"$tmp/kind.txt"
 	$fuzz --baseline "$tmp/kind.txt" >"$tmp/out" 2>"$tmp/err"
 	expect "of another kind" 1 $?

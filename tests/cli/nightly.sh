@@ -26,7 +26,7 @@ three() { # new, then known and one killed in the middle, then gone
 	has "exit code" n.db.night/summary.md "^Exit code 1: findings that nobody has marked\.$"
 	has "the canary" n.db.night/summary.md "^\* the canary was found$"
 	for id in $(sed -n 's/^### \([0-9a-f]*\): .*/\1/p' n.db.night/summary.md); do
-		"$bin" check "n.db.night/causes/$id.prog" --target python:c.py >out 2>&1
+		"$bin" check "n.db.night/report/$id/program.prog" --target python:c.py >out 2>&1
 		expect "the program of $id fails" 1 $?
 	done
 	for id in $(sql "select id from v_findings" n.db); do
@@ -96,7 +96,7 @@ full() { # a file size limit, as a full disk; the next night has what was found
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
-	told=$(grep -oE '^### [0-9a-f]{8}' n.db.night/summary.md | wc -l)
+	told=$(grep -oE '^(### |\* )[0-9a-f]{8}: (high|normal|trivial), ' n.db.night/summary.md | wc -l)
 	expect "all of it is in the summary" "$told" "$(sql "select count(*) from v_causes" n.db)"
 }
 
@@ -132,7 +132,7 @@ disk() { # a disk that is full: a tmpfs of a mount namespace of this test's own
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
-	told=$(grep -oE '^### [0-9a-f]{8}' n.db.night/summary.md | wc -l)
+	told=$(grep -oE '^(### |\* )[0-9a-f]{8}: (high|normal|trivial), ' n.db.night/summary.md | wc -l)
 	expect "all of it is in the summary" "$told" "$(sql "select count(*) from v_causes" n.db)"
 	cd "$tmp" && umount disk
 }

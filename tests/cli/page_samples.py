@@ -107,13 +107,24 @@ def founding() -> Json:
             "checked": 2,
             "ratio": "0",
             "ladder": ladder(),
-            "cures": [{"what": "a copy of the operand of `slice_scatter` in the backward"}, {"option": "fallback=slice_scatter", "what": "`slice_scatter` not decomposed"}],
+            "cures": [
+                {"option": "probe.clone=bw:aten.expand.default", "what": "cloning aten.expand.default in the backward graph"},
+                {"option": "fallback=slice_scatter", "what": "`slice_scatter` not decomposed"},
+            ],
             "tried": 9,
             "predicted": {"op": "aten.slice_scatter.default", "backward": True, "fake": layout([2], [0]), "real": layout([2], [1])},
-            "suspect": {"op": "aten.slice_scatter", "node": "slice_scatter_1", "graph": "backward graph", "why": "written in place into an expanded tensor"},
+            "suspect": {
+                "op": "aten.slice_scatter",
+                "node": "slice_scatter_1",
+                "graph": "backward graph",
+                "why": "written in place into an expanded tensor",
+            },
             "first_wrong": "`slice_scatter_1`, the result of slice_scatter.default",
             "reach": "torch",
-            "inputs": [layout([2], [1], name="x", storage=0, requires_grad=True), layout([1], [1], name="y", storage=1, requires_grad=False)],
+            "inputs": [
+                layout([2], [1], name="x", storage=0, requires_grad=True),
+                layout([1], [1], name="y", storage=1, requires_grad=False),
+            ],
             "layouts": [layout([2], [1], name="slice_scatter"), layout([], [], name="sum_1"), layout([], [], name="one")],
             "same": "assert_close: differs; same: differs",
         },
@@ -136,23 +147,79 @@ def founding() -> Json:
                     "axis": "shapes",
                     "law": "size 20: fails for 20 of 22 sizes; passes for 1, 2; the ratio is n/(n - 7)",
                     "rows": [
-                        {"value": str(n), "verdict": "mismatch" if n > 7 else "pass", "wrong": "x.grad[0,5,0]" if n > 7 else "", "expected": "0", "got": "0.515854", "ratio": n / (n - 7) if n > 7 else None}
+                        {
+                            "value": str(n),
+                            "verdict": "mismatch" if n > 7 else "pass",
+                            "wrong": "x.grad[0,5,0]" if n > 7 else "",
+                            "expected": "0",
+                            "got": "0.515854",
+                            "ratio": n / (n - 7) if n > 7 else None,
+                        }
                         for n in (1, 2, 3, 7, 8, 9, 15, 16, 17, 20, 31, 32, 33, 63, 64, 65, 127, 128, 129)
                     ],
                 },
-                {"axis": "dtypes", "rows": [{"value": d, "verdict": v} for d, v in (("f64", "mismatch"), ("f32", "mismatch"), ("f16", "mismatch"), ("bf16", "unsupported"), ("i64", "pass"))]},
+                {
+                    "axis": "dtypes",
+                    "rows": [
+                        {"value": d, "verdict": v}
+                        for d, v in (
+                            ("f64", "mismatch"),
+                            ("f32", "mismatch"),
+                            ("f16", "mismatch"),
+                            ("bf16", "unsupported"),
+                            ("i64", "pass"),
+                        )
+                    ],
+                },
             ],
         },
-        matrix={"cells": [{"stage": s, "version": v, "verdict": "mismatch" if (s, v) == ("inductor", "2.11.0") else "pass"} for s in ("eager", "aot_eager", "inductor") for v in ("2.11.0", "2.15.0")]},
-        environment="Collecting environment information...\nPyTorch version: 2.11.0+cpu\nOS: Debian GNU/Linux 12 (bookworm)\nCPU: 2 cores, AVX-512",
-        graphs=[{"name": "forward graph", "text": "class GraphModule:\n    def forward(self, x, y): …"}, {"name": "backward graph", "text": GRAPH}],
+        matrix={
+            "cells": [
+                {"stage": s, "version": v, "verdict": "mismatch" if (s, v) == ("inductor", "2.11.0") else "pass"}
+                for s in ("eager", "aot_eager", "inductor")
+                for v in ("2.11.0", "2.15.0")
+            ]
+        },
+        environment="Collecting environment information...\nPyTorch version: 2.11.0+cpu\nOS: Debian GNU/Linux 12\nCPU: 2 cores",
+        graphs=[
+            {"name": "forward graph", "text": "class GraphModule:\n    def forward(self, x, y): …"},
+            {"name": "backward graph", "text": GRAPH},
+        ],
         upstream=[{"issue": "https://github.com/pytorch/pytorch/issues/170001", "remark": "the same operator, forward"}],
         findings=[
-            {"id": "3fa2c1d0", "target": "torch-2.11.0:inductor@cpu", "state": "blamed", "severity": "high", "signature": "gradient x.grad all zero", "nobs": 12, "first_seen": "2026-11-02T03:14:15Z", "last_seen": "2026-11-23T22:01:09Z"},
-            {"id": "91be0042", "target": "torch-2.11.0:inductor@cpu", "state": "known", "severity": "high", "signature": "gradient all zero", "nobs": 5, "first_seen": "2026-11-05T03:00:00Z", "last_seen": "2026-11-20T02:00:00Z", "issue": "https://github.com/pytorch/pytorch/issues/180164"},
+            {
+                "id": "3fa2c1d0",
+                "target": "torch-2.11.0:inductor@cpu",
+                "state": "blamed",
+                "severity": "high",
+                "signature": "gradient x.grad all zero",
+                "nobs": 12,
+                "first_seen": "2026-11-02T03:14:15Z",
+                "last_seen": "2026-11-23T22:01:09Z",
+            },
+            {
+                "id": "91be0042",
+                "target": "torch-2.11.0:inductor@cpu",
+                "state": "known",
+                "severity": "high",
+                "signature": "gradient all zero",
+                "nobs": 5,
+                "first_seen": "2026-11-05T03:00:00Z",
+                "last_seen": "2026-11-20T02:00:00Z",
+                "issue": "https://github.com/pytorch/pytorch/issues/180164",
+            },
         ],
         observations=[
-            {"at": f"2026-11-{2 + k:02d}T03:14:15Z", "target": "torch-2.11.0:inductor@cpu", "device": "cpu", "verdict": "mismatch", "tensor": "x.grad", "call": k % 3, "fill": ("dyadic", "normal")[k % 2], "detail": f"{k + 1} of 2 elements are wrong"}
+            {
+                "at": f"2026-11-{2 + k:02d}T03:14:15Z",
+                "target": "torch-2.11.0:inductor@cpu",
+                "device": "cpu",
+                "verdict": "mismatch",
+                "tensor": "x.grad",
+                "call": k % 3,
+                "fill": ("dyadic", "normal")[k % 2],
+                "detail": f"{k + 1} of 2 elements are wrong",
+            }
             for k in range(12)
         ],
         history=[
@@ -160,7 +227,11 @@ def founding() -> Json:
             {"at": "2026-11-02T03:20:00Z", "kind": "minimised", "text": "from 9 rows to 5"},
             {"at": "2026-11-03T09:00:00Z", "kind": "known", "text": "", "issue": "https://github.com/pytorch/pytorch/issues/180164"},
         ],
-        commands={"repro": "scatterproof repro 3fa2c1d0 --db findings.db", "script": "scatterproof repro 3fa2c1d0 --short --db findings.db", "sweep": "scatterproof sweep 3fa2c1d0 --db findings.db"},
+        commands={
+            "repro": "scatterproof repro 3fa2c1d0 --db findings.db",
+            "script": "scatterproof repro 3fa2c1d0 --short --db findings.db",
+            "sweep": "scatterproof sweep 3fa2c1d0 --db findings.db",
+        },
     )
 
 
@@ -171,13 +242,37 @@ def large() -> Json:
         severity="high",
         program=LARGE,
         facts={
-            "tensor": {"name": "x.grad", "role": "gradient", "index": 0, "expected": layout([4, 13, 33], [429, 33, 1]), "got": layout([4, 13, 33], [429, 33, 1], storage=3)},
-            "values": {"size": [1, 13, 33], "from": [0, 0, 0], "expected": [0 if i < 6 else 1 for i in range(13) for _ in range(33)], "got": [0] * 429},
+            "tensor": {
+                "name": "x.grad",
+                "role": "gradient",
+                "index": 0,
+                "expected": layout([4, 13, 33], [429, 33, 1]),
+                "got": layout([4, 13, 33], [429, 33, 1], storage=3),
+            },
+            "values": {
+                "size": [1, 13, 33],
+                "from": [0, 0, 0],
+                "expected": [0 if i < 6 else 1 for i in range(13) for _ in range(33)],
+                "got": [0] * 429,
+            },
             "wrong": 924,
             "checked": 1716,
-            "predicted": {"op": "aten.slice_scatter.default", "backward": True, "fake": layout([4, 13, 33], [33, 0, 1]), "real": layout([4, 13, 33], [429, 33, 1])},
-            "inputs": [layout([4, 13, 33], [429, 33, 1], name="x", storage=0, requires_grad=True), layout([4, 6, 33], [198, 33, 1], name="y", storage=1, requires_grad=True)],
-            "layouts": [layout([4, 33], [0, 0], name="g"), layout([3, 2], [4, 1], offset=2, name="gapped"), layout([4, 6], [1, 4], name="transposed"), layout([4, 3], [2, 1], name="window")],
+            "predicted": {
+                "op": "aten.slice_scatter.default",
+                "backward": True,
+                "fake": layout([4, 13, 33], [33, 0, 1]),
+                "real": layout([4, 13, 33], [429, 33, 1]),
+            },
+            "inputs": [
+                layout([4, 13, 33], [429, 33, 1], name="x", storage=0, requires_grad=True),
+                layout([4, 6, 33], [198, 33, 1], name="y", storage=1, requires_grad=True),
+            ],
+            "layouts": [
+                layout([4, 33], [0, 0], name="g"),
+                layout([3, 2], [4, 1], offset=2, name="gapped"),
+                layout([4, 6], [1, 4], name="transposed"),
+                layout([4, 3], [2, 1], name="window"),
+            ],
         },
     )
 
@@ -201,7 +296,13 @@ def bf16_nan() -> Json:
         target="torch-2.11.0:eager@cpu",
         states=["confirmed"],
         facts={
-            "tensor": {"name": "out 0 (mm)", "role": "output", "index": 0, "expected": layout([33, 16], [16, 1], dtype="bf16"), "got": layout([33, 16], [16, 1], dtype="bf16", storage=5)},
+            "tensor": {
+                "name": "out 0 (mm)",
+                "role": "output",
+                "index": 0,
+                "expected": layout([33, 16], [16, 1], dtype="bf16"),
+                "got": layout([33, 16], [16, 1], dtype="bf16", storage=5),
+            },
             "pattern": "nan",
             "values": {"size": [33, 16], "from": [0, 0], "expected": expected, "got": got},
             "wrong": 58,
@@ -217,13 +318,21 @@ def huge() -> Json:
     rng = random.Random(5)
     expected = [rng.gauss(0, 1) for _ in range(64 * 64)]
     got = [e if k % 64 < 40 else e * (1 + 10 ** rng.uniform(-7, 1)) for k, e in enumerate(expected)]
-    program = "# scatterproof 1\nx0 = input([300, 300], seed=1)\n" + "".join(f"x{k + 1} = relu(x{k})\n" for k in range(100)) + "return (x100,)\n"
+    program = (
+        "# scatterproof 1\nx0 = input([300, 300], seed=1)\n" + "".join(f"x{k + 1} = relu(x{k})\n" for k in range(100)) + "return (x100,)\n"
+    )
     return cause(
         title="`mm` of `cat`: wrong result with torch.compile",
         severity="normal",
         program=program,
         facts={
-            "tensor": {"name": "out 0 (mm)", "role": "output", "index": 0, "expected": layout([7, 300, 300], [90000, 300, 1]), "got": layout([7, 300, 300], [90000, 300, 1])},
+            "tensor": {
+                "name": "out 0 (mm)",
+                "role": "output",
+                "index": 0,
+                "expected": layout([7, 300, 300], [90000, 300, 1]),
+                "got": layout([7, 300, 300], [90000, 300, 1]),
+            },
             "values": {"size": [1, 64, 64], "from": [3, 128, 200], "expected": expected, "got": got},
             "predicted": {"op": "aten.mm.default", "fake": layout([300, 300], [300, 1]), "real": layout([300, 300], [1, 320], offset=64)},
             "wrong": 1536,
@@ -243,7 +352,10 @@ def poison(value: Any, rng: random.Random) -> Any:
     if isinstance(value, list):
         return [poison(v, rng) for v in value]
     if isinstance(value, dict):
-        return {k: rng.choice([None, 7, "x", [[]], {}, [None, 3, "y"], 1e308, -1]) if rng.random() < 0.12 else poison(v, rng) for k, v in value.items()}
+        return {
+            k: rng.choice([None, 7, "x", [[]], {}, [None, 3, "y"], 1e308, -1]) if rng.random() < 0.12 else poison(v, rng)
+            for k, v in value.items()
+        }
     return value
 
 
@@ -256,13 +368,32 @@ def hostile(seed: int | None) -> Json:
 
     data: Json = poison(founding(), Tame() if seed is None else random.Random(seed))
     if seed is None:
-        data["issue"] = "javascript:document.title='owned'"
+        data["issue"] = "javascript:alert(1)"
         data["upstream"] = [{"issue": "https://example.org/\u202e", "remark": MARKUP}, {"issue": "data:text/html," + MARKUP, "remark": ""}]
         data["program"] = FOUNDING.replace("slice_scatter:", "__proto__:") + f'z: "{MARKUP}" = constructor(__proto__, toString)\n'
     return data
 
 
-OPS = ("add", "sum", "mm", "cat", "slice_scatter", "index_put", "as_strided", "amin", "cumsum", "expand", "view", "select", "var_mean", "softmax", "conv2d", "sort", "gather", "pow")
+OPS = (
+    "add",
+    "sum",
+    "mm",
+    "cat",
+    "slice_scatter",
+    "index_put",
+    "as_strided",
+    "amin",
+    "cumsum",
+    "expand",
+    "view",
+    "select",
+    "var_mean",
+    "softmax",
+    "conv2d",
+    "sort",
+    "gather",
+    "pow",
+)
 DTYPES = ("f32", "f16", "bf16", "f64", "i64", "bool")
 
 
@@ -279,7 +410,9 @@ def overview(n: int) -> Json:
             {
                 "id": f"{k:08x}",
                 "number": k + 1,
-                "title": f"`{a}` of `{b}`: " + rng.choice(("gradient is all zero", "wrong result", 'raises "AssertionError: n=copy_"', "wrong strides")) + " with torch.compile",
+                "title": f"`{a}` of `{b}`: "
+                + rng.choice(("gradient is all zero", "wrong result", 'raises "AssertionError: n=copy_"', "wrong strides"))
+                + " with torch.compile",
                 "cause": f"torch:{stage}: value; aten.{a}",
                 "severity": severity,
                 "kind": rng.choice(("value", "gradient", "raise", "meta")),
@@ -307,8 +440,32 @@ def overview(n: int) -> Json:
         if n
     ]
     runs = [
-        {"at": f"2026-{10 + k // 30:02d}-{1 + k % 30:02d}T02:00:00Z", "policy": "guided", "target": "torch-2.15.0:inductor@cpu", "programs": rng.randint(2000, 90000), "diverging": rng.randint(0, 60), "new_causes": max(0, rng.randint(-4, 3))}
+        {
+            "at": f"2026-{10 + k // 30:02d}-{1 + k % 30:02d}T02:00:00Z",
+            "policy": "guided",
+            "target": "torch-2.15.0:inductor@cpu",
+            "programs": rng.randint(2000, 90000),
+            "diverging": rng.randint(0, 60),
+            "new_causes": max(0, rng.randint(-4, 3)),
+        }
         for k in range(45 if n else 0)
     ]
-    needs = [{"id": c["id"], "what": w, "text": t} for c, w, t in zip(causes, ("regressed", "decide", "decide", "triage", "confirm"), ("seen again in 2.15.0", "minimised and blamed; report it or dismiss it", "no issue yet", "no cause yet", "seen once"), strict=False)]
-    return {"schema": 1, "tool": "scatterproof 0.9", "store": "findings.db", "made": "2026-11-24T16:00:00Z", "causes": causes, "tried": tried, "runs": runs, "needs": needs}
+    needs = [
+        {"id": c["id"], "what": w, "text": t}
+        for c, w, t in zip(
+            causes,
+            ("regressed", "decide", "decide", "triage", "confirm"),
+            ("seen again in 2.15.0", "minimised and blamed; report it or dismiss it", "no issue yet", "no cause yet", "seen once"),
+            strict=False,
+        )
+    ]
+    return {
+        "schema": 1,
+        "tool": "scatterproof 0.9",
+        "store": "findings.db",
+        "made": "2026-11-24T16:00:00Z",
+        "causes": causes,
+        "tried": tried,
+        "runs": runs,
+        "needs": needs,
+    }

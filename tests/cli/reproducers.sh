@@ -11,8 +11,8 @@ prog() { printf '%s\n' '# scatterproof 1' "$@" >"$tmp/w.prog"; } # prog LINE...:
 script_of() { # script_of FILE TARGET KIND TENSOR CALL [VERDICT]: the script of such a finding, in $tmp/s.py
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" "$2" "$3" "${6:-mismatch}" "$1" "$4" "$5")
-	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py"
-	expect "repro --script of $1" 0 $?
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full
+	expect "repro --script --full of $1" 0 $?
 }
 
 observations() { # each observation has its own program, tensor and call; repro takes one of them and judges nothing else
@@ -33,12 +33,12 @@ observations() { # each observation has its own program, tensor and call; repro 
 		call (u: seed=7)
 	END
 	ids=($("$finding_of" "$tmp/o.db" torch-2.11.0:inductor@cpu value mismatch "$tmp/one.prog" "out 0 (y)" 0 "$tmp/two.prog" "out 1 (w)" 1))
-	"$bin" repro "${ids[0]}" --db "$tmp/o.db" --script - >"$tmp/s"
+	"$bin" repro "${ids[0]}" --db "$tmp/o.db" --script - --full >"$tmp/s"
 	has "the first program" "$tmp/s" '^def f\(x\):$'
 	has "with its own tensor" "$tmp/s" '^TENSOR = "output 0"$'
 	has "and it is named" "$tmp/s" "^# scatterproof finding ${ids[0]} \(chosen\), program [0-9a-f]{8}, the first of 2, found on torch-2.11.0:inductor@cpu;"
 	expect "one call" 1 "$(grep -c '^    lambda' "$tmp/s")"
-	"$bin" repro "${ids[0]}" --program "${ids[1]}" --db "$tmp/o.db" --script - >"$tmp/s"
+	"$bin" repro "${ids[0]}" --program "${ids[1]}" --db "$tmp/o.db" --script - --full >"$tmp/s"
 	has "another program" "$tmp/s" '^def f\(u\):$'
 	has "with its own tensor" "$tmp/s" '^TENSOR = "output 1"$'
 	has "and it is named" "$tmp/s" "program ${ids[1]}, one of 2"
@@ -132,6 +132,7 @@ versions() { # a name is what ran
 	expect "and keeps it" "2.16.0.dev20260101 unsupported" "$(sql "select version || ' ' || verdict from v_counters" "$tmp/r.db")"
 	"$bin" repro "${ids[0]}" --db "$tmp/r.db" --python "$tmp/python" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	has "the script, too" "$tmp/s.py" "^# this script is for torch-2.16.0.dev20260101:inductor@cpu$"
+	has "a target that refuses the program has the judged one" "$tmp/err" "no script of a few lines: with plainer numbers the target does not fail, and as it is its inputs are more than"
 	FAKE_TORCH="" "$bin" check "$seed" --target torch:eager --python "$tmp/python" >"$tmp/out" 2>"$tmp/err"
 	expect "one that does not say what it is" 3 $?
 	mkdir -p "$tmp/t/torch-2.15.0/bin" "$tmp/t/torch-2.15.0/lib/python3.11/site-packages/torch"
@@ -194,7 +195,7 @@ script() { # stand-alone scripts as they are written: needs no PyTorch
 	has "and when it exits 1" "$tmp/s.py" "^# Exits 1 if the target runs what eager refuses, 0 if not"
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" torch:inductor@cpu value mismatch "$tmp/w.prog" "out 7 (nonsense)" 0)
-	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>&1
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full >"$tmp/out" 2>&1
 	expect "a tensor that the program does not have" 2 $?
 	has "a tensor that the program does not have" "$tmp/out" "no observation of this program says which tensor is wrong"
 }
@@ -346,13 +347,17 @@ agree_torch() { # one of each kind on the cheapest stage that shows it
 short_torch() { # the script of a few lines: it is as short as a person's, shows the bug by itself, and exists only where it does
 	p=$src/corpus/regressions/contiguous_before_write.prog
 	rm -f "$tmp/s.db"
-	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu value mismatch "$p" "$(wrong_tensor "$p" torch:aot_eager@cpu)" 0)
-	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	code=$'\nraise SystemExit(42)\n#'
+	id=$("$finding_of" --as "chosen$code" torch-2.11.0:aot_eager@cpu "$tmp/s.db" torch-2.11.0:aot_eager@cpu value mismatch "$p" \
+		"$(wrong_tensor "$p" torch:aot_eager@cpu)" 0)
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	expect "a wrong value" 0 $?
-	expect "it is short" yes "$([ "$(wc -l <"$tmp/s.py")" -le 25 ] && echo yes)"
+	expect "nothing is said" "" "$(cat "$tmp/err")"
+	expect "it is short" yes "$([ "$(wc -l <"$tmp/s.py")" -le 22 ] && echo yes)"
 	has "it says where it was run" "$tmp/s.py" '^# Run with PyTorch 2.11.0: wrong \(exit code 1\)'
+	has "what is hostile is a comment" "$tmp/s.py" '^# chosen\\nraise SystemExit\(42\)\\n# on torch-2.11.0:aot_eager@cpu'
 	has "names tell what a node is" "$tmp/s.py" '^    contiguous = x.contiguous\(\)$'
-	has "inputs of plain numbers" "$tmp/s.py" '^    y = torch.(ones|arange)\('
+	has "inputs of plain numbers" "$tmp/s.py" '^    y = torch.ones\(4, 8, requires_grad=True\)$'
 	has "what is right" "$tmp/s.py" '^# right: \[\['
 	run 2.11.0
 	expect "it shows the bug" 1 $?
@@ -360,20 +365,51 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/s.py"
 	run 2.11.0
 	expect "eager beside eager is right" 0 $?
+	"$bin" check "$p" --target torch-2.11.0:aot_eager@cpu --script "$tmp/c.py" >"$tmp/out" 2>"$tmp/err"
+	expect "check says that it diverges" 1 $?
+	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/c.py"
+	expect "and writes the same" "$(tail -n +3 "$tmp/s.py")" "$(tail -n +3 "$tmp/c.py")"
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full >"$tmp/out" 2>"$tmp/err"
+	expect "--full" "0 yes" "$? $([ "$(wc -l <"$tmp/s.py")" -gt 300 ] && echo yes)"
+	"$bin" repro "$id" --db "$tmp/s.db" --full >"$tmp/out" 2>"$tmp/err"
+	expect "--full alone" 2 $?
+	has "it says so" "$tmp/err" '--full goes with --script'
 	p=$src/corpus/regressions/expand_write_of_bool.prog
 	rm -f "$tmp/s.db"
 	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu raise mismatch "$p" "" 0)
-	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	expect "what raises" 0 $?
 	run 2.11.0
 	expect "it raises" 1 $?
 	has "after eager has run" "$tmp/out" '^eager:'
+	hasnt "not by an assertion" "$tmp/err" '^AssertionError'
+	p=$src/corpus/regressions/as_strided_scatter_of_gradient.prog # eager is wrong itself; a gradient whose law is said
+	"$bin" check "$p" --target torch-2.11.0:eager@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	has "a law" "$tmp/s.py" '^# right: x.grad\[i\] = how many elements of the result read x\[i\]$'
+	has "by sum().backward()" "$tmp/s.py" '^    f\(x, y\).sum\(\).backward\(\)$'
+	run 2.11.0
+	expect "it shows eager's bug" 1 $?
+	p=$src/corpus/regressions/add_through_expand.prog
+	"$bin" check "$p" --target torch-2.11.0:aot_eager@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	has "what eager must refuse" "$tmp/s.py" 'isinstance\(got, Exception\)'
+	run 2.11.0
+	expect "is run by the compiler" 1 $?
 	rm -f "$tmp/s.db" "$tmp/s.py"
-	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu gradient mismatch "$seed" x.grad 0)
-	"$bin" repro "$id" --db "$tmp/s.db" --short "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
-	expect "what does not fail has none" 4 $?
-	has "and it says so" "$tmp/err" 'no script of a few lines: '
-	expect "nothing is written" no "$([ -e "$tmp/s.py" ] && echo yes || echo no)"
+	prog 'x = input([3], seed=1)' 'y = neg(x)' 'return (y,)'
+	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu value mismatch "$tmp/w.prog" "out 0 (y)" 0)
+	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "what does not fail has the judged one" 0 $?
+	has "and it says so" "$tmp/err" 'no script of a few lines: the target does not fail any more: this is the judged one$'
+	has "it is judged" "$tmp/s.py" '^TENSOR = "output 0"$'
+	SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "where PyTorch is not installed" 0 $?
+	has "and it says so" "$tmp/err" 'no script of a few lines: .*: this is the judged one$'
+	mkdir "$tmp/few"
+	cp "$src/corpus/regressions/zero_through_expand.prog" "$src/corpus/regressions/output_replaced_by_next.prog" "$tmp/few"
+	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --again >"$tmp/out" 2>"$tmp/err"
+	expect "a table of them" 0 $?
+	has "with the lines, and how the script ends" "$tmp/out" '^\| `zero_through_expand` \| aot_eager \| 2 \| 1[0-9] \| 1 \|'
+	has "and a sum" "$tmp/out" '^2 programs, [12] with a short script of at most 25 lines'
 }
 
 wrong_tensor() { "$bin" check "$1" --target "$2" --json | grep -o '"tensor": *"[^"]*"' | head -1 | cut -d'"' -f4; }

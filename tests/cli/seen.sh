@@ -22,7 +22,7 @@ refused() { # programs that eager refuses and nobody expected: one per reason is
 	has "repro" "$tmp/out" "still happens: eager refuses it, neither the reference nor the interpreter does"
 	"$bin" repro "$id" --db "$tmp/s.db" --target builtin:eager >"$tmp/out"
 	expect "repro where it is not refused" 0 $?
-	"$bin" repro "$id" --db "$tmp/s.db" --target torch:eager --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	"$bin" repro "$id" --db "$tmp/s.db" --target torch:eager --script "$tmp/s.py" --full >"$tmp/out" 2>"$tmp/err"
 	has "the script's claim" "$tmp/s.py" "^# Exits 1 if eager refuses the program, which both sets of rules accept, 0 if not"
 	has "the script" "$tmp/s.py" "^REFUSED = True"
 	fuzz="fuzz --target builtin:eager+plant=refuse --seed 5 --db $tmp/s.db"
@@ -253,7 +253,7 @@ no_kernel() { # what eager has no kernel for on a device is refused for a known 
 
 script_torch() { # check --script of the founding bug (needs PyTorch)
 	seed=$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog
-	"$bin" check "$seed" --target torch:inductor@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	"$bin" check "$seed" --target torch:inductor@cpu --script "$tmp/s.py" --full >"$tmp/out" 2>"$tmp/err"
 	expect "it diverges" 1 $?
 	"${SCATTERPROOF_TARGETS:-${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/targets}/torch-2.11.0/bin/python" \
 		"$tmp/s.py" >"$tmp/out" 2>"$tmp/err"

@@ -14,13 +14,14 @@ expect() { # expect WHAT WANT GOT
 }
 # Patterns are sought in what the binary says, not in the random name of $tmp, which stands for itself there: "7Djs0o" has an s0.
 said() { sed "s|$tmp|\$tmp|g" "$1"; }
+pattern() { printf '%s\n' "$1" | sed "s|$tmp|[$]tmp|g"; } # whoever seeks a file in $tmp names it so
 has() { # has WHAT FILE PATTERN
 	checks=$((checks + 1))
-	said "$2" | grep -qE -e "$3" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
+	said "$2" | grep -qE -e "$(pattern "$3")" || { echo "FAIL: $1: no '$3' in:"; tail -20 "$2"; fails=$((fails + 1)); }
 }
 hasnt() { # hasnt WHAT FILE PATTERN
 	checks=$((checks + 1))
-	! said "$2" | grep -E -e "$3" || { echo "FAIL: $1: '$3' is there"; fails=$((fails + 1)); }
+	! said "$2" | grep -E -e "$(pattern "$3")" || { echo "FAIL: $1: '$3' is there"; fails=$((fails + 1)); }
 }
 becomes() { # becomes WHAT COMMAND...: waits for a state, that COMMAND succeeds; a failed check after two minutes
 	local what=$1 end=$(($(date +%s) + 120))

@@ -57,7 +57,7 @@ table() { # every size and dtype is a row of one line, and each series ends with
 	has "a size that passes" out '^x: 4x13 -> 4x8 +f32 +python:twice.py +pass$'
 	has "a size that fails otherwise" out '^x: 4x13 -> 4x2 +f32 +python:twice.py +mismatch\* +.*two is company'
 	has "a dtype that is refused" out '^x: f32 -> f16 +f16 +python:twice.py +unsupported no halves here$'
-	has "the rule" out '^size 13: fails for 17 of 22 sizes; fails otherwise for 2; passes for 1, 3, 7, 8; the ratio is n/\(n - 3\)$'
+	has "the rule" out '^size 13: fails for 17 of 22 sizes; fails in another way for 2; passes for 1, 3, 7, 8; the ratio is n/\(n - 3\)$'
 	has "the other size" out '^size 4: fails for all 22 sizes; the ratio is 1\.3 = 13/10$'
 	has "dtypes" out '^dtype f32: fails for f64, f32, bf16; cannot be told for f16; the ratio is 1\.3'
 	expect "no line is too long" "" "$(grep -E '^(x:|as found)' out | grep -E '^.{141}')"
@@ -175,6 +175,68 @@ store() { # --since without a finding: of all that have a cause; a family withou
 	expect "no such store" 2 $?
 }
 
+kept() { # --store: the answer is an artifact of the finding; without it nothing is written
+	kept_is() { # kept_is WHAT WANT EXPRESSION: of the artifact k
+		expect "$1" "$2" "$(python3 -c "import json; k = json.load(open('kept.json')); print($3)")"
+	}
+	cat >m.prog <<-'END'
+		# scatterproof 1
+		x = input([2, 5], data=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], requires_grad=True)
+		r = mean.dim(x, [1])
+		g = full([2], 1.0)
+		return (r,)
+		backward (r: g,)
+	END
+	"$bin" check m.prog --target builtin:passes+defect=mean_gradient_miscounted --db m.db --quiet >out 2>err
+	id=$(sql "select full_id from v_findings" m.db)
+	cp m.db before.db
+	sweep "$id" --db m.db --axis stages,shapes
+	expect "a sweep" 0 $?
+	expect "writes nothing" "" "$(cmp m.db before.db 2>&1)"
+	cp out without
+	sweep "$id" --db m.db --axis stages,shapes --store
+	expect "--store" 0 $?
+	expect "prints the same" "$(cat without)" "$(cat out)"
+	"$bin" findings show "$id" --artifact sweep --db m.db >kept.json
+	kept_is "its head" "1 builtin:passes+defect=mean_gradient_miscounted $(sql "select program from v_observations" m.db | head -1 | cut -c1-8)" 'k["schema"], k["target"], k["program"][:8]'
+	kept_is "series" "stages, size 5, size 2" '", ".join(s["axis"] for s in k["series"])'
+	kept_is "stages" "[('eager', 'pass'), ('functional', 'pass'), ('joint', 'mismatch'), ('partitioned', 'mismatch'), ('decomposed', 'mismatch'), ('passes', 'mismatch')]" \
+		'[(r["value"], r["verdict"]) for r in k["series"][0]["rows"]]'
+	kept_is "the law" "n/(n - 1)" 'k["series"][1]["law"]'
+	kept_is "a row" "{'value': '2', 'answer': 'fails', 'verdict': 'mismatch', 'wrong': 'x.grad[0,0]', 'expected': 0.5, 'got': 1, 'ratio': 2}" 'k["series"][1]["rows"][1]'
+	kept_is "one that passes" "{'value': '1', 'answer': 'passes', 'verdict': 'pass'}" 'k["series"][1]["rows"][0]'
+	expect "and its words" "$(sed -n 's/^size 5: //p' out)" "$(python3 -c "import json; print(json.load(open('kept.json'))['series'][1]['summary'])")"
+	sweep "$id" --db m.db --axis shapes --programs 3 --store
+	"$bin" findings show "$id" --artifact sweep --db m.db >kept.json
+	kept_is "what was not tried any more" True 'sum(s.get("left", 0) for s in k["series"]) > 10'
+	"$bin" repro "$id" --matrix --store --db m.db >out 2>err
+	expect "a matrix" 0 $?
+	"$bin" findings show "$id" --artifact matrix --db m.db >kept.json
+	kept_is "its cells" "6 1 6 builtin:eager builtin passes" 'len(k["stages"]), len(k["versions"]), len(k["cells"]), *k["cells"][0].values()'
+	cp m.db before.db
+	"$bin" repro "$id" --matrix --db m.db >out 2>err
+	expect "no matrix without it" "" "$(cmp m.db before.db 2>&1)"
+	sweep --since --db m.db --store
+	expect "nobody has a cause" 0 $?
+	sweep m.prog --target builtin:eager --store
+	expect "of a file" 2 $?
+	sweep "$id" --db m.db --target builtin:eager --store
+	expect "on another target" 2 $?
+	has "why not" err 'on the target on which it was found'
+	"$bin" repro "$id" --store --db m.db >out 2>err
+	expect "repro stores anyway" 2 $?
+	"$bin" repro "$id" --matrix --store --no-store --db m.db >out 2>err
+	expect "both" 2 $?
+	n=$(sql "select count(*) from artifact" m.db)
+	for words in "sweep $id --axis stages" "repro $id --matrix"; do
+		(ulimit -f 1 && exec "$bin" $words --store --db m.db >/dev/null 2>err)
+		expect "$words: nothing more can be written" 3 $?
+		has "$words says so" err '^scatterproof: .*(full|File too large|disk)'
+	done
+	expect "there are artifacts" yes "$([ "$n" -ge 3 ] && echo yes)"
+	expect "and nothing was" "$n" "$(sql "select count(*) from artifact" m.db)"
+}
+
 founding_torch() { # the founding bug: zero, or n/(n - len), as its report has it
 	for row in 4x13x33_0_6:0 2x8x16_0_4:0 1x6x100_0_3:0; do
 		sweep "$src/corpus/seeds/slice_scatter_f32_${row%:*}.prog" --target torch-2.11.0:inductor@cpu --axis stages --programs 3 --json
@@ -195,6 +257,14 @@ since_torch() { # of two versions, the first has the bug
 	SCATTERPROOF_TARGETS=$tmp/two sweep "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch:inductor@cpu --since
 	expect "exit code" 0 $?
 	expect "one line" "fails on 2.11.0 (first installed); right from 2.15.0 on" "$(cat out)"
+	"$bin" check "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target torch-2.11.0:inductor@cpu --db f.db --quiet >out 2>err
+	id=$(sql "select full_id from v_findings" f.db)
+	SCATTERPROOF_TARGETS=$tmp/two sweep "$id" --since --store --db f.db
+	expect "of a finding" 0 $?
+	"$bin" findings show "$id" --artifact since --db f.db >out
+	expect "kept" "torch-2.11.0:inductor@cpu 2.11.0 fails 2.15.0 passes 2.11.0 2.11.0 2.15.0" "$(python3 -c 'import json
+k = json.load(open("out"))
+print(k["target"], *[w for v in k["versions"] for w in v.values()], k["first_bad"], k["last_bad"], k["first_good"])')"
 	sweep "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" --target builtin:eager --since
 	expect "a family without versions" 2 $?
 	expect "nothing is printed then" "" "$(cat out)"

@@ -212,7 +212,7 @@ static void queries_of_the_page(void)
 		p = stop + 1;
 	}
 	store_abandon(s);
-	EXPECT_INT(n, 2);
+	EXPECT_INT(n, 4);
 	EXPECT(strstr(out.s,
 			   "target policy programs |torch-2.11.0:inductor@cpu default 1000 |torch-2.15.0:inductor@cpu+freezing=1 default 2000 |"),
 		"%s", out.s);

@@ -643,8 +643,19 @@ static void good_answer(struct strbuf *sb)
 	static const float later[2] = {3, 4};
 	struct result_change change[] = {{.role = TR_OUTPUT, .what = "", .tensor = t}, {.role = TR_STORAGE, .what = "moved", .storage = s}};
 	change[0].tensor.data = later;
-	struct result r = {
-		.status = RES_OK, .message = "", .ncalls = 1, .call = &c, .nartifact = 1, .artifact = &f, .nchange = 2, .change = change};
+	struct result_meta_mismatch m = {.op = "aten.neg", .rank = 3, .detail = "", .layouts = true, .fake = t.meta, .real = t.meta};
+	m.fake.stride[0] = 0;
+	m.real.offset = 5;
+	struct result r = {.status = RES_OK,
+		.message = "",
+		.ncalls = 1,
+		.call = &c,
+		.nartifact = 1,
+		.artifact = &f,
+		.nchange = 2,
+		.change = change,
+		.nmismatch = 1,
+		.mismatch = &m};
 	wire_put_u8(sb, 0);
 	wire_put_result(sb, &r);
 }
@@ -736,6 +747,8 @@ static void test_wrong_answers(void)
 	EXPECT(r.nchange == 2 && r.change[0].role == TR_OUTPUT && *(const float *)r.change[0].tensor.data == 3, "%d changes", r.nchange);
 	EXPECT_STR(r.change[1].what, "moved");
 	EXPECT_INT(r.change[1].storage.nbytes, 8);
+	EXPECT(r.nmismatch == 1 && r.mismatch[0].layouts && r.mismatch[0].rank == 3, "%d mismatches", r.nmismatch);
+	EXPECT(r.mismatch[0].fake.stride[0] == 0 && r.mismatch[0].real.stride[0] == 1 && r.mismatch[0].real.offset == 5, "other layouts");
 	for (size_t n = 1; n < good.len; n++) {
 		char *exact = xmalloc(n); /* so that ASan sees a read beyond the end */
 		memcpy(exact, good.s, n);

@@ -11,7 +11,7 @@ static const struct failure dtype = {.verdict = VD_MISMATCH, .kind = FINDING_MET
 /* "graph node operator: rule", "nobody". cure: an operator that a cure names, may be NULL. */
 static const char *suspect(const char *values, const struct failure *f, const char *cure)
 {
-	static const char *const rule[] = {"none", "cure", "value", "layout", "compile", "output"};
+	static const char *const rule[] = {"none", "cure", "value", "layout", "compile", "decomposition", "output"};
 	struct suspect s;
 	struct cure one = {.option.name = "probe.clone", .what = "a copy"};
 	snprintf(one.option.value, sizeof one.option.value, "bw:%s", cure ? cure : "");

@@ -89,8 +89,8 @@ static void test_words(void)
 		{SWEEP_VERSIONS, "ff", "fails on all 2 versions", "fails from 2.9.0 (first installed) to 2.10.0 (last installed)"},
 		{SWEEP_VERSIONS, "f?p", "fails on 2.9.0; passes on 2.11.0; cannot be told on 2.10.0",
 			"fails on 2.9.0 (first installed); cannot be told on 2.10.0 (no licence); right from 2.11.0 on"},
-		{SWEEP_VERSIONS, "fpof", "fails on 2.9.0, 2.12.0; fails otherwise on 2.11.0; passes on 2.10.0",
-			"fails on 2.9.0 (first installed); right on 2.10.0; fails otherwise on 2.11.0; fails on 2.12.0 (last installed)"},
+		{SWEEP_VERSIONS, "fpof", "fails on 2.9.0, 2.12.0; fails in another way on 2.11.0; passes on 2.10.0",
+			"fails on 2.9.0 (first installed); right on 2.10.0; fails in another way on 2.11.0; fails on 2.12.0 (last installed)"},
 		{SWEEP_DTYPES, "f?????????", "fails for 9; cannot be told for 10, 11, 12, 13, 14, 15 and 3 more", NULL},
 	};
 	for (int i = 0; i < ARRAY_LEN(row); i++) {

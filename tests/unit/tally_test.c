@@ -81,7 +81,7 @@ static void each_is_met_once(void)
 	struct strbuf sb;
 	sb_init(&sb);
 	tally_print(&sb, t);
-	EXPECT_STR(sb.s, "1 new findings, 1 regressed, 0 seen again and open, 197 known");
+	EXPECT_STR(sb.s, "1 new finding, 1 regressed, 0 seen again and open, 197 known");
 	EXPECT_INT(tally_trivial(t, MET_NEW), 0); /* its severity is the highest met */
 	sb_free(&sb);
 	tally_free(t);

@@ -3,6 +3,7 @@
 
 #include "compiled/targets/exec.h"
 #include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/torch/about.h"
 #include "compiled/targets/torch/installed.h"
 #include "compiled/targets/torch/script_parts.h"
 #include "compiled/targets/torch/spell.h"
@@ -294,6 +295,7 @@ const struct target_driver torch_driver = {
 	.submit = submit,
 	.take = take,
 	.installed = torch_installed,
+	.about = torch_about,
 	.spelled = spelled,
 	.script = &torch_script,
 };

@@ -1,19 +1,16 @@
-/* short_script.c: the function in the surface `python`, nodes named after what they are, inputs by the plainest factory that makes their
- * numbers. What would make the script long or unlike the judged one is refused, with the reason. */
+/* short_script.c: the function in the program's surface, its lines folded into expressions (inline.h), inputs by the plainest factory that
+ * makes their numbers (short_inputs.h). What would make the script long or unlike the judged one is refused, with the reason. */
 #include "compiled/targets/torch/short_script.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "compiled/targets/torch/emit_python.h"
-#include "eager/base/escape.h"
-#include "eager/lang/fill.h"
+#include "compiled/targets/torch/inline.h"
+#include "compiled/targets/torch/short_inputs.h"
+#include "eager/lang/names.h"
 #include "eager/lang/stated.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
-#include "generated/op_input.h"
-
-enum { LITERAL = 64 }; /* numbers that a person reads */
 
 /* ---- what can be said shortly ---------------------------------------------------------------------------------------------------- */
 
@@ -49,159 +46,91 @@ static int input_of(const struct prog *p, const struct script_look *look)
 	return -1;
 }
 
-static const char *not_short(const struct prog *p, const struct script_look *look, const struct target *t, struct arena *a)
+static bool is_one(const struct node *n)
 {
-	if (p->ncall || prog_states(p))
-		return "it has several calls, or sizes that data give";
-	if (p->must_raise)
-		return "eager must refuse the program";
-	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_sym || p->node[i].op == OP_input_view
-			|| (node_is_input(&p->node[i]) && node_meta(p, i)->device == DEV_META))
-			return "it has symbols, inputs that share memory, or inputs without data";
-	for (int i = 0; i < p->nback; i++) {
-		int op = p->node[p->back[i].cotangent].op;
-		if (op != OP_input && op != OP_full)
-			return "a cotangent is computed";
-	}
-	if (target_stage(t)->compiles && !compiled_by(t, a))
-		return "how its target compiles is more than a line";
-	if (!target_stage(t)->compiles && (!str_eq(target_stage(t)->name, "eager") || !look->expected || look->fact != FACT_ELEMENTS))
+	const struct scalar *v = &n->arg[A_full_fill_value].scalar;
+	return n->op == OP_full && (v->kind == SC_FLOAT ? v->f == 1 : v->i == 1);
+}
+
+/* What sum().backward() gives: a one that is expanded, or a one. */
+static bool is_of_sum(const struct prog *p, const struct backward *b)
+{
+	const struct node *n = &p->node[b->cotangent];
+	if (n->op == OP_expand)
+		return is_one(&p->node[n->arg[A_expand_self].node]) && !node_meta(p, n->arg[A_expand_self].node)->rank;
+	return is_one(n) && !node_meta(p, b->cotangent)->rank;
+}
+
+static const char *not_compared(const struct prog *p, const struct script_look *look, const struct target *t, struct arena *a)
+{
+	if (target_stage(t)->compiles)
+		return compiled_by(t, a) ? NULL : "how its target compiles is more than a line";
+	if (!str_eq(target_stage(t)->name, "eager") || look->at == LOOK_RUN || !look->expected || look->fact != FACT_ELEMENTS || p->must_raise)
 		return "nothing stands beside eager, and what is right cannot be written in a line";
-	if (look->at == LOOK_STORAGE && !whole(p, input_of(p, look)))
-		return "what was written has gaps or an offset";
 	return NULL;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------------- */
-
-static void name_inputs(struct prog *q, struct arena *a)
+static const char *not_short(const struct prog *p, const struct script_look *look, const struct target *t, struct arena *a)
 {
-	static const char *const letters[] = {"x", "y", "z", "u", "v", "w", "a", "b", "c", "d"};
-	bool cot[MAX_NODES], forward[MAX_NODES];
-	prog_partition(q, forward, cot);
-	int n = 0, g = 0;
-	for (int i = 0; i < q->nnode; i++) {
-		if (!forward[i] && cot[i])
-			q->node[i].name = g++ ? arena_printf(a, "g%d", g) : "g";
-		else if (q->node[i].op == OP_input)
-			q->node[i].name = n < ARRAY_LEN(letters) ? letters[n] : arena_printf(a, "x%d", n), n++;
+	if (p->ncall)
+		return "it has several calls";
+	if (p->must_raise && look->at != LOOK_RUN)
+		return "eager must refuse the program";
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == OP_sym)
+			return "it has symbols";
+	for (int i = 0; i < p->nback; i++) {
+		const int op = p->node[p->back[i].cotangent].op;
+		if (op != OP_input && op != OP_full && !is_of_sum(p, &p->back[i]))
+			return "a cotangent is computed";
 	}
+	if (look->at == LOOK_STORAGE && look->fact != FACT_ELEMENTS)
+		return "it is about an input's memory";
+	return not_compared(p, look, t, a);
 }
 
-/* "slice.Tensor" becomes slice, the second one slice_2. */
-static void name_nodes(struct prog *q, struct arena *a)
+/* ---- the function ---------------------------------------------------------------------------------------------------------------- */
+
+/* Nodes that still have a line of their own: neg, the second one neg_1. */
+static const char *with_names(const char *body, struct prog *q, const bool *left, struct arena *a)
 {
-	for (int i = 0; i < q->nnode; i++)
-		q->node[i].name = arena_printf(a, ".%d", i); /* nobody's name */
-	name_inputs(q, a);
+	struct strbuf sb;
+	sb_init(&sb);
+	sb_puts(&sb, body);
 	for (int i = 0; i < q->nnode; i++) {
-		if (q->node[i].name[0] != '.')
+		if (!left[i] || node_is_input(&q->node[i]))
 			continue;
-		const char *op = op_info[q->node[i].op].name;
-		const char *word = arena_printf(a, "%.*s", (int)strcspn(op, "."), op), *name = word;
-		while (*name == '_')
-			name++;
-		word = name;
-		for (int k = 2; prog_find(q, name) >= 0; k++)
-			name = arena_printf(a, "%s_%d", word, k);
-		q->node[i].name = name;
+		const char *op = op_info[q->node[i].op].name, *code = inline_name(i, a);
+		op += strspn(op, "_");
+		const char *word = arena_printf(a, "%.*s", (int)strcspn(op, "."), op);
+		q->node[i].name = word;
+		for (int k = 1; prog_find(q, q->node[i].name) != i; k++)
+			q->node[i].name = arena_printf(a, "%s_%d", word, k);
+		struct strbuf name, next;
+		sb_init(&name);
+		sb_init(&next);
+		emit_name(&name, q, i);
+		const char *from = sb.s, *at;
+		for (; (at = strstr(from, code)); from = at + strlen(code))
+			sb_printf(&next, "%.*s%s", (int)(at - from), from, name.s);
+		sb_puts(&next, from);
+		sb_free(&name);
+		sb_free(&sb);
+		sb = next;
 	}
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
 }
 
-/* ---- inputs ---------------------------------------------------------------------------------------------------------------------- */
-
-static void size_list(struct strbuf *sb, const int64_t *v, int n)
+/* Appends f; *args: what it takes, in a. q's nodes get the names that they have in it. */
+static void function(struct strbuf *sb, const char **args, struct prog *q, enum target_device device, struct arena *a)
 {
-	for (int i = 0; i < n; i++)
-		sb_printf(sb, "%s%" PRId64, i ? ", " : "", v[i]);
-}
-
-static void number(struct strbuf *sb, const struct scalar *s)
-{
-	if (s->kind == SC_FLOAT && !isfinite(s->f))
-		sb_printf(sb, "float('%s')", isnan(s->f) ? "nan" : s->f < 0 ? "-inf" : "inf");
-	else
-		scalar_print(sb, s);
-}
-
-static double value_of(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f : (double)s->i; }
-
-/* The cells are from, from + step, …: floats only. */
-static bool are_steps(const struct scalar *v, int64_t n, double from, double step)
-{
-	for (int64_t i = 0; i < n; i++)
-		if (v[i].kind != SC_FLOAT || v[i].f != from + step * (double)i || (v[i].f == 0 && signbit(v[i].f)))
-			return false;
-	return true;
-}
-
-static void nested(struct strbuf *sb, const struct scalar **v, const int64_t *size, int rank)
-{
-	if (!rank) {
-		number(sb, (*v)++);
-		return;
-	}
-	sb_putc(sb, '[');
-	for (int64_t i = 0; i < size[0]; i++) {
-		sb_puts(sb, i ? ", " : "");
-		nested(sb, v, size + 1, rank - 1);
-	}
-	sb_putc(sb, ']');
-}
-
-/* "torch.ones(2, 3)". False: too many numbers. */
-static bool factory(struct strbuf *sb, const struct prog *q, int node, enum target_device device)
-{
-	const struct meta *m = node_meta(q, node);
-	const int64_t n = meta_extent(m);
-	const bool straight = whole(q, node);
-	struct arena a;
-	if (n > MAX_DATA || !n)
-		return false;
-	arena_init(&a);
-	const struct arg cells = fill_to_data(fill_storage(q, q->node[node].out[0].storage, &a), (int)n, m->dtype, &a);
-	const struct scalar *v = cells.data;
-	const bool ones = straight && are_steps(v, n, 1, 0), counts = !ones && n > 1 && are_steps(v, n, 0, 1);
-	const int64_t flat[] = {n};
-	if (ones) {
-		sb_puts(sb, "torch.ones(");
-		if (m->rank)
-			size_list(sb, m->size, m->rank);
-		else
-			sb_puts(sb, "()");
-	} else if (counts) {
-		sb_printf(sb, "torch.arange(%" PRId64 ".0", n);
-	} else {
-		sb_puts(sb, "torch.tensor(");
-		nested(sb, &v, straight ? m->size : flat, straight ? m->rank : 1);
-	}
-	if (m->dtype != DT_F32 && (dtype_is_float(m->dtype) || (m->dtype != DT_I64 && m->dtype != DT_B8)))
-		sb_printf(sb, ", dtype=torch.%s", dtype_info[m->dtype].torch);
-	if (device == TDEV_CUDA && m->device == DEV_RUN)
-		sb_puts(sb, ", device=\"cuda\"");
-	sb_putc(sb, ')');
-	if (counts && straight && m->rank != 1) {
-		sb_puts(sb, ".reshape(");
-		size_list(sb, m->size, m->rank);
-		sb_putc(sb, ')');
-	} else if (!straight) {
-		sb_puts(sb, ".as_strided([");
-		size_list(sb, m->size, m->rank);
-		sb_puts(sb, "], [");
-		size_list(sb, m->stride, m->rank);
-		sb_printf(sb, m->offset ? "], %" PRId64 ")" : "])", m->offset);
-	}
-	arena_free(&a);
-	return ones || counts || n <= LITERAL;
-}
-
-/* ---- the parts ------------------------------------------------------------------------------------------------------------------- */
-
-/* f alone, and a single result without its tuple. *args: what f takes, in a. */
-static void function(struct strbuf *sb, const char **args, const struct prog *q, enum target_device device, struct arena *a)
-{
+	bool left[MAX_NODES];
 	struct strbuf text;
+	for (int i = 0; i < q->nnode; i++)
+		if (!node_is_input(&q->node[i]))
+			q->node[i].name = inline_name(i, a);
 	sb_init(&text);
 	emit_python(&text, q, device);
 	char *end = strstr(text.s, "\n\ndef cotangents(");
@@ -210,118 +139,228 @@ static void function(struct strbuf *sb, const char **args, const struct prog *q,
 	const char *open = strchr(text.s, '('), *close = strstr(text.s, "):\n"), *last = strstr(text.s, "    return (");
 	CHECK(open && close && last);
 	*args = arena_printf(a, "%.*s", (int)(close - open - 1), open + 1);
-	sb_printf(sb, "%.*s", (int)(last - text.s), text.s);
-	last += strlen("    return (");
-	sb_printf(sb, "    return %.*s\n", (int)strcspn(last, q->nret == 1 ? ",)" : ")"), last);
+	const char *results = last + strlen("    return (");
+	const char *body = arena_printf(a, "%.*s    return %.*s\n", (int)(last - (close + 3)), close + 3,
+		(int)(strlen(results) - (q->nret == 1 ? strlen(",)\n") : strlen(")\n"))), results);
+	sb_printf(sb, "def f(%s):\n%s", *args, with_names(inline_lines(left, body, q->nnode, a), q, left, a));
 	sb_free(&text);
 }
 
-static bool cotangent(struct strbuf *sb, const struct prog *q, const struct backward *b, const char *out, enum target_device device)
-{
-	const struct node *n = &q->node[b->cotangent];
-	const struct meta *m = node_meta(q, b->cotangent);
-	if (n->op == OP_input)
-		return factory(sb, q, b->cotangent, device);
-	const struct scalar *v = &n->arg[A_full_fill_value].scalar;
-	const bool one = value_of(v) == 1;
-	sb_printf(sb, "torch.%s(", one ? "ones" : "full");
-	sb_puts(sb, one && m->rank ? "" : m->rank ? "[" : "()");
-	size_list(sb, m->size, m->rank);
-	sb_puts(sb, one ? "" : m->rank ? "], " : ", ");
-	if (!one)
-		number(sb, v);
-	sb_printf(sb, ", dtype=%s.dtype%s)", out, device == TDEV_CUDA ? ", device=\"cuda\"" : "");
-	return true;
-}
+/* ---- the run --------------------------------------------------------------------------------------------------------------------- */
 
 static const char *output_name(const struct prog *q, int k, struct arena *a)
 {
 	return q->nret == 1 ? "out" : arena_printf(a, "out[%d]", k);
 }
 
-static bool backward(struct strbuf *sb, const struct prog *q, enum target_device device, struct arena *a)
+static const char *differentiated(const struct prog *q, const struct backward *b, struct arena *a)
 {
-	bool ok = true;
-	if (!q->nback)
-		return true;
-	const char *out[MAX_RETURNS];
+	for (int r = 0; r < q->nret; r++)
+		if (q->ret[r] == b->node)
+			return output_name(q, r, a);
+	BUG("what is differentiated is returned");
+}
+
+static bool cotangent(struct strbuf *sb, const struct prog *q, const struct backward *b, enum target_device device)
+{
+	const struct node *n = &q->node[b->cotangent];
+	const struct meta *m = node_meta(q, b->cotangent);
+	if (n->op == OP_input)
+		return short_input(sb, q, b->cotangent, false, device);
+	if (is_of_sum(q, b) || is_one(n)) {
+		sb_puts(sb, m->rank ? "torch.ones(" : "torch.ones((");
+		short_sizes(sb, m->size, m->rank);
+		sb_puts(sb, m->rank ? "" : ")");
+	} else {
+		sb_puts(sb, "torch.full((");
+		short_sizes(sb, m->size, m->rank);
+		sb_puts(sb, m->rank == 1 ? ",), " : "), ");
+		short_number(sb, &n->arg[A_full_fill_value].scalar);
+	}
+	if (m->dtype != DT_F32)
+		sb_printf(sb, ", dtype=torch.%s", dtype_info[m->dtype].torch);
+	sb_puts(sb, device == TDEV_CUDA ? ", device=\"cuda\")" : ")");
+	return true;
+}
+
+/* "(out[0].sum() + out[1].sum()).backward()", or with the cotangents. */
+static bool backward(struct strbuf *sb, const struct prog *q, const char *out, enum target_device device, struct arena *a)
+{
+	bool sums = true, ok = true;
 	for (int i = 0; i < q->nback; i++)
-		for (int r = 0; r < q->nret; r++)
-			if (q->ret[r] == q->back[i].node) {
-				out[i] = output_name(q, r, a);
-				break;
-			}
-	const struct node *g = &q->node[q->back[0].cotangent];
-	if (q->nback == 1 && g->op == OP_full && !node_meta(q, q->back[0].cotangent)->rank
-		&& value_of(&g->arg[A_full_fill_value].scalar) == 1) {
-		sb_printf(sb, "    %s.backward()\n", out[0]);
+		sums = sums && is_of_sum(q, &q->back[i]);
+	sb_puts(sb, "    ");
+	if (sums) {
+		sb_puts(sb, q->nback > 1 ? "(" : "");
+		for (int i = 0; i < q->nback; i++)
+			sb_printf(sb, "%s%s%s", i ? " + " : "", out ? out : differentiated(q, &q->back[i], a),
+				node_meta(q, q->back[i].cotangent)->rank ? ".sum()" : "");
+		sb_puts(sb, q->nback > 1 ? ").backward()\n" : ".backward()\n");
 		return true;
 	}
-	sb_puts(sb, "    torch.autograd.backward([");
+	if (q->nback == 1) {
+		sb_printf(sb, "%s.backward(", out ? out : differentiated(q, &q->back[0], a));
+		ok = cotangent(sb, q, &q->back[0], device);
+		sb_puts(sb, ")\n");
+		return ok;
+	}
+	sb_puts(sb, "torch.autograd.backward([");
 	for (int i = 0; i < q->nback; i++)
-		sb_printf(sb, "%s%s", i ? ", " : "", out[i]);
+		sb_printf(sb, "%s%s", i ? ", " : "", differentiated(q, &q->back[i], a));
 	sb_puts(sb, "], [");
 	for (int i = 0; i < q->nback && ok; i++) {
 		sb_puts(sb, i ? ", " : "");
-		ok = cotangent(sb, q, &q->back[i], out[i], device);
+		ok = cotangent(sb, q, &q->back[i], device);
 	}
 	sb_puts(sb, "])\n");
 	return ok;
 }
 
-static bool run(
-	struct strbuf *sb, const struct prog *q, const char *args, const struct script_look *look, const struct target *t, struct arena *a)
+static bool inputs(struct strbuf *sb, const struct prog *q, const struct script_look *look, enum target_device device)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES], ok = true;
 	prog_partition(q, forward, cot);
-	sb_puts(sb, "\n\ndef run(f):\n");
+	sb_puts(sb, look->random ? "    torch.manual_seed(0)\n" : "");
 	for (int i = 0; i < q->nnode && ok; i++) {
-		if (q->node[i].op != OP_input || !forward[i])
+		if (!node_is_input(&q->node[i]) || !forward[i])
 			continue;
 		sb_puts(sb, "    ");
 		emit_name(sb, q, i);
 		sb_puts(sb, " = ");
-		ok = factory(sb, q, i, t->device);
-		sb_puts(sb, node_requires_grad(&q->node[i]) ? ".requires_grad_()\n" : "\n");
-	}
-	sb_printf(sb, "    out = f(%s)\n", args);
-	ok = ok && backward(sb, q, t->device, a);
-	sb_puts(sb, "    return ");
-	if (look->at == LOOK_GRADIENT || look->at == LOOK_STORAGE) {
-		emit_name(sb, q, input_of(q, look));
-		sb_puts(sb, look->at == LOOK_GRADIENT ? ".grad\n" : ".detach()\n");
-	} else {
-		const bool plain = look->at == LOOK_RUN || look->fact == FACT_REQUIRES_GRAD;
-		sb_printf(sb, "%s%s\n", look->at == LOOK_RUN ? "out" : output_name(q, look->index, a), plain ? "" : ".detach()");
+		ok = short_input(sb, q, i, look->random, device);
+		sb_putc(sb, '\n');
 	}
 	return ok;
 }
 
-static void comparison(struct strbuf *sb, const struct script_look *look, const struct target *t, struct arena *a)
+/* Which inputs and results lie in the tensor's memory. */
+static void shares(struct strbuf *sb, const struct prog *q, const char *args, const char *tensor)
 {
-	static const char *const same[] = {
-		[FACT_ELEMENTS] = "torch.allclose(got, want, equal_nan=True)",
-		[FACT_SHAPE] = "(got.dtype, got.shape) == (want.dtype, want.shape)",
-		[FACT_STRIDES] = "got.stride() == want.stride()",
-		[FACT_PRESENT] = "(got is None) == (want is None)",
-		[FACT_REQUIRES_GRAD] = "got.requires_grad == want.requires_grad",
-	};
-	static const char *const shown[] = {
-		[FACT_ELEMENTS] = "", [FACT_SHAPE] = "", [FACT_STRIDES] = ".stride()", [FACT_PRESENT] = "", [FACT_REQUIRES_GRAD] = ""};
-	const char *show = look->at == LOOK_RUN ? "" : shown[look->fact];
-	sb_puts(sb, "\n\n");
+	sb_printf(
+		sb, "    memory = [t.untyped_storage().data_ptr() for t in (%s%s%s)]\n", args, args[0] ? ", " : "", q->nret > 1 ? "*out" : "out,");
+	sb_printf(sb, "    return [m == %s.untyped_storage().data_ptr() for m in memory]\n", tensor);
+}
+
+/* What is looked at, of "out" or of an expression that calls f. */
+static void answer(
+	struct strbuf *sb, const struct prog *q, const struct script_look *look, const char *args, const char *out, struct arena *a)
+{
+	struct strbuf name;
+	const char *tensor = out;
+	sb_init(&name);
+	if (look->at == LOOK_OUTPUT && q->nret > 1)
+		tensor = arena_printf(a, "%s[%d]", out, look->index);
+	if (look->at == LOOK_GRADIENT || look->at == LOOK_STORAGE) {
+		const int node = input_of(q, look);
+		const bool grad = look->at == LOOK_GRADIENT;
+		emit_name(&name, q, node);
+		tensor = arena_printf(a, "%s%s", name.s, grad ? ".grad" : node_requires_grad(&q->node[node]) ? ".detach()" : "");
+		if (!grad && !whole(q, node)) /* all of its memory, gaps included */
+			tensor = arena_printf(a, "%s.as_strided((%" PRId64 ",), (1,), 0)", tensor, meta_extent(node_meta(q, node)));
+	}
+	sb_free(&name);
+	if (look->at == LOOK_RUN || look->fact == FACT_ELEMENTS)
+		sb_printf(sb, "    return %s\n", tensor);
+	else if (look->fact == FACT_META)
+		sb_printf(sb, "    return %s.dtype, %s.shape, %s.stride()\n", tensor, tensor, tensor);
+	else if (look->fact == FACT_PRESENT)
+		sb_printf(sb, "    return %s is not None\n", tensor);
+	else if (look->fact == FACT_REQUIRES_GRAD)
+		sb_printf(sb, "    return %s.requires_grad\n", tensor);
+	else
+		shares(sb, q, args, tensor);
+}
+
+/* Does one place alone read what f returns? */
+static bool read_once(const struct prog *q, const struct script_look *look)
+{
+	const bool answers = look->at == LOOK_RUN || look->at == LOOK_OUTPUT || look->fact == FACT_MEMORY;
+	if (look->fact == FACT_META || look->fact == FACT_MEMORY)
+		return false;
+	return answers ? !q->nback : q->nback <= 1 && q->nret == 1;
+}
+
+static bool run(
+	struct strbuf *sb, const struct prog *q, const char *args, const struct script_look *look, const struct target *t, struct arena *a)
+{
+	const char *call = arena_printf(a, "f(%s)", args), *out = read_once(q, look) ? call : "out";
+	const bool uses_call = look->at == LOOK_RUN || look->at == LOOK_OUTPUT;
+	sb_puts(sb, "\ndef run(f):\n");
+	if (!inputs(sb, q, look, t->device))
+		return false;
+	if (q->must_raise) {
+		sb_printf(sb, "    try:\n        return %s\n    except Exception as error:\n        return error\n", call);
+		return !q->nback;
+	}
+	if (out != call)
+		sb_printf(sb, "    out = %s\n", call);
+	else if (!q->nback && !uses_call)
+		sb_printf(sb, "    %s\n", call);
+	if (q->nback && !backward(sb, q, out == call ? call : NULL, t->device, a))
+		return false;
+	answer(sb, q, look, args, out, a);
+	return true;
+}
+
+/* ---- the end --------------------------------------------------------------------------------------------------------------------- */
+
+/* "# right: [2.0, 1.0], because x.grad[i] …": as much of the list as a line holds. */
+static void expected(struct strbuf *sb, const struct script_look *look)
+{
+	enum { LINE = 110 };
+	const bool list = look->expected && !(look->random && !look->law);
+	const int said = (int)(look->law ? strlen(look->law) : 0), room = LINE - said;
+	if (look->at == LOOK_RUN || look->fact != FACT_ELEMENTS || (!list && !look->law))
+		return;
+	sb_printf(sb, "# right: %s%s", look->law ? look->law : "", look->law && list ? " = " : "");
+	if (list)
+		sb_printf(sb, "%.*s%s", room, look->expected, (int)strlen(look->expected) > room ? " …" : "");
+	sb_putc(sb, '\n');
+}
+
+static const char *same(const struct prog *q, const struct script_look *look)
+{
+	if (look->at == LOOK_RUN)
+		return "isinstance(got, Exception) == isinstance(want, Exception)";
+	if (look->fact != FACT_ELEMENTS)
+		return "got == want";
+	const int node = look->at == LOOK_OUTPUT ? q->ret[look->index] : input_of(q, look);
+	if (!dtype_is_float(node_meta(q, node)->dtype))
+		return "torch.equal(got, want)";
+	return look->expected && !look->random && !strstr(look->expected, "nan") ? "torch.allclose(got, want)"
+																			 : "torch.allclose(got, want, equal_nan=True)";
+}
+
+static void comparison(struct strbuf *sb, const struct prog *q, const struct script_look *look, const struct target *t, struct arena *a)
+{
 	if (!target_stage(t)->compiles) {
-		sb_printf(
-			sb, "got = run(f)\nprint(\"eager:\", got)\nwant = torch.tensor(%s, dtype=got.dtype, device=got.device)\n", look->expected);
-		sb_printf(sb, "assert %s\n", same[FACT_ELEMENTS]);
+		sb_printf(sb, "\ngot = run(f)\nprint(\"eager:\", got)\n");
+		if (look->law)
+			sb_printf(sb, "# right: %s\n", look->law);
+		sb_printf(sb, "want = torch.tensor(%s, dtype=got.dtype, device=got.device)\nassert %s\n", look->expected, same(q, look));
 		return;
 	}
-	sb_printf(sb, "want = run(f)\nprint(\"eager:\", want%s)\n", show);
-	if (look->expected && look->fact == FACT_ELEMENTS && look->at != LOOK_RUN)
-		sb_printf(sb, "# right: %s\n", look->expected);
-	sb_printf(sb, "got = run(torch.compile(f%s))\nprint(\"compiled:\", got%s)\n", compiled_by(t, a), show);
-	if (look->at != LOOK_RUN)
-		sb_printf(sb, "assert %s\n", same[look->fact]);
+	if (look->at == LOOK_RUN && !q->must_raise) {
+		sb_printf(sb, "\nprint(\"eager:\", run(f))\nrun(torch.compile(f%s))  # raises\n", compiled_by(t, a));
+		return;
+	}
+	sb_puts(sb, "\nwant = run(f)\nprint(\"eager:   \", want)\n");
+	sb_printf(sb, "got = run(torch.compile(f%s))\nprint(\"compiled:\", got)\n", compiled_by(t, a));
+	expected(sb, look);
+	sb_printf(sb, "assert %s\n", same(q, look));
+}
+
+/* What only data tell stays in the graph, as where the target compiled it. */
+static void settings(struct strbuf *sb, const struct prog *q, const struct target *t)
+{
+	bool scalars = false, sizes = false;
+	for (int i = 0; i < q->nnode && target_stage(t)->compiles; i++) {
+		scalars |= op_states_value(q->node[i].op);
+		sizes |= op_stated(q->node[i].op) >= 0 && !op_states_value(q->node[i].op);
+	}
+	sb_puts(sb, scalars ? "torch._dynamo.config.capture_scalar_outputs = True\n" : "");
+	sb_puts(sb, sizes ? "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n" : "");
+	sb_puts(sb, scalars || sizes ? "\n" : "");
 }
 
 bool torch_short_script(
@@ -332,12 +371,12 @@ bool torch_short_script(
 	if (why)
 		return err_set(err, "%s", why);
 	prog_clone(&q, p, a);
-	q.surface = SURFACE_PYTHON;
-	name_nodes(&q, a);
-	sb_puts(sb, "import torch\n\n\n");
+	prog_name_nodes(&q);
+	sb_puts(sb, "import torch\n\n");
+	settings(sb, &q, t);
 	function(sb, &args, &q, t->device, a);
 	if (!run(sb, &q, args, look, t, a))
-		return err_set(err, "its inputs are more than %d numbers", LITERAL);
-	comparison(sb, look, t, a);
+		return err_set(err, "its inputs are more than a few numbers, or they share memory and need gradients");
+	comparison(sb, &q, look, t, a);
 	return true;
 }

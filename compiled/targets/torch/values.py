@@ -4,8 +4,8 @@ Each graph that AOTAutograd hands to Inductor is kept as it is. (Of a program wi
 graph; else they have run, and what they spoil has no node any more.) When its code is called for the first time, the graph is run beside
 it, node by node on ATen's kernels, on copies of the same inputs. Where what the code returned is wrong, the graph is compiled again with
 every value as an output, and if that makes the wrong result right, once for each node with its value as one more output. All of that
-happens beside the program, which gets the results that it would have got. Where Inductor raises, the part of the graph up to each node is compiled
-instead.
+happens beside the program, which gets the results that it would have got. Where Inductor raises, the part of the graph up to each node
+is compiled instead.
 
 The answer is the artifact `values`, a line of 10 words for each operator of a graph, in the order in which they run:
 

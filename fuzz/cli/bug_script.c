@@ -1,0 +1,58 @@
+/* bug_script.c: the short one if there is one, else the other. */
+#include "fuzz/cli/bug_script.h"
+
+#include "compiled/targets/driver.h"
+#include "eager/base/escape.h"
+#include "eager/base/output.h"
+#include "fuzz/campaign/rerun.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/triage/script.h"
+#include "fuzz/triage/short_script.h"
+
+static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+{
+	const struct bug_script *s = ctx;
+	struct found y = *s->x;
+	struct rerun v;
+	y.p = *p;
+	rerun_finding(&v, s->e, &y, &y.t, a);
+	return rerun_answer(&v) == RERUN_FAILS;
+}
+
+/* False: there is none; err says why. */
+static bool short_one(struct strbuf *sb, const struct bug_script *s, const struct options *o, struct arena *a, struct err *err)
+{
+	struct strbuf python;
+	const struct target *t = &s->x->t;
+	const struct prog p = claim_program(&s->x->claim, &s->x->p);
+	struct bug_script self = *s;
+	const struct short_ask ask = {still_fails, &self};
+	bool ok = s->e || err_set(err, "%s", s->not_run);
+	sb_init(&python);
+	ok = ok && (target_has_versions(t) || err_set(err, "targets of the family %s have no scripts of a few lines", target_family(t)))
+		&& target_python(&python, t, o->python, err) && short_script(sb, &s->x->claim, &p, t, python.s, s->headline, &ask, a, err);
+	sb_free(&python);
+	return ok;
+}
+
+int bug_script_write(const struct bug_script *s, const struct options *o, struct arena *a)
+{
+	struct strbuf sb;
+	struct err err = {0}, why = {0};
+	int rc = EXIT_CLEAN;
+	sb_init(&sb);
+	const bool asked = s->e || s->not_run, is_short = asked && short_one(&sb, s, o, a, &why);
+	if (!is_short) {
+		sb_reset(&sb);
+		if (!script_emit(&sb, &s->x->claim, &s->x->p, &s->x->t, s->full_headline, a, &err))
+			rc = EXIT_USAGE;
+		else if (asked)
+			fprintf(stderr, "scatterproof: no script of a few lines: %s: this is the judged one\n", escaped_line(a, why.msg));
+	}
+	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err))
+		rc = EXIT_TARGET;
+	if (rc != EXIT_CLEAN)
+		complain("%s", err.msg);
+	sb_free(&sb);
+	return rc;
+}

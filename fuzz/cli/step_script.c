@@ -1,0 +1,90 @@
+/* step_script.c: what a person would write to show a cause, kept so that reports need not run anything. Finding it runs every installed
+ * version, so only the representative of a cause gets one. */
+#include "compiled/targets/driver.h"
+#include "fuzz/cli/triage_steps.h"
+#include "fuzz/triage/claim.h"
+#include "fuzz/triage/short_script.h"
+
+struct asking {
+	struct triage_case *c;
+	const struct claim *claim;
+};
+
+static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+{
+	const struct asking *ask = ctx;
+	struct ran ran;
+	const char *why;
+	if (case_over(ask->c))
+		return false;
+	runner_run(&ran, ask->c->runner, p, &ask->c->x.t, a);
+	return ran.asked && claim_judge(&why, ask->claim, p, &ran.outcome, &ran.result, &ask->c->x.t, a) == CLAIM_HOLDS;
+}
+
+static bool take_any(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	(void)ncols, (void)names;
+	*(bool *)ctx |= v != NULL;
+	return true;
+}
+
+/* Of a finding that is not kept (--target) nothing is. */
+static bool is_representative(const struct triage_case *c)
+{
+	bool is = false;
+	const char *sql = arena_printf(c->a, "select 1 from v_causes where full_id = '%s'", c->x.f.hex);
+	return c->store && store_query_sql(c->store, sql, NULL, take_any, &is) == STORE_OK && is;
+}
+
+/* What c->x.p does, as a claim; it may be another program than the one that was observed. */
+static int claim_now(struct claim *out, struct triage_case *c)
+{
+	struct ran ran;
+	const int rc = case_fails(&ran, c);
+	if (rc == EXIT_CLEAN)
+		claim_of(out, ran.outcome.kind, verdict_name[ran.outcome.verdict], ran.outcome.tensor ? ran.outcome.tensor : "", ran.outcome.call,
+			&c->x.p);
+	return rc;
+}
+
+static int keep(struct triage_case *c, const struct strbuf *script, const char **how)
+{
+	int lines = 0;
+	for (const char *s = script->s; *s; s++)
+		lines += *s == '\n';
+	*how = arena_printf(c->a, "a script of %d lines shows it", lines);
+	case_begin(c);
+	case_artifact(c, "script", script->s);
+	return case_end(c) ? EXIT_CLEAN : EXIT_TARGET;
+}
+
+int step_script(struct triage_case *c, const char **how)
+{
+	struct strbuf sb, python;
+	struct claim claim;
+	struct err err = {0};
+	*how = "its cause has a smaller program";
+	if (!is_representative(c))
+		return EXIT_CLEAN;
+	*how = "no script of a few lines: its family has none";
+	if (!target_has_versions(&c->x.t) || !c->x.t.driver->script || !c->x.t.driver->script->brief)
+		return EXIT_CLEAN;
+	int rc = claim_now(&claim, c);
+	if (rc != EXIT_CLEAN)
+		return rc == EXIT_VOID ? EXIT_CLEAN : rc; /* it has a cause: this run says nothing against it */
+	sb_init(&sb);
+	sb_init(&python);
+	const struct prog p = claim_program(&claim, &c->x.p);
+	struct asking asking = {c, &claim};
+	const struct short_ask ask = {still_fails, &asking};
+	const char *headline = arena_printf(c->a, "%s on %s (scatterproof finding %.*s)", c->x.f.signature, target_text(&c->x.t, c->a),
+		STORE_ID_DIGITS, c->x.f.hex);
+	if (target_python(&python, &c->x.t, c->o->python, &err)
+		&& short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, c->a, &err))
+		rc = keep(c, &sb, how);
+	else
+		*how = arena_printf(c->a, "no script of a few lines: %s", err.msg);
+	sb_free(&python);
+	sb_free(&sb);
+	return rc;
+}

@@ -1,0 +1,78 @@
+/* folder.c: every name is looked up from the folder's descriptor, never by a path, so that what changes above it meanwhile does not matter. */
+#include "reports/page/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum folder_status failed(struct err *err, const char *path, const char *name)
+{
+	const int why = errno;
+	err_set(err, "%s%s%s: %s", path, name[0] ? "/" : "", name, strerror(why));
+	return why == ENOTDIR || why == ELOOP ? FOLDER_BAD : FOLDER_WORLD;
+}
+
+enum folder_status folder_open(struct folder *out, const char *path, struct err *err)
+{
+	*out = (struct folder){.fd = -1, .path = path};
+	if (mkdir(path, 0777) != 0 && errno != EEXIST)
+		return failed(err, path, "");
+	out->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return out->fd < 0 ? failed(err, path, "") : FOLDER_OK;
+}
+
+enum folder_status folder_inside(struct folder *out, const struct folder *f, const char *name, struct arena *a, struct err *err)
+{
+	CHECK(name[0] && name[strspn(name, "0123456789abcdef")] == 0);
+	*out = (struct folder){.fd = -1, .path = arena_printf(a, "%s/%s", f->path, name)};
+	if (mkdirat(f->fd, name, 0777) != 0 && errno != EEXIST)
+		return failed(err, out->path, "");
+	out->fd = openat(f->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return out->fd < 0 ? failed(err, out->path, "") : FOLDER_OK;
+}
+
+void folder_close(struct folder *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		const ssize_t some = write(fd, bytes, n);
+		if (some < 0 && errno == EINTR)
+			continue;
+		if (some <= 0)
+			return false;
+		bytes += some;
+		n -= (size_t)some;
+	}
+	return true;
+}
+
+enum folder_status folder_write(const struct folder *f, const char *name, const struct strbuf *bytes, struct err *err)
+{
+	char part[64];
+	CHECK(!strchr(name, '/') && strlen(name) + sizeof ".part" <= sizeof part);
+	snprintf(part, sizeof part, "%s.part", name);
+	if (unlinkat(f->fd, part, 0) != 0 && errno != ENOENT)
+		return failed(err, f->path, part);
+	const int fd = openat(f->fd, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return failed(err, f->path, name);
+	bool ok = write_all(fd, bytes->s, bytes->len);
+	int why = errno;
+	if (close(fd) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	if (ok && renameat(f->fd, part, f->fd, name) == 0)
+		return FOLDER_OK;
+	errno = ok ? errno : why;
+	const enum folder_status status = failed(err, f->path, name);
+	unlinkat(f->fd, part, 0);
+	return status;
+}

@@ -1,0 +1,123 @@
+/* issue_right.c: what was tried beside the failure and how it went: the ladder of stages, the series of a sweep, the versions, and what the
+ * store has seen pass. */
+#include "reports/page/issue.h"
+#include "reports/page/markup.h"
+
+static void put_ladder(struct strbuf *sb, struct json_doc *d, struct arena *a)
+{
+	const int n = json_doc_count(d, "$.ladder");
+	if (!n)
+		return;
+	sb_puts(sb, "| stage | verdict |\n|---|---|\n");
+	for (int i = 0; i < n; i++) {
+		sb_puts(sb, "| ");
+		markup_code(sb, json_doc_text(d, a, "$.ladder[%d].stage", i), MARKUP_LINE);
+		const char *verdict = json_doc_text(d, a, "$.ladder[%d].verdict", i);
+		sb_puts(sb, " | ");
+		markup_text(sb, str_eq(verdict, "pass") ? "right" : str_eq(verdict, "mismatch") ? "wrong" : verdict, MARKUP_LINE);
+		sb_puts(sb, " |\n");
+	}
+	sb_putc(sb, '\n');
+}
+
+static void put_series(struct strbuf *sb, struct json_doc *d, struct arena *a)
+{
+	int shown = 0;
+	for (int i = 0; i < json_doc_count(d, "$.series"); i++) {
+		const char *axis = json_doc_text(d, a, "$.series[%d].axis", i), *law = json_doc_text(d, a, "$.series[%d].law", i);
+		if (!axis[0] || !law[0])
+			continue;
+		sb_puts(sb, "* ");
+		markup_text(sb, axis, MARKUP_LINE);
+		sb_puts(sb, ": ");
+		markup_text(sb, law, MARKUP_LINE);
+		sb_putc(sb, '\n');
+		shown++;
+	}
+	sb_puts(sb, shown ? "\n" : "");
+}
+
+static void put_version(struct strbuf *sb, const char *before, const char *version, const char *after)
+{
+	if (!version[0])
+		return;
+	sb_puts(sb, before);
+	markup_text(sb, version, MARKUP_LINE);
+	sb_puts(sb, after);
+}
+
+static void put_since(struct strbuf *sb, struct json_doc *d, struct arena *a)
+{
+	const char *bad = json_doc_text(d, a, "$.first_bad"), *last = json_doc_text(d, a, "$.last_bad"),
+			   *good = json_doc_text(d, a, "$.first_good");
+	const int n = json_doc_count(d, "$.versions");
+	if (!n)
+		return;
+	put_version(sb, "The first version of those tried that is wrong: ", bad, ". ");
+	if (!str_eq(last, bad))
+		put_version(sb, "The last: ", last, ". ");
+	put_version(sb, "Right again from ", good, " on. ");
+	sb_puts(sb, "Tried:\n\n");
+	for (int i = 0; i < n; i++) {
+		const char *why = json_doc_text(d, a, "$.versions[%d].why", i);
+		sb_puts(sb, "* ");
+		markup_text(sb, json_doc_text(d, a, "$.versions[%d].version", i), MARKUP_LINE);
+		sb_puts(sb, ": ");
+		markup_text(sb, json_doc_text(d, a, "$.versions[%d].verdict", i), MARKUP_LINE);
+		if (why[0]) {
+			sb_puts(sb, ", ");
+			markup_text(sb, why, MARKUP_LINE);
+		}
+		sb_putc(sb, '\n');
+	}
+	sb_putc(sb, '\n');
+}
+
+/* Environments in which runs of it passed, and never failed. */
+static void put_passed(struct strbuf *sb, const struct cause_page *p)
+{
+	int n = 0;
+	for (int i = 0; i < p->f.nenvs; i++) {
+		const struct store_loaded_env *e = &p->f.env[i];
+		if (e->nobs || !e->npass)
+			continue;
+		sb_puts(sb, n++ ? ", " : "Run again, it was right on ");
+		markup_code(sb, e->target, MARKUP_LINE);
+		if (e->device[0]) {
+			sb_puts(sb, " (");
+			markup_text(sb, e->device, MARKUP_LINE);
+			sb_putc(sb, ')');
+		}
+	}
+	sb_puts(sb, n ? ".\n\n" : "");
+}
+
+/* "wrong from: inductor (aot_eager is right); ...": the first clause of a blame. */
+static void put_blame(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	static const char from[] = "wrong from: ";
+	const char *blame = strstr(p->c->blame, from);
+	if (!blame)
+		return;
+	blame += strlen(from);
+	sb_puts(sb, "It is wrong from the stage ");
+	markup_text(sb, arena_printf(a, "%.*s", (int)strcspn(blame, ";"), blame), MARKUP_LINE);
+	sb_puts(sb, ".\n\n");
+}
+
+void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	struct strbuf right;
+	sb_init(&right);
+	put_blame(&right, p, a);
+	put_ladder(&right, p->facts, a);
+	put_series(&right, p->sweep, a);
+	put_passed(&right, p);
+	if (right.len)
+		sb_printf(sb, "### What is right, what is wrong\n\n%s", right.s);
+	sb_reset(&right);
+	put_since(&right, p->since, a);
+	if (right.len)
+		sb_printf(sb, "### Since which version\n\n%s", right.s);
+	sb_free(&right);
+}
